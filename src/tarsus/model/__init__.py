@@ -1,0 +1,1 @@
+"""The robot as data, and the importers that make it from files."""

@@ -1,0 +1,259 @@
+"""A robot as data: a frozen tree of rigid bodies, one joint above each.
+
+Conventions (document 000, Eqn. (21)): ``q`` = [world position, unit quaternion (w, x, y, z),
+joint coordinates], ``u`` = [world linear velocity of the base origin, body-frame angular
+velocity, joint rates], bodies depth-first in the file's order. SI units, z up.
+A body's frame sits at its joint; a joint without displacement leaves the body's frame parallel
+to ``rotation`` in its parent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tarsus.errors import TarsusError, unknown
+
+JointKind = Literal["free", "ball", "hinge", "slide"]
+WIDTHS: dict[str, tuple[int, int]] = {
+    "free": (7, 6),
+    "ball": (4, 3),
+    "hinge": (1, 1),
+    "slide": (1, 1),
+}
+WORLD = -1
+
+Vector = NDArray[np.float64]  # any array-like is taken and frozen
+
+
+def frozen_array(value: ArrayLike, shape: tuple[int, ...], what: str) -> NDArray[np.float64]:
+    """A read-only float copy of `value`; TarsusError if its shape is not `shape` or it is not finite."""
+    array = np.array(value, dtype=float)
+    if array.shape != shape:
+        raise TarsusError(f"{what} must have shape {shape}, not {array.shape}.")
+    if not np.isfinite(array).all():
+        raise TarsusError(f"{what} must be finite, not {array.tolist()}.")
+    array.setflags(write=False)
+    return array
+
+
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """What a body may do against its parent.
+
+    axis: unit vector in the body's frame (hinge, slide); lower, upper: rad or m;
+    armature: reflected rotor inertia, kg m^2 (or kg); damping: N m s/rad (or N s/m);
+    dry_friction: N m (or N); velocity_limit: rad/s (or m/s).
+    """
+
+    name: str
+    kind: JointKind
+    axis: Vector = field(default_factory=lambda: np.array([0.0, 0.0, 1.0]))
+    lower: float = -np.inf
+    upper: float = np.inf
+    armature: float = 0.0
+    damping: float = 0.0
+    dry_friction: float = 0.0
+    velocity_limit: float = np.inf
+
+    def __post_init__(self) -> None:
+        axis = np.array(self.axis, dtype=float)
+        length = np.linalg.norm(axis)
+        if axis.shape != (3,) or not length > 0:
+            raise TarsusError(f"joint {self.name!r}: the axis must be a non-zero 3-vector, not {self.axis}.")
+        exact = axis if abs(length - 1) < 1e-12 else axis / length
+        object.__setattr__(self, "axis", frozen_array(exact, (3,), f"joint {self.name!r}: axis"))
+
+    @property
+    def nq(self) -> int:
+        """Number of coordinates."""
+        return WIDTHS[self.kind][0]
+
+    @property
+    def nu(self) -> int:
+        """Number of velocities."""
+        return WIDTHS[self.kind][1]
+
+
+@dataclass(frozen=True, eq=False)
+class Inertia:
+    """Mass (kg), centre of mass (3,) in the body's frame (m), inertia (3, 3) about it (kg m^2)."""
+
+    mass: float
+    com: Vector = field(default_factory=lambda: np.zeros(3))
+    about_com: Vector = field(default_factory=lambda: np.zeros((3, 3)))
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "com", frozen_array(self.com, (3,), "centre of mass"))
+        object.__setattr__(self, "about_com", frozen_array(self.about_com, (3, 3), "inertia"))
+
+
+@dataclass(frozen=True, eq=False)
+class Body:
+    """A rigid body: `position` (3,) and `rotation` (3, 3) of its frame in the parent's at zero displacement."""
+
+    name: str
+    parent: int
+    joint: Joint
+    inertia: Inertia
+    position: Vector = field(default_factory=lambda: np.zeros(3))
+    rotation: Vector = field(default_factory=lambda: np.eye(3))
+
+    def __post_init__(self) -> None:
+        object.__setattr__(
+            self, "position", frozen_array(self.position, (3,), f"body {self.name!r}: position")
+        )
+        object.__setattr__(
+            self, "rotation", frozen_array(self.rotation, (3, 3), f"body {self.name!r}: rotation")
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """A named frame fixed to a body (a foot, a sensor, a link that a fixed joint fused away)."""
+
+    name: str
+    body: int
+    position: Vector = field(default_factory=lambda: np.zeros(3))
+    rotation: Vector = field(default_factory=lambda: np.eye(3))
+
+    def __post_init__(self) -> None:
+        object.__setattr__(
+            self, "position", frozen_array(self.position, (3,), f"frame {self.name!r}: position")
+        )
+        object.__setattr__(
+            self, "rotation", frozen_array(self.rotation, (3, 3), f"frame {self.name!r}: rotation")
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A sphere fixed to a body that may touch the ground: centre (3,) in the body's frame, radius >= 0 (m).
+
+    A box gives its corners, a capsule its two ends, a cylinder points of its rims, a mesh some vertices
+    of its convex hull; corners and vertices are spheres of radius zero.
+    """
+
+    name: str
+    body: int
+    position: Vector
+    radius: float = 0.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(
+            self, "position", frozen_array(self.position, (3,), f"candidate {self.name!r}: position")
+        )
+        if not self.radius >= 0:
+            raise TarsusError(f"candidate {self.name!r}: the radius must be >= 0, not {self.radius}.")
+
+
+@dataclass(frozen=True)
+class Actuator:
+    """A motor on a hinge or slide joint: torque limits in N m (or N)."""
+
+    name: str
+    joint: str
+    lower: float = -np.inf
+    upper: float = np.inf
+
+
+@dataclass(frozen=True, eq=False)
+class Mechanism:
+    """A frozen tree of bodies, depth-first: a body's parent stands before it; -1 is the world.
+
+    keyframes: named coordinates, each (nq,); excluded: pairs of body names that never collide;
+    notes: what a reader of the file should know (sources, what was dropped on loading).
+    """
+
+    name: str
+    bodies: tuple[Body, ...]
+    candidates: tuple[Candidate, ...] = ()
+    frames: tuple[Frame, ...] = ()
+    actuators: tuple[Actuator, ...] = ()
+    keyframes: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    excluded: tuple[tuple[str, str], ...] = ()
+    gravity: tuple[float, float, float] = (0.0, 0.0, -9.81)
+    notes: tuple[str, ...] = ()
+
+    @cached_property
+    def nq(self) -> int:
+        """Number of coordinates."""
+        return sum(body.joint.nq for body in self.bodies)
+
+    @cached_property
+    def nu(self) -> int:
+        """Number of velocities (degrees of freedom)."""
+        return sum(body.joint.nu for body in self.bodies)
+
+    @cached_property
+    def q_slices(self) -> tuple[slice, ...]:
+        """Where each body's joint stands in q."""
+        return _slices([body.joint.nq for body in self.bodies])
+
+    @cached_property
+    def u_slices(self) -> tuple[slice, ...]:
+        """Where each body's joint stands in u."""
+        return _slices([body.joint.nu for body in self.bodies])
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """Joint names in the order of q and u."""
+        return tuple(body.joint.name for body in self.bodies)
+
+    @property
+    def body_names(self) -> tuple[str, ...]:
+        """Body names, depth-first."""
+        return tuple(body.name for body in self.bodies)
+
+    @property
+    def mass(self) -> float:
+        """Total mass, kg."""
+        return float(sum(body.inertia.mass for body in self.bodies))
+
+    @property
+    def floating(self) -> bool:
+        """True if the first body hangs on a free joint."""
+        return bool(self.bodies) and self.bodies[0].joint.kind == "free"
+
+    def body_index(self, name: str) -> int:
+        """The number of a body; TarsusError with near names if there is none."""
+        if name not in self.body_names:
+            raise unknown("body", name, self.body_names)
+        return self.body_names.index(name)
+
+    def joint_index(self, name: str) -> int:
+        """The number of the body that a joint moves; TarsusError with near names if there is none."""
+        if name not in self.joint_names:
+            raise unknown("joint", name, self.joint_names)
+        return self.joint_names.index(name)
+
+    def frame(self, name: str) -> Frame:
+        """A point of the robot by name: a frame, a contact candidate's centre, or a body's own frame."""
+        for frame in self.frames:
+            if frame.name == name:
+                return frame
+        for candidate in self.candidates:
+            if candidate.name == name:
+                return Frame(name, candidate.body, candidate.position)
+        if name in self.body_names:
+            return Frame(name, self.body_index(name))
+        names = [*self.body_names, *(f.name for f in self.frames), *(c.name for c in self.candidates)]
+        raise unknown("frame", name, names)
+
+    def neutral(self) -> NDArray[np.float64]:
+        """Coordinates (nq,) with every joint at zero and unit quaternions."""
+        q = np.zeros(self.nq)
+        for body, where in zip(self.bodies, self.q_slices, strict=True):
+            if body.joint.kind in ("free", "ball"):
+                q[where.stop - 4] = 1.0
+        return q
+
+
+def _slices(widths: list[int]) -> tuple[slice, ...]:
+    ends = np.cumsum([0, *widths]).tolist()
+    return tuple(slice(a, b) for a, b in zip(ends[:-1], ends[1:], strict=True))
