@@ -1,1 +1,1 @@
-"""Tarsus."""
+"""Rotations and rigid-body inertia as symbolic expressions; constants stay constants so that they fold."""

@@ -1,1 +1,1 @@
-"""Tarsus."""
+"""Steppers, and the one file where mechanics and contact laws meet."""

@@ -1,1 +1,1 @@
-"""Tarsus."""
+"""One file, one surface: the file's name is the terrain's name."""

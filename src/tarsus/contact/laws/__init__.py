@@ -1,1 +1,1 @@
-"""Tarsus."""
+"""One file, one contact law: the file's name is the law's name."""

@@ -1,1 +1,1 @@
-"""Tarsus."""
+"""Methods for the prox equations of hard contact; one file, one method."""

@@ -1,0 +1,96 @@
+"""The contact law interface.
+
+To add a law:
+1. write one file in `contact/laws/`; its name is the law's name on the command line;
+2. in it, a frozen dataclass that derives from `ForceLaw` (a force at an instant, one contact at a time:
+   springs, Hertz) or from `Law` (percussions over a step, all contacts together: prox, LCP);
+3. its float fields are the law's parameters: give each a default, and a line with unit and symbol in the
+   docstring; every one of them may be an array with one value a world;
+4. say where it comes from in `citation`;
+5. done: list, command line, contract tests, comparison and benchmark find it by its file.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, fields
+from types import SimpleNamespace
+from typing import Any, ClassVar
+
+import casadi as ca
+import numpy as np
+from casadi import SX
+from numpy.typing import NDArray
+
+from tarsus.contact.problem import Contact, ContactProblem, ContactSolution
+from tarsus.errors import TarsusError
+from tarsus.program.trace import Builder
+
+NON_NEGATIVE = ("mu", "e_N", "e_T", "c_N", "c_T", "d_N", "d_T", "T_rel", "T_abs", "alpha")
+
+
+@dataclass(frozen=True)
+class Law(ABC):
+    """Percussions over one step for all contacts together."""
+
+    citation: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        for name, value in self.parameters().items():
+            if np.isnan(value).any():
+                raise TarsusError(f"{type(self).__name__}: {name} is NaN.")
+            if name in NON_NEGATIVE and (value < 0).any():
+                raise TarsusError(f"{type(self).__name__}: {name} must not be negative, not {value.min():g}.")
+
+    def parameters(self) -> dict[str, NDArray[np.float64]]:
+        """Every numeric field as an array (), or (worlds,) if it differs from world to world."""
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        return {
+            name: np.asarray(value, dtype=float)
+            for name, value in values.items()
+            if not isinstance(value, (str, bool))
+        }
+
+    def memory_size(self, contacts: int) -> int:
+        """Numbers a world that the law keeps from step to step."""
+        return 0
+
+    def initial_memory(self, contacts: int) -> NDArray[np.float64]:
+        """What the memory holds before the first step."""
+        return np.zeros(self.memory_size(contacts))
+
+    @abstractmethod
+    def solve(self, problem: ContactProblem, p: Any, memory: SX, builder: Builder) -> ContactSolution:
+        """Percussions of a problem; p has the parameters as symbols under their field names."""
+
+
+@dataclass(frozen=True)
+class ForceLaw(Law):
+    """A force at an instant, one contact at a time; over a step its percussion is dt * force."""
+
+    contact_memory: ClassVar[int] = 0
+
+    @abstractmethod
+    def force(self, contact: Contact, p: Any, memory: SX) -> tuple[SX, SX]:
+        """Force (3,) in N in the contact frame of a closed contact, and the contact's next memory."""
+
+    def released(self, contact: Contact, p: Any, memory: SX) -> SX:
+        """The contact's next memory while it is open."""
+        return memory
+
+    def memory_size(self, contacts: int) -> int:
+        return self.contact_memory * contacts
+
+    def solve(self, problem: ContactProblem, p: Any, memory: SX, builder: Builder) -> ContactSolution:
+        impulses, memories = [], []
+        for i, contact in enumerate(problem.contacts):
+            own = memory[i * self.contact_memory : (i + 1) * self.contact_memory]
+            force, closed = self.force(contact, p, own)
+            impulses.append(ca.if_else(problem.active[i], problem.dt * force, 0))
+            memories.append(ca.if_else(problem.active[i], closed, self.released(contact, p, own)))
+        return ContactSolution(impulses, ca.vertcat(*memories), SX(0), SX(1))
+
+
+def symbols(values: dict[str, SX]) -> SimpleNamespace:
+    """Parameters under their names, as `solve` and `force` take them."""
+    return SimpleNamespace(**values)

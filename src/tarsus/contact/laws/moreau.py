@@ -1,0 +1,74 @@
+"""Hard contact with Moreau's time-stepping: Signorini and spatial Coulomb friction as normal-cone inclusions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import casadi as ca
+import numpy as np
+from casadi import SX
+from numpy.typing import NDArray
+
+from tarsus.contact.base import Law
+from tarsus.contact.problem import ContactProblem, ContactSolution
+from tarsus.contact.solvers.base import HardProblem, Solver
+from tarsus.contact.solvers.exact import Exact
+from tarsus.contact.solvers.newton import Newton
+from tarsus.contact.solvers.prox import Prox
+from tarsus.errors import unknown
+from tarsus.program.trace import Builder
+
+SOLVERS: dict[str, Solver] = {
+    "newton": Newton(),
+    "exact": Exact(),
+    "sor": Prox(successive=True),
+    "jor": Prox(successive=False),
+    "sor_velocity": Prox(successive=True, form="velocity"),
+    "jor_velocity": Prox(successive=False, form="velocity"),
+}
+
+
+@dataclass(frozen=True)
+class Moreau(Law):
+    """Inclusions (2)-(5) of document 000 solved over the step, Eqns. (12)-(18).
+
+    mu: friction coefficient, -; e_N, e_T: Newton restitution, normal and tangential, 0 to 1, -;
+    alpha: relaxation of jor and sor, -; T_rel, T_abs: stop when |dL| <= |L| T_rel + T_abs, - and N s;
+    solver: newton (all contacts at once), exact (each contact's inclusion solved exactly, block by block), sor or
+    jor (prox with G), sor_velocity or jor_velocity (prox in velocities, G not formed).
+    """
+
+    citation: ClassVar[str] = (
+        "Gehring, Diethelm, Siegwart, Nuetzi, Leine: An evaluation of Moreau's time-stepping scheme for the "
+        "simulation of a legged robot. ASME IDETC 2014, DETC2014-34374, Eqns. (2)-(18)"
+    )
+
+    mu: float | NDArray[np.float64] = 0.8
+    e_N: float | NDArray[np.float64] = 0.0
+    e_T: float | NDArray[np.float64] = 0.0
+    alpha: float | NDArray[np.float64] = 0.6
+    T_rel: float | NDArray[np.float64] = 1e-6
+    T_abs: float | NDArray[np.float64] = 1e-6
+    solver: Literal["newton", "exact", "sor", "jor", "sor_velocity", "jor_velocity"] = "newton"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.solver not in SOLVERS:
+            raise unknown("solver", self.solver, SOLVERS)
+
+    def memory_size(self, contacts: int) -> int:
+        """The last percussions (3,) and sliding root of each contact: the warm start."""
+        return 4 * contacts
+
+    def solve(self, problem: ContactProblem, p: Any, memory: SX, builder: Builder) -> ContactSolution:
+        restitution = ca.vertcat(p.e_N, p.e_T, p.e_T)
+        c = [free + restitution * contact.velocity for free, contact in zip(problem.free, problem.contacts, strict=True)]
+        kept = builder.keep("c", ca.vertcat(*c))
+        hard = HardProblem(problem, [kept[3 * i : 3 * i + 3] for i in range(problem.n)], p.mu, p, builder)
+        n, active = problem.n, problem.active
+        start = [ca.if_else(active[i], memory[3 * i : 3 * i + 3], 0) for i in range(n)]
+        roots = [ca.if_else(active[i], memory[3 * n + i], 0) for i in range(n)]
+        outcome = SOLVERS[self.solver].solve(hard, start, roots)
+        warm = ca.vertcat(*outcome.impulses, *outcome.roots)
+        return ContactSolution(outcome.impulses, warm, outcome.iterations, outcome.converged)

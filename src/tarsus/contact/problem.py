@@ -1,0 +1,92 @@
+"""What a contact law is given, and what it gives back: algebra over contacts, no robot.
+
+Components are ordered (normal, tangent 1, tangent 2), the normal pointing away from the ground, so that a
+positive normal percussion pushes and a positive normal velocity separates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import casadi as ca
+from casadi import SX
+
+Blocks = dict[tuple[int, int], SX]
+
+
+@dataclass(frozen=True)
+class Contact:
+    """One contact at one instant, for laws that need no more than that.
+
+    gap: m, negative when it penetrates; velocity (3,): m/s in the contact frame; point (3,): world position, m;
+    frame (3, 3): rows normal, tangent 1, tangent 2 in world coordinates.
+    """
+
+    gap: SX
+    velocity: SX
+    point: SX
+    frame: SX
+
+
+@dataclass(frozen=True)
+class VelocityForm:
+    """The same problem without its Delassus matrix (document 000, Eqns. (17)-(18)).
+
+    u_free (nu,): velocity at the end of the step without contact; W (nu, 3n): force directions;
+    response (nu, 3n): M^-1 W.
+    """
+
+    u_free: SX
+    W: SX
+    response: SX
+
+
+@dataclass(frozen=True)
+class ContactProblem:
+    """n contacts over one step of length dt.
+
+    contacts: each at the step's midpoint with the velocity before, gamma^S; active[i]: 1 where the gap is
+    closed, else 0; free[i] (3,): velocity at the end of the step without contact, m/s; dt: s.
+    The Delassus matrix G = W^T M^-1 W (1/kg) and the velocity form are made only when a law asks for them.
+    """
+
+    contacts: list[Contact]
+    active: list[SX]
+    free: list[SX]
+    dt: SX
+    make_delassus: Callable[[], Blocks]
+    make_velocity_form: Callable[[], VelocityForm]
+
+    @property
+    def n(self) -> int:
+        """Number of contacts."""
+        return len(self.contacts)
+
+    @cached_property
+    def G(self) -> Blocks:
+        """Delassus blocks G[i, j] (3, 3) for all pairs of contacts."""
+        return self.make_delassus()
+
+    @cached_property
+    def velocity_form(self) -> VelocityForm:
+        """The problem in end-of-step velocities."""
+        return self.make_velocity_form()
+
+
+@dataclass(frozen=True)
+class ContactSolution:
+    """Percussions over the step: impulses[i] (3,) in N s; memory of the law; how the solve went.
+
+    iterations: number of sweeps (0 for an explicit law); converged: 1 or 0.
+    """
+
+    impulses: list[SX]
+    memory: SX
+    iterations: SX
+    converged: SX
+
+    def stacked(self) -> SX:
+        """All percussions as one column (3n,)."""
+        return ca.vertcat(*self.impulses) if self.impulses else SX(0, 1)

@@ -1,0 +1,105 @@
+"""What the iterative methods share: the loop, its stopping test, and the disc of friction.
+
+To add a method: one file here with a function `sweep(hard, contact, values) -> values` and the setup it
+needs, and its name in the `solver` field's documentation of the law `moreau`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import casadi as ca
+from casadi import SX
+
+from tarsus.contact.problem import ContactProblem
+from tarsus.program.trace import Builder, Values
+
+
+@dataclass(frozen=True)
+class HardProblem:
+    """Inclusions (12)-(13): xi = G L + c, xi_N in N(-L_N), xi_T in N_disc(-L_T), for the active contacts.
+
+    c[i] (3,) = free velocity + restitution * velocity before (Eqn. (15)); mu: friction coefficient.
+    """
+
+    problem: ContactProblem
+    c: list[SX]
+    mu: SX
+    p: Any
+    builder: Builder
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Percussions (3,) of each contact, sweeps done, 1 if converged; sliding roots s with xi_T = -s L_T, if known."""
+
+    impulses: list[SX]
+    iterations: SX
+    converged: SX
+    roots: list[SX] = field(default_factory=list)
+
+
+class Solver(ABC):
+    """An iterative method for a hard contact problem."""
+
+    maximum: int = 200
+
+    @abstractmethod
+    def solve(self, hard: HardProblem, start: list[SX], roots: list[SX]) -> Outcome:
+        """Iterate from the percussions `start` and the sliding roots of the last step (0 where it stuck)."""
+
+
+def iterate(
+    hard: HardProblem,
+    start: list[SX],
+    sweep: Callable[[list[SX], Values], tuple[list[SX], Values]],
+    maximum: int,
+    extra: Values | None = None,
+    first: SX | None = None,
+) -> Outcome:
+    """Repeat `sweep` until every component changes by at most |L| T_rel + T_abs (document 000, after Eqn. (16)).
+
+    Worlds where `first` is 0 do not begin.
+    """
+    n = len(start)
+
+    def body(values: Values) -> tuple[Values, SX]:
+        old = [values["impulse"][3 * i : 3 * i + 3] for i in range(n)]
+        carried = {key: value for key, value in values.items() if key not in ("impulse", "sweeps", "moving")}
+        new, carried = sweep(old, carried)
+        moving = changes(ca.vertcat(*old), ca.vertcat(*new), hard.p)
+        return {"impulse": ca.vertcat(*new), "sweeps": values["sweeps"] + 1, "moving": moving, **carried}, moving
+
+    begin = {"impulse": ca.vertcat(*start), "sweeps": SX(0), "moving": SX(0), **(extra or {})}
+    last = hard.builder.loop(begin, body, maximum, first)
+    impulses = [last["impulse"][3 * i : 3 * i + 3] for i in range(n)]
+    roots = last["root"].elements() if "root" in last else [SX(0)] * n
+    return Outcome(impulses, last["sweeps"], ca.logic_not(last["moving"]), roots)
+
+
+def changes(old: SX, new: SX, p: Any) -> SX:
+    """1 if any component moved by more than |old| T_rel + T_abs."""
+    excess = [
+        ca.fabs(b - a) - (ca.fabs(a) * p.T_rel + p.T_abs) for a, b in zip(old.elements(), new.elements(), strict=True)
+    ]
+    while len(excess) > 1:
+        excess = [ca.fmax(a, b) for a, b in zip(excess[::2], excess[1::2], strict=False)] + (
+            [excess[-1]] if len(excess) % 2 else []
+        )
+    return excess[0] > 0
+
+
+def residual_velocity(hard: HardProblem, i: int, impulses: list[SX]) -> SX:
+    """xi_i = c_i + sum_j G_ij L_j (Eqn. (12))."""
+    xi = hard.c[i]
+    for j, impulse in enumerate(impulses):
+        xi = xi + ca.mtimes(hard.problem.G[i, j], impulse)
+    return xi
+
+
+def step_sizes(hard: HardProblem, i: int, G_ii: SX) -> tuple[SX, SX]:
+    """r_N = alpha / G_NN and one r_T = alpha / max(G_T1T1, G_T2T2) (document 000, after Eqn. (16))."""
+    return hard.p.alpha / G_ii[0, 0], hard.p.alpha / ca.fmax(G_ii[1, 1], G_ii[2, 2])

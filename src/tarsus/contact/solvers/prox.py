@@ -1,0 +1,69 @@
+"""Projected over-relaxed Jacobi (JOR) and Gauss-Seidel (SOR), in percussions or in velocities (document 000)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import casadi as ca
+from casadi import SX
+
+from tarsus.contact import sets
+from tarsus.contact.problem import VelocityForm
+from tarsus.contact.solvers.base import HardProblem, Outcome, Solver, iterate, residual_velocity, step_sizes
+from tarsus.program.trace import Values
+
+
+@dataclass(frozen=True)
+class Prox(Solver):
+    """successive: use new percussions at once (SOR) or all together (JOR); form: "delassus" or "velocity"."""
+
+    successive: bool
+    form: str = "delassus"
+
+    def solve(self, hard: HardProblem, start: list[SX], roots: list[SX]) -> Outcome:
+        return self._in_percussions(hard, start) if self.form == "delassus" else self._in_velocities(hard, start)
+
+    def _in_percussions(self, hard: HardProblem, start: list[SX]) -> Outcome:
+        """Eqn. (16) with xi from Eqn. (12)."""
+        n = len(start)
+        steps = [step_sizes(hard, i, hard.problem.G[i, i]) for i in range(n)]
+        r = hard.builder.keep("r", ca.vertcat(*(ca.vertcat(*pair) for pair in steps)))
+
+        def sweep(old: list[SX], carried: Values) -> tuple[list[SX], Values]:
+            new = list(old)
+            for i in range(n):
+                xi = residual_velocity(hard, i, new if self.successive else old)
+                new[i] = projected(hard, i, old[i], xi, (r[2 * i], r[2 * i + 1]))
+            return new, carried
+
+        return iterate(hard, start, sweep, self.maximum)
+
+    def _in_velocities(self, hard: HardProblem, start: list[SX]) -> Outcome:
+        """Eqns. (17)-(18): the velocity is carried along and G is not formed, but for its diagonal."""
+        form, n = hard.problem.velocity_form, len(start)
+        columns = [slice(3 * i, 3 * i + 3) for i in range(n)]
+        blocks = [ca.mtimes(form.W[:, at].T, form.response[:, at]) for at in columns]
+        steps = [step_sizes(hard, i, block) for i, block in enumerate(blocks)]
+        r = hard.builder.keep("r", ca.vertcat(*(ca.vertcat(*pair) for pair in steps)))
+        u = form.u_free + ca.mtimes(form.response, ca.vertcat(*start))
+
+        def sweep(old: list[SX], carried: Values) -> tuple[list[SX], Values]:
+            new, u = list(old), carried["u"]
+            for i, at in enumerate(columns):
+                xi = ca.mtimes(form.W[:, at].T, u if self.successive else carried["u"]) + self._b(hard, form, i)
+                new[i] = projected(hard, i, old[i], xi, (r[2 * i], r[2 * i + 1]))
+                u = u + ca.mtimes(form.response[:, at], new[i] - old[i])
+            return new, {"u": u}
+
+        return iterate(hard, start, sweep, self.maximum, {"u": u})
+
+    def _b(self, hard: HardProblem, form: VelocityForm, i: int) -> SX:
+        """b_i = epsilon_i W_i^T u^S: what c_i has beyond the free velocity."""
+        return hard.c[i] - hard.problem.free[i]
+
+
+def projected(hard: HardProblem, i: int, old: SX, xi: SX, r: tuple[SX, SX]) -> SX:
+    """One contact's prox (Eqn. (13)); the disc takes the new normal percussion."""
+    normal = sets.half_line(old[0] - r[0] * xi[0])
+    tangent = sets.disc(old[1:] - r[1] * xi[1:], hard.mu * normal)
+    return ca.if_else(hard.problem.active[i], ca.vertcat(normal, tangent), 0)

@@ -1,0 +1,63 @@
+"""What every controller promises: torques from time, state, commands and its own memory."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import ClassVar
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from tarsus.model.mechanism import Mechanism
+
+
+class Controller(ABC):
+    """A control law as CasADi expressions; implementations are frozen dataclasses.
+
+    To add a gait:
+
+    1. Make a file in ``tarsus/control/gaits``; its name is the gait's name.
+    2. Write one frozen dataclass in it that inherits from `Controller`; its fields are the constants
+       that a user may change with ``dataclasses.replace`` (gains, frequency, step height, ...).
+    3. Name the inputs that may differ from world to world and change while running in `commands`
+       (name: default, SI units). Everything else is a constant and costs nothing at run time.
+    4. If it remembers something (phases, an integral), give its start in `initial_memory`; there is
+       no other state: a controller is a pure function.
+    5. Write `torque`, symbolically: no Python branch on a symbol (use ``ca.if_else``), no loop over
+       time. The result is compiled into the simulation step, so count trigonometric calls.
+       ``control.legs`` finds the legs of a robot, ``control.pd`` turns joint targets into torques.
+    6. Return the torques in the order of ``mechanism.actuators`` and leave them unbounded: the
+       simulation applies the torque limits.
+    7. Add it to nothing: the contract tests find it by its file.
+    """
+
+    commands: ClassVar[Mapping[str, float]] = {}
+
+    def initial_memory(self, mechanism: Mechanism) -> NDArray[np.float64]:
+        """The memory (m,) at time zero; empty by default."""
+        return np.zeros(0)
+
+    def initial_coordinates(self, mechanism: Mechanism) -> NDArray[np.float64]:
+        """Coordinates (nq,) to start from: the keyframe "stand" if there is one, else neutral."""
+        if "stand" in mechanism.keyframes:
+            return np.array(mechanism.keyframes["stand"], dtype=float)
+        return mechanism.neutral()
+
+    @abstractmethod
+    def torque(
+        self,
+        mechanism: Mechanism,
+        t: ca.SX,
+        q: ca.SX,
+        u: ca.SX,
+        command: ca.SX,
+        memory: ca.SX,
+        dt: ca.SX,
+    ) -> tuple[ca.SX, ca.SX]:
+        """Torques (n_actuators,) N m, or N, for this step and the memory (m,) after it.
+
+        t: s; q: (nq,); u: (nu,); command: (len(commands),) in the order of `commands`;
+        memory: (m,); dt: the step that the memory is advanced by, s.
+        """

@@ -1,0 +1,246 @@
+"""Three-joint legs found in a mechanism, and their inverse kinematics in closed form.
+
+A leg is a chain abad (about x) - hip (about y) - knee (about y) from the base to a foot, whatever the
+signs of the axes, the offsets between the joints and the side the knee bends to. All vectors are in
+the base's axes at zero joint angles; the *hip frame* has them too, its origin at the abad joint.
+
+With o, t, s the vectors abad-hip, hip-knee, knee-foot, the foot in the hip frame is
+p = Rx(theta_0) (o + Ry(theta_1) (t + Ry(theta_2) s)), theta_i = sign_i q_i.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from tarsus.errors import TarsusError
+from tarsus.model.mechanism import WORLD, Candidate, Mechanism
+
+Array = NDArray[np.float64]
+
+STRAIGHT = 0.9995  # |cos| of the knee angle is kept below: a straight knee has no finite rate
+SHORTEST = 1e-6  # m^2, square of the shortest leg plane radius
+
+
+@dataclass(frozen=True, eq=False)
+class Leg:
+    """One leg; vectors (3,) in m, base axes.
+
+    name: of its foot; joints: names of abad, hip, knee; signs: (3,) of their axes; hip: abad joint in
+    the base; abad, thigh, shank: the vectors abad-hip, hip-knee, knee-foot; radius: of the foot, m;
+    posture: (3,) joint angles standing, rad; bend: +1 or -1, the side the knee bends to (sign of the
+    shank's angle against the thigh's, about +y).
+    """
+
+    name: str
+    joints: tuple[str, str, str]
+    signs: Array
+    hip: Array
+    abad: Array
+    thigh: Array
+    shank: Array
+    radius: float
+    posture: Array
+    bend: int
+
+    @property
+    def lateral(self) -> float:
+        """Distance of the foot from the abad axis along +y with the abad joint at zero, m."""
+        return float(self.abad[1] + self.thigh[1] + self.shank[1])
+
+    @property
+    def lengths(self) -> tuple[float, float]:
+        """Lengths of thigh and shank in the leg's plane, m."""
+        return float(np.hypot(*self.thigh[::2])), float(np.hypot(*self.shank[::2]))
+
+    @property
+    def rest_angles(self) -> tuple[float, float]:
+        """Angles of thigh and shank against straight down, about +y, at zero joint angles, rad."""
+        return _down_angle(self.thigh), _down_angle(self.shank)
+
+    @property
+    def standing_foot(self) -> Array:
+        """The foot (3,) in the hip frame in the standing posture, m."""
+        return foot_in_hip_frame(self, self.posture)
+
+
+def find_legs(mechanism: Mechanism) -> tuple[Leg, ...]:
+    """A leg for every last body that has a contact candidate; TarsusError if one is of another kind."""
+    parents = {body.parent for body in mechanism.bodies}
+    feet: dict[int, Candidate] = {}
+    for candidate in mechanism.candidates:
+        last = candidate.body not in parents and mechanism.bodies[candidate.body].joint.kind == "hinge"
+        best = feet.get(candidate.body)
+        if last and (best is None or _reach(candidate) > _reach(best)):
+            feet[candidate.body] = candidate
+    if not feet:
+        raise TarsusError(f"{mechanism.name!r} has no legs: no last body has a contact candidate.")
+    return tuple(_leg(mechanism, foot) for foot in feet.values())
+
+
+def foot_in_hip_frame(leg: Leg, angles: Array) -> Array:
+    """Forward kinematics: the foot (3,) m in the hip frame at joint angles (3,) rad."""
+    abad, hip, knee = leg.signs * angles
+    return _about_x(abad) @ (leg.abad + _about_y(hip) @ (leg.thigh + _about_y(knee) @ leg.shank))
+
+
+def foot_jacobian(leg: Leg, angles: Array) -> Array:
+    """Derivative (3, 3) of `foot_in_hip_frame` by the joint angles, m/rad."""
+    abad, hip, knee = leg.signs * angles
+    plane = _about_x(abad)
+    shank = _about_y(hip) @ _about_y(knee) @ leg.shank
+    lower = _about_y(hip) @ leg.thigh + shank
+    x, y = np.eye(3)[:2]
+    columns = (
+        np.cross(x, plane @ (leg.abad + lower)),
+        plane @ np.cross(y, lower),
+        plane @ np.cross(y, shank),
+    )
+    return np.array(columns).T * leg.signs
+
+
+def leg_inverse_kinematics(leg: Leg, foot: ca.SX) -> ca.SX:
+    """Joint angles (3,) rad that put the foot at a point (3,) m of the hip frame, below the hip.
+
+    A point out of reach gives the (almost) straight or folded leg in its direction. If the lateral
+    coordinate is the constant `leg.lateral`, the abad angle is the constant zero and costs nothing.
+    """
+    across, along, up = _in_plane(leg, foot)
+    cos, sin = _knee(leg, along, up)
+    thigh, shank = leg.lengths
+    thigh_rest, shank_rest = leg.rest_angles
+    x, z = shank * sin, thigh + shank * cos
+    hip = ca.atan2(up * x - along * z, -(up * z + along * x)) - thigh_rest
+    knee = leg.bend * ca.acos(cos) - (shank_rest - thigh_rest)
+    abad, hip_sign, knee_sign = leg.signs
+    return ca.vertcat(abad * across, hip_sign * hip, knee_sign * knee)
+
+
+def leg_joint_rates(leg: Leg, foot: ca.SX, velocity: ca.SX) -> ca.SX:
+    """Joint rates (3,) rad/s that move the foot (3,) m with a velocity (3,) m/s, in the hip frame.
+
+    The derivative of `leg_inverse_kinematics` along `velocity`, solved from the geometry: no
+    trigonometric call beyond those that the angles already need.
+    """
+    _, along, up = _in_plane(leg, foot)
+    cos, sin = _knee(leg, along, up)
+    thigh, shank = leg.lengths
+    d_along = velocity[0]
+    if _planar(leg, foot):
+        abad_rate, d_up = ca.SX(0), velocity[2]
+    else:
+        y, z, dy, dz = foot[1], foot[2], velocity[1], velocity[2]
+        side, down = leg.lateral, up + leg.abad[2]
+        d_up = (y * dy + z * dz) / down
+        abad_rate = (y * dz - z * dy - side * d_up) / (down * down + side * side)
+    knee_rate = -(along * d_along + up * d_up) / (thigh * shank * sin)
+    turning = up * d_along - along * d_up - knee_rate * (shank * shank + thigh * shank * cos)
+    hip_rate = turning / (along * along + up * up)
+    abad, hip_sign, knee_sign = leg.signs
+    return ca.vertcat(abad * abad_rate, hip_sign * hip_rate, knee_sign * knee_rate)
+
+
+def _planar(leg: Leg, foot: ca.SX) -> bool:
+    return foot[1].is_constant() and abs(float(foot[1]) - leg.lateral) < 1e-12
+
+
+def _in_plane(leg: Leg, foot: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
+    """Angle of the leg's plane about +x, and the foot against the hip joint in it: along x, up."""
+    side, y, z = leg.lateral, foot[1], foot[2]
+    if _planar(leg, foot):
+        across, down = ca.SX(0), z
+    else:
+        down = -ca.sqrt(ca.fmax(y * y + z * z - side * side, SHORTEST))
+        across = ca.atan2(z * side - y * down, y * side + z * down)
+    return across, foot[0] - leg.abad[0], down - leg.abad[2]
+
+
+def _knee(leg: Leg, along: ca.SX, up: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """Cosine and sine of the angle from thigh to shank, about +y; law of cosines."""
+    thigh, shank = leg.lengths
+    twice = 2 * thigh * shank
+    cos = (along * along + up * up - (thigh * thigh + shank * shank)) / twice
+    cos = ca.fmin(ca.fmax(cos, -STRAIGHT), STRAIGHT)
+    return cos, leg.bend * ca.sqrt(1 - cos * cos)
+
+
+def _leg(mechanism: Mechanism, foot: Candidate) -> Leg:
+    chain = _chain(mechanism, foot.body)
+    axes, points, turn = [], [], np.eye(3)
+    for body in (mechanism.bodies[i] for i in chain):
+        points.append(turn @ body.position)
+        turn = turn @ body.rotation
+        axes.append(turn @ body.joint.axis)
+    points.append(turn @ foot.position)
+    wanted = np.eye(3)[[0, 1, 1]]
+    if len(chain) != 3 or not np.allclose(np.abs(axes), wanted, atol=1e-6):
+        found = ", ".join(np.array2string(axis, precision=3) for axis in axes)
+        raise TarsusError(
+            f"the leg to {foot.name!r} of {mechanism.name!r} must have three hinges from the base, "
+            f"about x, y and y (abad, hip, knee), but its axes are {found}."
+        )
+    signs = np.sign(np.sum(axes, axis=1))
+    first, second, third = (mechanism.bodies[i].joint.name for i in chain)
+    posture = _posture(mechanism, chain)
+    return Leg(
+        name=foot.name,
+        joints=(first, second, third),
+        signs=signs,
+        hip=points[0],
+        abad=points[1],
+        thigh=points[2],
+        shank=points[3],
+        radius=foot.radius,
+        posture=posture,
+        bend=_bend(foot.name, signs[2] * posture[2] + _down_angle(points[3]) - _down_angle(points[2])),
+    )
+
+
+def _chain(mechanism: Mechanism, body: int) -> list[int]:
+    """The hinged bodies from the base to a body, the first one next to the base."""
+    chain: list[int] = []
+    while body != WORLD and mechanism.bodies[body].joint.kind == "hinge":
+        chain.insert(0, body)
+        body = mechanism.bodies[body].parent
+    return chain
+
+
+def _posture(mechanism: Mechanism, chain: list[int]) -> Array:
+    """Standing angles: the keyframe "stand", else the middle of each joint's range."""
+    if "stand" in mechanism.keyframes:
+        stand = mechanism.keyframes["stand"]
+        return np.array([stand[mechanism.q_slices[i].start] for i in chain], dtype=float)
+    ranges = np.array([(mechanism.bodies[i].joint.lower, mechanism.bodies[i].joint.upper) for i in chain])
+    return np.where(np.isfinite(ranges).all(axis=1), np.nan_to_num(ranges).mean(axis=1), 0.0)
+
+
+def _bend(name: str, angle: float) -> int:
+    angle = (angle + np.pi) % (2 * np.pi) - np.pi
+    if abs(angle) < 1e-3:
+        raise TarsusError(
+            f"the knee of the leg to {name!r} is straight, so the side it bends to is unknown; "
+            'give the robot a keyframe "stand" with bent knees.'
+        )
+    return 1 if angle > 0 else -1
+
+
+def _reach(candidate: Candidate) -> float:
+    return float(np.linalg.norm(candidate.position)) + candidate.radius
+
+
+def _down_angle(vector: Array) -> float:
+    """Angle about +y that turns straight down into the vector's direction in the x-z plane, rad."""
+    return float(np.arctan2(-vector[0], -vector[2]))
+
+
+def _about_x(angle: float) -> Array:
+    c, s = np.cos(angle), np.sin(angle)
+    return np.array([[1, 0, 0], [0, c, -s], [0, s, c]])
+
+
+def _about_y(angle: float) -> Array:
+    c, s = np.cos(angle), np.sin(angle)
+    return np.array([[c, 0, s], [0, 1, 0], [-s, 0, c]])

@@ -1,0 +1,47 @@
+"""Joint servo: proportional-derivative with the desired rate fed forward."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import casadi as ca
+import numpy as np
+
+from tarsus.errors import unknown
+from tarsus.model.mechanism import Mechanism
+
+
+def pd_torque(desired: ca.SX, desired_rate: ca.SX, q: ca.SX, u: ca.SX, gains: tuple[float, float]) -> ca.SX:
+    """tau = kp (q_d - q) + kd (dq_d - u), N m; gains: kp N m/rad, kd N m s/rad; all vectors (n,).
+
+    Document 003, Eqn. (44), which prints tau = kp (q - q_d) + kd dq: with that sign the error grows,
+    so it is turned here; the desired rate is the feed-forward the paper's text speaks of.
+    """
+    kp, kd = gains
+    return kp * (desired - q) + kd * (desired_rate - u)
+
+
+def actuated(mechanism: Mechanism) -> tuple[list[int], list[int]]:
+    """Where the actuated joints stand in q and in u, in the order of the actuators."""
+    bodies = [mechanism.joint_index(actuator.joint) for actuator in mechanism.actuators]
+    return [mechanism.q_slices[b].start for b in bodies], [mechanism.u_slices[b].start for b in bodies]
+
+
+def joint_state(mechanism: Mechanism, q: ca.SX, u: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """Angles and rates (n_actuators,) of the actuated joints, in the order of the actuators."""
+    in_q, in_u = actuated(mechanism)
+    return q[in_q], u[in_u]
+
+
+def places(mechanism: Mechanism, joints: Sequence[str]) -> list[int]:
+    """The numbers of the actuators that drive some joints; TarsusError for a joint without one."""
+    driven = [actuator.joint for actuator in mechanism.actuators]
+    for joint in joints:
+        if joint not in driven:
+            raise unknown("actuator on a joint", joint, driven)
+    return [driven.index(joint) for joint in joints]
+
+
+def actuated_posture(mechanism: Mechanism, coordinates: np.ndarray) -> ca.SX:
+    """The actuated joints' part (n_actuators,) of coordinates (nq,), as constants."""
+    return ca.SX(ca.DM(coordinates[actuated(mechanism)[0]]))

@@ -1,0 +1,57 @@
+"""The composite-rigid-body algorithm (document 003, Alg. 5) for any tree."""
+
+from __future__ import annotations
+
+import casadi as ca
+from casadi import SX
+
+from tarsus.dynamics import tree
+from tarsus.dynamics.kinematics import Kinematics
+from tarsus.dynamics.rnea import Wrench, joint_share
+from tarsus.model.mechanism import WORLD
+from tarsus.spatial.inertia import LinearInertia
+from tarsus.spatial.rotation import constant
+
+
+def composite_inertias(kin: Kinematics, inertias: list[LinearInertia]) -> list[LinearInertia]:
+    """I_c of every body: its whole subtree as one rigid body, in its own frame (Eqn. (26))."""
+    return tree.inward(
+        kin.mechanism,
+        inertias,
+        lambda i, inertia: inertia.seen_from_parent(kin.R[i], kin.r[i]),
+        lambda a, b: a + b,
+    )
+
+
+def mass_matrix(kin: Kinematics, inertias: list[LinearInertia]) -> SX:
+    """M(q) (nu, nu), symmetric, structurally zero between branches; armature on the diagonal."""
+    mechanism = kin.mechanism
+    M = SX(mechanism.nu, mechanism.nu)
+    for i, composite in enumerate(composite_inertias(kin, inertias)):
+        at = mechanism.u_slices[i]
+        for k, column in enumerate(_unit_momenta(kin, i, composite)):
+            j, wrench = i, column
+            while j != WORLD:
+                rows = mechanism.u_slices[j]
+                share = joint_share(kin, j, wrench)
+                M[rows, at.start + k] = share
+                M[at.start + k, rows] = share.T
+                force = ca.mtimes(kin.R[j], wrench[1])
+                wrench = (ca.mtimes(kin.R[j], wrench[0]) + ca.cross(kin.r[j], force), force)
+                j = mechanism.bodies[j].parent
+        for k in range(at.start, at.stop):
+            M[k, k] += mechanism.bodies[i].joint.armature
+    return M
+
+
+def _unit_momenta(kin: Kinematics, i: int, composite: LinearInertia) -> list[Wrench]:
+    """F_i = I_c S_i: momentum of the subtree for each unit velocity of joint i (Eqn. (28))."""
+    joint, zero, eye = kin.mechanism.bodies[i].joint, SX.zeros(3), SX.eye(3)
+    if joint.kind == "hinge":
+        return [composite.momentum(constant(joint.axis), zero)]
+    if joint.kind == "slide":
+        return [composite.momentum(zero, constant(joint.axis))]
+    spins = [composite.momentum(eye[:, k], zero) for k in range(3)]
+    if joint.kind == "ball":
+        return spins
+    return [composite.momentum(zero, kin.R[i].T[:, k]) for k in range(3)] + spins

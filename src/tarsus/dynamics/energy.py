@@ -1,0 +1,48 @@
+"""Energy, momentum and centre of mass of the whole robot."""
+
+from __future__ import annotations
+
+import casadi as ca
+from casadi import SX
+
+from tarsus.dynamics.kinematics import Kinematics
+from tarsus.spatial.inertia import LinearInertia
+
+
+def centre_of_mass(kin: Kinematics, inertias: list[LinearInertia]) -> SX:
+    """World position (3,) of the centre of mass, m."""
+    moment, mass = SX.zeros(3), SX(0)
+    for R, p, inertia in zip(kin.world_rotation, kin.world_position, inertias, strict=True):
+        moment += inertia.m * p + ca.mtimes(R, inertia.h)
+        mass += inertia.m
+    return moment / mass
+
+
+def kinetic_energy(kin: Kinematics, inertias: list[LinearInertia]) -> SX:
+    """Kinetic energy with reflected rotor inertia (armature), J."""
+    total = SX(0)
+    for omega, v, inertia in zip(kin.omega, kin.velocity, inertias, strict=True):
+        spin, push = inertia.momentum(omega, v)
+        total += 0.5 * (ca.dot(spin, omega) + ca.dot(push, v))
+    for body, where in zip(kin.mechanism.bodies, kin.mechanism.u_slices, strict=True):
+        rate = kin.u[where]
+        total += 0.5 * body.joint.armature * ca.dot(rate, rate)
+    return total
+
+
+def potential_energy(kin: Kinematics, inertias: list[LinearInertia]) -> SX:
+    """Potential energy in gravity, zero at the world's origin, J."""
+    mass = sum((inertia.m for inertia in inertias), SX(0))
+    return -mass * ca.dot(SX(list(kin.mechanism.gravity)), centre_of_mass(kin, inertias))
+
+
+def momentum(kin: Kinematics, inertias: list[LinearInertia]) -> SX:
+    """Linear momentum (N s) and angular momentum about the world's origin (N m s), world frame: (6,)."""
+    linear, angular = SX.zeros(3), SX.zeros(3)
+    for i, inertia in enumerate(inertias):
+        spin, push = inertia.momentum(kin.omega[i], kin.velocity[i])
+        R = kin.world_rotation[i]
+        push = ca.mtimes(R, push)
+        linear += push
+        angular += ca.mtimes(R, spin) + ca.cross(kin.world_position[i], push)
+    return ca.vertcat(linear, angular)

@@ -1,0 +1,67 @@
+"""Jacobians along support paths (document 003, Alg. 6), carried from the body up to the world."""
+
+from __future__ import annotations
+
+import casadi as ca
+from casadi import SX
+
+from tarsus.dynamics import tree
+from tarsus.dynamics.kinematics import Kinematics
+from tarsus.spatial.rotation import constant, skew
+
+Columns = dict[int, SX]  # velocity index -> column (3,)
+
+
+def position(kin: Kinematics, body: int, point: SX) -> SX:
+    """World position (3,) of a point (3,) given in the body's frame."""
+    for i in tree.path(kin.mechanism, body):
+        point = kin.r[i] + ca.mtimes(kin.R[i], point)
+    return point
+
+
+def direction_in_body(kin: Kinematics, body: int, direction: SX) -> SX:
+    """A world direction (3,) in the body's frame, handed down the support path."""
+    for i in reversed(tree.path(kin.mechanism, body)):
+        direction = ca.mtimes(kin.R[i].T, direction)
+    return direction
+
+
+def point_jacobian(kin: Kinematics, body: int, point: SX) -> Columns:
+    """Columns of J with (world velocity of the point fixed to the body) = J u; only the support path has any."""
+    mechanism, columns = kin.mechanism, Columns()
+    for i in tree.path(mechanism, body):
+        joint, first = mechanism.bodies[i].joint, mechanism.u_slices[i].start
+        if joint.kind == "hinge":
+            columns[first] = ca.cross(constant(joint.axis), point)
+        elif joint.kind == "slide":
+            columns[first] = constant(joint.axis)
+        else:
+            spin = -skew(point)
+            offset = 3 if joint.kind == "free" else 0
+            columns.update({first + offset + k: spin[:, k] for k in range(3)})
+        columns = {k: ca.mtimes(kin.R[i], column) for k, column in columns.items()}
+        if joint.kind == "free":
+            columns.update({first + k: SX.eye(3)[:, k] for k in range(3)})
+        point = kin.r[i] + ca.mtimes(kin.R[i], point)
+    return columns
+
+
+def angular_jacobian(kin: Kinematics, body: int) -> Columns:
+    """Columns of J with (world angular velocity of the body) = J u."""
+    mechanism, columns = kin.mechanism, Columns()
+    for i in tree.path(mechanism, body):
+        joint, first = mechanism.bodies[i].joint, mechanism.u_slices[i].start
+        if joint.kind == "hinge":
+            columns[first] = constant(joint.axis)
+        elif joint.kind != "slide":
+            offset = 3 if joint.kind == "free" else 0
+            columns.update({first + offset + k: SX.eye(3)[:, k] for k in range(3)})
+        columns = {k: ca.mtimes(kin.R[i], column) for k, column in columns.items()}
+    return columns
+
+
+def dense(columns: Columns, width: int) -> SX:
+    """Columns as a (3, width) matrix with structural zeros elsewhere."""
+    return ca.horzcat(*(columns.get(k, SX(3, 1)) for k in range(width)))
+
+

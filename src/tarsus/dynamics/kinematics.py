@@ -1,0 +1,125 @@
+"""Algorithm 1 of document 003 for any tree: poses and velocities of all bodies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import casadi as ca
+from casadi import SX
+
+from tarsus.dynamics import tree
+from tarsus.model.mechanism import WORLD, Mechanism
+from tarsus.spatial import rotation
+
+
+@dataclass(frozen=True)
+class Kinematics:
+    """Poses of all bodies against their parents; everything else is derived when asked for.
+
+    q (nq,), u (nu,) by the conventions of `Mechanism`; R[i] (3, 3) maps body to parent coordinates,
+    r[i] (3,) is the body's origin in its parent's frame.
+    """
+
+    mechanism: Mechanism
+    q: SX
+    u: SX
+    R: list[SX]
+    r: list[SX]
+
+    @cached_property
+    def omega(self) -> list[SX]:
+        """Angular velocity of each body in its own frame, rad/s."""
+        return tree.outward(self.mechanism, self._next_omega, SX.zeros(3))
+
+    @cached_property
+    def velocity(self) -> list[SX]:
+        """Linear velocity of each body's origin in its own frame, m/s (document 003, Eqn. (13))."""
+        return tree.outward(self.mechanism, self._next_velocity, SX.zeros(3))
+
+    @cached_property
+    def world_rotation(self) -> list[SX]:
+        """Rotation of each body against the world."""
+        return tree.outward(self.mechanism, lambda i, R: ca.mtimes(R, self.R[i]), SX.eye(3))
+
+    @cached_property
+    def world_position(self) -> list[SX]:
+        """Origin of each body in the world, m."""
+
+        def visit(i: int, parent: SX) -> SX:
+            above = self.mechanism.bodies[i].parent
+            R = SX.eye(3) if above == WORLD else self.world_rotation[above]
+            return parent + ca.mtimes(R, self.r[i])
+
+        return tree.outward(self.mechanism, visit, SX.zeros(3))
+
+    def joint_velocity(self, i: int) -> SX:
+        """The part of u that belongs to body i's joint."""
+        return self.u[self.mechanism.u_slices[i]]
+
+    def _next_omega(self, i: int, parent: SX) -> SX:
+        joint, rate = self.mechanism.bodies[i].joint, self.joint_velocity(i)
+        carried = ca.mtimes(self.R[i].T, parent)
+        if joint.kind == "hinge":
+            return carried + rotation.constant(joint.axis) * rate
+        if joint.kind == "ball":
+            return carried + rate
+        return rate[3:] if joint.kind == "free" else carried
+
+    def _next_velocity(self, i: int, parent: SX) -> SX:
+        body, rate = self.mechanism.bodies[i], self.joint_velocity(i)
+        if body.joint.kind == "free":
+            return ca.mtimes(self.R[i].T, rate[:3])
+        spin = SX.zeros(3) if body.parent == WORLD else self.omega[body.parent]
+        carried = ca.mtimes(self.R[i].T, parent + ca.cross(spin, self.r[i]))
+        if body.joint.kind == "slide":
+            return carried + rotation.constant(body.joint.axis) * rate
+        return carried
+
+
+def kinematics(mechanism: Mechanism, q: SX, u: SX | None = None) -> Kinematics:
+    """Relative poses of all bodies at coordinates q (nq,), velocities u (nu,) (zero if not given)."""
+    R, r = [], []
+    for i, body in enumerate(mechanism.bodies):
+        turn, shift = _joint_pose(mechanism, i, q[mechanism.q_slices[i]])
+        home = rotation.constant(body.rotation)
+        R.append(ca.mtimes(home, turn))
+        r.append(rotation.constant(body.position) + ca.mtimes(home, shift))
+    return Kinematics(mechanism, q, SX.zeros(mechanism.nu) if u is None else u, R, r)
+
+
+def _joint_pose(mechanism: Mechanism, i: int, qi: SX) -> tuple[SX, SX]:
+    joint = mechanism.bodies[i].joint
+    if joint.kind == "hinge":
+        return rotation.about_axis(joint.axis, qi), SX.zeros(3)
+    if joint.kind == "slide":
+        return SX.eye(3), rotation.constant(joint.axis) * qi
+    if joint.kind == "ball":
+        return rotation.from_quaternion(qi), SX.zeros(3)
+    return rotation.from_quaternion(qi[3:]), qi[:3]
+
+
+def coordinate_rate(mechanism: Mechanism, q: SX, u: SX) -> SX:
+    """q' = F(q) u (document 000, Eqns. (1) and (22)); q (nq,), u (nu,)."""
+    rates = []
+    for body, at, du in zip(mechanism.bodies, mechanism.q_slices, mechanism.u_slices, strict=True):
+        if body.joint.kind == "free":
+            rates += [u[du][:3], rotation.quaternion_rate(q[at][3:], u[du][3:])]
+        elif body.joint.kind == "ball":
+            rates.append(rotation.quaternion_rate(q[at], u[du]))
+        else:
+            rates.append(u[du])
+    return ca.vertcat(*rates)
+
+
+def with_unit_quaternions(mechanism: Mechanism, q: SX) -> SX:
+    """q with every quaternion scaled back to unit length."""
+    parts = []
+    for body, at in zip(mechanism.bodies, mechanism.q_slices, strict=True):
+        if body.joint.kind == "free":
+            parts += [q[at][:3], rotation.normalised(q[at][3:])]
+        elif body.joint.kind == "ball":
+            parts.append(rotation.normalised(q[at]))
+        else:
+            parts.append(q[at])
+    return ca.vertcat(*parts)

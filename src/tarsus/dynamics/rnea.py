@@ -1,0 +1,129 @@
+"""Recursive Newton-Euler in three parts that can be called apart: velocity, gravity, external (document 003, Alg. 2-4).
+
+Accelerations are those of the body's origin (not spatial ones): the linear velocity then never appears,
+as Galilei asks, and Algorithm 2's special start a_0 = (0, -omega x v) is not needed. The generalised
+forces are the same; see docs/decisions/0003-classical-accelerations.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import casadi as ca
+from casadi import SX
+
+from tarsus.dynamics import tree
+from tarsus.dynamics.kinematics import Kinematics
+from tarsus.model.mechanism import Mechanism
+from tarsus.spatial.inertia import LinearInertia
+from tarsus.spatial.rotation import constant, skew
+
+Motion = tuple[SX, SX]  # angular and linear acceleration of a body's origin, body frame
+Wrench = tuple[SX, SX]  # moment about the body's origin and force, body frame
+
+
+def body_inertias(mechanism: Mechanism) -> list[LinearInertia]:
+    """Each body's inertia about its own frame's origin."""
+    found = []
+    for body in mechanism.bodies:
+        m, c = SX(body.inertia.mass), constant(body.inertia.com)
+        steiner = m * (ca.dot(c, c) * SX.eye(3) - ca.mtimes(c, c.T))
+        found.append(LinearInertia(m, m * c, SX(body.inertia.about_com) + steiner))
+    return found
+
+
+def velocity_terms(kin: Kinematics, inertias: list[LinearInertia]) -> SX:
+    """c(q, u) (nu,): generalised force that holds u' = 0 against Coriolis and centrifugal terms (Alg. 2)."""
+    return _inverse_dynamics(kin, inertias, SX.zeros(3), None, moving=True)
+
+
+def gravity_terms(kin: Kinematics, inertias: list[LinearInertia]) -> SX:
+    """g(q) (nu,): generalised force that holds the robot against gravity (Alg. 3)."""
+    return _inverse_dynamics(kin, inertias, SX(list(kin.mechanism.gravity)), None, moving=False)
+
+
+def bias(kin: Kinematics, inertias: list[LinearInertia]) -> SX:
+    """c(q, u) + g(q) in one sweep."""
+    return _inverse_dynamics(kin, inertias, SX(list(kin.mechanism.gravity)), None, moving=True)
+
+
+def inverse_dynamics(kin: Kinematics, inertias: list[LinearInertia], acceleration: SX) -> SX:
+    """M(q) u' + c(q, u) + g(q) for u' = acceleration (nu,), without armature."""
+    return _inverse_dynamics(kin, inertias, SX(list(kin.mechanism.gravity)), acceleration, moving=True)
+
+
+def external_terms(kin: Kinematics, wrenches: Mapping[int, Wrench]) -> SX:
+    """Generalised force (nu,) of wrenches {body: (moment about its origin, force)} in body frames (Alg. 4)."""
+    zero = (SX.zeros(3), SX.zeros(3))
+    own = [wrenches.get(i, zero) for i in range(len(kin.mechanism.bodies))]
+    return _project(kin, own)
+
+
+def _inverse_dynamics(
+    kin: Kinematics, inertias: list[LinearInertia], gravity: SX, acceleration: SX | None, *, moving: bool
+) -> SX:
+    n = len(kin.mechanism.bodies)
+    omega = kin.omega if moving else [SX.zeros(3)] * n
+    spins: dict[int, SX] = {}  # [alpha]x + omega omega^T - |omega|^2: acceleration field of each body
+
+    def visit(i: int, parent: Motion) -> Motion:
+        above = kin.mechanism.bodies[i].parent
+        field = spins.get(above, SX.zeros(3, 3))
+        alpha, a = _accelerate(kin, i, (parent[0], parent[1] + ca.mtimes(field, kin.r[i])), omega, acceleration)
+        w = omega[i]
+        spins[i] = skew(alpha) + ca.mtimes(w, w.T) - ca.dot(w, w) * SX.eye(3)
+        return alpha, a
+
+    motions = tree.outward(kin.mechanism, visit, (SX.zeros(3), -gravity))
+    wrenches = []
+    for i, (alpha, a) in enumerate(motions):
+        inertia = inertias[i]
+        force = inertia.m * a + ca.mtimes(spins[i], inertia.h)
+        spin = ca.mtimes(inertia.I, omega[i])
+        moment = ca.mtimes(inertia.I, alpha) + ca.cross(omega[i], spin) + ca.cross(inertia.h, a)
+        wrenches.append((moment, force))
+    return _project(kin, wrenches)
+
+
+def _accelerate(
+    kin: Kinematics, i: int, carried: Motion, omega: list[SX], acceleration: SX | None
+) -> Motion:
+    """Acceleration of body i from the motion of its joint's foot point, both in the parent's frame."""
+    mechanism = kin.mechanism
+    joint, where = mechanism.bodies[i].joint, mechanism.u_slices[i]
+    alpha, a = ca.mtimes(kin.R[i].T, carried[0]), ca.mtimes(kin.R[i].T, carried[1])
+    rate = kin.u[where]
+    push = SX.zeros(joint.nu) if acceleration is None else acceleration[where]
+    if joint.kind == "hinge":
+        axis = constant(joint.axis)
+        return alpha + axis * push + ca.cross(omega[i], axis * rate), a
+    if joint.kind == "slide":
+        axis = constant(joint.axis)
+        return alpha, a + axis * push + 2 * ca.cross(omega[i], axis * rate)
+    if joint.kind == "ball":
+        return alpha + push + ca.cross(omega[i], rate), a
+    return push[3:], a + ca.mtimes(kin.R[i].T, push[:3])
+
+
+def _project(kin: Kinematics, own: list[Wrench]) -> SX:
+    """Hand wrenches down to the root and read off each joint's share (document 003, Eqns. (22)-(23))."""
+
+    def to_parent(i: int, wrench: Wrench) -> Wrench:
+        force = ca.mtimes(kin.R[i], wrench[1])
+        return ca.mtimes(kin.R[i], wrench[0]) + ca.cross(kin.r[i], force), force
+
+    total = tree.inward(kin.mechanism, own, to_parent, lambda a, b: (a[0] + b[0], a[1] + b[1]))
+    return ca.vertcat(*(joint_share(kin, i, wrench) for i, wrench in enumerate(total)))
+
+
+def joint_share(kin: Kinematics, i: int, wrench: Wrench) -> SX:
+    """S_i^T f_i: what a wrench on body i does to its own joint."""
+    joint = kin.mechanism.bodies[i].joint
+    moment, force = wrench
+    if joint.kind == "hinge":
+        return ca.dot(constant(joint.axis), moment)
+    if joint.kind == "slide":
+        return ca.dot(constant(joint.axis), force)
+    if joint.kind == "ball":
+        return moment
+    return ca.vertcat(ca.mtimes(kin.R[i], force), moment)

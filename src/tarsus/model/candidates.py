@@ -1,0 +1,121 @@
+"""Contact candidates from collision shapes: the points of a shape that can touch the ground first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from itertools import product
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tarsus.model.mechanism import Candidate
+from tarsus.model.poses import Pose
+
+Array = NDArray[np.float64]
+ShapeKind = Literal["sphere", "capsule", "box", "cylinder", "ellipsoid", "mesh"]
+MESH_POINTS = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """A collision shape in a frame `pose` of its link.
+
+    size (m): sphere (radius,); capsule and cylinder (radius, half length) along z; box half edges (3,);
+    ellipsoid half axes (3,). vertices: (n, 3) of a mesh.
+    """
+
+    kind: ShapeKind
+    size: tuple[float, ...] = ()
+    pose: Pose = field(default_factory=Pose)
+    name: str = ""
+    vertices: Array = field(default_factory=lambda: np.zeros((0, 3)))
+
+    def at(self, outer: Pose) -> Shape:
+        """The same shape seen from the frame in which `outer` is given."""
+        return replace(self, pose=outer @ self.pose)
+
+
+def points(shape: Shape) -> tuple[Array, float]:
+    """Centres (n, 3) in the link's frame and the radius of the spheres that stand for a shape, m."""
+    local, radius = _local_points(shape)
+    return shape.pose.point(local), radius
+
+
+def candidates(shapes: Iterable[tuple[str, int, Shape]]) -> tuple[Candidate, ...]:
+    """Candidates of (link name, body, shape), named after the shape or its link; several end in _0, _1, ...
+
+    A shape's name that stands on several links is not used.
+    """
+    shapes = list(shapes)
+    links_of: dict[str, set[str]] = {}
+    for link, _, shape in shapes:
+        links_of.setdefault(shape.name, set()).add(link)
+    groups: dict[str, list[tuple[int, Array, float]]] = {}
+    for link, body, shape in shapes:
+        label = shape.name if shape.name and len(links_of[shape.name]) == 1 else link
+        centres, radius = points(shape)
+        groups.setdefault(label, []).extend((body, centre, radius) for centre in centres)
+    used: set[str] = {label for label, group in groups.items() if len(group) == 1}
+    return tuple(
+        Candidate(name, body, centre, radius)
+        for label, group in groups.items()
+        for name, (body, centre, radius) in zip(_numbered(label, len(group), used), group, strict=True)
+    )
+
+
+def spread(vertices: Array, count: int = MESH_POINTS) -> Array:
+    """At most `count` of the vertices (n, 3): the outermost, then always the farthest from those taken."""
+    if len(vertices) <= count:
+        return vertices
+    taken = [int(np.argmax(np.linalg.norm(vertices - vertices.mean(0), axis=1)))]
+    distance = np.linalg.norm(vertices - vertices[taken[0]], axis=1)
+    while len(taken) < count:
+        taken.append(int(np.argmax(distance)))
+        distance = np.minimum(distance, np.linalg.norm(vertices - vertices[taken[-1]], axis=1))
+    return vertices[taken]
+
+
+def hull(vertices: Array) -> Array:
+    """The vertices (n, 3) that stand on the convex hull; all different ones if they are flat."""
+    from scipy.spatial import ConvexHull, QhullError
+
+    distinct = np.unique(vertices, axis=0)
+    try:
+        return distinct[np.sort(ConvexHull(distinct).vertices)]
+    except (QhullError, ValueError):
+        return distinct
+
+
+def _local_points(shape: Shape) -> tuple[Array, float]:
+    if shape.kind == "sphere":
+        return np.zeros((1, 3)), shape.size[0]
+    if shape.kind == "capsule":
+        radius, half = shape.size
+        return np.array([[0.0, 0.0, half], [0.0, 0.0, -half]]), radius
+    if shape.kind == "box":
+        return np.array(list(product((1.0, -1.0), repeat=3))) * shape.size, 0.0
+    if shape.kind == "cylinder":
+        radius, half = shape.size
+        rim = radius * np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]])
+        return np.array([[x, y, z] for z in (half, -half) for x, y in rim]), 0.0
+    if shape.kind == "ellipsoid":
+        axes = np.diag(shape.size)
+        return np.concatenate([axes, -axes]), 0.0
+    return spread(hull(shape.vertices)), 0.0
+
+
+def _numbered(label: str, count: int, used: set[str]) -> list[str]:
+    """`count` names that are not in `used`, which learns them."""
+    if count == 1:
+        return [label]
+    names: list[str] = []
+    number = 0
+    while len(names) < count:
+        name = f"{label}_{number}"
+        number += 1
+        if name not in used:
+            used.add(name)
+            names.append(name)
+    return names

@@ -1,0 +1,138 @@
+"""Files that models are made of: finding them, reading their XML, loading the vertices of their meshes."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tarsus.errors import TarsusError
+
+Array = NDArray[np.float64]
+UNBOUND_PREFIX = 27  # expat's code for a tag such as <drake:capsule> whose prefix nothing declares
+
+
+@contextmanager
+def naming(file: str) -> Iterator[None]:
+    """Every TarsusError said inside begins with the file's name."""
+    try:
+        yield
+    except TarsusError as error:
+        raise TarsusError(f"{file}: {error}") from None
+
+
+def existing_file(path: str | Path) -> Path:
+    """The path if a file is there; TarsusError that suggests near names in that folder if not."""
+    path = Path(path).expanduser()
+    if path.is_file():
+        return path
+    if path.is_dir():
+        raise TarsusError(f"{path} is a folder: give the .urdf or .xml file in it.")
+    if not path.parent.is_dir():
+        raise TarsusError(f"there is no file {path}: the folder {path.parent} does not exist.")
+    names = sorted(entry.name for entry in path.parent.iterdir() if entry.is_file())
+    near = difflib.get_close_matches(path.name, names, n=3, cutoff=0.4)
+    hint = f" did you mean {' or '.join(near)}?" if near else ""
+    raise TarsusError(f"there is no file {path};{hint}" if hint else f"there is no file {path}.")
+
+
+def xml_root(text: bytes | str) -> ET.Element:
+    """The root element of XML text; TarsusError with the line if it is broken."""
+    try:
+        return ET.fromstring(text)
+    except ET.ParseError as error:
+        if error.code == UNBOUND_PREFIX:
+            return xml_root(_with_prefixes(text))
+        raise TarsusError(f"the XML is broken: {error}.") from None
+
+
+def root_tag(path: Path) -> str:
+    """The name of the first tag of an XML file, without a namespace; the rest is not read."""
+    try:
+        for _, element in ET.iterparse(path, events=("start",)):
+            return element.tag.rpartition("}")[2]
+    except ET.ParseError as error:
+        raise TarsusError(f"the XML is broken: {error}.") from None
+    raise TarsusError("the XML is empty.")
+
+
+def resolve(uri: str, folder: Path, packages: Mapping[str, str | Path]) -> Path | None:
+    """The file that a mesh's `uri` names, or None.
+
+    package://name/rest (and model://): `packages[name]`, else a folder `name` at or above `folder`,
+    else one on ROS_PACKAGE_PATH or AMENT_PREFIX_PATH; other paths count from `folder`.
+    """
+    scheme, mark, rest = uri.partition("://")
+    if not mark or scheme == "file":
+        path = folder / (rest if mark else uri)
+        return path if path.is_file() else None
+    package, _, inner = rest.lstrip("/").partition("/")
+    for root in _package_folders(package, folder, packages):
+        if (root / inner).is_file():
+            return root / inner
+    return None
+
+
+def mesh_vertices(path: Path) -> Array:
+    """The vertices (n, 3) on the convex hull of a mesh file (.stl, .obj, .dae, ...), m."""
+    return _hull_vertices(str(path), path.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=512)
+def _hull_vertices(path: str, stamp: int) -> Array:
+    """The hull of one version (modification time `stamp`) of a mesh file."""
+    import trimesh
+
+    from tarsus.model.candidates import hull
+
+    try:
+        mesh = trimesh.load_scene(path, skip_materials=True).to_mesh()
+    except Exception as error:  # trimesh lets every decoder's own exceptions through
+        raise TarsusError(f"the mesh {path} cannot be read: {error}.") from error
+    if len(mesh.vertices) == 0:
+        raise TarsusError(f"the mesh {path} has no vertices.")
+    unit = re.fullmatch(r"([\d.eE+-]+) \* meters", str(mesh.metadata.get("units")))  # COLLADA states its unit
+    vertices = hull(np.array(mesh.vertices, dtype=float) * (float(unit[1]) if unit else 1.0))
+    vertices.setflags(write=False)
+    return vertices
+
+
+def _package_folders(package: str, folder: Path, packages: Mapping[str, str | Path]) -> Iterator[Path]:
+    if package in packages:
+        yield Path(packages[package])
+        return
+    for above in (folder.resolve(), *folder.resolve().parents):
+        if above.name == package:
+            yield above
+        if (above / package).is_dir():
+            yield above / package
+    for entry in os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep):
+        if entry:
+            yield from (
+                (Path(entry), Path(entry) / package)
+                if Path(entry).name == package
+                else (Path(entry) / package,)
+            )
+    for prefix in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep):
+        if prefix:
+            yield Path(prefix) / "share" / package
+
+
+def _with_prefixes(text: bytes | str) -> str:
+    """The XML with every prefix of a tag or attribute declared on its root element."""
+    decoded = text.decode("utf-8", errors="replace") if isinstance(text, bytes) else text
+    decoded = re.sub(r"^\s*<\?xml[^>]*\?>", "", decoded)
+    used = set(re.findall(r"[<\s/]([A-Za-z_][\w.-]*):[A-Za-z_][\w.-]*[\s=/>]", decoded))
+    missing = sorted(used - set(re.findall(r"xmlns:([\w.-]+)", decoded)) - {"xml", "xmlns"})
+    declared = "".join(f' xmlns:{prefix}="undeclared:{prefix}"' for prefix in missing)
+    if not declared:
+        raise TarsusError("the XML is broken: a prefix is not declared.")
+    return re.sub(r"<([A-Za-z_][\w.-]*)(?=[\s>/])", rf"<\1{declared}", decoded, count=1)

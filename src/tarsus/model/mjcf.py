@@ -1,0 +1,245 @@
+"""MJCF files: MuJoCo compiles them, and the compiled model is read: defaults, includes and units are its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tarsus.errors import TarsusError
+from tarsus.model.candidates import Shape, ShapeKind
+from tarsus.model.conventions import mujoco_joint_names
+from tarsus.model.files import existing_file, naming
+from tarsus.model.mechanism import WORLD, Inertia, Joint, JointKind, Mechanism
+from tarsus.model.mjcf_extras import actuators, body_names, report_dropped
+from tarsus.model.parts import Part, Report, Welded, weld
+from tarsus.model.poses import Pose, rotation_about, rotation_from_quaternion, shift
+
+Array = NDArray[np.float64]
+
+KINDS: dict[int, JointKind] = {0: "free", 1: "ball", 2: "slide", 3: "hinge"}  # mjtJoint
+PLANE, HFIELD, MESHES = 0, 1, (7, 8)  # mjtGeom; a signed-distance field carries a mesh
+SHAPES: dict[int, tuple[ShapeKind, int]] = {  # mjtGeom: our kind, how many sizes it has
+    2: ("sphere", 1),
+    3: ("capsule", 2),
+    4: ("ellipsoid", 3),
+    5: ("cylinder", 2),
+    6: ("box", 3),
+}
+UNNAMED = "MuJoCo Model"
+
+
+def read_mjcf(source: str | Path) -> Mechanism:
+    """The mechanism of an MJCF file, or of MJCF text (a string that begins with <)."""
+    if isinstance(source, str) and source.lstrip().startswith("<"):
+        with naming("MJCF text"):
+            return from_mujoco_model(_compiled(source, None), "MJCF text", "mechanism")
+    path = existing_file(source)
+    with naming(path.name):
+        return from_mujoco_model(_compiled("", path), path.name, path.stem)
+
+
+def from_mujoco_model(model: Any, file: str, fallback_name: str) -> Mechanism:
+    """The mechanism of a compiled mujoco.MjModel; `file` is what notes and warnings call it."""
+    report = Report(file)
+    parts, owner = _parts(model)
+    welded = weld(parts, report)
+    _report_terrain(model, report)
+    report_dropped(model, report)
+    name = model.names.split(b"\0")[0].decode()
+    return Mechanism(
+        name=fallback_name if name in ("", UNNAMED) else name,
+        bodies=welded.bodies,
+        candidates=welded.candidates,
+        frames=welded.frames,
+        actuators=actuators(model, report),
+        keyframes=_keyframes(model),
+        excluded=_excluded(model, welded, owner),
+        gravity=_gravity(model),
+        notes=tuple(report.notes),
+    )
+
+
+def _compiled(text: str, path: Path | None) -> Any:
+    import mujoco
+
+    try:
+        if path is None:
+            return mujoco.MjModel.from_xml_string(text)
+        return mujoco.MjModel.from_xml_path(str(path))
+    except ValueError as error:
+        raise TarsusError(f"MuJoCo cannot compile it: {' '.join(str(error).split())}") from None
+
+
+def _parts(model: Any) -> tuple[list[Part], list[int]]:
+    """The parts of a model, and which of them carries each MuJoCo body (WORLD: the world body)."""
+    names = body_names(model)
+    joints = mujoco_joint_names(model)
+    parts: list[Part] = []
+    owner, anchors = (
+        [WORLD],
+        [np.zeros(3)],
+    )  # of each MuJoCo body: its part, its joint's anchor in its own frame
+    world_shapes = _shapes(model, 0, Pose())
+    if world_shapes:
+        parts.append(Part("worldbody", WORLD, shapes=world_shapes))
+    for body in range(1, model.nbody):
+        parent = int(model.body_parentid[body])
+        pose = shift(-anchors[parent]) @ Pose(
+            np.array(model.body_pos[body]), rotation_from_quaternion(model.body_quat[body])
+        )
+        first, count = int(model.body_jntadr[body]), int(model.body_jntnum[body])
+        above, anchor = owner[parent], np.zeros(3)
+        for number in range(first, first + count - 1):  # every joint but the last moves a massless body
+            joint = _joint(model, number, joints[number])
+            step, anchor = _to_joint(model, number, anchor)
+            parts.append(Part(f"{names[body]}/{joint.name}", above, pose @ step, joint))
+            above, pose = len(parts) - 1, Pose()
+        last = None
+        if count:
+            last = _joint(model, first + count - 1, joints[first + count - 1])
+            step, anchor = _to_joint(model, first + count - 1, anchor)
+            pose = Pose() if last.kind == "free" else pose @ step
+        parts.append(_carrier(model, body, Part(names[body], above, pose, last), anchor))
+        owner.append(len(parts) - 1)
+        anchors.append(anchor)
+    return parts, owner
+
+
+def _to_joint(model: Any, number: int, from_anchor: Array) -> tuple[Pose, Array]:
+    """The step from one anchor of a body to that of joint `number`, and this anchor in the body's frame.
+
+    MuJoCo's body stands as drawn at qpos0; we turn it back, so that it does at zero.
+    """
+    anchor, axis = np.array(model.jnt_pos[number]), np.array(model.jnt_axis[number])
+    kind = KINDS[int(model.jnt_type[number])]
+    reference = float(model.qpos0[model.jnt_qposadr[number]]) if kind in ("hinge", "slide") else 0.0
+    offset, rotation = anchor - from_anchor, np.eye(3)
+    if reference and kind == "hinge":
+        rotation = rotation_about(axis, -reference)
+    if reference and kind == "slide":
+        offset = offset - reference * axis
+    return Pose(offset, rotation), anchor
+
+
+def _carrier(model: Any, body: int, part: Part, anchor: Array) -> Part:
+    """The part with its matter, shapes and sites, given from the joint's anchor (3,) on."""
+    back = shift(-anchor)
+    turn = rotation_from_quaternion(model.body_iquat[body])
+    about = (turn * model.body_inertia[body]) @ turn.T
+    inertia = Inertia(float(model.body_mass[body]), back.point(model.body_ipos[body]), (about + about.T) / 2)
+    sites = [
+        (model.site(site).name or f"{part.name}/site_{site}", back @ _pose(model, "site", site))
+        for site in range(model.nsite)
+        if model.site_bodyid[site] == body
+    ]
+    if anchor.any():
+        sites.insert(0, (f"{part.name}/origin", back))
+    shapes = _shapes(model, body, back)
+    return Part(part.name, part.parent, part.pose, part.joint, inertia, shapes, tuple(sites))
+
+
+def _joint(model: Any, number: int, name: str) -> Joint:
+    kind = KINDS[int(model.jnt_type[number])]
+    dof = int(model.jnt_dofadr[number])
+    limited = bool(model.jnt_limited[number]) and kind in ("hinge", "slide")
+    lower, upper = model.jnt_range[number] if limited else (-np.inf, np.inf)
+    gears = [  # a motor's own rotor and damping act through its gear
+        (a, float(model.actuator_gear[a, 0]) ** 2)
+        for a in range(len(model.actuator_trntype))
+        if model.actuator_trntype[a] in (0, 1) and model.actuator_trnid[a, 0] == number
+    ]
+    rotor = getattr(model, "actuator_armature", np.zeros(len(model.actuator_trntype)))
+    damper = getattr(model, "actuator_damping", np.zeros(len(model.actuator_trntype)))
+    return Joint(
+        name,
+        kind,
+        axis=np.array(model.jnt_axis[number]) if kind in ("hinge", "slide") else np.array([0.0, 0.0, 1.0]),
+        lower=float(lower),
+        upper=float(upper),
+        armature=float(model.dof_armature[dof] + sum(rotor[a] * g for a, g in gears)),
+        damping=float(model.dof_damping[dof] + sum(damper[a] * g for a, g in gears)),
+        dry_friction=float(model.dof_frictionloss[dof]),
+    )
+
+
+def _pose(model: Any, what: str, number: int) -> Pose:
+    quaternion = getattr(model, f"{what}_quat")[number]
+    return Pose(np.array(getattr(model, f"{what}_pos")[number]), rotation_from_quaternion(quaternion))
+
+
+def _colliding(model: Any) -> list[int]:
+    """Geoms that can collide: by their bits or in an explicit pair."""
+    paired = {*np.array(model.pair_geom1).tolist(), *np.array(model.pair_geom2).tolist()}
+    bits = np.array(model.geom_contype) | np.array(model.geom_conaffinity)
+    return [geom for geom in range(model.ngeom) if bits[geom] or geom in paired]
+
+
+def _shapes(model: Any, body: int, back: Pose) -> tuple[Shape, ...]:
+    found: list[Shape] = []
+    for geom in _colliding(model):
+        kind = int(model.geom_type[geom])
+        if model.geom_bodyid[geom] != body or kind in (PLANE, HFIELD):
+            continue
+        name, pose = model.geom(geom).name, back @ _pose(model, "geom", geom)
+        if kind in MESHES:
+            mesh = int(model.geom_dataid[geom])
+            start, count = int(model.mesh_vertadr[mesh]), int(model.mesh_vertnum[mesh])
+            vertices = np.array(model.mesh_vert[start : start + count], dtype=float)
+            found.append(Shape("mesh", (), pose, name, vertices))
+        elif kind in SHAPES:
+            ours, sizes = SHAPES[kind]
+            size = tuple(float(s) for s in model.geom_size[geom, :sizes])
+            found.append(Shape(ours, size, pose, name))
+    return tuple(found)
+
+
+def _report_terrain(model: Any, report: Report) -> None:
+    """Say which planes and heightfields of the world are left out."""
+    ground, other = [], []
+    for geom in _colliding(model):
+        if model.geom_type[geom] not in (PLANE, HFIELD):
+            continue
+        pose = _pose(model, "geom", geom)
+        level = model.geom_type[geom] == PLANE and abs(pose.rotation[2, 2] - 1) < 1e-9
+        at_zero = abs(pose.position[2]) < 1e-9 and model.geom_bodyid[geom] == 0
+        (ground if level and at_zero else other).append(model.geom(geom).name or f"geom {geom}")
+    if ground:
+        report.note(f"The ground plane is left out ({', '.join(ground)}): choose a terrain.")
+    if other:
+        report.warn(f"planes and heightfields are left out ({', '.join(other)}): choose a terrain.")
+
+
+def _keyframes(model: Any) -> dict[str, Array]:
+    """The file's keyframes, and last `qpos0`: every body where the file draws it."""
+    rows = {model.key(k).name or f"key_{k}": model.key_qpos[k] for k in range(model.nkey)}
+    rows.setdefault("qpos0", model.qpos0)
+    return {name: _unit_quaternions(model, np.array(row, dtype=float)) for name, row in rows.items()}
+
+
+def _unit_quaternions(model: Any, q: Array) -> Array:
+    for kind, start in zip(model.jnt_type, model.jnt_qposadr, strict=True):
+        if KINDS[int(kind)] in ("free", "ball"):
+            first = start + (3 if KINDS[int(kind)] == "free" else 0)
+            q[first : first + 4] /= np.linalg.norm(q[first : first + 4])
+    return q
+
+
+def _excluded(model: Any, welded: Welded, owner: list[int]) -> tuple[tuple[str, str], ...]:
+    """Pairs of bodies that never collide; a welded link speaks for the body it joined."""
+    pairs: list[tuple[str, str]] = []
+    for signature in np.array(model.exclude_signature).tolist():
+        hosts = [WORLD if b == 0 else welded.host[owner[b]] for b in (signature >> 16, signature & 0xFFFF)]
+        if WORLD not in hosts and hosts[0] != hosts[1]:
+            pairs.append((welded.bodies[hosts[0]].name, welded.bodies[hosts[1]].name))
+    return tuple(dict.fromkeys(pairs))
+
+
+def _gravity(model: Any) -> tuple[float, float, float]:
+    import mujoco
+
+    x, y, z = (float(g) for g in model.opt.gravity)
+    off = model.opt.disableflags & int(mujoco.mjtDisableBit.mjDSBL_GRAVITY)
+    return (0.0, 0.0, 0.0) if off else (x, y, z)

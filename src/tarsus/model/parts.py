@@ -1,0 +1,114 @@
+"""Parts as a file lists them, and their welding into bodies: a part without a joint joins its parent."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from tarsus.errors import TarsusError, TarsusWarning
+from tarsus.model.candidates import Shape, candidates
+from tarsus.model.mechanism import WORLD, Body, Candidate, Frame, Inertia, Joint
+from tarsus.model.poses import Pose, joined, moved
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A link of a file: `pose` is its frame, at its joint, in the parent part; without a joint it is welded.
+
+    frames: named poses in the part (sites).
+    """
+
+    name: str
+    parent: int
+    pose: Pose = field(default_factory=Pose)
+    joint: Joint | None = None
+    inertia: Inertia = field(default_factory=lambda: Inertia(0.0))
+    shapes: tuple[Shape, ...] = ()
+    frames: tuple[tuple[str, Pose], ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Welded:
+    """Bodies with all they carry; `host` is the body of each part, WORLD for parts that cannot move."""
+
+    bodies: tuple[Body, ...]
+    candidates: tuple[Candidate, ...]
+    frames: tuple[Frame, ...]
+    host: tuple[int, ...]
+
+
+class Report:
+    """What a reader of the file should know: notes stay with the mechanism, warnings are also said aloud."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.notes: list[str] = [f"Read from {file}."]
+
+    def note(self, text: str) -> None:
+        """Keep a sentence."""
+        self.notes.append(text)
+
+    def warn(self, text: str) -> None:
+        """Keep a sentence and say it as a TarsusWarning."""
+        self.notes.append(text)
+        warnings.warn(f"{self.file}: {text}", TarsusWarning, stacklevel=2)
+
+
+def weld(parts: Sequence[Part], report: Report) -> Welded:
+    """Bodies, candidates and frames of parts that stand parents first; welded links live on as frames."""
+    bodies: list[Body] = []
+    places: list[tuple[int, Pose]] = []  # the body that each part belongs to, and where in it
+    frames: list[Frame] = []
+    shapes: list[tuple[str, int, Shape]] = []
+    for part in parts:
+        if part.inertia.mass < 0:
+            raise TarsusError(f"the mass of {part.name!r} is negative: {part.inertia.mass} kg.")
+        host, outer = (WORLD, Pose()) if part.parent == WORLD else places[part.parent]
+        here = outer @ part.pose
+        if part.joint is not None:
+            bodies.append(Body(part.name, host, part.joint, part.inertia, here.position, here.rotation))
+            host, here = len(bodies) - 1, Pose()
+        elif host != WORLD:
+            bodies[host] = _with_inertia(bodies[host], moved(part.inertia, here))
+            frames.append(Frame(part.name, host, here.position, here.rotation))
+        places.append((host, here))
+        if host != WORLD:
+            shapes += [(part.name, host, shape.at(here)) for shape in part.shapes]
+            frames += [_frame(name, host, here @ pose) for name, pose in part.frames]
+    _report_static(parts, places, report)
+    return Welded(tuple(bodies), candidates(shapes), _distinct(frames), tuple(host for host, _ in places))
+
+
+def _with_inertia(body: Body, extra: Inertia) -> Body:
+    inertia = joined(body.inertia, extra)
+    return Body(body.name, body.parent, body.joint, inertia, body.position, body.rotation)
+
+
+def _frame(name: str, body: int, pose: Pose) -> Frame:
+    return Frame(name, body, pose.position, pose.rotation)
+
+
+def _distinct(frames: list[Frame]) -> tuple[Frame, ...]:
+    """The frames with `_site` appended to a name that an earlier one has."""
+    used: set[str] = set()
+    result: list[Frame] = []
+    for frame in frames:
+        name = frame.name
+        while name in used:
+            name += "_site"
+        used.add(name)
+        result.append(Frame(name, frame.body, frame.position, frame.rotation))
+    return tuple(result)
+
+
+def _report_static(parts: Sequence[Part], places: list[tuple[int, Pose]], report: Report) -> None:
+    static = [part for part, (host, _) in zip(parts, places, strict=True) if host == WORLD]
+    if static:
+        report.note(f"Fixed to the world and left out: {', '.join(part.name for part in static)}.")
+    solid = [part.name for part in static if part.shapes]
+    if solid:
+        report.warn(
+            f"the collision shapes of what is fixed to the world are left out ({', '.join(solid)}): "
+            "choose a terrain for the ground."
+        )

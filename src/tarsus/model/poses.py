@@ -1,0 +1,67 @@
+"""Poses and inertias as numbers: what an importer needs to move matter from one frame to another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.spatial.transform import Rotation
+
+from tarsus.model.mechanism import Inertia
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Pose:
+    """A frame in its parent: `position` (3,) in m, `rotation` (3, 3); x_parent = rotation x + position."""
+
+    position: Array = field(default_factory=lambda: np.zeros(3))
+    rotation: Array = field(default_factory=lambda: np.eye(3))
+
+    def __matmul__(self, inner: Pose) -> Pose:
+        """The frame `inner`, given in this frame, seen from this frame's parent."""
+        return Pose(self.point(inner.position), self.rotation @ inner.rotation)
+
+    def point(self, position: ArrayLike) -> Array:
+        """A point (3,) or points (n, 3) of this frame, seen from its parent."""
+        return np.asarray(position, dtype=float) @ self.rotation.T + self.position
+
+
+def shift(position: ArrayLike) -> Pose:
+    """A pose without rotation."""
+    return Pose(np.asarray(position, dtype=float))
+
+
+def rotation_from_quaternion(quaternion: ArrayLike) -> Array:
+    """Rotation matrix (3, 3) of a quaternion (w, x, y, z) of any length."""
+    return Rotation.from_quat(np.asarray(quaternion, dtype=float), scalar_first=True).as_matrix()
+
+
+def rotation_from_rpy(rpy: ArrayLike) -> Array:
+    """Rotation matrix (3, 3) of URDF's roll, pitch, yaw about fixed axes (rad)."""
+    return Rotation.from_euler("xyz", np.asarray(rpy, dtype=float)).as_matrix()
+
+
+def rotation_about(axis: ArrayLike, angle: float) -> Array:
+    """Rotation matrix (3, 3) by `angle` (rad) about a unit axis (3,)."""
+    return Rotation.from_rotvec(angle * np.asarray(axis, dtype=float)).as_matrix()
+
+
+def moved(inertia: Inertia, pose: Pose) -> Inertia:
+    """The same matter in the parent's frame of `pose`."""
+    about = pose.rotation @ inertia.about_com @ pose.rotation.T
+    return Inertia(inertia.mass, pose.point(inertia.com), (about + about.T) / 2)
+
+
+def joined(a: Inertia, b: Inertia) -> Inertia:
+    """Two pieces of matter, given in one frame, as one rigid piece."""
+    if b.mass == 0 or a.mass == 0:
+        heavy = a if b.mass == 0 else b
+        return Inertia(heavy.mass, heavy.com, a.about_com + b.about_com)
+    mass = a.mass + b.mass
+    apart = b.com - a.com
+    com = a.com + (b.mass / mass) * apart
+    steiner = (a.mass * b.mass / mass) * (apart @ apart * np.eye(3) - np.outer(apart, apart))
+    return Inertia(mass, com, a.about_com + b.about_com + steiner)

@@ -1,0 +1,148 @@
+"""A mechanism as MJCF text, so that the same robot can be run in MuJoCo and compared.
+
+What is kept: the tree, inertias, joint axes, armature, damping, dry friction, ranges, motors in the
+order of the actuators, contact candidates as spheres that touch the floor and nothing else, frames as
+sites, keyframes. MuJoCo's coordinates then equal ours: qpos = q, qvel = u (free joint: world position,
+quaternion (w, x, y, z); world linear velocity, body-frame angular velocity).
+Format: MuJoCo XML reference (mujoco.readthedocs.io, chapter XML Reference).
+"""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterable
+from xml.etree.ElementTree import Element, SubElement
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tarsus.model.mechanism import WORLD, Body, Joint, Mechanism
+
+LARGE = 1e10  # stands for infinity where MuJoCo wants a number
+POINT = 1e-9  # m, radius of a candidate of radius zero: MuJoCo wants it positive
+
+
+def to_mjcf(
+    mechanism: Mechanism,
+    *,
+    dt: float = 0.0025,
+    friction: float = 0.8,
+    floor: bool = True,
+    joint_limits: bool = True,
+    integrator: str = "Euler",
+    solref: tuple[float, float] = (0.02, 1.0),
+) -> str:
+    """The mechanism as MJCF, elliptic friction cones.
+
+    dt: s; friction: sliding coefficient of every contact; floor: put a plane at z = 0;
+    joint_limits: enforce the joints' ranges; integrator: "Euler", "implicit", "implicitfast", "RK4";
+    solref: MuJoCo's time constant (s) and damping ratio of contacts.
+    """
+    root = Element("mujoco", model=mechanism.name)
+    SubElement(
+        root,
+        "compiler",
+        angle="radian",
+        autolimits="false",
+        inertiafromgeom="false",
+        boundmass="1e-9",  # massless bodies are allowed here, not in MuJoCo
+        boundinertia="1e-12",
+    )
+    SubElement(
+        root,
+        "option",
+        timestep=repr(float(dt)),
+        gravity=_text(mechanism.gravity),
+        cone="elliptic",
+        integrator=integrator,
+    )
+    default = SubElement(root, "default")
+    contact = {"condim": "3", "friction": _text((friction, 0.005, 0.0001)), "solref": _text(solref)}
+    SubElement(default, "geom", {"mass": "0"} | contact)
+    world = SubElement(root, "worldbody")
+    if floor:
+        SubElement(world, "geom", name="floor", type="plane", size="0 0 1", contype="1", conaffinity="0")
+    _add_bodies(world, mechanism, joint_limits)
+    _add_motors(SubElement(root, "actuator"), mechanism)
+    keyframe = SubElement(root, "keyframe")
+    for name, q in mechanism.keyframes.items():
+        SubElement(keyframe, "key", name=name, qpos=_text(q))
+    ElementTree.indent(root)
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+def _add_bodies(world: Element, mechanism: Mechanism, joint_limits: bool) -> None:
+    elements: list[Element] = []
+    for body in mechanism.bodies:
+        parent = world if body.parent == WORLD else elements[body.parent]
+        elements.append(_add_body(parent, body, joint_limits))
+    for candidate in mechanism.candidates:
+        SubElement(
+            elements[candidate.body],
+            "geom",
+            name=candidate.name,
+            type="sphere",
+            size=repr(max(float(candidate.radius), POINT)),
+            pos=_text(candidate.position),
+            contype="0",
+            conaffinity="1",
+        )
+    for frame in mechanism.frames:
+        place = {"pos": _text(frame.position), "quat": _text(_quaternion(frame.rotation))}
+        SubElement(elements[frame.body], "site", {"name": frame.name} | place)
+
+
+def _add_body(parent: Element, body: Body, joint_limits: bool) -> Element:
+    place = {"pos": _text(body.position), "quat": _text(_quaternion(body.rotation))}
+    element = SubElement(parent, "body", {"name": body.name} | place)
+    inertia = body.inertia
+    i = inertia.about_com
+    full = (i[0, 0], i[1, 1], i[2, 2], i[0, 1], i[0, 2], i[1, 2])
+    mass = {"mass": repr(float(inertia.mass)), "pos": _text(inertia.com)}
+    if np.any(i):
+        SubElement(element, "inertial", mass | {"fullinertia": _text(full)})
+    else:  # a point: MuJoCo takes zero moments only as a diagonal
+        SubElement(element, "inertial", mass | {"diaginertia": "0 0 0"})
+    _add_joint(element, body.joint, joint_limits)
+    return element
+
+
+def _add_joint(element: Element, joint: Joint, joint_limits: bool) -> None:
+    row = {
+        "name": joint.name,
+        "type": joint.kind,
+        "armature": repr(float(joint.armature)),
+        "damping": repr(float(joint.damping)),
+        "frictionloss": repr(float(joint.dry_friction)),
+    }
+    if joint.kind in ("hinge", "slide"):
+        row["axis"] = _text(joint.axis)
+        if joint_limits and np.isfinite([joint.lower, joint.upper]).any():
+            row["limited"] = "true"
+            row["range"] = _text(np.clip([joint.lower, joint.upper], -LARGE, LARGE))
+    SubElement(element, "joint", row)
+
+
+def _add_motors(parent: Element, mechanism: Mechanism) -> None:
+    for actuator in mechanism.actuators:
+        row = {"name": actuator.name, "joint": actuator.joint, "gear": "1"}
+        limits = (actuator.lower, actuator.upper)
+        if np.isfinite(limits).any():
+            row |= {"forcelimited": "true", "forcerange": _text(np.clip(limits, -LARGE, LARGE))}
+        SubElement(parent, "motor", row)
+
+
+def _text(values: Iterable[float]) -> str:
+    return " ".join(repr(float(value)) for value in values)
+
+
+def _quaternion(rotation: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Unit quaternion (w, x, y, z) of a rotation matrix: the column of 4 q q^T with the largest diagonal."""
+    r = rotation
+    diagonal = np.diag(r)
+    k = np.empty((4, 4))
+    k[0, 0] = 1 + diagonal.sum()
+    k[0, 1:] = k[1:, 0] = [r[2, 1] - r[1, 2], r[0, 2] - r[2, 0], r[1, 0] - r[0, 1]]
+    k[1:, 1:] = r + r.T + np.diag(1 - diagonal.sum() * np.ones(3))
+    column = k[:, int(np.argmax(np.diag(k)))]
+    return column / np.linalg.norm(column)

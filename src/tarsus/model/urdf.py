@@ -1,0 +1,186 @@
+"""URDF files: links and joints as a tree, fixed joints welded, meshes as their hulls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from tarsus.errors import TarsusError, unknown
+from tarsus.model.files import existing_file, naming, xml_root
+from tarsus.model.mechanism import WORLD, Actuator, Joint, JointKind, Mechanism
+from tarsus.model.parts import Part, Report, weld
+from tarsus.model.poses import Pose
+from tarsus.model.urdf_elements import UrdfJoint, UrdfLink, joint_of, link_of, missing_visuals
+
+KINDS: dict[str, JointKind] = {
+    "revolute": "hinge",
+    "continuous": "hinge",
+    "prismatic": "slide",
+    "floating": "free",
+}
+BASE_JOINTS = ("root", "floating_base", "tarsus_floating_base")
+
+
+def read_urdf(
+    source: str | Path, packages: Mapping[str, str | Path] | None = None, floating: bool = True
+) -> Mechanism:
+    """The mechanism of a URDF file, or of URDF text (a string that begins with <).
+
+    packages: folders of ROS packages by name, for package:// meshes that are not found near the file.
+    floating: hang the root link on a free joint; a root link named world stands still in any case.
+    """
+    if isinstance(source, str) and source.lstrip().startswith("<"):
+        with naming("URDF text"):
+            return _mechanism(source, "URDF text", Path.cwd(), packages or {}, floating)
+    path = existing_file(source)
+    with naming(path.name):
+        return _mechanism(path.read_bytes(), path.name, path.parent, packages or {}, floating)
+
+
+def _mechanism(
+    text: str | bytes, file: str, folder: Path, packages: Mapping[str, str | Path], floating: bool
+) -> Mechanism:
+    robot = xml_root(text)
+    if any("${" in value for element in robot.iter() for value in element.attrib.values()):
+        raise TarsusError("this is xacro, not URDF: expand it first (xacro robot.xacro > robot.urdf).")
+    report = Report(file)
+    links = [link_of(element, folder, packages) for element in robot.findall("link")]
+    joints = [joint_of(element) for element in robot.findall("joint")]
+    _report_shapes(links, missing_visuals(robot, folder, packages), report)
+    root, children = _tree(links, joints)
+    welded = weld(_parts({link.name: link for link in links}, root, children, floating), report)
+    _report_joints(joints, report)
+    return Mechanism(
+        name=robot.get("name") or "robot",
+        bodies=welded.bodies,
+        candidates=welded.candidates,
+        frames=welded.frames,
+        actuators=tuple(
+            Actuator(joint.name, joint.name, -joint.effort, joint.effort)
+            for body in welded.bodies
+            for joint in joints
+            if joint.name == body.joint.name and _driven(joint)
+        ),
+        notes=tuple(report.notes),
+    )
+
+
+def _tree(links: list[UrdfLink], joints: list[UrdfJoint]) -> tuple[str, dict[str, list[UrdfJoint]]]:
+    """The root link, and the joints below each link; TarsusError if links and joints are not one tree."""
+    names = [link.name for link in links]
+    if not names:
+        raise TarsusError("there is no link in it.")
+    for what, given in (("links", names), ("joints", [joint.name for joint in joints])):
+        twice = sorted({name for name in given if given.count(name) > 1})
+        if twice:
+            raise TarsusError(f"two {what} are named {' and two '.join(map(repr, twice))}.")
+    above: dict[str, UrdfJoint] = {}
+    children: dict[str, list[UrdfJoint]] = {name: [] for name in names}
+    for joint in joints:
+        for link in (joint.parent, joint.child):
+            if link not in children:
+                raise TarsusError(f"joint {joint.name!r}: {unknown('link', link, names)}")
+        if joint.child in above:
+            raise TarsusError(
+                f"the link {joint.child!r} has two parents, joints {above[joint.child].name!r} and "
+                f"{joint.name!r}: closed loops are not supported in URDF."
+            )
+        above[joint.child] = joint
+        children[joint.parent].append(joint)
+    roots = [name for name in names if name not in above]
+    if len(roots) > 1:
+        raise TarsusError(f"the links {', '.join(map(repr, roots))} have no parent: a robot has one root.")
+    reached = [roots[0]] if roots else []
+    for name in reached:
+        reached += [joint.child for joint in children[name]]
+    circle = [name for name in names if name not in reached]
+    if circle:
+        raise TarsusError(f"the links {', '.join(map(repr, circle))} hang in a circle: no root carries them.")
+    return roots[0], children
+
+
+def _parts(
+    links: dict[str, UrdfLink], root: str, children: dict[str, list[UrdfJoint]], floating: bool
+) -> list[Part]:
+    """The links depth-first, children in the order of the file."""
+    taken = {joint.name for below in children.values() for joint in below}
+    base = None
+    if floating and root != "world":
+        base = Joint(next(name for name in BASE_JOINTS if name not in taken), "free")
+    parts = [_part(links[root], WORLD, Pose(), base)]
+    moving = [base is not None]
+    stack = [(joint, 0) for joint in reversed(children[root])]
+    while stack:
+        joint, parent = stack.pop()
+        motion = _motion(joint)
+        pose = joint.pose
+        if motion is not None and motion.kind == "free":
+            if moving[parent]:
+                raise TarsusError(
+                    f"joint {joint.name!r} is floating, but its parent {joint.parent!r} moves: "
+                    "only a link that stands still can carry a floating joint (try floating=False)."
+                )
+            pose = Pose()  # its coordinates are the pose in the world
+        parts.append(_part(links[joint.child], parent, pose, motion))
+        moving.append(moving[parent] or motion is not None)
+        number = len(parts) - 1
+        stack += [(below, number) for below in reversed(children[joint.child])]
+    return parts
+
+
+def _part(link: UrdfLink, parent: int, pose: Pose, joint: Joint | None) -> Part:
+    return Part(link.name, parent, pose, joint, link.inertia, link.shapes)
+
+
+def _motion(joint: UrdfJoint) -> Joint | None:
+    """Our joint, None if it is fixed."""
+    if joint.kind == "fixed":
+        return None
+    if joint.kind not in KINDS:
+        known = ", ".join([*KINDS, "fixed"])
+        raise TarsusError(f"joint {joint.name!r} is {joint.kind!r}, which is not supported (known: {known}).")
+    limited = joint.kind in ("revolute", "prismatic") and joint.lower < joint.upper
+    return Joint(
+        joint.name,
+        KINDS[joint.kind],
+        axis=joint.axis if KINDS[joint.kind] != "free" else np.array([0.0, 0.0, 1.0]),
+        lower=joint.lower if limited else -np.inf,
+        upper=joint.upper if limited else np.inf,
+        damping=joint.damping,
+        dry_friction=joint.friction,
+        velocity_limit=joint.velocity if joint.velocity > 0 else np.inf,
+    )
+
+
+def _driven(joint: UrdfJoint) -> bool:
+    return joint.kind in ("revolute", "continuous", "prismatic") and joint.effort > 0
+
+
+def _report_shapes(links: list[UrdfLink], visuals: list[str], report: Report) -> None:
+    missing = [uri for link in links for uri in link.missing_meshes]
+    if missing:
+        raise TarsusError(
+            f"collision meshes are not found: {', '.join(dict.fromkeys(missing))}; "
+            "name their packages' folders, e.g. packages={'name': 'folder'}."
+        )
+    ignored = [f"{shape} of {link.name}" for link in links for shape in link.unknown_shapes]
+    if ignored:
+        report.warn(f"collision shapes are left out: {', '.join(ignored)}.")
+    if visuals:
+        some = ", ".join(visuals[:5]) + (", ..." if len(visuals) > 5 else "")
+        report.warn(f"{len(visuals)} visual meshes are not found and left out: {some}.")
+
+
+def _report_joints(joints: list[UrdfJoint], report: Report) -> None:
+    mimics = [f"{joint.name} (follows {joint.mimic})" for joint in joints if joint.mimic]
+    if mimics:
+        report.warn(f"mimic joints move on their own, the coupling is left out: {', '.join(mimics)}.")
+    ranges = [j.name for j in joints if j.kind in ("revolute", "prismatic") and not j.lower < j.upper]
+    if ranges:
+        report.warn(f"joints without a range of motion are taken as unlimited: {', '.join(ranges)}.")
+    moving = [joint for joint in joints if joint.kind in ("revolute", "continuous", "prismatic")]
+    passive = [joint.name for joint in moving if not _driven(joint)]
+    if passive:
+        report.note(f"Passive, for the file gives no effort: {', '.join(passive)}.")

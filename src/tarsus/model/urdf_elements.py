@@ -1,0 +1,178 @@
+"""The elements of a URDF file as plain records, every number checked and every mesh found."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tarsus.errors import TarsusError
+from tarsus.model.candidates import Shape
+from tarsus.model.files import mesh_vertices, resolve
+from tarsus.model.mechanism import Inertia
+from tarsus.model.poses import Pose, moved, rotation_from_rpy
+
+Array = NDArray[np.float64]
+Packages = Mapping[str, str | Path]
+
+
+@dataclass(frozen=True, eq=False)
+class UrdfLink:
+    """A <link>: inertia and shapes in its own frame; meshes that are not there and shapes we do not know."""
+
+    name: str
+    inertia: Inertia
+    shapes: tuple[Shape, ...]
+    missing_meshes: tuple[str, ...]
+    unknown_shapes: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class UrdfJoint:
+    """A <joint>, SI units; lower >= upper if the file gives no range, effort and velocity 0 if none."""
+
+    name: str
+    kind: str
+    parent: str
+    child: str
+    pose: Pose
+    axis: Array
+    lower: float
+    upper: float
+    effort: float
+    velocity: float
+    damping: float
+    friction: float
+    mimic: str
+
+
+def link_of(element: ET.Element, folder: Path, packages: Packages) -> UrdfLink:
+    """Read a <link>; meshes are looked for from `folder` on and in `packages`."""
+    name = _attribute(element, "name", "a link")
+    where = f"link {name!r}"
+    shapes: list[Shape] = []
+    missing: list[str] = []
+    strange: list[str] = []
+    for collision in element.findall("collision"):
+        geometry = collision.find("geometry")
+        solid = geometry[0] if geometry is not None and len(geometry) else None
+        label, pose = collision.get("name") or "", _origin(collision, where)
+        if solid is None:
+            strange.append("an empty <collision>")
+        elif solid.tag == "mesh":
+            uri = _attribute(solid, "filename", where)
+            path = resolve(uri, folder, packages)
+            if path is None:
+                missing.append(uri)
+            else:
+                vertices = mesh_vertices(path) * _numbers(solid, "scale", "1 1 1", 3, where)
+                shapes.append(Shape("mesh", (), pose, label, vertices))
+        elif solid.tag in ("box", "sphere", "cylinder", "capsule"):
+            shapes.append(_primitive(solid, pose, label, where))
+        else:
+            strange.append(f"<{solid.tag}>")
+    return UrdfLink(name, _inertia(element, where), tuple(shapes), tuple(missing), tuple(strange))
+
+
+def joint_of(element: ET.Element) -> UrdfJoint:
+    """Read a <joint>."""
+    name = _attribute(element, "name", "a joint")
+    where = f"joint {name!r}"
+    kind = _attribute(element, "type", where)
+    limit, dynamics, mimic = element.find("limit"), element.find("dynamics"), element.find("mimic")
+    axis = element.find("axis")
+    direction = np.array([1.0, 0.0, 0.0]) if axis is None else _numbers(axis, "xyz", "1 0 0", 3, where)
+    if kind not in ("fixed", "floating") and not np.any(direction):
+        raise TarsusError(f"{where}: the axis must not be zero.")
+    return UrdfJoint(
+        name=name,
+        kind=kind,
+        parent=_attribute(_only(element, "parent", where), "link", where),
+        child=_attribute(_only(element, "child", where), "link", where),
+        pose=_origin(element, where),
+        axis=direction,
+        lower=_number(limit, "lower", where),
+        upper=_number(limit, "upper", where),
+        effort=_number(limit, "effort", where),
+        velocity=_number(limit, "velocity", where),
+        damping=_number(dynamics, "damping", where),
+        friction=_number(dynamics, "friction", where),
+        mimic="" if mimic is None else _attribute(mimic, "joint", where),
+    )
+
+
+def missing_visuals(robot: ET.Element, folder: Path, packages: Packages) -> list[str]:
+    """The meshes, each once, that only pictures need and that are not there."""
+    uris = (mesh.get("filename", "") for mesh in robot.findall("link/visual/geometry/mesh"))
+    return [uri for uri in dict.fromkeys(uris) if resolve(uri, folder, packages) is None]
+
+
+def _primitive(solid: ET.Element, pose: Pose, label: str, where: str) -> Shape:
+    if solid.tag == "box":
+        x, y, z = _numbers(solid, "size", None, 3, where) / 2
+        return Shape("box", (x, y, z), pose, label)
+    radius = float(_numbers(solid, "radius", None, 1, where)[0])
+    if solid.tag == "sphere":
+        return Shape("sphere", (radius,), pose, label)
+    half = float(_numbers(solid, "length", None, 1, where)[0]) / 2
+    return Shape("cylinder" if solid.tag == "cylinder" else "capsule", (radius, half), pose, label)
+
+
+def _inertia(link: ET.Element, where: str) -> Inertia:
+    """The matter of a <link> in the link's frame; none if it has no <inertial>."""
+    inertial = link.find("inertial")
+    if inertial is None:
+        return Inertia(0.0)
+    mass = float(_numbers(_only(inertial, "mass", where), "value", None, 1, where)[0])
+    tensor = _only(inertial, "inertia", where)
+    xx, yy, zz = (float(_numbers(tensor, key, None, 1, where)[0]) for key in ("ixx", "iyy", "izz"))
+    xy, xz, yz = (float(_numbers(tensor, key, "0", 1, where)[0]) for key in ("ixy", "ixz", "iyz"))
+    about = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    return moved(Inertia(mass, np.zeros(3), about), _origin(inertial, where))
+
+
+def _origin(element: ET.Element, where: str) -> Pose:
+    origin = element.find("origin")
+    if origin is None:
+        return Pose()
+    rpy = _numbers(origin, "rpy", "0 0 0", 3, where)
+    rotation = rotation_from_rpy(rpy) if rpy.any() else np.eye(3)
+    return Pose(_numbers(origin, "xyz", "0 0 0", 3, where), rotation)
+
+
+def _only(element: ET.Element, tag: str, where: str) -> ET.Element:
+    found = element.find(tag)
+    if found is None:
+        raise TarsusError(f"{where}: there is no <{tag}> in its <{element.tag}>.")
+    return found
+
+
+def _attribute(element: ET.Element, key: str, where: str) -> str:
+    value = element.get(key)
+    if not value:
+        raise TarsusError(f"{where}: the <{element.tag}> has no {key}.")
+    return value
+
+
+def _number(element: ET.Element | None, key: str, where: str) -> float:
+    """One number; 0, URDF's own default, if the element or the attribute is not there."""
+    return 0.0 if element is None else float(_numbers(element, key, "0", 1, where)[0])
+
+
+def _numbers(element: ET.Element, key: str, default: str | None, count: int, where: str) -> Array:
+    """`count` numbers (count,) of an attribute; TarsusError if there are others, or none and no default."""
+    text = element.get(key, default)
+    if text is None:
+        raise TarsusError(f"{where}: the <{element.tag}> has no {key}.")
+    try:
+        numbers = np.array([float(word) for word in text.split()])
+    except ValueError:
+        numbers = np.array([np.nan])
+    if numbers.shape != (count,) or np.isnan(numbers).any():
+        what = "a number" if count == 1 else f"{count} numbers"
+        raise TarsusError(f"{where}: {key} of <{element.tag}> must be {what}, not {text!r}.")
+    return numbers

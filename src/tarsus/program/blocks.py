@@ -1,0 +1,123 @@
+"""A program is a list of blocks over named registers: straight-line code, masked loops, table look-ups.
+
+Every world has its own copy of the registers. Persistent registers (state, report, parameter) live in
+memory between calls; temporaries live for one run of the program.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+Kind = Literal["state", "report", "parameter", "temporary"]
+
+
+@dataclass(frozen=True)
+class Register:
+    """`size` numbers a world under one name; `kind` says who keeps them.
+
+    state: read and written by every run; report: written by every run; parameter: only read.
+    """
+
+    name: str
+    size: int
+    kind: Kind
+
+
+@dataclass(frozen=True, eq=False)
+class Straight:
+    """outputs = function(inputs): all inputs are read before any output is written."""
+
+    function: ca.Function
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class While:
+    """Run `body` while register `more` is positive, at most `maximum` times, each world for itself.
+
+    A world that is done keeps its registers while others go on.
+    """
+
+    more: str
+    body: tuple[Block, ...]
+    maximum: int
+
+
+@dataclass(frozen=True, eq=False)
+class Lookup:
+    """output[k] = table[round down(index[k])], the index held inside the table."""
+
+    table: str
+    index: str
+    output: str
+
+
+Block = Straight | While | Lookup
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """Registers, blocks in order, and tables (1-D arrays shared by all worlds)."""
+
+    name: str
+    registers: tuple[Register, ...]
+    blocks: tuple[Block, ...]
+    tables: dict[str, NDArray[np.float64]] = field(default_factory=dict)
+
+    def of_kind(self, *kinds: Kind) -> tuple[Register, ...]:
+        """Registers of the given kinds in order."""
+        return tuple(r for r in self.registers if r.kind in kinds)
+
+    @cached_property
+    def persistent(self) -> tuple[Register, ...]:
+        """Registers kept between runs: state, then report, then parameters."""
+        return self.of_kind("state") + self.of_kind("report") + self.of_kind("parameter")
+
+    @cached_property
+    def sizes(self) -> dict[str, int]:
+        """Numbers a world by register name."""
+        return {r.name: r.size for r in self.registers}
+
+    def straights(self) -> Iterator[tuple[Straight, bool]]:
+        """Every straight block and whether it stands inside a loop."""
+        yield from _straights(self.blocks, False)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of everything that decides the compiled code."""
+        digest = hashlib.sha256()
+        for register in self.registers:
+            digest.update(f"{register}".encode())
+        _feed(digest, self.blocks)
+        digest.update(repr([(k, len(v)) for k, v in self.tables.items()]).encode())
+        return digest.hexdigest()
+
+
+def _straights(blocks: tuple[Block, ...], inside: bool) -> Iterator[tuple[Straight, bool]]:
+    for block in blocks:
+        if isinstance(block, Straight):
+            yield block, inside
+        elif isinstance(block, While):
+            yield from _straights(block.body, True)
+
+
+def _feed(digest: hashlib._Hash, blocks: tuple[Block, ...]) -> None:
+    for block in blocks:
+        if isinstance(block, Straight):
+            digest.update(repr((block.inputs, block.outputs)).encode())
+            digest.update(block.function.serialize().encode())
+        elif isinstance(block, While):
+            digest.update(repr((block.more, block.maximum)).encode())
+            _feed(digest, block.body)
+            digest.update(b"end")
+        else:
+            digest.update(repr((block.table, block.index, block.output)).encode())

@@ -1,0 +1,140 @@
+"""From a CasADi function to a tape of machine-like operations: selects, fused multiply-adds, one sine-cosine.
+
+Multiply-adds are fused here, by a rule that looks at the expression alone, and never by the compiler: so a
+world's bits do not depend on the lane width, the batch or the machine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import casadi as ca
+
+NAMES = {getattr(ca, name): name[3:].lower() for name in dir(ca) if name.startswith("OP_")}
+MASKS = {"lt", "le", "eq", "ne", "not", "and", "or"}
+
+
+@dataclass(slots=True)
+class Node:
+    """One operation: `args` are indices of earlier nodes; inputs and outputs name (argument, entry)."""
+
+    op: str
+    args: tuple[int, ...]
+    value: float = 0.0
+    place: tuple[int, int] = (0, 0)
+
+
+@dataclass(frozen=True)
+class Tape:
+    """Nodes in order, and for each output entry the node that gives it."""
+
+    nodes: list[Node]
+    outputs: list[tuple[tuple[int, int], int]]
+
+    def live(self) -> list[int]:
+        """How often each node is used; unused ones need not be emitted."""
+        uses = [0] * len(self.nodes)
+        for _, node in self.outputs:
+            uses[node] += 1
+        for k in reversed(range(len(self.nodes))):
+            if uses[k]:
+                for a in self.nodes[k].args:
+                    uses[a] += 1
+        return uses
+
+    def counts(self) -> dict[str, int]:
+        """Number of operations by name, without inputs and constants."""
+        found: dict[str, int] = {}
+        for node, uses in zip(self.nodes, self.live(), strict=True):
+            if uses and node.op not in ("input", "const"):
+                found[node.op] = found.get(node.op, 0) + 1
+        return found
+
+
+def tape(function: ca.Function) -> Tape:
+    """The tape of a straight-line function; raises ValueError for an operation that has no scalar meaning."""
+    nodes: list[Node] = []
+    outputs: list[tuple[tuple[int, int], int]] = []
+    at: dict[int, int] = {}
+    for k in range(function.n_instructions()):
+        op = NAMES[function.instruction_id(k)]
+        ins, outs = function.instruction_input(k), function.instruction_output(k)
+        if op == "output":
+            outputs.append(((outs[0], outs[1]), at[ins[0]]))
+            continue
+        if op == "input":
+            node = Node(op, (), place=(ins[0], ins[1]))
+        elif op == "const":
+            node = Node(op, (), value=function.instruction_constant(k))
+        else:
+            node = Node(op, tuple(at[i] for i in ins))
+        at[outs[0]] = len(nodes)
+        nodes.append(node)
+    return _fused(_with_reciprocals(_with_selects(Tape(nodes, outputs))))
+
+
+def _with_selects(t: Tape) -> Tape:
+    """c ? a : 0 + !c ? b : 0 becomes one select(c, a, b)."""
+    nodes = t.nodes
+    for node in nodes:
+        if node.op != "add":
+            continue
+        first, second = (nodes[a] for a in node.args)
+        if first.op != "if_else_zero" or second.op != "if_else_zero":
+            continue
+        condition, other = first.args[0], nodes[second.args[0]]
+        if other.op == "not" and other.args[0] == condition:
+            node.op, node.args = "select", (condition, first.args[1], second.args[1])
+    return t
+
+
+def _with_reciprocals(t: Tape) -> Tape:
+    """Several divisions by the same number become one reciprocal and multiplications (CasADi folds x * (1 / y) to x / y)."""
+    uses = t.live()
+    divisors: dict[int, int] = {}
+    for node, used in zip(t.nodes, uses, strict=True):
+        if used and node.op in ("div", "inv"):
+            divisors[node.args[-1]] = divisors.get(node.args[-1], 0) + 1
+    nodes: list[Node] = []
+    at: list[int] = []
+    reciprocal: dict[int, int] = {}
+    for node in t.nodes:
+        args = tuple(at[a] for a in node.args)
+        divisor = node.args[-1] if node.op in ("div", "inv") else -1
+        if divisors.get(divisor, 0) > 1:
+            if divisor not in reciprocal:
+                reciprocal[divisor] = len(nodes)
+                nodes.append(Node("inv", (at[divisor],)))
+            if node.op == "inv":
+                at.append(reciprocal[divisor])
+                continue
+            node = Node("mul", (args[0], reciprocal[divisor]))
+        else:
+            node = Node(node.op, args, node.value, node.place)
+        at.append(len(nodes))
+        nodes.append(node)
+    return Tape(nodes, [(place, at[k]) for place, k in t.outputs])
+
+
+def _fused(t: Tape) -> Tape:
+    """a * b + c with a product that nothing else uses becomes one fused multiply-add."""
+    nodes, uses = t.nodes, t.live()
+
+    def product(k: int) -> tuple[int, int] | None:
+        node = nodes[k]
+        if uses[k] != 1 or node.op not in ("mul", "sq"):
+            return None
+        return (node.args[0], node.args[-1])
+
+    for k, node in enumerate(nodes):
+        if node.op not in ("add", "sub") or not uses[k]:
+            continue
+        a, b = node.args
+        if (right := product(b)) is not None and not (node.op == "sub" and a == b):
+            op = "fma" if node.op == "add" else "fnma"
+            uses[b] = 0
+            node.op, node.args = op, (*right, a)
+        elif (left := product(a)) is not None:
+            uses[a] = 0
+            node.op, node.args = ("fma" if node.op == "add" else "fms"), (*left, b)
+    return t

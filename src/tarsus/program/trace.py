@@ -1,0 +1,169 @@
+"""Write a program as ordinary Python over CasADi symbols; the builder cuts it into blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+from casadi import SX
+from numpy.typing import ArrayLike
+
+from tarsus.program.blocks import Block, Kind, Lookup, Program, Register, Straight, While
+
+Values = dict[str, SX]
+
+
+class Builder:
+    """Collects registers and blocks.
+
+    declare(...) gives the symbols of a persistent register; keep(...) names a value that later blocks may use;
+    loop(...) repeats; program(...) writes the results. Only loops and look-ups cut the code: a kept value is
+    inlined where it is used before the next cut, and stored only if something reads it after.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._registers: dict[str, Register] = {}
+        self._symbols: dict[str, SX] = {}
+        self._owner: dict[str, str] = {}
+        self._blocks: list[_Draft | _Loop | Lookup] = []
+        self._pending: Values = {}
+        self._kept: dict[str, SX] = {}
+        self._tables: dict[str, np.ndarray] = {}
+
+    def declare(self, name: str, size: int, kind: Kind = "state") -> SX:
+        """Symbols (size,) of a new persistent register."""
+        if name in self._registers:
+            raise ValueError(f"register {name!r} is declared twice")
+        self._registers[name] = Register(name, size, kind)
+        self._symbols[name] = SX.sym(name, size)
+        self._owner.update({symbol.name(): name for symbol in self._symbols[name].elements()})
+        return self._symbols[name]
+
+    def parameter(self, name: str, size: int = 1) -> SX:
+        """Symbols of a parameter register."""
+        return self.declare(name, size, "parameter")
+
+    def keep(self, name: str, value: SX) -> SX:
+        """Name a value so that it is computed once, here; its symbols can be used in this and every later block."""
+        name = self._fresh(name)
+        symbols = self.declare(name, value.numel(), "temporary")
+        self._pending[name] = ca.vec(ca.densify(value))
+        self._kept[name] = symbols
+        return symbols if value.shape[1] == 1 else ca.reshape(symbols, *value.shape)
+
+    def loop(
+        self,
+        start: Mapping[str, SX],
+        body: Callable[[Values], tuple[Values, SX]],
+        maximum: int,
+        first: SX | None = None,
+    ) -> Values:
+        """Carry `start` through body(values) -> (values, more) while more > 0; returns the last values.
+
+        Worlds where `first` is not positive do not enter the loop at all.
+        """
+        names = {key: self._fresh(key) for key in start}
+        more = self._fresh("more")
+        symbols = {key: self.declare(name, start[key].numel(), "temporary") for key, name in names.items()}
+        self.declare(more, 1, "temporary")
+        self._pending.update({names[key]: value for key, value in start.items()} | {more: SX(1) if first is None else first})
+        self._cut()
+        outer, self._blocks = self._blocks, []
+        values, again = body(dict(symbols))
+        if missing := set(start) ^ set(values):
+            raise ValueError(f"the loop's body must give back exactly what it was given; check {sorted(missing)}")
+        self._pending.update({names[key]: values[key] for key in start} | {more: again})
+        self._cut()
+        outer.append(_Loop(more, self._blocks, maximum))
+        self._blocks = outer
+        return symbols
+
+    def lookup(self, table: str, values: ArrayLike, index: SX) -> SX:
+        """table[floor(index)] for each entry of index (k,), held inside the table."""
+        self._tables[table] = np.ascontiguousarray(values, dtype=float).ravel()
+        at, out = self._fresh(f"{table}_index"), self._fresh(f"{table}_value")
+        self.declare(at, index.numel(), "temporary")
+        self._pending[at] = index
+        self._cut()
+        symbols = self.declare(out, index.numel(), "temporary")
+        self._blocks.append(Lookup(table, at, out))
+        return symbols
+
+    def program(self, **results: SX) -> Program:
+        """Write the results into state and report registers (declared here if new) and close the program."""
+        for name, value in results.items():
+            if name not in self._registers:
+                self.declare(name, value.numel(), "report")
+            if self._registers[name].size != value.numel():
+                raise ValueError(f"register {name!r} has {self._registers[name].size} numbers, not {value.numel()}")
+        self._pending.update(results)
+        self._cut()
+        read = self._read_anywhere(self._blocks)
+        registers = [r for r in self._registers.values() if r.kind != "temporary" or r.name in read]
+        blocks = tuple(self._finished(block, read) for block in self._blocks)
+        return Program(self.name, tuple(registers), blocks, dict(self._tables))
+
+    def _fresh(self, name: str) -> str:
+        candidate, k = name, 2
+        while candidate in self._registers:
+            candidate, k = f"{name}_{k}", k + 1
+        return candidate
+
+    def _cut(self) -> None:
+        """Close the straight piece of code: what was kept in it is inlined in what follows in it."""
+        outputs: Values = {}
+        for name, value in self._pending.items():
+            known = [key for key in self._kept if key in outputs]
+            column = ca.vec(ca.densify(value))
+            if known:
+                [column] = ca.substitute([column], [self._kept[k] for k in known], [outputs[k] for k in known])
+            outputs[name] = column
+        if outputs:
+            self._blocks.append(_Draft(outputs))
+        self._pending, self._kept = {}, {}
+
+    def _inputs(self, values: Values) -> list[str]:
+        used = {self._owner[symbol.name()] for symbol in ca.symvar(ca.vertcat(*values.values()))}
+        return [name for name in self._symbols if name in used]
+
+    def _read_anywhere(self, blocks: list[_Draft | _Loop | Lookup]) -> set[str]:
+        read: set[str] = set()
+        for block in blocks:
+            if isinstance(block, _Draft):
+                read.update(self._inputs(block.outputs))
+            elif isinstance(block, _Loop):
+                read.add(block.more)
+                read.update(self._read_anywhere(block.body))
+            else:
+                read.add(block.index)
+        return read
+
+    def _finished(self, block: _Draft | _Loop | Lookup, read: set[str]) -> Block:
+        if isinstance(block, _Loop):
+            return While(block.more, tuple(self._finished(inner, read) for inner in block.body), block.maximum)
+        if isinstance(block, Lookup):
+            return block
+        wanted = {n: v for n, v in block.outputs.items() if self._registers[n].kind != "temporary" or n in read}
+        inputs = self._inputs(wanted)
+        function = ca.Function(
+            "straight",
+            [self._symbols[name] for name in inputs],
+            list(wanted.values()),
+            {"cse": True, "allow_free": False},
+        )
+        return Straight(function, tuple(inputs), tuple(wanted))
+
+
+@dataclass(frozen=True)
+class _Draft:
+    outputs: Values
+
+
+@dataclass(frozen=True)
+class _Loop:
+    more: str
+    body: list[_Draft | _Loop | Lookup]
+    maximum: int

@@ -1,0 +1,123 @@
+"""Many worlds' registers in memory, and running a compiled program over them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tarsus.errors import TarsusError, unknown
+from tarsus.program import native
+from tarsus.program.blocks import Program
+from tarsus.program.emit import Target, layout, logged_size, record_size
+
+Array = NDArray[np.floating]
+ALIGNMENT = 64
+
+
+class Worlds:
+    """`worlds` copies of a program's persistent registers, grouped by lanes: data[group, entry, lane].
+
+    bits: 64 or 32; threads: how many share the work (the results do not depend on it); lanes: worlds an
+    instruction, by default the host's vector width for batches and 1 for a few worlds.
+    """
+
+    def __init__(
+        self, program: Program, worlds: int = 1, *, bits: int = 64, threads: int = 1, lanes: int | None = None
+    ) -> None:
+        wide = native.host().lanes(bits)
+        self.program, self.count, self.threads = program, worlds, threads
+        self.lanes = lanes or (wide if worlds > wide // 4 else 1)
+        self.target = Target(self.lanes, bits)
+        self.dtype = np.dtype(np.float64 if bits == 64 else np.float32)
+        self.groups = -(-worlds // self.lanes)
+        self.data = _aligned((self.groups, record_size(program), self.lanes), self.dtype)
+        self._at = layout(program)[0]
+        self._kernel = native.compile_kernel(program, self.target)
+        self._tables = [np.ascontiguousarray(t, self.dtype) for t in program.tables.values()]
+        self._pointers = np.array([t.ctypes.data for t in self._tables] or [0], dtype=np.uintp)
+        self._pool = ThreadPoolExecutor(threads - 1) if threads > 1 else None
+        self._once = (self.data.ctypes.data, None, self._pointers.ctypes.data, 0, self.groups, 1, self.groups)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._at
+
+    def _rows(self, name: str) -> Array:
+        if name not in self._at:
+            raise unknown("register", name, self._at)
+        at = self._at[name]
+        return self.data[:, at : at + self.program.sizes[name], :]
+
+    def get(self, name: str) -> Array:
+        """A copy of one register of all worlds, (worlds, size)."""
+        rows = self._rows(name)
+        return rows.transpose(0, 2, 1).reshape(-1, rows.shape[1])[: self.count].copy()
+
+    def view(self, name: str) -> Array:
+        """The register of the first world in place, (size,): writing to it changes the world (one lane only)."""
+        return self._rows(name)[0, :, 0]
+
+    def set(self, name: str, values: ArrayLike, where: NDArray[np.bool_] | None = None) -> None:
+        """Write one register, (size,) for all worlds alike or (worlds, size); only the worlds in `where` if given."""
+        rows = self._rows(name)
+        size = rows.shape[1]
+        given = np.asarray(values, dtype=self.dtype)
+        try:
+            full = np.broadcast_to(given, (self.count, size))
+        except ValueError:
+            raise TarsusError(
+                f"{name} must have shape ({size},) or ({self.count}, {size}), not {given.shape}."
+            ) from None
+        if where is not None:
+            full = np.where(np.asarray(where)[:, None], full, self.get(name))
+        padded = np.concatenate([full, np.repeat(full[-1:], self.groups * self.lanes - self.count, axis=0)])
+        rows[...] = padded.reshape(self.groups, self.lanes, size).transpose(0, 2, 1)
+
+    def advance(self, steps: int = 1) -> None:
+        """Run the program `steps` times on every world."""
+        if steps == 1 and self._pool is None:
+            self._kernel(*self._once)
+        else:
+            self._run(steps, None)
+
+    def record(self, steps: int) -> dict[str, Array]:
+        """Run `steps` times and return what state and report registers were after each: (steps, worlds, size)."""
+        log = _aligned((steps, self.groups, logged_size(self.program), self.lanes), self.dtype)
+        self._run(steps, log)
+        found, at = {}, 0
+        for register in self.program.of_kind("state") + self.program.of_kind("report"):
+            part = log[:, :, at : at + register.size, :].transpose(0, 1, 3, 2)
+            found[register.name] = part.reshape(steps, -1, register.size)[:, : self.count]
+            at += register.size
+        return found
+
+    def bytes_per_world(self) -> float:
+        """Memory a world takes between steps."""
+        return self.data.nbytes / self.count
+
+    def _run(self, steps: int, log: Array | None) -> None:
+        address = log.ctypes.data if log is not None else None
+        edges = np.linspace(0, self.groups, min(self.threads, self.groups) + 1).astype(int).tolist()
+        spans: Sequence[tuple[int, int]] = list(zip(edges[:-1], edges[1:], strict=True))
+
+        def work(first: int, last: int) -> None:
+            self._kernel(
+                self.data.ctypes.data, address, self._pointers.ctypes.data, first, last, steps, self.groups
+            )
+
+        if self._pool is None:
+            return work(*spans[0])
+        others = [self._pool.submit(work, *span) for span in spans[1:]]
+        work(*spans[0])
+        wait(others)
+        for other in others:
+            other.result()
+
+
+def _aligned(shape: tuple[int, ...], dtype: np.dtype) -> Array:
+    size = int(np.prod(shape)) * dtype.itemsize
+    raw = np.zeros(size + ALIGNMENT, dtype=np.uint8)
+    start = -raw.ctypes.data % ALIGNMENT
+    return raw[start : start + size].view(dtype).reshape(shape)

@@ -1,0 +1,156 @@
+"""MIT Mini Cheetah: a 9 kg electric quadruped, twelve joints, knees pointing backwards.
+
+Frames sit at the joints, parallel to the base when all angles are zero: x forward, y left, z up.
+Legs in the order FR, FL, HR, HL; joints abad (+x axis), hip and knee (-y axis). SI units.
+
+Status of each number: *published* = typed in the source; *derived* = published numbers transformed;
+*estimate* = not found in a readable source.
+Source: ``MiniCheetah.h``, ``Quadruped.cpp``, ``ActuatorModel.h``, ``rt_spi.cpp`` and
+``FSM_State_RecoveryStand.cpp`` of github mit-biomimetics/Cheetah-Software @c71c5a1 (MIT licence).
+Only numbers are taken from it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tarsus.model.mechanism import Actuator, Body, Candidate, Frame, Inertia, Joint, Mechanism
+
+Array = NDArray[np.float64]
+
+LEGS = {"FR": (1, -1), "FL": (1, 1), "HR": (-1, -1), "HL": (-1, 1)}  # name: (front +1, left +1)
+
+# geometry, m -- published
+ABAD_IN_BASE = (0.19, 0.049, 0.0)  # front left
+HIP_IN_ABAD = (0.0, 0.062, 0.0)  # left
+KNEE_IN_THIGH = (0.0, 0.0, -0.209)
+CONTACT_IN_SHANK = (0.0, 0.004, -0.195)  # left; lowest point of the foot
+FOOT_RADIUS = 0.015  # estimate: the source has a point; the sphere ends at the published point
+
+# bodies (left), mass kg, centre of mass m, ixx iyy izz ixy ixz iyz about it kg m^2 -- published ...
+BASE = (3.3, (0.0, 0.0, 0.0), (0.011253, 0.036203, 0.042673, 0.0, 0.0, 0.0))
+ABAD = (0.54, (0.0, 0.036, 0.0), (381e-6, 560e-6, 444e-6, 58e-6, 0.45e-6, 0.95e-6))
+# ... the thigh's inertia is derived: the published one, turned by pi about z,
+# (1983, 2103, 408, 245, -13, -1.5)e-6, breaks the triangle inequality (2295 > 1791 + 408) and is
+# replaced by the nearest matrix that a distribution of mass can have.
+THIGH = (
+    0.634,
+    (0.0, -0.016, -0.02),
+    (2.0141191e-3, 2.12216697e-3, 4.5828367e-4, 2.20578728e-4, -1.28485724e-5, -1.30704906e-6),
+)
+SHANK = (0.064, (0.0, 0.0, -0.061), (245e-6, 248e-6, 6e-6, 0.0, 0.0, 0.0))
+
+# rotors: kg, m (front left), kg m^2 along and across the spin axis, gear ratios -- published
+ROTOR_MASS = 0.055
+ROTOR_SPIN, ROTOR_ACROSS = 63e-6, 33e-6
+ROTOR_IN_BASE = (0.125, 0.049, 0.0)  # abad rotor, spins about x
+ROTOR_IN_ABAD = (0.0, 0.04, 0.0)  # hip rotor, spins about y
+ROTOR_IN_THIGH = (0.0, 0.0, 0.0)  # knee rotor, spins about y
+GEARS = {"abad": 6.0, "hip": 6.0, "knee": 9.33}
+
+# joints -- torque N m, damping N m s/rad, dry friction N m published; ranges rad estimate (recollection)
+TORQUES = {"abad": 17.0, "hip": 17.0, "knee": 26.0}
+RANGES = {"abad": 2.094, "hip": 4.712, "knee": 2.705}
+DAMPING, DRY_FRICTION = 0.01, 0.2
+
+STAND = {"abad": 0.0, "hip": -0.8, "knee": 1.6}  # rad -- published
+
+NOTES = (
+    "Numbers: github mit-biomimetics/Cheetah-Software @c71c5a1 (MIT licence); no file of it is copied.",
+    "Rotors (12 x 0.055 kg, published) are fixed to the bodies that carry them; their spin enters as "
+    "armature gear^2 * 63e-6 kg m^2 (derived). The gyroscopic coupling of the rotors is left out.",
+    "Thigh inertia: derived, the published matrix breaks the triangle inequality.",
+    "Foot radius 0.015 m and joint ranges: estimates. Stand angles published, base height derived.",
+)
+
+
+def describe() -> Mechanism:
+    """The robot: 13 bodies, 18 degrees of freedom, 8.912 kg."""
+    rotors = [_rotor(_mirror(ROTOR_IN_BASE, front, left), "x") for front, left in LEGS.values()]
+    base = Body("base", -1, Joint("floating_base", "free"), _fused(_inertia(BASE, 1), *rotors))
+    bodies, candidates, frames, actuators = [base], [], [], []
+    for leg, (front, left) in LEGS.items():
+        first = len(bodies)
+        bodies += _leg(leg, first, front, left)
+        lowest = _mirror(CONTACT_IN_SHANK, 1, left)
+        centre = lowest + np.array([0.0, 0.0, FOOT_RADIUS])
+        candidates.append(Candidate(f"{leg}_foot", first + 2, centre, FOOT_RADIUS))
+        frames.append(Frame(f"{leg}_foot", first + 2, centre))
+        actuators += [
+            Actuator(f"{leg}_{joint}", f"{leg}_{joint}_joint", -limit, limit)
+            for joint, limit in TORQUES.items()
+        ]
+    return Mechanism(
+        name="mini_cheetah",
+        bodies=tuple(bodies),
+        candidates=tuple(candidates),
+        frames=tuple(frames),
+        actuators=tuple(actuators),
+        keyframes={"stand": stand()},
+        notes=NOTES,
+    )
+
+
+def stand() -> Array:
+    """Coordinates (19,) of the published stand posture, the feet just touching the plane z = 0."""
+    thigh, shank = -KNEE_IN_THIGH[2], -CONTACT_IN_SHANK[2] - FOOT_RADIUS
+    lean = STAND["hip"]
+    height = thigh * np.cos(lean) + shank * np.cos(lean + STAND["knee"]) + FOOT_RADIUS
+    return np.array([0.0, 0.0, height, 1.0, 0.0, 0.0, 0.0, *(list(STAND.values()) * len(LEGS))])
+
+
+def _leg(leg: str, first: int, front: int, left: int) -> list[Body]:
+    """The three bodies of one leg; the first of them will be number `first` of the robot."""
+    hip_rotor = _rotor(_mirror(ROTOR_IN_ABAD, 1, left), "y")
+    knee_rotor = _rotor(_mirror(ROTOR_IN_THIGH, 1, left), "y")
+    abad = _fused(_inertia(ABAD, left), hip_rotor)
+    thigh = _fused(_inertia(THIGH, left), knee_rotor)
+    shank = _inertia(SHANK, left)
+    at_abad, at_hip = _mirror(ABAD_IN_BASE, front, left), _mirror(HIP_IN_ABAD, 1, left)
+    return [
+        Body(f"{leg}_abad", 0, _joint(leg, "abad", (1, 0, 0)), abad, at_abad),
+        Body(f"{leg}_thigh", first, _joint(leg, "hip", (0, -1, 0)), thigh, at_hip),
+        Body(f"{leg}_shank", first + 1, _joint(leg, "knee", (0, -1, 0)), shank, np.array(KNEE_IN_THIGH)),
+    ]
+
+
+def _joint(leg: str, name: str, axis: tuple[int, int, int]) -> Joint:
+    return Joint(
+        f"{leg}_{name}_joint",
+        "hinge",
+        axis=np.array(axis),
+        lower=-RANGES[name],
+        upper=RANGES[name],
+        armature=GEARS[name] ** 2 * ROTOR_SPIN,
+        damping=DAMPING,
+        dry_friction=DRY_FRICTION,
+    )
+
+
+def _mirror(front_left: tuple[float, float, float], front: int, left: int) -> Array:
+    """A point given for the front left leg, for the leg on side `left` (y) and end `front` (x)."""
+    return np.array(front_left) * np.array([front, left, 1])
+
+
+def _inertia(row: tuple[float, tuple[float, float, float], tuple[float, ...]], left: int) -> Inertia:
+    """A row of the table above, its plane y = 0 mirrored for the right side (left = -1)."""
+    mass, com, (ixx, iyy, izz, ixy, ixz, iyz) = row
+    ixy, iyz = left * ixy, left * iyz
+    return Inertia(mass, _mirror(com, 1, left), np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]]))
+
+
+def _rotor(position: Array, spin_axis: str) -> Inertia:
+    moments = [ROTOR_SPIN if axis == spin_axis else ROTOR_ACROSS for axis in "xyz"]
+    return Inertia(ROTOR_MASS, position, np.diag(moments))
+
+
+def _fused(*parts: Inertia) -> Inertia:
+    """Several inertias in the same frame as one (parallel axes)."""
+    mass = sum(part.mass for part in parts)
+    com = sum((part.mass * part.com for part in parts), np.zeros(3)) / mass
+    about = np.zeros((3, 3))
+    for part in parts:
+        arm = part.com - com
+        about += part.about_com + part.mass * (arm @ arm * np.eye(3) - np.outer(arm, arm))
+    return Inertia(mass, com, about)

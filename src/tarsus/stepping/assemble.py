@@ -1,0 +1,175 @@
+"""The hall where the wings meet: from a robot at a configuration to a contact problem, and back to velocities."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import casadi as ca
+from casadi import SX
+
+from tarsus.contact.problem import Blocks, Contact, ContactProblem, VelocityForm
+from tarsus.dynamics import crba, factor, jacobian, rnea, tree
+from tarsus.dynamics.factor import Factor
+from tarsus.dynamics.kinematics import Kinematics
+from tarsus.program.trace import Builder
+from tarsus.spatial.rotation import constant
+from tarsus.stepping.base import Scene, StepInputs
+
+DRY_FRICTION_SPEED = 1e-2  # rad/s (m/s): below it a joint's dry friction acts as a damper
+
+
+@dataclass(frozen=True, eq=False)
+class Smooth:
+    """The robot without contact: M + dt D factored, and the velocity (nu,) it would have at the end of the step."""
+
+    factor: Factor
+    u_free: SX
+
+
+@dataclass(frozen=True, eq=False)
+class Touch:
+    """A contact candidate at the ground: rows (3, nu) with gamma = rows u, sparse."""
+
+    contact: Contact
+    rows: list[list[SX]]
+
+
+@dataclass(frozen=True, eq=False)
+class Coupling:
+    """The factored robot, its free velocity, and L^-T w for each force direction w: half_solved[contact][component]."""
+
+    factor: Factor
+    u_free: SX
+    half_solved: list[list[list[SX]]]
+
+
+def joint_dissipation(scene: Scene, u: SX) -> SX:
+    """D (nu,) with friction torque -D u: viscous damping, and dry friction f as f / max(|u|, u_s)."""
+    values = []
+    for body, where in zip(scene.mechanism.bodies, scene.mechanism.u_slices, strict=True):
+        joint = body.joint
+        for k in range(where.start, where.stop):
+            dry = joint.dry_friction / ca.fmax(ca.fabs(u[k]), DRY_FRICTION_SPEED) if joint.dry_friction else SX(0)
+            values.append(joint.damping + dry)
+    return ca.vertcat(*values)
+
+
+def smooth_dynamics(scene: Scene, kin: Kinematics, start: StepInputs) -> Smooth:
+    """(M + dt D)(u_free - u) = dt (tau - c - g - D u): damping is taken at the end of the step, so it cannot blow up."""
+    D = joint_dissipation(scene, start.u)
+    M = crba.mass_matrix(kin, start.inertias) + ca.diag(start.dt * D)
+    h = start.tau - rnea.bias(kin, start.inertias) - D * start.u
+    factored = factor.factorise(M, tree.velocity_parents(scene.mechanism))
+    change = factored.solve((start.dt * h).elements())
+    return Smooth(factored, start.u + ca.vertcat(*change))
+
+
+def touches(scene: Scene, kin: Kinematics, terrain: object) -> list[Touch]:
+    """Gap, frame, Jacobian and velocity of every candidate."""
+    found = []
+    for candidate in scene.candidates:
+        centre = jacobian.position(kin, candidate.body, constant(candidate.position))
+        distance, frame = scene.terrain.surface(centre, terrain)
+        normal = jacobian.direction_in_body(kin, candidate.body, frame[0, :].T)
+        lowest = constant(candidate.position) - candidate.radius * normal
+        columns = jacobian.point_jacobian(kin, candidate.body, lowest)
+        rows = ca.mtimes(frame, jacobian.dense(columns, scene.mechanism.nu))
+        point = centre - candidate.radius * frame[0, :].T
+        contact = Contact(distance - candidate.radius, ca.mtimes(rows, kin.u), point, frame)
+        found.append(Touch(contact, [_entries(rows, k) for k in range(3)]))
+    return found
+
+
+def _entries(rows: SX, k: int) -> list[SX]:
+    return [rows[k, j] for j in range(rows.shape[1])]
+
+
+def couple(smooth: Smooth, touching: list[Touch], builder: Builder) -> Coupling:
+    """How contacts move the robot, held for use before and after the law's iterations."""
+    factored = smooth.factor
+    L = _held(builder, "L", list(factored.L.values()))
+    pivots = _held(builder, "inverse_pivots", factored.inverse_pivots)
+    held = Factor(factored.parents, dict(zip(factored.L, L, strict=True)), pivots)
+    rows = [held.backward(row) for t in touching for row in t.rows]
+    flat = _held(builder, "half_solved", [entry for row in rows for entry in row])
+    n = len(held.parents)
+    half = [flat[k * n : (k + 1) * n] for k in range(len(rows))]
+    return Coupling(held, builder.keep("u_free", smooth.u_free), [half[k : k + 3] for k in range(0, len(half), 3)])
+
+
+def contact_problem(
+    coupling: Coupling, touching: list[Touch], start: StepInputs, builder: Builder
+) -> ContactProblem:
+    """Gaps, velocities and Delassus matrix as a law wants them."""
+    u_free = coupling.u_free.elements()
+    free = [ca.vertcat(*(_dot(row, u_free) for row in t.rows)) for t in touching]
+    closed = builder.keep("closed", ca.vertcat(SX(0, 1), *(t.contact.gap <= 0 for t in touching)))
+    return ContactProblem(
+        contacts=[t.contact for t in touching],
+        active=closed.elements(),
+        free=free,
+        dt=start.dt,
+        make_delassus=lambda: _delassus(coupling, builder),
+        make_velocity_form=lambda: _velocity_form(coupling, touching, builder),
+    )
+
+
+def velocity_after(coupling: Coupling, impulses: list[SX]) -> SX:
+    """u_end (nu,) = u_free + M^-1 W L, from the leaves to the root and back."""
+    y = [SX(0)] * len(coupling.factor.parents)
+    for rows, impulse in zip(coupling.half_solved, impulses, strict=True):
+        for row, component in zip(rows, impulse.elements(), strict=True):
+            y = [a + b * component for a, b in zip(y, row, strict=True)]
+    scaled = [d * a for d, a in zip(coupling.factor.inverse_pivots, y, strict=True)]
+    return coupling.u_free + ca.vertcat(*coupling.factor.forward(scaled))
+
+
+def _held(builder: Builder, name: str, entries: list[SX]) -> list[SX]:
+    """The entries kept in one register; structural zeros stay zeros."""
+    full = [k for k, entry in enumerate(entries) if not entry.is_constant()]
+    symbols = builder.keep(name, ca.vertcat(SX(0, 1), *(entries[k] for k in full))).elements()
+    held = list(entries)
+    for k, symbol in zip(full, symbols, strict=True):
+        held[k] = symbol
+    return held
+
+
+def _dot(a: list[SX], b: list[SX]) -> SX:
+    return sum((x * y for x, y in zip(a, b, strict=True) if not x.is_zero()), SX(0))
+
+
+def _delassus(coupling: Coupling, builder: Builder) -> Blocks:
+    half, pivots = coupling.half_solved, coupling.factor.inverse_pivots
+    scaled = [[[d * a for d, a in zip(pivots, row, strict=True)] for row in rows] for rows in half]
+    lower: list[SX] = []
+    places: dict[tuple[int, int, int, int], int] = {}
+    for i, rows in enumerate(half):
+        for j in range(i + 1):
+            for k in range(3):
+                for m in range(k + 1 if i == j else 3):
+                    places[i, j, k, m] = len(lower)
+                    lower.append(_dot(rows[k], scaled[j][m]))
+    held = builder.keep("G", ca.vertcat(*lower))
+    n = len(half)
+
+    def entry(i: int, j: int, k: int, m: int) -> SX:
+        return held[places[(i, j, k, m) if (i, j, k, m) in places else (j, i, m, k)]]
+
+    return {
+        (i, j): ca.vertcat(*(ca.horzcat(*(entry(i, j, k, m) for m in range(3))) for k in range(3)))
+        for i in range(n)
+        for j in range(n)
+    }
+
+
+def _velocity_form(coupling: Coupling, touching: list[Touch], builder: Builder) -> VelocityForm:
+    W = ca.horzcat(*(ca.vertcat(*row) for t in touching for row in t.rows))
+    columns = []
+    for rows in coupling.half_solved:
+        for row in rows:
+            scaled = [d * a for d, a in zip(coupling.factor.inverse_pivots, row, strict=True)]
+            columns.append(ca.vertcat(*coupling.factor.forward(scaled)))
+    nu, full = len(coupling.factor.parents), [entry for column in columns for entry in column.elements()]
+    response = ca.reshape(ca.vertcat(*_held(builder, "response", full)), nu, len(columns))
+    directions = ca.reshape(ca.vertcat(*_held(builder, "W", ca.vec(ca.densify(W)).elements())), nu, len(columns))
+    return VelocityForm(coupling.u_free, directions, response)

@@ -1,0 +1,20 @@
+"""The horizontal plane z = 0."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from casadi import SX
+
+from tarsus.terrain.base import Terrain
+
+FRAME = SX([[0, 0, 1], [1, 0, 0], [0, 1, 0]])  # normal z, tangents x and y
+
+
+@dataclass(frozen=True)
+class Plane(Terrain):
+    """Level ground at height zero; tangents along x and y."""
+
+    def surface(self, point: SX, p: Any) -> tuple[SX, SX]:
+        return point[2], FRAME

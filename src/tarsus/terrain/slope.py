@@ -1,0 +1,39 @@
+"""An inclined plane through the world's origin."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from casadi import SX
+from numpy.typing import NDArray
+
+from tarsus.errors import TarsusError
+from tarsus.terrain.base import Terrain
+
+
+@dataclass(frozen=True)
+class Slope(Terrain):
+    """Ground that rises by `angle` (rad) in the direction `heading` (rad from x about z); each () or (worlds,).
+
+    Tangent 1 points uphill, tangent 2 across.
+    """
+
+    angle: float | NDArray = np.deg2rad(5.0)
+    heading: float | NDArray = 0.0
+
+    def __post_init__(self) -> None:
+        if not np.all(np.abs(self.angle) < np.pi / 2):
+            raise TarsusError(f"the slope must be less than 90 degrees, not {np.rad2deg(np.max(self.angle)):g}.")
+
+    def parameters(self) -> dict[str, NDArray]:
+        angle, heading = np.broadcast_arrays(np.asarray(self.angle, float), np.asarray(self.heading, float))
+        uphill = np.stack([np.cos(angle) * np.cos(heading), np.cos(angle) * np.sin(heading), np.sin(angle)], -1)
+        across = np.stack([-np.sin(heading), np.cos(heading), np.zeros_like(heading)], -1)
+        return {"frame": np.concatenate([np.cross(uphill, across), uphill, across], -1)}
+
+    def surface(self, point: SX, p: Any) -> tuple[SX, SX]:
+        frame = ca.vertcat(p.frame[0:3].T, p.frame[3:6].T, p.frame[6:9].T)
+        return ca.dot(p.frame[:3], point), frame
