@@ -4,7 +4,7 @@ Each polynomial is a weighted least-squares fit on Chebyshev nodes (so it is clo
 arithmetic. Coefficients are rounded to the working precision one at a time, lowest power first, and the
 others fitted again after each rounding, so that the later ones absorb the rounding of the earlier ones.
 
-    python benchmarks/derive_coefficients.py | ruff format --line-length 110 - > src/tarsus/program/coefficients.py
+    python benchmarks/derive_coefficients.py | ruff format - > src/tarsus/program/coefficients.py
 """
 
 from collections.abc import Callable

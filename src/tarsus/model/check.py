@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
 
 import numpy as np
 
@@ -24,7 +23,7 @@ def check(mechanism: Mechanism) -> Mechanism:
         _check_joint(body.joint)
     _check_motion(mechanism)
     _check_parts(mechanism)
-    _warn_about_inertias(mechanism.bodies)
+    _warn_about_inertias(mechanism)
     return mechanism
 
 
@@ -146,9 +145,9 @@ def _check_parts(mechanism: Mechanism) -> None:
             mechanism.body_index(name)
 
 
-def _warn_about_inertias(bodies: Iterable[Body]) -> None:
+def _warn_about_inertias(mechanism: Mechanism) -> None:
     broken, flat = [], []
-    for body in bodies:
+    for body in mechanism.bodies:
         if body.inertia.mass == 0 and not body.inertia.about_com.any():
             continue
         least, middle, most = np.linalg.eigvalsh(body.inertia.about_com)
@@ -157,9 +156,9 @@ def _warn_about_inertias(bodies: Iterable[Body]) -> None:
         elif least + middle < (1 - INEQUALITY_SLACK) * most:
             flat.append(body.name)
     if broken:
-        _warn(f"the inertia of {', '.join(broken)} is not positive definite.")
+        _warn(f"{mechanism.name}: the inertia of {', '.join(broken)} is not positive definite.")
     if flat:
-        _warn(f"the inertia of {', '.join(flat)} breaks the triangle inequality: no matter has it.")
+        _warn(f"{mechanism.name}: the inertia of {', '.join(flat)} breaks the triangle inequality.")
 
 
 def _warn(text: str) -> None:

@@ -122,7 +122,7 @@ def _slots(
     widths: Sequence[tuple[int, int]],
     starts: Sequence[tuple[int, int]],
 ) -> list[Slot]:
-    """A mechanism's joints in a library's arrays, given the names, (nq, nu) and first indices of joints there."""
+    """A mechanism's joints in a library's arrays, given names, (nq, nu) and first indices of joints there."""
     left = dict(zip(names, range(len(names)), strict=True))
     matches = {name: left.pop(name) for name in mechanism.joint_names if name in left}
     free_there = [number for number in left.values() if widths[number] == WIDTHS["free"]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import importlib
 import os
 import re
 import xml.etree.ElementTree as ET
@@ -10,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +44,14 @@ def existing_file(path: str | Path) -> Path:
     near = difflib.get_close_matches(path.name, names, n=3, cutoff=0.4)
     hint = f" did you mean {' or '.join(near)}?" if near else ""
     raise TarsusError(f"there is no file {path};{hint}" if hint else f"there is no file {path}.")
+
+
+def library(name: str, purpose: str) -> Any:
+    """An installed package that Tarsus does without otherwise; TarsusError that says how to get it."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        raise TarsusError(f"{purpose} needs the package {name}: pip install {name}.") from None
 
 
 def xml_root(text: bytes | str) -> ET.Element:
@@ -89,8 +99,7 @@ def mesh_vertices(path: Path) -> Array:
 @lru_cache(maxsize=512)
 def _hull_vertices(path: str, stamp: int) -> Array:
     """The hull of one version (modification time `stamp`) of a mesh file."""
-    import trimesh
-
+    trimesh = library("trimesh", "reading a mesh")
     from tarsus.model.candidates import hull
 
     try:
@@ -116,11 +125,7 @@ def _package_folders(package: str, folder: Path, packages: Mapping[str, str | Pa
             yield above / package
     for entry in os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep):
         if entry:
-            yield from (
-                (Path(entry), Path(entry) / package)
-                if Path(entry).name == package
-                else (Path(entry) / package,)
-            )
+            yield Path(entry) if Path(entry).name == package else Path(entry) / package
     for prefix in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep):
         if prefix:
             yield Path(prefix) / "share" / package

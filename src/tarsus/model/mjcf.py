@@ -1,4 +1,4 @@
-"""MJCF files: MuJoCo compiles them, and the compiled model is read: defaults, includes and units are its own."""
+"""MJCF files, read as MuJoCo compiles them, so that defaults, includes and units are its own."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tarsus.errors import TarsusError
 from tarsus.model.candidates import Shape, ShapeKind
 from tarsus.model.conventions import mujoco_joint_names
-from tarsus.model.files import existing_file, naming
+from tarsus.model.files import existing_file, library, naming
 from tarsus.model.mechanism import WORLD, Inertia, Joint, JointKind, Mechanism
 from tarsus.model.mjcf_extras import actuators, body_names, report_dropped
 from tarsus.model.parts import Part, Report, Welded, weld
@@ -63,8 +63,7 @@ def from_mujoco_model(model: Any, file: str, fallback_name: str) -> Mechanism:
 
 
 def _compiled(text: str, path: Path | None) -> Any:
-    import mujoco
-
+    mujoco = library("mujoco", "reading MJCF")
     try:
         if path is None:
             return mujoco.MjModel.from_xml_string(text)
@@ -238,8 +237,7 @@ def _excluded(model: Any, welded: Welded, owner: list[int]) -> tuple[tuple[str, 
 
 
 def _gravity(model: Any) -> tuple[float, float, float]:
-    import mujoco
-
+    mujoco = library("mujoco", "reading MJCF")
     x, y, z = (float(g) for g in model.opt.gravity)
     off = model.opt.disableflags & int(mujoco.mjtDisableBit.mjDSBL_GRAVITY)
     return (0.0, 0.0, 0.0) if off else (x, y, z)

@@ -11,7 +11,7 @@ from tarsus.model.mechanism import Actuator
 from tarsus.model.parts import Report
 
 EQUALITIES = ("connect", "weld", "joint", "tendon", "flex", "flexvert", "flexstrain", "distance")  # mjtEq
-BODY, JOINT, SITE, TENDON = 1, 3, 6, 18  # mjtObj; a joint's and a tendon's equality say no type, it follows
+SITE = 6  # mjtObj
 
 
 def body_names(model: Any) -> list[str]:
@@ -67,45 +67,39 @@ def report_dropped(model: Any, report: Report) -> None:
 
 
 def _dropped(model: Any) -> dict[str, list[str]]:
+    """What is left out besides equality constraints, and its names."""
     names = body_names(model)
     joints = mujoco_joint_names(model)
-    poly = [np.any(row) for row in getattr(model, "dof_dampingpoly", np.zeros((model.nv, 1)))]
-    spring_poly = [np.any(row) for row in getattr(model, "jnt_stiffnesspoly", np.zeros((model.njnt, 1)))]
-    springs = [bool(k) or more for k, more in zip(model.jnt_stiffness, spring_poly, strict=True)]
-    balls = [
-        kind == 1 and bool(limited) for kind, limited in zip(model.jnt_type, model.jnt_limited, strict=True)
-    ]
-    air = model.opt.density or model.opt.viscosity
+    springs = np.array(model.jnt_stiffness) != 0
+    if hasattr(model, "jnt_stiffnesspoly"):
+        springs |= np.any(model.jnt_stiffnesspoly, axis=1)
+    poly = np.any(model.dof_dampingpoly, axis=1) if hasattr(model, "dof_dampingpoly") else []
+    growing = {int(joint) for joint, more in zip(model.dof_jntid, poly, strict=False) if more}
+    cones = (np.array(model.jnt_type) == 1) & np.array(model.jnt_limited, dtype=bool)
+    medium = model.opt.density or model.opt.viscosity
     return {
         "mocap bodies are": [names[b] for b in range(model.nbody) if model.body_mocapid[b] >= 0],
         "tendons are": [model.tendon(t).name or f"tendon {t}" for t in range(model.ntendon)],
-        "springs of joints are": [joints[j] for j in range(model.njnt) if springs[j]],
-        "velocity-dependent damping of joints is": [
-            joints[j] for j in sorted({int(model.dof_jntid[d]) for d in range(model.nv) if poly[d]})
-        ],
-        "limits of ball joints are": [joints[j] for j in range(model.njnt) if balls[j]],
+        "springs of joints are": [joints[j] for j in np.flatnonzero(springs)],
+        "the higher powers of joint damping are": [joints[j] for j in sorted(growing)],
+        "limits of ball joints are": [joints[j] for j in np.flatnonzero(cones)],
         "gravity compensation is": [names[b] for b in range(model.nbody) if model.body_gravcomp[b]],
         "flexible bodies are": [model.flex(f).name or f"flex {f}" for f in range(model.nflex)],
         "plugins are": [model.plugin(p).name or f"plugin {p}" for p in range(model.nplugin)],
-        "air and water (option density, viscosity) are": ["the medium"] if air else [],
+        "forces of the medium are": ["option density or viscosity"] if medium else [],
     }
 
 
 def _equality_name(model: Any, number: int) -> str:
+    """The kind of an equality constraint, its name, and what it ties together."""
     kind = EQUALITIES[int(model.eq_type[number])] if model.eq_type[number] < len(EQUALITIES) else "constraint"
-    look = {"joint": model.joint, "tendon": model.tendon}.get(kind)
-    if look is None:
-        look = (
-            model.site
-            if model.eq_objtype[number] == SITE
-            else model.body
-            if kind in ("connect", "weld")
-            else None
-        )
+    look = {"joint": model.joint, "tendon": model.tendon, "connect": model.body, "weld": model.body}.get(kind)
+    if model.eq_objtype[number] == SITE:
+        look = model.site
     ends = [int(model.eq_obj1id[number]), int(model.eq_obj2id[number])]
-    between = "-".join(look(end).name or str(end) for end in ends if end >= 0) if look else ""
-    name = model.equality(number).name
-    return f"{kind} {name or between}" + (f" ({between})" if name and between else "")
+    between = " and ".join(look(end).name or str(end) for end in ends if end >= 0) if look else ""
+    words = [kind, model.equality(number).name, f"of {between}" if between else ""]
+    return " ".join(word for word in words if word)
 
 
 def _has_law(model: Any, number: int) -> bool:

@@ -37,6 +37,11 @@ class Welded:
     frames: tuple[Frame, ...]
     host: tuple[int, ...]
 
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """The joints that are left."""
+        return tuple(body.joint.name for body in self.bodies)
+
 
 class Report:
     """What a reader of the file should know: notes stay with the mechanism, warnings are also said aloud."""

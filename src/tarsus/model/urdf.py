@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -50,8 +51,9 @@ def _mechanism(
     joints = [joint_of(element) for element in robot.findall("joint")]
     _report_shapes(links, missing_visuals(robot, folder, packages), report)
     root, children = _tree(links, joints)
-    welded = weld(_parts({link.name: link for link in links}, root, children, floating), report)
-    _report_joints(joints, report)
+    parts = _parts({link.name: link for link in links}, root, children, floating)
+    welded = weld(_without_massless(parts, report), report)
+    _report_joints([joint for joint in joints if joint.name in welded.joint_names], report)
     return Mechanism(
         name=robot.get("name") or "robot",
         bodies=welded.bodies,
@@ -128,6 +130,19 @@ def _parts(
         number = len(parts) - 1
         stack += [(below, number) for below in reversed(children[joint.child])]
     return parts
+
+
+def _without_massless(parts: list[Part], report: Report) -> list[Part]:
+    """The parts with every joint locked that moves no mass at all: nothing could say how it accelerates."""
+    matter = [part.inertia.mass + np.abs(part.inertia.about_com).max() for part in parts]
+    for number in range(len(parts) - 1, 0, -1):
+        if parts[number].parent != WORLD:
+            matter[parts[number].parent] += matter[number]
+    idle = [n for n, part in enumerate(parts) if part.joint and part.joint.kind != "free" and not matter[n]]
+    if idle:
+        names = ", ".join(joint.name for n in idle if (joint := parts[n].joint))
+        report.warn(f"joints that move only massless links are locked at zero: {names}.")
+    return [replace(part, joint=None) if n in idle else part for n, part in enumerate(parts)]
 
 
 def _part(link: UrdfLink, parent: int, pose: Pose, joint: Joint | None) -> Part:

@@ -33,7 +33,9 @@ class UrdfLink:
 
 @dataclass(frozen=True, eq=False)
 class UrdfJoint:
-    """A <joint>, SI units; lower >= upper if the file gives no range, effort and velocity 0 if none."""
+    """A <joint>, SI units; lower >= upper if the file gives no range, velocity 0 if no limit,
+    effort 0 if the <limit> has none and infinite if there is no <limit> (as in Pinocchio).
+    """
 
     name: str
     kind: str
@@ -97,7 +99,7 @@ def joint_of(element: ET.Element) -> UrdfJoint:
         axis=direction,
         lower=_number(limit, "lower", where),
         upper=_number(limit, "upper", where),
-        effort=_number(limit, "effort", where),
+        effort=np.inf if limit is None else _number(limit, "effort", where),
         velocity=_number(limit, "velocity", where),
         damping=_number(dynamics, "damping", where),
         friction=_number(dynamics, "friction", where),

@@ -121,7 +121,7 @@ def raised_minus(s: Scribe, n: str, q: str, fewer: int) -> str:
 
 
 def power_of_two(s: Scribe, n: str) -> str:
-    """2**n for integral n, a normal number: n, made the last digits of a number, is shifted to the exponent."""
+    """2**n, a normal number: n, made the last digits of a number, is shifted to the exponent."""
     form = FORMATS[s.bits]
     digits = s.bits_of(s.add(n, s.const(form.shifter + form.bias)))
     return s.from_bits(s.integer_op("shl", digits, s.integer(form.digits)))
@@ -148,13 +148,14 @@ def split_exponent(s: Scribe, x: str) -> tuple[str, str]:
 
 
 def log_plus(s: Scribe, x: str, extra: str) -> str:
-    """log(x) + extra, for positive finite x and tiny `extra`."""
+    """log(x) + extra, for positive finite x and tiny `extra`: log(1 + f) = f - ratio * (f - z * P(z))."""
     high, low = (s.const(part) for part in table.LN2[s.bits])
     m, e = split_exponent(s, x)
-    ratio = s.div(s.sub(m, s.const(1.0)), s.add(m, s.const(1.0)))
+    f = s.sub(m, s.const(1.0))
+    ratio = s.div(f, s.add(m, s.const(1.0)))
     z = s.mul(ratio, ratio)
-    rest = s.fma(s.mul(ratio, z), horner(s, z, table.LOG), s.fma(e, low, extra))
-    return s.fma(e, high, s.fma(s.const(2.0), ratio, rest))
+    rest = s.fma(ratio, s.fma(z, horner(s, z, table.LOG), s.neg(f)), s.fma(e, low, extra))
+    return s.fma(e, high, s.add(f, rest))
 
 
 def log_ends(s: Scribe, x: str, result: str) -> str:
@@ -179,20 +180,20 @@ def log2_pair(s: Scribe, x: str) -> tuple[str, str]:
     z = s.mul(r, r)
     z_low = s.fma(s.add(r, r), r_low, s.fma(r, r, s.neg(z)))
     rest = s.mul(z, horner(s, z, table.LOG2))
-    u, u_low = sum(s, third, rest, third_low)
-    v, v_low = product(s, z, z_low, u, u_low)
-    w, w_low = sum(s, lead, v, s.add(v_low, lead_low))
-    p, p_low = product(s, r, r_low, w, w_low)
-    return sum(s, e, p, p_low)
+    u, u_low = two_sum(s, third, rest, third_low)
+    v, v_low = two_product(s, z, z_low, u, u_low)
+    w, w_low = two_sum(s, lead, v, s.add(v_low, lead_low))
+    p, p_low = two_product(s, r, r_low, w, w_low)
+    return two_sum(s, e, p, p_low)
 
 
-def sum(s: Scribe, a: str, b: str, low: str) -> tuple[str, str]:
+def two_sum(s: Scribe, a: str, b: str, low: str) -> tuple[str, str]:
     """a + b + low as two numbers, where a is zero or larger than b, and `low` is tiny."""
     total = s.add(a, b)
     return total, s.add(s.add(s.sub(a, total), b), low)
 
 
-def product(s: Scribe, a: str, a_low: str, b: str, b_low: str) -> tuple[str, str]:
+def two_product(s: Scribe, a: str, a_low: str, b: str, b_low: str) -> tuple[str, str]:
     """(a + a_low) * (b + b_low) as two numbers."""
     total = s.mul(a, b)
     return total, s.fma(a_low, b, s.fma(a, b_low, s.fma(a, b, s.neg(total))))

@@ -107,9 +107,10 @@ class Builder:
         return Program(self.name, tuple(registers), blocks, dict(self._tables))
 
     def _fresh(self, name: str) -> str:
-        candidate, k = name, 2
+        """A name for a temporary, never that of a persistent register."""
+        candidate, k = f"~{name}", 2
         while candidate in self._registers:
-            candidate, k = f"{name}_{k}", k + 1
+            candidate, k = f"~{name}{k}", k + 1
         return candidate
 
     def _cut(self) -> None:

@@ -100,6 +100,15 @@ def residual_velocity(hard: HardProblem, i: int, impulses: list[SX]) -> SX:
     return xi
 
 
+def velocity_from_others(hard: HardProblem, i: int, impulses: list[SX]) -> SX:
+    """b_i = c_i + sum over j != i of G_ij L_j: what contact i would do without its own percussion."""
+    b = hard.c[i]
+    for j, impulse in enumerate(impulses):
+        if j != i:
+            b = b + ca.mtimes(hard.problem.G[i, j], impulse)
+    return b
+
+
 def step_sizes(hard: HardProblem, i: int, G_ii: SX) -> tuple[SX, SX]:
     """r_N = alpha / G_NN and one r_T = alpha / max(G_T1T1, G_T2T2) (document 000, after Eqn. (16))."""
     return hard.p.alpha / G_ii[0, 0], hard.p.alpha / ca.fmax(G_ii[1, 1], G_ii[2, 2])

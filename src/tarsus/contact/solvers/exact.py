@@ -13,11 +13,12 @@ inclusions of document 000, Eqn. (13), hold exactly.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import casadi as ca
 from casadi import SX
 
-from tarsus.contact.solvers.base import HardProblem, Outcome, Solver, iterate
+from tarsus.contact.solvers.base import HardProblem, Outcome, Solver, iterate, velocity_from_others
 from tarsus.program.trace import Values
 
 TINY = 1e-30
@@ -27,8 +28,10 @@ TINY = 1e-30
 class Local:
     """One contact's own block A, prepared: everything a sweep needs without a division by it.
 
-    inverse (3, 3): A^-1; a: 1 / A_NN; k (2,): A_TN / A_NN; S11, S12, S22: Schur complement of A_NN.
+    inverse (3, 3): A^-1; a: 1 / A_NN; k (2,): A_TN / A_NN; S (3,): entries 11, 12, 22 of the Schur complement of A_NN.
     """
+
+    SIZE: ClassVar[int] = 12
 
     inverse: SX
     a: SX
@@ -61,26 +64,42 @@ class Local:
     def slipping(self, b: SX, mu: SX, s: SX) -> tuple[SX, SX]:
         """L on the cone's edge with xi_N = 0, xi_T = -s L_T, and the improved s."""
         d = b[1:] - b[0] * self.k
-        tangent, growth = self._tangent(d, s)
-        squared = ca.dot(tangent, tangent) + TINY
-        radius = mu * self._normal(b, tangent)
-        length = ca.sqrt(squared)
-        safe = ca.fmax(radius, 1e-3 * length)
-        s = ca.fmax(s + (length - safe) * squared / (safe * growth + TINY), 0)
         tangent, _ = self._tangent(d, s)
-        squared = ca.dot(tangent, tangent) + TINY
+        trial = ca.vertcat(self._normal(b, tangent), tangent)
+        length = ca.sqrt(ca.dot(tangent, tangent) + TINY)
+        s = self.improved_root(trial, length, mu, s)
+        tangent, length = self._tangent(d, s)
         # radial return with the normal percussion that goes with it: t L_T with |t L_T| = mu L_N(t L_T)
         push, pull = -self.a * b[0], ca.dot(self.k, tangent)
-        t = mu * push / ca.fmax(ca.sqrt(squared) + mu * pull, TINY)
+        t = mu * push / ca.fmax(length + mu * pull, TINY)
         return ca.vertcat(push - t * pull, t * tangent), s
 
+    def sliding_root(self, b: SX, mu: SX) -> SX:
+        """A first guess of s from the contact alone; not positive if it would stick."""
+        d, push = b[1:] - b[0] * self.k, -self.a * b[0]
+        return ca.sqrt(ca.dot(d, d)) / ca.fmax(mu * push, TINY) - ca.fmax(self.S[0], self.S[2])
+
+    def improved_root(self, impulse: SX, length: SX, mu: SX, s: SX) -> SX:
+        """One Newton step on 1 / |L_T| towards |L_T| = mu L_N; length = |L_T| of the percussion at the root s.
+
+        With t = (S + s 1)^-1 L_T: d|L_T|/ds = -L_T^T t / |L_T| and dL_N/ds = k^T t.
+        """
+        m11, m22, m12 = self.S[0] + s, self.S[2] + s, self.S[1]
+        scale = 1 / (m11 * m22 - m12 * m12)
+        t1 = scale * (m22 * impulse[1] - m12 * impulse[2])
+        t2 = scale * (m11 * impulse[2] - m12 * impulse[1])
+        shrink = ca.fmax((impulse[1] * t1 + impulse[2] * t2) / length, TINY)
+        ratio = -mu * (self.k[0] * t1 + self.k[1] * t2) / shrink
+        target = (mu * impulse[0] - ratio * length) / ca.fmax(1 - ratio, 1e-3)
+        target = ca.fmax(target, 1e-3 * length)
+        return ca.fmax(s + (length / target - 1) * length / shrink, 0)
+
     def _tangent(self, d: SX, s: SX) -> tuple[SX, SX]:
-        """L_T = -(S + s 1)^-1 d, and L_T^T (S + s 1)^-1 L_T."""
+        """L_T = -(S + s 1)^-1 d and its length."""
         m11, m22, m12 = self.S[0] + s, self.S[2] + s, self.S[1]
         scale = 1 / (m11 * m22 - m12 * m12)
         x, y = -scale * (m22 * d[0] - m12 * d[1]), -scale * (m11 * d[1] - m12 * d[0])
-        growth = scale * (m22 * x * x - 2 * m12 * x * y + m11 * y * y)
-        return ca.vertcat(x, y), growth
+        return ca.vertcat(x, y), ca.sqrt(x * x + y * y + TINY)
 
     def _normal(self, b: SX, tangent: SX) -> SX:
         return -self.a * b[0] - ca.dot(self.k, tangent)
@@ -90,24 +109,32 @@ class Local:
 class Exact(Solver):
     """Gauss-Seidel over contacts, each solved exactly."""
 
-    def solve(self, hard: HardProblem, start: list[SX], roots: list[SX], first: SX | None = None) -> Outcome:
-        """Worlds where `first` is 0 keep their start."""
-        n, G = len(start), hard.problem.G
-        prepared = hard.builder.keep("local", ca.vertcat(*(Local.prepare(G[i, i]) for i in range(n))))
-        local = [Local.of(prepared[12 * i : 12 * i + 12]) for i in range(n)]
+    def solve(self, hard: HardProblem, start: list[SX], roots: list[SX]) -> Outcome:
+        return sweeps(hard, prepared(hard), start, roots, self.maximum)
 
-        def sweep(old: list[SX], carried: Values) -> tuple[list[SX], Values]:
-            new, s = list(old), carried["root"].elements()
-            for i in range(n):
-                b = hard.c[i]
-                for j in range(n):
-                    if j != i:
-                        b = b + ca.mtimes(G[i, j], new[j])
-                new[i], s[i] = solve_one(local[i], b, hard.mu, s[i])
-                new[i] = ca.if_else(hard.problem.active[i], new[i], 0)
-            return new, {"root": ca.vertcat(*s)}
 
-        return iterate(hard, start, sweep, self.maximum, {"root": ca.vertcat(*roots)}, first)
+def prepared(hard: HardProblem) -> list[Local]:
+    """Every contact's own block, prepared and kept."""
+    n, size = hard.problem.n, Local.SIZE
+    columns = [Local.prepare(hard.problem.G[i, i]) for i in range(n)]
+    kept = hard.builder.keep("local", ca.vertcat(*columns))
+    return [Local.of(kept[size * i : size * (i + 1)]) for i in range(n)]
+
+
+def sweeps(
+    hard: HardProblem, local: list[Local], start: list[SX], roots: list[SX], maximum: int, first: SX | None = None
+) -> Outcome:
+    """Gauss-Seidel sweeps from `start`; worlds where `first` is 0 keep it."""
+
+    def sweep(old: list[SX], carried: Values) -> tuple[list[SX], Values]:
+        new, root = list(old), carried["root"].elements()
+        for i in range(len(old)):
+            b = velocity_from_others(hard, i, new)
+            new[i], root[i] = solve_one(local[i], b, hard.mu, root[i])
+            new[i] = ca.if_else(hard.problem.active[i], new[i], 0)
+        return new, {"root": ca.vertcat(*root)}
+
+    return iterate(hard, start, sweep, maximum, {"root": ca.vertcat(*roots)}, first)
 
 
 def solve_one(local: Local, b: SX, mu: SX, s: SX) -> tuple[SX, SX]:

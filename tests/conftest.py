@@ -1,0 +1,1 @@
+"""Here so that every test finds the helpers that stand next to this file."""

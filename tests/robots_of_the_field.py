@@ -1,0 +1,65 @@
+"""The URDF files of the package example-robot-data: the robots that people walk with."""
+
+from __future__ import annotations
+
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+
+LEGGED = (  # folders of quadrupeds, bipeds and humanoids
+    "a1_description",
+    "alex_description",
+    "alexander_description",
+    "anymal_b_simple_description",
+    "anymal_c_simple_description",
+    "b1_description",
+    "bolt_description",
+    "centauro_description",
+    "g1_description",
+    "go1_description",
+    "go2_description",
+    "human_description",
+    "hyq_description",
+    "icub_description",
+    "laikago_description",
+    "quadruped_description",
+    "romeo_description",
+    "simple_humanoid_description",
+    "solo_description",
+    "talos_data",
+)
+
+
+def robots_folder() -> Path | None:
+    """Where example-robot-data keeps its robots; None if it is not installed."""
+    try:
+        files = distribution("example-robot-data").files or ()
+    except PackageNotFoundError:
+        return None
+    for file in files:
+        if file.suffix == ".urdf":
+            path = Path(str(file.locate()))
+            return next(
+                above
+                for above in path.parents
+                if above.name == "robots" and above.parent.name == "example-robot-data"
+            )
+    return None
+
+
+def urdf_files() -> list[Path]:
+    """Every URDF file with a link in it, sorted by path."""
+    folder = robots_folder()
+    files = sorted(folder.rglob("*.urdf")) if folder else []
+    return [file for file in files if "<link" in file.read_text(encoding="utf-8", errors="replace")]
+
+
+def legged_urdf_files() -> list[Path]:
+    """Those of robots with legs."""
+    folder = robots_folder()
+    return [file for file in urdf_files() if folder and file.relative_to(folder).parts[0] in LEGGED]
+
+
+def label(file: Path) -> str:
+    """A test's name for a file: two robots are called anymal.urdf."""
+    folder = robots_folder()
+    return f"{file.relative_to(folder).parts[0]}-{file.stem}" if folder else file.stem

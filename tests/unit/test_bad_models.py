@@ -1,0 +1,261 @@
+"""Broken files and unsound mechanisms: every one is answered with one clear sentence."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tarsus.errors import TarsusError, TarsusWarning
+from tarsus.model.check import check
+from tarsus.model.conventions import to_mujoco
+from tarsus.model.mechanism import Actuator, Body, Candidate, Frame, Inertia, Joint, Mechanism
+from tarsus.model.read import read
+from tarsus.model.urdf import read_urdf
+
+MASS = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1"/></inertial>'
+LIMIT = '<limit lower="-1" upper="1" effort="5" velocity="2"/>'
+
+
+def link(name: str, inside: str = MASS) -> str:
+    return f'<link name="{name}">{inside}</link>'
+
+
+def joint(name: str, parent: str, child: str, kind: str = "revolute", inside: str = LIMIT) -> str:
+    ends = f'<parent link="{parent}"/><child link="{child}"/>'
+    return f'<joint name="{name}" type="{kind}">{ends}{inside}</joint>'
+
+
+def urdf(*elements: str) -> str:
+    return f'<robot name="r">{"".join(elements)}</robot>'
+
+
+def mesh(uri: str) -> str:
+    return f'<collision><geometry><mesh filename="{uri}"/></geometry></collision>'
+
+
+TWO = link("a") + link("b")
+LOOP = urdf(TWO, link("c"), joint("ab", "a", "b"), joint("ac", "a", "c"), joint("bc", "b", "c"))
+BAD_URDF = {
+    "no links": (urdf(), "there is no link"),
+    "two parents": (LOOP, r"the link 'c' has two parents, joints 'ac' and 'bc': closed loops"),
+    "all in a circle": (urdf(TWO, joint("ab", "a", "b"), joint("ba", "b", "a")), "'a', 'b' hang in a circle"),
+    "circle beside a root": (
+        urdf(link("root"), TWO, joint("ab", "a", "b"), joint("ba", "b", "a")),
+        "'a', 'b' hang in a circle",
+    ),
+    "two roots": (urdf(TWO), "'a', 'b' have no parent"),
+    "same link twice": (urdf(link("a"), link("a")), "two links are named 'a'"),
+    "same joint twice": (
+        urdf(TWO, link("c"), joint("j", "a", "b"), joint("j", "b", "c")),
+        "two joints are named 'j'",
+    ),
+    "unknown link": (urdf(link("thigh"), joint("j", "thigh", "thing")), "joint 'j'.*'thing'.*thigh"),
+    "planar joint": (
+        urdf(TWO, joint("j", "a", "b", "planar")),
+        "joint 'j' is 'planar', which is not supported",
+    ),
+    "floating inside": (
+        urdf(TWO, joint("j", "a", "b", "floating")),
+        "'j' is floating, but its parent 'a' moves",
+    ),
+    "negative mass": (
+        urdf(link("a", MASS.replace('value="1"', 'value="-1"'))),
+        "the mass of 'a' is negative: -1.0 kg",
+    ),
+    "not a number": (
+        urdf(TWO, joint("j", "a", "b", inside='<origin xyz="0 one 0"/>')),
+        "joint 'j': xyz of <origin> must be 3 numbers, not '0 one 0'",
+    ),
+    "no child": (urdf(TWO, '<joint name="j" type="fixed"><parent link="a"/></joint>'), "joint 'j'.*<child>"),
+    "zero axis": (
+        urdf(TWO, joint("j", "a", "b", inside='<axis xyz="0 0 0"/>')),
+        "'j': the axis must not be zero",
+    ),
+    "half an inertia": (urdf(link("a", '<inertial><mass value="1"/></inertial>')), "link 'a'.*no <inertia>"),
+    "lost collision mesh": (
+        urdf(link("a", MASS + mesh("package://lost/a.stl") + mesh("b.stl"))),
+        "collision meshes are not found: package://lost/a.stl, b.stl",
+    ),
+    "xacro": ('<robot name="r"><link name="${name}"/></robot>', "this is xacro"),
+    "broken": ("<robot><link></robot>", "the XML is broken: mismatched tag: line 1"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_URDF)
+def test_bad_urdf(name: str, tmp_path: Path) -> None:
+    text, sentence = BAD_URDF[name]
+    file = tmp_path / "robot.urdf"
+    file.write_text(text)
+    with pytest.raises(TarsusError, match=sentence) as caught:
+        read(file)
+    assert str(caught.value).startswith(("robot.urdf: ", str(file)))
+    assert "\n" not in str(caught.value)
+
+
+def test_missing_file_suggests_its_neighbours(tmp_path: Path) -> None:
+    (tmp_path / "quadruped.urdf").write_text(urdf(link("a")))
+    with pytest.raises(TarsusError, match=r"did you mean quadruped\.urdf\?"):
+        read(tmp_path / "quadruped.xml")
+    with pytest.raises(TarsusError, match=r"the folder .* does not exist"):
+        read(tmp_path / "nowhere" / "robot.urdf")
+    with pytest.raises(TarsusError, match="is a folder"):
+        read(tmp_path)
+
+
+def test_other_files(tmp_path: Path) -> None:
+    for text, sentence in {
+        "<sdf><model/></sdf>": r"its root tag is <sdf>: only <mujoco>",
+        "": "the XML is broken: no element found",
+        "solid mesh": "the XML is broken",
+        "<mujoco><worldbody><body><joint/></body></worldbody></mujoco>": "MuJoCo cannot compile it: .*mass",
+        "<mujoco><world/></mujoco>": "MuJoCo cannot compile it: .*world",
+        "<mujoco/>": "no body that can move",
+    }.items():
+        file = tmp_path / "robot.xml"
+        file.write_text(text)
+        with pytest.raises(TarsusError, match=sentence) as caught:
+            read(file)
+        assert "robot.xml" in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_what_a_urdf_loses_is_said() -> None:
+    visual = mesh("lost.dae").replace("collision", "visual")
+    mimic = joint("m", "b", "c", inside=LIMIT + '<mimic joint="j"/>')
+    locked = joint("k", "c", "feather")
+    strange = "<collision><geometry><cone/></geometry></collision>"
+    elements = [link("a", MASS + visual), link("b", MASS + strange), link("c"), link("feather", "")]
+    with pytest.warns(TarsusWarning) as caught:
+        mechanism = check(read_urdf(urdf(*elements, joint("j", "a", "b", inside=""), mimic, locked)))
+    said = "\n".join(str(warning.message) for warning in caught)
+    for words in (
+        "1 visual meshes are not found and left out: lost.dae",
+        "m (follows j)",
+        "joints that move only massless links are locked at zero: k",
+        "taken as unlimited: j",
+        "<cone> of b",
+    ):
+        assert words in said
+    assert mechanism.joint_names == ("root", "j", "m")
+    assert [frame.name for frame in mechanism.frames] == ["feather"]
+
+
+def test_a_root_called_world_stands_still() -> None:
+    fixed = read_urdf(urdf(link("world", ""), link("b"), joint("j", "world", "b")))
+    assert not fixed.floating and fixed.joint_names == ("j",)
+    free = check(read_urdf(urdf(link("world", ""), link("b"), joint("j", "world", "b", "floating"))))
+    assert free.floating and free.joint_names == ("j",)
+    assert not read_urdf(urdf(TWO, joint("root", "a", "b")), floating=False).floating
+    assert read_urdf(urdf(TWO, joint("root", "a", "b"))).joint_names == ("floating_base", "root")
+
+
+def test_packages_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tetrahedron = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
+    (tmp_path / "ws" / "dog" / "urdf").mkdir(parents=True)
+    (tmp_path / "elsewhere").mkdir()
+    text = urdf(link("a", MASS + mesh("package://dog/a.obj").replace("<mesh", '<mesh scale="1 2 3"')))
+    file = tmp_path / "ws" / "dog" / "urdf" / "dog.urdf"
+    file.write_text(text)
+    (tmp_path / "elsewhere" / "a.obj").write_text(tetrahedron)
+    mechanism = read(file, packages={"dog": tmp_path / "elsewhere"})
+    assert [point.name for point in mechanism.candidates] == ["a_0", "a_1", "a_2", "a_3"]
+    assert np.max([point.position for point in mechanism.candidates], axis=0).tolist() == [1, 2, 3]
+    with pytest.raises(TarsusError, match="not found"):
+        read(file)
+    (tmp_path / "path" / "dog").mkdir(parents=True)
+    (tmp_path / "path" / "dog" / "a.obj").write_text(tetrahedron)
+    monkeypatch.setenv("ROS_PACKAGE_PATH", str(tmp_path / "path"))
+    assert len(read(file).candidates) == 4
+    monkeypatch.delenv("ROS_PACKAGE_PATH")
+    (tmp_path / "ws" / "dog" / "a.obj").write_text(tetrahedron)
+    assert len(read(file).candidates) == 4
+
+
+def test_a_prefix_that_nothing_declares_does_no_harm() -> None:
+    drake = '<link name="a"><drake:capsule x="1"/>' + MASS + "</link>"
+    assert read_urdf(f'<?xml version="1.0"?><robot name="r">{drake}</robot>').mass == 1
+
+
+GOOD = Inertia(1.0, np.zeros(3), np.eye(3))
+BASE = Body("base", -1, Joint("root", "free"), GOOD)
+LEG = Body("leg", 0, Joint("hip", "hinge"), GOOD)
+SOUND = Mechanism("r", (BASE, LEG))
+
+
+def leg(**changes: object) -> Mechanism:
+    """The sound mechanism with changes to its leg's joint or inertia."""
+    joint_names = {"lower", "upper", "armature", "damping", "kind"}
+    of_joint = {key: value for key, value in changes.items() if key in joint_names}
+    of_body = {key: value for key, value in changes.items() if key not in joint_names}
+    return replace(SOUND, bodies=(BASE, replace(LEG, joint=replace(LEG.joint, **of_joint), **of_body)))
+
+
+UNSOUND = {
+    "no body": (replace(SOUND, bodies=()), "no body that can move"),
+    "negative mass": (leg(inertia=Inertia(-1.0)), "body 'leg': the mass must be >= 0, not -1.0 kg"),
+    "parent after child": (leg(parent=1), "body 'leg' stands before its parent"),
+    "same body twice": (leg(name="base"), "two bodies are named 'base'"),
+    "same joint twice": (replace(SOUND, bodies=(BASE, replace(LEG, joint=BASE.joint))), "two joints.*'root'"),
+    "free inside": (leg(kind="free"), "'leg' hangs on a free joint"),
+    "mirror": (leg(rotation=-np.eye(3)), "'leg': the rotation must be a rotation matrix"),
+    "skew inertia": (leg(inertia=Inertia(1.0, np.zeros(3), np.eye(3, k=1))), "'leg'.*symmetric"),
+    "empty range": (leg(lower=1.0, upper=0.0), "joint 'hip': the range from 1.0 to 0.0 is empty"),
+    "negative damping": (leg(damping=-1.0), "joint 'hip': the damping must be >= 0"),
+    "massless leg": (leg(inertia=Inertia(0.0)), "joint 'hip' moves 'leg', which has no inertia against it"),
+    "point mass on the axis": (leg(inertia=Inertia(1.0, np.array([0, 0, 1.0]))), "joint 'hip' moves 'leg'"),
+    "lost frame": (replace(SOUND, frames=(Frame("f", 2),)), "frame 'f' sits on body number 2"),
+    "lost motor": (
+        replace(SOUND, actuators=(Actuator("m", "hop"),)),
+        "no joint named 'hop'; did you mean hip",
+    ),
+    "motor on the base": (replace(SOUND, actuators=(Actuator("m", "root"),)), "'m' drives a free joint"),
+    "short keyframe": (replace(SOUND, keyframes={"home": np.zeros(7)}), r"'home' must have shape \(8,\)"),
+    "twin candidates": (
+        replace(SOUND, candidates=(Candidate("foot", 1, np.zeros(3)),) * 2),
+        "two candidates are named 'foot'",
+    ),
+    "lost pair": (replace(SOUND, excluded=(("base", "log"),)), "no body named 'log'; did you mean leg"),
+}
+
+
+@pytest.mark.parametrize("name", UNSOUND)
+@pytest.mark.filterwarnings("ignore::tarsus.errors.TarsusWarning")
+def test_unsound_mechanism(name: str) -> None:
+    mechanism, sentence = UNSOUND[name]
+    with pytest.raises(TarsusError, match=sentence):
+        check(mechanism)
+
+
+def test_sound_mechanisms_pass_without_a_word() -> None:
+    hollow = Body("hollow", 0, Joint("yaw", "hinge"), Inertia(0.0))
+    chain = replace(SOUND, bodies=(BASE, hollow, replace(LEG, parent=1)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert check(SOUND) is SOUND
+        check(chain)
+        check(leg(inertia=Inertia(0.0), armature=0.1))
+
+
+def test_suspicious_inertias() -> None:
+    for diagonal, words in (
+        ([1, 1, 3], "triangle"),
+        ([1, 1, -0.1], "positive definite"),
+        ([1, 1, 0], "positive"),
+    ):
+        inertia = Inertia(1.0, np.array([1.0, 0, 0]), np.diag(np.array(diagonal, dtype=float)))
+        with pytest.warns(TarsusWarning, match=f"leg .*{words}"):
+            check(leg(inertia=inertia))
+
+
+def test_converters_name_what_does_not_match() -> None:
+    mujoco = pytest.importorskip("mujoco")
+    model = mujoco.MjModel.from_xml_string(
+        '<mujoco><worldbody><body><joint name="knee"/><geom size="1"/></body></worldbody></mujoco>'
+    )
+    with pytest.raises(TarsusError, match=r"only here \['root', 'hip'\], only there \['knee'\]"):
+        to_mujoco(SOUND, model, SOUND.neutral(), np.zeros(7))
+    with pytest.raises(TarsusError, match=r"shape \(\.\.\., 8\)"):
+        to_mujoco(SOUND, model, np.zeros(3), np.zeros(7))
