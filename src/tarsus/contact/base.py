@@ -46,9 +46,7 @@ class Law(ABC):
         """Every numeric field as an array (), or (worlds,) if it differs from world to world."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         return {
-            name: np.asarray(value, dtype=float)
-            for name, value in values.items()
-            if not isinstance(value, (str, bool))
+            name: np.asarray(value, dtype=float) for name, value in values.items() if not isinstance(value, (str, bool))
         }
 
     def memory_size(self, contacts: int) -> int:

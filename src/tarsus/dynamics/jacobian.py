@@ -63,5 +63,3 @@ def angular_jacobian(kin: Kinematics, body: int) -> Columns:
 def dense(columns: Columns, width: int) -> SX:
     """Columns as a (3, width) matrix with structural zeros elsewhere."""
     return ca.horzcat(*(columns.get(k, SX(3, 1)) for k in range(width)))
-
-

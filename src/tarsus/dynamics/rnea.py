@@ -85,9 +85,7 @@ def _inverse_dynamics(
     return _project(kin, wrenches)
 
 
-def _accelerate(
-    kin: Kinematics, i: int, carried: Motion, omega: list[SX], acceleration: SX | None
-) -> Motion:
+def _accelerate(kin: Kinematics, i: int, carried: Motion, omega: list[SX], acceleration: SX | None) -> Motion:
     """Acceleration of body i from the motion of its joint's foot point, both in the parent's frame."""
     mechanism = kin.mechanism
     joint, where = mechanism.bodies[i].joint, mechanism.u_slices[i]

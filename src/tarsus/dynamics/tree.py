@@ -18,9 +18,7 @@ def outward(mechanism: Mechanism, visit: Callable[[int, T], T], at_world: T) -> 
     return values
 
 
-def inward(
-    mechanism: Mechanism, own: list[T], to_parent: Callable[[int, T], T], add: Callable[[T, T], T]
-) -> list[T]:
+def inward(mechanism: Mechanism, own: list[T], to_parent: Callable[[int, T], T], add: Callable[[T, T], T]) -> list[T]:
     """values[i] = own[i] + what each child hands over with to_parent(child, value), leaves first."""
     values = list(own)
     for i in reversed(range(len(mechanism.bodies))):

@@ -60,9 +60,7 @@ def _check_body(body: Body, number: int) -> None:
 
 def _check_joint(joint: Joint) -> None:
     if abs(np.linalg.norm(joint.axis) - 1) > 1e-9:
-        raise TarsusError(
-            f"joint {joint.name!r}: the axis must have length 1, not {np.linalg.norm(joint.axis)}."
-        )
+        raise TarsusError(f"joint {joint.name!r}: the axis must have length 1, not {np.linalg.norm(joint.axis)}.")
     if not joint.lower <= joint.upper:
         raise TarsusError(f"joint {joint.name!r}: the range from {joint.lower} to {joint.upper} is empty.")
     for what, value in (
@@ -124,19 +122,13 @@ def _check_parts(mechanism: Mechanism) -> None:
     for what, parts in (("frame", mechanism.frames), ("candidate", mechanism.candidates)):
         for part in parts:
             if not 0 <= part.body < count:
-                raise TarsusError(
-                    f"{what} {part.name!r} sits on body number {part.body}, which is not there."
-                )
+                raise TarsusError(f"{what} {part.name!r} sits on body number {part.body}, which is not there.")
     for actuator in mechanism.actuators:
         kind = mechanism.bodies[mechanism.joint_index(actuator.joint)].joint.kind
         if kind not in ("hinge", "slide"):
-            raise TarsusError(
-                f"actuator {actuator.name!r} drives a {kind} joint: only hinge and slide have motors."
-            )
+            raise TarsusError(f"actuator {actuator.name!r} drives a {kind} joint: only hinge and slide have motors.")
         if not actuator.lower <= actuator.upper:
-            raise TarsusError(
-                f"actuator {actuator.name!r}: the limits {actuator.lower}, {actuator.upper} are empty."
-            )
+            raise TarsusError(f"actuator {actuator.name!r}: the limits {actuator.lower}, {actuator.upper} are empty.")
     for name, q in mechanism.keyframes.items():
         if np.shape(q) != (mechanism.nq,):
             raise TarsusError(f"keyframe {name!r} must have shape ({mechanism.nq},), not {np.shape(q)}.")

@@ -126,9 +126,7 @@ def _slots(
     left = dict(zip(names, range(len(names)), strict=True))
     matches = {name: left.pop(name) for name in mechanism.joint_names if name in left}
     free_there = [number for number in left.values() if widths[number] == WIDTHS["free"]]
-    free_here = [
-        b.joint.name for b in mechanism.bodies if b.joint.kind == "free" and b.joint.name not in matches
-    ]
+    free_here = [b.joint.name for b in mechanism.bodies if b.joint.kind == "free" and b.joint.name not in matches]
     if len(free_there) == len(free_here) == 1:
         matches[free_here[0]] = free_there[0]
     missing = [name for name in mechanism.joint_names if name not in matches]
@@ -144,9 +142,7 @@ def _slots(
         (nq, nu), (first_q, first_u) = widths[number], starts[number]
         turning = body.joint.kind == "hinge" and (nq, nu) == (2, 1)
         if (nq, nu) != WIDTHS[body.joint.kind] and not turning:
-            raise TarsusError(
-                f"joint {body.joint.name!r} is a {body.joint.kind} here and another kind in {library}."
-            )
+            raise TarsusError(f"joint {body.joint.name!r} is a {body.joint.kind} here and another kind in {library}.")
         theirs = slice(first_q, first_q + nq), slice(first_u, first_u + nu)
         slots.append(Slot(body.joint.kind, q, u, *theirs, number))
     return slots

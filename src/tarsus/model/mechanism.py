@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -105,12 +106,8 @@ class Body:
     rotation: Vector = field(default_factory=lambda: np.eye(3))
 
     def __post_init__(self) -> None:
-        object.__setattr__(
-            self, "position", frozen_array(self.position, (3,), f"body {self.name!r}: position")
-        )
-        object.__setattr__(
-            self, "rotation", frozen_array(self.rotation, (3, 3), f"body {self.name!r}: rotation")
-        )
+        object.__setattr__(self, "position", frozen_array(self.position, (3,), f"body {self.name!r}: position"))
+        object.__setattr__(self, "rotation", frozen_array(self.rotation, (3, 3), f"body {self.name!r}: rotation"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,12 +120,8 @@ class Frame:
     rotation: Vector = field(default_factory=lambda: np.eye(3))
 
     def __post_init__(self) -> None:
-        object.__setattr__(
-            self, "position", frozen_array(self.position, (3,), f"frame {self.name!r}: position")
-        )
-        object.__setattr__(
-            self, "rotation", frozen_array(self.rotation, (3, 3), f"frame {self.name!r}: rotation")
-        )
+        object.__setattr__(self, "position", frozen_array(self.position, (3,), f"frame {self.name!r}: position"))
+        object.__setattr__(self, "rotation", frozen_array(self.rotation, (3, 3), f"frame {self.name!r}: rotation"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,9 +138,7 @@ class Candidate:
     radius: float = 0.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(
-            self, "position", frozen_array(self.position, (3,), f"candidate {self.name!r}: position")
-        )
+        object.__setattr__(self, "position", frozen_array(self.position, (3,), f"candidate {self.name!r}: position"))
         if not self.radius >= 0:
             raise TarsusError(f"candidate {self.name!r}: the radius must be >= 0, not {self.radius}.")
 
@@ -255,5 +246,4 @@ class Mechanism:
 
 
 def _slices(widths: list[int]) -> tuple[slice, ...]:
-    ends = np.cumsum([0, *widths]).tolist()
-    return tuple(slice(a, b) for a, b in zip(ends[:-1], ends[1:], strict=True))
+    return tuple(slice(a, b) for a, b in pairwise(np.cumsum([0, *widths]).tolist()))

@@ -104,9 +104,7 @@ def _equality_name(model: Any, number: int) -> str:
 
 def _has_law(model: Any, number: int) -> bool:
     """True if the force is not simply a constant gain times the control."""
-    return bool(
-        model.actuator_gaintype[number] or model.actuator_biastype[number] or model.actuator_dyntype[number]
-    )
+    return bool(model.actuator_gaintype[number] or model.actuator_biastype[number] or model.actuator_dyntype[number])
 
 
 def _effort(model: Any, number: int) -> tuple[float, float]:

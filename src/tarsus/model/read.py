@@ -21,9 +21,7 @@ def read(path: str | Path, **options: Any) -> Mechanism:
     with naming(str(path)):
         tag = root_tag(path)
         if tag not in readers:
-            raise TarsusError(
-                f"its root tag is <{tag}>: only <mujoco> (MJCF) and <robot> (URDF) can be read."
-            )
+            raise TarsusError(f"its root tag is <{tag}>: only <mujoco> (MJCF) and <robot> (URDF) can be read.")
     mechanism = readers[tag](path, **options)
     with naming(path.name):
         return check(mechanism)

@@ -24,9 +24,7 @@ KINDS: dict[str, JointKind] = {
 BASE_JOINTS = ("root", "floating_base", "tarsus_floating_base")
 
 
-def read_urdf(
-    source: str | Path, packages: Mapping[str, str | Path] | None = None, floating: bool = True
-) -> Mechanism:
+def read_urdf(source: str | Path, packages: Mapping[str, str | Path] | None = None, floating: bool = True) -> Mechanism:
     """The mechanism of a URDF file, or of URDF text (a string that begins with <).
 
     packages: folders of ROS packages by name, for package:// meshes that are not found near the file.
@@ -103,9 +101,7 @@ def _tree(links: list[UrdfLink], joints: list[UrdfJoint]) -> tuple[str, dict[str
     return roots[0], children
 
 
-def _parts(
-    links: dict[str, UrdfLink], root: str, children: dict[str, list[UrdfJoint]], floating: bool
-) -> list[Part]:
+def _parts(links: dict[str, UrdfLink], root: str, children: dict[str, list[UrdfJoint]], floating: bool) -> list[Part]:
     """The links depth-first, children in the order of the file."""
     taken = {joint.name for below in children.values() for joint in below}
     base = None

@@ -82,7 +82,7 @@ class Emitter:
         arguments += "i64 %first, i64 %last, i64 %steps, i64 %groups"
         head = f"define void @kernel({arguments}) #0 {{\nentry:\n"
         head += f"  %work = alloca [{workspace} x {target.vector}], align 64\n  br label %groups.head\n"
-        return "\n".join([*s.declarations(), head + "\n".join(s.lines) + "\n}", 'attributes #0 = { nounwind }', ""])
+        return "\n".join([*s.declarations(), head + "\n".join(s.lines) + "\n}", "attributes #0 = { nounwind }", ""])
 
     def _prologue(self) -> None:
         width, vector = record_size(self.program), self.target.vector
@@ -142,7 +142,9 @@ class Emitter:
         return self.scribe.define(f"getelementptr inbounds {self.target.vector}, ptr {base}, i64 {offset}")
 
     def _load(self, register: str, entry: int) -> str:
-        return self.scribe.define(f"load {self.target.vector}, ptr {self._address(register, entry)}, align {self._align}")
+        return self.scribe.define(
+            f"load {self.target.vector}, ptr {self._address(register, entry)}, align {self._align}"
+        )
 
     def _store(self, value: str, register: str, entry: int) -> None:
         address = self._address(register, entry)

@@ -6,6 +6,7 @@ import ctypes
 import hashlib
 import os
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -18,7 +19,7 @@ from tarsus.program.blocks import Program
 from tarsus.program.emit import Target
 
 VECTOR_BITS = {"avx512f": 512, "avx": 256}  # else 128, which every 64-bit processor has
-Kernel = ctypes._CFuncPtr
+Kernel = Callable[..., None]
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,14 @@ def _source_hash() -> str:
 
 
 def _key(program: Program, target: Target) -> str:
-    parts = (program.fingerprint, target, host(), llvm.llvm_version_info, llvmlite.__version__, _source_hash())
+    parts = (
+        program.fingerprint,
+        target,
+        host(),
+        llvm.llvm_version_info,
+        llvmlite.__version__,
+        _source_hash(),
+    )
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:40]
 
 

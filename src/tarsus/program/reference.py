@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from tarsus.program.blocks import Block, Program, Straight, While
 
 Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 
 
 def run(program: Program, values: Mapping[str, ArrayLike], steps: int = 1) -> dict[str, Array]:
@@ -24,7 +25,7 @@ def run(program: Program, values: Mapping[str, ArrayLike], steps: int = 1) -> di
     return registers
 
 
-def _run_blocks(program: Program, blocks: tuple[Block, ...], registers: dict[str, Array], live: Array) -> None:
+def _run_blocks(program: Program, blocks: tuple[Block, ...], registers: dict[str, Array], live: Mask) -> None:
     for block in blocks:
         if isinstance(block, Straight):
             inputs = [registers[name][live].T for name in block.inputs]

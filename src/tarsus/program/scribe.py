@@ -137,9 +137,7 @@ class Scribe:
         """A number: a mask becomes 1 or 0."""
         if a not in self._masks:
             return a
-        return self.define(
-            f"select {self.mask} {a}, {self.vector} {self.const(1.0)}, {self.vector} {self.const(0.0)}"
-        )
+        return self.define(f"select {self.mask} {a}, {self.vector} {self.const(1.0)}, {self.vector} {self.const(0.0)}")
 
     def _logic(self, op: str, a: str, b: str) -> str:
         name = self.define(f"{op} {self.mask} {a}, {b}")
@@ -178,7 +176,9 @@ class Scribe:
         index = self.select(self.eq(index, index), index, self.const(0.0))
         wide = self.define(f"fptosi {self.vector} {index} to {self._of('i64')}")
         if self.lanes == 1:
-            return self.define(f"load {self.scalar}, ptr {self.define(f'getelementptr {self.scalar}, ptr {table}, i64 {wide}')}")
+            return self.define(
+                f"load {self.scalar}, ptr {self.define(f'getelementptr {self.scalar}, ptr {table}, i64 {wide}')}"
+            )
         gathered = "poison"
         for lane in range(self.lanes):
             at = self.define(f"extractelement {self._of('i64')} {wide}, i32 {lane}")

@@ -89,7 +89,7 @@ def _with_selects(t: Tape) -> Tape:
 
 
 def _with_reciprocals(t: Tape) -> Tape:
-    """Several divisions by the same number become one reciprocal and multiplications (CasADi folds x * (1 / y) to x / y)."""
+    """Divisions by one number become its reciprocal and multiplications (CasADi folds x * (1 / y) to x / y)."""
     uses = t.live()
     divisors: dict[int, int] = {}
     for node, used in zip(t.nodes, uses, strict=True):

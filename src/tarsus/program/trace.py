@@ -11,6 +11,7 @@ from casadi import SX
 from numpy.typing import ArrayLike
 
 from tarsus.program.blocks import Block, Kind, Lookup, Program, Register, Straight, While
+from tarsus.program.symbolic import entries
 
 Values = dict[str, SX]
 
@@ -39,7 +40,7 @@ class Builder:
             raise ValueError(f"register {name!r} is declared twice")
         self._registers[name] = Register(name, size, kind)
         self._symbols[name] = SX.sym(name, size)
-        self._owner.update({symbol.name(): name for symbol in self._symbols[name].elements()})
+        self._owner.update({symbol.name(): name for symbol in entries(self._symbols[name])})
         return self._symbols[name]
 
     def parameter(self, name: str, size: int = 1) -> SX:
@@ -69,7 +70,9 @@ class Builder:
         more = self._fresh("more")
         symbols = {key: self.declare(name, start[key].numel(), "temporary") for key, name in names.items()}
         self.declare(more, 1, "temporary")
-        self._pending.update({names[key]: value for key, value in start.items()} | {more: SX(1) if first is None else first})
+        self._pending.update(
+            {names[key]: value for key, value in start.items()} | {more: SX(1) if first is None else first}
+        )
         self._cut()
         outer, self._blocks = self._blocks, []
         values, again = body(dict(symbols))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -100,12 +101,10 @@ class Worlds:
     def _run(self, steps: int, log: Array | None) -> None:
         address = log.ctypes.data if log is not None else None
         edges = np.linspace(0, self.groups, min(self.threads, self.groups) + 1).astype(int).tolist()
-        spans: Sequence[tuple[int, int]] = list(zip(edges[:-1], edges[1:], strict=True))
+        spans: Sequence[tuple[int, int]] = list(pairwise(edges))
 
         def work(first: int, last: int) -> None:
-            self._kernel(
-                self.data.ctypes.data, address, self._pointers.ctypes.data, first, last, steps, self.groups
-            )
+            self._kernel(self.data.ctypes.data, address, self._pointers.ctypes.data, first, last, steps, self.groups)
 
         if self._pool is None:
             return work(*spans[0])

@@ -78,8 +78,7 @@ def describe() -> Mechanism:
         candidates.append(Candidate(f"{leg}_foot", first + 2, centre, FOOT_RADIUS))
         frames.append(Frame(f"{leg}_foot", first + 2, centre))
         actuators += [
-            Actuator(f"{leg}_{joint}", f"{leg}_{joint}_joint", -limit, limit)
-            for joint, limit in TORQUES.items()
+            Actuator(f"{leg}_{joint}", f"{leg}_{joint}_joint", -limit, limit) for joint, limit in TORQUES.items()
         ]
     return Mechanism(
         name="mini_cheetah",

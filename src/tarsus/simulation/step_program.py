@@ -15,6 +15,7 @@ from tarsus.dynamics.regroup import base_parameters
 from tarsus.dynamics.rnea import body_inertias
 from tarsus.model.mechanism import Mechanism
 from tarsus.program.blocks import Program
+from tarsus.program.symbolic import entries
 from tarsus.program.trace import Builder
 from tarsus.spatial.inertia import LinearInertia
 from tarsus.stepping.base import Scene, StepInputs, Stepper
@@ -55,9 +56,7 @@ def step_program(plan: Plan) -> Program:
         torque, control = plan.controller.torque(mechanism, steps * dt, q, u, command, before, dt)
     tau = b.keep("tau_limited", within_limits(mechanism, torque))
 
-    start = StepInputs(
-        q, u, memory, applied(mechanism, tau), dt, symbols(law), symbols(terrain), inertias
-    )
+    start = StepInputs(q, u, memory, applied(mechanism, tau), dt, symbols(law), symbols(terrain), inertias)
     end = plan.stepper.step(scene, start, b)
     results = {
         "q": end.q,
@@ -77,7 +76,7 @@ def step_program(plan: Plan) -> Program:
 def within_limits(mechanism: Mechanism, torque: SX) -> SX:
     """Torques (actuators,) cut off at the actuators' limits."""
     cut = []
-    for actuator, wanted in zip(mechanism.actuators, torque.elements(), strict=True):
+    for actuator, wanted in zip(mechanism.actuators, entries(torque), strict=True):
         wanted = ca.fmin(wanted, actuator.upper) if np.isfinite(actuator.upper) else wanted
         cut.append(ca.fmax(wanted, actuator.lower) if np.isfinite(actuator.lower) else wanted)
     return ca.vertcat(SX(0, 1), *cut)
@@ -86,7 +85,7 @@ def within_limits(mechanism: Mechanism, torque: SX) -> SX:
 def applied(mechanism: Mechanism, tau: SX) -> SX:
     """Generalised force (nu,) of actuator torques."""
     force = [SX(0)] * mechanism.nu
-    for actuator, torque in zip(mechanism.actuators, tau.elements(), strict=True):
+    for actuator, torque in zip(mechanism.actuators, entries(tau), strict=True):
         where = mechanism.u_slices[mechanism.joint_index(actuator.joint)].start
         force[where] = force[where] + torque
     return ca.vertcat(*force)

@@ -1,4 +1,4 @@
-"""Rigid-body inertia as ten linear parameters: mass m, first moment h = m c, second moment I about the frame's origin."""
+"""Rigid-body inertia as ten linear parameters: mass m, first moment h = m c, second moment I about the origin."""
 
 from __future__ import annotations
 

@@ -25,9 +25,7 @@ def constant(matrix: NDArray[np.float64]) -> SX:
 def skew(a: SX) -> SX:
     """The matrix [a]x with [a]x b = a x b."""
     zero = SX(0)
-    return ca.vertcat(
-        ca.horzcat(zero, -a[2], a[1]), ca.horzcat(a[2], zero, -a[0]), ca.horzcat(-a[1], a[0], zero)
-    )
+    return ca.vertcat(ca.horzcat(zero, -a[2], a[1]), ca.horzcat(a[2], zero, -a[0]), ca.horzcat(-a[1], a[0], zero))
 
 
 def about_axis(axis: NDArray[np.float64], angle: SX) -> SX:

@@ -11,6 +11,7 @@ from tarsus.contact.problem import Blocks, Contact, ContactProblem, VelocityForm
 from tarsus.dynamics import crba, factor, jacobian, rnea, tree
 from tarsus.dynamics.factor import Factor
 from tarsus.dynamics.kinematics import Kinematics
+from tarsus.program.symbolic import entries
 from tarsus.program.trace import Builder
 from tarsus.spatial.rotation import constant
 from tarsus.stepping.base import Scene, StepInputs
@@ -55,12 +56,12 @@ def joint_dissipation(scene: Scene, u: SX) -> SX:
 
 
 def smooth_dynamics(scene: Scene, kin: Kinematics, start: StepInputs) -> Smooth:
-    """(M + dt D)(u_free - u) = dt (tau - c - g - D u): damping is taken at the end of the step, so it cannot blow up."""
+    """(M + dt D)(u_free - u) = dt (tau - c - g - D u): damping acts at the end of the step and cannot blow up."""
     D = joint_dissipation(scene, start.u)
     M = crba.mass_matrix(kin, start.inertias) + ca.diag(start.dt * D)
     h = start.tau - rnea.bias(kin, start.inertias) - D * start.u
     factored = factor.factorise(M, tree.velocity_parents(scene.mechanism))
-    change = factored.solve((start.dt * h).elements())
+    change = factored.solve(entries(start.dt * h))
     return Smooth(factored, start.u + ca.vertcat(*change))
 
 
@@ -76,12 +77,8 @@ def touches(scene: Scene, kin: Kinematics, terrain: object) -> list[Touch]:
         rows = ca.mtimes(frame, jacobian.dense(columns, scene.mechanism.nu))
         point = centre - candidate.radius * frame[0, :].T
         contact = Contact(distance - candidate.radius, ca.mtimes(rows, kin.u), point, frame)
-        found.append(Touch(contact, [_entries(rows, k) for k in range(3)]))
+        found.append(Touch(contact, [[rows[k, j] for j in range(scene.mechanism.nu)] for k in range(3)]))
     return found
-
-
-def _entries(rows: SX, k: int) -> list[SX]:
-    return [rows[k, j] for j in range(rows.shape[1])]
 
 
 def couple(smooth: Smooth, touching: list[Touch], builder: Builder) -> Coupling:
@@ -97,16 +94,14 @@ def couple(smooth: Smooth, touching: list[Touch], builder: Builder) -> Coupling:
     return Coupling(held, builder.keep("u_free", smooth.u_free), [half[k : k + 3] for k in range(0, len(half), 3)])
 
 
-def contact_problem(
-    coupling: Coupling, touching: list[Touch], start: StepInputs, builder: Builder
-) -> ContactProblem:
+def contact_problem(coupling: Coupling, touching: list[Touch], start: StepInputs, builder: Builder) -> ContactProblem:
     """Gaps, velocities and Delassus matrix as a law wants them."""
-    u_free = coupling.u_free.elements()
+    u_free = entries(coupling.u_free)
     free = [ca.vertcat(*(_dot(row, u_free) for row in t.rows)) for t in touching]
     closed = builder.keep("closed", ca.vertcat(SX(0, 1), *(t.contact.gap <= 0 for t in touching)))
     return ContactProblem(
         contacts=[t.contact for t in touching],
-        active=closed.elements(),
+        active=entries(closed),
         free=free,
         dt=start.dt,
         make_delassus=lambda: _delassus(coupling, builder),
@@ -118,17 +113,17 @@ def velocity_after(coupling: Coupling, impulses: list[SX]) -> SX:
     """u_end (nu,) = u_free + M^-1 W L, from the leaves to the root and back."""
     y = [SX(0)] * len(coupling.factor.parents)
     for rows, impulse in zip(coupling.half_solved, impulses, strict=True):
-        for row, component in zip(rows, impulse.elements(), strict=True):
+        for row, component in zip(rows, entries(impulse), strict=True):
             y = [a + b * component for a, b in zip(y, row, strict=True)]
     scaled = [d * a for d, a in zip(coupling.factor.inverse_pivots, y, strict=True)]
     return coupling.u_free + ca.vertcat(*coupling.factor.forward(scaled))
 
 
-def _held(builder: Builder, name: str, entries: list[SX]) -> list[SX]:
-    """The entries kept in one register; structural zeros stay zeros."""
-    full = [k for k, entry in enumerate(entries) if not entry.is_constant()]
-    symbols = builder.keep(name, ca.vertcat(SX(0, 1), *(entries[k] for k in full))).elements()
-    held = list(entries)
+def _held(builder: Builder, name: str, values: list[SX]) -> list[SX]:
+    """The values kept in one register; constants stay constants."""
+    full = [k for k, value in enumerate(values) if not value.is_constant()]
+    symbols = entries(builder.keep(name, ca.vertcat(SX(0, 1), *(values[k] for k in full))))
+    held = list(values)
     for k, symbol in zip(full, symbols, strict=True):
         held[k] = symbol
     return held
@@ -169,7 +164,7 @@ def _velocity_form(coupling: Coupling, touching: list[Touch], builder: Builder) 
         for row in rows:
             scaled = [d * a for d, a in zip(coupling.factor.inverse_pivots, row, strict=True)]
             columns.append(ca.vertcat(*coupling.factor.forward(scaled)))
-    nu, full = len(coupling.factor.parents), [entry for column in columns for entry in column.elements()]
+    nu, full = len(coupling.factor.parents), [entry for column in columns for entry in entries(column)]
     response = ca.reshape(ca.vertcat(*_held(builder, "response", full)), nu, len(columns))
-    directions = ca.reshape(ca.vertcat(*_held(builder, "W", ca.vec(ca.densify(W)).elements())), nu, len(columns))
+    directions = ca.reshape(ca.vertcat(*_held(builder, "W", entries(ca.vec(ca.densify(W))))), nu, len(columns))
     return VelocityForm(coupling.u_free, directions, response)

@@ -21,7 +21,7 @@ class Slope(Terrain):
     Tangent 1 points uphill, tangent 2 across.
     """
 
-    angle: float | NDArray = np.deg2rad(5.0)
+    angle: float | NDArray = 0.0872664625997165
     heading: float | NDArray = 0.0
 
     def __post_init__(self) -> None:

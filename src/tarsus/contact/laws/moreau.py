@@ -63,7 +63,9 @@ class Moreau(Law):
 
     def solve(self, problem: ContactProblem, p: Any, memory: SX, builder: Builder) -> ContactSolution:
         restitution = ca.vertcat(p.e_N, p.e_T, p.e_T)
-        c = [free + restitution * contact.velocity for free, contact in zip(problem.free, problem.contacts, strict=True)]
+        c = [
+            free + restitution * contact.velocity for free, contact in zip(problem.free, problem.contacts, strict=True)
+        ]
         kept = builder.keep("c", ca.vertcat(*c))
         hard = HardProblem(problem, [kept[3 * i : 3 * i + 3] for i in range(problem.n)], p.mu, p, builder)
         n, active = problem.n, problem.active

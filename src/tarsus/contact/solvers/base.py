@@ -15,6 +15,7 @@ import casadi as ca
 from casadi import SX
 
 from tarsus.contact.problem import ContactProblem
+from tarsus.program.symbolic import entries
 from tarsus.program.trace import Builder, Values
 
 
@@ -71,19 +72,24 @@ def iterate(
         carried = {key: value for key, value in values.items() if key not in ("impulse", "sweeps", "moving")}
         new, carried = sweep(old, carried)
         moving = changes(ca.vertcat(*old), ca.vertcat(*new), hard.p)
-        return {"impulse": ca.vertcat(*new), "sweeps": values["sweeps"] + 1, "moving": moving, **carried}, moving
+        return {
+            "impulse": ca.vertcat(*new),
+            "sweeps": values["sweeps"] + 1,
+            "moving": moving,
+            **carried,
+        }, moving
 
     begin = {"impulse": ca.vertcat(*start), "sweeps": SX(0), "moving": SX(0), **(extra or {})}
     last = hard.builder.loop(begin, body, maximum, first)
     impulses = [last["impulse"][3 * i : 3 * i + 3] for i in range(n)]
-    roots = last["root"].elements() if "root" in last else [SX(0)] * n
+    roots = entries(last["root"]) if "root" in last else [SX(0)] * n
     return Outcome(impulses, last["sweeps"], ca.logic_not(last["moving"]), roots)
 
 
 def changes(old: SX, new: SX, p: Any) -> SX:
     """1 if any component moved by more than |old| T_rel + T_abs."""
     excess = [
-        ca.fabs(b - a) - (ca.fabs(a) * p.T_rel + p.T_abs) for a, b in zip(old.elements(), new.elements(), strict=True)
+        ca.fabs(b - a) - (ca.fabs(a) * p.T_rel + p.T_abs) for a, b in zip(entries(old), entries(new), strict=True)
     ]
     while len(excess) > 1:
         excess = [ca.fmax(a, b) for a, b in zip(excess[::2], excess[1::2], strict=False)] + (

@@ -19,6 +19,7 @@ import casadi as ca
 from casadi import SX
 
 from tarsus.contact.solvers.base import HardProblem, Outcome, Solver, iterate, velocity_from_others
+from tarsus.program.symbolic import entries
 from tarsus.program.trace import Values
 
 TINY = 1e-30
@@ -52,9 +53,7 @@ class Local:
     @staticmethod
     def of(v: SX) -> Local:
         """From the column that `prepare` made."""
-        inverse = ca.vertcat(
-            ca.horzcat(v[0], v[1], v[2]), ca.horzcat(v[1], v[3], v[4]), ca.horzcat(v[2], v[4], v[5])
-        )
+        inverse = ca.vertcat(ca.horzcat(v[0], v[1], v[2]), ca.horzcat(v[1], v[3], v[4]), ca.horzcat(v[2], v[4], v[5]))
         return Local(inverse, v[6], v[7:9], v[9:12])
 
     def sticking(self, b: SX) -> SX:
@@ -122,12 +121,17 @@ def prepared(hard: HardProblem) -> list[Local]:
 
 
 def sweeps(
-    hard: HardProblem, local: list[Local], start: list[SX], roots: list[SX], maximum: int, first: SX | None = None
+    hard: HardProblem,
+    local: list[Local],
+    start: list[SX],
+    roots: list[SX],
+    maximum: int,
+    first: SX | None = None,
 ) -> Outcome:
     """Gauss-Seidel sweeps from `start`; worlds where `first` is 0 keep it."""
 
     def sweep(old: list[SX], carried: Values) -> tuple[list[SX], Values]:
-        new, root = list(old), carried["root"].elements()
+        new, root = list(old), entries(carried["root"])
         for i in range(len(old)):
             b = velocity_from_others(hard, i, new)
             new[i], root[i] = solve_one(local[i], b, hard.mu, root[i])

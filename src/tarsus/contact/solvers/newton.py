@@ -19,6 +19,7 @@ from casadi import SX
 
 from tarsus.contact.solvers.base import HardProblem, Outcome, Solver, velocity_from_others
 from tarsus.contact.solvers.exact import Local, prepared, sweeps
+from tarsus.program.symbolic import entries
 from tarsus.program.trace import Values
 
 FAR = 1e20  # added to the diagonal of a contact that does not press: its percussion vanishes
@@ -44,12 +45,12 @@ class Newton(Solver):
         }
         last = hard.builder.loop(begin, lambda values: self._iterate(hard, local, values), self.patience)
         impulses = [last["impulse"][3 * i : 3 * i + 3] for i in range(n)]
-        rest = sweeps(hard, local, impulses, last["root"].elements(), self.maximum, last["unsettled"])
+        rest = sweeps(hard, local, impulses, entries(last["root"]), self.maximum, last["unsettled"])
         return Outcome(rest.impulses, last["sweeps"] + rest.iterations, rest.converged, rest.roots)
 
     def _iterate(self, hard: HardProblem, local: list[Local], values: Values) -> tuple[Values, SX]:
         n = len(hard.c)
-        pressing, roots = values["pressing"].elements(), values["root"].elements()
+        pressing, roots = entries(values["pressing"]), entries(values["root"])
         solved = linear_solution(hard, pressing, roots)
         impulses = [ca.if_else(pressing[i], solved[3 * i : 3 * i + 3], 0) for i in range(n)]
         unsettled = SX(0)
@@ -80,7 +81,7 @@ def linear_solution(hard: HardProblem, pressing: list[SX], roots: list[SX]) -> S
         far = ca.if_else(pressing[i], 0, FAR)
         for at in range(3 * i, 3 * i + 3):
             K[at][at] = K[at][at] * spread + (far if at == 3 * i else far + roots[i])
-    x = [-entry for c in hard.c for entry in c.elements()]
+    x = [-entry for c in hard.c for entry in entries(c)]
     inverse = []
     for k in range(size):
         inverse.append(1 / K[k][k])

@@ -85,9 +85,7 @@ class Trot(Controller):
         tau = pd_torque(desired, desired_rate, angles, rates, (self.kp, self.kd))
         return tau + carrying, cpg.advance(memory, turns, dt)
 
-    def _foot(
-        self, leg: Leg, path: bezier.FootPath, turns: ca.SX, command: ca.SX, ramp: ca.SX
-    ) -> tuple[ca.SX, ca.SX]:
+    def _foot(self, leg: Leg, path: bezier.FootPath, turns: ca.SX, command: ca.SX, ramp: ca.SX) -> tuple[ca.SX, ca.SX]:
         """Desired foot (3,) m and its velocity (3,) m/s in the hip frame; `ramp` held constant."""
         nominal = leg.standing_foot
         if self.body_height is not None:
