@@ -1,1 +1,58 @@
-"""Tarsus."""
+"""Tarsus: legged robots in contact with the ground, every contact law compiled for your robot.
+
+import tarsus
+simulation = tarsus.Simulation("mini_cheetah", law="moreau", controller="trot")
+log = simulation.run(10.0)
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tarsus.contact.base import ForceLaw as ForceLaw
+    from tarsus.contact.base import Law as Law
+    from tarsus.contact.laws.compliant import Compliant as Compliant
+    from tarsus.contact.laws.moreau import Moreau as Moreau
+    from tarsus.control.base import Controller as Controller
+    from tarsus.dynamics.robot import Robot as Robot
+    from tarsus.errors import TarsusError as TarsusError
+    from tarsus.errors import TarsusWarning as TarsusWarning
+    from tarsus.robots import load as load
+    from tarsus.simulation.simulation import Diverged as Diverged
+    from tarsus.simulation.simulation import Simulation as Simulation
+    from tarsus.simulation.summary import summary as summary
+    from tarsus.terrain.plane import Plane as Plane
+    from tarsus.terrain.slope import Slope as Slope
+
+__version__ = "0.1.0"
+
+# public names in reading order, and where they live: imported when first used, so that `import tarsus` is quick
+_HOMES = {
+    "load": "tarsus.robots",
+    "Simulation": "tarsus.simulation.simulation",
+    "summary": "tarsus.simulation.summary",
+    "Robot": "tarsus.dynamics.robot",
+    "Moreau": "tarsus.contact.laws.moreau",
+    "Compliant": "tarsus.contact.laws.compliant",
+    "Law": "tarsus.contact.base",
+    "ForceLaw": "tarsus.contact.base",
+    "Plane": "tarsus.terrain.plane",
+    "Slope": "tarsus.terrain.slope",
+    "Controller": "tarsus.control.base",
+    "TarsusError": "tarsus.errors",
+    "TarsusWarning": "tarsus.errors",
+    "Diverged": "tarsus.simulation.simulation",
+}
+__all__ = [*_HOMES, "__version__"]  # noqa: PLE0604  the names above
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'tarsus' has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -120,7 +120,7 @@ def test_joint_data_and_motors() -> None:
     assert np.allclose([joint.lower, joint.upper], np.radians([-30, 60]))
     assert (joint.dry_friction, joint.damping) == (0.4, pytest.approx(0.5 + 0.2 * 81))
     assert joint.armature == pytest.approx(0.1 + 0.01 * 81)
-    assert mechanism.gravity == (0, 1, -3)
+    assert mechanism.gravity_acceleration == (0, 1, -3)
     limits = {
         actuator.name: (actuator.joint, actuator.lower, actuator.upper) for actuator in mechanism.actuators
     }

@@ -33,7 +33,7 @@ def kinetic_energy(kin: Kinematics, inertias: list[LinearInertia]) -> SX:
 def potential_energy(kin: Kinematics, inertias: list[LinearInertia]) -> SX:
     """Potential energy in gravity, zero at the world's origin, J."""
     mass = sum((inertia.m for inertia in inertias), SX(0))
-    return -mass * ca.dot(SX(list(kin.mechanism.gravity)), centre_of_mass(kin, inertias))
+    return -mass * ca.dot(SX(list(kin.mechanism.gravity_acceleration)), centre_of_mass(kin, inertias))
 
 
 def momentum(kin: Kinematics, inertias: list[LinearInertia]) -> SX:

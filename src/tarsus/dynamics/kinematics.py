@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import casadi as ca
+import numpy as np
 from casadi import SX
 
 from tarsus.dynamics import tree
-from tarsus.model.mechanism import WORLD, Mechanism
+from tarsus.errors import TarsusError
+from tarsus.model.mechanism import WORLD, Body, Mechanism
 from tarsus.spatial import rotation
 
 
@@ -81,11 +83,20 @@ def kinematics(mechanism: Mechanism, q: SX, u: SX | None = None) -> Kinematics:
     """Relative poses of all bodies at coordinates q (nq,), velocities u (nu,) (zero if not given)."""
     R, r = [], []
     for i, body in enumerate(mechanism.bodies):
+        if body.joint.kind == "free" and (body.parent != WORLD or _displaced(body)):
+            raise TarsusError(
+                f"body {body.name!r} hangs on a free joint: its parent must be the world and its position and "
+                "rotation zero and identity, for its place is in q."
+            )
         turn, shift = _joint_pose(mechanism, i, q[mechanism.q_slices[i]])
         home = rotation.constant(body.rotation)
         R.append(ca.mtimes(home, turn))
         r.append(rotation.constant(body.position) + ca.mtimes(home, shift))
     return Kinematics(mechanism, q, SX.zeros(mechanism.nu) if u is None else u, R, r)
+
+
+def _displaced(body: Body) -> bool:
+    return bool(np.any(body.position) or np.any(body.rotation != np.eye(3)))
 
 
 def _joint_pose(mechanism: Mechanism, i: int, qi: SX) -> tuple[SX, SX]:

@@ -39,17 +39,17 @@ def velocity_terms(kin: Kinematics, inertias: list[LinearInertia]) -> SX:
 
 def gravity_terms(kin: Kinematics, inertias: list[LinearInertia]) -> SX:
     """g(q) (nu,): generalised force that holds the robot against gravity (Alg. 3)."""
-    return _inverse_dynamics(kin, inertias, SX(list(kin.mechanism.gravity)), None, moving=False)
+    return _inverse_dynamics(kin, inertias, SX(list(kin.mechanism.gravity_acceleration)), None, moving=False)
 
 
 def bias(kin: Kinematics, inertias: list[LinearInertia]) -> SX:
     """c(q, u) + g(q) in one sweep."""
-    return _inverse_dynamics(kin, inertias, SX(list(kin.mechanism.gravity)), None, moving=True)
+    return _inverse_dynamics(kin, inertias, SX(list(kin.mechanism.gravity_acceleration)), None, moving=True)
 
 
 def inverse_dynamics(kin: Kinematics, inertias: list[LinearInertia], acceleration: SX) -> SX:
     """M(q) u' + c(q, u) + g(q) for u' = acceleration (nu,), without armature."""
-    return _inverse_dynamics(kin, inertias, SX(list(kin.mechanism.gravity)), acceleration, moving=True)
+    return _inverse_dynamics(kin, inertias, SX(list(kin.mechanism.gravity_acceleration)), acceleration, moving=True)
 
 
 def external_terms(kin: Kinematics, wrenches: Mapping[int, Wrench]) -> SX:

@@ -168,7 +168,7 @@ class Mechanism:
     actuators: tuple[Actuator, ...] = ()
     keyframes: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     excluded: tuple[tuple[str, str], ...] = ()
-    gravity: tuple[float, float, float] = (0.0, 0.0, -9.81)
+    gravity_acceleration: tuple[float, float, float] = (0.0, 0.0, -9.81)
     notes: tuple[str, ...] = ()
 
     @cached_property

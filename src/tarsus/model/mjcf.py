@@ -57,7 +57,7 @@ def from_mujoco_model(model: Any, file: str, fallback_name: str) -> Mechanism:
         actuators=actuators(model, report),
         keyframes=_keyframes(model),
         excluded=_excluded(model, welded, owner),
-        gravity=_gravity(model),
+        gravity_acceleration=_gravity(model),
         notes=tuple(report.notes),
     )
 

@@ -52,7 +52,7 @@ def to_mjcf(
         root,
         "option",
         timestep=repr(float(dt)),
-        gravity=_text(mechanism.gravity),
+        gravity=_text(mechanism.gravity_acceleration),
         cone="elliptic",
         integrator=integrator,
     )

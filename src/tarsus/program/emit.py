@@ -81,7 +81,9 @@ class Emitter:
         arguments = "ptr noalias %worlds, ptr noalias %log, ptr noalias %tables, "
         arguments += "i64 %first, i64 %last, i64 %steps, i64 %groups"
         head = f"define void @kernel({arguments}) #0 {{\nentry:\n"
-        head += f"  %work = alloca [{workspace} x {target.vector}], align 64\n  br label %groups.head\n"
+        head += (
+            f"  %work = alloca [{workspace} x {target.vector}], align {max(self._align, 64)}\n  br label %groups.head\n"
+        )
         return "\n".join([*s.declarations(), head + "\n".join(s.lines) + "\n}", "attributes #0 = { nounwind }", ""])
 
     def _prologue(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import hashlib
 import os
@@ -20,6 +21,7 @@ from tarsus.program.emit import Target
 
 VECTOR_BITS = {"avx512f": 512, "avx": 256}  # else 128, which every 64-bit processor has
 Kernel = Callable[..., None]
+SEAL = hashlib.sha256().digest_size
 
 
 @dataclass(frozen=True)
@@ -88,22 +90,34 @@ def _key(program: Program, target: Target) -> str:
 
 
 def _cached(key: str) -> bytes | None:
+    """The object kept under this key; None if there is none, or one that is not as it was written."""
     try:
-        return (cache_folder() / f"{key}.o").read_bytes()
+        found = (cache_folder() / f"{key}.o").read_bytes()
     except OSError:
         return None
+    code, seal = found[:-SEAL], found[-SEAL:]
+    return code if seal == _seal(code) else None
+
+
+def _seal(code: bytes) -> bytes:
+    """A checksum that stands behind an object in the cache: damaged machine code must never run."""
+    return hashlib.sha256(code).digest()
 
 
 def _store(key: str, code: bytes) -> None:
     """Write beside and rename, so that a reader never sees half an object; a read-only cache is no error."""
+    beside = None
     try:
         folder = cache_folder()
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=folder, delete=False) as file:
-            file.write(code)
-        os.replace(file.name, folder / f"{key}.o")
+            beside = Path(file.name)
+            file.write(code + _seal(code))
+        os.replace(beside, folder / f"{key}.o")
     except OSError:
-        return
+        with contextlib.suppress(OSError):
+            if beside is not None:
+                beside.unlink()
 
 
 @cache

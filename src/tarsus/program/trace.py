@@ -28,7 +28,7 @@ class Builder:
         self.name = name
         self._registers: dict[str, Register] = {}
         self._symbols: dict[str, SX] = {}
-        self._owner: dict[str, str] = {}
+        self._owner: dict[int, str] = {}
         self._blocks: list[_Draft | _Loop | Lookup] = []
         self._pending: Values = {}
         self._kept: dict[str, SX] = {}
@@ -40,7 +40,7 @@ class Builder:
             raise ValueError(f"register {name!r} is declared twice")
         self._registers[name] = Register(name, size, kind)
         self._symbols[name] = SX.sym(name, size)
-        self._owner.update({symbol.name(): name for symbol in entries(self._symbols[name])})
+        self._owner.update({symbol.element_hash(): name for symbol in entries(self._symbols[name])})
         return self._symbols[name]
 
     def parameter(self, name: str, size: int = 1) -> SX:
@@ -66,9 +66,12 @@ class Builder:
 
         Worlds where `first` is not positive do not enter the loop at all.
         """
-        names = {key: self._fresh(key) for key in start}
+        names: dict[str, str] = {}
+        symbols: Values = {}
+        for key, value in start.items():
+            names[key] = self._fresh(key)
+            symbols[key] = self.declare(names[key], value.numel(), "temporary")
         more = self._fresh("more")
-        symbols = {key: self.declare(name, start[key].numel(), "temporary") for key, name in names.items()}
         self.declare(more, 1, "temporary")
         self._pending.update(
             {names[key]: value for key, value in start.items()} | {more: SX(1) if first is None else first}
@@ -78,6 +81,11 @@ class Builder:
         values, again = body(dict(symbols))
         if missing := set(start) ^ set(values):
             raise ValueError(f"the loop's body must give back exactly what it was given; check {sorted(missing)}")
+        for key, symbol in symbols.items():
+            if values[key].numel() != symbol.numel():
+                raise ValueError(
+                    f"the loop's {key!r} has {symbol.numel()} numbers, its body gives {values[key].numel()}"
+                )
         self._pending.update({names[key]: values[key] for key in start} | {more: again})
         self._cut()
         outer.append(_Loop(more, self._blocks, maximum))
@@ -86,7 +94,10 @@ class Builder:
 
     def lookup(self, table: str, values: ArrayLike, index: SX) -> SX:
         """table[floor(index)] for each entry of index (k,), held inside the table."""
-        self._tables[table] = np.ascontiguousarray(values, dtype=float).ravel()
+        held = np.ascontiguousarray(values, dtype=float).ravel()
+        if not held.size or not np.array_equal(self._tables.get(table, held), held, equal_nan=True):
+            raise ValueError(f"table {table!r} is empty, or other values already stand under its name")
+        self._tables[table] = held
         at, out = self._fresh(f"{table}_index"), self._fresh(f"{table}_value")
         self.declare(at, index.numel(), "temporary")
         self._pending[at] = index
@@ -100,6 +111,8 @@ class Builder:
         for name, value in results.items():
             if name not in self._registers:
                 self.declare(name, value.numel(), "report")
+            if self._registers[name].kind == "parameter":
+                raise ValueError(f"register {name!r} is a parameter: a program only reads it")
             if self._registers[name].size != value.numel():
                 raise ValueError(f"register {name!r} has {self._registers[name].size} numbers, not {value.numel()}")
         self._pending.update(results)
@@ -130,7 +143,11 @@ class Builder:
         self._pending, self._kept = {}, {}
 
     def _inputs(self, values: Values) -> list[str]:
-        used = {self._owner[symbol.name()] for symbol in ca.symvar(ca.vertcat(*values.values()))}
+        used = set()
+        for symbol in ca.symvar(ca.vertcat(*values.values())):
+            if symbol.element_hash() not in self._owner:
+                raise ValueError(f"the symbol {symbol.name()!r} belongs to no register; declare it as a parameter")
+            used.add(self._owner[symbol.element_hash()])
         return [name for name in self._symbols if name in used]
 
     def _read_anywhere(self, blocks: list[_Draft | _Loop | Lookup]) -> set[str]:

@@ -15,7 +15,7 @@ from tarsus.program.blocks import Program
 from tarsus.program.emit import Target, layout, logged_size, record_size
 
 Array = NDArray[np.floating]
-ALIGNMENT = 64
+ALIGNMENT = 256  # bytes: no vector is wider
 
 
 class Worlds:

@@ -1,1 +1,31 @@
-"""Tarsus."""
+"""Robots by name: one file is one robot, described as data with its sources by a function `describe()`.
+
+To add a robot, write a file here whose `describe()` returns a `Mechanism`; its name is the file's.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tarsus import registry
+from tarsus.errors import unknown
+
+if TYPE_CHECKING:
+    from tarsus.dynamics.robot import Robot
+
+
+def load(path_or_name: str | Path, **options: Any) -> Robot:
+    """A robot by its name here, or from an MJCF or URDF file; `options` go to `describe` or to the importer."""
+    from tarsus.dynamics.robot import Robot
+    from tarsus.model.check import check
+    from tarsus.model.read import read
+
+    name, path = str(path_or_name), Path(path_or_name)
+    known = registry.names(__name__)
+    if name in known:
+        described = registry.module(__name__, "robot", name).describe(**options)
+        return Robot.of(check(described))
+    if path.suffix or len(path.parts) > 1 or path.exists():
+        return Robot.of(read(path, **options))
+    raise unknown("robot", name, known)

@@ -45,7 +45,7 @@ def step_program(plan: Plan) -> Program:
     steps, dt = b.declare("steps", 1), b.parameter("dt")
     law = {name: b.parameter(f"law.{name}") for name in scene.law.parameters()}
     terrain = {name: b.parameter(f"terrain.{name}", v.shape[-1]) for name, v in scene.terrain.parameters().items()}
-    inertias = _inertias(plan, b)
+    inertias = scaled(plan, base_parameters(mechanism), b)
 
     control = SX(0, 1)
     if plan.controller is None:
@@ -91,16 +91,17 @@ def applied(mechanism: Mechanism, tau: SX) -> SX:
     return ca.vertcat(*force)
 
 
-def _inertias(plan: Plan, b: Builder) -> list[LinearInertia]:
+def scaled(plan: Plan, inertias: list[LinearInertia], b: Builder) -> list[LinearInertia]:
     """Constants, but for bodies whose mass differs between worlds: those carry a scale."""
     mechanism = plan.scene.mechanism
-    inertias = base_parameters(mechanism)
-    if plan.scaled_bodies:
-        own, scale = body_inertias(mechanism), b.parameter("mass_scale", len(plan.scaled_bodies))
-        for k, name in enumerate(plan.scaled_bodies):
-            i = mechanism.body_index(name)
-            inertias[i] = inertias[i] + own[i].scaled(scale[k] - 1)
-    return inertias
+    if not plan.scaled_bodies:
+        return inertias
+    own, scale = body_inertias(mechanism), b.parameter("mass_scale", len(plan.scaled_bodies))
+    heavier = list(inertias)
+    for k, name in enumerate(plan.scaled_bodies):
+        i = mechanism.body_index(name)
+        heavier[i] = heavier[i] + own[i].scaled(scale[k] - 1)
+    return heavier
 
 
 def initial_values(plan: Plan) -> dict[str, NDArray[np.float64]]:

@@ -11,6 +11,7 @@ from tarsus.contact.problem import Blocks, Contact, ContactProblem, VelocityForm
 from tarsus.dynamics import crba, factor, jacobian, rnea, tree
 from tarsus.dynamics.factor import Factor
 from tarsus.dynamics.kinematics import Kinematics
+from tarsus.model.mechanism import Mechanism
 from tarsus.program.symbolic import entries
 from tarsus.program.trace import Builder
 from tarsus.spatial.rotation import constant
@@ -53,6 +54,12 @@ def joint_dissipation(scene: Scene, u: SX) -> SX:
             dry = joint.dry_friction / ca.fmax(ca.fabs(u[k]), DRY_FRICTION_SPEED) if joint.dry_friction else SX(0)
             values.append(joint.damping + dry)
     return ca.vertcat(*values)
+
+
+def armature(mechanism: Mechanism) -> SX:
+    """Reflected rotor inertia (nu,) on the diagonal of M."""
+    bodies = zip(mechanism.bodies, mechanism.u_slices, strict=True)
+    return ca.vertcat(*(SX(body.joint.armature) for body, at in bodies for _ in range(at.start, at.stop)))
 
 
 def smooth_dynamics(scene: Scene, kin: Kinematics, start: StepInputs) -> Smooth:

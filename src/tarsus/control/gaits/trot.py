@@ -71,7 +71,7 @@ class Trot(Controller):
         legs = find_legs(mechanism)
         turns = cpg.phase_rates(memory, trot_offsets(legs), self.frequency, self.coupling)
         ramp = ca.fmin(t / self.ramp, 1.0)
-        weight = -mechanism.mass * mechanism.gravity[2]
+        weight = -mechanism.mass * mechanism.gravity_acceleration[2]
         desired = actuated_posture(mechanism, self.initial_coordinates(mechanism))
         desired_rate, carrying = ca.SX.zeros(desired.shape), ca.SX.zeros(desired.shape)
         for i, leg in enumerate(legs):

@@ -1,0 +1,206 @@
+"""The command line: tarsus run, list, bench."""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import tyro
+
+from tarsus import registry
+from tarsus.errors import TarsusError, TarsusWarning
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from tarsus.simulation.simulation import Simulation
+
+FOLDERS = {
+    "robots": "tarsus.robots",
+    "laws": "tarsus.contact.laws",
+    "steppers": "tarsus.stepping.methods",
+    "terrains": "tarsus.terrain",
+    "gaits": "tarsus.control.gaits",
+}
+BAD_INPUT, FAILED = 2, 1
+
+
+@dataclass(frozen=True)
+class Run:
+    """Simulate a robot on the ground and write a summary, a log and a picture.
+
+    robot: a built-in robot's name, or a path to an MJCF or URDF file.
+    law, stepper, terrain, gait: names from `tarsus list`; the default gait is trot where the robot can, else stand.
+    duration, dt: seconds. slope: degrees, uphill along x. friction: coefficient. speed: commanded, m/s.
+    out: folder for ROBOT.nc and ROBOT.png. json: print one JSON object and nothing else.
+    """
+
+    robot: tyro.conf.Positional[str]
+    law: str = "moreau"
+    gait: str | None = None
+    duration: float = 10.0
+    dt: float = 0.0025
+    slope: float = 0.0
+    friction: float | None = None
+    speed: float | None = None
+    terrain: str = "plane"
+    stepper: str = "midpoint"
+    precision: Literal["float64", "float32"] = "float64"
+    out: Path | None = None
+    json: bool = False
+
+
+def run(given: Run) -> int:
+    """Simulate as asked; returns the exit code."""
+    from tarsus.simulation.simulation import Diverged
+    from tarsus.simulation.summary import summary
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", TarsusWarning)
+        simulation, notices = _simulation(given)
+    notices = [*(str(w.message) for w in caught if issubclass(w.category, TarsusWarning)), *notices]
+    failure = None
+    try:
+        log = _run(simulation, given)
+    except Diverged as diverged:
+        if diverged.log is None:
+            raise
+        log, failure = diverged.log, str(diverged)
+    log.attrs["warnings"] = [*notices, *log.attrs["warnings"]]
+    numbers = summary(simulation, log) | ({"diverged": failure} if failure else {})
+    files = _write(given, simulation, log, numbers) if given.out else []
+    if given.json:
+        print(json.dumps(numbers, allow_nan=False, default=float))
+    else:
+        _tell(numbers, files)
+    if failure:
+        print(f"error: {failure}", file=sys.stderr)
+    return FAILED if failure else 0
+
+
+def _simulation(given: Run) -> tuple[Simulation, list[str]]:
+    """The simulation asked for, and what its user should know."""
+    import numpy as np
+
+    from tarsus.simulation import choose
+    from tarsus.simulation.simulation import Simulation
+    from tarsus.terrain.slope import Slope
+
+    notices: list[str] = []
+    law = choose.law(given.law)
+    if given.friction is not None:
+        if "mu" not in law.parameters():
+            notices.append(f"the law {given.law!r} has no friction coefficient: --friction is ignored.")
+        else:
+            law = replace(law, mu=given.friction)
+    if given.slope and given.terrain != "plane":
+        raise TarsusError("--slope inclines the plane; it does not go with another --terrain.")
+    terrain = Slope(angle=np.deg2rad(given.slope)) if given.slope else choose.terrain(given.terrain)
+    robot = choose.robot(given.robot)
+    gait = choose.controller(given.gait) if given.gait else choose.default_gait(robot, notices)
+    simulation = Simulation(robot, law, given.stepper, terrain, gait, given.dt, precision=given.precision)
+    if given.speed is not None:
+        simulation.set(command={"speed": given.speed})
+    return simulation, notices
+
+
+def _run(simulation: Simulation, given: Run) -> xr.Dataset:
+    """Run with a progress bar on a terminal."""
+    if given.json or not sys.stderr.isatty():
+        return simulation.run(given.duration)
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(simulation.robot.name, total=given.duration)
+        return simulation.run(given.duration, lambda seconds: bar.update(task, completed=seconds))
+
+
+def _write(given: Run, simulation: Simulation, log: xr.Dataset, numbers: dict[str, Any]) -> list[Path]:
+    """The log as netCDF and the picture, each whole or not at all."""
+    from tarsus.simulation.log import save as save_log
+    from tarsus.viewer.figure import run_figure, save
+
+    assert given.out is not None
+    try:
+        given.out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise TarsusError(f"cannot write to {given.out}: {error.strerror}.") from None
+    name = simulation.robot.name
+    title = (
+        f"{name}, {numbers['law']}, dt {1e3 * given.dt:g} ms: {numbers['distance']:.2f} m in {numbers['duration']:g} s"
+    )
+    files = [given.out / f"{name}.nc", given.out / f"{name}.png"]
+    save_log(log, files[0])
+    save(run_figure(log, title), files[1])
+    return files
+
+
+def _tell(numbers: dict[str, Any], files: list[Path]) -> None:
+    """A summary to read."""
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(highlight=False)
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="bold")
+    table.add_column()
+    n, r = numbers, numbers["residuals"]
+    rows = {
+        "robot": f"{n['robot']}, law {n['law']}, stepper {n['stepper']}, terrain {n['terrain']}, dt {1e3 * n['dt']:g} ms",
+        "walked": f"{n['distance']:.3f} m in {n['duration']:g} s: {n['mean_speed']:.3f} m/s"
+        + (", and fell" if n["fell"] else ""),
+        "height": f"{n['height_final']:.4f} m at the end, {n['height_min']:.4f} m at the lowest",
+        "contact": f"peak normal force {n['normal_force_max']:.1f} N, penetration {1e3 * n['penetration_max']:.3f} mm, "
+        f"creep of sticking contacts {n['creep_max']:.1e} m/s",
+        "solver": f"{n['iterations_mean']:.2f} iterations a step, at most {n['iterations_max']}; "
+        f"{n['unconverged_steps']} steps unconverged",
+        "residuals": f"Signorini {r['signorini_J']:.1e} J, cone {r['cone_Ns']:.1e} N s, "
+        f"dissipation {r['dissipation_J']:.1e} J, motion {r['equation_N']:.1e} N",
+        "speed": f"{n['steps_per_second']:,.0f} steps/s, {n['realtime_factor']:,.0f} times real time",
+    }
+    for name, text in rows.items():
+        table.add_row(name, text)
+    for warning in n["warnings"]:
+        table.add_row("[yellow]warning[/]", warning)
+    for file in files:
+        table.add_row("written", str(file))
+    console.print(table)
+
+
+@dataclass(frozen=True)
+class List:
+    """List what there is: robots, laws, steppers, terrains or gaits."""
+
+    what: tyro.conf.Positional[Literal["robots", "laws", "steppers", "terrains", "gaits"]]
+
+
+def list_names(given: List) -> int:
+    """Print the names, one a line, each with the first line of its file."""
+    import ast
+    import importlib.util
+
+    package = FOLDERS[given.what]
+    for name in registry.names(package):
+        spec = importlib.util.find_spec(f"{package}.{name}")
+        source = Path(str(spec.origin)).read_text() if spec else ""
+        summary = (ast.get_docstring(ast.parse(source)) or "").split("\n")[0]
+        print(f"{name:16} {summary}")
+    return 0
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The entry point; exit code 2 with one sentence on bad input, 1 for a run that failed."""
+    command = Annotated[Run, tyro.conf.subcommand("run")] | Annotated[List, tyro.conf.subcommand("list")]
+    given = tyro.cli(command, prog="tarsus", description=__doc__, args=arguments)  # type: ignore[arg-type]
+    try:
+        return run(given) if isinstance(given, Run) else list_names(given)
+    except TarsusError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return BAD_INPUT
+    except KeyboardInterrupt:
+        return 130

@@ -1,0 +1,103 @@
+"""The yardstick: what any law's solution violates, from the problem and the solution alone.
+
+All functions are NumPy over any leading axes; contacts' components are (normal, tangent 1, tangent 2).
+Natural units: impulses in N s, velocities in m/s, their products in J.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+OPEN, STICK, SLIP = 0, 1, 2
+STATES = ("open", "stick", "slip")
+
+
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """A contact problem and its solution over one or many steps.
+
+    gap (..., n): m; impulse (..., n, 3): N s; before, after (..., n, 3): contact velocities, m/s;
+    mu, e_N, e_T: friction and restitution coefficients; tolerance: what the solver promised, N s.
+    """
+
+    gap: Array
+    impulse: Array
+    before: Array
+    after: Array
+    mu: ArrayLike = 0.0
+    e_N: ArrayLike = 0.0
+    e_T: ArrayLike = 0.0
+    tolerance: float = 1e-6
+
+    @property
+    def closed(self) -> NDArray[np.bool_]:
+        """Where the gap was closed when the step looked."""
+        return self.gap <= 0
+
+    @property
+    def xi(self) -> Array:
+        """xi = velocity after + restitution * velocity before (document 000, Eqn. (5))."""
+        factors = np.stack(np.broadcast_arrays(self.e_N, self.e_T, self.e_T), -1).astype(float)
+        return self.after + (factors[..., None, :] if factors.ndim > 1 else factors) * self.before
+
+
+def penetration(solved: Solved) -> Array:
+    """How deep a contact lies in the ground, m."""
+    return np.maximum(-solved.gap, 0)
+
+
+def signorini(solved: Solved) -> Array:
+    """|min(L_N / m, xi_N)| would mix units; here: |L_N xi_N|, and what pulls or approaches, J."""
+    normal, xi = solved.impulse[..., 0], solved.xi[..., 0]
+    wrong = np.abs(normal * xi) + np.maximum(-normal, 0) * np.abs(xi) + np.abs(normal) * np.maximum(-xi, 0)
+    return np.where(solved.closed, wrong, 0)
+
+
+def cone(solved: Solved) -> Array:
+    """How far the friction percussion lies outside its disc, N s."""
+    edge = np.asarray(solved.mu)[..., None] * solved.impulse[..., 0]
+    return np.where(solved.closed, np.maximum(_length(solved.impulse) - edge, 0), 0)
+
+
+def dissipation(solved: Solved) -> Array:
+    """What maximum dissipation still misses: mu L_N |xi_T| + L_T . xi_T, zero if friction opposes slip fully, J."""
+    edge = np.asarray(solved.mu)[..., None] * solved.impulse[..., 0]
+    work = np.sum(solved.impulse[..., 1:] * solved.xi[..., 1:], -1)
+    return np.where(solved.closed, np.abs(edge * _length(solved.xi) + work), 0)
+
+
+def state(solved: Solved, margin: float = 1e-4) -> NDArray[np.int32]:
+    """0 open (no push), 1 stick (friction inside its disc), 2 slip (on its edge, to a relative `margin`).
+
+    What the solver's own tolerance leaves undecided counts as on the edge if it moves, as inside if it does not.
+    """
+    normal = solved.impulse[..., 0]
+    edge = np.asarray(solved.mu)[..., None] * normal
+    inner = edge * (1 - margin) - 2 * solved.tolerance
+    slips = (_length(solved.impulse) >= inner) & (_length(solved.after) > 1e-6)
+    return np.where(normal <= 0, OPEN, np.where(slips, SLIP, STICK)).astype(np.int32)
+
+
+def creep(solved: Solved) -> Array:
+    """Tangential speed of contacts whose friction is inside its disc and that therefore should stick, m/s."""
+    return np.where(state(solved) == STICK, _length(solved.after), 0)
+
+
+def residuals(solved: Solved) -> dict[str, float]:
+    """The largest violation of each kind over everything."""
+    measures = {
+        "signorini_J": signorini(solved),
+        "cone_Ns": cone(solved),
+        "dissipation_J": dissipation(solved),
+        "penetration_m": penetration(solved),
+        "creep_m_per_s": creep(solved),
+    }
+    return {name: float(np.nanmax(value, initial=0.0)) for name, value in measures.items()}
+
+
+def _length(vectors: Array) -> Array:
+    return np.hypot(vectors[..., 1], vectors[..., 2])

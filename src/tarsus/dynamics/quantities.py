@@ -1,0 +1,168 @@
+"""What a robot can be asked for: each quantity's inputs, shape and expression, in one table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import casadi as ca
+import numpy as np
+from casadi import SX
+from numpy.typing import NDArray
+
+from tarsus.dynamics import crba, energy, jacobian, rnea
+from tarsus.dynamics.factor import Factor, factorise
+from tarsus.dynamics.kinematics import Kinematics, coordinate_rate, kinematics
+from tarsus.dynamics.regroup import base_parameters
+from tarsus.dynamics.tree import velocity_parents
+from tarsus.model.mechanism import Frame, Mechanism
+from tarsus.program.blocks import Program
+from tarsus.program.symbolic import entries
+from tarsus.program.trace import Builder
+from tarsus.spatial.inertia import LinearInertia
+from tarsus.spatial.rotation import constant
+
+Array = NDArray[np.float64]
+SIZES: dict[str, str | int] = {"q": "nq", "u": "nu", "acceleration": "nu", "tau": "nu", "b": "nu", "wrench": 6}
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """What an expression may use: the inputs' symbols and everything that follows from them."""
+
+    mechanism: Mechanism
+    given: Mapping[str, SX]
+    asked_of: Frame | None = None
+
+    @property
+    def frame(self) -> Frame:
+        """The frame asked about."""
+        assert self.asked_of is not None
+        return self.asked_of
+
+    @cached_property
+    def kin(self) -> Kinematics:
+        """Kinematics at q and u (at rest if u is not given)."""
+        return kinematics(self.mechanism, self.given["q"], self.given.get("u"))
+
+    @cached_property
+    def own(self) -> list[LinearInertia]:
+        """Each body's own inertia, for energies and centres of mass."""
+        return rnea.body_inertias(self.mechanism)
+
+    @cached_property
+    def base(self) -> list[LinearInertia]:
+        """Regrouped inertias, for M, c and g: the same functions in fewer instructions."""
+        return base_parameters(self.mechanism)
+
+    @cached_property
+    def factor(self) -> Factor:
+        """M = L^T D L."""
+        return factorise(crba.mass_matrix(self.kin, self.base), velocity_parents(self.mechanism))
+
+    @cached_property
+    def world_rotation(self) -> SX:
+        """Rotation (3, 3) of the frame's body."""
+        return self.kin.world_rotation[self.frame.body]
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """`expression` of the inputs named, an array of `shape` ("nu" stands for the robot's)."""
+
+    inputs: tuple[str, ...]
+    shape: tuple[str | int, ...]
+    expression: Callable[[Terms], SX]
+    framed: bool = False  # whether it is asked of a named frame
+
+    def shape_for(self, mechanism: Mechanism) -> tuple[int, ...]:
+        """The result's shape for one state."""
+        return tuple(_number(mechanism, n) for n in self.shape)
+
+    def program(self, mechanism: Mechanism, name: str, frame: Frame | None = None) -> Program:
+        """One block: parameters in, the report `name` out (column by column)."""
+        builder = Builder(f"{mechanism.name}.{name}")
+        given = {key: builder.parameter(key, input_size(mechanism, key)) for key in self.inputs}
+        return builder.program(**{name: self.expression(Terms(mechanism, given, frame))})
+
+    def shaped(self, mechanism: Mechanism, columns: Array) -> Array:
+        """Results (N, size), column by column, as (N, *shape)."""
+        shape = self.shape_for(mechanism)
+        if len(shape) < 2:
+            return columns.reshape(-1, *shape)
+        return np.ascontiguousarray(columns.reshape(-1, *shape[::-1]).transpose(0, 2, 1))
+
+
+def input_size(mechanism: Mechanism, name: str) -> int:
+    """Numbers in the input `name` of one state."""
+    return _number(mechanism, SIZES[name])
+
+
+def _number(mechanism: Mechanism, size: str | int) -> int:
+    return size if isinstance(size, int) else {"nq": mechanism.nq, "nu": mechanism.nu}[size]
+
+
+def _inverse_dynamics(t: Terms) -> SX:
+    armature = [body.joint.armature for body in t.mechanism.bodies for _ in range(body.joint.nu)]
+    acceleration = t.given["acceleration"]
+    return rnea.inverse_dynamics(t.kin, t.base, acceleration) + SX(armature) * acceleration
+
+
+def _forward_dynamics(t: Terms) -> SX:
+    return ca.vertcat(*t.factor.solve(entries(t.given["tau"] - rnea.bias(t.kin, t.base))))
+
+
+def _solve(t: Terms) -> SX:
+    return ca.vertcat(*t.factor.solve(entries(t.given["b"])))
+
+
+def _external_force(t: Terms) -> SX:
+    wrench, at = t.given["wrench"], t.frame.body
+    force = jacobian.direction_in_body(t.kin, at, wrench[:3])
+    moment = jacobian.direction_in_body(t.kin, at, wrench[3:])
+    moment += ca.cross(constant(t.frame.position), force)
+    return rnea.external_terms(t.kin, {at: (moment, force)})
+
+
+def _jacobian(t: Terms) -> SX:
+    linear = jacobian.point_jacobian(t.kin, t.frame.body, constant(t.frame.position))
+    angular = jacobian.angular_jacobian(t.kin, t.frame.body)
+    return ca.vertcat(jacobian.dense(linear, t.mechanism.nu), jacobian.dense(angular, t.mechanism.nu))
+
+
+def _position(t: Terms) -> SX:
+    return jacobian.position(t.kin, t.frame.body, constant(t.frame.position))
+
+
+def _rotation(t: Terms) -> SX:
+    return ca.mtimes(t.world_rotation, constant(t.frame.rotation))
+
+
+def _velocity(t: Terms) -> SX:
+    omega, v = t.kin.omega[t.frame.body], t.kin.velocity[t.frame.body]
+    linear = v + ca.cross(omega, constant(t.frame.position))
+    return ca.vertcat(ca.mtimes(t.world_rotation, linear), ca.mtimes(t.world_rotation, omega))
+
+
+QUANTITIES: dict[str, Quantity] = {
+    "mass_matrix": Quantity(("q",), ("nu", "nu"), lambda t: crba.mass_matrix(t.kin, t.base)),
+    "velocity_terms": Quantity(("q", "u"), ("nu",), lambda t: rnea.velocity_terms(t.kin, t.base)),
+    "gravity": Quantity(("q",), ("nu",), lambda t: rnea.gravity_terms(t.kin, t.base)),
+    "bias": Quantity(("q", "u"), ("nu",), lambda t: rnea.bias(t.kin, t.base)),
+    "inverse_dynamics": Quantity(("q", "u", "acceleration"), ("nu",), _inverse_dynamics),
+    "forward_dynamics": Quantity(("q", "u", "tau"), ("nu",), _forward_dynamics),
+    "solve_mass_matrix": Quantity(("q", "b"), ("nu",), _solve),
+    "external_force": Quantity(("q", "wrench"), ("nu",), _external_force, framed=True),
+    "jacobian": Quantity(("q",), (6, "nu"), _jacobian, framed=True),
+    "position": Quantity(("q",), (3,), _position, framed=True),
+    "rotation": Quantity(("q",), (3, 3), _rotation, framed=True),
+    "velocity": Quantity(("q", "u"), (6,), _velocity, framed=True),
+    "centre_of_mass": Quantity(("q",), (3,), lambda t: energy.centre_of_mass(t.kin, t.own)),
+    "kinetic_energy": Quantity(("q", "u"), (), lambda t: energy.kinetic_energy(t.kin, t.own)),
+    "potential_energy": Quantity(("q",), (), lambda t: energy.potential_energy(t.kin, t.own)),
+    "momentum": Quantity(("q", "u"), (6,), lambda t: energy.momentum(t.kin, t.own)),
+    "coordinate_rate": Quantity(
+        ("q", "u"), ("nq",), lambda t: coordinate_rate(t.mechanism, t.given["q"], t.given["u"])
+    ),
+}

@@ -1,0 +1,153 @@
+"""Names into objects, defaults, and what a user should be told about a choice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tarsus import registry, robots
+from tarsus.contact.base import Law
+from tarsus.control.base import Controller
+from tarsus.dynamics.robot import Robot
+from tarsus.errors import TarsusError, unknown
+from tarsus.model.mechanism import Candidate, Mechanism
+from tarsus.simulation.step_program import Plan
+from tarsus.stepping.base import Stepper
+from tarsus.terrain.base import Terrain
+
+PRECISIONS = ("float64", "float32")
+MANY = 16  # candidates: more than this and only the leaves of the tree may touch
+
+
+@dataclass(frozen=True)
+class Options:
+    """The optional settings of a Simulation."""
+
+    contacts: tuple[str, ...] | list[str] | None = None
+    mass_scale: Mapping[str, ArrayLike] | None = None
+    precision: str = "float64"
+    threads: int = 1
+    control_rate: float | None = None
+
+
+def options(given: Mapping[str, Any]) -> Options:
+    """Checked options; TarsusError with near names for an unknown one."""
+    known = [f.name for f in fields(Options)]
+    for name in given:
+        if name not in known:
+            raise unknown("option", name, known)
+    chosen = Options(**given)
+    if chosen.precision not in PRECISIONS:
+        raise unknown("precision", chosen.precision, PRECISIONS)
+    if chosen.threads < 1:
+        raise TarsusError(f"threads must be at least 1, not {chosen.threads}.")
+    return chosen
+
+
+def robot(given: Robot | Mechanism | str) -> Robot:
+    """A Robot from itself, a name or a path."""
+    if isinstance(given, Robot):
+        return given
+    return Robot.of(given) if isinstance(given, Mechanism) else robots.load(given)
+
+
+def law(given: Law | str) -> Law:
+    """A law by name with its defaults, or as it is."""
+    return registry.member("tarsus.contact.laws", "law", given, Law)() if isinstance(given, str) else given
+
+
+def terrain(given: Terrain | str) -> Terrain:
+    """A terrain by name with its defaults, or as it is."""
+    return registry.member("tarsus.terrain", "terrain", given, Terrain)() if isinstance(given, str) else given
+
+
+def stepper(given: Stepper | str) -> Stepper:
+    """A stepper by name, or as it is."""
+    if not isinstance(given, str):
+        return given
+    return registry.member("tarsus.stepping.methods", "stepper", given, Stepper)()
+
+
+def controller(given: Controller | Callable[..., Any] | str | None) -> Controller | Callable[..., Any] | None:
+    """A gait by name with its defaults, or as it is."""
+    if isinstance(given, str):
+        return registry.member("tarsus.control.gaits", "gait", given, Controller)()
+    if given is not None and not isinstance(given, Controller) and not callable(given):
+        raise TarsusError(
+            "the controller must be a gait's name, a Controller, a function (t, q, u) -> torques, or None."
+        )
+    return given
+
+
+def control_interval(given: object, rate: float | None, dt: float) -> int:
+    """Steps between two calls of a Python controller; 0 if there is none."""
+    if isinstance(given, Controller) or given is None:
+        if rate is not None:
+            raise TarsusError("control_rate belongs to a Python controller; this one is compiled into every step.")
+        return 0
+    every = 1 if rate is None else round(1 / (rate * dt))
+    if every < 1 or (rate is not None and abs(every * rate * dt - 1) > 1e-6):
+        raise TarsusError(f"control_rate {rate:g} Hz does not fit dt = {dt:g} s: 1 / (rate dt) must be a whole number.")
+    return every
+
+
+def candidates(chosen: Robot, names: tuple[str, ...] | list[str] | None, notices: list[str]) -> tuple[Candidate, ...]:
+    """Which candidates may touch the ground: those named, else all, else (where there are many) those of the leaves."""
+    if not chosen.candidates:
+        raise TarsusError(f"the robot {chosen.name!r} has no contact candidate: give it a collision shape.")
+    if names is not None:
+        return chosen.with_contacts(*names).candidates
+    if len(chosen.candidates) <= MANY:
+        return chosen.candidates
+    parents = {body.parent for body in chosen.bodies}
+    leaves = tuple(c for c in chosen.candidates if c.body not in parents) or chosen.candidates
+    if len(leaves) < len(chosen.candidates):
+        notices.append(
+            f"{len(chosen.candidates) - len(leaves)} of {len(chosen.candidates)} contact candidates, those on inner "
+            "links, are not simulated; name the ones you want with contacts=[...]."
+        )
+    return leaves
+
+
+def stability_notices(plan: Plan, dt: float) -> list[str]:
+    """A spring that is too stiff for dt (explicit forces are stable up to about 2 / omega)."""
+    parameters = plan.scene.law.parameters()
+    notices = []
+    if "c_N" in parameters:
+        mass = plan.scene.mechanism.mass / max(len(plan.scene.candidates), 1)
+        stiffness, damping = float(np.max(parameters["c_N"])), float(np.max(parameters.get("d_N", np.zeros(1))))
+        omega = np.sqrt(stiffness / mass)
+        zeta = damping / (2 * np.sqrt(stiffness * mass))
+        limit = 2 / omega * (np.sqrt(zeta**2 + 1) - zeta)
+        if dt > limit:
+            notices.append(
+                f"dt = {dt:g} s is above the stable limit of the contact spring, about {limit:.2g} s: "
+                "expect chatter; use a smaller dt or a lower c_N."
+            )
+    return notices
+
+
+def tolerances_for_float32(chosen: Law, notices: list[str]) -> dict[str, NDArray[np.float64]]:
+    """float32 cannot resolve the tolerances meant for float64: at least 1e-4."""
+    raised = {}
+    for name, value in chosen.parameters().items():
+        if name in ("T_rel", "T_abs") and np.min(value) < 1e-4:
+            raised[f"law.{name}"] = np.maximum(value, 1e-4)[..., None]
+    if raised:
+        notices.append("float32: the solver's tolerances are raised to 1e-4.")
+    return raised
+
+
+def default_gait(chosen: Robot, notices: list[str]) -> Controller:
+    """Trot for a robot with legs that can, else stand."""
+    trot = registry.member("tarsus.control.gaits", "gait", "trot", Controller)()
+    try:
+        trot.initial_memory(chosen)
+    except TarsusError as error:
+        notices.append(f"standing instead of trotting: {error}")
+        return registry.member("tarsus.control.gaits", "gait", "stand", Controller)()
+    return trot

@@ -1,0 +1,189 @@
+"""A run's log as an xarray Dataset: named dimensions, units, impulse and force in contact and world frames."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from tarsus.contact import criteria
+from tarsus.contact.criteria import STATES, Solved
+from tarsus.model.mechanism import Mechanism
+from tarsus.program.worlds import Worlds
+from tarsus.simulation.observe import observer
+from tarsus.simulation.step_program import Plan
+
+Array = NDArray[np.float64]
+CHUNK = 65536  # samples derived at a time
+
+UNITS = {
+    "q": ("m, 1, rad", "coordinates after the step: world position, unit quaternion (w, x, y, z), joints"),
+    "u": ("m/s, rad/s", "velocities after the step: world linear velocity, body angular velocity, joint rates"),
+    "tau": ("N m", "actuator torque during the step, after the limits"),
+    "gap": ("m", "signed distance to the ground at the step's midpoint"),
+    "impulse_contact": ("N s", "percussion on the robot over the step: normal, tangent 1, tangent 2"),
+    "impulse_world": ("N s", "percussion on the robot over the step, world frame"),
+    "force_contact": ("N", "percussion divided by dt: normal, tangent 1, tangent 2"),
+    "force_world": ("N", "percussion divided by dt, world frame"),
+    "contact_point": ("m", "contact point at the step's midpoint, world frame"),
+    "velocity_before": ("m/s", "contact velocity before the step, contact frame"),
+    "velocity_after": ("m/s", "contact velocity after the step, contact frame"),
+    "slip_speed": ("m/s", "tangential speed after the step where the contact pushes, else 0"),
+    "state": ("1", "0 open, 1 stick, 2 slip"),
+    "iterations": ("1", "solver iterations"),
+    "converged": ("1", "1 if the solver met its tolerance"),
+    "kinetic_energy": ("J", "after the step"),
+    "potential_energy": ("J", "after the step, zero at the world's origin"),
+    "equation_residual": ("N, N m", "largest entry of M du/dt - h - W L/dt by the Newton-Euler recursion"),
+}
+
+
+def coordinate_names(mechanism: Mechanism) -> list[str]:
+    """A name for every entry of q."""
+    return _entry_names(mechanism, ("x", "y", "z", "qw", "qx", "qy", "qz"), ("qw", "qx", "qy", "qz"))
+
+
+def velocity_names(mechanism: Mechanism) -> list[str]:
+    """A name for every entry of u."""
+    return _entry_names(mechanism, ("vx", "vy", "vz", "wx", "wy", "wz"), ("wx", "wy", "wz"))
+
+
+def _entry_names(mechanism: Mechanism, free: tuple[str, ...], ball: tuple[str, ...]) -> list[str]:
+    suffixes = {"free": free, "ball": ball}
+    names = []
+    for body in mechanism.bodies:
+        ends = suffixes.get(body.joint.kind)
+        names += [f"{body.joint.name}.{end}" for end in ends] if ends else [body.joint.name]
+    return names
+
+
+def dataset(
+    plan: Plan, worlds: Worlds, start: Mapping[str, Array], records: Mapping[str, Array], t0: float
+) -> xr.Dataset:
+    """The log of consecutive steps: records (steps, worlds, size) after each, `start` (worlds, size) before the first."""
+    scene, mechanism = plan.scene, plan.scene.mechanism
+    steps, count = records["q"].shape[:2]
+    dt = float(worlds.get("dt")[0, 0])
+    before = {k: np.concatenate([start[k][None], records[k][:-1]]) for k in ("q", "u")}
+    seen = _observe(plan, worlds, before, records)
+    n = len(scene.candidates)
+    impulse = records["impulse"].reshape(steps, count, n, 3).astype(float)
+    frame = seen["frame"].reshape(steps, count, n, 3, 3)
+    in_world = np.einsum("stnij,stni->stnj", frame, impulse)
+    vectors = {k: seen[k].reshape(steps, count, n, 3) for k in ("before", "after", "point")}
+    solved = Solved(seen["gap"], impulse, vectors["before"], vectors["after"], *_material(worlds), _tolerance(worlds))
+    contact, axis = ("time", "world", "contact"), ("time", "world", "contact", "axis")
+    xyz = ("time", "world", "contact", "xyz")
+    each = ("time", "world")
+    variables = {
+        "q": (("time", "world", "coordinate"), records["q"]),
+        "u": (("time", "world", "velocity"), records["u"]),
+        "tau": (("time", "world", "actuator"), records["tau"]),
+        "gap": (contact, seen["gap"]),
+        "impulse_contact": (axis, impulse),
+        "impulse_world": (xyz, in_world),
+        "force_contact": (axis, impulse / dt),
+        "force_world": (xyz, in_world / dt),
+        "contact_point": (xyz, vectors["point"]),
+        "velocity_before": (axis, vectors["before"]),
+        "velocity_after": (axis, vectors["after"]),
+        "slip_speed": (
+            contact,
+            np.where(impulse[..., 0] > 0, np.hypot(*np.moveaxis(vectors["after"][..., 1:], -1, 0)), 0),
+        ),
+        "state": (contact, criteria.state(solved)),
+        "iterations": (each, records["iterations"][..., 0].astype(np.int32)),
+        "converged": (each, records["converged"][..., 0].astype(np.int8)),
+        "kinetic_energy": (each, seen["kinetic"][..., 0]),
+        "potential_energy": (each, seen["potential"][..., 0]),
+        "equation_residual": (each, seen["residual"][..., 0]),
+        "q_start": (("world", "coordinate"), start["q"]),
+        "u_start": (("world", "velocity"), start["u"]),
+    }
+    coords = {
+        "time": ("time", t0 + dt * np.arange(1, steps + 1), {"units": "s"}),
+        "world": np.arange(count),
+        "coordinate": coordinate_names(mechanism),
+        "velocity": velocity_names(mechanism),
+        "actuator": [a.name for a in mechanism.actuators],
+        "contact": [c.name for c in scene.candidates],
+        "axis": ["normal", "tangent1", "tangent2"],
+        "xyz": ["x", "y", "z"],
+    }
+    log = xr.Dataset(variables, coords)
+    for name, (unit, meaning) in UNITS.items():
+        log[name].attrs.update(units=unit, long_name=meaning)
+    log["state"].attrs.update(flag_values=list(range(len(STATES))), flag_meanings=" ".join(STATES))
+    log.attrs.update(robot=mechanism.name, dt=dt, **{f"mean_{k}": v for k, v in _means(worlds).items()})
+    return log.squeeze("world", drop=True) if count == 1 else log
+
+
+def _means(worlds: Worlds) -> dict[str, float]:
+    names = [r.name for r in worlds.program.of_kind("parameter") if r.name.startswith("law.")]
+    return {name.removeprefix("law."): float(worlds.get(name).mean()) for name in names}
+
+
+def _material(worlds: Worlds) -> list[Array]:
+    """mu, e_N, e_T of every world, zero where the law has none."""
+    found = [worlds.get(f"law.{k}")[:, 0] if f"law.{k}" in worlds else np.zeros(1) for k in ("mu", "e_N", "e_T")]
+    return [np.asarray(value, float) for value in found]
+
+
+def _tolerance(worlds: Worlds) -> float:
+    return float(worlds.get("law.T_abs").max()) if "law.T_abs" in worlds else 0.0
+
+
+def _observe(plan: Plan, worlds: Worlds, before: Mapping[str, Array], records: Mapping[str, Array]) -> dict[str, Array]:
+    """The observer's reports for every step and world, (steps, worlds, size)."""
+    steps, count = records["q"].shape[:2]
+    program = observer(plan)
+    samples = {
+        "q0": before["q"],
+        "u0": before["u"],
+        "q1": records["q"],
+        "u1": records["u"],
+        "impulse": records["impulse"],
+        "tau": records["tau"],
+    }
+    flat = {name: value.reshape(steps * count, -1) for name, value in samples.items()}
+    for register in program.of_kind("parameter"):
+        if register.name not in flat:
+            flat[register.name] = np.tile(worlds.get(register.name), (steps, 1))
+    parts: list[dict[str, Array]] = []
+    for first in range(0, steps * count, CHUNK):
+        piece = {name: value[first : first + CHUNK] for name, value in flat.items()}
+        view = Worlds(program, len(piece["q0"]))
+        for name, value in piece.items():
+            view.set(name, value)
+        view.advance()
+        parts.append({r.name: view.get(r.name) for r in program.of_kind("report")})
+    return {name: np.concatenate([part[name] for part in parts]).reshape(steps, count, -1) for name in parts[0]}
+
+
+def warnings_of(mechanism: Mechanism, log: xr.Dataset) -> list[str]:
+    """What a reader of the log must know: unconverged steps and joints beyond their limits."""
+    found = []
+    unconverged = int((log["converged"] == 0).sum())
+    if unconverged:
+        found.append(f"{unconverged} steps did not converge to the solver's tolerance.")
+    for body, at in zip(mechanism.bodies, mechanism.q_slices, strict=True):
+        joint = body.joint
+        if joint.nq != 1:
+            continue
+        values = log["q"].isel(coordinate=at.start)
+        beyond = max(float(values.max()) - joint.upper, joint.lower - float(values.min()))
+        if beyond > 0:
+            found.append(f"joint {joint.name!r} went {beyond:.3g} beyond its limit, which is not enforced.")
+    return found
+
+
+def save(log: xr.Dataset, path: Path) -> None:
+    """Write a netCDF file, whole or not at all; lists in the attributes become lines."""
+    flat = log.copy()
+    flat.attrs = {k: "\n".join(v) if isinstance(v, list) else v for k, v in log.attrs.items()}
+    part = path.with_name(path.name + ".part")
+    flat.to_netcdf(part, engine="scipy")
+    part.replace(path)

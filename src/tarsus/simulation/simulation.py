@@ -1,0 +1,278 @@
+"""Simulation: a robot on a terrain under a contact law, one world or many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tarsus.contact.base import Law
+from tarsus.control.base import Controller
+from tarsus.dynamics.robot import Robot
+from tarsus.errors import TarsusError, unknown
+from tarsus.program.worlds import Worlds
+from tarsus.simulation import choose
+from tarsus.simulation.placement import on_ground
+from tarsus.simulation.step_program import Plan, initial_values, step_program
+from tarsus.stepping.base import Scene, Stepper
+from tarsus.terrain.base import Terrain
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+Array = NDArray[np.float64]
+Feedback = Callable[[float, Array, Array], ArrayLike]
+Progress = Callable[[float], None]
+CHUNK_BYTES = 32 << 20
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Where a run stopped being finite."""
+
+    good_steps: int
+    message: str
+
+
+class Diverged(TarsusError):
+    """A run hit a NaN or an infinity; `log` holds everything up to there."""
+
+    def __init__(self, message: str, log: xr.Dataset | None) -> None:
+        super().__init__(message)
+        self.log = log
+
+
+class Simulation:
+    """A robot simulated in `worlds` copies that differ in state, commands and parameters.
+
+    robot: a Robot, the name of a built-in one, or a path to an MJCF or URDF file; law, stepper, terrain: a name or
+    an object, whose numeric fields may be arrays with one value a world; controller: a gait's name, a Controller
+    (compiled into the step), a Python function (t, q, u) -> torques called every 1 / control_rate seconds, or None:
+    torques come with step(action); dt: s; contacts: names of the candidates that may touch (default: all that the
+    robot's feet have); mass_scale: {body: factor, or (worlds,) factors}; precision: "float64" or "float32";
+    threads: how many share the worlds. Raises TarsusError with one clear sentence on bad input.
+    """
+
+    def __init__(
+        self,
+        robot: Robot | str,
+        law: Law | str = "moreau",
+        stepper: Stepper | str = "midpoint",
+        terrain: Terrain | str = "plane",
+        controller: Controller | Feedback | str | None = None,
+        dt: float = 0.0025,
+        worlds: int = 1,
+        **options: Any,
+    ) -> None:
+        settings = choose.options(options)
+        self.robot = choose.robot(robot)
+        if not np.isfinite(dt) or dt <= 0:
+            raise TarsusError(f"dt must be a positive number of seconds, not {dt}.")
+        if worlds < 1:
+            raise TarsusError(f"worlds must be at least 1, not {worlds}.")
+        self.dt, self.worlds = float(dt), int(worlds)
+        self.law, self.stepper, self.terrain = choose.law(law), choose.stepper(stepper), choose.terrain(terrain)
+        self.controller = choose.controller(controller)
+        self.notices: list[str] = []
+        candidates = choose.candidates(self.robot, settings.contacts, self.notices)
+        scene = Scene(self.robot, self.law, self.terrain, candidates)
+        compiled = self.controller if isinstance(self.controller, Controller) else None
+        scales = dict(settings.mass_scale or {})
+        self.plan = Plan(scene, self.stepper, compiled, tuple(scales))
+        self.notices += choose.stability_notices(self.plan, self.dt)
+        self._every = choose.control_interval(self.controller, settings.control_rate, self.dt)
+        bits = 32 if settings.precision == "float32" else 64
+        self._worlds = Worlds(step_program(self.plan), self.worlds, bits=bits, threads=settings.threads)
+        self._start(scales, bits)
+        single = self.worlds == 1 and self._worlds.lanes == 1
+        self._action = self._worlds.view("action") if single and "action" in self._worlds else None
+
+    def _start(self, scales: Mapping[str, ArrayLike], bits: int) -> None:
+        values = initial_values(self.plan) | {"dt": np.array([self.dt])}
+        values["q"] = on_ground(self.plan.scene, values["q"])
+        if bits == 32:
+            values |= choose.tolerances_for_float32(self.law, self.notices)
+        if scales:
+            columns = [np.broadcast_to(np.asarray(v, float), self.worlds) for v in scales.values()]
+            if not all(np.all(column > 0) for column in columns):
+                raise TarsusError("mass_scale must be positive for every body and world.")
+            values["mass_scale"] = np.stack(columns, -1)
+        self._initial = values
+        for name, value in values.items():
+            self._worlds.set(name, value)
+
+    @property
+    def time(self) -> float:
+        """Simulated time of the first world, s."""
+        return float(self._worlds.get("steps")[0, 0]) * self.dt
+
+    @property
+    def q(self) -> Array:
+        """Coordinates (nq,), or (worlds, nq): a copy."""
+        return self._get("q")
+
+    @property
+    def u(self) -> Array:
+        """Velocities (nu,), or (worlds, nu): a copy."""
+        return self._get("u")
+
+    @property
+    def contact_force(self) -> Array:
+        """Mean force over the last step in contact frames, N: (n, 3), or (worlds, n, 3)."""
+        impulse = self._worlds.get("impulse").reshape(self.worlds, -1, 3) / self.dt
+        return impulse[0] if self.worlds == 1 else impulse
+
+    @property
+    def iterations(self) -> Array:
+        """Solver iterations of the last step: (), or (worlds,)."""
+        return self._get("iterations")[..., 0]
+
+    @property
+    def converged(self) -> NDArray[np.bool_]:
+        """Whether the solver met its tolerance in the last step: (), or (worlds,)."""
+        return self._get("converged")[..., 0] > 0
+
+    def bytes_per_world(self) -> float:
+        """Memory a world takes between steps."""
+        return self._worlds.bytes_per_world()
+
+    def _get(self, name: str) -> Array:
+        values = self._worlds.get(name)
+        return values[0] if self.worlds == 1 else values
+
+    def set(
+        self, where: ArrayLike | None = None, command: Mapping[str, ArrayLike] | None = None, **values: Any
+    ) -> None:
+        """Write q, u, or a parameter such as mu of all worlds, or of those where the mask `where` (worlds,) is True.
+
+        command: {name: number or (worlds,)} for the controller, such as {"speed": 0.5}.
+        """
+        mask = None if where is None else np.broadcast_to(np.asarray(where, bool), self.worlds)
+        if command is not None:
+            self._worlds.set("command", self._commands(command), mask)
+        for name, value in values.items():
+            register = name if name in ("q", "u") else f"law.{name}"
+            if register not in self._worlds:
+                known = ["q", "u", *self.law.parameters()]
+                raise unknown("state or parameter", name, known)
+            array = np.asarray(value, float)
+            if not np.isfinite(array).all():
+                raise TarsusError(f"{name} must be finite; it holds NaN or infinity.")
+            if register != name and array.ndim:
+                array = array[..., None]
+            self._worlds.set(register, array, mask)
+
+    def _commands(self, command: Mapping[str, ArrayLike]) -> Array:
+        if not isinstance(self.controller, Controller) or not self.controller.commands:
+            raise TarsusError("this controller takes no commands.")
+        names = list(self.controller.commands)
+        columns = list(self._worlds.get("command").astype(float).T)
+        for name, value in command.items():
+            if name not in names:
+                raise unknown("command", name, names)
+            columns[names.index(name)] = np.broadcast_to(np.asarray(value, float), self.worlds)
+        return np.stack(columns, -1)
+
+    def reset(self, where: ArrayLike | None = None) -> None:
+        """Back to the start: all worlds, or those where the mask is True; commands and parameters stay."""
+        mask = None if where is None else np.broadcast_to(np.asarray(where, bool), self.worlds)
+        for name in ("q", "u", "memory", "control", "steps"):
+            if name in self._initial:
+                self._worlds.set(name, self._initial[name], mask)
+
+    def step(self, action: ArrayLike | None = None) -> None:
+        """One step of dt; action: torques (actuators,) or (worlds, actuators) in N m, where no controller is compiled in."""
+        if action is not None:
+            if self._action is not None:
+                self._action[:] = action
+            elif "action" in self._worlds:
+                self._worlds.set("action", action)
+            else:
+                raise TarsusError("a compiled controller moves this robot: step() takes no action; set(command=...).")
+        elif self._every and round(self.time / self.dt) % self._every == 0:
+            self._feed_back()
+        self._worlds.advance()
+
+    def _feed_back(self) -> None:
+        """Ask the Python controller for torques."""
+        assert callable(self.controller)
+        torque = np.asarray(self.controller(self.time, self.q, self.u), float)
+        size = len(self.robot.actuators)
+        if torque.shape not in ((size,), (self.worlds, size)):
+            raise TarsusError(f"the controller must return torques of shape ({size},), not {torque.shape}.")
+        self._worlds.set("action", torque)
+
+    def advance(self, seconds: float) -> None:
+        """Run without logging."""
+        steps = self._steps(seconds)
+        if not self._every:
+            return self._worlds.advance(steps)
+        for _ in range(steps):
+            self.step()
+
+    def _steps(self, seconds: float) -> int:
+        if not np.isfinite(seconds) or seconds <= 0:
+            raise TarsusError(f"the duration must be a positive number of seconds, not {seconds}.")
+        return max(round(seconds / self.dt), 1)
+
+    def run(self, seconds: float, progress: Progress | None = None) -> xr.Dataset:
+        """Run and return the log as an xarray Dataset; see `tarsus.simulation.log` for its variables.
+
+        progress: called with the seconds done. A single world that meets a NaN stops there and raises Diverged,
+        which carries the log.
+        """
+        from tarsus.simulation import log
+
+        t0, start = self.time, {name: self._worlds.get(name) for name in ("q", "u")}
+        records, fault, wall = self._record(self._steps(seconds), t0, progress)
+        if fault is not None and self.worlds == 1:
+            records = {name: value[: fault.good_steps] for name, value in records.items()}
+        result = None
+        if len(records["q"]):
+            result = log.dataset(self.plan, self._worlds, start, records, t0)
+            told = [fault.message] if fault else []
+            result.attrs["warnings"] = [*self.notices, *told, *log.warnings_of(self.robot, result)]
+            result.attrs["wall_time"] = wall
+        if fault is not None and self.worlds == 1:
+            raise Diverged(fault.message, result)
+        assert result is not None
+        return result
+
+    def _record(
+        self, steps: int, t0: float, progress: Progress | None
+    ) -> tuple[dict[str, NDArray], Fault | None, float]:
+        """State and report registers after every step, the first fault if any, and the wall time of stepping."""
+        chunk = self._every or max(1, min(CHUNK_BYTES // self._worlds.data.nbytes, int(0.25 / self.dt)))
+        parts: list[dict[str, NDArray]] = []
+        done, fault, wall = 0, None, 0.0
+        while done < steps and (fault is None or self.worlds > 1):
+            began = perf_counter()
+            if self._every:
+                self._feed_back()
+            parts.append(self._worlds.record(min(chunk, steps - done)))
+            wall += perf_counter() - began
+            fault = fault or self._fault(parts[-1], done, t0)
+            done += len(parts[-1]["q"])
+            if progress:
+                progress(done * self.dt)
+        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}, fault, wall
+
+    def _fault(self, part: Mapping[str, NDArray], done: int, t0: float) -> Fault | None:
+        """The first step that is not finite, after `done` steps before this part."""
+        bad = ~np.isfinite(part["u"])
+        if not bad.any():
+            return None
+        step, world, entry = (int(k[0]) for k in np.nonzero(bad))
+        ends = zip(self.robot.bodies, self.robot.u_slices, strict=True)
+        joint = next(body.joint.name for body, at in ends if entry < at.stop)
+        where = f" of world {world}" if self.worlds > 1 else ""
+        when = t0 + (done + step + 1) * self.dt
+        return Fault(
+            done + step,
+            f"the simulation{where} diverged at t = {when:.4f} s: joint {joint!r} is no longer finite; "
+            "use a smaller dt, softer gains or the law 'moreau'.",
+        )

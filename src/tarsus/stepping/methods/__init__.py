@@ -1,0 +1,1 @@
+"""One file, one stepper: the file's name is the stepper's name."""

@@ -1,0 +1,305 @@
+"""The house rules, checked on the source: arrows run one way, files stay small, public names are explained.
+
+An import counts wherever it stands: at the top of a file, inside a function, under TYPE_CHECKING, or as the
+name of a module in a string, which is an import in disguise. There is no list of exceptions.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+import tarsus
+
+SOURCE = Path(tarsus.__file__).parent
+
+FLOORS = (  # from the roof down; what stands on one floor does not see its neighbours
+    ("cli", "__main__"),
+    ("__init__",),
+    ("experiments", "benchmarks", "viewer", "cite"),
+    ("simulation",),
+    ("stepping", "control", "robots"),
+    ("terrain",),
+    ("dynamics",),
+    ("model",),
+    ("spatial",),
+    ("program",),
+    ("registry",),
+    ("errors",),
+)
+LAWS_WING = "contact"  # stands beside the mechanics wing, on the program
+MECHANICS_WING = {"spatial", "model", "dynamics", "terrain", "control", "robots"}
+HALL = "stepping"
+FAMILIES = (  # one file, one member: siblings share through base alone
+    "tarsus.contact.laws",
+    "tarsus.control.gaits",
+    "tarsus.experiments",
+    "tarsus.robots",
+    "tarsus.stepping.methods",
+    "tarsus.terrain",
+)
+LIGHT = ("tarsus", "tarsus.cli", "tarsus.errors", "tarsus.registry")
+HEAVY = ("casadi", "llvmlite", "mujoco", "xarray", "matplotlib")
+PLOTTING = ("matplotlib",)
+
+FILE_LINES, FUNCTION_LINES, STEP_LINES, PARAMETERS = 300, 60, 25, 7
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True)
+class Module:
+    """One source file: dotted name, path and syntax tree."""
+
+    name: str
+    path: Path
+    tree: ast.Module
+
+    @property
+    def part(self) -> str:
+        """The room it stands in: the first name below `tarsus`."""
+        return self.name.split(".")[1] if "." in self.name else "__init__"
+
+    @property
+    def package(self) -> str:
+        """The folder it stands in."""
+        return self.name if self.path.name == "__init__.py" else self.name.rpartition(".")[0]
+
+    @cached_property
+    def imported(self) -> set[str]:
+        """Every module it names, ours (resolved to files) and others' (their top name)."""
+        found: set[str] = set()
+        for node in ast.walk(self.tree):
+            found.update(_imports(node, self.package))
+        return {_resolved(name) for name in found} - {self.name}
+
+    @property
+    def ours(self) -> set[str]:
+        """The modules of Tarsus among them."""
+        return {name for name in self.imported if name in MODULES}
+
+    @property
+    def parts(self) -> set[str]:
+        """The rooms of Tarsus it looks into, its own left out."""
+        return {MODULES[name].part for name in self.ours} - {self.part}
+
+
+def _imports(node: ast.AST, package: str) -> Iterator[str]:
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    elif isinstance(node, ast.ImportFrom):
+        above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+        source = ".".join([*above, node.module] if node.module else above)
+        yield from (f"{source}.{alias.name}" for alias in node.names)
+    elif isinstance(node, ast.Constant) and re.fullmatch(r"tarsus(\.\w+)+", str(node.value)):
+        yield str(node.value)
+
+
+def _resolved(name: str) -> str:
+    """The file that an imported name stands in; the top package if it is not ours."""
+    if name.split(".")[0] != "tarsus":
+        return name.split(".")[0]
+    while name not in MODULES:
+        name = name.rpartition(".")[0]
+    return name
+
+
+def _modules() -> dict[str, Module]:
+    found: dict[str, Module] = {}
+    for path in sorted(SOURCE.rglob("*.py")):
+        words = ["tarsus", *path.relative_to(SOURCE).with_suffix("").parts]
+        name = ".".join(words[:-1] if words[-1] == "__init__" else words)
+        found[name] = Module(name, path, ast.parse(path.read_text(encoding="utf-8"), str(path)))
+    return found
+
+
+MODULES = _modules()
+
+
+@dataclass(frozen=True, eq=False)
+class Definition:
+    """A function or class of a module; `owners` are the definitions it stands in, outermost first."""
+
+    module: Module
+    node: Function | ast.ClassDef
+    owners: tuple[Function | ast.ClassDef, ...]
+
+    @property
+    def where(self) -> str:
+        """Module, name and line."""
+        names = ".".join(node.name for node in (*self.owners, self.node))
+        return f"{self.module.name}:{self.node.lineno} {names}"
+
+    @property
+    def public(self) -> bool:
+        """Seen by a reader of the documentation: no underscore on the way, not inside a function."""
+        chain = (*self.owners, self.node)
+        inside = any(not isinstance(owner, ast.ClassDef) for owner in self.owners)
+        return not inside and not any(node.name.startswith("_") for node in chain)
+
+    @property
+    def lines(self) -> int:
+        """Its length."""
+        return (self.node.end_lineno or self.node.lineno) - self.node.lineno + 1
+
+    @property
+    def parameters(self) -> int:
+        """Number of parameters, `self` and `cls` left out."""
+        if isinstance(self.node, ast.ClassDef):
+            return 0
+        given = self.node.args
+        names = [a.arg for a in (*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg) if a]
+        method = bool(self.owners) and isinstance(self.owners[-1], ast.ClassDef)
+        return len(names) - (method and names[:1] in (["self"], ["cls"]))
+
+
+def _definitions(module: Module, node: ast.AST, *owners: Function | ast.ClassDef) -> Iterator[Definition]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, Function | ast.ClassDef):
+            yield Definition(module, child, owners)
+            yield from _definitions(module, child, *owners, child)
+        else:
+            yield from _definitions(module, child, *owners)
+
+
+DEFINITIONS = [definition for module in MODULES.values() for definition in _definitions(module, module.tree)]
+FUNCTIONS = [d for d in DEFINITIONS if not isinstance(d.node, ast.ClassDef)]
+CLASSES = {d.node.name: d.node for d in DEFINITIONS if isinstance(d.node, ast.ClassDef)}
+
+
+def _floor(part: str) -> int:
+    return next(height for height, floor in enumerate(reversed(FLOORS)) if part in floor)
+
+
+def _documented(owner: ast.ClassDef, name: str) -> bool:
+    """Whether a method is explained in the class or in one that it derives from, found by name."""
+    own = [child for child in owner.body if isinstance(child, Function) and child.name == name]
+    bases = [ast.unparse(base).split("[")[0].split(".")[-1] for base in owner.bases]
+    above = [CLASSES[base] for base in bases if base in CLASSES and base != owner.name]
+    return any(ast.get_docstring(child) for child in own) or any(_documented(base, name) for base in above)
+
+
+def _explained(definition: Definition) -> bool:
+    node, owner = definition.node, definition.owners[-1] if definition.owners else None
+    if ast.get_docstring(node):
+        return True
+    if not isinstance(owner, ast.ClassDef) or isinstance(node, ast.ClassDef):
+        return False
+    speaks_for_itself = len(node.body) == 1 and not node.decorator_list and ast.get_docstring(owner)
+    return bool(speaks_for_itself) or _documented(owner, node.name)
+
+
+def _none(violations: list[str], rule: str) -> None:
+    assert not violations, f"{rule}\n  " + "\n  ".join(sorted(violations))
+
+
+def test_every_room_has_a_floor() -> None:
+    """A new folder or file beside `cli.py` must be given its place here."""
+    known = {LAWS_WING, *(part for floor in FLOORS for part in floor)}
+    _none([name for name, module in MODULES.items() if module.part not in known], "no floor is known for")
+
+
+def test_arrows_run_down() -> None:
+    """A room imports only rooms on lower floors; the laws wing stands between the program and the hall."""
+    wrong = []
+    for module in MODULES.values():
+        for part in module.parts:
+            if module.part == LAWS_WING:
+                below = _floor(part) <= _floor("program")
+            elif part == LAWS_WING:
+                below = _floor(module.part) >= _floor(HALL)
+            else:
+                below = _floor(part) < _floor(module.part)
+            if not below:
+                wrong.append(f"{module.name} -> {part}")
+    _none(wrong, "imports that do not go down:")
+
+
+def test_wings_do_not_know_each_other() -> None:
+    """Mechanics names no law; the laws name no robot, no rotation, no ground."""
+    wrong = [f"{m.name} -> {LAWS_WING}" for m in MODULES.values() if m.part in MECHANICS_WING and LAWS_WING in m.parts]
+    laws = [m for m in MODULES.values() if m.part == LAWS_WING]
+    wrong += [f"{m.name} -> {part}" for m in laws for part in m.parts & MECHANICS_WING]
+    _none(wrong, "imports from wing to wing:")
+
+
+def test_wings_meet_in_one_file() -> None:
+    """Below the simulation, `stepping/assemble.py` alone imports both `dynamics` and `contact`.
+
+    `stepping/base.py`, which says what a step is given, names types of both wings but no algorithm; a stepper
+    imports nothing of the laws wing.
+    """
+    below = [m for m in MODULES.values() if m.part == LAWS_WING or _floor(m.part) < _floor("simulation")]
+    both = {m.name for m in below if {"dynamics", LAWS_WING} <= m.parts}
+    assert both == {f"tarsus.{HALL}.assemble"}
+    seen = {m.name for m in below if LAWS_WING in m.parts and m.parts & MECHANICS_WING}
+    assert seen == {f"tarsus.{HALL}.assemble", f"tarsus.{HALL}.base"}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_siblings_do_not_know_each_other(family: str) -> None:
+    """One file adds one: a member shares with its siblings only what `base`, `assemble` or `_files` hold."""
+    shared = {f"{family}.base"}
+    files = {name for name, module in MODULES.items() if module.package == family} - {family}
+    members = {name for name in files - shared if not name.split(".")[-1].startswith("_")}
+    wrong = [f"{name} -> {other}" for name in members for other in MODULES[name].ours & members]
+    _none(wrong, f"members of {family} that import a sibling:")
+
+
+def test_plotting_stays_upstairs() -> None:
+    """Only the viewer's floor and those above may draw."""
+    rooms = [m for m in MODULES.values() if m.part == LAWS_WING or _floor(m.part) < _floor("viewer")]
+    _none([m.name for m in rooms if m.imported & set(PLOTTING)], "plotting below the viewer:")
+
+
+def test_imports_make_no_circle() -> None:
+    """The graph of files has no cycle, imports inside functions included."""
+    try:
+        TopologicalSorter({m.name: m.ours for m in MODULES.values()}).prepare()
+    except CycleError as error:
+        pytest.fail(" -> ".join(reversed(error.args[1])))
+
+
+@pytest.mark.parametrize("name", [name for name in LIGHT if name in MODULES])
+def test_start_is_light(name: str) -> None:
+    """Importing the front door loads no compiler, no simulator, no plotting."""
+    code = f"import sys, {name}; print(*(m for m in {HEAVY} if m in sys.modules))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert not loaded, f"import {name} loads {', '.join(loaded)}"
+
+
+def test_files_fit_a_reader() -> None:
+    """At most 300 lines a file."""
+    lengths = {name: len(m.path.read_text(encoding="utf-8").splitlines()) for name, m in MODULES.items()}
+    _none([f"{name}: {n} lines" for name, n in lengths.items() if n > FILE_LINES], "files that are too long:")
+
+
+def test_functions_fit_a_screen() -> None:
+    """At most 60 lines a function, 25 a `step`."""
+    limits = {d: STEP_LINES if d.node.name == "step" else FUNCTION_LINES for d in FUNCTIONS}
+    wrong = [f"{d.where}: {d.lines} lines, not {limit}" for d, limit in limits.items() if d.lines > limit]
+    _none(wrong, "functions that are too long:")
+
+
+def test_functions_take_few_parameters() -> None:
+    """At most seven parameters, `self` not counted."""
+    _none([f"{d.where}: {d.parameters}" for d in FUNCTIONS if d.parameters > PARAMETERS], "too many parameters:")
+
+
+def test_public_names_are_explained() -> None:
+    """Every file, public class, function and method has a docstring.
+
+    An override may leave it to its base, and an operation of one statement (`add`, `sqrt`) to its class.
+    """
+    missing = [name for name, module in MODULES.items() if not ast.get_docstring(module.tree)]
+    missing += [d.where for d in DEFINITIONS if d.public and not _explained(d)]
+    _none(missing, "without a docstring:")
