@@ -1,4 +1,4 @@
-"""Here so that every test finds the helpers that stand next to this file, and so that the compiler's cache is the session's own."""
+"""Here so that every test finds the helpers that stand next to this file; the compiler's cache is the session's own."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -193,12 +193,41 @@ def list_names(given: List) -> int:
     return 0
 
 
+@dataclass(frozen=True)
+class Bench:
+    """Measure speed against MuJoCo's rollout on the same robot, trot and machine, settings included.
+
+    json: print one JSON object and nothing else.
+    """
+
+    json: bool = False
+
+
+def run_bench(given: Bench) -> int:
+    """Measure and print."""
+    from rich.console import Console
+
+    from tarsus.benchmarks.report import tell
+    from tarsus.benchmarks.speed import bench
+
+    console = Console(stderr=True)
+    figures = bench() if given.json else bench(lambda text: console.print(text, style="dim"))
+    print(json.dumps(figures, allow_nan=False, default=float)) if given.json else tell(figures)
+    return 0
+
+
 def main(arguments: list[str] | None = None) -> int:
     """The entry point; exit code 2 with one sentence on bad input, 1 for a run that failed."""
-    command = Annotated[Run, tyro.conf.subcommand("run")] | Annotated[List, tyro.conf.subcommand("list")]
+    command = (
+        Annotated[Run, tyro.conf.subcommand("run")]
+        | Annotated[List, tyro.conf.subcommand("list")]
+        | Annotated[Bench, tyro.conf.subcommand("bench")]
+    )
     given = tyro.cli(command, prog="tarsus", description=__doc__, args=arguments)  # type: ignore[arg-type]
     try:
-        return run(given) if isinstance(given, Run) else list_names(given)
+        if isinstance(given, Run):
+            return run(given)
+        return list_names(given) if isinstance(given, List) else run_bench(given)
     except TarsusError as error:
         print(f"error: {error}", file=sys.stderr)
         return BAD_INPUT

@@ -49,11 +49,11 @@ FAMILIES = (  # one file, one member: siblings share through base alone
 )
 LIGHT = ("tarsus", "tarsus.cli", "tarsus.errors", "tarsus.registry")
 HEAVY = ("casadi", "llvmlite", "mujoco", "xarray", "matplotlib")
-PLOTTING = ("matplotlib",)
 
 FILE_LINES, FUNCTION_LINES, STEP_LINES, PARAMETERS = 300, 60, 25, 7
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+Named = Function | ast.ClassDef
 
 
 @dataclass(frozen=True)
@@ -130,21 +130,19 @@ class Definition:
     """A function or class of a module; `owners` are the definitions it stands in, outermost first."""
 
     module: Module
-    node: Function | ast.ClassDef
-    owners: tuple[Function | ast.ClassDef, ...]
+    node: Named
+    owners: tuple[Named, ...]
 
     @property
     def where(self) -> str:
-        """Module, name and line."""
-        names = ".".join(node.name for node in (*self.owners, self.node))
-        return f"{self.module.name}:{self.node.lineno} {names}"
+        """Module, line and name."""
+        return f"{self.module.name}:{self.node.lineno} {'.'.join(node.name for node in (*self.owners, self.node))}"
 
     @property
     def public(self) -> bool:
         """Seen by a reader of the documentation: no underscore on the way, not inside a function."""
-        chain = (*self.owners, self.node)
         inside = any(not isinstance(owner, ast.ClassDef) for owner in self.owners)
-        return not inside and not any(node.name.startswith("_") for node in chain)
+        return not inside and not any(node.name.startswith("_") for node in (*self.owners, self.node))
 
     @property
     def lines(self) -> int:
@@ -162,9 +160,9 @@ class Definition:
         return len(names) - (method and names[:1] in (["self"], ["cls"]))
 
 
-def _definitions(module: Module, node: ast.AST, *owners: Function | ast.ClassDef) -> Iterator[Definition]:
+def _definitions(module: Module, node: ast.AST, *owners: Named) -> Iterator[Definition]:
     for child in ast.iter_child_nodes(node):
-        if isinstance(child, Function | ast.ClassDef):
+        if isinstance(child, Named):
             yield Definition(module, child, owners)
             yield from _definitions(module, child, *owners, child)
         else:
@@ -189,6 +187,7 @@ def _documented(owner: ast.ClassDef, name: str) -> bool:
 
 
 def _explained(definition: Definition) -> bool:
+    """By itself, by the base it overrides, or, an operation of one statement such as `add`, by its class."""
     node, owner = definition.node, definition.owners[-1] if definition.owners else None
     if ast.get_docstring(node):
         return True
@@ -247,10 +246,9 @@ def test_wings_meet_in_one_file() -> None:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_siblings_do_not_know_each_other(family: str) -> None:
-    """One file adds one: a member shares with its siblings only what `base`, `assemble` or `_files` hold."""
-    shared = {f"{family}.base"}
-    files = {name for name, module in MODULES.items() if module.package == family} - {family}
-    members = {name for name in files - shared if not name.split(".")[-1].startswith("_")}
+    """One file adds one: siblings share only what `base` and files with a leading underscore hold."""
+    files = {name for name, module in MODULES.items() if module.package == family} - {family, f"{family}.base"}
+    members = {name for name in files if not name.split(".")[-1].startswith("_")}
     wrong = [f"{name} -> {other}" for name in members for other in MODULES[name].ours & members]
     _none(wrong, f"members of {family} that import a sibling:")
 
@@ -258,7 +256,7 @@ def test_siblings_do_not_know_each_other(family: str) -> None:
 def test_plotting_stays_upstairs() -> None:
     """Only the viewer's floor and those above may draw."""
     rooms = [m for m in MODULES.values() if m.part == LAWS_WING or _floor(m.part) < _floor("viewer")]
-    _none([m.name for m in rooms if m.imported & set(PLOTTING)], "plotting below the viewer:")
+    _none([m.name for m in rooms if "matplotlib" in m.imported], "plotting below the viewer:")
 
 
 def test_imports_make_no_circle() -> None:
@@ -296,10 +294,7 @@ def test_functions_take_few_parameters() -> None:
 
 
 def test_public_names_are_explained() -> None:
-    """Every file, public class, function and method has a docstring.
-
-    An override may leave it to its base, and an operation of one statement (`add`, `sqrt`) to its class.
-    """
+    """Every file and every public class, function and method has a docstring, its own or its base's."""
     missing = [name for name, module in MODULES.items() if not ast.get_docstring(module.tree)]
     missing += [d.where for d in DEFINITIONS if d.public and not _explained(d)]
     _none(missing, "without a docstring:")

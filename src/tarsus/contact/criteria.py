@@ -21,7 +21,8 @@ class Solved:
     """A contact problem and its solution over one or many steps.
 
     gap (..., n): m; impulse (..., n, 3): N s; before, after (..., n, 3): contact velocities, m/s;
-    mu, e_N, e_T: friction and restitution coefficients; tolerance: what the solver promised, N s.
+    mu, e_N, e_T: friction and restitution coefficients; tolerance: what the solver promised, N s;
+    dt: the step, s.
     """
 
     gap: Array
@@ -32,17 +33,20 @@ class Solved:
     e_N: ArrayLike = 0.0
     e_T: ArrayLike = 0.0
     tolerance: float = 1e-6
+    dt: float = np.inf
 
     @property
     def closed(self) -> NDArray[np.bool_]:
-        """Where the gap was closed when the step looked."""
-        return self.gap <= 0
+        """Where the gap was closed when the step looked, or a law pushed all the same."""
+        return (self.gap <= 0) | (self.impulse[..., 0] != 0)
 
     @property
     def xi(self) -> Array:
-        """xi = velocity after + restitution * velocity before (document 000, Eqn. (5))."""
+        """xi = velocity after + restitution * velocity before (document 000, Eqn. (5)); a gap may close first."""
         factors = np.stack(np.broadcast_arrays(self.e_N, self.e_T, self.e_T), -1).astype(float)
-        return self.after + (factors[..., None, :] if factors.ndim > 1 else factors) * self.before
+        xi = self.after + (factors[..., None, :] if factors.ndim > 1 else factors) * self.before
+        xi[..., 0] += np.maximum(self.gap, 0) / self.dt
+        return xi
 
 
 def penetration(solved: Solved) -> Array:

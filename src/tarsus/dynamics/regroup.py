@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from tarsus.model.mechanism import WORLD, Inertia, Mechanism
 from tarsus.spatial.inertia import LinearInertia
-from tarsus.spatial.rotation import constant
 
 Array = NDArray[np.float64]
+RESIDUE = 1e-14  # of the largest entry: what subtraction leaves where it should leave zero
 
 
 @dataclass
@@ -29,10 +29,15 @@ class _Parameters:
     h: Array
     I: Array  # noqa: E741
 
-    def add(self, other: _Parameters, sign: float = 1.0) -> None:
-        self.m += sign * other.m
-        self.h = self.h + sign * other.h
-        self.I = self.I + sign * other.I
+    def add(self, other: _Parameters) -> None:
+        self.m += other.m
+        self.h = self.h + other.h
+        self.I = self.I + other.I
+
+    def without(self, other: _Parameters) -> _Parameters:
+        """What is left, cancellation residue removed (relative: robots may be tiny)."""
+        h = _clean(self.h - other.h, np.abs(self.h).max())
+        return _Parameters(self.m - other.m, h, _clean(self.I - other.I, np.abs(self.I).max()))
 
 
 def base_parameters(mechanism: Mechanism) -> list[LinearInertia]:
@@ -41,10 +46,10 @@ def base_parameters(mechanism: Mechanism) -> list[LinearInertia]:
     for i in reversed(range(len(own))):
         body = mechanism.bodies[i]
         unfelt = _unfelt(own[i], body.joint.kind, body.joint.axis)
-        own[i].add(unfelt, -1.0)
+        own[i] = own[i].without(unfelt)
         if body.parent != WORLD:
             own[body.parent].add(_moved(unfelt, body.rotation, body.position))
-    return [LinearInertia(SX(p.m), constant(_clean(p.h)), constant(_clean(p.I))) for p in own]
+    return [LinearInertia(SX(p.m), SX(p.h), SX(p.I)) for p in own]
 
 
 def _about_origin(inertia: Inertia) -> _Parameters:
@@ -72,6 +77,5 @@ def _moved(p: _Parameters, R: Array, r: Array) -> _Parameters:
     return _Parameters(p.m, h + p.m * r, moment + p.m * (r @ r * np.eye(3) - np.outer(r, r)))
 
 
-def _clean(values: Array) -> Array:
-    """Cancellation residue removed, relative to the largest entry."""
-    return np.where(np.abs(values) < 1e-15 * max(np.abs(values).max(), 1e-30), 0.0, values)
+def _clean(values: Array, scale: float) -> Array:
+    return np.where(np.abs(values) < RESIDUE * scale, 0.0, values)

@@ -69,6 +69,7 @@ class Emitter:
         self._persistent, self._temporary = layout(program)
         self._labels = 0
         self._masks: list[str] = []
+        self.operations: list[tuple[int, int]] = []  # arithmetic instructions of each block, number of its loop or 0
 
     def text(self) -> str:
         """The whole module."""
@@ -161,6 +162,7 @@ class Emitter:
 
     def _straight(self, block: Straight) -> None:
         t, s = tape(block.function), self.scribe
+        begun = len(s.lines)
         uses, values = t.live(), [""] * len(t.nodes)
         for k, node in enumerate(t.nodes):
             if not uses[k]:
@@ -171,6 +173,8 @@ class Emitter:
                 values[k] = s.const(node.value)
             else:
                 values[k] = s.operation(node.op, [values[a] for a in node.args])
+        arithmetic = sum(" load " not in line and " getelementptr " not in line for line in s.lines[begun:])
+        self.operations.append((arithmetic, self._labels if self._masks else 0))
         for (argument, entry), node in t.outputs:
             self._store(s.number(values[node]), block.outputs[argument], entry)
         s.forget()

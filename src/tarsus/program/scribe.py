@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import struct
 from collections.abc import Callable
 
@@ -213,7 +214,7 @@ class Scribe:
 
 
 def _rounded(x: float) -> float:
-    return struct.unpack("f", struct.pack("f", x))[0]
+    return ctypes.c_float(x).value
 
 
 def _sign(s: Scribe, a: str) -> str:

@@ -74,7 +74,9 @@ def dataset(
     frame = seen["frame"].reshape(steps, count, n, 3, 3)
     in_world = np.einsum("stnij,stni->stnj", frame, impulse)
     vectors = {k: seen[k].reshape(steps, count, n, 3) for k in ("before", "after", "point")}
-    solved = Solved(seen["gap"], impulse, vectors["before"], vectors["after"], *_material(worlds), _tolerance(worlds))
+    solved = Solved(
+        seen["gap"], impulse, vectors["before"], vectors["after"], *_material(worlds), _tolerance(worlds), dt
+    )
     contact, axis = ("time", "world", "contact"), ("time", "world", "contact", "axis")
     xyz = ("time", "world", "contact", "xyz")
     each = ("time", "world")

@@ -14,6 +14,8 @@ from tarsus.contact.base import Law
 from tarsus.control.base import Controller
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError, unknown
+from tarsus.program.blocks import Program
+from tarsus.program.emit import Target
 from tarsus.program.worlds import Worlds
 from tarsus.simulation import choose
 from tarsus.simulation.placement import on_ground
@@ -135,6 +137,16 @@ class Simulation:
     def converged(self) -> NDArray[np.bool_]:
         """Whether the solver met its tolerance in the last step: (), or (worlds,)."""
         return self._get("converged")[..., 0] > 0
+
+    @property
+    def program(self) -> Program:
+        """The compiled program of one step."""
+        return self._worlds.program
+
+    @property
+    def target(self) -> Target:
+        """Lanes and bits it was compiled for."""
+        return self._worlds.target
 
     def bytes_per_world(self) -> float:
         """Memory a world takes between steps."""

@@ -52,7 +52,7 @@ def solved_of(log: xr.Dataset) -> Solved:
     """The log's contact problems and solutions for the yardstick."""
     material = [log.attrs.get(f"mean_{name}", 0.0) for name in ("mu", "e_N", "e_T")]
     contact = [log[name].values for name in ("gap", "impulse_contact", "velocity_before", "velocity_after")]
-    return Solved(*contact, *material, log.attrs.get("mean_T_abs", 0.0))
+    return Solved(*contact, *material, log.attrs.get("mean_T_abs", 0.0), log.attrs["dt"])
 
 
 def fell(log: xr.Dataset) -> bool:

@@ -105,10 +105,9 @@ def contact_problem(coupling: Coupling, touching: list[Touch], start: StepInputs
     """Gaps, velocities and Delassus matrix as a law wants them."""
     u_free = entries(coupling.u_free)
     free = [ca.vertcat(*(_dot(row, u_free) for row in t.rows)) for t in touching]
-    closed = builder.keep("closed", ca.vertcat(SX(0, 1), *(t.contact.gap <= 0 for t in touching)))
     return ContactProblem(
         contacts=[t.contact for t in touching],
-        active=entries(closed),
+        active=[t.contact.gap <= 0 for t in touching],
         free=free,
         dt=start.dt,
         make_delassus=lambda: _delassus(coupling, builder),

@@ -12,6 +12,13 @@ from matplotlib.figure import Figure
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c564b", "#7f7f7f")
 MOST_FEET = 8
+ABOVE: dict[str, Any] = {
+    "frameon": False,
+    "fontsize": 9,
+    "loc": "lower right",
+    "bbox_to_anchor": (1, 0.99),
+    "borderpad": 0,
+}
 CLOSE_UP = 2.0  # s: forces and phases are shown for the end of the run
 
 
@@ -65,7 +72,7 @@ def _position(ax: Axes, log: xr.Dataset) -> None:
     low, high = q[:, 2].min(), q[:, 2].max()
     right.set_ylim(low - 0.02, high + 0.02)
     handles = [*ax.get_lines(), *right.get_lines()]
-    ax.legend(handles, [str(h.get_label()) for h in handles], ncols=3, frameon=False, fontsize=9, loc="upper left")
+    ax.legend(handles, [str(h.get_label()) for h in handles], ncols=3, **ABOVE)
 
 
 def _attitude(ax: Axes, log: xr.Dataset) -> None:
@@ -76,7 +83,7 @@ def _attitude(ax: Axes, log: xr.Dataset) -> None:
     for colour, (name, angle) in zip(COLOURS, {"roll": roll, "pitch": pitch, "yaw": yaw}.items(), strict=False):
         ax.plot(log["time"].values, np.rad2deg(angle), color=colour, label=name, lw=1.2)
     ax.set_ylabel("attitude / deg")
-    ax.legend(ncols=3, frameon=False, fontsize=9, loc="upper left")
+    ax.legend(ncols=3, **ABOVE)
 
 
 def _joints(ax: Axes, log: xr.Dataset) -> None:
@@ -101,7 +108,7 @@ def _forces(ax: Axes, log: xr.Dataset, feet: list[str]) -> None:
     if feet:
         peaks = log["force_contact"].sel(axis="normal").max("contact").values
         ax.set_ylim(0, 1.15 * max(float(np.quantile(peaks, 0.998)), 1.0))
-        ax.legend(ncols=len(feet), frameon=False, fontsize=9, loc="lower right", bbox_to_anchor=(1, 0.99), borderpad=0)
+        ax.legend(ncols=len(feet), **ABOVE)
 
 
 def _phases(ax: Axes, log: xr.Dataset, feet: list[str]) -> None:

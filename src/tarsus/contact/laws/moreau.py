@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import casadi as ca
@@ -17,6 +17,7 @@ from tarsus.contact.solvers.exact import Exact
 from tarsus.contact.solvers.newton import Newton
 from tarsus.contact.solvers.prox import Prox
 from tarsus.errors import unknown
+from tarsus.program.symbolic import entries
 from tarsus.program.trace import Builder
 
 SOLVERS: dict[str, Solver] = {
@@ -32,6 +33,9 @@ SOLVERS: dict[str, Solver] = {
 @dataclass(frozen=True)
 class Moreau(Law):
     """Inclusions (2)-(5) of document 000 solved over the step, Eqns. (12)-(18).
+
+    A contact takes part if its gap is closed at the midpoint, or if it pressed in the last step: round-off of the
+    positions then cannot drop a standing foot for one step (docs/decisions/0009-contacts-that-pressed-stay.md).
 
     mu: friction coefficient, -; e_N, e_T: Newton restitution, normal and tangential, 0 to 1, -;
     alpha: relaxation of jor and sor, -; T_rel, T_abs: stop when |dL| <= |L| T_rel + T_abs, - and N s;
@@ -62,15 +66,20 @@ class Moreau(Law):
         return 4 * contacts
 
     def solve(self, problem: ContactProblem, p: Any, memory: SX, builder: Builder) -> ContactSolution:
-        restitution = ca.vertcat(p.e_N, p.e_T, p.e_T)
-        c = [
-            free + restitution * contact.velocity for free, contact in zip(problem.free, problem.contacts, strict=True)
-        ]
-        kept = builder.keep("c", ca.vertcat(*c))
-        hard = HardProblem(problem, [kept[3 * i : 3 * i + 3] for i in range(problem.n)], p.mu, p, builder)
-        n, active = problem.n, problem.active
+        n = problem.n
+        closed = [ca.logic_or(problem.active[i], memory[3 * i] > 0) for i in range(n)]
+        active = entries(builder.keep("closed", ca.vertcat(SX(0, 1), *closed)))
+        c = builder.keep("c", ca.vertcat(SX(0, 1), *(inclusion_constant(problem, i, p) for i in range(n))))
+        hard = HardProblem(replace(problem, active=active), [c[3 * i : 3 * i + 3] for i in range(n)], p.mu, p, builder)
         start = [ca.if_else(active[i], memory[3 * i : 3 * i + 3], 0) for i in range(n)]
         roots = [ca.if_else(active[i], memory[3 * n + i], 0) for i in range(n)]
         outcome = SOLVERS[self.solver].solve(hard, start, roots)
-        warm = ca.vertcat(*outcome.impulses, *outcome.roots)
+        warm = ca.vertcat(SX(0, 1), *outcome.impulses, *outcome.roots)
         return ContactSolution(outcome.impulses, warm, outcome.iterations, outcome.converged)
+
+
+def inclusion_constant(problem: ContactProblem, i: int, p: Any) -> SX:
+    """c_i (3,) with xi_i = sum_j G_ij L_j + c_i (Eqn. (15)); a contact still above the ground may first close its gap."""
+    contact = problem.contacts[i]
+    room = ca.vertcat(ca.fmax(contact.gap, 0) / problem.dt, 0, 0)
+    return problem.free[i] + ca.vertcat(p.e_N, p.e_T, p.e_T) * contact.velocity + room

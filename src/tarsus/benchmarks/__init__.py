@@ -1,0 +1,1 @@
+"""Speed measured against a peer in one process, settings printed with the figures."""

@@ -1,0 +1,179 @@
+"""`tarsus bench`: steps a second against MuJoCo's `rollout` on the same robot, trot and machine, in one process."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Callable
+from dataclasses import dataclass
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+from tarsus import robots
+from tarsus.benchmarks.floor import clock, operations_per_step
+from tarsus.benchmarks.peer import Peer, frictionless_joints, trotting_peer
+from tarsus.contact.laws.moreau import Moreau
+from tarsus.control.gaits.trot import Trot
+from tarsus.dynamics.robot import Robot
+from tarsus.program import native
+from tarsus.program.emit import Target
+from tarsus.simulation.simulation import Simulation
+from tarsus.simulation.summary import summary
+
+DT, FRICTION, SECONDS, WORLDS, ROUNDS = 0.0025, 0.8, 2.0, 4096, 7
+PIPES = 2  # vector instructions a cycle that the floor supposes
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Seconds a world-step of each row, medians of interleaved rounds."""
+
+    peer_rollout: float
+    peer_call: float
+    one: float
+    batch64: float
+    batch32: float
+    two_threads: float
+    call: float
+
+
+def bench(progress: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
+    """All rows as ratios to MuJoCo on one thread, with settings, floor and accuracy of both engines."""
+    robot = frictionless_joints(robots.load("mini_cheetah"))
+    progress("trotting in MuJoCo")
+    peer = trotting_peer(robot, Trot(), DT, FRICTION, SECONDS)
+    progress("compiling")
+    compiling = compile_times(robot)
+    sims = simulations(robot)
+    figures, iterations = measure(peer, sims, progress)
+    judged = Simulation(robot, Moreau(mu=FRICTION), controller=Trot(), dt=DT)
+    numbers = summary(judged, judged.run(SECONDS))
+    operations = operations_per_step(sims["batch64"].program, sims["batch64"].target, iterations)
+    hertz = clock()
+    floor = operations / PIPES / hertz / sims["batch64"].lanes
+    return {
+        "one_world_f64": figures.peer_rollout / figures.one,
+        "batch_f64": figures.peer_rollout / figures.batch64,
+        "batch_f32": figures.peer_rollout / figures.batch32,
+        "threads": figures.batch64 / figures.two_threads,
+        "step_call": figures.peer_call / figures.call,
+        "bytes_per_world": sims["batch64"].simulation.bytes_per_world(),
+        "floor_fraction": floor / figures.batch64,
+        "microseconds": {name: 1e6 * value for name, value in vars(figures).items()},
+        "operations_per_step": operations,
+        "iterations_mean": iterations,
+        "compile_seconds": compiling,
+        "accuracy": {
+            "tarsus": {k: numbers[k] for k in ("distance", "penetration_max", "creep_max", "iterations_mean")}
+            | {"residuals": numbers["residuals"]},
+            "mujoco": {
+                "distance": peer.distance,
+                "penetration_max": peer.penetration,
+                "creep_max": peer.creep,
+                "iterations_mean": peer.iterations,
+            },
+        },
+        "settings": settings(peer, sims["batch64"], hertz),
+    }
+
+
+def settings(peer: Peer, batch: Batch, hertz: float) -> dict[str, Any]:
+    """Everything a reader needs to repeat the figures."""
+    return {
+        "robot": "mini_cheetah, 18 degrees of freedom, 4 sphere feet, no dry joint friction, no self-collision",
+        "gait": "trot at 0.4 m/s; Tarsus in closed loop with its controller compiled in, MuJoCo replays recorded torques",
+        "dt": DT,
+        "friction": FRICTION,
+        "law": "moreau, solver newton, T_rel = T_abs = 1e-6 (float32: 1e-4)",
+        "mujoco": f"{peer.version}, rollout, one thread, elliptic cone, model defaults otherwise",
+        "worlds": WORLDS,
+        "seconds": SECONDS,
+        "rounds": ROUNDS,
+        "statistic": "ratio of medians over interleaved rounds",
+        "lanes": batch.lanes,
+        "processor": f"{native.host().cpu}, {os.cpu_count()} cores, {hertz / 1e9:.2f} GHz measured",
+        "python": platform.python_version(),
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """A simulation to time."""
+
+    simulation: Simulation
+
+    @property
+    def program(self) -> Any:
+        """Its compiled program."""
+        return self.simulation.program
+
+    @property
+    def target(self) -> Target:
+        """What it was compiled for."""
+        return self.simulation.target
+
+    @property
+    def lanes(self) -> int:
+        """Worlds an instruction."""
+        return self.target.lanes
+
+    def time(self, seconds: float) -> float:
+        """Seconds a world-step over `seconds` of trot from the start."""
+        self.simulation.reset()
+        began = perf_counter()
+        self.simulation.advance(seconds)
+        return (perf_counter() - began) / round(seconds / DT) / self.simulation.worlds
+
+
+def compile_times(robot: Robot) -> dict[str, float]:
+    """Seconds to build, optimise and generate code without a cache, by lanes."""
+    simulation = Simulation(robot, Moreau(mu=FRICTION), controller=Trot(), dt=DT)
+    times = {}
+    for lanes in (1, native.host().lanes(64)):
+        began = perf_counter()
+        native.assembly(simulation.program, Target(lanes))
+        times[f"lanes_{lanes}"] = perf_counter() - began
+    return times
+
+
+def simulations(robot: Robot) -> dict[str, Batch]:
+    """The simulations of all rows."""
+
+    def batch(worlds: int, **options: Any) -> Batch:
+        return Batch(Simulation(robot, Moreau(mu=FRICTION), controller=Trot(), dt=DT, worlds=worlds, **options))
+
+    return {
+        "one": batch(1),
+        "batch64": batch(WORLDS),
+        "batch32": batch(WORLDS, precision="float32"),
+        "two_threads": batch(WORLDS, threads=2),
+    }
+
+
+def measure(peer: Peer, sims: dict[str, Batch], progress: Callable[[str], None]) -> tuple[Figures, float]:
+    """Rounds in which every row takes its turn, so that a drifting machine drifts for all; mean iterations too."""
+    times: dict[str, list[float]] = {}
+
+    def note(name: str, value: float) -> None:
+        times.setdefault(name, []).append(value)
+
+    one = sims["one"].simulation
+    counted = one.run(SECONDS)
+    for k in range(ROUNDS):
+        progress(f"round {k + 1} of {ROUNDS}")
+        note("peer_rollout", peer.rollout())
+        note("one", sims["one"].time(SECONDS))
+        note("peer_call", peer.step_call(4000))
+        note("call", _calls(one, 4000))
+        for name in ("batch64", "batch32", "two_threads"):
+            note(name, sims[name].time(SECONDS / 8 if k % 2 else SECONDS / 4))
+    return Figures(**{name: median(values) for name, values in times.items()}), float(counted["iterations"].mean())
+
+
+def _calls(simulation: Simulation, calls: int) -> float:
+    simulation.reset()
+    began = perf_counter()
+    for _ in range(calls):
+        simulation.step()
+    return (perf_counter() - began) / calls
