@@ -58,6 +58,11 @@ class Pinocchio:
     def gravity(self) -> Array:
         return self.A.T @ self.pin.computeGeneralizedGravity(self.model, self.data, self.q)
 
+    def velocity_terms(self) -> Array:
+        model = self.pin.Model(self.model)
+        model.gravity.linear = np.zeros(3)
+        return self.A.T @ self.pin.rnea(model, model.createData(), self.q, self.v, self.drift)
+
     def bias(self) -> Array:
         return self.inverse_dynamics(np.zeros(self.A.shape[1]))
 
@@ -80,10 +85,10 @@ class Pinocchio:
         return np.concatenate([h.linear, h.angular + np.cross(self.centre_of_mass(), h.linear)])
 
     def jacobian(self, frame: int) -> Array:
-        world_aligned = self.pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
-        return (
-            self.pin.computeFrameJacobian(self.model, self.data, self.q, frame, world_aligned) @ self.A
-        )  # its reference frame's axes are the world's
+        """World-aligned, at the frame's origin."""
+        axes = self.pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
+        J = self.pin.computeFrameJacobian(self.model, self.data, self.q, frame, axes)
+        return J.reshape(6, -1) @ self.A
 
 
 def error_of_matrix(ours: Array, theirs: Array) -> float:
@@ -93,16 +98,16 @@ def error_of_matrix(ours: Array, theirs: Array) -> float:
 
 
 def error_of_force(ours: Array, theirs: Array, M: Array) -> float:
-    """Largest error of a generalised force, entry i in units of sqrt(M_ii), relative to the largest entry."""
+    """Largest error of a generalised force, entry i in units of sqrt(M_ii), relative to the largest entry or 1."""
     unit = np.sqrt(np.diag(M))
-    return float((np.abs(ours - theirs) / unit).max() / max((np.abs(theirs) / unit).max(), 1e-300))
+    return float((np.abs(ours - theirs) / unit).max() / max((np.abs(theirs) / unit).max(), 1.0))
 
 
 def relative_error(ours: ArrayLike, theirs: ArrayLike) -> float:
-    """Largest error relative to the largest entry."""
+    """Largest error relative to the largest entry, or to 1e-3 if all are smaller."""
     ours, theirs = np.asarray(ours), np.asarray(theirs)
     assert ours.shape == theirs.shape
-    return float(np.abs(ours - theirs).max() / max(np.abs(theirs).max(), 1e-300))
+    return float(np.abs(ours - theirs).max() / max(np.abs(theirs).max(), 1e-3))
 
 
 def leaves(mechanism: Mechanism) -> list[int]:

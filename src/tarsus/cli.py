@@ -31,27 +31,34 @@ BAD_INPUT, FAILED = 2, 1
 
 @dataclass(frozen=True)
 class Run:
-    """Simulate a robot on the ground and write a summary, a log and a picture.
-
-    robot: a built-in robot's name, or a path to an MJCF or URDF file.
-    law, stepper, terrain, gait: names from `tarsus list`; the default gait is trot where the robot can, else stand.
-    duration, dt: seconds. slope: degrees, uphill along x. friction: coefficient. speed: commanded, m/s.
-    out: folder for ROBOT.nc and ROBOT.png. json: print one JSON object and nothing else.
-    """
+    """Simulate a robot on the ground and write a summary, a log and a picture."""
 
     robot: tyro.conf.Positional[str]
+    """A built-in robot's name, or a path to an MJCF or URDF file."""
     law: str = "moreau"
+    """Contact law, one of `tarsus list laws`."""
     gait: str | None = None
+    """Gait, one of `tarsus list gaits`; by default trot where the robot can, else stand."""
     duration: float = 10.0
+    """Simulated time, s."""
     dt: float = 0.0025
+    """Step, s."""
     slope: float = 0.0
+    """Incline of the ground, degrees, uphill along x."""
     friction: float | None = None
+    """Friction coefficient; by default the law's own."""
     speed: float | None = None
+    """Commanded speed, m/s; by default the gait's own."""
     terrain: str = "plane"
+    """Terrain, one of `tarsus list terrains`."""
     stepper: str = "midpoint"
+    """Time stepper, one of `tarsus list steppers`."""
     precision: Literal["float64", "float32"] = "float64"
+    """Number format of the compiled step."""
     out: Path | None = None
+    """Folder for the log ROBOT.nc (netCDF) and the picture ROBOT.png; by default nothing is written."""
     json: bool = False
+    """Print one JSON object and nothing else."""
 
 
 def run(given: Run) -> int:
@@ -70,7 +77,7 @@ def run(given: Run) -> int:
         if diverged.log is None:
             raise
         log, failure = diverged.log, str(diverged)
-    log.attrs["warnings"] = [*notices, *log.attrs["warnings"]]
+    log.attrs["warnings"] = [*notices, *(w for w in log.attrs["warnings"] if w != failure)]
     numbers = summary(simulation, log) | ({"diverged": failure} if failure else {})
     files = _write(given, simulation, log, numbers) if given.out else []
     if given.json:
@@ -145,15 +152,14 @@ def _tell(numbers: dict[str, Any], files: list[Path]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    console = Console(highlight=False)
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="bold")
     table.add_column()
     n, r = numbers, numbers["residuals"]
     rows = {
         "robot": f"{n['robot']}, law {n['law']}, stepper {n['stepper']}, terrain {n['terrain']}, dt {1e3 * n['dt']:g} ms",
-        "walked": f"{n['distance']:.3f} m in {n['duration']:g} s: {n['mean_speed']:.3f} m/s"
-        + (", and fell" if n["fell"] else ""),
+        "walked": _walked(n),
         "height": f"{n['height_final']:.4f} m at the end, {n['height_min']:.4f} m at the lowest",
         "contact": f"peak normal force {n['normal_force_max']:.1f} N, penetration {1e3 * n['penetration_max']:.3f} mm, "
         f"creep of sticking contacts {n['creep_max']:.1e} m/s",
@@ -164,7 +170,8 @@ def _tell(numbers: dict[str, Any], files: list[Path]) -> None:
         "speed": f"{n['steps_per_second']:,.0f} steps/s, {n['realtime_factor']:,.0f} times real time",
     }
     for name, text in rows.items():
-        table.add_row(name, text)
+        if "diverged" not in n or name in ("robot", "walked"):
+            table.add_row(name, text)
     for warning in n["warnings"]:
         table.add_row("[yellow]warning[/]", warning)
     for file in files:
@@ -172,11 +179,19 @@ def _tell(numbers: dict[str, Any], files: list[Path]) -> None:
     console.print(table)
 
 
+def _walked(n: dict[str, Any]) -> str:
+    if "diverged" in n:
+        return f"diverged after {n['duration']:g} s"
+    fell = ", and fell" if n["fell"] else ""
+    return f"{n['distance']:.3f} m in {n['duration']:g} s: {n['mean_speed']:.3f} m/s{fell}"
+
+
 @dataclass(frozen=True)
 class List:
     """List what there is: robots, laws, steppers, terrains or gaits."""
 
     what: tyro.conf.Positional[Literal["robots", "laws", "steppers", "terrains", "gaits"]]
+    """The kind of thing."""
 
 
 def list_names(given: List) -> int:
@@ -195,12 +210,10 @@ def list_names(given: List) -> int:
 
 @dataclass(frozen=True)
 class Bench:
-    """Measure speed against MuJoCo's rollout on the same robot, trot and machine, settings included.
-
-    json: print one JSON object and nothing else.
-    """
+    """Measure speed against MuJoCo's rollout on the same robot, trot and machine, settings included."""
 
     json: bool = False
+    """Print one JSON object and nothing else."""
 
 
 def run_bench(given: Bench) -> int:
@@ -216,6 +229,9 @@ def run_bench(given: Bench) -> int:
     return 0
 
 
+COMMANDS = {"run": Run, "list": List, "bench": Bench}
+
+
 def main(arguments: list[str] | None = None) -> int:
     """The entry point; exit code 2 with one sentence on bad input, 1 for a run that failed."""
     command = (
@@ -223,7 +239,13 @@ def main(arguments: list[str] | None = None) -> int:
         | Annotated[List, tyro.conf.subcommand("list")]
         | Annotated[Bench, tyro.conf.subcommand("bench")]
     )
-    given = tyro.cli(command, prog="tarsus", description=__doc__, args=arguments)  # type: ignore[arg-type]
+    given = tyro.cli(
+        command,
+        prog="tarsus",
+        description="Legged robots in contact with the ground.",
+        args=arguments,
+        config=(tyro.conf.FlagCreatePairsOff,),
+    )  # type: ignore[arg-type]
     try:
         if isinstance(given, Run):
             return run(given)

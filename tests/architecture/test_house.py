@@ -175,7 +175,7 @@ CLASSES = {d.node.name: d.node for d in DEFINITIONS if isinstance(d.node, ast.Cl
 
 
 def _floor(part: str) -> int:
-    return next(height for height, floor in enumerate(reversed(FLOORS)) if part in floor)
+    return next((height for height, floor in enumerate(reversed(FLOORS)) if part in floor), len(FLOORS))
 
 
 def _documented(owner: ast.ClassDef, name: str) -> bool:

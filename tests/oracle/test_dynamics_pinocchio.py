@@ -75,7 +75,7 @@ def errors(ask: Any, robot: Robot, model: Any, seed: int) -> dict[str, float]:
         "M": error_of_matrix(ask("mass_matrix", q=q), M),
         "c + g": error_of_force(ask("bias", q=q, u=u), bias, M),
         "g": error_of_force(ask("gravity", q=q), theirs.gravity(), M),
-        "c": error_of_force(ask("velocity_terms", q=q, u=u), bias - theirs.gravity(), M),
+        "c": error_of_force(ask("velocity_terms", q=q, u=u), theirs.velocity_terms(), M),
         "tau": error_of_force(
             ask("inverse_dynamics", q=q, u=u, acceleration=acceleration),
             theirs.inverse_dynamics(acceleration),

@@ -22,20 +22,16 @@ from tarsus.simulation.simulation import Simulation
 from tarsus.simulation.summary import summary
 
 DT, FRICTION, SECONDS, WORLDS, ROUNDS = 0.0025, 0.8, 2.0, 4096, 7
+BATCH_SECONDS = 0.4  # of trot a round for 4096 worlds: one gait cycle
 PIPES = 2  # vector instructions a cycle that the floor supposes
 
 
-@dataclass(frozen=True)
-class Figures:
-    """Seconds a world-step of each row, medians of interleaved rounds."""
+Times = dict[str, list[float]]  # seconds a world-step of each row, one number a round
 
-    peer_rollout: float
-    peer_call: float
-    one: float
-    batch64: float
-    batch32: float
-    two_threads: float
-    call: float
+
+def ratio(times: Times, slow: str, fast: str) -> float:
+    """Median over the rounds of slow / fast, measured one after the other."""
+    return median(a / b for a, b in zip(times[slow], times[fast], strict=True))
 
 
 def bench(progress: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
@@ -46,21 +42,21 @@ def bench(progress: Callable[[str], None] = lambda text: None) -> dict[str, Any]
     progress("compiling")
     compiling = compile_times(robot)
     sims = simulations(robot)
-    figures, iterations = measure(peer, sims, progress)
+    times, iterations = measure(peer, sims, progress)
     judged = Simulation(robot, Moreau(mu=FRICTION), controller=Trot(), dt=DT)
     numbers = summary(judged, judged.run(SECONDS))
     operations = operations_per_step(sims["batch64"].program, sims["batch64"].target, iterations)
     hertz = clock()
     floor = operations / PIPES / hertz / sims["batch64"].lanes
     return {
-        "one_world_f64": figures.peer_rollout / figures.one,
-        "batch_f64": figures.peer_rollout / figures.batch64,
-        "batch_f32": figures.peer_rollout / figures.batch32,
-        "threads": figures.batch64 / figures.two_threads,
-        "step_call": figures.peer_call / figures.call,
+        "one_world_f64": ratio(times, "peer_rollout", "one"),
+        "batch_f64": ratio(times, "peer_rollout", "batch64"),
+        "batch_f32": ratio(times, "peer_rollout", "batch32"),
+        "threads": ratio(times, "batch64", "two_threads"),
+        "step_call": ratio(times, "peer_call", "call"),
         "bytes_per_world": sims["batch64"].simulation.bytes_per_world(),
-        "floor_fraction": floor / figures.batch64,
-        "microseconds": {name: 1e6 * value for name, value in vars(figures).items()},
+        "floor_fraction": floor / median(times["batch64"]),
+        "microseconds": {name: 1e6 * median(values) for name, values in times.items()},
         "operations_per_step": operations,
         "iterations_mean": iterations,
         "compile_seconds": compiling,
@@ -82,15 +78,15 @@ def settings(peer: Peer, batch: Batch, hertz: float) -> dict[str, Any]:
     """Everything a reader needs to repeat the figures."""
     return {
         "robot": "mini_cheetah, 18 degrees of freedom, 4 sphere feet, no dry joint friction, no self-collision",
-        "gait": "trot at 0.4 m/s; Tarsus in closed loop with its controller compiled in, MuJoCo replays recorded torques",
+        "gait": "trot at 0.4 m/s; Tarsus closed loop, controller compiled in; MuJoCo replays recorded torques",
         "dt": DT,
         "friction": FRICTION,
         "law": "moreau, solver newton, T_rel = T_abs = 1e-6 (float32: 1e-4)",
         "mujoco": f"{peer.version}, rollout, one thread, elliptic cone, model defaults otherwise",
         "worlds": WORLDS,
-        "seconds": SECONDS,
+        "seconds": {"one world": SECONDS, "batch": BATCH_SECONDS},
         "rounds": ROUNDS,
-        "statistic": "ratio of medians over interleaved rounds",
+        "statistic": "median over the rounds of the ratio within a round",
         "lanes": batch.lanes,
         "processor": f"{native.host().cpu}, {os.cpu_count()} cores, {hertz / 1e9:.2f} GHz measured",
         "python": platform.python_version(),
@@ -151,9 +147,9 @@ def simulations(robot: Robot) -> dict[str, Batch]:
     }
 
 
-def measure(peer: Peer, sims: dict[str, Batch], progress: Callable[[str], None]) -> tuple[Figures, float]:
+def measure(peer: Peer, sims: dict[str, Batch], progress: Callable[[str], None]) -> tuple[Times, float]:
     """Rounds in which every row takes its turn, so that a drifting machine drifts for all; mean iterations too."""
-    times: dict[str, list[float]] = {}
+    times: Times = {}
 
     def note(name: str, value: float) -> None:
         times.setdefault(name, []).append(value)
@@ -162,13 +158,13 @@ def measure(peer: Peer, sims: dict[str, Batch], progress: Callable[[str], None])
     counted = one.run(SECONDS)
     for k in range(ROUNDS):
         progress(f"round {k + 1} of {ROUNDS}")
-        note("peer_rollout", peer.rollout())
-        note("one", sims["one"].time(SECONDS))
         note("peer_call", peer.step_call(4000))
         note("call", _calls(one, 4000))
-        for name in ("batch64", "batch32", "two_threads"):
-            note(name, sims[name].time(SECONDS / 8 if k % 2 else SECONDS / 4))
-    return Figures(**{name: median(values) for name, values in times.items()}), float(counted["iterations"].mean())
+        note("one", median(sims["one"].time(SECONDS) for _ in range(5)))
+        note("peer_rollout", median(peer.rollout() for _ in range(5)))
+        for name in ("batch32", "batch64", "two_threads"):
+            note(name, sims[name].time(BATCH_SECONDS))
+    return times, float(counted["iterations"].mean())
 
 
 def _calls(simulation: Simulation, calls: int) -> float:

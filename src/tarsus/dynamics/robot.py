@@ -122,8 +122,8 @@ class Robot(Mechanism):
         """q' (nq,) = F(q) u (document 000, Eqns. (1) and (22))."""
         return self._ask("coordinate_rate", q=q, u=u)
 
-    def integrate(self, q: ArrayLike, u: ArrayLike, dt: float) -> Array:
-        """Coordinates (nq,) after moving with constant u for dt seconds; quaternions turn exactly and stay unit."""
+    def integrate(self, q: ArrayLike, u: ArrayLike, dt: ArrayLike) -> Array:
+        """Coordinates (nq,) after constant u for dt seconds, () or (N,); quaternions turn exactly and stay unit."""
         given = self._ask.checked(q=q, u=u)
         return integrated(self, given["q"], given["u"], dt)
 

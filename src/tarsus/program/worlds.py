@@ -54,7 +54,7 @@ class Worlds:
     def get(self, name: str) -> Array:
         """A copy of one register of all worlds, (worlds, size)."""
         rows = self._rows(name)
-        return rows.transpose(0, 2, 1).reshape(-1, rows.shape[1])[: self.count].copy()
+        return rows.transpose(0, 2, 1).reshape(self.groups * self.lanes, rows.shape[1])[: self.count].copy()
 
     def view(self, name: str) -> Array:
         """The register of the first world in place, (size,): writing to it changes the world (one lane only)."""
@@ -90,7 +90,7 @@ class Worlds:
         found, at = {}, 0
         for register in self.program.of_kind("state") + self.program.of_kind("report"):
             part = log[:, :, at : at + register.size, :].transpose(0, 1, 3, 2)
-            found[register.name] = part.reshape(steps, -1, register.size)[:, : self.count]
+            found[register.name] = part.reshape(steps, self.groups * self.lanes, register.size)[:, : self.count]
             at += register.size
         return found
 

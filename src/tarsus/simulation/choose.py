@@ -14,13 +14,13 @@ from tarsus.contact.base import Law
 from tarsus.control.base import Controller
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError, unknown
-from tarsus.model.mechanism import Candidate, Mechanism
+from tarsus.model.mechanism import Mechanism
+from tarsus.simulation.feet import lightest_contact
 from tarsus.simulation.step_program import Plan
 from tarsus.stepping.base import Stepper
 from tarsus.terrain.base import Terrain
 
 PRECISIONS = ("float64", "float32")
-MANY = 16  # candidates: more than this and only the leaves of the tree may touch
 
 
 @dataclass(frozen=True)
@@ -95,40 +95,22 @@ def control_interval(given: object, rate: float | None, dt: float) -> int:
     return every
 
 
-def candidates(chosen: Robot, names: tuple[str, ...] | list[str] | None, notices: list[str]) -> tuple[Candidate, ...]:
-    """Which candidates may touch the ground: those named, else all, else (where there are many) those of the leaves."""
-    if not chosen.candidates:
-        raise TarsusError(f"the robot {chosen.name!r} has no contact candidate: give it a collision shape.")
-    if names is not None:
-        return chosen.with_contacts(*names).candidates
-    if len(chosen.candidates) <= MANY:
-        return chosen.candidates
-    parents = {body.parent for body in chosen.bodies}
-    leaves = tuple(c for c in chosen.candidates if c.body not in parents) or chosen.candidates
-    if len(leaves) < len(chosen.candidates):
-        notices.append(
-            f"{len(chosen.candidates) - len(leaves)} of {len(chosen.candidates)} contact candidates, those on inner "
-            "links, are not simulated; name the ones you want with contacts=[...]."
-        )
-    return leaves
-
-
-def stability_notices(plan: Plan, dt: float) -> list[str]:
-    """A spring that is too stiff for dt (explicit forces are stable up to about 2 / omega)."""
+def stability_notices(plan: Plan, q: NDArray[np.float64], dt: float) -> list[str]:
+    """A contact spring too stiff for dt: a force taken at the start of a step is stable up to about 2 / omega."""
     parameters = plan.scene.law.parameters()
-    notices = []
-    if "c_N" in parameters:
-        mass = plan.scene.mechanism.mass / max(len(plan.scene.candidates), 1)
-        stiffness, damping = float(np.max(parameters["c_N"])), float(np.max(parameters.get("d_N", np.zeros(1))))
-        omega = np.sqrt(stiffness / mass)
-        zeta = damping / (2 * np.sqrt(stiffness * mass))
-        limit = 2 / omega * (np.sqrt(zeta**2 + 1) - zeta)
-        if dt > limit:
-            notices.append(
-                f"dt = {dt:g} s is above the stable limit of the contact spring, about {limit:.2g} s: "
-                "expect chatter; use a smaller dt or a lower c_N."
-            )
-    return notices
+    if "c_N" not in parameters:
+        return []
+    stiffness, damping = float(np.max(parameters["c_N"])), float(np.max(parameters.get("d_N", np.zeros(1))))
+    mass = lightest_contact(plan.scene, q if q.ndim == 1 else q[0])
+    omega = np.sqrt(stiffness / mass)
+    zeta = damping / (2 * np.sqrt(stiffness * mass))
+    limit = 2 / omega * (np.sqrt(zeta**2 + 1) - zeta)
+    if dt <= limit:
+        return []
+    return [
+        f"dt = {dt:g} s is above the stable limit of the contact spring, about {limit:.2g} s with {mass:.2g} kg "
+        "at the foot: expect chatter or worse; use a smaller dt or a lower c_N."
+    ]
 
 
 def tolerances_for_float32(chosen: Law, notices: list[str]) -> dict[str, NDArray[np.float64]]:

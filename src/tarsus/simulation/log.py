@@ -171,14 +171,15 @@ def warnings_of(mechanism: Mechanism, log: xr.Dataset) -> list[str]:
     unconverged = int((log["converged"] == 0).sum())
     if unconverged:
         found.append(f"{unconverged} steps did not converge to the solver's tolerance.")
+    beyond: dict[str, float] = {}
     for body, at in zip(mechanism.bodies, mechanism.q_slices, strict=True):
-        joint = body.joint
-        if joint.nq != 1:
-            continue
-        values = log["q"].isel(coordinate=at.start)
-        beyond = max(float(values.max()) - joint.upper, joint.lower - float(values.min()))
-        if beyond > 0:
-            found.append(f"joint {joint.name!r} went {beyond:.3g} beyond its limit, which is not enforced.")
+        joint, values = body.joint, log["q"].isel(coordinate=at.start)
+        if joint.nq == 1:
+            beyond[joint.name] = max(float(values.max()) - joint.upper, joint.lower - float(values.min()))
+    worst = sorted((name for name, by in beyond.items() if by > 0), key=lambda name: -beyond[name])
+    if worst:
+        listed = ", ".join(f"{name} by {beyond[name]:.3g}" for name in worst[:3]) + (", ..." if len(worst) > 3 else "")
+        found.append(f"{len(worst)} joints went beyond their limits, which are not enforced: {listed} (rad or m).")
     return found
 
 

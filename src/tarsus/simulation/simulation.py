@@ -18,6 +18,7 @@ from tarsus.program.blocks import Program
 from tarsus.program.emit import Target
 from tarsus.program.worlds import Worlds
 from tarsus.simulation import choose
+from tarsus.simulation.feet import candidates as candidates_of
 from tarsus.simulation.placement import on_ground
 from tarsus.simulation.step_program import Plan, initial_values, step_program
 from tarsus.stepping.base import Scene, Stepper
@@ -80,12 +81,11 @@ class Simulation:
         self.law, self.stepper, self.terrain = choose.law(law), choose.stepper(stepper), choose.terrain(terrain)
         self.controller = choose.controller(controller)
         self.notices: list[str] = []
-        candidates = choose.candidates(self.robot, settings.contacts, self.notices)
+        candidates = candidates_of(self.robot, settings.contacts, self.notices)
         scene = Scene(self.robot, self.law, self.terrain, candidates)
         compiled = self.controller if isinstance(self.controller, Controller) else None
         scales = dict(settings.mass_scale or {})
         self.plan = Plan(scene, self.stepper, compiled, tuple(scales))
-        self.notices += choose.stability_notices(self.plan, self.dt)
         self._every = choose.control_interval(self.controller, settings.control_rate, self.dt)
         bits = 32 if settings.precision == "float32" else 64
         self._worlds = Worlds(step_program(self.plan), self.worlds, bits=bits, threads=settings.threads)
@@ -104,6 +104,7 @@ class Simulation:
                 raise TarsusError("mass_scale must be positive for every body and world.")
             values["mass_scale"] = np.stack(columns, -1)
         self._initial = values
+        self.notices += choose.stability_notices(self.plan, values["q"], self.dt)
         for name, value in values.items():
             self._worlds.set(name, value)
 
@@ -247,7 +248,7 @@ class Simulation:
         if len(records["q"]):
             result = log.dataset(self.plan, self._worlds, start, records, t0)
             told = [fault.message] if fault else []
-            result.attrs["warnings"] = [*self.notices, *told, *log.warnings_of(self.robot, result)]
+            result.attrs["warnings"] = [*self.notices, *(told or log.warnings_of(self.robot, result))]
             result.attrs["wall_time"] = wall
         if fault is not None and self.worlds == 1:
             raise Diverged(fault.message, result)

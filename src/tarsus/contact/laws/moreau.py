@@ -28,6 +28,7 @@ SOLVERS: dict[str, Solver] = {
     "sor_velocity": Prox(successive=True, form="velocity"),
     "jor_velocity": Prox(successive=False, form="velocity"),
 }
+DENSE = 10  # contacts up to which all are solved at once
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,8 @@ class Moreau(Law):
 
     mu: friction coefficient, -; e_N, e_T: Newton restitution, normal and tangential, 0 to 1, -;
     alpha: relaxation of jor and sor, -; T_rel, T_abs: stop when |dL| <= |L| T_rel + T_abs, - and N s;
-    solver: newton (all contacts at once), exact (each contact's inclusion solved exactly, block by block), sor or
+    solver: auto (newton up to ten contacts, else exact), newton (all contacts at once), exact (each contact's
+    inclusion solved exactly, block by block), sor or
     jor (prox with G), sor_velocity or jor_velocity (prox in velocities, G not formed).
     """
 
@@ -54,16 +56,21 @@ class Moreau(Law):
     alpha: float | NDArray[np.float64] = 0.6
     T_rel: float | NDArray[np.float64] = 1e-6
     T_abs: float | NDArray[np.float64] = 1e-6
-    solver: Literal["newton", "exact", "sor", "jor", "sor_velocity", "jor_velocity"] = "newton"
+    solver: Literal["auto", "newton", "exact", "sor", "jor", "sor_velocity", "jor_velocity"] = "auto"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.solver not in SOLVERS:
-            raise unknown("solver", self.solver, SOLVERS)
+        if self.solver not in (*SOLVERS, "auto"):
+            raise unknown("solver", self.solver, (*SOLVERS, "auto"))
 
     def memory_size(self, contacts: int) -> int:
         """The last percussions (3,) and sliding root of each contact: the warm start."""
         return 4 * contacts
+
+    def _method(self, contacts: int) -> Solver:
+        if self.solver == "auto":
+            return SOLVERS["newton" if contacts <= DENSE else "exact"]
+        return SOLVERS[self.solver]
 
     def solve(self, problem: ContactProblem, p: Any, memory: SX, builder: Builder) -> ContactSolution:
         n = problem.n
@@ -73,7 +80,7 @@ class Moreau(Law):
         hard = HardProblem(replace(problem, active=active), [c[3 * i : 3 * i + 3] for i in range(n)], p.mu, p, builder)
         start = [ca.if_else(active[i], memory[3 * i : 3 * i + 3], 0) for i in range(n)]
         roots = [ca.if_else(active[i], memory[3 * n + i], 0) for i in range(n)]
-        outcome = SOLVERS[self.solver].solve(hard, start, roots)
+        outcome = self._method(n).solve(hard, start, roots)
         warm = ca.vertcat(SX(0, 1), *outcome.impulses, *outcome.roots)
         return ContactSolution(outcome.impulses, warm, outcome.iterations, outcome.converged)
 

@@ -1,0 +1,69 @@
+"""Which contact candidates are simulated, and how heavy a foot is."""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+from casadi import DM, SX
+from numpy.typing import NDArray
+
+from tarsus.dynamics import crba, jacobian
+from tarsus.dynamics.kinematics import kinematics
+from tarsus.dynamics.rnea import body_inertias
+from tarsus.dynamics.robot import Robot
+from tarsus.errors import TarsusError
+from tarsus.model.mechanism import Candidate
+from tarsus.stepping.base import Scene
+
+MANY = 16  # candidates: more than this and only the feet may touch, unless they are named
+MOST = 40  # candidates that one compiled step can hold
+A_FOOT = 4  # candidates a foot has at most
+SOLE = 0.01  # m: candidates of a foot that are not higher than this above its lowest
+ARMS = 0.3  # of the robot's height at zero joint angles: what ends higher is no foot
+
+
+def candidates(robot: Robot, names: tuple[str, ...] | list[str] | None, notices: list[str]) -> tuple[Candidate, ...]:
+    """Which candidates may touch the ground: those named, else all, else (where there are many) the feet's."""
+    if not robot.candidates:
+        raise TarsusError(f"the robot {robot.name!r} has no contact candidate: give it a collision shape.")
+    chosen = robot.with_contacts(*names).candidates if names is not None else robot.candidates
+    if len(chosen) > MOST and names is not None:
+        raise TarsusError(f"{len(chosen)} contacts are more than one compiled step can hold ({MOST}): name fewer.")
+    if names is not None or len(chosen) <= MANY:
+        return chosen
+    chosen = feet(robot)
+    bodies = list(dict.fromkeys(robot.bodies[c.body].name for c in chosen))
+    notices.append(
+        f"{len(chosen)} of {len(robot.candidates)} contact candidates are simulated, those of {', '.join(bodies)}; "
+        "name others with contacts=[...]."
+    )
+    return chosen
+
+
+def feet(robot: Robot) -> tuple[Candidate, ...]:
+    """The lowest candidates of the links that end each leg, with all joints at zero."""
+    kin = kinematics(robot, SX(robot.neutral()))
+    lowest = np.array(
+        [float(DM(jacobian.position(kin, c.body, SX(c.position))[2])) - c.radius for c in robot.candidates]
+    )
+    parents = {body.parent for body in robot.bodies}
+    ground, height = lowest.min(), np.ptp(lowest)
+    found: list[int] = []
+    for body in range(len(robot.bodies)):
+        own = [k for k, c in enumerate(robot.candidates) if c.body == body and body not in parents]
+        if own and min(lowest[own]) < ground + ARMS * height:
+            sole = [k for k in own if lowest[k] <= min(lowest[own]) + SOLE]
+            found += sorted(sole, key=lambda k: lowest[k])[:A_FOOT]
+    return tuple(robot.candidates[k] for k in sorted(found)[:MOST])
+
+
+def lightest_contact(scene: Scene, q: NDArray[np.float64]) -> float:
+    """The smallest effective mass (kg) of a candidate along z: 1 / (J M^-1 J^T)."""
+    kin = kinematics(scene.mechanism, SX(q))
+    M = DM(crba.mass_matrix(kin, body_inertias(scene.mechanism)))
+    masses = []
+    for candidate in scene.candidates:
+        columns = jacobian.point_jacobian(kin, candidate.body, SX(candidate.position))
+        row = DM(jacobian.dense(columns, scene.mechanism.nu)[2, :])
+        masses.append(1 / max(float(ca.mtimes(row, ca.solve(M, row.T))), 1e-12))
+    return min(masses)

@@ -1,0 +1,164 @@
+"""How a robot is asked: shapes, error messages, contacts by name, loading, the table for people."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+from copy import deepcopy
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tarsus.dynamics.robot import Robot
+from tarsus.errors import TarsusError
+from tarsus.model.mechanism import Mechanism
+from tarsus.model.to_mjcf import to_mjcf
+from tarsus.robots import load, mini_cheetah
+
+ROBOT = load("mini_cheetah")
+Q, U = ROBOT.keyframes["stand"], np.zeros(18)
+
+
+def with_entry(values: np.ndarray, at: Any, value: float) -> np.ndarray:
+    changed = values.copy()
+    changed[at] = value
+    return changed
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        (lambda: ROBOT.mass_matrix(Q[:18]), "q must have shape (19,) or (N, 19), not (18,)."),
+        (lambda: ROBOT.gravity(np.zeros((2, 3, 19))), "q must have shape (19,) or (N, 19), not (2, 3, 19)."),
+        (lambda: ROBOT.gravity(1.0), "q must have shape (19,) or (N, 19), not ()."),
+        (lambda: ROBOT.bias(Q, np.zeros(19)), "u must have shape (18,) or (N, 18), not (19,)."),
+        (lambda: ROBOT.external_force(Q, "base", np.zeros(3)), "wrench must have shape (6,) or (N, 6), not (3,)."),
+        (
+            lambda: ROBOT.bias(np.tile(Q, (2, 1)), np.zeros((3, 18))),
+            "all batches must have the same number of states, not 2 of q, 3 of u.",
+        ),
+        (lambda: ROBOT.bias(Q, with_entry(U, 4, np.nan)), "u must be finite, but u[4] is nan."),
+        (
+            lambda: ROBOT.gravity(with_entry(np.tile(Q, (3, 1)), (1, 7), -np.inf)),
+            "q must be finite, but q[1, 7] is -inf.",
+        ),
+        (
+            lambda: ROBOT.gravity(np.zeros(19)),
+            "q must hold unit quaternions (w, x, y, z), but that of joint 'floating_base', "
+            "entries 3 to 6, has length 0.",
+        ),
+        (lambda: ROBOT.gravity("up"), "q must be numbers of shape (19,) or (N, 19), not 'up'."),
+        (lambda: ROBOT.jacobian(Q, "FR_fot"), "there is no frame named 'FR_fot'; did you mean FR_foot"),
+        (lambda: ROBOT.integrate(Q, U, np.nan), "dt must be one finite number of seconds, or one a state, not nan."),
+        (lambda: ROBOT.integrate(Q, U, [0.1, 0.2]), "dt must be one finite number of seconds"),
+        (lambda: ROBOT.with_contacts("FR_fot"), "there is no contact candidate named 'FR_fot'; did you mean FR_foot"),
+        (lambda: ROBOT.with_contacts(["FR_foot", "hand*"]), "there is no contact candidate named 'hand*'"),
+        (lambda: load("mini_chetah"), "there is no robot named 'mini_chetah'; did you mean mini_cheetah?"),
+        (lambda: load("nothing_like_it.urdf"), "nothing_like_it.urdf"),
+    ],
+)
+def test_what_is_wrong_is_said(question: Any, said: str) -> None:
+    with pytest.raises(TarsusError) as caught:
+        question()
+    assert str(caught.value).startswith(said) or (said.endswith("urdf") and said in str(caught.value))
+
+
+def test_one_or_many() -> None:
+    many = np.tile(Q, (5, 1))
+    assert ROBOT.bias(many, U).shape == ROBOT.bias(Q, np.tile(U, (5, 1))).shape == (5, 18)
+    assert ROBOT.mass_matrix(many[:1]).shape == (1, 18, 18)
+    assert ROBOT.mass_matrix(many[:0]).shape == (0, 18, 18)
+    assert ROBOT.mass_matrix(Q.tolist()).shape == (18, 18)
+    assert np.shape(ROBOT.potential_energy(Q)) == () and ROBOT.potential_energy(many).shape == (5,)
+
+
+def test_answers_are_ones_own() -> None:
+    first = ROBOT.mass_matrix(Q)
+    kept = first.copy()
+    first[:] = 0
+    other = ROBOT.mass_matrix(with_entry(Q, 8, 1.0))
+    assert np.array_equal(ROBOT.mass_matrix(Q), kept) and not np.array_equal(other, kept)
+
+
+def test_compiled_code_is_kept_but_not_without_bound() -> None:
+    robot = Robot.of(mini_cheetah.describe())
+    robot.gravity(Q)
+    worlds = dict(robot._ask._worlds)
+    robot.gravity(-Q)
+    assert robot._ask._worlds == worlds
+    for count in range(1, 80):
+        assert robot.coordinate_rate(np.tile(Q, (count, 1)), U).shape == (count, 19)
+    assert len(robot._ask._worlds) <= 64
+
+
+def test_a_robot_is_a_mechanism() -> None:
+    described = mini_cheetah.describe()
+    robot = Robot.of(described)
+    assert isinstance(robot, Mechanism) and Robot.of(robot) is robot
+    assert robot.bodies is described.bodies and robot.name == "mini_cheetah"
+    height = robot.potential_energy(Q)
+    for copy in (deepcopy(robot), pickle.loads(pickle.dumps(robot)), replace(robot, notes=())):
+        assert isinstance(copy, Robot) and "_ask" not in vars(copy)
+        assert copy.potential_energy(Q) == height
+
+
+def test_contacts_by_name_and_pattern() -> None:
+    def names(robot: Robot) -> list[str]:
+        return [candidate.name for candidate in robot.candidates]
+
+    assert names(ROBOT.with_contacts("HL_foot")) == ["HL_foot"]
+    assert names(ROBOT.with_contacts(["HL_foot", "F*_foot"])) == ["FR_foot", "FL_foot", "HL_foot"]
+    assert names(ROBOT.with_contacts("*")) == names(ROBOT)
+    assert names(ROBOT.with_contacts([])) == []
+    assert isinstance(ROBOT.with_contacts("*"), Robot)
+
+
+def test_the_table_for_people() -> None:
+    table = ROBOT.describe()
+    assert "mini_cheetah: 13 bodies, 18 degrees of freedom (floating base), 8.912 kg, 12 motors" in table
+    [row] = [line for line in table.splitlines() if line.startswith("FR_shank")]
+    assert row.split() == [
+        "FR_shank",
+        "FR_thigh",
+        "FR_knee_joint",
+        "hinge",
+        "0.064",
+        "-2.705",
+        "..",
+        "2.705",
+        "rad",
+        "-26",
+        "..",
+        "26",
+        "N",
+        "m",
+    ]
+    assert "FR_foot, FL_foot, HR_foot, HL_foot" in table and "keyframes: stand" in table
+
+
+def test_load_from_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "cheetah.xml"
+    file.write_text(to_mjcf(ROBOT))
+    robot = load(file)
+    assert isinstance(robot, Robot)
+    assert np.allclose(robot.mass_matrix(Q), ROBOT.mass_matrix(Q), rtol=0, atol=1e-12)
+    assert load(str(file)).name == "mini_cheetah"
+
+
+def test_the_list_of_robots_is_cheap() -> None:
+    code = (
+        "import sys; from tarsus import registry; assert 'mini_cheetah' in registry.names('tarsus.robots');"
+        "assert not {'casadi', 'llvmlite', 'mujoco', 'numpy'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_free_body_stands_where_q_says() -> None:
+    base = ROBOT.bodies[0]
+    moved = replace(ROBOT, bodies=(replace(base, position=np.array([0.0, 0.0, 1.0])), *ROBOT.bodies[1:]))
+    with pytest.raises(TarsusError, match="'base' hangs on a free joint"):
+        moved.mass_matrix(Q)
