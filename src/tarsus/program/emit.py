@@ -85,7 +85,9 @@ class Emitter:
         head += (
             f"  %work = alloca [{workspace} x {target.vector}], align {max(self._align, 64)}\n  br label %groups.head\n"
         )
-        return "\n".join([*s.declarations(), head + "\n".join(s.lines) + "\n}", "attributes #0 = { nounwind }", ""])
+        # realigned, or spilled vectors would straddle cache lines
+        attributes = 'attributes #0 = { nounwind "stackrealign" }'
+        return "\n".join([*s.declarations(), head + "\n".join(s.lines) + "\n}", attributes, ""])
 
     def _prologue(self) -> None:
         width, vector = record_size(self.program), self.target.vector

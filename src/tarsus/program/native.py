@@ -125,7 +125,7 @@ def _machine() -> llvm.TargetMachine:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     target = llvm.Target.from_default_triple()
-    return target.create_target_machine(cpu=host().cpu, features=host().features, opt=2, reloc="pic")
+    return target.create_target_machine(cpu=host().cpu, features=host().features, opt=2, reloc="pic", codemodel="small")
 
 
 def _optimised(text: str, machine: llvm.TargetMachine) -> llvm.ModuleRef:

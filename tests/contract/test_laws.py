@@ -1,0 +1,227 @@
+"""What every law in contact/laws owes, found by its file: parameters, memory, and forces a ground can give."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields, replace
+from functools import cache
+
+import numpy as np
+import pytest
+from free_bodies import Bench, box, pose
+from numpy.typing import NDArray
+
+from tarsus import registry
+from tarsus.contact.base import NON_NEGATIVE, ForceLaw, Law
+from tarsus.control.gaits.stand import Stand
+from tarsus.errors import TarsusError
+from tarsus.program import reference
+from tarsus.robots import mini_cheetah
+from tarsus.terrain.slope import Slope
+
+PACKAGE = "tarsus.contact.laws"
+LAWS = registry.names(PACKAGE)
+DT, STEPS, COUNT = 0.0025, 40, 12
+MU = np.linspace(0.0, 1.1, COUNT)
+
+Array = NDArray[np.float64]
+
+
+def law_class(name: str) -> type[Law]:
+    return registry.member(PACKAGE, "law", name, Law)
+
+
+@cache
+def robot(name: str) -> Bench:
+    return Bench(mini_cheetah.describe(), law_class(name)(), controller=Stand())
+
+
+@cache
+def tumbling_box(name: str) -> Bench:
+    return Bench(box(), law_class(name)(), Slope(0.2, 0.5))
+
+
+def drops(count: int = COUNT) -> dict[str, Array]:
+    """A robot thrown at the ground from 1 cm above its stand, otherwise in every world."""
+    q = np.tile(mini_cheetah.stand() + 0.01 * np.eye(19)[2], (count, 1))
+    u = np.random.default_rng(11).normal(size=(count, 18)) * [0.5, 0.5, 0.3, *[0.3] * 3, *[1.0] * 12]
+    return {"q": q, "u": u, "law_mu": MU[:count]}
+
+
+def tumbles(count: int = COUNT) -> dict[str, Array]:
+    """A box thrown on a slope, spinning."""
+    rng = np.random.default_rng(12)
+    axes = rng.normal(size=(count, 3))
+    axes /= np.linalg.norm(axes, axis=1, keepdims=True)
+    q = np.array([pose([0, 0, 0.2], angle, axis) for angle, axis in zip(rng.uniform(0, 3, count), axes, strict=True)])
+    return {"q": q, "u": rng.normal(size=(count, 6)) * [1, 1, 1, 4, 4, 4], "law_mu": MU[:count]}
+
+
+@cache
+def dropped(name: str) -> dict[str, Array]:
+    return robot(name).run(STEPS, DT, **drops())
+
+
+@cache
+def tumbled(name: str) -> dict[str, Array]:
+    return tumbling_box(name).run(800, 0.001, **tumbles())
+
+
+# ---------------------------------------------------------------- the law as data
+
+
+def test_the_laws_are_found_by_their_files() -> None:
+    assert {"compliant", "moreau"} <= set(LAWS)
+    assert len({law_class(name) for name in LAWS}) == len(LAWS)
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_it_says_where_it_comes_from(name: str) -> None:
+    assert re.search(r"\b(19|20)\d\d\b", law_class(name).citation), "author, title and year"
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_every_parameter_has_a_default_and_a_line_with_its_unit(name: str) -> None:
+    law = law_class(name)()
+    text = law_class(name).__doc__ or ""
+    assert law.parameters(), "a law without parameters cannot be compared"
+    for field in fields(law):
+        assert re.search(rf"\b{field.name}\b", text), f"{field.name} is not explained in the docstring"
+    for parameter, value in law.parameters().items():
+        assert value.shape == () and np.isfinite(value), parameter
+        about = re.search(rf"\b{parameter}\b[^;]*", text)
+        assert about and re.search(r"(?<=, )(-|N|m|s|Pa|kg|rad|1)", about.group()), f"{parameter} has no unit"
+
+
+PARAMETERS = [(name, parameter) for name in LAWS for parameter in law_class(name)().parameters()]
+
+
+@pytest.mark.parametrize(("name", "parameter"), PARAMETERS)
+def test_nan_is_rejected_by_name(name: str, parameter: str) -> None:
+    for value in (np.nan, np.array([0.5, np.nan])):
+        with pytest.raises(TarsusError, match=rf"\b{parameter}\b"):
+            replace(law_class(name)(), **{parameter: value})
+
+
+@pytest.mark.parametrize(("name", "parameter"), [p for p in PARAMETERS if p[1] in NON_NEGATIVE])
+def test_negative_numbers_are_rejected_by_name(name: str, parameter: str) -> None:
+    for value in (-0.1, np.array([0.5, -1e-9])):
+        with pytest.raises(TarsusError, match=rf"\b{parameter}\b.*negative"):
+            replace(law_class(name)(), **{parameter: value})
+
+
+@pytest.mark.parametrize(("name", "parameter"), PARAMETERS)
+def test_every_parameter_may_differ_from_world_to_world(name: str, parameter: str) -> None:
+    default = getattr(law_class(name)(), parameter)
+    law = replace(law_class(name)(), **{parameter: np.array([default, default * 0.5])})
+    assert law.parameters()[parameter].shape == (2,)
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_the_memory_is_as_large_as_it_says(name: str) -> None:
+    law = law_class(name)()
+    for contacts in (0, 1, 4):
+        memory = law.initial_memory(contacts)
+        assert memory.shape == (law.memory_size(contacts),) and np.isfinite(memory).all()
+    assert dropped(name)["memory"].shape == (STEPS, COUNT, law.memory_size(4))
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_a_robot_without_contacts_falls_freely(name: str) -> None:
+    mechanism = replace(box(), candidates=())
+    log = Bench(mechanism, law_class(name)()).run(10, 0.01)
+    assert log["impulse"].shape == (10, 1, 0)
+    np.testing.assert_allclose(log["u"][:, 0, 2], -9.81 * 0.01 * np.arange(1, 11), rtol=1e-14)
+
+
+# ---------------------------------------------------------------- forces that a ground can give
+
+
+def impulses(log: dict[str, Array]) -> Array:
+    """(steps, worlds, contacts, 3)."""
+    return log["impulse"].reshape(*log["impulse"].shape[:2], -1, 3)
+
+
+def allowance(name: str, L: Array) -> Array:
+    """What the law's own tolerance leaves open, N s."""
+    p = law_class(name)().parameters()
+    return p.get("T_abs", np.float64(0)) + (p.get("T_rel", np.float64(0)) + 1e-14) * np.abs(L).max(-1)
+
+
+@pytest.mark.parametrize("scene", [dropped, tumbled])
+@pytest.mark.parametrize("name", LAWS)
+def test_the_ground_never_pulls_and_friction_stays_in_its_cone(name: str, scene: type) -> None:
+    log = scene(name)
+    L = impulses(log)
+    assert np.isfinite(log["q"]).all() and np.isfinite(log["u"]).all() and np.isfinite(log["memory"]).all()
+    assert (L[..., 0] > 0).any(), "nothing touched"
+    assert (L[..., 0] >= -allowance(name, L)).all()
+    cone = np.linalg.norm(L[..., 1:], axis=-1) - MU[:, None] * L[..., 0]
+    assert (cone <= allowance(name, L)).all()
+    assert (L[:, 0, :, 1:] == 0).all() or np.abs(L[:, 0, :, 1:]).max() <= allowance(name, L).max(), "mu = 0 has friction"
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_friction_opposes_sliding(name: str) -> None:
+    """The work of friction on a box that slides down a slope is negative in every step."""
+    bench = Bench(box(), law_class(name)(), Slope(0.3, 0.0))
+    height = 0.04
+    q = pose([0, 0, 0], -0.3)
+    q[:3] = height * np.array([-np.sin(0.3), 0, np.cos(0.3)])
+    log = bench.run(300, 0.001, q=q, u=[0.3, 0.5, 0, 0, 0, 0], law_mu=[0.15])
+    uphill = np.array([np.cos(0.3), 0, np.sin(0.3)])
+    along = np.stack([log["u"][:, 0, :3] @ uphill, log["u"][:, 0, 1]], -1)
+    friction = impulses(log)[:, 0].sum(1)[:, 1:]
+    assert (np.sum(along * friction, -1)[5:] < 0).all()
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_an_open_contact_has_no_force_and_a_fallen_robot_is_carried(name: str) -> None:
+    high = robot(name).run(5, DT, q=mini_cheetah.stand() + np.eye(19)[2])
+    assert (high["impulse"] == 0).all()
+    standing = robot(name).run(600, DT)
+    weight = impulses(standing)[-100:, 0, :, 0].sum(-1).mean() / DT
+    assert weight == pytest.approx(9.81 * mini_cheetah.describe().mass, rel=1e-3)
+
+
+# ---------------------------------------------------------------- the same in every way to compute it
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_a_world_of_a_batch_is_a_world_alone_to_the_bit(name: str) -> None:
+    batch, start = dropped(name), drops()
+    for k in (0, 5, COUNT - 1):
+        alone = robot(name).run(STEPS, DT, **{key: value[k : k + 1] for key, value in start.items()})
+        for register in ("q", "u", "memory", "impulse", "iterations", "converged"):
+            assert np.array_equal(alone[register][:, 0], batch[register][:, k]), register
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_compiled_is_the_reference(name: str) -> None:
+    start = robot(name).start(DT, **drops())
+    found = reference.run(robot(name).program, start, STEPS)
+    log = dropped(name)
+    for register in ("q", "u", "impulse"):
+        np.testing.assert_allclose(log[register][-1], found[register], rtol=1e-8, atol=1e-8, err_msg=register)
+    np.testing.assert_array_equal(log["iterations"][-1], found["iterations"])
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_single_precision_stays_near_double(name: str) -> None:
+    options = {f"law_{t}": [1e-4] for t in ("T_rel", "T_abs") if t in law_class(name)().parameters()}
+    single = robot(name).run(STEPS, DT, bits=32, **drops(), **options)
+    double = robot(name).run(STEPS, DT, **drops(), **options)
+    assert single["q"].dtype == np.float32
+    assert (double["impulse"][-1] != 0).any()
+    assert np.abs(single["q"][-1] - double["q"][-1]).max() < 2e-4
+    assert np.abs(single["u"][-1] - double["u"][-1]).max() < 2e-2
+
+
+@pytest.mark.parametrize("name", [name for name in LAWS if issubclass(law_class(name), ForceLaw)])
+def test_the_percussion_of_a_force_law_is_its_force_times_dt(name: str) -> None:
+    """Halving the step halves the percussion of the very first step in contact."""
+    start = {"q": pose([0, 0, 0.0395]), "u": [0.1, 0.0, -0.01, 0, 0, 0]}
+    bench = Bench(box(), law_class(name)())
+    first, half = (impulses(bench.run(1, dt, **start))[0, 0] for dt in (1e-5, 5e-6))
+    np.testing.assert_allclose(first, 2 * half, rtol=2e-3, atol=1e-12)
+    assert first[:, 0].max() > 0
