@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import warnings
 from dataclasses import dataclass, replace
@@ -26,7 +27,7 @@ FOLDERS = {
     "terrains": "tarsus.terrain",
     "gaits": "tarsus.control.gaits",
 }
-BAD_INPUT, FAILED = 2, 1
+BAD_INPUT, FAILED, INTERRUPTED = 2, 1, 130
 
 
 @dataclass(frozen=True)
@@ -158,7 +159,8 @@ def _tell(numbers: dict[str, Any], files: list[Path]) -> None:
     table.add_column()
     n, r = numbers, numbers["residuals"]
     rows = {
-        "robot": f"{n['robot']}, law {n['law']}, stepper {n['stepper']}, terrain {n['terrain']}, dt {1e3 * n['dt']:g} ms",
+        "robot": f"{n['robot']}, law {n['law']}, stepper {n['stepper']}, terrain {n['terrain']}, "
+        f"dt {1e3 * n['dt']:g} ms",
         "walked": _walked(n),
         "height": f"{n['height_final']:.4f} m at the end, {n['height_min']:.4f} m at the lowest",
         "contact": f"peak normal force {n['normal_force_max']:.1f} N, penetration {1e3 * n['penetration_max']:.3f} mm, "
@@ -254,4 +256,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return BAD_INPUT
     except KeyboardInterrupt:
-        return 130
+        return INTERRUPTED
+    except BrokenPipeError:  # the reader of a pipe has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from collections.abc import Callable
 from types import ModuleType
 from typing import TypeVar
 
@@ -25,12 +26,12 @@ def module(package: str, kind: str, name: str) -> ModuleType:
     return importlib.import_module(f"{package}.{name}")
 
 
-def member(package: str, kind: str, name: str, family: type[T]) -> type[T]:
+def member(package: str, kind: str, name: str, family: type[T]) -> Callable[..., T]:
     """The one class of `family` that the file `name` defines."""
     return only_member(module(package, kind, name), family)
 
 
-def only_member(source: ModuleType, family: type[T]) -> type[T]:
+def only_member(source: ModuleType, family: type[T]) -> Callable[..., T]:
     """The one concrete class of `family` that a module itself defines."""
     found = [
         value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
@@ -17,6 +18,11 @@ from tarsus.model.mechanism import Mechanism
 from tarsus.model.to_mjcf import to_mjcf
 
 Array = NDArray[np.float64]
+
+
+def library(name: str) -> Any:
+    """A module whose names its type stubs do not list."""
+    return importlib.import_module(name)
 
 
 def frictionless_joints(robot: Robot) -> Robot:
@@ -52,9 +58,7 @@ class Peer:
 
     def rollout(self) -> float:
         """Seconds a step of replaying the whole trot on one thread."""
-        import mujoco
-        from mujoco import rollout
-
+        mujoco, rollout = library("mujoco"), library("mujoco.rollout")
         data = mujoco.MjData(self.model)
         began = perf_counter()
         rollout.rollout(self.model, data, self.start[None], self.torques[None])
@@ -62,8 +66,7 @@ class Peer:
 
     def step_call(self, calls: int) -> float:
         """Seconds of one mj_step called from Python, the trot's torques being set before each."""
-        import mujoco
-
+        mujoco = library("mujoco")
         data = mujoco.MjData(self.model)
         mujoco.mj_setState(self.model, data, self.start, mujoco.mjtState.mjSTATE_FULLPHYSICS)
         began = perf_counter()
@@ -75,8 +78,7 @@ class Peer:
 
 def trotting_peer(robot: Robot, controller: Controller, dt: float, friction: float, seconds: float) -> Peer:
     """Trot the robot in MuJoCo in closed loop and keep what is needed to replay and to judge it."""
-    import mujoco
-
+    mujoco = library("mujoco")
     model = mujoco.MjModel.from_xml_string(to_mjcf(robot, dt=dt, friction=friction))
     data = mujoco.MjData(model)
     data.qpos[:] = controller.initial_coordinates(robot)
@@ -108,8 +110,7 @@ def trotting_peer(robot: Robot, controller: Controller, dt: float, friction: flo
 
 def _contacts(model: Any, data: Any, friction: float) -> tuple[float, float]:
     """Deepest penetration, and fastest tangential speed of a loaded contact whose friction is well inside its cone."""
-    import mujoco
-
+    mujoco = library("mujoco")
     depth, creep, force, velocity = 0.0, 0.0, np.zeros(6), np.zeros(6)
     for k in range(data.ncon):
         contact = data.contact[k]

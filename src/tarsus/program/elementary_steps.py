@@ -67,6 +67,7 @@ FORMATS = {
 
 
 def horner(s: Scribe, x: str, tables: dict[int, tuple[float, ...]]) -> str:
+    """The polynomial with the given coefficients, highest power first, by fused multiply-adds."""
     *rest, last = tables[s.bits]
     value = s.const(last)
     for coefficient in reversed(rest):
@@ -81,10 +82,12 @@ def nearest(s: Scribe, x: str, factor: str, step: float) -> str:
 
 
 def at_most(s: Scribe, x: str, high: float) -> str:
+    """x, or the bound where x is above it; NaN stays NaN."""
     return s.select(s.lt(s.const(high), x), s.const(high), x)
 
 
 def clamp(s: Scribe, x: str, low: float, high: float) -> str:
+    """x held between two bounds; NaN stays NaN."""
     return at_most(s, s.select(s.lt(x, s.const(low)), s.const(low), x), high)
 
 
@@ -104,6 +107,7 @@ def half_angle(s: Scribe, size: str) -> tuple[str, str, str]:
 
 
 def expm1_near_zero(s: Scribe, r: str) -> str:
+    """exp(x) - 1 for |x| up to about ln(2) / 2."""
     return s.fma(s.mul(r, r), horner(s, r, table.EXPM1), r)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +15,7 @@ from tarsus.program import native
 from tarsus.program.blocks import Program
 from tarsus.program.emit import Target, layout, logged_size, record_size
 
-Array = NDArray[np.floating]
+Array = NDArray[Any]  # float64 or float32
 ALIGNMENT = 256  # bytes: no vector is wider
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,28 +23,42 @@ from tarsus.terrain.base import Terrain
 PRECISIONS = ("float64", "float32")
 
 
-@dataclass(frozen=True)
-class Options:
-    """The optional settings of a Simulation."""
+class Options(TypedDict, total=False):
+    """The optional settings of a Simulation, as its keyword arguments."""
 
-    contacts: tuple[str, ...] | list[str] | None = None
+    worlds: int
+    contacts: Sequence[str]
+    mass_scale: Mapping[str, ArrayLike]
+    precision: str
+    threads: int
+    control_rate: float
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The same with defaults."""
+
+    worlds: int = 1
+    contacts: Sequence[str] | None = None
     mass_scale: Mapping[str, ArrayLike] | None = None
     precision: str = "float64"
     threads: int = 1
     control_rate: float | None = None
 
 
-def options(given: Mapping[str, Any]) -> Options:
-    """Checked options; TarsusError with near names for an unknown one."""
-    known = [f.name for f in fields(Options)]
+def settings(given: Options) -> Settings:
+    """Checked settings; TarsusError with near names for an unknown one."""
+    known = [f.name for f in fields(Settings)]
     for name in given:
         if name not in known:
             raise unknown("option", name, known)
-    chosen = Options(**given)
+    chosen = Settings(**given)
     if chosen.precision not in PRECISIONS:
         raise unknown("precision", chosen.precision, PRECISIONS)
-    if chosen.threads < 1:
-        raise TarsusError(f"threads must be at least 1, not {chosen.threads}.")
+    for name in ("worlds", "threads"):
+        value = getattr(chosen, name)
+        if not isinstance(value, int | np.integer) or value < 1:
+            raise TarsusError(f"{name} must be a whole number of at least 1, not {value}.")
     return chosen
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import casadi as ca
 import numpy as np
 from casadi import DM, SX
@@ -22,7 +24,7 @@ SOLE = 0.01  # m: candidates of a foot that are not higher than this above its l
 ARMS = 0.3  # of the robot's height at zero joint angles: what ends higher is no foot
 
 
-def candidates(robot: Robot, names: tuple[str, ...] | list[str] | None, notices: list[str]) -> tuple[Candidate, ...]:
+def candidates(robot: Robot, names: Sequence[str] | None, notices: list[str]) -> tuple[Candidate, ...]:
     """Which candidates may touch the ground: those named, else all, else (where there are many) the feet's."""
     if not robot.candidates:
         raise TarsusError(f"the robot {robot.name!r} has no contact candidate: give it a collision shape.")

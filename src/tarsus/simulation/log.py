@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -16,7 +17,7 @@ from tarsus.program.worlds import Worlds
 from tarsus.simulation.observe import observer
 from tarsus.simulation.step_program import Plan
 
-Array = NDArray[np.float64]
+Array = NDArray[Any]
 CHUNK = 65536  # samples derived at a time
 
 UNITS = {
@@ -63,7 +64,7 @@ def _entry_names(mechanism: Mechanism, free: tuple[str, ...], ball: tuple[str, .
 def dataset(
     plan: Plan, worlds: Worlds, start: Mapping[str, Array], records: Mapping[str, Array], t0: float
 ) -> xr.Dataset:
-    """The log of consecutive steps: records (steps, worlds, size) after each, `start` (worlds, size) before the first."""
+    """The log of consecutive steps: records (steps, worlds, size) after each, `start` (worlds, size) before."""
     scene, mechanism = plan.scene, plan.scene.mechanism
     steps, count = records["q"].shape[:2]
     dt = float(worlds.get("dt")[0, 0])
@@ -74,9 +75,7 @@ def dataset(
     frame = seen["frame"].reshape(steps, count, n, 3, 3)
     in_world = np.einsum("stnij,stni->stnj", frame, impulse)
     vectors = {k: seen[k].reshape(steps, count, n, 3) for k in ("before", "after", "point")}
-    solved = Solved(
-        seen["gap"], impulse, vectors["before"], vectors["after"], *_material(worlds), _tolerance(worlds), dt
-    )
+    solved = Solved(seen["gap"], impulse, vectors["before"], vectors["after"], dt=dt, **_material(worlds))
     contact, axis = ("time", "world", "contact"), ("time", "world", "contact", "axis")
     xyz = ("time", "world", "contact", "xyz")
     each = ("time", "world")
@@ -105,17 +104,7 @@ def dataset(
         "q_start": (("world", "coordinate"), start["q"]),
         "u_start": (("world", "velocity"), start["u"]),
     }
-    coords = {
-        "time": ("time", t0 + dt * np.arange(1, steps + 1), {"units": "s"}),
-        "world": np.arange(count),
-        "coordinate": coordinate_names(mechanism),
-        "velocity": velocity_names(mechanism),
-        "actuator": [a.name for a in mechanism.actuators],
-        "contact": [c.name for c in scene.candidates],
-        "axis": ["normal", "tangent1", "tangent2"],
-        "xyz": ["x", "y", "z"],
-    }
-    log = xr.Dataset(variables, coords)
+    log = xr.Dataset(variables, _coordinates(plan, t0 + dt * np.arange(1, steps + 1), count))
     for name, (unit, meaning) in UNITS.items():
         log[name].attrs.update(units=unit, long_name=meaning)
     log["state"].attrs.update(flag_values=list(range(len(STATES))), flag_meanings=" ".join(STATES))
@@ -123,19 +112,34 @@ def dataset(
     return log.squeeze("world", drop=True) if count == 1 else log
 
 
+def _coordinates(plan: Plan, time: Array, worlds: int) -> dict[str, Any]:
+    """Names along every dimension."""
+    mechanism = plan.scene.mechanism
+    return {
+        "time": ("time", time, {"units": "s"}),
+        "world": np.arange(worlds),
+        "coordinate": coordinate_names(mechanism),
+        "velocity": velocity_names(mechanism),
+        "actuator": [a.name for a in mechanism.actuators],
+        "contact": [c.name for c in plan.scene.candidates],
+        "axis": ["normal", "tangent1", "tangent2"],
+        "xyz": ["x", "y", "z"],
+    }
+
+
 def _means(worlds: Worlds) -> dict[str, float]:
     names = [r.name for r in worlds.program.of_kind("parameter") if r.name.startswith("law.")]
     return {name.removeprefix("law."): float(worlds.get(name).mean()) for name in names}
 
 
-def _material(worlds: Worlds) -> list[Array]:
-    """mu, e_N, e_T of every world, zero where the law has none."""
-    found = [worlds.get(f"law.{k}")[:, 0] if f"law.{k}" in worlds else np.zeros(1) for k in ("mu", "e_N", "e_T")]
-    return [np.asarray(value, float) for value in found]
-
-
-def _tolerance(worlds: Worlds) -> float:
-    return float(worlds.get("law.T_abs").max()) if "law.T_abs" in worlds else 0.0
+def _material(worlds: Worlds) -> dict[str, Any]:
+    """What the yardstick must know of the law: mu, e_N, e_T of every world (0 where it has none), its tolerance."""
+    found: dict[str, Any] = {
+        name: worlds.get(f"law.{name}")[:, 0] if f"law.{name}" in worlds else np.zeros(1)
+        for name in ("mu", "e_N", "e_T")
+    }
+    found["tolerance"] = float(worlds.get("law.T_abs").max()) if "law.T_abs" in worlds else 0.0
+    return found
 
 
 def _observe(plan: Plan, worlds: Worlds, before: Mapping[str, Array], records: Mapping[str, Array]) -> dict[str, Array]:

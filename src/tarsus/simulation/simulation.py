@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +18,7 @@ from tarsus.program.blocks import Program
 from tarsus.program.emit import Target
 from tarsus.program.worlds import Worlds
 from tarsus.simulation import choose
+from tarsus.simulation.choose import Options
 from tarsus.simulation.feet import candidates as candidates_of
 from tarsus.simulation.placement import on_ground
 from tarsus.simulation.step_program import Plan, initial_values, step_program
@@ -27,7 +28,7 @@ from tarsus.terrain.base import Terrain
 if TYPE_CHECKING:
     import xarray as xr
 
-Array = NDArray[np.float64]
+Array = NDArray[Any]
 Feedback = Callable[[float, Array, Array], ArrayLike]
 Progress = Callable[[float], None]
 CHUNK_BYTES = 32 << 20
@@ -50,12 +51,13 @@ class Diverged(TarsusError):
 
 
 class Simulation:
-    """A robot simulated in `worlds` copies that differ in state, commands and parameters.
+    """A robot simulated in one or many worlds that differ in state, commands and parameters.
 
     robot: a Robot, the name of a built-in one, or a path to an MJCF or URDF file; law, stepper, terrain: a name or
     an object, whose numeric fields may be arrays with one value a world; controller: a gait's name, a Controller
     (compiled into the step), a Python function (t, q, u) -> torques called every 1 / control_rate seconds, or None:
-    torques come with step(action); dt: s; contacts: names of the candidates that may touch (default: all that the
+    torques come with step(action); dt: s.
+    Options: worlds: how many copies; contacts: names of the candidates that may touch (default: all that the
     robot's feet have); mass_scale: {body: factor, or (worlds,) factors}; precision: "float64" or "float32";
     threads: how many share the worlds. Raises TarsusError with one clear sentence on bad input.
     """
@@ -68,16 +70,13 @@ class Simulation:
         terrain: Terrain | str = "plane",
         controller: Controller | Feedback | str | None = None,
         dt: float = 0.0025,
-        worlds: int = 1,
-        **options: Any,
+        **options: Unpack[Options],
     ) -> None:
-        settings = choose.options(options)
+        settings = choose.settings(options)
         self.robot = choose.robot(robot)
         if not np.isfinite(dt) or dt <= 0:
             raise TarsusError(f"dt must be a positive number of seconds, not {dt}.")
-        if worlds < 1:
-            raise TarsusError(f"worlds must be at least 1, not {worlds}.")
-        self.dt, self.worlds = float(dt), int(worlds)
+        self.dt, self.worlds = float(dt), settings.worlds
         self.law, self.stepper, self.terrain = choose.law(law), choose.stepper(stepper), choose.terrain(terrain)
         self.controller = choose.controller(controller)
         self.notices: list[str] = []
@@ -198,7 +197,7 @@ class Simulation:
                 self._worlds.set(name, self._initial[name], mask)
 
     def step(self, action: ArrayLike | None = None) -> None:
-        """One step of dt; action: torques (actuators,) or (worlds, actuators) in N m, where no controller is compiled in."""
+        """One step of dt; action: torques (actuators,) or (worlds, actuators), N m, if no controller is compiled in."""
         if action is not None:
             if self._action is not None:
                 self._action[:] = action

@@ -50,13 +50,14 @@ def summary(simulation: Simulation, log: xr.Dataset) -> dict[str, Any]:
 
 def solved_of(log: xr.Dataset) -> Solved:
     """The log's contact problems and solutions for the yardstick."""
-    material = [log.attrs.get(f"mean_{name}", 0.0) for name in ("mu", "e_N", "e_T")]
+    material = {name: log.attrs.get(f"mean_{name}", 0.0) for name in ("mu", "e_N", "e_T")}
+    tolerance = log.attrs.get("mean_T_abs", 0.0)
     contact = [log[name].values for name in ("gap", "impulse_contact", "velocity_before", "velocity_after")]
-    return Solved(*contact, *material, log.attrs.get("mean_T_abs", 0.0), log.attrs["dt"])
+    return Solved(*contact, dt=log.attrs["dt"], tolerance=tolerance, **material)
 
 
 def fell(log: xr.Dataset) -> bool:
-    """Whether the base came within half its starting height of its lowest contact point, or tilted by more than 60 degrees."""
+    """Whether the base sank to half its height above the lowest contact point, or tilted by more than 60 degrees."""
     q = log["q"].values
     upright = 1 - 2 * (q[:, 4] ** 2 + q[:, 5] ** 2)
     feet = log["contact_point"].values[..., 2].min(axis=1)

@@ -74,6 +74,8 @@ class Moreau(Law):
 
     def solve(self, problem: ContactProblem, p: Any, memory: SX, builder: Builder) -> ContactSolution:
         n = problem.n
+        if n == 0:
+            return ContactSolution([], SX(0, 1), SX(0), SX(1))
         closed = [ca.logic_or(problem.active[i], memory[3 * i] > 0) for i in range(n)]
         active = entries(builder.keep("closed", ca.vertcat(SX(0, 1), *closed)))
         c = builder.keep("c", ca.vertcat(SX(0, 1), *(inclusion_constant(problem, i, p) for i in range(n))))
@@ -86,7 +88,7 @@ class Moreau(Law):
 
 
 def inclusion_constant(problem: ContactProblem, i: int, p: Any) -> SX:
-    """c_i (3,) with xi_i = sum_j G_ij L_j + c_i (Eqn. (15)); a contact still above the ground may first close its gap."""
+    """c_i (3,) with xi_i = sum_j G_ij L_j + c_i (Eqn. (15)); a contact above the ground may first close its gap."""
     contact = problem.contacts[i]
     room = ca.vertcat(ca.fmax(contact.gap, 0) / problem.dt, 0, 0)
     return problem.free[i] + ca.vertcat(p.e_N, p.e_T, p.e_T) * contact.velocity + room

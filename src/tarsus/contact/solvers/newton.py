@@ -44,9 +44,13 @@ class Newton(Solver):
             "unsettled": SX(1),
         }
         last = hard.builder.loop(begin, lambda values: self._iterate(hard, local, values), self.patience)
-        impulses = [last["impulse"][3 * i : 3 * i + 3] for i in range(n)]
-        rest = sweeps(hard, local, impulses, entries(last["root"]), self.maximum, last["unsettled"])
-        return Outcome(rest.impulses, last["sweeps"] + rest.iterations, rest.converged, rest.roots)
+        settled = ca.logic_not(last["unsettled"])
+        known = [ca.logic_or(settled, start[i][0] <= 0) for i in range(n)]  # else the last step's is the better guess
+        impulses = [ca.if_else(known[i], last["impulse"][3 * i : 3 * i + 3], start[i]) for i in range(n)]
+        guesses = [ca.if_else(known[i], root, roots[i]) for i, root in enumerate(entries(last["root"]))]
+        rest = sweeps(hard, local, impulses, guesses, self.maximum, last["unsettled"])
+        percussions = [on_the_cone(hard.mu, L, s) for L, s in zip(rest.impulses, rest.roots, strict=True)]
+        return Outcome(percussions, last["sweeps"] + rest.iterations, rest.converged, rest.roots)
 
     def _iterate(self, hard: HardProblem, local: list[Local], values: Values) -> tuple[Values, SX]:
         n = len(hard.c)
@@ -67,6 +71,14 @@ class Newton(Solver):
             "unsettled": unsettled,
         }
         return new, unsettled
+
+
+def on_the_cone(mu: SX, impulse: SX, root: SX) -> SX:
+    """What the tolerance left, taken off: a sliding contact's percussion lies on the cone, a sticking one's in it."""
+    normal = ca.fmax(impulse[0], 0)
+    length, edge = ca.sqrt(ca.dot(impulse[1:], impulse[1:]) + TINY), mu * normal
+    scale = ca.if_else(ca.logic_or(root > 0, length > edge), edge / length, 1)
+    return ca.vertcat(normal, scale * impulse[1:])
 
 
 def linear_solution(hard: HardProblem, pressing: list[SX], roots: list[SX]) -> SX:

@@ -1,0 +1,81 @@
+"""The command line as a person types it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import xarray as xr
+
+from tarsus import cli
+
+KEYS = {
+    "robot", "law", "stepper", "dt", "duration", "distance", "mean_speed", "height_min", "height_final",
+    "penetration_max", "creep_max", "iterations_mean", "iterations_max", "unconverged_steps", "fell",
+    "realtime_factor", "steps_per_second", "residuals", "warnings",
+}  # fmt: skip
+
+
+def test_run_writes_a_log_and_a_picture_and_one_json_object(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    assert cli.main(["run", "mini_cheetah", "--duration", "1", "--json", "--out", str(tmp_path)]) == 0
+    numbers = json.loads(capsys.readouterr().out)
+    assert set(numbers) >= KEYS
+    assert numbers["fell"] is False and numbers["unconverged_steps"] == 0 and numbers["distance"] > 0.05
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["mini_cheetah.nc", "mini_cheetah.png"]
+    log = xr.open_dataset(tmp_path / "mini_cheetah.nc")
+    assert log["force_world"].dims == ("time", "contact", "xyz")
+    assert (tmp_path / "mini_cheetah.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_run_tells_a_person(capsys: pytest.CaptureFixture) -> None:
+    arguments = "run mini_cheetah --law compliant --gait stand --slope 5 --friction 0.9 --duration 0.5"
+    assert cli.main(arguments.split()) == 0
+    out = capsys.readouterr().out
+    assert "compliant" in out and "slope" in out and "real time" in out
+
+
+@pytest.mark.parametrize("what", ["robots", "laws", "steppers", "terrains", "gaits"])
+def test_list_finds_what_lies_in_the_folders(what: str, capsys: pytest.CaptureFixture) -> None:
+    assert cli.main(["list", what]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines and all(len(line.split(None, 1)) == 2 for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("run mini_chetah", "did you mean mini_cheetah"),
+        ("run missing.urdf", "missing.urdf"),
+        ("run mini_cheetah --law hertzz", "no law named"),
+        ("run mini_cheetah --gait trott", "did you mean trot"),
+        ("run mini_cheetah --dt 0", "dt must be"),
+        ("run mini_cheetah --duration=-1", "duration must be"),
+        ("run mini_cheetah --friction=-1", "mu must not be negative"),
+        ("run mini_cheetah --slope 90", "less than 90 degrees"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_exit_code_2(
+    arguments: str, message: str, capsys: pytest.CaptureFixture, tmp_path: Path
+) -> None:
+    assert cli.main([*arguments.split(), "--out", str(tmp_path / "out")]) == 2
+    captured = capsys.readouterr()
+    assert message in captured.err and captured.err.startswith("error: ") and "Traceback" not in captured.err
+    assert captured.out == "" and not (tmp_path / "out").exists()
+
+
+def test_a_diverged_run_fails_and_keeps_its_log(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    arguments = ["run", "mini_cheetah", "--law", "compliant", "--dt", "0.01", "--json", "--out", str(tmp_path)]
+    assert cli.main(arguments) == 1
+    captured = capsys.readouterr()
+    assert "diverged at t" in captured.err
+    assert "diverged" in json.loads(captured.out)
+    assert (tmp_path / "mini_cheetah.nc").exists()
+
+
+def test_import_is_light() -> None:
+    code = "import sys, tarsus; print([m for m in ('casadi', 'llvmlite', 'mujoco', 'xarray') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,185 @@
+"""The simulation as a user drives it: one world, batches, Python controllers, mistakes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tarsus
+from tarsus.contact import criteria
+from tarsus.simulation.summary import solved_of
+
+
+@pytest.fixture(scope="module")
+def trot() -> tarsus.Simulation:
+    return tarsus.Simulation("mini_cheetah", controller="trot")
+
+
+@pytest.fixture(scope="module")
+def log(trot: tarsus.Simulation):
+    trot.reset()
+    return trot.run(2.0)
+
+
+def test_the_log_has_names_units_and_the_last_state(trot: tarsus.Simulation, log) -> None:
+    assert log.sizes["time"] == 800
+    assert log["time"].values[0] == pytest.approx(0.0025)
+    assert list(log["contact"].values) == ["FR_foot", "FL_foot", "HR_foot", "HL_foot"]
+    assert all("units" in log[name].attrs for name in ("q", "u", "tau", "gap", "force_world", "impulse_contact"))
+    np.testing.assert_array_equal(log["q"].values[-1], trot.q)
+    assert trot.time == pytest.approx(2.0)
+
+
+def test_it_trots(log) -> None:
+    assert 0.3 < float(log["q"].sel(coordinate="floating_base.x")[-1]) < 1.0
+    assert bool((log["converged"] == 1).all())
+
+
+def test_every_step_obeys_the_law_and_the_equation_of_motion(log) -> None:
+    residuals = criteria.residuals(solved_of(log))
+    # the solver promises 1e-6 N s; feet move at up to 1 m/s
+    assert residuals["signorini_J"] < 1e-6
+    assert residuals["cone_Ns"] < 2e-6
+    assert residuals["dissipation_J"] < 2e-6
+    assert residuals["creep_m_per_s"] < 1e-6
+    assert float(log["equation_residual"].max()) < 1e-9
+
+
+def test_forces_in_both_frames_and_impulses_agree(log) -> None:
+    dt = log.attrs["dt"]
+    np.testing.assert_allclose(log["force_contact"] * dt, log["impulse_contact"], rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(
+        log["force_world"].sel(xyz="z"), log["force_contact"].sel(axis="normal").values, rtol=1e-12, atol=1e-12
+    )
+
+
+def test_standing_forces_carry_the_weight() -> None:
+    log = tarsus.Simulation("mini_cheetah", controller="stand").run(5.0)
+    weight = tarsus.load("mini_cheetah").mass * 9.81
+    assert float(log["force_world"].sel(xyz="z").sum("contact")[-1]) == pytest.approx(weight, rel=1e-4)
+    assert float(np.abs(log["u"][-1]).max()) < 1e-4
+
+
+def test_the_same_run_twice_has_the_same_bits(trot: tarsus.Simulation, log) -> None:
+    trot.reset()
+    np.testing.assert_array_equal(trot.run(0.5)["q"].values, log["q"].values[:200])
+
+
+def test_worlds_differ_by_state_command_and_parameters() -> None:
+    sim = tarsus.Simulation(
+        "mini_cheetah",
+        law=tarsus.Moreau(mu=np.array([0.05, 0.8, 0.8, 0.8])),
+        terrain=tarsus.Slope(angle=np.deg2rad([0.0, 0.0, 3.0, 0.0])),
+        controller="trot",
+        worlds=4,
+        mass_scale={"base": [1.0, 1.0, 1.0, 1.5]},
+    )
+    sim.set(command={"speed": [0.4, 0.4, 0.4, 0.0]})
+    log = sim.run(1.0)
+    assert dict(log.sizes)["world"] == 4
+    q = log["q"].isel(time=-1).values
+    assert len(np.unique(q[:, 0])) == 4
+    alone = tarsus.Simulation(
+        "mini_cheetah", terrain=tarsus.Slope(angle=0.0), controller="trot", mass_scale={"base": 1.0}
+    )
+    np.testing.assert_array_equal(q[1], alone.run(1.0)["q"].values[-1])
+    assert float(log["equation_residual"].max()) < 1e-9
+    heavy = log["force_world"].sel(xyz="z").isel(world=3).sum("contact").mean()
+    light = log["force_world"].sel(xyz="z").isel(world=1).sum("contact").mean()
+    assert float(heavy - light) == pytest.approx(0.5 * sim.robot.bodies[0].inertia.mass * 9.81, rel=0.2)
+
+
+def test_reset_and_set_by_mask(trot: tarsus.Simulation) -> None:
+    sim = tarsus.Simulation("mini_cheetah", controller="trot", worlds=3)
+    start = sim.q
+    sim.advance(0.2)
+    moved = sim.q
+    sim.reset(where=[True, False, False])
+    np.testing.assert_array_equal(sim.q[0], start[0])
+    np.testing.assert_array_equal(sim.q[1:], moved[1:])
+    sim.set(where=[False, True, False], u=np.ones(18))
+    assert (sim.u[1] == 1).all() and not (sim.u[2] == 1).any()
+
+
+def test_actions_step_by_step_equal_a_python_controller_at_its_own_rate() -> None:
+    target = tarsus.load("mini_cheetah").keyframes["stand"][7:]
+    calls: list[float] = []
+
+    def servo(t: float, q: np.ndarray, u: np.ndarray) -> np.ndarray:
+        calls.append(t)
+        return 40 * (target - q[7:]) - 1.0 * u[6:]
+
+    driven = tarsus.Simulation("mini_cheetah", controller=servo, control_rate=200.0)
+    log = driven.run(0.5)
+    assert len(calls) == 100
+    assert calls[1] == pytest.approx(0.005)
+
+    stepped = tarsus.Simulation("mini_cheetah")
+    for k in range(200):
+        stepped.step(servo(0.0, stepped.q, stepped.u) if k % 2 == 0 else None)
+    np.testing.assert_array_equal(stepped.q, log["q"].values[-1])
+    assert stepped.contact_force.shape == (4, 3)
+
+
+def test_float32_and_threads_run_the_same_robot() -> None:
+    exact = tarsus.Simulation("mini_cheetah", controller="trot").run(0.5)["q"].values[-1]
+    coarse = tarsus.Simulation("mini_cheetah", controller="trot", precision="float32", worlds=40, threads=2)
+    coarse.advance(0.5)
+    np.testing.assert_allclose(coarse.q, np.broadcast_to(exact, (40, 19)), atol=2e-3)
+    assert any("float32" in notice for notice in coarse.notices)
+
+
+def test_a_divergence_stops_says_where_and_keeps_the_log() -> None:
+    sim = tarsus.Simulation("mini_cheetah", law="compliant", controller="trot", dt=0.01)
+    assert any("stable limit" in notice for notice in sim.notices)
+    with pytest.raises(tarsus.Diverged, match=r"diverged at t = .* joint '.*' is no longer finite") as caught:
+        sim.run(10.0)
+    log = caught.value.log
+    assert log is not None and np.isfinite(log["u"].values).all()
+    assert 0 < log.sizes["time"] < 1000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"robot": "mini_chetah"}, "did you mean mini_cheetah"),
+        ({"law": "moro"}, "did you mean moreau"),
+        ({"controller": "trott"}, "did you mean trot"),
+        ({"terrain": "plan"}, "did you mean plane"),
+        ({"stepper": "midpiont"}, "did you mean midpoint"),
+        ({"dt": 0.0}, "dt must be a positive number"),
+        ({"dt": float("nan")}, "dt must be a positive number"),
+        ({"worlds": 0}, "worlds must be a whole number of at least 1"),
+        ({"precision": "float16"}, "no precision named 'float16'"),
+        ({"world": 3}, "did you mean worlds"),
+        ({"contacts": ["FL_fot"]}, "FL_foot"),
+        ({"controller": "trot", "control_rate": 100.0}, "control_rate belongs to a Python controller"),
+        ({"controller": lambda t, q, u: np.zeros(12), "control_rate": 300.0}, "whole number"),
+        ({"mass_scale": {"base": -1.0}}, "mass_scale must be positive"),
+        ({"mass_scale": {"bas": 1.0}}, "did you mean base"),
+    ],
+)
+def test_mistakes_get_one_clear_sentence(arguments: dict, message: str) -> None:
+    arguments = {"robot": "mini_cheetah"} | arguments
+    with pytest.raises(tarsus.TarsusError, match=message):
+        tarsus.Simulation(**arguments)
+
+
+def test_bad_values_later_get_one_too(trot: tarsus.Simulation) -> None:
+    for bad, message in [
+        (lambda: trot.set(q=np.zeros(18)), r"q must have shape \(19,\)"),
+        (lambda: trot.set(u=np.full(18, np.nan)), "u must be finite"),
+        (lambda: trot.set(mv=0.3), "did you mean mu"),
+        (lambda: trot.set(command={"sped": 1.0}), "did you mean speed"),
+        (lambda: trot.step(np.zeros(12)), "takes no action"),
+        (lambda: trot.run(-1.0), "duration must be a positive"),
+    ]:
+        with pytest.raises(tarsus.TarsusError, match=message):
+            bad()
+
+
+def test_a_robot_without_contacts_is_refused() -> None:
+    from dataclasses import replace
+
+    with pytest.raises(tarsus.TarsusError, match="no contact candidate"):
+        tarsus.Simulation(replace(tarsus.load("mini_cheetah"), candidates=()))
