@@ -75,8 +75,7 @@ def centre_of_mass(mechanism: Mechanism, q: Array) -> Array:
     """World position (3,) of the whole mechanism's centre of mass."""
     placed = poses(mechanism, q)
     moments = [
-        body.inertia.mass * (x + R @ body.inertia.com)
-        for body, (x, R) in zip(mechanism.bodies, placed, strict=True)
+        body.inertia.mass * (x + R @ body.inertia.com) for body, (x, R) in zip(mechanism.bodies, placed, strict=True)
     ]
     return np.sum(moments, axis=0) / mechanism.mass
 

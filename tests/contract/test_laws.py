@@ -164,7 +164,9 @@ def test_the_ground_never_pulls_and_friction_stays_in_its_cone(name: str, scene:
     assert (L[..., 0] >= -allowance(name, L)).all()
     cone = np.linalg.norm(L[..., 1:], axis=-1) - MU[:, None] * L[..., 0]
     assert (cone <= allowance(name, L)).all()
-    assert (L[:, 0, :, 1:] == 0).all() or np.abs(L[:, 0, :, 1:]).max() <= allowance(name, L).max(), "mu = 0 has friction"
+    assert (L[:, 0, :, 1:] == 0).all() or np.abs(L[:, 0, :, 1:]).max() <= allowance(name, L).max(), (
+        "mu = 0 has friction"
+    )
 
 
 @pytest.mark.parametrize("name", LAWS)

@@ -336,7 +336,11 @@ def test_table_of_iterations() -> None:
             cells = []
             for solver in SOLVERS:
                 answer, lost = answers(solver, family, n), ~answers(solver, family, n).converged
-                left = f"{lost.sum():3d} {worst(problems(family, n), answer.L)[lost].max():5.0e}" if lost.any() else "  0      "
+                left = (
+                    f"{lost.sum():3d} {worst(problems(family, n), answer.L)[lost].max():5.0e}"
+                    if lost.any()
+                    else "  0      "
+                )
                 cells.append(f"{solver} {answer.iterations.mean():5.1f} /{answer.iterations.max():4.0f} {left}")
             beyond = (answers("newton", family, n).iterations > PATIENCE).sum()
             print(f"{family:9} n={n} | " + " | ".join(cells) + f" | {beyond}")

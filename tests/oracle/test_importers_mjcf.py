@@ -78,9 +78,7 @@ def assert_like_mujoco(mechanism: Mechanism, text_or_model: object) -> None:
             site = frame.name in [model.site(number).name for number in range(model.nsite)]
             name = frame.name.removesuffix("/origin")
             there, turn = (
-                (data.site(name).xpos, data.site(name).xmat)
-                if site
-                else (data.body(name).xpos, data.body(name).xmat)
+                (data.site(name).xpos, data.site(name).xmat) if site else (data.body(name).xpos, data.body(name).xmat)
             )
             assert np.allclose(x + R @ frame.position, there, rtol=0, atol=1e-11), frame.name
             assert np.allclose(R @ frame.rotation, turn.reshape(3, 3), rtol=0, atol=1e-11), frame.name
@@ -121,9 +119,7 @@ def test_joint_data_and_motors() -> None:
     assert (joint.dry_friction, joint.damping) == (0.4, pytest.approx(0.5 + 0.2 * 81))
     assert joint.armature == pytest.approx(0.1 + 0.01 * 81)
     assert mechanism.gravity_acceleration == (0, 1, -3)
-    limits = {
-        actuator.name: (actuator.joint, actuator.lower, actuator.upper) for actuator in mechanism.actuators
-    }
+    limits = {actuator.name: (actuator.joint, actuator.lower, actuator.upper) for actuator in mechanism.actuators}
     assert limits == {"m": ("j", -27, 18), "servo": ("k", -7, 8), "l": ("l", -np.inf, np.inf)}
     assert any("servo" in note for note in mechanism.notes)
 
@@ -138,18 +134,14 @@ def test_keyframes_are_in_our_coordinates() -> None:
     assert list(mechanism.keyframes) == ["home", "key_1", "qpos0"]
     assert np.allclose(mechanism.keyframes["home"], [1, 2, 3, 1, 0, 0, 0, 0, 0, 0, 1])
     base = mechanism.keyframes["qpos0"][:7]
-    assert np.allclose(base[:3], [1, 2, 3]) and np.allclose(
-        base[3:5], [np.cos(np.pi / 12), np.sin(np.pi / 12)]
-    )
+    assert np.allclose(base[:3], [1, 2, 3]) and np.allclose(base[3:5], [np.cos(np.pi / 12), np.sin(np.pi / 12)])
 
 
 def test_candidates_of_every_shape() -> None:
     geoms = """<geom name="ball" size=".1" pos="1 0 0"/><geom type="capsule" size=".1 .5" pos="0 1 0"/>
         <geom name="foot" type="box" size=".1 .2 .3" euler="0 0 90"/><geom type="cylinder" size=".1 .5"/>
         <geom name="egg" type="ellipsoid" size=".1 .2 .3"/><geom size="9" contype="0" conaffinity="0"/>"""
-    mechanism = check(
-        read_mjcf(mjcf(f'<geom type="plane" size="1 1 1"/><body name="a"><freejoint/>{geoms}</body>'))
-    )
+    mechanism = check(read_mjcf(mjcf(f'<geom type="plane" size="1 1 1"/><body name="a"><freejoint/>{geoms}</body>')))
     found = {candidate.name: candidate for candidate in mechanism.candidates}
     assert set(found) == {
         "ball",

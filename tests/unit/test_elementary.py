@@ -57,9 +57,7 @@ def kernel_ir(name: str, lanes: int, bits: int) -> tuple[str, list[str]]:
         lines.append(f"%b{k} = getelementptr {s.vector}, ptr %p{k}, i64 %at")
         lines.append(f"store {s.vector} {result}, ptr %b{k}, align 4")
     lines += ["%next = add i64 %at, 1", "%more = icmp slt i64 %next, %groups"]
-    return "\n".join(
-        [*lines, "br i1 %more, label %loop, label %done", "done:", "ret void", "}"]
-    ), s.declarations()
+    return "\n".join([*lines, "br i1 %more, label %loop, label %done", "done:", "ret void", "}"]), s.declarations()
 
 
 def parsed(lanes: int, bits: int) -> llvm.ModuleRef:
@@ -166,9 +164,7 @@ def ulps(got: np.ndarray, exact: np.ndarray) -> np.ndarray:
     """Distance in units of the last place of the exact result."""
     info = np.finfo(got.dtype)
     _, exponent = np.frexp(exact)
-    return np.abs(got.astype(WIDE) - exact) / np.ldexp(
-        WIDE(1), np.maximum(exponent - 1, info.minexp) - info.nmant
-    )
+    return np.abs(got.astype(WIDE) - exact) / np.ldexp(WIDE(1), np.maximum(exponent - 1, info.minexp) - info.nmant)
 
 
 def errors(name: str, bits: int) -> dict[str, np.ndarray]:
@@ -205,9 +201,7 @@ def test_the_reference_agrees_with_mpmath(name: str) -> None:
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_bits_do_not_depend_on_the_lane_width_or_the_optimiser(name: str, bits: int) -> None:
     kind = KINDS[bits]
-    special = np.array(
-        [0.0, -0.0, INF, -INF, NAN, 1.0, -1.0, 0.5, 1e-40, -3.0, 2.0, 1e30, 88.9, -103.5], kind
-    )
+    special = np.array([0.0, -0.0, INF, -INF, NAN, 1.0, -1.0, 0.5, 1e-40, -3.0, 2.0, 1e30, 88.9, -103.5], kind)
     x, y = (a.ravel() for a in np.meshgrid(special, special))
     args = domain(name, bits)
     args = [np.concatenate([a, b]) for a, b in zip(args, (x, y), strict=False)]

@@ -102,9 +102,7 @@ def test_mjcf_of_ball_slide_point_mass_and_fixed_base():
     solid = Inertia(1.0, np.array([0, 0, 0.1]), np.diag([0.02, 0.03, 0.04]))
     quarter = np.array([[0.0, -1, 0], [1, 0, 0], [0, 0, 1]])
     bodies = (
-        Body(
-            "arm", -1, Joint("rail", "slide", axis=np.array([1.0, 0, 0]), lower=-1), solid, rotation=quarter
-        ),
+        Body("arm", -1, Joint("rail", "slide", axis=np.array([1.0, 0, 0]), lower=-1), solid, rotation=quarter),
         Body("wrist", 0, Joint("socket", "ball"), Inertia(0.5), np.array([0, 0, 0.3])),
         Body("bob", 1, Joint("swing", "hinge", axis=np.array([0, 1.0, 0])), solid, np.array([0, 0, 0.2])),
     )

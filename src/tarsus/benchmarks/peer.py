@@ -12,6 +12,8 @@ import numpy as np
 from casadi import SX
 from numpy.typing import NDArray
 
+from tarsus.contact import criteria
+from tarsus.contact.criteria import Solved
 from tarsus.control.base import Controller
 from tarsus.dynamics.robot import Robot
 from tarsus.model.mechanism import Mechanism
@@ -43,16 +45,14 @@ def control_function(mechanism: Mechanism, controller: Controller) -> ca.Functio
 class Peer:
     """A MuJoCo model of a robot with its recorded trot.
 
-    torques (steps, actuators); penetration: largest, m; creep: fastest sliding of a contact whose friction is inside
-    its cone, m/s; iterations: mean of the solver's.
+    torques (steps, actuators); distance: m; residuals: by the same yardstick as every law's; iterations: mean.
     """
 
     model: Any
     start: Array
     torques: Array
     distance: float
-    penetration: float
-    creep: float
+    residuals: dict[str, float]
     iterations: float
     version: str
 
@@ -88,38 +88,44 @@ def trotting_peer(robot: Robot, controller: Controller, dt: float, friction: flo
     control, memory = control_function(robot, controller), controller.initial_memory(robot)
     command = np.array(list(controller.commands.values()))
     low, high = (np.array([getattr(a, side) for a in robot.actuators]) for side in ("lower", "upper"))
-    torques, worst = [], np.zeros(3)
+    torques, contacts, iterations = [], [], 0
     for k in range(round(seconds / dt)):
         torque, memory = (np.asarray(x).ravel() for x in control(k * dt, data.qpos, data.qvel, command, memory, dt))
         torques.append(np.clip(torque, low, high))
         data.ctrl[:] = torques[-1]
+        before = np.array(data.qvel)
         mujoco.mj_step(model, data)
-        worst = np.maximum(worst, [*_contacts(model, data, friction), 0])
-        worst[2] += data.solver_niter[0]
+        contacts.append(_contacts(model, data, before, dt))
+        iterations += data.solver_niter[0]
+    solved = Solved(
+        *(np.stack(parts) for parts in zip(*contacts, strict=True)), mu=friction, dt=dt, tolerance=1e-3 * dt
+    )
     return Peer(
         model,
         start,
         np.array(torques),
         float(np.hypot(*data.qpos[:2])),
-        worst[0],
-        worst[1],
-        worst[2] / len(torques),
+        criteria.residuals(solved),
+        iterations / len(torques),
         mujoco.__version__,
     )
 
 
-def _contacts(model: Any, data: Any, friction: float) -> tuple[float, float]:
-    """Deepest penetration, and fastest tangential speed of a loaded contact whose friction is well inside its cone."""
+def _contacts(model: Any, data: Any, before: Array, dt: float) -> tuple[Array, Array, Array, Array]:
+    """Gap (n,), impulse, velocity before and after (n, 3) of every foot in the step just made, contact frames.
+
+    The velocities are those of the contact point by its Jacobian where the step began; a foot in the air has gap 1.
+    """
     mujoco = library("mujoco")
-    depth, creep, force, velocity = 0.0, 0.0, np.zeros(6), np.zeros(6)
+    feet = model.ngeom - 1
+    gap, impulse, old, new = np.ones(feet), *(np.zeros((feet, 3)) for _ in range(3))
+    force, jacobian = np.zeros(6), np.zeros((3, model.nv))
     for k in range(data.ncon):
         contact = data.contact[k]
-        depth = max(depth, -contact.dist)
+        foot = max(contact.geom)
         mujoco.mj_contactForce(model, data, k, force)
-        foot = model.geom_bodyid[contact.geom].max()
-        mujoco.mj_objectVelocity(model, data, mujoco.mjtObj.mjOBJ_BODY, foot, velocity, 0)
-        at_contact = velocity[3:] + np.cross(velocity[:3], contact.pos - data.xpos[foot])
-        sliding = contact.frame.reshape(3, 3)[1:] @ at_contact
-        if force[0] > 1.0 and np.hypot(force[1], force[2]) < 0.95 * friction * force[0]:
-            creep = max(creep, float(np.hypot(*sliding)))
-    return depth, creep
+        mujoco.mj_jac(model, data, jacobian, None, contact.pos, model.geom_bodyid[foot])
+        rows = contact.frame.reshape(3, 3) @ jacobian
+        gap[foot - 1], impulse[foot - 1] = contact.dist, force[:3] * dt
+        old[foot - 1], new[foot - 1] = rows @ before, rows @ data.qvel
+    return gap, impulse, old, new

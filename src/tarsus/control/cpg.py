@@ -1,11 +1,11 @@
-"""A central pattern generator: one phase oscillator per leg, pulled to a gait's phase offsets.
+"""A central pattern generator: phase oscillators, pulled to a gait's phase offsets.
 
-Kuramoto phase oscillators in a star: every leg listens to leg 0, which runs free,
+Oscillators in a star: each listens to the first, which runs free,
 
-    dphi_i/dt = f + k / (2 pi) * sin(2 pi (phi_0 + o_i - phi_i)),
+    dphi_i/dt = f + k e_i,   e_i = phi_0 + o_i - phi_i, the short way round: -1/2 <= e_i < 1/2,
 
-so the error e of a leg obeys de/dt = -k / (2 pi) sin(2 pi e): it dies out at the rate k from every
-start but the exact opposite. Phases and offsets are in turns, [0, 1). One sine per following leg.
+so an error dies out at the rate k from every start. Phases and offsets are in turns, [0, 1). Kuramoto's
+oscillators have sin(2 pi e) / (2 pi) for e: the same near agreement, slower near the opposite, one sine more.
 Document 003, section 6.2, drives its foot curves by a pattern generator of this family.
 """
 
@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import casadi as ca
-import numpy as np
 
 
 def phase_rates(phases: ca.SX, offsets: Sequence[float], frequency: float, coupling: float) -> ca.SX:
@@ -22,7 +21,7 @@ def phase_rates(phases: ca.SX, offsets: Sequence[float], frequency: float, coupl
     rates = [ca.SX(frequency)]
     for i in range(1, len(offsets)):
         ahead = phases[0] - phases[i] + (offsets[i] - offsets[0]) % 1.0
-        rates.append(frequency + coupling / (2 * np.pi) * ca.sin(2 * np.pi * ahead))
+        rates.append(frequency + coupling * (ahead - ca.floor(ahead + 0.5)))
     return ca.vertcat(*rates)
 
 

@@ -1,15 +1,19 @@
 """Trot: diagonal legs step together, driven by a pattern generator and Bezier foot paths.
 
-Document 003, section 6.2: a central pattern generator drives the stance and swing curves of each
-foot, closed-form inverse kinematics turns them into joint angles, a PD servo (kp = 40, kd = 1,
-Table I) follows them. It is open loop: nothing but joint angles and rates is fed back.
+Document 003, section 6.2: a central pattern generator drives the stance and swing curves of each foot, closed-form
+inverse kinematics turns them into joint angles, a PD servo (kp = 40, kd = 1, Table I) follows them. It is open loop:
+nothing but joint angles and rates is fed back. Trot(heading=0, tracking=0, capture=0, lean=0, support=0) is that trot.
 
-Two things are ours. The paper keeps the abad joints at zero; here the feet are also placed sideways,
-so that they move on circles about the body's centre when turning. And a loaded leg of so soft a servo
-sags, which also pushes its foot forwards against the body and shortens the stride: Mini Cheetah told
-to trot at 0.4 m/s makes 0.27 m/s (MuJoCo, friction 0.8). So each stance leg gets, besides the servo,
-the joint torques that carry half the weight, rising and falling over the stance (`support`; zero is
-the paper's law alone), which makes it 0.40 m/s.
+The rest is ours, because the open-loop trot turns away on a slope of 5 degrees until it rolls over:
+
+- `lean` shifts the feet to where gravity pulls the trunk: downhill on a slope, to the low side when it tips;
+- `capture` shifts each foot with the velocity that the trunk there has too much (Raibert), turning included;
+- `heading` turns back to the heading at the start, plus the turns commanded since;
+- `tracking` lengthens the stride while the robot is slower than commanded (an integral, of 0.4 m/s at most);
+- the feet are also placed sideways, on circles about the trunk's centre when turning (the paper: abad joints at zero);
+- `support`: a loaded leg of so soft a servo sags, pushes its foot forwards against the trunk and so shortens the
+  stride. Each stance leg gets, besides the servo, the joint torques that carry half the weight, rising and falling
+  over the stance. In open loop, Mini Cheetah told to trot at 0.4 m/s makes 0.27 m/s without it, 0.40 m/s with 1.4.
 """
 
 from __future__ import annotations
@@ -24,20 +28,28 @@ from numpy.typing import NDArray
 
 from tarsus.control import bezier, cpg
 from tarsus.control.base import Controller
-from tarsus.control.legs import Leg, find_legs, foot_jacobian, leg_inverse_kinematics, leg_joint_rates
+from tarsus.control.legs import Leg, displaced, find_legs, foot_jacobian, leg_inverse_kinematics
 from tarsus.control.pd import actuated_posture, joint_state, pd_torque, places
+from tarsus.control.trunk import Planar, keep_heading, trunk
 from tarsus.errors import TarsusError
 from tarsus.model.mechanism import Mechanism
+
+OFFSETS = (0.0, 0.5)  # turns, of the two diagonals
+TURN_LIMIT = 1.0  # rad/s, at most, on top of the command, to regain the heading
+SPEED_LIMIT = 0.4  # m/s, at most, on top of the command, to regain the speed
 
 
 @dataclass(frozen=True)
 class Trot(Controller):
-    """An open-loop trot for four three-joint legs; the defaults are tuned on Mini Cheetah.
+    """A trot for four three-joint legs that holds heading and speed; the defaults are tuned on Mini Cheetah.
 
     frequency: steps of a leg per second, Hz; duty: part of a step in stance; step_height: m;
     body_height: m, of the base's origin above the ground (None: that of the posture "stand");
     support: torque fed forward in mid-stance, in parts of what carries half the weight statically;
-    kp: N m/rad, kd: N m s/rad; coupling: of the oscillators, 1/s; ramp: s, time to full stride.
+    kp: N m/rad, kd: N m s/rad; coupling: of the oscillators, 1/s; ramp: s, time to full speed;
+    heading: turn rate per heading error, 1/s; tracking: growth rate of the speed's correction per error, 1/s;
+    capture: shift of a foot per velocity error, s; lean: shift of the feet, in parts of what puts them vertically
+    below the base's origin. These four need a floating base; zero switches each off.
     commands: speed m/s forwards, turn rad/s to the left.
     """
 
@@ -45,17 +57,22 @@ class Trot(Controller):
     duty: float = 0.55
     step_height: float = 0.06
     body_height: float | None = None
-    support: float = 1.4
+    support: float = 0.7
     kp: float = 40.0
     kd: float = 1.0
     coupling: float = 10.0
     ramp: float = 1.0
+    heading: float = 5.0
+    tracking: float = 1.0
+    capture: float = 0.08
+    lean: float = 0.6
 
     commands: ClassVar[Mapping[str, float]] = {"speed": 0.4, "turn": 0.0}
 
     def initial_memory(self, mechanism: Mechanism) -> NDArray[np.float64]:
-        """The phase of each leg's oscillator, turns: the gait's offsets."""
-        return np.array(trot_offsets(find_legs(mechanism)))
+        """The diagonals' phases, turns; the heading kept (2,), not yet taken; the speed's correction, m/s."""
+        diagonals(find_legs(mechanism))
+        return np.array([*OFFSETS, 0.0, 0.0, 0.0])
 
     def torque(
         self,
@@ -67,50 +84,67 @@ class Trot(Controller):
         memory: ca.SX,
         dt: ca.SX,
     ) -> tuple[ca.SX, ca.SX]:
-        """Torques (n_actuators,) N m; memory: phases (4,), turns."""
+        """Torques (n_actuators,) N m; memory: see `initial_memory`."""
         legs = find_legs(mechanism)
-        turns = cpg.phase_rates(memory, trot_offsets(legs), self.frequency, self.coupling)
-        ramp = ca.fmin(t / self.ramp, 1.0)
+        phases = memory[:2]
+        turns = cpg.phase_rates(phases, OFFSETS, self.frequency, self.coupling)
+        paths = [bezier.foot_path(phases[k], self.duty) for k in range(2)]
+        speed, turn = ca.vertsplit(ca.fmin(t / self.ramp, 1.0) * command)
+        velocity, shift, kept = Planar(speed, ca.SX(0), turn), Planar(ca.SX(0), ca.SX(0), ca.SX(0)), memory[2:]
+        if mechanism.floating:
+            velocity, shift, kept = self._balanced(self._standing(legs[0])[2], q, u, velocity, kept, dt)
+        stride = velocity.times(self.duty / self.frequency)
+        moved = [stride.times(path.x).plus(shift) for path in paths]
+        moving = [stride.times(path.dx * rate) for path, rate in zip(paths, ca.vertsplit(turns), strict=True)]
+
         weight = -mechanism.mass * mechanism.gravity_acceleration[2]
         desired = actuated_posture(mechanism, self.initial_coordinates(mechanism))
         desired_rate, carrying = ca.SX.zeros(desired.shape), ca.SX.zeros(desired.shape)
-        for i, leg in enumerate(legs):
-            path = bezier.foot_path(memory[i], self.duty)
-            foot, velocity = self._foot(leg, path, turns[i], command, ramp)
-            at = places(mechanism, leg.joints)
-            carrying[at] = path.load * (self.support * carrying_torques(leg, weight / 2))
-            desired[at] = leg_inverse_kinematics(leg, foot)
-            desired_rate[at] = leg_joint_rates(leg, foot, velocity)
+        for leg, k in zip(legs, diagonals(legs), strict=True):
+            foot, at = self._standing(leg), places(mechanism, leg.joints)
+            up, rising = self.step_height * paths[k].z, self.step_height * (turns[k] * paths[k].dz)
+            point = ca.vertcat(*moved[k].at(foot[0], foot[1]), up)
+            rate = ca.vertcat(*moving[k].at(foot[0], foot[1]), rising)
+            desired[at], desired_rate[at] = leg_inverse_kinematics(leg, *displaced(leg, foot - leg.hip, point, rate))
+            carrying[at] = paths[k].load * (self.support * carrying_torques(leg, weight / 2))
         angles, rates = joint_state(mechanism, q, u)
         tau = pd_torque(desired, desired_rate, angles, rates, (self.kp, self.kd))
-        return tau + carrying, cpg.advance(memory, turns, dt)
+        return tau + carrying, ca.vertcat(cpg.advance(phases, turns, dt), kept)
 
-    def _foot(self, leg: Leg, path: bezier.FootPath, turns: ca.SX, command: ca.SX, ramp: ca.SX) -> tuple[ca.SX, ca.SX]:
-        """Desired foot (3,) m and its velocity (3,) m/s in the hip frame; `ramp` held constant."""
-        nominal = leg.standing_foot
-        if self.body_height is not None:
-            nominal[2] = leg.radius - self.body_height - leg.hip[2]
-        x, y, _ = leg.hip + nominal
-        speed, turn = command[0], command[1]
-        held = ramp * (self.duty / self.frequency)  # s in stance
-        stride = ca.vertcat((speed - turn * y) * held, turn * x * held)
-        height = ramp * self.step_height
-        foot = ca.vertcat(
-            nominal[0] + stride[0] * path.x,
-            nominal[1] + stride[1] * path.x,
-            nominal[2] + height * path.z,
+    def _balanced(
+        self, foot: float, q: ca.SX, u: ca.SX, asked: Planar, kept: ca.SX, dt: ca.SX
+    ) -> tuple[Planar, Planar, ca.SX]:
+        """Velocity to walk at, shift of the feet, and memory (3,) after the step; foot: height in the base, m."""
+        now = trunk(q, u)
+        error, heading = keep_heading(kept[:2], now.heading, asked.turn * dt)
+        slow, lean = asked.x - now.velocity.x, self.lean * foot
+        velocity = Planar(asked.x + kept[2], asked.y, asked.turn + _within(self.heading * error, TURN_LIMIT))
+        shift = Planar(
+            lean * now.rise[0] - self.capture * slow,
+            lean * now.rise[1] + self.capture * now.velocity.y,
+            self.capture * (now.velocity.turn - asked.turn),
         )
-        forward = path.dx * turns
-        return foot, ca.vertcat(stride * forward, height * turns * path.dz)
+        return velocity, shift, ca.vertcat(heading, _within(kept[2] + self.tracking * dt * slow, SPEED_LIMIT))
+
+    def _standing(self, leg: Leg) -> NDArray[np.float64]:
+        """The foot (3,) in the base, m, where it stands when the robot does."""
+        foot = leg.hip + leg.standing_foot
+        if self.body_height is not None:
+            foot[2] = leg.radius - self.body_height
+        return foot
 
 
-def trot_offsets(legs: tuple[Leg, ...]) -> tuple[float, ...]:
-    """Phase offset of each leg, turns: 0 for front left and hind right, 1/2 for the other diagonal."""
+def _within(value: ca.SX, limit: float) -> ca.SX:
+    return ca.fmin(ca.fmax(value, -limit), limit)
+
+
+def diagonals(legs: tuple[Leg, ...]) -> tuple[int, ...]:
+    """The diagonal of each leg: 0 for front left and hind right, 1 for the others."""
     if len(legs) != 4:
         raise TarsusError(f"a trot needs four legs, this robot has {len(legs)}.")
     middle = np.mean([leg.hip for leg in legs], axis=0)
     signs = [np.sign(leg.hip - middle) for leg in legs]
-    return tuple(0.0 if x * y > 0 else 0.5 for x, y, _ in signs)
+    return tuple(0 if x * y > 0 else 1 for x, y, _ in signs)
 
 
 def carrying_torques(leg: Leg, load: float) -> NDArray[np.float64]:
