@@ -46,6 +46,12 @@ def box(mass: float = 2.0, half: Array = HALF, gravity: tuple[float, float, floa
     return _free("box", inertia, tuple(Candidate(f"corner_{k}", 0, c) for k, c in enumerate(corners)), gravity)
 
 
+def rod(mass: float = 1.0, half: float = 0.5) -> Mechanism:
+    """A thin rod along x that touches with its ends; round about its own axis it has the inertia of a ball."""
+    inertia = Inertia(mass, np.zeros(3), mass * (2 * half) ** 2 / 12 * np.eye(3))
+    return _free("rod", inertia, tuple(Candidate(f"end_{k}", 0, np.array([k * half, 0, 0])) for k in (-1, 1)))
+
+
 def _free(
     name: str, inertia: Inertia, candidates: tuple[Candidate, ...], gravity: tuple[float, float, float] = GRAVITY
 ) -> Mechanism:

@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from free_bodies import HALF, Bench, G, box, point_mass, pose, sphere
+from free_bodies import HALF, Bench, G, box, point_mass, pose, rod, sphere
 from numpy.typing import NDArray
 from numpy_mechanics import centre_of_mass, mass_matrix, quaternion
 from scipy.optimize import brentq
@@ -26,7 +26,7 @@ FRICTION = np.array([0.1, 0.3, 0.5, 0.7, 1.0])
 ANGLES = np.deg2rad([3.0, 10.0, 20.0, 30.0, 40.0])
 MU, SLOPE = (grid.ravel() for grid in np.meshgrid(FRICTION, ANGLES))
 STICKS = np.tan(SLOPE) < MU
-COARSE = 0.6  # the relaxation of documents 000's experiments; JOR needs less where four corners share one load
+COARSE = 0.6  # the relaxation of document 000's experiments; JOR needs less where four corners share one load
 NEAR = {"T_rel": 1e-10, "T_abs": 1e-12}
 
 
@@ -38,7 +38,7 @@ def moreau(solver: str, **more: float | Array) -> Moreau:
 @cache
 def bench(body: str, solver: str) -> Bench:
     """A body on the plane."""
-    return Bench((BODIES | {"sphere": sphere})[body](), moreau(solver))
+    return Bench((BODIES | {"sphere": sphere, "rod": rod})[body](), moreau(solver))
 
 
 @cache
@@ -49,7 +49,8 @@ def slopes(body: str, solver: str) -> Bench:
 
 
 def resting_on_slope(body: str) -> Array:
-    h = HEIGHT[body]
+    """Flat on the slopes of the grid, a nanometre deep, so that all corners touch."""
+    h = HEIGHT[body] - 1e-9
     return np.array([pose([-h * np.sin(a), 0, h * np.cos(a)], -a) for a in SLOPE])
 
 
@@ -73,12 +74,14 @@ def test_a_block_on_a_slope_sticks_below_the_friction_angle_and_never_creeps(sol
     log = slopes(body, solver).run(steps, dt, q=resting_on_slope(body), law_mu=MU)
     u = log["u"][-1]
     assert log["converged"].all()
-    assert np.abs(u[STICKS]).max() < 1e-9  # no creep, m/s and rad/s
-    moved = np.abs(log["q"][-1] - log["q"][10])[STICKS].max()
-    assert moved < 1e-9 * dt * steps + 1e-15 + (2e-9 if solver == "newton" else 0)  # newton: its first steps settle
+    creep = (
+        1e-8 if solver.startswith("jor") else 1e-9
+    )  # m/s and rad/s; Jacobi's tolerance is felt where four corners share
+    assert np.abs(u[STICKS]).max() < creep
+    assert np.abs(log["q"][-1] - log["q"][steps // 2])[STICKS].max() < creep * dt * steps
     expected = G * (np.sin(SLOPE) - MU * np.cos(SLOPE)) * dt * steps
     slow = downhill(u[:, :3])[~STICKS] - expected[~STICKS]
-    assert np.abs(slow).max() < (1e-9 if body == "point" else 2e-4)  # a box drops on its lower edge at first
+    assert np.abs(slow).max() < (1e-9 if body == "point" else 1e-5)
 
 
 @pytest.mark.parametrize("solver", ["jor", "jor_velocity"])
@@ -198,7 +201,7 @@ def test_a_dropped_ball_rebounds_to_e_squared_h(solver: str, body: str) -> None:
         k = np.argmax(normal[:, world] > 0)
         again = k + 1 + np.argmax(normal[k + 1 :, world] > 0) if e > 0 else k + 1
         assert k * dt == pytest.approx(np.sqrt(2 * drop / G), abs=2 * dt)
-        assert normal[k, world] == pytest.approx((1 + e) * speed, abs=(1 + e) * G * dt)  # landing percussion, m = 1
+        assert normal[k, world] == pytest.approx((1 + e) * speed, abs=2 * (1 + e) * G * dt)  # landing percussion, m = 1
         highest = z[k : again + 1, world].max() if e < 1 else z[k:, world].max()
         assert highest == pytest.approx(e**2 * drop, abs=(1 + e) * speed * dt)
     assert z.min() > -speed * dt  # it sinks by half a step of its fall at most, for good: no position is corrected
@@ -229,22 +232,27 @@ def test_a_box_that_fell_lies_still_and_the_ground_carries_it(solver: str) -> No
     np.testing.assert_allclose(normals.sum(1) / dt, mass * G, rtol=1e-8)
     assert np.abs(friction / dt).max() < 1e-6
     assert (normals >= 0).all() and ((normals > 0).sum(1) >= 3).all()
-    assert np.abs(quaternion(log["q"][-1, 1, 3:])[2] - [0, 0, 1]).max() < 1e-2  # flat but for what it sank in
+    assert np.abs(quaternion(log["q"][-1, 1, 3:])[2] - [0, 0, 1]).max() < 0.02  # flat but for what an edge sank in
 
 
-@pytest.mark.parametrize("solver", ["newton", "exact"])
-def test_a_rod_that_jams_gets_a_finite_percussion(solver: str) -> None:
+@pytest.mark.parametrize("mu", [1.0, 2.0, 4.0])
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_rod_that_jams_gets_a_finite_percussion(solver: str, mu: float) -> None:
     """Painleve: a rod slides at a steep angle with mu beyond 4/3, where no bounded force satisfies Coulomb's law."""
-    angle, half = np.deg2rad(np.array([40.0, 55.0, 65.0, 75.0])), 0.5
-    thin = Bench(box(1.0, np.array([half, 0.001, 0.001])), Moreau(solver=solver))  # type: ignore[arg-type]
-    q = np.array([pose([0, 0, half * np.sin(a) + 0.001 * np.cos(a)], a) for a in angle])
-    u = np.tile([-3.0, 0, 0, 0, 0, 0], (4, 1))
-    for heading in (1.0, -1.0):
-        log = thin.run(200, 0.002, q=q, u=heading * u, law_mu=[2.0])
-        assert all(np.isfinite(value).all() for value in log.values())
-        energy = 0.5 * np.sum(log["u"][..., :3] ** 2, -1) + G * log["q"][..., 2]
-        assert (energy[-1] < 0.5 * 9.0 + G * q[:, 2] + 1e-6).all()
-        assert np.abs(log["u"]).max() < 50
+    angle, half = np.deg2rad([40.0, 55.0, 65.0, 75.0, 85.0] * 2), 0.5
+    q = np.array([pose([0, 0, half * np.sin(a) - 1e-6], a) for a in angle])
+    u = np.zeros((10, 6))
+    u[:, 0] = [3.0] * 5 + [-3.0] * 5
+    log = bench("rod", solver).run(300, 0.002, q=q, u=u, law_mu=[mu])
+    assert all(np.isfinite(value).all() for value in log.values())
+    energy = (
+        0.5 * np.sum(log["u"][..., :3] ** 2, -1) + 0.5 / 12 * np.sum(log["u"][..., 3:] ** 2, -1) + G * log["q"][..., 2]
+    )
+    assert (np.diff(energy, axis=0) < 1e-4).all()  # friction takes energy, also where it jams
+    solved = log["converged"][..., 0] > 0
+    assert solved.all() or not solver.startswith(("newton", "exact")), "the two that can solve it do"
+    L = contacts(log)[solved]
+    assert (np.linalg.norm(L[..., 1:], axis=-1) <= mu * L[..., 0] + 1e-6).all()
 
 
 # ---------------------------------------------------------------- springs
@@ -274,8 +282,8 @@ def test_a_ball_on_an_undamped_spring_leaves_when_it_should_and_as_fast_as_it_ca
         log = ball.run(round(0.1 / dt), dt, q=pose([0, 0, drop]), u=[0, 0, -speed, 0, 0, 0])
         touching = np.nonzero(contacts(log)[:, 0, 0, 0] > 0)[0]
         assert len(touching) * dt == pytest.approx(exact, abs=2 * dt)
-        away = log["u"][touching[-1] + 1, 0, 2]
-        assert away == pytest.approx(landing, abs=0.5 * G * dt + landing * (omega * dt) ** 2)
+        away = log["u"][touching[-1], 0, 2]
+        assert away == pytest.approx(landing, abs=G * dt + landing * (omega * dt) ** 2)
 
 
 def test_the_period_of_a_body_on_its_spring_is_second_order() -> None:
@@ -352,7 +360,7 @@ def test_a_tumbling_robot_in_flight() -> None:
         return push[:3], spin, 0.5 * u @ push + robot.mass * G * com[2]
 
     start, seconds, found = measured(q0, u0), 0.2, []
-    for dt in (0.002, 0.001, 0.0005):
+    for dt in (0.001, 0.0005, 0.00025):
         log = flying.run(round(seconds / dt), dt, q=q0, u=u0)
         push, spin, energy = measured(log["q"][-1, 0], log["u"][-1, 0])
         fallen = start[0] - seconds * robot.mass * np.array([0, 0, G])

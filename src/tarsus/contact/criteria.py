@@ -86,9 +86,19 @@ def state(solved: Solved, margin: float = 1e-4) -> NDArray[np.int32]:
     return np.where(normal <= 0, OPEN, np.where(slips, SLIP, STICK)).astype(np.int32)
 
 
-def creep(solved: Solved) -> Array:
-    """Tangential speed of contacts whose friction is inside its disc and that therefore should stick, m/s."""
-    return np.where(state(solved) == STICK, _length(solved.after), 0)
+def creep(solved: Solved, settled: float = 0.02) -> Array:
+    """Tangential speed of contacts in stance, m/s: those whose friction was inside its disc for the last `settled` s.
+
+    The first axis is time. A landing foot is given that long to come to rest, whatever the law.
+    """
+    stick = state(solved) == STICK
+    steps = 1 if not np.isfinite(solved.dt) else max(round(settled / solved.dt), 1)
+    steps = min(steps, len(stick))
+    stood = np.zeros_like(stick)
+    if steps:
+        windows = np.lib.stride_tricks.sliding_window_view(stick, steps, axis=0)
+        stood[steps - 1 :] = windows.all(-1)
+    return np.where(stood, _length(solved.after), 0)
 
 
 def residuals(solved: Solved) -> dict[str, float]:

@@ -110,20 +110,20 @@ def control_interval(given: object, rate: float | None, dt: float) -> int:
 
 
 def stability_notices(plan: Plan, q: NDArray[np.float64], dt: float) -> list[str]:
-    """A contact spring too stiff for dt: a force taken at the start of a step is stable up to about 2 / omega."""
+    """A contact spring too stiff for dt: with its force taken at the midpoint, c dt^2 + 2 d dt < 4 m is stable."""
     parameters = plan.scene.law.parameters()
-    if "c_N" not in parameters:
+    stiffness = max((float(np.max(parameters[name])) for name in ("c_N", "c_T") if name in parameters), default=0.0)
+    if not stiffness:
         return []
-    stiffness, damping = float(np.max(parameters["c_N"])), float(np.max(parameters.get("d_N", np.zeros(1))))
+    damping = max((float(np.max(parameters[name])) for name in ("d_N", "d_T") if name in parameters), default=0.0)
     mass = lightest_contact(plan.scene, q if q.ndim == 1 else q[0])
-    omega = np.sqrt(stiffness / mass)
-    zeta = damping / (2 * np.sqrt(stiffness * mass))
-    limit = 2 / omega * (np.sqrt(zeta**2 + 1) - zeta)
-    if dt <= limit:
+    limit = (np.sqrt(damping**2 + 4 * mass * stiffness) - damping) / stiffness
+    inner = dt / plan.stepper.inner_steps
+    if inner <= limit:
         return []
     return [
-        f"dt = {dt:g} s is above the stable limit of the contact spring, about {limit:.2g} s with {mass:.2g} kg "
-        "at the foot: expect chatter or worse; use a smaller dt or a lower c_N."
+        f"dt = {inner:g} s is above the stable limit of the contact spring, about {limit:.2g} s with {mass:.2g} kg "
+        "at the foot: expect chatter or worse; use a smaller dt, or a softer spring and damper."
     ]
 
 

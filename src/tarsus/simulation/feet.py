@@ -60,12 +60,13 @@ def feet(robot: Robot) -> tuple[Candidate, ...]:
 
 
 def lightest_contact(scene: Scene, q: NDArray[np.float64]) -> float:
-    """The smallest effective mass (kg) of a candidate along z: 1 / (J M^-1 J^T)."""
+    """The smallest effective mass (kg) of a candidate in any direction: 1 / the largest eigenvalue of J M^-1 J^T."""
     kin = kinematics(scene.mechanism, SX(q))
     M = DM(crba.mass_matrix(kin, body_inertias(scene.mechanism)))
     masses = []
     for candidate in scene.candidates:
         columns = jacobian.point_jacobian(kin, candidate.body, SX(candidate.position))
-        row = DM(jacobian.dense(columns, scene.mechanism.nu)[2, :])
-        masses.append(1 / max(float(ca.mtimes(row, ca.solve(M, row.T))), 1e-12))
+        J = DM(jacobian.dense(columns, scene.mechanism.nu))
+        delassus = np.array(ca.mtimes(J, ca.solve(M, J.T)))
+        masses.append(1 / max(float(np.linalg.eigvalsh(delassus).max()), 1e-12))
     return min(masses)

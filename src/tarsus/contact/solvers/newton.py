@@ -23,6 +23,7 @@ from tarsus.program.symbolic import entries
 from tarsus.program.trace import Values
 
 FAR = 1e20  # added to the diagonal of a contact that does not press: its percussion vanishes
+SPREAD = 1e-10  # the least relative trace on the diagonal: round-off must not decide who carries the load
 TINY = 1e-30
 
 
@@ -87,7 +88,7 @@ def linear_solution(hard: HardProblem, pressing: list[SX], roots: list[SX]) -> S
     A trace of T_rel^1.5 on the diagonal shares the load of redundant contacts evenly.
     """
     n, G = len(hard.c), hard.problem.G
-    size, spread = 3 * n, 1 + hard.p.T_rel * ca.sqrt(hard.p.T_rel)
+    size, spread = 3 * n, 1 + ca.fmax(hard.p.T_rel * ca.sqrt(hard.p.T_rel), SPREAD)
     K = [[G[i // 3, j // 3][i % 3, j % 3] for j in range(i + 1)] for i in range(size)]
     for i in range(n):
         far = ca.if_else(pressing[i], 0, FAR)
