@@ -57,7 +57,7 @@ class Trot(Controller):
     duty: float = 0.55
     step_height: float = 0.06
     body_height: float | None = None
-    support: float = 0.7
+    support: float = 0.75
     kp: float = 40.0
     kd: float = 1.0
     coupling: float = 10.0
