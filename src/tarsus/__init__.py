@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tarsus.simulation.simulation import Diverged as Diverged
     from tarsus.simulation.simulation import Simulation as Simulation
     from tarsus.simulation.summary import summary as summary
+    from tarsus.stepping.substeps import Substeps as Substeps
     from tarsus.terrain.plane import Plane as Plane
     from tarsus.terrain.slope import Slope as Slope
 
@@ -38,6 +39,7 @@ _HOMES = {
     "Compliant": "tarsus.contact.laws.compliant",
     "Law": "tarsus.contact.base",
     "ForceLaw": "tarsus.contact.base",
+    "Substeps": "tarsus.stepping.substeps",
     "Plane": "tarsus.terrain.plane",
     "Slope": "tarsus.terrain.slope",
     "Controller": "tarsus.control.base",

@@ -164,11 +164,11 @@ def _tell(numbers: dict[str, Any], files: list[Path]) -> None:
         "walked": _walked(n),
         "height": f"{n['height_final']:.4f} m at the end, {n['height_min']:.4f} m at the lowest",
         "contact": f"peak normal force {n['normal_force_max']:.1f} N, penetration {1e3 * n['penetration_max']:.3f} mm, "
-        f"creep of sticking contacts {n['creep_max']:.1e} m/s",
+        f"creep of sticking contacts {_measure(n['creep_max'], 'm/s')}",
         "solver": f"{n['iterations_mean']:.2f} iterations a step, at most {n['iterations_max']}; "
         f"{n['unconverged_steps']} steps unconverged",
-        "residuals": f"Signorini {r['signorini_J']:.1e} J, cone {r['cone_Ns']:.1e} N s, "
-        f"dissipation {r['dissipation_J']:.1e} J, motion {r['equation_N']:.1e} N",
+        "residuals": f"Signorini {_measure(r['signorini_J'], 'J')}, cone {_measure(r['cone_Ns'], 'N s')}, "
+        f"dissipation {_measure(r['dissipation_J'], 'J')}, motion {_measure(r['equation_N'], 'N')}",
         "speed": f"{n['steps_per_second']:,.0f} steps/s, {n['realtime_factor']:,.0f} times real time",
     }
     for name, text in rows.items():
@@ -179,6 +179,11 @@ def _tell(numbers: dict[str, Any], files: list[Path]) -> None:
     for file in files:
         table.add_row("written", str(file))
     console.print(table)
+
+
+def _measure(value: float | None, unit: str) -> str:
+    """A residual with its unit, or that this stepper has none."""
+    return "not applicable" if value is None else f"{value:.1e} {unit}"
 
 
 def _walked(n: dict[str, Any]) -> str:

@@ -24,21 +24,25 @@ UNITS = {
     "q": ("m, 1, rad", "coordinates after the step: world position, unit quaternion (w, x, y, z), joints"),
     "u": ("m/s, rad/s", "velocities after the step: world linear velocity, body angular velocity, joint rates"),
     "tau": ("N m", "actuator torque during the step, after the limits"),
-    "gap": ("m", "signed distance to the ground at the step's midpoint"),
+    "gap": ("m", "signed distance to the ground where the step first looks: halfway (midpoint) or at its start"),
     "impulse_contact": ("N s", "percussion on the robot over the step: normal, tangent 1, tangent 2"),
     "impulse_world": ("N s", "percussion on the robot over the step, world frame"),
     "force_contact": ("N", "percussion divided by dt: normal, tangent 1, tangent 2"),
     "force_world": ("N", "percussion divided by dt, world frame"),
-    "contact_point": ("m", "contact point at the step's midpoint, world frame"),
-    "velocity_before": ("m/s", "contact velocity before the step, contact frame"),
-    "velocity_after": ("m/s", "contact velocity after the step, contact frame"),
+    "contact_point": ("m", "contact point at the gap's instant, world frame"),
+    "velocity_before": ("m/s", "contact velocity before the step, contact frame of the gap's instant"),
+    "velocity_after": ("m/s", "contact velocity after the step, contact frame of the gap's instant"),
     "slip_speed": ("m/s", "tangential speed after the step where the contact pushes, else 0"),
     "state": ("1", "0 open, 1 stick, 2 slip"),
     "iterations": ("1", "solver iterations"),
     "converged": ("1", "1 if the solver met its tolerance"),
     "kinetic_energy": ("J", "after the step"),
     "potential_energy": ("J", "after the step, zero at the world's origin"),
-    "equation_residual": ("N, N m", "largest entry of M du/dt - h - W L/dt by the Newton-Euler recursion"),
+    "equation_residual": (
+        "N, N m",
+        "largest entry of M du/dt - h - W L/dt at the gap's instant by the Newton-Euler recursion; "
+        "NaN for steppers of several evaluations (heun, rk4, Substeps)",
+    ),
 }
 
 

@@ -11,23 +11,22 @@ from functools import cache
 import casadi as ca
 from casadi import SX
 
-from tarsus.contact.base import symbols
 from tarsus.dynamics import energy, rnea
 from tarsus.dynamics.kinematics import kinematics
 from tarsus.program.blocks import Program
 from tarsus.program.trace import Builder
 from tarsus.simulation.step_program import Plan, applied, scaled
 from tarsus.stepping import assemble
-from tarsus.stepping.methods.midpoint import half_step
 
 
 @cache
 def observer(plan: Plan) -> Program:
     """A program of samples: a step's start (q0, u0), end (q1, u1), impulse, tau and the step's parameters.
 
-    Reports: gap (n,) m at the midpoint; point (3n,) m; frame (9n,) rows normal, tangent 1, tangent 2; before, after
-    (3n,) m/s: contact velocities at the midpoint with u0 and u1; kinetic, potential energy at the end, J;
-    residual: largest entry of M (u1 - u0) / dt - h - W L / dt, N or N m.
+    Contacts are seen where the stepper first looks at them, its `evaluation`. Reports: gap (n,) m; point (3n,) m;
+    frame (9n,) rows normal, tangent 1, tangent 2; before, after (3n,) m/s: contact velocities with u0 and u1; kinetic,
+    potential energy at the end, J; residual: largest entry of M (u1 - u0) / dt - h - W L / dt there, N or N m, NaN if
+    the stepper does not solve this equation.
     """
     scene, mechanism = plan.scene, plan.scene.mechanism
     n = len(scene.candidates)
@@ -36,13 +35,13 @@ def observer(plan: Plan) -> Program:
     q1, u1 = b.parameter("q1", mechanism.nq), b.parameter("u1", mechanism.nu)
     impulse, tau = b.parameter("impulse", 3 * n), b.parameter("tau", len(mechanism.actuators))
     dt = b.parameter("dt")
-    terrain = {name: b.parameter(f"terrain.{name}", v.shape[-1]) for name, v in scene.terrain.parameters().items()}
+    terrain = scene.terrain.symbols(b)
     inertias = scaled(plan, rnea.body_inertias(mechanism), b)
 
-    middle = kinematics(mechanism, half_step(mechanism, q0, u0, dt), u0)
-    touching = assemble.touches(scene, middle, symbols(terrain))
+    seen = kinematics(mechanism, plan.stepper.evaluation(mechanism, q0, u0, dt), u0)
+    touching = assemble.touches(scene, seen, terrain)
     acceleration = (u1 - u0) / dt
-    needed = rnea.inverse_dynamics(middle, inertias, acceleration) - applied(mechanism, tau)
+    needed = rnea.inverse_dynamics(seen, inertias, acceleration) - applied(mechanism, tau)
     needed += assemble.armature(mechanism) * acceleration + assemble.joint_dissipation(scene, u0) * u1
     after: list[SX] = []
     for i, touch in enumerate(touching):
@@ -61,5 +60,5 @@ def observer(plan: Plan) -> Program:
         after=ca.vertcat(empty, *after),
         kinetic=energy.kinetic_energy(end, inertias),
         potential=energy.potential_energy(end, inertias),
-        residual=ca.norm_inf(needed),
+        residual=ca.norm_inf(needed) if plan.stepper.velocity_level else SX.nan(),
     )

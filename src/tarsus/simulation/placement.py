@@ -4,51 +4,67 @@ from __future__ import annotations
 
 import casadi as ca
 import numpy as np
-from casadi import SX
 from numpy.typing import NDArray
 
-from tarsus.contact.base import symbols
 from tarsus.dynamics import jacobian
 from tarsus.dynamics.kinematics import kinematics
+from tarsus.program import reference
+from tarsus.program.blocks import Program
+from tarsus.program.trace import Builder
 from tarsus.spatial.rotation import constant
 from tarsus.stepping.base import Scene
 
 Array = NDArray[np.float64]
 TOUCHING = 1e-9  # m
+ALIKE = 1e-12  # normals that differ less are the same
+SPREAD = 0.01  # m: points nearer to a line than this say nothing about the tilt across it
 
 
 def on_ground(scene: Scene, q: Array) -> Array:
     """Coordinates (nq,), or (worlds, nq) on terrain that differs by world; a robot with a fixed base stays."""
-    mechanism, values = scene.mechanism, scene.terrain.parameters()
-    if not mechanism.floating or not scene.candidates:
+    values = scene.terrain.parameters()
+    if not scene.mechanism.floating or not scene.candidates:
         return q
-    coordinates = SX.sym("q", mechanism.nq)
-    terrain = {name: SX.sym(name, value.shape[-1]) for name, value in values.items()}
-    kin, gaps = kinematics(mechanism, coordinates), []
-    for candidate in scene.candidates:
-        centre = jacobian.position(kin, candidate.body, constant(candidate.position))
-        gaps.append(scene.terrain.surface(centre, symbols(terrain))[0] - candidate.radius)
-    _, frame = scene.terrain.surface(coordinates[:3], symbols(terrain))
-    look = ca.Function("look", [coordinates, *terrain.values()], [ca.mmin(ca.vertcat(*gaps)), frame[0, :].T])
-
+    look = _look(scene)
     worlds = max((value.shape[0] for value in values.values() if value.ndim > 1), default=0)
-    placed = [
-        _placed(look, q, [value[k] if value.ndim > 1 else value for value in values.values()])
-        for k in range(max(worlds, 1))
-    ]
-    return np.stack(placed) if worlds else placed[0]
+    placed = np.tile(np.array(q, dtype=float), (max(worlds, 1), 1))
+    given = {f"terrain.{name}": value for name, value in values.items()}
 
-
-def _placed(look: ca.Function, q: Array, terrain: list[Array]) -> Array:
-    placed = np.array(q, dtype=float)
-    normal = np.asarray(look(placed, *terrain)[1]).ravel()
-    placed[3:7] = _product(_from_vertical(normal), placed[3:7])
+    found = reference.run(look, given | {"q": placed})
+    for world, (ground, normals) in enumerate(zip(found["ground"], found["normals"], strict=True)):
+        normal = _normal(ground.reshape(-1, 3), normals.reshape(-1, 3))
+        placed[world, 3:7] = _product(_from_vertical(normal), placed[world, 3:7])
     for _ in range(50):
-        gap = float(look(placed, *terrain)[0])
-        if abs(gap) < TOUCHING:
+        gaps = reference.run(look, given | {"q": placed})["gaps"].min(1)
+        if np.all(np.abs(gaps) < TOUCHING):
             break
-        placed[2] -= gap
-    return placed
+        placed[:, 2] -= np.where(np.abs(gaps) < TOUCHING, 0, gaps)
+    return placed if worlds else placed[0]
+
+
+def _look(scene: Scene) -> Program:
+    """From q to every candidate's gap, the ground's point next to it (3,) and its normal there (3,)."""
+    b = Builder("look")
+    kin = kinematics(scene.mechanism, b.parameter("q", scene.mechanism.nq))
+    terrain = scene.terrain.symbols(b)
+    centres = [jacobian.position(kin, c.body, constant(c.position)) for c in scene.candidates]
+    surfaces = scene.terrain.surfaces(centres, terrain)
+    normals = [frame[0, :].T for _, frame in surfaces]
+    gaps = [distance - c.radius for c, (distance, _) in zip(scene.candidates, surfaces, strict=True)]
+    ground = [c - distance * n for c, (distance, _), n in zip(centres, surfaces, normals, strict=True)]
+    return b.program(gaps=ca.vertcat(*gaps), ground=ca.vertcat(*ground), normals=ca.vertcat(*normals))
+
+
+def _normal(ground: Array, normals: Array) -> Array:
+    """Of the plane nearest to the points (n, 3); where they lie on a line, the mean of the normals (n, 3)."""
+    from_mean = ground - ground.mean(0)
+    if np.ptp(normals, axis=0).max() < ALIKE and np.abs(from_mean @ normals[0]).max() < TOUCHING:
+        return normals[0]
+    _, spread, axes = np.linalg.svd(from_mean)
+    mean = normals.mean(0) / np.linalg.norm(normals.mean(0))
+    if len(ground) < 3 or spread[1] < SPREAD:
+        return mean
+    return axes[2] * np.sign(axes[2] @ mean)
 
 
 def _from_vertical(normal: Array) -> Array:

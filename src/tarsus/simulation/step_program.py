@@ -44,7 +44,7 @@ def step_program(plan: Plan) -> Program:
     memory = b.declare("memory", scene.law.memory_size(len(scene.candidates)))
     steps, dt = b.declare("steps", 1), b.parameter("dt")
     law = {name: b.parameter(f"law.{name}") for name in scene.law.parameters()}
-    terrain = {name: b.parameter(f"terrain.{name}", v.shape[-1]) for name, v in scene.terrain.parameters().items()}
+    terrain = scene.terrain.symbols(b)
     inertias = scaled(plan, base_parameters(mechanism), b)
 
     control = SX(0, 1)
@@ -56,18 +56,9 @@ def step_program(plan: Plan) -> Program:
         torque, control = plan.controller.torque(mechanism, steps * dt, q, u, command, before, dt)
     tau = b.keep("tau_limited", within_limits(mechanism, torque))
 
-    start = StepInputs(q, u, memory, applied(mechanism, tau), dt, symbols(law), symbols(terrain), inertias)
+    start = StepInputs(q, u, memory, applied(mechanism, tau), dt, symbols(law), terrain, inertias)
     end = plan.stepper.step(scene, start, b)
-    results = {
-        "q": end.q,
-        "u": end.u,
-        "memory": end.contact.memory,
-        "steps": steps + 1,
-        "impulse": end.contact.stacked(),
-        "iterations": end.contact.iterations,
-        "converged": end.contact.converged,
-        "tau": tau,
-    }
+    results = end.values() | {"steps": steps + 1, "tau": tau}
     if plan.controller is not None:
         results["control"] = control
     return b.program(**results)

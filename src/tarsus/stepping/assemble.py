@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import casadi as ca
 from casadi import SX
 
-from tarsus.contact.problem import Blocks, Contact, ContactProblem, VelocityForm
+from tarsus.contact.base import ForceLaw
+from tarsus.contact.problem import Blocks, Contact, ContactProblem, ContactSolution, VelocityForm
 from tarsus.dynamics import crba, factor, jacobian, rnea, tree
 from tarsus.dynamics.factor import Factor
-from tarsus.dynamics.kinematics import Kinematics
+from tarsus.dynamics.kinematics import Kinematics, coordinate_rate, kinematics, with_unit_quaternions
+from tarsus.errors import TarsusError
 from tarsus.model.mechanism import Mechanism
 from tarsus.program.symbolic import entries
 from tarsus.program.trace import Builder
 from tarsus.spatial.rotation import constant
-from tarsus.stepping.base import Scene, StepInputs
+from tarsus.stepping.base import Scene, StepInputs, StepOutputs
 
 DRY_FRICTION_SPEED = 1e-2  # rad/s (m/s): below it a joint's dry friction acts as a damper
 
@@ -43,6 +45,78 @@ class Coupling:
     factor: Factor
     u_free: SX
     half_solved: list[list[list[SX]]]
+
+
+@dataclass(frozen=True, eq=False)
+class Rate:
+    """The smooth robot at an instant: q' (nq,), u' (nu,), contact forces[i] (3,) in N, and the law's next memory."""
+
+    q: SX
+    u: SX
+    forces: list[SX]
+    memory: SX
+
+
+def displaced(mechanism: Mechanism, q: SX, u: SX, dt: SX) -> SX:
+    """q + dt F(q) u with unit quaternions."""
+    return with_unit_quaternions(mechanism, q + dt * coordinate_rate(mechanism, q, u))
+
+
+def velocity_step(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> tuple[SX, ContactSolution]:
+    """u^E (nu,) from u^S and the law's percussions, with everything that depends on coordinates taken at q."""
+    kin = kinematics(scene.mechanism, q, start.u)
+    smooth = smooth_dynamics(scene, kin, start)
+    touching = touches(scene, kin, start.terrain)
+    coupling = couple(smooth, touching, builder)
+    problem = contact_problem(coupling, touching, start, builder)
+    contact = scene.law.solve(problem, start.law, start.memory, builder)
+    return velocity_after(coupling, contact.impulses), contact
+
+
+def rate(scene: Scene, at: StepInputs) -> Rate:
+    """u' = M^-1 (tau - c - g - D u + W f) at an instant: the damping is explicit, unlike in `smooth_dynamics`."""
+    mechanism, kin = scene.mechanism, kinematics(scene.mechanism, at.q, at.u)
+    touching = touches(scene, kin, at.terrain)
+    forces, memory = contact_forces(scene, touching, at)
+    h = at.tau - rnea.bias(kin, at.inertias) - joint_dissipation(scene, at.u) * at.u
+    for touch, force in zip(touching, forces, strict=True):
+        h += ca.mtimes(ca.vertcat(*(ca.horzcat(*row) for row in touch.rows)).T, force)
+    factored = factor.factorise(crba.mass_matrix(kin, at.inertias), tree.velocity_parents(mechanism))
+    change = ca.vertcat(*factored.solve(entries(h)))
+    return Rate(coordinate_rate(mechanism, at.q, at.u), change, forces, memory)
+
+
+def contact_forces(scene: Scene, touching: list[Touch], at: StepInputs) -> tuple[list[SX], SX]:
+    """The law's force (3,) on every contact at an instant, zero where it is open, and the law's next memory."""
+    if not isinstance(scene.law, ForceLaw):
+        raise TarsusError(
+            f"the law {_name(scene.law)!r} gives percussions, not forces: use the stepper 'midpoint' or "
+            "'symplectic_euler', or a force law such as 'compliant'."
+        )
+    forces, memories, size = [], [SX(0, 1)], scene.law.contact_memory
+    for i, touch in enumerate(touching):
+        own, closed = at.memory[i * size : (i + 1) * size], touch.contact.gap <= 0
+        force, pressed = scene.law.force(touch.contact, at.law, own)
+        forces.append(ca.if_else(closed, force, 0))
+        memories.append(ca.if_else(closed, pressed, scene.law.released(touch.contact, at.law, own)))
+    return forces, ca.vertcat(*memories)
+
+
+def stage(scene: Scene, start: StepInputs, first: Rate, slope: Rate, dt: SX) -> StepInputs:
+    """The instant dt later along `slope`; the law remembers what the step's `first` instant left."""
+    q = with_unit_quaternions(scene.mechanism, start.q + dt * slope.q)
+    return replace(start, q=q, u=start.u + dt * slope.u, memory=first.memory)
+
+
+def weighted(scene: Scene, start: StepInputs, weights: list[float], rates: list[Rate]) -> StepOutputs:
+    """The end of an explicit step: percussions are dt times the weighted forces, the memory is the first instant's."""
+    pairs = list(zip(weights, rates, strict=True))
+    q, u = sum((w * k.q for w, k in pairs), SX(0)), sum((w * k.u for w, k in pairs), SX(0))
+    forces = [sum((w * k.forces[i] for w, k in pairs), SX(0)) for i in range(len(scene.candidates))]
+    mean = Rate(q, u, forces, rates[0].memory)
+    end = stage(scene, start, rates[0], mean, start.dt)
+    impulses = [start.dt * force for force in mean.forces]
+    return StepOutputs(end.q, end.u, ContactSolution(impulses, mean.memory, SX(0), SX(1)))
 
 
 def joint_dissipation(scene: Scene, u: SX) -> SX:
@@ -75,9 +149,9 @@ def smooth_dynamics(scene: Scene, kin: Kinematics, start: StepInputs) -> Smooth:
 def touches(scene: Scene, kin: Kinematics, terrain: object) -> list[Touch]:
     """Gap, frame, Jacobian and velocity of every candidate."""
     found = []
-    for candidate in scene.candidates:
-        centre = jacobian.position(kin, candidate.body, constant(candidate.position))
-        distance, frame = scene.terrain.surface(centre, terrain)
+    centres = [jacobian.position(kin, c.body, constant(c.position)) for c in scene.candidates]
+    surfaces = scene.terrain.surfaces(centres, terrain)
+    for candidate, centre, (distance, frame) in zip(scene.candidates, centres, surfaces, strict=True):
         normal = jacobian.direction_in_body(kin, candidate.body, frame[0, :].T)
         lowest = constant(candidate.position) - candidate.radius * normal
         columns = jacobian.point_jacobian(kin, candidate.body, lowest)
@@ -123,6 +197,11 @@ def velocity_after(coupling: Coupling, impulses: list[SX]) -> SX:
             y = [a + b * component for a, b in zip(y, row, strict=True)]
     scaled = [d * a for d, a in zip(coupling.factor.inverse_pivots, y, strict=True)]
     return coupling.u_free + ca.vertcat(*coupling.factor.forward(scaled))
+
+
+def _name(thing: object) -> str:
+    """The name of the file that a law stands in."""
+    return type(thing).__module__.rpartition(".")[2]
 
 
 def _held(builder: Builder, name: str, values: list[SX]) -> list[SX]:

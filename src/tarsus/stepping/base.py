@@ -1,7 +1,7 @@
 """The stepper interface.
 
-To add a stepper: one file in `stepping/` with one frozen dataclass that derives from `Stepper`; its name on the
-command line is the file's name.
+To add a stepper: one file in `stepping/methods/` with one frozen dataclass that derives from `Stepper`; its name on
+the command line is the file's name. What two steppers share goes to `assemble`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from casadi import SX
 from tarsus.contact.base import Law
 from tarsus.contact.problem import ContactSolution
 from tarsus.model.mechanism import Candidate, Mechanism
-from tarsus.program.trace import Builder
+from tarsus.program.trace import Builder, Values
 from tarsus.spatial.inertia import LinearInertia
 from tarsus.terrain.base import Terrain
 
@@ -56,12 +56,46 @@ class StepOutputs:
     u: SX
     contact: ContactSolution
 
+    def values(self) -> Values:
+        """By the names of a program's registers: q, u, memory, impulse (3n,), iterations, converged."""
+        solved = self.contact
+        return {
+            "q": self.q,
+            "u": self.u,
+            "memory": solved.memory,
+            "impulse": solved.stacked(),
+            "iterations": solved.iterations,
+            "converged": solved.converged,
+        }
+
+    @classmethod
+    def of(cls, values: Values) -> StepOutputs:
+        """The inverse of `values`."""
+        impulse = values["impulse"]
+        impulses = [impulse[k : k + 3] for k in range(0, impulse.numel(), 3)]
+        solved = ContactSolution(impulses, values["memory"], values["iterations"], values["converged"])
+        return cls(values["q"], values["u"], solved)
+
 
 @dataclass(frozen=True)
 class Stepper(ABC):
-    """From the start of a step to its end."""
+    """From the start of a step to its end.
+
+    velocity_level: whether one balance of momentum, M (u^E - u^S) = dt h + W L at the coordinates `evaluation`, makes
+    the step; if not (several evaluations a step), the log's equation residual is NaN.
+    """
 
     citation: ClassVar[str]
+    velocity_level: ClassVar[bool] = True
+
+    @property
+    def inner_steps(self) -> int:
+        """How many steps of a law one step is made of."""
+        return 1
+
+    def evaluation(self, mechanism: Mechanism, q: SX, u: SX, dt: SX) -> SX:
+        """Coordinates (nq,) at which a step from q, u first looks at its contacts: here those of its start."""
+        return q
 
     @abstractmethod
     def step(self, scene: Scene, start: StepInputs, builder: Builder) -> StepOutputs:

@@ -7,7 +7,6 @@ from typing import ClassVar
 
 from casadi import SX
 
-from tarsus.dynamics.kinematics import coordinate_rate, kinematics, with_unit_quaternions
 from tarsus.model.mechanism import Mechanism
 from tarsus.program.trace import Builder
 from tarsus.stepping import assemble
@@ -24,18 +23,11 @@ class Midpoint(Stepper):
     )
 
     def step(self, scene: Scene, start: StepInputs, builder: Builder) -> StepOutputs:
-        q_mid = builder.keep("q_mid", half_step(scene.mechanism, start.q, start.u, start.dt))
-        kin = kinematics(scene.mechanism, q_mid, start.u)
-        smooth = assemble.smooth_dynamics(scene, kin, start)
-        touching = assemble.touches(scene, kin, start.terrain)
-        coupling = assemble.couple(smooth, touching, builder)
-        problem = assemble.contact_problem(coupling, touching, start, builder)
-        contact = scene.law.solve(problem, start.law, start.memory, builder)
-        u_end = assemble.velocity_after(coupling, contact.impulses)
-        q_end = half_step(scene.mechanism, q_mid, u_end, start.dt)
+        q_mid = builder.keep("q_mid", self.evaluation(scene.mechanism, start.q, start.u, start.dt))
+        u_end, contact = assemble.velocity_step(scene, q_mid, start, builder)
+        q_end = assemble.displaced(scene.mechanism, q_mid, u_end, 0.5 * start.dt)
         return StepOutputs(q_end, u_end, contact)
 
-
-def half_step(mechanism: Mechanism, q: SX, u: SX, dt: SX) -> SX:
-    """q + dt/2 F(q) u with unit quaternions."""
-    return with_unit_quaternions(mechanism, q + 0.5 * dt * coordinate_rate(mechanism, q, u))
+    def evaluation(self, mechanism: Mechanism, q: SX, u: SX, dt: SX) -> SX:
+        """Half a step on."""
+        return assemble.displaced(mechanism, q, u, 0.5 * dt)

@@ -1,0 +1,27 @@
+"""Heun's explicit second-order Euler (document 003, Table I): the mean of the rates at both ends; for force laws."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tarsus.program.trace import Builder
+from tarsus.stepping import assemble
+from tarsus.stepping.base import Scene, StepInputs, StepOutputs, Stepper
+
+
+@dataclass(frozen=True)
+class Heun(Stepper):
+    """Two evaluations a step, tau held; joint damping is explicit; the law's memory advances at the first."""
+
+    citation: ClassVar[str] = (
+        "the explicit second-order Euler of Teixeira de Paula, Godoy, Becerra-Vargas: Dynamic modeling and simulation "
+        "of a torque-controlled spatial quadruped robot. Robotica 42, 2024, Table I; Hairer, Norsett, Wanner: Solving "
+        "Ordinary Differential Equations I, Springer, 1993, section II.1"
+    )
+    velocity_level: ClassVar[bool] = False
+
+    def step(self, scene: Scene, start: StepInputs, builder: Builder) -> StepOutputs:
+        first = assemble.rate(scene, start)
+        second = assemble.rate(scene, assemble.stage(scene, start, first, first, start.dt))
+        return assemble.weighted(scene, start, [1 / 2, 1 / 2], [first, second])

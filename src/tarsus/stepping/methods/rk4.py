@@ -1,0 +1,29 @@
+"""The classical Runge-Kutta method of fourth order; for force laws."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tarsus.program.trace import Builder
+from tarsus.stepping import assemble
+from tarsus.stepping.base import Scene, StepInputs, StepOutputs, Stepper
+
+
+@dataclass(frozen=True)
+class RK4(Stepper):
+    """Four evaluations a step, tau held; joint damping is explicit; the law's memory advances at the first."""
+
+    citation: ClassVar[str] = (
+        "Kutta: Beitrag zur naeherungsweisen Integration totaler Differentialgleichungen. Z. Math. Phys. 46, 1901; "
+        "Hairer, Norsett, Wanner: Solving Ordinary Differential Equations I, Springer, 1993, section II.1"
+    )
+    velocity_level: ClassVar[bool] = False
+
+    def step(self, scene: Scene, start: StepInputs, builder: Builder) -> StepOutputs:
+        half = 0.5 * start.dt
+        k1 = assemble.rate(scene, start)
+        k2 = assemble.rate(scene, assemble.stage(scene, start, k1, k1, half))
+        k3 = assemble.rate(scene, assemble.stage(scene, start, k1, k2, half))
+        k4 = assemble.rate(scene, assemble.stage(scene, start, k1, k3, start.dt))
+        return assemble.weighted(scene, start, [1 / 6, 1 / 3, 1 / 3, 1 / 6], [k1, k2, k3, k4])

@@ -1,0 +1,55 @@
+"""Several smaller steps of another stepper in one, the torque held."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import casadi as ca
+from casadi import SX
+
+from tarsus.errors import TarsusError
+from tarsus.model.mechanism import Mechanism
+from tarsus.program.trace import Builder, Values
+from tarsus.stepping.base import Scene, StepInputs, StepOutputs, Stepper
+
+
+@dataclass(frozen=True)
+class Substeps(Stepper):
+    """`n` steps of dt / n in a loop: percussions and iterations are summed, converged is the worst of them."""
+
+    citation: ClassVar[str] = "as the inner stepper's"
+    velocity_level: ClassVar[bool] = False
+
+    stepper: Stepper
+    n: int
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.stepper, Stepper):
+            raise TarsusError(f"Substeps wraps a stepper such as Midpoint(), not {self.stepper!r}.")
+        if not isinstance(self.n, int) or isinstance(self.n, bool) or self.n < 1:
+            raise TarsusError(f"Substeps needs a whole number n of at least 1, not {self.n!r}.")
+
+    @property
+    def inner_steps(self) -> int:
+        return self.n * self.stepper.inner_steps
+
+    def evaluation(self, mechanism: Mechanism, q: SX, u: SX, dt: SX) -> SX:
+        """That of the first inner step."""
+        return self.stepper.evaluation(mechanism, q, u, dt / self.n)
+
+    def step(self, scene: Scene, start: StepInputs, builder: Builder) -> StepOutputs:
+        none = SX.zeros(3 * len(scene.candidates))
+        before = {"q": start.q, "u": start.u, "memory": start.memory, "impulse": none}
+
+        def inner(now: Values) -> tuple[Values, SX]:
+            at = replace(start, q=now["q"], u=now["u"], memory=now["memory"], dt=start.dt / self.n)
+            end = self.stepper.step(scene, at, builder).values()
+            end["impulse"] = now["impulse"] + end["impulse"]
+            end["iterations"] = now["iterations"] + end["iterations"]
+            end["converged"] = ca.fmin(now["converged"], end["converged"])
+            done = now["done"] + 1
+            return end | {"done": done}, done < self.n
+
+        counts = {"iterations": SX(0), "converged": SX(1), "done": SX(0)}
+        return StepOutputs.of(builder.loop(before | counts, inner, self.n))

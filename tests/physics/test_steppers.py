@@ -1,0 +1,295 @@
+"""Steppers against independent solutions: orders of convergence, sums over inner steps, refusals, and the trot.
+
+`pytest tests/physics/test_steppers.py -k order -s` prints the orders that docs/steppers.md quotes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from free_bodies import GRAVITY, G, box, point_mass, pose
+from numpy.typing import NDArray
+from numpy_mechanics import quaternion
+from scipy.integrate import solve_ivp
+
+import tarsus
+from tarsus import cli
+from tarsus.contact.base import Law
+from tarsus.contact.laws.compliant import Compliant
+from tarsus.contact.laws.moreau import Moreau
+from tarsus.model.mechanism import Body, Candidate, Inertia, Joint, Mechanism
+from tarsus.program.worlds import Worlds
+from tarsus.simulation import choose
+from tarsus.simulation.step_program import Plan, initial_values, step_program
+from tarsus.stepping.base import Scene, Stepper
+from tarsus.stepping.methods.heun import Heun
+from tarsus.stepping.methods.midpoint import Midpoint
+from tarsus.stepping.methods.rk4 import RK4
+from tarsus.stepping.methods.symplectic_euler import SymplecticEuler
+from tarsus.stepping.substeps import Substeps
+from tarsus.terrain.plane import Plane
+
+Array = NDArray[np.float64]
+Log = dict[str, Array]
+
+ORDERS = {  # expected: fixed-step convergence of the state at the end
+    "symplectic_euler": {"spin": 1, "pendulum": 1, "damped pendulum": 1, "spring": 1, "damped spring": 1},
+    "midpoint": {"spin": 1, "pendulum": 2, "damped pendulum": 1, "spring": 2, "damped spring": 1},
+    "heun": {"spin": 2, "pendulum": 2, "damped pendulum": 2, "spring": 2, "damped spring": 2},
+    "rk4": {"spin": 4, "pendulum": 4, "damped pendulum": 4, "spring": 4, "damped spring": 4},
+}
+
+
+def worlds(mechanism: Mechanism, stepper: Stepper, law: Law, lanes: int = 1, **start: Array | float) -> Worlds:
+    """A mechanism on the plane; start: registers by name ("law_mu" for "law.mu"), each () or (worlds, size)."""
+    plan = Plan(Scene(mechanism, law, Plane(), mechanism.candidates), stepper, None)
+    values = initial_values(plan) | {k.replace("law_", "law."): np.atleast_1d(v) for k, v in start.items()}
+    made = Worlds(step_program(plan), max(np.atleast_2d(v).shape[0] for v in values.values()), lanes=lanes)
+    for name, value in values.items():
+        made.set(name, value)
+    return made
+
+
+def exact(rate: Callable[[float, Array], Array], y: Array, seconds: float) -> Array:
+    """An ordinary differential equation by SciPy, to round-off."""
+    return solve_ivp(rate, (0, seconds), y, method="DOP853", rtol=1e-13, atol=1e-15).y[:, -1]
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Smooth motion with a known end: `state` reads what `end` (k,) holds from q, u; `conserved` what must stay."""
+
+    mechanism: Mechanism
+    start: dict[str, Array | float]
+    seconds: float
+    steps: int
+    end: Array
+    state: Callable[[Array, Array], Array] = lambda q, u: np.concatenate([q, u])
+    conserved: dict[str, Callable[[Array, Array], Array]] = field(default_factory=dict)
+
+
+TOP = Inertia(2.0, np.array([0.05, -0.02, 0.03]), np.array([[3, 0.4, -0.2], [0.4, 5, 0.3], [-0.2, 0.3, 7]]) / 100)
+
+
+def spin() -> Problem:
+    """An asymmetric body whose frame is not at its centre of mass tumbles far above the ground, without gravity."""
+    m, c, A = TOP.mass, TOP.com, TOP.about_com
+    q, u, seconds = pose([0, 0, 100.0]), np.array([0.5, 0, 0.2, 3, -4, 5]), 1.0
+    glide = u[:3] + np.cross(u[3:], c)  # of the centre of mass
+
+    def euler(t: float, y: Array) -> Array:
+        p, w = y[:4], y[4:]
+        turning = 0.5 * np.array([-p[1:] @ w, *(p[0] * w + np.cross(p[1:], w))])
+        return np.concatenate([turning, np.linalg.solve(A, -np.cross(w, A @ w))])
+
+    y = exact(euler, np.concatenate([q[3:], u[3:]]), seconds)
+    R = quaternion(y[:4])
+    end = np.concatenate([q[:3] + c + glide * seconds - R @ c, y[:4], glide - R @ np.cross(y[4:], c), y[4:]])
+
+    def speed(q: Array, u: Array) -> Array:
+        return u[:3] + quaternion(q[3:]) @ np.cross(u[3:], c)
+
+    conserved = {
+        "energy": lambda q, u: 0.5 * m * speed(q, u) @ speed(q, u) + 0.5 * u[3:] @ A @ u[3:],
+        "angular momentum": lambda q, u: quaternion(q[3:]) @ A @ u[3:],
+        "momentum": lambda q, u: m * speed(q, u),
+    }
+    body = Body("top", -1, Joint("free", "free"), TOP)
+    mechanism = Mechanism("top", (body,), (Candidate("c", 0, np.zeros(3)),), gravity_acceleration=(0.0, 0.0, 0.0))
+    return Problem(mechanism, {"q": q, "u": u}, seconds, 100, end, conserved=conserved)
+
+
+def pendulum(damping: float = 0.0) -> Problem:
+    """A large swing, 10 m above the ground."""
+    mass, length, about_com = 1.5, 0.4, 0.02
+    pull, inert, seconds = mass * length * G, mass * length**2 + about_com, 1.5
+    joint = Joint("hinge", "hinge", np.array([0.0, 1, 0]), damping=damping)
+    inertia = Inertia(mass, np.array([0, 0, -length]), about_com * np.eye(3))
+    body = Body("rod", -1, joint, inertia, position=np.array([0, 0, 10.0]))
+    mechanism = Mechanism("pendulum", (body,), (Candidate("tip", 0, np.array([0, 0, -0.8])),))
+    end = exact(
+        lambda t, y: np.array([y[1], -(pull * np.sin(y[0]) + damping * y[1]) / inert]), np.array([1.0, 0.5]), seconds
+    )
+    kept = {} if damping else {"energy": lambda q, u: 0.5 * inert * u[0] ** 2 - pull * np.cos(q[0])}
+    return Problem(mechanism, {"q": np.array([1.0]), "u": np.array([0.5])}, seconds, 150, end, conserved=kept)
+
+
+def spring(d: float = 0.0) -> Problem:
+    """A point that never leaves the ground nor slips: an oscillation about its anchor, normal and tangential."""
+    c, seconds, sink = 3000.0, 0.1, G / 3000.0
+    x, z = (
+        exact(lambda t, y: np.array([y[1], -c * y[0] - d * y[1]]), np.array(y), seconds)
+        for y in ([5e-4, 0.02], [-1e-3, 0.03])
+    )
+    start = {
+        "q": pose([5e-4, 0, -1e-3 - sink]),
+        "u": np.array([0.02, 0, 0.03, 0, 0, 0]),
+        "memory": np.array([0, 0, 0, 0, 1.0]),  # touched at the origin
+        **{"law_c_N": c, "law_c_T": c, "law_d_N": d, "law_d_T": d, "law_mu": 1.0},
+    }
+    end = np.array([x[0], z[0] - sink, x[1], z[1]])
+    return Problem(point_mass(), start, seconds, 40, end, lambda q, u: np.concatenate([q[[0, 2]], u[[0, 2]]]))
+
+
+PROBLEMS: dict[str, Callable[[], Problem]] = {
+    "spin": spin,
+    "pendulum": pendulum,
+    "damped pendulum": lambda: pendulum(0.3),
+    "spring": spring,
+    "damped spring": lambda: spring(10.0),
+}
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+@pytest.mark.parametrize("stepper", ORDERS)
+def test_order_of_convergence(stepper: str, problem: str) -> None:
+    """Errors at dt, dt / 2, dt / 4: the state's order is what it should be; what is conserved does no worse."""
+    case, errors = PROBLEMS[problem](), []
+    made = worlds(case.mechanism, choose.stepper(stepper), Compliant(), **case.start)
+    start = {name: made.get(name) for name in ("q", "u", "memory")}
+    for halving in range(3):
+        steps = case.steps * 2**halving
+        for name, value in (start | {"dt": np.array([case.seconds / steps])}).items():
+            made.set(name, value)
+        log = made.record(steps)
+        q, u = log["q"][-1, 0], log["u"][-1, 0]
+        lost = (np.abs(kept(q, u) - kept(start["q"][0], start["u"][0])).max() for kept in case.conserved.values())
+        errors.append([np.abs(case.state(q, u) - case.end).max(), *lost])
+    orders = np.log2(np.array(errors[:-1]) / np.array(errors[1:]))
+    told = zip(("state", *case.conserved), orders[-1], strict=True)
+    print(f"{stepper:16} {problem:16}", ", ".join(f"{name} {order:.2f}" for name, order in told))
+    np.testing.assert_allclose(orders[:, 0], ORDERS[stepper][problem], atol=0.2)
+    assert (orders[-1, 1:] > ORDERS[stepper][problem] - 0.2).all()
+
+
+# ---------------------------------------------------------------- percussions
+
+
+@pytest.mark.parametrize(
+    ("stepper", "law"),
+    [
+        (Midpoint(), Moreau()),
+        (SymplecticEuler(), Moreau(solver="exact")),
+        (SymplecticEuler(), Compliant()),
+        (Heun(), Compliant()),
+        (RK4(), Compliant()),
+        (Substeps(Heun(), 3), Compliant()),
+        (Substeps(SymplecticEuler(), 2), Moreau(e_N=0.5)),
+    ],
+    ids=lambda x: type(x).__name__,
+)
+def test_what_is_reported_is_what_moved_the_body(stepper: Stepper, law: Law) -> None:
+    """m (v^E - v^S) = m g dt + the sum of the percussions, through flight, impact and slip; converged throughout."""
+    dt, mass = 1e-3, 2.0
+    start = {"q": pose([0, 0, 0.09], 0.5), "u": np.array([1.0, 0.3, -1, 2, 1, 0])}
+    log = worlds(box(mass), stepper, law, dt=dt, **start).record(300)
+    v = np.concatenate([start["u"][None, :3], log["u"][:, 0, :3]])
+    total = log["impulse"][:, 0].reshape(300, -1, 3).sum(1)[:, [1, 2, 0]]  # tangents are x and y, the normal z
+    gained = mass * np.diff(v, axis=0)
+    np.testing.assert_allclose(gained, total + mass * dt * np.array(GRAVITY), rtol=0, atol=1e-12)
+    assert total[:, 2].max() > 0.1 and log["converged"].all()
+    assert np.abs(np.linalg.norm(log["q"][:, 0, 3:], axis=-1) - 1).max() < 1e-15
+
+
+@pytest.mark.parametrize(
+    ("stepper", "law"), [(RK4(), Compliant()), (Substeps(Midpoint(), 3), Moreau())], ids=("rk4", "substeps")
+)
+def test_lanes_do_not_change_the_bits(stepper: Stepper, law: Law) -> None:
+    speeds = np.linspace(-2, 2, 5)
+    u = np.array([[s, 0.3, -1, 2, s, 0] for s in speeds])
+    logs = [worlds(box(), stepper, law, lanes, dt=1e-3, q=pose([0, 0, 0.09], 0.5), u=u).record(200) for lanes in (1, 4)]
+    assert (logs[0]["impulse"] != 0).any()
+    for name in ("q", "u", "memory", "impulse", "iterations"):
+        np.testing.assert_array_equal(logs[0][name], logs[1][name])
+
+
+def test_substeps_are_the_same_steps_with_the_torque_held() -> None:
+    """Four steps of dt / 4: the same bits in the state; percussions and iterations summed, converged the worst."""
+    dt, n, rng = 0.004, 4, np.random.default_rng(1)
+    whole = tarsus.Simulation("mini_cheetah", stepper=tarsus.Substeps(Midpoint(), n), dt=dt)
+    parts = tarsus.Simulation("mini_cheetah", dt=dt / n)
+    stand = whole.robot.keyframes["stand"][7:]
+    for _ in range(50):
+        torque = 40 * (stand - whole.q[7:]) - whole.u[6:] + rng.normal(size=12)
+        impulse, iterations, converged = np.zeros((4, 3)), 0.0, True
+        whole.step(torque)
+        for _ in range(n):
+            parts.step(torque)
+            impulse += parts.contact_force * parts.dt
+            iterations += parts.iterations
+            converged &= bool(parts.converged)
+        np.testing.assert_array_equal(whole.q, parts.q)
+        np.testing.assert_array_equal(whole.u, parts.u)
+        np.testing.assert_allclose(whole.contact_force * dt, impulse, rtol=1e-14, atol=1e-15)
+        assert (whole.iterations, whole.converged) == (iterations, converged)
+    numbers = tarsus.summary(whole, whole.run(0.1))
+    assert numbers["residuals"]["equation_N"] is None and numbers["creep_max"] is None
+    assert numbers["residuals"]["cone_Ns"] < 2e-6
+
+
+# ---------------------------------------------------------------- robots
+
+
+def test_mini_cheetah_trots_with_symplectic_euler_and_hard_contact() -> None:
+    sim = tarsus.Simulation("mini_cheetah", stepper="symplectic_euler", controller="trot")
+    numbers = tarsus.summary(sim, sim.run(2.0))
+    assert not numbers["fell"] and numbers["unconverged_steps"] == 0
+    assert 0.3 < numbers["distance"] < 1.0
+    assert numbers["residuals"]["equation_N"] < 1e-9  # at the start's coordinates
+    assert numbers["residuals"]["signorini_J"] < 1e-6 and numbers["residuals"]["cone_Ns"] < 2e-6
+
+
+@pytest.mark.parametrize("stepper", ["heun", "rk4"])
+def test_mini_cheetah_trots_on_springs(stepper: str, capsys: pytest.CaptureFixture) -> None:
+    arguments = f"run mini_cheetah --law compliant --stepper {stepper} --dt 0.0005 --duration 2"
+    assert cli.main([*arguments.split(), "--json"]) == 0
+    numbers = json.loads(capsys.readouterr().out)
+    assert not numbers["fell"] and 0.3 < numbers["distance"] < 1.0 and numbers["warnings"] == []
+    assert numbers["residuals"]["equation_N"] is None
+
+
+def test_a_person_is_told_that_a_residual_does_not_apply(capsys: pytest.CaptureFixture) -> None:
+    arguments = "run mini_cheetah --law compliant --stepper heun --dt 0.0005 --duration 0.1"
+    assert cli.main(arguments.split()) == 0
+    assert "motion not applicable" in " ".join(capsys.readouterr().out.split())
+
+
+# ---------------------------------------------------------------- refusals
+
+
+@pytest.mark.parametrize("stepper", ["heun", "rk4", Substeps(Heun(), 2)])
+def test_percussions_are_refused_with_what_would_work(stepper: str | Stepper) -> None:
+    with pytest.raises(tarsus.TarsusError) as refusal:
+        tarsus.Simulation("mini_cheetah", law="moreau", stepper=stepper)
+    assert str(refusal.value) == (
+        "the law 'moreau' gives percussions, not forces: use the stepper 'midpoint' or 'symplectic_euler', "
+        "or a force law such as 'compliant'."
+    )
+
+
+def test_a_refusal_is_one_sentence_on_the_command_line(capsys: pytest.CaptureFixture) -> None:
+    assert cli.main(["run", "mini_cheetah", "--stepper", "rk4"]) == 2
+    assert "gives percussions, not forces" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((Midpoint(), 0), "whole number n of at least 1"),
+        ((Midpoint(), 2.5), "whole number n of at least 1"),
+        (("midpoint", 2), "wraps a stepper"),
+    ],
+)
+def test_substeps_say_what_they_need(arguments: tuple, message: str) -> None:
+    with pytest.raises(tarsus.TarsusError, match=message):
+        tarsus.Substeps(*arguments)
+
+
+def test_the_stability_notice_looks_at_the_inner_step() -> None:
+    springs = {"robot": "mini_cheetah", "law": "compliant", "dt": 0.01}
+    assert any("stable limit" in notice for notice in tarsus.Simulation(**springs).notices)
+    assert tarsus.Simulation(**springs, stepper=Substeps(Midpoint(), 20)).notices == []
