@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tarsus.contact.base import Law as Law
     from tarsus.contact.laws.compliant import Compliant as Compliant
     from tarsus.contact.laws.moreau import Moreau as Moreau
+    from tarsus.contact.material import material as material
     from tarsus.control.base import Controller as Controller
     from tarsus.dynamics.robot import Robot as Robot
     from tarsus.errors import TarsusError as TarsusError
@@ -42,6 +43,7 @@ _HOMES = {
     "Substeps": "tarsus.stepping.substeps",
     "Plane": "tarsus.terrain.plane",
     "Slope": "tarsus.terrain.slope",
+    "material": "tarsus.contact.material",
     "Controller": "tarsus.control.base",
     "TarsusError": "tarsus.errors",
     "TarsusWarning": "tarsus.errors",

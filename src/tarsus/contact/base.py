@@ -13,6 +13,7 @@ To add a law:
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from types import SimpleNamespace
 from typing import Any, ClassVar
@@ -31,9 +32,13 @@ NON_NEGATIVE = ("mu", "e_N", "e_T", "c_N", "c_T", "d_N", "d_T", "T_rel", "T_abs"
 
 @dataclass(frozen=True)
 class Law(ABC):
-    """Percussions over one step for all contacts together."""
+    """Percussions over one step for all contacts together.
+
+    not_modelled: effect (of `tarsus validate`) -> why this law does not have it.
+    """
 
     citation: ClassVar[str]
+    not_modelled: ClassVar[Mapping[str, str]] = {}
 
     def __post_init__(self) -> None:
         for name, value in self.parameters().items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -28,6 +29,10 @@ class Compliant(ForceLaw):
         "Gehring, Diethelm, Siegwart, Nuetzi, Leine: An evaluation of Moreau's time-stepping scheme for the "
         "simulation of a legged robot. ASME IDETC 2014, DETC2014-34374, Algorithm 1"
     )
+    not_modelled: ClassVar[Mapping[str, str]] = {
+        "rigid": "a spring gives way",
+        "restitution": "follows from damping, not a parameter",
+    }
     contact_memory: ClassVar[int] = 5
 
     mu: float | NDArray[np.float64] = 0.8

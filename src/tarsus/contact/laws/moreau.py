@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
@@ -49,6 +50,9 @@ class Moreau(Law):
         "Gehring, Diethelm, Siegwart, Nuetzi, Leine: An evaluation of Moreau's time-stepping scheme for the "
         "simulation of a legged robot. ASME IDETC 2014, DETC2014-34374, Eqns. (2)-(18)"
     )
+    not_modelled: ClassVar[Mapping[str, str]] = {
+        "spring": "hard contact does not give way",
+    }
 
     mu: float | NDArray[np.float64] = 0.8
     e_N: float | NDArray[np.float64] = 0.0

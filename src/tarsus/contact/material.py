@@ -1,0 +1,101 @@
+"""From what can be measured on a foot or a ground to the constants of a linear spring and damper, and back.
+
+The bounce: a mass m meets a spring c and damper d that cannot pull, m x'' = -max(c x + d x', 0), until the force is
+zero. With zeta = d / (2 sqrt(c m)) and omega = sqrt(c / m) the force first vanishes at t = 2 acos(zeta) / (omega
+sqrt(1 - zeta^2)), and the speeds after and before have the ratio
+
+    e = exp(-2 zeta acos(zeta) / sqrt(1 - zeta^2));    for zeta > 1: exp(-2 zeta acosh(zeta) / sqrt(zeta^2 - 1)),
+
+which is 1 at zeta = 0, exp(-2) = 0.135 at zeta = 1 and tends to 1 / (4 zeta^2). It is exact without gravity. A mass
+that lands with speed v under gravity g bounces less: e is then too large, by less than 5 zeta g / (omega v) (measured
+for zeta <= 2, g / (omega v) <= 0.1), and a foot that lands more slowly still may not leave the ground at all.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tarsus.errors import TarsusError
+
+Array = NDArray[np.float64]
+LARGEST = 1e6  # damping ratio where the search for one ends: e = 2.5e-13
+HALVINGS = 80  # of an interval of logarithms: to round-off
+
+
+def material(
+    depth: ArrayLike,
+    load: ArrayLike,
+    mass: ArrayLike,
+    *,
+    damping_ratio: ArrayLike | None = None,
+    restitution: ArrayLike | None = None,
+) -> dict[str, float | Array]:
+    """c_N (N/m) and d_N (N s/m) of the law `compliant`: Compliant(**material(1e-3, 22, 0.3, restitution=0.2)).
+
+    depth: m, how far a foot sinks at rest under load, N: exact; mass: kg, felt at the contact; and one of
+    damping_ratio, -: exact for that mass, and restitution, -, above 0 and at most 1: see the error of the bounce above.
+    Raises TarsusError for numbers that no spring and damper has.
+    """
+    if (damping_ratio is None) == (restitution is None):
+        raise TarsusError("give either damping_ratio or restitution.")
+    c_N = stiffness(depth, load)
+    zeta = damping_ratio_of(restitution) if restitution is not None else np.asarray(damping_ratio, float)
+    return {"c_N": c_N, "d_N": damping(c_N, mass, zeta)}
+
+
+def stiffness(depth: ArrayLike, load: ArrayLike) -> Array:
+    """c_N, N/m, of a spring that yields by `depth`, m, under `load`, N: exact."""
+    return _positive("load", load) / _positive("depth", depth)
+
+
+def penetration(c_N: ArrayLike, load: ArrayLike) -> Array:
+    """Depth at rest, m, under `load`, N: exact."""
+    return _positive("load", load) / _positive("c_N", c_N)
+
+
+def damping(c_N: ArrayLike, mass: ArrayLike, damping_ratio: ArrayLike) -> Array:
+    """d_N = 2 zeta sqrt(c_N m), N s/m: exact for a contact that feels `mass`, kg."""
+    zeta = np.asarray(damping_ratio, float)
+    if not np.all(zeta >= 0):
+        raise TarsusError("damping_ratio must not be negative.")
+    return 2 * zeta * np.sqrt(_positive("c_N", c_N) * _positive("mass", mass))
+
+
+def damping_ratio(c_N: ArrayLike, d_N: ArrayLike, mass: ArrayLike) -> Array:
+    """zeta = d_N / (2 sqrt(c_N m)), -: exact for a contact that feels `mass`, kg."""
+    return np.asarray(d_N, float) / (2 * np.sqrt(_positive("c_N", c_N) * _positive("mass", mass)))
+
+
+def restitution(damping_ratio: ArrayLike) -> Array:
+    """e of a bounce without pull and without gravity, from zeta, -: exact."""
+    zeta = np.asarray(damping_ratio, float)
+    if not np.all(zeta >= 0):
+        raise TarsusError("damping_ratio must not be negative.")
+    below, above = np.minimum(zeta, 1), np.maximum(zeta, 1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        under = np.arccos(below) / np.sqrt((1 - below) * (1 + below))
+        over = np.arccosh(above) / np.sqrt((above - 1) * (above + 1))
+    near = np.abs(zeta - 1) < 1e-7  # both quotients tend to 1 - (zeta - 1) / 3
+    quotient = np.where(near, 1 - (zeta - 1) / 3, np.where(zeta < 1, under, over))
+    return np.exp(-2 * zeta * quotient)
+
+
+def damping_ratio_of(restitution_wanted: ArrayLike) -> Array:
+    """zeta with restitution(zeta) = e, -, by bisection to round-off; e in (0, 1]."""
+    e = np.asarray(restitution_wanted, float)
+    if not np.all((e > restitution(LARGEST)) & (e <= 1)):
+        raise TarsusError("restitution must be above 0 and at most 1: no spring and damper stops a mass dead.")
+    low, high = np.full(e.shape, -40.0), np.full(e.shape, np.log(LARGEST))
+    for _ in range(HALVINGS):
+        middle = 0.5 * (low + high)
+        bouncy = restitution(np.exp(middle)) > e
+        low, high = np.where(bouncy, middle, low), np.where(bouncy, high, middle)
+    return np.where(e == 1, 0.0, np.exp(0.5 * (low + high)))
+
+
+def _positive(name: str, value: ArrayLike) -> Array:
+    array = np.asarray(value, float)
+    if not np.all(array > 0):
+        raise TarsusError(f"{name} must be positive.")
+    return array
