@@ -25,8 +25,10 @@ if TYPE_CHECKING:
     from tarsus.simulation.simulation import Simulation as Simulation
     from tarsus.simulation.summary import summary as summary
     from tarsus.stepping.substeps import Substeps as Substeps
+    from tarsus.terrain.heightfield import HeightField as HeightField
     from tarsus.terrain.plane import Plane as Plane
     from tarsus.terrain.slope import Slope as Slope
+    from tarsus.terrain.surface import Surface as Surface
 
 __version__ = "0.1.0"
 
@@ -43,6 +45,8 @@ _HOMES = {
     "Substeps": "tarsus.stepping.substeps",
     "Plane": "tarsus.terrain.plane",
     "Slope": "tarsus.terrain.slope",
+    "HeightField": "tarsus.terrain.heightfield",
+    "Surface": "tarsus.terrain.surface",
     "material": "tarsus.contact.material",
     "Controller": "tarsus.control.base",
     "TarsusError": "tarsus.errors",

@@ -1,17 +1,21 @@
 """The terrain interface.
 
 To add a terrain: one file in `terrain/` with one frozen dataclass that derives from `Terrain`; its name on the
-command line is the file's name. `parameters` gives what may differ between worlds, `surface` the geometry.
+command line is the file's name. `parameters` gives what may differ between worlds, `tables` long arrays that all
+worlds share, `surface` the geometry.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 from casadi import SX
 from numpy.typing import NDArray
+
+from tarsus.program.trace import Builder
 
 
 @dataclass(frozen=True)
@@ -22,9 +26,29 @@ class Terrain(ABC):
         """Numbers that enter the compiled code as parameters: each (size,), or (worlds, size) if they differ."""
         return {}
 
+    def tables(self) -> dict[str, NDArray]:
+        """Arrays that the compiled code looks numbers up in, the same for all worlds; see `lookup` in `surface`."""
+        return {}
+
     @abstractmethod
     def surface(self, point: SX, p: Any) -> tuple[SX, SX]:
         """Signed distance (m) of a world point (3,) from the surface, and the contact frame (3, 3) there.
 
-        The frame's rows are the outward normal and two tangents, right-handed; p has the parameters' symbols.
+        The frame's rows are the outward normal and two tangents, right-handed. p has the parameters' symbols under
+        their names, and p.lookup(table, index (k,)): the entries (k,) at floor(index) of the flattened table.
         """
+
+    def surfaces(self, points: list[SX], p: Any) -> list[tuple[SX, SX]]:
+        """The same for many points; a terrain with tables overrides it to look up all at once."""
+        return [self.surface(point, p) for point in points]
+
+    def symbols(self, builder: Builder) -> SimpleNamespace:
+        """What `surface` takes as p: parameters are registers `terrain.NAME` of the program being built."""
+        tables = self.tables()
+
+        def lookup(table: str, index: SX) -> SX:
+            return builder.lookup(f"terrain.{table}", tables[table], index)
+
+        sizes = {name: value.shape[-1] for name, value in self.parameters().items()}
+        parameters = {name: builder.parameter(f"terrain.{name}", size) for name, size in sizes.items()}
+        return SimpleNamespace(**parameters, lookup=lookup)

@@ -1,0 +1,48 @@
+"""What ground that is a height over x and y has in common."""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+from casadi import SX
+from numpy.typing import ArrayLike, NDArray
+
+from tarsus.errors import TarsusError
+
+
+def touch(point: SX, height: SX, along_x: SX, along_y: SX) -> tuple[SX, SX]:
+    """Distance to first order, (z - h) / sqrt(1 + |grad h|^2), and the frame; h and its slopes are those below.
+
+    Tangent 1 lies above the x axis, tangent 2 to its left: both turn continuously with the slopes.
+    """
+    steep = 1 / ca.sqrt(1 + along_x**2 + along_y**2)
+    normal = steep * ca.vertcat(-along_x, -along_y, 1)
+    forward = ca.vertcat(1, 0, along_x) / ca.sqrt(1 + along_x**2)
+    frame = ca.horzcat(normal, forward, ca.cross(normal, forward)).T
+    return steep * (point[2] - height), frame
+
+
+def columns(**values: ArrayLike) -> dict[str, NDArray[np.float64]]:
+    """Numbers that are () or (worlds,) as parameters of one entry each."""
+    return {name: np.asarray(value, float)[..., None] for name, value in values.items()}
+
+
+def require_positive(owner: str, **values: ArrayLike) -> None:
+    """TarsusError unless every number is finite and positive."""
+    for name, value in values.items():
+        array = np.asarray(value, float)
+        if not (np.isfinite(array).all() and (array > 0).all()):
+            raise TarsusError(f"{owner}: {name} must be positive, not {_worst(array)}.")
+
+
+def require_finite(owner: str, **values: ArrayLike) -> None:
+    """TarsusError unless every number is finite."""
+    for name, value in values.items():
+        if not np.isfinite(np.asarray(value, float)).all():
+            raise TarsusError(f"{owner}: {name} must be finite; it holds NaN or infinity.")
+
+
+def _worst(values: NDArray) -> str:
+    """The number that is at fault."""
+    wrong = values[~(np.isfinite(values) & (values > 0))]
+    return f"{wrong.ravel()[0]:g}"

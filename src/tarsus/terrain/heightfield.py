@@ -1,0 +1,122 @@
+"""Ground from an array of heights, or from a picture."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from casadi import SX
+from numpy.typing import ArrayLike, NDArray
+
+from tarsus.errors import TarsusError
+from tarsus.program.symbolic import entries
+from tarsus.terrain import _graph
+from tarsus.terrain.base import Terrain
+
+MOST = 2**24  # heights: float32 counts no further
+WHITE = {"L": 255.0, "I;16": 65535.0, "I;16B": 65535.0, "I": 65535.0, "F": 1.0}  # by Pillow's mode
+
+
+@dataclass(frozen=True, eq=False)
+class HeightField(Terrain):
+    """Bilinear between the heights, averaged over a square of `rounding` cells, so that its slope never jumps.
+
+    A plane stays a plane, and no point lies outside the heights around it; at a sample the ground differs from it by
+    rounding / 8 of its second difference, in x and in y. Outside the field the height is that of its border.
+
+    heights (rows, cols): m, heights[i, j] at x = origin[0] + j cell, y = origin[1] + i cell; cell: m, one number or
+    (along x, along y); origin: m, (2,) or (worlds, 2), by default such that the field's centre is at x = y = 0;
+    rounding: above 0, where the slope jumps at borders of cells, to 1, where it changes evenly.
+    """
+
+    heights: ArrayLike | None = None
+    cell: float | tuple[float, float] = 0.05
+    origin: ArrayLike | None = None
+    rounding: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.heights is None:
+            raise TarsusError("HeightField needs heights: HeightField(array) or HeightField.from_image(path).")
+        shape = np.shape(self.heights)
+        if len(shape) != 2 or min(shape) < 2 or shape[0] * shape[1] > MOST:
+            raise TarsusError(f"HeightField: heights must be at least 2 x 2 and at most {MOST}, not of shape {shape}.")
+        _graph.require_finite("HeightField", heights=self.heights)
+        _graph.require_positive("HeightField", cell=self.cell, rounding=self.rounding)
+        if np.shape(self.cell) not in ((), (2,)):
+            raise TarsusError(f"HeightField: cell must be one number or two, not of shape {np.shape(self.cell)}.")
+        if self.rounding > 1:
+            raise TarsusError(f"HeightField: rounding must not exceed 1, not {self.rounding:g}.")
+        origin = self.parameters()["origin"]
+        _graph.require_finite("HeightField", origin=origin)
+        if origin.ndim not in (1, 2) or origin.shape[-1] != 2:
+            raise TarsusError(f"HeightField: origin must have shape (2,) or (worlds, 2), not {origin.shape}.")
+
+    @classmethod
+    def from_image(
+        cls, path: str | Path, height: float = 0.1, cell: float | tuple[float, float] = 0.05, **more: Any
+    ) -> HeightField:
+        """Black is 0, white is `height` (m), a pixel is a height; the picture's top is where y is greatest."""
+        from PIL import Image
+
+        try:
+            with Image.open(path) as picture:
+                grey = picture if picture.mode in WHITE else picture.convert("L")
+                shares = np.asarray(grey, dtype=float) / WHITE[grey.mode]
+        except OSError as error:
+            why = error.strerror or "it is no picture that can be read"
+            raise TarsusError(f"cannot read the heights from {path}: {why}.") from None
+        return cls(height * shares[::-1], cell, **more)
+
+    def parameters(self) -> dict[str, NDArray]:
+        if self.origin is not None:
+            return {"origin": np.asarray(self.origin, float)}
+        rows, cols = np.shape(self.heights)  # type: ignore[arg-type]
+        return {"origin": -0.5 * self._cell * [cols - 1, rows - 1]}
+
+    def tables(self) -> dict[str, NDArray]:
+        return {"heights": np.asarray(self.heights, float)}
+
+    @property
+    def _cell(self) -> NDArray[np.float64]:
+        return np.broadcast_to(np.asarray(self.cell, float), 2)
+
+    def surface(self, point: SX, p: Any) -> tuple[SX, SX]:
+        return self.surfaces([point], p)[0]
+
+    def surfaces(self, points: list[SX], p: Any) -> list[tuple[SX, SX]]:
+        if not points:
+            return []
+        places = [(point[:2] - p.origin) / SX(self._cell) for point in points]
+        nearest = [ca.floor(place + 0.5) for place in places]
+        found = entries(p.lookup("heights", ca.vertcat(*(self._around(node) for node in nearest))))
+        return [
+            self._touch(point, place - node, found[9 * k : 9 * k + 9])
+            for k, (point, place, node) in enumerate(zip(points, places, nearest, strict=True))
+        ]
+
+    def _around(self, node: SX) -> SX:
+        """Indices (9,) of a node (column, row) and its neighbours, row by row; the border goes on for ever."""
+        rows, cols = np.shape(self.heights)  # type: ignore[arg-type]
+        column = [ca.fmin(ca.fmax(node[0] + k, 0), cols - 1) for k in (-1, 0, 1)]
+        row = [ca.fmin(ca.fmax(node[1] + k, 0), rows - 1) for k in (-1, 0, 1)]
+        return ca.vertcat(*(i * cols + j for i in row for j in column))
+
+    def _touch(self, point: SX, offset: SX, nine: list[SX]) -> tuple[SX, SX]:
+        """Distance and frame at an offset (2,), in cells, from the middle one of nine heights."""
+        heights, slopes = zip(*(self._between(nine[k : k + 3], offset[0]) for k in (0, 3, 6)), strict=True)
+        height, along_y = self._between(list(heights), offset[1])
+        along_x, _ = self._between(list(slopes), offset[1])
+        return _graph.touch(point, height, along_x / self._cell[0], along_y / self._cell[1])
+
+    def _between(self, three: list[SX], t: SX) -> tuple[SX, SX]:
+        """Value and slope a cell of the line through three values at -1, 0, 1, averaged around t over `rounding`."""
+        reach = self.rounding / 2
+        after, before = three[2] - three[1], three[0] - three[1]
+        # the mean of max(s, 0), and of the step at 0, over s from t - reach to t + reach
+        inside = [ca.fmin(ca.fmax(side + reach, 0), 2 * reach) for side in (t, -t)]
+        mean = [i * i / (4 * reach) + ca.fmax(side - reach, 0) for i, side in zip(inside, (t, -t), strict=True)]
+        slope = (after * inside[0] - before * inside[1]) / (2 * reach)
+        return three[1] + after * mean[0] + before * mean[1], slope

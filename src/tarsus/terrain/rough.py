@@ -1,0 +1,64 @@
+"""Smooth random ground without an end: the same seed gives the same ground."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from casadi import SX
+from numpy.typing import NDArray
+
+from tarsus.errors import TarsusError
+from tarsus.terrain import _graph
+from tarsus.terrain.base import Terrain
+
+
+@dataclass(frozen=True)
+class Rough(Terrain):
+    """A sum of plane waves with seeded headings and phases; a wave is as high as it is long.
+
+    seed: whole number, () or (worlds,): a ground of its own for every world; amplitude: m, no point is higher or
+    lower, () or (worlds,); shortest, longest: wavelengths, m, with `waves` of them between.
+    """
+
+    seed: int | NDArray = 0
+    amplitude: float | NDArray = 0.02
+    shortest: float = 0.25
+    longest: float = 1.5
+    waves: int = 8
+
+    def __post_init__(self) -> None:
+        _graph.require_finite("Rough", amplitude=self.amplitude)
+        _graph.require_positive("Rough", shortest=self.shortest, longest=self.longest, waves=self.waves)
+        if self.shortest > self.longest:
+            raise TarsusError(f"Rough: shortest ({self.shortest:g} m) must not exceed longest ({self.longest:g} m).")
+        seeds = np.asarray(self.seed)
+        if seeds.dtype.kind not in "iu" or (seeds < 0).any():
+            raise TarsusError(f"Rough: seed must be a whole number of at least 0, not {self.seed}.")
+
+    def parameters(self) -> dict[str, NDArray]:
+        seeds = np.asarray(self.seed)
+        waves = np.array([self._waves(int(seed)) for seed in seeds.ravel()])
+        share = np.geomspace(self.longest, self.shortest, self.waves)
+        heights = np.multiply.outer(np.asarray(self.amplitude, float), share / share.sum())
+        return {"waves": waves.reshape(*seeds.shape, -1), "heights": heights}
+
+    def _waves(self, seed: int) -> NDArray[np.float64]:
+        """Wave vector (2,), rad/m, and phase of each wave in a row (3 waves,)."""
+        random = np.random.default_rng(seed)
+        number = 2 * np.pi / np.geomspace(self.longest, self.shortest, self.waves)
+        spread = np.pi * np.arange(self.waves) / self.waves  # headings that differ, in random order
+        heading = random.permutation(spread) + random.uniform(0, np.pi)
+        phase = random.uniform(0, 2 * np.pi, self.waves)
+        return np.stack([number * np.cos(heading), number * np.sin(heading), phase], -1).ravel()
+
+    def surface(self, point: SX, p: Any) -> tuple[SX, SX]:
+        height, along = SX(0), SX(2, 1)
+        for k in range(self.waves):
+            wave, phase = p.waves[3 * k : 3 * k + 2], p.waves[3 * k + 2]
+            angle = ca.dot(wave, point[:2]) + phase
+            height += p.heights[k] * ca.sin(angle)
+            along += p.heights[k] * ca.cos(angle) * wave
+        return _graph.touch(point, height, along[0], along[1])

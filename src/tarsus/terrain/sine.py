@@ -1,0 +1,49 @@
+"""Waves: an egg box, or a washboard along a heading."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from casadi import SX
+from numpy.typing import NDArray
+
+from tarsus.terrain import _graph
+from tarsus.terrain.base import Terrain
+
+
+@dataclass(frozen=True)
+class Sine(Terrain):
+    """z = A sin(2 pi x / L) sin(2 pi y / L); with a heading z = A sin(2 pi s / L), s along it.
+
+    amplitude: A, m; wavelength: L, m; heading: rad from x about z, or None for the egg box. Each () or (worlds,).
+    """
+
+    amplitude: float | NDArray = 0.01
+    wavelength: float | NDArray = 0.5
+    heading: float | NDArray | None = None
+
+    def __post_init__(self) -> None:
+        _graph.require_finite("Sine", amplitude=self.amplitude)
+        _graph.require_positive("Sine", wavelength=self.wavelength)
+        if self.heading is not None:
+            _graph.require_finite("Sine", heading=self.heading)
+
+    def parameters(self) -> dict[str, NDArray]:
+        wavenumber = 2 * np.pi / np.asarray(self.wavelength, float)
+        if self.heading is None:
+            return _graph.columns(amplitude=self.amplitude, wavenumber=wavenumber)
+        wavenumber, heading = np.broadcast_arrays(wavenumber, np.asarray(self.heading, float))
+        wave = np.stack([wavenumber * np.cos(heading), wavenumber * np.sin(heading)], -1)
+        return _graph.columns(amplitude=self.amplitude) | {"wave": wave}
+
+    def surface(self, point: SX, p: Any) -> tuple[SX, SX]:
+        if self.heading is not None:
+            phase = ca.dot(p.wave, point[:2])
+            along = p.amplitude * ca.cos(phase) * p.wave
+            return _graph.touch(point, p.amplitude * ca.sin(phase), along[0], along[1])
+        x, y, slope = p.wavenumber * point[0], p.wavenumber * point[1], p.amplitude * p.wavenumber
+        height = p.amplitude * ca.sin(x) * ca.sin(y)
+        return _graph.touch(point, height, slope * ca.cos(x) * ca.sin(y), slope * ca.sin(x) * ca.cos(y))

@@ -1,0 +1,58 @@
+"""Ground of your own: a function of x and y."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import casadi as ca
+from casadi import SX
+
+from tarsus.errors import TarsusError
+from tarsus.terrain import _graph
+from tarsus.terrain.base import Terrain
+
+HINT = "write it with + - * / ** and functions of casadi, and casadi.if_else instead of if"
+
+
+@dataclass(frozen=True)
+class Surface(Terrain):
+    """z = height(x, y), m; the slopes are found by differentiating the function.
+
+    height: called once with two CasADi symbols (m); gives one expression, such as
+    `lambda x, y: 0.02 * casadi.sin(10 * x)`.
+    """
+
+    height: Callable[[SX, SX], Any] | None = None
+
+    def __post_init__(self) -> None:
+        if not callable(self.height):
+            raise TarsusError("Surface needs a function: Surface(height=lambda x, y: ...).")
+        self._traced(SX.sym("x"), SX.sym("y"))
+
+    def surface(self, point: SX, p: Any) -> tuple[SX, SX]:
+        xy = SX.sym("xy", 2)
+        height = self._traced(xy[0], xy[1])
+        below = ca.substitute(ca.vertcat(height, ca.gradient(height, xy)), xy, point[:2])
+        return _graph.touch(point, below[0], below[1], below[2])
+
+    def _traced(self, x: SX, y: SX) -> SX:
+        assert self.height is not None
+        try:
+            given = self.height(x, y)
+        except Exception as error:
+            why = str(error).strip().split("\n")[-1]
+            raise TarsusError(f"Surface: height(x, y) failed on symbols ({why}); {HINT}.") from error
+        try:
+            height = SX(given)
+        except NotImplementedError:
+            raise TarsusError(f"Surface: height(x, y) must give one number, not {given!r}.") from None
+        if height.shape != (1, 1):
+            raise TarsusError(f"Surface: height(x, y) must give one number, not an array of shape {height.shape}.")
+        known = {x.element_hash(), y.element_hash()}
+        if others := [s.name() for s in ca.symvar(height) if s.element_hash() not in known]:
+            raise TarsusError(f"Surface: height(x, y) depends on {', '.join(others)}, which is neither x nor y.")
+        if height.is_constant() and not ca.DM(height).is_regular():
+            raise TarsusError("Surface: height(x, y) is NaN or infinite.")
+        return height
