@@ -27,7 +27,7 @@ from tarsus.contact.problem import Contact, ContactProblem, ContactSolution
 from tarsus.errors import TarsusError
 from tarsus.program.trace import Builder
 
-NON_NEGATIVE = ("mu", "e_N", "e_T", "c_N", "c_T", "d_N", "d_T", "T_rel", "T_abs", "alpha")
+NON_NEGATIVE = ("mu", "e_N", "e_T", "recovery", "c_N", "c_T", "d_N", "d_T", "T_rel", "T_abs", "alpha")
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,8 @@ class Moreau(Law):
     positions then cannot drop a standing foot for one step (docs/decisions/0009-contacts-that-pressed-stay.md).
 
     mu: friction coefficient, -; e_N, e_T: Newton restitution, normal and tangential, 0 to 1, -;
+    recovery: part of a penetration that a pressing contact takes back each step, 0 to 1, - (0 as in the document: a
+    contact stays as deep as it closed; a body that rocks in a hollow needs some, 0.05 say);
     alpha: relaxation of jor and sor, -; T_rel, T_abs: stop when |dL| <= |L| T_rel + T_abs, - and N s;
     solver: auto (newton up to ten contacts, else exact), newton (all contacts at once), exact (each contact's
     inclusion solved exactly, block by block), sor or
@@ -57,6 +59,7 @@ class Moreau(Law):
     mu: float | NDArray[np.float64] = 0.8
     e_N: float | NDArray[np.float64] = 0.0
     e_T: float | NDArray[np.float64] = 0.0
+    recovery: float | NDArray[np.float64] = 0.0
     alpha: float | NDArray[np.float64] = 0.6
     T_rel: float | NDArray[np.float64] = 1e-6
     T_abs: float | NDArray[np.float64] = 1e-6
@@ -94,5 +97,5 @@ class Moreau(Law):
 def inclusion_constant(problem: ContactProblem, i: int, p: Any) -> SX:
     """c_i (3,) with xi_i = sum_j G_ij L_j + c_i (Eqn. (15)); a contact above the ground may first close its gap."""
     contact = problem.contacts[i]
-    room = ca.vertcat(ca.fmax(contact.gap, 0) / problem.dt, 0, 0)
-    return problem.free[i] + ca.vertcat(p.e_N, p.e_T, p.e_T) * contact.velocity + room
+    room = (ca.fmax(contact.gap, 0) + p.recovery * ca.fmin(contact.gap, 0)) / problem.dt
+    return problem.free[i] + ca.vertcat(p.e_N, p.e_T, p.e_T) * contact.velocity + ca.vertcat(room, 0, 0)
