@@ -23,7 +23,7 @@ from tarsus.control.gaits.trot import Trot
 from tarsus.errors import TarsusError
 from tarsus.program import native
 from tarsus.program.blocks import Program
-from tarsus.program.emit import Target
+from tarsus.program.layout import Target
 from tarsus.program.trace import Builder
 from tarsus.program.worlds import Worlds
 from tarsus.robots import mini_cheetah
@@ -210,7 +210,7 @@ PROCESS = """
     from tarsus.contact.laws.moreau import Moreau
     from tarsus.control.gaits.trot import Trot
     from tarsus.program import native
-    from tarsus.program.emit import Target
+    from tarsus.program.layout import Target
     from tarsus.robots import mini_cheetah
     program = Bench(mini_cheetah.describe(), Moreau(), controller=Trot()).program
     print(native._key(program, Target(8)))

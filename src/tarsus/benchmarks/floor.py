@@ -5,7 +5,8 @@ from __future__ import annotations
 from time import perf_counter
 
 from tarsus.program.blocks import Program
-from tarsus.program.emit import Emitter, Target
+from tarsus.program.emit import Emitter
+from tarsus.program.layout import Target
 from tarsus.program.trace import Builder
 from tarsus.program.worlds import Worlds
 

@@ -17,7 +17,7 @@ from tarsus.contact.laws.moreau import Moreau
 from tarsus.control.gaits.trot import Trot
 from tarsus.dynamics.robot import Robot
 from tarsus.program import native
-from tarsus.program.emit import Target
+from tarsus.program.layout import Target
 from tarsus.simulation.simulation import Simulation
 from tarsus.simulation.summary import summary
 

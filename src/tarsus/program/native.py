@@ -17,7 +17,7 @@ import llvmlite.binding as llvm
 
 from tarsus.program import emit
 from tarsus.program.blocks import Program
-from tarsus.program.emit import Target
+from tarsus.program.layout import Target
 
 VECTOR_BITS = {"avx512f": 512, "avx": 256}  # else 128, which every 64-bit processor has
 Kernel = Callable[..., None]

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from tarsus.errors import TarsusError, unknown
 from tarsus.program import native
 from tarsus.program.blocks import Program
-from tarsus.program.emit import Target, layout, logged_size, record_size
+from tarsus.program.layout import Target, layout, logged_size, record_size
 
 Array = NDArray[Any]  # float64 or float32
 ALIGNMENT = 256  # bytes: no vector is wider

@@ -15,7 +15,7 @@ from tarsus.control.base import Controller
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError, unknown
 from tarsus.program.blocks import Program
-from tarsus.program.emit import Target
+from tarsus.program.layout import Target
 from tarsus.program.worlds import Worlds
 from tarsus.simulation import choose
 from tarsus.simulation.choose import Options

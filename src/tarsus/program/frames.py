@@ -1,0 +1,124 @@
+"""Where worlds lie in memory and how a kernel walks them: groups of lanes on a processor, a thread a world on a GPU."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+from tarsus.program.blocks import Program
+from tarsus.program.layout import Target, logged_size, record_size
+from tarsus.program.scribe import Scribe
+
+
+@dataclass(frozen=True)
+class Around:
+    """IR lines before and after the code of one step, and what they need declared."""
+
+    declarations: list[str]
+    opening: list[str]
+    closing: list[str]
+
+
+class Frame(ABC):
+    """How worlds are stored and walked."""
+
+    @abstractmethod
+    def around(self, program: Program, target: Target, work: str) -> Around:
+        """The kernel around one step's code; `work` is the line that reserves the workspace."""
+
+    @abstractmethod
+    def persistent(self, scribe: Scribe, target: Target, entry: int) -> str:
+        """A typed pointer to one entry of the current world's record."""
+
+
+class Groups(Frame):
+    """kernel(worlds, log, tables, first, last, steps, groups) over worlds[group][entry][lane].
+
+    After each step the state and report registers are copied to log[step][group][entry][lane] if log is not null.
+    """
+
+    def around(self, program: Program, target: Target, work: str) -> Around:
+        vector, logged = target.vector, logged_size(program)
+        opening = f"""define void @kernel(ptr noalias %worlds, ptr noalias %log, ptr noalias %tables,
+    i64 %first, i64 %last, i64 %steps, i64 %groups) #0 {{
+entry:
+{work}
+  br label %groups.head
+groups.head:
+  %group = phi i64 [ %first, %entry ], [ %group.next, %groups.next ]
+  %group.more = icmp slt i64 %group, %last
+  br i1 %group.more, label %group.begin, label %exit
+group.begin:
+  %record.at = mul i64 %group, {record_size(program)}
+  %world = getelementptr {vector}, ptr %worlds, i64 %record.at
+  br label %steps.head
+steps.head:
+  %step = phi i64 [ 0, %group.begin ], [ %step.next, %step.end ]
+  %step.more = icmp slt i64 %step, %steps
+  br i1 %step.more, label %step.begin, label %groups.next
+step.begin:"""
+        # the stack is realigned, or spilled vectors would straddle cache lines
+        closing = f"""  %logging = icmp ne ptr %log, null
+  br i1 %logging, label %log.begin, label %step.end
+log.begin:
+  %log.row = mul i64 %step, %groups
+  %log.cell = add i64 %log.row, %group
+  %log.at = mul i64 %log.cell, {logged}
+  %log.to = getelementptr {vector}, ptr %log, i64 %log.at
+  call void @llvm.memcpy.p0.p0.i64(ptr %log.to, ptr %world, i64 {logged * target.lanes * target.bits // 8}, i1 false)
+  br label %step.end
+step.end:
+  %step.next = add i64 %step, 1
+  br label %steps.head
+groups.next:
+  %group.next = add i64 %group, 1
+  br label %groups.head
+exit:
+  ret void
+}}
+attributes #0 = {{ nounwind "stackrealign" }}"""
+        return Around(["declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)"], [opening], [closing])
+
+    def persistent(self, scribe: Scribe, target: Target, entry: int) -> str:
+        return f"ptr {scribe.define(f'getelementptr inbounds {target.vector}, ptr %world, i64 {entry}')}"
+
+
+class Threads(Frame):
+    """kernel(worlds, tables, count, steps) over worlds[entry][world]: a thread a world, neighbours side by side."""
+
+    def around(self, program: Program, target: Target, work: str) -> Around:
+        scalar = target.scalar
+        opening = f"""define ptx_kernel void @kernel(ptr addrspace(1) noalias %worlds, ptr addrspace(1) noalias %tables,
+    i64 %count, i64 %steps) #0 {{
+entry:
+{work}
+  %block = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
+  %size = call i32 @llvm.nvvm.read.ptx.sreg.ntid.x()
+  %thread = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+  %block.first = mul i32 %block, %size
+  %number = add i32 %block.first, %thread
+  %mine = zext i32 %number to i64
+  %inside = icmp slt i64 %mine, %count
+  br i1 %inside, label %begin, label %exit
+begin:
+  %world = getelementptr {scalar}, ptr addrspace(1) %worlds, i64 %mine
+  br label %steps.head
+steps.head:
+  %step = phi i64 [ 0, %begin ], [ %step.next, %step.end ]
+  %step.more = icmp slt i64 %step, %steps
+  br i1 %step.more, label %step.begin, label %exit
+step.begin:"""
+        closing = """  br label %step.end
+step.end:
+  %step.next = add i64 %step, 1
+  br label %steps.head
+exit:
+  ret void
+}
+attributes #0 = { nounwind }"""
+        registers = ("ctaid", "ntid", "tid")
+        return Around([f"declare i32 @llvm.nvvm.read.ptx.sreg.{r}.x()" for r in registers], [opening], [closing])
+
+    def persistent(self, scribe: Scribe, target: Target, entry: int) -> str:
+        at = scribe.define(f"mul i64 %count, {entry}")
+        return f"ptr addrspace(1) {scribe.define(f'getelementptr {target.scalar}, ptr addrspace(1) %world, i64 {at}')}"
