@@ -1,0 +1,74 @@
+"""`tarsus inspect`: what the compiler makes of a robot: blocks, operations, compile time, and the GPU kernel."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from tarsus.program import native, ptx
+from tarsus.program.layout import Target
+from tarsus.program.tape import tape
+from tarsus.simulation.simulation import Simulation
+
+
+def inspect(simulation: Simulation, bits: int, kernel: Path | None = None) -> dict[str, Any]:
+    """Operations of every straight piece of code, seconds to compile it, and the PTX kernel's registers and spills.
+
+    kernel: where to write the PTX text, if anywhere.
+    """
+    program = simulation.program
+    blocks = []
+    for block, inside in program.straights():
+        counts = tape(block.function).counts()
+        blocks.append({"in_loop": inside, "operations": sum(counts.values()), "by_name": counts})
+    lanes = native.host().lanes(bits)
+    began = perf_counter()
+    native.assembly(program, Target(lanes, bits))
+    compiled = perf_counter() - began
+    text = ptx.ptx(program, bits)
+    if kernel:
+        part = kernel.with_name(kernel.name + ".part")
+        part.write_text(text)
+        part.replace(kernel)
+    found = ptx.resources(text)
+    return {
+        "robot": simulation.robot.name,
+        "blocks": blocks,
+        "bytes_per_world": simulation.bytes_per_world(),
+        "lanes": lanes,
+        "bits": bits,
+        "compile_seconds": compiled,
+        "ptx_lines": len(text.splitlines()),
+        "ptx_chip": ptx.CHIP,
+        "ptx_resources": vars(found) if found else None,
+    }
+
+
+def tell(found: dict[str, Any]) -> None:
+    """Print it for a person."""
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(highlight=False)
+    table = Table(title=f"{found['robot']}: straight pieces of one step", title_justify="left")
+    for column in ("", "operations", "multiply-adds", "multiplies", "divisions, roots", "sine, cosine, arcs"):
+        table.add_column(column, justify="left" if not column else "right")
+    groups = (("fma", "fnma", "fms"), ("mul", "sq"), ("div", "inv", "sqrt"), ("sin", "cos", "atan2", "acos", "asin"))
+    for block in found["blocks"]:
+        counts = [str(sum(block["by_name"].get(name, 0) for name in names)) for names in groups]
+        table.add_row("in a loop" if block["in_loop"] else "once a step", str(block["operations"]), *counts)
+    console.print(table)
+    console.print(
+        f"{found['bytes_per_world']:.0f} bytes a world; {found['lanes']} lanes of {found['bits']} bits compile in "
+        f"{found['compile_seconds']:.2f} s"
+    )
+    resources = found["ptx_resources"]
+    if resources is None:
+        console.print(f"PTX: {found['ptx_lines']} lines; install NVIDIA's ptxas to see registers and spills")
+        return
+    console.print(
+        f"PTX for {found['ptx_chip']}: {found['ptx_lines']} lines, {resources['registers']} registers, "
+        f"{resources['spill_stores']} / {resources['spill_loads']} bytes of spill stores / loads, "
+        f"{resources['stack']} bytes of stack, {resources['code']} bytes of code"
+    )

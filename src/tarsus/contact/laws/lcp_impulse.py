@@ -1,0 +1,144 @@
+"""Contact forces as a linear complementarity problem of accelerations, and impulses at contact gain (document 004)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import casadi as ca
+import numpy as np
+from casadi import SX
+from numpy.typing import NDArray
+
+from tarsus.contact import sets
+from tarsus.contact.base import Law
+from tarsus.contact.problem import ContactProblem, ContactSolution
+from tarsus.contact.solvers.base import changes
+from tarsus.contact.solvers.ldl import Matrix
+from tarsus.contact.solvers.pivoting import Complementarity, Pivoted, pivot
+from tarsus.errors import TarsusError
+from tarsus.program.symbolic import entries
+from tarsus.program.trace import Builder, Values
+
+SWEEPS = 200
+SPREAD = 1e-10
+
+
+@dataclass(frozen=True)
+class LcpImpulse(Law):
+    """Document 004: impulse dynamics (4) where a contact is gained, then the LCP (3) over the step.
+
+    First, percussions Lambda >= 0 give the closed contacts velocities zeta+ >= -e_N zeta-, complementary; e_N acts
+    where a contact approaches faster than v_0, elsewhere it is 0. Then forces lambda >= 0 act over the step with
+    acceleration a = M lambda + d >= -zeta+ / dt, complementary: Eqn. (3) for a contact at rest, nothing for one that
+    leaves. Both are solved exactly by principal pivoting. The law returns Lambda + dt lambda.
+
+    What differs from the document: (4) with complementarity instead of equality, so that no foot is pulled while
+    another lands; d = (free - before) / dt lacks the part of the points' own rotation; a contact that pressed in the
+    last step takes part in this one although round-off shows it above the ground; and friction, which the document
+    leaves to future work: Coulomb's disc by turns with the LCP (friction for given normal percussions, then normal
+    percussions for given friction) until both stand still. That need not happen where friction is so high that a leg
+    may jam (mu above 1 on Mini Cheetah): `converged` says so.
+
+    mu: friction coefficient, -; e_N: restitution at contact gain, 0 to 1, -; v_0: approach speed above which a contact
+    counts as gained with restitution, m/s; T_rel, T_abs: friction stops when |dL| <= |L| T_rel + T_abs, - and N s.
+    """
+
+    citation: ClassVar[str] = (
+        "Ogunsola: Rigid Body Contact Force Solver. Semester project, RSC, undated, Eqns. (3)-(4); "
+        "after Featherstone: Rigid Body Dynamics Algorithms. Springer 2008, pp. 219-224"
+    )
+    not_modelled: ClassVar[Mapping[str, str]] = {"spring": "hard contact does not give way"}
+
+    mu: float | NDArray[np.float64] = 0.0
+    e_N: float | NDArray[np.float64] = 0.0
+    v_0: float | NDArray[np.float64] = 1e-2
+    T_rel: float | NDArray[np.float64] = 1e-6
+    T_abs: float | NDArray[np.float64] = 1e-6
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if (np.asarray(self.v_0) < 0).any():
+            raise TarsusError(f"LcpImpulse: v_0 must not be negative, not {np.min(self.v_0):g}.")
+
+    def memory_size(self, contacts: int) -> int:
+        """The last percussions (3,) of each contact: who pressed, and where friction starts."""
+        return 3 * contacts
+
+    def solve(self, problem: ContactProblem, p: Any, memory: SX, builder: Builder) -> ContactSolution:
+        n = problem.n
+        if n == 0:
+            return ContactSolution([], SX(0, 1), SX(0), SX(1))
+        closed = [ca.logic_or(problem.active[i], memory[3 * i] > 0) for i in range(n)]
+        closed = entries(builder.keep("closed", ca.vertcat(*closed)))
+        gained = at_contact_gain(problem, closed, p, builder)
+        Lambda = entries(builder.keep("Lambda", ca.vertcat(*gained.x)))
+        begin = {
+            "impulse": ca.vertcat(*(ca.if_else(closed[i], memory[3 * i : 3 * i + 3], 0) for i in range(n))),
+            "sweeps": SX(0),
+            "right": SX(0),
+            "moving": SX(1),
+        }
+
+        def sweep(values: Values) -> tuple[Values, SX]:
+            impulses = [values["impulse"][3 * i : 3 * i + 3] for i in range(n)]
+            start = [impulse[0] - L > 0 for impulse, L in zip(impulses, Lambda, strict=True)]
+            tangents = [impulse[1:] for impulse in impulses]
+            pushed = [ca.vertcat(L, T) for L, T in zip(Lambda, tangents, strict=True)]
+            pressed = pivot(lcp(problem, closed, normal_velocity(problem, pushed), p), start, builder)
+            normals = [a + b for a, b in zip(Lambda, pressed.x, strict=True)]
+            new = ca.vertcat(*with_friction(problem, normals, tangents, p.mu))
+            more = changes(values["impulse"], new, p)
+            return {"impulse": new, "sweeps": values["sweeps"] + 1, "right": pressed.settled, "moving": more}, more
+
+        last = builder.loop(begin, sweep, SWEEPS)
+        good = ca.logic_and(ca.logic_and(last["right"], ca.logic_not(last["moving"])), gained.settled)
+        impulses = [last["impulse"][3 * i : 3 * i + 3] for i in range(n)]
+        return ContactSolution(impulses, last["impulse"], gained.iterations + last["sweeps"], good)
+
+
+def room(problem: ContactProblem, i: int) -> SX:
+    """How fast a contact still above the ground may close its gap, m/s."""
+    return ca.fmax(problem.contacts[i].gap, 0) / problem.dt
+
+
+def at_contact_gain(problem: ContactProblem, closed: list[SX], p: Any, builder: Builder) -> Pivoted:
+    """Lambda of Eqn. (4): zeta+ = zeta- + M Lambda >= -e zeta-."""
+    c, begins = [], SX(0)
+    for i, contact in enumerate(problem.contacts):
+        approach = contact.velocity[0]
+        c.append(approach + ca.if_else(approach < -p.v_0, p.e_N * approach, 0) + room(problem, i))
+        begins = ca.logic_or(begins, ca.logic_and(closed[i], c[i] < 0))
+    kept = entries(builder.keep("gain", ca.vertcat(*c)))
+    return pivot(lcp(problem, closed, kept, p), [value < 0 for value in kept], builder, begins)
+
+
+def normal_velocity(problem: ContactProblem, pushed: list[SX]) -> list[SX]:
+    """dt d + zeta+ of Eqn. (3): normal velocities at the end of the step under the percussions `pushed`."""
+    velocities = []
+    for i in range(problem.n):
+        velocity = problem.free[i][0] + room(problem, i)
+        for j, push in enumerate(pushed):
+            velocity = velocity + ca.dot(problem.G[i, j][0, :].T, push)
+        velocities.append(velocity)
+    return velocities
+
+
+def lcp(problem: ContactProblem, closed: list[SX], c: list[SX], p: Any) -> Complementarity:
+    """M x + c >= 0, x >= 0 for the closed contacts; M: the normal part of the Delassus matrix."""
+    M: Matrix = [[problem.G[i, j][0, 0] for j in range(problem.n)] for i in range(problem.n)]
+    return Complementarity(M, c, closed, p.T_rel * p.T_rel, ca.fmax(p.T_rel * ca.sqrt(p.T_rel), SPREAD))
+
+
+def with_friction(problem: ContactProblem, normals: list[SX], tangents: list[SX], mu: SX) -> list[SX]:
+    """Percussions (3,) after one Gauss-Seidel sweep of Coulomb's friction under given normal ones."""
+    impulses = [ca.vertcat(N, T) for N, T in zip(normals, tangents, strict=True)]
+    for i, normal in enumerate(normals):
+        slip = problem.free[i][1:]
+        for j, impulse in enumerate(impulses):
+            slip = slip + ca.mtimes(problem.G[i, j][1:, :], impulse)
+        a, b, d = problem.G[i, i][1, 1], problem.G[i, i][1, 2], problem.G[i, i][2, 2]
+        step = 2 / (a + d + ca.sqrt((a - d) ** 2 + 4 * b * b))
+        impulses[i] = ca.vertcat(normal, sets.disc(tangents[i] - step * slip, mu * normal))
+    return impulses

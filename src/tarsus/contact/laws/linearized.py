@@ -1,0 +1,150 @@
+"""Input-output feedback linearisation: the ground imposes the contact points' accelerations (document 002)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import casadi as ca
+import numpy as np
+from casadi import SX
+from numpy.typing import NDArray
+
+from tarsus.contact import sets
+from tarsus.contact.base import Law
+from tarsus.contact.problem import ContactProblem, ContactSolution
+from tarsus.contact.solvers.base import changes
+from tarsus.contact.solvers.ldl import Matrix, times
+from tarsus.contact.solvers.minimum_norm import largest_diagonal, minimum_norm
+from tarsus.errors import TarsusError, unknown
+from tarsus.program.symbolic import entries
+from tarsus.program.trace import Builder, Values
+
+SATURATIONS = ("repeated", "once")
+PASSES = 30
+TINY = 1e-30
+
+
+@dataclass(frozen=True)
+class Linearized(Law):
+    """Document 002: desired acceleration (17), the force that gives it (18), then its saturations (19)-(20).
+
+    A closed contact shall accelerate as p'' = k_p (-epsilon - gap) - k_v min(0, v_N) along the normal and -k_v v_T
+    along the ground, Eqn. (17) with the interpenetration of section V. G F = p'' - (acceleration without contact) is
+    solved for the F of least norm, by iterated regularisation instead of the pseudo-inverse; forces that pull are set
+    to zero (19) and friction is cut to its disc in its own direction (20). No mass appears in k_p and k_v.
+
+    mu: friction coefficient, -; k_p: gain of penetration, 1/s^2; k_v: gain of velocity, 1/s; epsilon: interpenetration
+    at rest, m; rho: regularisation relative to the largest diagonal entry of G, -;
+    T_rel, T_abs: stop when |dL| <= |L| T_rel + T_abs, - and N s;
+    saturation: once (as the document: (18) solved, then (19)-(20) applied) or repeated (solved again with what was
+    saturated held there, until nothing changes).
+
+    What differs from the document. The acceleration without contact is (free - before) / dt, which lacks the part of
+    the points' own rotation, dW^T/dt u in B_c of Eqn. (16). Section V prints p_z -> +epsilon, which would be above
+    the ground: here epsilon counts downwards. A point that lands slower than 2 k_v epsilon does not bounce off again;
+    the document's 1e-6 m would do that only for steps below 2 k_v epsilon / g = 0.05 ms. Stable for k_v dt < 2.
+    With saturation "once" the normal forces are those that would go with the friction wanted, not with the friction
+    left over: a box that slides (the document has a brick without height) sinks and tumbles; hence "repeated", which
+    may not settle where friction is so high that a leg may jam (mu above 1 on Mini Cheetah): `converged` says so.
+    """
+
+    citation: ClassVar[str] = (
+        "Rengifo, Aoustin, Chevallereau, Plestan: A penalty-based approach for contact forces computation in bipedal "
+        "robots. IEEE-RAS Humanoids 2009, Eqns. (16)-(20) and section V"
+    )
+    not_modelled: ClassVar[Mapping[str, str]] = {
+        "rigid": "rests epsilon deep and gives way by k_p and k_v",
+        "restitution": "follows from k_v, not a parameter",
+        "spring": "k_p is an acceleration per depth, not a stiffness",
+    }
+
+    mu: float | NDArray[np.float64] = 0.8
+    k_p: float | NDArray[np.float64] = 500.0
+    k_v: float | NDArray[np.float64] = 250.0
+    epsilon: float | NDArray[np.float64] = 5e-4
+    rho: float | NDArray[np.float64] = 1e-4
+    T_rel: float | NDArray[np.float64] = 1e-6
+    T_abs: float | NDArray[np.float64] = 1e-6
+    saturation: Literal["repeated", "once"] = "repeated"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.saturation not in SATURATIONS:
+            raise unknown("saturation", self.saturation, SATURATIONS)
+        for name, value in self.parameters().items():
+            if (value < 0).any():
+                raise TarsusError(f"{type(self).__name__}: {name} must not be negative, not {value.min():g}.")
+        if (np.asarray(self.rho) == 0).any():
+            raise TarsusError("Linearized: rho must not be zero: the force of redundant contacts needs it.")
+
+    def solve(self, problem: ContactProblem, p: Any, memory: SX, builder: Builder) -> ContactSolution:
+        n = problem.n
+        if n == 0:
+            return ContactSolution([], SX(0, 1), SX(0), SX(1))
+        G = [[problem.G[i // 3, j // 3][i % 3, j % 3] for j in range(3 * n)] for i in range(3 * n)]
+        columns = [missing_velocity(problem, i, p) for i in range(n)]
+        wanted = entries(builder.keep("wanted", ca.vertcat(*columns)))
+        begin = {
+            "impulse": SX.zeros(3 * n),
+            "pressing": ca.vertcat(*problem.active),
+            "sliding": SX.zeros(n),
+            "way": SX.zeros(2 * n),
+            "passes": SX(0),
+            "moving": SX(1),
+        }
+        many = self.saturation == "repeated"
+        last = builder.loop(begin, lambda values: one_pass(G, problem, wanted, p, values), PASSES if many else 1)
+        impulses = [last["impulse"][3 * i : 3 * i + 3] for i in range(n)]
+        return ContactSolution(impulses, SX(0, 1), last["passes"], ca.logic_not(last["moving"]) if many else SX(1))
+
+
+def desired_acceleration(problem: ContactProblem, i: int, p: Any) -> SX:
+    """p''_i (3,), Eqn. (17), with steady interpenetration as in section V."""
+    contact = problem.contacts[i]
+    approach = ca.vertcat(ca.fmin(contact.velocity[0], 0), contact.velocity[1:])
+    return ca.vertcat(p.k_p * (-p.epsilon - contact.gap), 0, 0) - p.k_v * approach
+
+
+def missing_velocity(problem: ContactProblem, i: int, p: Any) -> SX:
+    """dt times the right side of Eqn. (18): the velocity (3,) that the percussions must add to the free one."""
+    return problem.dt * desired_acceleration(problem, i, p) - (problem.free[i] - problem.contacts[i].velocity)
+
+
+def one_pass(G: Matrix, problem: ContactProblem, wanted: list[SX], p: Any, values: Values) -> tuple[Values, SX]:
+    """Eqn. (18) for the components that are not saturated, then Eqns. (19)-(20), then who is saturated, by signs."""
+    pressing, sliding = entries(values["pressing"]), entries(values["sliding"])
+    old, size = entries(values["impulse"]), range(len(wanted))
+    limited = [sliding[k // 3] if k % 3 else SX(0) for k in size]  # friction at its limit is given, not sought
+    held = [ca.if_else(limited[k], old[k], 0) for k in size]
+    sought = [ca.logic_and(pressing[k // 3], ca.logic_not(limited[k])) for k in size]
+    b = [ca.if_else(sought[k], wanted[k] - moved, 0) for k, moved in zip(size, times(G, held), strict=True)]
+    masked = [[ca.if_else(ca.logic_and(sought[i], sought[j]), G[i][j], 0) for j in size] for i in size]
+    found = minimum_norm(masked, b, p.rho, largest_diagonal(G))
+
+    at = [slice(3 * i, 3 * i + 3) for i in range(problem.n)]
+    forces = [ca.vertcat(*found[a]) for a in at]
+    ways = [values["way"][2 * i : 2 * i + 2] for i in range(problem.n)]
+    edges = [p.mu * sets.half_line(force[0]) for force in forces]
+    impulses = []
+    for slides, force, way, edge in zip(sliding, forces, ways, edges, strict=True):
+        impulses.append(saturated(force, ca.if_else(slides, edge * way, force[1:]), edge))
+    lacking = [a - b for a, b in zip(wanted, times(G, entries(ca.vertcat(*impulses))), strict=True)]
+    for i, force in enumerate(forces):
+        needed = ca.sqrt(ca.dot(force[1:], force[1:]) + TINY)
+        slips = ca.logic_and(pressing[i], needed > edges[i])
+        sticks = ca.dot(ways[i], ca.vertcat(*lacking[at[i]])[1:]) < -p.T_abs * G[3 * i + 1][3 * i + 1]
+        ways[i] = ca.if_else(sliding[i], ways[i], force[1:] / needed)
+        closes = lacking[3 * i] > p.T_abs * G[3 * i][3 * i]
+        sliding[i] = ca.if_else(sliding[i], ca.logic_not(sticks), slips)
+        pressing[i] = ca.if_else(pressing[i], force[0] >= -p.T_abs, ca.logic_and(problem.active[i], closes))
+    new = {"impulse": ca.vertcat(*impulses), "pressing": ca.vertcat(*pressing), "sliding": ca.vertcat(*sliding)}
+    flips = ca.vertcat(*(ca.fabs(new[key] - values[key]) for key in ("pressing", "sliding")))
+    more = ca.logic_or(changes(values["impulse"], new["impulse"], p), ca.sum1(flips) > 0)
+    return new | {"way": ca.vertcat(*ways), "passes": values["passes"] + 1, "moving": more}, more
+
+
+def saturated(force: SX, friction: SX, edge: SX) -> SX:
+    """Eqns. (19)-(20): no pull, and friction cut to its disc without turning it."""
+    return ca.vertcat(sets.half_line(force[0]), sets.disc(friction, edge))

@@ -1,0 +1,117 @@
+"""Linear complementarity problems solved exactly, by principal pivoting.
+
+w = K x + c, x >= 0, w >= 0, x w = 0 for every unknown that is allowed; the others are held at zero, and those that are
+free of sign have w = 0. This is also what a convex quadratic program with bounds at zero asks for. A set of unknowns
+is taken as basic (w = 0), the rest as x = 0; all that have the wrong sign change sides together. If their number has
+not fallen within a few tries, only the one of largest index changes, which ends for every positive definite K
+(Murty; the combination is Judice and Pires, Comp. Oper. Res. 21, 1994). A trace on the diagonal (`spread`) makes a
+singular K definite while the sets are sought; it is taken off again by iterative refinement.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import casadi as ca
+from casadi import SX
+
+from tarsus.contact.solvers.ldl import Matrix, factorise, times
+from tarsus.program.symbolic import entries
+from tarsus.program.trace import Builder, Values
+
+TRIES = 3
+MAXIMUM = 60
+REFINEMENTS = 2
+
+
+@dataclass(frozen=True)
+class Complementarity:
+    """K symmetric, positive semidefinite; allowed[i]: 1 where x_i may be above zero.
+
+    tolerance: relative size below which a wrong sign is round-off; spread: relative trace on the diagonal;
+    free[i]: True if x_i may have either sign; none by default.
+    """
+
+    K: Matrix
+    c: list[SX]
+    allowed: list[SX]
+    tolerance: SX
+    spread: SX
+    free: tuple[bool, ...] = ()
+
+    def signed(self, i: int) -> bool:
+        """Whether x_i must not be negative."""
+        return not (self.free and self.free[i])
+
+
+@dataclass(frozen=True)
+class Pivoted:
+    """x, the factorisations it took, and 1 if every sign is right."""
+
+    x: list[SX]
+    iterations: SX
+    settled: SX
+
+
+def pivot(problem: Complementarity, basic: list[SX], builder: Builder, first: SX | None = None) -> Pivoted:
+    """Solve, starting from the set `basic`; worlds where `first` is 0 keep x = 0."""
+    n = len(basic)
+    begin = {
+        "x": SX.zeros(n),
+        "basic": ca.vertcat(*(ca.logic_and(a, b) for a, b in zip(problem.allowed, basic, strict=True))),
+        "fewest": SX(n + 1),
+        "tries": SX(TRIES),
+        "pivots": SX(0),
+        "wrong": SX(0),
+    }
+    last = builder.loop(begin, lambda values: exchange(problem, values), MAXIMUM, first)
+    return Pivoted(entries(last["x"]), last["pivots"], ca.logic_not(last["wrong"]))
+
+
+def exchange(problem: Complementarity, values: Values) -> tuple[Values, SX]:
+    """Solve for the basic unknowns, and let those of the wrong sign change sides."""
+    basic, size = entries(values["basic"]), range(len(problem.c))
+    refined, x = basic_solution(problem, basic)
+    w = [a + c for a, c in zip(times(problem.K, x), problem.c, strict=True)]
+    largest = SX(0)
+    for i in size:
+        alone = ca.if_else(problem.allowed[i], ca.fabs(problem.c[i]) / problem.K[i][i], 0)
+        largest = ca.fmax(largest, ca.fmax(ca.fabs(x[i]), alone))
+    flips, count = [], SX(0)
+    for i in size:
+        pulls = x[i] < -problem.tolerance * largest
+        closes = ca.logic_and(problem.allowed[i], w[i] < -problem.tolerance * largest * problem.K[i][i])
+        flips.append(ca.if_else(basic[i], pulls, closes) if problem.signed(i) else SX(0))
+        count = count + flips[i]
+
+    better = count < values["fewest"]
+    tries = ca.if_else(better, TRIES, values["tries"] - 1)
+    together = tries >= 0
+    highest = SX(-1)
+    for i in size:
+        highest = ca.if_else(flips[i], i, highest)
+    chosen = [ca.logic_and(flips[i], ca.logic_or(together, highest == i)) for i in size]
+    more = count > 0
+    new = {
+        "x": ca.vertcat(*(ca.fmax(x, 0) if problem.signed(i) else x for i, x in enumerate(refined))),
+        "basic": ca.vertcat(*(ca.if_else(chosen[i], ca.logic_not(basic[i]), basic[i]) for i in size)),
+        "fewest": ca.fmin(count, values["fewest"]),
+        "tries": tries,
+        "pivots": values["pivots"] + 1,
+        "wrong": more,
+    }
+    return new, more
+
+
+def basic_solution(problem: Complementarity, basic: list[SX]) -> tuple[list[SX], list[SX]]:
+    """x with w = 0 on the basic set: of K itself, and of K with its spread."""
+    size = range(len(basic))
+    K = [[ca.if_else(ca.logic_and(basic[i], basic[j]), problem.K[i][j], 0) for j in range(i)] for i in size]
+    factor = factorise([[*row, problem.K[i][i] * (1 + problem.spread)] for i, row in enumerate(K)])
+    first = factor.solve([ca.if_else(basic[i], -problem.c[i], 0) for i in size])
+    x = first
+    for _ in range(REFINEMENTS):
+        left = [-a - c for a, c in zip(times(problem.K, x), problem.c, strict=True)]
+        step = factor.solve([ca.if_else(basic[i], left[i], 0) for i in size])
+        x = [a + b for a, b in zip(x, step, strict=True)]
+    return x, first

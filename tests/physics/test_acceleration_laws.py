@@ -1,0 +1,443 @@
+"""The laws of documents 001 (macro), 002 and 004 against closed forms and brute force. g = 9.81 m/s^2."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from itertools import product
+
+import casadi as ca
+import numpy as np
+import pytest
+from casadi import SX
+from free_bodies import HALF, Bench, G, box, point_mass, pose
+from numpy.typing import NDArray
+from scipy.optimize import lsq_linear
+
+from tarsus.contact.base import Law, symbols
+from tarsus.contact.laws.lcp_impulse import LcpImpulse
+from tarsus.contact.laws.linearized import Linearized
+from tarsus.contact.laws.macro import Macro
+from tarsus.contact.problem import Contact, ContactProblem, VelocityForm
+from tarsus.contact.solvers.minimum_norm import largest_diagonal, minimum_norm
+from tarsus.contact.solvers.pivoting import Complementarity, pivot
+from tarsus.control.gaits.stand import Stand
+from tarsus.errors import TarsusError
+from tarsus.model.mechanism import Mechanism
+from tarsus.program.blocks import Program
+from tarsus.program.symbolic import entries
+from tarsus.program.trace import Builder
+from tarsus.program.worlds import Worlds
+from tarsus.robots import mini_cheetah
+from tarsus.terrain.slope import Slope
+
+Array = NDArray[np.float64]
+
+
+@cache
+def bench(body: str, law: Law) -> Bench:
+    """A body on the plane; `heavy` is the box, a hundred times its mass."""
+    mechanisms = {"point": point_mass, "box": box, "heavy": lambda: box(200.0), "sole": sole}
+    return Bench(mechanisms[body](), law)
+
+
+def sole() -> Mechanism:
+    """The box with its four lower corners alone."""
+    return replace(box(), candidates=tuple(c for c in box().candidates if c.position[2] < 0))
+
+
+def contacts(log: dict[str, Array]) -> Array:
+    """Percussions (steps, worlds, contacts, 3)."""
+    return log["impulse"].reshape(*log["impulse"].shape[:2], -1, 3)
+
+
+def computed(function: Callable[..., SX], *inputs: Array) -> Array:
+    """A function of CasADi symbols compiled and run, one row of each input a world."""
+    b = Builder("computed")
+    symbols = [b.parameter(f"input_{k}", value.shape[1]) for k, value in enumerate(inputs)]
+    worlds = Worlds(b.program(result=function(*symbols)), len(inputs[0]))
+    for k, value in enumerate(inputs):
+        worlds.set(f"input_{k}", value)
+    worlds.advance()
+    return worlds.get("result").copy()
+
+
+# ---------------------------------------------------------------- document 002
+
+
+@pytest.mark.parametrize("rank", [3, 6, 12])
+def test_the_force_is_that_of_the_pseudo_inverse(rank: int) -> None:
+    """Also for right sides outside the range of G; a body's corners have rank 6 at most."""
+    rng, size, count = np.random.default_rng(rank), 12, 40
+    basis = np.linalg.qr(rng.normal(size=(count, size, size)))[0][..., :rank]
+    values = 10 ** (rng.uniform(-1.5, 0, (count, rank)) + rng.uniform(-2, 2, (count, 1)))
+    matrices = np.einsum("wik,wk,wjk->wij", basis, values, basis)
+    b = rng.normal(size=(count, size))
+
+    def solve(g: SX, b: SX) -> SX:
+        rows = [[g[size * i + j] for j in range(size)] for i in range(size)]
+        return ca.vertcat(*minimum_norm(rows, entries(b), SX(1e-4), largest_diagonal(rows)))
+
+    found = computed(solve, matrices.reshape(count, -1), b)
+    expected = np.einsum("wij,wj->wi", np.linalg.pinv(matrices, rcond=1e-9, hermitian=True), b)
+    error = np.linalg.norm(found - expected, axis=1) / np.linalg.norm(expected, axis=1)
+    assert error.max() < 5e-7
+    within = np.einsum("wij,wj->wi", matrices, b)  # in the range, as a consistent problem is: no amplified round-off
+    found = computed(solve, matrices.reshape(count, -1), within)
+    expected = np.einsum("wij,wj->wi", basis @ basis.transpose(0, 2, 1), b)
+    assert (np.linalg.norm(found - expected, axis=1) / np.linalg.norm(expected, axis=1)).max() < 1e-8
+
+
+def test_a_point_lands_as_the_document_s_ball() -> None:
+    """While it comes in: x'' = -k_p x - k_v x'; while it goes out: x'' = -k_p x. Independent of the mass."""
+    gain, damping, speed, dt = 500.0, 250.0, 1.0, 2e-5
+    start = {"u": [0, 0, -speed, 0, 0, 0], "law_epsilon": [0.0], "law_k_p": [gain], "law_k_v": [damping]}
+    log = bench("point", Linearized()).run(round(0.15 / dt), dt, q=pose([0, 0, 0]), **start)
+    z, v = log["q"][:, 0, 2], log["u"][:, 0, 2]
+    fast, slow = (0.5 * (-damping + sign * np.sqrt(damping**2 - 4 * gain)) for sign in (-1, 1))
+    turn = np.log(fast / slow) / (slow - fast)
+    depth = speed / (fast - slow) * (np.exp(slow * turn) - np.exp(fast * turn))
+    deepest = z.argmin()
+    assert deepest * dt == pytest.approx(turn, rel=5e-3)
+    assert z[deepest] == pytest.approx(depth, rel=5e-3)
+    leaves = np.argmax(contacts(log)[deepest:, 0, 0, 0] == 0) + deepest
+    assert v[leaves] == pytest.approx(-np.sqrt(gain) * depth, rel=5e-3)  # restitution sqrt(k_p) depth / v
+    assert (leaves - deepest) * dt == pytest.approx(np.pi / 2 / np.sqrt(gain), rel=5e-3)
+
+
+def test_the_first_force_is_m_g_plus_m_k_v_v() -> None:
+    """Document 002, section II A: f_n = m g - m k_v v at the instant of impact."""
+    dt, speed = 1e-7, 0.7
+    start = {"q": pose([0, 0, 0]), "u": [0, 0, -speed, 0, 0, 0], "law_epsilon": [0.0]}
+    log = bench("point", Linearized()).run(1, dt, **start)
+    assert contacts(log)[0, 0, 0, 0] / dt == pytest.approx(G + 250.0 * speed, rel=1e-6)
+
+
+def test_without_k_p_penetration_stays_and_shrinks_with_k_v() -> None:
+    """Figure 4, dashed: k_p = 0 leaves the ball v / k_v deep."""
+    damping, speed = np.array([1000.0, 5000.0]), 2.0
+    start = {"u": [0, 0, -speed, 0, 0, 0], "law_k_p": [0.0], "law_k_v": damping, "law_epsilon": [0.0]}
+    log = bench("point", Linearized()).run(4000, 1e-5, q=pose([0, 0, 0]), **start)
+    np.testing.assert_allclose(log["q"][-1, :, 2], -speed / damping, atol=0.6 * speed * 1e-5)
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 5e-4, 2e-3])
+def test_a_block_rests_epsilon_deep_and_the_ground_carries_it(epsilon: float) -> None:
+    start = {"q": pose([0, 0, HALF[2] - 1.5 * epsilon]), "law_epsilon": [epsilon], "law_k_v": [50.0]}
+    log = bench("box", Linearized()).run(4000, 0.002, **start)
+    assert log["q"][-1, 0, 2] == pytest.approx(HALF[2] - epsilon, rel=1e-6, abs=1e-3 * epsilon)
+    L = contacts(log)[-1, 0]
+    assert L[:, 0].sum() / 0.002 == pytest.approx(2.0 * G, rel=1e-7)
+    np.testing.assert_allclose(L[L[:, 0] > 0, 0] / 0.002, 2.0 * G / 4, rtol=1e-6)  # least norm: shared evenly
+    assert np.abs(log["u"][-1]).max() < 1e-6
+
+
+def test_masses_do_not_change_the_motion() -> None:
+    q = pose([0, 0, 0.06], 0.3, [0.6, 0.8, 0.0])
+    start = {"q": q, "u": [0.5, -0.2, -0.5, 1.0, 2.0, -1.0], "law_mu": [0.3]}
+    # impulses of the heavy box are 100 times larger: so is the tolerance it is solved to
+    light = bench("box", Linearized()).run(400, 0.001, **start, law_T_abs=[1e-9], law_T_rel=[1e-9])
+    heavy = bench("heavy", Linearized()).run(400, 0.001, **start, law_T_abs=[1e-7], law_T_rel=[1e-9])
+    assert (contacts(light)[..., 0] > 0).any()
+    np.testing.assert_allclose(heavy["q"], light["q"], rtol=0, atol=1e-7)
+    np.testing.assert_allclose(heavy["impulse"], 100 * light["impulse"], rtol=0, atol=1e-4)
+
+
+def test_a_brick_slides_and_stops_as_the_document_s() -> None:
+    """Eqns. (8)-(9): mu m g while |v| > v_s, then x'' = -k_v x', to an exact stop: nothing creeps."""
+    angle, mu, speed, dt, gain = 0.2, 0.5, 1.0, 1e-3, 250.0
+    q = pose([0, 0, 0], -angle)
+    q[:3] = (HALF[2] - 5e-4) * np.array([-np.sin(angle), 0, np.cos(angle)])
+    down = -np.array([np.cos(angle), 0, np.sin(angle)])
+    log = Bench(box(), Linearized(mu=mu, k_v=gain), Slope(angle)).run(600, dt, q=q, u=[*(speed * down), 0, 0, 0])
+    v = log["u"][:, 0, :3] @ down
+    braking = G * (mu * np.cos(angle) - np.sin(angle))
+    slow = braking / gain
+    sliding = v > 1.5 * slow
+    np.testing.assert_allclose(v[sliding], (speed - braking * dt * np.arange(1, 601))[sliding], atol=1e-4)
+    ending = v[np.argmax(v < 0.9 * slow) :][:5]
+    np.testing.assert_allclose(ending[1:] / ending[:-1], 1 - gain * dt, rtol=1e-3)
+    assert np.abs(v[-1]) < 1e-9
+    assert np.abs(log["u"][..., 3:]).max() < 1e-6
+    assert log["converged"].all()
+
+
+def test_saturated_once_a_sliding_box_sinks_and_turns() -> None:
+    """Why `repeated` is the default: the document's procedure where friction is cut and the box has height."""
+    start = {"q": pose([0, 0, HALF[2] - 5e-4]), "u": [1.0, 0, 0, 0, 0, 0], "law_mu": [0.15]}
+    once = bench("box", Linearized(saturation="once")).run(100, 0.001, **start)
+    assert np.abs(once["u"][..., 3:]).max() > 0.5
+    repeated = bench("box", Linearized()).run(100, 0.001, **start)
+    assert np.abs(repeated["u"][..., 3:]).max() < 1e-6
+
+
+@pytest.mark.parametrize("name", ["k_p", "k_v", "epsilon", "rho"])
+def test_negative_gains_are_rejected(name: str) -> None:
+    with pytest.raises(TarsusError, match=name):
+        replace(Linearized(), **{name: -1.0})
+    with pytest.raises(TarsusError, match="rho"):
+        Linearized(rho=0.0)
+
+
+# ---------------------------------------------------------------- document 004
+
+
+def by_trying_all_sets(K: Array, c: Array) -> Array:
+    """The solution of an LCP with positive definite K, from all 2^n choices."""
+    for chosen in product((False, True), repeat=len(c)):
+        on, x = np.array(chosen), np.zeros(len(c))
+        x[on] = np.linalg.solve(K[np.ix_(on, on)], -c[on])
+        if (x >= 0).all() and (K @ x + c)[~on].min(initial=0) >= -1e-13:
+            return x
+    raise AssertionError("no solution")
+
+
+def pivoted(K: Array, c: Array, start: Array, free: tuple[bool, ...] = ()) -> tuple[Array, Array, Array]:
+    """x, pivots and settled of many problems."""
+    n = c.shape[1]
+    b = Builder("pivoting")
+    k, v, s = (b.parameter(name, size) for name, size in (("K", n * n), ("c", n), ("start", n)))
+    rows = [[k[n * i + j] for j in range(n)] for i in range(n)]
+    found = pivot(Complementarity(rows, entries(v), [SX(1)] * n, SX(1e-12), SX(1e-10), free), entries(s), b)
+    program = b.program(x=ca.vertcat(*found.x), pivots=found.iterations, settled=found.settled)
+    worlds = Worlds(program, len(c))
+    for name, value in (("K", K.reshape(len(c), -1)), ("c", c), ("start", start)):
+        worlds.set(name, value)
+    worlds.advance()
+    return worlds.get("x").copy(), worlds.get("pivots").copy(), worlds.get("settled").copy()
+
+
+@pytest.mark.parametrize("n", [1, 4, 8])
+def test_pivoting_solves_random_problems_exactly(n: int) -> None:
+    rng, count = np.random.default_rng(n), 200
+    A = rng.normal(size=(count, n, n + 2))
+    K = np.einsum("wik,wjk->wij", A, A)
+    c = rng.normal(size=(count, n))
+    x, pivots, settled = pivoted(K, c, rng.integers(0, 2, (count, n)).astype(float))
+    w = np.einsum("wij,wj->wi", K, x) + c
+    assert settled.all() and pivots.max() <= 3 * n + 8
+    assert (x >= 0).all()
+    assert w.min() > -1e-12
+    assert np.abs(x * w).max() < 1e-12
+    for k in range(0, count, 4 if n < 8 else 20):
+        np.testing.assert_allclose(x[k], by_trying_all_sets(K[k], c[k]), rtol=1e-8, atol=1e-10)
+
+
+def test_pivoting_ends_where_all_at_once_would_cycle() -> None:
+    """A symmetric positive definite problem, found by search, on which exchanging all wrong signs repeats itself."""
+    K = np.array([[10, -3, 17, 8], [-3, 7, -7, -1], [17, -7, 31, 9], [8, -1, 9, 28]], float)
+    c = np.array([-1.0, 4.0, -4.0, -3.0])
+    on, seen = np.zeros(4, bool), []
+    while on.tobytes() not in seen:
+        seen.append(on.tobytes())
+        x = np.zeros(4)
+        x[on] = np.linalg.solve(K[np.ix_(on, on)], -c[on])
+        wrong = np.where(on, x < 0, K @ x + c < 0)
+        assert wrong.any()
+        on = on ^ wrong
+    starts = np.array(list(product((0.0, 1.0), repeat=4)))
+    x, pivots, settled = pivoted(np.tile(K, (16, 1, 1)), np.tile(c, (16, 1)), starts)
+    assert settled.all() and pivots.max() > len(seen)
+    np.testing.assert_allclose(x, np.tile(by_trying_all_sets(K, c), (16, 1)), atol=1e-12)
+
+
+def test_pivoting_shares_what_is_redundant() -> None:
+    """Four corners of a plate, K of rank 3: complementary to round-off, and evenly shared."""
+    r = np.array([[1, x, y] for x in (1, -1) for y in (1, -1)], float)
+    K = (r @ np.diag([0.5, 0.7, 0.9]) @ r.T)[None]
+    x, _, settled = pivoted(K, -r[None] @ np.array([1.0, 0.1, -0.2]), np.ones((1, 4)))
+    assert settled.all() and x.min() > 0
+    assert np.abs(K[0] @ x[0] - r @ [1.0, 0.1, -0.2]).max() < 1e-12
+    tight, _, settled = pivoted(K, -r[None] @ np.array([1.0, 1.6, 2.2]), np.ones((1, 4)))
+    w = K[0] @ tight[0] - r @ [1.0, 1.6, 2.2]
+    assert settled.all() and w.min() > -1e-12 and np.abs(w * tight).max() < 1e-12
+
+
+def test_a_dropped_ball_rebounds_to_e_squared_h() -> None:
+    e, drop, dt = np.array([0.0, 0.5, 0.8, 1.0]), 1.0, 0.001
+    speed = np.sqrt(2 * G * drop)
+    log = bench("point", LcpImpulse()).run(1300, dt, q=pose([0, 0, drop]), law_e_N=e)
+    z, normal = log["q"][..., 2], contacts(log)[..., 0, 0]
+    for world, restitution in enumerate(e):
+        k = np.argmax(normal[:, world] > 0)
+        assert k * dt == pytest.approx(np.sqrt(2 * drop / G), abs=2 * dt)
+        # landing percussion m (1 + e) v, and where it stays the weight of that step
+        assert normal[k, world] == pytest.approx((1 + restitution) * speed, abs=2.1 * (1 + restitution) * G * dt)
+        later = normal[k + 1 :, world] > 0
+        until = k + 1 + np.argmax(later) if later.any() and restitution else len(z)
+        highest = z[k:until, world].max()
+        assert highest == pytest.approx(restitution**2 * drop, abs=(1 + restitution) * speed * dt)
+    assert log["converged"].all()
+
+
+def test_a_slow_contact_gains_no_restitution() -> None:
+    v_0, dt = 0.2, 1e-4
+    starts = np.zeros((2, 6))
+    starts[:, 2] = [-0.15, -0.25]
+    log = bench("point", LcpImpulse()).run(50, dt, q=pose([0, 0, 1e-6]), u=starts, law_e_N=[0.5], law_v_0=[v_0])
+    np.testing.assert_allclose(log["u"][5, :, 2], [0.0, 0.125], atol=10 * G * dt)
+    assert log["u"][5, 0, 2] == 0
+
+
+def test_a_box_that_fell_lies_still_and_the_ground_carries_it() -> None:
+    mass, dt = 2.0, 0.005
+    q = np.stack([pose([0, 0, HALF[2] + 0.01]), pose([0, 0, 0.12], 0.3, [0.6, 0.8, 0.0])])
+    log = bench("box", LcpImpulse()).run(400, dt, q=q, law_mu=[0.5], law_T_rel=[1e-9], law_T_abs=[1e-11])
+    assert np.abs(log["u"][-1]).max() < 1e-9
+    L = contacts(log)[-1]
+    np.testing.assert_allclose(L[..., 0].sum(1) / dt, mass * G, rtol=1e-8)
+    assert (L[..., 0] >= 0).all()
+
+
+@cache
+def algebra(n: int) -> Program:
+    """The law on one problem a world, everything given in registers."""
+    b, law = Builder("algebra"), LcpImpulse()
+    flat = b.parameter("G", 9 * n * n)
+    delassus = ca.reshape(flat, 3 * n, 3 * n)
+    free, before, gap = (b.parameter(name, size) for name, size in (("free", 3 * n), ("before", 3 * n), ("gap", n)))
+    memory, dt = b.declare("memory", 3 * n), b.parameter("dt")
+    p = symbols({name: b.parameter(f"law.{name}") for name in law.parameters()})
+    at = [slice(3 * i, 3 * i + 3) for i in range(n)]
+    problem = ContactProblem(
+        contacts=[Contact(gap[i], before[at[i]], SX.zeros(3), SX.eye(3)) for i in range(n)],
+        active=[gap[i] <= 0 for i in range(n)],
+        free=[free[a] for a in at],
+        dt=dt,
+        make_delassus=lambda: {(i, j): delassus[at[i], at[j]] for i in range(n) for j in range(n)},
+        make_velocity_form=lambda: VelocityForm(SX(0), SX(0), SX(0)),
+    )
+    found = law.solve(problem, p, memory, b)
+    return b.program(impulse=found.stacked(), memory=found.memory, converged=found.converged)
+
+
+@pytest.mark.parametrize("stage", ["acceleration", "impulse"])
+def test_the_law_without_friction_is_the_document_s_problem_to_round_off(stage: str) -> None:
+    """At rest, Eqn. (3): a = M lambda + d. Without forces, Eqn. (4): zeta+ >= -e zeta- on what approaches."""
+    n, count, dt, e = 4, 60, 0.002, 0.4
+    rng = np.random.default_rng(4)
+    A = rng.normal(size=(count, 3 * n, 18))
+    delassus = np.einsum("wik,wjk->wij", A, A) / 18
+    velocity = rng.normal(size=(count, 3 * n)) * (1.0 if stage == "impulse" else dt * 9.81)
+    before = velocity if stage == "impulse" else 0 * velocity
+    gap = np.where(rng.uniform(size=(count, n)) < 0.2, 1e-3, -1e-3)
+    worlds = Worlds(algebra(n), count)
+    values = {"G": delassus.reshape(count, -1), "free": velocity, "before": before, "gap": gap}
+    parameters = {f"law.{name}": np.full((count, 1), v) for name, v in LcpImpulse(e_N=e).parameters().items()}
+    for name, value in (values | parameters | {"dt": np.full((count, 1), dt)}).items():
+        worlds.set(name, value)
+    worlds.advance()
+    L = worlds.get("impulse").reshape(count, n, 3)
+    assert (worlds.get("converged") > 0).all() and (L[..., 1:] == 0).all() and (L[gap > 0] == 0).all()
+    M, closed = delassus[:, ::3, ::3], gap <= 0
+    approach = before[:, ::3]
+    c = velocity[:, ::3] + np.where(approach < -1e-2, e * approach, 0)
+    w = np.einsum("wij,wj->wi", M, L[..., 0]) + c
+    assert (L[..., 0] >= 0).all() and w[closed].min() > -1e-12
+    assert np.abs(L[..., 0] * w)[closed].max() < 1e-12
+    for k in range(count):
+        on = closed[k]
+        expected = by_trying_all_sets(M[k][np.ix_(on, on)], c[k][on])
+        np.testing.assert_allclose(L[k, on, 0], expected, rtol=1e-9, atol=1e-11)
+
+
+def test_friction_holds_below_its_angle_and_lets_slide_above() -> None:
+    angle, dt, steps = 0.3, 0.005, 200
+    mu = np.array([0.0, 0.1, 0.25, 0.35, 0.8])
+    q = pose([0, 0, 0], -angle)
+    q[:3] = (HALF[2] - 1e-9) * np.array([-np.sin(angle), 0, np.cos(angle)])
+    log = Bench(box(), LcpImpulse(), Slope(angle)).run(steps, dt, q=q, law_mu=mu, law_T_rel=[1e-9], law_T_abs=[1e-11])
+    down = -np.array([np.cos(angle), 0, np.sin(angle)])
+    expected = np.maximum(G * (np.sin(angle) - mu * np.cos(angle)), 0) * dt * steps
+    np.testing.assert_allclose(log["u"][-1, :, :3] @ down, expected, rtol=0, atol=1e-6)
+    assert np.abs(log["u"][-1, 3:]).max() < 1e-9
+
+
+def test_a_negative_threshold_is_rejected() -> None:
+    with pytest.raises(TarsusError, match="v_0"):
+        LcpImpulse(v_0=-1.0)
+
+
+# ---------------------------------------------------------------- document 001, macro model
+
+
+def test_the_quadratic_program_is_solved_exactly() -> None:
+    """Eqn. (33) against SciPy: bounds on the normal percussions alone."""
+    rng, size, count = np.random.default_rng(3), 6, 40
+    A = rng.normal(size=(count, size, size))
+    v = rng.normal(size=(count, size))
+    H = np.einsum("wki,wkj->wij", A, A) + 1e-3 * np.eye(size)
+    c = -np.einsum("wki,wk->wi", A, v)
+    normals = np.arange(size) % 3 == 0
+    x, _, settled = pivoted(H, c, np.ones((count, size)), tuple(~normals))
+    gradient = np.einsum("wij,wj->wi", H, x) + c
+    assert settled.all() and (x[:, normals] >= 0).all() and gradient[:, normals].min() > -1e-9
+    assert np.abs(gradient[:, ~normals]).max() < 1e-9 and np.abs(gradient * x).max() < 1e-9
+    stacked = [np.vstack([a, np.sqrt(1e-3) * np.eye(size)]) for a in A]
+    for k in range(count):
+        right = np.concatenate([v[k], np.zeros(size)])
+        expected = lsq_linear(stacked[k], right, (np.where(normals, 0, -np.inf), np.inf), tol=1e-14)
+        np.testing.assert_allclose(x[k], expected.x, atol=1e-6 * max(1, np.abs(x[k]).max()))
+
+
+def test_a_macro_ball_rebounds_to_e_squared_h() -> None:
+    e, drop, dt = np.array([0.0, 0.5, 0.8]), 1.0, 0.001
+    speed = np.sqrt(2 * G * drop)
+    log = bench("point", Macro()).run(1300, dt, q=pose([0, 0, drop]), law_e_N=e)
+    z, normal = log["q"][..., 2], contacts(log)[..., 0, 0]
+    for world, rebound in enumerate(e):
+        k = np.argmax(normal[:, world] > 0)
+        assert normal[k, world] == pytest.approx((1 + rebound) * speed, rel=5e-3)
+        later = normal[k + 1 :, world] > 0
+        until = k + 1 + np.argmax(later) if rebound else len(z)
+        assert z[k:until, world].max() == pytest.approx(rebound**2 * drop, abs=(1 + rebound) * speed * dt)
+
+
+def test_a_macro_point_stops_by_kinetic_friction_and_holds_by_static() -> None:
+    mu, ratio, dt, speed = 0.5, 0.4, 1e-3, 1.0
+    log = bench("point", Macro()).run(
+        700, dt, q=pose([0, 0, -1e-9]), u=[speed, 0, 0, 0, 0, 0], law_mu=[mu], law_kinetic=[ratio]
+    )
+    assert log["q"][-1, 0, 0] == pytest.approx(speed**2 / (2 * mu * ratio * G), abs=0.03 * dt + 3e-4)
+    assert np.abs(log["u"][-1]).max() < 1e-5
+    angle = np.arctan([0.4, 0.55])
+    q = np.array([pose([1e-9 * np.sin(a), 0, -1e-9 * np.cos(a)]) for a in angle])
+    log = Bench(point_mass(), Macro(mu=mu, kinetic=ratio), Slope(angle)).run(200, 1e-3, q=q)
+    down = -(log["u"][-1, :, 0] * np.cos(angle) + log["u"][-1, :, 2] * np.sin(angle))
+    assert abs(down[0]) < 1e-6
+    assert down[1] == pytest.approx(0.2 * G * (np.sin(angle[1]) - mu * ratio * np.cos(angle[1])), rel=2e-2)
+
+
+def test_a_macro_box_is_carried_and_sinks_as_slowly_as_damping_says() -> None:
+    mass, dt, damping = 2.0, 0.005, np.array([1e-6, 1e-4])
+    log = bench("sole", Macro()).run(200, dt, q=pose([0, 0, HALF[2] - 1e-9]), law_damping=damping)
+    L = contacts(log)[-1]
+    np.testing.assert_allclose(L[..., 0].sum(1) / dt, mass * G, rtol=1e-6)
+    np.testing.assert_allclose(L[..., 0] / dt, mass * G / 4, rtol=1e-3)  # least norm: shared evenly
+    # the equal share f = m g dt / 4 of four is an eigenvector of A with s = 4 / m: (s^2 + damping) f = -s v
+    s = 4 / mass
+    np.testing.assert_allclose(log["u"][-1, :, 2], -damping / s * mass * G * dt / 4, rtol=1e-2)
+
+
+@pytest.mark.parametrize("name", ["kinetic", "v_0", "damping"])
+def test_negative_macro_parameters_are_rejected(name: str) -> None:
+    with pytest.raises(TarsusError, match=name):
+        replace(Macro(), **{name: -1.0})
+    with pytest.raises(TarsusError, match="kinetic"):
+        Macro(kinetic=1.1)
+
+
+# ---------------------------------------------------------------- all
+
+
+@pytest.mark.parametrize("law", [Linearized(), LcpImpulse(), LcpImpulse(mu=0.8), Macro()])
+def test_mini_cheetah_stands_for_a_second(law: Law) -> None:
+    robot, dt = mini_cheetah.describe(), 0.0025
+    log = Bench(robot, law, controller=Stand()).run(400, dt, q=mini_cheetah.stand())
+    assert log["converged"].mean() > 0.99
+    height = log["q"][:, 0, 2]
+    assert np.abs(height - mini_cheetah.stand()[2]).max() < 0.02
+    assert np.abs(log["q"][-1, 0, :2] - mini_cheetah.stand()[:2]).max() < 0.02
+    assert contacts(log)[-100:, 0, :, 0].sum(-1).mean() / dt == pytest.approx(G * robot.mass, rel=2e-3)
+    assert np.abs(log["u"][-1, 0, :6]).max() < 0.02
