@@ -1,4 +1,4 @@
-"""The command line: tarsus run, list, bench."""
+"""The command line: tarsus run, list, bench, validate."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ FOLDERS = {
     "steppers": "tarsus.stepping.methods",
     "terrains": "tarsus.terrain",
     "gaits": "tarsus.control.gaits",
+    "scenes": "tarsus.validation.scenes",
 }
 BAD_INPUT, FAILED, INTERRUPTED = 2, 1, 130
 
@@ -195,9 +196,9 @@ def _walked(n: dict[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class List:
-    """List what there is: robots, laws, steppers, terrains or gaits."""
+    """List what there is: robots, laws, steppers, terrains, gaits or scenes of `tarsus validate`."""
 
-    what: tyro.conf.Positional[Literal["robots", "laws", "steppers", "terrains", "gaits"]]
+    what: tyro.conf.Positional[Literal["robots", "laws", "steppers", "terrains", "gaits", "scenes"]]
     """The kind of thing."""
 
 
@@ -236,7 +237,31 @@ def run_bench(given: Bench) -> int:
     return 0
 
 
-COMMANDS = {"run": Run, "list": List, "bench": Bench}
+@dataclass(frozen=True)
+class Validate:
+    """Measure laws and steppers on scenes with a known outcome; exit code 1 if any is off by more than it may."""
+
+    law: str | None = None
+    """One of `tarsus list laws`, or mujoco; by default every law."""
+    scene: str | None = None
+    """One of `tarsus list scenes`; by default every scene."""
+    stepper: str | None = None
+    """One of `tarsus list steppers`; by default every stepper."""
+    json: bool = False
+    """Print one JSON list of rows and nothing else."""
+
+
+def run_validate(given: Validate) -> int:
+    """Measure and print."""
+    from tarsus.validation import report, table
+
+    with report.progress() as tell:
+        rows = table.validate(given.law, given.scene, given.stepper, tell)
+    print(json.dumps([row.as_json() for row in rows], allow_nan=False)) if given.json else report.tell(rows)
+    return FAILED if any(row.status == table.FAIL for row in rows) else 0
+
+
+COMMANDS = {"run": Run, "list": List, "bench": Bench, "validate": Validate}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -245,6 +270,7 @@ def main(arguments: list[str] | None = None) -> int:
         Annotated[Run, tyro.conf.subcommand("run")]
         | Annotated[List, tyro.conf.subcommand("list")]
         | Annotated[Bench, tyro.conf.subcommand("bench")]
+        | Annotated[Validate, tyro.conf.subcommand("validate")]
     )
     given = tyro.cli(
         command,
@@ -256,6 +282,8 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         if isinstance(given, Run):
             return run(given)
+        if isinstance(given, Validate):
+            return run_validate(given)
         return list_names(given) if isinstance(given, List) else run_bench(given)
     except TarsusError as error:
         print(f"error: {error}", file=sys.stderr)

@@ -25,7 +25,7 @@ SOURCE = Path(tarsus.__file__).parent
 FLOORS = (  # from the roof down; what stands on one floor does not see its neighbours
     ("cli", "__main__"),
     ("__init__",),
-    ("experiments", "benchmarks", "viewer", "cite"),
+    ("experiments", "benchmarks", "validation", "viewer", "cite"),
     ("simulation",),
     ("stepping", "control", "robots"),
     ("terrain",),
@@ -46,6 +46,7 @@ FAMILIES = (  # one file, one member: siblings share through base alone
     "tarsus.robots",
     "tarsus.stepping.methods",
     "tarsus.terrain",
+    "tarsus.validation.scenes",
 )
 LIGHT = ("tarsus", "tarsus.cli", "tarsus.errors", "tarsus.registry")
 HEAVY = ("casadi", "llvmlite", "mujoco", "xarray", "matplotlib")

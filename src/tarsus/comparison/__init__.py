@@ -1,0 +1,1 @@
+"""One robot, one controller, one start: every contact law side by side."""

@@ -1,0 +1,1 @@
+"""Closed-form scenes, and how every contact law and stepper does on them."""

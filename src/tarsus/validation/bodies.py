@@ -1,0 +1,76 @@
+"""The free bodies of the scenes, and their poses. Every one has its frame at its centre of mass."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tarsus.model.mechanism import Body, Candidate, Inertia, Joint, Mechanism
+
+Array = NDArray[np.float64]
+G = 9.81  # m/s^2
+RADIUS = 0.1  # m, of the sphere
+BOX = np.array([0.1, 0.075, 0.04])  # m, half edges: 0.2 x 0.15 x 0.08
+CUBE = np.full(3, 0.05)  # m, half edges
+FLYER = np.array([0.1, 0.06, 0.02])  # m, half edges: three different moments of inertia
+ROD = 0.5  # m, half length
+TOUCH = 1e-9  # m: how deep a body starts, so that no round-off opens a contact
+
+
+def point() -> Mechanism:
+    """1 kg that touches with its centre alone and so never turns."""
+    return _free("point", 1.0, 0.01 * np.eye(3), (Candidate("centre", 0, np.zeros(3)),))
+
+
+def sphere() -> Mechanism:
+    """A solid sphere of 1 kg."""
+    return _free("sphere", 1.0, 0.4 * RADIUS**2 * np.eye(3), (Candidate("ball", 0, np.zeros(3), RADIUS),))
+
+
+def box() -> Mechanism:
+    """A solid box of 2 kg that touches with its eight corners."""
+    return _free("box", 2.0, _moments(2.0, BOX), _corners(BOX))
+
+
+def cube() -> Mechanism:
+    """A solid cube of 1 kg and edge 0.1 m that touches with its eight corners."""
+    return _free("cube", 1.0, _moments(1.0, CUBE), _corners(CUBE))
+
+
+def rod() -> Mechanism:
+    """A thin rod of 1 kg and 1 m along x that touches with its ends; about its own axis it has a ball's inertia."""
+    ends = tuple(Candidate(f"end_{k}", 0, np.array([k * ROD, 0, 0])) for k in (-1, 1))
+    return _free("rod", 1.0, (2 * ROD) ** 2 / 12 * np.eye(3), ends)
+
+
+def flyer() -> Mechanism:
+    """A solid box of 2 kg that touches nothing."""
+    return _free("flyer", 2.0, _moments(2.0, FLYER), ())
+
+
+def pose(position: ArrayLike, angle: float = 0.0, axis: ArrayLike = (0.0, 1.0, 0.0)) -> Array:
+    """Coordinates (7,) at a position, turned by `angle` about a unit `axis`."""
+    return np.concatenate([np.asarray(position), [np.cos(angle / 2)], np.sin(angle / 2) * np.asarray(axis)])
+
+
+def on_slope(angle: ArrayLike, height: float) -> Array:
+    """Coordinates (worlds, 7) of a body that lies flat on slopes through the origin, its origin `height` above them."""
+    h = height - TOUCH
+    return np.array([pose([-h * np.sin(a), 0, h * np.cos(a)], -a) for a in np.atleast_1d(angle)])
+
+
+def _moments(mass: float, half: Array) -> Array:
+    squares = (2 * half) ** 2
+    return np.diag(mass / 12 * (squares.sum() - squares))
+
+
+def _corners(half: Array) -> tuple[Candidate, ...]:
+    signs = product((1.0, -1.0), repeat=3)
+    return tuple(Candidate(f"corner_{k}", 0, np.array(s) * half) for k, s in enumerate(signs))
+
+
+def _free(name: str, mass: float, about_com: Array, candidates: tuple[Candidate, ...]) -> Mechanism:
+    body = Body(name, -1, Joint("free", "free"), Inertia(mass, np.zeros(3), about_com))
+    return Mechanism(name, (body,), candidates, gravity_acceleration=(0.0, 0.0, -G))

@@ -1,0 +1,67 @@
+"""Tarsus as an engine: one law, one stepper, compiled once for each body."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tarsus.contact.base import Law
+from tarsus.errors import TarsusError
+from tarsus.model.mechanism import Mechanism
+from tarsus.program import native
+from tarsus.program.blocks import Program
+from tarsus.program.worlds import Worlds
+from tarsus.simulation import choose
+from tarsus.simulation.step_program import Plan, initial_values, step_program
+from tarsus.stepping.base import Scene
+from tarsus.terrain.slope import Slope
+from tarsus.validation import bodies
+from tarsus.validation.engine import Array, Engine, Motion, Start
+
+SOFT_STEP = 2.5e-4  # s: a fiftieth of the shortest period of the default springs under these bodies
+
+
+class Ours(Engine):
+    """A law and a stepper by name, the law with its default parameters.
+
+    Laws that give way take steps of 0.25 ms at most: theirs is a stability limit, not a choice.
+    """
+
+    def __init__(self, law: str, stepper: str) -> None:
+        self.law, self.stepper = law, stepper
+        self._law: Law = choose.law(law)
+        self.not_modelled = self._law.not_modelled
+        self.parameters = frozenset(self._law.parameters())
+        self._compiled: dict[str, tuple[Plan, Program]] = {}
+
+    def step(self, dt: float) -> float:
+        return min(dt, SOFT_STEP) if "rigid" in self.not_modelled else dt
+
+    def refusal(self) -> str:
+        try:
+            self._program(bodies.point())
+        except TarsusError as error:
+            return str(error)
+        return ""
+
+    def motion(self, start: Start, dt: float, steps: int, skip: int) -> Motion:
+        plan, program = self._program(start.body)
+        values = initial_values(plan) | {"dt": np.array([dt]), "q": np.asarray(start.q), "u": np.asarray(start.u)}
+        for name, value in Slope(np.asarray(start.slope)).parameters().items():
+            values[f"terrain.{name}"] = value
+        for name, value in start.parameters.items():
+            values[f"law.{name}"] = np.asarray(value)[:, None]
+        worlds = Worlds(program, start.worlds, lanes=native.host().lanes(64))
+        for name, value in values.items():
+            worlds.set(name, value)
+        if skip:
+            worlds.advance(skip)
+        log: dict[str, Array] = worlds.record(steps)
+        impulse = log["impulse"].reshape(steps, start.worlds, -1, 3)
+        return Motion(log["q"], log["u"], impulse, log["converged"][..., 0] > 0, dt)
+
+    def _program(self, body: Mechanism) -> tuple[Plan, Program]:
+        if body.name not in self._compiled:
+            scene = Scene(body, self._law, Slope(0.0), body.candidates)
+            plan = Plan(scene, choose.stepper(self.stepper), None)
+            self._compiled[body.name] = plan, step_program(plan)
+        return self._compiled[body.name]

@@ -1,0 +1,73 @@
+"""MuJoCo as an engine, with the settings its documentation recommends against slip."""
+
+from __future__ import annotations
+
+import importlib
+import xml.etree.ElementTree as ElementTree
+from typing import Any
+
+import numpy as np
+
+from tarsus.model.mechanism import Mechanism
+from tarsus.model.to_mjcf import to_mjcf
+from tarsus.validation.engine import Engine, Motion, Start
+
+NAME = "mujoco"
+STEP = 0.002  # s, MuJoCo's default
+IMPRATIO = 10.0  # friction impedance over normal impedance
+INTEGRATOR = "implicitfast"
+SETTINGS = (
+    f"elliptic cone, impratio {IMPRATIO:g}, default solref (0.02, 1) and solimp, Newton solver with its default "
+    f"tolerance, integrator {INTEGRATOR}, steps of at most {1e3 * STEP:g} ms, corners as spheres of radius 1e-9 m"
+)
+
+NOT_MODELLED = {
+    "rigid": "contacts are soft constraints by design",
+    "restitution": "solref has a damping ratio, no coefficient of restitution",
+    "spring": "solref sets a time constant that scales with the mass, not a stiffness",
+}
+
+
+class MuJoCo(Engine):
+    """MuJoCo's soft contact on the same bodies and ground."""
+
+    law = NAME
+    stepper = INTEGRATOR
+    not_modelled = NOT_MODELLED
+    parameters = frozenset({"mu"})
+
+    def step(self, dt: float) -> float:
+        return min(dt, STEP)
+
+    def motion(self, start: Start, dt: float, steps: int, skip: int) -> Motion:
+        worlds = [self._world(start, k, dt, (steps, skip)) for k in range(start.worlds)]
+        q, u, impulse = (np.stack(parts, 1) for parts in zip(*worlds, strict=True))
+        return Motion(q, u, impulse, np.ones(q.shape[:2], bool), dt)
+
+    def _world(self, start: Start, k: int, dt: float, count: tuple[int, int]) -> tuple[Any, Any, Any]:
+        mujoco: Any = importlib.import_module("mujoco")
+        mu = float(np.asarray(start.parameters["mu"])[k]) if "mu" in start.parameters else 0.8
+        model = mujoco.MjModel.from_xml_string(_mjcf(start.body, dt, mu, float(np.asarray(start.slope)[k])))
+        data = mujoco.MjData(model)
+        data.qpos[:], data.qvel[:] = np.asarray(start.q)[k], np.asarray(start.u)[k]
+        if count[1]:
+            mujoco.mj_step(model, data, count[1])
+        q, u = np.empty((count[0], model.nq)), np.empty((count[0], model.nv))
+        impulse, force = np.zeros((count[0], len(start.body.candidates), 3)), np.zeros(6)
+        for i in range(count[0]):
+            mujoco.mj_step(model, data)
+            q[i], u[i] = data.qpos, data.qvel
+            for j in range(data.ncon):
+                mujoco.mj_contactForce(model, data, j, force)
+                impulse[i, max(data.contact[j].geom) - 1] = dt * force[:3]
+        return q, u, impulse
+
+
+def _mjcf(body: Mechanism, dt: float, mu: float, slope: float) -> str:
+    """The body on an inclined floor."""
+    root = ElementTree.fromstring(to_mjcf(body, dt=dt, friction=max(mu, 1e-5), integrator=INTEGRATOR))
+    option, floor = root.find("option"), root.find("worldbody/geom[@name='floor']")
+    assert option is not None and floor is not None
+    option.set("impratio", repr(IMPRATIO))
+    floor.set("quat", f"{np.cos(slope / 2):.17g} 0 {-np.sin(slope / 2):.17g} 0")
+    return ElementTree.tostring(root, encoding="unicode")

@@ -1,0 +1,82 @@
+"""The rows of `tarsus validate` as a table to read."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from tarsus.validation import peer
+from tarsus.validation.table import FAIL, NOT_MODELLED, PASS, Row
+
+COLOURS = {PASS: "green", FAIL: "red", NOT_MODELLED: "dim"}
+COLUMNS = ("scene", "law", "stepper", "quantity", "expected", "got", "error", "status")
+NUMBERS = COLUMNS[4:7]
+WIDE = 160  # columns of a table that nobody watches
+
+
+@contextmanager
+def progress() -> Iterator[Callable[[str], None]]:
+    """Shows on a terminal what is being measured."""
+    with Console(stderr=True).status("") as status:
+        yield status.update
+
+
+def tell(rows: Sequence[Row]) -> None:
+    """Print the table and how many rows have which status."""
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDE)
+    table = Table(box=None, pad_edge=False)
+    for column in COLUMNS:
+        table.add_column(column, justify="right" if column in NUMBERS else "left", no_wrap=column in COLUMNS[:3])
+    above = None
+    for row in (row for row in rows if row.status != NOT_MODELLED):
+        table.add_row(row.scene if row.scene != above else "", *cells(row))
+        above = row.scene
+    if table.row_count:
+        console.print(table)
+    if lacking := merged(rows):
+        console.print(_not_modelled(lacking, len({row.scene for row in rows})))
+    counts = [f"{sum(row.status == s for row in rows)} {s}" for s in (PASS, FAIL, NOT_MODELLED)]
+    console.print(", ".join(counts))
+    if any(row.law == peer.NAME for row in rows):
+        console.print(f"[dim]{peer.NAME}: {peer.SETTINGS}[/]")
+
+
+def _not_modelled(groups: Sequence[tuple[Row, list[str], list[str]]], scenes: int) -> Table:
+    """Laws and steppers that do not claim some scenes, and why."""
+    table = Table(box=None, pad_edge=False)
+    for column in (NOT_MODELLED, "stepper", "scenes", "reason"):
+        table.add_column(column)
+    for row, names, steppers in groups:
+        where = "all" if len(names) == scenes > 1 else ", ".join(names)
+        table.add_row(row.law, ", ".join(steppers), where, escape(row.reason))
+    return table
+
+
+def cells(row: Row) -> list[str]:
+    """A measured row but for its scene."""
+    text = f"{row.case} / {row.unit}" if row.unit != "1" else row.case
+    numbers = [_number(value) for value in (row.expected, row.got)]
+    error = "" if row.error is None else f"{row.error:.1e}" if row.error else "0"
+    status = f"[{COLOURS[row.status]}]{row.status}[/]" + (f": {escape(row.reason)}" if row.reason else "")
+    return [row.law, row.stepper, escape(text), *numbers, error, status]
+
+
+def merged(rows: Sequence[Row]) -> list[tuple[Row, list[str], list[str]]]:
+    """What is not modelled, with the scenes and steppers that share a law's reason."""
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        if row.status == NOT_MODELLED:
+            groups.setdefault((row.law, row.reason), []).append(row)
+    return [
+        (own[0], list(dict.fromkeys(r.scene for r in own)), list(dict.fromkeys(r.stepper for r in own)))
+        for own in groups.values()
+    ]
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4g}" if abs(value) >= 1e-3 or value == 0 else f"{value:.1e}"

@@ -1,0 +1,1 @@
+"""One file, one scene: the file's name is the scene's name."""

@@ -1,0 +1,51 @@
+"""A tumbling body in the air keeps its momentum and its energy."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from tarsus.validation import bodies
+from tarsus.validation.bodies import G
+from tarsus.validation.engine import Array, Engine, Start
+from tarsus.validation.scenes.base import Case, Scene
+
+STEPS = (0.004, 0.002, 0.001)  # s
+VELOCITY = np.array([1.0, 2.0, 3.0, 5.0, 0.2, -3.0])
+ORDERS = {"heun": 2, "rk4": 4}  # as published; any other counts as of first order
+ROUND_OFF = 1e-13  # relative: below it an error has no order
+
+
+class FreeFlight(Scene):
+    """Three different moments of inertia, one second: orders from the errors at 4, 2 and 1 ms."""
+
+    tolerance: ClassVar[str] = (
+        "1e-11 of the linear momentum, which every method integrates exactly; 0.2 of the order, which is reached only "
+        "as dt goes to zero"
+    )
+
+    def measure(self, engine: Engine) -> list[Case]:
+        errors = np.array([_errors(engine, dt) for dt in STEPS])
+        order = float(ORDERS.get(engine.stepper, 1))
+        cases = [Case("linear momentum, relative", "1", 0.0, float(errors[:, 0].max()), 1e-11)]
+        for k, name in ((1, "angular momentum"), (2, "energy")):
+            own = np.maximum(errors[:, k], ROUND_OFF)
+            got = order if own[-1] == ROUND_OFF else float(np.log2(own[-2] / own[-1]))
+            cases.append(Case(f"order of {name}", "1", order, got, 0.2, at_least=True))
+        return cases
+
+
+def _errors(engine: Engine, dt: float) -> Array:
+    """The largest relative errors of linear and angular momentum and of the energy over one second."""
+    body = bodies.flyer()
+    inertia, mass = np.diag(body.bodies[0].inertia.about_com), body.mass
+    motion = engine.run(Start(body, bodies.pose([0, 0, 1.0]), VELOCITY), dt, 1.0)
+    q, u, t = motion.q[:, 0], motion.u[:, 0], motion.time[:, None]
+    linear = np.abs(u[:, :3] - VELOCITY[:3] + t * [0, 0, G]).max() / np.linalg.norm(VELOCITY[:3])
+    turned = Rotation.from_quat(q[:, 3:], scalar_first=True).apply(inertia * u[:, 3:])
+    angular = np.abs(turned - inertia * VELOCITY[3:]).max() / np.linalg.norm(inertia * VELOCITY[3:])
+    energy = 0.5 * (u[:, 3:] ** 2 @ inertia + mass * np.sum(u[:, :3] ** 2, 1)) + mass * G * q[:, 2]
+    before = 0.5 * (VELOCITY[3:] ** 2 @ inertia + mass * VELOCITY[:3] @ VELOCITY[:3]) + mass * G
+    return np.array([linear, angular, np.abs(energy / before - 1).max()])

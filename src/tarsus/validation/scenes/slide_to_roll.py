@@ -1,0 +1,34 @@
+"""A sphere that slides begins to roll at 5/7 of its speed."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from tarsus.validation import bodies
+from tarsus.validation.bodies import RADIUS, TOUCH, G
+from tarsus.validation.engine import Engine, Start
+from tarsus.validation.scenes.base import Case, Scene, falls_below
+
+MU, SPEED = 0.2, 2.0
+NEARLY = 0.9  # of the slip lost: how a law comes to rest does not enter the time
+
+
+class SlideToRoll(Scene):
+    """A solid sphere at 2 m/s, mu 0.2: rolls with 5/7 v0 from t = 2 v0 / (7 mu g) on."""
+
+    needs = frozenset({"friction", "sticking"})
+    tolerance: ClassVar[str] = (
+        "1e-6 m/s: friction has no moment about the line it acts on, so the rolling speed does not depend on dt; one "
+        "step in time"
+    )
+
+    def measure(self, engine: Engine) -> list[Case]:
+        dt = engine.step(0.005)
+        q, u = bodies.pose([0, 0, RADIUS - TOUCH]), [SPEED, 0, 0, 0, 0, 0]
+        motion = engine.run(Start(bodies.sphere(), q, u, parameters={"mu": MU}), dt, 1.5)
+        v, spin = motion.u[:, 0, 0], motion.u[:, 0, 4]
+        time = falls_below((1 - NEARLY) * SPEED, v - RADIUS * spin, motion.time) / NEARLY
+        return [
+            Case("rolling speed", "m/s", 5 / 7 * SPEED, float(v[-1]), 1e-6),
+            Case("time", "s", 2 * SPEED / (7 * MU * G), time, dt),
+        ]

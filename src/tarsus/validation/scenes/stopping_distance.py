@@ -1,0 +1,28 @@
+"""A sliding block stops after v^2 / (2 mu g)."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from tarsus.validation import bodies
+from tarsus.validation.bodies import BOX, TOUCH, G
+from tarsus.validation.engine import Engine, Start
+from tarsus.validation.scenes.base import Case, Scene, worst
+
+MU, SPEED = np.array([0.2, 0.4, 0.7]), 2.0
+
+
+class StoppingDistance(Scene):
+    """Sliding friction: a block at 2 m/s, three coefficients."""
+
+    needs = frozenset({"friction", "sticking"})
+    tolerance: ClassVar[str] = "v0 dt: a method of first order may be off by the way of one step"
+
+    def measure(self, engine: Engine) -> list[Case]:
+        dt = engine.step(0.005)
+        q, u = bodies.pose([0, 0, BOX[2] - TOUCH]), [SPEED, 0, 0, 0, 0, 0]
+        motion = engine.run(Start(bodies.box(), q, u, parameters={"mu": MU}), dt, 1.3, skip=1.29)
+        expected, labels = SPEED**2 / (2 * MU * G), [f"mu {m:g}" for m in MU]
+        return [worst(("distance", "m"), expected, motion.q[-1, :, 0], SPEED * dt, labels)]

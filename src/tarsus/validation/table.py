@@ -1,0 +1,106 @@
+"""Every scene over every law and stepper that claims it, as rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from tarsus import registry
+from tarsus.errors import TarsusError, unknown
+from tarsus.validation import peer
+from tarsus.validation.engine import Engine, NotModelled
+from tarsus.validation.ours import Ours
+from tarsus.validation.peer import MuJoCo
+from tarsus.validation.scenes.base import Case, Scene
+
+LAWS, STEPPERS, SCENES = "tarsus.contact.laws", "tarsus.stepping.methods", "tarsus.validation.scenes"
+Status = Literal["pass", "fail", "not modelled"]
+PASS, FAIL, NOT_MODELLED = "pass", "fail", "not modelled"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One quantity (`case`) of a scene under a law and a stepper; numbers are None where there are none."""
+
+    scene: str
+    case: str
+    law: str
+    stepper: str
+    expected: float | None
+    got: float | None
+    error: float | None
+    tolerance: float | None
+    unit: str
+    status: Status
+    reason: str
+
+    def as_json(self) -> dict[str, Any]:
+        """The row for JSON."""
+        return asdict(self)
+
+
+def validate(
+    law: str | None = None,
+    scene: str | None = None,
+    stepper: str | None = None,
+    tell: Callable[[str], None] = lambda text: None,
+) -> list[Row]:
+    """Rows of the scenes, laws and steppers named, or of all there are, by scene; MuJoCo's if the law is "mujoco".
+
+    TarsusError with near names for an unknown one; tell: called with what is being measured.
+    """
+    names = _named("scene", scene, registry.names(SCENES))
+    scenes = {name: registry.member(SCENES, "scene", name, Scene)() for name in names}
+    rows: list[Row] = []
+    for engine in engines(law, stepper):
+        refusal = engine.refusal()
+        for name, each in scenes.items():
+            tell(f"{engine.law}, {engine.stepper}: {name}")
+            rows += [_without_numbers(name, engine, NOT_MODELLED, refusal)] if refusal else _rows(name, each, engine)
+    return sorted(rows, key=lambda row: names.index(row.scene))
+
+
+def engines(law: str | None, stepper: str | None) -> list[Engine]:
+    """What to measure; MuJoCo only if it is asked for, with its own stepper."""
+    laws = _named("law", law, registry.names(LAWS), peer.NAME)
+    steppers = _named("stepper", stepper, registry.names(STEPPERS))
+    if law == peer.NAME:
+        return [MuJoCo()]
+    return [Ours(name, each) for name in laws for each in steppers]
+
+
+def _named(kind: str, name: str | None, known: tuple[str, ...], *also: str) -> tuple[str, ...]:
+    """All that is known, or the one named."""
+    if name is not None and name not in (*known, *also):
+        raise unknown(kind, name, (*known, *also))
+    return known if name is None else (name,)
+
+
+def _rows(name: str, scene: Scene, engine: Engine) -> Iterator[Row]:
+    """One row a case; one in all where the law does not claim the scene or the scene cannot be run."""
+    lacking = [f"{effect}: {engine.not_modelled[effect]}" for effect in sorted(scene.needs & set(engine.not_modelled))]
+    if lacking:
+        yield _without_numbers(name, engine, NOT_MODELLED, "; ".join(lacking))
+        return
+    try:
+        yield from [_row(name, case, engine) for case in scene.measure(engine)]
+    except NotModelled as error:
+        yield _without_numbers(name, engine, NOT_MODELLED, str(error))
+    except TarsusError as error:
+        yield _without_numbers(name, engine, FAIL, str(error))
+
+
+def _without_numbers(scene: str, engine: Engine, status: Status, reason: str) -> Row:
+    return Row(scene, "", engine.law, engine.stepper, None, None, None, None, "", status, reason)
+
+
+def _row(scene: str, case: Case, engine: Engine) -> Row:
+    """A case as a row; a failure says how much was allowed."""
+    got, error = (value if math.isfinite(value) else None for value in (case.got, case.error))
+    status: Status = PASS if case.passed else FAIL
+    beyond = "not finite" if got is None else f"more than {case.tolerance:.2g} {'' if case.unit == '1' else case.unit}"
+    reason = "" if case.passed else beyond.strip()
+    where = (scene, case.name, engine.law, engine.stepper)
+    return Row(*where, case.expected, got, error, case.tolerance, case.unit, status, reason)

@@ -1,0 +1,142 @@
+"""`tarsus validate`: closed forms, rows, JSON and messages."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from tarsus import cli, registry
+from tarsus.contact.base import Law
+from tarsus.errors import TarsusError
+from tarsus.validation.engine import Engine, Motion, Start
+from tarsus.validation.scenes.base import EFFECTS, Case, Scene, falls_below, worst
+from tarsus.validation.table import LAWS, SCENES, Row, validate
+
+KEYS = {"scene", "law", "stepper", "expected", "got", "error", "status", "reason"}
+SOFT = {"spring_rest", "spring_contact_time"}
+
+
+@pytest.fixture(scope="module")
+def moreau() -> list[Row]:
+    return validate("moreau", stepper="midpoint")
+
+
+def test_moreau_passes_every_scene_of_rigid_contact(moreau: list[Row]) -> None:
+    assert {row.scene for row in moreau} == set(registry.names(SCENES))
+    wrong = [row for row in moreau if row.scene not in SOFT and row.status != "pass"]
+    assert not wrong, wrong
+    assert all(row.error is not None and row.error <= (row.tolerance or 0.0) for row in moreau if row.status == "pass")
+
+
+def test_what_a_law_does_not_model_is_said_with_its_reason(moreau: list[Row]) -> None:
+    lacking = [row for row in moreau if row.status == "not modelled"]
+    assert {row.scene for row in lacking} == SOFT
+    assert all("hard contact" in row.reason and row.got is None for row in lacking)
+    (refused,) = validate("moreau", "creep", "rk4")
+    assert refused.status == "not modelled" and "percussions" in refused.reason
+
+
+def test_mujoco_is_measured_on_the_same_scenes() -> None:
+    (row,) = validate("mujoco", "stopping_distance")
+    assert (row.law, row.status) == ("mujoco", "pass") and row.error
+    (refused,) = validate("mujoco", "spring_rest")
+    assert refused.status == "not modelled" and "solref" in refused.reason
+
+
+def test_laws_and_scenes_speak_of_the_same_effects() -> None:
+    for name in registry.names(LAWS):
+        law = registry.member(LAWS, "law", name, Law)
+        assert set(law.not_modelled) <= set(EFFECTS), name  # type: ignore[attr-defined]
+    for name in registry.names(SCENES):
+        scene = registry.member(SCENES, "scene", name, Scene)()
+        assert scene.needs <= set(EFFECTS) and len(scene.tolerance) > 40, name
+
+
+# ---------------------------------------------------------------- as a person types it
+
+
+def test_json_is_a_list_of_rows(capsys: pytest.CaptureFixture) -> None:
+    assert cli.main(["validate", "--law", "moreau", "--scene", "restitution", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert {row["stepper"] for row in rows} >= {"midpoint"} and all(set(row) >= KEYS for row in rows)
+    measured = next(row for row in rows if row["stepper"] == "midpoint")
+    assert measured["status"] == "pass" and measured["error"] == abs(measured["got"] - measured["expected"])
+
+
+def test_a_table_for_people(capsys: pytest.CaptureFixture) -> None:
+    assert cli.main(["validate", "--law", "moreau", "--scene", "sliding_cube"]) == 0
+    out = capsys.readouterr().out
+    assert "1.223" in out and "3.67" in out and " 0 fail" in out
+    assert "not modelled" in out and "rk4" in out
+
+
+def test_a_failure_is_exit_code_1(capsys: pytest.CaptureFixture) -> None:
+    assert cli.main(["validate", "--law", "mujoco", "--scene", "creep"]) == 1
+    assert "fail: more than 1e-09 m/s" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--law", "morea"], "no law named 'morea'; did you mean moreau"),
+        (["--scene", "block_on_slop"], "no scene named 'block_on_slop'; did you mean block_on_slope"),
+        (["--stepper", "rk5"], "no stepper named 'rk5'; did you mean rk4"),
+    ],
+)
+def test_unknown_names_are_one_sentence(arguments: list[str], message: str, capsys: pytest.CaptureFixture) -> None:
+    assert cli.main(["validate", *arguments]) == 2
+    captured = capsys.readouterr()
+    assert message in captured.err and captured.out == ""
+
+
+# ---------------------------------------------------------------- the judge
+
+
+def test_a_number_that_is_none_fails() -> None:
+    case = worst(("speed", "m/s"), 0.0, [0.5, np.nan, 0.0], 1.0, ["a", "b", "c"])
+    assert case.name == "speed, b" and not case.passed
+    assert worst(("speed", "m/s"), 0.0, [0.5, 2.0, 0.0], [1.0, 1.0, 0.1], ["a", "b", "c"]).name == "speed, b"
+
+
+def test_more_than_an_order_asked_for_is_no_error() -> None:
+    assert Case("order", "1", 2.0, 3.1, 0.2, at_least=True).passed
+    assert not Case("order", "1", 2.0, 1.7, 0.2, at_least=True).passed
+    assert not Case("order", "1", 2.0, np.inf, 0.2, at_least=True).passed
+
+
+def test_a_crossing_lies_between_two_steps() -> None:
+    time = np.array([1.0, 2.0, 3.0])
+    assert falls_below(1.5, np.array([3.0, 2.0, 1.0]), time) == 2.5
+    assert np.isnan(falls_below(0.5, np.array([3.0, 2.0, 1.0]), time))
+
+
+class Ice(Engine):
+    """An engine that lets every body slide on for ever, at the speed it came with."""
+
+    law, stepper = "ice", "none"
+    not_modelled: dict[str, str] = {}  # noqa: RUF012
+    parameters = frozenset({"mu"})
+
+    def step(self, dt: float) -> float:
+        return dt
+
+    def motion(self, start: Start, dt: float, steps: int, skip: int) -> Motion:
+        u = np.broadcast_to(np.asarray(start.u), (steps, start.worlds, 6))
+        time = dt * np.arange(skip + 1, skip + steps + 1)[:, None, None]
+        q = np.array(np.broadcast_to(np.asarray(start.q), (steps, start.worlds, 7)))
+        q[..., :3] += time * u[..., :3]
+        contacts = len(start.body.candidates)
+        return Motion(q, u, np.zeros((steps, start.worlds, contacts, 3)), np.ones((steps, start.worlds), bool), dt)
+
+
+@pytest.mark.parametrize("name", ["block_on_slope", "stopping_distance", "sliding_cube", "slide_to_roll", "flat_box"])
+def test_a_wrong_law_fails(name: str) -> None:
+    cases = registry.member(SCENES, "scene", name, Scene)().measure(Ice())
+    assert not all(case.passed for case in cases)
+
+
+def test_a_parameter_that_a_law_does_not_have_is_not_modelled() -> None:
+    with pytest.raises(TarsusError, match="no parameter e_N"):
+        registry.member(SCENES, "scene", "restitution", Scene)().measure(Ice())
