@@ -1,290 +1,36 @@
-"""The command line: tarsus run, list, bench, validate."""
+"""The command line: `tarsus COMMAND`, one command a file in `commands/`."""
 
 from __future__ import annotations
 
-import json
 import os
 import sys
-import warnings
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Union
 
 import tyro
 
 from tarsus import registry
-from tarsus.errors import TarsusError, TarsusWarning
+from tarsus.commands.base import Command
+from tarsus.errors import TarsusError
 
-if TYPE_CHECKING:
-    import xarray as xr
-
-    from tarsus.simulation.simulation import Simulation
-
-FOLDERS = {
-    "robots": "tarsus.robots",
-    "laws": "tarsus.contact.laws",
-    "steppers": "tarsus.stepping.methods",
-    "terrains": "tarsus.terrain",
-    "gaits": "tarsus.control.gaits",
-    "scenes": "tarsus.validation.scenes",
-}
-BAD_INPUT, FAILED, INTERRUPTED = 2, 1, 130
-
-
-@dataclass(frozen=True)
-class Run:
-    """Simulate a robot on the ground and write a summary, a log and a picture."""
-
-    robot: tyro.conf.Positional[str]
-    """A built-in robot's name, or a path to an MJCF or URDF file."""
-    law: str = "moreau"
-    """Contact law, one of `tarsus list laws`."""
-    gait: str | None = None
-    """Gait, one of `tarsus list gaits`; by default trot where the robot can, else stand."""
-    duration: float = 10.0
-    """Simulated time, s."""
-    dt: float = 0.0025
-    """Step, s."""
-    slope: float = 0.0
-    """Incline of the ground, degrees, uphill along x."""
-    friction: float | None = None
-    """Friction coefficient; by default the law's own."""
-    speed: float | None = None
-    """Commanded speed, m/s; by default the gait's own."""
-    terrain: str = "plane"
-    """Terrain, one of `tarsus list terrains`."""
-    stepper: str = "midpoint"
-    """Time stepper, one of `tarsus list steppers`."""
-    precision: Literal["float64", "float32"] = "float64"
-    """Number format of the compiled step."""
-    out: Path | None = None
-    """Folder for the log ROBOT.nc (netCDF) and the picture ROBOT.png; by default nothing is written."""
-    json: bool = False
-    """Print one JSON object and nothing else."""
-
-
-def run(given: Run) -> int:
-    """Simulate as asked; returns the exit code."""
-    from tarsus.simulation.simulation import Diverged
-    from tarsus.simulation.summary import summary
-
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", TarsusWarning)
-        simulation, notices = _simulation(given)
-    notices = [*(str(w.message) for w in caught if issubclass(w.category, TarsusWarning)), *notices]
-    failure = None
-    try:
-        log = _run(simulation, given)
-    except Diverged as diverged:
-        if diverged.log is None:
-            raise
-        log, failure = diverged.log, str(diverged)
-    log.attrs["warnings"] = [*notices, *(w for w in log.attrs["warnings"] if w != failure)]
-    numbers = summary(simulation, log) | ({"diverged": failure} if failure else {})
-    files = _write(given, simulation, log, numbers) if given.out else []
-    if given.json:
-        print(json.dumps(numbers, allow_nan=False, default=float))
-    else:
-        _tell(numbers, files)
-    if failure:
-        print(f"error: {failure}", file=sys.stderr)
-    return FAILED if failure else 0
-
-
-def _simulation(given: Run) -> tuple[Simulation, list[str]]:
-    """The simulation asked for, and what its user should know."""
-    import numpy as np
-
-    from tarsus.simulation import choose
-    from tarsus.simulation.simulation import Simulation
-    from tarsus.terrain.slope import Slope
-
-    notices: list[str] = []
-    law = choose.law(given.law)
-    if given.friction is not None:
-        if "mu" not in law.parameters():
-            notices.append(f"the law {given.law!r} has no friction coefficient: --friction is ignored.")
-        else:
-            law = replace(law, mu=given.friction)
-    if given.slope and given.terrain != "plane":
-        raise TarsusError("--slope inclines the plane; it does not go with another --terrain.")
-    terrain = Slope(angle=np.deg2rad(given.slope)) if given.slope else choose.terrain(given.terrain)
-    robot = choose.robot(given.robot)
-    gait = choose.controller(given.gait) if given.gait else choose.default_gait(robot, notices)
-    simulation = Simulation(robot, law, given.stepper, terrain, gait, given.dt, precision=given.precision)
-    if given.speed is not None:
-        simulation.set(command={"speed": given.speed})
-    return simulation, notices
-
-
-def _run(simulation: Simulation, given: Run) -> xr.Dataset:
-    """Run with a progress bar on a terminal."""
-    if given.json or not sys.stderr.isatty():
-        return simulation.run(given.duration)
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(simulation.robot.name, total=given.duration)
-        return simulation.run(given.duration, lambda seconds: bar.update(task, completed=seconds))
-
-
-def _write(given: Run, simulation: Simulation, log: xr.Dataset, numbers: dict[str, Any]) -> list[Path]:
-    """The log as netCDF and the picture, each whole or not at all."""
-    from tarsus.simulation.log import save as save_log
-    from tarsus.viewer.figure import run_figure, save
-
-    assert given.out is not None
-    try:
-        given.out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise TarsusError(f"cannot write to {given.out}: {error.strerror}.") from None
-    name = simulation.robot.name
-    title = (
-        f"{name}, {numbers['law']}, dt {1e3 * given.dt:g} ms: {numbers['distance']:.2f} m in {numbers['duration']:g} s"
-    )
-    files = [given.out / f"{name}.nc", given.out / f"{name}.png"]
-    save_log(log, files[0])
-    save(run_figure(log, title), files[1])
-    return files
-
-
-def _tell(numbers: dict[str, Any], files: list[Path]) -> None:
-    """A summary to read."""
-    from rich.console import Console
-    from rich.table import Table
-
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
-    table = Table(box=None, show_header=False, pad_edge=False)
-    table.add_column(style="bold")
-    table.add_column()
-    n, r = numbers, numbers["residuals"]
-    rows = {
-        "robot": f"{n['robot']}, law {n['law']}, stepper {n['stepper']}, terrain {n['terrain']}, "
-        f"dt {1e3 * n['dt']:g} ms",
-        "walked": _walked(n),
-        "height": f"{n['height_final']:.4f} m at the end, {n['height_min']:.4f} m at the lowest",
-        "contact": f"peak normal force {n['normal_force_max']:.1f} N, penetration {1e3 * n['penetration_max']:.3f} mm, "
-        f"creep of sticking contacts {_measure(n['creep_max'], 'm/s')}",
-        "solver": f"{n['iterations_mean']:.2f} iterations a step, at most {n['iterations_max']}; "
-        f"{n['unconverged_steps']} steps unconverged",
-        "residuals": f"Signorini {_measure(r['signorini_J'], 'J')}, cone {_measure(r['cone_Ns'], 'N s')}, "
-        f"dissipation {_measure(r['dissipation_J'], 'J')}, motion {_measure(r['equation_N'], 'N')}",
-        "speed": f"{n['steps_per_second']:,.0f} steps/s, {n['realtime_factor']:,.0f} times real time",
-    }
-    for name, text in rows.items():
-        if "diverged" not in n or name in ("robot", "walked"):
-            table.add_row(name, text)
-    for warning in n["warnings"]:
-        table.add_row("[yellow]warning[/]", warning)
-    for file in files:
-        table.add_row("written", str(file))
-    console.print(table)
-
-
-def _measure(value: float | None, unit: str) -> str:
-    """A residual with its unit, or that this stepper has none."""
-    return "not applicable" if value is None else f"{value:.1e} {unit}"
-
-
-def _walked(n: dict[str, Any]) -> str:
-    if "diverged" in n:
-        return f"diverged after {n['duration']:g} s"
-    fell = ", and fell" if n["fell"] else ""
-    return f"{n['distance']:.3f} m in {n['duration']:g} s: {n['mean_speed']:.3f} m/s{fell}"
-
-
-@dataclass(frozen=True)
-class List:
-    """List what there is: robots, laws, steppers, terrains, gaits or scenes of `tarsus validate`."""
-
-    what: tyro.conf.Positional[Literal["robots", "laws", "steppers", "terrains", "gaits", "scenes"]]
-    """The kind of thing."""
-
-
-def list_names(given: List) -> int:
-    """Print the names, one a line, each with the first line of its file."""
-    import ast
-    import importlib.util
-
-    package = FOLDERS[given.what]
-    for name in registry.names(package):
-        spec = importlib.util.find_spec(f"{package}.{name}")
-        source = Path(str(spec.origin)).read_text() if spec else ""
-        summary = (ast.get_docstring(ast.parse(source)) or "").split("\n")[0]
-        print(f"{name:16} {summary}")
-    return 0
-
-
-@dataclass(frozen=True)
-class Bench:
-    """Measure speed against MuJoCo's rollout on the same robot, trot and machine, settings included."""
-
-    json: bool = False
-    """Print one JSON object and nothing else."""
-
-
-def run_bench(given: Bench) -> int:
-    """Measure and print."""
-    from rich.console import Console
-
-    from tarsus.benchmarks.report import tell
-    from tarsus.benchmarks.speed import bench
-
-    console = Console(stderr=True)
-    figures = bench() if given.json else bench(lambda text: console.print(text, style="dim"))
-    print(json.dumps(figures, allow_nan=False, default=float)) if given.json else tell(figures)
-    return 0
-
-
-@dataclass(frozen=True)
-class Validate:
-    """Measure laws and steppers on scenes with a known outcome; exit code 1 if any is off by more than it may."""
-
-    law: str | None = None
-    """One of `tarsus list laws`, or mujoco; by default every law."""
-    scene: str | None = None
-    """One of `tarsus list scenes`; by default every scene."""
-    stepper: str | None = None
-    """One of `tarsus list steppers`; by default every stepper."""
-    json: bool = False
-    """Print one JSON list of rows and nothing else."""
-
-
-def run_validate(given: Validate) -> int:
-    """Measure and print."""
-    from tarsus.validation import report, table
-
-    with report.progress() as tell:
-        rows = table.validate(given.law, given.scene, given.stepper, tell)
-    print(json.dumps([row.as_json() for row in rows], allow_nan=False)) if given.json else report.tell(rows)
-    return FAILED if any(row.status == table.FAIL for row in rows) else 0
-
-
-COMMANDS = {"run": Run, "list": List, "bench": Bench, "validate": Validate}
+COMMANDS = "tarsus.commands"
+BAD_INPUT, INTERRUPTED = 2, 130
 
 
 def main(arguments: list[str] | None = None) -> int:
     """The entry point; exit code 2 with one sentence on bad input, 1 for a run that failed."""
-    command = (
-        Annotated[Run, tyro.conf.subcommand("run")]
-        | Annotated[List, tyro.conf.subcommand("list")]
-        | Annotated[Bench, tyro.conf.subcommand("bench")]
-        | Annotated[Validate, tyro.conf.subcommand("validate")]
-    )
-    given = tyro.cli(
-        command,
+    kinds: list[Any] = []
+    for name in registry.names(COMMANDS):
+        kinds.append(Annotated[registry.member(COMMANDS, "command", name, Command), tyro.conf.subcommand(name)])
+    union: Any = Union[tuple(kinds)]  # noqa: UP007  built from the files
+    given: Command = tyro.cli(
+        union,
         prog="tarsus",
         description="Legged robots in contact with the ground.",
         args=arguments,
         config=(tyro.conf.FlagCreatePairsOff,),
-    )  # type: ignore[arg-type]
+    )
     try:
-        if isinstance(given, Run):
-            return run(given)
-        if isinstance(given, Validate):
-            return run_validate(given)
-        return list_names(given) if isinstance(given, List) else run_bench(given)
+        return given.execute()
     except TarsusError as error:
         print(f"error: {error}", file=sys.stderr)
         return BAD_INPUT

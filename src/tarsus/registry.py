@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import pkgutil
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from types import ModuleType
 from typing import TypeVar
 
-from tarsus.errors import unknown
+from tarsus.errors import TarsusError, unknown
 
 T = TypeVar("T")
 
@@ -31,6 +34,22 @@ def member(package: str, kind: str, name: str, family: type[T]) -> Callable[...,
     return only_member(module(package, kind, name), family)
 
 
+def from_file(path: str, kind: str) -> ModuleType:
+    """The module in a user's own file; TarsusError if there is none or it does not run."""
+    file = Path(path)
+    if not file.is_file():
+        raise TarsusError(f"there is no file {path} to read the {kind} from.")
+    spec = importlib.util.spec_from_file_location(file.stem, file)
+    assert spec is not None and spec.loader is not None
+    found = importlib.util.module_from_spec(spec)
+    sys.modules[file.stem] = found
+    try:
+        spec.loader.exec_module(found)
+    except Exception as error:
+        raise TarsusError(f"{path}: the {kind} cannot be read: {type(error).__name__}: {error}") from error
+    return found
+
+
 def only_member(source: ModuleType, family: type[T]) -> Callable[..., T]:
     """The one concrete class of `family` that a module itself defines."""
     found = [
@@ -39,5 +58,5 @@ def only_member(source: ModuleType, family: type[T]) -> Callable[..., T]:
         if isinstance(value, type) and issubclass(value, family) and value.__module__ == source.__name__
     ]
     if len(found) != 1:
-        raise TypeError(f"{source.__name__} must define exactly one {family.__name__}, it defines {len(found)}")
+        raise TarsusError(f"{source.__name__} must define exactly one {family.__name__}; it defines {len(found)}.")
     return found[0]

@@ -24,7 +24,9 @@ SOURCE = Path(tarsus.__file__).parent
 
 FLOORS = (  # from the roof down; what stands on one floor does not see its neighbours
     ("cli", "__main__"),
+    ("commands",),
     ("__init__",),
+    ("comparison",),
     ("experiments", "benchmarks", "validation", "viewer", "cite"),
     ("simulation",),
     ("stepping", "control", "robots"),
@@ -40,6 +42,7 @@ LAWS_WING = "contact"  # stands beside the mechanics wing, on the program
 MECHANICS_WING = {"spatial", "model", "dynamics", "terrain", "control", "robots"}
 HALL = "stepping"
 FAMILIES = (  # one file, one member: siblings share through base alone
+    "tarsus.commands",
     "tarsus.contact.laws",
     "tarsus.control.gaits",
     "tarsus.experiments",

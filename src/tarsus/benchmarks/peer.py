@@ -45,13 +45,16 @@ def control_function(mechanism: Mechanism, controller: Controller) -> ca.Functio
 class Peer:
     """A MuJoCo model of a robot with its recorded trot.
 
-    torques (steps, actuators); distance: m; residuals: by the same yardstick as every law's; iterations: mean.
+    torques (steps, actuators); distance, final height: m; normal_force_max: N; residuals: by the same yardstick as
+    every law's; iterations: mean.
     """
 
     model: Any
     start: Array
     torques: Array
     distance: float
+    height: float
+    normal_force_max: float
     residuals: dict[str, float]
     iterations: float
     version: str
@@ -105,6 +108,8 @@ def trotting_peer(robot: Robot, controller: Controller, dt: float, friction: flo
         start,
         np.array(torques),
         float(np.hypot(*data.qpos[:2])),
+        float(data.qpos[2]),
+        float(solved.impulse[..., 0].max()) / dt,
         criteria.residuals(solved),
         iterations / len(torques),
         mujoco.__version__,

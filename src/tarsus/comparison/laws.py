@@ -10,13 +10,14 @@ import numpy as np
 import xarray as xr
 
 from tarsus import registry
+from tarsus.benchmarks.peer import trotting_peer
 from tarsus.contact.base import Law
 from tarsus.dynamics.robot import Robot
 from tarsus.simulation import choose
 from tarsus.simulation.simulation import Diverged, Simulation
 from tarsus.simulation.summary import summary
 
-LAWS = "tarsus.contact.laws"
+LAWS, PEER = "tarsus.contact.laws", "mujoco"
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,20 +39,40 @@ def laws_named(names: str) -> dict[str, Law]:
 
 def compare(
     robot: Robot,
-    laws: dict[str, Law],
+    names: str,
     dts: Sequence[float],
     duration: float,
     gait: str | None = None,
     progress: Callable[[str], None] = lambda text: None,
 ) -> list[Run]:
-    """Run every law at every dt from the same start for `duration` s."""
+    """Run every law named at every dt from the same start for `duration` s; "mujoco" among them adds MuJoCo."""
     controller = choose.controller(gait) if gait else choose.default_gait(robot, [])
+    wanted = names.split(",")
+    laws = laws_named(",".join(name for name in wanted if name != PEER)) if wanted != [PEER] else {}
     runs = []
     for name, law in laws.items():
         for dt in sorted(dts, reverse=True):
             progress(f"{name}, dt {1e3 * dt:g} ms")
             runs.append(_one(name, Simulation(robot, law, controller=controller, dt=dt), duration))
+    for dt in sorted(dts, reverse=True) if PEER in wanted or names == "all" else ():
+        progress(f"{PEER}, dt {1e3 * dt:g} ms")
+        runs.append(_peer(robot, controller, dt, duration))
     return runs
+
+
+def _peer(robot: Robot, controller: Any, dt: float, duration: float) -> Run:
+    """The same trot in MuJoCo's soft contact, friction as the law `moreau` has it."""
+    peer = trotting_peer(robot, controller, dt, float(np.max(choose.law("moreau").parameters()["mu"])), duration)
+    numbers = {
+        "mean_speed": peer.distance / duration,
+        "penetration_max": peer.residuals["penetration_m"],
+        "creep_max": peer.residuals["creep_m_per_s"],
+        "normal_force_max": peer.normal_force_max,
+        "steps_per_second": 1 / peer.rollout(),
+        "residuals": peer.residuals,
+        "fell": peer.height < 0.5 * controller.initial_coordinates(robot)[2],
+    }
+    return Run(PEER, dt, numbers, None, None)
 
 
 def _one(name: str, simulation: Simulation, duration: float) -> Run:

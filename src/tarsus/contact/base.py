@@ -24,7 +24,7 @@ from casadi import SX
 from numpy.typing import NDArray
 
 from tarsus.contact.problem import Contact, ContactProblem, ContactSolution
-from tarsus.errors import TarsusError
+from tarsus.errors import TarsusError, unknown
 from tarsus.program.trace import Builder
 
 NON_NEGATIVE = ("mu", "e_N", "e_T", "recovery", "c_N", "c_T", "d_N", "d_T", "T_rel", "T_abs", "alpha")
@@ -88,10 +88,35 @@ class ForceLaw(Law):
         impulses, memories = [], []
         for i, contact in enumerate(problem.contacts):
             own = memory[i * self.contact_memory : (i + 1) * self.contact_memory]
-            force, closed = self.force(contact, p, own)
+            force, closed = asked(self, contact, p, own)
             impulses.append(ca.if_else(problem.active[i], problem.dt * force, 0))
             memories.append(ca.if_else(problem.active[i], closed, self.released(contact, p, own)))
         return ContactSolution(impulses, ca.vertcat(*memories), SX(0), SX(1))
+
+
+def asked(law: ForceLaw, contact: Contact, p: Any, memory: SX) -> tuple[SX, SX]:
+    """law.force(...), with the mistakes of a new law told in one sentence (TarsusError)."""
+    name = type(law).__name__
+    try:
+        answer = law.force(contact, p, memory)
+    except AttributeError as error:
+        if error.obj is not p:
+            raise
+        raise unknown(f"parameter of {name}", str(error.name), vars(p)) from None
+    except RuntimeError as error:
+        if "truth value" not in str(error):
+            raise
+        raise TarsusError(
+            f"{name}.force branches with Python's `if`, `and` or `max` on a symbol: use ca.if_else, ca.logic_and "
+            "or ca.fmax."
+        ) from None
+    if not isinstance(answer, tuple) or len(answer) != 2:
+        raise TarsusError(f"{name}.force must give back two things, the force (3,) and the next memory.")
+    force, kept = (SX(part) for part in answer)
+    for what, part, size in (("force", force, 3), ("next memory", kept, law.contact_memory)):
+        if part.numel() != size:
+            raise TarsusError(f"{name}.force gave a {what} of shape {part.shape}; it must be ({size},).")
+    return ca.vec(force), ca.vec(kept)
 
 
 def symbols(values: dict[str, SX]) -> SimpleNamespace:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import struct
-
 from tarsus.program.blocks import Block, Lookup, Program, Straight, While
 from tarsus.program.frames import Frame, Groups
 from tarsus.program.layout import Target, layout

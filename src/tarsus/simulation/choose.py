@@ -70,8 +70,16 @@ def robot(given: Robot | Mechanism | str) -> Robot:
 
 
 def law(given: Law | str) -> Law:
-    """A law by name with its defaults, or as it is."""
-    return registry.member("tarsus.contact.laws", "law", given, Law)() if isinstance(given, str) else given
+    """A law by name with its defaults, from a user's own file (a path that ends in .py), or as it is."""
+    if not isinstance(given, str):
+        return given
+    if given.endswith(".py"):
+        own = registry.only_member(registry.from_file(given, "law"), Law)
+        try:
+            return own()
+        except TypeError as error:
+            raise TarsusError(f"{given}: every parameter of a law needs a default: {error}.") from None
+    return registry.member("tarsus.contact.laws", "law", given, Law)()
 
 
 def terrain(given: Terrain | str) -> Terrain:

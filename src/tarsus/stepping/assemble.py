@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import casadi as ca
 from casadi import SX
 
-from tarsus.contact.base import ForceLaw
+from tarsus.contact.base import ForceLaw, asked
 from tarsus.contact.problem import Blocks, Contact, ContactProblem, ContactSolution, VelocityForm
 from tarsus.dynamics import crba, factor, jacobian, rnea, tree
 from tarsus.dynamics.factor import Factor
@@ -96,7 +96,7 @@ def contact_forces(scene: Scene, touching: list[Touch], at: StepInputs) -> tuple
     forces, memories, size = [], [SX(0, 1)], scene.law.contact_memory
     for i, touch in enumerate(touching):
         own, closed = at.memory[i * size : (i + 1) * size], touch.contact.gap <= 0
-        force, pressed = scene.law.force(touch.contact, at.law, own)
+        force, pressed = asked(scene.law, touch.contact, at.law, own)
         forces.append(ca.if_else(closed, force, 0))
         memories.append(ca.if_else(closed, pressed, scene.law.released(touch.contact, at.law, own)))
     return forces, ca.vertcat(*memories)

@@ -1,0 +1,1 @@
+"""One file, one command: `tarsus` finds it by its file's name."""

@@ -1,0 +1,48 @@
+"""`tarsus compare`: one robot under every law."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import tyro
+
+from tarsus.commands.base import Command, teller
+from tarsus.errors import TarsusError
+
+
+@dataclass(frozen=True)
+class Compare(Command):
+    """Run one robot, controller and start under several laws and step sizes, and judge them by one yardstick."""
+
+    robot: tyro.conf.Positional[str]
+    """A built-in robot's name, or a path to an MJCF or URDF file."""
+    laws: str = "all"
+    """Laws separated by commas, names or paths of your own files; or all. mujoco adds MuJoCo's soft contact."""
+    dts: str = "0.0001,0.001,0.0025"
+    """Step sizes, s, separated by commas."""
+    gait: str | None = None
+    """Gait, one of `tarsus list gaits`; by default trot where the robot can, else stand."""
+    duration: float = 4.0
+    """Simulated time of each run, s."""
+    out: Path | None = None
+    """Folder for the picture ROBOT_laws.png; by default none is drawn."""
+    json: bool = False
+    """Print one JSON list of rows and nothing else."""
+
+    def execute(self) -> int:
+        from tarsus import robots
+        from tarsus.comparison import laws, report
+
+        try:
+            dts = [float(dt) for dt in self.dts.split(",")]
+        except ValueError:
+            raise TarsusError(f"--dts takes numbers separated by commas, not {self.dts!r}.") from None
+        robot = robots.load(self.robot)
+        runs = laws.compare(robot, self.laws, dts, self.duration, self.gait, teller(self.json))
+        if self.out:
+            self.out.mkdir(parents=True, exist_ok=True)
+            report.picture(runs, self.out / f"{robot.name}_laws.png")
+        print(json.dumps(report.rows(runs), allow_nan=False, default=float)) if self.json else report.tell(runs)
+        return 0

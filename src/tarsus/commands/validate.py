@@ -1,0 +1,30 @@
+"""`tarsus validate`: closed-form scenes for every law."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from tarsus.commands.base import FAILED, Command
+
+
+@dataclass(frozen=True)
+class Validate(Command):
+    """Measure laws and steppers on scenes with a known outcome; exit code 1 if any is off by more than it may."""
+
+    law: str | None = None
+    """One of `tarsus list laws`, or mujoco; by default every law."""
+    scene: str | None = None
+    """One of `tarsus list scenes`; by default every scene."""
+    stepper: str | None = None
+    """One of `tarsus list steppers`; by default every stepper."""
+    json: bool = False
+    """Print one JSON list of rows and nothing else."""
+
+    def execute(self) -> int:
+        from tarsus.validation import report, table
+
+        with report.progress() as tell:
+            rows = table.validate(self.law, self.scene, self.stepper, tell)
+        print(json.dumps([row.as_json() for row in rows], allow_nan=False)) if self.json else report.tell(rows)
+        return FAILED if any(row.status == table.FAIL for row in rows) else 0

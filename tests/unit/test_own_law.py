@@ -1,0 +1,84 @@
+"""A law of one's own, by file path and from Python, and the mistakes that a new one makes."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+import tarsus
+from tarsus import cli
+from tarsus.comparison.laws import compare
+from tarsus.comparison.report import picture, rows
+
+DOCS = Path(__file__).parents[2] / "docs" / "add_a_law.md"
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Path:
+    """The law of the documentation, as a reader would copy it."""
+    code = re.search(r"```python\n(.*?)```", DOCS.read_text(), re.DOTALL)
+    assert code is not None
+    file = tmp_path / "my_floor.py"
+    file.write_text(code.group(1))
+    return file
+
+
+def changed(file: Path, old: str, new: str) -> str:
+    text = file.read_text()
+    assert old in text
+    file.write_text(text.replace(old, new))
+    return str(file)
+
+
+def test_the_documented_law_runs_by_its_path(own: Path, capsys: pytest.CaptureFixture) -> None:
+    assert cli.main(["run", "mini_cheetah", "--law", str(own), "--dt", "0.0005", "--duration", "1", "--json"]) == 0
+    numbers = json.loads(capsys.readouterr().out)
+    assert numbers["law"] == "my_floor" and not numbers["fell"]
+    assert numbers["residuals"]["equation_N"] < 1e-8
+
+
+def test_it_stands_beside_the_others(own: Path, tmp_path: Path) -> None:
+    runs = compare(tarsus.load("mini_cheetah"), f"moreau,{own},mujoco", [0.0005, 0.001], 1.0)
+    found = rows(runs)
+    assert [row["law"] for row in found] == ["moreau"] * 2 + [str(own)] * 2 + ["mujoco"] * 2
+    assert all(row["mean_speed"] > 0.01 and not row["fell"] for row in found)
+    hard, mine = found[0], found[2]
+    assert hard["creep_max"] < 1e-6 < mine["creep_max"]
+    assert hard["mean_load"] == pytest.approx(1, abs=0.05)
+    assert hard["energy_residual_J"] < 0.1
+    picture(runs, tmp_path / "laws.png")
+    assert (tmp_path / "laws.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("normal = ca.fmax(-p.k", "normal = 0 if contact.gap > 0 else ca.fmax(-p.k", "use ca.if_else"),
+        ("return ca.vertcat(normal, tangent), memory", "return ca.vertcat(normal, normal), memory", r"must be \(3,\)"),
+        ("return ca.vertcat(normal, tangent), memory", "return ca.vertcat(normal, tangent)", "two things"),
+        ("p.k * contact", "p.kk * contact", "did you mean k"),
+        ("k: float = 20000.0", "k: float", "default"),
+        ("class SpringyFloor(ForceLaw)", "class SpringyFloor", "exactly one Law"),
+        ("import casadi as ca", "import cassadi as ca", "No module named 'cassadi'"),
+        ("mu: float = 0.8", "mu: float = -0.8", "mu must not be negative"),
+    ],
+)
+def test_mistakes_are_answered_clearly(own: Path, old: str, new: str, message: str) -> None:
+    with pytest.raises(tarsus.TarsusError, match=message):
+        tarsus.Simulation("mini_cheetah", law=changed(own, old, new), controller="trot", dt=0.0005)
+
+
+def test_a_law_that_gives_nan_stops_the_run_and_says_so(own: Path) -> None:
+    law = changed(own, "normal = ca.fmax(", "normal = ca.sqrt(contact.gap) + ca.fmax(")
+    with pytest.raises(tarsus.Diverged, match="no longer finite"):
+        tarsus.Simulation("mini_cheetah", law=law, controller="trot", dt=0.0005).run(1.0)
+
+
+def test_inspect_counts_operations(capsys: pytest.CaptureFixture, tmp_path: Path) -> None:
+    assert cli.main(["inspect", "mini_cheetah", "--json", "--ptx", str(tmp_path / "kernel.ptx")]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["blocks"][0]["operations"] > 1000
+    assert ".entry kernel" in (tmp_path / "kernel.ptx").read_text()
