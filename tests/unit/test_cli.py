@@ -79,3 +79,16 @@ def test_import_is_light() -> None:
     code = "import sys, tarsus; print([m for m in ('casadi', 'llvmlite', 'mujoco', 'xarray') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_what_overflowed_is_null_in_json(capsys: pytest.CaptureFixture) -> None:
+    arguments = "compare mini_cheetah --laws hertz,moreau --dts 0.0025 --duration 1 --json"
+    assert cli.main(arguments.split()) == 0
+    rows = json.loads(capsys.readouterr().out, parse_constant=lambda word: pytest.fail(word))
+    assert [row["law"] for row in rows] == ["hertz", "moreau"]
+    assert "diverged" in rows[0]["failure"] and rows[1]["failure"] is None
+
+
+def test_compare_wants_numbers(capsys: pytest.CaptureFixture) -> None:
+    assert cli.main(["compare", "mini_cheetah", "--dts", "fast"]) == 2
+    assert "numbers separated by commas" in capsys.readouterr().err

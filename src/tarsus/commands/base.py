@@ -6,10 +6,13 @@ explained by the strings under them, its docstring is its help, its name is the 
 
 from __future__ import annotations
 
+import json
+import math
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 FAILED = 1
 
@@ -21,6 +24,22 @@ class Command(ABC):
     @abstractmethod
     def execute(self) -> int:
         """Do it; returns the exit code. TarsusError for bad input."""
+
+
+def print_json(value: Any) -> None:
+    """One JSON document on standard output; what is not finite becomes null, as JSON has no word for it."""
+    print(json.dumps(_plain(value), allow_nan=False))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    number = float(value)
+    return number if math.isfinite(number) else None
 
 
 def teller(quiet: bool) -> Callable[[str], None]:

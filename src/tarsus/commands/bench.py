@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 
-from tarsus.commands.base import Command, teller
+from tarsus.commands.base import Command, print_json, teller
 
 
 @dataclass(frozen=True)
@@ -20,5 +19,5 @@ class Bench(Command):
         from tarsus.benchmarks.speed import bench
 
         figures = bench(teller(self.json))
-        print(json.dumps(figures, allow_nan=False, default=float)) if self.json else tell(figures)
+        print_json(figures) if self.json else tell(figures)
         return 0

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
 import tyro
 
-from tarsus.commands.base import Command, teller
+from tarsus.commands.base import Command, print_json, teller
 from tarsus.errors import TarsusError
 
 
@@ -44,5 +43,5 @@ class Compare(Command):
         if self.out:
             self.out.mkdir(parents=True, exist_ok=True)
             report.picture(runs, self.out / f"{robot.name}_laws.png")
-        print(json.dumps(report.rows(runs), allow_nan=False, default=float)) if self.json else report.tell(runs)
+        print_json(report.rows(runs)) if self.json else report.tell(runs)
         return 0

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 import tyro
 
-from tarsus.commands.base import Command
+from tarsus.commands.base import Command, print_json
 
 
 @dataclass(frozen=True)
@@ -35,5 +34,5 @@ class Inspect(Command):
         robot = choose.robot(self.robot)
         simulation = Simulation(robot, self.law, controller=choose.default_gait(robot, []), precision=self.precision)
         found = inspect(simulation, 32 if self.precision == "float32" else 64, self.ptx)
-        print(json.dumps(found, allow_nan=False)) if self.json else tell(found)
+        print_json(found) if self.json else tell(found)
         return 0

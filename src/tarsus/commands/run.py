@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import warnings
 from dataclasses import dataclass, replace
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import tyro
 
-from tarsus.commands.base import FAILED, Command
+from tarsus.commands.base import FAILED, Command, print_json
 from tarsus.errors import TarsusError, TarsusWarning
 
 if TYPE_CHECKING:
@@ -70,7 +69,7 @@ class Run(Command):
         numbers = summary(simulation, log) | ({"diverged": failure} if failure else {})
         files = _write(self, simulation, log, numbers) if self.out else []
         if self.json:
-            print(json.dumps(numbers, allow_nan=False, default=float))
+            print_json(numbers)
         else:
             _tell(numbers, files)
         if failure:

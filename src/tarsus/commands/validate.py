@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 
-from tarsus.commands.base import FAILED, Command
+from tarsus.commands.base import FAILED, Command, print_json
 
 
 @dataclass(frozen=True)
@@ -26,5 +25,5 @@ class Validate(Command):
 
         with report.progress() as tell:
             rows = table.validate(self.law, self.scene, self.stepper, tell)
-        print(json.dumps([row.as_json() for row in rows], allow_nan=False)) if self.json else report.tell(rows)
+        print_json([row.as_json() for row in rows]) if self.json else report.tell(rows)
         return FAILED if any(row.status == table.FAIL for row in rows) else 0
