@@ -147,7 +147,12 @@ def tolerances_for_float32(chosen: Law, notices: list[str]) -> dict[str, NDArray
 
 
 def default_gait(chosen: Robot, notices: list[str]) -> Controller:
-    """Trot for a robot with legs that can, else stand."""
+    """Trot for a robot with legs that can, else stand; a notice where its gains are a guess."""
+    if "stand" not in chosen.keyframes:
+        notices.append(
+            f"{chosen.name!r} ({chosen.mass:.3g} kg) has no keyframe 'stand' and the gait's gains are Mini Cheetah's: "
+            "it may sag or fall; from Python, give Simulation a controller with your own gains."
+        )
     trot = registry.member("tarsus.control.gaits", "gait", "trot", Controller)()
     try:
         trot.initial_memory(chosen)
