@@ -11,13 +11,20 @@ from tarsus.commands.base import Command, print_json, teller
 class Bench(Command):
     """Measure speed against MuJoCo's rollout on the same robot, trot and machine, settings included."""
 
+    laws: bool = False
+    """Instead, the cost of every contact law against the hard law."""
     json: bool = False
     """Print one JSON object and nothing else."""
 
     def execute(self) -> int:
-        from tarsus.benchmarks.report import tell
+        from tarsus.benchmarks.laws import law_costs
+        from tarsus.benchmarks.report import tell, tell_laws
         from tarsus.benchmarks.speed import bench
 
+        if self.laws:
+            costs = law_costs(teller(self.json))
+            print_json(costs) if self.json else tell_laws(costs)
+            return 0
         figures = bench(teller(self.json))
         print_json(figures) if self.json else tell(figures)
         return 0
