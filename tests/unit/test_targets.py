@@ -1,0 +1,37 @@
+"""The same program for processors we are not on: vector code, and no call to a mathematical library."""
+
+from __future__ import annotations
+
+import re
+
+import llvmlite.binding as llvm
+import pytest
+
+import tarsus
+from tarsus.program import emit
+from tarsus.program.layout import Target
+
+PROCESSORS = {
+    "arm": ("aarch64-unknown-linux-gnu", "generic", "+neon", 2, "fmla"),
+    "apple": ("arm64-apple-macosx13", "apple-m1", "", 2, "fmla"),
+    "x86": ("x86_64-unknown-linux-gnu", "haswell", "", 4, "vfmadd"),
+}
+
+
+@pytest.fixture(scope="module")
+def program():
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    return tarsus.Simulation("mini_cheetah", controller="trot").program
+
+
+@pytest.mark.parametrize("name", PROCESSORS)
+def test_it_compiles_for_others_without_library_calls(program, name: str) -> None:
+    triple, cpu, features, lanes, fused = PROCESSORS[name]
+    module = llvm.parse_assembly(emit.ir_text(program, Target(lanes, 64)))
+    module.triple = triple
+    machine = llvm.Target.from_triple(triple).create_target_machine(cpu=cpu, features=features, opt=2, reloc="pic")
+    assembly = machine.emit_assembly(module)
+    called = set(re.findall(r"\t(?:bl|callq?)\t(\S+)", assembly))
+    assert {name.lstrip("_").removesuffix("@PLT") for name in called} <= {"memcpy"}
+    assert assembly.count(fused) > 1000
