@@ -30,7 +30,8 @@ def test_it_compiles_for_others_without_library_calls(program, name: str) -> Non
     triple, cpu, features, lanes, fused = PROCESSORS[name]
     module = llvm.parse_assembly(emit.ir_text(program, Target(lanes, 64)))
     module.triple = triple
-    machine = llvm.Target.from_triple(triple).create_target_machine(cpu=cpu, features=features, opt=2, reloc="pic")
+    target = llvm.Target.from_triple(triple)
+    machine = target.create_target_machine(cpu=cpu, features=features, opt=2, reloc="pic", codemodel="small")
     assembly = machine.emit_assembly(module)
     called = set(re.findall(r"\t(?:bl|callq?)\t(\S+)", assembly))
     assert {name.lstrip("_").removesuffix("@PLT") for name in called} <= {"memcpy"}
