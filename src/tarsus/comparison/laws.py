@@ -31,10 +31,10 @@ class Run:
     failure: str | None
 
 
-def laws_named(names: str) -> dict[str, Law]:
-    """Laws by name, separated by commas; "all" is every law there is."""
-    chosen = registry.names(LAWS) if names == "all" else [name.strip() for name in names.split(",")]
-    return {name: choose.law(name) for name in chosen}
+def laws_named(names: str) -> dict[str, Law | None]:
+    """Laws by name, separated by commas; "all" is every law there is and MuJoCo, which has none of ours (None)."""
+    chosen = [*registry.names(LAWS), PEER] if names == "all" else [name.strip() for name in names.split(",")]
+    return {name: None if name == PEER else choose.law(name) for name in chosen}
 
 
 def compare(
@@ -47,16 +47,14 @@ def compare(
 ) -> list[Run]:
     """Run every law named at every dt from the same start for `duration` s; "mujoco" among them adds MuJoCo."""
     controller = choose.controller(gait) if gait else choose.default_gait(robot, [])
-    wanted = names.split(",")
-    laws = laws_named(",".join(name for name in wanted if name != PEER)) if wanted != [PEER] else {}
     runs = []
-    for name, law in laws.items():
+    for name, law in laws_named(names).items():
         for dt in sorted(dts, reverse=True):
             progress(f"{name}, dt {1e3 * dt:g} ms")
-            runs.append(_one(name, Simulation(robot, law, controller=controller, dt=dt), duration))
-    for dt in sorted(dts, reverse=True) if PEER in wanted or names == "all" else ():
-        progress(f"{PEER}, dt {1e3 * dt:g} ms")
-        runs.append(_peer(robot, controller, dt, duration))
+            if law is None:
+                runs.append(_peer(robot, controller, dt, duration))
+            else:
+                runs.append(_one(name, Simulation(robot, law, controller=controller, dt=dt), duration))
     return runs
 
 

@@ -1,7 +1,7 @@
 """What the iterative methods share: the loop, its stopping test, and the disc of friction.
 
-To add a method: one file here with a function `sweep(hard, contact, values) -> values` and the setup it
-needs, and its name in the `solver` field's documentation of the law `moreau`.
+To add a method: one file here with a frozen dataclass that derives from `Solver`, and its name in the table SOLVERS
+and the `solver` field of the law `moreau`.
 """
 
 from __future__ import annotations

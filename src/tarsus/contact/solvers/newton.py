@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import casadi as ca
 from casadi import SX
 
+from tarsus.contact.solvers import ldl
 from tarsus.contact.solvers.base import HardProblem, Outcome, Solver, velocity_from_others
 from tarsus.contact.solvers.exact import Local, prepared, sweeps
 from tarsus.program.symbolic import entries
@@ -94,21 +95,7 @@ def linear_solution(hard: HardProblem, pressing: list[SX], roots: list[SX]) -> S
         far = ca.if_else(pressing[i], 0, FAR)
         for at in range(3 * i, 3 * i + 3):
             K[at][at] = K[at][at] * spread + (far if at == 3 * i else far + roots[i])
-    x = [-entry for c in hard.c for entry in entries(c)]
-    inverse = []
-    for k in range(size):
-        inverse.append(1 / K[k][k])
-        row = [K[i][k] for i in range(size) if i >= k]
-        for i in range(k + 1, size):
-            K[i][k] = K[i][k] * inverse[k]
-            for j in range(k + 1, i + 1):
-                K[i][j] = K[i][j] - K[i][k] * row[j - k]
-            x[i] = x[i] - K[i][k] * x[k]
-    for k in reversed(range(size)):
-        x[k] = x[k] * inverse[k]
-        for i in range(k + 1, size):
-            x[k] = x[k] - K[i][k] * x[i]
-    return ca.vertcat(*x)
+    return ca.vertcat(*ldl.factorise(K).solve([-entry for c in hard.c for entry in entries(c)]))
 
 
 @dataclass(frozen=True)
