@@ -34,11 +34,15 @@ NON_NEGATIVE = ("mu", "e_N", "e_T", "recovery", "c_N", "c_T", "d_N", "d_T", "T_r
 class Law(ABC):
     """Percussions over one step for all contacts together.
 
-    not_modelled: effect (of `tarsus validate`) -> why this law does not have it.
+    not_modelled: effect (of `tarsus validate`) -> why this law does not have it; contact_memory: numbers that the law
+    keeps of each contact from step to step, one contact after the other; stiff: parameters that the ground's own
+    stiffness scales (all named mu are scaled by its friction).
     """
 
     citation: ClassVar[str]
     not_modelled: ClassVar[Mapping[str, str]] = {}
+    contact_memory: ClassVar[int] = 0
+    stiff: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
         for name, value in self.parameters().items():
@@ -56,11 +60,23 @@ class Law(ABC):
 
     def memory_size(self, contacts: int) -> int:
         """Numbers a world that the law keeps from step to step."""
-        return 0
+        return self.contact_memory * contacts
 
     def initial_memory(self, contacts: int) -> NDArray[np.float64]:
         """What the memory holds before the first step."""
         return np.zeros(self.memory_size(contacts))
+
+    def own(self, memory: SX, i: int) -> SX:
+        """The part (contact_memory,) of a memory that is contact i's."""
+        return memory[i * self.contact_memory : (i + 1) * self.contact_memory]
+
+    def closed(self, contact: Contact, memory: SX) -> SX:
+        """1 where a contact with this memory (contact_memory,) takes part in the step, else 0."""
+        return contact.gap <= 0
+
+    def released(self, contact: Contact, p: Any, memory: SX) -> SX:
+        """The next memory (contact_memory,) of a contact that takes no part."""
+        return SX.zeros(self.contact_memory)
 
     @abstractmethod
     def solve(self, problem: ContactProblem, p: Any, memory: SX, builder: Builder) -> ContactSolution:
@@ -71,8 +87,6 @@ class Law(ABC):
 class ForceLaw(Law):
     """A force at an instant, one contact at a time; over a step its percussion is dt * force."""
 
-    contact_memory: ClassVar[int] = 0
-
     @abstractmethod
     def force(self, contact: Contact, p: Any, memory: SX) -> tuple[SX, SX]:
         """Force (3,) in N in the contact frame of a closed contact, and the contact's next memory."""
@@ -81,13 +95,10 @@ class ForceLaw(Law):
         """The contact's next memory while it is open."""
         return memory
 
-    def memory_size(self, contacts: int) -> int:
-        return self.contact_memory * contacts
-
     def solve(self, problem: ContactProblem, p: Any, memory: SX, builder: Builder) -> ContactSolution:
         impulses, memories = [], []
         for i, contact in enumerate(problem.contacts):
-            own = memory[i * self.contact_memory : (i + 1) * self.contact_memory]
+            own = self.own(memory, i)
             force, closed = asked(self, contact, p, own)
             impulses.append(ca.if_else(problem.active[i], problem.dt * force, 0))
             memories.append(ca.if_else(problem.active[i], closed, self.released(contact, p, own)))
@@ -98,7 +109,7 @@ def asked(law: ForceLaw, contact: Contact, p: Any, memory: SX) -> tuple[SX, SX]:
     """law.force(...), with the mistakes of a new law told in one sentence (TarsusError)."""
     name = type(law).__name__
     try:
-        answer = law.force(contact, p, memory)
+        answer = law.force(contact, on_ground(law, contact, p), memory)
     except AttributeError as error:
         if error.obj is not p:
             raise
@@ -117,6 +128,19 @@ def asked(law: ForceLaw, contact: Contact, p: Any, memory: SX) -> tuple[SX, SX]:
         if part.numel() != size:
             raise TarsusError(f"{name}.force gave a {what} of shape {part.shape}; it must be ({size},).")
     return ca.vec(force), ca.vec(kept)
+
+
+def on_ground(law: Law, contact: Contact, p: Any) -> Any:
+    """The parameters as they are at a contact: the ground has its own share of friction and stiffness."""
+    if contact.friction.is_one() and contact.stiffness.is_one():
+        return p
+    here = dict(vars(p))
+    for name in here:
+        if name == "mu":
+            here[name] = contact.friction * here[name]
+        elif name in law.stiff:
+            here[name] = contact.stiffness * here[name]
+    return SimpleNamespace(**here)
 
 
 def symbols(values: dict[str, SX]) -> SimpleNamespace:

@@ -7,7 +7,7 @@ positive normal percussion pushes and a positive normal velocity separates.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import casadi as ca
@@ -21,13 +21,16 @@ class Contact:
     """One contact at one instant, for laws that need no more than that.
 
     gap: m, negative when it penetrates; velocity (3,): m/s in the contact frame; point (3,): world position, m;
-    frame (3, 3): rows normal, tangent 1, tangent 2 in world coordinates.
+    frame (3, 3): rows normal, tangent 1, tangent 2 in world coordinates; friction, stiffness: what the ground has there
+    of the law's friction coefficients and of its stiffness and damping, - (1 but where the terrain says otherwise).
     """
 
     gap: SX
     velocity: SX
     point: SX
     frame: SX
+    friction: SX = field(default_factory=lambda: SX(1))
+    stiffness: SX = field(default_factory=lambda: SX(1))
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,7 @@ class VelocityForm:
 class ContactProblem:
     """n contacts over one step of length dt.
 
-    contacts: each at the step's midpoint with the velocity before, gamma^S; active[i]: 1 where the gap is
+    contacts: each at the step's midpoint with the velocity before, gamma^S; active[i]: 1 where the law calls it
     closed, else 0; free[i] (3,): velocity at the end of the step without contact, m/s; dt: s.
     The Delassus matrix G = W^T M^-1 W (1/kg) and the velocity form are made only when a law asks for them.
     """

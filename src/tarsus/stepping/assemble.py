@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import casadi as ca
 from casadi import SX
 
-from tarsus.contact.base import ForceLaw, asked
+from tarsus.contact.base import ForceLaw, Law, asked
 from tarsus.contact.problem import Blocks, Contact, ContactProblem, ContactSolution, VelocityForm
 from tarsus.dynamics import crba, factor, jacobian, rnea, tree
 from tarsus.dynamics.factor import Factor
@@ -68,7 +68,7 @@ def velocity_step(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> t
     smooth = smooth_dynamics(scene, kin, start)
     touching = touches(scene, kin, start.terrain)
     coupling = couple(smooth, touching, builder)
-    problem = contact_problem(coupling, touching, start, builder)
+    problem = contact_problem(scene.law, coupling, touching, start, builder)
     contact = scene.law.solve(problem, start.law, start.memory, builder)
     return velocity_after(coupling, contact.impulses), contact
 
@@ -93,9 +93,10 @@ def contact_forces(scene: Scene, touching: list[Touch], at: StepInputs) -> tuple
             f"the law {_name(scene.law)!r} gives percussions, not forces: use the stepper 'midpoint' or "
             "'symplectic_euler', or a force law such as 'compliant'."
         )
-    forces, memories, size = [], [SX(0, 1)], scene.law.contact_memory
+    forces, memories = [], [SX(0, 1)]
     for i, touch in enumerate(touching):
-        own, closed = at.memory[i * size : (i + 1) * size], touch.contact.gap <= 0
+        own = scene.law.own(at.memory, i)
+        closed = scene.law.closed(touch.contact, own)
         force, pressed = asked(scene.law, touch.contact, at.law, own)
         forces.append(ca.if_else(closed, force, 0))
         memories.append(ca.if_else(closed, pressed, scene.law.released(touch.contact, at.law, own)))
@@ -175,13 +176,15 @@ def couple(smooth: Smooth, touching: list[Touch], builder: Builder) -> Coupling:
     return Coupling(held, builder.keep("u_free", smooth.u_free), [half[k : k + 3] for k in range(0, len(half), 3)])
 
 
-def contact_problem(coupling: Coupling, touching: list[Touch], start: StepInputs, builder: Builder) -> ContactProblem:
+def contact_problem(
+    law: Law, coupling: Coupling, touching: list[Touch], start: StepInputs, builder: Builder
+) -> ContactProblem:
     """Gaps, velocities and Delassus matrix as a law wants them."""
     u_free = entries(coupling.u_free)
     free = [ca.vertcat(*(_dot(row, u_free) for row in t.rows)) for t in touching]
     return ContactProblem(
         contacts=[t.contact for t in touching],
-        active=[t.contact.gap <= 0 for t in touching],
+        active=[law.closed(t.contact, law.own(start.memory, i)) for i, t in enumerate(touching)],
         free=free,
         dt=start.dt,
         make_delassus=lambda: _delassus(coupling, builder),

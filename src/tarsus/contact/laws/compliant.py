@@ -34,6 +34,7 @@ class Compliant(ForceLaw):
         "restitution": "follows from damping, not a parameter",
     }
     contact_memory: ClassVar[int] = 5
+    stiff: ClassVar[tuple[str, ...]] = ("c_N", "c_T", "d_N", "d_T")
 
     mu: float | NDArray[np.float64] = 0.8
     c_N: float | NDArray[np.float64] = 30000.0

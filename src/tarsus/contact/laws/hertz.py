@@ -46,6 +46,8 @@ class Hertz(ForceLaw):
         "spring": "the force grows as depth^e",
     }
 
+    stiff: ClassVar[tuple[str, ...]] = ("K", "c_max")
+
     e: float | NDArray[np.float64] = 2.2
     K: float | NDArray[np.float64] = 1e4 * 1e-3 ** (1 - 2.2)
     c_max: float | NDArray[np.float64] = 10.0

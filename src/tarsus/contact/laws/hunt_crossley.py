@@ -40,6 +40,8 @@ class HuntCrossley(ForceLaw):
         "spring": "the force grows as depth^n",
     }
 
+    stiff: ClassVar[tuple[str, ...]] = ("k",)
+
     n: float | NDArray[np.float64] = 1.5
     k: float | NDArray[np.float64] = 5e5
     alpha: float | NDArray[np.float64] = 1.5

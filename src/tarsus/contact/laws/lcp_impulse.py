@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tarsus.contact import sets
 from tarsus.contact.base import Law
-from tarsus.contact.problem import ContactProblem, ContactSolution
+from tarsus.contact.problem import Contact, ContactProblem, ContactSolution
 from tarsus.contact.solvers.base import changes
 from tarsus.contact.solvers.ldl import Matrix
 from tarsus.contact.solvers.pivoting import Complementarity, Pivoted, pivot
@@ -51,6 +51,8 @@ class LcpImpulse(Law):
     )
     not_modelled: ClassVar[Mapping[str, str]] = {"spring": "hard contact does not give way"}
 
+    contact_memory: ClassVar[int] = 3  # the last percussion: who pressed, and where friction starts
+
     mu: float | NDArray[np.float64] = 0.0
     e_N: float | NDArray[np.float64] = 0.0
     v_0: float | NDArray[np.float64] = 1e-2
@@ -62,20 +64,20 @@ class LcpImpulse(Law):
         if (np.asarray(self.v_0) < 0).any():
             raise TarsusError(f"LcpImpulse: v_0 must not be negative, not {np.min(self.v_0):g}.")
 
-    def memory_size(self, contacts: int) -> int:
-        """The last percussions (3,) of each contact: who pressed, and where friction starts."""
-        return 3 * contacts
+    def closed(self, contact: Contact, memory: SX) -> SX:
+        """Its gap is closed, or it pressed in the last step."""
+        return ca.logic_or(contact.gap <= 0, memory[0] > 0)
 
     def solve(self, problem: ContactProblem, p: Any, memory: SX, builder: Builder) -> ContactSolution:
         n = problem.n
         if n == 0:
             return ContactSolution([], SX(0, 1), SX(0), SX(1))
-        closed = [ca.logic_or(problem.active[i], memory[3 * i] > 0) for i in range(n)]
-        closed = entries(builder.keep("closed", ca.vertcat(*closed)))
+        closed = entries(builder.keep("closed", ca.vertcat(*problem.active)))
+        mu = [contact.friction * p.mu for contact in problem.contacts]
         gained = at_contact_gain(problem, closed, p, builder)
         Lambda = entries(builder.keep("Lambda", ca.vertcat(*gained.x)))
         begin = {
-            "impulse": ca.vertcat(*(ca.if_else(closed[i], memory[3 * i : 3 * i + 3], 0) for i in range(n))),
+            "impulse": ca.vertcat(*(ca.if_else(closed[i], self.own(memory, i), 0) for i in range(n))),
             "sweeps": SX(0),
             "right": SX(0),
             "moving": SX(1),
@@ -88,7 +90,7 @@ class LcpImpulse(Law):
             pushed = [ca.vertcat(L, T) for L, T in zip(Lambda, tangents, strict=True)]
             pressed = pivot(lcp(problem, closed, normal_velocity(problem, pushed), p), start, builder)
             normals = [a + b for a, b in zip(Lambda, pressed.x, strict=True)]
-            new = ca.vertcat(*with_friction(problem, normals, tangents, p.mu))
+            new = ca.vertcat(*with_friction(problem, normals, tangents, mu))
             more = changes(values["impulse"], new, p)
             return {"impulse": new, "sweeps": values["sweeps"] + 1, "right": pressed.settled, "moving": more}, more
 
@@ -131,7 +133,7 @@ def lcp(problem: ContactProblem, closed: list[SX], c: list[SX], p: Any) -> Compl
     return Complementarity(M, c, closed, p.T_rel * p.T_rel, ca.fmax(p.T_rel * ca.sqrt(p.T_rel), SPREAD))
 
 
-def with_friction(problem: ContactProblem, normals: list[SX], tangents: list[SX], mu: SX) -> list[SX]:
+def with_friction(problem: ContactProblem, normals: list[SX], tangents: list[SX], mu: list[SX]) -> list[SX]:
     """Percussions (3,) after one Gauss-Seidel sweep of Coulomb's friction under given normal ones."""
     impulses = [ca.vertcat(N, T) for N, T in zip(normals, tangents, strict=True)]
     for i, normal in enumerate(normals):
@@ -140,5 +142,5 @@ def with_friction(problem: ContactProblem, normals: list[SX], tangents: list[SX]
             slip = slip + ca.mtimes(problem.G[i, j][1:, :], impulse)
         a, b, d = problem.G[i, i][1, 1], problem.G[i, i][1, 2], problem.G[i, i][2, 2]
         step = 2 / (a + d + ca.sqrt((a - d) ** 2 + 4 * b * b))
-        impulses[i] = ca.vertcat(normal, sets.disc(tangents[i] - step * slip, mu * normal))
+        impulses[i] = ca.vertcat(normal, sets.disc(tangents[i] - step * slip, mu[i] * normal))
     return impulses

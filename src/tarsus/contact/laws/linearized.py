@@ -126,7 +126,8 @@ def one_pass(G: Matrix, problem: ContactProblem, wanted: list[SX], p: Any, value
     at = [slice(3 * i, 3 * i + 3) for i in range(problem.n)]
     forces = [ca.vertcat(*found[a]) for a in at]
     ways = [values["way"][2 * i : 2 * i + 2] for i in range(problem.n)]
-    edges = [p.mu * sets.half_line(force[0]) for force in forces]
+    mu = [contact.friction * p.mu for contact in problem.contacts]
+    edges = [mu[i] * sets.half_line(force[0]) for i, force in enumerate(forces)]
     impulses = []
     for slides, force, way, edge in zip(sliding, forces, ways, edges, strict=True):
         impulses.append(saturated(force, ca.if_else(slides, edge * way, force[1:]), edge))

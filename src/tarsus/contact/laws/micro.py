@@ -11,7 +11,7 @@ import numpy as np
 from casadi import SX
 from numpy.typing import NDArray
 
-from tarsus.contact.base import Law
+from tarsus.contact.base import Law, on_ground
 from tarsus.contact.problem import Contact, ContactProblem, ContactSolution
 from tarsus.errors import TarsusError, unknown
 from tarsus.program.trace import Builder
@@ -47,6 +47,8 @@ class Micro(Law):
         "sticking": "friction is a damper below eps: a loaded contact creeps",
     }
 
+    stiff: ClassVar[tuple[str, ...]] = ("k", "c")
+
     k: float | NDArray[np.float64] = 5512.0
     c: float | NDArray[np.float64] = 158.0
     mu: float | NDArray[np.float64] = 0.4
@@ -69,8 +71,9 @@ class Micro(Law):
         impulses = []
         for i, contact in enumerate(problem.contacts):
             yielding = [ca.if_else(problem.active[j], frobenius(problem.G[i, j][1:, 1:]), 0) for j in range(n)]
-            normal = problem.dt * normal_force(contact, p, extra)
-            impulse = ca.vertcat(normal, friction(contact, p, normal, sum(yielding, SX(0))))
+            here = on_ground(self, contact, p)
+            normal = problem.dt * normal_force(contact, here, contact.stiffness * extra)
+            impulse = ca.vertcat(normal, friction(contact, here, normal, sum(yielding, SX(0))))
             impulses.append(ca.if_else(problem.active[i], impulse, 0))
         return ContactSolution(impulses, memory, SX(0), SX(1))
 

@@ -12,7 +12,7 @@ from casadi import SX
 from numpy.typing import NDArray
 
 from tarsus.contact.base import Law
-from tarsus.contact.problem import ContactProblem, ContactSolution
+from tarsus.contact.problem import Contact, ContactProblem, ContactSolution
 from tarsus.contact.solvers.base import HardProblem, Solver
 from tarsus.contact.solvers.exact import Exact
 from tarsus.contact.solvers.newton import Newton
@@ -56,6 +56,8 @@ class Moreau(Law):
         "spring": "hard contact does not give way",
     }
 
+    contact_memory: ClassVar[int] = 4  # the last percussion (3,) and sliding root: the warm start
+
     mu: float | NDArray[np.float64] = 0.8
     e_N: float | NDArray[np.float64] = 0.0
     e_T: float | NDArray[np.float64] = 0.0
@@ -70,9 +72,9 @@ class Moreau(Law):
         if self.solver not in (*SOLVERS, "auto"):
             raise unknown("solver", self.solver, (*SOLVERS, "auto"))
 
-    def memory_size(self, contacts: int) -> int:
-        """The last percussions (3,) and sliding root of each contact: the warm start."""
-        return 4 * contacts
+    def closed(self, contact: Contact, memory: SX) -> SX:
+        """Its gap is closed, or it pressed in the last step."""
+        return ca.logic_or(contact.gap <= 0, memory[0] > 0)
 
     def _method(self, contacts: int) -> Solver:
         if self.solver == "auto":
@@ -83,14 +85,13 @@ class Moreau(Law):
         n = problem.n
         if n == 0:
             return ContactSolution([], SX(0, 1), SX(0), SX(1))
-        closed = [ca.logic_or(problem.active[i], memory[3 * i] > 0) for i in range(n)]
-        active = entries(builder.keep("closed", ca.vertcat(SX(0, 1), *closed)))
+        active = entries(builder.keep("closed", ca.vertcat(*problem.active)))
         c = builder.keep("c", ca.vertcat(SX(0, 1), *(inclusion_constant(problem, i, p) for i in range(n))))
-        hard = HardProblem(replace(problem, active=active), [c[3 * i : 3 * i + 3] for i in range(n)], p.mu, p, builder)
-        start = [ca.if_else(active[i], memory[3 * i : 3 * i + 3], 0) for i in range(n)]
-        roots = [ca.if_else(active[i], memory[3 * n + i], 0) for i in range(n)]
-        outcome = self._method(n).solve(hard, start, roots)
-        warm = ca.vertcat(SX(0, 1), *outcome.impulses, *outcome.roots)
+        mu = [contact.friction * p.mu for contact in problem.contacts]
+        hard = HardProblem(replace(problem, active=active), [c[3 * i : 3 * i + 3] for i in range(n)], mu, p, builder)
+        last = [ca.if_else(active[i], self.own(memory, i), 0) for i in range(n)]
+        outcome = self._method(n).solve(hard, [own[:3] for own in last], [own[3] for own in last])
+        warm = ca.vertcat(*(ca.vertcat(L, s) for L, s in zip(outcome.impulses, outcome.roots, strict=True)))
         return ContactSolution(outcome.impulses, warm, outcome.iterations, outcome.converged)
 
 

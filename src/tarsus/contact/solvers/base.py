@@ -23,12 +23,12 @@ from tarsus.program.trace import Builder, Values
 class HardProblem:
     """Inclusions (12)-(13): xi = G L + c, xi_N in N(-L_N), xi_T in N_disc(-L_T), for the active contacts.
 
-    c[i] (3,) = free velocity + restitution * velocity before (Eqn. (15)); mu: friction coefficient.
+    c[i] (3,) = free velocity + restitution * velocity before (Eqn. (15)); mu[i]: friction coefficient.
     """
 
     problem: ContactProblem
     c: list[SX]
-    mu: SX
+    mu: list[SX]
     p: Any
     builder: Builder
 

@@ -134,7 +134,7 @@ def sweeps(
         new, root = list(old), entries(carried["root"])
         for i in range(len(old)):
             b = velocity_from_others(hard, i, new)
-            new[i], root[i] = solve_one(local[i], b, hard.mu, root[i])
+            new[i], root[i] = solve_one(local[i], b, hard.mu[i], root[i])
             new[i] = ca.if_else(hard.problem.active[i], new[i], 0)
         return new, {"root": ca.vertcat(*root)}
 

@@ -51,7 +51,7 @@ class Newton(Solver):
         impulses = [ca.if_else(known[i], last["impulse"][3 * i : 3 * i + 3], start[i]) for i in range(n)]
         guesses = [ca.if_else(known[i], root, roots[i]) for i, root in enumerate(entries(last["root"]))]
         rest = sweeps(hard, local, impulses, guesses, self.maximum, last["unsettled"])
-        percussions = [on_the_cone(hard.mu, L, s) for L, s in zip(rest.impulses, rest.roots, strict=True)]
+        percussions = [on_the_cone(*of) for of in zip(hard.mu, rest.impulses, rest.roots, strict=True)]
         return Outcome(percussions, last["sweeps"] + rest.iterations, rest.converged, rest.roots)
 
     def _iterate(self, hard: HardProblem, local: list[Local], values: Values) -> tuple[Values, SX]:
@@ -109,20 +109,20 @@ class State:
 
 def corrected(hard: HardProblem, i: int, local: Local, state: State, b: SX) -> tuple[SX, SX, SX]:
     """Whether contact i presses, its sliding root, and 1 if either was wrong; b: its velocity from all others."""
-    p, impulse = hard.p, state.impulse
+    p, mu, impulse = hard.p, hard.mu[i], state.impulse
     pulls = ca.logic_and(state.pressing, impulse[0] < -p.T_abs)
     opens = ca.logic_and(pulls, b[0] >= 0)
     free = ca.logic_and(hard.problem.active[i], ca.logic_not(state.pressing))
     closes = ca.logic_and(free, local.a * b[0] < -p.T_abs)
 
     length = ca.sqrt(ca.dot(impulse[1:], impulse[1:]) + TINY)
-    beyond, allowed = length - hard.mu * impulse[0], length * p.T_rel + p.T_abs
+    beyond, allowed = length - mu * impulse[0], length * p.T_rel + p.T_abs
     astray = ca.logic_or(beyond > allowed, ca.logic_and(state.root > 0, beyond < -allowed))
     off = ca.logic_and(ca.logic_and(state.pressing, ca.logic_not(pulls)), astray)
 
-    begin = ca.fmax(local.sliding_root(b, hard.mu), 0)
+    begin = ca.fmax(local.sliding_root(b, mu), 0)
     begin = ca.if_else(pulls, ca.fmax(2 * state.root, begin), begin)
-    root = ca.if_else(off, local.improved_root(impulse, length, hard.mu, state.root), state.root)
+    root = ca.if_else(off, local.improved_root(impulse, length, mu, state.root), state.root)
     root = ca.if_else(ca.logic_or(pulls, closes), begin, root)
     presses = ca.logic_or(ca.logic_and(state.pressing, ca.logic_not(opens)), closes)
     return presses, ca.if_else(presses, root, 0), ca.logic_or(ca.logic_or(pulls, closes), off)

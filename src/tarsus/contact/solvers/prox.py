@@ -65,5 +65,5 @@ class Prox(Solver):
 def projected(hard: HardProblem, i: int, old: SX, xi: SX, r: tuple[SX, SX]) -> SX:
     """One contact's prox (Eqn. (13)); the disc takes the new normal percussion."""
     normal = sets.half_line(old[0] - r[0] * xi[0])
-    tangent = sets.disc(old[1:] - r[1] * xi[1:], hard.mu * normal)
+    tangent = sets.disc(old[1:] - r[1] * xi[1:], hard.mu[i] * normal)
     return ca.if_else(hard.problem.active[i], ca.vertcat(normal, tangent), 0)
