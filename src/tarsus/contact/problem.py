@@ -47,12 +47,29 @@ class VelocityForm:
 
 
 @dataclass(frozen=True)
+class Bilateral:
+    """Bilateral constraints beside the contacts, for laws that iterate over both (document 000, Eqns. (12)-(15)).
+
+    xi_B = G_BU L_U + G_B L_B + c = 0. free[i] (3,), G[i, j] (3, 3): contacts' free velocity and Delassus matrix without
+    the constraints; coupling[b][3 i + k]: G_BU; G_B[b][b']; c (nb,); start (nb,): the last step's percussions.
+    """
+
+    free: list[SX]
+    G: Blocks
+    coupling: list[list[SX]]
+    G_B: list[list[SX]]
+    c: list[SX]
+    start: SX
+
+
+@dataclass(frozen=True)
 class ContactProblem:
     """n contacts over one step of length dt.
 
     contacts: each at the step's midpoint with the velocity before, gamma^S; active[i]: 1 where the law calls it
     closed, else 0; free[i] (3,): velocity at the end of the step without contact, m/s; dt: s.
-    The Delassus matrix G = W^T M^-1 W (1/kg) and the velocity form are made only when a law asks for them.
+    The Delassus matrix G = W^T M^-1 W (1/kg) and the velocity form are made only when a law asks for them. Bilateral
+    constraints (cut joints, closed loops) are solved for in all of these; `bilateral` has both apart.
     """
 
     contacts: list[Contact]
@@ -61,6 +78,7 @@ class ContactProblem:
     dt: SX
     make_delassus: Callable[[], Blocks]
     make_velocity_form: Callable[[], VelocityForm]
+    make_bilateral: Callable[[], Bilateral] | None = None
 
     @property
     def n(self) -> int:
@@ -77,18 +95,25 @@ class ContactProblem:
         """The problem in end-of-step velocities."""
         return self.make_velocity_form()
 
+    @cached_property
+    def bilateral(self) -> Bilateral | None:
+        """The constraints beside the contacts, None if there are none."""
+        return self.make_bilateral() if self.make_bilateral else None
+
 
 @dataclass(frozen=True)
 class ContactSolution:
     """Percussions over the step: impulses[i] (3,) in N s; memory of the law; how the solve went.
 
-    iterations: number of sweeps (0 for an explicit law); converged: 1 or 0.
+    iterations: number of sweeps (0 for an explicit law); converged: 1 or 0; bilateral (nb,): the constraints'
+    percussions, None from a law that leaves them to the step.
     """
 
     impulses: list[SX]
     memory: SX
     iterations: SX
     converged: SX
+    bilateral: SX | None = None
 
     def stacked(self) -> SX:
         """All percussions as one column (3n,)."""

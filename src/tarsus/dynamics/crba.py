@@ -10,7 +10,7 @@ from tarsus.dynamics.kinematics import Kinematics
 from tarsus.dynamics.rnea import Wrench, joint_share
 from tarsus.model.mechanism import WORLD
 from tarsus.spatial.inertia import LinearInertia
-from tarsus.spatial.rotation import constant
+from tarsus.spatial.rotation import constant, skew
 
 
 def composite_inertias(kin: Kinematics, inertias: list[LinearInertia]) -> list[LinearInertia]:
@@ -29,6 +29,9 @@ def mass_matrix(kin: Kinematics, inertias: list[LinearInertia]) -> SX:
     M = SX(mechanism.nu, mechanism.nu)
     for i, composite in enumerate(composite_inertias(kin, inertias)):
         at = mechanism.u_slices[i]
+        if mechanism.bodies[i].joint.kind == "free":
+            M[at, at] = _of_free_body(kin, i, composite)
+            continue
         for k, column in enumerate(_unit_momenta(kin, i, composite)):
             j, wrench = i, column
             while j != WORLD:
@@ -52,6 +55,17 @@ def _unit_momenta(kin: Kinematics, i: int, composite: LinearInertia) -> list[Wre
     if joint.kind == "slide":
         return [composite.momentum(zero, constant(joint.axis))]
     spins = [composite.momentum(eye[:, k], zero) for k in range(3)]
-    if joint.kind == "ball":
-        return spins
-    return [composite.momentum(zero, kin.R[i].T[:, k]) for k in range(3)] + spins
+    return spins
+
+
+def _of_free_body(kin: Kinematics, i: int, composite: LinearInertia) -> SX:
+    """[[m 1, -R [h]x], [[h]x R^T, I]] (6, 6): constant where the origin is the centre of mass."""
+    M = SX(6, 6)
+    for k in range(3):
+        M[k, k] = composite.m
+    below = ca.mtimes(skew(composite.h), kin.R[i].T)
+    M[3:, :3], M[:3, 3:] = below, below.T
+    for a in range(3):
+        for b in range(a + 1):
+            M[3 + a, 3 + b] = M[3 + b, 3 + a] = composite.I[a, b]
+    return ca.sparsify(M)

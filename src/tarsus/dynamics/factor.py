@@ -1,4 +1,7 @@
-"""Branch-sparse factorisation M = L^T D L on the tree's ancestors (Featherstone 2008, section 6.5): no fill-in."""
+"""Sparse factorisation M = L^T D L from the last row to the first: no fill-in on a tree (Featherstone 2008, sec. 6.5).
+
+Velocities are numbered from the root outwards, so that a leaf is eliminated first and touches its ancestors alone.
+"""
 
 from __future__ import annotations
 
@@ -6,40 +9,40 @@ from dataclasses import dataclass
 
 from casadi import SX
 
+Entries = dict[tuple[int, int], SX]  # the lower triangle of a symmetric matrix: (k, i) with i <= k
+
 
 @dataclass(frozen=True)
 class Factor:
-    """M = L^T D L with unit lower triangular L; parents[k] is the next velocity towards the root.
+    """M = L^T D L with unit lower triangular L; pattern[k]: the columns i < k of row k that are not zero, descending.
 
-    L holds only ancestors' entries, inverse_pivots = 1 / diag(D): one division a velocity, the rest multiplies.
+    inverse_pivots = 1 / diag(D): one division a row, the rest multiplies.
     """
 
-    parents: list[int]
-    L: dict[tuple[int, int], SX]
+    pattern: list[list[int]]
+    L: Entries
     inverse_pivots: list[SX]
 
-    def ancestors(self, k: int) -> list[int]:
-        """Velocities on the way from k (not included) to the root."""
-        found = []
-        while (k := self.parents[k]) >= 0:
-            found.append(k)
-        return found
+    @property
+    def size(self) -> int:
+        """Number of rows."""
+        return len(self.pattern)
 
     def backward(self, b: list[SX]) -> list[SX]:
-        """y = L^-T b, from the leaves to the root; zeros stay structural."""
+        """y = L^-T b, from the last row to the first; zeros stay structural."""
         y = list(b)
         for k in reversed(range(len(y))):
             if y[k].is_zero():
                 continue
-            for i in self.ancestors(k):
+            for i in self.pattern[k]:
                 y[i] = y[i] - self.L[k, i] * y[k]
         return y
 
     def forward(self, y: list[SX]) -> list[SX]:
-        """x = L^-1 y, from the root to the leaves."""
+        """x = L^-1 y, from the first row to the last."""
         x = list(y)
         for k in range(len(x)):
-            for i in self.ancestors(k):
+            for i in self.pattern[k]:
                 x[k] = x[k] - self.L[k, i] * x[i]
         return x
 
@@ -48,23 +51,24 @@ class Factor:
         return self.forward([d * y for d, y in zip(self.inverse_pivots, self.backward(b), strict=True)])
 
 
-def factorise(M: SX, parents: list[int]) -> Factor:
-    """Factorise a mass matrix (nu, nu) whose sparsity is that of `parents`."""
-    n = M.shape[0]
-    H: dict[tuple[int, int], SX] = {}
-    for k in range(n):
-        i = k
-        while i >= 0:
-            H[k, i] = M[k, i]
-            i = parents[i]
-    factor = Factor(parents, {}, [SX(0)] * n)
-    for k in reversed(range(n)):
+def factorise(H: Entries, size: int) -> Factor:
+    """Factorise a symmetric positive definite matrix given by what is not zero of its lower triangle."""
+    H = {place: value for place, value in H.items() if not value.is_zero()}
+    factor = Factor([[] for _ in range(size)], {}, [SX(0)] * size)
+    for k in reversed(range(size)):
         inverse = 1 / H[k, k]
         factor.inverse_pivots[k] = inverse
-        ancestors = factor.ancestors(k)
-        for place, i in enumerate(ancestors):
+        columns = [i for i in reversed(range(k)) if (k, i) in H]
+        factor.pattern[k].extend(columns)
+        for place, i in enumerate(columns):
             a = H[k, i] * inverse
-            for j in ancestors[place:]:
-                H[i, j] = H[i, j] - a * H[k, j]
+            for j in columns[place:]:
+                H[i, j] = H.get((i, j), SX(0)) - a * H[k, j]
             factor.L[k, i] = a
     return factor
+
+
+def lower(M: SX) -> Entries:
+    """The lower triangle of a symmetric matrix (n, n), structural zeros left out."""
+    pattern = M.sparsity()
+    return {(k, i): M[k, i] for k in range(M.shape[0]) for i in range(k + 1) if pattern.has_nz(k, i)}

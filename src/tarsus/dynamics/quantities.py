@@ -12,10 +12,9 @@ from casadi import SX
 from numpy.typing import NDArray
 
 from tarsus.dynamics import crba, energy, jacobian, rnea
-from tarsus.dynamics.factor import Factor, factorise
+from tarsus.dynamics.factor import Factor, factorise, lower
 from tarsus.dynamics.kinematics import Kinematics, coordinate_rate, kinematics
 from tarsus.dynamics.regroup import base_parameters
-from tarsus.dynamics.tree import velocity_parents
 from tarsus.model.mechanism import Frame, Mechanism
 from tarsus.program.blocks import Program
 from tarsus.program.symbolic import entries
@@ -59,7 +58,7 @@ class Terms:
     @cached_property
     def factor(self) -> Factor:
         """M = L^T D L."""
-        return factorise(crba.mass_matrix(self.kin, self.base), velocity_parents(self.mechanism))
+        return factorise(lower(crba.mass_matrix(self.kin, self.base)), self.mechanism.nu)
 
     @cached_property
     def world_rotation(self) -> SX:

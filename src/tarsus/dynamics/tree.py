@@ -37,15 +37,3 @@ def path(mechanism: Mechanism, body: int) -> list[int]:
     return bodies
 
 
-def velocity_parents(mechanism: Mechanism) -> list[int]:
-    """For each velocity the one next to it towards the root, -1 at the root: the sparsity of the mass matrix."""
-    parents: list[int] = []
-    for body in mechanism.bodies:
-        above = WORLD
-        at = body.parent
-        if at != WORLD:
-            above = mechanism.u_slices[at].stop - 1
-        for _ in range(body.joint.nu):
-            parents.append(above)
-            above = len(parents) - 1
-    return parents

@@ -111,6 +111,30 @@ class Body:
 
 
 @dataclass(frozen=True, eq=False)
+class LoopJoint:
+    """A joint between two bodies that the tree does not know: it closes a loop, or was cut (document 000, Eqn. (4)).
+
+    joint: hinge, slide or ball, its axis in the joint's frame; parent, child: bodies, -1 is the world; position (3,),
+    rotation (3, 3): the joint's frame in the parent at zero displacement; in_child (3,): its origin in the child, whose
+    axes it has.
+    """
+
+    joint: Joint
+    parent: int
+    child: int
+    position: Vector
+    rotation: Vector = field(default_factory=lambda: np.eye(3))
+    in_child: Vector = field(default_factory=lambda: np.zeros(3))
+
+    def __post_init__(self) -> None:
+        for name, shape in (("position", (3,)), ("rotation", (3, 3)), ("in_child", (3,))):
+            what = f"loop joint {self.joint.name!r}: {name}"
+            object.__setattr__(self, name, frozen_array(getattr(self, name), shape, what))
+        if self.joint.kind == "free":
+            raise TarsusError(f"loop joint {self.joint.name!r}: a free joint constrains nothing.")
+
+
+@dataclass(frozen=True, eq=False)
 class Frame:
     """A named frame fixed to a body (a foot, a sensor, a link that a fixed joint fused away)."""
 
@@ -158,7 +182,8 @@ class Mechanism:
     """A frozen tree of bodies, depth-first: a body's parent stands before it; -1 is the world.
 
     keyframes: named coordinates, each (nq,); excluded: pairs of body names that never collide;
-    notes: what a reader of the file should know (sources, what was dropped on loading).
+    notes: what a reader of the file should know (sources, what was dropped on loading); loops: joints outside the tree;
+    whole: the mechanism as it was before joints were cut (see `tarsus.model.cut`), else None.
     """
 
     name: str
@@ -170,6 +195,8 @@ class Mechanism:
     excluded: tuple[tuple[str, str], ...] = ()
     gravity_acceleration: tuple[float, float, float] = (0.0, 0.0, -9.81)
     notes: tuple[str, ...] = ()
+    loops: tuple[LoopJoint, ...] = ()
+    whole: Mechanism | None = None
 
     @cached_property
     def nq(self) -> int:

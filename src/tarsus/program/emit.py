@@ -61,7 +61,7 @@ class Emitter:
         return self.target.lanes * self.target.bits // 8
 
     def _straight(self, block: Straight) -> None:
-        t, s = tape(block.function), self.scribe
+        t, s = self.frame.arranged(tape(block.function)), self.scribe
         begun = len(s.lines)
         uses, values = t.live(), [""] * len(t.nodes)
         for k, node in enumerate(t.nodes):
@@ -118,8 +118,7 @@ class Emitter:
     def _lookup(self, block: Lookup) -> None:
         s, number = self.scribe, list(self.program.tables).index(block.table)
         last = len(self.program.tables[block.table]) - 1
-        slot = s.define(f"getelementptr ptr, ptr %tables, i64 {number}")
-        table = s.define(f"load ptr, ptr {slot}")
+        table = self.frame.table(s, self.target, self.program, number)
         for entry in range(self.program.sizes[block.index]):
             index = self._load(block.index, entry)
             held = s.fmin(s.fmax(s.floor(index), s.const(0.0)), s.const(float(last)))

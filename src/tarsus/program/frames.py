@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 from tarsus.program.blocks import Program
 from tarsus.program.layout import Target, logged_size, record_size
+from tarsus.program.order import on_demand
 from tarsus.program.scribe import Scribe
+from tarsus.program.tape import Tape
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,14 @@ class Frame(ABC):
     @abstractmethod
     def persistent(self, scribe: Scribe, target: Target, entry: int) -> str:
         """A typed pointer to one entry of the current world's record."""
+
+    @abstractmethod
+    def table(self, scribe: Scribe, target: Target, program: Program, number: int) -> str:
+        """A typed pointer to the first entry of a table."""
+
+    def arranged(self, tape: Tape) -> Tape:
+        """The tape in the order in which it is written."""
+        return tape
 
 
 class Groups(Frame):
@@ -82,32 +92,33 @@ attributes #0 = {{ nounwind "stackrealign" }}"""
     def persistent(self, scribe: Scribe, target: Target, entry: int) -> str:
         return f"ptr {scribe.define(f'getelementptr inbounds {target.vector}, ptr %world, i64 {entry}')}"
 
+    def table(self, scribe: Scribe, target: Target, program: Program, number: int) -> str:
+        slot = scribe.define(f"getelementptr ptr, ptr %tables, i64 {number}")
+        return f"ptr {scribe.define(f'load ptr, ptr {slot}')}"
+
 
 class Threads(Frame):
-    """kernel(worlds, tables, count, steps) over worlds[entry][world]: a thread a world, neighbours side by side."""
+    """kernel(worlds, tables, count, steps) over worlds[entry][world]: a thread a world, neighbours side by side.
+
+    tables: all of them, one behind the other; count points to the number of worlds in memory. It is read anew in
+    every step: a number known before would let the compiler compute all the addresses of a record once, and a
+    thread's registers would be full of them.
+    """
 
     def around(self, program: Program, target: Target, work: str) -> Around:
-        scalar = target.scalar
-        opening = f"""define ptx_kernel void @kernel(ptr addrspace(1) noalias %worlds, ptr addrspace(1) noalias %tables,
-    i64 %count, i64 %steps) #0 {{
-entry:
-{work}
-  %block = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
-  %size = call i32 @llvm.nvvm.read.ptx.sreg.ntid.x()
-  %thread = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
-  %block.first = mul i32 %block, %size
-  %number = add i32 %block.first, %thread
-  %mine = zext i32 %number to i64
-  %inside = icmp slt i64 %mine, %count
+        opening = f"""{self._opening(work)}
+  %all = load i64, ptr addrspace(1) %count
+  %inside = icmp slt i64 %mine, %all
   br i1 %inside, label %begin, label %exit
 begin:
-  %world = getelementptr {scalar}, ptr addrspace(1) %worlds, i64 %mine
+  %world = getelementptr {target.scalar}, ptr addrspace(1) %worlds, i64 %mine
   br label %steps.head
 steps.head:
   %step = phi i64 [ 0, %begin ], [ %step.next, %step.end ]
   %step.more = icmp slt i64 %step, %steps
   br i1 %step.more, label %step.begin, label %exit
-step.begin:"""
+step.begin:
+  %stride = load volatile i64, ptr addrspace(1) %count"""
         closing = """  br label %step.end
 step.end:
   %step.next = add i64 %step, 1
@@ -116,9 +127,48 @@ exit:
   ret void
 }
 attributes #0 = { nounwind }"""
-        registers = ("ctaid", "ntid", "tid")
-        return Around([f"declare i32 @llvm.nvvm.read.ptx.sreg.{r}.x()" for r in registers], [opening], [closing])
+        return Around(self._declarations(), [opening], [closing])
+
+    def _declarations(self) -> list[str]:
+        return [f"declare i32 @llvm.nvvm.read.ptx.sreg.{register}.x()" for register in ("ctaid", "ntid", "tid")]
+
+    def _opening(self, work: str) -> str:
+        """The kernel's head up to its world's number, %mine."""
+        return f"""define ptx_kernel void @kernel(ptr addrspace(1) noalias %worlds, ptr addrspace(1) noalias %tables,
+    ptr addrspace(1) %count, i64 %steps) #0 {{
+entry:
+{work}
+  %block = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
+  %size = call i32 @llvm.nvvm.read.ptx.sreg.ntid.x()
+  %thread = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+  %block.first = mul i32 %block, %size
+  %number = add i32 %block.first, %thread
+  %mine = zext i32 %number to i64"""
 
     def persistent(self, scribe: Scribe, target: Target, entry: int) -> str:
-        at = scribe.define(f"mul i64 %count, {entry}")
+        at = scribe.define(f"mul i64 %stride, {entry}")
         return f"ptr addrspace(1) {scribe.define(f'getelementptr {target.scalar}, ptr addrspace(1) %world, i64 {at}')}"
+
+    def table(self, scribe: Scribe, target: Target, program: Program, number: int) -> str:
+        first = sum(len(values) for values in list(program.tables.values())[:number])
+        pointer = f"getelementptr {target.scalar}, ptr addrspace(1) %tables, i64 {first}"
+        return f"ptr addrspace(1) {scribe.define(pointer)}"
+
+    def arranged(self, tape: Tape) -> Tape:
+        return on_demand(tape)
+
+
+class OneThread(Threads):
+    """The same kernel for a processor, kernel(worlds, tables, count, steps, mine): the caller says which thread it is.
+
+    With it the GPU's code, its memory layout and its launcher are tested where there is no GPU.
+    """
+
+    def _declarations(self) -> list[str]:
+        return []
+
+    def _opening(self, work: str) -> str:
+        return f"""define void @kernel(ptr addrspace(1) noalias %worlds, ptr addrspace(1) noalias %tables,
+    ptr addrspace(1) %count, i64 %steps, i64 %mine) #0 {{
+entry:
+{work}"""

@@ -11,12 +11,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import llvmlite
 import llvmlite.binding as llvm
 
-from tarsus.program import emit
 from tarsus.program.blocks import Program
+from tarsus.program.emit import Emitter, ir_text
+from tarsus.program.frames import Frame, Groups, OneThread
 from tarsus.program.layout import Target
 
 VECTOR_BITS = {"avx512f": 512, "avx": 256}  # else 128, which every 64-bit processor has
@@ -53,23 +55,32 @@ def cache_folder() -> Path:
 
 
 def compile_kernel(program: Program, target: Target) -> Kernel:
-    """The program's kernel as a C function; see `emit` for its arguments."""
-    key = _key(program, target)
-    code = _cached(key)
+    """The program's kernel over groups of lanes as a C function; see `frames.Groups` for its arguments."""
+    return _compiled(program, target, Groups(), [ctypes.c_void_p] * 3 + [ctypes.c_int64] * 4)
+
+
+def compile_thread(program: Program, bits: int) -> Kernel:
+    """The GPU kernel of one world as a C function on this processor; see `frames.OneThread` for its arguments."""
+    return _compiled(program, Target(1, bits), OneThread(), [ctypes.c_void_p] * 3 + [ctypes.c_int64] * 2)
+
+
+def _compiled(program: Program, target: Target, frame: Frame, arguments: list[Any]) -> Kernel:
+    key = _key(program, target, frame)
+    code = kept(f"{key}.o")
     if code is None:
-        code = _compile(emit.ir_text(program, target))
-        _store(key, code)
-    return _load(key, code)
+        code = _compile(Emitter(program, target, frame).text())
+        keep(f"{key}.o", code)
+    return _load(key, code, arguments)
 
 
 def assembly(program: Program, target: Target) -> str:
     """The kernel's machine code as text."""
     machine = _machine()
-    return machine.emit_assembly(_optimised(emit.ir_text(program, target), machine))
+    return machine.emit_assembly(_optimised(ir_text(program, target), machine))
 
 
 @cache
-def _source_hash() -> str:
+def source_hash() -> str:
     """Of the whole compiler: a cached object is only as good as the code that made it."""
     digest = hashlib.sha256()
     for file in sorted(Path(__file__).parent.glob("*.py")):
@@ -77,22 +88,24 @@ def _source_hash() -> str:
     return digest.hexdigest()
 
 
-def _key(program: Program, target: Target) -> str:
+def _key(program: Program, target: Target, frame: Frame | None = None) -> str:
+    frame = frame or Groups()
     parts = (
         program.fingerprint,
         target,
         host(),
         llvm.llvm_version_info,
         llvmlite.__version__,
-        _source_hash(),
+        source_hash(),
+        type(frame).__name__,
     )
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:40]
 
 
-def _cached(key: str) -> bytes | None:
-    """The object kept under this key; None if there is none, or one that is not as it was written."""
+def kept(name: str) -> bytes | None:
+    """The object kept under this name; None if there is none, or one that is not as it was written."""
     try:
-        found = (cache_folder() / f"{key}.o").read_bytes()
+        found = (cache_folder() / name).read_bytes()
     except OSError:
         return None
     code, seal = found[:-SEAL], found[-SEAL:]
@@ -104,8 +117,11 @@ def _seal(code: bytes) -> bytes:
     return hashlib.sha256(code).digest()
 
 
-def _store(key: str, code: bytes) -> None:
-    """Write beside and rename, so that a reader never sees half an object; a read-only cache is no error."""
+def keep(name: str, code: bytes) -> None:
+    """Keep an object for later sessions; a cache that cannot be written is no error.
+
+    It is written beside and renamed, so that a reader never sees half an object.
+    """
     beside = None
     try:
         folder = cache_folder()
@@ -113,7 +129,7 @@ def _store(key: str, code: bytes) -> None:
         with tempfile.NamedTemporaryFile(dir=folder, delete=False) as file:
             beside = Path(file.name)
             file.write(code + _seal(code))
-        os.replace(beside, folder / f"{key}.o")
+        os.replace(beside, folder / name)
     except OSError:
         with contextlib.suppress(OSError):
             if beside is not None:
@@ -155,10 +171,9 @@ def _jit() -> llvm.orcjit.LLJIT:
 _loaded: dict[str, tuple[llvm.orcjit.ResourceTracker, Kernel]] = {}
 
 
-def _load(key: str, code: bytes) -> Kernel:
+def _load(key: str, code: bytes, arguments: list[Any]) -> Kernel:
     if key not in _loaded:
         library = llvm.JITLibraryBuilder().add_object_img(code).add_current_process().export_symbol("kernel")
         tracker = library.link(_jit(), f"tarsus_{key}")
-        prototype = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 4)
-        _loaded[key] = (tracker, prototype(tracker["kernel"]))
+        _loaded[key] = (tracker, ctypes.CFUNCTYPE(None, *arguments)(tracker["kernel"]))
     return _loaded[key][1]

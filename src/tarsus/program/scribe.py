@@ -173,20 +173,22 @@ class Scribe:
         return self.define(f"sitofp {self._of(f'i{self.bits}')} {a} to {self.vector}")
 
     def gather(self, table: str, index: str) -> str:
-        """table[index] lane by lane; the index must already be inside the table; NaN reads entry 0."""
+        """table[index] lane by lane, `table` being a typed pointer; the index must be inside it; NaN reads entry 0."""
         index = self.select(self.eq(index, index), index, self.const(0.0))
         wide = self.define(f"fptosi {self.vector} {index} to {self._of('i64')}")
         if self.lanes == 1:
-            return self.define(
-                f"load {self.scalar}, ptr {self.define(f'getelementptr {self.scalar}, ptr {table}, i64 {wide}')}"
-            )
+            return self._entry(table, wide)
         gathered = "poison"
         for lane in range(self.lanes):
             at = self.define(f"extractelement {self._of('i64')} {wide}, i32 {lane}")
-            address = self.define(f"getelementptr {self.scalar}, ptr {table}, i64 {at}")
-            value = self.define(f"load {self.scalar}, ptr {address}")
+            value = self._entry(table, at)
             gathered = self.define(f"insertelement {self.vector} {gathered}, {self.scalar} {value}, i32 {lane}")
         return gathered
+
+    def _entry(self, table: str, at: str) -> str:
+        space = table.rpartition(" ")[0]
+        address = self.define(f"getelementptr {self.scalar}, {table}, i64 {at}")
+        return self.define(f"load {self.scalar}, {space} {address}")
 
     def operation(self, op: str, args: list[str]) -> str:
         """One node of a tape."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 import casadi as ca
 import numpy as np
@@ -47,10 +48,13 @@ class Builder:
         """Symbols of a parameter register."""
         return self.declare(name, size, "parameter")
 
-    def keep(self, name: str, value: SX) -> SX:
-        """Name a value so that it is computed once, here; its symbols can be used in this and every later block."""
-        name = self._fresh(name)
-        symbols = self.declare(name, value.numel(), "temporary")
+    def keep(self, name: str, value: SX, kind: Literal["temporary", "report"] = "temporary") -> SX:
+        """Name a value so that it is computed once, here; its symbols can be used in this and every later block.
+
+        A report is stored here too, and not carried through the blocks to the program's end.
+        """
+        name = self._fresh(name) if kind == "temporary" else name
+        symbols = self.declare(name, value.numel(), kind)
         self._pending[name] = ca.vec(ca.densify(value))
         self._kept[name] = symbols
         return symbols if value.shape[1] == 1 else ca.reshape(symbols, *value.shape)

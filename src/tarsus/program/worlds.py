@@ -1,25 +1,23 @@
-"""Many worlds' registers in memory, and running a compiled program over them."""
+"""Many worlds' registers in this computer's memory, and running a compiled program over them on its processor."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tarsus.errors import TarsusError, unknown
 from tarsus.program import native
+from tarsus.program.backend import Array, Backend
 from tarsus.program.blocks import Program
-from tarsus.program.layout import Target, layout, logged_size, record_size
+from tarsus.program.layout import Target, logged_size, record_size
 
-Array = NDArray[Any]  # float64 or float32
 ALIGNMENT = 256  # bytes: no vector is wider
 
 
-class Worlds:
+class Worlds(Backend):
     """`worlds` copies of a program's persistent registers, grouped by lanes: data[group, entry, lane].
 
     bits: 64 or 32; threads: how many share the work (the results do not depend on it); lanes: worlds an
@@ -30,62 +28,48 @@ class Worlds:
         self, program: Program, worlds: int = 1, *, bits: int = 64, threads: int = 1, lanes: int | None = None
     ) -> None:
         wide = native.host().lanes(bits)
-        self.program, self.count, self.threads = program, worlds, threads
-        self.lanes = lanes or (wide if worlds > wide // 4 else 1)
-        self.target = Target(self.lanes, bits)
-        self.dtype = np.dtype(np.float64 if bits == 64 else np.float32)
+        self.threads, self.lanes = threads, lanes or (wide if worlds > wide // 4 else 1)
+        super().__init__(program, worlds, Target(self.lanes, bits))
         self.groups = -(-worlds // self.lanes)
         self.data = _aligned((self.groups, record_size(program), self.lanes), self.dtype)
-        self._at = layout(program)[0]
         self._kernel = native.compile_kernel(program, self.target)
         self._tables = [np.ascontiguousarray(t, self.dtype) for t in program.tables.values()]
         self._pointers = np.array([t.ctypes.data for t in self._tables] or [0], dtype=np.uintp)
         self._pool = ThreadPoolExecutor(threads - 1) if threads > 1 else None
         self._once = (self.data.ctypes.data, None, self._pointers.ctypes.data, 0, self.groups, 1, self.groups)
 
-    def __contains__(self, name: str) -> bool:
-        return name in self._at
-
     def _rows(self, name: str) -> Array:
-        if name not in self._at:
-            raise unknown("register", name, self._at)
-        at = self._at[name]
-        return self.data[:, at : at + self.program.sizes[name], :]
+        return self.data[:, self._entries(name), :]
 
     def get(self, name: str) -> Array:
-        """A copy of one register of all worlds, (worlds, size)."""
         rows = self._rows(name)
         return rows.transpose(0, 2, 1).reshape(self.groups * self.lanes, rows.shape[1])[: self.count].copy()
+
+    def output(self, name: str) -> Array:
+        return self.get(name)
+
+    def first(self, name: str) -> Array:
+        return self._rows(name)[0, :, 0].copy()
 
     def view(self, name: str) -> Array:
         """The register of the first world in place, (size,): writing to it changes the world (one lane only)."""
         return self._rows(name)[0, :, 0]
 
     def set(self, name: str, values: ArrayLike, where: NDArray[np.bool_] | None = None) -> None:
-        """Write one register, (size,) for all worlds alike or (worlds, size); only the worlds in `where` if given."""
         rows = self._rows(name)
-        size = rows.shape[1]
-        given = np.asarray(values, dtype=self.dtype)
-        try:
-            full = np.broadcast_to(given, (self.count, size))
-        except ValueError:
-            raise TarsusError(
-                f"{name} must have shape ({size},) or ({self.count}, {size}), not {given.shape}."
-            ) from None
+        size, full = rows.shape[1], self._for_all(name, values)
         if where is not None:
             full = np.where(np.asarray(where)[:, None], full, self.get(name))
         padded = np.concatenate([full, np.repeat(full[-1:], self.groups * self.lanes - self.count, axis=0)])
         rows[...] = padded.reshape(self.groups, self.lanes, size).transpose(0, 2, 1)
 
     def advance(self, steps: int = 1) -> None:
-        """Run the program `steps` times on every world."""
         if steps == 1 and self._pool is None:
             self._kernel(*self._once)
         else:
             self._run(steps, None)
 
     def record(self, steps: int) -> dict[str, Array]:
-        """Run `steps` times and return what state and report registers were after each: (steps, worlds, size)."""
         log = _aligned((steps, self.groups, logged_size(self.program), self.lanes), self.dtype)
         self._run(steps, log)
         found, at = {}, 0
@@ -95,9 +79,9 @@ class Worlds:
             at += register.size
         return found
 
-    def bytes_per_world(self) -> float:
-        """Memory a world takes between steps."""
-        return self.data.nbytes / self.count
+    @property
+    def nbytes(self) -> int:
+        return self.data.nbytes
 
     def _run(self, steps: int, log: Array | None) -> None:
         address = log.ctypes.data if log is not None else None

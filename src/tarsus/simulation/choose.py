@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, TypedDict
 
 import numpy as np
@@ -14,10 +14,13 @@ from tarsus.contact.base import Law
 from tarsus.control.base import Controller
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError, unknown
-from tarsus.model.mechanism import Mechanism
+from tarsus.model.cut import in_coordinates
+from tarsus.model.mechanism import Candidate, Mechanism
+from tarsus.program.backend import Backend
+from tarsus.simulation.device import Device, checked
 from tarsus.simulation.feet import lightest_contact
 from tarsus.simulation.step_program import Plan
-from tarsus.stepping.base import Stepper
+from tarsus.stepping.base import Scene, Stepper
 from tarsus.terrain.base import Terrain
 
 PRECISIONS = ("float64", "float32")
@@ -27,8 +30,12 @@ class Options(TypedDict, total=False):
     """The optional settings of a Simulation, as its keyword arguments."""
 
     worlds: int
-    contacts: Sequence[str]
+    contacts: str | Sequence[str]
     mass_scale: Mapping[str, ArrayLike]
+    pushes: str | Sequence[str]
+    coordinates: str | Sequence[str]
+    stabilisation: float
+    device: Device
     precision: str
     threads: int
     control_rate: float
@@ -39,9 +46,13 @@ class Settings:
     """The same with defaults."""
 
     worlds: int = 1
-    contacts: Sequence[str] | None = None
+    contacts: str | Sequence[str] | None = None
     mass_scale: Mapping[str, ArrayLike] | None = None
-    precision: str = "float64"
+    pushes: str | Sequence[str] = ()
+    coordinates: str | Sequence[str] = "minimal"
+    stabilisation: float = 0.0
+    device: Device = "cpu"
+    precision: str | None = None
     threads: int = 1
     control_rate: float | None = None
 
@@ -53,13 +64,41 @@ def settings(given: Options) -> Settings:
         if name not in known:
             raise unknown("option", name, known)
     chosen = Settings(**given)
-    if chosen.precision not in PRECISIONS:
-        raise unknown("precision", chosen.precision, PRECISIONS)
+    if chosen.precision not in (*PRECISIONS, None):
+        raise unknown("precision", str(chosen.precision), PRECISIONS)
     for name in ("worlds", "threads"):
         value = getattr(chosen, name)
         if not isinstance(value, int | np.integer) or value < 1:
             raise TarsusError(f"{name} must be a whole number of at least 1, not {value}.")
-    return chosen
+    if not 0 <= chosen.stabilisation <= 1:
+        raise TarsusError(f"stabilisation must lie between 0 and 1, not {chosen.stabilisation}.")
+    device, precision = checked(chosen.device, chosen.precision, chosen.threads)
+    return replace(chosen, device=device, precision=precision)
+
+
+def pushed_bodies(chosen: Robot, names: str | Sequence[str]) -> tuple[str, ...]:
+    """The bodies that may be pushed; TarsusError with near names for an unknown one."""
+    given = (names,) if isinstance(names, str) else tuple(names)
+    return tuple(chosen.bodies[chosen.body_index(name)].name for name in given)
+
+
+def wrenches(bodies: Sequence[str], push: Mapping[str, ArrayLike], held: Backend) -> NDArray[np.float64]:
+    """The register `push` of `held` with forces (3,), or forces and moments (6,), of all worlds or each, by body."""
+    if not bodies:
+        raise TarsusError('no body of this simulation can be pushed: name some with pushes=["base"].')
+    values = held.get("push").astype(float)
+    for name, given in push.items():
+        if name not in bodies:
+            raise unknown("pushed body", name, bodies)
+        wrench = np.asarray(given, float)
+        if wrench.shape not in [(3,), (6,), (len(values), 3), (len(values), 6)] or not np.isfinite(wrench).all():
+            raise TarsusError(
+                f"the push on {name!r} must be a finite force (3,), or force and moment (6,), of all worlds or each."
+            )
+        first = 6 * bodies.index(name)
+        values[:, first : first + 6] = 0.0
+        values[:, first : first + wrench.shape[-1]] = wrench
+    return values
 
 
 def robot(given: Robot | Mechanism | str) -> Robot:
@@ -80,6 +119,14 @@ def law(given: Law | str) -> Law:
         except TypeError as error:
             raise TarsusError(f"{given}: every parameter of a law needs a default: {error}.") from None
     return registry.member("tarsus.contact.laws", "law", given, Law)()
+
+
+def scene(robot: Robot, law: Law, terrain: Terrain, candidates: tuple[Candidate, ...], chosen: Settings) -> Scene:
+    """What is simulated, the robot in the coordinates chosen."""
+    mechanism = in_coordinates(robot, chosen.coordinates)
+    names = {candidate.name for candidate in candidates}
+    touching = tuple(candidate for candidate in mechanism.candidates if candidate.name in names)
+    return Scene(mechanism, law, terrain, touching, chosen.stabilisation)
 
 
 def terrain(given: Terrain | str) -> Terrain:

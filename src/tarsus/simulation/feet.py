@@ -17,6 +17,7 @@ from tarsus.errors import TarsusError
 from tarsus.model.mechanism import Candidate
 from tarsus.stepping.base import Scene
 
+ALL = "all"  # in place of names: every candidate
 MANY = 16  # candidates: more than this and only the feet may touch, unless they are named
 MOST = 40  # candidates that one compiled step can hold
 A_FOOT = 4  # candidates a foot has at most
@@ -24,11 +25,11 @@ SOLE = 0.01  # m: candidates of a foot that are not higher than this above its l
 ARMS = 0.3  # of the robot's height at zero joint angles: what ends higher is no foot
 
 
-def candidates(robot: Robot, names: Sequence[str] | None, notices: list[str]) -> tuple[Candidate, ...]:
-    """Which candidates may touch the ground: those named, else all, else (where there are many) the feet's."""
+def candidates(robot: Robot, names: str | Sequence[str] | None, notices: list[str]) -> tuple[Candidate, ...]:
+    """Which candidates may touch the ground: those named (or "all"), else all, else (where many) the feet's."""
     if not robot.candidates:
         raise TarsusError(f"the robot {robot.name!r} has no contact candidate: give it a collision shape.")
-    chosen = robot.with_contacts(*names).candidates if names is not None else robot.candidates
+    chosen = robot.candidates if names is None or names == ALL else robot.with_contacts(names).candidates
     if len(chosen) > MOST and names is not None:
         raise TarsusError(f"{len(chosen)} contacts are more than one compiled step can hold ({MOST}): name fewer.")
     if names is not None or len(chosen) <= MANY:
@@ -37,7 +38,7 @@ def candidates(robot: Robot, names: Sequence[str] | None, notices: list[str]) ->
     bodies = list(dict.fromkeys(robot.bodies[c.body].name for c in chosen))
     notices.append(
         f"{len(chosen)} of {len(robot.candidates)} contact candidates are simulated, those of {', '.join(bodies)}; "
-        "name others with contacts=[...]."
+        'name others with contacts=[...] or contacts="all".'
     )
     return chosen
 
@@ -53,7 +54,7 @@ def feet(robot: Robot) -> tuple[Candidate, ...]:
     found: list[int] = []
     for body in range(len(robot.bodies)):
         own = [k for k, c in enumerate(robot.candidates) if c.body == body and body not in parents]
-        if own and min(lowest[own]) < ground + ARMS * height:
+        if own and min(lowest[own]) <= ground + ARMS * height:
             sole = [k for k in own if lowest[k] <= min(lowest[own]) + SOLE]
             found += sorted(sole, key=lambda k: lowest[k])[:A_FOOT]
     return tuple(robot.candidates[k] for k in sorted(found)[:MOST])

@@ -12,13 +12,16 @@ from numpy.typing import NDArray
 
 from tarsus.contact import criteria
 from tarsus.contact.criteria import STATES, Solved
+from tarsus.contact.ledger import SHARES, ledger
 from tarsus.model.mechanism import Mechanism
+from tarsus.program.backend import Backend
 from tarsus.program.worlds import Worlds
 from tarsus.simulation.observe import observer
 from tarsus.simulation.step_program import Plan
 
 Array = NDArray[Any]
 CHUNK = 65536  # samples derived at a time
+ROBOT_SHARES = ("motors", "pushes", "joints", "drift")
 
 UNITS = {
     "q": ("m, 1, rad", "coordinates after the step: world position, unit quaternion (w, x, y, z), joints"),
@@ -29,6 +32,7 @@ UNITS = {
     "impulse_world": ("N s", "percussion on the robot over the step, world frame"),
     "force_contact": ("N", "percussion divided by dt: normal, tangent 1, tangent 2"),
     "force_world": ("N", "percussion divided by dt, world frame"),
+    "contact_normal": ("1", "outward normal of the ground at the gap's instant, world frame"),
     "contact_point": ("m", "contact point at the gap's instant, world frame"),
     "velocity_before": ("m/s", "contact velocity before the step, contact frame of the gap's instant"),
     "velocity_after": ("m/s", "contact velocity after the step, contact frame of the gap's instant"),
@@ -38,6 +42,15 @@ UNITS = {
     "converged": ("1", "1 if the solver met its tolerance"),
     "kinetic_energy": ("J", "after the step"),
     "potential_energy": ("J", "after the step, zero at the world's origin"),
+    "energy_impact": ("J", "normal work in the step in which a contact begins to press"),
+    "energy_damping": ("J", "normal work of a pressing contact that takes energy, without the ground's spring"),
+    "energy_stabilisation": ("J", "normal work that gives energy, without the ground's spring: recovery"),
+    "energy_elastic": ("J", "what the ground's spring gave back, less what it took in"),
+    "energy_friction": ("J", "tangential work, with what a tangential spring holds"),
+    "energy_motors": ("J", "work of the actuators during the step"),
+    "energy_pushes": ("J", "work of pushes during the step"),
+    "energy_joints": ("J", "work of joint damping, and of what holds closed loops, during the step"),
+    "energy_drift": ("J", "energy made by integration: M, c and g held at one configuration during the step"),
     "equation_residual": (
         "N, N m",
         "largest entry of M du/dt - h - W L/dt at the gap's instant by the Newton-Euler recursion; "
@@ -66,7 +79,7 @@ def _entry_names(mechanism: Mechanism, free: tuple[str, ...], ball: tuple[str, .
 
 
 def dataset(
-    plan: Plan, worlds: Worlds, start: Mapping[str, Array], records: Mapping[str, Array], t0: float
+    plan: Plan, worlds: Backend, start: Mapping[str, Array], records: Mapping[str, Array], t0: float
 ) -> xr.Dataset:
     """The log of consecutive steps: records (steps, worlds, size) after each, `start` (worlds, size) before."""
     scene, mechanism = plan.scene, plan.scene.mechanism
@@ -92,6 +105,7 @@ def dataset(
         "impulse_world": (xyz, in_world),
         "force_contact": (axis, impulse / dt),
         "force_world": (xyz, in_world / dt),
+        "contact_normal": (xyz, frame[..., 0, :]),
         "contact_point": (xyz, vectors["point"]),
         "velocity_before": (axis, vectors["before"]),
         "velocity_after": (axis, vectors["after"]),
@@ -105,6 +119,8 @@ def dataset(
         "kinetic_energy": (each, seen["kinetic"][..., 0]),
         "potential_energy": (each, seen["potential"][..., 0]),
         "equation_residual": (each, seen["residual"][..., 0]),
+        **_energies(seen, solved),
+        "energy_start": (("world",), seen["energy_before"][0, :, 0]),
         "q_start": (("world", "coordinate"), start["q"]),
         "u_start": (("world", "velocity"), start["u"]),
     }
@@ -112,8 +128,24 @@ def dataset(
     for name, (unit, meaning) in UNITS.items():
         log[name].attrs.update(units=unit, long_name=meaning)
     log["state"].attrs.update(flag_values=list(range(len(STATES))), flag_meanings=" ".join(STATES))
-    log.attrs.update(robot=mechanism.name, dt=dt, **{f"mean_{k}": v for k, v in _means(worlds).items()})
+    log.attrs.update(robot=mechanism.name, stepper=_stepper(plan), dt=dt, **{f"mean_{k}": v for k, v in _means(worlds).items()})
     return log.squeeze("world", drop=True) if count == 1 else log
+
+
+def _energies(seen: Mapping[str, Array], solved: Solved) -> dict[str, Any]:
+    """The energy ledger, contact by contact and of the robot; its sum is the change of energy in every step."""
+    entries = ledger(solved, seen["stored"])
+    found: dict[str, Any] = {
+        f"energy_{share}": (("time", "world", "contact"), getattr(entries, share))
+        for share in SHARES
+    }
+    found |= {f"energy_{share}": (("time", "world"), seen[f"work_{share}"][..., 0]) for share in ROBOT_SHARES}
+    return found
+
+
+def _stepper(plan: Plan) -> str:
+    """The name of the file that the stepper stands in."""
+    return type(plan.stepper).__module__.rpartition(".")[2]
 
 
 def _coordinates(plan: Plan, time: Array, worlds: int) -> dict[str, Any]:
@@ -131,12 +163,12 @@ def _coordinates(plan: Plan, time: Array, worlds: int) -> dict[str, Any]:
     }
 
 
-def _means(worlds: Worlds) -> dict[str, float]:
+def _means(worlds: Backend) -> dict[str, float]:
     names = [r.name for r in worlds.program.of_kind("parameter") if r.name.startswith("law.")]
     return {name.removeprefix("law."): float(worlds.get(name).mean()) for name in names}
 
 
-def _material(worlds: Worlds) -> dict[str, Any]:
+def _material(worlds: Backend) -> dict[str, Any]:
     """What the yardstick must know of the law: mu, e_N, e_T of every world (0 where it has none), its tolerance."""
     found: dict[str, Any] = {
         name: worlds.get(f"law.{name}")[:, 0] if f"law.{name}" in worlds else np.zeros(1)
@@ -146,7 +178,7 @@ def _material(worlds: Worlds) -> dict[str, Any]:
     return found
 
 
-def _observe(plan: Plan, worlds: Worlds, before: Mapping[str, Array], records: Mapping[str, Array]) -> dict[str, Array]:
+def _observe(plan: Plan, worlds: Backend, before: Mapping[str, Array], records: Mapping[str, Array]) -> dict[str, Array]:
     """The observer's reports for every step and world, (steps, worlds, size)."""
     steps, count = records["q"].shape[:2]
     program = observer(plan)
@@ -156,6 +188,7 @@ def _observe(plan: Plan, worlds: Worlds, before: Mapping[str, Array], records: M
         "q1": records["q"],
         "u1": records["u"],
         "impulse": records["impulse"],
+        "bilateral": records["bilateral"],
         "tau": records["tau"],
     }
     flat = {name: value.reshape(steps * count, -1) for name, value in samples.items()}

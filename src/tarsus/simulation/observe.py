@@ -11,21 +11,25 @@ from functools import cache
 import casadi as ca
 from casadi import SX
 
-from tarsus.dynamics import energy, rnea
-from tarsus.dynamics.kinematics import kinematics
+from tarsus.contact.base import ForceLaw, symbols
+from tarsus.contact.ledger import stored_energy
+from tarsus.dynamics import account, energy, loops, rnea
+from tarsus.dynamics.kinematics import Kinematics, kinematics
+from tarsus.dynamics.smooth import Drive, missing
 from tarsus.program.blocks import Program
 from tarsus.program.trace import Builder
-from tarsus.simulation.step_program import Plan, applied, scaled
+from tarsus.simulation.step_program import Plan, applied, applied_in_loops, pushes, scaled
 from tarsus.stepping import assemble
 
 
 @cache
 def observer(plan: Plan) -> Program:
-    """A program of samples: a step's start (q0, u0), end (q1, u1), impulse, tau and the step's parameters.
+    """A program of samples: a step's start (q0, u0), end (q1, u1), impulse, bilateral, tau and the step's parameters.
 
     Contacts are seen where the stepper first looks at them, its `evaluation`. Reports: gap (n,) m; point (3n,) m;
     frame (9n,) rows normal, tangent 1, tangent 2; before, after (3n,) m/s: contact velocities with u0 and u1; kinetic,
-    potential energy at the end, J; residual: largest entry of M (u1 - u0) / dt - h - W L / dt there, N or N m, NaN if
+    potential energy at the end, J; energy_before: both at the start, J; stored (n,): what the ground's springs took in,
+    J; work_motors, work_pushes, work_joints, work_drift: the robot's share of the energy ledger, J; drift: the largest gap of a loop joint at the end, m or rad; residual: largest entry of M (u1 - u0) / dt - h - W L / dt there, N or N m, NaN if
     the stepper does not solve this equation.
     """
     scene, mechanism = plan.scene, plan.scene.mechanism
@@ -35,21 +39,28 @@ def observer(plan: Plan) -> Program:
     q1, u1 = b.parameter("q1", mechanism.nq), b.parameter("u1", mechanism.nu)
     impulse, tau = b.parameter("impulse", 3 * n), b.parameter("tau", len(mechanism.actuators))
     dt = b.parameter("dt")
+    law = symbols({name: b.parameter(f"law.{name}") for name in scene.law.parameters()})
     terrain = scene.terrain.symbols(b)
     inertias = scaled(plan, rnea.body_inertias(mechanism), b)
 
     seen = kinematics(mechanism, plan.stepper.evaluation(mechanism, q0, u0, dt), u0)
     touching = assemble.touches(scene, seen, terrain)
-    acceleration = (u1 - u0) / dt
-    needed = rnea.inverse_dynamics(seen, inertias, acceleration) - applied(mechanism, tau)
-    needed += assemble.armature(mechanism) * acceleration + assemble.joint_dissipation(scene, u0) * u1
+    motors, pushed = Drive(applied(mechanism, tau), applied_in_loops(mechanism, tau)), pushes(plan, q0, b)
+    bilateral, held = b.parameter("bilateral", loops.count(mechanism)), SX.zeros(mechanism.nu)
+    for k, row in enumerate(loops.directions(seen)):
+        held += ca.vertcat(*row) * bilateral[k] / dt
+    needed = missing(seen, inertias, motors, u1, dt) - pushed - held
     after: list[SX] = []
     for i, touch in enumerate(touching):
         rows = ca.vertcat(*(ca.horzcat(*row) for row in touch.rows))
         after.append(ca.mtimes(rows, u1))
         needed -= ca.mtimes(rows.T, impulse[3 * i : 3 * i + 3]) / dt
 
-    end = kinematics(mechanism, q1, u1)
+    start, end = kinematics(mechanism, q0, u0), kinematics(mechanism, q1, u1)
+    stored = [_stored(plan, kin, terrain, law) for kin in (start, end)]
+    drift = account.integration_drift(seen, start, end, inertias, dt)
+    if not plan.stepper.velocity_level:
+        drift += account.work(needed, seen, u1, dt)
     empty = SX(0, 1)
     contacts = [touch.contact for touch in touching]
     return b.program(
@@ -60,5 +71,20 @@ def observer(plan: Plan) -> Program:
         after=ca.vertcat(empty, *after),
         kinetic=energy.kinetic_energy(end, inertias),
         potential=energy.potential_energy(end, inertias),
+        energy_before=energy.kinetic_energy(start, inertias) + energy.potential_energy(start, inertias),
+        stored=stored[1] - stored[0],
+        work_motors=account.drive_work(motors, seen, u1, dt),
+        work_pushes=account.work(pushed, seen, u1, dt),
+        work_joints=account.joint_work(seen, inertias, u1, dt) + account.work(held, seen, u1, dt),
+        work_drift=drift,
+        drift=ca.norm_inf(loops.gaps(end)) if mechanism.loops else SX(0),
         residual=ca.norm_inf(needed) if plan.stepper.velocity_level else SX.nan(),
     )
+
+
+def _stored(plan: Plan, kin: Kinematics, terrain: object, law: object) -> SX:
+    """What the ground's springs hold, contact by contact (n,), J."""
+    law_of, n = plan.scene.law, len(plan.scene.candidates)
+    if not isinstance(law_of, ForceLaw):
+        return SX.zeros(n)
+    return ca.vertcat(*(stored_energy(law_of, t.contact, law) for t in assemble.touches(plan.scene, kin, terrain)))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.dynamics import jacobian
+from tarsus.dynamics import coordinates, jacobian
 from tarsus.dynamics.kinematics import kinematics
 from tarsus.program import reference
 from tarsus.program.blocks import Program
@@ -21,7 +23,17 @@ SPREAD = 0.01  # m: points nearer to a line than this say nothing about the tilt
 
 
 def on_ground(scene: Scene, q: Array) -> Array:
-    """Coordinates (nq,), or (worlds, nq) on terrain that differs by world; a robot with a fixed base stays."""
+    """Coordinates (nq,), or (worlds, nq) on terrain that differs by world; a robot with a fixed base stays.
+
+    q is that of the whole robot; where joints are cut, it comes back in the cut robot's coordinates.
+    """
+    cut, whole = scene.mechanism, scene.mechanism.whole
+    if whole is not None:
+        names = {candidate.name for candidate in scene.candidates}
+        uncut = replace(scene, mechanism=whole, candidates=tuple(c for c in whole.candidates if c.name in names))
+        placed = on_ground(uncut, q)
+        rows = [coordinates.in_cut(cut, row)[0] for row in np.atleast_2d(placed)]
+        return np.stack(rows) if placed.ndim > 1 else rows[0]
     values = scene.terrain.parameters()
     if not scene.mechanism.floating or not scene.candidates:
         return q

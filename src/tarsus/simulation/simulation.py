@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -14,15 +13,17 @@ from tarsus.contact.base import Law
 from tarsus.control.base import Controller
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError, unknown
+from tarsus.program.backend import Backend
 from tarsus.program.blocks import Program
 from tarsus.program.layout import Target
-from tarsus.program.worlds import Worlds
 from tarsus.simulation import choose
 from tarsus.simulation.choose import Options
+from tarsus.simulation.device import backend
+from tarsus.simulation.fault import Fault, first_fault
 from tarsus.simulation.feet import candidates as candidates_of
 from tarsus.simulation.placement import on_ground
 from tarsus.simulation.step_program import Plan, initial_values, step_program
-from tarsus.stepping.base import Scene, Stepper
+from tarsus.stepping.base import Stepper
 from tarsus.terrain.base import Terrain
 
 if TYPE_CHECKING:
@@ -32,14 +33,6 @@ Array = NDArray[Any]
 Feedback = Callable[[float, Array, Array], ArrayLike]
 Progress = Callable[[float], None]
 CHUNK_BYTES = 32 << 20
-
-
-@dataclass(frozen=True)
-class Fault:
-    """Where a run stopped being finite."""
-
-    good_steps: int
-    message: str
 
 
 class Diverged(TarsusError):
@@ -57,9 +50,12 @@ class Simulation:
     an object, whose numeric fields may be arrays with one value a world; controller: a gait's name, a Controller
     (compiled into the step), a Python function (t, q, u) -> torques called every 1 / control_rate seconds, or None:
     torques come with step(action); dt: s.
-    Options: worlds: how many copies; contacts: names of the candidates that may touch (default: all that the
-    robot's feet have); mass_scale: {body: factor, or (worlds,) factors}; precision: "float64" or "float32";
-    threads: how many share the worlds. Raises TarsusError with one clear sentence on bad input.
+    Options: worlds: how many copies; contacts: names of the candidates that may touch, or "all" (default:
+    all up to 16, else those of the robot's feet); mass_scale: {body: factor, or (worlds,) factors};
+    coordinates: "minimal", "extended", "maximal", or the joints to cut (docs/coordinates.md); stabilisation: part of a
+    cut joint's gap taken back each step; pushes: names of the bodies that set(push=...) may push; device: "cpu" or "cuda" (docs/gpu.md); precision: "float64"
+    (default on a processor) or "float32" (on a GPU); threads: how many share the worlds.
+    Arrays are NumPy's, on a GPU CuPy's. Raises TarsusError with one clear sentence on bad input.
     """
 
     def __init__(
@@ -81,15 +77,16 @@ class Simulation:
         self.controller = choose.controller(controller)
         self.notices: list[str] = []
         candidates = candidates_of(self.robot, settings.contacts, self.notices)
-        scene = Scene(self.robot, self.law, self.terrain, candidates)
+        scene = choose.scene(self.robot, self.law, self.terrain, candidates, settings)
         compiled = self.controller if isinstance(self.controller, Controller) else None
         scales = dict(settings.mass_scale or {})
-        self.plan = Plan(scene, self.stepper, compiled, tuple(scales))
+        pushed = choose.pushed_bodies(self.robot, settings.pushes)
+        self.plan = Plan(scene, self.stepper, compiled, tuple(scales), pushed)
         self._every = choose.control_interval(self.controller, settings.control_rate, self.dt)
-        bits = 32 if settings.precision == "float32" else 64
-        self._worlds = Worlds(step_program(self.plan), self.worlds, bits=bits, threads=settings.threads)
+        bits, program = 32 if settings.precision == "float32" else 64, step_program(self.plan)
+        self._worlds = backend(program, settings.device, self.worlds, bits, settings.threads)
         self._start(scales, bits)
-        single = self.worlds == 1 and self._worlds.lanes == 1
+        single = self.worlds == 1 and self._worlds.target.lanes == 1 and settings.device == "cpu"
         self._action = self._worlds.view("action") if single and "action" in self._worlds else None
 
     def _start(self, scales: Mapping[str, ArrayLike], bits: int) -> None:
@@ -110,7 +107,7 @@ class Simulation:
     @property
     def time(self) -> float:
         """Simulated time of the first world, s."""
-        return float(self._worlds.get("steps")[0, 0]) * self.dt
+        return float(self._worlds.first("steps")[0]) * self.dt
 
     @property
     def q(self) -> Array:
@@ -125,8 +122,8 @@ class Simulation:
     @property
     def contact_force(self) -> Array:
         """Mean force over the last step in contact frames, N: (n, 3), or (worlds, n, 3)."""
-        impulse = self._worlds.get("impulse").reshape(self.worlds, -1, 3) / self.dt
-        return impulse[0] if self.worlds == 1 else impulse
+        impulse = self._get("impulse") / self.dt
+        return impulse.reshape(*impulse.shape[:-1], -1, 3)
 
     @property
     def iterations(self) -> Array:
@@ -137,6 +134,11 @@ class Simulation:
     def converged(self) -> NDArray[np.bool_]:
         """Whether the solver met its tolerance in the last step: (), or (worlds,)."""
         return self._get("converged")[..., 0] > 0
+
+    @property
+    def backend(self) -> Backend:
+        """The worlds' registers where they live; on a GPU `backend.view("q")` is the state itself, not a copy."""
+        return self._worlds
 
     @property
     def program(self) -> Program:
@@ -153,45 +155,57 @@ class Simulation:
         return self._worlds.bytes_per_world()
 
     def _get(self, name: str) -> Array:
-        values = self._worlds.get(name)
+        values = self._worlds.output(name)
         return values[0] if self.worlds == 1 else values
 
     def set(
-        self, where: ArrayLike | None = None, command: Mapping[str, ArrayLike] | None = None, **values: Any
+        self,
+        where: ArrayLike | None = None,
+        command: Mapping[str, ArrayLike] | None = None,
+        push: Mapping[str, ArrayLike] | None = None,
+        **values: Any,
     ) -> None:
         """Write q, u, or a parameter such as mu of all worlds, or of those where the mask `where` (worlds,) is True.
 
-        command: {name: number or (worlds,)} for the controller, such as {"speed": 0.5}.
+        command: {name: number or (worlds,)} for the controller, such as {"speed": 0.5}; push: {body: (3,), (6,), or
+        one a world} external force (N), and moment (N m), at its origin in world axes, until set again.
         """
-        mask = None if where is None else np.broadcast_to(np.asarray(where, bool), self.worlds)
+        mask = self._mask(where)
         if command is not None:
             self._worlds.set("command", self._commands(command), mask)
+        if push is not None:
+            self._worlds.set("push", choose.wrenches(self.plan.pushed_bodies, push, self._worlds), mask)
         for name, value in values.items():
             register = name if name in ("q", "u") else f"law.{name}"
             if register not in self._worlds:
                 known = ["q", "u", *self.law.parameters()]
                 raise unknown("state or parameter", name, known)
-            array = np.asarray(value, float)
-            if not np.isfinite(array).all():
+            array = self._worlds.arrays.asarray(value, float)
+            if not bool(self._worlds.arrays.isfinite(array).all()):
                 raise TarsusError(f"{name} must be finite; it holds NaN or infinity.")
             if register != name and array.ndim:
                 array = array[..., None]
             self._worlds.set(register, array, mask)
 
-    def _commands(self, command: Mapping[str, ArrayLike]) -> Array:
+    def _mask(self, where: ArrayLike | None) -> Any:
+        arrays = self._worlds.arrays
+        return None if where is None else arrays.broadcast_to(arrays.asarray(where, bool), (self.worlds,))
+
+    def _commands(self, command: Mapping[str, ArrayLike]) -> Any:
         if not isinstance(self.controller, Controller) or not self.controller.commands:
             raise TarsusError("this controller takes no commands.")
         names = list(self.controller.commands)
-        columns = list(self._worlds.get("command").astype(float).T)
+        arrays = self._worlds.arrays
+        columns = list(self._worlds.output("command").astype(float).T)
         for name, value in command.items():
             if name not in names:
                 raise unknown("command", name, names)
-            columns[names.index(name)] = np.broadcast_to(np.asarray(value, float), self.worlds)
-        return np.stack(columns, -1)
+            columns[names.index(name)] = arrays.broadcast_to(arrays.asarray(value, float), (self.worlds,))
+        return arrays.stack(columns, -1)
 
     def reset(self, where: ArrayLike | None = None) -> None:
         """Back to the start: all worlds, or those where the mask is True; commands and parameters stay."""
-        mask = None if where is None else np.broadcast_to(np.asarray(where, bool), self.worlds)
+        mask = self._mask(where)
         for name in ("q", "u", "memory", "control", "steps"):
             if name in self._initial:
                 self._worlds.set(name, self._initial[name], mask)
@@ -212,7 +226,7 @@ class Simulation:
     def _feed_back(self) -> None:
         """Ask the Python controller for torques."""
         assert callable(self.controller)
-        torque = np.asarray(self.controller(self.time, self.q, self.u), float)
+        torque = self._worlds.arrays.asarray(self.controller(self.time, self.q, self.u), float)
         size = len(self.robot.actuators)
         if torque.shape not in ((size,), (self.worlds, size)):
             raise TarsusError(f"the controller must return torques of shape ({size},), not {torque.shape}.")
@@ -258,7 +272,7 @@ class Simulation:
         self, steps: int, t0: float, progress: Progress | None
     ) -> tuple[dict[str, NDArray], Fault | None, float]:
         """State and report registers after every step, the first fault if any, and the wall time of stepping."""
-        chunk = self._every or max(1, min(CHUNK_BYTES // self._worlds.data.nbytes, int(0.25 / self.dt)))
+        chunk = self._every or max(1, min(CHUNK_BYTES // self._worlds.nbytes, int(0.25 / self.dt)))
         parts: list[dict[str, NDArray]] = []
         done, fault, wall = 0, None, 0.0
         while done < steps and (fault is None or self.worlds > 1):
@@ -267,24 +281,8 @@ class Simulation:
                 self._feed_back()
             parts.append(self._worlds.record(min(chunk, steps - done)))
             wall += perf_counter() - began
-            fault = fault or self._fault(parts[-1], done, t0)
+            fault = fault or first_fault(self.plan.scene.mechanism, parts[-1], done, t0 + done * self.dt, self.dt)
             done += len(parts[-1]["q"])
             if progress:
                 progress(done * self.dt)
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}, fault, wall
-
-    def _fault(self, part: Mapping[str, NDArray], done: int, t0: float) -> Fault | None:
-        """The first step that is not finite, after `done` steps before this part."""
-        bad = ~np.isfinite(part["u"])
-        if not bad.any():
-            return None
-        step, world, entry = (int(k[0]) for k in np.nonzero(bad))
-        ends = zip(self.robot.bodies, self.robot.u_slices, strict=True)
-        joint = next(body.joint.name for body, at in ends if entry < at.stop)
-        where = f" of world {world}" if self.worlds > 1 else ""
-        when = t0 + (done + step + 1) * self.dt
-        return Fault(
-            done + step,
-            f"the simulation{where} diverged at t = {when:.4f} s: joint {joint!r} is no longer finite; "
-            "use a smaller dt, softer gains or the law 'moreau'.",
-        )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import casadi as ca
 import numpy as np
@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from tarsus.contact.base import symbols
 from tarsus.control.base import Controller
+from tarsus.dynamics import coordinates, jacobian, loops
+from tarsus.dynamics.kinematics import kinematics
 from tarsus.dynamics.regroup import base_parameters
 from tarsus.dynamics.rnea import body_inertias
 from tarsus.model.mechanism import Mechanism
@@ -23,20 +25,25 @@ from tarsus.stepping.base import Scene, StepInputs, Stepper
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What is compiled: a scene, how it steps, who moves the joints, and which bodies' masses vary by world."""
+    """What is compiled: a scene, how it steps, who moves the joints.
+
+    scaled_bodies: whose masses vary by world; pushed_bodies: which an external force and moment act on.
+    """
 
     scene: Scene
     stepper: Stepper
     controller: Controller | None
     scaled_bodies: tuple[str, ...] = ()
+    pushed_bodies: tuple[str, ...] = ()
 
 
 def step_program(plan: Plan) -> Program:
     """The program of one step.
 
-    State: q, u, memory (the law's), control (the controller's), steps (done so far); report: impulse (3n,), N s in
+    State: q, u, memory (the law's), control (the controller's), bilateral (the constraints' percussions), steps (done so
+    far); report: impulse (3n,), N s in
     contact frames, iterations, converged, tau (actuators,); parameters: dt, action or command, law.*, terrain.*,
-    mass_scale.
+    mass_scale, push.
     """
     scene, mechanism = plan.scene, plan.scene.mechanism
     b = Builder(mechanism.name)
@@ -51,14 +58,18 @@ def step_program(plan: Plan) -> Program:
     if plan.controller is None:
         torque = b.parameter("action", len(mechanism.actuators))
     else:
-        before = b.declare("control", plan.controller.initial_memory(mechanism).size)
+        before = b.declare("control", plan.controller.initial_memory(mechanism.whole or mechanism).size)
         command = b.parameter("command", len(plan.controller.commands))
-        torque, control = plan.controller.torque(mechanism, steps * dt, q, u, command, before, dt)
-    tau = b.keep("tau_limited", within_limits(mechanism, torque))
+        seen = coordinates.whole(mechanism, q, u)
+        torque, control = plan.controller.torque(mechanism.whole or mechanism, steps * dt, *seen, command, before, dt)
+    tau = b.keep("tau", within_limits(mechanism, torque), "report")
 
-    start = StepInputs(q, u, memory, applied(mechanism, tau), dt, symbols(law), terrain, inertias)
+    force = applied(mechanism, tau) + pushes(plan, q, b)
+    bilateral = b.declare("bilateral", loops.count(mechanism))
+    inputs = StepInputs(q, u, memory, force, dt, symbols(law), terrain, inertias)
+    start = replace(inputs, tau_loops=applied_in_loops(mechanism, tau), bilateral=bilateral)
     end = plan.stepper.step(scene, start, b)
-    results = end.values() | {"steps": steps + 1, "tau": tau}
+    results = end.values() | {"steps": steps + 1}
     if plan.controller is not None:
         results["control"] = control
     return b.program(**results)
@@ -75,11 +86,35 @@ def within_limits(mechanism: Mechanism, torque: SX) -> SX:
 
 def applied(mechanism: Mechanism, tau: SX) -> SX:
     """Generalised force (nu,) of actuator torques."""
-    force = [SX(0)] * mechanism.nu
+    force, starts = [SX(0)] * mechanism.nu, dict(zip(mechanism.joint_names, mechanism.u_slices, strict=True))
     for actuator, torque in zip(mechanism.actuators, entries(tau), strict=True):
-        where = mechanism.u_slices[mechanism.joint_index(actuator.joint)].start
-        force[where] = force[where] + torque
+        if actuator.joint in starts:
+            force[starts[actuator.joint].start] += torque
     return ca.vertcat(*force)
+
+
+def applied_in_loops(mechanism: Mechanism, tau: SX) -> SX:
+    """Force or moment (loops,) of actuator torques on joints outside the tree."""
+    force = {loop.joint.name: SX(0) for loop in mechanism.loops}
+    for actuator, torque in zip(mechanism.actuators, entries(tau), strict=True):
+        if actuator.joint in force:
+            force[actuator.joint] += torque
+    return ca.vertcat(SX(0, 1), *force.values())
+
+
+def pushes(plan: Plan, q: SX, b: Builder) -> SX:
+    """Generalised force (nu,) of the external forces and moments, world axes, at the origins of the pushed bodies."""
+    mechanism, force = plan.scene.mechanism, SX.zeros(plan.scene.mechanism.nu)
+    if not plan.pushed_bodies:
+        return force
+    kin, push = kinematics(mechanism, q), b.parameter("push", 6 * len(plan.pushed_bodies))
+    for k, name in enumerate(plan.pushed_bodies):
+        body = mechanism.body_index(name)
+        linear, angular = jacobian.point_jacobian(kin, body, SX.zeros(3)), jacobian.angular_jacobian(kin, body)
+        for columns, wrench in ((linear, push[6 * k : 6 * k + 3]), (angular, push[6 * k + 3 : 6 * k + 6])):
+            for i, column in columns.items():
+                force[i] += ca.dot(column, wrench)
+    return force
 
 
 def scaled(plan: Plan, inertias: list[LinearInertia], b: Builder) -> list[LinearInertia]:
@@ -96,16 +131,18 @@ def scaled(plan: Plan, inertias: list[LinearInertia], b: Builder) -> list[Linear
 
 
 def initial_values(plan: Plan) -> dict[str, NDArray[np.float64]]:
-    """What the registers hold at time zero, but for dt and action."""
+    """What the registers hold at time zero, but for dt and action; q in the coordinates of the whole robot."""
     scene, mechanism = plan.scene, plan.scene.mechanism
+    whole = mechanism.whole or mechanism
     if plan.controller is not None:
-        q = plan.controller.initial_coordinates(mechanism)
+        q = plan.controller.initial_coordinates(whole)
     else:
-        q = np.asarray(mechanism.keyframes.get("stand", mechanism.neutral()))
+        q = np.asarray(whole.keyframes.get("stand", whole.neutral()))
     values = {"q": q, "u": np.zeros(mechanism.nu), "steps": np.zeros(1)}
+    values["bilateral"] = np.zeros(loops.count(mechanism))
     values["memory"] = scene.law.initial_memory(len(scene.candidates))
     if plan.controller is not None:
-        values["control"] = plan.controller.initial_memory(mechanism)
+        values["control"] = plan.controller.initial_memory(whole)
         values["command"] = np.array(list(plan.controller.commands.values()), dtype=float)
     for name, value in scene.law.parameters().items():
         values[f"law.{name}"] = value[..., None]
@@ -113,4 +150,6 @@ def initial_values(plan: Plan) -> dict[str, NDArray[np.float64]]:
         values[f"terrain.{name}"] = value
     if plan.scaled_bodies:
         values["mass_scale"] = np.ones(len(plan.scaled_bodies))
+    if plan.pushed_bodies:
+        values["push"] = np.zeros(6 * len(plan.pushed_bodies))
     return values

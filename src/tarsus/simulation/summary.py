@@ -9,6 +9,8 @@ import xarray as xr
 
 from tarsus.contact import criteria
 from tarsus.contact.criteria import Solved
+from tarsus.contact.ledger import SHARES
+from tarsus.simulation.log import ROBOT_SHARES
 from tarsus.simulation.simulation import Simulation
 
 OF_ONE_SOLVE = ("signorini_J", "dissipation_J", "creep_m_per_s")  # what sums of several solutions need not obey
@@ -19,7 +21,7 @@ def summary(simulation: Simulation, log: xr.Dataset) -> dict[str, Any]:
     solved = solved_of(log)
     residuals: dict[str, float | None] = dict(criteria.residuals(solved))
     residuals["equation_N"] = float(log["equation_residual"].max()) if simulation.stepper.velocity_level else None
-    if simulation.stepper.inner_steps > 1:
+    if not simulation.stepper.solves_once:
         residuals |= dict.fromkeys(OF_ONE_SOLVE)
     base, start = log["q"].values[:, :3], log["q_start"].values[:3]
     floating = simulation.robot.floating
@@ -48,6 +50,7 @@ def summary(simulation: Simulation, log: xr.Dataset) -> dict[str, Any]:
         "realtime_factor": duration / wall,
         "steps_per_second": log.sizes["time"] / wall,
         "residuals": residuals,
+        "energy": energy_of(log),
         "warnings": list(log.attrs["warnings"]),
     }
 
@@ -58,6 +61,19 @@ def solved_of(log: xr.Dataset) -> Solved:
     tolerance = log.attrs.get("mean_T_abs", 0.0)
     contact = [log[name].values for name in ("gap", "impulse_contact", "velocity_before", "velocity_after")]
     return Solved(*contact, dt=log.attrs["dt"], tolerance=tolerance, **material)
+
+
+def energy_of(log: xr.Dataset) -> dict[str, float]:
+    """The energy ledger of the whole log of one world, J: every share, their sum's goal `change`, what they miss of it.
+
+    `unbalanced` is the largest gap at any time between the change of energy so far and the shares so far: round-off.
+    """
+    steps = {share: log[f"energy_{share}"].values for share in (*SHARES, *ROBOT_SHARES)}
+    shares = {name: value.reshape(len(value), -1).sum(1) for name, value in steps.items()}
+    change = (log["kinetic_energy"] + log["potential_energy"] - log["energy_start"]).values
+    missed = np.abs(change - np.cumsum(sum(shares.values())))
+    totals = {name: float(value.sum()) for name, value in shares.items()}
+    return totals | {"change": float(change[-1]), "unbalanced": float(missed.max())}
 
 
 def fell(log: xr.Dataset) -> bool:

@@ -2,33 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import casadi as ca
 from casadi import SX
 
 from tarsus.contact.base import ForceLaw, Law, asked
-from tarsus.contact.problem import Blocks, Contact, ContactProblem, ContactSolution, VelocityForm
-from tarsus.dynamics import crba, factor, jacobian, rnea, tree
-from tarsus.dynamics.factor import Factor
+from tarsus.contact.problem import Bilateral, Blocks, Contact, ContactProblem, ContactSolution, VelocityForm
+from tarsus.dynamics import constrain, crba, jacobian, loops, rnea
+from tarsus.dynamics.constrain import Constraints, dot
+from tarsus.dynamics.factor import Factor, factorise, lower
 from tarsus.dynamics.kinematics import Kinematics, coordinate_rate, kinematics, with_unit_quaternions
+from tarsus.dynamics.smooth import Drive, Smooth, dissipation, smooth
 from tarsus.errors import TarsusError
 from tarsus.model.mechanism import Mechanism
 from tarsus.program.symbolic import entries
 from tarsus.program.trace import Builder
 from tarsus.spatial.rotation import constant
 from tarsus.stepping.base import Scene, StepInputs, StepOutputs
-
-DRY_FRICTION_SPEED = 1e-2  # rad/s (m/s): below it a joint's dry friction acts as a damper
-
-
-@dataclass(frozen=True, eq=False)
-class Smooth:
-    """The robot without contact: M + dt D factored, and the velocity (nu,) it would have at the end of the step."""
-
-    factor: Factor
-    u_free: SX
-
 
 @dataclass(frozen=True, eq=False)
 class Touch:
@@ -40,11 +32,33 @@ class Touch:
 
 @dataclass(frozen=True, eq=False)
 class Coupling:
-    """The factored robot, its free velocity, and L^-T w for each force direction w: half_solved[contact][component]."""
+    """How percussions move the robot: its factor, its velocity without them, L^-T w for each force direction w.
+
+    rows: of all contacts, three each; half_solved: L^-T of each; u_free (nu,): without contact and constraints;
+    constraints: those of cut joints and loops, if any; felt[b][k]: entry of G_BU, what constraint b feels of row k.
+    """
 
     factor: Factor
     u_free: SX
-    half_solved: list[list[list[SX]]]
+    rows: list[list[SX]]
+    half_solved: list[list[SX]]
+    constraints: Constraints | None
+    felt: list[list[SX]]
+
+    def answered(self, impulse: list[SX]) -> list[SX]:
+        """Percussions (nb,) of the constraints that hold the robot under contact percussions (3n,)."""
+        if self.constraints is None:
+            return []
+        driven = zip(self.constraints.gamma, self.felt, strict=True)
+        return self.constraints.percussions([gamma + dot(row, impulse) for gamma, row in driven])
+
+    def free_velocities(self, held: bool) -> list[SX]:
+        """Contact velocities (3n,) at the end of the step without contact, the constraints acting or not."""
+        velocities = [dot(row, entries(self.u_free)) for row in self.rows]
+        if self.constraints is None or not held:
+            return velocities
+        answer = self.answered([SX(0)] * len(self.rows))
+        return [v + dot(list(column), answer) for v, column in zip(velocities, zip(*self.felt, strict=True), strict=True)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,23 +79,35 @@ def displaced(mechanism: Mechanism, q: SX, u: SX, dt: SX) -> SX:
 def velocity_step(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> tuple[SX, ContactSolution]:
     """u^E (nu,) from u^S and the law's percussions, with everything that depends on coordinates taken at q."""
     kin = kinematics(scene.mechanism, q, start.u)
-    smooth = smooth_dynamics(scene, kin, start)
     touching = touches(scene, kin, start.terrain)
-    coupling = couple(smooth, touching, builder)
+    coupling = couple(scene, kin, start, touching, builder)
     problem = contact_problem(scene.law, coupling, touching, start, builder)
     contact = scene.law.solve(problem, start.law, start.memory, builder)
-    return velocity_after(coupling, contact.impulses), contact
+    return velocity_after(coupling, contact)
+
+
+def impact(scene: Scene, at: StepInputs, builder: Builder) -> tuple[SX, ContactSolution]:
+    """u+ (nu,) where contacts strike at q, u: a velocity step, short (dt), whose tau keeps the free robot at u."""
+    kin, mechanism = kinematics(scene.mechanism, at.q, at.u), scene.mechanism
+    balance = rnea.bias(kin, at.inertias) + dissipation(mechanism, at.u) * at.u
+    balanced = replace(at, tau=balance, tau_loops=SX.zeros(at.tau_loops.numel()))
+    return velocity_step(replace(scene, stabilisation=0.0), at.q, balanced, builder)
 
 
 def rate(scene: Scene, at: StepInputs) -> Rate:
-    """u' = M^-1 (tau - c - g - D u + W f) at an instant: the damping is explicit, unlike in `smooth_dynamics`."""
+    """u' = M^-1 (tau - c - g - D u + W f) at an instant: the damping is explicit, unlike in `smooth`."""
     mechanism, kin = scene.mechanism, kinematics(scene.mechanism, at.q, at.u)
+    if mechanism.loops:
+        raise TarsusError(
+            "cut joints and closed loops are held at the level of velocity: use the stepper 'midpoint' or "
+            "'symplectic_euler'."
+        )
     touching = touches(scene, kin, at.terrain)
     forces, memory = contact_forces(scene, touching, at)
-    h = at.tau - rnea.bias(kin, at.inertias) - joint_dissipation(scene, at.u) * at.u
+    h = at.tau - rnea.bias(kin, at.inertias) - dissipation(mechanism, at.u) * at.u
     for touch, force in zip(touching, forces, strict=True):
         h += ca.mtimes(ca.vertcat(*(ca.horzcat(*row) for row in touch.rows)).T, force)
-    factored = factor.factorise(crba.mass_matrix(kin, at.inertias), tree.velocity_parents(mechanism))
+    factored = factorise(lower(crba.mass_matrix(kin, at.inertias)), mechanism.nu)
     change = ca.vertcat(*factored.solve(entries(h)))
     return Rate(coordinate_rate(mechanism, at.q, at.u), change, forces, memory)
 
@@ -95,12 +121,17 @@ def contact_forces(scene: Scene, touching: list[Touch], at: StepInputs) -> tuple
         )
     forces, memories = [], [SX(0, 1)]
     for i, touch in enumerate(touching):
-        own = scene.law.own(at.memory, i)
-        closed = scene.law.closed(touch.contact, own)
+        own, closed = scene.law.own(at.memory, i), takes_part(scene.law, touch, at, i)
         force, pressed = asked(scene.law, touch.contact, at.law, own)
         forces.append(ca.if_else(closed, force, 0))
         memories.append(ca.if_else(closed, pressed, scene.law.released(touch.contact, at.law, own)))
     return forces, ca.vertcat(*memories)
+
+
+def takes_part(law: Law, touch: Touch, at: StepInputs, i: int) -> SX:
+    """1 if the law calls contact i closed and the step does not hold it open, else 0."""
+    closed = law.closed(touch.contact, law.own(at.memory, i))
+    return closed if at.open is None else ca.logic_and(closed, ca.logic_not(at.open[i]))
 
 
 def stage(scene: Scene, start: StepInputs, first: Rate, slope: Rate, dt: SX) -> StepInputs:
@@ -120,33 +151,6 @@ def weighted(scene: Scene, start: StepInputs, weights: list[float], rates: list[
     return StepOutputs(end.q, end.u, ContactSolution(impulses, mean.memory, SX(0), SX(1)))
 
 
-def joint_dissipation(scene: Scene, u: SX) -> SX:
-    """D (nu,) with friction torque -D u: viscous damping, and dry friction f as f / max(|u|, u_s)."""
-    values = []
-    for body, where in zip(scene.mechanism.bodies, scene.mechanism.u_slices, strict=True):
-        joint = body.joint
-        for k in range(where.start, where.stop):
-            dry = joint.dry_friction / ca.fmax(ca.fabs(u[k]), DRY_FRICTION_SPEED) if joint.dry_friction else SX(0)
-            values.append(joint.damping + dry)
-    return ca.vertcat(*values)
-
-
-def armature(mechanism: Mechanism) -> SX:
-    """Reflected rotor inertia (nu,) on the diagonal of M."""
-    bodies = zip(mechanism.bodies, mechanism.u_slices, strict=True)
-    return ca.vertcat(*(SX(body.joint.armature) for body, at in bodies for _ in range(at.start, at.stop)))
-
-
-def smooth_dynamics(scene: Scene, kin: Kinematics, start: StepInputs) -> Smooth:
-    """(M + dt D)(u_free - u) = dt (tau - c - g - D u): damping acts at the end of the step and cannot blow up."""
-    D = joint_dissipation(scene, start.u)
-    M = crba.mass_matrix(kin, start.inertias) + ca.diag(start.dt * D)
-    h = start.tau - rnea.bias(kin, start.inertias) - D * start.u
-    factored = factor.factorise(M, tree.velocity_parents(scene.mechanism))
-    change = factored.solve(entries(start.dt * h))
-    return Smooth(factored, start.u + ca.vertcat(*change))
-
-
 def touches(scene: Scene, kin: Kinematics, terrain: object) -> list[Touch]:
     """Gap, frame, Jacobian and velocity of every candidate."""
     found = []
@@ -158,48 +162,76 @@ def touches(scene: Scene, kin: Kinematics, terrain: object) -> list[Touch]:
         columns = jacobian.point_jacobian(kin, candidate.body, lowest)
         rows = ca.mtimes(frame, jacobian.dense(columns, scene.mechanism.nu))
         point = centre - candidate.radius * frame[0, :].T
-        contact = Contact(distance - candidate.radius, ca.mtimes(rows, kin.u), point, frame)
+        material = scene.terrain.material(point, terrain)
+        contact = Contact(distance - candidate.radius, ca.mtimes(rows, kin.u), point, frame, *material)
         found.append(Touch(contact, [[rows[k, j] for j in range(scene.mechanism.nu)] for k in range(3)]))
     return found
 
 
-def couple(smooth: Smooth, touching: list[Touch], builder: Builder) -> Coupling:
-    """How contacts move the robot, held for use before and after the law's iterations."""
-    factored = smooth.factor
-    L = _held(builder, "L", list(factored.L.values()))
-    pivots = _held(builder, "inverse_pivots", factored.inverse_pivots)
-    held = Factor(factored.parents, dict(zip(factored.L, L, strict=True)), pivots)
-    rows = [held.backward(row) for t in touching for row in t.rows]
-    flat = _held(builder, "half_solved", [entry for row in rows for entry in row])
-    n = len(held.parents)
-    half = [flat[k * n : (k + 1) * n] for k in range(len(rows))]
-    return Coupling(held, builder.keep("u_free", smooth.u_free), [half[k : k + 3] for k in range(0, len(half), 3)])
+def couple(scene: Scene, kin: Kinematics, start: StepInputs, touching: list[Touch], builder: Builder) -> Coupling:
+    """How contacts and constraints move the robot, kept for use before and after the law's iterations."""
+    free = smooth(kin, start.inertias, Drive(start.tau, start.tau_loops), start.dt)
+    rows = [row for touch in touching for row in touch.rows]
+    M = _kept_factor(builder, "L", free.factor)
+    half = _kept_rows(builder, "half_solved", [M.backward(row) for row in rows])
+    u_free = builder.keep("u_free", free.u_free)
+    if not scene.mechanism.loops:
+        return Coupling(M, u_free, rows, half, None, [])
+    directions = loops.directions(kin)
+    half_B = _kept_rows(builder, "half_B", [M.backward(row) for row in directions])
+    G_B = _kept_rows(builder, "G_B", constrain.delassus(M, half_B, half_B))
+    gamma = [dot(row, entries(u_free)) for row in directions]
+    if scene.stabilisation:
+        gamma = [g + scene.stabilisation / start.dt * gap for g, gap in zip(gamma, entries(loops.gaps(kin)), strict=True)]
+    gamma = entries(builder.keep("gamma_B", ca.vertcat(*gamma)))
+    constraints = Constraints(half_B, G_B, _kept_factor(builder, "L_B", constrain.factored(G_B)), gamma)
+    felt = _kept_rows(builder, "G_BU", constrain.delassus(M, half_B, half))
+    return Coupling(M, u_free, rows, half, constraints, felt)
 
 
 def contact_problem(
     law: Law, coupling: Coupling, touching: list[Touch], start: StepInputs, builder: Builder
 ) -> ContactProblem:
-    """Gaps, velocities and Delassus matrix as a law wants them."""
-    u_free = entries(coupling.u_free)
-    free = [ca.vertcat(*(_dot(row, u_free) for row in t.rows)) for t in touching]
+    """Gaps, velocities and Delassus matrix as a law wants them, the constraints solved for unless it asks for them."""
+    contacts = range(len(touching))
+
+    def grouped(velocities: list[SX]) -> list[SX]:
+        return [ca.vertcat(*velocities[3 * i : 3 * i + 3]) for i in contacts]
+
+    def bilateral() -> Bilateral:
+        assert coupling.constraints is not None
+        G = _delassus(coupling, builder, held=False)
+        free = grouped(coupling.free_velocities(held=False))
+        return Bilateral(free, G, coupling.felt, coupling.constraints.G, coupling.constraints.gamma, start.bilateral)
+
     return ContactProblem(
-        contacts=[t.contact for t in touching],
-        active=[law.closed(t.contact, law.own(start.memory, i)) for i, t in enumerate(touching)],
-        free=free,
+        contacts=[touch.contact for touch in touching],
+        active=[takes_part(law, touching[i], start, i) for i in contacts],
+        free=grouped(coupling.free_velocities(held=True)),
         dt=start.dt,
-        make_delassus=lambda: _delassus(coupling, builder),
-        make_velocity_form=lambda: _velocity_form(coupling, touching, builder),
+        make_delassus=lambda: _delassus(coupling, builder, held=True),
+        make_velocity_form=lambda: _velocity_form(coupling, builder),
+        make_bilateral=bilateral if coupling.constraints else None,
     )
 
 
-def velocity_after(coupling: Coupling, impulses: list[SX]) -> SX:
-    """u_end (nu,) = u_free + M^-1 W L, from the leaves to the root and back."""
-    y = [SX(0)] * len(coupling.factor.parents)
-    for rows, impulse in zip(coupling.half_solved, impulses, strict=True):
-        for row, component in zip(rows, entries(impulse), strict=True):
-            y = [a + b * component for a, b in zip(y, row, strict=True)]
-    scaled = [d * a for d, a in zip(coupling.factor.inverse_pivots, y, strict=True)]
-    return coupling.u_free + ca.vertcat(*coupling.factor.forward(scaled))
+def velocity_after(coupling: Coupling, contact: ContactSolution) -> tuple[SX, ContactSolution]:
+    """u_end (nu,) = u_free + M^-1 (W_U L_U + W_B L_B), and the solution with the constraints' percussions L_B."""
+    impulse = entries(contact.stacked())
+    answer = coupling.answered(impulse) if contact.bilateral is None else entries(contact.bilateral)
+    acting = list(zip(coupling.half_solved, impulse, strict=True))
+    if coupling.constraints is not None:
+        acting += zip(coupling.constraints.half, answer, strict=True)
+    moved = coupling.u_free + ca.vertcat(*_response(coupling.factor, acting))
+    return moved, replace(contact, bilateral=ca.vertcat(SX(0, 1), *answer))
+
+
+def _response(M: Factor, acting: list[tuple[list[SX], SX]]) -> list[SX]:
+    """M^-1 sum w L of half-solved directions and percussions, from the leaves to the root and back."""
+    y = [SX(0)] * M.size
+    for row, impulse in acting:
+        y = [a + b * impulse for a, b in zip(y, row, strict=True)]
+    return M.forward([d * a for d, a in zip(M.inverse_pivots, y, strict=True)])
 
 
 def _name(thing: object) -> str:
@@ -207,52 +239,70 @@ def _name(thing: object) -> str:
     return type(thing).__module__.rpartition(".")[2]
 
 
-def _held(builder: Builder, name: str, values: list[SX]) -> list[SX]:
+def _kept(builder: Builder, name: str, values: list[SX]) -> list[SX]:
     """The values kept in one register; constants stay constants."""
     full = [k for k, value in enumerate(values) if not value.is_constant()]
     symbols = entries(builder.keep(name, ca.vertcat(SX(0, 1), *(values[k] for k in full))))
-    held = list(values)
+    kept = list(values)
     for k, symbol in zip(full, symbols, strict=True):
-        held[k] = symbol
-    return held
+        kept[k] = symbol
+    return kept
 
 
-def _dot(a: list[SX], b: list[SX]) -> SX:
-    return sum((x * y for x, y in zip(a, b, strict=True) if not x.is_zero()), SX(0))
+def _kept_rows(builder: Builder, name: str, rows: list[list[SX]]) -> list[list[SX]]:
+    """The same for a list of rows."""
+    flat, kept, at = _kept(builder, name, [entry for row in rows for entry in row]), [], 0
+    for row in rows:
+        kept.append(flat[at : at + len(row)])
+        at += len(row)
+    return kept
 
 
-def _delassus(coupling: Coupling, builder: Builder) -> Blocks:
-    half, pivots = coupling.half_solved, coupling.factor.inverse_pivots
-    scaled = [[[d * a for d, a in zip(pivots, row, strict=True)] for row in rows] for rows in half]
-    lower: list[SX] = []
-    places: dict[tuple[int, int, int, int], int] = {}
-    for i, rows in enumerate(half):
-        for j in range(i + 1):
-            for k in range(3):
-                for m in range(k + 1 if i == j else 3):
-                    places[i, j, k, m] = len(lower)
-                    lower.append(_dot(rows[k], scaled[j][m]))
-    held = builder.keep("G", ca.vertcat(*lower))
-    n = len(half)
-
-    def entry(i: int, j: int, k: int, m: int) -> SX:
-        return held[places[(i, j, k, m) if (i, j, k, m) in places else (j, i, m, k)]]
-
-    return {
-        (i, j): ca.vertcat(*(ca.horzcat(*(entry(i, j, k, m) for m in range(3))) for k in range(3)))
-        for i in range(n)
-        for j in range(n)
-    }
+def _kept_factor(builder: Builder, name: str, factor: Factor) -> Factor:
+    """A factor whose entries are kept."""
+    L = _kept(builder, name, list(factor.L.values()))
+    pivots = _kept(builder, f"inverse_pivots_of_{name}", factor.inverse_pivots)
+    return Factor(factor.pattern, dict(zip(factor.L, L, strict=True)), pivots)
 
 
-def _velocity_form(coupling: Coupling, touching: list[Touch], builder: Builder) -> VelocityForm:
-    W = ca.horzcat(*(ca.vertcat(*row) for t in touching for row in t.rows))
-    columns = []
-    for rows in coupling.half_solved:
-        for row in rows:
-            scaled = [d * a for d, a in zip(coupling.factor.inverse_pivots, row, strict=True)]
-            columns.append(ca.vertcat(*coupling.factor.forward(scaled)))
-    nu, full = len(coupling.factor.parents), [entry for column in columns for entry in entries(column)]
-    response = ca.reshape(ca.vertcat(*_held(builder, "response", full)), nu, len(columns))
-    directions = ca.reshape(ca.vertcat(*_held(builder, "W", entries(ca.vec(ca.densify(W))))), nu, len(columns))
-    return VelocityForm(coupling.u_free, directions, response)
+def _delassus(coupling: Coupling, builder: Builder, *, held: bool) -> Blocks:
+    """G = W^T M^-1 W of all contacts, or with the constraints acting G - G_UB G_B^-1 G_BU."""
+    entry = _products(coupling.factor, coupling.half_solved)
+    if held and coupling.constraints is not None:
+        inner = coupling.constraints.factor
+        taken = _products(inner, [inner.backward(list(column)) for column in zip(*coupling.felt, strict=True)])
+        loose, entry = entry, lambda r, c: loose(r, c) - taken(r, c)
+    lower_places = [(r, c) for r in range(len(coupling.rows)) for c in range(r + 1)]
+    values = builder.keep("G", ca.vertcat(SX(0, 1), *(entry(r, c) for r, c in lower_places)))
+    places = {place: k for k, place in enumerate(lower_places)}
+    n = len(coupling.rows) // 3
+
+    def block(i: int, j: int) -> SX:
+        at = [[(3 * i + k, 3 * j + m) for m in range(3)] for k in range(3)]
+        return ca.vertcat(*(ca.horzcat(*(values[places[max(p), min(p)]] for p in row)) for row in at))
+
+    return {(i, j): block(i, j) for i in range(n) for j in range(n)}
+
+
+def _products(M: Factor, half: list[list[SX]]) -> Callable[[int, int], SX]:
+    """(r, c) -> w_r^T M^-1 w_c of half-solved directions."""
+    scaled = [[d * a for d, a in zip(M.inverse_pivots, row, strict=True)] for row in half]
+    return lambda r, c: dot(half[r], scaled[c])
+
+
+def _velocity_form(coupling: Coupling, builder: Builder) -> VelocityForm:
+    """The same problem in velocities; with constraints, each direction brings their answer with it."""
+    nu, columns = coupling.factor.size, []
+    u_free, hold = coupling.u_free, coupling.constraints
+    if hold is not None:
+        answer = coupling.answered([SX(0)] * len(coupling.rows))
+        u_free = u_free + ca.vertcat(*_response(coupling.factor, list(zip(hold.half, answer, strict=True))))
+    for k, row in enumerate(coupling.half_solved):
+        acting = [(row, SX(1))]
+        if hold is not None:
+            answer = hold.percussions([felt[k] for felt in coupling.felt])
+            acting += zip(hold.half, answer, strict=True)
+        columns += _response(coupling.factor, acting)
+    response = ca.reshape(ca.vertcat(*_kept(builder, "response", columns)), nu, len(coupling.rows))
+    W = _kept(builder, "W", [entry for row in coupling.rows for entry in row])
+    return VelocityForm(u_free, ca.reshape(ca.vertcat(*W), nu, len(coupling.rows)), response)

@@ -7,7 +7,7 @@ the command line is the file's name. What two steppers share goes to `assemble`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from casadi import SX
@@ -22,12 +22,16 @@ from tarsus.terrain.base import Terrain
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """What is simulated: a mechanism whose candidates may touch a terrain under a contact law."""
+    """What is simulated: a mechanism whose candidates may touch a terrain under a contact law.
+
+    stabilisation: part of a loop joint's gap that its constraint takes back each step, 0 to 1, -.
+    """
 
     mechanism: Mechanism
     law: Law
     terrain: Terrain
     candidates: tuple[Candidate, ...]
+    stabilisation: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +39,9 @@ class StepInputs:
     """Symbols at the start of a step.
 
     q (nq,), u (nu,): coordinates and velocities; memory: the law's; tau (nu,): applied generalised force;
-    dt: s; law, terrain: parameters by name; inertias: of all bodies.
+    dt: s; law, terrain: parameters by name; inertias: of all bodies; tau_loops: force or moment of each loop joint;
+    bilateral (nb,): the constraints' percussions in the last step; open (n,): 1 for each contact that takes no part
+    whatever its gap, if any shall not.
     """
 
     q: SX
@@ -46,6 +52,9 @@ class StepInputs:
     law: Any
     terrain: Any
     inertias: list[LinearInertia]
+    tau_loops: SX = field(default_factory=lambda: SX(0, 1))
+    bilateral: SX = field(default_factory=lambda: SX(0, 1))
+    open: SX | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,13 +66,14 @@ class StepOutputs:
     contact: ContactSolution
 
     def values(self) -> Values:
-        """By the names of a program's registers: q, u, memory, impulse (3n,), iterations, converged."""
+        """By the names of a program's registers: q, u, memory, impulse (3n,), bilateral, iterations, converged."""
         solved = self.contact
         return {
             "q": self.q,
             "u": self.u,
             "memory": solved.memory,
             "impulse": solved.stacked(),
+            "bilateral": SX(0, 1) if solved.bilateral is None else solved.bilateral,
             "iterations": solved.iterations,
             "converged": solved.converged,
         }
@@ -73,7 +83,8 @@ class StepOutputs:
         """The inverse of `values`."""
         impulse = values["impulse"]
         impulses = [impulse[k : k + 3] for k in range(0, impulse.numel(), 3)]
-        solved = ContactSolution(impulses, values["memory"], values["iterations"], values["converged"])
+        how = values["iterations"], values["converged"], values["bilateral"]
+        solved = ContactSolution(impulses, values["memory"], *how)
         return cls(values["q"], values["u"], solved)
 
 
@@ -92,6 +103,11 @@ class Stepper(ABC):
     def inner_steps(self) -> int:
         """How many steps of a law one step is made of."""
         return 1
+
+    @property
+    def solves_once(self) -> bool:
+        """Whether a step's percussions are one solution of the law, not a sum of several."""
+        return self.inner_steps == 1
 
     def evaluation(self, mechanism: Mechanism, q: SX, u: SX, dt: SX) -> SX:
         """Coordinates (nq,) at which a step from q, u first looks at its contacts: here those of its start."""

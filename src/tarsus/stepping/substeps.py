@@ -41,11 +41,13 @@ class Substeps(Stepper):
     def step(self, scene: Scene, start: StepInputs, builder: Builder) -> StepOutputs:
         none = SX.zeros(3 * len(scene.candidates))
         before = {"q": start.q, "u": start.u, "memory": start.memory, "impulse": none}
+        before["bilateral"] = SX.zeros(start.bilateral.numel())
 
         def inner(now: Values) -> tuple[Values, SX]:
             at = replace(start, q=now["q"], u=now["u"], memory=now["memory"], dt=start.dt / self.n)
-            end = self.stepper.step(scene, at, builder).values()
-            end["impulse"] = now["impulse"] + end["impulse"]
+            end = self.stepper.step(scene, replace(at, bilateral=start.bilateral / self.n), builder).values()
+            for summed in ("impulse", "bilateral"):
+                end[summed] = now[summed] + end[summed]
             end["iterations"] = now["iterations"] + end["iterations"]
             end["converged"] = ca.fmin(now["converged"], end["converged"])
             done = now["done"] + 1

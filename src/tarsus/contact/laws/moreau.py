@@ -17,7 +17,8 @@ from tarsus.contact.solvers.base import HardProblem, Solver
 from tarsus.contact.solvers.exact import Exact
 from tarsus.contact.solvers.newton import Newton
 from tarsus.contact.solvers.prox import Prox
-from tarsus.errors import unknown
+from tarsus.contact.solvers.prox_bilateral import ProxBilateral
+from tarsus.errors import TarsusError, unknown
 from tarsus.program.symbolic import entries
 from tarsus.program.trace import Builder
 
@@ -29,6 +30,7 @@ SOLVERS: dict[str, Solver] = {
     "sor_velocity": Prox(successive=True, form="velocity"),
     "jor_velocity": Prox(successive=False, form="velocity"),
 }
+ITERATED: dict[str, Solver] = {"sor": ProxBilateral(successive=True), "jor": ProxBilateral(successive=False)}
 DENSE = 10  # contacts up to which all are solved at once
 
 
@@ -45,7 +47,8 @@ class Moreau(Law):
     alpha: relaxation of jor and sor, -; T_rel, T_abs: stop when |dL| <= |L| T_rel + T_abs, - and N s;
     solver: auto (newton up to ten contacts, else exact), newton (all contacts at once), exact (each contact's
     inclusion solved exactly, block by block), sor or
-    jor (prox with G), sor_velocity or jor_velocity (prox in velocities, G not formed).
+    jor (prox with G), sor_velocity or jor_velocity (prox in velocities, G not formed);
+    bilateral: constraints of cut joints and loops solved for directly, Eqn. (20), or iterated over by prox, Eqn. (19).
     """
 
     citation: ClassVar[str] = (
@@ -66,17 +69,24 @@ class Moreau(Law):
     T_rel: float | NDArray[np.float64] = 1e-6
     T_abs: float | NDArray[np.float64] = 1e-6
     solver: Literal["auto", "newton", "exact", "sor", "jor", "sor_velocity", "jor_velocity"] = "auto"
+    bilateral: Literal["direct", "prox"] = "direct"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.solver not in (*SOLVERS, "auto"):
             raise unknown("solver", self.solver, (*SOLVERS, "auto"))
+        if self.bilateral not in ("direct", "prox"):
+            raise unknown("way to solve bilateral constraints", self.bilateral, ("direct", "prox"))
+        if self.bilateral == "prox" and self.solver not in ITERATED:
+            raise TarsusError(f"bilateral='prox' iterates with the solver 'jor' or 'sor', not {self.solver!r}.")
 
     def closed(self, contact: Contact, memory: SX) -> SX:
         """Its gap is closed, or it pressed in the last step."""
         return ca.logic_or(contact.gap <= 0, memory[0] > 0)
 
-    def _method(self, contacts: int) -> Solver:
+    def _method(self, contacts: int, constrained: bool) -> Solver:
+        if constrained and self.bilateral == "prox":
+            return ITERATED[self.solver]
         if self.solver == "auto":
             return SOLVERS["newton" if contacts <= DENSE else "exact"]
         return SOLVERS[self.solver]
@@ -90,9 +100,9 @@ class Moreau(Law):
         mu = [contact.friction * p.mu for contact in problem.contacts]
         hard = HardProblem(replace(problem, active=active), [c[3 * i : 3 * i + 3] for i in range(n)], mu, p, builder)
         last = [ca.if_else(active[i], self.own(memory, i), 0) for i in range(n)]
-        outcome = self._method(n).solve(hard, [own[:3] for own in last], [own[3] for own in last])
+        outcome = self._method(n, problem.bilateral is not None).solve(hard, [own[:3] for own in last], [own[3] for own in last])
         warm = ca.vertcat(*(ca.vertcat(L, s) for L, s in zip(outcome.impulses, outcome.roots, strict=True)))
-        return ContactSolution(outcome.impulses, warm, outcome.iterations, outcome.converged)
+        return ContactSolution(outcome.impulses, warm, outcome.iterations, outcome.converged, outcome.bilateral)
 
 
 def inclusion_constant(problem: ContactProblem, i: int, p: Any) -> SX:

@@ -35,12 +35,16 @@ class HardProblem:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Percussions (3,) of each contact, sweeps done, 1 if converged; sliding roots s with xi_T = -s L_T, if known."""
+    """Percussions (3,) of each contact, sweeps done, 1 if converged; sliding roots s with xi_T = -s L_T, if known.
+
+    bilateral (nb,): the constraints' percussions, None if they were solved for.
+    """
 
     impulses: list[SX]
     iterations: SX
     converged: SX
     roots: list[SX] = field(default_factory=list)
+    bilateral: SX | None = None
 
 
 class Solver(ABC):

@@ -1,0 +1,166 @@
+"""Regularised convex contact: Newton's method on the smooth problem that is dual to a quadratic one over cones.
+
+Wanted are percussions L_i in the cones |L_T| <= mu_i L_N that minimise 1/2 L^T (G + R) L + L^T c with a diagonal R > 0.
+In z = sqrt(R) L the cones stay circular, with mu' = mu sqrt(R_T / R_N), and R becomes 1. The problem
+
+    minimise  phi(z) = 1/2 z^T A z + 1/2 |P(-c' - A z)|^2,    A = R^-1/2 G R^-1/2,  c' = R^-1/2 c,
+
+P the projection on the cones, has no constraint, is convex and once differentiable, and at its minimum z = P(-c' - A z)
+solves the first one. With B B^T = P' at the present point Newton's step is z + r - B e, r = P - z, where
+(1 + B^T A B) e = B^T A r: symmetric, positive definite, whatever the rank of G. The step is shortened where the slope
+along it has grown instead of fallen; phi being convex, that converges from anywhere. What is given back is P itself:
+it lies in the cones exactly.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import casadi as ca
+from casadi import SX
+
+from tarsus.contact.solvers import ldl
+from tarsus.contact.solvers.base import HardProblem, Outcome, changes
+from tarsus.program.symbolic import entries
+from tarsus.program.trace import Builder, Values
+
+MAXIMUM = 50  # Newton steps
+SHORTENINGS = 30  # of one step
+FLAT = 0.5  # of the slope at a step's start: what may be left at its end
+TINY = 1e-30
+
+
+@dataclass(frozen=True)
+class Scaled:
+    """The problem in z: A (3n x 3n rows), c (3n,), the cones' mu' and who is active (n each), 1 / sqrt(R) (3n,)."""
+
+    A: ldl.Matrix
+    c: list[SX]
+    mu: list[SX]
+    active: list[SX]
+    unit: list[SX]
+
+
+def minimise(hard: HardProblem, R: list[SX], start: list[SX]) -> Outcome:
+    """Percussions (3,) of each contact, from those of the last step; R[i] (2,): R_N and R_T, 1/kg."""
+    n, builder = len(start), hard.builder
+    problem = scaled(hard, R)
+    begin = {
+        "z": ca.vertcat(*(s / u for s, u in zip(_flat(start), problem.unit, strict=True))),
+        "projected": SX.zeros(3 * n),
+        "steps": SX(0),
+        "moving": SX(1),
+    }
+
+    def step(values: Values) -> tuple[Values, SX]:
+        z = entries(values["z"])
+        p = [-c - a for c, a in zip(problem.c, ldl.times(problem.A, z), strict=True)]
+        projected, B = project_all(problem, p)
+        moving = changes(_percussions(problem, z), _percussions(problem, projected), hard.p)
+        way = newton_step(problem, [a - b for a, b in zip(projected, z, strict=True)], B)
+        t = step_length(problem, builder, (z, p), way)
+        new = ca.vertcat(*z) + t * ca.vertcat(*way)
+        return {"z": new, "projected": ca.vertcat(*projected), "steps": values["steps"] + 1, "moving": moving}, moving
+
+    last = builder.loop(begin, step, MAXIMUM)
+    found = _percussions(problem, entries(last["projected"]))
+    return Outcome([found[3 * i : 3 * i + 3] for i in range(n)], last["steps"], ca.logic_not(last["moving"]))
+
+
+def scaled(hard: HardProblem, R: list[SX]) -> Scaled:
+    """G, c and the cones in units in which R = 1, kept for the iterations."""
+    n, G, builder = len(R), hard.problem.G, hard.builder
+    roots = [ca.vertcat(1 / ca.sqrt(r[0]), 1 / ca.sqrt(r[1]), 1 / ca.sqrt(r[1])) for r in R]
+    unit = entries(builder.keep("unit", ca.vertcat(*roots)))
+    lower = [unit[i] * G[i // 3, j // 3][i % 3, j % 3] * unit[j] for i in range(3 * n) for j in range(i + 1)]
+    held = entries(builder.keep("A", ca.vertcat(*lower)))
+    A = [[held[max(i, j) * (max(i, j) + 1) // 2 + min(i, j)] for j in range(3 * n)] for i in range(3 * n)]
+    c = entries(builder.keep("scaled_c", ca.vertcat(*(u * v for u, v in zip(unit, _flat(hard.c), strict=True)))))
+    edges = [mu * ca.sqrt(r[1] / r[0]) for mu, r in zip(hard.mu, R, strict=True)]
+    mu = entries(builder.keep("scaled_mu", ca.vertcat(*edges)))
+    return Scaled(A, c, mu, hard.problem.active, unit)
+
+
+def project_all(problem: Scaled, p: list[SX]) -> tuple[list[SX], list[SX]]:
+    """P(p) (3n,), and B (3, 3) of each contact with B B^T = P'(p); zero for a contact that takes no part."""
+    projected: list[SX] = []
+    factors = []
+    for i, (mu, active) in enumerate(zip(problem.mu, problem.active, strict=True)):
+        nearest, B = project(ca.vertcat(*p[3 * i : 3 * i + 3]), mu)
+        projected += entries(ca.if_else(active, nearest, 0))
+        factors.append(ca.if_else(active, B, 0))
+    return projected, factors
+
+
+def project(p: SX, mu: SX) -> tuple[SX, SX]:
+    """The nearest point (3,) of the cone |x_T| <= mu x_N to p (3,), and B (3, 3) with B B^T its derivative."""
+    length = ca.sqrt(ca.dot(p[1:], p[1:]))
+    inside, opens = length <= mu * p[0], mu * length <= -p[0]
+    way = p[1:] / ca.fmax(length, TINY)
+    share = 1 / (1 + mu * mu)
+    normal = (p[0] + mu * length) * share  # > 0 wherever it is used
+    edge = ca.vertcat(normal, mu * normal * way)
+    along = ca.sqrt(share) * ca.vertcat(1, mu * way)
+    across = ca.sqrt(ca.fmax(mu * normal, 0) / ca.fmax(length, TINY)) * ca.vertcat(0, -way[1], way[0])
+    B = ca.if_else(inside, SX.eye(3), ca.if_else(opens, 0, ca.horzcat(along, across, SX.zeros(3))))
+    return ca.if_else(inside, p, ca.if_else(opens, 0, edge)), B
+
+
+def newton_step(problem: Scaled, r: list[SX], B: list[SX]) -> list[SX]:
+    """Delta (3n,) with (1 + P' A) Delta = r."""
+    n, A = len(B), problem.A
+    K = [[SX(0)] * (3 * n) for _ in range(3 * n)]
+    for i in range(n):
+        for j in range(i + 1):
+            block = ca.vertcat(*(ca.horzcat(*A[3 * i + k][3 * j : 3 * j + 3]) for k in range(3)))
+            small = ca.mtimes(ca.mtimes(B[i].T, block), B[j])
+            for k in range(3):
+                for m in range(3):
+                    K[3 * i + k][3 * j + m] = small[k, m] + (1 if i == j and k == m else 0)
+    Ar = ldl.times(A, r)
+    right = [entry for i in range(n) for entry in entries(ca.mtimes(B[i].T, ca.vertcat(*Ar[3 * i : 3 * i + 3])))]
+    e = ldl.factorise(K).solve(right)
+    back = [entry for i in range(n) for entry in entries(ca.mtimes(B[i], ca.vertcat(*e[3 * i : 3 * i + 3])))]
+    return [a - b for a, b in zip(r, back, strict=True)]
+
+
+def step_length(problem: Scaled, builder: Builder, at: tuple[list[SX], list[SX]], way: list[SX]) -> SX:
+    """t in (0, 1] that leaves at most FLAT of the slope of phi at t = 0, by false position held off the ends."""
+    n = len(problem.mu)
+    kept = {"at": at[0], "p": at[1], "way": way, "change": ldl.times(problem.A, way)}
+    z, p, delta, change = (entries(builder.keep(name, ca.vertcat(*value))) for name, value in kept.items())
+
+    def slope(t: SX) -> SX:
+        projected, _ = project_all(problem, [a - t * b for a, b in zip(p, change, strict=True)])
+        return sum(((z[k] + t * delta[k] - projected[k]) * change[k] for k in range(3 * n)), SX(0))
+
+    first, last = slope(SX(0)), slope(SX(1))
+    limit = FLAT * ca.fabs(first)
+    steep = last > limit
+    begin = {"t": SX(1), "low": SX(0), "high": SX(1), "below": first, "above": last, "limit": limit}
+
+    def shorten(v: Values) -> tuple[Values, SX]:
+        share = v["below"] / (v["below"] - v["above"])
+        t = v["low"] + (v["high"] - v["low"]) * ca.fmin(ca.fmax(share, 0.1), 0.9)
+        here = slope(t)
+        up = here > 0
+        new = {
+            "t": t,
+            "low": ca.if_else(up, v["low"], t),
+            "high": ca.if_else(up, t, v["high"]),
+            "below": ca.if_else(up, v["below"], here),
+            "above": ca.if_else(up, here, v["above"]),
+            "limit": v["limit"],
+        }
+        return new, ca.fabs(here) > v["limit"]
+
+    return builder.loop(begin, shorten, SHORTENINGS, steep)["t"]
+
+
+def _flat(columns: list[SX]) -> list[SX]:
+    return [entry for column in columns for entry in entries(column)]
+
+
+def _percussions(problem: Scaled, z: list[SX]) -> SX:
+    """L (3n,) from z."""
+    return ca.vertcat(*(u * entry for u, entry in zip(problem.unit, z, strict=True)))

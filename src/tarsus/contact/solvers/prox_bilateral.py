@@ -1,0 +1,79 @@
+"""JOR and SOR over contacts and bilateral constraints together (document 000, Eqns. (12)-(16) and (19))."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import casadi as ca
+from casadi import SX
+
+from tarsus.contact.problem import Bilateral
+from tarsus.contact.solvers.base import HardProblem, Outcome, Solver, changes, step_sizes
+from tarsus.contact.solvers.prox import projected
+from tarsus.program.symbolic import entries
+from tarsus.program.trace import Values
+
+
+@dataclass(frozen=True)
+class ProxBilateral(Solver):
+    """successive: use new percussions at once, contacts first (SOR), or all together (JOR).
+
+    The constraints' percussions start from those of the last step; r = alpha / G_ll of the whole Delassus matrix.
+    """
+
+    successive: bool
+    maximum: int = 2000
+
+    def solve(self, hard: HardProblem, start: list[SX], roots: list[SX]) -> Outcome:
+        form, n = hard.problem.bilateral, len(start)
+        assert form is not None
+        c = [hard.c[i] - hard.problem.free[i] + form.free[i] for i in range(n)]
+        loose = replace(hard, c=_kept(hard, "c_loose", c))
+        sizes = [size for i in range(n) for size in step_sizes(hard, i, form.G[i, i])]
+        r = entries(hard.builder.keep("r", ca.vertcat(*sizes, *(hard.p.alpha / row[b] for b, row in enumerate(form.G_B)))))
+        begin = {"impulse": ca.vertcat(*start), "bilateral": form.start, "sweeps": SX(0), "moving": SX(1)}
+
+        def sweep(values: Values) -> tuple[Values, SX]:
+            old_U, old_B = entries(values["impulse"]), entries(values["bilateral"])
+            new_U, new_B = self._sweep(loose, form, r, (old_U, old_B))
+            old, new = ca.vertcat(*old_U, *old_B), ca.vertcat(*new_U, *new_B)
+            more = changes(old, new, hard.p)
+            counted = {"sweeps": values["sweeps"] + 1, "moving": more}
+            return {"impulse": ca.vertcat(*new_U), "bilateral": ca.vertcat(*new_B)} | counted, more
+
+        last = hard.builder.loop(begin, sweep, self.maximum)
+        impulses = [last["impulse"][3 * i : 3 * i + 3] for i in range(n)]
+        done = ca.logic_not(last["moving"])
+        return Outcome(impulses, last["sweeps"], done, [SX(0)] * n, last["bilateral"])
+
+    def _sweep(
+        self, hard: HardProblem, form: Bilateral, r: list[SX], old: tuple[list[SX], list[SX]]
+    ) -> tuple[list[SX], list[SX]]:
+        """New percussions (3n,), (nb,) from the old ones."""
+        n, nb = len(hard.c), len(form.c)
+        new_U, new_B = list(old[0]), list(old[1])
+        L_U, L_B = (new_U, new_B) if self.successive else old
+        for i in range(n):
+            at = slice(3 * i, 3 * i + 3)
+            xi = hard.c[i] + ca.vertcat(*(_felt(form, 3 * i + k, L_B) for k in range(3)))
+            for j in range(n):
+                xi = xi + ca.mtimes(form.G[i, j], ca.vertcat(*L_U[3 * j : 3 * j + 3]))
+            new_U[at] = entries(projected(hard, i, ca.vertcat(*old[0][at]), xi, (r[2 * i], r[2 * i + 1])))
+        for b in range(nb):
+            xi_b = form.c[b] + _dot(form.coupling[b], L_U) + _dot(form.G_B[b], L_B)
+            new_B[b] = old[1][b] - r[2 * n + b] * xi_b
+        return new_U, new_B
+
+
+def _felt(form: Bilateral, k: int, L_B: list[SX]) -> SX:
+    """What the constraints' percussions add to component k of the contacts' velocities."""
+    return _dot([row[k] for row in form.coupling], L_B)
+
+
+def _dot(a: list[SX], b: list[SX]) -> SX:
+    return sum((x * y for x, y in zip(a, b, strict=True) if not x.is_zero()), SX(0))
+
+
+def _kept(hard: HardProblem, name: str, columns: list[SX]) -> list[SX]:
+    kept = hard.builder.keep(name, ca.vertcat(*columns))
+    return [kept[3 * i : 3 * i + 3] for i in range(len(columns))]

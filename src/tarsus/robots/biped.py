@@ -1,0 +1,134 @@
+"""Biped: a robot of the kind of document 002, five links and two rectangular feet on fourteen joints. ESTIMATE.
+
+Document 002 states the structure (Fig. 8: five links, two feet, fourteen motors, eight vertices that may touch) and no
+number. Everything numeric here is an ESTIMATE: segment fractions of a human body (D. A. Winter, Biomechanics and Motor
+Control of Human Movement, quoted from memory) of HEIGHT and MASS, the class of robot the authors worked with.
+
+Frames sit at the joints, parallel to the trunk when all angles are zero: x forward, y left, z up; legs R, L. SI units.
+Hip (yaw, roll, pitch), knee, ankle (pitch, roll, yaw) is an assumption that gives exactly fourteen joints; axes that
+meet in one point are joints of bodies without mass.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tarsus.model.mechanism import Actuator, Body, Candidate, Frame, Inertia, Joint, Mechanism
+
+Array = NDArray[np.float64]
+
+SIDES = {"R": -1, "L": 1}  # name: left +1
+HEIGHT, MASS = 1.60, 45.0  # m, kg -- ESTIMATE
+
+# lengths, m -- ESTIMATE
+THIGH, SHIN, TRUNK = 0.245 * HEIGHT, 0.246 * HEIGHT, 0.288 * HEIGHT
+HIP = 0.048 * HEIGHT  # half of the distance between the hips
+FOOT = np.array([0.152, 0.055, 0.039]) * HEIGHT  # length, width, height
+HEEL = 0.25  # part of the foot's length behind the ankle
+
+# parts of the mass and of the length (centre from the upper end, radius of gyration), radius for the inertia about the
+# segment's own axis, m -- ESTIMATE
+TRUNK_PARTS = (0.678, 0.626, 0.496)  # the centre from the hips upwards
+THIGH_PARTS, THIGH_RADIUS = (0.100, 0.433, 0.323), 0.06
+SHIN_PARTS, SHIN_RADIUS = (0.0465, 0.433, 0.302), 0.045
+FOOT_PART = 0.0145
+TRUNK_BOX = (0.29, 0.20)  # m, width and depth for the trunk's inertia about z
+
+# joints of a leg: name, axis, range rad, body it moves -- ESTIMATE
+JOINTS = (
+    ("hip_yaw", (0, 0, 1), (-0.6, 0.6), "hip_1"),
+    ("hip_roll", (1, 0, 0), (-0.5, 0.5), "hip_2"),
+    ("hip_pitch", (0, 1, 0), (-1.6, 1.0), "thigh"),
+    ("knee", (0, 1, 0), (0.0, 2.3), "shin"),
+    ("ankle_pitch", (0, 1, 0), (-0.9, 0.9), "ankle_1"),
+    ("ankle_roll", (1, 0, 0), (-0.5, 0.5), "ankle_2"),
+    ("ankle_yaw", (0, 0, 1), (-0.6, 0.6), "foot"),
+)
+
+STAND = {"hip_pitch": -0.25, "knee": 0.5, "ankle_pitch": -0.25}  # rad; all else 0 -- ESTIMATE
+
+NOTES = (
+    "Structure: document 002, Fig. 8 (five links, two rectangular feet, fourteen joints, eight contact vertices); it "
+    "states no masses or lengths, and the tables of the group's other papers could not be read.",
+    "ESTIMATE: all numbers, from fractions of a human body of 1.60 m and 45 kg (Winter, from memory); the order of the "
+    "joints' axes; their ranges; the stand posture. No torque limits, gears or rotors: none were found.",
+)
+
+
+def describe() -> Mechanism:
+    """The robot: 15 bodies (8 of them without mass), 20 degrees of freedom, 45 kg; contact candidates: 8 vertices."""
+    bodies = [Body("trunk", -1, Joint("floating_base", "free"), _trunk())]
+    candidates, frames, actuators = [], [], []
+    for side, left in SIDES.items():
+        bodies += _leg(side, len(bodies), left)
+        foot = len(bodies) - 1
+        candidates += _vertices(side, foot)
+        centre = np.array([(0.5 - HEEL) * FOOT[0], 0.0, -FOOT[2]])
+        frames.append(Frame(f"{side}_sole", foot, centre))
+        actuators += [Actuator(f"{side}_{name}", f"{side}_{name}") for name, *_ in JOINTS]
+    return Mechanism(
+        name="biped",
+        bodies=tuple(bodies),
+        candidates=tuple(candidates),
+        frames=tuple(frames),
+        actuators=tuple(actuators),
+        keyframes={"stand": stand()},
+        notes=NOTES,
+    )
+
+
+def stand() -> Array:
+    """Coordinates (21,) of the stand posture, the soles flat on the plane z = 0."""
+    lean, knee = STAND["hip_pitch"], STAND["knee"]
+    height = THIGH * np.cos(lean) + SHIN * np.cos(lean + knee) + FOOT[2]
+    leg = [STAND.get(name, 0.0) for name, *_ in JOINTS]
+    return np.array([0.0, 0.0, height, 1.0, 0.0, 0.0, 0.0, *leg, *leg])
+
+
+def _leg(side: str, first: int, left: int) -> list[Body]:
+    """The seven bodies of one leg; the first of them, number `first` of the robot, hangs on the trunk."""
+    places = {"hip_1": (0.0, left * HIP, 0.0), "shin": (0.0, 0.0, -THIGH), "ankle_1": (0.0, 0.0, -SHIN)}
+    inertias = {
+        "thigh": _segment(THIGH_PARTS, -THIGH, THIGH_RADIUS**2 / 2),
+        "shin": _segment(SHIN_PARTS, -SHIN, SHIN_RADIUS**2 / 2),
+        "foot": _foot(),
+    }
+    found = []
+    for k, (name, axis, (lower, upper), body) in enumerate(JOINTS):
+        joint = Joint(f"{side}_{name}", "hinge", axis=np.array(axis), lower=lower, upper=upper)
+        parent = first + k - 1 if k else 0
+        place = np.array(places.get(body, (0.0, 0.0, 0.0)))
+        found.append(Body(f"{side}_{body}", parent, joint, inertias.get(body, Inertia(0.0)), place))
+    return found
+
+
+def _vertices(side: str, foot: int) -> list[Candidate]:
+    """The four corners of a sole."""
+    x, y = FOOT[0] * np.array([-HEEL, 1 - HEEL]), FOOT[1] * np.array([-0.5, 0.5])
+    corners = product(zip(("heel", "toe"), x, strict=True), zip(("right", "left"), y, strict=True))
+    return [
+        Candidate(f"{side}_foot_{end}_{flank}", foot, np.array([along, across, -FOOT[2]]))
+        for (end, along), (flank, across) in corners
+    ]
+
+
+def _trunk() -> Inertia:
+    width, depth = TRUNK_BOX
+    return _segment(TRUNK_PARTS, TRUNK, (width**2 + depth**2) / 12)
+
+
+def _segment(parts: tuple[float, float, float], length: float, axial: float) -> Inertia:
+    """A segment along z from its joint to `length` (m, negative downwards); axial: moment per mass about z, m^2."""
+    share, centre, gyration = parts
+    mass, across = MASS * share, (gyration * length) ** 2
+    return Inertia(mass, np.array([0.0, 0.0, centre * length]), mass * np.diag([across, across, axial]))
+
+
+def _foot() -> Inertia:
+    """A uniform box."""
+    mass, (x, y, z) = MASS * FOOT_PART, FOOT
+    moments = np.array([y**2 + z**2, x**2 + z**2, x**2 + y**2]) / 12
+    return Inertia(mass, np.array([(0.5 - HEEL) * x, 0.0, -z / 2]), mass * np.diag(moments))

@@ -1,0 +1,177 @@
+"""HOAP-1: Fujitsu's small humanoid of document 001, twenty joints (twelve in the legs, eight in the arms). ESTIMATE.
+
+Frames sit at the joints, parallel to the torso when all angles are zero: x forward, y left, z up; the arms hang.
+Right leg, left leg, right arm, left arm. SI units.
+
+Status of each number: *published* = stated in the source; *ESTIMATE* = a number of the successors HOAP-2 and HOAP-3,
+or a substitute with its derivation. Only the mass (5 kg), the height (0.480 m) and the number of joints of HOAP-1
+itself are published (document 001, Fig. 5); an encyclopedia states 6 kg: `load("hoap1", mass=6.0)`.
+Sources, numbers only:
+[2] ``Hoap2.proto`` of github cyberbotics/webots @013d935 (its licence does not allow to copy the file);
+[3] ``structure.xml`` of github chili-epfl/hoap3_description (BSD): the same layout of the legs.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tarsus.errors import TarsusError
+from tarsus.model.mechanism import Actuator, Body, Candidate, Frame, Inertia, Joint, Mechanism
+
+Array = NDArray[np.float64]
+Row = tuple[float, tuple[float, float, float], tuple[float, ...]]
+
+SIDES = {"R": -1, "L": 1}  # name: left +1
+MASS = 5.0  # kg -- published, document 001
+
+# geometry, m -- ESTIMATE: HOAP-2's lengths [2], the left side's
+HIP_IN_TORSO = (0.0, 0.039, -0.055)
+KNEE_IN_THIGH = ANKLE_IN_SHANK = (0.0, 0.0, -0.1)  # HOAP-3: 0.105
+SHOULDER_IN_TORSO = (0.0, 0.0995, 0.09)
+ELBOW_IN_ARM = (0.0, 0.0, -0.101)
+HAND_IN_FOREARM = (0.0, 0.0, -0.1)
+SOLE = {"x": (-0.0358, 0.0582), "y": (-0.031, 0.031), "z": -0.0355}  # of the ankle's frame
+TORSO_BOX = ((0.013, 0.0, 0.056), (0.05, 0.067, 0.0675))  # centre and half edges
+HEAD = ((0.0, 0.0, 0.1515), 0.038)  # centre and radius: lowered so that the robot is 0.480 m high
+
+# bodies (left), mass kg, centre of mass m, ixx iyy izz ixy ixz iyz about it kg m^2 -- ESTIMATE: HOAP-2's masses times
+# 0.83828, so that they sum to 6 kg with waist, neck and wrists frozen. Moments from [2], but those of boxes of the
+# shapes' sizes for leg 1 to 3 and 5 and arm 1 (missing, or impossible, in [2]); centres of leg 1 and 3 from [3]
+TORSO = (2.48279188, (4.59764735e-3, 0.0, 0.0592835924), (9.89196355e-3, 0.0115660133, 8.91683063e-3, 0, 5.23195524e-4))
+LEG: tuple[Row, ...] = (
+    (0.0330180767, (2.24e-3, 3e-3, 0.0336), (1.93293324e-5, 2.09802362e-5, 5.09028682e-6)),
+    (0.144767182, (3.5e-3, 6e-4, -3.3e-3), (4.6035964e-5, 3.31637487e-5, 5.74846353e-5)),
+    (0.367615728, (6.2e-3, 3.3e-3, -0.0665), (4.92268095e-4, 4.5351527e-4, 2.0442498e-4)),
+    (
+        0.239602361,
+        (0.0117225, 2.97242e-3, -0.0429459),
+        (4.45963664e-4, 4.43448831e-4, 9.38870872e-5, 8.38277564e-7, 5.78411519e-5, -4.19138782e-6),
+    ),
+    (0.143452763, (4.65209e-3, 7.81354e-4, 3.2429e-3), (6.2162864e-5, 2.98859923e-5, 5.37947861e-5)),
+    (
+        0.131402523,
+        (4.76595338e-3, 0.0, -0.0259100924),
+        (7.25954226e-5, 1.30662092e-4, 1.49282445e-4, 0, -5.82957985e-6),
+    ),
+)
+ARM: tuple[Row, ...] = (
+    (0.166843222, (0.0, 0.0, 0.0), (5.70047675e-5, 4.44915258e-5, 5.70047675e-5)),
+    (0.168861794, (-2.3e-3, 0.0, -9.9e-3), (7.20918705e-5, 2.33041163e-4, 2.16275612e-4, 0, 1.67655513e-5)),
+    (
+        0.182985095,
+        (-2.6e-5, -2.94852e-3, -0.0683622),
+        (9.8078475e-5, 8.80191442e-5, 4.69435436e-5, 0, 0, -1.67655513e-6),
+    ),
+    (
+        0.180055315,
+        (-4.1348156e-3, -3.95357075e-3, -0.0580621291),
+        (2.16560752e-4, 2.00707818e-4, 4.27352122e-5, -3.34380557e-6, 1.24890912e-6, 1.09227911e-5),
+    ),
+)
+
+TABLE_MASS = TORSO[0] + 2 * sum(row[0] for row in LEG + ARM)  # kg, 6; all is scaled from it to the robot's mass
+
+# joints (left): name, axis, range rad, place in the parent -- ESTIMATE: HOAP-2's ranges [2], the arms' zero turned down
+LEG_JOINTS = (
+    ("J1_yaw", (0, 0, 1), (-0.541052, 1.58825), HIP_IN_TORSO),
+    ("J2_roll", (1, 0, 0), (-0.36652, 0.541052), (0.0, 0.0, 0.0)),
+    ("J3_pitch", (0, 1, 0), (-1.43117, 1.23918), (0.0, 0.0, 0.0)),
+    ("J4_knee", (0, 1, 0), (-0.017453, 2.26893), KNEE_IN_THIGH),
+    ("J5_ankle_pitch", (0, 1, 0), (-1.06465, 1.06465), ANKLE_IN_SHANK),
+    ("J6_ankle_roll", (1, 0, 0), (-0.43633, 0.43633), (0.0, 0.0, 0.0)),
+)
+ARM_JOINTS = (
+    ("J1_pitch", (0, 1, 0), (-3.159, 1.0646), SHOULDER_IN_TORSO),
+    ("J2_roll", (1, 0, 0), (-0.0175, 1.6755), (0.0, 0.0, 0.0)),
+    ("J3_yaw", (0, 0, -1), (-1.5882, 1.5882), (0.0, 0.0, 0.0)),
+    ("J4_elbow", (0, 1, 0), (-2.0071, 0.01745), ELBOW_IN_ARM),
+)
+TORQUE, SPEED = 9.0, 5.0  # N m, rad/s -- ESTIMATE: placeholders of [2]
+
+STAND = {"J3_pitch": -0.2, "J4_knee": 0.4, "J5_ankle_pitch": -0.2}  # rad, the legs; all else 0 -- ESTIMATE
+
+NOTES = (
+    "HOAP-1: only mass (5 kg, document 001; an encyclopedia says 6 kg), height 0.48 m and 20 joints are published.",
+    "ESTIMATE: everything else. Lengths, ranges, soles: HOAP-2's (Hoap2.proto of github cyberbotics/webots @013d935, "
+    "no file of it is copied). Masses: HOAP-2's, scaled to the robot's; some inertias are those of boxes; some centres "
+    "of mass are HOAP-3's (github chili-epfl/hoap3_description, BSD).",
+    "ESTIMATE: stand posture, torque limit 9 N m, speed 5 rad/s (placeholders). Gears and rotors unknown: armature 0.",
+)
+
+
+def describe(mass: float = MASS) -> Mechanism:
+    """The robot: 21 bodies, 26 degrees of freedom; `mass` kg in all, spread as HOAP-2's."""
+    if not 0 < mass < np.inf:
+        raise TarsusError(f"hoap1: the mass must be positive, not {mass}.")
+    scale = mass / TABLE_MASS
+    bodies = [Body("torso", -1, Joint("floating_base", "free"), _inertia(TORSO, 1, scale))]
+    feet, others, frames, actuators = [], _torso_points(), [], []
+    for side, left in SIDES.items():
+        bodies += _limb(f"{side}LEG", len(bodies), left, LEG_JOINTS, LEG, scale)
+        foot, knee = len(bodies) - 1, len(bodies) - 4
+        feet += _sole(side, foot)
+        others.append(Candidate(f"{side}_knee", knee, np.array(KNEE_IN_THIGH)))
+        frames.append(Frame(f"{side}_foot", foot, np.array([np.mean(SOLE["x"]), 0.0, SOLE["z"]])))
+    for side, left in SIDES.items():
+        bodies += _limb(f"{side}ARM", len(bodies), left, ARM_JOINTS, ARM, scale)
+        others.append(Candidate(f"{side}_hand", len(bodies) - 1, np.array(HAND_IN_FOREARM)))
+    actuators = [Actuator(body.joint.name, body.joint.name, -TORQUE, TORQUE) for body in bodies[1:]]
+    return Mechanism(
+        name="hoap1",
+        bodies=tuple(bodies),
+        candidates=(*feet, *others),
+        frames=tuple(frames),
+        actuators=tuple(actuators),
+        keyframes={"stand": stand()},
+        notes=NOTES,
+    )
+
+
+def stand() -> Array:
+    """Coordinates (27,) of the stand posture, the soles flat on the plane z = 0."""
+    lean, knee = STAND["J3_pitch"], STAND["J4_knee"]
+    height = -HIP_IN_TORSO[2] - KNEE_IN_THIGH[2] * np.cos(lean) - ANKLE_IN_SHANK[2] * np.cos(lean + knee) - SOLE["z"]
+    leg = [STAND.get(name, 0.0) for name, *_ in LEG_JOINTS]
+    return np.array([0.0, 0.0, height, 1.0, 0.0, 0.0, 0.0, *leg, *leg, *np.zeros(2 * len(ARM_JOINTS))])
+
+
+def _limb(limb: str, first: int, left: int, joints: tuple, rows: tuple[Row, ...], scale: float) -> list[Body]:
+    """The bodies of a limb; the first of them, number `first` of the robot, hangs on the torso."""
+    found = []
+    for k, ((name, axis, span, at), row) in enumerate(zip(joints, rows, strict=True)):
+        # mirrored at the plane y = 0, a rotation about y stays and those about x and z turn round
+        lower, upper = span if axis[1] or left > 0 else (-span[1], -span[0])
+        joint = Joint(f"{limb}_{name}", "hinge", axis=np.array(axis), lower=lower, upper=upper, velocity_limit=SPEED)
+        place = np.array(at) * (1, left, 1)
+        found.append(Body(f"{limb}_{k + 1}", first + k - 1 if k else 0, joint, _inertia(row, left, scale), place))
+    return found
+
+
+def _sole(side: str, foot: int) -> list[Candidate]:
+    """The four corners of a rectangular sole."""
+    corners = product(zip(("heel", "toe"), SOLE["x"], strict=True), zip(("right", "left"), SOLE["y"], strict=True))
+    return [
+        Candidate(f"{side}_foot_{end}_{flank}", foot, np.array([x, y, SOLE["z"]])) for (end, x), (flank, y) in corners
+    ]
+
+
+def _torso_points() -> list[Candidate]:
+    """The head's sphere and the eight corners of the trunk's box."""
+    centre, half = (np.array(v) for v in TORSO_BOX)
+    corners = [centre + half * signs for signs in product((1, -1), repeat=3)]
+    return [
+        Candidate("head", 0, np.array(HEAD[0]), HEAD[1]),
+        *(Candidate(f"torso_{k}", 0, corner) for k, corner in enumerate(corners)),
+    ]
+
+
+def _inertia(row: Row, left: int, scale: float) -> Inertia:
+    """A row of the table above, its plane y = 0 mirrored for the right side (left = -1)."""
+    mass, com, moments = row
+    ixx, iyy, izz, ixy, ixz, iyz = (*moments, 0.0, 0.0, 0.0)[:6]
+    ixy, iyz = left * ixy, left * iyz
+    about_com = np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
+    return Inertia(scale * mass, np.array(com) * (1, left, 1), scale * about_com)

@@ -1,0 +1,30 @@
+"""Where a simulation's worlds live and run: this computer's processor or an NVIDIA GPU."""
+
+from __future__ import annotations
+
+from tarsus.errors import TarsusError, unknown
+from tarsus.program.backend import Backend
+from tarsus.program.blocks import Program
+from tarsus.program.cuda import CudaLauncher
+from tarsus.program.threads import Launcher, ThreadWorlds
+from tarsus.program.worlds import Worlds
+
+DEVICES = ("cpu", "cuda")
+Device = str | Launcher
+
+
+def checked(device: Device, precision: str | None, threads: int) -> tuple[Device, str]:
+    """The device, and the precision given or the device's own: float64 on a processor, float32 on a GPU."""
+    if isinstance(device, str) and device not in DEVICES:
+        raise unknown("device", device, DEVICES)
+    if device != "cpu" and threads > 1:
+        raise TarsusError("threads share the worlds on device 'cpu' alone: leave threads at 1 on a GPU.")
+    return device, precision or ("float64" if device == "cpu" else "float32")
+
+
+def backend(program: Program, device: Device, worlds: int, bits: int, threads: int) -> Backend:
+    """The worlds on their device; a launcher in the device's place runs a thread a world."""
+    if device == "cpu":
+        return Worlds(program, worlds, bits=bits, threads=threads)
+    launcher = device if isinstance(device, Launcher) else CudaLauncher()
+    return ThreadWorlds(program, worlds, launcher, bits)
