@@ -11,6 +11,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tarsus.comparison.judge import judge as judge
     from tarsus.contact.base import ForceLaw as ForceLaw
     from tarsus.contact.base import Law as Law
     from tarsus.contact.laws.compliant import Compliant as Compliant
@@ -37,6 +38,7 @@ _HOMES = {
     "load": "tarsus.robots",
     "Simulation": "tarsus.simulation.simulation",
     "summary": "tarsus.simulation.summary",
+    "judge": "tarsus.comparison.judge",
     "Robot": "tarsus.dynamics.robot",
     "Moreau": "tarsus.contact.laws.moreau",
     "Compliant": "tarsus.contact.laws.compliant",

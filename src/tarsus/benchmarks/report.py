@@ -69,3 +69,13 @@ def tell_laws(costs: list[dict[str, Any]]) -> None:
         cells = (f"{row['ratio']:.2f}", f"{row['microseconds']:.3f}", str(row["operations_once"]), loops)
         table.add_row(row["law"], *cells)
     Console(highlight=False).print(table)
+
+
+def tell_parts(found: dict[str, Any]) -> None:
+    """Print what each part of the GPU's benchmark found, as indented JSON under its name."""
+    console = Console(highlight=False)
+    for name, part in found["parts"].items():
+        console.print(f"[bold]{name}[/] ({found['seconds'].get(name, 0.0):.1f} s)")
+        console.print_json(data=part, default=float)
+    ratio = found["ratio_to_mujoco_warp"]
+    console.print(f"times MuJoCo Warp on the same card: {'not measured' if ratio is None else f'{ratio:.1f}'}")

@@ -25,6 +25,14 @@ class Compare(Command):
     """Gait, one of `tarsus list gaits`; by default trot where the robot can, else stand."""
     duration: float = 4.0
     """Simulated time of each run, s."""
+    friction: float | None = None
+    """Friction coefficient mu of every law; by default each law's own."""
+    restitution: float | None = None
+    """Restitution e_N of every law that has it; by default each law's own."""
+    bars: bool = True
+    """Error bars: run dt / 2 and dt / 4 too."""
+    limits: bool = True
+    """Search the largest stable dt of every law by bisection."""
     out: Path | None = None
     """Folder for the picture ROBOT_laws.png; by default none is drawn."""
     json: bool = False
@@ -39,7 +47,10 @@ class Compare(Command):
         except ValueError:
             raise TarsusError(f"--dts takes numbers separated by commas, not {self.dts!r}.") from None
         robot = robots.load(self.robot)
-        runs = laws.compare(robot, self.laws, dts, self.duration, self.gait, teller(self.json))
+        given = {"mu": self.friction, "e_N": self.restitution}
+        material = {name: value for name, value in given.items() if value is not None}
+        extra = laws.Extra(material, self.bars, self.limits)
+        runs = laws.compare(robot, self.laws, dts, self.duration, self.gait, teller(self.json), extra)
         if self.out:
             self.out.mkdir(parents=True, exist_ok=True)
             report.picture(runs, self.out / f"{robot.name}_laws.png")

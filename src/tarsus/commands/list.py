@@ -20,14 +20,15 @@ FOLDERS = {
     "terrains": "tarsus.terrain",
     "gaits": "tarsus.control.gaits",
     "scenes": "tarsus.validation.scenes",
+    "experiments": "tarsus.experiments",
 }
 
 
 @dataclass(frozen=True)
 class List(Command):
-    """List what there is: robots, laws, steppers, terrains, gaits or scenes of `tarsus validate`."""
+    """List what there is: robots, laws, ..., scenes of `tarsus validate`, experiments of `tarsus reproduce`."""
 
-    what: tyro.conf.Positional[Literal["robots", "laws", "steppers", "terrains", "gaits", "scenes"]]
+    what: tyro.conf.Positional[Literal["robots", "laws", "steppers", "terrains", "gaits", "scenes", "experiments"]]
     """The kind of thing."""
 
     def execute(self) -> int:

@@ -156,10 +156,12 @@ def _tell(numbers: dict[str, Any], files: list[Path]) -> None:
         f"{n['unconverged_steps']} steps unconverged",
         "residuals": f"Signorini {_measure(r['signorini_J'], 'J')}, cone {_measure(r['cone_Ns'], 'N s')}, "
         f"dissipation {_measure(r['dissipation_J'], 'J')}, motion {_measure(r['equation_N'], 'N')}",
+        "loops": "" if n["drift_max"] is None else f"largest gap of a loop joint {n['drift_max']:.1e} m or rad",
+        "energy": _energy(n["energy"]),
         "speed": f"{n['steps_per_second']:,.0f} steps/s, {n['realtime_factor']:,.0f} times real time",
     }
     for name, text in rows.items():
-        if "diverged" not in n or name in ("robot", "walked"):
+        if text and ("diverged" not in n or name in ("robot", "walked")):
             table.add_row(name, text)
     for warning in n["warnings"]:
         table.add_row("[yellow]warning[/]", warning)
@@ -171,6 +173,13 @@ def _tell(numbers: dict[str, Any], files: list[Path]) -> None:
 def _measure(value: float | None, unit: str) -> str:
     """A residual with its unit, or that this stepper has none."""
     return "not applicable" if value is None else f"{value:.1e} {unit}"
+
+
+def _energy(e: dict[str, float]) -> str:
+    """The ledger's shares that are not zero."""
+    shares = {name: value for name, value in e.items() if name not in ("change", "unbalanced") and value}
+    told = ", ".join(f"{name} {value:+.3g}" for name, value in shares.items())
+    return f"{told}; change {e['change']:+.3g} J, balanced to {e['unbalanced']:.1e} J"
 
 
 def _walked(n: dict[str, Any]) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -11,24 +11,53 @@ import xarray as xr
 
 from tarsus import registry
 from tarsus.benchmarks.peer import trotting_peer
+from tarsus.comparison.limit import largest_dt
 from tarsus.contact.base import Law
+from tarsus.control.base import Controller
 from tarsus.dynamics.robot import Robot
 from tarsus.simulation import choose
 from tarsus.simulation.simulation import Diverged, Simulation
 from tarsus.simulation.summary import summary
 
 LAWS, PEER = "tarsus.contact.laws", "mujoco"
+FINER = (2, 4)  # dt is divided by these for the error bars
+TRIAL = 1.0  # s that a step must last to count as stable
 
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """One law at one step size: the figures of its run, its log (None if it diverged at once), and what went wrong."""
+    """One law at one step size: the figures of its run, its log (None if it diverged at once), and what went wrong.
+
+    bars: half-widths of the figures' error bars, how far each lies from those at dt / 2 and dt / 4; finer: those runs.
+    """
 
     law: str
     dt: float
     numbers: dict[str, Any]
     log: xr.Dataset | None
     failure: str | None
+    notices: list[str] = field(default_factory=list)
+    bars: dict[str, float] = field(default_factory=dict)
+    finer: tuple[Run, ...] = ()
+    largest_dt: float | None = None
+
+    @property
+    def stands(self) -> bool:
+        """Whether it neither diverged nor fell."""
+        return not self.failure and not self.numbers.get("fell", True)
+
+
+@dataclass(frozen=True)
+class Extra:
+    """What a comparison may do beyond one run a law and dt.
+
+    material: {parameter: value} given to every law that has it; bars: run dt / 2 and dt / 4 too; limits: search every
+    law's largest stable dt.
+    """
+
+    material: Mapping[str, float] = field(default_factory=dict)
+    bars: bool = True
+    limits: bool = True
 
 
 def laws_named(names: str) -> dict[str, Law | None]:
@@ -44,28 +73,80 @@ def compare(
     duration: float,
     gait: str | None = None,
     progress: Callable[[str], None] = lambda text: None,
+    extra: Extra | None = None,
 ) -> list[Run]:
     """Run every law named at every dt from the same start for `duration` s; "mujoco" among them adds MuJoCo."""
+    extra = extra or Extra()
     controller = choose.controller(gait) if gait else choose.default_gait(robot, [])
     runs = []
     for name, law in laws_named(names).items():
+        run, ignored = runner(robot, controller, name, law, extra.material)
+        limit = None
+        if extra.limits:
+            progress(f"{name}, largest stable dt")
+            limit = largest_dt(stands_at(robot, controller, run, law, extra.material))
         for dt in sorted(dts, reverse=True):
             progress(f"{name}, dt {1e3 * dt:g} ms")
-            if law is None:
-                runs.append(_peer(robot, controller, dt, duration))
-            else:
-                runs.append(_one(name, Simulation(robot, law, controller=controller, dt=dt), duration))
+            finer = tuple(run(dt / k, duration) for k in FINER) if extra.bars else ()
+            own = with_bars(run(dt, duration), finer, keep=dt == min(dts))
+            runs.append(replace(own, notices=[*ignored, *own.notices], largest_dt=limit))
     return runs
 
 
-def _peer(robot: Robot, controller: Any, dt: float, duration: float) -> Run:
-    """The same trot in MuJoCo's soft contact, friction as the law `moreau` has it."""
-    peer = trotting_peer(robot, controller, dt, float(np.max(choose.law("moreau").parameters()["mu"])), duration)
+def runner(
+    robot: Robot, controller: Any, name: str, law: Law | None, material: Mapping[str, float]
+) -> tuple[Callable[[float, float], Run], list[str]]:
+    """How to run a law, or MuJoCo, for (dt, seconds), and what of the material it ignores."""
+    if law is None:
+        friction = float(material.get("mu", np.max(choose.law("moreau").parameters()["mu"])))
+        ignored = [f"{PEER} has no parameter {key!r}: ignored." for key in material if key != "mu"]
+        return lambda dt, seconds: _peer(robot, controller, dt, friction, seconds), ignored
+    law, ignored = choose.with_material(law, material)
+    return lambda dt, seconds: _one(name, Simulation(robot, law, controller=controller, dt=dt), seconds), ignored
+
+
+def stands_at(
+    robot: Robot, controller: Any, run: Callable[[float, float], Run], law: Law | None, material: Mapping[str, float]
+) -> Callable[[float], bool]:
+    """Whether the robot is still up after TRIAL seconds at a dt; a law of ours need not be logged for that."""
+    if law is None:
+        return lambda dt: run(dt, TRIAL).stands
+    law, _ = choose.with_material(law, material)
+
+    def stands(dt: float) -> bool:
+        simulation = Simulation(robot, law, controller=controller, dt=dt)
+        start = simulation.q
+        simulation.advance(TRIAL)
+        q = simulation.q
+        if not np.isfinite(q).all():
+            return False
+        upright = 1 - 2 * (q[4] ** 2 + q[5] ** 2) if robot.floating else 1.0
+        return bool(upright >= 0.5 and (not robot.floating or q[2] >= 0.5 * start[2]))
+
+    return stands
+
+
+def with_bars(run: Run, finer: tuple[Run, ...], keep: bool) -> Run:
+    """The run with its error bars; logs stay where `keep` says that a picture will want them."""
+    bars = {}
+    if finer and not run.failure and all(not other.failure for other in finer):
+        for key, value in run.numbers.items():
+            others = [other.numbers.get(key) for other in finer]
+            if isinstance(value, float) and all(isinstance(other, float) for other in others):
+                bars[key] = float(np.abs(np.array(others, float) - value).max())
+    return replace(run, bars=bars, finer=finer) if keep else replace(run, log=None, bars=bars)
+
+
+def _peer(robot: Robot, controller: Controller, dt: float, friction: float, duration: float) -> Run:
+    """The same gait in MuJoCo's soft contact."""
+    peer = trotting_peer(robot, controller, dt, friction, duration)
     numbers = {
+        "mu": friction,
         "mean_speed": peer.distance / duration,
         "penetration_max": peer.residuals["penetration_m"],
         "creep_max": peer.residuals["creep_m_per_s"],
         "normal_force_max": peer.normal_force_max,
+        "impulse_max": peer.normal_force_max * dt,
         "steps_per_second": 1 / peer.rollout(),
         "residuals": peer.residuals,
         "fell": peer.height < 0.5 * controller.initial_coordinates(robot)[2],
@@ -80,51 +161,21 @@ def _one(name: str, simulation: Simulation, duration: float) -> Run:
     except Diverged as diverged:
         log, failure = diverged.log, str(diverged)
     numbers = figures(simulation, log) if log is not None else {}
-    return Run(name, simulation.dt, numbers, log, failure)
+    notices = [notice for notice in numbers.get("warnings", simulation.notices) if notice != failure]
+    return Run(name, simulation.dt, numbers, log, failure, notices)
 
 
 def figures(simulation: Simulation, log: xr.Dataset) -> dict[str, Any]:
-    """The summary of a run, and what a comparison adds: impulse of the ground, and how well energy is accounted for."""
+    """The summary of a run, and what a comparison adds.
+
+    mu: -; mean_load: impulse of the ground over that of the weight, -; impulse_max: largest normal percussion of one
+    foot in one step, N s; energy_residual_J: largest drift of energy so far.
+    """
     numbers = summary(simulation, log)
     weight = -simulation.robot.mass * simulation.robot.gravity_acceleration[2]
     impulse = log["impulse_world"].sel(xyz="z").sum("contact").values
+    numbers["mu"] = log.attrs.get("mean_mu")
     numbers["mean_load"] = float(impulse.sum() / (weight * numbers["duration"]))
-    numbers["energy_residual_J"] = energy_residual(simulation.robot, log)
+    numbers["impulse_max"] = float(log["impulse_contact"].values[..., 0].max(initial=0.0))
+    numbers["energy_residual_J"] = float(np.abs(log["energy_drift"].cumsum("time")).max())
     return numbers
-
-
-def energy_residual(robot: Robot, log: xr.Dataset) -> float:
-    """Largest |change of energy - work of motors, ground and joint damping| over the run so far, J.
-
-    Works are powers at the mean velocity of each step; what is left is integration error and impacts off the midpoint.
-    """
-    energy = log["kinetic_energy"].values + log["potential_energy"].values
-    u = np.concatenate([log["u_start"].values[None], log["u"].values])
-    middle = 0.5 * (u[1:] + u[:-1])
-    dt = log.attrs["dt"]
-    motors = np.zeros(len(middle))
-    for k, actuator in enumerate(robot.actuators):
-        at = robot.u_slices[robot.joint_index(actuator.joint)].start
-        motors += log["tau"].values[:, k] * middle[:, at] * dt
-    contact = 0.5 * (log["velocity_before"].values + log["velocity_after"].values)
-    ground = np.sum(log["impulse_contact"].values * contact, axis=(1, 2))
-    damped = np.zeros(len(middle))
-    for body, at in zip(robot.bodies, robot.u_slices, strict=True):
-        joint = body.joint
-        for k in range(at.start, at.stop):
-            dry = joint.dry_friction / np.maximum(np.abs(u[:-1, k]), 1e-2)
-            damped -= (joint.damping + dry) * u[1:, k] * middle[:, k] * dt
-    account = np.cumsum(motors + ground + damped)
-    return float(np.abs(energy - energy[0] - (account - account[0])).max())
-
-
-def largest_stable_dt(runs: Sequence[Run], law: str) -> float | None:
-    """The largest dt at which a law neither diverged nor fell."""
-    fine = [run.dt for run in runs if run.law == law and not run.failure and not run.numbers.get("fell", True)]
-    return max(fine, default=None)
-
-
-def spread(runs: Sequence[Run], law: str, key: str) -> float | None:
-    """How far a figure moves between a law's two smallest steps: its uncertainty from dt."""
-    own = sorted((run for run in runs if run.law == law and not run.failure), key=lambda run: run.dt)
-    return abs(own[0].numbers[key] - own[1].numbers[key]) if len(own) > 1 else None

@@ -1,62 +1,102 @@
-"""The comparison as a table and a picture."""
+"""The comparison as tables and a picture."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from rich.console import Console
 from rich.table import Table
 
-from tarsus.comparison.laws import Run, largest_stable_dt, spread
+from tarsus.comparison.laws import Run
 from tarsus.viewer.figure import COLOURS
 
-COLUMNS = {
+Value = Callable[[dict[str, Any]], Any]
+
+
+def _of(group: str, key: str) -> Value:
+    return lambda numbers: numbers.get(group, {}).get(key)
+
+
+MOTION: dict[str, tuple[str, str, float]] = {
+    "mu": ("mu", "{:.2g}", 1.0),
     "mean_speed": ("speed m/s", "{:.3f}", 1.0),
     "penetration_max": ("depth mm", "{:.2f}", 1e3),
     "creep_max": ("creep mm/s", "{:.2g}", 1e3),
     "normal_force_max": ("peak N", "{:.0f}", 1.0),
+    "impulse_max": ("impulse N s", "{:.3f}", 1.0),
     "mean_load": ("load / weight", "{:.4f}", 1.0),
-    "energy_residual_J": ("energy left over J", "{:.2g}", 1.0),
-    "unconverged_steps": ("unconverged", "{:d}", 1),
     "steps_per_second": ("steps/s", "{:,.0f}", 1.0),
 }
+BALANCE: dict[str, tuple[str, str, Value]] = {
+    "motors": ("motors J", "{:.3g}", _of("energy", "motors")),
+    "friction": ("frict. J", "{:.3g}", _of("energy", "friction")),
+    "impact": ("impact J", "{:.3g}", _of("energy", "impact")),
+    "damping": ("damp. J", "{:.3g}", _of("energy", "damping")),
+    "stabilisation": ("stabil. J", "{:.3g}", _of("energy", "stabilisation")),
+    "drift": ("drift J", "{:.2g}", _of("energy", "drift")),
+    "signorini": ("Signor. J", "{:.1e}", _of("residuals", "signorini_J")),
+    "cone": ("cone N s", "{:.1e}", _of("residuals", "cone_Ns")),
+    "dissipation": ("dissip. J", "{:.1e}", _of("residuals", "dissipation_J")),
+    "motion": ("motion N", "{:.1e}", _of("residuals", "equation_N")),
+    "unconverged": ("unconv.", "{:d}", lambda numbers: numbers.get("unconverged_steps")),
+}
+OTHERS = ("energy_residual_J", "unconverged_steps", "fell", "energy", "residuals")
 
 
 def rows(runs: Sequence[Run]) -> list[dict[str, Any]]:
-    """The comparison as data: one row a run."""
+    """The comparison as data: one row a run; error_bars: how far each figure lies from those at dt / 2 and dt / 4."""
     found = []
     for run in runs:
         row: dict[str, Any] = {"law": run.law, "dt": run.dt, "failure": run.failure}
-        row.update({key: run.numbers.get(key) for key in (*COLUMNS, "fell", "residuals")})
-        row["largest_stable_dt"] = largest_stable_dt(runs, run.law)
-        row["speed_spread"] = spread(runs, run.law, "mean_speed")
+        row.update({key: run.numbers.get(key) for key in (*MOTION, *OTHERS)})
+        row.update(largest_stable_dt=run.largest_dt, error_bars=run.bars, notices=run.notices)
         found.append(row)
     return found
 
 
 def tell(runs: Sequence[Run]) -> None:
-    """Print one row a run."""
+    """Print one row a run: how it moved, then what it did with energy and left of the conditions; then notices."""
     console = Console(highlight=False, width=150)
-    table = Table()
-    for column in ("law", "dt ms", *(title for title, _, _ in COLUMNS.values()), "largest dt ms"):
-        table.add_column(column, justify="left" if column == "law" else "right")
+    moved, kept = Table(), Table()
+    for table, titles in (
+        (moved, [title for title, _, _ in MOTION.values()]),
+        (kept, [t for t, _, _ in BALANCE.values()]),
+    ):
+        for column in ("law", "dt ms", *titles, *(["largest dt ms"] if table is moved else [])):
+            table.add_column(column, justify="left" if column == "law" else "right")
     for run in runs:
-        cells = [
-            "" if run.numbers.get(key) is None else form.format(factor * run.numbers[key])
-            for key, (_, form, factor) in COLUMNS.items()
-        ]
-        stable = largest_stable_dt(runs, run.law)
-        ended = "[red]diverged[/]" if run.failure else ("[red]fell[/]" if run.numbers["fell"] else "")
-        cells = [ended, *[""] * (len(COLUMNS) - 1)] if run.failure else [f"{cells[0]} {ended}".strip(), *cells[1:]]
-        table.add_row(run.law, f"{1e3 * run.dt:g}", *cells, f"{1e3 * stable:g}" if stable else "none")
-    console.print(table)
-    for law in dict.fromkeys(run.law for run in runs):
-        if (moved := spread(runs, law, "mean_speed")) is not None:
-            console.print(f"[dim]{law}: speed moves by {moved:.4f} m/s between its two smallest steps[/]")
+        name = (run.law, f"{1e3 * run.dt:g}")
+        largest = f"{1e3 * run.largest_dt:.2g}" if run.largest_dt else ""
+        if run.failure:
+            moved.add_row(*name, "[red]diverged[/]", *[""] * (len(MOTION) - 1), largest)
+            continue
+        cells = [_cell(run, key, form, factor) for key, (_, form, factor) in MOTION.items()]
+        fell = " [red]fell[/]" if run.numbers["fell"] else ""
+        moved.add_row(*name, cells[0], cells[1] + fell, *cells[2:], largest)
+        values = [(form, value(run.numbers)) for _, form, value in BALANCE.values()]
+        kept.add_row(*name, *("" if value is None else form.format(value) for form, value in values))
+    console.print(moved)
+    if any(run.bars for run in runs):
+        console.print("[dim]±: the larger distance from the same run at dt / 2 and at dt / 4[/]")
+    console.print(kept)
+    for law, notice in dict.fromkeys((run.law, notice) for run in runs for notice in run.notices):
+        console.print(f"[yellow]{law}[/]: {notice}")
+
+
+def _cell(run: Run, key: str, form: str, factor: float) -> str:
+    """A figure with its error bar where that would show."""
+    value, bar = run.numbers.get(key), run.bars.get(key, 0.0)
+    if value is None:
+        return ""
+    told, around = form.format(factor * value), form.format(factor * bar)
+    shows = key not in ("mu", "steps_per_second") and float(around.replace(",", "")) > 0
+    return f"{told} ±{around}" if shows else told
 
 
 def _quiet_peak(run: Run, seconds: float) -> float:
@@ -66,25 +106,48 @@ def _quiet_peak(run: Run, seconds: float) -> float:
     return float(np.quantile(end.max(axis=1), 0.98))
 
 
+def _band(ax: Axes, run: Run, seconds: float, value: Callable[[xr.Dataset], Any], colour: str) -> None:
+    """A quantity over the last `seconds`, and the band that it spans at dt, dt / 2 and dt / 4."""
+    assert run.log is not None
+    end = run.log.isel(time=slice(-round(seconds / run.dt), None))
+    time = end["time"].values
+    lines = [np.asarray(value(end))]
+    lines += [np.interp(time, o.log["time"].values, np.asarray(value(o.log))) for o in run.finer if o.log is not None]
+    ax.fill_between(time, np.min(lines, axis=0), np.max(lines, axis=0), color=colour, alpha=0.25, lw=0)
+    ax.plot(time, lines[0], color=colour, lw=1, label=run.law)
+
+
+def _pitch(log: xr.Dataset) -> Any:
+    """Rotation of the base about y, degrees, from its quaternion."""
+    w, x, y, z = (log["q"].isel(coordinate=k).values for k in range(3, 7))
+    return np.rad2deg(np.arcsin(np.clip(2 * (w * y - z * x), -1, 1)))
+
+
 def picture(runs: Sequence[Run], path: Path, seconds: float = 1.0) -> None:
-    """Normal force of the busiest foot and trunk height of every law at its smallest dt, the last `seconds`."""
+    """Normal force of the busiest foot, trunk height and pitch of every law at its smallest dt, the last `seconds`."""
     finest = {run.law: run for run in sorted(runs, key=lambda run: -run.dt) if run.log is not None and not run.failure}
-    figure = Figure(figsize=(10, 1.3 * len(finest) + 3), layout="constrained")
-    figure.suptitle("normal force of one foot / N (impacts of rigid laws are cut off), and trunk height", fontsize=11)
+    if not finest:
+        return
+    figure = Figure(figsize=(10, 1.3 * len(finest) + 5), layout="constrained")
+    figure.suptitle(
+        "normal force of one foot / N (impacts of rigid laws are cut off), and trunk pose; bands: dt, dt/2, dt/4",
+        fontsize=11,
+    )
     ceiling = 1.2 * max(_quiet_peak(run, seconds) for run in finest.values())
-    axes = figure.subplots(len(finest) + 1, 1, sharex=True, squeeze=False)[:, 0]
+    axes = figure.subplots(len(finest) + 2, 1, sharex=True, squeeze=False)[:, 0]
     for ax, (law, run), colour in zip(axes, finest.items(), COLOURS * 3, strict=False):
-        log = run.log
-        assert log is not None
-        end = log.isel(time=slice(-round(seconds / run.dt), None))
-        foot = int(log["impulse_contact"].isel(axis=0).sum("time").values.argmax())
-        ax.plot(end["time"], end["force_contact"].isel(contact=foot, axis=0), color=colour, lw=1)
+        assert run.log is not None
+        end = run.log.isel(time=slice(-round(seconds / run.dt), None))
+        foot = int(run.log["impulse_contact"].isel(axis=0).sum("time").values.argmax())
+        _band(ax, run, seconds, lambda log, foot=foot: log["force_contact"].isel(contact=foot, axis=0), colour)
         peak = float(end["force_contact"].isel(contact=foot, axis=0).max())
-        title = f"{law}, dt {1e3 * run.dt:g} ms, {log['contact'].values[foot]}, peak {peak:.0f} N"
+        title = f"{law}, dt {1e3 * run.dt:g} ms, {run.log['contact'].values[foot]}, peak {peak:.0f} N"
         ax.set_title(title, loc="left", fontsize=9)
         ax.set_ylim(0, ceiling)
-        axes[-1].plot(end["time"], end["q"].isel(coordinate=2), color=colour, lw=1, label=law)
-    axes[-1].set_title("trunk height / m", loc="left", fontsize=9)
+        _band(axes[-2], run, seconds, lambda log: log["q"].isel(coordinate=2), colour)
+        _band(axes[-1], run, seconds, _pitch, colour)
+    axes[-2].set_title("trunk height / m", loc="left", fontsize=9)
+    axes[-1].set_title("trunk pitch / degrees", loc="left", fontsize=9)
     axes[-1].set_xlabel("time / s")
     axes[-1].legend(ncols=4, frameon=False, fontsize=9, loc="upper center", bbox_to_anchor=(0.5, -0.35))
     for ax in axes:

@@ -23,6 +23,7 @@ import numpy as np
 from casadi import SX
 from numpy.typing import NDArray
 
+from tarsus.contact import stability
 from tarsus.contact.problem import Contact, ContactProblem, ContactSolution
 from tarsus.errors import TarsusError, unknown
 from tarsus.program.trace import Builder
@@ -78,6 +79,13 @@ class Law(ABC):
         """The next memory (contact_memory,) of a contact that takes no part."""
         return SX.zeros(self.contact_memory)
 
+    def largest_steps(self, masses: tuple[float, float], load: float) -> dict[str, float]:
+        """What bounds the step -> the longest stable one, s.
+
+        masses: kg, that a contact feels along the normal, and the least in any direction; load: N, that it carries.
+        """
+        return {}
+
     @abstractmethod
     def solve(self, problem: ContactProblem, p: Any, memory: SX, builder: Builder) -> ContactSolution:
         """Percussions of a problem; p has the parameters as symbols under their field names."""
@@ -90,6 +98,10 @@ class ForceLaw(Law):
     @abstractmethod
     def force(self, contact: Contact, p: Any, memory: SX) -> tuple[SX, SX]:
         """Force (3,) in N in the contact frame of a closed contact, and the contact's next memory."""
+
+    def largest_steps(self, masses: tuple[float, float], load: float) -> dict[str, float]:
+        """From the force's own slopes where it carries the load: see `contact/stability.py`."""
+        return stability.of_force(self.force, self.parameters(), self.initial_memory(1), masses, load)
 
     def released(self, contact: Contact, p: Any, memory: SX) -> SX:
         """The contact's next memory while it is open."""

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
 OPEN, STICK, SLIP = 0, 1, 2
+SLIDING = 1e-3  # m/s: what is slower as a step begins has static friction (document 001's epsilon)
 STATES = ("open", "stick", "slip")
 
 
@@ -21,8 +22,9 @@ class Solved:
     """A contact problem and its solution over one or many steps.
 
     gap (..., n): m; impulse (..., n, 3): N s; before, after (..., n, 3): contact velocities, m/s;
-    mu, e_N, e_T: friction and restitution coefficients; tolerance: what the solver promised, N s;
-    dt: the step, s.
+    mu, e_N, e_T: friction and restitution coefficients, mu of all contacts or (..., n) of each;
+    kinetic: mu_K / mu_S, mu_K being that of contacts that slid faster than SLIDING before;
+    tolerance: what the solver promised, N s; dt: the step, s.
     """
 
     gap: Array
@@ -34,6 +36,7 @@ class Solved:
     e_T: ArrayLike = 0.0
     tolerance: float = 1e-6
     dt: float = np.inf
+    kinetic: ArrayLike = 1.0
 
     @property
     def closed(self) -> NDArray[np.bool_]:
@@ -63,13 +66,13 @@ def signorini(solved: Solved) -> Array:
 
 def cone(solved: Solved) -> Array:
     """How far the friction percussion lies outside its disc, N s."""
-    edge = np.asarray(solved.mu)[..., None] * solved.impulse[..., 0]
+    edge = _edge(solved)
     return np.where(solved.closed, np.maximum(_length(solved.impulse) - edge, 0), 0)
 
 
 def dissipation(solved: Solved) -> Array:
     """What maximum dissipation still misses: mu L_N |xi_T| + L_T . xi_T, zero if friction opposes slip fully, J."""
-    edge = np.asarray(solved.mu)[..., None] * solved.impulse[..., 0]
+    edge = _edge(solved)
     work = np.sum(solved.impulse[..., 1:] * solved.xi[..., 1:], -1)
     return np.where(solved.closed, np.abs(edge * _length(solved.xi) + work), 0)
 
@@ -80,7 +83,7 @@ def state(solved: Solved, margin: float = 1e-4) -> NDArray[np.int32]:
     What the solver's own tolerance leaves undecided counts as on the edge if it moves, as inside if it does not.
     """
     normal = solved.impulse[..., 0]
-    edge = np.asarray(solved.mu)[..., None] * normal
+    edge = _edge(solved)
     inner = edge * (1 - margin) - 2 * solved.tolerance
     slips = (_length(solved.impulse) >= inner) & (_length(solved.after) > 1e-6)
     return np.where(normal <= 0, OPEN, np.where(slips, SLIP, STICK)).astype(np.int32)
@@ -111,6 +114,13 @@ def residuals(solved: Solved) -> dict[str, float]:
         "creep_m_per_s": creep(solved),
     }
     return {name: float(np.nanmax(value, initial=0.0)) for name, value in measures.items()}
+
+
+def _edge(solved: Solved) -> Array:
+    """mu L_N (..., n): the radius of each contact's friction disc, N s."""
+    mu, kinetic, normal = np.asarray(solved.mu), np.asarray(solved.kinetic), solved.impulse[..., 0]
+    share = np.where(_length(solved.before) > SLIDING, kinetic[..., None], 1)
+    return (mu if mu.ndim == normal.ndim else mu[..., None]) * share * normal
 
 
 def _length(vectors: Array) -> Array:

@@ -17,12 +17,33 @@ Blocks = dict[tuple[int, int], SX]
 
 
 @dataclass(frozen=True)
+class Roundness:
+    """A body that is a ball where it touches: its radius, m, and its rotation (3, 3) to world coordinates."""
+
+    radius: float
+    rotation: SX
+
+    def rolled(self, before: SX, normal: SX) -> SX:
+        """How far (3,) the contact point has rolled over the body, m, world, since the rotation was `before` (3, 3).
+
+        By turns of less than about one radian: r theta x n, with theta = asin(|s|) s / |s| to the fifth power.
+        """
+        if not self.radius:
+            return SX.zeros(3)
+        turn = ca.mtimes(self.rotation, before.T)
+        s = 0.5 * ca.vertcat(turn[2, 1] - turn[1, 2], turn[0, 2] - turn[2, 0], turn[1, 0] - turn[0, 1])
+        squared = ca.dot(s, s)
+        return self.radius * (1 + squared * (1 / 6 + squared * 3 / 40)) * ca.cross(s, normal)
+
+
+@dataclass(frozen=True)
 class Contact:
     """One contact at one instant, for laws that need no more than that.
 
     gap: m, negative when it penetrates; velocity (3,): m/s in the contact frame; point (3,): world position, m;
     frame (3, 3): rows normal, tangent 1, tangent 2 in world coordinates; friction, stiffness: what the ground has there
-    of the law's friction coefficients and of its stiffness and damping, - (1 but where the terrain says otherwise).
+    of the law's friction coefficients and of its stiffness and damping, - (1 but where the terrain says otherwise);
+    roundness: how the contact point travels over the body.
     """
 
     gap: SX
@@ -31,6 +52,7 @@ class Contact:
     frame: SX
     friction: SX = field(default_factory=lambda: SX(1))
     stiffness: SX = field(default_factory=lambda: SX(1))
+    roundness: Roundness = field(default_factory=lambda: Roundness(0.0, SX.eye(3)))
 
 
 @dataclass(frozen=True)
@@ -87,7 +109,7 @@ class ContactProblem:
 
     @cached_property
     def G(self) -> Blocks:
-        """Delassus blocks G[i, j] (3, 3) for all pairs of contacts."""
+        """Delassus blocks G[i, j] (3, 3) for all pairs of contacts; asked for first inside a loop, made in every pass."""
         return self.make_delassus()
 
     @cached_property

@@ -94,6 +94,15 @@ def find_legs(mechanism: Mechanism) -> tuple[Leg, ...]:
     return tuple(_leg(mechanism, foot) for foot in feet.values())
 
 
+def diagonals(legs: tuple[Leg, ...]) -> tuple[int, ...]:
+    """The diagonal of each leg: 0 for front left and hind right, 1 for the others."""
+    if len(legs) != 4:
+        raise TarsusError(f"a gait of diagonals needs four legs, this robot has {len(legs)}.")
+    middle = np.mean([leg.hip for leg in legs], axis=0)
+    signs = [np.sign(leg.hip - middle) for leg in legs]
+    return tuple(0 if x * y > 0 else 1 for x, y, _ in signs)
+
+
 def foot_in_hip_frame(leg: Leg, angles: Array) -> Array:
     """Forward kinematics: the foot (3,) m in the hip frame at joint angles (3,) rad."""
     abad, hip, knee = leg.signs * angles

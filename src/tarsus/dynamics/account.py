@@ -37,9 +37,7 @@ def joint_work(kin: Kinematics, inertias: list[LinearInertia], u1: SX, dt: SX) -
     return work(body - missing(kin, inertias, idle, u1, dt), kin, u1, dt)
 
 
-def integration_drift(
-    kin: Kinematics, start: Kinematics, end: Kinematics, inertias: list[LinearInertia], dt: SX
-) -> SX:
+def integration_drift(kin: Kinematics, start: Kinematics, end: Kinematics, inertias: list[LinearInertia], dt: SX) -> SX:
     """Energy made by holding M, c and g at kin's coordinates q, kin.u = start.u, over a step to `end`, J.
 
     [T(q1, u1) - T(q, u1)] - [T(q0, u0) - T(q, u0)] + V(q1) - V(q0) - dt (c + g)(q, u0) . (u0 + u1) / 2.

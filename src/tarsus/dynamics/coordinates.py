@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import casadi as ca
 import numpy as np
 from casadi import SX
@@ -38,12 +40,13 @@ def whole(mechanism: Mechanism, q: SX, u: SX) -> tuple[SX, SX]:
     return ca.vertcat(*coordinates), ca.vertcat(*velocities)
 
 
-def in_cut(mechanism: Mechanism, q: Array, u: Array | None = None) -> tuple[Array, Array]:
+def cut_state(mechanism: Mechanism, q: SX, u: SX) -> tuple[SX, SX]:
     """Coordinates (nq,) and velocities (nu,) of a mechanism with cut joints from those of the whole one."""
     uncut = mechanism.whole
     if uncut is None:
-        return np.array(q, float), np.zeros(mechanism.nu) if u is None else np.array(u, float)
-    kin = kinematics(uncut, SX(np.asarray(q, float)), SX(np.zeros(uncut.nu) if u is None else np.asarray(u, float)))
+        return q, u
+    kin = kinematics(uncut, q, u)
+    turns = _quaternions(kin)
     coordinates, velocities = [], []
     for i, (body, before) in enumerate(zip(mechanism.bodies, uncut.bodies, strict=True)):
         if body.joint.name == before.joint.name:
@@ -52,12 +55,35 @@ def in_cut(mechanism: Mechanism, q: Array, u: Array | None = None) -> tuple[Arra
             continue
         shift = constant(before.inertia.com - body.inertia.com)
         turn = kin.world_rotation[i]
-        coordinates += [kin.world_position[i] + ca.mtimes(turn, shift), _quaternions(kin)[i]]
+        coordinates += [kin.world_position[i] + ca.mtimes(turn, shift), turns[i]]
         moved = ca.mtimes(turn, kin.velocity[i] + ca.cross(kin.omega[i], shift))
         velocities += [moved, kin.omega[i]]
-    found = (np.array(ca.evalf(ca.vertcat(*part))).ravel() for part in (coordinates, velocities))
-    q_cut, u_cut = found
-    return q_cut, u_cut
+    return ca.vertcat(*coordinates), ca.vertcat(*velocities)
+
+
+def in_cut(mechanism: Mechanism, q: Array, u: Array | None = None) -> tuple[Array, Array]:
+    """`cut_state` of numbers: the whole mechanism's state, or N of them (N, nq), (N, nu); at rest if u is left out."""
+    return _evaluated(mechanism, "cut", mechanism.whole or mechanism, q, u)
+
+
+def in_whole(mechanism: Mechanism, q: Array, u: Array | None = None) -> tuple[Array, Array]:
+    """`whole` of numbers: the cut mechanism's state, or N of them (N, nq), (N, nu); at rest if u is left out."""
+    return _evaluated(mechanism, "whole", mechanism, q, u)
+
+
+def _evaluated(mechanism: Mechanism, to: str, given: Mechanism, q: Array, u: Array | None) -> tuple[Array, Array]:
+    q = np.asarray(q, float)
+    u = np.broadcast_to(np.zeros(given.nu) if u is None else np.asarray(u, float), (*q.shape[:-1], given.nu))
+    q_new, u_new = (np.array(part).T for part in _translator(mechanism, to)(q.T, u.T))
+    return q_new.reshape(*q.shape[:-1], -1), u_new.reshape(*q.shape[:-1], -1)
+
+
+@cache
+def _translator(mechanism: Mechanism, to: str) -> ca.Function:
+    """A function of columns of q and u."""
+    given = mechanism if to == "whole" else mechanism.whole or mechanism
+    q, u = SX.sym("q", given.nq), SX.sym("u", given.nu)
+    return ca.Function(to, [q, u], list({"whole": whole, "cut": cut_state}[to](mechanism, q, u)))
 
 
 def _displacement(kin: Kinematics, loop: LoopJoint, turns: list[SX]) -> SX:

@@ -26,6 +26,16 @@ def count(mechanism: Mechanism) -> int:
     return sum(ROWS[loop.joint.kind] for loop in mechanism.loops)
 
 
+def row_names(mechanism: Mechanism) -> list[str]:
+    """A name for every constraint: the loop joint's, and .x, .y, .z (N), .across1, .across2 (N), .turn1, ... (N m)."""
+    suffixes = {
+        "hinge": ("x", "y", "z", "turn1", "turn2"),
+        "ball": ("x", "y", "z"),
+        "slide": ("across1", "across2", "turn1", "turn2", "turn3"),
+    }
+    return [f"{loop.joint.name}.{end}" for loop in mechanism.loops for end in suffixes[loop.joint.kind]]
+
+
 def gaps(kin: Kinematics) -> SX:
     """g_B (nb,): m for translations, - (sine of a small angle, rad) for rotations."""
     found = [SX(0, 1)]
@@ -65,6 +75,21 @@ def freedoms(kin: Kinematics) -> list[Row]:
         else:
             rows.append([SX(0)] * kin.mechanism.nu)
     return rows
+
+
+def facing(kin: Kinematics) -> list[SX]:
+    """For every loop joint the cosine between its halves: a hinge's axes, a slide's frames; 1 where the gaps are zero.
+
+    The gaps are zero the wrong way round too.
+    """
+    found = []
+    for loop in kin.mechanism.loops:
+        relative = ca.mtimes(_turn_between(kin, loop), constant(loop.rotation))
+        if loop.joint.kind == "hinge":
+            found.append(ca.dot(constant(loop.joint.axis), ca.mtimes(relative, constant(loop.joint.axis))))
+        else:
+            found.append((ca.trace(relative) - 1) / 2 if loop.joint.kind == "slide" else SX(1))
+    return found
 
 
 def entries_of(row: SX) -> Row:

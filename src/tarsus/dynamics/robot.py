@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tarsus.dynamics import closure
 from tarsus.dynamics.calls import Calls
 from tarsus.dynamics.describe import described
 from tarsus.dynamics.integrate import integrated
@@ -126,6 +127,14 @@ class Robot(Mechanism):
         """Coordinates (nq,) after constant u for dt seconds, () or (N,); quaternions turn exactly and stay unit."""
         given = self._ask.checked(q=q, u=u)
         return integrated(self, given["q"], given["u"], dt)
+
+    def loop_gaps(self, q: ArrayLike) -> Array:
+        """g_B (nb,) of the loop joints, or (N, nb): how far apart they stand, m or rad (document 000, Eqn. (4))."""
+        return closure.gaps(self, self._ask.checked(q=q)["q"])
+
+    def closed(self, q: ArrayLike) -> Array:
+        """The coordinates (nq,), or (N, nq), nearest to q that close every loop; TarsusError if there are none near."""
+        return closure.closed(self, self._ask.checked(q=q)["q"])
 
     def with_contacts(self, names: str | Iterable[str]) -> Robot:
         """The robot with only these contact candidates: names or patterns such as "*_foot", one or several."""

@@ -1,4 +1,4 @@
-"""The robot without contact over one step: its factored mass matrix and where its velocity would go."""
+"""The robot without contact over one step: its mass matrix and what drives it."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ import casadi as ca
 from casadi import SX
 
 from tarsus.dynamics import crba, loops, rnea
-from tarsus.dynamics.factor import Factor, factorise, lower
 from tarsus.dynamics.kinematics import Kinematics
 from tarsus.model.mechanism import Joint, Mechanism
-from tarsus.program.symbolic import entries
 from tarsus.spatial.inertia import LinearInertia
 
 DRY_FRICTION_SPEED = 1e-2  # rad/s (m/s): below it a joint's dry friction acts as a damper
@@ -27,10 +25,10 @@ class Drive:
 
 @dataclass(frozen=True, eq=False)
 class Smooth:
-    """M + dt D factored, and the velocity (nu,) the robot would have at the end of the step."""
+    """M (nu, nu) and h (nu,) with M (u_free - u) = dt h, u_free what the velocity would be at the end of the step."""
 
-    factor: Factor
-    u_free: SX
+    M: SX
+    h: SX
 
 
 def smooth(kin: Kinematics, inertias: list[LinearInertia], drive: Drive, dt: SX) -> Smooth:
@@ -47,8 +45,7 @@ def smooth(kin: Kinematics, inertias: list[LinearInertia], drive: Drive, dt: SX)
         felt = loop.joint.armature + dt * d
         M += felt * ca.mtimes(way, way.T) if not felt.is_zero() else 0
         h += way * (drive.in_loops[k] - d * rate)
-    factored = factorise(lower(M), mechanism.nu)
-    return Smooth(factored, kin.u + ca.vertcat(*factored.solve(entries(dt * h))))
+    return Smooth(M, h)
 
 
 def missing(kin: Kinematics, inertias: list[LinearInertia], drive: Drive, u1: SX, dt: SX) -> SX:

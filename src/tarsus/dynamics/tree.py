@@ -35,5 +35,3 @@ def path(mechanism: Mechanism, body: int) -> list[int]:
         bodies.append(body)
         body = mechanism.bodies[body].parent
     return bodies
-
-

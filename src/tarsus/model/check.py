@@ -30,7 +30,7 @@ def check(mechanism: Mechanism) -> Mechanism:
 def _check_names(mechanism: Mechanism) -> None:
     named = {
         "bodies": mechanism.body_names,
-        "joints": mechanism.joint_names,
+        "joints": [*mechanism.joint_names, *(loop.joint.name for loop in mechanism.loops)],
         "frames": [frame.name for frame in mechanism.frames],
         "candidates": [candidate.name for candidate in mechanism.candidates],
         "actuators": [actuator.name for actuator in mechanism.actuators],
@@ -123,8 +123,13 @@ def _check_parts(mechanism: Mechanism) -> None:
         for part in parts:
             if not 0 <= part.body < count:
                 raise TarsusError(f"{what} {part.name!r} sits on body number {part.body}, which is not there.")
+    for loop in mechanism.loops:
+        if not (0 <= loop.child < count and WORLD <= loop.parent < count) or loop.child == loop.parent:
+            raise TarsusError(f"loop joint {loop.joint.name!r} must join two different bodies that are there.")
+    loops = {loop.joint.name: loop.joint.kind for loop in mechanism.loops}
     for actuator in mechanism.actuators:
-        kind = mechanism.bodies[mechanism.joint_index(actuator.joint)].joint.kind
+        known = loops.get(actuator.joint)
+        kind = known or mechanism.bodies[mechanism.joint_index(actuator.joint)].joint.kind
         if kind not in ("hinge", "slide"):
             raise TarsusError(f"actuator {actuator.name!r} drives a {kind} joint: only hinge and slide have motors.")
         if not actuator.lower <= actuator.upper:

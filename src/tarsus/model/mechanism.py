@@ -132,6 +132,8 @@ class LoopJoint:
             object.__setattr__(self, name, frozen_array(getattr(self, name), shape, what))
         if self.joint.kind == "free":
             raise TarsusError(f"loop joint {self.joint.name!r}: a free joint constrains nothing.")
+        if self.joint.kind == "slide" and self.joint.armature:
+            raise TarsusError(f"loop joint {self.joint.name!r}: a slide with armature cannot close a loop or be cut.")
 
 
 @dataclass(frozen=True, eq=False)

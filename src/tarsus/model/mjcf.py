@@ -14,6 +14,7 @@ from tarsus.model.conventions import mujoco_joint_names
 from tarsus.model.files import existing_file, library, naming
 from tarsus.model.mechanism import WORLD, Inertia, Joint, JointKind, Mechanism
 from tarsus.model.mjcf_extras import actuators, body_names, report_dropped
+from tarsus.model.mjcf_loops import loop_joints
 from tarsus.model.parts import Part, Report, Welded, weld
 from tarsus.model.poses import Pose, rotation_about, rotation_from_quaternion, shift
 
@@ -44,10 +45,14 @@ def read_mjcf(source: str | Path) -> Mechanism:
 def from_mujoco_model(model: Any, file: str, fallback_name: str) -> Mechanism:
     """The mechanism of a compiled mujoco.MjModel; `file` is what notes and warnings call it."""
     report = Report(file)
-    parts, owner = _parts(model)
+    parts, owner, anchors = _parts(model)
     welded = weld(parts, report)
     _report_terrain(model, report)
     report_dropped(model, report)
+    loops = loop_joints(model, welded, owner, anchors)
+    if loops:
+        names = ", ".join(loop.joint.name for loop in loops)
+        report.note(f"Each active 'connect' is a ball joint that closes a loop, held without give: {names}.")
     name = model.names.split(b"\0")[0].decode()
     return Mechanism(
         name=fallback_name if name in ("", UNNAMED) else name,
@@ -59,6 +64,7 @@ def from_mujoco_model(model: Any, file: str, fallback_name: str) -> Mechanism:
         excluded=_excluded(model, welded, owner),
         gravity_acceleration=_gravity(model),
         notes=tuple(report.notes),
+        loops=loops,
     )
 
 
@@ -72,8 +78,8 @@ def _compiled(text: str, path: Path | None) -> Any:
         raise TarsusError(f"MuJoCo cannot compile it: {' '.join(str(error).split())}") from None
 
 
-def _parts(model: Any) -> tuple[list[Part], list[int]]:
-    """The parts of a model, and which of them carries each MuJoCo body (WORLD: the world body)."""
+def _parts(model: Any) -> tuple[list[Part], list[int], list[Array]]:
+    """The parts of a model; of each MuJoCo body its part (WORLD: the world body) and its joint's anchor (3,)."""
     names = body_names(model)
     joints = mujoco_joint_names(model)
     parts: list[Part] = []
@@ -104,7 +110,7 @@ def _parts(model: Any) -> tuple[list[Part], list[int]]:
         parts.append(_carrier(model, body, Part(names[body], above, pose, last), anchor))
         owner.append(len(parts) - 1)
         anchors.append(anchor)
-    return parts, owner
+    return parts, owner, anchors
 
 
 def _to_joint(model: Any, number: int, from_anchor: Array) -> tuple[Pose, Array]:

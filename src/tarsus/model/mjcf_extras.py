@@ -8,6 +8,7 @@ import numpy as np
 
 from tarsus.model.conventions import mujoco_joint_names
 from tarsus.model.mechanism import Actuator
+from tarsus.model.mjcf_loops import closes_loop
 from tarsus.model.parts import Report
 
 EQUALITIES = ("connect", "weld", "joint", "tendon", "flex", "flexvert", "flexstrain", "distance")  # mjtEq
@@ -58,9 +59,9 @@ def actuators(model: Any, report: Report) -> tuple[Actuator, ...]:
 
 def report_dropped(model: Any, report: Report) -> None:
     """A warning for everything that moves or pushes in MuJoCo and that a mechanism does not hold."""
-    loops = [_equality_name(model, number) for number in range(model.neq)]
-    if loops:
-        report.warn(f"equality constraints (closed loops, couplings) are left out: {', '.join(loops)}.")
+    dropped = [_equality_name(model, number) for number in range(model.neq) if not closes_loop(model, number)]
+    if dropped:
+        report.warn(f"equality constraints other than active 'connect' ones are left out: {', '.join(dropped)}.")
     for what, names in _dropped(model).items():
         if names:
             report.warn(f"{what} left out: {', '.join(names)}.")

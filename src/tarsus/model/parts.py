@@ -30,12 +30,17 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Welded:
-    """Bodies with all they carry; `host` is the body of each part, WORLD for parts that cannot move."""
+    """Bodies with all they carry; places: of each part its body, WORLD if it cannot move, and its pose in it."""
 
     bodies: tuple[Body, ...]
     candidates: tuple[Candidate, ...]
     frames: tuple[Frame, ...]
-    host: tuple[int, ...]
+    places: tuple[tuple[int, Pose], ...]
+
+    @property
+    def host(self) -> tuple[int, ...]:
+        """The body of each part, WORLD for parts that cannot move."""
+        return tuple(host for host, _ in self.places)
 
     @property
     def joint_names(self) -> tuple[str, ...]:
@@ -82,7 +87,7 @@ def weld(parts: Sequence[Part], report: Report) -> Welded:
             shapes += [(part.name, host, shape.at(here)) for shape in part.shapes]
             frames += [_frame(name, host, here @ pose) for name, pose in part.frames]
     _report_static(parts, places, report)
-    return Welded(tuple(bodies), candidates(shapes), _distinct(frames), tuple(host for host, _ in places))
+    return Welded(tuple(bodies), candidates(shapes), _distinct(frames), tuple(places))
 
 
 def _with_inertia(body: Body, extra: Inertia) -> Body:

@@ -1,4 +1,4 @@
-"""A program is a list of blocks over named registers: straight-line code, masked loops, table look-ups.
+"""A program is a list of blocks over named registers: straight-line code, masked loops, look-ups, time stamps.
 
 Every world has its own copy of the registers. Persistent registers (state, report, parameter) live in
 memory between calls; temporaries live for one run of the program.
@@ -61,17 +61,34 @@ class Lookup:
     output: str
 
 
-Block = Straight | While | Lookup
+@dataclass(frozen=True, eq=False)
+class Stamp:
+    """Adds the processor's cycles since the last stamp to entry `section` of the register CYCLES.
+
+    None: the step begins, and every section with nothing. clock: the register that holds the counter's last reading.
+    Code on either side stays there. The reference evaluator, which has no counter, writes zeros.
+    """
+
+    section: int | None
+    clock: str
+
+
+Block = Straight | While | Lookup | Stamp
+CYCLES = "cycles"
 
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """Registers, blocks in order, and tables (1-D arrays shared by all worlds)."""
+    """Registers, blocks in order, and tables (1-D arrays shared by all worlds).
+
+    sections: what the entries of the register CYCLES are, if the program is timed; see `Builder.stamp`.
+    """
 
     name: str
     registers: tuple[Register, ...]
     blocks: tuple[Block, ...]
     tables: dict[str, NDArray[np.float64]] = field(default_factory=dict)
+    sections: tuple[str, ...] = ()
 
     def of_kind(self, *kinds: Kind) -> tuple[Register, ...]:
         """Registers of the given kinds in order."""
@@ -119,5 +136,7 @@ def _feed(digest: hashlib._Hash, blocks: tuple[Block, ...]) -> None:
             digest.update(repr((block.more, block.maximum)).encode())
             _feed(digest, block.body)
             digest.update(b"end")
+        elif isinstance(block, Stamp):
+            digest.update(repr(("stamp", block.section, block.clock)).encode())
         else:
             digest.update(repr((block.table, block.index, block.output)).encode())

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tarsus.program.blocks import Block, Lookup, Program, Straight, While
+from tarsus.errors import TarsusError
+from tarsus.program.blocks import CYCLES, Block, Lookup, Program, Stamp, Straight, While
 from tarsus.program.frames import Frame, Groups
 from tarsus.program.layout import Target, layout
 from tarsus.program.scribe import Scribe
@@ -18,6 +19,11 @@ class Emitter:
         self._persistent, self._temporary = layout(program)
         self._labels = 0
         self._masks: list[str] = []
+        if program.sections and not (target == Target(1) and isinstance(self.frame, Groups)):
+            raise TarsusError(
+                f"the program {program.name!r} is timed: time stamps are read for one world at a time, on a processor "
+                "and in float64; compile it with lanes=1 and bits=64."
+            )
         self.operations: list[tuple[int, int]] = []  # arithmetic instructions of each block, number of its loop or 0
 
     def text(self) -> str:
@@ -35,6 +41,8 @@ class Emitter:
             self._straight(block)
         elif isinstance(block, While):
             self._while(block)
+        elif isinstance(block, Stamp):
+            self._stamp(block)
         else:
             self._lookup(block)
 
@@ -124,6 +132,24 @@ class Emitter:
             held = s.fmin(s.fmax(s.floor(index), s.const(0.0)), s.const(float(last)))
             self._store(s.gather(table, held), block.output, entry)
         s.forget()
+
+    def _stamp(self, block: Stamp) -> None:
+        """Read the counter between two pieces of code that must not mix: all memory is, for all that LLVM may know,
+        rewritten here, so what was computed before is stored before, and what is used after is loaded after."""
+        s = self.scribe
+        s.declare("i64 @llvm.readcyclecounter()")
+        barrier = '  call void asm sideeffect "", "r,r,~{memory}"(ptr %work, ptr %world)'
+        s.lines.append(barrier)
+        now = s.define("call i64 @llvm.readcyclecounter()")
+        clock = self._pointer(block.clock, 0)
+        if block.section is None:
+            for entry in range(len(self.program.sections)):
+                self._store(s.const(0.0), CYCLES, entry)
+        else:
+            spent = s.define(f"sub i64 {now}, {s.define(f'load i64, {clock}, align 8')}")
+            spent = s.define(f"sitofp i64 {spent} to double")
+            self._store(s.add(self._load(CYCLES, block.section), spent), CYCLES, block.section)
+        s.lines += [f"  store i64 {now}, {clock}, align 8", barrier]
 
 
 def ir_text(program: Program, target: Target) -> str:

@@ -8,7 +8,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tarsus.program.blocks import Block, Program, Straight, While
+from tarsus.program.blocks import CYCLES, Block, Program, Stamp, Straight, While
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -39,6 +39,8 @@ def _run_blocks(program: Program, blocks: tuple[Block, ...], registers: dict[str
                 if not still.any():
                     break
                 _run_blocks(program, block.body, registers, still)
+        elif isinstance(block, Stamp):
+            registers[CYCLES][live] = 0.0
         else:
             table = program.tables[block.table]
             index = np.clip(np.floor(registers[block.index][live]), 0, len(table) - 1)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import cast
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, cast
 
 from casadi import SX
 
@@ -10,3 +12,32 @@ from casadi import SX
 def entries(x: SX) -> list[SX]:
     """All entries of a vector or matrix, column by column."""
     return cast("list[SX]", x.elements())
+
+
+def mapped(thing: Any, change: Callable[[SX], SX]) -> Any:
+    """The same thing with every expression in it changed: an SX, or lists, tuples, dictionaries, dataclasses of them.
+
+    What holds no expression is left as it is.
+    """
+    if isinstance(thing, SX):
+        return change(thing)
+    if isinstance(thing, list | tuple):
+        return type(thing)(mapped(part, change) for part in thing)
+    if isinstance(thing, dict):
+        return {key: mapped(part, change) for key, part in thing.items()}
+    if is_dataclass(thing) and not isinstance(thing, type):
+        parts = {f.name: getattr(thing, f.name) for f in fields(thing) if f.init}
+        new = {name: mapped(part, change) for name, part in parts.items() if holds_expression(part)}
+        return replace(thing, **new) if new else thing
+    return thing
+
+
+def holds_expression(thing: Any) -> bool:
+    """Whether an SX stands anywhere in it."""
+    if isinstance(thing, dict):
+        return any(holds_expression(part) for part in thing.values())
+    if isinstance(thing, list | tuple):
+        return any(holds_expression(part) for part in thing)
+    if is_dataclass(thing) and not isinstance(thing, type):
+        return any(holds_expression(getattr(thing, f.name)) for f in fields(thing) if f.init)
+    return isinstance(thing, SX)

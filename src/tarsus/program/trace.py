@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
 import casadi as ca
 import numpy as np
 from casadi import SX
 from numpy.typing import ArrayLike
 
-from tarsus.program.blocks import Block, Kind, Lookup, Program, Register, Straight, While
-from tarsus.program.symbolic import entries
+from tarsus.program.blocks import CYCLES, Block, Kind, Lookup, Program, Register, Stamp, Straight, While
+from tarsus.program.symbolic import entries, mapped
 
 Values = dict[str, SX]
+Held = TypeVar("Held")
+CLOCK = "~clock"
+REST = "rest"  # the section of what follows the last stamp
 
 
 class Builder:
@@ -23,14 +26,16 @@ class Builder:
     declare(...) gives the symbols of a persistent register; keep(...) names a value that later blocks may use;
     loop(...) repeats; program(...) writes the results. Only loops and look-ups cut the code: a kept value is
     inlined where it is used before the next cut, and stored only if something reads it after.
+    timed: stamp(...) cuts it too, and the program tells the cycles of its sections; if not, stamps do nothing at all.
     """
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, name: str, timed: bool = False) -> None:
+        self.name, self.timed = name, timed
         self._registers: dict[str, Register] = {}
         self._symbols: dict[str, SX] = {}
         self._owner: dict[int, str] = {}
-        self._blocks: list[_Draft | _Loop | Lookup] = []
+        self._blocks: list[_Draft | _Loop | Lookup | Stamp] = []
+        self._sections: list[str] = []
         self._pending: Values = {}
         self._kept: dict[str, SX] = {}
         self._tables: dict[str, np.ndarray] = {}
@@ -110,6 +115,32 @@ class Builder:
         self._blocks.append(Lookup(table, at, out))
         return symbols
 
+    def stamp(self, section: str, values: Held = None) -> Held:
+        """The work since the last stamp, and that of all kept values, belongs to a section; several stamps may name it.
+
+        values: expressions (or lists, dataclasses of them) that are computed by now; returns what stands for them in
+        the sections to come, in a program that is not timed the values themselves.
+        """
+        if not self.timed:
+            return values
+        held = mapped(values, lambda value: self._held(section, value))
+        if section not in self._sections:
+            self._sections.append(section)
+        self._cut()
+        self._blocks.append(Stamp(self._sections.index(section), CLOCK))
+        return held
+
+    def _held(self, section: str, value: SX) -> SX:
+        """The value kept; its structural zeros, constants and symbols stay what they are."""
+        parts = entries(ca.vertcat(*value.nonzeros())) if value.nnz() else []
+        computed = [k for k, part in enumerate(parts) if not part.is_leaf()]
+        if not computed:
+            return value
+        symbols = self.keep(section, ca.vertcat(*(parts[k] for k in computed)))
+        for k, symbol in zip(computed, entries(symbols), strict=True):
+            parts[k] = symbol
+        return SX(value.sparsity(), ca.vertcat(*parts))
+
     def program(self, **results: SX) -> Program:
         """Write the results into state and report registers (declared here if new) and close the program."""
         for name, value in results.items():
@@ -121,10 +152,15 @@ class Builder:
                 raise ValueError(f"register {name!r} has {self._registers[name].size} numbers, not {value.numel()}")
         self._pending.update(results)
         self._cut()
+        if self.timed:
+            self.stamp(REST)
+            self.declare(CYCLES, len(self._sections), "report")
+            self.declare(CLOCK, 1, "temporary")
+            self._blocks.insert(0, Stamp(None, CLOCK))
         read = self._read_anywhere(self._blocks)
         registers = [r for r in self._registers.values() if r.kind != "temporary" or r.name in read]
         blocks = tuple(self._finished(block, read) for block in self._blocks)
-        return Program(self.name, tuple(registers), blocks, dict(self._tables))
+        return Program(self.name, tuple(registers), blocks, dict(self._tables), tuple(self._sections))
 
     def _fresh(self, name: str) -> str:
         """A name for a temporary, never that of a persistent register."""
@@ -154,7 +190,7 @@ class Builder:
             used.add(self._owner[symbol.element_hash()])
         return [name for name in self._symbols if name in used]
 
-    def _read_anywhere(self, blocks: list[_Draft | _Loop | Lookup]) -> set[str]:
+    def _read_anywhere(self, blocks: list[_Draft | _Loop | Lookup | Stamp]) -> set[str]:
         read: set[str] = set()
         for block in blocks:
             if isinstance(block, _Draft):
@@ -162,14 +198,16 @@ class Builder:
             elif isinstance(block, _Loop):
                 read.add(block.more)
                 read.update(self._read_anywhere(block.body))
+            elif isinstance(block, Stamp):
+                read.add(block.clock)
             else:
                 read.add(block.index)
         return read
 
-    def _finished(self, block: _Draft | _Loop | Lookup, read: set[str]) -> Block:
+    def _finished(self, block: _Draft | _Loop | Lookup | Stamp, read: set[str]) -> Block:
         if isinstance(block, _Loop):
             return While(block.more, tuple(self._finished(inner, read) for inner in block.body), block.maximum)
-        if isinstance(block, Lookup):
+        if isinstance(block, Lookup | Stamp):
             return block
         wanted = {n: v for n, v in block.outputs.items() if self._registers[n].kind != "temporary" or n in read}
         inputs = self._inputs(wanted)
@@ -190,5 +228,5 @@ class _Draft:
 @dataclass(frozen=True)
 class _Loop:
     more: str
-    body: list[_Draft | _Loop | Lookup]
+    body: list[_Draft | _Loop | Lookup | Stamp]
     maximum: int

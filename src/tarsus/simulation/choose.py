@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, TypedDict
 
 import numpy as np
+from casadi import SX
 from numpy.typing import ArrayLike, NDArray
 
 from tarsus import registry, robots
@@ -17,13 +18,15 @@ from tarsus.errors import TarsusError, unknown
 from tarsus.model.cut import in_coordinates
 from tarsus.model.mechanism import Candidate, Mechanism
 from tarsus.program.backend import Backend
+from tarsus.program.trace import Builder
 from tarsus.simulation.device import Device, checked
-from tarsus.simulation.feet import lightest_contact
+from tarsus.simulation.feet import contact_masses
 from tarsus.simulation.step_program import Plan
 from tarsus.stepping.base import Scene, Stepper
 from tarsus.terrain.base import Terrain
 
 PRECISIONS = ("float64", "float32")
+LIGHT = 15.0  # kg
 
 
 class Options(TypedDict, total=False):
@@ -121,6 +124,14 @@ def law(given: Law | str) -> Law:
     return registry.member("tarsus.contact.laws", "law", given, Law)()
 
 
+def with_material(given: Law, material: Mapping[str, float]) -> tuple[Law, list[str]]:
+    """The law with those of the parameters that it has, and a notice for each of the others."""
+    known = given.parameters()
+    name = type(given).__module__.rpartition(".")[2]
+    ignored = [f"the law {name!r} has no parameter {key!r}: ignored." for key in material if key not in known]
+    return replace(given, **{key: value for key, value in material.items() if key in known}), ignored
+
+
 def scene(robot: Robot, law: Law, terrain: Terrain, candidates: tuple[Candidate, ...], chosen: Settings) -> Scene:
     """What is simulated, the robot in the coordinates chosen."""
     mechanism = in_coordinates(robot, chosen.coordinates)
@@ -165,21 +176,28 @@ def control_interval(given: object, rate: float | None, dt: float) -> int:
 
 
 def stability_notices(plan: Plan, q: NDArray[np.float64], dt: float) -> list[str]:
-    """A contact spring too stiff for dt: with its force taken at the midpoint, c dt^2 + 2 d dt < 4 m is stable."""
-    parameters = plan.scene.law.parameters()
-    stiffness = max((float(np.max(parameters[name])) for name in ("c_N", "c_T") if name in parameters), default=0.0)
-    if not stiffness:
-        return []
-    damping = max((float(np.max(parameters[name])) for name in ("d_N", "d_T") if name in parameters), default=0.0)
-    mass = lightest_contact(plan.scene, q if q.ndim == 1 else q[0])
-    limit = (np.sqrt(damping**2 + 4 * mass * stiffness) - damping) / stiffness
+    """Steps longer than the law says it bears, at the lightest contact with the robot's whole weight on it."""
+    mechanism = plan.scene.mechanism
+    masses = contact_masses(plan.scene, q if q.ndim == 1 else q[0])
+    load = mechanism.mass * float(np.linalg.norm(mechanism.gravity_acceleration))
     inner = dt / plan.stepper.inner_steps
-    if inner <= limit:
-        return []
     return [
-        f"dt = {inner:g} s is above the stable limit of the contact spring, about {limit:.2g} s with {mass:.2g} kg "
-        "at the foot: expect chatter or worse; use a smaller dt, or a softer spring and damper."
+        f"dt = {inner:g} s is above the stable limit of {what}, about {limit:.2g} s where a foot of {masses[0]:.2g} kg "
+        f"({masses[1]:.2g} kg sideways) carries {load:.3g} N: expect chatter; use a smaller dt or a softer law."
+        for what, limit in plan.scene.law.largest_steps(masses, load).items()
+        if inner > limit
     ]
+
+
+def ground_notices(scene: Scene) -> list[str]:
+    """What the ground has and the law has no use for."""
+    friction, stiffness = scene.terrain.material(SX.sym("point", 3), scene.terrain.symbols(Builder("ground")))
+    name, notices = type(scene.law).__module__.rpartition(".")[2], []
+    if not stiffness.is_one() and not scene.law.stiff:
+        notices.append(f"the law {name!r} has no stiffness: the terrain's is ignored.")
+    if not friction.is_one() and "mu" not in scene.law.parameters():
+        notices.append(f"the law {name!r} has no friction coefficient: the terrain's is ignored.")
+    return notices
 
 
 def tolerances_for_float32(chosen: Law, notices: list[str]) -> dict[str, NDArray[np.float64]]:
@@ -194,16 +212,20 @@ def tolerances_for_float32(chosen: Law, notices: list[str]) -> dict[str, NDArray
 
 
 def default_gait(chosen: Robot, notices: list[str]) -> Controller:
-    """Trot for a robot with legs that can, else stand; a notice where its gains are a guess."""
+    """Trot for a robot with legs that can (virtual_model if it is heavy), else stand; a notice where gains are a guess.
+
+    The trot's servo is Mini Cheetah's, too soft for more than `LIGHT` kg; the gains of virtual_model go by mass.
+    """
+    name = "trot" if chosen.mass <= LIGHT else "virtual_model"
     if "stand" not in chosen.keyframes:
         notices.append(
             f"{chosen.name!r} ({chosen.mass:.3g} kg) has no keyframe 'stand' and the gait's gains are Mini Cheetah's: "
             "it may sag or fall; from Python, give Simulation a controller with your own gains."
         )
-    trot = registry.member("tarsus.control.gaits", "gait", "trot", Controller)()
+    gait = registry.member("tarsus.control.gaits", "gait", name, Controller)()
     try:
-        trot.initial_memory(chosen)
+        gait.initial_memory(chosen)
     except TarsusError as error:
         notices.append(f"standing instead of trotting: {error}")
         return registry.member("tarsus.control.gaits", "gait", "stand", Controller)()
-    return trot
+    return gait

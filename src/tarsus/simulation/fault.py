@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.dynamics.robot import Robot
+from tarsus.model.mechanism import Mechanism
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Fault:
     message: str
 
 
-def first_fault(robot: Robot, part: Mapping[str, NDArray[Any]], done: int, end: float, dt: float) -> Fault | None:
+def first_fault(robot: Mechanism, part: Mapping[str, NDArray[Any]], done: int, end: float, dt: float) -> Fault | None:
     """The first step of `part` (steps, worlds, size) that is not finite; `done` steps before it ended at `end`, s."""
     bad = ~np.isfinite(part["u"])
     if not bad.any():

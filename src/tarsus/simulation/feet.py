@@ -9,8 +9,8 @@ import numpy as np
 from casadi import DM, SX
 from numpy.typing import NDArray
 
-from tarsus.dynamics import crba, jacobian
-from tarsus.dynamics.kinematics import kinematics
+from tarsus.dynamics import crba, jacobian, loops
+from tarsus.dynamics.kinematics import Kinematics, kinematics
 from tarsus.dynamics.rnea import body_inertias
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError
@@ -26,7 +26,12 @@ ARMS = 0.3  # of the robot's height at zero joint angles: what ends higher is no
 
 
 def candidates(robot: Robot, names: str | Sequence[str] | None, notices: list[str]) -> tuple[Candidate, ...]:
-    """Which candidates may touch the ground: those named (or "all"), else all, else (where many) the feet's."""
+    """Which candidates may touch the ground: those named (or "all"), else all, else (where many) the feet's.
+
+    A robot with a fixed base needs none.
+    """
+    if not robot.candidates and not robot.floating and names is None:
+        return ()  # a machine on a stand
     if not robot.candidates:
         raise TarsusError(f"the robot {robot.name!r} has no contact candidate: give it a collision shape.")
     chosen = robot.candidates if names is None or names == ALL else robot.with_contacts(names).candidates
@@ -60,14 +65,34 @@ def feet(robot: Robot) -> tuple[Candidate, ...]:
     return tuple(robot.candidates[k] for k in sorted(found)[:MOST])
 
 
-def lightest_contact(scene: Scene, q: NDArray[np.float64]) -> float:
-    """The smallest effective mass (kg) of a candidate in any direction: 1 / the largest eigenvalue of J M^-1 J^T."""
-    kin = kinematics(scene.mechanism, SX(q))
-    M = DM(crba.mass_matrix(kin, body_inertias(scene.mechanism)))
-    masses = []
+def contact_masses(scene: Scene, q: NDArray[np.float64]) -> tuple[float, float]:
+    """The smallest effective masses, kg, of a candidate along the ground's normal, and in any direction.
+
+    1 / n^T G n and 1 / the largest eigenvalue of G = J M^-1 J^T; n is the base's upward axis, for a robot starts
+    parallel to the ground.
+    """
+    mechanism = scene.mechanism
+    kin = kinematics(mechanism, SX(q))
+    inverse, upright = _mobility(kin), (mechanism.whole or mechanism).floating
+    n = np.array(DM(kin.world_rotation[0]))[:, 2] if upright else np.array([0.0, 0.0, 1.0])
+    normal, least = [], []
     for candidate in scene.candidates:
         columns = jacobian.point_jacobian(kin, candidate.body, SX(candidate.position))
-        J = DM(jacobian.dense(columns, scene.mechanism.nu))
-        delassus = np.array(ca.mtimes(J, ca.solve(M, J.T)))
-        masses.append(1 / max(float(np.linalg.eigvalsh(delassus).max()), 1e-12))
-    return min(masses)
+        J = np.array(DM(jacobian.dense(columns, mechanism.nu)))
+        G = J @ inverse @ J.T
+        normal.append(1 / max(float(n @ G @ n), 1e-12))
+        least.append(1 / max(float(np.linalg.eigvalsh(G).max()), 1e-12))
+    return min(normal, default=np.inf), min(least, default=np.inf)
+
+
+def _mobility(kin: Kinematics) -> NDArray[np.float64]:
+    """M^-1 (nu, nu), of a robot with loop joints M^-1 - M^-1 W_B G_B^+ W_B^T M^-1: what they let move."""
+    mechanism = kin.mechanism
+    M = np.array(DM(crba.mass_matrix(kin, body_inertias(mechanism))))
+    if not mechanism.loops:
+        return np.linalg.inv(M)
+    ways = np.array(DM(ca.vertcat(*(ca.horzcat(*row) for row in loops.freedoms(kin)))))
+    M += ways.T * [loop.joint.armature for loop in mechanism.loops] @ ways
+    W = np.array(DM(ca.vertcat(*(ca.horzcat(*row) for row in loops.directions(kin)))))
+    answer = np.linalg.solve(M, W.T)
+    return np.linalg.inv(M) - answer @ np.linalg.pinv(W @ answer, rcond=1e-9) @ answer.T

@@ -13,14 +13,13 @@ from numpy.typing import NDArray
 from tarsus.contact import criteria
 from tarsus.contact.criteria import STATES, Solved
 from tarsus.contact.ledger import SHARES, ledger
+from tarsus.dynamics import loops
 from tarsus.model.mechanism import Mechanism
 from tarsus.program.backend import Backend
-from tarsus.program.worlds import Worlds
-from tarsus.simulation.observe import observer
+from tarsus.simulation.observe import evaluate, observer
 from tarsus.simulation.step_program import Plan
 
 Array = NDArray[Any]
-CHUNK = 65536  # samples derived at a time
 ROBOT_SHARES = ("motors", "pushes", "joints", "drift")
 
 UNITS = {
@@ -33,6 +32,7 @@ UNITS = {
     "force_contact": ("N", "percussion divided by dt: normal, tangent 1, tangent 2"),
     "force_world": ("N", "percussion divided by dt, world frame"),
     "contact_normal": ("1", "outward normal of the ground at the gap's instant, world frame"),
+    "ground_friction": ("1", "what the ground has there of the law's friction coefficients"),
     "contact_point": ("m", "contact point at the gap's instant, world frame"),
     "velocity_before": ("m/s", "contact velocity before the step, contact frame of the gap's instant"),
     "velocity_after": ("m/s", "contact velocity after the step, contact frame of the gap's instant"),
@@ -54,8 +54,18 @@ UNITS = {
     "equation_residual": (
         "N, N m",
         "largest entry of M du/dt - h - W L/dt at the gap's instant by the Newton-Euler recursion; "
-        "NaN for steppers of several evaluations (heun, rk4, Substeps)",
+        "NaN for steppers of several evaluations (heun, rk4, dormand_prince, event_driven, Substeps)",
     ),
+}
+
+LOOPS = {  # of robots with cut joints or closed loops alone
+    "drift": ("m, rad", "largest gap of a loop joint after the step, m, or sine of an angle"),
+    "impulse_constraint": ("N s, N m s", "percussion of loop joints on their child over the step, row by row of W_B"),
+    "force_constraint": ("N, N m", "the same divided by dt: .x, .y, .z along world axes"),
+}
+WHOLE = {  # of robots with cut joints alone
+    "q_whole": (UNITS["q"][0], "coordinates after the step of the robot before joints were cut; hinges in (-pi, pi]"),
+    "u_whole": (UNITS["u"][0], "velocities after the step of the robot before joints were cut"),
 }
 
 
@@ -92,7 +102,8 @@ def dataset(
     frame = seen["frame"].reshape(steps, count, n, 3, 3)
     in_world = np.einsum("stnij,stni->stnj", frame, impulse)
     vectors = {k: seen[k].reshape(steps, count, n, 3) for k in ("before", "after", "point")}
-    solved = Solved(seen["gap"], impulse, vectors["before"], vectors["after"], dt=dt, **_material(worlds))
+    material = _material(worlds, seen["friction"])
+    solved = Solved(seen["gap"], impulse, vectors["before"], vectors["after"], dt=dt, **material)
     contact, axis = ("time", "world", "contact"), ("time", "world", "contact", "axis")
     xyz = ("time", "world", "contact", "xyz")
     each = ("time", "world")
@@ -106,6 +117,7 @@ def dataset(
         "force_contact": (axis, impulse / dt),
         "force_world": (xyz, in_world / dt),
         "contact_normal": (xyz, frame[..., 0, :]),
+        "ground_friction": (contact, seen["friction"]),
         "contact_point": (xyz, vectors["point"]),
         "velocity_before": (axis, vectors["before"]),
         "velocity_after": (axis, vectors["after"]),
@@ -120,15 +132,18 @@ def dataset(
         "potential_energy": (each, seen["potential"][..., 0]),
         "equation_residual": (each, seen["residual"][..., 0]),
         **_energies(seen, solved),
+        **_of_loops(mechanism, seen, records["bilateral"], dt),
         "energy_start": (("world",), seen["energy_before"][0, :, 0]),
         "q_start": (("world", "coordinate"), start["q"]),
         "u_start": (("world", "velocity"), start["u"]),
     }
     log = xr.Dataset(variables, _coordinates(plan, t0 + dt * np.arange(1, steps + 1), count))
-    for name, (unit, meaning) in UNITS.items():
-        log[name].attrs.update(units=unit, long_name=meaning)
+    for name, (unit, meaning) in (UNITS | LOOPS | WHOLE).items():
+        if name in log:
+            log[name].attrs.update(units=unit, long_name=meaning)
     log["state"].attrs.update(flag_values=list(range(len(STATES))), flag_meanings=" ".join(STATES))
-    log.attrs.update(robot=mechanism.name, stepper=_stepper(plan), dt=dt, **{f"mean_{k}": v for k, v in _means(worlds).items()})
+    log.attrs.update(robot=mechanism.name, stepper=_stepper(plan), dt=dt)
+    log.attrs.update({f"mean_{k}": v for k, v in _means(worlds).items()})
     return log.squeeze("world", drop=True) if count == 1 else log
 
 
@@ -140,6 +155,24 @@ def _energies(seen: Mapping[str, Array], solved: Solved) -> dict[str, Any]:
         for share in SHARES
     }
     found |= {f"energy_{share}": (("time", "world"), seen[f"work_{share}"][..., 0]) for share in ROBOT_SHARES}
+    return found
+
+
+def _of_loops(mechanism: Mechanism, seen: Mapping[str, Array], impulse: Array, dt: float) -> dict[str, Any]:
+    """Drift and percussions (steps, worlds, nb) of joints outside the tree, and the state of the robot before cuts."""
+    found: dict[str, Any] = {}
+    if mechanism.loops:
+        rows = ("time", "world", "constraint")
+        found = {
+            "drift": (rows[:2], seen["drift"][..., 0]),
+            "impulse_constraint": (rows, impulse),
+            "force_constraint": (rows, impulse / dt),
+            "constraint": ("constraint", loops.row_names(mechanism)),
+        }
+    if mechanism.whole is not None:
+        for letter, what, names in (("q", "coordinate", coordinate_names), ("u", "velocity", velocity_names)):
+            found[f"{letter}_whole"] = (("time", "world", f"whole_{what}"), seen[f"{letter}_whole"])
+            found[f"whole_{what}"] = (f"whole_{what}", names(mechanism.whole))
     return found
 
 
@@ -168,17 +201,21 @@ def _means(worlds: Backend) -> dict[str, float]:
     return {name.removeprefix("law."): float(worlds.get(name).mean()) for name in names}
 
 
-def _material(worlds: Backend) -> dict[str, Any]:
-    """What the yardstick must know of the law: mu, e_N, e_T of every world (0 where it has none), its tolerance."""
+def _material(worlds: Backend, friction: Array) -> dict[str, Any]:
+    """What the yardstick must know: mu of each contact on its ground, e_N, e_T of every world, the law's tolerance."""
     found: dict[str, Any] = {
         name: worlds.get(f"law.{name}")[:, 0] if f"law.{name}" in worlds else np.zeros(1)
-        for name in ("mu", "e_N", "e_T")
+        for name in ("mu", "e_N", "e_T")  # 0 where the law has none
     }
+    found["mu"] = found["mu"][:, None] * friction
+    found["kinetic"] = worlds.get("law.kinetic")[:, 0] if "law.kinetic" in worlds else np.ones(1)
     found["tolerance"] = float(worlds.get("law.T_abs").max()) if "law.T_abs" in worlds else 0.0
     return found
 
 
-def _observe(plan: Plan, worlds: Backend, before: Mapping[str, Array], records: Mapping[str, Array]) -> dict[str, Array]:
+def _observe(
+    plan: Plan, worlds: Backend, before: Mapping[str, Array], records: Mapping[str, Array]
+) -> dict[str, Array]:
     """The observer's reports for every step and world, (steps, worlds, size)."""
     steps, count = records["q"].shape[:2]
     program = observer(plan)
@@ -195,26 +232,19 @@ def _observe(plan: Plan, worlds: Backend, before: Mapping[str, Array], records: 
     for register in program.of_kind("parameter"):
         if register.name not in flat:
             flat[register.name] = np.tile(worlds.get(register.name), (steps, 1))
-    parts: list[dict[str, Array]] = []
-    for first in range(0, steps * count, CHUNK):
-        piece = {name: value[first : first + CHUNK] for name, value in flat.items()}
-        view = Worlds(program, len(piece["q0"]))
-        for name, value in piece.items():
-            view.set(name, value)
-        view.advance()
-        parts.append({r.name: view.get(r.name) for r in program.of_kind("report")})
-    return {name: np.concatenate([part[name] for part in parts]).reshape(steps, count, -1) for name in parts[0]}
+    return {name: value.reshape(steps, count, -1) for name, value in evaluate(program, flat).items()}
 
 
 def warnings_of(mechanism: Mechanism, log: xr.Dataset) -> list[str]:
-    """What a reader of the log must know: unconverged steps and joints beyond their limits."""
+    """What a reader of the log must know of the robot (before cuts): unconverged steps, joints beyond their limits."""
     found = []
     unconverged = int((log["converged"] == 0).sum())
     if unconverged:
         found.append(f"{unconverged} steps did not converge to the solver's tolerance.")
     beyond: dict[str, float] = {}
+    q = log["q_whole" if "q_whole" in log else "q"].values
     for body, at in zip(mechanism.bodies, mechanism.q_slices, strict=True):
-        joint, values = body.joint, log["q"].isel(coordinate=at.start)
+        joint, values = body.joint, q[..., at.start]
         if joint.nq == 1:
             beyond[joint.name] = max(float(values.max()) - joint.upper, joint.lower - float(values.min()))
     worst = sorted((name for name, by in beyond.items() if by > 0), key=lambda name: -beyond[name])

@@ -6,20 +6,28 @@ the regrouped inertias nor the mass matrix nor the factorisation that the step u
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
+from typing import Any
 
 import casadi as ca
+import numpy as np
 from casadi import SX
+from numpy.typing import NDArray
 
 from tarsus.contact.base import ForceLaw, symbols
 from tarsus.contact.ledger import stored_energy
-from tarsus.dynamics import account, energy, loops, rnea
+from tarsus.dynamics import account, coordinates, energy, loops, rnea
 from tarsus.dynamics.kinematics import Kinematics, kinematics
 from tarsus.dynamics.smooth import Drive, missing
 from tarsus.program.blocks import Program
 from tarsus.program.trace import Builder
+from tarsus.program.worlds import Worlds
 from tarsus.simulation.step_program import Plan, applied, applied_in_loops, pushes, scaled
 from tarsus.stepping import assemble
+
+Array = NDArray[Any]
+CHUNK = 65536  # samples at a time
 
 
 @cache
@@ -27,10 +35,12 @@ def observer(plan: Plan) -> Program:
     """A program of samples: a step's start (q0, u0), end (q1, u1), impulse, bilateral, tau and the step's parameters.
 
     Contacts are seen where the stepper first looks at them, its `evaluation`. Reports: gap (n,) m; point (3n,) m;
-    frame (9n,) rows normal, tangent 1, tangent 2; before, after (3n,) m/s: contact velocities with u0 and u1; kinetic,
-    potential energy at the end, J; energy_before: both at the start, J; stored (n,): what the ground's springs took in,
-    J; work_motors, work_pushes, work_joints, work_drift: the robot's share of the energy ledger, J; drift: the largest gap of a loop joint at the end, m or rad; residual: largest entry of M (u1 - u0) / dt - h - W L / dt there, N or N m, NaN if
-    the stepper does not solve this equation.
+    frame (9n,) rows normal, tangent 1, tangent 2; friction (n,), the ground's factor; before, after (3n,) m/s: contact
+    velocities with u0 and u1; kinetic, potential: energy at the end, J; energy_before: both at the start, J; stored
+    (n,): what the ground's springs took in, J; work_motors, work_pushes, work_joints, work_drift: the robot's share of
+    the energy ledger, J; drift: the largest gap of a loop joint at the end, m or rad; q_whole, u_whole: the end in the
+    coordinates of the robot before joints were cut, if any; residual: largest entry of M (u1 - u0) / dt - h - W L / dt there,
+    N or N m, NaN if the stepper does not solve this equation.
     """
     scene, mechanism = plan.scene, plan.scene.mechanism
     n = len(scene.candidates)
@@ -62,11 +72,13 @@ def observer(plan: Plan) -> Program:
     if not plan.stepper.velocity_level:
         drift += account.work(needed, seen, u1, dt)
     empty = SX(0, 1)
+    q_whole, u_whole = coordinates.whole(mechanism, q1, u1) if mechanism.whole else (empty, empty)
     contacts = [touch.contact for touch in touching]
     return b.program(
         gap=ca.vertcat(empty, *(c.gap for c in contacts)),
         point=ca.vertcat(empty, *(c.point for c in contacts)),
         frame=ca.vertcat(empty, *(ca.vec(c.frame.T) for c in contacts)),
+        friction=ca.vertcat(empty, *(c.friction for c in contacts)),
         before=ca.vertcat(empty, *(c.velocity for c in contacts)),
         after=ca.vertcat(empty, *after),
         kinetic=energy.kinetic_energy(end, inertias),
@@ -78,8 +90,24 @@ def observer(plan: Plan) -> Program:
         work_joints=account.joint_work(seen, inertias, u1, dt) + account.work(held, seen, u1, dt),
         work_drift=drift,
         drift=ca.norm_inf(loops.gaps(end)) if mechanism.loops else SX(0),
+        q_whole=q_whole,
+        u_whole=u_whole,
         residual=ca.norm_inf(needed) if plan.stepper.velocity_level else SX.nan(),
     )
+
+
+def evaluate(program: Program, samples: Mapping[str, Array]) -> dict[str, Array]:
+    """The reports (samples, size) of a program that has no state, for parameters (samples, size) by name."""
+    total = len(next(iter(samples.values())))
+    parts: list[dict[str, Array]] = []
+    for first in range(0, total, CHUNK):
+        piece = {name: value[first : first + CHUNK] for name, value in samples.items()}
+        view = Worlds(program, min(CHUNK, total - first))
+        for name, value in piece.items():
+            view.set(name, value)
+        view.advance()
+        parts.append({r.name: view.get(r.name) for r in program.of_kind("report")})
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
 def _stored(plan: Plan, kin: Kinematics, terrain: object, law: object) -> SX:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from tarsus.dynamics import coordinates, jacobian
 from tarsus.dynamics.kinematics import kinematics
+from tarsus.model.mechanism import WORLD
 from tarsus.program import reference
 from tarsus.program.blocks import Program
 from tarsus.program.trace import Builder
@@ -23,7 +24,7 @@ SPREAD = 0.01  # m: points nearer to a line than this say nothing about the tilt
 
 
 def on_ground(scene: Scene, q: Array) -> Array:
-    """Coordinates (nq,), or (worlds, nq) on terrain that differs by world; a robot with a fixed base stays.
+    """Coordinates (nq,), or (worlds, nq) on terrain that differs by world; a robot fixed or tied to the world stays.
 
     q is that of the whole robot; where joints are cut, it comes back in the cut robot's coordinates.
     """
@@ -32,10 +33,10 @@ def on_ground(scene: Scene, q: Array) -> Array:
         names = {candidate.name for candidate in scene.candidates}
         uncut = replace(scene, mechanism=whole, candidates=tuple(c for c in whole.candidates if c.name in names))
         placed = on_ground(uncut, q)
-        rows = [coordinates.in_cut(cut, row)[0] for row in np.atleast_2d(placed)]
-        return np.stack(rows) if placed.ndim > 1 else rows[0]
+        return coordinates.in_cut(cut, placed)[0]
     values = scene.terrain.parameters()
-    if not scene.mechanism.floating or not scene.candidates:
+    tied = any(loop.parent == WORLD for loop in cut.loops)
+    if tied or not cut.floating or not scene.candidates:
         return q
     look = _look(scene)
     worlds = max((value.shape[0] for value in values.values() if value.ndim > 1), default=0)

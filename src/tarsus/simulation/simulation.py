@@ -16,12 +16,11 @@ from tarsus.errors import TarsusError, unknown
 from tarsus.program.backend import Backend
 from tarsus.program.blocks import Program
 from tarsus.program.layout import Target
-from tarsus.simulation import choose
+from tarsus.simulation import choose, whole
 from tarsus.simulation.choose import Options
 from tarsus.simulation.device import backend
 from tarsus.simulation.fault import Fault, first_fault
 from tarsus.simulation.feet import candidates as candidates_of
-from tarsus.simulation.placement import on_ground
 from tarsus.simulation.step_program import Plan, initial_values, step_program
 from tarsus.stepping.base import Stepper
 from tarsus.terrain.base import Terrain
@@ -53,7 +52,8 @@ class Simulation:
     Options: worlds: how many copies; contacts: names of the candidates that may touch, or "all" (default:
     all up to 16, else those of the robot's feet); mass_scale: {body: factor, or (worlds,) factors};
     coordinates: "minimal", "extended", "maximal", or the joints to cut (docs/coordinates.md); stabilisation: part of a
-    cut joint's gap taken back each step; pushes: names of the bodies that set(push=...) may push; device: "cpu" or "cuda" (docs/gpu.md); precision: "float64"
+    cut joint's gap taken back each step; pushes: names of the bodies that set(push=...) may push;
+    device: "cpu" or "cuda" (docs/gpu.md); precision: "float64"
     (default on a processor) or "float32" (on a GPU); threads: how many share the worlds.
     Arrays are NumPy's, on a GPU CuPy's. Raises TarsusError with one clear sentence on bad input.
     """
@@ -91,7 +91,7 @@ class Simulation:
 
     def _start(self, scales: Mapping[str, ArrayLike], bits: int) -> None:
         values = initial_values(self.plan) | {"dt": np.array([self.dt])}
-        values["q"] = on_ground(self.plan.scene, values["q"])
+        values["q"] = whole.placed(self.plan.scene, values["q"], self.notices)
         if bits == 32:
             values |= choose.tolerances_for_float32(self.law, self.notices)
         if scales:
@@ -101,6 +101,7 @@ class Simulation:
             values["mass_scale"] = np.stack(columns, -1)
         self._initial = values
         self.notices += choose.stability_notices(self.plan, values["q"], self.dt)
+        self.notices += choose.ground_notices(self.plan.scene)
         for name, value in values.items():
             self._worlds.set(name, value)
 
@@ -118,6 +119,14 @@ class Simulation:
     def u(self) -> Array:
         """Velocities (nu,), or (worlds, nu): a copy."""
         return self._get("u")
+
+    @property
+    def whole_state(self) -> tuple[Array, Array]:
+        """q and u of the robot before joints were cut, shaped as q and u are; the same as these if none were."""
+        if self.plan.scene.mechanism.whole is None:
+            return self.q, self.u
+        q, u = whole.whole_state(self.plan.scene.mechanism, self._worlds)
+        return (q[0], u[0]) if self.worlds == 1 else (q, u)
 
     @property
     def contact_force(self) -> Array:
@@ -168,14 +177,15 @@ class Simulation:
         """Write q, u, or a parameter such as mu of all worlds, or of those where the mask `where` (worlds,) is True.
 
         command: {name: number or (worlds,)} for the controller, such as {"speed": 0.5}; push: {body: (3,), (6,), or
-        one a world} external force (N), and moment (N m), at its origin in world axes, until set again.
+        one a world} external force (N), and moment (N m), at its origin in world axes, until set again. Where joints
+        are cut, q and u may be those of the whole robot.
         """
         mask = self._mask(where)
         if command is not None:
             self._worlds.set("command", self._commands(command), mask)
         if push is not None:
             self._worlds.set("push", choose.wrenches(self.plan.pushed_bodies, push, self._worlds), mask)
-        for name, value in values.items():
+        for name, value in whole.in_registers(self.plan.scene.mechanism, self._worlds, values).items():
             register = name if name in ("q", "u") else f"law.{name}"
             if register not in self._worlds:
                 known = ["q", "u", *self.law.parameters()]
@@ -226,7 +236,7 @@ class Simulation:
     def _feed_back(self) -> None:
         """Ask the Python controller for torques."""
         assert callable(self.controller)
-        torque = self._worlds.arrays.asarray(self.controller(self.time, self.q, self.u), float)
+        torque = self._worlds.arrays.asarray(self.controller(self.time, *self.whole_state), float)
         size = len(self.robot.actuators)
         if torque.shape not in ((size,), (self.worlds, size)):
             raise TarsusError(f"the controller must return torques of shape ({size},), not {torque.shape}.")

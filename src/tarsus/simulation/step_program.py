@@ -27,7 +27,8 @@ from tarsus.stepping.base import Scene, StepInputs, Stepper
 class Plan:
     """What is compiled: a scene, how it steps, who moves the joints.
 
-    scaled_bodies: whose masses vary by world; pushed_bodies: which an external force and moment act on.
+    scaled_bodies: whose masses vary by world; pushed_bodies: which an external force and moment act on; timed: whether
+    the program tells the cycles of its sections (`Builder.stamp`), for one world at a time.
     """
 
     scene: Scene
@@ -35,6 +36,7 @@ class Plan:
     controller: Controller | None
     scaled_bodies: tuple[str, ...] = ()
     pushed_bodies: tuple[str, ...] = ()
+    timed: bool = False
 
 
 def step_program(plan: Plan) -> Program:
@@ -46,7 +48,7 @@ def step_program(plan: Plan) -> Program:
     mass_scale, push.
     """
     scene, mechanism = plan.scene, plan.scene.mechanism
-    b = Builder(mechanism.name)
+    b = Builder(mechanism.name, plan.timed)
     q, u = b.declare("q", mechanism.nq), b.declare("u", mechanism.nu)
     memory = b.declare("memory", scene.law.memory_size(len(scene.candidates)))
     steps, dt = b.declare("steps", 1), b.parameter("dt")
@@ -63,6 +65,7 @@ def step_program(plan: Plan) -> Program:
         seen = coordinates.whole(mechanism, q, u)
         torque, control = plan.controller.torque(mechanism.whole or mechanism, steps * dt, *seen, command, before, dt)
     tau = b.keep("tau", within_limits(mechanism, torque), "report")
+    control = b.stamp("controller", control)
 
     force = applied(mechanism, tau) + pushes(plan, q, b)
     bilateral = b.declare("bilateral", loops.count(mechanism))

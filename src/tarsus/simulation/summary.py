@@ -49,6 +49,7 @@ def summary(simulation: Simulation, log: xr.Dataset) -> dict[str, Any]:
         "normal_force_max": float(log["force_contact"].values[..., 0].max(initial=0.0)),
         "realtime_factor": duration / wall,
         "steps_per_second": log.sizes["time"] / wall,
+        "drift_max": float(log["drift"].max()) if "drift" in log else None,
         "residuals": residuals,
         "energy": energy_of(log),
         "warnings": list(log.attrs["warnings"]),
@@ -58,6 +59,8 @@ def summary(simulation: Simulation, log: xr.Dataset) -> dict[str, Any]:
 def solved_of(log: xr.Dataset) -> Solved:
     """The log's contact problems and solutions for the yardstick."""
     material = {name: log.attrs.get(f"mean_{name}", 0.0) for name in ("mu", "e_N", "e_T")}
+    material["mu"] = material["mu"] * log["ground_friction"].values
+    material["kinetic"] = log.attrs.get("mean_kinetic", 1.0)
     tolerance = log.attrs.get("mean_T_abs", 0.0)
     contact = [log[name].values for name in ("gap", "impulse_contact", "velocity_before", "velocity_after")]
     return Solved(*contact, dt=log.attrs["dt"], tolerance=tolerance, **material)

@@ -9,18 +9,20 @@ import casadi as ca
 from casadi import SX
 
 from tarsus.contact.base import ForceLaw, Law, asked
-from tarsus.contact.problem import Bilateral, Blocks, Contact, ContactProblem, ContactSolution, VelocityForm
+from tarsus.contact.problem import Bilateral, Blocks, Contact, ContactProblem, ContactSolution, Roundness, VelocityForm
 from tarsus.dynamics import constrain, crba, jacobian, loops, rnea
 from tarsus.dynamics.constrain import Constraints, dot
 from tarsus.dynamics.factor import Factor, factorise, lower
 from tarsus.dynamics.kinematics import Kinematics, coordinate_rate, kinematics, with_unit_quaternions
-from tarsus.dynamics.smooth import Drive, Smooth, dissipation, smooth
+from tarsus.dynamics.smooth import Drive, dissipation, smooth
 from tarsus.errors import TarsusError
 from tarsus.model.mechanism import Mechanism
 from tarsus.program.symbolic import entries
 from tarsus.program.trace import Builder
 from tarsus.spatial.rotation import constant
-from tarsus.stepping.base import Scene, StepInputs, StepOutputs
+from tarsus.stepping.base import Scene, StepInputs
+from tarsus.stepping.explicit import Rate
+
 
 @dataclass(frozen=True, eq=False)
 class Touch:
@@ -58,17 +60,9 @@ class Coupling:
         if self.constraints is None or not held:
             return velocities
         answer = self.answered([SX(0)] * len(self.rows))
-        return [v + dot(list(column), answer) for v, column in zip(velocities, zip(*self.felt, strict=True), strict=True)]
-
-
-@dataclass(frozen=True, eq=False)
-class Rate:
-    """The smooth robot at an instant: q' (nq,), u' (nu,), contact forces[i] (3,) in N, and the law's next memory."""
-
-    q: SX
-    u: SX
-    forces: list[SX]
-    memory: SX
+        return [
+            v + dot(list(column), answer) for v, column in zip(velocities, zip(*self.felt, strict=True), strict=True)
+        ]
 
 
 def displaced(mechanism: Mechanism, q: SX, u: SX, dt: SX) -> SX:
@@ -77,21 +71,16 @@ def displaced(mechanism: Mechanism, q: SX, u: SX, dt: SX) -> SX:
 
 
 def velocity_step(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> tuple[SX, ContactSolution]:
-    """u^E (nu,) from u^S and the law's percussions, with everything that depends on coordinates taken at q."""
-    kin = kinematics(scene.mechanism, q, start.u)
-    touching = touches(scene, kin, start.terrain)
+    """u^E (nu,) from u^S and the law's percussions, with everything that depends on coordinates taken at q.
+
+    A timed program has the sections of document 000, Fig. 7: M and h, M^-1, G_B with its inverse, u_E, the rest.
+    """
+    kin = builder.stamp("M, h", kinematics(scene.mechanism, q, start.u))
+    touching = builder.stamp("rest", touches(scene, kin, start.terrain))
     coupling = couple(scene, kin, start, touching, builder)
     problem = contact_problem(scene.law, coupling, touching, start, builder)
     contact = scene.law.solve(problem, start.law, start.memory, builder)
-    return velocity_after(coupling, contact)
-
-
-def impact(scene: Scene, at: StepInputs, builder: Builder) -> tuple[SX, ContactSolution]:
-    """u+ (nu,) where contacts strike at q, u: a velocity step, short (dt), whose tau keeps the free robot at u."""
-    kin, mechanism = kinematics(scene.mechanism, at.q, at.u), scene.mechanism
-    balance = rnea.bias(kin, at.inertias) + dissipation(mechanism, at.u) * at.u
-    balanced = replace(at, tau=balance, tau_loops=SX.zeros(at.tau_loops.numel()))
-    return velocity_step(replace(scene, stabilisation=0.0), at.q, balanced, builder)
+    return builder.stamp("u_E", velocity_after(coupling, contact))
 
 
 def rate(scene: Scene, at: StepInputs) -> Rate:
@@ -121,34 +110,25 @@ def contact_forces(scene: Scene, touching: list[Touch], at: StepInputs) -> tuple
         )
     forces, memories = [], [SX(0, 1)]
     for i, touch in enumerate(touching):
-        own, closed = scene.law.own(at.memory, i), takes_part(scene.law, touch, at, i)
+        own, closed = scene.law.own(at.memory, i), takes_part(scene.law, touch.contact, at, i)
         force, pressed = asked(scene.law, touch.contact, at.law, own)
         forces.append(ca.if_else(closed, force, 0))
         memories.append(ca.if_else(closed, pressed, scene.law.released(touch.contact, at.law, own)))
     return forces, ca.vertcat(*memories)
 
 
-def takes_part(law: Law, touch: Touch, at: StepInputs, i: int) -> SX:
+def takes_part(law: Law, contact: Contact, at: StepInputs, i: int) -> SX:
     """1 if the law calls contact i closed and the step does not hold it open, else 0."""
-    closed = law.closed(touch.contact, law.own(at.memory, i))
-    return closed if at.open is None else ca.logic_and(closed, ca.logic_not(at.open[i]))
+    closed = law.closed(contact, law.own(at.memory, i))
+    return closed if at.told is None else ca.logic_and(closed, at.told[i] <= 0)
 
 
-def stage(scene: Scene, start: StepInputs, first: Rate, slope: Rate, dt: SX) -> StepInputs:
-    """The instant dt later along `slope`; the law remembers what the step's `first` instant left."""
-    q = with_unit_quaternions(scene.mechanism, start.q + dt * slope.q)
-    return replace(start, q=q, u=start.u + dt * slope.u, memory=first.memory)
-
-
-def weighted(scene: Scene, start: StepInputs, weights: list[float], rates: list[Rate]) -> StepOutputs:
-    """The end of an explicit step: percussions are dt times the weighted forces, the memory is the first instant's."""
-    pairs = list(zip(weights, rates, strict=True))
-    q, u = sum((w * k.q for w, k in pairs), SX(0)), sum((w * k.u for w, k in pairs), SX(0))
-    forces = [sum((w * k.forces[i] for w, k in pairs), SX(0)) for i in range(len(scene.candidates))]
-    mean = Rate(q, u, forces, rates[0].memory)
-    end = stage(scene, start, rates[0], mean, start.dt)
-    impulses = [start.dt * force for force in mean.forces]
-    return StepOutputs(end.q, end.u, ContactSolution(impulses, mean.memory, SX(0), SX(1)))
+def as_told(touch: Touch, at: StepInputs, i: int) -> Contact:
+    """Contact i, no higher than the ground if the step says that it stands there."""
+    contact = touch.contact
+    if at.told is None:
+        return contact
+    return replace(contact, gap=ca.if_else(at.told[i] < 0, ca.fmin(contact.gap, 0), contact.gap))
 
 
 def touches(scene: Scene, kin: Kinematics, terrain: object) -> list[Touch]:
@@ -163,18 +143,21 @@ def touches(scene: Scene, kin: Kinematics, terrain: object) -> list[Touch]:
         rows = ca.mtimes(frame, jacobian.dense(columns, scene.mechanism.nu))
         point = centre - candidate.radius * frame[0, :].T
         material = scene.terrain.material(point, terrain)
-        contact = Contact(distance - candidate.radius, ca.mtimes(rows, kin.u), point, frame, *material)
+        roundness = Roundness(candidate.radius, kin.world_rotation[candidate.body])
+        contact = Contact(distance - candidate.radius, ca.mtimes(rows, kin.u), point, frame, *material, roundness)
         found.append(Touch(contact, [[rows[k, j] for j in range(scene.mechanism.nu)] for k in range(3)]))
     return found
 
 
 def couple(scene: Scene, kin: Kinematics, start: StepInputs, touching: list[Touch], builder: Builder) -> Coupling:
     """How contacts and constraints move the robot, kept for use before and after the law's iterations."""
-    free = smooth(kin, start.inertias, Drive(start.tau, start.tau_loops), start.dt)
+    free = builder.stamp("M, h", smooth(kin, start.inertias, Drive(start.tau, start.tau_loops), start.dt))
+    factor = builder.stamp("M^-1", factorise(lower(free.M), scene.mechanism.nu))
+    M = _kept_factor(builder, "L", factor)
     rows = [row for touch in touching for row in touch.rows]
-    M = _kept_factor(builder, "L", free.factor)
     half = _kept_rows(builder, "half_solved", [M.backward(row) for row in rows])
-    u_free = builder.keep("u_free", free.u_free)
+    u_free = builder.keep("u_free", kin.u + ca.vertcat(*factor.solve(entries(start.dt * free.h))))
+    builder.stamp("u_E")
     if not scene.mechanism.loops:
         return Coupling(M, u_free, rows, half, None, [])
     directions = loops.directions(kin)
@@ -182,9 +165,12 @@ def couple(scene: Scene, kin: Kinematics, start: StepInputs, touching: list[Touc
     G_B = _kept_rows(builder, "G_B", constrain.delassus(M, half_B, half_B))
     gamma = [dot(row, entries(u_free)) for row in directions]
     if scene.stabilisation:
-        gamma = [g + scene.stabilisation / start.dt * gap for g, gap in zip(gamma, entries(loops.gaps(kin)), strict=True)]
+        gamma = [
+            g + scene.stabilisation / start.dt * gap for g, gap in zip(gamma, entries(loops.gaps(kin)), strict=True)
+        ]
     gamma = entries(builder.keep("gamma_B", ca.vertcat(*gamma)))
     constraints = Constraints(half_B, G_B, _kept_factor(builder, "L_B", constrain.factored(G_B)), gamma)
+    builder.stamp("G_B")
     felt = _kept_rows(builder, "G_BU", constrain.delassus(M, half_B, half))
     return Coupling(M, u_free, rows, half, constraints, felt)
 
@@ -193,10 +179,10 @@ def contact_problem(
     law: Law, coupling: Coupling, touching: list[Touch], start: StepInputs, builder: Builder
 ) -> ContactProblem:
     """Gaps, velocities and Delassus matrix as a law wants them, the constraints solved for unless it asks for them."""
-    contacts = range(len(touching))
+    contacts = [as_told(touch, start, i) for i, touch in enumerate(touching)]
 
     def grouped(velocities: list[SX]) -> list[SX]:
-        return [ca.vertcat(*velocities[3 * i : 3 * i + 3]) for i in contacts]
+        return [ca.vertcat(*velocities[3 * i : 3 * i + 3]) for i in range(len(contacts))]
 
     def bilateral() -> Bilateral:
         assert coupling.constraints is not None
@@ -205,8 +191,8 @@ def contact_problem(
         return Bilateral(free, G, coupling.felt, coupling.constraints.G, coupling.constraints.gamma, start.bilateral)
 
     return ContactProblem(
-        contacts=[touch.contact for touch in touching],
-        active=[takes_part(law, touching[i], start, i) for i in contacts],
+        contacts=contacts,
+        active=[takes_part(law, contact, start, i) for i, contact in enumerate(contacts)],
         free=grouped(coupling.free_velocities(held=True)),
         dt=start.dt,
         make_delassus=lambda: _delassus(coupling, builder, held=True),
@@ -240,8 +226,8 @@ def _name(thing: object) -> str:
 
 
 def _kept(builder: Builder, name: str, values: list[SX]) -> list[SX]:
-    """The values kept in one register; constants stay constants."""
-    full = [k for k, value in enumerate(values) if not value.is_constant()]
+    """The values kept in one register; constants and what is in a register already stay what they are."""
+    full = [k for k, value in enumerate(values) if not value.is_leaf()]
     symbols = entries(builder.keep(name, ca.vertcat(SX(0, 1), *(values[k] for k in full))))
     kept = list(values)
     for k, symbol in zip(full, symbols, strict=True):

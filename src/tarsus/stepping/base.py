@@ -1,7 +1,8 @@
 """The stepper interface.
 
 To add a stepper: one file in `stepping/methods/` with one frozen dataclass that derives from `Stepper`; its name on
-the command line is the file's name. What two steppers share goes to `assemble`.
+the command line is the file's name. What two steppers share goes to `assemble`, or to `explicit`
+if it is for Runge-Kutta steps.
 """
 
 from __future__ import annotations
@@ -33,6 +34,11 @@ class Scene:
     candidates: tuple[Candidate, ...]
     stabilisation: float = 0.0
 
+    @property
+    def strikes(self) -> bool:
+        """Whether the law changes velocities at an instant: one that gives way needs time."""
+        return "rigid" not in self.law.not_modelled
+
 
 @dataclass(frozen=True, eq=False)
 class StepInputs:
@@ -40,8 +46,8 @@ class StepInputs:
 
     q (nq,), u (nu,): coordinates and velocities; memory: the law's; tau (nu,): applied generalised force;
     dt: s; law, terrain: parameters by name; inertias: of all bodies; tau_loops: force or moment of each loop joint;
-    bilateral (nb,): the constraints' percussions in the last step; open (n,): 1 for each contact that takes no part
-    whatever its gap, if any shall not.
+    bilateral (nb,): the constraints' percussions in the last step; told (n,): 1 for each contact that is
+    open whatever its gap, -1 for one that stands on the ground although it may be shown above it, 0 for the others.
     """
 
     q: SX
@@ -54,7 +60,7 @@ class StepInputs:
     inertias: list[LinearInertia]
     tau_loops: SX = field(default_factory=lambda: SX(0, 1))
     bilateral: SX = field(default_factory=lambda: SX(0, 1))
-    open: SX | None = None
+    told: SX | None = None
 
 
 @dataclass(frozen=True, eq=False)

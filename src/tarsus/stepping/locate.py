@@ -47,7 +47,10 @@ class Bracket:
 
     def narrowed(self, time: SX, measured: SX, too_late: SX) -> Bracket:
         """After a try; the value at an end that stays twice in turn counts half (Illinois)."""
-        again_late, again_early = ca.logic_and(too_late, self.repeated > 0), ca.logic_and(1 - too_late, self.repeated < 0)
+        again_late, again_early = (
+            ca.logic_and(too_late, self.repeated > 0),
+            ca.logic_and(1 - too_late, self.repeated < 0),
+        )
         return Bracket(
             early=ca.if_else(too_late, self.early, time),
             late=ca.if_else(too_late, time, self.late),

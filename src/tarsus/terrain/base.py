@@ -2,7 +2,7 @@
 
 To add a terrain: one file in `terrain/` with one frozen dataclass that derives from `Terrain`; its name on the
 command line is the file's name. `parameters` gives what may differ between worlds, `tables` long arrays that all
-worlds share, `surface` the geometry.
+worlds share, `surface` the geometry, `material` what the ground is made of.
 """
 
 from __future__ import annotations
@@ -37,6 +37,10 @@ class Terrain(ABC):
         The frame's rows are the outward normal and two tangents, right-handed. p has the parameters' symbols under
         their names, and p.lookup(table, index (k,)): the entries (k,) at floor(index) of the flattened table.
         """
+
+    def material(self, point: SX, p: Any) -> tuple[SX, SX]:
+        """Factors at a world point (3,) of the law's friction coefficients, and of its stiffness and damping, -."""
+        return SX(1), SX(1)
 
     def surfaces(self, points: list[SX], p: Any) -> list[tuple[SX, SX]]:
         """The same for many points; a terrain with tables overrides it to look up all at once."""

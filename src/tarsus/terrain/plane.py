@@ -7,9 +7,8 @@ from typing import Any
 
 from casadi import SX
 
+from tarsus.terrain import _graph
 from tarsus.terrain.base import Terrain
-
-FRAME = SX([[0, 0, 1], [1, 0, 0], [0, 1, 0]])  # normal z, tangents x and y
 
 
 @dataclass(frozen=True)
@@ -17,4 +16,4 @@ class Plane(Terrain):
     """Level ground at height zero; tangents along x and y."""
 
     def surface(self, point: SX, p: Any) -> tuple[SX, SX]:
-        return point[2], FRAME
+        return point[2], _graph.LEVEL

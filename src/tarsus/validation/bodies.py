@@ -1,4 +1,4 @@
-"""The free bodies of the scenes, and their poses. Every one has its frame at its centre of mass."""
+"""The bodies of the scenes, and their poses. A free one has its frame at its centre of mass, but for the stool."""
 
 from __future__ import annotations
 
@@ -16,6 +16,11 @@ BOX = np.array([0.1, 0.075, 0.04])  # m, half edges: 0.2 x 0.15 x 0.08
 CUBE = np.full(3, 0.05)  # m, half edges
 FLYER = np.array([0.1, 0.06, 0.02])  # m, half edges: three different moments of inertia
 ROD = 0.5  # m, half length
+STOOL = np.array([0.2, 0.15, 0.25])  # m: where its front left foot stands from its frame, the last one downwards
+STOOL_COM = np.array([0.03, -0.02, 0.05])  # m
+STOOL_FOOT = 0.02  # m, radius
+SPOKES, SPOKE = 8, 0.5  # of the rimless wheel: how many, and their length, m
+WHEEL_INERTIA = 0.05  # kg m^2, about the axle
 TOUCH = 1e-9  # m: how deep a body starts, so that no round-off opens a contact
 
 
@@ -45,6 +50,26 @@ def rod() -> Mechanism:
     return _free("rod", 1.0, (2 * ROD) ** 2 / 12 * np.eye(3), ends)
 
 
+def stool() -> Mechanism:
+    """A rigid body of 10 kg on four round feet, its centre of mass off their middle."""
+    feet = [Candidate(f"foot_{k}", 0, STOOL * (*s, -1.0), STOOL_FOOT) for k, s in enumerate(product((1.0, -1.0), repeat=2))]
+    return _free("stool", 10.0, np.diag([0.3, 0.4, 0.5]), tuple(feet), STOOL_COM)
+
+
+def wheel() -> Mechanism:
+    """A rimless wheel of 1 kg that turns about an axle along y and cannot tilt; it touches with its spokes' ends.
+
+    Coordinates: x, y, z of the axle, m, and the angle about y, rad; at zero a spoke points straight down.
+    """
+    slides = [Joint(axis, "slide", axis=np.eye(3)[k]) for k, axis in enumerate("xyz")]
+    carriers = [Body(f"carrier_{j.name}", k - 1, j, Inertia(0.0)) for k, j in enumerate(slides)]
+    inertia = Inertia(1.0, np.zeros(3), WHEEL_INERTIA * np.eye(3))
+    hub = Body("hub", 2, Joint("axle", "hinge", axis=np.array([0.0, 1.0, 0.0])), inertia)
+    angles = 2 * np.pi * np.arange(SPOKES) / SPOKES
+    ends = [Candidate(f"spoke_{k}", 3, SPOKE * np.array([-np.sin(a), 0, -np.cos(a)])) for k, a in enumerate(angles)]
+    return Mechanism("wheel", (*carriers, hub), tuple(ends), gravity_acceleration=(0.0, 0.0, -G))
+
+
 def flyer() -> Mechanism:
     """A solid box of 2 kg that touches nothing."""
     return _free("flyer", 2.0, _moments(2.0, FLYER), ())
@@ -71,6 +96,8 @@ def _corners(half: Array) -> tuple[Candidate, ...]:
     return tuple(Candidate(f"corner_{k}", 0, np.array(s) * half) for k, s in enumerate(signs))
 
 
-def _free(name: str, mass: float, about_com: Array, candidates: tuple[Candidate, ...]) -> Mechanism:
-    body = Body(name, -1, Joint("free", "free"), Inertia(mass, np.zeros(3), about_com))
+def _free(
+    name: str, mass: float, about_com: Array, candidates: tuple[Candidate, ...], com: ArrayLike = (0.0, 0.0, 0.0)
+) -> Mechanism:
+    body = Body(name, -1, Joint("free", "free"), Inertia(mass, np.asarray(com), about_com))
     return Mechanism(name, (body,), candidates, gravity_acceleration=(0.0, 0.0, -G))

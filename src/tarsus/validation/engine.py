@@ -1,4 +1,4 @@
-"""What a scene is measured on: something that moves one free body on a slope under a law by a stepper."""
+"""What a scene is measured on: something that moves a body or a robot on a slope under a law by a stepper."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tarsus.control.base import Controller
 from tarsus.errors import TarsusError
 from tarsus.model.mechanism import Mechanism
 
@@ -21,22 +22,28 @@ class NotModelled(TarsusError):
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """One free body in one or many worlds.
+    """A free body, or a robot, in one or many worlds.
 
-    q (7,) or (worlds, 7); u (6,) or (worlds, 6); slope: incline uphill along x, rad, () or (worlds,);
-    parameters: of the law, such as mu, () or (worlds,).
+    q (nq,) or (worlds, nq); u: 0, (nu,) or (worlds, nu); slope: incline uphill along x, rad, () or (worlds,);
+    parameters: of the law, such as mu, () or (worlds,); push, push_rate: force (3,) in world axes at the first body's
+    origin when the run starts, N, and how fast it grows, N/s; controller: what moves the joints, if anything does.
     """
 
     body: Mechanism
     q: ArrayLike
-    u: ArrayLike = (0.0,) * 6
+    u: ArrayLike = 0.0
     slope: ArrayLike = 0.0
     parameters: Mapping[str, ArrayLike] = field(default_factory=dict)
+    push: ArrayLike = 0.0
+    push_rate: ArrayLike = 0.0
+    controller: Controller | None = None
 
     def __post_init__(self) -> None:
-        shapes = [np.shape(self.q)[:-1], np.shape(self.u)[:-1], np.shape(self.slope)]
+        rows = self.q, self.u, self.push, self.push_rate
+        shapes = [*(np.shape(row)[:-1] for row in rows), np.shape(self.slope)]
         worlds = np.broadcast_shapes((1,), *shapes, *(np.shape(v) for v in self.parameters.values()))
-        for name, size in (("q", (7,)), ("u", (6,)), ("slope", ())):
+        sizes = {"q": (self.body.nq,), "u": (self.body.nu,), "slope": (), "push": (3,), "push_rate": (3,)}
+        for name, size in sizes.items():
             full = np.broadcast_to(np.asarray(getattr(self, name), float), (*worlds, *size))
             object.__setattr__(self, name, full)
         spread = {k: np.broadcast_to(np.asarray(v, float), worlds) for k, v in self.parameters.items()}
@@ -47,12 +54,21 @@ class Start:
         """How many there are."""
         return len(np.asarray(self.q))
 
+    @property
+    def pushed(self) -> bool:
+        """Whether there is a push at all."""
+        return bool(np.any(self.push) or np.any(self.push_rate))
+
+    def push_at(self, t: float) -> Array:
+        """The force (worlds, 3) at t, N."""
+        return np.asarray(self.push) + t * np.asarray(self.push_rate)
+
 
 @dataclass(frozen=True, eq=False)
 class Motion:
     """What happened, after every step.
 
-    q (steps, worlds, 7), u (steps, worlds, 6); impulse (steps, worlds, contacts, 3): normal and two tangents, N s;
+    q (steps, worlds, nq), u (steps, worlds, nu); impulse (steps, worlds, contacts, 3): normal and two tangents, N s;
     solved (steps, worlds): whether the law says it met its tolerance; dt: s.
     """
 

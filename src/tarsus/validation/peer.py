@@ -10,7 +10,7 @@ import numpy as np
 
 from tarsus.model.mechanism import Mechanism
 from tarsus.model.to_mjcf import to_mjcf
-from tarsus.validation.engine import Engine, Motion, Start
+from tarsus.validation.engine import Engine, Motion, NotModelled, Start
 
 NAME = "mujoco"
 STEP = 0.002  # s, MuJoCo's default
@@ -40,6 +40,8 @@ class MuJoCo(Engine):
         return min(dt, STEP)
 
     def motion(self, start: Start, dt: float, steps: int, skip: int) -> Motion:
+        if start.controller is not None:
+            raise NotModelled("the robot is held by a compiled servo, which runs here only")
         worlds = [self._world(start, k, dt, (steps, skip)) for k in range(start.worlds)]
         q, u, impulse = (np.stack(parts, 1) for parts in zip(*worlds, strict=True))
         return Motion(q, u, impulse, np.ones(q.shape[:2], bool), dt)
@@ -50,12 +52,14 @@ class MuJoCo(Engine):
         model = mujoco.MjModel.from_xml_string(_mjcf(start.body, dt, mu, float(np.asarray(start.slope)[k])))
         data = mujoco.MjData(model)
         data.qpos[:], data.qvel[:] = np.asarray(start.q)[k], np.asarray(start.u)[k]
-        if count[1]:
-            mujoco.mj_step(model, data, count[1])
         q, u = np.empty((count[0], model.nq)), np.empty((count[0], model.nv))
         impulse, force = np.zeros((count[0], len(start.body.candidates), 3)), np.zeros(6)
-        for i in range(count[0]):
+        for i in range(-count[1], count[0]):
+            if start.pushed:
+                data.xfrc_applied[1, :3] = start.push_at((i + count[1] + 0.5) * dt)[k]
             mujoco.mj_step(model, data)
+            if i < 0:
+                continue
             q[i], u[i] = data.qpos, data.qvel
             for j in range(data.ncon):
                 mujoco.mj_contactForce(model, data, j, force)

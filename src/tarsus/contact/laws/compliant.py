@@ -14,13 +14,17 @@ from numpy.typing import NDArray
 from tarsus.contact.base import ForceLaw
 from tarsus.contact.problem import Contact
 
-SLIP, FRESH = 3, 4
-SLOW = 1e-6  # m/s: below this a slipping contact counts as stopped (document 000 writes "approximately 0")
+SLIP, FRESH, TURNED = 3, 4, 5
+TINY = 1e-30
 
 
 @dataclass(frozen=True)
 class Compliant(ForceLaw):
-    """Memory of a contact: the anchor P_0 (3,), the slip flag, and 1 once it has touched.
+    """Memory of a contact: the anchor P_0 (3,), the slip flag, 1 once it has touched, and its body's rotation (3, 3).
+
+    While a contact slips its anchor follows, so that the spring holds what friction held when the contact sticks again;
+    Alg. 1 renews the anchor at that moment, unstretched, and a loaded foot then walks downhill release by release:
+    docs/decisions/0007-document-000-eqn-6.md.
 
     mu: friction coefficient, -; c_N, c_T: stiffness, normal and tangential, N/m; d_N, d_T: damping, N s/m.
     """
@@ -33,7 +37,7 @@ class Compliant(ForceLaw):
         "rigid": "a spring gives way",
         "restitution": "follows from damping, not a parameter",
     }
-    contact_memory: ClassVar[int] = 5
+    contact_memory: ClassVar[int] = 14
     stiff: ClassVar[tuple[str, ...]] = ("c_N", "c_T", "d_N", "d_T")
 
     mu: float | NDArray[np.float64] = 0.8
@@ -44,24 +48,32 @@ class Compliant(ForceLaw):
 
     def force(self, contact: Contact, p: Any, memory: SX) -> tuple[SX, SX]:
         was_slipping, touched = memory[SLIP], memory[FRESH]
-        anchor = ca.if_else(touched, memory[:3], contact.point)
+        rotation = contact.roundness.rotation
+        before = ca.if_else(touched, ca.reshape(memory[TURNED:], 3, 3), rotation)
+        rolled = contact.roundness.rolled(before, contact.frame[0, :].T)
+        anchor = ca.if_else(touched, memory[:3] + rolled, contact.point)
         sliding = contact.velocity[1:]
-        speed2 = ca.dot(sliding, sliding)
+        speed = ca.sqrt(ca.fmax(ca.dot(sliding, sliding), TINY))
 
         normal = ca.fmax(-p.c_N * contact.gap - p.d_N * contact.velocity[0], 0)
         limit = p.mu * normal
         stretch = ca.mtimes(contact.frame[1:, :], contact.point - anchor)
-        spring = -p.c_T * stretch - p.d_T * sliding
-        slips = ca.dot(spring, spring) >= limit * limit
-        gliding = -limit / ca.sqrt(ca.fmax(speed2, SLOW**2)) * sliding
+        sticking = -p.c_T * stretch - p.d_T * sliding
+        size = ca.sqrt(ca.fmax(ca.dot(sticking, sticking), TINY))
+        slips = size > limit
 
-        # Alg. 1 lines 3-4: a slipping foot that stops, or whose damper alone would hold it, gets a new anchor
-        holds = ca.logic_or(speed2 <= SLOW**2, p.d_T**2 * speed2 <= limit * limit)
-        still_slipping = ca.logic_and(was_slipping, ca.logic_not(holds))
-        tangent = ca.if_else(was_slipping, gliding, ca.if_else(slips, gliding, spring))
-        slip = ca.if_else(was_slipping, still_slipping, slips)
-        renewed = ca.if_else(was_slipping, contact.point, anchor)
-        return ca.vertcat(normal, tangent), ca.vertcat(renewed, slip, 1)
+        # what a slipping contact feels: Alg. 1's gliding force, but at break-away and once the motion turns the
+        # sticking force on the cone, which for a contact that moves on is the same
+        glides = ca.logic_and(was_slipping, ca.dot(sticking, sliding) < 0)
+        edge = ca.if_else(glides, -limit / speed * sliding, limit / size * sticking)
+        tangent = ca.if_else(slips, edge, sticking)
+
+        # the anchor follows, so that the spring alone carries no more than the cone: released, it holds at once
+        pull = p.c_T * ca.sqrt(ca.fmax(ca.dot(stretch, stretch), TINY))
+        let_go = 1 - ca.fmin(limit / ca.fmax(pull, limit + TINY), 1)
+        let_go = ca.if_else(slips, let_go, 0) * stretch
+        followed = anchor + ca.mtimes(contact.frame[1:, :].T, let_go)
+        return ca.vertcat(normal, tangent), ca.vertcat(followed, slips, 1, ca.vec(rotation))
 
     def released(self, contact: Contact, p: Any, memory: SX) -> SX:
         return SX.zeros(self.contact_memory)

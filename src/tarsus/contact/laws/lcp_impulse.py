@@ -22,7 +22,7 @@ from tarsus.program.symbolic import entries
 from tarsus.program.trace import Builder, Values
 
 SWEEPS = 200
-SPREAD = 1e-10
+TOLERANCE, SPREAD = 1e-12, 1e-10
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,8 @@ class LcpImpulse(Law):
     may jam (mu above 1 on Mini Cheetah): `converged` says so.
 
     mu: friction coefficient, -; e_N: restitution at contact gain, 0 to 1, -; v_0: approach speed above which a contact
-    counts as gained with restitution, m/s; T_rel, T_abs: friction stops when |dL| <= |L| T_rel + T_abs, - and N s.
+    counts as gained with restitution, m/s; T_rel, T_abs: friction stops when |dL| <= |L| T_rel + T_abs, - and N s;
+    a standing contact creeps at about T_abs G_NN.
     """
 
     citation: ClassVar[str] = (
@@ -56,8 +57,8 @@ class LcpImpulse(Law):
     mu: float | NDArray[np.float64] = 0.0
     e_N: float | NDArray[np.float64] = 0.0
     v_0: float | NDArray[np.float64] = 1e-2
-    T_rel: float | NDArray[np.float64] = 1e-6
-    T_abs: float | NDArray[np.float64] = 1e-6
+    T_rel: float | NDArray[np.float64] = 1e-8
+    T_abs: float | NDArray[np.float64] = 1e-9
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -73,7 +74,10 @@ class LcpImpulse(Law):
         if n == 0:
             return ContactSolution([], SX(0, 1), SX(0), SX(1))
         closed = entries(builder.keep("closed", ca.vertcat(*problem.active)))
-        mu = [contact.friction * p.mu for contact in problem.contacts]
+        roomy = [problem.free[i] + ca.vertcat(room(problem, i), 0, 0) for i in range(n)]
+        kept = builder.keep("free", ca.vertcat(*roomy))
+        free = [kept[3 * i : 3 * i + 3] for i in range(n)]
+        mu = entries(builder.keep("mu", ca.vertcat(*(contact.friction * p.mu for contact in problem.contacts))))
         gained = at_contact_gain(problem, closed, p, builder)
         Lambda = entries(builder.keep("Lambda", ca.vertcat(*gained.x)))
         begin = {
@@ -88,9 +92,9 @@ class LcpImpulse(Law):
             start = [impulse[0] - L > 0 for impulse, L in zip(impulses, Lambda, strict=True)]
             tangents = [impulse[1:] for impulse in impulses]
             pushed = [ca.vertcat(L, T) for L, T in zip(Lambda, tangents, strict=True)]
-            pressed = pivot(lcp(problem, closed, normal_velocity(problem, pushed), p), start, builder)
+            pressed = pivot(lcp(problem, closed, normal_velocity(problem, free, pushed), p), start, builder)
             normals = [a + b for a, b in zip(Lambda, pressed.x, strict=True)]
-            new = ca.vertcat(*with_friction(problem, normals, tangents, mu))
+            new = ca.vertcat(*with_friction(problem, free, normals, tangents, mu))
             more = changes(values["impulse"], new, p)
             return {"impulse": new, "sweeps": values["sweeps"] + 1, "right": pressed.settled, "moving": more}, more
 
@@ -116,11 +120,11 @@ def at_contact_gain(problem: ContactProblem, closed: list[SX], p: Any, builder: 
     return pivot(lcp(problem, closed, kept, p), [value < 0 for value in kept], builder, begins)
 
 
-def normal_velocity(problem: ContactProblem, pushed: list[SX]) -> list[SX]:
+def normal_velocity(problem: ContactProblem, free: list[SX], pushed: list[SX]) -> list[SX]:
     """dt d + zeta+ of Eqn. (3): normal velocities at the end of the step under the percussions `pushed`."""
     velocities = []
     for i in range(problem.n):
-        velocity = problem.free[i][0] + room(problem, i)
+        velocity = free[i][0]
         for j, push in enumerate(pushed):
             velocity = velocity + ca.dot(problem.G[i, j][0, :].T, push)
         velocities.append(velocity)
@@ -130,14 +134,17 @@ def normal_velocity(problem: ContactProblem, pushed: list[SX]) -> list[SX]:
 def lcp(problem: ContactProblem, closed: list[SX], c: list[SX], p: Any) -> Complementarity:
     """M x + c >= 0, x >= 0 for the closed contacts; M: the normal part of the Delassus matrix."""
     M: Matrix = [[problem.G[i, j][0, 0] for j in range(problem.n)] for i in range(problem.n)]
-    return Complementarity(M, c, closed, p.T_rel * p.T_rel, ca.fmax(p.T_rel * ca.sqrt(p.T_rel), SPREAD))
+    small = p.T_rel * ca.sqrt(p.T_rel)
+    return Complementarity(M, c, closed, ca.fmax(small, TOLERANCE), ca.fmax(small, SPREAD))
 
 
-def with_friction(problem: ContactProblem, normals: list[SX], tangents: list[SX], mu: list[SX]) -> list[SX]:
+def with_friction(
+    problem: ContactProblem, free: list[SX], normals: list[SX], tangents: list[SX], mu: list[SX]
+) -> list[SX]:
     """Percussions (3,) after one Gauss-Seidel sweep of Coulomb's friction under given normal ones."""
     impulses = [ca.vertcat(N, T) for N, T in zip(normals, tangents, strict=True)]
     for i, normal in enumerate(normals):
-        slip = problem.free[i][1:]
+        slip = free[i][1:]
         for j, impulse in enumerate(impulses):
             slip = slip + ca.mtimes(problem.G[i, j][1:, :], impulse)
         a, b, d = problem.G[i, i][1, 1], problem.G[i, i][1, 2], problem.G[i, i][2, 2]

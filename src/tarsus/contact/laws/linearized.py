@@ -11,12 +11,12 @@ import numpy as np
 from casadi import SX
 from numpy.typing import NDArray
 
-from tarsus.contact import sets
+from tarsus.contact import sets, stability
 from tarsus.contact.base import Law
 from tarsus.contact.problem import ContactProblem, ContactSolution
 from tarsus.contact.solvers.base import changes
 from tarsus.contact.solvers.ldl import Matrix, times
-from tarsus.contact.solvers.minimum_norm import largest_diagonal, minimum_norm
+from tarsus.contact.solvers.minimum_norm import minimum_norm
 from tarsus.errors import TarsusError, unknown
 from tarsus.program.symbolic import entries
 from tarsus.program.trace import Builder, Values
@@ -79,23 +79,33 @@ class Linearized(Law):
         if (np.asarray(self.rho) == 0).any():
             raise TarsusError("Linearized: rho must not be zero: the force of redundant contacts needs it.")
 
+    def largest_steps(self, masses: tuple[float, float], load: float) -> dict[str, float]:
+        """k_v dt < 2, and with the gap taken halfway k_p dt^2 + 2 k_v dt < 4, whatever the mass."""
+        return {"the gains k_p and k_v": float(np.min(stability.spring_limit(self.k_p, self.k_v, 1.0)))}
+
     def solve(self, problem: ContactProblem, p: Any, memory: SX, builder: Builder) -> ContactSolution:
         n = problem.n
         if n == 0:
             return ContactSolution([], SX(0, 1), SX(0), SX(1))
         G = [[problem.G[i // 3, j // 3][i % 3, j % 3] for j in range(3 * n)] for i in range(3 * n)]
         columns = [missing_velocity(problem, i, p) for i in range(n)]
-        wanted = entries(builder.keep("wanted", ca.vertcat(*columns)))
+        known = Known(
+            G,
+            entries(builder.keep("wanted", ca.vertcat(*columns))),
+            entries(builder.keep("closed", ca.vertcat(*problem.active))),
+            entries(builder.keep("mu", ca.vertcat(*(contact.friction * p.mu for contact in problem.contacts)))),
+            p,
+        )
         begin = {
             "impulse": SX.zeros(3 * n),
-            "pressing": ca.vertcat(*problem.active),
+            "pressing": ca.vertcat(*known.closed),
             "sliding": SX.zeros(n),
             "way": SX.zeros(2 * n),
             "passes": SX(0),
             "moving": SX(1),
         }
         many = self.saturation == "repeated"
-        last = builder.loop(begin, lambda values: one_pass(G, problem, wanted, p, values), PASSES if many else 1)
+        last = builder.loop(begin, lambda values: one_pass(known, values), PASSES if many else 1)
         impulses = [last["impulse"][3 * i : 3 * i + 3] for i in range(n)]
         return ContactSolution(impulses, SX(0, 1), last["passes"], ca.logic_not(last["moving"]) if many else SX(1))
 
@@ -112,26 +122,37 @@ def missing_velocity(problem: ContactProblem, i: int, p: Any) -> SX:
     return problem.dt * desired_acceleration(problem, i, p) - (problem.free[i] - problem.contacts[i].velocity)
 
 
-def one_pass(G: Matrix, problem: ContactProblem, wanted: list[SX], p: Any, values: Values) -> tuple[Values, SX]:
+@dataclass(frozen=True)
+class Known:
+    """Eqn. (18) for the loop: G (3n, 3n), 1/kg; wanted (3n,): velocities to add, m/s; closed[i]; mu[i]; parameters."""
+
+    G: Matrix
+    wanted: list[SX]
+    closed: list[SX]
+    mu: list[SX]
+    p: Any
+
+
+def one_pass(known: Known, values: Values) -> tuple[Values, SX]:
     """Eqn. (18) for the components that are not saturated, then Eqns. (19)-(20), then who is saturated, by signs."""
     pressing, sliding = entries(values["pressing"]), entries(values["sliding"])
-    old, size = entries(values["impulse"]), range(len(wanted))
+    G, p, n, size = known.G, known.p, len(known.mu), range(len(known.wanted))
+    at = [slice(3 * i, 3 * i + 3) for i in range(n)]
+    ways = [values["way"][2 * i : 2 * i + 2] for i in range(n)]
+    # 0 and 1 as factors: the tracer would move a selection out of every product and add what is left
     limited = [sliding[k // 3] if k % 3 else SX(0) for k in size]  # friction at its limit is given, not sought
-    held = [ca.if_else(limited[k], old[k], 0) for k in size]
-    sought = [ca.logic_and(pressing[k // 3], ca.logic_not(limited[k])) for k in size]
-    b = [ca.if_else(sought[k], wanted[k] - moved, 0) for k, moved in zip(size, times(G, held), strict=True)]
-    masked = [[ca.if_else(ca.logic_and(sought[i], sought[j]), G[i][j], 0) for j in size] for i in size]
-    found = minimum_norm(masked, b, p.rho, largest_diagonal(G))
+    held = [slides * old for slides, old in zip(limited, entries(values["impulse"]), strict=True)]
+    sought = [pressing[k // 3] * ca.logic_not(limited[k]) for k in size]
+    b = [sought[k] * (known.wanted[k] - moved) for k, moved in zip(size, times(G, held), strict=True)]
+    found = minimum_norm(G, b, p.rho, sought)
 
-    at = [slice(3 * i, 3 * i + 3) for i in range(problem.n)]
     forces = [ca.vertcat(*found[a]) for a in at]
-    ways = [values["way"][2 * i : 2 * i + 2] for i in range(problem.n)]
-    mu = [contact.friction * p.mu for contact in problem.contacts]
-    edges = [mu[i] * sets.half_line(force[0]) for i, force in enumerate(forces)]
-    impulses = []
-    for slides, force, way, edge in zip(sliding, forces, ways, edges, strict=True):
-        impulses.append(saturated(force, ca.if_else(slides, edge * way, force[1:]), edge))
-    lacking = [a - b for a, b in zip(wanted, times(G, entries(ca.vertcat(*impulses))), strict=True)]
+    edges = [mu * sets.half_line(force[0]) for mu, force in zip(known.mu, forces, strict=True)]
+    impulses = [
+        saturated(force, slides * edge * way + force[1:], edge)
+        for slides, force, way, edge in zip(sliding, forces, ways, edges, strict=True)
+    ]
+    lacking = [a - b for a, b in zip(known.wanted, times(G, entries(ca.vertcat(*impulses))), strict=True)]
     for i, force in enumerate(forces):
         needed = ca.sqrt(ca.dot(force[1:], force[1:]) + TINY)
         slips = ca.logic_and(pressing[i], needed > edges[i])
@@ -139,10 +160,11 @@ def one_pass(G: Matrix, problem: ContactProblem, wanted: list[SX], p: Any, value
         ways[i] = ca.if_else(sliding[i], ways[i], force[1:] / needed)
         closes = lacking[3 * i] > p.T_abs * G[3 * i][3 * i]
         sliding[i] = ca.if_else(sliding[i], ca.logic_not(sticks), slips)
-        pressing[i] = ca.if_else(pressing[i], force[0] >= -p.T_abs, ca.logic_and(problem.active[i], closes))
+        pressing[i] = ca.if_else(pressing[i], force[0] >= -p.T_abs, ca.logic_and(known.closed[i], closes))
     new = {"impulse": ca.vertcat(*impulses), "pressing": ca.vertcat(*pressing), "sliding": ca.vertcat(*sliding)}
     flips = ca.vertcat(*(ca.fabs(new[key] - values[key]) for key in ("pressing", "sliding")))
-    more = ca.logic_or(changes(values["impulse"], new["impulse"], p), ca.sum1(flips) > 0)
+    given = ca.logic_and(ca.sum1(new["sliding"]) > 0, changes(values["impulse"], new["impulse"], p))
+    more = ca.logic_or(given, ca.sum1(flips) > 0)
     return new | {"way": ca.vertcat(*ways), "passes": values["passes"] + 1, "moving": more}, more
 
 

@@ -12,6 +12,7 @@ from casadi import SX
 from numpy.typing import NDArray
 
 from tarsus.contact.base import Law
+from tarsus.contact.criteria import SLIDING
 from tarsus.contact.problem import Contact, ContactProblem, ContactSolution
 from tarsus.contact.solvers.base import HardProblem, Solver
 from tarsus.contact.solvers.exact import Exact
@@ -40,8 +41,13 @@ class Moreau(Law):
 
     A contact takes part if its gap is closed at the midpoint, or if it pressed in the last step: round-off of the
     positions then cannot drop a standing foot for one step (docs/decisions/0009-contacts-that-pressed-stay.md).
+    Friction has one coefficient a contact and step, known before it: mu_K where the contact slides faster than 1 mm/s
+    as the step begins, else mu_S (stick and slip told by speed as in document 001, Eqn. (7); not by the percussion: of
+    redundant contacts one may be on its cone at rest). So each step is a problem with fixed cones, as solvable as the
+    document's; breaking away and sticking again come a step late, an error of order dt.
 
-    mu: friction coefficient, -; e_N, e_T: Newton restitution, normal and tangential, 0 to 1, -;
+    mu: friction coefficient mu_S of a contact that sticks, -; kinetic: mu_K / mu_S, mu_K that of one that slides,
+    0 to 1, - (1: Coulomb friction as in the document); e_N, e_T: Newton restitution, normal and tangential, 0 to 1, -;
     recovery: part of a penetration that a pressing contact takes back each step, 0 to 1, - (0 as in the document: a
     contact stays as deep as it closed; a body that rocks in a hollow needs some, 0.05 say);
     alpha: relaxation of jor and sor, -; T_rel, T_abs: stop when |dL| <= |L| T_rel + T_abs, - and N s;
@@ -62,6 +68,7 @@ class Moreau(Law):
     contact_memory: ClassVar[int] = 4  # the last percussion (3,) and sliding root: the warm start
 
     mu: float | NDArray[np.float64] = 0.8
+    kinetic: float | NDArray[np.float64] = 1.0
     e_N: float | NDArray[np.float64] = 0.0
     e_T: float | NDArray[np.float64] = 0.0
     recovery: float | NDArray[np.float64] = 0.0
@@ -73,6 +80,8 @@ class Moreau(Law):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if (np.asarray(self.kinetic) < 0).any() or (np.asarray(self.kinetic) > 1).any():
+            raise TarsusError("Moreau: kinetic = mu_K / mu_S must lie between 0 and 1.")
         if self.solver not in (*SOLVERS, "auto"):
             raise unknown("solver", self.solver, (*SOLVERS, "auto"))
         if self.bilateral not in ("direct", "prox"):
@@ -97,12 +106,19 @@ class Moreau(Law):
             return ContactSolution([], SX(0, 1), SX(0), SX(1))
         active = entries(builder.keep("closed", ca.vertcat(*problem.active)))
         c = builder.keep("c", ca.vertcat(SX(0, 1), *(inclusion_constant(problem, i, p) for i in range(n))))
-        mu = [contact.friction * p.mu for contact in problem.contacts]
+        mu = entries(builder.keep("mu", ca.vertcat(*(coefficient(contact, p) for contact in problem.contacts))))
         hard = HardProblem(replace(problem, active=active), [c[3 * i : 3 * i + 3] for i in range(n)], mu, p, builder)
         last = [ca.if_else(active[i], self.own(memory, i), 0) for i in range(n)]
-        outcome = self._method(n, problem.bilateral is not None).solve(hard, [own[:3] for own in last], [own[3] for own in last])
+        method = self._method(n, problem.bilateral is not None)
+        outcome = method.solve(hard, [own[:3] for own in last], [own[3] for own in last])
         warm = ca.vertcat(*(ca.vertcat(L, s) for L, s in zip(outcome.impulses, outcome.roots, strict=True)))
         return ContactSolution(outcome.impulses, warm, outcome.iterations, outcome.converged, outcome.bilateral)
+
+
+def coefficient(contact: Contact, p: Any) -> SX:
+    """mu_K of a contact that slides where the step begins, else mu_S."""
+    slip = contact.velocity[1:]
+    return contact.friction * p.mu * ca.if_else(ca.dot(slip, slip) > SLIDING**2, p.kinetic, 1)
 
 
 def inclusion_constant(problem: ContactProblem, i: int, p: Any) -> SX:

@@ -1,9 +1,10 @@
 """The least-squares solution of least norm of G x = b, G symmetric, positive semidefinite and perhaps singular.
 
-With P = (G + r 1)^-1 G (G + r 1)^-1 the iteration x <- x + P (b - G x) from x = 0 tends to the Moore-Penrose
-solution G^+ b for any b, also one outside the range of G: along an eigenvector with eigenvalue s the error shrinks
-by 1 - s^2 / (s + r)^2, about 2 r / s, a step, and where s = 0 nothing enters. r = rho times the largest diagonal
-entry of G. Round-off outside the range is amplified by (1 / rho)^2, the price of a large `passes` is small.
+With F = (G + r 1)^-1 the iteration x <- x + (F - r F F) (b - G x) from x = 0 tends to the Moore-Penrose solution G^+ b
+for any b, also one outside the range of G: along an eigenvector with eigenvalue s the residual shrinks by 1 - s^2 /
+(s + r)^2, about 2 r / s, a pass, and where s = 0 nothing enters, because 1 / r - r / r^2 = 0. r = rho times the largest
+diagonal entry of G. The residual follows itself, b - G x <- r (2 F - r F F) (b - G x), so that G is never multiplied.
+Round-off outside the range is amplified by (1 / rho)^2.
 """
 
 from __future__ import annotations
@@ -11,29 +12,27 @@ from __future__ import annotations
 import casadi as ca
 from casadi import SX
 
-from tarsus.contact.solvers.ldl import Matrix, factorise, times
+from tarsus.contact.solvers.ldl import Matrix, factorise
 
 PASSES = 4
+FAR = 1e20  # on the diagonal of an unknown that is held at zero
 
 
-def minimum_norm(G: Matrix, b: list[SX], rho: SX, largest: SX) -> list[SX]:
-    """G^+ b to (2 rho largest / s)^PASSES along each eigenvector; `largest`: the scale of G, above 0.
+def minimum_norm(G: Matrix, b: list[SX], rho: SX, used: list[SX]) -> list[SX]:
+    """G^+ b to (2 rho largest / s)^PASSES along each eigenvector, of the rows and columns that are used (1, else 0).
 
-    Rows and columns that are zero, with b zero, give zero.
+    The others have x = 0 if their b is zero.
     """
-    shift = rho * largest
-    factor = factorise([[*row[:i], row[i] + shift] for i, row in enumerate(G)])
-    x = None
-    for _ in range(PASSES):
-        left = b if x is None else [a - c for a, c in zip(b, times(G, x), strict=True)]
-        step = factor.solve(times(G, factor.solve(left)))
-        x = step if x is None else [a + c for a, c in zip(x, step, strict=True)]
-    return x or []
-
-
-def largest_diagonal(G: Matrix) -> SX:
-    """max_i G_ii."""
     largest = SX(0)
     for i, row in enumerate(G):
-        largest = ca.fmax(largest, row[i])
-    return largest
+        largest = ca.fmax(largest, used[i] * row[i])
+    r = rho * largest
+    factor = factorise([[*row[:i], row[i] + ca.if_else(used[i], r, FAR)] for i, row in enumerate(G)])
+    x, left = [SX(0)] * len(b), list(b)
+    for k in range(PASSES):
+        once = factor.solve(left)
+        twice = [r * value for value in factor.solve(once)]
+        x = [a + (e - f) for a, e, f in zip(x, once, twice, strict=True)]
+        if k + 1 < PASSES:
+            left = [r * (2 * e - f) for e, f in zip(once, twice, strict=True)]
+    return [u * value for u, value in zip(used, x, strict=True)]

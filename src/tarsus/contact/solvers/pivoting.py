@@ -1,7 +1,6 @@
 """Linear complementarity problems solved exactly, by principal pivoting.
 
-w = K x + c, x >= 0, w >= 0, x w = 0 for every unknown that is allowed; the others are held at zero, and those that are
-free of sign have w = 0. This is also what a convex quadratic program with bounds at zero asks for. A set of unknowns
+w = K x + c, x >= 0, w >= 0, x w = 0 for every unknown that is allowed; the others are held at zero. A set of unknowns
 is taken as basic (w = 0), the rest as x = 0; all that have the wrong sign change sides together. If their number has
 not fallen within a few tries, only the one of largest index changes, which ends for every positive definite K
 (Murty; the combination is Judice and Pires, Comp. Oper. Res. 21, 1994). A trace on the diagonal (`spread`) makes a
@@ -22,14 +21,14 @@ from tarsus.program.trace import Builder, Values
 TRIES = 3
 MAXIMUM = 60
 REFINEMENTS = 2
+FAR = 1e20  # on the diagonal of an unknown that is held at zero
 
 
 @dataclass(frozen=True)
 class Complementarity:
     """K symmetric, positive semidefinite; allowed[i]: 1 where x_i may be above zero.
 
-    tolerance: relative size below which a wrong sign is round-off; spread: relative trace on the diagonal;
-    free[i]: True if x_i may have either sign; none by default.
+    tolerance: relative size below which a wrong sign is round-off; spread: relative trace on the diagonal.
     """
 
     K: Matrix
@@ -37,11 +36,6 @@ class Complementarity:
     allowed: list[SX]
     tolerance: SX
     spread: SX
-    free: tuple[bool, ...] = ()
-
-    def signed(self, i: int) -> bool:
-        """Whether x_i must not be negative."""
-        return not (self.free and self.free[i])
 
 
 @dataclass(frozen=True)
@@ -81,7 +75,7 @@ def exchange(problem: Complementarity, values: Values) -> tuple[Values, SX]:
     for i in size:
         pulls = x[i] < -problem.tolerance * largest
         closes = ca.logic_and(problem.allowed[i], w[i] < -problem.tolerance * largest * problem.K[i][i])
-        flips.append(ca.if_else(basic[i], pulls, closes) if problem.signed(i) else SX(0))
+        flips.append(ca.if_else(basic[i], pulls, closes))
         count = count + flips[i]
 
     better = count < values["fewest"]
@@ -93,7 +87,7 @@ def exchange(problem: Complementarity, values: Values) -> tuple[Values, SX]:
     chosen = [ca.logic_and(flips[i], ca.logic_or(together, highest == i)) for i in size]
     more = count > 0
     new = {
-        "x": ca.vertcat(*(ca.fmax(x, 0) if problem.signed(i) else x for i, x in enumerate(refined))),
+        "x": ca.vertcat(*(ca.fmax(x, 0) for x in refined)),
         "basic": ca.vertcat(*(ca.if_else(chosen[i], ca.logic_not(basic[i]), basic[i]) for i in size)),
         "fewest": ca.fmin(count, values["fewest"]),
         "tries": tries,
@@ -105,13 +99,17 @@ def exchange(problem: Complementarity, values: Values) -> tuple[Values, SX]:
 
 def basic_solution(problem: Complementarity, basic: list[SX]) -> tuple[list[SX], list[SX]]:
     """x with w = 0 on the basic set: of K itself, and of K with its spread."""
-    size = range(len(basic))
-    K = [[ca.if_else(ca.logic_and(basic[i], basic[j]), problem.K[i][j], 0) for j in range(i)] for i in size]
-    factor = factorise([[*row, problem.K[i][i] * (1 + problem.spread)] for i, row in enumerate(K)])
-    first = factor.solve([ca.if_else(basic[i], -problem.c[i], 0) for i in size])
-    x = first
+    rows = list(zip(basic, problem.K, strict=True))
+    diagonal = [ca.if_else(b, row[i] * (1 + problem.spread), FAR) for i, (b, row) in enumerate(rows)]
+    factor = factorise([[*row[:i], at] for i, ((_, row), at) in enumerate(zip(rows, diagonal, strict=True))])
+
+    def solution(right: list[SX]) -> list[SX]:
+        # 0 and 1 as factors: the tracer would move a selection out of every product and add what is left
+        found = factor.solve([b * r for b, r in zip(basic, right, strict=True)])
+        return [b * x for b, x in zip(basic, found, strict=True)]
+
+    first = x = solution([-c for c in problem.c])
     for _ in range(REFINEMENTS):
         left = [-a - c for a, c in zip(times(problem.K, x), problem.c, strict=True)]
-        step = factor.solve([ca.if_else(basic[i], left[i], 0) for i in size])
-        x = [a + b for a, b in zip(x, step, strict=True)]
+        x = [a + b for a, b in zip(x, solution(left), strict=True)]
     return x, first

@@ -26,9 +26,9 @@ class Prox(Solver):
     def _in_percussions(self, hard: HardProblem, start: list[SX]) -> Outcome:
         """Eqn. (16) with xi from Eqn. (12)."""
         n = len(start)
-        form = hard.problem.bilateral  # r is that of the whole Delassus matrix, constraints not solved for
-        G = hard.problem.G if form is None else form.G
-        steps = [step_sizes(hard, i, G[i, i]) for i in range(n)]
+        form, G = hard.problem.bilateral, hard.problem.G  # made here, not in every sweep
+        whole = G if form is None else form.G  # r is that of the whole matrix, constraints not solved for
+        steps = [step_sizes(hard, i, whole[i, i]) for i in range(n)]
         r = hard.builder.keep("r", ca.vertcat(*(ca.vertcat(*pair) for pair in steps)))
 
         def sweep(old: list[SX], carried: Values) -> tuple[list[SX], Values]:

@@ -30,7 +30,9 @@ class ProxBilateral(Solver):
         c = [hard.c[i] - hard.problem.free[i] + form.free[i] for i in range(n)]
         loose = replace(hard, c=_kept(hard, "c_loose", c))
         sizes = [size for i in range(n) for size in step_sizes(hard, i, form.G[i, i])]
-        r = entries(hard.builder.keep("r", ca.vertcat(*sizes, *(hard.p.alpha / row[b] for b, row in enumerate(form.G_B)))))
+        r = entries(
+            hard.builder.keep("r", ca.vertcat(*sizes, *(hard.p.alpha / row[b] for b, row in enumerate(form.G_B))))
+        )
         begin = {"impulse": ca.vertcat(*start), "bilateral": form.start, "sweeps": SX(0), "moving": SX(1)}
 
         def sweep(values: Values) -> tuple[Values, SX]:

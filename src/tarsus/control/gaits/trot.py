@@ -28,10 +28,9 @@ from numpy.typing import NDArray
 
 from tarsus.control import bezier, cpg
 from tarsus.control.base import Controller
-from tarsus.control.legs import Leg, displaced, find_legs, foot_jacobian, leg_inverse_kinematics
+from tarsus.control.legs import Leg, diagonals, displaced, find_legs, foot_jacobian, leg_inverse_kinematics
 from tarsus.control.pd import actuated_posture, joint_state, pd_torque, places
 from tarsus.control.trunk import Planar, keep_heading, trunk
-from tarsus.errors import TarsusError
 from tarsus.model.mechanism import Mechanism
 
 OFFSETS = (0.0, 0.5)  # turns, of the two diagonals
@@ -136,15 +135,6 @@ class Trot(Controller):
 
 def _within(value: ca.SX, limit: float) -> ca.SX:
     return ca.fmin(ca.fmax(value, -limit), limit)
-
-
-def diagonals(legs: tuple[Leg, ...]) -> tuple[int, ...]:
-    """The diagonal of each leg: 0 for front left and hind right, 1 for the others."""
-    if len(legs) != 4:
-        raise TarsusError(f"a trot needs four legs, this robot has {len(legs)}.")
-    middle = np.mean([leg.hip for leg in legs], axis=0)
-    signs = [np.sign(leg.hip - middle) for leg in legs]
-    return tuple(0 if x * y > 0 else 1 for x, y, _ in signs)
 
 
 def carrying_torques(leg: Leg, load: float) -> NDArray[np.float64]:

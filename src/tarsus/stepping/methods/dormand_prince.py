@@ -9,11 +9,9 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
-from tarsus.contact.problem import ContactSolution
-from tarsus.dynamics.kinematics import with_unit_quaternions
 from tarsus.errors import TarsusError
 from tarsus.program.trace import Builder, Values
-from tarsus.stepping import assemble
+from tarsus.stepping import assemble, explicit
 from tarsus.stepping.base import Scene, StepInputs, StepOutputs, Stepper
 
 A = np.array(  # slope of every stage; the last is the step of order 5 itself: its rate starts the next sub-step
@@ -27,7 +25,7 @@ A = np.array(  # slope of every stage; the last is the step of order 5 itself: i
         [35 / 384, 0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84],
     ]
 )
-ERROR = np.array([71 / 57600, 0, -71 / 16695, 71 / 1920, -17253 / 339200, 22 / 525, -1 / 40])  # orders 5 minus 4
+ERROR = np.array([71 / 57600, 0, -71 / 16695, 71 / 1920, -17253 / 339200, 22 / 525, -1 / 40])  # order 5 less order 4
 STAGES, COLUMNS = len(A), range(A.shape[1])
 SAFETY, SHRINK, GROW = 0.9, 0.2, 5.0
 TINY = 1e-10  # an error below it is none
@@ -39,9 +37,10 @@ class DormandPrince(Stepper):
 
     The error of a sub-step of length h is the root mean square, over all coordinates and velocities y, of y5 - y4 over
     atol + rtol |y|; the sub-step stands if it is at most 1. The next one is 0.9 (1 / error)^(1/5) times as long, at
-    least 0.2 and at most 5 times, and no longer than one that did not stand just before. The first tries the whole of dt. Half of the `maximum` sub-steps tried are free; the rest then share the time
-    left and stand whatever their error, so that the end of dt is always reached: `converged` is 0 if one is off.
-    `iterations` counts evaluations. Joint damping is explicit; a law's memory advances once a sub-step that stands.
+    least 0.2 and at most 5 times, and no longer than one that did not stand just before. The first tries
+    the whole of dt. Half of the `maximum` sub-steps tried are free; the others share the time left and stand whatever
+    their error, so that the end of dt is always reached: `converged` is 0 if one was off. `iterations` counts
+    evaluations. Joint damping is explicit; a law's memory advances once in every sub-step that stands.
 
     rtol: relative, -; atol: absolute, in m, rad, m/s or rad/s; maximum: sub-steps tried in one dt.
     """
@@ -73,16 +72,14 @@ class DormandPrince(Stepper):
     def step(self, scene: Scene, start: StepInputs, builder: Builder) -> StepOutputs:
         n = 3 * len(scene.candidates)
         state = {"q": start.q, "u": start.u, "memory": start.memory, "kept": start.memory, "impulse": SX.zeros(n)}
-        clock = {"time": SX(0), "h": start.dt, "grow": SX(GROW), "tried": SX(0), "evaluations": SX(0)}
+        clock = {"time": SX(0), "h": start.dt, "grow": SX(GROW), "tried": SX(0), "iterations": SX(0)}
         slopes = {"slopes": SX.zeros(STAGES * (start.q.numel() + start.u.numel() + n)), "stage": SX(0)}
 
         def turn(now: Values) -> tuple[Values, SX]:
             return self._turn(scene, start, now)
 
         end = builder.loop(state | clock | slopes | {"converged": SX(1)}, turn, 1 + (STAGES - 1) * self.maximum)
-        impulses = [end["impulse"][k : k + 3] for k in range(0, n, 3)]
-        solved = ContactSolution(impulses, end["memory"], end["evaluations"], end["converged"])
-        return StepOutputs(end["q"], end["u"], solved)
+        return StepOutputs.of(end | {"bilateral": SX(0, 1)})
 
     def _turn(self, scene: Scene, start: StepInputs, now: Values) -> tuple[Values, SX]:
         """One evaluation at the stage that is due; after the last stage, the sub-step stands or is tried again."""
@@ -91,22 +88,21 @@ class DormandPrince(Stepper):
         rate = assemble.rate(scene, at)
         fresh = ca.vertcat(rate.q, rate.u, *rate.forces)
         slopes = ca.horzcat(*(ca.if_else(stage == k, fresh, slopes[:, k]) for k in range(STAGES)))
-        error = self._error(now, at, now["h"] * ca.mtimes(slopes, ERROR))
+        moved = now["h"] * ca.mtimes(slopes, ca.DM(np.stack([np.append(A[-1], 0), ERROR], axis=1)))
+        error = self._error(now, at, moved[:, 1])
         tried = now["tried"] + (stage == STAGES - 1)
-        forced = tried > self.maximum // 2
-        stands = ca.logic_and(stage == STAGES - 1, ca.logic_or(error <= 1, forced))
-        h, grow, time = self._next(start.dt, now, error, tried, stands)
-        impulse = now["impulse"] + now["h"] * ca.mtimes(slopes, np.append(A[-1], 0))[-now["impulse"].numel() :]
-        first = ca.logic_or(stage == 0, stands)  # the last stage of a sub-step that stands is the next one's first
+        stands = ca.logic_and(stage == STAGES - 1, ca.logic_or(error <= 1, tried > self.maximum // 2))
+        impulse = now["impulse"] + moved[moved.shape[0] - now["impulse"].numel() :, 0]
         reached = {"q": at.q, "u": at.u, "memory": now["kept"], "impulse": impulse}
         new = {name: ca.if_else(stands, value, now[name]) for name, value in reached.items()} | {
-            "kept": ca.if_else(first, rate.memory, now["kept"]),
+            "kept": ca.if_else(ca.logic_or(stage == 0, stands), rate.memory, now["kept"]),
             "slopes": ca.vec(ca.horzcat(ca.if_else(stands, fresh, slopes[:, 0]), slopes[:, 1:])),
-            "stage": ca.if_else(stage == STAGES - 1, 1, stage + 1),
-            "converged": ca.if_else(ca.logic_and(stands, error > 1), 0, now["converged"]),
-            "evaluations": now["evaluations"] + 1,
+            "stage": ca.if_else(stage == STAGES - 1, 1, stage + 1),  # the last stage is the next sub-step's first
+            "converged": ca.if_else(ca.logic_and(stands, ca.logic_not(error <= 1)), 0, now["converged"]),
+            "iterations": now["iterations"] + 1,
         }
-        return new | {"h": h, "grow": grow, "time": time, "tried": tried}, time < start.dt
+        clock = self._next(start.dt, now, error, tried, stands)
+        return new | clock | {"tried": tried}, clock["time"] < start.dt
 
     def _error(self, now: Values, at: StepInputs, difference: SX) -> SX:
         """Root mean square of the two orders' difference (nq + nu + 3n,) in q and u over what is allowed."""
@@ -114,22 +110,24 @@ class DormandPrince(Stepper):
         ratio = difference[: size.numel()] / (self.atol + self.rtol * size)
         return ca.sqrt(ca.sumsqr(ratio) / size.numel())
 
-    def _next(self, dt: SX, now: Values, error: SX, tried: SX, stands: SX) -> tuple[SX, SX, SX]:
-        """Length of the next sub-step, the most by which the one after may grow, and the time reached."""
-        h, left = now["h"], dt - now["time"]
-        time = ca.if_else(stands, ca.if_else(h < left, now["time"] + h, dt), now["time"])
+    def _next(self, dt: SX, now: Values, error: SX, tried: SX, stands: SX) -> Values:
+        """The time reached, the length of the next sub-step, and the most by which the one after may grow."""
+        h, due = now["h"], now["stage"] == STAGES - 1
+        time = ca.if_else(stands, ca.if_else(h < dt - now["time"], now["time"] + h, dt), now["time"])
         factor = ca.fmin(now["grow"], ca.fmax(SHRINK, SAFETY * ca.fmax(error, TINY) ** (-1 / 5)))
         share = ca.if_else(tried < self.maximum // 2, 0, (dt - time) / ca.fmax(self.maximum - tried, 1))
-        due = now["stage"] == STAGES - 1
-        grow = ca.if_else(due, ca.if_else(stands, GROW, 1), now["grow"])
-        return ca.if_else(due, ca.fmin(ca.fmax(h * factor, share), dt - time), h), grow, time
+        return {
+            "time": time,
+            "h": ca.if_else(due, ca.fmin(ca.fmax(h * factor, share), dt - time), h),
+            "grow": ca.if_else(due, ca.if_else(stands, GROW, 1), now["grow"]),
+        }
 
 
 def stage_of(scene: Scene, start: StepInputs, now: Values, slopes: SX) -> StepInputs:
     """The instant at which the stage that is due looks at the robot; slopes (nq + nu + 3n, STAGES)."""
     nq, nu = start.q.numel(), start.u.numel()
     weights = [sum((ca.if_else(now["stage"] == k, A[k, j], 0) for k in range(j + 1, STAGES)), SX(0)) for j in COLUMNS]
-    moved = now["h"] * ca.mtimes(slopes[: nq + nu, : STAGES - 1], ca.vertcat(*weights))
-    q = with_unit_quaternions(scene.mechanism, now["q"] + moved[:nq])
+    slope = ca.mtimes(slopes[: nq + nu, : STAGES - 1], ca.vertcat(*weights))
     memory = ca.if_else(now["stage"] == 0, now["memory"], now["kept"])
-    return replace(start, q=q, u=now["u"] + moved[nq:], memory=memory)
+    mean = explicit.Rate(slope[:nq], slope[nq:], [], memory)
+    return explicit.stage(scene, replace(start, q=now["q"], u=now["u"]), mean, mean, now["h"])

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import casadi as ca
 import numpy as np
 from casadi import SX
 
 from tarsus import registry
-from tarsus.contact.base import ForceLaw
+from tarsus.dynamics import rnea
+from tarsus.dynamics.kinematics import kinematics
 from tarsus.errors import TarsusError
-from tarsus.model.mechanism import Mechanism
+from tarsus.model.mechanism import Body, LoopJoint
 from tarsus.program.symbolic import entries
 from tarsus.program.trace import Builder, Values
 from tarsus.stepping import assemble
 from tarsus.stepping.base import Scene, StepInputs, StepOutputs, Stepper
+from tarsus.stepping.locate import TRIES, Bracket
 
-SECANTS, TRIES = 15, 60  # tries of one search that interpolate, and all
-IMPACT = 1e-3  # time that laws and joint dampers are told an impact takes, in dt
-SUMS = ("impulse", "bilateral", "iterations")
+FAR = 1e6  # m: height of a contact that is not watched
+
+Part = TypeVar("Part", Body, LoopJoint)
 
 
 @dataclass(frozen=True)
@@ -77,21 +79,122 @@ class EventDriven(Stepper):
         """A step is as many phases and impacts as it takes."""
         return False
 
-    def evaluation(self, mechanism: Mechanism, q: SX, u: SX, dt: SX) -> SX:
-        """That of the first phase, were it all of dt."""
-        return self.inside.evaluation(mechanism, q, u, dt)
-
     def step(self, scene: Scene, start: StepInputs, builder: Builder) -> StepOutputs:
         n = len(scene.candidates)
         if n == 0:
             return self.inside.step(scene, start, builder)
-        state = {"q": start.q, "u": start.u, "memory": start.memory, "converged": SX(1)}
         sums = {"impulse": SX.zeros(3 * n), "bilateral": SX.zeros(start.bilateral.numel()), "iterations": SX(0)}
-        clock = {"time": SX(0), "h": start.dt, "gained": SX(0)}
-        before = state | sums | clock | self._watch(scene, start, SX(0))
+        state = {"q": start.q, "u": start.u, "memory": start.memory, "converged": SX(1)}
+        clock = {"time": SX(0), "h": start.dt, "gains": SX(0)}
+        begin = state | sums | clock | self._watch(scene, start, state, SX(0), SX(0))
 
-        def phase(now: Values) -> tuple[Values, SX]:
-            tried = self._tried(scene, start, now, builder)
-            return self._judged(scene, start, now, tried, builder)
+        def turn(now: Values) -> tuple[Values, SX]:
+            end = tried(self.inside, scene, start, now, builder)
+            verdict = builder.keep("verdict", self._verdict(scene, start, now, end))
+            struck = strike(scene, start, end, verdict[1], builder) if scene.strikes else end
+            return self._next(scene, start, now, struck, verdict)
 
-        return StepOutputs.of(builder.loop(before, phase, (self.maximum + 1) * (TRIES + 1)))
+        return StepOutputs.of(builder.loop(begin, turn, (self.maximum + 1) * (TRIES + 1)))
+
+    def _verdict(self, scene: Scene, start: StepInputs, now: Values, end: Values) -> SX:
+        """(4,): the phase stands; a contact has landed; one is too deep; height of the lowest open contact, m."""
+        deep, met, lowest = SX(0), SX(0), SX(FAR)
+        for contact, told in zip(seen(scene, start, end), entries(now["told"]), strict=True):
+            watched = told > 0
+            deep = ca.logic_or(deep, ca.logic_and(watched, contact.gap < -self.tolerance))
+            meets = ca.logic_and(contact.gap <= 0, contact.velocity[0] < 0)
+            met = ca.logic_or(met, ca.logic_and(watched, meets))
+            lowest = ca.fmin(lowest, ca.if_else(watched, contact.gap, FAR))
+        whole = now["h"] >= start.dt - now["time"]
+        found = ca.logic_and(ca.logic_not(deep), ca.logic_or(met, whole))
+        stands = ca.logic_or(found, Bracket.of(now).exhausted)
+        landed = ca.logic_and(stands, ca.logic_or(deep, met))
+        return ca.vertcat(stands, landed, deep, lowest)
+
+    def _watch(self, scene: Scene, start: StepInputs, at: Values, gains: SX, struck: SX) -> Values:
+        """What a phase begins with: which contacts are open and which stand, and nothing tried yet.
+
+        A contact at the surface that moves away is open, but for one that pressed until now: the end of a phase has
+        turned the normal under it a little, and only a strike can throw it off.
+        """
+        law, lowest, told = scene.law, SX(FAR), []
+        slowest = np.sqrt(2 * np.linalg.norm(scene.mechanism.gravity_acceleration) * self.tolerance)
+        for i, contact in enumerate(seen(scene, start, at)):
+            own = law.own(at["memory"], i)
+            pressed = law.closed(replace(contact, gap=SX.inf()), own)
+            leaves = ca.logic_and(contact.gap >= -2 * self.tolerance, contact.velocity[0] > slowest)
+            thrown = ca.logic_and(leaves, ca.logic_or(struck, ca.logic_not(pressed)))
+            open = ca.logic_or(ca.logic_not(law.closed(contact, own)), thrown)
+            side = ca.if_else(open, 1, -1 if scene.strikes else 0)
+            told.append(ca.if_else(gains < self.maximum, side, 0))
+            lowest = ca.fmin(lowest, ca.if_else(open, contact.gap, FAR))
+        return Bracket.begin(lowest + self.tolerance / 2).values() | {"told": ca.vertcat(*told)}
+
+    def _next(self, scene: Scene, start: StepInputs, now: Values, end: Values, verdict: SX) -> tuple[Values, SX]:
+        """The next phase if this one stands, else the same one with another length."""
+        stands, landed, deep, lowest = entries(verdict)
+        time = ca.if_else(now["h"] < start.dt - now["time"], now["time"] + now["h"], start.dt)
+        gains = now["gains"] + landed
+        good = ca.logic_and(ca.logic_not(deep), gains < self.maximum)
+        after = {key: end[key] for key in ("q", "u", "memory")} | {
+            "impulse": now["impulse"] + end["impulse"],
+            "bilateral": now["bilateral"] + end["bilateral"],
+            "converged": ca.fmin(ca.fmin(now["converged"], end["converged"]), good),
+            "time": time,
+            "h": start.dt - time,
+        }
+        bracket = Bracket.of(now).narrowed(now["h"], lowest + self.tolerance / 2, deep)
+        again = now | bracket.values() | {"h": bracket.guess()}
+        after |= self._watch(scene, start, end, gains, landed)
+        new = {key: ca.if_else(stands, value, again[key]) for key, value in after.items()}
+        new |= {"gains": gains, "iterations": now["iterations"] + end["iterations"]}
+        return new, ca.logic_not(ca.logic_and(stands, time >= start.dt))
+
+
+def seen(scene: Scene, start: StepInputs, at: Values) -> list[Any]:
+    """The contacts at the coordinates and velocities `at`."""
+    kin = kinematics(scene.mechanism, at["q"], at["u"])
+    return [touch.contact for touch in assemble.touches(scene, kin, start.terrain)]
+
+
+def tried(stepper: Stepper, scene: Scene, start: StepInputs, now: Values, builder: Builder) -> Values:
+    """A phase of length h."""
+    h, guess = now["h"], start.bilateral * (now["h"] / start.dt)
+    at = replace(start, q=now["q"], u=now["u"], memory=now["memory"], dt=h, told=now["told"], bilateral=guess)
+    return {key: builder.keep(key, value) for key, value in stepper.step(scene, at, builder).values().items()}
+
+
+def strike(scene: Scene, start: StepInputs, end: Values, landed: SX, builder: Builder) -> Values:
+    """`end` after the law's percussions at standing coordinates on all contacts closed, if one has landed there."""
+    changed = {key: end[key] for key in ("u", "memory", "impulse", "bilateral", "iterations", "converged")}
+    law, loose = scene.law, undamped(scene)
+
+    def once(now: Values) -> tuple[Values, SX]:
+        at = balanced(loose, replace(start, q=end["q"], u=now["u"], memory=now["memory"]))
+        contacts = enumerate(seen(scene, start, end | now))
+        told = [ca.if_else(law.closed(contact, law.own(at.memory, i)), -1, 1) for i, contact in contacts]
+        u, solved = assemble.velocity_step(loose, at.q, replace(at, told=ca.vertcat(*told)), builder)
+        new = StepOutputs(at.q, u, solved).values()
+        sums = {key: now[key] + new[key] for key in ("impulse", "bilateral", "iterations")}
+        good = ca.fmin(now["converged"], new["converged"])
+        return {"u": u, "memory": new["memory"], "converged": good} | sums, SX(0)
+
+    return end | builder.loop(changed, once, 1, first=landed)
+
+
+def undamped(scene: Scene) -> Scene:
+    """The same for the instant of a strike: no joint damping or friction, and nothing that takes back a loop's gap."""
+
+    def free(part: Part) -> Part:
+        return replace(part, joint=replace(part.joint, damping=0.0, dry_friction=0.0))
+
+    mechanism = scene.mechanism
+    bodies, loops = tuple(map(free, mechanism.bodies)), tuple(map(free, mechanism.loops))
+    return replace(scene, mechanism=replace(mechanism, bodies=bodies, loops=loops), stabilisation=0.0)
+
+
+def balanced(scene: Scene, at: StepInputs) -> StepInputs:
+    """Forces under which a robot without dampers would keep its velocity, were it free."""
+    hold = rnea.bias(kinematics(scene.mechanism, at.q, at.u), at.inertias)
+    nothing = SX.zeros(at.tau_loops.numel()), SX.zeros(at.bilateral.numel())
+    return replace(at, tau=hold, tau_loops=nothing[0], bilateral=nothing[1])

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from tarsus.program.trace import Builder
-from tarsus.stepping import assemble
+from tarsus.stepping import assemble, explicit
 from tarsus.stepping.base import Scene, StepInputs, StepOutputs, Stepper
 
 
@@ -23,5 +23,5 @@ class Heun(Stepper):
 
     def step(self, scene: Scene, start: StepInputs, builder: Builder) -> StepOutputs:
         first = assemble.rate(scene, start)
-        second = assemble.rate(scene, assemble.stage(scene, start, first, first, start.dt))
-        return assemble.weighted(scene, start, [1 / 2, 1 / 2], [first, second])
+        second = assemble.rate(scene, explicit.stage(scene, start, first, first, start.dt))
+        return explicit.weighted(scene, start, [1 / 2, 1 / 2], [first, second])

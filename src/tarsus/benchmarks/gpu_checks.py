@@ -1,0 +1,121 @@
+"""Is the GPU kernel right: against the CPU program with one lane, against itself, and in the statistics of falls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
+from scipy.stats import ks_2samp
+
+from tarsus.program.backend import Backend
+from tarsus.program.threads import Launcher
+from tarsus.program.worlds import Worlds
+from tarsus.simulation.simulation import Simulation
+
+STATE = ("q", "u", "memory", "control", "impulse", "tau", "iterations", "converged")
+SLACK = 100.0  # times what one unit in the last place at the start grows to: beyond it, two programs differ
+LIKELY = 1e-3  # below this probability two samples do not come from one distribution
+PRECISION = {32: "float32", 64: "float64"}
+
+
+def processor_twin(of: Backend, lanes: int | None = 1) -> Worlds:
+    """The same program with the same registers on the processor."""
+    twin = Worlds(of.program, of.count, bits=of.target.bits, lanes=lanes)
+    for register in of.program.persistent:
+        twin.set(register.name, of.get(register.name))
+    return twin
+
+
+def thrown(device: Launcher, bits: int, worlds: int, gait: str = "trot", wild: float = 1.0) -> Simulation:
+    """Mini Cheetah in many worlds, lifted, tilted and pushed off differently in each, with a gait's controller."""
+    sim = Simulation("mini_cheetah", controller=gait, worlds=worlds, device=device, precision=PRECISION[bits])
+    random = np.random.default_rng(1)
+    q, u = sim.backend.get("q").astype(float), random.normal(size=(worlds, 18)) * wild * ([0.3] * 6 + [1.0] * 12)
+    q[:, 2] += wild * random.uniform(0, 0.1, worlds)
+    tilt = Rotation.from_rotvec(0.3 * wild * random.normal(size=(worlds, 3)))
+    q[:, 3:7] = tilt.as_quat(scalar_first=True)
+    sim.set(q=q, u=u)
+    return sim
+
+
+def agreement(device: Launcher, bits: int, worlds: int, steps: int) -> dict[str, Any]:
+    """Trot from many starts: step by step and in one launch, against one lane of the CPU program.
+
+    allowed: what a last bit of the start's coordinates grows to on the processor, times a slack; it is what the
+    number format leaves open.
+    """
+    sim = thrown(device, bits, worlds, wild=0.3)
+    nudged, twin = processor_twin(sim.backend), processor_twin(sim.backend)
+    together = thrown(device, bits, worlds, wild=0.3)
+    nudged.set("q", np.nextafter(nudged.get("q"), np.inf, dtype=nudged.dtype))
+    found, expected, other = (w.record(steps) for w in (sim.backend, twin, nudged))
+    together.backend.advance(steps)
+    same = [name for name in STATE if np.array_equal(found[name], expected[name], equal_nan=True)]
+    apart = np.abs(found["q"] - expected["q"]).max((1, 2))
+    allowed = SLACK * float(np.abs(other["q"] - expected["q"]).max())
+    several = all(np.array_equal(together.backend.get(n), found[n][-1], equal_nan=True) for n in STATE)
+    return {
+        "ok": bool(several and apart.max() <= allowed),
+        "bits": bits,
+        "worlds": worlds,
+        "steps": steps,
+        "registers_with_the_same_bits": same,
+        "all_the_same_bits": len(same) == len(STATE),
+        "first_step_apart": int(np.argmax(apart > 0)) if apart.any() else None,
+        "largest_difference_q": float(apart.max()),
+        "allowed": allowed,
+        "many_steps_a_launch_equal_single_steps": several,
+        "stayed_finite": bool(np.isfinite(found["q"]).all()),
+    }
+
+
+def deterministic(make: Callable[[int], Launcher], worlds: int, steps: int) -> dict[str, Any]:
+    """The same bits run to run, whatever the block."""
+    ends = []
+    for block in (128, 128, 32):
+        sim = thrown(make(block), 32, worlds)
+        sim.backend.advance(steps)
+        ends.append({name: sim.backend.get(name) for name in STATE})
+    again, other = (all(np.array_equal(ends[0][n], end[n], equal_nan=True) for n in STATE) for end in ends[1:])
+    return {"ok": bool(again and other), "run_to_run": again, "whatever_the_block": other, "worlds": worlds}
+
+
+def falls(device: Launcher, worlds: int, steps: int) -> dict[str, Any]:
+    """Robots thrown anyhow: how they lie at the end, one half on the card against the other half on the processor.
+
+    Also the share of worlds that end with the same bits on both.
+    """
+    sim = thrown(device, 32, worlds, "stand")
+    same_start = processor_twin(sim.backend, None)
+    shuffled = np.random.default_rng(2).permutation(worlds)[: max(worlds // 2, 1)]
+    sim.backend.advance(steps)
+    same_start.advance(steps)
+    card, cpu = _how_they_lie(sim.backend), _how_they_lie(same_start)
+    rest = np.setdiff1d(np.arange(worlds), shuffled)
+    rows = {}
+    for name in card:
+        one, other = (of[np.isfinite(of)] for of in (card[name][shuffled], cpu[name][rest]))
+        test: Any = ks_2samp(one, other)
+        rows[name] = {
+            "card": [float(np.nanmean(card[name])), float(np.nanstd(card[name]))],
+            "cpu": [float(np.nanmean(cpu[name])), float(np.nanstd(cpu[name]))],
+            "probability_of_one_distribution": float(test.pvalue),
+        }
+    q = [w.get("q") for w in (sim.backend, same_start)]
+    equal = (q[0] == q[1]).all(1) | (np.isnan(q[0]).any(1) & np.isnan(q[1]).any(1))
+    likely = all(row["probability_of_one_distribution"] > LIKELY for row in rows.values())
+    return {"ok": likely, "worlds": worlds, "steps": steps, "same_bits_as_cpu": float(equal.mean()), "statistics": rows}
+
+
+def _how_they_lie(backend: Backend) -> dict[str, NDArray[Any]]:
+    """Height (m), upright part of the vertical, joint speed (rad/s) and weight carried (N s a step) of every world."""
+    q, u, impulse = (backend.get(name).astype(float) for name in ("q", "u", "impulse"))
+    return {
+        "height": q[:, 2],
+        "upright": 1 - 2 * (q[:, 4] ** 2 + q[:, 5] ** 2),
+        "joint_speed": np.linalg.norm(u[:, 6:], axis=1),
+        "normal_percussion": impulse[:, ::3].sum(1),
+    }

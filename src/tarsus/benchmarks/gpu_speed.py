@@ -1,0 +1,141 @@
+"""World-steps a second of a GPU kernel over numbers of worlds and threads a block, and the instruction floor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from time import perf_counter
+from typing import Any, Protocol
+
+import numpy as np
+
+from tarsus import robots
+from tarsus.benchmarks.floor import operations_per_step
+from tarsus.benchmarks.peer import frictionless_joints
+from tarsus.contact.laws.moreau import Moreau
+from tarsus.program import ptx
+from tarsus.program.layout import Target
+from tarsus.program.threads import Launcher, ThreadWorlds
+from tarsus.simulation.simulation import Simulation
+
+DT, FRICTION, LEAST_SECONDS, ROUNDS = 0.0025, 0.8, 0.2, 3
+LANES_A_CYCLE = 128  # single-precision lanes that a multiprocessor issues a cycle: four warps of 32
+SETTINGS = {
+    "robot": "mini_cheetah, 18 degrees of freedom, 4 sphere feet, no dry joint friction, no self-collision",
+    "humanoid": "hoap1, 26 degrees of freedom, 8 vertices of the soles, gait stand, pushed by random velocities",
+    "gait": "trot, controller inside the kernel, commanded speeds 0 to 0.6 m/s when each world has its own",
+    "law": "moreau, solver newton, T_rel = T_abs = 1e-4",
+    "dt": DT,
+    "precision": "float32",
+    "friction": FRICTION,
+    "statistic": f"best of {ROUNDS} rounds of at least {LEAST_SECONDS} s from the same start",
+    "not simulated": "self-collision, contacts other than the feet's",
+}
+
+
+class Swept(Protocol):
+    """What a sweep needs to know of the benchmark's sizes."""
+
+    @property
+    def timed_steps(self) -> int:
+        """Steps of one timed launch sequence."""
+        ...
+
+
+def quadruped(device: Launcher, worlds: int) -> Simulation:
+    """Mini Cheetah, ready to trot."""
+    robot = frictionless_joints(robots.load("mini_cheetah"))
+    law = Moreau(mu=FRICTION)
+    return Simulation(robot, law, controller="trot", dt=DT, worlds=worlds, device=device, precision="float32")
+
+
+def humanoid(device: Launcher, worlds: int) -> Simulation:
+    """HOAP-1 on the eight vertices of its soles, holding its posture."""
+    robot = robots.load("hoap1")
+    soles = [candidate.name for candidate in robot.candidates if "_foot_" in candidate.name]
+    options = {"worlds": worlds, "device": device, "precision": "float32", "contacts": soles}
+    return Simulation(robot, Moreau(mu=FRICTION), controller="stand", dt=DT, **options)  # type: ignore[arg-type]
+
+
+def sweep(
+    make: Callable[[int], Launcher],
+    build: Callable[[Launcher, int], Simulation],
+    worlds: Sequence[int],
+    blocks: Sequence[int],
+    sizes: Swept,
+) -> dict[str, Any]:
+    """World-steps a second for each block at the middle number of worlds, then for each number at the best block.
+
+    alike: all worlds do the same, warps never part; each_its_own: speeds, commands and friction differ.
+    """
+    steps, middle = sizes.timed_steps, worlds[len(worlds) // 2]
+    by_block = {block: _rates(build(make(block), middle), steps)["each_its_own"] for block in blocks}
+    block = max(by_block, key=lambda b: by_block[b])
+    by_worlds: dict[int, dict[str, float]] = {}
+    no_room: dict[int, str] = {}
+    sim = build(make(block), worlds[0])
+    for count in worlds:
+        try:
+            sim = build(make(block), count)
+            by_worlds[count] = _rates(sim, steps)
+        except MemoryError as error:
+            no_room[count] = str(error)
+    best = max(by_worlds.values(), key=lambda rates: rates["each_its_own"])
+    held = _threads(sim)
+    device, iterations = held.launcher.described(held.kernel), float(np.mean(held.get("iterations")))
+    operations = operations_per_step(sim.program, Target(1, 32), iterations)
+    found = {"best": best, "by_block": by_block, "block": block, "by_worlds": by_worlds, "device": device}
+    return found | {
+        "no_memory_for": no_room,
+        "bytes_per_world": sim.bytes_per_world(),
+        "iterations_last_step": iterations,
+        "operations_per_step": operations,
+        "floor_fraction": _floor_fraction(best["each_its_own"], operations, device),
+        "ptxas": _resources(sim),
+    }
+
+
+def _threads(sim: Simulation) -> ThreadWorlds:
+    assert isinstance(sim.backend, ThreadWorlds)
+    return sim.backend
+
+
+def _rates(sim: Simulation, steps: int) -> dict[str, float]:
+    alike = _rate(sim, steps)
+    random = np.random.default_rng(3)
+    start = random.normal(size=(sim.worlds, sim.robot.nu)) * 0.1
+    if "command" in sim.backend and "speed" in getattr(sim.controller, "commands", {}):
+        sim.set(command={"speed": random.uniform(0, 0.6, sim.worlds)})
+    sim.set(mu=random.uniform(0.6, 1.0, sim.worlds))
+    return {"alike": alike, "each_its_own": _rate(sim, steps, start)}
+
+
+def _rate(sim: Simulation, steps: int, u: Any = None) -> float:
+    """World-steps a second, the best round."""
+    launcher, best = _threads(sim).launcher, 0.0
+    sim.backend.advance(1)
+    for _ in range(ROUNDS):
+        done, spent = 0, 0.0
+        while spent < LEAST_SECONDS:
+            sim.reset()
+            if u is not None:
+                sim.set(u=u)
+            launcher.wait()
+            began = perf_counter()
+            sim.backend.advance(steps)
+            launcher.wait()
+            spent += perf_counter() - began
+            done += steps
+        best = max(best, done * sim.worlds / spent)
+    return best
+
+
+def _floor_fraction(rate: float, operations: float, device: dict[str, Any]) -> float | None:
+    """Of what the multiprocessors could issue if arithmetic were all; None where their clock is not known."""
+    if "multiprocessors" not in device:
+        return None
+    return rate * operations / (device["multiprocessors"] * LANES_A_CYCLE * device["hertz"])
+
+
+def _resources(sim: Simulation) -> dict[str, int] | None:
+    found = ptx.resources(ptx.ptx(sim.program, 32))
+    return vars(found) if found else None

@@ -1,0 +1,63 @@
+"""NVIDIA's tools on the running kernel, where they are installed: what bounds it, and whether memory is respected."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+SECONDS = 150  # s that a tool may take
+METRICS = (
+    "smsp__inst_executed.sum",
+    "smsp__inst_executed.avg.per_cycle_active",
+    "smsp__issue_active.avg.pct_of_peak_sustained_active",
+    "smsp__thread_inst_executed_per_inst_executed.ratio",
+    "smsp__average_warps_issue_stalled_no_instruction_per_issue_active.ratio",
+    "smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio",
+    "smsp__average_warps_issue_stalled_lg_throttle_per_issue_active.ratio",
+    "smsp__average_warps_issue_stalled_wait_per_issue_active.ratio",
+    "smsp__sass_inst_executed_op_local_ld.sum",
+    "smsp__sass_inst_executed_op_local_st.sum",
+    "sm__warps_active.avg.pct_of_peak_sustained_active",
+    "lts__t_bytes.sum",
+    "dram__bytes.sum",
+    "gpu__time_duration.sum",
+)
+RUN = """
+import tarsus
+sim = tarsus.Simulation("mini_cheetah", controller="trot", worlds={worlds}, device="cuda")
+for _ in range({launches}):
+    sim.backend.advance({steps})
+print(sim.backend.first("q"))
+"""
+
+
+def profile() -> dict[str, Any]:
+    """Nsight Compute's counters of one launch of 20 steps of 65536 worlds, as it prints them."""
+    command = ["ncu", "--csv", "--clock-control", "none", "--kernel-name", "kernel", "--launch-skip", "1"]
+    said = _run([*command, "--launch-count", "1", "--metrics", ",".join(METRICS)], RUN, 65536, 20)
+    found = {}
+    for line in said["output"].splitlines():
+        cells = [cell.strip('"') for cell in line.split('","')]
+        if len(cells) > 3 and cells[-3] in METRICS:
+            found[cells[-3]] = f"{cells[-1]} {cells[-2]}".strip()
+    return {"counters": found} if found else said
+
+
+def sanitized() -> dict[str, Any]:
+    """compute-sanitizer's memory check of a few steps; ok: it found nothing."""
+    said = _run(["compute-sanitizer", "--tool", "memcheck", "--kernel-name", "kernel_name=kernel"], RUN, 64, 5)
+    return {"ok": said["code"] == 0 and "ERROR SUMMARY: 0 errors" in said["output"], **said}
+
+
+def _run(tool: list[str], script: str, worlds: int, steps: int) -> dict[str, Any]:
+    if shutil.which(tool[0]) is None:
+        raise FileNotFoundError(f"{tool[0]} is not installed")
+    text = script.format(worlds=worlds, steps=steps, launches=2)
+    done = subprocess.run([*tool, sys.executable, "-c", text], capture_output=True, text=True, timeout=SECONDS)
+    return {"code": done.returncode, "output": (done.stdout + done.stderr)[-4000:]}
+
+
+PARTS: dict[str, Callable[[], Any]] = {"profile": profile, "sanitizer": sanitized}

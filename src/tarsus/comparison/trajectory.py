@@ -1,0 +1,215 @@
+"""A run made elsewhere, as arrays: what `tarsus judge` reads, from .npz, from our own netCDF log, or from memory.
+
+Row k holds the state after step k and what acted during that step; row 0 is the start, and its forces are not read.
+MuJoCo's conventions: qpos and qvel are our q and u (docs/conventions.md). World axes, SI units; docs/judge.md.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from tarsus.dynamics.robot import Robot
+from tarsus.errors import TarsusError, unknown
+
+Array = NDArray[np.float64]
+NEEDED = ("time", "qpos", "qvel", "contact_force")
+OPTIONAL = ("mu", "contact_body", "contact_point", "contact_normal", "gap", "qfrc_actuator", "qfrc_passive")
+SCALARS = ("e_N", "e_T", "tolerance", "instant", "stages")
+INSTANTS = {"midpoint": 0.5, "symplectic_euler": 0.0}
+EVEN = 1e-6  # of the step: how far two steps may differ in length
+UNIT = 1e-3  # how far a quaternion may be from unit length
+SUFFIXES = {".npz": "NumPy", ".nc": "netCDF"}
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectory:
+    """A checked run of S steps of dt (s) with n contacts.
+
+    q (S + 1, nq), u (S + 1, nu); force (S, n, 3): N, world, on the robot; bodies: whose each contact is; normal
+    (S, n, 3); point (S, n, 3), m, world, and gap (S, n), m; None: those of the robot's candidates on the ground z = 0;
+    motors (S, nu): generalised forces, None: unknown; passive (S, nu): of joint friction and limits, None: the robot's
+    own damping; mu (S, n), None: unknown; e_N, e_T; tolerance: N s; instant: where in a step the dynamics were
+    evaluated, 0 to 1; stages: how often.
+    """
+
+    robot: Robot
+    dt: float
+    q: Array
+    u: Array
+    force: Array
+    bodies: tuple[int, ...]
+    normal: Array
+    point: Array | None
+    gap: Array | None
+    motors: Array | None
+    passive: Array | None
+    mu: Array | None
+    e_N: float
+    e_T: float
+    tolerance: float
+    instant: float
+    stages: int
+
+    @property
+    def steps(self) -> int:
+        """S."""
+        return len(self.force)
+
+
+def read(path: Path) -> dict[str, Any] | xr.Dataset:
+    """The arrays of an .npz file, or the log in a netCDF file; TarsusError if it is neither."""
+    if not path.is_file():
+        raise TarsusError(f"there is no file {path} to judge.")
+    if path.suffix not in SUFFIXES:
+        raise TarsusError(f"{path.name}: a trajectory is an .npz file or a netCDF log (.nc).")
+    try:
+        if path.suffix == ".nc":
+            return xr.load_dataset(path, engine="scipy")
+        with np.load(path, allow_pickle=False) as file:
+            return {name: file[name] for name in file.files}
+    except (OSError, ValueError, TypeError, EOFError, zipfile.BadZipFile):
+        raise TarsusError(f"{path} cannot be read as a {SUFFIXES[path.suffix]} file.") from None
+
+
+def arrays_of(log: xr.Dataset, robot: Robot) -> dict[str, Any]:
+    """Our own log of one world as the arrays of the format: `numpy.savez(path, **arrays_of(log, robot))`."""
+    if "world" in log.dims:
+        raise TarsusError("this log holds several worlds: judge one, log.isel(world=0).")
+    missing = [
+        name
+        for name in ("q", "u", "q_start", "u_start", "force_world", "contact_normal", "ground_friction")
+        if name not in log
+    ]
+    if missing:
+        raise TarsusError(f"this is no log of tarsus run: {', '.join(missing)} missing.")
+    dt, stepper = float(log.attrs["dt"]), log.attrs["stepper"]
+    motors = np.zeros((log.sizes["time"], robot.nu))
+    for k, name in enumerate(log["actuator"].values):
+        joint = next((a.joint for a in robot.actuators if a.name == name), "")
+        motors[:, robot.u_slices[robot.joint_index(joint)].start] += log["tau"].values[:, k]
+    found: dict[str, Any] = {
+        "time": np.concatenate([log["time"].values[:1] - dt, log["time"].values]),
+        "qpos": np.concatenate([log["q_start"].values[None], log["q"].values]),
+        "qvel": np.concatenate([log["u_start"].values[None], log["u"].values]),
+        "contact_body": np.array([str(name) for name in log["contact"].values]),
+        "instant": INSTANTS.get(stepper, 0.0),
+        "stages": 1 if stepper in INSTANTS else 2,
+        "tolerance": log.attrs.get("mean_T_abs", 0.0),
+        **{name: log.attrs.get(f"mean_{name}", 0.0) for name in ("e_N", "e_T")},
+    }
+    steps = {name: log[name].values for name in ("contact_normal", "contact_point", "gap")}
+    steps["mu"] = log.attrs.get("mean_mu", 0.0) * log["ground_friction"].values
+    steps |= {"contact_force": log["force_world"].values, "qfrc_actuator": motors}
+    return found | {name: np.concatenate([value[:1], value]) for name, value in steps.items()}
+
+
+def trajectory(arrays: Mapping[str, Any], robot: Robot) -> Trajectory:
+    """The arrays checked against the robot; TarsusError names the first that is missing, misshapen or not finite."""
+    for name in arrays:
+        if name not in (*NEEDED, *OPTIONAL, *SCALARS):
+            raise unknown("array of a trajectory", name, (*NEEDED, *OPTIONAL, *SCALARS))
+    absent = [name for name in NEEDED if name not in arrays]
+    if absent:
+        raise TarsusError(f"the trajectory lacks {', '.join(absent)}: it needs {', '.join(NEEDED)}.")
+    if robot.loops:
+        raise TarsusError(f"{robot.name!r} has closed loops: their forces are not part of a trajectory.")
+    rows, bodies = np.size(arrays["time"]), _bodies(arrays, robot)
+    sizes = {"time": (), "qpos": (robot.nq,), "qvel": (robot.nu,), "gap": (len(bodies),)}
+    sizes |= dict.fromkeys(("contact_force", "contact_point", "contact_normal"), (len(bodies), 3))
+    sizes |= dict.fromkeys(("qfrc_actuator", "qfrc_passive"), (robot.nu,))
+    held = {name: _checked(name, arrays[name], (rows, *size)) for name, size in sizes.items() if name in arrays}
+    if "mu" in arrays:
+        held["mu"] = _friction(arrays["mu"], (rows, len(bodies)))
+    own = {name: _number(name, arrays[name]) for name in SCALARS if name in arrays}
+    if "contact_body" in arrays and not {"contact_point", "gap"} <= set(held):
+        raise TarsusError("contacts named by contact_body need contact_point and gap as well.")
+    dt, ground = _step(held["time"]), np.broadcast_to([0.0, 0.0, 1.0], (rows, len(bodies), 3))
+    _check_quaternions(held["qpos"], robot)
+    after = {name: held[name][1:] if name in held else None for name in OPTIONAL}
+    return Trajectory(
+        robot=robot,
+        dt=dt,
+        q=held["qpos"],
+        u=held["qvel"],
+        force=held["contact_force"][1:],
+        bodies=bodies,
+        normal=_units(held.get("contact_normal", ground)[1:]),
+        point=after["contact_point"],
+        gap=after["gap"],
+        motors=after["qfrc_actuator"],
+        passive=after["qfrc_passive"],
+        mu=after["mu"],
+        e_N=own.get("e_N", 0.0),
+        e_T=own.get("e_T", 0.0),
+        tolerance=own.get("tolerance", 1e-3 * dt),
+        instant=own.get("instant", 0.0),
+        stages=int(own.get("stages", 1)),
+    )
+
+
+def _bodies(arrays: Mapping[str, Any], robot: Robot) -> tuple[int, ...]:
+    if "contact_body" in arrays:
+        return tuple(robot.frame(str(name)).body for name in np.atleast_1d(arrays["contact_body"]))
+    return tuple(candidate.body for candidate in robot.candidates)
+
+
+def _checked(name: str, given: Any, shape: tuple[int, ...]) -> Array:
+    try:
+        value = np.asarray(given, dtype=float)
+    except (TypeError, ValueError):
+        raise TarsusError(f"{name} must hold numbers.") from None
+    if value.shape != shape:
+        raise TarsusError(f"{name} must have shape {shape} for this time and robot, not {value.shape}.")
+    bad = np.argwhere(~np.isfinite(value))
+    if len(bad):
+        raise TarsusError(f"{name} is not finite in row {bad[0][0]}: nothing after a NaN can be judged.")
+    return value
+
+
+def _number(name: str, given: Any) -> float:
+    value = np.asarray(given, dtype=float)
+    if value.size != 1 or not np.isfinite(value).all() or value.min() < 0:
+        raise TarsusError(f"{name} must be one number that is not negative.")
+    return float(value.reshape(()))
+
+
+def _friction(given: Any, shape: tuple[int, int]) -> Array:
+    value = np.asarray(given, dtype=float)
+    if value.shape not in ((), (1,), shape[1:], shape) or not np.isfinite(value).all() or value.min(initial=0) < 0:
+        raise TarsusError(f"mu must be one friction coefficient, {shape[1:]} or {shape} of them, none negative.")
+    return np.broadcast_to(value, shape)
+
+
+def _step(time: Array) -> float:
+    steps = np.diff(time)
+    if not len(steps) or steps.min() <= 0:
+        raise TarsusError("time must have two rows at least and rise: row 0 is the start, one more row a step.")
+    dt = float(steps.mean())
+    if np.abs(steps - dt).max() > EVEN * dt:
+        raise TarsusError(
+            f"time must be evenly spaced, every step recorded: steps are {steps.min():g} to {steps.max():g} s."
+        )
+    return dt
+
+
+def _check_quaternions(q: Array, robot: Robot) -> None:
+    for body, at in zip(robot.bodies, robot.q_slices, strict=True):
+        if body.joint.kind in ("free", "ball"):
+            lengths = np.linalg.norm(q[:, at.stop - 4 : at.stop], axis=1)
+            if np.abs(lengths - 1).max() > UNIT:
+                raise TarsusError(f"qpos: the quaternion of joint {body.joint.name!r} is not of unit length.")
+
+
+def _units(normals: Array) -> Array:
+    lengths = np.linalg.norm(normals, axis=-1, keepdims=True)
+    if (lengths < 1e-9).any():
+        raise TarsusError("contact_normal must not be zero: it points out of the ground, also where nothing touches.")
+    return normals / lengths

@@ -1,0 +1,134 @@
+"""Contact forces of stance legs that make a wanted force and moment on the trunk, within their friction cones.
+
+    min  (A f - w)^T S (A f - w) + alpha sum_i |f_i|^2 / c_i^2,   |f_i,t| <= mu f_i,n
+
+the distribution of virtual forces of reference [22] of document 000 (Gehring, Coros, Hutter, Bloesch, Hoepflinger,
+Siegwart, "Control of dynamic gaits for a quadrupedal robot", ICRA 2013), there with friction pyramids and a general
+solver. The load c_i in [0, 1] of a leg, 0 for one in swing, scales its columns: f_i = c_i g_i, and g_i has the same
+cone.
+
+The dual problem has six unknowns however many legs there are: with e = S (w - A f), the error of the wrench weighted,
+the forces are f_i = c_i P(c_i A_i^T e / alpha), P the projection on the cone, and e solves
+
+    S^-1 e + A f(e) = w,
+
+a monotone, piecewise smooth equation, the derivative of a convex function. A semismooth Newton method (Qi, Sun,
+Math. Programming 58, 1993) finds it in one iteration where no cone binds; where some do, the best of a few step lengths
+keeps it on its way, and a start from the last control step's error leaves it one or two iterations to go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import casadi as ca
+
+from tarsus.dynamics.factor import factorise, lower
+from tarsus.program.symbolic import entries
+from tarsus.spatial.rotation import skew
+
+TINY = 1e-12  # of a squared tangential force against zero, N^2
+STEPS = (1.0, 0.5, 0.2, 0.05)  # lengths of a Newton step that are tried
+
+
+class Cost(NamedTuple):
+    """force, moment: diagonal of S, 1/N^2 and 1/(N m)^2 up to a common factor; alpha: of the forces; mu: friction."""
+
+    force: float
+    moment: float
+    alpha: float
+    mu: float
+
+
+class Feet(NamedTuple):
+    """arms: (3,) from where the wrench is taken to each foot, m; loads: c_i in [0, 1]; the cones' axis is z."""
+
+    arms: Sequence[ca.SX]
+    loads: Sequence[ca.SX]
+
+
+def distribute(feet: Feet, wrench: ca.SX, cost: Cost, error: ca.SX, iterations: int) -> tuple[list[ca.SX], ca.SX]:
+    """Forces (3,) of all legs, N, and the error e (6,) after so many Newton iterations.
+
+    wrench: (6,) w, force and moment; error: e to start from, zero or that of the last step.
+    """
+    for _ in range(iterations):
+        error = _improved(feet, wrench, cost, error)
+    return [load * project(v, cost.mu) for load, v in zip(feet.loads, _wanted(feet, cost, error), strict=True)], error
+
+
+def _improved(feet: Feet, wrench: ca.SX, cost: Cost, error: ca.SX) -> ca.SX:
+    """The error after one Newton iteration."""
+    compliance = ca.SX([1 / cost.force] * 3 + [1 / cost.moment] * 3)
+    wanted = _wanted(feet, cost, error)
+    residual = wrench - compliance * error
+    direct, mixed, turning = (ca.diag(part) for part in (compliance[:3], ca.SX(3, 1), compliance[3:]))
+    for arm, load, v in zip(feet.arms, feet.loads, wanted, strict=True):
+        force, derivative = load * project(v, cost.mu), (load * load / cost.alpha) * cone_derivative(v, cost.mu)
+        residual -= ca.vertcat(force, ca.cross(arm, force))
+        levered = ca.mtimes(skew(arm), derivative)
+        direct, mixed, turning = direct + derivative, mixed + levered, turning - ca.mtimes(levered, skew(arm))
+    slope = factorise(lower(ca.vertcat(ca.horzcat(direct, mixed.T), ca.horzcat(mixed, turning))), 6)
+    step = ca.vertcat(*slope.solve(entries(residual)))
+    return error + _length(wrench, compliance, (error, step), (wanted, _wanted(feet, cost, step)), cost) * step
+
+
+def _length(
+    wrench: ca.SX, compliance: ca.SX, line: tuple[ca.SX, ca.SX], wanted: tuple[list[ca.SX], list[ca.SX]], cost: Cost
+) -> ca.SX:
+    """The one of `STEPS` along error + t step at which the dual function is least."""
+    error, step = line
+    slope = ca.dot(compliance * error - wrench, step)
+    curvature = 0.5 * ca.dot(compliance * step, step)
+    best, least = ca.SX(0), ca.SX(ca.inf)
+    for t in STEPS:
+        value = t * (slope + t * curvature)
+        for v, dv in zip(*wanted, strict=True):
+            value += 0.5 * cost.alpha * _square(v + t * dv, cost.mu)
+        best, least = ca.if_else(value < least, t, best), ca.fmin(value, least)
+    return best
+
+
+def _wanted(feet: Feet, cost: Cost, error: ca.SX) -> list[ca.SX]:
+    """c_i A_i^T e / alpha (3,) of every leg: what it would push with had it no cone."""
+    return [
+        (load / cost.alpha) * (error[:3] + ca.cross(error[3:], arm))
+        for arm, load in zip(feet.arms, feet.loads, strict=True)
+    ]
+
+
+def project(v: ca.SX, mu: float) -> ca.SX:
+    """The point (3,) of the cone |x, y| <= mu z that is nearest to v (3,)."""
+    length, inside, gone = _place(v, mu)
+    normal = (1 - gone) * (v[2] + mu * length) * (1 / (1 + mu * mu))
+    share = mu * normal / length
+    return ca.if_else(inside, v, ca.vertcat(share * v[0], share * v[1], normal))
+
+
+def cone_derivative(v: ca.SX, mu: float) -> ca.SX:
+    """A generalised derivative (3, 3) of `project` by v; the apex counts as inside."""
+    length, inside, gone = _place(v, mu)
+    keep, flat = 1 - gone, 1 / (1 + mu * mu)
+    x, y = v[0] / length, v[1] / length
+    share = mu * flat * (v[2] + mu * length) / length
+    rest, along = mu * mu * flat - share, mu * flat
+    on_cone = ca.vertcat(
+        ca.horzcat(share + rest * x * x, rest * x * y, along * x),
+        ca.horzcat(rest * x * y, share + rest * y * y, along * y),
+        ca.horzcat(along * x, along * y, flat),
+    )
+    return ca.if_else(inside, ca.SX.eye(3), keep * on_cone)
+
+
+def _square(v: ca.SX, mu: float) -> ca.SX:
+    """Squared length of the projection."""
+    length, inside, gone = _place(v, mu)
+    reach = v[2] + mu * length
+    return ca.if_else(inside, ca.dot(v, v), (1 - gone) * reach * reach * (1 / (1 + mu * mu)))
+
+
+def _place(v: ca.SX, mu: float) -> tuple[ca.SX, ca.SX, ca.SX]:
+    """Length of the tangential part; whether v lies in the cone; whether in the polar one, whose points become zero."""
+    length = ca.sqrt(v[0] * v[0] + v[1] * v[1] + TINY)
+    return length, length <= mu * v[2] + 2 * TINY**0.5, mu * length < -v[2]

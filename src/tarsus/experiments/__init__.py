@@ -1,0 +1,71 @@
+"""The documents' experiments by name: what was published, measured again.
+
+One file or folder is one document; `tarsus.experiments.base` says how to add one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from tarsus import registry
+from tarsus.experiments import _gallery, _page, _record
+from tarsus.experiments._record import failed as failed
+from tarsus.experiments.base import Experiment, Finding, Task
+
+
+def load(name: str) -> Experiment:
+    """An experiment by its name; TarsusError with near names if there is none."""
+    return registry.module(__name__, "experiment", name).EXPERIMENT
+
+
+def names() -> tuple[str, ...]:
+    """The experiments there are."""
+    return registry.names(__name__)
+
+
+def gallery() -> str:
+    """The documentation's page of experiments, docs/gallery.md."""
+    return _gallery.gallery({name: load(name) for name in names()})
+
+
+def findings(
+    experiment: Experiment,
+    parts: Sequence[str] = (),
+    quick: bool = False,
+    tell: Callable[[str], None] = lambda text: None,
+) -> dict[str, Finding]:
+    """Measure the parts named (all by default) and those they need, one after the other."""
+    found: dict[str, Finding] = {}
+    chosen = experiment.chosen(parts)
+    for k, part in enumerate(chosen):
+        step = f"[{k + 1}/{len(chosen)}] {part.name}"
+        tell(step)
+        task = Task(quick, lambda text, step=step: tell(f"{step}: {text}"), found)
+        found[part.name] = part.measure(task)
+    return found
+
+
+def reproduce(
+    name: str,
+    out: Path | str | None = None,
+    parts: Sequence[str] = (),
+    quick: bool = False,
+    tell: Callable[[str], None] = lambda text: None,
+) -> dict[str, Any]:
+    """Measure an experiment; write NAME.html and NAME.json to the folder `out` if given; return what the JSON holds.
+
+    parts: names, all by default; quick: the reduced version; tell: told what is being done. Both files are written
+    whole or not at all. Raises TarsusError for an unknown name and for a folder that cannot be written.
+    """
+    experiment = load(name)
+    experiment.chosen(parts)
+    folder = _record.writable(Path(out)) if out is not None else None
+    found = findings(experiment, parts, quick, tell)
+    record = _record.record(name, experiment, found, quick)
+    if folder is not None:
+        tell("drawing the page")
+        page = _page.page(experiment, found, record)
+        _record.write({folder / f"{name}.html": page, folder / f"{name}.json": _record.as_json(record)})
+    return record

@@ -1,0 +1,36 @@
+"""The documentation's page of experiments, made from the experiments themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tarsus.experiments.base import Experiment
+
+HEAD = """# Gallery: the documents, measured again
+
+Each experiment measures a document's tables and figures again and writes one page, NAME.html, that needs nothing else,
+and its numbers as NAME.json.
+
+```
+tarsus reproduce NAME [--out DIR] [--parts PART,PART] [--quick]
+tarsus list experiments
+```
+
+`--quick` is the reduced version that the tests run. The exit code is 1 if something that must hold does not.
+To add an experiment, see `src/tarsus/experiments/base.py`. This page is made by `tarsus.experiments.gallery()`.
+"""
+
+
+def gallery(experiments: Mapping[str, Experiment]) -> str:
+    """Markdown: every experiment with its parts and how to make its page."""
+    return HEAD + "".join(_entry(name, experiment) for name, experiment in experiments.items())
+
+
+def _entry(name: str, experiment: Experiment) -> str:
+    """One experiment."""
+    rows = "\n".join(f"| `{part.name}` | {part.title} | {part.where or 'beyond it'} |" for part in experiment.parts)
+    return (
+        f"\n## `{name}`: {experiment.title}\n\n{experiment.citation}\n\n{experiment.about}\n\n"
+        f"```\ntarsus reproduce {name} --out {name}\n```\n\n"
+        f"| part | what | in the document |\n|---|---|---|\n{rows}\n"
+    )

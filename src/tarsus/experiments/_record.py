@@ -1,0 +1,133 @@
+"""What is kept of a reproduction: findings, settings, versions and machine as JSON; files written together."""
+
+from __future__ import annotations
+
+import errno
+import json
+import math
+import os
+import platform
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tarsus.errors import TarsusError
+from tarsus.experiments.base import Experiment, Finding
+from tarsus.program import native
+
+LIBRARIES = ("tarsus", "numpy", "casadi", "llvmlite", "matplotlib")
+
+
+def record(name: str, experiment: Experiment, found: Mapping[str, Finding], quick: bool) -> dict[str, Any]:
+    """All that was found and what it rests on, in plain types; what is not finite is None."""
+    parts = {part.name: part for part in experiment.parts}
+    return plain(
+        {
+            "experiment": name,
+            "title": experiment.title,
+            "citation": experiment.citation,
+            "quick": quick,
+            "measured": datetime.now(UTC).isoformat(timespec="seconds"),
+            "machine": machine(),
+            "versions": versions(),
+            "parts": {
+                key: {
+                    "title": parts[key].title,
+                    "where": parts[key].where,
+                    "rows": [asdict(row) | {"ratio": row.ratio} for row in finding.rows],
+                    "tables": [asdict(table) for table in finding.tables],
+                    "checks": [asdict(check) for check in finding.checks],
+                    "notes": list(finding.notes),
+                    "data": finding.data,
+                }
+                for key, finding in found.items()
+            },
+        }
+    )
+
+
+def failed(record: Mapping[str, Any]) -> list[str]:
+    """The checks of a record that do not hold, a sentence each."""
+    return [
+        f"{name}: {check['claim']}: {check['got']}"
+        for name, part in record["parts"].items()
+        for check in part["checks"]
+        if not check["holds"]
+    ]
+
+
+def plain(value: Any) -> Any:
+    """The same in types that JSON has."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(part) for key, part in value.items()}
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    if isinstance(value, list | tuple):
+        return [plain(part) for part in value]
+    if isinstance(value, np.bool_):
+        return bool(value)
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    number = float(value)
+    return number if math.isfinite(number) else None
+
+
+def as_json(record: Mapping[str, Any]) -> str:
+    """One JSON document."""
+    return json.dumps(record, allow_nan=False, indent=1) + "\n"
+
+
+def machine() -> dict[str, str]:
+    """Processor, cores and system, in words."""
+    host = native.host()
+    return {
+        "processor": f"{_processor()} ({host.cpu}, {host.lanes(64)} numbers of 64 bits an instruction)",
+        "cores": str(os.cpu_count()),
+        "system": f"{platform.system()} {platform.release()}, {platform.machine()}",
+    }
+
+
+def _processor() -> str:
+    """The processor's name as the system gives it."""
+    listed = Path("/proc/cpuinfo")
+    lines = listed.read_text(errors="replace").splitlines() if listed.exists() else []
+    named = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return named[0] if named else platform.processor() or platform.machine()
+
+
+def versions() -> dict[str, str]:
+    """Python and what the numbers depend on."""
+    return {"python": platform.python_version()} | {name: metadata.version(name) for name in LIBRARIES}
+
+
+def writable(folder: Path) -> Path:
+    """The folder, made if it is not there; TarsusError if nothing can be written to it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe = folder / f".{os.getpid()}.part"
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise TarsusError(f"cannot write to {folder}: {error.strerror}.") from None
+    return folder
+
+
+def write(files: Mapping[Path, str]) -> None:
+    """Write all files or none; TarsusError if the disk refuses."""
+    parts = {path: path.with_name(path.name + ".part") for path in files}
+    try:
+        for path, text in files.items():
+            if path.is_dir():
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+            parts[path].write_text(text, encoding="utf-8")
+        for path, part in parts.items():
+            part.replace(path)
+    except OSError as error:
+        for part in parts.values():
+            part.unlink(missing_ok=True)
+        raise TarsusError(f"cannot write {', '.join(str(path) for path in files)}: {error.strerror}.") from None

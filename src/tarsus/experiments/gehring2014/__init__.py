@@ -1,0 +1,26 @@
+"""Gehring et al. 2014 (document 000): Moreau's time-stepping and compliant contact on the quadruped StarlETH."""
+
+from __future__ import annotations
+
+from tarsus.experiments.base import Experiment
+from tarsus.experiments.gehring2014.conclusions import Conclusions
+from tarsus.experiments.gehring2014.drift import Drift
+from tarsus.experiments.gehring2014.figure5 import Figure5
+from tarsus.experiments.gehring2014.figure6 import Figure6
+from tarsus.experiments.gehring2014.push import Push
+from tarsus.experiments.gehring2014.sinkage import Sinkage
+from tarsus.experiments.gehring2014.table1 import Table1
+
+EXPERIMENT = Experiment(
+    title="StarlETH with hard and compliant contact: the evaluation of 2014, measured again",
+    citation=(
+        "C. Gehring, R. Diethelm, R. Siegwart, G. Nützi, R. I. Leine: An evaluation of Moreau's time-stepping scheme "
+        "for the simulation of a legged robot. ASME IDETC/CIE 2014, DETC2014-34374."
+    ),
+    about=(
+        "The document compares hard contact, solved by projected Jacobi (JOR) and Gauss-Seidel (SOR) iterations, "
+        "with a spring and damper, on a quadruped that stands and trots. Every number it gives stands here beside "
+        "the one measured with Tarsus. Places in the document are given by table, figure and section."
+    ),
+    parts=(Table1(), Figure5(), Figure6(), Drift(), Sinkage(), Push(), Conclusions()),
+)

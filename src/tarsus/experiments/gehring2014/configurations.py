@@ -1,0 +1,115 @@
+"""The eleven configurations of Table 1 (document 000), and the robot and controllers they share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from tarsus import robots
+from tarsus.contact.base import Law
+from tarsus.contact.laws.compliant import Compliant
+from tarsus.contact.laws.moreau import Moreau
+from tarsus.control.base import Controller
+from tarsus.control.gaits.stand import Stand
+from tarsus.control.gaits.virtual_model import VirtualModel
+from tarsus.dynamics.robot import Robot
+from tarsus.simulation.simulation import Simulation
+from tarsus.stepping.base import Stepper
+from tarsus.stepping.methods.midpoint import Midpoint
+from tarsus.stepping.substeps import Substeps
+
+DT = 0.0025  # s: one control update at 400 Hz (section Evaluation)
+CYCLE = 320  # steps of DT in a gait cycle at 1.25 Hz (section Evaluation)
+SUBSTEPS = 2  # compliant steps a control update (section Robustness and Ease of Use)
+MU, TOLERANCE = 0.8, 1e-6  # sections Evaluation and Accuracy
+STIFFNESS, DAMPING = 30000.0, 50.0  # N/m, N s/m, normal and tangential (section Robustness and Ease of Use)
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """A row of Table 1: how it is computed, and the published evaluations a second and real-time factor.
+
+    solver: jor or sor, None for compliant contact; bilateral: direct or prox, None in minimal coordinates; alpha: -.
+    """
+
+    name: str
+    solver: str | None
+    coordinates: str
+    bilateral: str | None
+    alpha: float | None
+    evaluations: float
+    realtime: float
+
+    @property
+    def hard(self) -> bool:
+        """Hard contact; if not, compliant."""
+        return self.solver is not None
+
+    @property
+    def evaluations_per_update(self) -> int:
+        """Steps a control update: one, or two of the compliant law."""
+        return 1 if self.hard else SUBSTEPS
+
+    @property
+    def words(self) -> str:
+        """What it is, for a reader."""
+        if not self.hard:
+            return "compliant, minimal coordinates"
+        bilateral = f", bilateral constraints {self.bilateral}" if self.bilateral else ""
+        return f"hard, {self.coordinates} coordinates, {str(self.solver).upper()}{bilateral}"
+
+    def law(self, **changes: Any) -> Law:
+        """Its contact law at the document's parameters, some of them changed."""
+        if not self.hard:
+            own: dict[str, Any] = {"mu": MU, "c_N": STIFFNESS, "c_T": STIFFNESS, "d_N": DAMPING, "d_T": DAMPING}
+            return Compliant(**(own | changes))
+        own = {"mu": MU, "solver": self.solver, "alpha": self.alpha, "T_rel": TOLERANCE, "T_abs": TOLERANCE}
+        if self.bilateral:
+            own["bilateral"] = self.bilateral
+        return Moreau(**(own | changes))
+
+    def simulation(self, controller: Controller | None, law: Law | None = None, **options: Any) -> Simulation:
+        """The robot in this configuration at DT; options as of Simulation."""
+        stepper: Stepper = Midpoint() if self.hard else Substeps(Midpoint(), SUBSTEPS)
+        given: dict[str, Any] = {"stepper": stepper, "dt": DT, "coordinates": self.coordinates} | options
+        return Simulation(robot(), law or self.law(), controller=controller, **given)
+
+
+CONFIGURATIONS = (
+    Configuration("Cm", None, "minimal", None, None, 8900, 11.5),
+    Configuration("HmJ", "jor", "minimal", None, 0.6, 5400, 13.5),
+    Configuration("HmS", "sor", "minimal", None, 0.6, 4700, 11.8),
+    Configuration("HEJD", "jor", "extended", "direct", 0.6, 2700, 6.8),
+    Configuration("HEJP", "jor", "extended", "prox", 0.5, 2900, 7.1),
+    Configuration("HESD", "sor", "extended", "direct", 0.6, 2500, 6.1),
+    Configuration("HESP", "sor", "extended", "prox", 0.6, 2400, 6.0),
+    Configuration("HMJD", "jor", "maximal", "direct", 1.0, 1600, 4.1),
+    Configuration("HMJP", "jor", "maximal", "prox", 0.4, 600, 1.5),
+    Configuration("HMSD", "sor", "maximal", "direct", 1.0, 1600, 3.9),
+    Configuration("HMSP", "sor", "maximal", "prox", 0.6, 800, 2.0),
+)
+BY_NAME = {configuration.name: configuration for configuration in CONFIGURATIONS}
+QUICK = ("Cm", "HmJ", "HmS", "HEJD")
+Cm, HmJ, HmS = (BY_NAME[name] for name in ("Cm", "HmJ", "HmS"))
+
+
+def evaluated(quick: bool) -> tuple[Configuration, ...]:
+    """All eleven; for the reduced version one of each kind that compiles fast."""
+    return tuple(BY_NAME[name] for name in QUICK) if quick else CONFIGURATIONS
+
+
+@cache
+def robot() -> Robot:
+    """StarlETH."""
+    return robots.load("starleth")
+
+
+def standing() -> Controller:
+    """Holds the default posture."""
+    return Stand(kp=300.0, kd=5.0)
+
+
+def trotting() -> Controller:
+    """Trots forwards at a cycle of 1.25 Hz, the trunk held by virtual forces (the document's reference [22])."""
+    return VirtualModel(frequency=1.25)

@@ -1,0 +1,186 @@
+"""The stress test: pushed at the trunk while standing so that it falls (document 000, section Robustness)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tarsus.experiments.base import COLOURS, Check, Exhibit, Finding, Row, Table, Task
+from tarsus.experiments.gehring2014.configurations import (
+    CONFIGURATIONS,
+    DT,
+    Cm,
+    Configuration,
+    HmJ,
+    standing,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Array = NDArray[Any]
+DIRECTIONS, STRENGTHS, WEAKEST, STRONGEST = 40, 30, 30.0, 100.0  # N s
+TRUNK = "base"
+HEIGHT = 0.1  # m above the trunk's frame: where it is pushed
+SETTLE, FALL = 0.5, 2.5  # s
+LASTS = BLOCK = 0.1  # s: of the push, and between two looks
+TILTED = 0.5  # cosine of the trunk's tilt: beyond 60 degrees it has fallen
+OURS = replace(HmJ, name="our default", solver="auto")
+DEEP = 0.02  # m: a contact deeper than this has failed
+
+
+@dataclass(frozen=True)
+class Falls:
+    """What became of every push, (worlds,): whether it fell, and whether all numbers stayed finite.
+
+    unconverged: steps that did not converge; depth: m; closed: contacts at once; force: N.
+    """
+
+    strength: Array
+    direction: Array
+    fell: Array
+    finite: Array
+    unconverged: Array
+    depth: Array
+    closed: Array
+    force: Array
+
+    @property
+    def failed(self) -> Array:
+        """Worlds in which something went wrong."""
+        return ~self.finite | (self.depth > DEEP)
+
+
+class Push(Exhibit):
+    """Pushes of every strength and direction, a thousand falls and more in one batch."""
+
+    name: ClassVar[str] = "push"
+    title: ClassVar[str] = "Push: falls on the side"
+    where: ClassVar[str] = "section Robustness and Ease of Use"
+    about: ClassVar[str] = (
+        "The robot stands; its trunk is pushed horizontally for 0.1 s, 0.1 m above its centre, with 300 to 1000 N "
+        "(30 to 100 N s), from all sides. Every foot, joint and corner of the trunk may touch the ground. The "
+        "controller goes on holding the joints. A fall counts when the trunk tilts by more than 60 degrees. A run "
+        "fails if a number is not finite or a contact gets deeper than 20 mm; steps whose iteration has not met its "
+        "tolerance are counted beside it."
+    )
+    caption: ClassVar[str] = (
+        "Outcome of each push by direction (angle: 0 forwards, 90 to the left) and strength (radius), hard contact."
+    )
+
+    def measure(self, task: Task) -> Finding:
+        count = (8, 4) if task.quick else (DIRECTIONS, STRENGTHS)
+        chosen = (HmJ,) if task.quick else (*CONFIGURATIONS, OURS)
+        falls = {}
+        for configuration in chosen:
+            task.tell(f"{configuration.name}: {count[0] * count[1]} pushes")
+            falls[configuration.name] = pushed(configuration, *count, 1.0 if task.quick else FALL)
+        data = {
+            name: {key: getattr(f, key) for key in (*f.__dataclass_fields__, "failed")} for name, f in falls.items()
+        }
+        rows = [row for name, f in falls.items() for row in _rows(name, f)]
+        return Finding(data, rows, [_table(falls)], _checks(falls, task.quick))
+
+    def draw(self, data: Mapping[str, Any]) -> Figure:
+        from matplotlib.figure import Figure
+
+        hard = {name: f for name, f in data.items() if name != Cm.name}
+        across = min(len(hard), 5)
+        down = -(-len(hard) // across)
+        figure = Figure(figsize=(9, 4.6 if across < 3 else 2.3 * down), layout="constrained")
+        axes = figure.subplots(down, across, subplot_kw={"projection": "polar"}, squeeze=False).ravel()
+        for ax in axes[len(hard) :]:
+            ax.set_visible(False)
+        for ax, (name, f) in zip(axes, hard.items(), strict=False):
+            failed, fell = np.asarray(f["failed"], bool), np.asarray(f["fell"], bool)
+            loose = np.asarray(f["unconverged"]) > 0
+            outcomes = (
+                ("stays up", ~fell & ~loose & ~failed, 7),
+                ("falls", fell & ~loose & ~failed, 0),
+                ("some step unconverged", loose & ~failed, 4),
+                ("fails", failed, 1),
+            )
+            for label, which, colour in outcomes:
+                angle, radius = np.asarray(f["direction"])[which], np.asarray(f["strength"])[which]
+                ax.scatter(angle, radius, s=7, color=COLOURS[colour], lw=0, label=label if which.any() else None)
+            ax.set_title(name, fontsize=10)
+            ax.set_ylim(0, STRONGEST)
+            ax.set_rticks([25, 50, 75, 100], ["", "50", "", "100 N s"], fontsize=7)
+            ax.tick_params(labelsize=8)
+            ax.grid(alpha=0.3)
+        axes[0].legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(-0.35, 1.1))
+        return figure
+
+
+def pushed(configuration: Configuration, directions: int, strengths: int, seconds: float) -> Falls:
+    """Push the standing robot and follow every fall."""
+    angle = np.repeat(np.arange(directions) * 2 * np.pi / directions, strengths)
+    strength = np.tile(np.linspace(WEAKEST, STRONGEST, strengths), directions)
+    simulation = configuration.simulation(
+        standing(), worlds=len(angle), contacts="all", pushes=TRUNK, threads=os.cpu_count() or 1
+    )
+    simulation.advance(SETTLE)
+    pressed = strength[:, None] * np.stack([np.cos(angle), np.sin(angle), 0 * angle], axis=-1) / LASTS
+    wrench = np.concatenate([pressed, np.cross([0, 0, HEIGHT], pressed)], axis=-1)
+    simulation.set(push={TRUNK: wrench})
+    worlds = np.zeros(len(angle))
+    fell, finite, unconverged = worlds > 0, worlds == 0, worlds.copy()
+    depth, closed, force = worlds.copy(), worlds.copy(), worlds.copy()
+    for _ in range(round(seconds / BLOCK)):
+        log = simulation.run(BLOCK)
+        simulation.set(push={TRUNK: np.zeros(6)})
+        q, normal = log["q"].values, log["impulse_contact"].values[..., 0]
+        finite &= np.isfinite(q).all(axis=(0, 2))
+        unconverged += (log["converged"].values == 0).sum(axis=0)
+        depth = np.fmax(depth, -np.nan_to_num(log["gap"].values, nan=0.0).min(axis=(0, 2)))
+        closed = np.maximum(closed, (normal > 0).sum(axis=2).max(axis=0))
+        force = np.fmax(force, np.nan_to_num(normal, nan=0.0).max(axis=(0, 2)) / DT)
+        fell |= (1 - 2 * (q[..., 4] ** 2 + q[..., 5] ** 2) < TILTED).any(axis=0)
+    return Falls(strength, angle, fell, finite, unconverged, depth, closed, force)
+
+
+def _rows(name: str, f: Falls) -> list[Row]:
+    share = f"of {len(f.fell)} pushes, {int(f.fell.sum())} falls"
+    return [
+        Row(f"{name}, runs that diverge", 0.0, float((~f.finite).sum()), "", "section Robustness", share),
+    ]
+
+
+def _table(falls: dict[str, Falls]) -> Table:
+    columns = (
+        "", "pushes", "falls", "not finite", "with unconverged steps", "unconverged steps", "deeper than 20 mm",
+        "largest depth / mm", "most contacts at once", "largest force / kN",
+    )  # fmt: skip
+    rows = [
+        (
+            name,
+            len(f.fell),
+            int(f.fell.sum()),
+            int((~f.finite).sum()),
+            int((f.unconverged > 0).sum()),
+            int(f.unconverged.sum()),
+            int((f.depth > DEEP).sum()),
+            1e3 * float(f.depth.max()),
+            int(f.closed.max()),
+            1e-3 * float(f.force.max()),
+        )
+        for name, f in falls.items()
+    ]
+    return Table("Outcomes", columns, rows)
+
+
+def _checks(falls: dict[str, Falls], quick: bool) -> list[Check]:
+    checks = []
+    for name, f in falls.items():
+        if name == Cm.name:
+            continue
+        wrong = int((~f.finite).sum())
+        checks.append(Check(f"{name}: no run diverges", wrong == 0, f"{wrong} of {len(f.fell)}"))
+        least = 1 if quick else 1000
+        checks.append(Check(f"{name}: at least {least:,} falls", int(f.fell.sum()) >= least, f"{int(f.fell.sum())}"))
+    return checks

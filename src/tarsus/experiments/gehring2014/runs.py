@@ -1,0 +1,105 @@
+"""A recorded stretch of gait whose steps can be made again, each from its own start: for counting and for timing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tarsus.contact.base import Law
+from tarsus.experiments.gehring2014.configurations import CYCLE, DT, Configuration, trotting
+from tarsus.program.blocks import Program
+from tarsus.program.worlds import Worlds
+from tarsus.simulation.simulation import Simulation
+from tarsus.simulation.step_program import initial_values
+from tarsus.stepping.methods.midpoint import Midpoint
+from tarsus.stepping.substeps import Substeps
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """Steps of a gait, controller left out: what each starts from (steps, size), and a program that makes one.
+
+    The torques are those that the controller gave.
+    """
+
+    program: Program
+    starts: Mapping[str, Array]
+
+    @property
+    def count(self) -> int:
+        """How many."""
+        return len(self.starts["q"])
+
+    def worlds(self, lanes: int | None = None, copies: int = 1) -> Worlds:
+        """A world for each step, set to its start; as many copies of all of them, one copy after the other."""
+        worlds = Worlds(self.program, copies * self.count, lanes=lanes)
+        self.restart(worlds)
+        return worlds
+
+    def restart(self, worlds: Worlds) -> None:
+        """Set all worlds back to the starts of their steps."""
+        for name, value in self.starts.items():
+            worlds.set(name, np.tile(value, (worlds.count // self.count, 1)))
+
+    def seconds(self, worlds: Worlds) -> float:
+        """Mean wall time of a step, all made once, one after the other."""
+        self.restart(worlds)
+        began = perf_counter()
+        worlds.advance(1)
+        return (perf_counter() - began) / worlds.count
+
+
+@cache
+def recorded(configuration: Configuration, before: float) -> Steps:
+    """The steps of one trotting cycle, after `before` seconds of trot in closed loop."""
+    simulation = configuration.simulation(trotting())
+    worlds = at_start(simulation)
+    worlds.advance(round(before / simulation.dt))
+    records = worlds.record(CYCLE + 1)
+    alone = configuration.simulation(None)
+    starts = {name: records[name][:-1, 0] for name in ("q", "u", "memory")}
+    starts["action"] = records["tau"][1:, 0]
+    same = {name: np.tile(value, (len(starts["q"]), 1)) for name, value in _parameters(alone).items()}
+    return Steps(alone.program, same | starts)
+
+
+def at_start(simulation: Simulation) -> Worlds:
+    """The worlds of a simulation's program as they start, one after the other if it is one."""
+    worlds = Worlds(simulation.program, simulation.worlds, lanes=1 if simulation.worlds == 1 else None)
+    start = initial_values(simulation.plan) | {"q": simulation.q, "dt": np.array([simulation.dt])}
+    for name, value in start.items():
+        worlds.set(name, value)
+    return worlds
+
+
+def _parameters(simulation: Simulation) -> dict[str, Array]:
+    values = initial_values(simulation.plan) | {"dt": np.array([simulation.dt])}
+    return {name: value for name, value in values.items() if name not in ("q", "u", "memory")}
+
+
+def fine(configuration: Configuration, law: Law, substeps: int, before: float) -> Array:
+    """Normal forces (steps, contacts), N, over a trotting cycle, in steps of DT / substeps with torques held at 400 Hz.
+
+    before: s of trot before it.
+    """
+    coarse = Substeps(Midpoint(), substeps) if substeps > 1 else Midpoint()
+    closed_loop = at_start(configuration.simulation(trotting(), law, stepper=coarse))
+    closed_loop.advance(round(before / DT) - 1)
+    records = closed_loop.record(CYCLE + 1)
+    alone = configuration.simulation(None, law, stepper=Midpoint(), dt=DT / substeps)
+    worlds = at_start(alone)
+    for name in ("q", "u", "memory"):
+        worlds.set(name, records[name][0])
+    forces = []
+    for torque in records["tau"][1:]:
+        worlds.set("action", torque)
+        forces.append(worlds.record(substeps)["impulse"][:, 0] / alone.dt)
+    return np.concatenate(forces)[:, ::3]

@@ -1,0 +1,85 @@
+"""Friction and stiffness that change from place to place: patches on a ground."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from casadi import SX
+from numpy.typing import ArrayLike, NDArray
+
+from tarsus.errors import TarsusError
+from tarsus.terrain import _graph
+
+
+@dataclass(frozen=True)
+class Patch:
+    """A disc or a rectangle, seen from above, where the ground is of another material.
+
+    centre: x and y, m, (2,) or (worlds, 2); size: the disc's radius, or the rectangle's two edges, m; yaw: of the
+    rectangle's first edge from x, rad; friction, stiffness: factors of the law's friction coefficients, and of its
+    stiffness and damping, -, each () or (worlds,).
+    """
+
+    centre: ArrayLike = (0.0, 0.0)
+    size: float | tuple[float, float] = 0.5
+    yaw: float = 0.0
+    friction: float | NDArray = 1.0
+    stiffness: float | NDArray = 1.0
+
+    def __post_init__(self) -> None:
+        _graph.require_finite("Patch", centre=self.centre, yaw=self.yaw)
+        _graph.require_positive("Patch", size=self.size)
+        if np.shape(self.centre)[-1:] != (2,) or np.ndim(self.centre) > 2:
+            raise TarsusError(f"Patch: centre must have shape (2,) or (worlds, 2), not {np.shape(self.centre)}.")
+        if np.shape(self.size) not in ((), (2,)):
+            raise TarsusError(f"Patch: size must be a radius or two edges, not of shape {np.shape(self.size)}.")
+        require_factors("Patch", self.friction, self.stiffness)
+
+    def holds(self, point: SX, centre: SX) -> SX:
+        """1 where a world point (3,) lies in the patch or on its border, else 0."""
+        x, y = ca.vertsplit(point[:2] - centre)
+        if np.ndim(self.size) == 0:
+            return x * x + y * y <= float(self.size) ** 2  # type: ignore[arg-type]
+        c, s = np.cos(self.yaw), np.sin(self.yaw)
+        along, across = np.asarray(self.size) / 2
+        return ca.logic_and(ca.fabs(c * x + s * y) <= along, ca.fabs(c * y - s * x) <= across)
+
+
+def require_factors(owner: str, friction: ArrayLike, stiffness: ArrayLike) -> None:
+    """TarsusError unless the factors are finite, friction at least 0 and stiffness above 0."""
+    _graph.require_finite(owner, friction=friction)
+    _graph.require_positive(owner, stiffness=stiffness)
+    if (np.asarray(friction) < 0).any():
+        raise TarsusError(f"{owner}: friction must not be negative, not {np.min(friction):g}.")
+
+
+def parameters(patches: Sequence[Patch], **background: float | NDArray) -> dict[str, NDArray]:
+    """What of patches and of the ground between them enters the compiled code: all but factors of exactly 1."""
+    found = {f"{name}_background": value for name, value in background.items() if not _is_one(value)}
+    values = _graph.columns(**found)
+    for k, patch in enumerate(patches):
+        values[f"patch{k}_centre"] = np.asarray(patch.centre, float)
+        for name in background:
+            if not _is_one(getattr(patch, name)):
+                values |= _graph.columns(**{f"patch{k}_{name}": getattr(patch, name)})
+    return values
+
+
+def factor(name: str, patches: Sequence[Patch], point: SX, p: Any) -> SX:
+    """Friction or stiffness at a world point (3,): that of the last patch that holds it, else the background's."""
+    found = getattr(p, f"{name}_background", SX(1))
+    if not any(hasattr(p, f"patch{k}_{name}") for k in range(len(patches))):
+        return found
+    for k, patch in enumerate(patches):
+        inside = patch.holds(point, getattr(p, f"patch{k}_centre"))
+        found = ca.if_else(inside, getattr(p, f"patch{k}_{name}", SX(1)), found)
+    return found
+
+
+def _is_one(value: float | NDArray) -> bool:
+    """Whether a factor changes nothing in any world."""
+    return bool(np.all(np.asarray(value) == 1))

@@ -1,0 +1,56 @@
+"""Any ground with patches of another friction or stiffness."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from casadi import SX
+from numpy.typing import NDArray
+
+from tarsus.errors import TarsusError
+from tarsus.terrain import _graph, _material
+from tarsus.terrain._material import Patch as Patch  # the public name
+from tarsus.terrain.base import Terrain
+
+
+@dataclass(frozen=True)
+class Patched(Terrain):
+    """The shape of `ground` (None: level at height zero), its material by patches: the last that holds a point counts.
+
+    friction, stiffness: factors between the patches, of the law's friction coefficients and of its stiffness and
+    damping, -, each () or (worlds,).
+    """
+
+    ground: Terrain | None = None
+    patches: tuple[Patch, ...] = ()
+    friction: float | NDArray = 1.0
+    stiffness: float | NDArray = 1.0
+
+    def __post_init__(self) -> None:
+        if isinstance(self.ground, Patched):
+            raise TarsusError("Patched: its ground is patched already; give all patches to one.")
+        if self.ground is not None and not isinstance(self.ground, Terrain):
+            raise TarsusError(f"Patched: the ground must be a terrain, not {self.ground!r}.")
+        if not all(isinstance(patch, Patch) for patch in self.patches):
+            raise TarsusError("Patched: patches must be a tuple of Patch.")
+        _material.require_factors("Patched", self.friction, self.stiffness)
+
+    def parameters(self) -> dict[str, NDArray]:
+        own = _material.parameters(self.patches, friction=self.friction, stiffness=self.stiffness)
+        return own | (self.ground.parameters() if self.ground else {})
+
+    def tables(self) -> dict[str, NDArray]:
+        return self.ground.tables() if self.ground else {}
+
+    def surface(self, point: SX, p: Any) -> tuple[SX, SX]:
+        return self.ground.surface(point, p) if self.ground else (point[2], _graph.LEVEL)
+
+    def surfaces(self, points: list[SX], p: Any) -> list[tuple[SX, SX]]:
+        return self.ground.surfaces(points, p) if self.ground else super().surfaces(points, p)
+
+    def material(self, point: SX, p: Any) -> tuple[SX, SX]:
+        return (
+            _material.factor("friction", self.patches, point, p),
+            _material.factor("stiffness", self.patches, point, p),
+        )

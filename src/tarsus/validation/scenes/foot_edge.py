@@ -1,0 +1,38 @@
+"""A box balanced on its edge falls as an inverted pendulum."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from tarsus.validation import bodies
+from tarsus.validation.bodies import BOX, TOUCH, G
+from tarsus.validation.engine import Engine, Start
+from tarsus.validation.scenes.base import Case, Scene
+
+TILT = 1e-6  # rad
+FROM, TO = 0.6, 1.0  # s: between these the growth is measured
+
+
+class FootEdge(Scene):
+    """A foot that stands on an edge, off its balance by 1e-6 rad: the tilt grows as cosh(s t), s^2 = m g l / I."""
+
+    needs = frozenset({"friction", "sticking", "rigid"})
+    tolerance: ClassVar[str] = "s^2 dt: a method of first order turns the rate s into s (1 + s dt) at most"
+
+    def measure(self, engine: Engine) -> list[Case]:
+        dt, body = engine.step(0.0005), bodies.box()
+        length = float(np.hypot(BOX[0], BOX[2]))
+        inertia = body.bodies[0].inertia.about_com[1, 1] + body.mass * length**2
+        rate = float(np.sqrt(body.mass * G * length / inertia))
+        upright = np.arctan2(BOX[0], BOX[2])  # turned by this, the centre stands above the edge at x = 0
+        lean = upright + TILT
+        place = [length * np.sin(TILT), 0.0, length * np.cos(TILT) - TOUCH]
+        motion = engine.run(Start(body, bodies.pose(place, lean), parameters={"mu": 2.0}), dt, TO)
+        w, y = motion.q[:, 0, 3], motion.q[:, 0, 5]
+        tilt = 2 * np.arctan2(y, w) - upright
+        first = round(FROM / dt) - 1
+        grown = float(np.log(tilt[-1] / tilt[first])) if tilt[-1] > 0 < tilt[first] else np.nan
+        expected = float(np.log(np.cosh(rate * TO) / np.cosh(rate * FROM)))
+        return [Case("growth rate", "1/s", rate, rate * grown / expected, rate**2 * dt)]

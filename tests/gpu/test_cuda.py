@@ -1,0 +1,61 @@
+"""The kernel on a real GPU. Deselected by default; with a CUDA device: `pytest tests/gpu -m gpu`."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tarsus
+from tarsus.benchmarks import gpu_checks
+from tarsus.program.cuda import CudaLauncher
+
+pytestmark = pytest.mark.gpu
+
+
+@pytest.mark.parametrize("bits", [32, 64])
+def test_a_thousand_steps_of_trot_equal_one_lane_of_the_processor(bits: int) -> None:
+    found = gpu_checks.agreement(CudaLauncher(), bits, 16, 1000)
+    assert found["ok"] and found["stayed_finite"], found
+    assert found["all_the_same_bits"], found  # every operation rounds as IEEE 754 says, on both
+
+
+def test_run_to_run_and_whatever_the_block_the_same_bits() -> None:
+    assert gpu_checks.deterministic(CudaLauncher, 4096, 400)["ok"]
+
+
+def test_a_hundred_thousand_falls_end_as_on_the_processor() -> None:
+    assert gpu_checks.falls(CudaLauncher(), 100_000, 400)["ok"]
+
+
+def test_outputs_are_device_arrays_and_the_view_is_the_state_itself() -> None:
+    import cupy
+
+    sim = tarsus.Simulation("mini_cheetah", controller="trot", worlds=64, device="cuda")
+    q = sim.q
+    assert isinstance(q, cupy.ndarray) and q.dtype == np.float32 and q.shape == (64, 19)
+    assert sim.contact_force.shape == (64, 4, 3)
+    assert cupy.from_dlpack(q).data.ptr == q.data.ptr
+    view = sim.backend.view("q")
+    sim.advance(0.1)
+    np.testing.assert_array_equal(view.get(), sim.q.get())
+    assert not np.array_equal(q.get(), sim.q.get())
+
+
+def test_masks_parameters_commands_and_a_controller_on_the_gpu() -> None:
+    import cupy
+
+    sim = tarsus.Simulation("mini_cheetah", terrain="rough", controller="trot", worlds=4, device="cuda")
+    twin = tarsus.Simulation("mini_cheetah", terrain="rough", controller="trot", worlds=4, precision="float32")
+    for one in (sim, twin):
+        one.set(command={"speed": [0.1, 0.2, 0.3, 0.4]}, mu=[0.5, 0.6, 0.7, 0.8])
+        one.advance(0.3)
+        one.reset(where=[True, False, True, False])
+        one.advance(0.1)
+    np.testing.assert_array_equal(sim.q.get(), twin.q)
+    target = cupy.asarray(tarsus.load("mini_cheetah").keyframes["stand"][7:])
+    driven = tarsus.Simulation(
+        "mini_cheetah", controller=lambda t, q, u: 40 * (target - q[:, 7:]) - u[:, 6:], worlds=4, device="cuda"
+    )
+    driven.advance(0.25)
+    assert bool((driven.q[:, 2] > 0.2).all())
+    assert np.isfinite(sim.run(0.05)["q"].values).all()

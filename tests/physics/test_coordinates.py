@@ -1,0 +1,213 @@
+"""The same robot in minimal, extended and maximal coordinates: constraints in place of joints (document 000)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import casadi as ca
+import numpy as np
+import pytest
+from casadi import SX
+from free_bodies import Bench
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from random_mechanisms import Numbers, mechanism_of
+
+from tarsus import Simulation
+from tarsus.contact.laws.compliant import Compliant
+from tarsus.contact.laws.moreau import Moreau
+from tarsus.dynamics import coordinates, crba, loops
+from tarsus.dynamics.kinematics import kinematics
+from tarsus.dynamics.rnea import body_inertias
+from tarsus.dynamics.robot import Robot
+from tarsus.errors import TarsusError
+from tarsus.model.cut import cut, in_coordinates
+from tarsus.model.mechanism import Mechanism
+from tarsus.robots import mini_cheetah, starleth
+
+Array = NDArray[np.float64]
+CUT = ("extended", "maximal")
+
+
+def gaps(mechanism: Mechanism, q: Array) -> Array:
+    symbol = SX.sym("q", mechanism.nq)
+    found = ca.Function("gaps", [symbol], [loops.gaps(kinematics(mechanism, symbol))])
+    return np.array([found(row) for row in np.atleast_2d(q)])[..., 0]
+
+
+def whole(mechanism: Mechanism, q: Array, u: Array) -> tuple[Array, Array]:
+    parts = coordinates.whole(mechanism, SX(np.asarray(q, float)), SX(np.asarray(u, float)))
+    q_whole, u_whole = (np.array(ca.evalf(part)).ravel() for part in parts)
+    return q_whole, u_whole
+
+
+def without_rotors_on_slides(mechanism: Mechanism) -> Mechanism:
+    """A slide with armature cannot be cut."""
+    bodies = [
+        replace(b, joint=replace(b.joint, armature=0.0)) if b.joint.kind == "slide" else b for b in mechanism.bodies
+    ]
+    return replace(mechanism, bodies=tuple(bodies))
+
+
+def random_state(mechanism: Mechanism, seed: int) -> tuple[Array, Array]:
+    random = np.random.default_rng(seed)
+    q = mechanism.neutral() + random.normal(scale=0.4, size=mechanism.nq)
+    for body, at in zip(mechanism.bodies, mechanism.q_slices, strict=True):
+        if body.joint.kind in ("free", "ball"):
+            q[at.stop - 4 : at.stop] /= np.linalg.norm(q[at.stop - 4 : at.stop])
+    return q, random.normal(size=mechanism.nu)
+
+
+def test_the_document_s_numbers_of_velocities_and_constraints() -> None:
+    sizes = {"minimal": (18, 0), "extended": (38, 20), "maximal": (78, 60)}
+    for which, expected in sizes.items():
+        mechanism = in_coordinates(starleth.describe(), which)
+        assert (mechanism.nu, loops.count(mechanism)) == expected
+
+
+def test_mass_matrices_are_constant_in_maximal_coordinates() -> None:
+    mechanism = in_coordinates(starleth.describe(), "maximal")
+    kin = kinematics(mechanism, SX.sym("q", mechanism.nq))
+    assert crba.mass_matrix(kin, body_inertias(mechanism)).is_constant()
+
+
+trees = st.lists(st.sampled_from(["hinge", "slide", "ball"]), min_size=2, max_size=5)
+
+
+@settings(deadline=None, max_examples=10, derandomize=True, phases=(Phase.explicit, Phase.generate))
+@given(trees, st.integers(0, 10**6), st.booleans(), st.data())
+def test_a_cut_mechanism_accelerates_like_the_whole_one(
+    kinds: list[str], seed: int, plain: bool, data: st.DataObject
+) -> None:
+    root = data.draw(st.sampled_from(["free", "hinge"]))
+    parents = [-1, *(data.draw(st.integers(0, k)) for k in range(len(kinds)))]
+    uncut = without_rotors_on_slides(
+        mechanism_of(list(zip(parents, [root, *kinds], strict=True)), Numbers(seed, plain))
+    )
+    chosen = data.draw(st.sets(st.sampled_from([b.joint.name for b in uncut.bodies[1:]]), min_size=1))
+    parts = cut(uncut, sorted(chosen))
+    q, u = random_state(uncut, seed)
+    q_cut, u_cut = coordinates.in_cut(parts, q, u)
+    back = whole(parts, q_cut, u_cut)
+    assert np.abs(np.abs(gaps(parts, q_cut))).max() < 1e-12
+    np.testing.assert_allclose(back[1], u, atol=1e-10)
+    expected = Robot.of(uncut).forward_dynamics(q, u, np.zeros(uncut.nu))
+
+    # constraints hold where a step evaluates them, half a step apart: the second step is the first whole one
+    dt = 1e-6
+    last = Bench(parts, Moreau()).run(2, dt, q=q_cut, u=u_cut)
+    first, second = (whole(parts, last["q"][k, 0], last["u"][k, 0])[1] for k in (0, 1))
+    scale = 1 + np.abs(expected).max()
+    np.testing.assert_allclose((second - first) / dt / scale, expected / scale, atol=1e-4)
+    assert np.abs(gaps(parts, last["q"][-1, 0])).max() < 1e-9
+
+
+@pytest.mark.parametrize("which", CUT)
+@pytest.mark.parametrize("robot", [starleth, mini_cheetah], ids=["starleth", "mini_cheetah"])
+def test_a_standing_robot_stands_the_same(robot: object, which: str) -> None:
+    runs = []
+    for chosen in ("minimal", which):
+        simulation = Simulation(Robot.of(robot.describe()), controller="stand", coordinates=chosen)  # type: ignore[attr-defined]
+        log = simulation.run(1.0)
+        assert float(log.equation_residual.max()) < 1e-9
+        assert bool(log.converged.all())
+        runs.append(log.force_contact.values[-1])
+    np.testing.assert_allclose(runs[0], runs[1], atol=0.05)
+
+
+@pytest.mark.parametrize("which", CUT)
+def test_the_difference_vanishes_with_the_step(which: str) -> None:
+    """In free flight, joints turning; the midpoint scheme is of first order in coordinates with constraints."""
+    uncut = mini_cheetah.describe()
+    q = np.array(uncut.keyframes["stand"]) + 5 * np.eye(19)[2]
+    u = np.random.default_rng(0).normal(scale=0.5, size=18)
+
+    def thrown(chosen: str, dt: float) -> Array:
+        simulation = Simulation("mini_cheetah", coordinates=chosen, dt=dt)
+        mechanism = simulation.plan.scene.mechanism
+        start = coordinates.in_cut(mechanism, q, u)
+        simulation.set(q=start[0], u=start[1])
+        simulation.advance(0.1)
+        return whole(mechanism, simulation.q, simulation.u)[0]
+
+    apart = [np.abs(thrown(which, dt) - thrown("minimal", dt)).max() for dt in (0.002, 0.0005)]
+    assert 3.4 < apart[0] / apart[1] < 4.6
+    assert apart[0] < 2e-5
+
+
+CONFIGURATIONS = [
+    ("extended", "jor", "direct", 0.6),
+    ("extended", "jor", "prox", 0.5),
+    ("extended", "sor", "direct", 0.6),
+    ("extended", "sor", "prox", 0.6),
+    ("maximal", "jor", "direct", 1.0),
+    ("maximal", "jor", "prox", 0.4),
+    ("maximal", "sor", "direct", 1.0),
+    ("maximal", "sor", "prox", 0.6),
+]
+
+
+@pytest.mark.parametrize(("which", "solver", "bilateral", "alpha"), CONFIGURATIONS)
+def test_every_configuration_of_table_1_finds_the_same_forces(
+    which: str, solver: str, bilateral: str, alpha: float
+) -> None:
+    def stand(law: Moreau) -> tuple[Array, Array]:
+        simulation = Simulation("starleth", law=law, controller="stand", coordinates=which, worlds=3)
+        simulation.advance(0.25)
+        assert simulation.converged.all()
+        q = simulation.q
+        assert (q == q[0]).all(), "worlds agree to the bit"
+        return simulation.contact_force[0], gaps(simulation.plan.scene.mechanism, q[0])
+
+    reference, drift = stand(Moreau())
+    tight = Moreau(solver=solver, bilateral=bilateral, alpha=alpha, T_rel=1e-9, T_abs=1e-9)  # type: ignore[arg-type]
+    forces, iterated = stand(tight)
+    np.testing.assert_allclose(forces, reference, atol=0.02)
+    np.testing.assert_allclose(iterated, drift, atol=1e-7)
+
+
+def test_compliant_feet_in_maximal_coordinates() -> None:
+    law = Compliant()
+    heights = []
+    for which in ("minimal", "maximal"):
+        simulation = Simulation("starleth", law=law, controller="stand", coordinates=which, dt=0.00125)
+        simulation.advance(1.0)
+        heights.append(simulation.q[2])
+    assert abs(heights[0] - heights[1]) < 3e-5  # the drift of the joints while it settled
+
+
+def test_drift_is_first_order_and_stabilisation_bounds_it() -> None:
+    def drift(dt: float, stabilisation: float = 0.0) -> float:
+        options = {"coordinates": "maximal", "stabilisation": stabilisation}
+        simulation = Simulation("mini_cheetah", controller="trot", dt=dt, **options)  # type: ignore[arg-type]
+        simulation.advance(1.0)
+        return float(np.abs(gaps(simulation.plan.scene.mechanism, simulation.q)).max())
+
+    coarse, fine, held = drift(0.002), drift(0.001), drift(0.002, 0.2)
+    assert 1.7 < coarse / fine < 2.3
+    assert held < 0.05 * coarse
+
+
+def test_what_cannot_work_is_refused_in_a_sentence() -> None:
+    with pytest.raises(TarsusError, match="midpoint"):
+        Simulation("mini_cheetah", law="compliant", stepper="rk4", coordinates="extended")
+    with pytest.raises(TarsusError, match="extended"):
+        Simulation("mini_cheetah", coordinates="extendet")
+    with pytest.raises(TarsusError, match="jor"):
+        Moreau(bilateral="prox")
+    with pytest.raises(TarsusError, match="cut before"):
+        cut(cut(mini_cheetah.describe(), ["FR_knee_joint"]), ["FL_knee_joint"])
+    with pytest.raises(TarsusError, match="FR_knee_joint"):
+        cut(mini_cheetah.describe(), ["FR_knee"])
+    with pytest.raises(TarsusError, match="free"):
+        cut(mini_cheetah.describe(), ["floating_base"])
+
+
+def test_any_set_of_joints_may_be_cut() -> None:
+    simulation = Simulation("mini_cheetah", controller="stand", coordinates=["FR_knee_joint", "HL_hip_joint"])
+    assert simulation.plan.scene.mechanism.nu == 18 + 2 * 5
+    reference = Simulation("mini_cheetah", controller="stand")
+    for each in (simulation, reference):
+        each.advance(1.0)
+    np.testing.assert_allclose(simulation.contact_force, reference.contact_force, atol=0.05)

@@ -1,0 +1,85 @@
+"""External pushes: momentum changes by force times time, the log's balance of motion holds, bad input is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tarsus import Simulation
+from tarsus.errors import TarsusError
+from tarsus.model.mechanism import Body, Candidate, Inertia, Joint, Mechanism
+
+PUSH = np.array([3.0, -2.0, 5.0, 0.4, -0.3, 0.2])
+STEPS, DT = 40, 0.0025
+TOP = Mechanism(
+    "top",
+    (Body("top", -1, Joint("free", "free"), Inertia(2.0, np.zeros(3), 0.05 * np.eye(3))),),
+    (Candidate("tip", 0, np.array([0.0, 0.0, -0.1])),),
+)
+
+
+def in_flight(robot: Mechanism | str, **options) -> Simulation:
+    """Well above the ground, tumbling."""
+    simulation = Simulation(robot, dt=DT, **options)
+    q, u = simulation.q, np.random.default_rng(0).normal(size=simulation.robot.nu)
+    q[..., 2] += 3.0
+    simulation.set(q=q, u=u)
+    return simulation
+
+
+def test_momentum_changes_by_force_and_moment_times_time():
+    simulation = in_flight(TOP, pushes="top")
+    simulation.set(push={"top": PUSH}, u=np.append(simulation.u[:3], np.zeros(3)))  # turning about the moment alone
+    before = momentum(simulation)
+    simulation.advance(STEPS * DT)
+    weight = 2.0 * np.array(TOP.gravity_acceleration)
+    gained = momentum(simulation) - before
+    assert gained[:3] == pytest.approx((PUSH[:3] + weight) * STEPS * DT, rel=1e-12)
+    assert gained[3:] == pytest.approx(PUSH[3:] * STEPS * DT, rel=1e-9)
+
+
+def momentum(simulation: Simulation) -> np.ndarray:
+    """Linear and angular (6,) of the ball-like top, world axes."""
+    R = simulation.robot.rotation(simulation.q, "top")
+    return np.concatenate([2.0 * simulation.u[:3], 0.05 * R @ simulation.u[3:]])
+
+
+@pytest.mark.parametrize("body", ["base", "LF_THIGH"])
+def test_push_enters_the_motion_and_the_logs_balance(body):
+    simulation = in_flight("starleth", pushes=[body], worlds=2)
+    simulation.set(push={body: np.stack([PUSH, 0 * PUSH])})
+    log = simulation.run(STEPS * DT)
+    assert log["equation_residual"].values.max() < 1e-9
+    pushed, free = log["u"].values[0].astype(float)
+    robot, start = simulation.robot, log["q_start"].values[0]
+    expected = robot.solve_mass_matrix(start, robot.external_force(start, body, PUSH)) * DT
+    assert pushed - free == pytest.approx(expected, rel=0.05, abs=0.02 * np.abs(expected).max())
+
+
+def test_worlds_are_pushed_apart_and_let_go():
+    simulation = in_flight(TOP, pushes=["top"], worlds=3)
+    forces = np.array([[1.0, 0, 0], [0, 0, 0], [-2.0, 0, 0]])
+    start = simulation.u[:, 0]
+    simulation.set(push={"top": forces})
+    simulation.advance(0.1)
+    simulation.set(where=[True, False, False], push={"top": np.zeros(3)})
+    simulation.advance(0.1)
+    assert simulation.u[:, 0] - start == pytest.approx(forces[:, 0] * [0.1, 0.2, 0.2] / 2.0, abs=1e-12)
+
+
+def test_pushing_is_absent_unless_asked_for():
+    names = [register.name for register in Simulation(TOP).program.registers]
+    assert "push" not in names
+    with pytest.raises(TarsusError, match="no body of this simulation can be pushed"):
+        Simulation(TOP).set(push={"top": np.zeros(3)})
+
+
+def test_bad_pushes_are_refused():
+    with pytest.raises(TarsusError, match="no body named 'tp'"):
+        Simulation(TOP, pushes=["tp"])
+    simulation = Simulation(TOP, pushes=["top"])
+    with pytest.raises(TarsusError, match="no pushed body named 'base'"):
+        simulation.set(push={"base": np.zeros(3)})
+    for push in (np.zeros(4), [np.nan, 0, 0]):
+        with pytest.raises(TarsusError, match="finite force"):
+            simulation.set(push={"top": push})

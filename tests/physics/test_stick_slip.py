@@ -1,0 +1,92 @@
+"""Static and kinetic friction of the hard law, and the stick anchor of the law `compliant`."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from free_bodies import Bench, G, box, pose, sphere
+
+from tarsus.contact.laws.compliant import Compliant
+from tarsus.contact.laws.moreau import Moreau
+from tarsus.errors import TarsusError
+from tarsus.terrain.slope import Slope
+
+MU, KINETIC = 0.6, 0.5  # mu_S and mu_K / mu_S
+ANGLE = 0.45  # rad: tan = 0.483, between mu_K = 0.3 and mu_S = 0.6
+DOWN = np.array([-np.cos(ANGLE), 0.0, -np.sin(ANGLE)])
+SOLVERS = ("newton", "exact", "sor", "sor_velocity")
+
+
+def on_slope(depth: float = 1e-5) -> np.ndarray:
+    """The box on the slope that climbs along x."""
+    q = pose([0, 0, 0], -ANGLE)
+    q[:3] = (0.04 - depth) * np.array([-np.sin(ANGLE), 0, np.cos(ANGLE)])
+    return q
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_between_mu_K_and_mu_S_a_resting_block_stays_and_a_pushed_one_slides_on(solver: str) -> None:
+    bench = Bench(box(), Moreau(mu=MU, kinetic=KINETIC, solver=solver), Slope(ANGLE))
+    dt, steps = 0.001, 500
+    u = np.zeros((2, 6))
+    u[1, :3] = 0.2 * DOWN
+    log = bench.run(steps, dt, q=on_slope(), u=u)
+    assert log["converged"].all()
+    speed = log["u"][..., :3] @ DOWN
+    assert np.abs(speed[-1, 0]) < 1e-5
+    a = G * (np.sin(ANGLE) - MU * KINETIC * np.cos(ANGLE))
+    found = (speed[-1, 1] - speed[100, 1]) / ((steps - 101) * dt)
+    assert found == pytest.approx(a, rel=1e-4)
+    assert speed[-1, 1] == pytest.approx(0.2 + a * steps * dt, rel=1e-3)
+
+
+def test_with_kinetic_1_the_pushed_block_stops() -> None:
+    log = Bench(box(), Moreau(mu=MU), Slope(ANGLE)).run(500, 0.001, q=on_slope(), u=[*(0.2 * DOWN), 0, 0, 0])
+    assert np.abs(log["u"][-1, 0]).max() < 1e-6
+
+
+@pytest.mark.parametrize("solver", ["newton", "sor"])
+def test_a_block_stops_after_v0_squared_over_2_mu_K_g(solver: str) -> None:
+    law, dt, v = Moreau(mu=MU, kinetic=KINETIC, solver=solver), 0.001, 1.0
+    log = Bench(box(), law).run(600, dt, q=pose([0, 0, 0.04 - 1e-5]), u=[v, 0, 0, 0, 0, 0])
+    assert abs(log["q"][-1, 0, 0] - v * v / (2 * MU * KINETIC * G)) < 3 * v * dt
+    assert np.abs(log["u"][-1]).max() < 1e-9
+
+
+def test_kinetic_is_a_ratio() -> None:
+    for wrong in (-0.1, 1.5, np.array([0.5, 2.0])):
+        with pytest.raises(TarsusError, match="kinetic"):
+            Moreau(kinetic=wrong)
+
+
+# ---------------------------------------------------------------- compliant: the anchor follows
+
+
+def test_a_pushed_compliant_block_comes_to_rest_on_a_steep_slope() -> None:
+    """Just inside the friction angle: an anchor renewed unstretched would let it walk downhill for ever."""
+    bench = Bench(box(), Compliant(mu=1.05 * np.tan(ANGLE)), Slope(ANGLE))
+    log = bench.run(12000, 2.5e-4, q=on_slope(1e-4), u=[*(0.05 * DOWN), 0, 0, 0])
+    assert np.abs(log["u"][-100:]).max() < 1e-9
+
+
+def test_a_compliant_ball_rolls_without_drag() -> None:
+    """Sliding turns into rolling at 5/7 of the speed, and rolling stays."""
+    log = Bench(sphere(), Compliant(mu=0.5)).run(8000, 2.5e-4, q=pose([0, 0, 0.0997]), u=[1.0, 0.5, 0, 0, 0, 0])
+    np.testing.assert_allclose(log["u"][[4000, -1], 0, :2], 5 / 7 * np.array([[1.0, 0.5]] * 2), rtol=1e-6)
+
+
+def test_compliant_friction_creates_no_energy() -> None:
+    """No damper at all, friction alone, on a box that is thrown and tumbles: what is stored comes from motion."""
+    law = Compliant(mu=0.5, d_N=0.0, d_T=0.0)
+    rng = np.random.default_rng(5)
+    body, dt = box(), 2e-5
+    u = rng.normal(size=(6, 6)) * [1, 1, 1, 4, 4, 4]
+    log = Bench(body, law).run(30000, dt, q=pose([0, 0, 0.15], 0.4), u=u)
+    inertia = body.bodies[0].inertia
+    kinetic = 0.5 * inertia.mass * (log["u"][..., :3] ** 2).sum(-1)
+    kinetic += 0.5 * (np.diag(inertia.about_com) * log["u"][..., 3:] ** 2).sum(-1)
+    energy = kinetic + inertia.mass * G * log["q"][..., 2]
+    in_air = (log["impulse"] == 0).all(-1)
+    for world in range(6):
+        flights = energy[in_air[:, world], world]
+        assert (np.diff(flights) < 2e-3 * energy[0, world]).all() and flights[-1] < 0.9 * flights[0]

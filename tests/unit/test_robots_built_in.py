@@ -1,0 +1,110 @@
+"""HOAP-1, HyQ and the biped: published figures, feet on the ground, and MuJoCo's mass matrix."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tarsus
+from tarsus.errors import TarsusError
+from tarsus.model.to_mjcf import to_mjcf
+from tarsus.robots import hyq
+from tarsus.simulation.feet import feet
+
+mujoco = pytest.importorskip("mujoco")
+
+# name: bodies, actuators, mass kg, height of the base standing and at zero angles m, centre of mass standing m
+FIGURES = {
+    "hoap1": (21, 20, 5.0, 0.28651331556824833, 0.2905, (0.00633443, 0.0, 0.26036446)),
+    "hyq": (13, 12, 86.756, 0.5992595750374388, 0.79775, (0.03934898, 0.01510720, 0.55428054)),
+    "biped": (15, 14, 45.0, 0.8235775984958826, 0.848, (0.01524843, 0.0, 0.91260339)),
+}
+
+
+def placed(robot, q: np.ndarray):
+    model = mujoco.MjModel.from_xml_string(to_mjcf(robot))
+    data = mujoco.MjData(model)
+    data.qpos[:] = q
+    mujoco.mj_forward(model, data)
+    return model, data
+
+
+def lowest(robot, data) -> np.ndarray:
+    """Height (n,) of the lowest point of each foot's candidates."""
+    found = []
+    for c in feet(robot):
+        body = data.body(robot.bodies[c.body].name)
+        found.append(body.xpos[2] + (body.xmat.reshape(3, 3) @ c.position)[2] - c.radius)
+    assert found
+    return np.array(found)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_figures(name: str):
+    robot = tarsus.load(name)
+    bodies, motors, mass, standing, straight, com = FIGURES[name]
+    assert (len(robot.bodies), len(robot.actuators)) == (bodies, motors)
+    assert (robot.nq, robot.nu) == (7 + motors, 6 + motors)
+    assert robot.mass == pytest.approx(mass, rel=1e-12)
+    q = np.array(robot.keyframes["stand"])
+    assert q[2] == pytest.approx(standing, abs=1e-12)
+    _, data = placed(robot, q)
+    assert lowest(robot, data) == pytest.approx(0.0, abs=1e-12)
+    assert data.subtree_com[0] == pytest.approx(com, abs=1e-8)
+    _, data = placed(robot, robot.neutral())
+    assert lowest(robot, data) == pytest.approx(-straight, abs=1e-12)
+    joints = [(body.joint.lower, body.joint.upper) for body in robot.bodies[1:]]
+    assert all(lower <= angle <= upper for angle, (lower, upper) in zip(q[7:], joints, strict=True))
+    for body in robot.bodies:
+        if body.inertia.mass:
+            a, b, c = np.linalg.eigvalsh(body.inertia.about_com)
+            assert a > 0 and a + b > c
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_mass_matrix_equals_mujoco(name: str):
+    robot, rng = tarsus.load(name), np.random.default_rng(1)
+    for _ in range(3):
+        q = rng.normal(size=robot.nq)
+        q[3:7] /= np.linalg.norm(q[3:7])
+        model, data = placed(robot, q)
+        full = np.zeros((robot.nu, robot.nu))
+        mujoco.mj_fullM(model, data, full)
+        assert robot.mass_matrix(q) == pytest.approx(full, abs=1e-9 * robot.mass)
+
+
+@pytest.mark.parametrize("name", ["hoap1", "biped"])
+def test_left_and_right_are_mirror_images(name: str):
+    """Joint angles mirrored at y = 0 (about y equal, about x and z turned round) give mirrored feet."""
+    robot, rng = tarsus.load(name), np.random.default_rng(2)
+    right = [k for k, body in enumerate(robot.bodies) if body.name[0] == "R"]
+    left = [robot.body_index("L" + robot.bodies[k].name[1:]) for k in right]
+    q = robot.neutral()
+    for r, s in zip(right, left, strict=True):
+        joint, other = robot.bodies[r].joint, robot.bodies[s].joint
+        sign = 1 if joint.axis[1] else -1
+        assert sorted([sign * other.lower, sign * other.upper]) == [joint.lower, joint.upper]
+        q[robot.q_slices[s]] = angle = rng.normal()
+        q[robot.q_slices[r]] = sign * angle
+    _, data = placed(robot, q)
+    for r, s in zip(right, left, strict=True):
+        here, there = (data.body(robot.bodies[k].name) for k in (r, s))
+        assert here.xipos * (1, -1, 1) == pytest.approx(there.xipos, abs=1e-12)
+        assert robot.bodies[r].inertia.mass == robot.bodies[s].inertia.mass
+
+
+def test_feet_are_the_corners_of_the_soles():
+    for name in ("hoap1", "biped"):
+        names = [c.name for c in feet(tarsus.load(name))]
+        assert names == [
+            f"{s}_foot_{end}_{side}" for s in "RL" for end in ("heel", "toe") for side in ("right", "left")
+        ]
+    assert [c.name for c in feet(tarsus.load("hyq"))] == [f"{leg}_foot" for leg in hyq.LEGS]
+
+
+def test_hoap1_is_scaled_to_its_mass():
+    heavy, light = tarsus.load("hoap1", mass=6.0), tarsus.load("hoap1")
+    q = light.neutral()
+    assert heavy.mass_matrix(q) == pytest.approx(1.2 * light.mass_matrix(q), abs=1e-12)
+    with pytest.raises(TarsusError, match="mass must be positive"):
+        tarsus.load("hoap1", mass=-1.0)

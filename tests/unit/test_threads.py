@@ -1,0 +1,122 @@
+"""The GPU's kernel, memory layout and launcher, run by a processor: same bits as its own program, one lane wide."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tarsus
+from tarsus.benchmarks import gpu, gpu_checks
+from tarsus.program.threads import HostLauncher
+from tarsus.terrain.heightfield import HeightField
+
+OPTIONS = {"controller": "trot", "worlds": 5}
+
+
+@pytest.mark.parametrize("bits", [32, 64])
+def test_a_thousand_steps_of_trot_equal_one_lane(bits: int) -> None:
+    found = gpu_checks.agreement(HostLauncher(), bits, 6, 1000)
+    assert found["ok"] and found["all_the_same_bits"] and found["stayed_finite"]
+    assert found["many_steps_a_launch_equal_single_steps"]
+
+
+def test_the_agreement_check_finds_a_wrong_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    twin = gpu_checks.processor_twin
+
+    def heavier(*of):
+        made = twin(*of)
+        made.set("law.mu", 0.4)
+        return made
+
+    monkeypatch.setattr(gpu_checks, "processor_twin", heavier)
+    found = gpu_checks.agreement(HostLauncher(), 64, 2, 100)
+    assert not found["ok"] and found["first_step_apart"] is not None
+
+
+def pair(**options) -> list[tarsus.Simulation]:
+    """The same simulation on the processor and in threads."""
+    both = ({}, {"device": HostLauncher(), "precision": "float64"})
+    return [tarsus.Simulation("mini_cheetah", **OPTIONS | options | device) for device in both]
+
+
+def test_tables_parameters_commands_and_masks() -> None:
+    heights = np.random.default_rng(5).uniform(0, 0.02, size=(40, 30))
+    cpu, threads = pair(terrain=HeightField(heights, cell=0.1))
+    assert cpu.program.tables
+    for sim in (cpu, threads):
+        sim.set(command={"speed": [0.1, 0.2, 0.3, 0.4, 0.5]}, mu=[0.4, 0.5, 0.6, 0.7, 0.8])
+        sim.advance(0.5)
+        sim.reset(where=[True, False, True, False, False])
+        sim.set(where=[False, True, False, False, False], u=np.ones(18))
+        sim.advance(0.2)
+    for name in gpu_checks.STATE:
+        np.testing.assert_array_equal(cpu.backend.get(name), threads.backend.get(name))
+    assert len(np.unique(threads.q[:, 0])) == 5
+
+
+def test_the_log_is_the_processor_s() -> None:
+    cpu, threads = (sim.run(0.1) for sim in pair())
+    assert set(cpu.data_vars) == set(threads.data_vars)
+    for name in cpu.data_vars:
+        np.testing.assert_array_equal(cpu[name].values, threads[name].values)
+
+
+def test_a_copy_stays_and_a_view_moves() -> None:
+    _, sim = pair()
+    copy, view, before = sim.q, sim.backend.view("q"), sim.backend.get("q")
+    sim.advance(0.1)
+    np.testing.assert_array_equal(copy, before)
+    np.testing.assert_array_equal(view, sim.q)
+    assert view.T.flags.c_contiguous and not np.array_equal(copy, view)
+    assert sim.q.flags.c_contiguous
+
+
+def test_actions_and_a_python_controller() -> None:
+    target = tarsus.load("mini_cheetah").keyframes["stand"][7:]
+
+    def servo(t: float, q: np.ndarray, u: np.ndarray) -> np.ndarray:
+        return 40 * (target - q[..., 7:]) - u[..., 6:]
+
+    cpu, threads = pair(controller=servo, control_rate=200.0)
+    for sim in (cpu, threads):
+        sim.advance(0.1)
+        sim.run(0.05)
+    np.testing.assert_array_equal(cpu.q, threads.q)
+    alone = tarsus.Simulation("mini_cheetah", device=HostLauncher(), precision="float64")
+    alone.step(np.ones(12))
+    assert alone.q.shape == (19,) and alone.contact_force.shape == (4, 3)
+
+
+def test_precision_and_threads_follow_the_device() -> None:
+    assert tarsus.Simulation("mini_cheetah", device=HostLauncher()).q.dtype == np.float32
+    assert tarsus.Simulation("mini_cheetah").q.dtype == np.float64
+    with pytest.raises(tarsus.TarsusError, match="leave threads at 1"):
+        tarsus.Simulation("mini_cheetah", device=HostLauncher(), threads=2)
+    with pytest.raises(tarsus.TarsusError, match="no device named 'cudo'; did you mean cuda"):
+        tarsus.Simulation("mini_cheetah", device="cudo")
+
+
+def test_the_benchmark_keeps_what_it_found_when_a_part_fails_or_time_is_up() -> None:
+    def broken() -> None:
+        raise RuntimeError("no such tool")
+
+    parts = {"first": lambda: {"ok": True}, "broken": broken, "last": lambda: 3}
+    found, seconds = gpu.in_turn(parts, 10.0, lambda text: None)
+    assert found == {"first": {"ok": True}, "broken": {"error": "RuntimeError: no such tool"}, "last": 3}
+    assert set(seconds) == set(parts)
+    found, seconds = gpu.in_turn(parts, -1.0, lambda text: None)
+    assert all("not begun" in part["error"] for part in found.values()) and not seconds
+
+
+def test_falls_end_as_on_the_processor() -> None:
+    found = gpu_checks.falls(HostLauncher(), 200, 100)
+    assert found["ok"] and found["same_bits_as_cpu"] == 1.0
+
+
+@pytest.mark.slow
+def test_the_whole_benchmark_on_the_processor() -> None:
+    found = gpu.gpu_bench(lambda block: HostLauncher(), gpu.SMALL, 600.0, lambda text: None)["parts"]
+    for name in ("same_as_one_lane_f32", "same_as_one_lane_f64", "deterministic", "falls"):
+        assert found[name]["ok"], found[name]
+    for name in ("speed_quadruped_f32", "speed_humanoid_f32"):
+        assert found[name]["best"]["each_its_own"] > 0, found[name]
