@@ -217,7 +217,7 @@ def test_in_a_thick_membrane_the_floor_is_not_felt() -> None:
 
 
 def test_without_a_membrane_the_floor_is_that_of_macro() -> None:
-    law = MicroMacro(thickness=0.0, k=1e-12, c=0.0, damping=1e-8)
+    law = MicroMacro(thickness=0.0, k=1e-12, c=0.0, damping=1e-9)
     log, alone = thrown(law), thrown(Macro())
     assert (contacts(alone)[..., 0] > 0).any()
     np.testing.assert_allclose(log["q"], alone["q"], rtol=0, atol=1e-9)

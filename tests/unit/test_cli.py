@@ -37,6 +37,20 @@ def test_run_tells_a_person(capsys: pytest.CaptureFixture) -> None:
     assert "compliant" in out and "slope" in out and "real time" in out
 
 
+def test_list_alone_lists_every_kind(capsys: pytest.CaptureFixture) -> None:
+    assert cli.main(["list"]) == 0
+    out = capsys.readouterr().out
+    assert "laws:" in out and "  moreau" in out and "experiments:" in out
+
+
+def test_run_takes_the_law_s_parameters_contacts_and_coordinates(capsys: pytest.CaptureFixture) -> None:
+    arguments = (
+        "run mini_cheetah --set solver=sor kinetic=0.9 --contacts *_foot --coordinates extended --duration 0.2 --json"
+    )
+    assert cli.main(arguments.split()) == 0
+    assert json.loads(capsys.readouterr().out)["unconverged_steps"] == 0
+
+
 @pytest.mark.parametrize("what", ["robots", "laws", "steppers", "terrains", "gaits"])
 def test_list_finds_what_lies_in_the_folders(what: str, capsys: pytest.CaptureFixture) -> None:
     assert cli.main(["list", what]) == 0
@@ -48,6 +62,10 @@ def test_list_finds_what_lies_in_the_folders(what: str, capsys: pytest.CaptureFi
     ("arguments", "message"),
     [
         ("run mini_chetah", "did you mean mini_cheetah"),
+        ("run mini_cheetah --set kinetik=0.8", "did you mean kinetic"),
+        ("run mini_cheetah --set kinetic", "NAME=VALUE"),
+        ("run mini_cheetah --set mu=slippery", "must be a number"),
+        ("run mini_cheetah --coordinates extendet", "did you mean extended"),
         ("run missing.urdf", "missing.urdf"),
         ("run mini_cheetah --law hertzz", "no law named"),
         ("run mini_cheetah --gait trott", "did you mean trot"),

@@ -28,14 +28,18 @@ FOLDERS = {
 class List(Command):
     """List what there is: robots, laws, ..., scenes of `tarsus validate`, experiments of `tarsus reproduce`."""
 
-    what: tyro.conf.Positional[Literal["robots", "laws", "steppers", "terrains", "gaits", "scenes", "experiments"]]
-    """The kind of thing."""
+    what: tyro.conf.Positional[
+        Literal["all", "robots", "laws", "steppers", "terrains", "gaits", "scenes", "experiments"]
+    ] = "all"
+    """The kind of thing; by default all kinds."""
 
     def execute(self) -> int:
-        package = FOLDERS[self.what]
-        for name in registry.names(package):
-            spec = importlib.util.find_spec(f"{package}.{name}")
-            source = Path(str(spec.origin)).read_text() if spec else ""
-            summary = (ast.get_docstring(ast.parse(source)) or "").split("\n")[0]
-            print(f"{name:16} {summary}")
+        for kind in FOLDERS if self.what == "all" else (self.what,):
+            if self.what == "all":
+                print(f"{kind}:")
+            for name in registry.names(FOLDERS[kind]):
+                spec = importlib.util.find_spec(f"{FOLDERS[kind]}.{name}")
+                source = Path(str(spec.origin)).read_text() if spec else ""
+                summary = (ast.get_docstring(ast.parse(source)) or "").split("\n")[0]
+                print(f"{'  ' if self.what == 'all' else ''}{name:20} {summary}")
         return 0

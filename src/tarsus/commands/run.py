@@ -37,6 +37,13 @@ class Run(Command):
     """Incline of the ground, degrees, uphill along x."""
     friction: float | None = None
     """Friction coefficient; by default the law's own."""
+    set: tuple[str, ...] = ()
+    """Parameters of the law, NAME=VALUE each, such as kinetic=0.8 solver=sor."""
+    contacts: str | None = None
+    """Candidates that may touch the ground: a name, a pattern such as *_foot, or all; by default the feet where a robot
+    has many."""
+    coordinates: str = "minimal"
+    """minimal, or with joints cut: extended (those at the base), maximal (all)."""
     speed: float | None = None
     """Commanded speed, m/s; by default the gait's own."""
     terrain: str = "plane"
@@ -92,12 +99,16 @@ def _simulation(given: Run) -> tuple[Simulation, list[str]]:
             notices.append(f"the law {given.law!r} has no friction coefficient: --friction is ignored.")
         else:
             law = replace(law, mu=given.friction)
+    law = choose.law_with(law, given.set)
     if given.slope and given.terrain != "plane":
         raise TarsusError("--slope inclines the plane; it does not go with another --terrain.")
     terrain = Slope(angle=np.deg2rad(given.slope)) if given.slope else choose.terrain(given.terrain)
     robot = choose.robot(given.robot)
     gait = choose.controller(given.gait) if given.gait else choose.default_gait(robot, notices)
-    simulation = Simulation(robot, law, given.stepper, terrain, gait, given.dt, precision=given.precision)
+    options: choose.Options = {"precision": given.precision, "coordinates": given.coordinates}
+    if given.contacts is not None:
+        options["contacts"] = given.contacts
+    simulation = Simulation(robot, law, given.stepper, terrain, gait, given.dt, **options)
     if given.speed is not None:
         simulation.set(command={"speed": given.speed})
     return simulation, notices

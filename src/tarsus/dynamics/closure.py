@@ -22,6 +22,7 @@ from tarsus.model.mechanism import Mechanism
 Array = NDArray[np.float64]
 CLOSED = 1e-12  # m or rad: nothing is left to do
 STEPS = 100
+ASIDE = (0.0, 0.01, 0.1, 0.5)  # m or rad: Newton's starts, aside from a stretched leg from which no step leads
 LONGEST = 0.3  # m or rad: no joint moves further in one Newton step
 FLAT = 1e-6  # of the largest: smaller singular values of W_B^T are those of redundant rows
 
@@ -54,14 +55,15 @@ def closed(mechanism: Mechanism, q: Array) -> Array:
 def _closed(mechanism: Mechanism, q: Array) -> Array:
     if widest(mechanism, q)[0] < CLOSED:
         return _the_right_way_round(mechanism, q)
-    free = [at for b, at in zip(mechanism.bodies, mechanism.u_slices, strict=True) if b.joint.kind == "free"]
-    joints = np.ones(mechanism.nu)
-    for at in free:
-        joints[at] = 0.0
-    found = _newton(mechanism, q, joints)
-    if free and widest(mechanism, found)[0] > CLOSED:
-        found = _newton(mechanism, q, np.ones(mechanism.nu))
-    left, name = widest(mechanism, found)
+    joints, everything = np.ones(mechanism.nu), np.ones(mechanism.nu)
+    for body, at in zip(mechanism.bodies, mechanism.u_slices, strict=True):
+        joints[at] = body.joint.kind != "free"
+    aside = np.random.default_rng(0).normal(size=mechanism.nu)
+    starts = ((movable, scale) for movable in (joints, everything) for scale in ASIDE)
+    found, left, name = q, *widest(mechanism, q)
+    while left > CLOSED and (start := next(starts, None)):
+        tried = _newton(mechanism, integrated(mechanism, q, aside * start[0], start[1]), start[0])
+        found, (left, name) = min((found, (left, name)), (tried, widest(mechanism, tried)), key=lambda each: each[1])
     if left > CLOSED:
         raise TarsusError(
             f"{mechanism.name!r}: the loops cannot be closed near the coordinates given: "

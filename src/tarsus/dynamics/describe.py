@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tarsus.model.mechanism import WORLD, Body, Mechanism
+from tarsus.model.mechanism import WORLD, Body, LoopJoint, Mechanism
 
 HEAD = ("body", "parent", "joint", "kind", "mass kg", "range", "motor")
 SHOWN = 12  # names listed before "and ... more"
@@ -21,6 +21,7 @@ def described(mechanism: Mechanism) -> str:
         *_table([HEAD, *(_row(m, body) for body in m.bodies)]),
         "",
         f"contact candidates: {_some([c.name for c in m.candidates])}",
+        *([f"loop joints: {_some([_loop(m, k) for k in m.loops])}"] if m.loops else []),
         f"frames: {_some([f.name for f in m.frames])}",
         f"keyframes: {_some(list(m.keyframes))}",
     ]
@@ -35,6 +36,11 @@ def _row(mechanism: Mechanism, body: Body) -> tuple[str, ...]:
     motors = [f"{a.lower:.4g} .. {a.upper:.4g} {push}" for a in mechanism.actuators if a.joint == joint.name]
     parent = "" if body.parent == WORLD else mechanism.bodies[body.parent].name
     return body.name, parent, joint.name, joint.kind, f"{body.inertia.mass:.4g}", span, ", ".join(motors)
+
+
+def _loop(mechanism: Mechanism, loop: LoopJoint) -> str:
+    ends = ["world" if end == WORLD else mechanism.bodies[end].name for end in (loop.parent, loop.child)]
+    return f"{loop.joint.name} ({loop.joint.kind}, {ends[0]} to {ends[1]})"
 
 
 def _table(rows: list[tuple[str, ...]]) -> list[str]:

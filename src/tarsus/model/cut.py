@@ -51,7 +51,7 @@ def cut(mechanism: Mechanism, joints: Iterable[str]) -> Mechanism:
             raise TarsusError(f"joint {mechanism.bodies[i].joint.name!r} is free: there is nothing to cut.")
     held = {body.parent for i, body in enumerate(mechanism.bodies) if i not in chosen}
     shifts = [body.inertia.com if i in chosen - held else np.zeros(3) for i, body in enumerate(mechanism.bodies)]
-    bodies, loops = [], list(mechanism.loops)
+    bodies, loops = [], [_moved(loop, shifts) for loop in mechanism.loops]
     for i, body in enumerate(mechanism.bodies):
         if i not in chosen:
             bodies.append(body)
@@ -68,6 +68,12 @@ def cut(mechanism: Mechanism, joints: Iterable[str]) -> Mechanism:
         loops=tuple(loops),
         whole=mechanism,
     )
+
+
+def _moved(loop: LoopJoint, shifts: list[np.ndarray]) -> LoopJoint:
+    """A loop joint at the same place while its bodies' origins move by `shifts`."""
+    by = np.zeros(3) if loop.parent == WORLD else shifts[loop.parent]
+    return replace(loop, position=loop.position - by, in_child=loop.in_child - shifts[loop.child])
 
 
 def _floating(body: Body, shift: np.ndarray) -> Body:

@@ -2,8 +2,8 @@
 
 What is kept: the tree, inertias, joint axes, armature, damping, dry friction, ranges, motors in the
 order of the actuators, contact candidates as spheres that touch the floor and nothing else, frames as
-sites, keyframes. MuJoCo's coordinates then equal ours: qpos = q, qvel = u (free joint: world position,
-quaternion (w, x, y, z); world linear velocity, body-frame angular velocity).
+sites, keyframes, ball and hinge joints that close loops. MuJoCo's coordinates then equal ours: qpos = q,
+qvel = u (free joint: world position, quaternion (w, x, y, z); world linear velocity, body-frame angular velocity).
 Format: MuJoCo XML reference (mujoco.readthedocs.io, chapter XML Reference).
 """
 
@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.model.mechanism import WORLD, Body, Joint, Mechanism
+from tarsus.model.to_mjcf_loops import add_loops
 
 LARGE = 1e10  # stands for infinity where MuJoCo wants a number
 POINT = 1e-9  # m, radius of a candidate of radius zero: MuJoCo wants it positive
@@ -62,7 +63,8 @@ def to_mjcf(
     world = SubElement(root, "worldbody")
     if floor:
         SubElement(world, "geom", name="floor", type="plane", size="0 0 1", contype="1", conaffinity="0")
-    _add_bodies(world, mechanism, joint_limits)
+    places = [world, *_add_bodies(world, mechanism, joint_limits)]
+    add_loops(root, places, mechanism, dt, _text)
     _add_motors(SubElement(root, "actuator"), mechanism)
     keyframe = SubElement(root, "keyframe")
     for name, q in mechanism.keyframes.items():
@@ -71,7 +73,7 @@ def to_mjcf(
     return ElementTree.tostring(root, encoding="unicode")
 
 
-def _add_bodies(world: Element, mechanism: Mechanism, joint_limits: bool) -> None:
+def _add_bodies(world: Element, mechanism: Mechanism, joint_limits: bool) -> list[Element]:
     elements: list[Element] = []
     for body in mechanism.bodies:
         parent = world if body.parent == WORLD else elements[body.parent]
@@ -90,6 +92,7 @@ def _add_bodies(world: Element, mechanism: Mechanism, joint_limits: bool) -> Non
     for frame in mechanism.frames:
         place = {"pos": _text(frame.position), "quat": _text(_quaternion(frame.rotation))}
         SubElement(elements[frame.body], "site", {"name": frame.name} | place)
+    return elements
 
 
 def _add_body(parent: Element, body: Body, joint_limits: bool) -> Element:

@@ -27,6 +27,8 @@ from tarsus.terrain.base import Terrain
 
 PRECISIONS = ("float64", "float32")
 LIGHT = 15.0  # kg
+MINI_CHEETAH = 8.912 * 0.286  # kg m: its mass times the height it stands at
+STEP = 0.0025  # s, the default step of a simulation
 
 
 class Options(TypedDict, total=False):
@@ -132,6 +134,26 @@ def with_material(given: Law, material: Mapping[str, float]) -> tuple[Law, list[
     return replace(given, **{key: value for key, value in material.items() if key in known}), ignored
 
 
+def law_with(given: Law, settings: Sequence[str]) -> Law:
+    """The law with parameters NAME=VALUE set; TarsusError with near names for one it lacks."""
+    fields_of = {f.name: getattr(given, f.name) for f in fields(given)}
+    changes: dict[str, object] = {}
+    for text in settings:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise TarsusError(f"a law's parameter is set as NAME=VALUE, not {text!r}.")
+        if name not in fields_of:
+            raise unknown(f"parameter of {type(given).__name__}", name, fields_of)
+        if isinstance(fields_of[name], str):
+            changes[name] = value
+            continue
+        try:
+            changes[name] = float(value)
+        except ValueError:
+            raise TarsusError(f"{name} must be a number, not {value!r}.") from None
+    return replace(given, **changes)
+
+
 def scene(robot: Robot, law: Law, terrain: Terrain, candidates: tuple[Candidate, ...], chosen: Settings) -> Scene:
     """What is simulated, the robot in the coordinates chosen."""
     mechanism = in_coordinates(robot, chosen.coordinates)
@@ -227,5 +249,21 @@ def default_gait(chosen: Robot, notices: list[str]) -> Controller:
         gait.initial_memory(chosen)
     except TarsusError as error:
         notices.append(f"standing instead of trotting: {error}")
-        return registry.member("tarsus.control.gaits", "gait", "stand", Controller)()
+        return _standing(chosen, notices)
     return gait
+
+
+def _standing(chosen: Robot, notices: list[str]) -> Controller:
+    """The servo of `stand`, Mini Cheetah's, made as stiff as the robot is heavy and high, as gravity tips it with m g h.
+
+    Its damping acts for one step of `STEP`: light feet follow an explicit damper that is stronger than that to and fro.
+    """
+    stand: Any = registry.member("tarsus.control.gaits", "gait", "stand", Controller)()
+    if "stand" not in chosen.keyframes or not chosen.floating:
+        return stand
+    kp = float(f"{stand.kp * chosen.mass * chosen.keyframes['stand'][2] / MINI_CHEETAH:.3g}")
+    kd = float(f"{kp * STEP:.3g}")
+    notices.append(
+        f"the servo that holds the posture is scaled to {chosen.name!r}: kp {kp:g} N m/rad, kd {kd:g} N m s/rad."
+    )
+    return replace(stand, kp=kp, kd=kd)

@@ -27,8 +27,8 @@ class Macro(Law):
     with no normal percussion below zero (33). Friction beyond mu_S of the normal percussion becomes kinetic (35)-(36).
 
     mu: coefficient of static friction mu_S, -; kinetic: mu_K / mu_S, 0 to 1, - (0.4 in the document); e_N: rebound
-    coefficient, 0 to 1, -; v_0: slip speed up to which a contact sticks, and approach speed from which it rebounds,
-    m/s; damping: the document's lambda, 1/kg^2.
+    coefficient, 0 to 1, -; v_0: speed, m/s, of slip up to which a contact sticks and of approach from which it
+    rebounds; damping: the document's lambda, 1/kg^2.
 
     What differs from the document, because its own procedure gains energy or holds what has left the ground
     (docs/decisions/0012-macro-model-solved-until-consistent.md): after (35)-(36) the rest is solved again; kinetic
@@ -37,9 +37,9 @@ class Macro(Law):
     the robot, where no consistent answer was found and `converged` is 0, are scaled back until they do none; a contact
     that pressed in the last step takes part in this one although round-off shows it above the ground.
 
-    A standing robot sinks and creeps at about damping f / G_NN, f its percussion a step: 1e-10 m/s for the default; the
-    document's values of 0.01 to 4 need its membrane. In float32 redundant contacts share a load evenly only for a
-    damping of 1e-6 times the largest entry of G squared or more.
+    A standing robot sinks and creeps at about damping f / G_NN, f its percussion a step: below 1e-9 m/s for the
+    default; the document's values of 0.01 to 4 need its membrane. In float32 that default is lost in round-off, and
+    redundant contacts share a load as round-off has it.
     """
 
     citation: ClassVar[str] = (
@@ -53,7 +53,7 @@ class Macro(Law):
     kinetic: float | NDArray[np.float64] = 1.0
     e_N: float | NDArray[np.float64] = 0.0
     v_0: float | NDArray[np.float64] = 1e-2
-    damping: float | NDArray[np.float64] = 1e-8
+    damping: float | NDArray[np.float64] = 1e-9
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -62,7 +62,9 @@ class ProxBilateral(Solver):
                 xi = xi + ca.mtimes(form.G[i, j], ca.vertcat(*L_U[3 * j : 3 * j + 3]))
             new_U[at] = entries(projected(hard, i, ca.vertcat(*old[0][at]), xi, (r[2 * i], r[2 * i + 1])))
         for b in range(nb):
-            xi_b = form.c[b] + _dot(form.coupling[b], L_U) + _dot(form.G_B[b], L_B)
+            # what was new last is added last: a sweep then waits for one product a row, not for a row of them
+            known = form.c[b] + _dot(form.G_B[b][b:], L_B[b:]) + _dot(form.coupling[b], L_U)
+            xi_b = _dot(form.G_B[b][:b], L_B[:b], known)
             new_B[b] = old[1][b] - r[2 * n + b] * xi_b
         return new_U, new_B
 
@@ -72,8 +74,8 @@ def _felt(form: Bilateral, k: int, L_B: list[SX]) -> SX:
     return _dot([row[k] for row in form.coupling], L_B)
 
 
-def _dot(a: list[SX], b: list[SX]) -> SX:
-    return sum((x * y for x, y in zip(a, b, strict=True) if not x.is_zero()), SX(0))
+def _dot(a: list[SX], b: list[SX], start: SX | None = None) -> SX:
+    return sum((x * y for x, y in zip(a, b, strict=True) if not x.is_zero()), SX(0) if start is None else start)
 
 
 def _kept(hard: HardProblem, name: str, columns: list[SX]) -> list[SX]:

@@ -39,7 +39,7 @@ class Hoap1Drop(Scene):
         start = Start(body, standing + DROP * np.eye(7)[2], parameters=FLOOR)
         depths, leaps = [], []
         for dt in STEPS:
-            motion = engine.run(start, dt, 3.0)
+            motion = engine.run(start, dt, 6.0)
             height = motion.q[:, 0, 2] - standing[2]
             landed = int(np.argmax(motion.impulse[:, 0, :, 0].any(1)))
             leaps.append(max(float(height[landed + 1 :].max()), 0.0))

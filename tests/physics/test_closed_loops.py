@@ -1,0 +1,312 @@
+"""Closed kinematic loops: four-bars against closed forms and MuJoCo, a robot on five-bar legs, starts that are open."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import mujoco
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.special import ellipk
+
+from tarsus import Simulation, load, summary
+from tarsus.dynamics.robot import Robot
+from tarsus.errors import TarsusError, TarsusWarning
+from tarsus.model.mechanism import Actuator, Body, Candidate, Inertia, Joint, LoopJoint, Mechanism
+from tarsus.model.mjcf import read_mjcf
+from tarsus.model.to_mjcf import to_mjcf
+from tarsus.viewer.figure import run_figure
+
+Array = NDArray[np.float64]
+Y = np.array([0.0, 1.0, 0.0])
+G = 9.81
+BAR, GROUND = 0.4, 0.6  # m: crank and rocker; coupler and the distance of the pivots
+CRANK, COUPLER, ROCKER = 1.0, 2.0, 1.5  # kg
+
+
+def rod(mass: float, along: Array) -> Inertia:
+    """A thin rod from its frame's origin to `along` (3,)."""
+    length2 = along @ along
+    return Inertia(mass, along / 2, mass / 12 * (length2 * np.eye(3) - np.outer(along, along)) + 1e-6 * np.eye(3))
+
+
+def bar(name: str, parent: int, mass: float, along: Array, at: Array) -> Body:
+    return Body(name, parent, Joint(f"{name}_joint", "hinge", Y), rod(mass, along), at)
+
+
+def parallelogram(kind: str = "hinge") -> Mechanism:
+    """Crank and rocker along x at zero, turning about y; the coupler hangs on the crank and stays level."""
+    x = np.array([1.0, 0.0, 0.0])
+    bodies = (
+        bar("crank", -1, CRANK, BAR * x, np.zeros(3)),
+        bar("coupler", 0, COUPLER, GROUND * x, BAR * x),
+        bar("rocker", -1, ROCKER, BAR * x, GROUND * x),
+    )
+    loop = LoopJoint(Joint("pin", kind, Y), 2, 1, BAR * x, in_child=GROUND * x)  # type: ignore[arg-type]
+    return Mechanism("parallelogram", bodies, loops=(loop,))
+
+
+def swing(mechanism: Mechanism, from_vertical: float, dt: float, seconds: float) -> tuple[Array, Array, Simulation]:
+    """Deviation of the crank from vertical and time, from rest."""
+    simulation = Simulation(mechanism, dt=dt)
+    angle = np.pi / 2 + from_vertical
+    simulation.set(q=[angle, -angle, angle])
+    log = simulation.run(seconds)
+    assert float(log.equation_residual.max()) < 1e-9
+    assert float(log.drift.max()) < 1e-12
+    energy = (log.kinetic_energy + log.potential_energy).values
+    assert np.abs(energy - log.energy_start.values).max() < 50 * dt**2 * G
+    return log.q.values[:, 0] - np.pi / 2, log.time.values, simulation
+
+
+@pytest.mark.parametrize("kind", ["hinge", "ball"])
+def test_a_parallelogram_swings_like_the_pendulum_that_it_is(kind: str) -> None:
+    """The coupler only translates: I = (m1 + m3) l^2 / 3 + m2 l^2 about the pivots; three of a hinge's rows say
+    what the others say."""
+    inertia = (CRANK + ROCKER) * BAR**2 / 3 + COUPLER * BAR**2 + 2e-6
+    moment = (CRANK + ROCKER) * G * BAR / 2 + COUPLER * G * BAR
+    start = 1.0
+    period = 4 * np.sqrt(inertia / moment) * ellipk(np.sin(start / 2) ** 2)
+    errors = []
+    for dt in (0.002, 0.001):
+        angle, time, _ = swing(parallelogram(kind), start, dt, 3.0)
+        down = np.flatnonzero((angle[:-1] > 0) & (angle[1:] <= 0))
+        crossings = time[down] + dt * angle[down] / (angle[down] - angle[down + 1])
+        measured = (crossings[-1] - crossings[0]) / (len(crossings) - 1)
+        errors.append(abs(measured / period - 1))
+    assert errors[0] < 1e-5
+    assert 3.4 < errors[0] / errors[1] < 4.6  # second order, as the pendulum itself
+
+
+FOUR_BAR = """<mujoco model="four-bar"><option timestep="0.0001" integrator="RK4"/>
+<default><geom contype="0" conaffinity="0" type="capsule" size="0.02"/></default>
+<worldbody>
+  <body name="crank" pos="0 0 1"><joint name="crank" axis="0 1 0" damping="0.05" armature="0.01"/>
+    <geom fromto="0 0 0 .1 0 .2"/>
+    <body name="coupler" pos=".1 0 .2"><joint name="knee" axis="0 1 0"/><geom fromto="0 0 0 .5 0 .1"/></body></body>
+  <body name="rocker" pos=".55 0 1"><joint name="rocker" axis="0 1 0"/><geom fromto="0 0 0 .05 0 .3"/></body>
+</worldbody>
+<equality><connect name="pin" body1="coupler" body2="rocker" anchor=".5 0 .1" {hard}/></equality></mujoco>"""
+
+SPATIAL = """<mujoco model="RSSR"><option timestep="0.0001" integrator="RK4"/>
+<default><geom contype="0" conaffinity="0" type="capsule" size="0.02"/></default>
+<worldbody>
+  <body name="crank" pos="0 0 1"><joint name="crank" axis="0 1 0"/><geom fromto="0 0 0 .1 0 .2"/>
+    <body name="rod" pos=".1 0 .2"><joint name="ball" type="ball"/><geom fromto="0 0 0 .3 .4 .1"/></body></body>
+  <body name="rocker" pos=".4 .2 1"><joint name="rocker" axis="1 0 .2"/><geom fromto="0 0 0 0 .2 .3"/></body>
+</worldbody>
+<equality><connect name="pin" body1="rod" body2="rocker" anchor=".3 .4 .1" {hard}/></equality></mujoco>"""
+HARD = 'solref="0.0002 1" solimp="0.9999 0.9999 0.001 0.5 2"'
+
+
+@pytest.mark.parametrize("text", [FOUR_BAR, SPATIAL], ids=["planar", "spatial"])
+def test_loops_of_mjcf_move_as_in_mujoco(text: str) -> None:
+    text = text.format(hard=HARD)
+    mechanism = read_mjcf(text)
+    assert [(loop.joint.name, loop.joint.kind) for loop in mechanism.loops] == [("pin", "ball")]
+    assert any("pin" in note for note in mechanism.notes)
+    model = mujoco.MjModel.from_xml_string(text)
+    data = mujoco.MjData(model)
+    theirs = []
+    for _ in range(5000):
+        mujoco.mj_step(model, data)
+        theirs.append(data.qpos.copy())
+    coarse, fine = Simulation(mechanism, dt=1e-4).run(0.5), Simulation(mechanism, dt=5e-5).run(0.5)
+    ours = coarse.q.values, fine.q.values[1::2]
+    assert np.ptp(ours[0][:, 0]) > 0.5
+    errors = [np.abs(q - theirs).max() for q in ours]
+    assert errors[0] < 1e-3
+    assert 1.95 < errors[0] / errors[1] < 2.05  # first order, and nothing else:
+    np.testing.assert_allclose(2 * ours[1] - ours[0], theirs, atol=0.01 * errors[1])
+    assert 1.9 < float(coarse.drift.max() / fine.drift.max()) < 2.1
+
+
+def test_a_motor_may_sit_on_the_loop_joint() -> None:
+    """The same four-bar opened at two places; the motor's joint is in the tree once and closes the loop once."""
+    x, up = np.array([1.0, 0.0, 0.0]), np.array([0.05, 0.0, 0.3])
+    crank = bar("crank", -1, CRANK, np.array([0.1, 0, 0.2]), np.zeros(3))
+    coupler = bar("coupler", 0, COUPLER, np.array([0.5, 0, 0.1]), np.array([0.1, 0, 0.2]))
+    driven = Joint("driven", "hinge", Y, armature=0.02, damping=0.1, dry_friction=0.05)
+    motor = (Actuator("motor", "driven", -5.0, 5.0),)
+    rocker = Body("rocker", -1, driven, rod(ROCKER, up), 0.55 * x)
+    pin = LoopJoint(Joint("pin", "hinge", Y), 2, 1, up, in_child=np.array([0.5, 0, 0.1]))
+    opened_at_pin = Mechanism("four_bar", (crank, coupler, rocker), (), actuators=motor, loops=(pin,))
+    hung = Body("rocker", 1, Joint("pin", "hinge", -Y), rod(ROCKER, up), np.array([0.5, 0, 0.1]) - up)
+    hung = replace(hung, position=np.array([0.5, 0, 0.1]), inertia=Inertia(ROCKER, -up / 2, rod(ROCKER, up).about_com))
+    close = LoopJoint(driven, -1, 2, 0.55 * x, in_child=-up)
+    opened_at_motor = Mechanism("four_bar", (crank, coupler, hung), (), actuators=motor, loops=(close,))
+    apart = []
+    for dt in (4e-4, 2e-4):
+        logs = []
+        for mechanism in (opened_at_pin, opened_at_motor):
+            simulation = Simulation(mechanism, dt=dt)
+            simulation.step([4.0])  # N m, held
+            logs.append(simulation.run(0.4))
+        assert np.ptp(logs[0].q.values[:, 0]) > 0.3
+        apart.append(np.abs(logs[0].q.values[:, :2] - logs[1].q.values[:, :2]).max())
+    assert apart[0] < 2e-4
+    assert 1.8 < apart[0] / apart[1] < 2.2
+    for log in logs:
+        assert float(log.energy_motors.sum()) > 0.1
+        shares = sum(float(log[f"energy_{share}"].sum()) for share in ("motors", "joints", "drift"))
+        change = float(log.kinetic_energy[-1] + log.potential_energy[-1] - log.energy_start)
+        assert abs(shares - change) < 1e-10
+
+
+UPPER, LOWER, ANGLE = 0.1, 0.2, 1.0  # m, m, rad
+BASE, M_UPPER, M_LOWER = 5.0, 0.1, 0.05  # kg
+
+
+def quadruped() -> Mechanism:
+    """A box on four five-bar legs: two motors on one axis at the hip, two links each, joined at the foot."""
+    bodies = [Body("base", -1, Joint("base", "free"), Inertia(BASE, np.zeros(3), np.diag([0.03, 0.06, 0.08])))]
+    loops, motors, feet, stand = [], [], [], [0, 0, 0.3, 1, 0, 0, 0]
+    reach = np.arcsin(UPPER * np.sin(ANGLE) / LOWER)
+    for leg, (x, y) in {"FR": (0.2, -0.15), "FL": (0.2, 0.15), "HR": (-0.2, -0.15), "HL": (-0.2, 0.15)}.items():
+        lowers = []
+        for side, sign in (("front", -1.0), ("back", 1.0)):
+            name = f"{leg}_{side}"
+            bodies.append(bar(f"{name}_upper", 0, M_UPPER, np.array([0, 0, -UPPER]), np.array([x, y, 0])))
+            bodies.append(
+                bar(f"{name}_lower", len(bodies) - 1, M_LOWER, np.array([0, 0, -LOWER]), np.array([0, 0, -UPPER]))
+            )
+            lowers.append(len(bodies) - 1)
+            motors.append(Actuator(f"{name}_motor", f"{name}_upper_joint", -6.0, 6.0))
+            stand += [sign * ANGLE, -sign * (ANGLE + reach)]
+        end = np.array([0, 0, -LOWER])
+        loops.append(LoopJoint(Joint(f"{leg}_ankle", "hinge", Y), lowers[0], lowers[1], end, in_child=end))
+        feet.append(Candidate(f"{leg}_foot", lowers[0], end, 0.01))
+    names = {"bodies": tuple(bodies), "candidates": tuple(feet), "actuators": tuple(motors), "loops": tuple(loops)}
+    return Mechanism("five_bars", keyframes={"stand": np.array(stand)}, **names)
+
+
+def hold(t: float, q: Array, u: Array) -> Array:
+    """Springs and dampers on the motors."""
+    wanted = np.tile([-ANGLE, ANGLE], 4)
+    return 12.0 * (wanted - q[7::2]) - 0.6 * u[6::2]
+
+
+def lifting_torque(angle: float) -> float:
+    """dV/dα / 8 of the robot that stands with its upper links at angle α from vertical, N m, by virtual work."""
+
+    def potential(a: float) -> float:
+        r = UPPER * np.cos(a) + np.sqrt(LOWER**2 - (UPPER * np.sin(a)) ** 2)
+        links = 8 * M_UPPER * (r - UPPER / 2 * np.cos(a)) + 8 * M_LOWER * (r - UPPER * np.cos(a)) / 2
+        return G * (BASE * r + links)
+
+    return (potential(angle + 1e-5) - potential(angle - 1e-5)) / 2e-5 / 8
+
+
+@pytest.mark.parametrize(("law", "dt"), [("moreau", 0.001), ("compliant", 0.00025)])
+def test_a_robot_on_five_bar_legs_stands_by_virtual_work(law: str, dt: float) -> None:
+    mechanism = quadruped()
+    simulation = Simulation(mechanism, law=law, controller=hold, dt=dt)
+    log = simulation.run(2.0)
+    weight = mechanism.mass * G
+    assert abs(float(log.force_contact.values[-1, :, 0].sum()) - weight) < 1e-3 * weight
+    alpha = log.q.values[-1, 9]
+    assert 0.05 < alpha - ANGLE < 0.4  # it gave way
+    np.testing.assert_allclose(np.abs(log.tau.values[-1]), -lifting_torque(alpha), rtol=2e-3)
+    assert float(log.drift.max()) < 1e-4
+    assert float(log.equation_residual.max()) < 1e-8
+    pins = log.force_constraint.sel(constraint="FR_ankle.z").values
+    assert abs(pins[-1]) > 0.2 * weight / 4  # the back half of the leg carries its part
+    numbers = summary(simulation, log)
+    assert numbers["drift_max"] == float(log.drift.max())
+    assert not numbers["fell"]
+    assert run_figure(log, "five bars").axes
+
+
+@pytest.mark.parametrize("which", ["extended", "maximal"])
+def test_a_robot_with_loops_can_be_cut_as_well(which: str) -> None:
+    heights = []
+    for chosen in ("minimal", which):
+        simulation = Simulation(quadruped(), controller=hold, dt=0.001, coordinates=chosen, stabilisation=0.1)
+        simulation.advance(1.0)
+        heights.append(simulation.q[2])
+        assert np.abs(simulation.robot.loop_gaps(simulation.whole_state[0])).max() < 1e-5
+    assert abs(heights[0] - heights[1]) < 2e-5
+
+
+def test_an_open_start_is_closed_and_said() -> None:
+    mechanism = quadruped()
+    open_q = mechanism.keyframes["stand"].copy()
+    open_q[8] += 0.1
+    simulation = Simulation(replace(mechanism, keyframes={"stand": open_q}), controller=hold)
+    q = simulation.q
+    assert np.abs(simulation.robot.loop_gaps(q)).max() < 1e-12
+    assert np.abs(q[7:] - open_q[7:]).max() < 0.1
+    assert any("FR_ankle" in n and "0.0177 m" in n and "closed by moving" in n for n in simulation.notices)
+    with pytest.warns(TarsusWarning, match="FR_ankle.*open by 0.0"):
+        simulation.set(q=np.concatenate([q[:8], q[8:9] + 0.1, q[9:]]))
+
+
+def test_loops_that_cannot_close_are_refused_with_the_gap() -> None:
+    mechanism = parallelogram()
+    far = replace(mechanism.loops[0], position=np.array([5.0, 0, 0]))
+    with pytest.raises(TarsusError, match="'pin' stays 3.4 m or rad apart"):
+        Simulation(replace(mechanism, loops=(far,)))
+    backwards = replace(mechanism.loops[0], rotation=np.diag([1.0, -1.0, -1.0]))
+    with pytest.raises(TarsusError, match="'pin' closes only the wrong way round"):
+        Simulation(replace(mechanism, loops=(backwards,)))
+
+
+def test_newton_finds_the_nearest_closed_coordinates() -> None:
+    robot = Robot.of(parallelogram())
+    angle = np.pi / 2 + 0.3 * np.array([0.0, 1.0, 2.0])
+    q = np.stack([angle, -angle, angle], 1)
+    np.testing.assert_allclose(robot.closed(q), q, atol=1e-12)
+    moved = robot.closed(q + [0.1, -0.05, 0.02])
+    assert np.abs(robot.loop_gaps(moved)).max() < 1e-12
+    assert (np.linalg.norm(moved - q, axis=1) < 0.1).all()
+
+
+def test_a_machine_on_a_stand_needs_no_contact_candidate_but_a_floating_one_does() -> None:
+    simulation = Simulation(parallelogram(), worlds=3)
+    simulation.advance(0.01)
+    assert simulation.contact_force.shape == (3, 0, 3)
+    falling = replace(quadruped(), candidates=())
+    with pytest.raises(TarsusError, match="no contact candidate"):
+        Simulation(falling)
+
+
+@pytest.mark.parametrize("kind", ["hinge", "ball"])
+def test_loops_go_to_mujoco_and_back(kind: str) -> None:
+    mechanism = parallelogram(kind)
+    text = to_mjcf(mechanism, dt=1e-4, integrator="RK4")
+    model = mujoco.MjModel.from_xml_string(text)
+    data = mujoco.MjData(model)
+    angle = np.pi / 2 + 1.0
+    data.qpos[:] = angle, -angle, angle
+    for _ in range(5000):
+        mujoco.mj_step(model, data)
+    again = read_mjcf(to_mjcf(read_mjcf(text)))
+    assert len(again.loops) == {"hinge": 2, "ball": 1}[kind]
+    for each in (mechanism, again):
+        last = swing(each, 1.0, 1e-4, 0.5)[0][-1]
+        assert abs(last + np.pi / 2 - data.qpos[0]) < 1e-6
+
+
+def test_loops_that_mjcf_cannot_hold_are_refused() -> None:
+    with pytest.raises(TarsusError, match="slide"):
+        to_mjcf(parallelogram("slide"))
+    pin = parallelogram().loops[0]
+    with pytest.raises(TarsusError, match="'pin' has a motor, armature, damping or friction"):
+        to_mjcf(replace(parallelogram(), loops=(replace(pin, joint=replace(pin.joint, damping=1.0)),)))
+    cut = Simulation("mini_cheetah", coordinates="extended").plan.scene.mechanism
+    with pytest.raises(TarsusError, match="whole mechanism"):
+        to_mjcf(cut)
+
+
+def test_a_file_with_a_connect_runs_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from tarsus.commands.run import Run
+
+    path = tmp_path / "robot.xml"
+    path.write_text(to_mjcf(quadruped()))
+    assert Run(robot=str(path), duration=0.3, out=tmp_path).execute() == 0
+    told = capsys.readouterr().out
+    assert "largest gap of a loop joint" in told
+    assert (tmp_path / "five_bars.nc").exists()
+    assert "FR_ankle (ball, FR_front_lower to FR_back_lower)" in load(str(path)).describe()

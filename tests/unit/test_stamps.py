@@ -1,0 +1,180 @@
+"""Time stamps: nothing of them in a normal program, and in a timed one sections that make up the whole."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from time import perf_counter
+
+import casadi as ca
+import llvmlite.binding as llvm
+import numpy as np
+import pytest
+from casadi import SX
+
+import tarsus
+from tarsus.errors import TarsusError
+from tarsus.program import emit, native, ptx, reference
+from tarsus.program.blocks import CYCLES, Program, Stamp, Straight, While
+from tarsus.program.counter import seconds_per_cycle
+from tarsus.program.layout import Target
+from tarsus.program.trace import Builder
+from tarsus.program.worlds import Worlds
+from tarsus.simulation.step_program import initial_values, step_program
+from tarsus.stepping.methods.midpoint import Midpoint
+from tarsus.stepping.substeps import Substeps
+
+SECTIONS = {"controller", "rest", "M, h", "M^-1", "u_E"}
+
+
+def two_parts(timed: bool, stamped: bool = True) -> Program:
+    """A loop of x[1] rounds in one section, a loop of x[2] rounds in another."""
+    b = Builder("two", timed)
+    x = b.declare("x", 3)
+
+    def rounds(value: SX, most: SX) -> SX:
+        return b.loop(
+            {"v": value, "k": SX(0)}, lambda v: ({"v": 0.5 * v["v"] + 1, "k": v["k"] + 1}, v["k"] + 1 < most), 10**6
+        )["v"]
+
+    first = rounds(x[0], x[1])
+    first = b.stamp("first", ca.sin(first)) if stamped else ca.sin(first)
+    second = rounds(first, x[2])
+    if stamped:
+        b.stamp("second")
+    return b.program(x=ca.vertcat(second, x[1], x[2]))
+
+
+def started(simulation: tarsus.Simulation, program: Program) -> Worlds:
+    """A world of the program at the simulation's start."""
+    worlds = Worlds(program, 1, lanes=1)
+    for name, value in (
+        initial_values(simulation.plan) | {"q": simulation.q, "dt": np.array([simulation.dt])}
+    ).items():
+        worlds.set(name, value)
+    return worlds
+
+
+@pytest.fixture(scope="module")
+def trot() -> tarsus.Simulation:
+    return tarsus.Simulation("mini_cheetah", controller="trot")
+
+
+@pytest.fixture(scope="module")
+def timed(trot: tarsus.Simulation) -> Program:
+    return step_program(replace(trot.plan, timed=True))
+
+
+def test_a_program_that_is_not_timed_knows_nothing_of_stamps() -> None:
+    bare, stamped = two_parts(timed=False, stamped=False), two_parts(timed=False)
+    assert stamped.fingerprint == bare.fingerprint and stamped.registers == bare.registers
+    assert emit.ir_text(stamped, Target(8)) == emit.ir_text(bare, Target(8))
+
+
+def test_the_step_is_timed_only_where_asked(trot: tarsus.Simulation, timed: Program) -> None:
+    assert not any(isinstance(block, Stamp) for block in trot.program.blocks) and not trot.program.sections
+    assert "readcyclecounter" not in emit.ir_text(trot.program, Target(1)) and CYCLES not in trot.program.sizes
+    assert set(timed.sections) == SECTIONS and timed.sizes[CYCLES] == len(SECTIONS)
+
+
+def test_a_timed_step_is_the_same_step(trot: tarsus.Simulation, timed: Program) -> None:
+    plain, stamped = started(trot, trot.program), started(trot, timed)
+    for worlds in (plain, stamped):
+        worlds.advance(40)
+    for name in ("q", "u", "impulse", "tau"):
+        np.testing.assert_allclose(stamped.get(name), plain.get(name), rtol=1e-8, atol=1e-8)
+
+
+def test_a_loop_s_cycles_belong_to_its_section() -> None:
+    worlds = Worlds(two_parts(timed=True), 3, lanes=1)
+    worlds.set("x", [[1.0, 1e5, 5e4], [1.0, 1e5, 2e5], [1.0, 1.0, 1.0]])
+    found = []
+    for _ in range(7):
+        worlds.advance()
+        found.append(worlds.get(CYCLES))
+    assert worlds.program.sections == ("first", "second", "rest")
+    (first, second, rest), (_, fourfold, _), nearly_none = np.min(found, axis=0)
+    assert first / second == pytest.approx(2, rel=0.2) and fourfold / second == pytest.approx(4, rel=0.2)
+    assert rest < 0.01 * first and (nearly_none[:2] < 0.01 * first).all() and (np.min(found, axis=0) > 0).all()
+
+
+def test_values_are_computed_on_their_side_of_a_stamp() -> None:
+    """Between the counter's readings stands what the section computes: here square roots, as many as were asked."""
+    b = Builder("roots", timed=True)
+    x = b.declare("x", 12)
+    for section, count in (("five", 5), ("none", 0), ("seven", 7)):
+        roots = [ca.sqrt(x[k] + len(section)) for k in range(count)]
+        x = b.stamp(section, ca.vertcat(*roots, *(x[k] for k in range(count, 12))))
+    text = native.assembly(b.program(x=x), Target(1))
+    read = r"\brdtsc\b" if "rdtsc" in text else r"\bmrs\b.*cnt"
+    pieces = [len(re.findall(r"\bv?f?sqrt\w*\b", piece)) for piece in re.split(read, text)]
+    assert pieces == [0, 5, 0, 7, 0, 0]
+
+
+def test_the_sections_make_up_the_step(trot: tarsus.Simulation, timed: Program) -> None:
+    """The same steps made twice: their sections' cycles, and the time of all of them by the system's clock."""
+    worlds, tick, steps = started(trot, timed), seconds_per_cycle(), 400
+    worlds.advance(100)
+    kept = {register.name: worlds.get(register.name) for register in timed.of_kind("state")}
+
+    def again(make) -> float:
+        for name, value in kept.items():
+            worlds.set(name, value)
+        return make()
+
+    def wall() -> float:
+        began = perf_counter()
+        worlds.advance(steps)
+        return perf_counter() - began
+
+    rounds = [(again(lambda: worlds.record(steps)[CYCLES].sum()) * tick, again(wall)) for _ in range(25)]
+    sections, whole = np.min(rounds, axis=0)
+    assert sections / whole == pytest.approx(1, abs=0.08)
+
+
+def test_substeps_add_up(trot: tarsus.Simulation) -> None:
+    """Eight steps in one: each section but the controller's takes about eight times as long."""
+    found = []
+    for n in (1, 8):
+        simulation = tarsus.Simulation("mini_cheetah", "compliant", Substeps(Midpoint(), n), dt=0.001)
+        program = step_program(replace(simulation.plan, timed=True))
+        cycles = started(simulation, program).record(200)[CYCLES][:, 0].min(axis=0)
+        found.append(dict(zip(program.sections, cycles, strict=True)))
+    for section in ("M, h", "M^-1", "u_E"):
+        assert found[1][section] / found[0][section] == pytest.approx(8, rel=0.3)
+
+
+def test_the_reference_writes_zeros() -> None:
+    program = two_parts(timed=True)
+    found = reference.run(program, {"x": [[1.0, 3.0, 4.0], [2.0, 5.0, 6.0]], CYCLES: np.full((2, 3), 7.0)})
+    assert not found[CYCLES].any()
+    assert [type(block) for block in program.blocks if not isinstance(block, Straight)] == [
+        *(Stamp, While, Stamp, While, Stamp, Stamp)
+    ]
+    worlds = Worlds(program, 2, lanes=1)
+    worlds.set("x", [[1.0, 3.0, 4.0], [2.0, 5.0, 6.0]])
+    worlds.advance()
+    np.testing.assert_allclose(worlds.get("x"), found["x"], rtol=1e-15)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [lambda p: Worlds(p, 8, lanes=8), lambda p: Worlds(p, 1, bits=32), lambda p: ptx.ptx(p, 64)],
+    ids=["lanes", "float32", "gpu"],
+)
+def test_other_targets_are_refused_kindly(make) -> None:
+    with pytest.raises(TarsusError, match="compile it with lanes=1 and bits=64"):
+        make(two_parts(timed=True))
+
+
+@pytest.mark.parametrize(
+    ("triple", "read"),
+    [("x86_64-unknown-linux-gnu", "rdtsc"), ("aarch64-unknown-linux-gnu", "mrs"), ("arm64-apple-macosx13", "mrs")],
+)
+def test_the_counter_is_read_on_other_processors(triple: str, read: str) -> None:
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    module = llvm.parse_assembly(emit.ir_text(two_parts(timed=True), Target(1)))
+    module.triple = triple
+    assembly = llvm.Target.from_triple(triple).create_target_machine(opt=2).emit_assembly(module)
+    assert len(re.findall(rf"\t{read}\b", assembly)) == 4
