@@ -501,3 +501,18 @@ def test_problems_with_no_or_many_solutions_give_finite_percussions_and_say_so(s
     solved = steep.only(answer.converged)
     assert worst(solved, answer.L[answer.converged]).max() < 1e-4
     assert not answer.converged.all()
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_what_is_not_finite_never_calls_itself_converged(solver: str) -> None:
+    """A number that is none in what is given, and percussions that overflow on the way."""
+    problem = problems("legs", 4)
+    u = problem.u.copy()
+    u[::2] = np.nan
+    answer = solve(solver, Problems(problem.W, u, problem.mu, problem.before, problem.e_N, problem.gap))
+    assert not answer.converged[::2].any() and answer.converged[1::2].all()
+    if "jor" in solver or "sor" in solver:
+        for bits in (64, 32):
+            wild = solve(solver, problem, bits=bits, alpha=1e6)
+            overflown = ~np.isfinite(wild.L).all((1, 2))
+            assert overflown.sum() > 100 and not wild.converged[overflown].any()

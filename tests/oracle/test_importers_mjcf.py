@@ -162,7 +162,9 @@ def test_what_is_dropped_is_said() -> None:
         <body name="a"><freejoint/>{BALL}<body name="b"><joint name="j" stiffness="3"/>{BALL}</body>
         <body name="c" gravcomp="1"><joint name="k" type="ball" range="0 30"/>{BALL}
         <site name="s"/><site name="s2" pos="1 0 0"/></body></body>"""
-    rest = """<equality><connect name="rod" body1="b" body2="c" anchor="0 0 0"/><joint joint1="j"/></equality>
+    rest = """<equality><connect name="rod" body1="b" body2="c" anchor="0 0 0"/><joint joint1="j"/>
+        <weld name="glue" body1="b" body2="c"/><connect name="off" body1="b" body2="c" anchor="0 0 0" active="false"/>
+        </equality>
         <tendon><spatial name="rope"><site site="s"/><site site="s2"/></spatial></tendon>
         <actuator><motor name="pull" tendon="rope"/></actuator>
         <contact><exclude body1="b" body2="c"/></contact>"""
@@ -170,7 +172,8 @@ def test_what_is_dropped_is_said() -> None:
     with pytest.warns(TarsusWarning) as caught:
         mechanism = check(read_mjcf(text))
     said = "\n".join(str(warning.message) for warning in caught)
-    for word in ("connect rod of b and c", "joint of j", "rope", "pull", "springs of joints are left out: j"):
+    assert [loop.joint.name for loop in mechanism.loops] == ["rod"]
+    for word in ("weld glue of b and c", "connect off of b and c", "joint of j", "rope", "pull", "springs of joints are left out: j"):
         assert word in said
     for word in (
         "mocap bodies are left out: target",

@@ -53,7 +53,7 @@ def test_distance_to_faces_edges_corners_and_fillet() -> None:
     points, distances, normals = zip(*cases, strict=True)
     for yaw, shift in ((0.0, np.zeros(3)), (0.7, np.array([0.4, -2.0, 0.0]))):
         turn = np.array([[np.cos(yaw), -np.sin(yaw), 0], [np.sin(yaw), np.cos(yaw), 0], [0, 0, 1]])
-        terrain = Boxes(shift + [[0.0, 0.0, 0.05]], HALF, yaw, edge_radius=EDGE, corner_radius=CORNER)
+        terrain = Boxes([shift + np.array([0.0, 0.0, 0.05])], HALF, yaw, edge_radius=EDGE, corner_radius=CORNER)
         gap, frames = look(terrain, np.array(points) @ turn.T + shift)
         np.testing.assert_allclose(gap, distances, atol=1e-9)
         np.testing.assert_allclose(frames[:, 0], np.array(normals) @ turn.T, atol=1e-6)

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 
 import numpy as np
 import pytest
 
 import tarsus
+from tarsus.errors import TarsusError
 from tarsus.program import ptx
+from tarsus.program.cuda import CHIPS
+from tarsus.program.emit import Emitter
+from tarsus.program.frames import Threads
+from tarsus.program.layout import Target
 from tarsus.program.order import on_demand
 from tarsus.program.tape import Node, Tape
+from tarsus.program.trace import Builder
 from tarsus.terrain.heightfield import HeightField
 
 LIMITS = {32: 1856, 64: 6912}  # bytes of spill stores for Mini Cheetah's trot on hard ground (measured 1752 and 6644)
@@ -26,6 +33,30 @@ def test_a_kernel_with_a_world_a_thread(program) -> None:
     assert ".visible .entry kernel(" in text and ".target sm_90" in text
     assert "ld.global" in text and "fma.rn.f32" in text
     assert ".approx" not in text and ".ftz" not in text  # divisions and roots round as on a processor
+    assert "call" not in text and ".extern" not in text  # nothing is left for a library of NVIDIA's
+
+
+def test_every_operation_rounds_alone_and_none_is_fused_that_was_not_written_fused(program) -> None:
+    for bits, scalar in ((32, "float"), (64, "double")):
+        text, ir = ptx.ptx(program, bits), Emitter(program, Target(1, bits), Threads()).text()
+        arithmetic = re.findall(r"\s(?:add|sub|mul|div|fma|rcp|sqrt)\.(\S*)f(?:32|64)\s", text)
+        assert len(arithmetic) > 1000 and set(arithmetic) == {"rn."}
+        assert 1000 < text.count("fma.rn.") <= ir.count(f"call {scalar} @llvm.fma.")
+
+
+@pytest.mark.skipif(shutil.which("ptxas") is None, reason="ptxas is not installed")
+@pytest.mark.parametrize("chip", [f"sm_{chip}" for chip in CHIPS])
+def test_every_chip_s_kernel_assembles(chip: str) -> None:
+    flying = tarsus.Simulation("mini_cheetah", contacts=[]).program
+    assert ptx.resources(ptx.ptx(flying, 32, chip), chip) is not None
+
+
+def test_a_table_that_float32_cannot_count_is_refused() -> None:
+    b = Builder("long")
+    program = b.program(y=b.lookup("long", np.zeros((1 << 24) + 2), b.parameter("x")))
+    with pytest.raises(TarsusError, match=r"16777218 entries.* use precision 'float64'"):
+        ptx.ptx(program, 32)
+    assert "ld.global" in ptx.ptx(program, 64)
 
 
 @pytest.mark.skipif(shutil.which("ptxas") is None, reason="ptxas is not installed")

@@ -9,6 +9,7 @@ import tarsus
 from tarsus.errors import TarsusError
 from tarsus.model.to_mjcf import to_mjcf
 from tarsus.robots import hyq
+from tarsus.simulation import choose
 from tarsus.simulation.feet import feet
 
 mujoco = pytest.importorskip("mujoco")
@@ -108,3 +109,25 @@ def test_hoap1_is_scaled_to_its_mass():
     assert heavy.mass_matrix(q) == pytest.approx(1.2 * light.mass_matrix(q), abs=1e-12)
     with pytest.raises(TarsusError, match="mass must be positive"):
         tarsus.load("hoap1", mass=-1.0)
+
+
+@pytest.mark.parametrize("name", ["hoap1", "biped"])
+def test_a_humanoid_stands_by_default_and_says_so(name: str):
+    notices: list[str] = []
+    robot = tarsus.load(name)
+    gait = choose.default_gait(robot, notices)
+    assert any("standing instead of trotting" in notice for notice in notices)
+    assert any("is scaled to" in notice for notice in notices)
+    log = tarsus.Simulation(robot, controller=gait).run(5.0)
+    q = log["q"].values
+    assert np.abs(q[:, 2] - q[0, 2]).max() < 0.01
+    heel = min(c.position[0] for c in feet(robot))
+    assert np.abs(q[:, 0]).max() < -heel and np.abs(q[:, 1]).max() < 1e-3  # it sways, but within its soles
+    assert (1 - 2 * (q[:, 4] ** 2 + q[:, 5] ** 2)).min() > 0.99
+
+
+def test_hyq_walks_by_default():
+    robot = tarsus.load("hyq")
+    log = tarsus.Simulation(robot, controller=choose.default_gait(robot, [])).run(4.0)
+    q = log["q"].values
+    assert q[-1, 0] > 0.5 and q[:, 2].min() > 0.5 and np.abs(log["tau"].values).max() <= hyq.TORQUE

@@ -48,9 +48,7 @@ def two_parts(timed: bool, stamped: bool = True) -> Program:
 def started(simulation: tarsus.Simulation, program: Program) -> Worlds:
     """A world of the program at the simulation's start."""
     worlds = Worlds(program, 1, lanes=1)
-    for name, value in (
-        initial_values(simulation.plan) | {"q": simulation.q, "dt": np.array([simulation.dt])}
-    ).items():
+    for name, value in (initial_values(simulation.plan) | {"q": simulation.q, "dt": np.array([simulation.dt])}).items():
         worlds.set(name, value)
     return worlds
 

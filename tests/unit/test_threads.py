@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import time
+from functools import partial
+from time import perf_counter
+
 import numpy as np
 import pytest
 
 import tarsus
 from tarsus.benchmarks import gpu, gpu_checks
+from tarsus.benchmarks.apart import in_child
 from tarsus.program.threads import HostLauncher
 from tarsus.terrain.heightfield import HeightField
 
@@ -69,6 +75,12 @@ def test_a_copy_stays_and_a_view_moves() -> None:
     np.testing.assert_array_equal(view, sim.q)
     assert view.T.flags.c_contiguous and not np.array_equal(copy, view)
     assert sim.q.flags.c_contiguous
+    alone = tarsus.Simulation("mini_cheetah", device=HostLauncher())
+    for one, name in ((sim, "steps"), (alone, "q"), (alone, "steps")):  # one entry, one world
+        copy, before = one.backend.output(name), one.backend.get(name)
+        one.advance(0.01)
+        np.testing.assert_array_equal(copy, before)
+        assert not np.array_equal(before, one.backend.get(name))
 
 
 def test_actions_and_a_python_controller() -> None:
@@ -101,11 +113,46 @@ def test_the_benchmark_keeps_what_it_found_when_a_part_fails_or_time_is_up() -> 
         raise RuntimeError("no such tool")
 
     parts = {"first": lambda: {"ok": True}, "broken": broken, "last": lambda: 3}
-    found, seconds = gpu.in_turn(parts, 10.0, lambda text: None)
-    assert found == {"first": {"ok": True}, "broken": {"error": "RuntimeError: no such tool"}, "last": 3}
-    assert set(seconds) == set(parts)
-    found, seconds = gpu.in_turn(parts, -1.0, lambda text: None)
-    assert all("not begun" in part["error"] for part in found.values()) and not seconds
+    kept: list[dict] = []
+    found = gpu.in_turn(parts, gpu.Way(10.0, lambda text: None, kept.append))
+    assert found["parts"] == {"first": {"ok": True}, "broken": {"error": "RuntimeError: no such tool"}, "last": 3}
+    assert set(found["seconds"]) == set(parts) and found["failed"] == ["broken"]
+    assert [list(one["parts"]) for one in kept] == [["first"], ["first", "broken"], list(parts)]
+    assert kept[-1] == found
+    found = gpu.in_turn(parts, gpu.Way(0.0, lambda text: None))
+    assert all("not begun" in part["error"] for part in found["parts"].values()) and not found["seconds"]
+
+
+def test_results_that_cannot_be_kept_are_said_and_measured_nevertheless() -> None:
+    said: list[str] = []
+
+    def full(found: dict) -> None:
+        raise OSError("no space left on device")
+
+    found = gpu.in_turn({"one": lambda: 1, "two": lambda: {"ok": False}}, gpu.Way(10.0, said.append, full))
+    assert found["parts"] == {"one": 1, "two": {"ok": False}} and found["failed"] == ["two"]
+    assert sum("no space left" in text for text in said) == 2
+
+
+def test_a_part_of_its_own_process_returns_fails_dies_or_is_ended_alone(capfd: pytest.CaptureFixture[str]) -> None:
+    def run(function, *arguments, seconds: float = 60.0):
+        return in_child(partial(function, *arguments), seconds)
+
+    assert run(divmod, 7, 2) == (3, 1)
+    with pytest.raises(RuntimeError, match="ZeroDivisionError: "):
+        run(divmod, 7, 0)
+    with pytest.raises(ChildProcessError, match="exit code 3"):
+        run(os._exit, 3)
+    began = perf_counter()
+    with pytest.raises(TimeoutError, match="ended after 1 s"):
+        run(time.sleep, 60, seconds=1.0)
+    assert perf_counter() - began < 20
+    with pytest.raises(RuntimeError, match="Error"):
+        run(open, os.devnull)  # what cannot be sent back is said
+    capfd.readouterr()
+    run(print, "a library's greeting")
+    out, err = capfd.readouterr()
+    assert "greeting" in err and not out
 
 
 def test_falls_end_as_on_the_processor() -> None:
@@ -115,7 +162,7 @@ def test_falls_end_as_on_the_processor() -> None:
 
 @pytest.mark.slow
 def test_the_whole_benchmark_on_the_processor() -> None:
-    found = gpu.gpu_bench(lambda block: HostLauncher(), gpu.SMALL, 600.0, lambda text: None)["parts"]
+    found = gpu.gpu_bench(lambda block: HostLauncher(), gpu.SMALL, gpu.Way(600.0, lambda text: None))["parts"]
     for name in ("same_as_one_lane_f32", "same_as_one_lane_f64", "deterministic", "falls"):
         assert found[name]["ok"], found[name]
     for name in ("speed_quadruped_f32", "speed_humanoid_f32"):

@@ -7,14 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from time import perf_counter
 from typing import Any
 
 from tarsus.benchmarks import gpu_checks, gpu_peer, gpu_speed, gpu_tools
+from tarsus.benchmarks.apart import in_child
 from tarsus.program.cuda import CudaLauncher
 from tarsus.program.threads import Launcher
 
+Part = Callable[[], Any]
+Runner = Callable[[Part, float], Any]  # a part and the seconds it may take: what it found
+Keep = Callable[[dict[str, Any]], None]
 MakeLauncher = Callable[[int], Launcher]  # from the number of threads a block
+LONGEST = 200.0  # s that a part may take
 
 
 @dataclass(frozen=True)
@@ -35,53 +41,95 @@ class Sizes:
 SMALL = Sizes((4, 8), (32, 64), 100, 40, 3, 60, 4, (2,), (2,))
 
 
-def cuda_bench(budget: float, progress: Callable[[str], None]) -> dict[str, Any]:
-    """All parts on the current CUDA device within `budget` seconds; TarsusError where there is none."""
+def cuda_bench(budget: float, progress: Callable[[str], None], keep: Keep | None = None) -> dict[str, Any]:
+    """All parts on the current CUDA device, each in a process of its own, ended after `budget` seconds at the latest.
+
+    keep: called with all that is known after each part. TarsusError where there is no such device.
+    """
     CudaLauncher()
-    return gpu_bench(CudaLauncher, Sizes(), budget, progress, gpu_tools.PARTS)
+    return gpu_bench(CudaLauncher, Sizes(), Way(budget, progress, keep, in_child), gpu_tools.PARTS)
 
 
-def gpu_bench(
-    make: MakeLauncher,
-    sizes: Sizes,
-    budget: float,
-    progress: Callable[[str], None],
-    more: dict[str, Callable[[], Any]] | None = None,
-) -> dict[str, Any]:
-    """The parts by name: what each found, or {"error": why not}; `seconds` each took."""
-    parts: dict[str, Callable[[], Any]] = {
-        "same_as_one_lane_f32": lambda: gpu_checks.agreement(make(128), 32, sizes.compared, sizes.compared_steps),
-        "same_as_one_lane_f64": lambda: gpu_checks.agreement(make(128), 64, sizes.compared, sizes.compared_steps),
-        "deterministic": lambda: gpu_checks.deterministic(make, sizes.worlds[0], sizes.timed_steps),
-        "speed_quadruped_f32": lambda: gpu_speed.sweep(make, gpu_speed.quadruped, sizes.worlds, sizes.blocks, sizes),
-        "falls": lambda: gpu_checks.falls(make(128), sizes.falls, sizes.fall_steps),
-        "speed_humanoid_f32": lambda: gpu_speed.sweep(
-            make, gpu_speed.humanoid, sizes.humanoid_worlds, sizes.blocks[1:2], sizes
+def directly(part: Part, seconds: float) -> Any:
+    """Run a part in this process, however long it takes."""
+    return part()
+
+
+@dataclass(frozen=True)
+class Way:
+    """How parts are run: for how many seconds in all, who hears of progress, who keeps results, in what process."""
+
+    budget: float
+    progress: Callable[[str], None]
+    keep: Keep | None = None
+    run: Runner = directly
+
+
+def gpu_bench(make: MakeLauncher, sizes: Sizes, way: Way, more: dict[str, Part] | None = None) -> dict[str, Any]:
+    """The parts by name: what each found, or {"error": why not}; `seconds` each took; `failed`: errors and not ok."""
+    parts: dict[str, Part] = {
+        "same_as_one_lane_f32": partial(_agreement, make, sizes, 32),
+        "same_as_one_lane_f64": partial(_agreement, make, sizes, 64),
+        "deterministic": partial(gpu_checks.deterministic, make, sizes.worlds[0], sizes.timed_steps),
+        "speed_quadruped_f32": partial(gpu_speed.sweep, make, gpu_speed.quadruped, sizes.worlds, sizes.blocks, sizes),
+        "falls": partial(_falls, make, sizes),
+        "speed_humanoid_f32": partial(
+            gpu_speed.sweep, make, gpu_speed.humanoid, sizes.humanoid_worlds, sizes.blocks[1:2], sizes
         ),
-        "mujoco_warp": lambda: gpu_peer.speed(sizes.peer_worlds, sizes.timed_steps),
+        "mujoco_warp": partial(gpu_peer.speed, sizes.peer_worlds, sizes.timed_steps),
         **(more or {}),
     }
-    found, seconds = in_turn(parts, budget, progress)
-    return {"parts": found, "seconds": seconds, "ratio_to_mujoco_warp": _ratio(found), "settings": gpu_speed.SETTINGS}
+    return in_turn(parts, way)
 
 
-def in_turn(
-    parts: dict[str, Callable[[], Any]], budget: float, progress: Callable[[str], None]
-) -> tuple[dict[str, Any], dict[str, float]]:
-    """What each part found, or its error, and the seconds it took; none is begun after `budget` seconds."""
+def _agreement(make: MakeLauncher, sizes: Sizes, bits: int) -> dict[str, Any]:
+    return gpu_checks.agreement(make(128), bits, sizes.compared, sizes.compared_steps)
+
+
+def _falls(make: MakeLauncher, sizes: Sizes) -> dict[str, Any]:
+    return gpu_checks.falls(make(128), sizes.falls, sizes.fall_steps)
+
+
+def in_turn(parts: dict[str, Part], way: Way) -> dict[str, Any]:
+    """What each part found, or its error, and the seconds it took; none is begun after the budget's seconds."""
     began, found, seconds = perf_counter(), {}, {}
     for name, part in parts.items():
         started = perf_counter()
-        if started - began > budget:
-            found[name] = {"error": f"not begun: the {budget:g} s were over"}
-            continue
-        progress(f"{name} (at {started - began:.0f} s)")
-        try:
-            found[name] = part()
-        except Exception as error:
-            found[name] = {"error": f"{type(error).__name__}: {error}"}
-        seconds[name] = perf_counter() - started
-    return found, seconds
+        left = way.budget - (started - began)
+        if left <= 0:
+            found[name] = {"error": f"not begun: the {way.budget:g} s were over"}
+        else:
+            way.progress(f"{name} (at {started - began:.0f} s)")
+            try:
+                found[name] = way.run(part, min(left, LONGEST))
+            except Exception as error:
+                found[name] = {"error": f"{type(error).__name__}: {error}"}
+            seconds[name] = perf_counter() - started
+            way.progress(f"{name}: {_verdict(found[name])} after {seconds[name]:.0f} s")
+        _keep(way, _result(found, seconds))
+    return _result(found, seconds)
+
+
+def _result(found: dict[str, Any], seconds: dict[str, float]) -> dict[str, Any]:
+    failed = [name for name, part in found.items() if _verdict(part) != "done"]
+    rest = {"ratio_to_mujoco_warp": _ratio(found), "settings": gpu_speed.SETTINGS}
+    return {"parts": dict(found), "seconds": dict(seconds), "failed": failed} | rest
+
+
+def _verdict(part: Any) -> str:
+    if not isinstance(part, dict):
+        return "done"
+    return part.get("error") or ("done" if part.get("ok", True) else "not ok")
+
+
+def _keep(way: Way, result: dict[str, Any]) -> None:
+    """A full disk must not cost what is yet to be measured."""
+    if way.keep is None:
+        return
+    try:
+        way.keep(result)
+    except OSError as error:
+        way.progress(f"could not keep the results so far: {error}")
 
 
 def _ratio(found: dict[str, Any]) -> float | None:

@@ -28,7 +28,12 @@ class Command(ABC):
 
 def print_json(value: Any) -> None:
     """One JSON document on standard output; what is not finite becomes null, as JSON has no word for it."""
-    print(json.dumps(_plain(value), allow_nan=False))
+    print(json_text(value))
+
+
+def json_text(value: Any) -> str:
+    """The JSON document that `print_json` prints."""
+    return json.dumps(_plain(value), allow_nan=False)
 
 
 def _plain(value: Any) -> Any:
@@ -38,7 +43,10 @@ def _plain(value: Any) -> Any:
         return [_plain(part) for part in value]
     if value is None or isinstance(value, str | bool | int):
         return value
-    number = float(value)
+    try:
+        number = float(value)
+    except (TypeError, ValueError):  # measured once, perhaps for minutes: a strange value must not cost the others
+        return str(value)
     return number if math.isfinite(number) else None
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
 
-from tarsus.commands.base import Command, print_json, teller
+from tarsus.commands.base import Command, json_text, print_json, teller
+from tarsus.errors import TarsusError
 
 
 @dataclass(frozen=True)
@@ -15,7 +18,9 @@ class Bench(Command):
     device: Literal["cpu", "cuda"] = "cpu"
     """cuda: instead, correctness and speed of the GPU kernel, with MuJoCo Warp beside it if that is installed."""
     budget: float = 480.0
-    """Seconds after which no further part of the GPU's benchmark is begun."""
+    """Seconds after which the GPU's benchmark ends; a part that runs then is stopped, the others' results are kept."""
+    out: Path | None = None
+    """Write the GPU's results to this file too, anew after each part."""
     laws: bool = False
     """Instead, the cost of every contact law against the hard law."""
     json: bool = False
@@ -28,7 +33,9 @@ class Bench(Command):
         from tarsus.benchmarks.speed import bench
 
         if self.device == "cuda":
-            found = cuda_bench(self.budget, teller(self.json))
+            if self.out is not None and not self.out.parent.is_dir():
+                raise TarsusError(f"there is no folder {str(self.out.parent)!r} to write {self.out.name!r} to.")
+            found = cuda_bench(self.budget, _say, self._keep)
             print_json(found) if self.json else tell_parts(found)
             return 0
         if self.laws:
@@ -38,3 +45,14 @@ class Bench(Command):
         figures = bench(teller(self.json))
         print_json(figures) if self.json else tell(figures)
         return 0
+
+    def _keep(self, found: dict[str, Any]) -> None:
+        if self.out is not None:
+            part = self.out.with_name(self.out.name + ".part")
+            part.write_text(json_text(found) + "\n")
+            part.replace(self.out)
+
+
+def _say(text: str) -> None:
+    """To standard error, whoever watches: a run of minutes on a borrowed card must show how far it is."""
+    print(text, file=sys.stderr, flush=True)

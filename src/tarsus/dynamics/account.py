@@ -30,10 +30,10 @@ def drive_work(drive: Drive, kin: Kinematics, u1: SX, dt: SX) -> SX:
 
 
 def joint_work(kin: Kinematics, inertias: list[LinearInertia], u1: SX, dt: SX) -> SX:
-    """Work of joint damping and dry friction (and, for joints that close loops, of their rotors' inertia), J."""
+    """Work of joint damping and dry friction, J."""
     rate = (u1 - kin.u) / dt
     idle = Drive(SX.zeros(kin.mechanism.nu), SX.zeros(len(kin.mechanism.loops)))
-    body = rnea.inverse_dynamics(kin, inertias, rate) + armature(kin.mechanism) * rate
+    body = rnea.inverse_dynamics(kin, inertias, rate) + armature(kin.mechanism) * rate + loops.rotors(kin, rate)
     return work(body - missing(kin, inertias, idle, u1, dt), kin, u1, dt)
 
 
@@ -45,4 +45,5 @@ def integration_drift(kin: Kinematics, start: Kinematics, end: Kinematics, inert
     held = kinematics(kin.mechanism, kin.q, end.u)
     before, held_before, after, held_after = (energy.kinetic_energy(k, inertias) for k in (start, kin, end, held))
     raised = energy.potential_energy(end, inertias) - energy.potential_energy(start, inertias)
-    return (after - held_after) - (before - held_before) + raised - work(rnea.bias(kin, inertias), kin, end.u, dt)
+    bias = rnea.bias(kin, inertias) + loops.rotors(kin)
+    return (after - held_after) - (before - held_before) + raised - work(bias, kin, end.u, dt)

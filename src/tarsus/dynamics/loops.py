@@ -6,6 +6,8 @@ axes) and two of rotation, a ball the three of translation, a slide two of trans
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import casadi as ca
 import numpy as np
 from casadi import SX
@@ -77,6 +79,35 @@ def freedoms(kin: Kinematics) -> list[Row]:
     return rows
 
 
+def rotors(kin: Kinematics, acceleration: SX | None = None) -> SX:
+    """Force (nu,), N or N m, that turns the rotors of loop joints faster, at u' = acceleration (zero if left out).
+
+    The rate w . u of a hinge between bodies of chains grows with w . u' + w' . u: of their angular accelerations, the
+    part along the axis.
+    """
+    force, alphas = SX.zeros(kin.mechanism.nu), tree.outward(kin.mechanism, _whirl(kin), SX.zeros(3))
+    for loop, row in zip(kin.mechanism.loops, freedoms(kin), strict=True):
+        if not loop.joint.armature:
+            continue
+        way, axis = ca.vertcat(*row), constant(loop.joint.axis)
+        gained = ca.dot(axis, alphas[loop.child])
+        if loop.parent != WORLD:
+            gained -= ca.dot(axis, ca.mtimes(_turn_between(kin, loop), alphas[loop.parent]))
+        if acceleration is not None:
+            gained += ca.dot(way, acceleration)
+        force += loop.joint.armature * gained * way
+    return force
+
+
+def rotor_energy(kin: Kinematics) -> SX:
+    """Kinetic energy of the rotors of loop joints, J."""
+    total = SX(0)
+    for loop, row in zip(kin.mechanism.loops, freedoms(kin), strict=True):
+        rate = ca.dot(ca.vertcat(*row), kin.u)
+        total += 0.5 * loop.joint.armature * rate * rate
+    return total
+
+
 def facing(kin: Kinematics) -> list[SX]:
     """For every loop joint the cosine between its halves: a hinge's axes, a slide's frames; 1 where the gaps are zero.
 
@@ -109,6 +140,21 @@ def _square(kin: Kinematics, loop: LoopJoint) -> list[tuple[SX, SX]]:
         return [(constant(across[:, k]), axis) for k in range(2)]
     triad = np.column_stack([across, joint.axis])
     return [(constant(triad[:, k]), ca.mtimes(relative, constant(triad[:, (k + 1) % 3]))) for k in range(3)]
+
+
+def _whirl(kin: Kinematics) -> Callable[[int, SX], SX]:
+    """From a body and its parent's angular acceleration at u' = 0 to its own, rad/s^2, each in its own frame."""
+
+    def visit(i: int, parent: SX) -> SX:
+        joint, rate = kin.mechanism.bodies[i].joint, kin.joint_velocity(i)
+        carried = ca.mtimes(kin.R[i].T, parent)
+        if joint.kind == "hinge":
+            return carried + ca.cross(kin.omega[i], constant(joint.axis) * rate)
+        if joint.kind == "ball":
+            return carried + ca.cross(kin.omega[i], rate)
+        return SX.zeros(3) if joint.kind == "free" else carried
+
+    return visit
 
 
 def _spin(kin: Kinematics, loop: LoopJoint, direction: SX) -> Row:

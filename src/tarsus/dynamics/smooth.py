@@ -36,7 +36,7 @@ def smooth(kin: Kinematics, inertias: list[LinearInertia], drive: Drive, dt: SX)
     mechanism = kin.mechanism
     D = dissipation(mechanism, kin.u)
     M = crba.mass_matrix(kin, inertias) + ca.diag(dt * D)
-    h = drive.tau - rnea.bias(kin, inertias) - D * kin.u
+    h = drive.tau - rnea.bias(kin, inertias) - loops.rotors(kin) - D * kin.u
     free = loops.freedoms(kin) if mechanism.loops else []
     for k, (loop, row) in enumerate(zip(mechanism.loops, free, strict=True)):
         way = ca.vertcat(*row)
@@ -54,13 +54,13 @@ def missing(kin: Kinematics, inertias: list[LinearInertia], drive: Drive, u1: SX
     By the plain Newton-Euler recursion: it shares neither the mass matrix nor the factorisation with `smooth`.
     """
     mechanism, acceleration = kin.mechanism, (u1 - kin.u) / dt
-    needed = rnea.inverse_dynamics(kin, inertias, acceleration) - drive.tau
+    needed = rnea.inverse_dynamics(kin, inertias, acceleration) + loops.rotors(kin, acceleration) - drive.tau
     needed += armature(mechanism) * acceleration + dissipation(mechanism, kin.u) * u1
     free = loops.freedoms(kin) if mechanism.loops else []
     for k, (loop, row) in enumerate(zip(mechanism.loops, free, strict=True)):
         way = ca.vertcat(*row)
         braking = _dissipation(loop.joint, ca.dot(way, kin.u)) * ca.dot(way, u1)
-        needed += way * (loop.joint.armature * ca.dot(way, acceleration) + braking - drive.in_loops[k])
+        needed += way * (braking - drive.in_loops[k])
     return needed
 
 

@@ -134,6 +134,11 @@ class LoopJoint:
             raise TarsusError(f"loop joint {self.joint.name!r}: a free joint constrains nothing.")
         if self.joint.kind == "slide" and self.joint.armature:
             raise TarsusError(f"loop joint {self.joint.name!r}: a slide with armature cannot close a loop or be cut.")
+        if self.joint.kind == "ball" and (self.joint.armature or self.joint.damping or self.joint.dry_friction):
+            raise TarsusError(
+                f"loop joint {self.joint.name!r}: a ball with armature, damping or dry friction cannot close a loop or "
+                "be cut."
+            )
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Loop joints as MuJoCo's `connect` equalities between two sites, so that neither depends on where the robot is drawn."""
+"""Loop joints as `connect` equalities of MuJoCo between two sites, wherever the robot is drawn."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Text = Callable[[Iterable[float]], str]
 def add_loops(root: Element, places: list[Element], mechanism: Mechanism, dt: float, text: Text) -> None:
     """A ball as one connect, a hinge as two on its axis; places: the world's element and those of the bodies.
 
-    TarsusError for a slide, and for a loop joint with a motor, armature, damping or friction: MuJoCo has no joint there.
+    TarsusError for a slide, and for a loop joint with a motor, armature, damping or friction, for it is no joint there.
     """
     if not mechanism.loops:
         return
@@ -55,5 +55,6 @@ def _check(mechanism: Mechanism, loop: LoopJoint) -> None:
     carries = np.any([joint.armature, joint.damping, joint.dry_friction])
     if carries or joint.name in [actuator.joint for actuator in mechanism.actuators]:
         raise TarsusError(
-            f"loop joint {joint.name!r} has a motor, armature, damping or friction, which MJCF's connect cannot have{hint}"
+            f"loop joint {joint.name!r} has a motor, armature, damping or friction, "
+            f"which MJCF's connect cannot have{hint}"
         )

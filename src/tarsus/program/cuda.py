@@ -86,13 +86,13 @@ class CudaLauncher(Launcher):
 
     def described(self, kernel: CudaKernel) -> dict[str, Any]:
         runtime, device = self.arrays.cuda.runtime, self.arrays.cuda.Device()
-        found = device.attributes
+        found, clock = device.attributes, device.attributes.get("ClockRate")  # kHz; not every version tells it
         return {
             "name": runtime.getDeviceProperties(device.id)["name"].decode(),
             "compute_capability": device.compute_capability,
             "driver": runtime.driverGetVersion(),
             "multiprocessors": found["MultiProcessorCount"],
-            "hertz": 1e3 * found["ClockRate"],
+            "hertz": 1e3 * clock if clock else None,
             "registers": kernel.registers,
             "local_bytes": kernel.local,
             "threads_a_block_at_most": kernel.most,
@@ -122,8 +122,16 @@ def _machine_code(cupy: Any, program: Program, bits: int, capability: str) -> by
     name = f"{hashlib.sha256(repr(parts).encode()).hexdigest()[:40]}.cubin"
     code = native.kept(name)
     if code is None:
-        link = cupy.cuda.function.LinkState()
-        link.add_ptr_data(ptx.ptx(program, bits, chip).encode(), "kernel.ptx")
-        code = bytes(link.complete())
+        text = ptx.ptx(program, bits, chip)
+        try:
+            link = cupy.cuda.function.LinkState()
+            link.add_ptr_data(text.encode(), "kernel.ptx")
+            code = bytes(link.complete())
+        except cupy.cuda.driver.CUDADriverError as error:
+            isa = text.partition(".version ")[2].partition("\n")[0]
+            raise TarsusError(
+                f"the driver (CUDA {version // 1000}.{version % 1000 // 10}) could not make code for {chip} from PTX "
+                f"{isa} ({error}): update it, or use device 'cpu'."
+            ) from None
         native.keep(name, code)
     return code

@@ -9,6 +9,8 @@ from tarsus.program.layout import Target, layout
 from tarsus.program.scribe import Scribe
 from tarsus.program.tape import tape
 
+EXACT_FLOAT32 = 1 << 24  # beyond it float32 skips integers, and with them entries of a table
+
 
 class Emitter:
     """Writes one kernel: the frame says how worlds are stored and walked, the emitter what is done with one."""
@@ -126,6 +128,11 @@ class Emitter:
     def _lookup(self, block: Lookup) -> None:
         s, number = self.scribe, list(self.program.tables).index(block.table)
         last = len(self.program.tables[block.table]) - 1
+        if self.target.bits == 32 and last > EXACT_FLOAT32:
+            raise TarsusError(
+                f"the table {block.table!r} has {last + 1} entries, but float32 counts exactly only up to "
+                f"{EXACT_FLOAT32}: use precision 'float64'."
+            )
         table = self.frame.table(s, self.target, self.program, number)
         for entry in range(self.program.sizes[block.index]):
             index = self._load(block.index, entry)

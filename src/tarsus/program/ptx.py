@@ -36,9 +36,9 @@ def ptx(program: Program, bits: int = 32, chip: str = CHIP) -> str:
     """PTX text of the program's kernel (worlds, tables, count, steps); worlds are stored [entry][world]."""
     target = Target(1, bits)
     module = llvm.parse_assembly(Emitter(program, target, Threads()).text())
-    module.triple = TRIPLE
-    module.verify()
     machine = _machine(chip)
+    module.triple, module.data_layout = TRIPLE, str(machine.target_data)
+    module.verify()
     options = llvm.create_pipeline_tuning_options(speed_level=1)
     options.loop_unrolling = False
     builder = llvm.create_pass_builder(machine, options)

@@ -85,7 +85,7 @@ class ThreadWorlds(Backend):
         return self.launcher.fetched(self._rows(name)).T.copy()
 
     def output(self, name: str) -> Any:
-        return self.arrays.ascontiguousarray(self._rows(name).T)
+        return self._rows(name).T.copy()  # also where one entry or one world makes the transpose contiguous as it is
 
     def view(self, name: str) -> Any:
         """The register of all worlds in place, (worlds, size) with the worlds side by side in memory."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeVar
+from typing import Literal, TypeVar, cast
 
 import casadi as ca
 import numpy as np
@@ -115,6 +115,28 @@ class Builder:
         self._blocks.append(Lookup(table, at, out))
         return symbols
 
+    def hold(self, name: str, values: Held) -> Held:
+        """Keep all that is computed in an expression, or in lists, dictionaries and dataclasses of them, as one value.
+
+        Returns the same with symbols in its place; zeros, constants and symbols stay what they are.
+        """
+        computed: list[SX] = []
+
+        def collect(value: SX) -> SX:
+            computed.extend(part for part in _nonzeros(value) if not part.is_leaf())
+            return value
+
+        mapped(values, collect)
+        if not computed:
+            return values
+        symbols = iter(entries(self.keep(name, ca.vertcat(*computed))))
+
+        def put(value: SX) -> SX:
+            parts = [part if part.is_leaf() else next(symbols) for part in _nonzeros(value)]
+            return SX(value.sparsity(), ca.vertcat(SX(0, 1), *parts))
+
+        return mapped(values, put)
+
     def stamp(self, section: str, values: Held = None) -> Held:
         """The work since the last stamp, and that of all kept values, belongs to a section; several stamps may name it.
 
@@ -123,23 +145,12 @@ class Builder:
         """
         if not self.timed:
             return values
-        held = mapped(values, lambda value: self._held(section, value))
+        held = self.hold(section, values)
         if section not in self._sections:
             self._sections.append(section)
         self._cut()
         self._blocks.append(Stamp(self._sections.index(section), CLOCK))
         return held
-
-    def _held(self, section: str, value: SX) -> SX:
-        """The value kept; its structural zeros, constants and symbols stay what they are."""
-        parts = entries(ca.vertcat(*value.nonzeros())) if value.nnz() else []
-        computed = [k for k, part in enumerate(parts) if not part.is_leaf()]
-        if not computed:
-            return value
-        symbols = self.keep(section, ca.vertcat(*(parts[k] for k in computed)))
-        for k, symbol in zip(computed, entries(symbols), strict=True):
-            parts[k] = symbol
-        return SX(value.sparsity(), ca.vertcat(*parts))
 
     def program(self, **results: SX) -> Program:
         """Write the results into state and report registers (declared here if new) and close the program."""
@@ -218,6 +229,10 @@ class Builder:
             {"cse": True, "allow_free": False},
         )
         return Straight(function, tuple(inputs), tuple(wanted))
+
+
+def _nonzeros(value: SX) -> list[SX]:
+    return entries(cast(SX, value.nz[:]))
 
 
 @dataclass(frozen=True)

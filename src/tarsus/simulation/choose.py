@@ -20,7 +20,7 @@ from tarsus.model.mechanism import Candidate, Mechanism
 from tarsus.program.backend import Backend
 from tarsus.program.trace import Builder
 from tarsus.simulation.device import Device, checked
-from tarsus.simulation.feet import contact_masses
+from tarsus.simulation.feet import contact_masses, seldom
 from tarsus.simulation.step_program import Plan
 from tarsus.stepping.base import Scene, Stepper
 from tarsus.terrain.base import Terrain
@@ -91,11 +91,11 @@ def wrenches(bodies: Sequence[str], push: Mapping[str, ArrayLike], held: Backend
     """The register `push` of `held` with forces (3,), or forces and moments (6,), of all worlds or each, by body."""
     if not bodies:
         raise TarsusError('no body of this simulation can be pushed: name some with pushes=["base"].')
-    values = held.get("push").astype(float)
+    values, fetched = held.get("push").astype(float), getattr(held.arrays, "asnumpy", np.asarray)
     for name, given in push.items():
         if name not in bodies:
             raise unknown("pushed body", name, bodies)
-        wrench = np.asarray(given, float)
+        wrench = np.asarray(fetched(given), float)
         if wrench.shape not in [(3,), (6,), (len(values), 3), (len(values), 6)] or not np.isfinite(wrench).all():
             raise TarsusError(
                 f"the push on {name!r} must be a finite force (3,), or force and moment (6,), of all worlds or each."
@@ -159,7 +159,7 @@ def scene(robot: Robot, law: Law, terrain: Terrain, candidates: tuple[Candidate,
     mechanism = in_coordinates(robot, chosen.coordinates)
     names = {candidate.name for candidate in candidates}
     touching = tuple(candidate for candidate in mechanism.candidates if candidate.name in names)
-    return Scene(mechanism, law, terrain, touching, chosen.stabilisation)
+    return Scene(mechanism, law, terrain, touching, chosen.stabilisation, seldom(robot, touching))
 
 
 def terrain(given: Terrain | str) -> Terrain:
@@ -254,7 +254,7 @@ def default_gait(chosen: Robot, notices: list[str]) -> Controller:
 
 
 def _standing(chosen: Robot, notices: list[str]) -> Controller:
-    """The servo of `stand`, Mini Cheetah's, made as stiff as the robot is heavy and high, as gravity tips it with m g h.
+    """The servo of `stand`, Mini Cheetah's, made as stiff as the robot is heavy and high: gravity tips it with m g h.
 
     Its damping acts for one step of `STEP`: light feet follow an explicit damper that is stronger than that to and fro.
     """

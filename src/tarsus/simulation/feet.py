@@ -18,6 +18,7 @@ from tarsus.model.mechanism import Candidate
 from tarsus.stepping.base import Scene
 
 ALL = "all"  # in place of names: every candidate
+FEW = 8  # candidates up to which a step always looks at all of them
 MANY = 16  # candidates: more than this and only the feet may touch, unless they are named
 MOST = 40  # candidates that one compiled step can hold
 A_FOOT = 4  # candidates a foot has at most
@@ -46,6 +47,13 @@ def candidates(robot: Robot, names: str | Sequence[str] | None, notices: list[st
         'name others with contacts=[...] or contacts="all".'
     )
     return chosen
+
+
+def seldom(robot: Robot, chosen: Sequence[Candidate]) -> tuple[int, ...]:
+    """Which of many chosen candidates touch only when the robot falls: those that are not its feet's."""
+    standing = {candidate.name for candidate in feet(robot)} if len(chosen) > FEW else set()
+    others = tuple(k for k, candidate in enumerate(chosen) if candidate.name not in standing)
+    return others if 0 < len(others) < len(chosen) else ()
 
 
 def feet(robot: Robot) -> tuple[Candidate, ...]:

@@ -39,8 +39,8 @@ def observer(plan: Plan) -> Program:
     velocities with u0 and u1; kinetic, potential: energy at the end, J; energy_before: both at the start, J; stored
     (n,): what the ground's springs took in, J; work_motors, work_pushes, work_joints, work_drift: the robot's share of
     the energy ledger, J; drift: the largest gap of a loop joint at the end, m or rad; q_whole, u_whole: the end in the
-    coordinates of the robot before joints were cut, if any; residual: largest entry of M (u1 - u0) / dt - h - W L / dt there,
-    N or N m, NaN if the stepper does not solve this equation.
+    coordinates of the robot before joints were cut, if any; residual: largest entry of M (u1 - u0) / dt - h - W L / dt
+    there, N or N m, NaN if the stepper does not solve this equation.
     """
     scene, mechanism = plan.scene, plan.scene.mechanism
     n = len(scene.candidates)
@@ -56,9 +56,7 @@ def observer(plan: Plan) -> Program:
     seen = kinematics(mechanism, plan.stepper.evaluation(mechanism, q0, u0, dt), u0)
     touching = assemble.touches(scene, seen, terrain)
     motors, pushed = Drive(applied(mechanism, tau), applied_in_loops(mechanism, tau)), pushes(plan, q0, b)
-    bilateral, held = b.parameter("bilateral", loops.count(mechanism)), SX.zeros(mechanism.nu)
-    for k, row in enumerate(loops.directions(seen)):
-        held += ca.vertcat(*row) * bilateral[k] / dt
+    held = _held(seen, b.parameter("bilateral", loops.count(mechanism)), dt)
     needed = missing(seen, inertias, motors, u1, dt) - pushed - held
     after: list[SX] = []
     for i, touch in enumerate(touching):
@@ -72,7 +70,6 @@ def observer(plan: Plan) -> Program:
     if not plan.stepper.velocity_level:
         drift += account.work(needed, seen, u1, dt)
     empty = SX(0, 1)
-    q_whole, u_whole = coordinates.whole(mechanism, q1, u1) if mechanism.whole else (empty, empty)
     contacts = [touch.contact for touch in touching]
     return b.program(
         gap=ca.vertcat(empty, *(c.gap for c in contacts)),
@@ -89,11 +86,24 @@ def observer(plan: Plan) -> Program:
         work_pushes=account.work(pushed, seen, u1, dt),
         work_joints=account.joint_work(seen, inertias, u1, dt) + account.work(held, seen, u1, dt),
         work_drift=drift,
-        drift=ca.norm_inf(loops.gaps(end)) if mechanism.loops else SX(0),
-        q_whole=q_whole,
-        u_whole=u_whole,
+        **_of_loops(end),
         residual=ca.norm_inf(needed) if plan.stepper.velocity_level else SX.nan(),
     )
+
+
+def _held(kin: Kinematics, bilateral: SX, dt: SX) -> SX:
+    """Generalised force (nu,) of the constraints' percussions (nb,)."""
+    force = SX.zeros(kin.mechanism.nu)
+    for k, row in enumerate(loops.directions(kin)):
+        force += ca.vertcat(*row) * bilateral[k] / dt
+    return force
+
+
+def _of_loops(end: Kinematics) -> dict[str, SX]:
+    """The largest gap of a loop joint, and the state of the robot before joints were cut (empty if none were)."""
+    mechanism, empty = end.mechanism, SX(0, 1)
+    q, u = coordinates.whole(mechanism, end.q, end.u) if mechanism.whole else (empty, empty)
+    return {"drift": ca.norm_inf(loops.gaps(end)) if mechanism.loops else SX(0), "q_whole": q, "u_whole": u}
 
 
 def evaluate(program: Program, samples: Mapping[str, Array]) -> dict[str, Array]:

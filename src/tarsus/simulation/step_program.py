@@ -65,7 +65,7 @@ def step_program(plan: Plan) -> Program:
         seen = coordinates.whole(mechanism, q, u)
         torque, control = plan.controller.torque(mechanism.whole or mechanism, steps * dt, *seen, command, before, dt)
     tau = b.keep("tau", within_limits(mechanism, torque), "report")
-    control = b.stamp("controller", control)
+    control = b.stamp("controller", b.hold("control_after", control))
 
     force = applied(mechanism, tau) + pushes(plan, q, b)
     bilateral = b.declare("bilateral", loops.count(mechanism))

@@ -51,7 +51,8 @@ def in_registers(mechanism: Mechanism, worlds: Backend, given: Mapping[str, Any]
     A q of the whole robot without u keeps its joint rates, a u without q the joint angles. A TarsusWarning says
     if the new q leaves a loop open.
     """
-    uncut, state = mechanism.whole, {name: given[name] for name in ("q", "u") if name in given}
+    uncut = mechanism.whole
+    state: dict[str, Any] = {name: given[name] for name in ("q", "u") if name in given}
     sizes = {} if uncut is None else {"q": uncut.nq, "u": uncut.nu}
     if not any(np.shape(value)[-1:] == (sizes.get(name),) for name, value in state.items()):
         _warn_if_open(mechanism, state, worlds)
@@ -62,13 +63,14 @@ def in_registers(mechanism: Mechanism, worlds: Backend, given: Mapping[str, Any]
     q, u = coordinates.in_whole(mechanism, *full)
     known = {"q": q, "u": u} | {name: _here(worlds, value) for name, value in state.items() if name not in as_cut}
     both = [np.broadcast_to(known[name], (worlds.count, sizes[name])) for name in ("q", "u")]
-    moved = dict(zip(("q", "u"), coordinates.in_cut(mechanism, *both), strict=True))
+    q, u = coordinates.in_cut(mechanism, *both)
+    moved = {"q": q, "u": u}
     _warn_if_open(mechanism, moved, worlds)
     return dict(given) | moved
 
 
 def _warn_if_open(mechanism: Mechanism, state: Mapping[str, Any], worlds: Backend) -> None:
-    if not mechanism.loops or np.shape(state.get("q"))[-1:] != (mechanism.nq,):
+    if not mechanism.loops or np.shape(state.get("q", ()))[-1:] != (mechanism.nq,):
         return
     apart, name = closure.widest(mechanism, _here(worlds, state["q"]))
     if apart > LOOSE:

@@ -21,6 +21,7 @@ from tarsus.program.symbolic import entries
 from tarsus.program.trace import Builder
 from tarsus.spatial.rotation import constant
 from tarsus.stepping.base import Scene, StepInputs
+from tarsus.stepping.cases import by_cases
 from tarsus.stepping.explicit import Rate
 
 
@@ -77,10 +78,16 @@ def velocity_step(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> t
     """
     kin = builder.stamp("M, h", kinematics(scene.mechanism, q, start.u))
     touching = builder.stamp("rest", touches(scene, kin, start.terrain))
-    coupling = couple(scene, kin, start, touching, builder)
-    problem = contact_problem(scene.law, coupling, touching, start, builder)
-    contact = scene.law.solve(problem, start.law, start.memory, builder)
-    return builder.stamp("u_E", velocity_after(coupling, contact))
+    robot = without_contact(scene, kin, start, builder)
+
+    def solved(which: list[Touch], at: StepInputs) -> tuple[SX, ContactSolution]:
+        coupling = couple(robot, which, builder)
+        problem = contact_problem(scene.law, coupling, which, at, builder)
+        contact = scene.law.solve(problem, at.law, at.memory, builder)
+        return velocity_after(coupling, contact)
+
+    falls = [takes_part(scene.law, touching[i].contact, start, i) for i in scene.seldom]
+    return builder.stamp("u_E", by_cases(scene, touching, falls, start, solved, builder))
 
 
 def rate(scene: Scene, at: StepInputs) -> Rate:
@@ -149,30 +156,37 @@ def touches(scene: Scene, kin: Kinematics, terrain: object) -> list[Touch]:
     return found
 
 
-def couple(scene: Scene, kin: Kinematics, start: StepInputs, touching: list[Touch], builder: Builder) -> Coupling:
-    """How contacts and constraints move the robot, kept for use before and after the law's iterations."""
+def without_contact(scene: Scene, kin: Kinematics, start: StepInputs, builder: Builder) -> Coupling:
+    """The robot and its constraints, kept for use before and after the law's iterations."""
     free = builder.stamp("M, h", smooth(kin, start.inertias, Drive(start.tau, start.tau_loops), start.dt))
     factor = builder.stamp("M^-1", factorise(lower(free.M), scene.mechanism.nu))
-    M = _kept_factor(builder, "L", factor)
-    rows = [row for touch in touching for row in touch.rows]
-    half = _kept_rows(builder, "half_solved", [M.backward(row) for row in rows])
+    M = builder.hold("L", factor)
     u_free = builder.keep("u_free", kin.u + ca.vertcat(*factor.solve(entries(start.dt * free.h))))
     builder.stamp("u_E")
     if not scene.mechanism.loops:
-        return Coupling(M, u_free, rows, half, None, [])
+        return Coupling(M, u_free, [], [], None, [])
     directions = loops.directions(kin)
-    half_B = _kept_rows(builder, "half_B", [M.backward(row) for row in directions])
-    G_B = _kept_rows(builder, "G_B", constrain.delassus(M, half_B, half_B))
+    half_B = builder.hold("half_B", [M.backward(row) for row in directions])
+    G_B = builder.hold("G_B", constrain.delassus(M, half_B, half_B))
     gamma = [dot(row, entries(u_free)) for row in directions]
     if scene.stabilisation:
         gamma = [
             g + scene.stabilisation / start.dt * gap for g, gap in zip(gamma, entries(loops.gaps(kin)), strict=True)
         ]
     gamma = entries(builder.keep("gamma_B", ca.vertcat(*gamma)))
-    constraints = Constraints(half_B, G_B, _kept_factor(builder, "L_B", constrain.factored(G_B)), gamma)
+    constraints = Constraints(half_B, G_B, builder.hold("L_B", constrain.factored(G_B)), gamma)
     builder.stamp("G_B")
-    felt = _kept_rows(builder, "G_BU", constrain.delassus(M, half_B, half))
-    return Coupling(M, u_free, rows, half, constraints, felt)
+    return Coupling(M, u_free, [], [], constraints, [])
+
+
+def couple(robot: Coupling, touching: list[Touch], builder: Builder) -> Coupling:
+    """How these contacts move the robot."""
+    rows = [row for touch in touching for row in touch.rows]
+    half = builder.hold("half_solved", [robot.factor.backward(row) for row in rows])
+    if robot.constraints is None:
+        return replace(robot, rows=rows, half_solved=half)
+    felt = builder.hold("G_BU", constrain.delassus(robot.factor, robot.constraints.half, half))
+    return replace(robot, rows=rows, half_solved=half, felt=felt)
 
 
 def contact_problem(
@@ -225,32 +239,6 @@ def _name(thing: object) -> str:
     return type(thing).__module__.rpartition(".")[2]
 
 
-def _kept(builder: Builder, name: str, values: list[SX]) -> list[SX]:
-    """The values kept in one register; constants and what is in a register already stay what they are."""
-    full = [k for k, value in enumerate(values) if not value.is_leaf()]
-    symbols = entries(builder.keep(name, ca.vertcat(SX(0, 1), *(values[k] for k in full))))
-    kept = list(values)
-    for k, symbol in zip(full, symbols, strict=True):
-        kept[k] = symbol
-    return kept
-
-
-def _kept_rows(builder: Builder, name: str, rows: list[list[SX]]) -> list[list[SX]]:
-    """The same for a list of rows."""
-    flat, kept, at = _kept(builder, name, [entry for row in rows for entry in row]), [], 0
-    for row in rows:
-        kept.append(flat[at : at + len(row)])
-        at += len(row)
-    return kept
-
-
-def _kept_factor(builder: Builder, name: str, factor: Factor) -> Factor:
-    """A factor whose entries are kept."""
-    L = _kept(builder, name, list(factor.L.values()))
-    pivots = _kept(builder, f"inverse_pivots_of_{name}", factor.inverse_pivots)
-    return Factor(factor.pattern, dict(zip(factor.L, L, strict=True)), pivots)
-
-
 def _delassus(coupling: Coupling, builder: Builder, *, held: bool) -> Blocks:
     """G = W^T M^-1 W of all contacts, or with the constraints acting G - G_UB G_B^-1 G_BU."""
     entry = _products(coupling.factor, coupling.half_solved)
@@ -259,7 +247,7 @@ def _delassus(coupling: Coupling, builder: Builder, *, held: bool) -> Blocks:
         taken = _products(inner, [inner.backward(list(column)) for column in zip(*coupling.felt, strict=True)])
         loose, entry = entry, lambda r, c: loose(r, c) - taken(r, c)
     lower_places = [(r, c) for r in range(len(coupling.rows)) for c in range(r + 1)]
-    values = builder.keep("G", ca.vertcat(SX(0, 1), *(entry(r, c) for r, c in lower_places)))
+    values = builder.hold("G", [entry(r, c) for r, c in lower_places])  # apart, bodies' blocks are zero
     places = {place: k for k, place in enumerate(lower_places)}
     n = len(coupling.rows) // 3
 
@@ -289,6 +277,6 @@ def _velocity_form(coupling: Coupling, builder: Builder) -> VelocityForm:
             answer = hold.percussions([felt[k] for felt in coupling.felt])
             acting += zip(hold.half, answer, strict=True)
         columns += _response(coupling.factor, acting)
-    response = ca.reshape(ca.vertcat(*_kept(builder, "response", columns)), nu, len(coupling.rows))
-    W = _kept(builder, "W", [entry for row in coupling.rows for entry in row])
+    response = ca.reshape(ca.vertcat(*builder.hold("response", columns)), nu, len(coupling.rows))
+    W = builder.hold("W", [entry for row in coupling.rows for entry in row])
     return VelocityForm(u_free, ca.reshape(ca.vertcat(*W), nu, len(coupling.rows)), response)

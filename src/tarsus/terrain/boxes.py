@@ -57,11 +57,11 @@ class Boxes(Terrain):
         bottom = np.asarray(self.position, float)[..., 2] - np.asarray(self.half_sizes, float)[..., 2]
         ground = np.asarray(self.ground, float)[..., None]
         if (bottom > ground + TINY).any():
-            raise TarsusError("Boxes: a box must reach down to the ground; there is no walking below one that floats.")
+            raise TarsusError("Boxes: a box must reach down to the ground; nobody walks below one that floats.")
         if (described[..., 6] < ground + self.edge_radius + self.corner_radius).any():
             raise TarsusError(
-                f"Boxes: edge_radius + corner_radius ({self.edge_radius + self.corner_radius:g} m) must fit on the side "
-                "of every box above the ground."
+                f"Boxes: edge_radius + corner_radius ({self.edge_radius + self.corner_radius:g} m) must fit on the "
+                "side of every box above the ground."
             )
         if (described[..., 4:6] < self.edge_radius).any():
             raise TarsusError(f"Boxes: edge_radius ({self.edge_radius:g} m) must not exceed a box's half sizes.")

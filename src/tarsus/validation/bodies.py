@@ -52,7 +52,9 @@ def rod() -> Mechanism:
 
 def stool() -> Mechanism:
     """A rigid body of 10 kg on four round feet, its centre of mass off their middle."""
-    feet = [Candidate(f"foot_{k}", 0, STOOL * (*s, -1.0), STOOL_FOOT) for k, s in enumerate(product((1.0, -1.0), repeat=2))]
+    feet = [
+        Candidate(f"foot_{k}", 0, STOOL * (*s, -1.0), STOOL_FOOT) for k, s in enumerate(product((1.0, -1.0), repeat=2))
+    ]
     return _free("stool", 10.0, np.diag([0.3, 0.4, 0.5]), tuple(feet), STOOL_COM)
 
 

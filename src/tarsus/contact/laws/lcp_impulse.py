@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tarsus.contact import sets
 from tarsus.contact.base import Law
 from tarsus.contact.problem import Contact, ContactProblem, ContactSolution
-from tarsus.contact.solvers.base import changes
+from tarsus.contact.solvers.base import changes, finite
 from tarsus.contact.solvers.ldl import Matrix
 from tarsus.contact.solvers.pivoting import Complementarity, Pivoted, pivot
 from tarsus.errors import TarsusError
@@ -100,6 +100,7 @@ class LcpImpulse(Law):
 
         last = builder.loop(begin, sweep, SWEEPS)
         good = ca.logic_and(ca.logic_and(last["right"], ca.logic_not(last["moving"])), gained.settled)
+        good = ca.logic_and(good, finite(entries(last["impulse"]) + entries(ca.vertcat(*problem.free))))
         impulses = [last["impulse"][3 * i : 3 * i + 3] for i in range(n)]
         return ContactSolution(impulses, last["impulse"], gained.iterations + last["sweeps"], good)
 

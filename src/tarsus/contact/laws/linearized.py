@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tarsus.contact import sets, stability
 from tarsus.contact.base import Law
 from tarsus.contact.problem import ContactProblem, ContactSolution
-from tarsus.contact.solvers.base import changes
+from tarsus.contact.solvers.base import changes, finite
 from tarsus.contact.solvers.ldl import Matrix, times
 from tarsus.contact.solvers.minimum_norm import minimum_norm
 from tarsus.errors import TarsusError, unknown
@@ -107,7 +107,9 @@ class Linearized(Law):
         many = self.saturation == "repeated"
         last = builder.loop(begin, lambda values: one_pass(known, values), PASSES if many else 1)
         impulses = [last["impulse"][3 * i : 3 * i + 3] for i in range(n)]
-        return ContactSolution(impulses, SX(0, 1), last["passes"], ca.logic_not(last["moving"]) if many else SX(1))
+        settled = ca.logic_not(last["moving"]) if many else SX(1)
+        good = ca.logic_and(settled, finite(entries(last["impulse"]) + entries(ca.vertcat(*problem.free))))
+        return ContactSolution(impulses, SX(0, 1), last["passes"], good)
 
 
 def desired_acceleration(problem: ContactProblem, i: int, p: Any) -> SX:

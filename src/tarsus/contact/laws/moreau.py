@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tarsus.contact.base import Law
 from tarsus.contact.criteria import SLIDING
 from tarsus.contact.problem import Contact, ContactProblem, ContactSolution
-from tarsus.contact.solvers.base import HardProblem, Solver
+from tarsus.contact.solvers.base import HardProblem, Solver, finite
 from tarsus.contact.solvers.exact import Exact
 from tarsus.contact.solvers.newton import Newton
 from tarsus.contact.solvers.prox import Prox
@@ -112,7 +112,9 @@ class Moreau(Law):
         method = self._method(n, problem.bilateral is not None)
         outcome = method.solve(hard, [own[:3] for own in last], [own[3] for own in last])
         warm = ca.vertcat(*(ca.vertcat(L, s) for L, s in zip(outcome.impulses, outcome.roots, strict=True)))
-        return ContactSolution(outcome.impulses, warm, outcome.iterations, outcome.converged, outcome.bilateral)
+        numbers = finite([impulse[0] for impulse in outcome.impulses] + [own[0] for own in hard.c])
+        good = ca.logic_and(outcome.converged, numbers)
+        return ContactSolution(outcome.impulses, warm, outcome.iterations, good, outcome.bilateral)
 
 
 def coefficient(contact: Contact, p: Any) -> SX:

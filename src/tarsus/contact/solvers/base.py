@@ -18,6 +18,8 @@ from tarsus.contact.problem import ContactProblem
 from tarsus.program.symbolic import entries
 from tarsus.program.trace import Builder, Values
 
+HUGE = 1e30  # N s or m/s: what is larger has overflowed, in either precision
+
 
 @dataclass(frozen=True)
 class HardProblem:
@@ -91,7 +93,7 @@ def iterate(
 
 
 def changes(old: SX, new: SX, p: Any) -> SX:
-    """1 if any component moved by more than |old| T_rel + T_abs."""
+    """1 if any component moved by more than |old| T_rel + T_abs; what is not a number ends a loop: see `finite`."""
     excess = [
         ca.fabs(b - a) - (ca.fabs(a) * p.T_rel + p.T_abs) for a, b in zip(entries(old), entries(new), strict=True)
     ]
@@ -100,6 +102,11 @@ def changes(old: SX, new: SX, p: Any) -> SX:
             [excess[-1]] if len(excess) % 2 else []
         )
     return excess[0] > 0
+
+
+def finite(values: list[SX]) -> SX:
+    """1 if the values are numbers and have not overflowed, else 0: without this, nothing has converged."""
+    return ca.fabs(sum(values, SX(0))) < HUGE
 
 
 def residual_velocity(hard: HardProblem, i: int, impulses: list[SX]) -> SX:

@@ -20,7 +20,7 @@ import casadi as ca
 from casadi import SX
 
 from tarsus.contact.solvers import ldl
-from tarsus.contact.solvers.base import HardProblem, Outcome, changes
+from tarsus.contact.solvers.base import HardProblem, Outcome, changes, finite
 from tarsus.program.symbolic import entries
 from tarsus.program.trace import Builder, Values
 
@@ -64,7 +64,8 @@ def minimise(hard: HardProblem, R: list[SX], start: list[SX]) -> Outcome:
 
     last = builder.loop(begin, step, MAXIMUM)
     found = _percussions(problem, entries(last["projected"]))
-    return Outcome([found[3 * i : 3 * i + 3] for i in range(n)], last["steps"], ca.logic_not(last["moving"]))
+    good = ca.logic_and(ca.logic_not(last["moving"]), finite(entries(found) + _flat(hard.c)))
+    return Outcome([found[3 * i : 3 * i + 3] for i in range(n)], last["steps"], good)
 
 
 def scaled(hard: HardProblem, R: list[SX]) -> Scaled:

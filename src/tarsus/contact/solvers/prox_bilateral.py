@@ -8,7 +8,7 @@ import casadi as ca
 from casadi import SX
 
 from tarsus.contact.problem import Bilateral
-from tarsus.contact.solvers.base import HardProblem, Outcome, Solver, changes, step_sizes
+from tarsus.contact.solvers.base import HardProblem, Outcome, Solver, changes, finite, step_sizes
 from tarsus.contact.solvers.prox import projected
 from tarsus.program.symbolic import entries
 from tarsus.program.trace import Values
@@ -45,7 +45,7 @@ class ProxBilateral(Solver):
 
         last = hard.builder.loop(begin, sweep, self.maximum)
         impulses = [last["impulse"][3 * i : 3 * i + 3] for i in range(n)]
-        done = ca.logic_not(last["moving"])
+        done = ca.logic_and(ca.logic_not(last["moving"]), finite(entries(last["bilateral"])))
         return Outcome(impulses, last["sweeps"], done, [SX(0)] * n, last["bilateral"])
 
     def _sweep(

@@ -7,7 +7,10 @@ from tarsus.experiments.gehring2014.conclusions import Conclusions
 from tarsus.experiments.gehring2014.drift import Drift
 from tarsus.experiments.gehring2014.figure5 import Figure5
 from tarsus.experiments.gehring2014.figure6 import Figure6
+from tarsus.experiments.gehring2014.figure7 import Figure7
+from tarsus.experiments.gehring2014.joints import Joints
 from tarsus.experiments.gehring2014.push import Push
+from tarsus.experiments.gehring2014.scaling import Scaling
 from tarsus.experiments.gehring2014.sinkage import Sinkage
 from tarsus.experiments.gehring2014.table1 import Table1
 
@@ -22,5 +25,16 @@ EXPERIMENT = Experiment(
         "with a spring and damper, on a quadruped that stands and trots. Every number it gives stands here beside "
         "the one measured with Tarsus. Places in the document are given by table, figure and section."
     ),
-    parts=(Table1(), Figure5(), Figure6(), Drift(), Sinkage(), Push(), Conclusions()),
+    parts=(
+        Figure6(),
+        Table1(),
+        Figure7(),
+        Figure5(),
+        Drift(),
+        Joints(),
+        Sinkage(),
+        Push(),
+        Scaling(),
+        Conclusions(),
+    ),
 )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
-from time import perf_counter
+from time import thread_time
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,7 @@ class Steps:
     """
 
     program: Program
-    starts: Mapping[str, Array]
+    starts: dict[str, Array]
 
     @property
     def count(self) -> int:
@@ -49,12 +49,16 @@ class Steps:
         for name, value in self.starts.items():
             worlds.set(name, np.tile(value, (worlds.count // self.count, 1)))
 
+    def at(self, alpha: float) -> Steps:
+        """The same steps with another relaxation."""
+        return replace(self, starts=self.starts | {"law.alpha": np.full((self.count, 1), alpha)})
+
     def seconds(self, worlds: Worlds) -> float:
-        """Mean wall time of a step, all made once, one after the other."""
+        """Mean time of a step, s of the processor, all made once on one thread, one after the other."""
         self.restart(worlds)
-        began = perf_counter()
+        began = thread_time()
         worlds.advance(1)
-        return (perf_counter() - began) / worlds.count
+        return (thread_time() - began) / worlds.count
 
 
 @cache
@@ -65,7 +69,7 @@ def recorded(configuration: Configuration, before: float) -> Steps:
     worlds.advance(round(before / simulation.dt))
     records = worlds.record(CYCLE + 1)
     alone = configuration.simulation(None)
-    starts = {name: records[name][:-1, 0] for name in ("q", "u", "memory")}
+    starts = {name: records[name][:-1, 0] for name in ("q", "u", "memory", "bilateral")}
     starts["action"] = records["tau"][1:, 0]
     same = {name: np.tile(value, (len(starts["q"]), 1)) for name, value in _parameters(alone).items()}
     return Steps(alone.program, same | starts)

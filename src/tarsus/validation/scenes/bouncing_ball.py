@@ -43,7 +43,13 @@ class BouncingBall(Scene):
         push = body.mass * (G + 400.0 * SPEED)
         return [
             worst(("speed after / before", "1"), restitution(SOFT, HARD), away, allowed, labels),
-            Case("depth at rest, k_p 0", "m", SPEED / 400.0, -float(height[-1, 3]), 400.0 * dt * SPEED / 400.0 + SPEED * dt),
+            Case(
+                "depth at rest, k_p 0",
+                "m",
+                SPEED / 400.0,
+                -float(height[-1, 3]),
+                400.0 * dt * SPEED / 400.0 + SPEED * dt,
+            ),
             Case("greatest force, k_v 400", "N", push, peak, 400.0 * dt * push),
         ]
 

@@ -26,8 +26,8 @@ class HyqDrop(Scene):
 
     needs = frozenset({"rigid", "restitution"})
     tolerance: ClassVar[str] = (
-        "a step and a half in time; in percussion what a fall longer by a step adds, g dt / v of it, and the weight of a step; "
-        "joint damping, 0.1 N m s/rad, is less"
+        "a step and a half in time; in percussion what a fall longer by a step adds, g dt / v of it, and the weight of "
+        "a step; joint damping, 0.1 N m s/rad, is less"
     )
 
     def measure(self, engine: Engine) -> list[Case]:
@@ -73,4 +73,4 @@ def _percussions(robot: Robot, q: Array, normal: Array, speed: float) -> Array:
     T = np.array(rows)
     before = np.zeros(robot.nu)
     before[2] = -speed
-    return np.linalg.solve(T @ np.linalg.solve(robot.mass_matrix(q), T.T), -T @ before)
+    return np.asarray(np.linalg.solve(T @ np.linalg.solve(robot.mass_matrix(q), T.T), -T @ before), float)

@@ -1,0 +1,57 @@
+"""A part of a benchmark in a process of its own: a GPU that faults or hangs there takes nothing else with it."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable
+from multiprocessing.connection import Connection, wait
+from typing import Any
+
+GRACE = 5.0  # s to end by itself after the result
+
+
+def in_child(part: Callable[[], Any], seconds: float) -> Any:
+    """What `part` (picklable) returns from a fresh process, ended with all that it started after `seconds`.
+
+    What it prints goes to standard error. Raises TimeoutError after `seconds`, ChildProcessError if the process died
+    without a word, and RuntimeError with the name and text of whatever the part raised.
+    """
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe(duplex=False)
+    child = context.Process(target=_send, args=(part, theirs))
+    child.start()
+    theirs.close()
+    try:
+        if not ours.poll(seconds):
+            raise TimeoutError(f"ended after {seconds:.0f} s, before it was done")
+        try:
+            worked, found = ours.recv()
+        except EOFError:
+            wait([child.sentinel], GRACE)
+            raise ChildProcessError(f"the process died with exit code {child.exitcode}") from None
+        wait([child.sentinel], GRACE)
+    finally:
+        _end(child)
+    if not worked:
+        raise RuntimeError(found)
+    return found
+
+
+def _send(part: Callable[[], Any], to: Connection) -> None:
+    os.setpgid(0, 0)
+    os.dup2(2, 1)  # standard output is for the results, whatever a library prints
+    try:
+        to.send((True, part()))
+    except Exception as error:
+        to.send((False, f"{type(error).__name__}: {error}"))
+
+
+def _end(child: Any) -> None:
+    """The process and what it started; not reaped before, so that its number cannot be another's."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child.pid, signal.SIGKILL)
+    child.kill()
+    child.join()
