@@ -24,17 +24,18 @@ def in_child(part: Callable[[], Any], seconds: float) -> Any:
     child = context.Process(target=_send, args=(part, theirs))
     child.start()
     theirs.close()
+    said: tuple[bool, Any] | None = None
     try:
         if not ours.poll(seconds):
             raise TimeoutError(f"ended after {seconds:.0f} s, before it was done")
-        try:
-            worked, found = ours.recv()
-        except EOFError:
-            wait([child.sentinel], GRACE)
-            raise ChildProcessError(f"the process died with exit code {child.exitcode}") from None
+        with contextlib.suppress(EOFError):
+            said = ours.recv()
         wait([child.sentinel], GRACE)
     finally:
         _end(child)
+    if said is None:
+        raise ChildProcessError(f"the process died with exit code {child.exitcode}")
+    worked, found = said
     if not worked:
         raise RuntimeError(found)
     return found

@@ -51,7 +51,9 @@ def _check(mechanism: Mechanism, loop: LoopJoint) -> None:
     joint = loop.joint
     hint = ": export the whole mechanism, before joints were cut." if mechanism.whole is not None else "."
     if joint.kind not in ("ball", "hinge"):
-        raise TarsusError(f"loop joint {joint.name!r} is a {joint.kind}: MJCF can close ball and hinge joints only{hint}")
+        raise TarsusError(
+            f"loop joint {joint.name!r} is a {joint.kind}: MJCF can close ball and hinge joints only{hint}"
+        )
     carries = np.any([joint.armature, joint.damping, joint.dry_friction])
     if carries or joint.name in [actuator.joint for actuator in mechanism.actuators]:
         raise TarsusError(

@@ -151,8 +151,7 @@ def _energies(seen: Mapping[str, Array], solved: Solved) -> dict[str, Any]:
     """The energy ledger, contact by contact and of the robot; its sum is the change of energy in every step."""
     entries = ledger(solved, seen["stored"])
     found: dict[str, Any] = {
-        f"energy_{share}": (("time", "world", "contact"), getattr(entries, share))
-        for share in SHARES
+        f"energy_{share}": (("time", "world", "contact"), getattr(entries, share)) for share in SHARES
     }
     found |= {f"energy_{share}": (("time", "world"), seen[f"work_{share}"][..., 0]) for share in ROBOT_SHARES}
     return found

@@ -75,9 +75,7 @@ def _leg(name: str, first: int, at: Array, side: int) -> list[Body]:
     ]
 
 
-def _box(
-    mass: float, x: float, y: float, z: float, *, centre: tuple[float, float, float] = (0.0, 0.0, 0.0)
-) -> Inertia:
+def _box(mass: float, x: float, y: float, z: float, *, centre: tuple[float, float, float] = (0.0, 0.0, 0.0)) -> Inertia:
     """A solid box with these sides, m."""
     moments = mass / 12 * np.array([y * y + z * z, x * x + z * z, x * x + y * y])
     return Inertia(mass, np.array(centre), np.diag(moments))

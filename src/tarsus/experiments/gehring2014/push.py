@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Array = NDArray[Any]
-DIRECTIONS, STRENGTHS, WEAKEST, STRONGEST = 40, 30, 30.0, 100.0  # N s
+DIRECTIONS, STRENGTHS, WEAKEST, STRONGEST = 36, 31, 40.0, 100.0  # N s
 TRUNK = "base"
 HEIGHT = 0.1  # m above the trunk's frame: where it is pushed
-SETTLE, FALL = 0.5, 2.5  # s
+SETTLE, FALL = 0.3, 1.5  # s
 LASTS = BLOCK = 0.1  # s: of the push, and between two looks
 TILTED = 0.5  # cosine of the trunk's tilt: beyond 60 degrees it has fallen
 OURS = replace(HmJ, name="our default", solver="auto")
@@ -63,8 +63,8 @@ class Push(Exhibit):
     title: ClassVar[str] = "Push: falls on the side"
     where: ClassVar[str] = "section Robustness and Ease of Use"
     about: ClassVar[str] = (
-        "The robot stands; its trunk is pushed horizontally for 0.1 s, 0.1 m above its centre, with 300 to 1000 N "
-        "(30 to 100 N s), from all sides. Every foot, joint and corner of the trunk may touch the ground. The "
+        "The robot stands; its trunk is pushed horizontally for 0.1 s, 0.1 m above its centre, with 400 to 1000 N "
+        "(40 to 100 N s), from all sides. Every foot, joint and corner of the trunk may touch the ground. The "
         "controller goes on holding the joints. A fall counts when the trunk tilts by more than 60 degrees. A run "
         "fails if a number is not finite or a contact gets deeper than 20 mm; steps whose iteration has not met its "
         "tolerance are counted beside it."

@@ -28,7 +28,7 @@ BY_POINTS = ((4, 2), (4, 4), (8, 2), (8, 4), (16, 4))
 QUICK = ((2, 1), (4, 1), (4, 2))
 ALPHA = 0.6
 STEPS, ROUNDS = 160, 5
-PATIENCE = 60.0  # s of compilation: what is larger than what took longer is left out
+PATIENCE = 40.0  # s of compilation: what is larger than what took longer is left out
 
 
 @dataclass(frozen=True)

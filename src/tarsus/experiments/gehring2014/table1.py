@@ -42,7 +42,9 @@ class Table1(Exhibit):
         for c in evaluated(task.quick):
             task.tell(f"compiling {c.name}")
             own = recorded(c, QUICK_BEFORE if task.quick else BEFORE)
-            steps |= {(c.name, source): own.at(alpha) if c.hard else own for source, alpha in _alphas(c, limits).items()}
+            steps |= {
+                (c.name, source): own.at(alpha) if c.hard else own for source, alpha in _alphas(c, limits).items()
+            }
         timings = timed(steps, QUICK_ROUNDS if task.quick else ROUNDS, task)
         seconds = {name: timing[PUBLISHED]["seconds"] for name, timing in timings.items()}
         rows = [row for c in CONFIGURATIONS for row in _rows(c, seconds.get(c.name))]
