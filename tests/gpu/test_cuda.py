@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -39,6 +41,20 @@ def test_outputs_are_device_arrays_and_the_view_is_the_state_itself() -> None:
     sim.advance(0.1)
     np.testing.assert_array_equal(view.get(), sim.q.get())
     assert not np.array_equal(q.get(), sim.q.get())
+    steps = sim.backend.output("steps")
+    sim.advance(0.1)
+    assert not np.array_equal(steps.get(), sim.backend.output("steps").get())
+
+
+def test_two_simulations_and_another_thread_of_python() -> None:
+    import cupy
+
+    both = [tarsus.Simulation("mini_cheetah", controller="trot", worlds=64, device="cuda") for _ in range(2)]
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(both[0].advance, 0.1).result()
+        pool.submit(cupy.cuda.Device().synchronize).result()
+    both[1].advance(0.1)
+    np.testing.assert_array_equal(both[0].q.get(), both[1].q.get())
 
 
 def test_masks_parameters_commands_and_a_controller_on_the_gpu() -> None:

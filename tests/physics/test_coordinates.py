@@ -167,6 +167,14 @@ def test_every_configuration_of_table_1_finds_the_same_forces(
     np.testing.assert_allclose(iterated, drift, atol=1e-7)
 
 
+def test_constraints_that_overflow_do_not_count_as_converged() -> None:
+    """Far beyond the limit of alpha, standing."""
+    law = Moreau(solver="jor", bilateral="prox", alpha=50.0, T_rel=1e-9, T_abs=1e-9)
+    simulation = Simulation("starleth", law=law, controller="stand", coordinates="extended", worlds=3)
+    simulation.advance(4 * simulation.dt)
+    assert not np.isfinite(simulation.u).any() and not simulation.converged.any()
+
+
 def test_compliant_feet_in_maximal_coordinates() -> None:
     law = Compliant()
     heights = []

@@ -94,6 +94,8 @@ def test_reset_and_set_by_mask(trot: tarsus.Simulation) -> None:
     start = sim.q
     sim.advance(0.2)
     moved = sim.q
+    with pytest.raises(tarsus.TarsusError, match=r"mask of shape \(3,\)"):
+        sim.reset(where=[True, False])
     sim.reset(where=[True, False, False])
     np.testing.assert_array_equal(sim.q[0], start[0])
     np.testing.assert_array_equal(sim.q[1:], moved[1:])

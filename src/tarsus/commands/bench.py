@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from tarsus.commands.base import Command, json_text, print_json, teller
+from tarsus.commands.base import FAILED, Command, json_text, print_json, teller
 from tarsus.errors import TarsusError
 
 
@@ -37,7 +37,7 @@ class Bench(Command):
                 raise TarsusError(f"there is no folder {str(self.out.parent)!r} to write {self.out.name!r} to.")
             found = cuda_bench(self.budget, _say, self._keep)
             print_json(found) if self.json else tell_parts(found)
-            return 0
+            return FAILED if found["failed"] else 0
         if self.laws:
             costs = law_costs(teller(self.json))
             print_json(costs) if self.json else tell_laws(costs)

@@ -211,7 +211,7 @@ def _turn_between(kin: Kinematics, loop: LoopJoint) -> SX:
 
 def _across(axis: NDArray[np.float64]) -> NDArray[np.float64]:
     """Two unit vectors (3, 2) at right angles to an axis and to each other, right-handed with it as the third."""
-    start = np.eye(3)[np.argmin(np.abs(axis))]
+    start: NDArray[np.float64] = np.eye(3)[int(np.argmin(np.abs(axis)))]
     first = start - float(start @ axis) * axis
     first /= np.linalg.norm(first)
     return np.column_stack([first, np.cross(axis, first)])

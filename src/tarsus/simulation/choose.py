@@ -106,6 +106,13 @@ def wrenches(bodies: Sequence[str], push: Mapping[str, ArrayLike], held: Backend
     return values
 
 
+def mask(where: Any, worlds: int) -> Any:
+    """A mask over worlds as it is; TarsusError for another shape."""
+    if where.shape != (worlds,):
+        raise TarsusError(f"where must be a mask of shape ({worlds},), one truth value a world, not {where.shape}.")
+    return where
+
+
 def robot(given: Robot | Mechanism | str) -> Robot:
     """A Robot from itself, a name or a path."""
     if isinstance(given, Robot):

@@ -103,4 +103,5 @@ def _mobility(kin: Kinematics) -> NDArray[np.float64]:
     M += ways.T * [loop.joint.armature for loop in mechanism.loops] @ ways
     W = np.array(DM(ca.vertcat(*(ca.horzcat(*row) for row in loops.directions(kin)))))
     answer = np.linalg.solve(M, W.T)
-    return np.asarray(np.linalg.inv(M) - answer @ np.linalg.pinv(W @ answer, rcond=1e-9) @ answer.T, float)
+    held = answer @ np.linalg.pinv(W @ answer, rcond=1e-9) @ answer.T
+    return np.array(np.linalg.inv(M) - held, dtype=np.float64)

@@ -198,8 +198,7 @@ class Simulation:
             self._worlds.set(register, array, mask)
 
     def _mask(self, where: ArrayLike | None) -> Any:
-        arrays = self._worlds.arrays
-        return None if where is None else arrays.broadcast_to(arrays.asarray(where, bool), (self.worlds,))
+        return None if where is None else choose.mask(self._worlds.arrays.asarray(where, bool), self.worlds)
 
     def _commands(self, command: Mapping[str, ArrayLike]) -> Any:
         if not isinstance(self.controller, Controller) or not self.controller.commands:
@@ -216,7 +215,7 @@ class Simulation:
     def reset(self, where: ArrayLike | None = None) -> None:
         """Back to the start: all worlds, or those where the mask is True; commands and parameters stay."""
         mask = self._mask(where)
-        for name in ("q", "u", "memory", "control", "steps"):
+        for name in ("q", "u", "memory", "control", "bilateral", "steps"):
             if name in self._initial:
                 self._worlds.set(name, self._initial[name], mask)
 

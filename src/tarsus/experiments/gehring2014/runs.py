@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from time import thread_time
@@ -49,8 +48,10 @@ class Steps:
         for name, value in self.starts.items():
             worlds.set(name, np.tile(value, (worlds.count // self.count, 1)))
 
-    def at(self, alpha: float) -> Steps:
-        """The same steps with another relaxation."""
+    def at(self, alpha: float | None) -> Steps:
+        """The same steps with another relaxation, None for a law that has none."""
+        if alpha is None:
+            return self
         return replace(self, starts=self.starts | {"law.alpha": np.full((self.count, 1), alpha)})
 
     def seconds(self, worlds: Worlds) -> float:

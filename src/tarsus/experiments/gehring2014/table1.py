@@ -42,9 +42,7 @@ class Table1(Exhibit):
         for c in evaluated(task.quick):
             task.tell(f"compiling {c.name}")
             own = recorded(c, QUICK_BEFORE if task.quick else BEFORE)
-            steps |= {
-                (c.name, source): own.at(alpha) if c.hard else own for source, alpha in _alphas(c, limits).items()
-            }
+            steps |= {(c.name, source): own.at(alpha) for source, alpha in _alphas(c, limits).items()}
         timings = timed(steps, QUICK_ROUNDS if task.quick else ROUNDS, task)
         seconds = {name: timing[PUBLISHED]["seconds"] for name, timing in timings.items()}
         rows = [row for c in CONFIGURATIONS for row in _rows(c, seconds.get(c.name))]
@@ -53,10 +51,10 @@ class Table1(Exhibit):
         return Finding(data, rows, [_by_alpha(timings), _settings()], _checks(evaluations, task.quick))
 
 
-def _alphas(configuration: Configuration, limits: Mapping[str, Any]) -> dict[str, float]:
+def _alphas(configuration: Configuration, limits: Mapping[str, Any]) -> dict[str, float | None]:
     """The relaxations to be timed, by where they are from; compliant contact has none."""
     if configuration.alpha is None:
-        return {PUBLISHED: 0.0}
+        return {PUBLISHED: None}
     own = limits[configuration.name]
     return {PUBLISHED: configuration.alpha, RULE: 0.5 * own["limit"], BEST: own["best"]}
 

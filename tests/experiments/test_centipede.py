@@ -1,0 +1,40 @@
+"""The centipede whose legs and contact points the scaling experiment counts up."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tarsus import Simulation
+from tarsus.contact.laws.moreau import Moreau
+from tarsus.control.gaits.stand import Stand
+from tarsus.dynamics import loops
+from tarsus.dynamics.robot import Robot
+from tarsus.errors import TarsusError
+from tarsus.experiments.gehring2014.centipede import centipede
+from tarsus.model.cut import in_coordinates
+
+
+@pytest.mark.parametrize(("legs", "points"), [(2, 1), (8, 2), (16, 4)])
+def test_its_size_follows_its_legs(legs: int, points: int) -> None:
+    mechanism = centipede(legs, points)
+    sizes = {"minimal": (6 + 3 * legs, 0), "extended": (6 + 8 * legs, 5 * legs), "maximal": (6 + 18 * legs, 15 * legs)}
+    for which, expected in sizes.items():
+        cut = in_coordinates(mechanism, which)
+        assert (cut.nu, loops.count(cut)) == expected
+    assert len(mechanism.candidates) == legs * points
+
+
+def test_it_stands_on_its_feet_and_they_carry_its_weight() -> None:
+    robot = Robot.of(centipede(4, 2))
+    simulation = Simulation(robot, Moreau(solver="sor"), controller=Stand(kp=300.0, kd=5.0))
+    simulation.advance(2.0)
+    weight = -robot.mass * robot.gravity_acceleration[2]
+    assert simulation.contact_force[:, 0].sum() == pytest.approx(weight, rel=1e-3)
+    assert np.abs(simulation.u).max() < 1e-2
+
+
+@pytest.mark.parametrize(("legs", "points", "message"), [(3, 1, "even"), (0, 1, "even"), (4, 3, "1, 2 or 4")])
+def test_others_are_refused(legs: int, points: int, message: str) -> None:
+    with pytest.raises(TarsusError, match=message):
+        centipede(legs, points)
