@@ -173,7 +173,14 @@ def test_what_is_dropped_is_said() -> None:
         mechanism = check(read_mjcf(text))
     said = "\n".join(str(warning.message) for warning in caught)
     assert [loop.joint.name for loop in mechanism.loops] == ["rod"]
-    for word in ("weld glue of b and c", "connect off of b and c", "joint of j", "rope", "pull", "springs of joints are left out: j"):
+    for word in (
+        "weld glue of b and c",
+        "connect off of b and c",
+        "joint of j",
+        "rope",
+        "pull",
+        "springs of joints are left out: j",
+    ):
         assert word in said
     for word in (
         "mocap bodies are left out: target",

@@ -71,9 +71,7 @@ def test_a_sliding_box_loses_mu_m_g_times_its_way() -> None:
 
 @pytest.mark.parametrize("e_N", [0.0, 0.5, 1.0])
 def test_an_impact_takes_one_minus_e_squared(e_N: float) -> None:
-    simulation = tarsus.Simulation(
-        Robot.of(point_mass(gravity=(0.0, 0.0, 0.0))), tarsus.Moreau(e_N=e_N), dt=0.001
-    )
+    simulation = tarsus.Simulation(Robot.of(point_mass(gravity=(0.0, 0.0, 0.0))), tarsus.Moreau(e_N=e_N), dt=0.001)
     simulation.set(q=np.array([0.0, 0.0, 0.1, 1.0, 0.0, 0.0, 0.0]), u=np.array([0.7, 0.0, -2.0, 0.0, 0.0, 0.0]))
     log = simulation.run(0.1)
     landing = int(np.argmax(log["impulse_contact"].values[:, 0, 0] > 0))

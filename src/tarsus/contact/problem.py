@@ -109,7 +109,7 @@ class ContactProblem:
 
     @cached_property
     def G(self) -> Blocks:
-        """Delassus blocks G[i, j] (3, 3) for all pairs of contacts; asked for first inside a loop, made in every pass."""
+        """Delassus blocks G[i, j] (3, 3) for all pairs of contacts; first asked for in a loop, made in every pass."""
         return self.make_delassus()
 
     @cached_property

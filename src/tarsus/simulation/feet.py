@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -93,7 +94,7 @@ def contact_masses(scene: Scene, q: NDArray[np.float64]) -> tuple[float, float]:
     return min(normal, default=np.inf), min(least, default=np.inf)
 
 
-def _mobility(kin: Kinematics) -> NDArray[np.float64]:
+def _mobility(kin: Kinematics) -> NDArray[Any]:
     """M^-1 (nu, nu), of a robot with loop joints M^-1 - M^-1 W_B G_B^+ W_B^T M^-1: what they let move."""
     mechanism = kin.mechanism
     M = np.array(DM(crba.mass_matrix(kin, body_inertias(mechanism))))
@@ -103,5 +104,4 @@ def _mobility(kin: Kinematics) -> NDArray[np.float64]:
     M += ways.T * [loop.joint.armature for loop in mechanism.loops] @ ways
     W = np.array(DM(ca.vertcat(*(ca.horzcat(*row) for row in loops.directions(kin)))))
     answer = np.linalg.solve(M, W.T)
-    held = answer @ np.linalg.pinv(W @ answer, rcond=1e-9) @ answer.T
-    return np.array(np.linalg.inv(M) - held, dtype=np.float64)
+    return np.linalg.inv(M) - answer @ np.linalg.pinv(W @ answer, rcond=1e-9) @ answer.T

@@ -42,8 +42,8 @@ class Plan:
 def step_program(plan: Plan) -> Program:
     """The program of one step.
 
-    State: q, u, memory (the law's), control (the controller's), bilateral (the constraints' percussions), steps (done so
-    far); report: impulse (3n,), N s in
+    State: q, u, memory (the law's), control (the controller's), bilateral (the constraints' percussions), steps (done
+    so far); report: impulse (3n,), N s in
     contact frames, iterations, converged, tau (actuators,); parameters: dt, action or command, law.*, terrain.*,
     mass_scale, push.
     """

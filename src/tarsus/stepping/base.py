@@ -25,8 +25,8 @@ from tarsus.terrain.base import Terrain
 class Scene:
     """What is simulated: a mechanism whose candidates may touch a terrain under a contact law.
 
-    stabilisation: part of a loop joint's gap that its constraint takes back each step, 0 to 1, -; seldom: numbers of the
-    candidates that touch when the robot falls and not else: while none of them does, a step is solved without them.
+    stabilisation: part of a loop joint's gap that its constraint takes back each step, 0 to 1, -; seldom: numbers of
+    the candidates that touch when the robot falls and not else: while none of them does, a step is solved without them.
     """
 
     mechanism: Mechanism

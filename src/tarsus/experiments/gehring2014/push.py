@@ -27,7 +27,7 @@ Array = NDArray[Any]
 DIRECTIONS, STRENGTHS, WEAKEST, STRONGEST = 36, 31, 40.0, 100.0  # N s
 TRUNK = "base"
 HEIGHT = 0.1  # m above the trunk's frame: where it is pushed
-SETTLE, FALL = 0.3, 1.5  # s
+SETTLE, FALL = 0.2, 1.3  # s
 LASTS = BLOCK = 0.1  # s: of the push, and between two looks
 TILTED = 0.5  # cosine of the trunk's tilt: beyond 60 degrees it has fallen
 OURS = replace(HmJ, name="our default", solver="auto")
