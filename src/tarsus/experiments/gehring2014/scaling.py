@@ -60,7 +60,8 @@ class Scaling(Exhibit):
         "Growth with the degrees of freedom is at one contact point a foot, so contacts grow along (6 + 3 legs "
         "degrees, as many contacts as legs); growth with the contacts is at a fixed number of legs, with 1, 2 and 4 "
         "points a foot. The points of one rigid foot share its load in ways that the contact law leaves open, and the "
-        "iteration may spend all its 200 sweeps on that: the last column says so. Exponents are those of a straight line through the logarithms. The code of a step is laid out "
+        "iteration may spend all its 200 sweeps on that: the last column says so. Exponents are those of a straight "
+        "line through the logarithms. The code of a step is laid out "
         f"whole, so it is compilation that ends a row: nothing larger is tried once one took over {PATIENCE:g} s of "
         "processor time (what is compiled already is loaded from disk, in less)."
     )
@@ -109,7 +110,7 @@ class Scaling(Exhibit):
             ax.set(xscale="log", yscale="log", xlabel=label)
             ticks = (12, 18, 30, 54) if ax is left else (2, 4, 8, 16, 32)
             ax.set_xticks(ticks, [str(tick) for tick in ticks])
-            ax.minorticks_off()
+            ax.xaxis.minorticks_off()
             ax.spines[["top", "right"]].set_visible(False)
         left.set_ylabel("time of a step / µs")
         left.legend(frameon=False, fontsize=8)
