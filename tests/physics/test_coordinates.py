@@ -103,8 +103,16 @@ def test_a_cut_mechanism_accelerates_like_the_whole_one(
     assert np.abs(gaps(parts, last["q"][-1, 0])).max() < 1e-9
 
 
-@pytest.mark.parametrize("which", CUT)
-@pytest.mark.parametrize("robot", [starleth, mini_cheetah], ids=["starleth", "mini_cheetah"])
+@pytest.mark.parametrize(
+    ("robot", "which"),
+    [
+        pytest.param(starleth, "extended", id="starleth-extended"),
+        pytest.param(starleth, "maximal", id="starleth-maximal"),
+        pytest.param(mini_cheetah, "extended", id="mini_cheetah-extended"),
+        # armature and damping couple the bodies: half a minute to compile
+        pytest.param(mini_cheetah, "maximal", id="mini_cheetah-maximal", marks=pytest.mark.slow),
+    ],
+)
 def test_a_standing_robot_stands_the_same(robot: object, which: str) -> None:
     runs = []
     for chosen in ("minimal", which):
@@ -119,12 +127,12 @@ def test_a_standing_robot_stands_the_same(robot: object, which: str) -> None:
 @pytest.mark.parametrize("which", CUT)
 def test_the_difference_vanishes_with_the_step(which: str) -> None:
     """In free flight, joints turning; the midpoint scheme is of first order in coordinates with constraints."""
-    uncut = mini_cheetah.describe()
+    uncut = starleth.describe()
     q = np.array(uncut.keyframes["stand"]) + 5 * np.eye(19)[2]
     u = np.random.default_rng(0).normal(scale=0.5, size=18)
 
     def thrown(chosen: str, dt: float) -> Array:
-        simulation = Simulation("mini_cheetah", coordinates=chosen, dt=dt)
+        simulation = Simulation("starleth", coordinates=chosen, dt=dt)
         mechanism = simulation.plan.scene.mechanism
         start = coordinates.in_cut(mechanism, q, u)
         simulation.set(q=start[0], u=start[1])
@@ -133,7 +141,7 @@ def test_the_difference_vanishes_with_the_step(which: str) -> None:
 
     apart = [np.abs(thrown(which, dt) - thrown("minimal", dt)).max() for dt in (0.002, 0.0005)]
     assert 3.4 < apart[0] / apart[1] < 4.6
-    assert apart[0] < 2e-5
+    assert apart[0] < 1e-3  # rad: the loose shanks have turned by radians
 
 
 CONFIGURATIONS = [
@@ -188,7 +196,7 @@ def test_compliant_feet_in_maximal_coordinates() -> None:
 def test_drift_is_first_order_and_stabilisation_bounds_it() -> None:
     def drift(dt: float, stabilisation: float = 0.0) -> float:
         options = {"coordinates": "maximal", "stabilisation": stabilisation}
-        simulation = Simulation("mini_cheetah", controller="trot", dt=dt, **options)  # type: ignore[arg-type]
+        simulation = Simulation("starleth", controller="trot", dt=dt, **options)  # type: ignore[arg-type]
         simulation.advance(1.0)
         return float(np.abs(gaps(simulation.plan.scene.mechanism, simulation.q)).max())
 
