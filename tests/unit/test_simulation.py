@@ -7,6 +7,7 @@ import pytest
 
 import tarsus
 from tarsus.contact import criteria
+from tarsus.control.gaits.stand import Stand
 from tarsus.simulation.summary import solved_of
 
 
@@ -185,3 +186,17 @@ def test_a_robot_without_contacts_is_refused() -> None:
 
     with pytest.raises(tarsus.TarsusError, match="no contact candidate"):
         tarsus.Simulation(replace(tarsus.load("mini_cheetah"), candidates=()))
+
+
+def test_simulations_of_the_same_parts_share_their_program_and_nothing_else() -> None:
+    robot, law, gait = tarsus.load("mini_cheetah"), tarsus.Moreau(), Stand()
+    first = tarsus.Simulation(robot, law, controller=gait, dt=0.0025)
+    second = tarsus.Simulation(robot, law, controller=gait, dt=0.001)
+    assert second.program is first.program
+    first.advance(0.1)
+    assert second.time == 0 and (second.q != first.q).any()
+    second.advance(0.1)
+    alone = tarsus.Simulation(robot, tarsus.Moreau(), controller=gait, dt=0.001)
+    assert alone.program is not first.program
+    alone.advance(0.1)
+    assert (alone.q == second.q).all()

@@ -7,7 +7,7 @@ the regrouped inertias nor the mass matrix nor the factorisation that the step u
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 import casadi as ca
@@ -23,14 +23,14 @@ from tarsus.dynamics.smooth import Drive, missing
 from tarsus.program.blocks import Program
 from tarsus.program.trace import Builder
 from tarsus.program.worlds import Worlds
-from tarsus.simulation.step_program import Plan, applied, applied_in_loops, pushes, scaled
+from tarsus.simulation.step_program import KEPT, Plan, applied, applied_in_loops, pushes, scaled
 from tarsus.stepping import assemble
 
 Array = NDArray[Any]
 CHUNK = 65536  # samples at a time
 
 
-@cache
+@lru_cache(maxsize=KEPT)
 def observer(plan: Plan) -> Program:
     """A program of samples: a step's start (q0, u0), end (q1, u1), impulse, bilateral, tau and the step's parameters.
 

@@ -21,7 +21,7 @@ from tarsus.simulation.choose import Options
 from tarsus.simulation.device import backend
 from tarsus.simulation.fault import Fault, first_fault
 from tarsus.simulation.feet import candidates as candidates_of
-from tarsus.simulation.step_program import Plan, initial_values, step_program
+from tarsus.simulation.step_program import Plan, initial_values, shared, step_program
 from tarsus.stepping.base import Stepper
 from tarsus.terrain.base import Terrain
 
@@ -81,7 +81,7 @@ class Simulation:
         compiled = self.controller if isinstance(self.controller, Controller) else None
         scales = dict(settings.mass_scale or {})
         pushed = choose.pushed_bodies(self.robot, settings.pushes)
-        self.plan = Plan(scene, self.stepper, compiled, tuple(scales), pushed)
+        self.plan = shared(Plan(scene, self.stepper, compiled, tuple(scales), pushed))
         self._every = choose.control_interval(self.controller, settings.control_rate, self.dt)
         bits, program = 32 if settings.precision == "float32" else 64, step_program(self.plan)
         self._worlds = backend(program, settings.device, self.worlds, bits, settings.threads)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
 
 import casadi as ca
 import numpy as np
@@ -22,6 +23,10 @@ from tarsus.program.trace import Builder
 from tarsus.spatial.inertia import LinearInertia
 from tarsus.stepping.base import Scene, StepInputs, Stepper
 
+KEPT = 8  # plans whose programs are kept
+
+_PLANS: list[Plan] = []
+
 
 @dataclass(frozen=True, eq=False)
 class Plan:
@@ -39,6 +44,27 @@ class Plan:
     timed: bool = False
 
 
+def shared(plan: Plan) -> Plan:
+    """An earlier plan of the very same parts, or this one: what was traced for it need not be traced again."""
+    for known in _PLANS:
+        if _same(known, plan):
+            return known
+    _PLANS.append(plan)
+    del _PLANS[:-KEPT]
+    return plan
+
+
+def _same(a: Plan, b: Plan) -> bool:
+    """Whether two plans have the same objects; steppers and terrains without fields are alike by their class."""
+    one, other = a.scene, b.scene
+    alike = one.candidates == other.candidates and one.mechanism is other.mechanism and one.law is other.law
+    parts = ((one.terrain, other.terrain), (a.stepper, b.stepper))
+    plain = all(x is y or (type(x) is type(y) and not fields(x)) for x, y in parts)
+    rest = [(p.scene.stabilisation, p.scene.seldom, p.scaled_bodies, p.pushed_bodies, p.timed) for p in (a, b)]
+    return alike and plain and a.controller is b.controller and rest[0] == rest[1]
+
+
+@lru_cache(maxsize=KEPT)
 def step_program(plan: Plan) -> Program:
     """The program of one step.
 

@@ -47,7 +47,7 @@ def validate(
     stepper: str | None = None,
     tell: Callable[[str], None] = lambda text: None,
 ) -> list[Row]:
-    """Rows of the scenes, laws and steppers named, or of all there are, by scene; MuJoCo's if the law is "mujoco".
+    """Rows of the scenes, laws and steppers named, or of all there are, by scene; MuJoCo's if the law is "mujoco" or none is named.
 
     TarsusError with near names for an unknown one; tell: called with what is being measured.
     """
@@ -63,12 +63,13 @@ def validate(
 
 
 def engines(law: str | None, stepper: str | None) -> list[Engine]:
-    """What to measure; MuJoCo only if it is asked for, with its own stepper."""
+    """What to measure; MuJoCo, with its own stepper, if it is asked for or everything is."""
     laws = _named("law", law, registry.names(LAWS), peer.NAME)
     steppers = _named("stepper", stepper, registry.names(STEPPERS))
     if law == peer.NAME:
         return [MuJoCo()]
-    return [Ours(name, each) for name in laws for each in steppers]
+    everything = law is None and stepper is None
+    return [*(Ours(name, each) for name in laws for each in steppers), *([MuJoCo()] if everything else [])]
 
 
 def _named(kind: str, name: str | None, known: tuple[str, ...], *also: str) -> tuple[str, ...]:
