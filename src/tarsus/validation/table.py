@@ -47,8 +47,9 @@ def validate(
     stepper: str | None = None,
     tell: Callable[[str], None] = lambda text: None,
 ) -> list[Row]:
-    """Rows of the scenes, laws and steppers named, or of all there are, by scene; MuJoCo's if the law is "mujoco" or none is named.
+    """Rows of the scenes, laws and steppers named, or of all there are, by scene.
 
+    MuJoCo's are among them if the law is "mujoco", or if neither law nor stepper is named.
     TarsusError with near names for an unknown one; tell: called with what is being measured.
     """
     names = _named("scene", scene, registry.names(SCENES))
