@@ -74,7 +74,8 @@ def energy_of(log: xr.Dataset) -> dict[str, float]:
     steps = {share: log[f"energy_{share}"].values for share in (*SHARES, *ROBOT_SHARES)}
     shares = {name: value.reshape(len(value), -1).sum(1) for name, value in steps.items()}
     change = (log["kinetic_energy"] + log["potential_energy"] - log["energy_start"]).values
-    missed = np.abs(change - np.cumsum(sum(shares.values())))
+    with np.errstate(invalid="ignore", over="ignore"):  # a run that diverged has no balance
+        missed = np.abs(change - np.cumsum(sum(shares.values())))
     totals = {name: float(value.sum()) for name, value in shares.items()}
     return totals | {"change": float(change[-1]), "unbalanced": float(missed.max())}
 
