@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tarsus.contact import sets, stability
 from tarsus.contact.base import Law
-from tarsus.contact.problem import Contact, ContactProblem, ContactSolution
+from tarsus.contact.problem import ContactProblem, ContactSolution
 from tarsus.contact.solvers.base import changes, finite
 from tarsus.contact.solvers.ldl import Matrix, times
 from tarsus.contact.solvers.minimum_norm import minimum_norm
@@ -41,12 +41,10 @@ class Linearized(Law):
     saturation: once (as the document: (18) solved, then (19)-(20) applied) or repeated (solved again with what was
     saturated held there, until nothing changes).
 
-    What differs from the document. A contact that pressed in the last step takes part in this one although it has
-    risen a hair above the ground, or a standing foot would lose its force for single steps. The acceleration
-    without contact is (free - before) / dt, which lacks the part of the points' own rotation, dW^T/dt u in B_c of
-    Eqn. (16). Section V prints p_z -> +epsilon, which would be above the ground: here epsilon counts downwards. A
-    point that lands slower than 2 k_v epsilon does not bounce off again; the document's 1e-6 m would do that only
-    for steps below 2 k_v epsilon / g = 0.05 ms. Stable for k_v dt < 2.
+    What differs from the document. The acceleration without contact is (free - before) / dt, which lacks the part of
+    the points' own rotation, dW^T/dt u in B_c of Eqn. (16). Section V prints p_z -> +epsilon, which would be above
+    the ground: here epsilon counts downwards. A point that lands slower than 2 k_v epsilon does not bounce off again;
+    the document's 1e-6 m would do that only for steps below 2 k_v epsilon / g = 0.05 ms. Stable for k_v dt < 2.
     With saturation "once" the normal forces are those that would go with the friction wanted, not with the friction
     left over: a box that slides (the document has a brick without height) sinks and tumbles; hence "repeated", which
     may not settle where friction is so high that a leg may jam (mu above 1 on Mini Cheetah): `converged` says so.
@@ -61,8 +59,6 @@ class Linearized(Law):
         "restitution": "follows from k_v, not a parameter",
         "spring": "k_p is an acceleration per depth, not a stiffness",
     }
-
-    contact_memory: ClassVar[int] = 1  # 1 if it pressed in the last step
 
     mu: float | NDArray[np.float64] = 0.8
     k_p: float | NDArray[np.float64] = 500.0
@@ -86,10 +82,6 @@ class Linearized(Law):
     def largest_steps(self, masses: tuple[float, float], load: float) -> dict[str, float]:
         """k_v dt < 2, and with the gap taken halfway k_p dt^2 + 2 k_v dt < 4, whatever the mass."""
         return {"the gains k_p and k_v": float(np.min(stability.spring_limit(self.k_p, self.k_v, 1.0)))}
-
-    def closed(self, contact: Contact, memory: SX) -> SX:
-        """Its gap is closed, or it pressed in the last step."""
-        return ca.logic_or(contact.gap <= 0, memory[0] > 0)
 
     def solve(self, problem: ContactProblem, p: Any, memory: SX, builder: Builder) -> ContactSolution:
         n = problem.n
@@ -117,8 +109,7 @@ class Linearized(Law):
         impulses = [last["impulse"][3 * i : 3 * i + 3] for i in range(n)]
         settled = ca.logic_not(last["moving"]) if many else SX(1)
         good = ca.logic_and(settled, finite(entries(last["impulse"]) + entries(ca.vertcat(*problem.free))))
-        pressed = ca.vertcat(*(impulse[0] > 0 for impulse in impulses))
-        return ContactSolution(impulses, pressed, last["passes"], good)
+        return ContactSolution(impulses, SX(0, 1), last["passes"], good)
 
 
 def desired_acceleration(problem: ContactProblem, i: int, p: Any) -> SX:
