@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from tarsus.dynamics import loops
 from tarsus.dynamics.kinematics import Kinematics, kinematics
 from tarsus.model.mechanism import WORLD, LoopJoint, Mechanism
+from tarsus.model.poses import quaternion_from_rotation
 from tarsus.spatial.rotation import constant
 
 Array = NDArray[np.float64]
@@ -95,7 +96,7 @@ def _displacement(kin: Kinematics, loop: LoopJoint, turns: list[SX]) -> SX:
             home = ca.mtimes(kin.world_rotation[loop.parent], constant(loop.position))
             apart = apart - kin.world_position[loop.parent] - home
         return ca.dot(ca.mtimes(kin.world_rotation[loop.child], axis), apart)
-    home = constant(_quaternion(loop.rotation))
+    home = constant(quaternion_from_rotation(loop.rotation))
     above = home if loop.parent == WORLD else _product(turns[loop.parent], home)
     relative = _product(_conjugate(above), turns[loop.child])
     if loop.joint.kind == "ball":
@@ -123,7 +124,7 @@ def _quaternions(kin: Kinematics) -> list[SX]:
             own = ca.vertcat(ca.cos(qi / 2), constant(joint.axis) * ca.sin(qi / 2))
         elif joint.kind != "slide":
             own = qi[-4:]
-        own = _product(constant(_quaternion(body.rotation)), own)
+        own = _product(constant(quaternion_from_rotation(body.rotation)), own)
         found.append(own if body.parent == WORLD else _product(found[body.parent], own))
     return found
 
@@ -135,10 +136,3 @@ def _product(a: SX, b: SX) -> SX:
 
 def _conjugate(p: SX) -> SX:
     return ca.vertcat(p[0], -p[1:])
-
-
-def _quaternion(matrix: Array) -> Array:
-    """The unit quaternion (w, x, y, z) of a constant rotation matrix."""
-    from scipy.spatial.transform import Rotation
-
-    return Rotation.from_matrix(matrix).as_quat(scalar_first=True)

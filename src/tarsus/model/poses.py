@@ -39,6 +39,18 @@ def rotation_from_quaternion(quaternion: ArrayLike) -> Array:
     return Rotation.from_quat(np.asarray(quaternion, dtype=float), scalar_first=True).as_matrix()
 
 
+def quaternion_from_rotation(rotation: Array) -> Array:
+    """Unit quaternion (w, x, y, z) of a rotation matrix: the column of 4 q q^T with the largest diagonal."""
+    r = rotation
+    diagonal = np.diag(r)
+    k = np.empty((4, 4))
+    k[0, 0] = 1 + diagonal.sum()
+    k[0, 1:] = k[1:, 0] = [r[2, 1] - r[1, 2], r[0, 2] - r[2, 0], r[1, 0] - r[0, 1]]
+    k[1:, 1:] = r + r.T + np.diag(1 - diagonal.sum() * np.ones(3))
+    column = k[:, int(np.argmax(np.diag(k)))]
+    return column / np.linalg.norm(column)
+
+
 def rotation_from_rpy(rpy: ArrayLike) -> Array:
     """Rotation matrix (3, 3) of URDF's roll, pitch, yaw about fixed axes (rad)."""
     return Rotation.from_euler("xyz", np.asarray(rpy, dtype=float)).as_matrix()

@@ -14,9 +14,9 @@ from collections.abc import Iterable
 from xml.etree.ElementTree import Element, SubElement
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tarsus.model.mechanism import WORLD, Body, Joint, Mechanism
+from tarsus.model.poses import quaternion_from_rotation
 from tarsus.model.to_mjcf_loops import add_loops
 
 LARGE = 1e10  # stands for infinity where MuJoCo wants a number
@@ -90,13 +90,13 @@ def _add_bodies(world: Element, mechanism: Mechanism, joint_limits: bool) -> lis
             conaffinity="1",
         )
     for frame in mechanism.frames:
-        place = {"pos": _text(frame.position), "quat": _text(_quaternion(frame.rotation))}
+        place = {"pos": _text(frame.position), "quat": _text(quaternion_from_rotation(frame.rotation))}
         SubElement(elements[frame.body], "site", {"name": frame.name} | place)
     return elements
 
 
 def _add_body(parent: Element, body: Body, joint_limits: bool) -> Element:
-    place = {"pos": _text(body.position), "quat": _text(_quaternion(body.rotation))}
+    place = {"pos": _text(body.position), "quat": _text(quaternion_from_rotation(body.rotation))}
     element = SubElement(parent, "body", {"name": body.name} | place)
     inertia = body.inertia
     i = inertia.about_com
@@ -137,15 +137,3 @@ def _add_motors(parent: Element, mechanism: Mechanism) -> None:
 
 def _text(values: Iterable[float]) -> str:
     return " ".join(repr(float(value)) for value in values)
-
-
-def _quaternion(rotation: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Unit quaternion (w, x, y, z) of a rotation matrix: the column of 4 q q^T with the largest diagonal."""
-    r = rotation
-    diagonal = np.diag(r)
-    k = np.empty((4, 4))
-    k[0, 0] = 1 + diagonal.sum()
-    k[0, 1:] = k[1:, 0] = [r[2, 1] - r[1, 2], r[0, 2] - r[2, 0], r[1, 0] - r[0, 1]]
-    k[1:, 1:] = r + r.T + np.diag(1 - diagonal.sum() * np.ones(3))
-    column = k[:, int(np.argmax(np.diag(k)))]
-    return column / np.linalg.norm(column)

@@ -28,7 +28,7 @@ class ProxBilateral(Solver):
         form, n = hard.problem.bilateral, len(start)
         assert form is not None
         c = [hard.c[i] - hard.problem.free[i] + form.free[i] for i in range(n)]
-        loose = replace(hard, c=_kept(hard, "c_loose", c))
+        loose = replace(hard, c=hard.builder.hold("c_loose", c))
         sizes = [size for i in range(n) for size in step_sizes(hard, i, form.G[i, i])]
         r = entries(
             hard.builder.keep("r", ca.vertcat(*sizes, *(hard.p.alpha / row[b] for b, row in enumerate(form.G_B))))
@@ -76,8 +76,3 @@ def _felt(form: Bilateral, k: int, L_B: list[SX]) -> SX:
 
 def _dot(a: list[SX], b: list[SX], start: SX | None = None) -> SX:
     return sum((x * y for x, y in zip(a, b, strict=True) if not x.is_zero()), SX(0) if start is None else start)
-
-
-def _kept(hard: HardProblem, name: str, columns: list[SX]) -> list[SX]:
-    kept = hard.builder.keep(name, ca.vertcat(*columns))
-    return [kept[3 * i : 3 * i + 3] for i in range(len(columns))]
