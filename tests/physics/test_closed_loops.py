@@ -117,10 +117,10 @@ def test_loops_of_mjcf_move_as_in_mujoco(text: str) -> None:
     coarse, fine = (Simulation(mechanism, dt=dt).run(0.4) for dt in (1e-4, 5e-5))
     ours = coarse.q.values, fine.q.values[1::2]
     errors = [np.abs(q - theirs).max() for q in ours]
-    assert errors[0] < 0.005 * np.ptp(ours[0][:, 0])
+    assert errors[0] < 2e-4 * np.ptp(ours[0][:, 0])
     assert 1.95 < errors[0] / errors[1] < 2.05  # first order, and nothing else:
-    np.testing.assert_allclose(2 * ours[1] - ours[0], theirs, atol=0.01 * errors[1])
-    assert 1.9 < float(coarse.drift.max() / fine.drift.max()) < 2.1
+    np.testing.assert_allclose(2 * ours[1] - ours[0], theirs, atol=1e-6)
+    assert 3.8 < float(coarse.drift.max() / fine.drift.max()) < 4.2
 
 
 def test_a_motor_may_sit_on_the_loop_joint() -> None:
@@ -137,17 +137,21 @@ def test_a_motor_may_sit_on_the_loop_joint() -> None:
     hung = replace(hung, position=np.array([0.5, 0, 0.1]), inertia=Inertia(ROCKER, -up / 2, rod(ROCKER, up).about_com))
     close = LoopJoint(driven, -1, 2, 0.55 * x, in_child=-up)
     opened_at_motor = Mechanism("four_bar", (crank, coupler, hung), (), actuators=motor, loops=(close,))
-    apart = []
+
+    moved = []
     for dt in (4e-4, 2e-4):
         logs = []
         for mechanism in (opened_at_pin, opened_at_motor):
             simulation = Simulation(mechanism, dt=dt)
             simulation.step([4.0])  # N m, held
             logs.append(simulation.run(0.4))
-        assert np.ptp(logs[0].q.values[:, 0]) > 0.3
-        apart.append(np.abs(logs[0].q.values[:, :2] - logs[1].q.values[:, :2]).max())
-    assert apart[0] < 2e-4
-    assert 1.8 < apart[0] / apart[1] < 2.2
+        moved.append([log.q.values[:, :2] for log in logs])
+    coarse, fine = moved
+    assert np.ptp(fine[0][:, 0]) > 0.3
+    apart = [np.abs(a - b).max() for a, b in moved]
+    assert 1.8 < apart[0] / apart[1] < 2.2  # the motor's damping is of first order, and nothing else:
+    limits = [2 * b[1::2] - a for a, b in zip(coarse, fine, strict=True)]
+    np.testing.assert_allclose(*limits, atol=2e-5)
     for log in logs:
         assert abs(float(log.energy_motors.sum())) > 0.1
         shares = sum(float(log[f"energy_{share}"].sum()) for share in ("motors", "joints", "drift"))

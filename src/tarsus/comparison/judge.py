@@ -18,7 +18,7 @@ from tarsus.contact import criteria
 from tarsus.contact.criteria import Solved
 from tarsus.contact.ledger import SHARES, ledger
 from tarsus.dynamics import account, energy, jacobian, rnea
-from tarsus.dynamics.kinematics import Kinematics, coordinate_rate, kinematics, with_unit_quaternions
+from tarsus.dynamics.kinematics import Kinematics, displaced, kinematics
 from tarsus.dynamics.robot import Robot
 from tarsus.dynamics.smooth import Drive, armature, missing
 from tarsus.errors import TarsusError
@@ -114,7 +114,7 @@ def witness(run: Trajectory) -> Program:
     point = None if run.point is None else b.parameter("point", 3 * n)
     inertias = rnea.body_inertias(robot)
     start, end = kinematics(robot, q0, u0), kinematics(robot, q1, u1)
-    q = with_unit_quaternions(robot, q0 + run.instant * dt * coordinate_rate(robot, q0, u0)) if run.instant else q0
+    q = displaced(robot, q0, u0, run.instant * dt) if run.instant else q0
     kin = kinematics(robot, q, u0)
 
     rate = (u1 - u0) / dt

@@ -123,6 +123,18 @@ def coordinate_rate(mechanism: Mechanism, q: SX, u: SX) -> SX:
     return ca.vertcat(*rates)
 
 
+def displaced(mechanism: Mechanism, q: SX, u: SX, dt: SX) -> SX:
+    """q (nq,) + dt F(q) u with unit quaternions (document 000, Eqns. (6) and (8)), bodies turned by |omega| dt."""
+    parts = []
+    for body, du in zip(mechanism.bodies, mechanism.u_slices, strict=True):
+        spin = slice(du.stop - 3, du.stop)
+        if body.joint.kind in ("free", "ball"):
+            parts += [u[du.start : spin.start], rotation.stretched(u[spin], dt)]
+        else:
+            parts.append(u[du])
+    return with_unit_quaternions(mechanism, q + dt * coordinate_rate(mechanism, q, ca.vertcat(*parts)))
+
+
 def with_unit_quaternions(mechanism: Mechanism, q: SX) -> SX:
     """q with every quaternion scaled back to unit length."""
     parts = []

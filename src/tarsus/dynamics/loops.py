@@ -14,7 +14,7 @@ from casadi import SX
 from numpy.typing import NDArray
 
 from tarsus.dynamics import jacobian, tree
-from tarsus.dynamics.kinematics import Kinematics
+from tarsus.dynamics.kinematics import Kinematics, coordinate_rate, kinematics
 from tarsus.model.mechanism import WORLD, LoopJoint, Mechanism
 from tarsus.program.symbolic import entries
 from tarsus.spatial.rotation import constant
@@ -63,6 +63,21 @@ def directions(kin: Kinematics) -> list[Row]:
         # d/dt (a . b) = (omega_C - omega_P) . (a x b)
         rows += [_spin(kin, loop, ca.cross(a, b)) for a, b in _square(kin, loop)]
     return rows
+
+
+def bending(kin: Kinematics, dt: SX) -> SX:
+    """What gamma_B (nb,) must be at the end of a step for the gaps to stay closed beyond the tangent, m/s or 1/s.
+
+    Moved by dt u from q_n, gaps change by dt gamma + dt^2/2 f(q_n, u_n) + dt^3/6 k: f = d^2/dt^2 g_B, k = d^3/dt^3 g_B
+    at constant u. With gamma_n = -dt/2 f(q_n, u_n-1) + dt^2/3 k all that is left, but for the order dt^4, is
+    dt^2/2 (f(q_n, u_n) - f(q_n-1, u_n-1)), which adds up to nothing over many steps, impacts or not.
+    """
+    q, u = SX.sym("q", kin.mechanism.nq), SX.sym("u", kin.mechanism.nu)
+    rate, grown = coordinate_rate(kin.mechanism, q, u), [gaps(kinematics(kin.mechanism, q, u))]
+    for _ in range(3):
+        grown.append(ca.jtimes(grown[-1], q, rate))
+    _, _, f, k = ca.Function("growth", [q, u], grown)(kin.q, kin.u)
+    return dt * dt / 3 * k - dt / 2 * f
 
 
 def freedoms(kin: Kinematics) -> list[Row]:

@@ -60,6 +60,12 @@ def quaternion_rate(p: SX, omega: SX) -> SX:
     )
 
 
+def stretched(omega: SX, dt: SX) -> SX:
+    """omega (3,) longer by tan(a) / a, a = |omega| dt / 2: normalised(p + dt p') then turns by 2 a, up to a^7."""
+    square = ca.dot(omega, omega) * (dt * dt / 4)
+    return omega * (1 + square * (1 / 3 + square * (2 / 15)))
+
+
 def normalised(p: SX) -> SX:
     """p / |p|."""
     return p * (1 / ca.sqrt(ca.dot(p, p)))

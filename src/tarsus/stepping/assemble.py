@@ -13,10 +13,9 @@ from tarsus.contact.problem import Bilateral, Blocks, Contact, ContactProblem, C
 from tarsus.dynamics import constrain, crba, jacobian, loops, rnea
 from tarsus.dynamics.constrain import Constraints, dot
 from tarsus.dynamics.factor import Factor, factorise, lower
-from tarsus.dynamics.kinematics import Kinematics, coordinate_rate, kinematics, with_unit_quaternions
+from tarsus.dynamics.kinematics import Kinematics, coordinate_rate, kinematics
 from tarsus.dynamics.smooth import Drive, dissipation, smooth
 from tarsus.errors import TarsusError
-from tarsus.model.mechanism import Mechanism
 from tarsus.program.symbolic import entries
 from tarsus.program.trace import Builder
 from tarsus.spatial.rotation import constant
@@ -64,11 +63,6 @@ class Coupling:
         return [
             v + dot(list(column), answer) for v, column in zip(velocities, zip(*self.felt, strict=True), strict=True)
         ]
-
-
-def displaced(mechanism: Mechanism, q: SX, u: SX, dt: SX) -> SX:
-    """q + dt F(q) u with unit quaternions."""
-    return with_unit_quaternions(mechanism, q + dt * coordinate_rate(mechanism, q, u))
 
 
 def velocity_step(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> tuple[SX, ContactSolution]:
@@ -168,7 +162,8 @@ def without_contact(scene: Scene, kin: Kinematics, start: StepInputs, builder: B
     directions = loops.directions(kin)
     half_B = builder.hold("half_B", [M.backward(row) for row in directions])
     G_B = builder.hold("G_B", constrain.delassus(M, half_B, half_B))
-    gamma = [dot(row, entries(u_free)) for row in directions]
+    bent = entries(loops.bending(kin, start.dt))
+    gamma = [dot(row, entries(u_free)) - wanted for row, wanted in zip(directions, bent, strict=True)]
     if scene.stabilisation:
         gamma = [
             g + scene.stabilisation / start.dt * gap for g, gap in zip(gamma, entries(loops.gaps(kin)), strict=True)

@@ -40,12 +40,14 @@ class Joints(Exhibit):
     where: ClassVar[str] = "section Accuracy"
     about: ClassVar[str] = (
         "In extended and maximal coordinates cut joints are constraints on velocities, so their halves come apart. The "
-        "document finds about 0.59 µm/min while trotting. Ours is the change of the distance vector between the halves "
-        f"over {TROT:g} s of trot, of the joint where it is largest, per minute. It is larger than the document's by "
-        "far, and for a reason that tolerance cannot touch: the scheme moves the halves along the tangent at the "
-        "middle of the step (Eqns. (6)-(8)), so a joint at radius r that turns at omega is flung outwards by about "
-        "r omega² dt / 2 a second. That is of first order in the step, and it is there with an exact solve. A pull "
-        f"that takes back {PULL:g} of the gap in every step bounds it; the document has none, and it is off elsewhere."
+        "document finds about 0.59 µm/min while trotting, and does not say in which set of coordinates. Ours is the "
+        f"change of the distance vector between the halves over {TROT:g} s of trot, of the joint where it is largest, "
+        "per minute. Tolerance hardly matters; what matters is how a step bends. Moved along the tangent at the middle "
+        "of the step a joint at radius r that turns at omega is flung outwards by about r omega² dt / 2 a second, of "
+        "first order in the step (102 µm/min in extended, 34,700 in maximal coordinates at 2.5 ms). So the constraints "
+        "ask for the velocity that closes the gap at the next step's middle (decision 0014), and what is left is of "
+        f"second order and higher. A pull that takes back {PULL:g} of the gap in every step is measured beside it; the "
+        "document has none, and it is off elsewhere."
     )
     caption: ClassVar[str] = (
         "Drift of the worst joint while trotting against the tolerance T_rel = T_abs, at steps of 2.5 ms (solid) "
@@ -124,9 +126,9 @@ def _rows(drifts: Gaps) -> list[Row]:
     for kind, methods in drifts.items():
         free = methods[DIRECT]
         order = np.log2(free[coarse][at] / free[half][at])
-        rows.append(Row(f"{kind}, 2.5 ms, 1e-6, direct", PUBLISHED, free[coarse][at], "µm/min", place, "not reached"))
+        rows.append(Row(f"{kind}, 2.5 ms, 1e-6, direct", PUBLISHED, free[coarse][at], "µm/min", place))
         if PROX in methods:
-            told = "what the tolerance adds is small beside the step's share"
+            told = "with what the tolerance adds"
             rows.append(Row(f"{kind}, 2.5 ms, 1e-6, prox", PUBLISHED, methods[PROX][coarse][at], "µm/min", place, told))
         rows += [
             Row(f"{kind}, 1.25 ms, 1e-6, direct", None, free[half][at], "µm/min", "", f"order {order:.2f} in the step"),
@@ -136,7 +138,7 @@ def _rows(drifts: Gaps) -> list[Row]:
             ),
         ]  # fmt: skip
         if HELD in methods:
-            told = "bounded: what is left is the gap's change within a cycle"
+            told = "bounded: what is left is the gap's change within a cycle, and what the pull adds"
             rows.append(Row(f"{kind}, 2.5 ms, 1e-6, stabilised", None, methods[HELD][coarse][at], "µm/min", "", told))
     return rows
 
@@ -157,14 +159,9 @@ def _checks(drifts: Gaps) -> list[Check]:
     at, checks = TOLERANCES.index(TOLERANCE), []
     for kind, methods in drifts.items():
         free = methods[DIRECT]
-        ratio, spread = free[coarse][at] / free[half][at], free[coarse][-1] / free[coarse][at]
+        ratio, worst = free[coarse][at] / free[half][at], free[coarse][at]
         checks += [
-            Check(f"{kind}: half the step, half the drift", 1.5 < ratio < 2.7, f"{ratio:.2f} times less"),
-            Check(f"{kind}: a tighter tolerance does not help", 0.9 < spread < 1.1, f"{spread:.3f} times"),
+            Check(f"{kind}: half the step, less than 0.4 of the drift", ratio > 2.5, f"{ratio:.2f} times less"),
+            Check(f"{kind}: as small as the document's, or twice that", worst < 2 * PUBLISHED, f"{worst:.3g} µm/min"),
         ]
-        if HELD in methods:
-            held = methods[HELD][coarse][at]
-            checks.append(
-                Check(f"{kind}: stabilisation bounds it", held < 0.1 * free[coarse][at], f"{held:.3g} µm/min")
-            )
     return checks

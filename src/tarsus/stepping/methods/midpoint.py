@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from casadi import SX
 
+from tarsus.dynamics.kinematics import displaced
 from tarsus.model.mechanism import Mechanism
 from tarsus.program.trace import Builder
 from tarsus.stepping import assemble
@@ -26,9 +27,9 @@ class Midpoint(Stepper):
         q_mid = builder.keep("q_mid", self.evaluation(scene.mechanism, start.q, start.u, start.dt))
         builder.stamp("rest")
         u_end, contact = assemble.velocity_step(scene, q_mid, start, builder)
-        q_end = assemble.displaced(scene.mechanism, q_mid, u_end, 0.5 * start.dt)
+        q_end = displaced(scene.mechanism, q_mid, u_end, 0.5 * start.dt)
         return StepOutputs(q_end, u_end, contact)
 
     def evaluation(self, mechanism: Mechanism, q: SX, u: SX, dt: SX) -> SX:
         """Half a step on."""
-        return assemble.displaced(mechanism, q, u, 0.5 * dt)
+        return displaced(mechanism, q, u, 0.5 * dt)

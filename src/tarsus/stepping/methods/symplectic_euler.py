@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from tarsus.dynamics.kinematics import displaced
 from tarsus.program.trace import Builder
 from tarsus.stepping import assemble
 from tarsus.stepping.base import Scene, StepInputs, StepOutputs, Stepper
@@ -22,5 +23,5 @@ class SymplecticEuler(Stepper):
 
     def step(self, scene: Scene, start: StepInputs, builder: Builder) -> StepOutputs:
         u_end, contact = assemble.velocity_step(scene, start.q, start, builder)
-        q_end = assemble.displaced(scene.mechanism, start.q, u_end, start.dt)
+        q_end = displaced(scene.mechanism, start.q, u_end, start.dt)
         return StepOutputs(q_end, u_end, contact)
