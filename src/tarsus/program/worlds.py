@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from itertools import pairwise
 
@@ -36,7 +35,10 @@ class Worlds(Backend):
         self._tables = [np.ascontiguousarray(t, self.dtype) for t in program.tables.values()]
         self._pointers = np.array([t.ctypes.data for t in self._tables] or [0], dtype=np.uintp)
         self._pool = ThreadPoolExecutor(threads - 1) if threads > 1 else None
-        self._once = (self.data.ctypes.data, None, self._pointers.ctypes.data, 0, self.groups, 1, self.groups)
+        self._addresses = self.data.ctypes.data, self._pointers.ctypes.data
+        edges = np.linspace(0, self.groups, min(threads, self.groups) + 1).astype(int).tolist()
+        self._spans: list[tuple[int, int]] = list(pairwise(edges))
+        self._once = (self._addresses[0], None, self._addresses[1], 0, self.groups, 1, self.groups)
 
     def _rows(self, name: str) -> Array:
         return self.data[:, self._entries(name), :]
@@ -85,16 +87,15 @@ class Worlds(Backend):
 
     def _run(self, steps: int, log: Array | None) -> None:
         address = log.ctypes.data if log is not None else None
-        edges = np.linspace(0, self.groups, min(self.threads, self.groups) + 1).astype(int).tolist()
-        spans: Sequence[tuple[int, int]] = list(pairwise(edges))
+        data, tables = self._addresses
 
         def work(first: int, last: int) -> None:
-            self._kernel(self.data.ctypes.data, address, self._pointers.ctypes.data, first, last, steps, self.groups)
+            self._kernel(data, address, tables, first, last, steps, self.groups)
 
         if self._pool is None:
-            return work(*spans[0])
-        others = [self._pool.submit(work, *span) for span in spans[1:]]
-        work(*spans[0])
+            return work(*self._spans[0])
+        others = [self._pool.submit(work, *span) for span in self._spans[1:]]
+        work(*self._spans[0])
         wait(others)
         for other in others:
             other.result()

@@ -31,7 +31,7 @@ FINER = 4  # times the steps
 
 
 class Figure5(Exhibit):
-    """Hard contact, compliant contact, and compliant contact with ten times the damping at a quarter of the step."""
+    """Hard contact, compliant contact, and compliant contact with ten times the damping at smaller steps."""
 
     name: ClassVar[str] = "figure5"
     title: ClassVar[str] = "Figure 5: normal force of the left fore foot"
@@ -40,11 +40,13 @@ class Figure5(Exhibit):
         "One cycle of the settled trot at 1.25 Hz, controller at 400 Hz in all three. A force is the percussion over "
         "one simulation step divided by the step. The document finds that hard and compliant forces coincide, that "
         "the lightly damped spring oscillates, and that ten times the damping ends the oscillation but makes impacts "
-        "harder and needs a quarter of the step. It gives no numbers: those are ours."
+        "harder and needs a quarter of the step. It gives no numbers: those are ours. At a quarter of the step our "
+        "robot trots, but its force jumps from step to step; at an eighth it no longer does."
     )
     caption: ClassVar[str] = (
         "Normal force of the left fore foot over one cycle: hard contact (HmJ), compliant contact (Cm), and compliant "
-        "contact with ten times the damping at a quarter of the step. Peaks beyond the picture are in the table."
+        "contact with ten times the damping at a quarter and an eighth of the step. Peaks beyond the picture are in "
+        "the table."
     )
 
     def measure(self, task: Task) -> Finding:
@@ -79,7 +81,7 @@ class Figure5(Exhibit):
 
         figure = Figure(figsize=(9, 4.2), layout="constrained")
         ax = figure.subplots()
-        styles = zip(data["curves"].items(), (2, 0, 1), (1.8, 1.2, 1.0), (3, 2, 1), strict=True)
+        styles = zip(data["curves"].items(), (2, 0, 4, 1), (1.8, 1.2, 0.3, 1.2), (4, 3, 1, 2), strict=True)
         for (name, curve), colour, width, order in styles:
             time = curve["dt"] * (np.arange(len(curve["force"])) + 0.5)
             ax.plot(time, curve["force"], color=COLOURS[colour], lw=width, zorder=order, label=name)
@@ -97,6 +99,7 @@ CURVES = {
     "hard": (HmJ, 0.0, 1),
     "compliant": (Cm, DAMPING, SUBSTEPS),
     "compliant, damping x 10, step / 4": (Cm, STIFFER * DAMPING, FINER * SUBSTEPS),
+    "compliant, damping x 10, step / 8": (Cm, STIFFER * DAMPING, 2 * FINER * SUBSTEPS),
 }
 
 
@@ -106,9 +109,8 @@ def _chatter(curves: Mapping[str, Any]) -> str:
     for name, curve in curves.items():
         pressed = (curve["force"][1:] > 0) & (curve["force"][:-1] > 0)
         moves[name] = float(np.median(np.abs(np.diff(curve["force"]))[pressed]))
-    return (
-        "Median change of the force from step to step: " + ", ".join(f"{k} {v:.1f} N" for k, v in moves.items()) + "."
-    )
+    words = "; ".join(f"{name}: {move:.1f} N" for name, move in moves.items())
+    return f"Median change of the force from one step to the next: {words}."
 
 
 def _largest_step(before: float, task: Task) -> dict[int, bool]:
@@ -132,7 +134,7 @@ def _tables(diverges: dict[int, bool]) -> list[Table]:
 
 
 def _checks(load: dict[str, float], peak: dict[str, float]) -> list[Check]:
-    _, soft, damped = CURVES
+    _, soft, _, damped = CURVES
     least = min(load.values())
     return [
         Check("the foot carries a share of the weight in every run", least > 0, f"at least {least:.1f} N in the mean"),

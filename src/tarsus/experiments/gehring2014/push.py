@@ -32,6 +32,7 @@ LASTS = BLOCK = 0.1  # s: of the push, and between two looks
 TILTED = 0.5  # cosine of the trunk's tilt: beyond 60 degrees it has fallen
 OURS = replace(HmJ, name="our default", solver="auto")
 DEEP = 0.02  # m: a contact deeper than this has failed
+OUTCOMES = {"stays up": 7, "falls": 0, "some step unconverged": 4, "fails": 1}  # and their colours
 
 
 @dataclass(frozen=True)
@@ -90,30 +91,27 @@ class Push(Exhibit):
         from matplotlib.figure import Figure
 
         hard = {name: f for name, f in data.items() if name != Cm.name}
-        across = min(len(hard), 5)
-        down = -(-len(hard) // across)
-        figure = Figure(figsize=(9, 4.6 if across < 3 else 2.3 * down), layout="constrained")
+        across = min(len(hard) + 1, 4)  # the last place is the legend's
+        down = -(-(len(hard) + 1) // across)
+        figure = Figure(figsize=(9, 4.4 if across < 4 else 2.6 * down), layout="constrained")
         axes = figure.subplots(down, across, subplot_kw={"projection": "polar"}, squeeze=False).ravel()
         for ax in axes[len(hard) :]:
-            ax.set_visible(False)
+            ax.axis("off")
         for ax, (name, f) in zip(axes, hard.items(), strict=False):
             failed, fell = np.asarray(f["failed"], bool), np.asarray(f["fell"], bool)
             loose = np.asarray(f["unconverged"]) > 0
-            outcomes = (
-                ("stays up", ~fell & ~loose & ~failed, 7),
-                ("falls", fell & ~loose & ~failed, 0),
-                ("some step unconverged", loose & ~failed, 4),
-                ("fails", failed, 1),
-            )
-            for label, which, colour in outcomes:
+            outcomes = (~fell & ~loose & ~failed, fell & ~loose & ~failed, loose & ~failed, failed)
+            for which, colour in zip(outcomes, OUTCOMES.values(), strict=True):
                 angle, radius = np.asarray(f["direction"])[which], np.asarray(f["strength"])[which]
-                ax.scatter(angle, radius, s=7, color=COLOURS[colour], lw=0, label=label if which.any() else None)
+                ax.scatter(angle, radius, s=7, color=COLOURS[colour], lw=0)
             ax.set_title(name, fontsize=10)
             ax.set_ylim(0, STRONGEST)
             ax.set_rticks([25, 50, 75, 100], ["", "50", "", "100 N s"], fontsize=7)
-            ax.tick_params(labelsize=8)
+            ax.set_thetagrids([0, 90, 180, 270], ["0°", "90°", "180°", "270°"], fontsize=8)
+            ax.tick_params(pad=0)
             ax.grid(alpha=0.3)
-        axes[0].legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(-0.35, 1.1))
+        marks = [axes[-1].scatter([], [], s=20, color=COLOURS[colour], lw=0) for colour in OUTCOMES.values()]
+        axes[-1].legend(marks, list(OUTCOMES), frameon=False, fontsize=9, loc="center")
         return figure
 
 
@@ -145,7 +143,7 @@ def pushed(configuration: Configuration, directions: int, strengths: int, second
 
 
 def _rows(name: str, f: Falls) -> list[Row]:
-    share = f"of {len(f.fell)} pushes, {int(f.fell.sum())} falls"
+    share = f"of {len(f.fell):,} pushes, {int(f.fell.sum()):,} falls"
     return [
         Row(f"{name}, runs that diverge", 0.0, float((~f.finite).sum()), "", "section Robustness", share),
     ]
@@ -180,7 +178,7 @@ def _checks(falls: dict[str, Falls], quick: bool) -> list[Check]:
         if name == Cm.name:
             continue
         wrong = int((~f.finite).sum())
-        checks.append(Check(f"{name}: no run diverges", wrong == 0, f"{wrong} of {len(f.fell)}"))
+        checks.append(Check(f"{name}: no run diverges", wrong == 0, f"{wrong} of {len(f.fell):,}"))
         least = 1 if quick else 1000
         checks.append(Check(f"{name}: at least {least:,} falls", int(f.fell.sum()) >= least, f"{int(f.fell.sum())}"))
     return checks
