@@ -238,6 +238,21 @@ def test_a_ball_on_hertz_springs_is_dop853s() -> None:
     np.testing.assert_allclose([log["q"][-1, 0, 2], log["u"][-1, 0, 2]], theirs, rtol=0, atol=1e-8)
 
 
+def test_dormand_prince_does_not_pull_at_a_point_that_grazes_the_ground() -> None:
+    """Drawn away from the ground, thrown at it, it touches for an instant late in dt, where a weight is negative.
+
+    The error control has to see the percussion: what it lets pass is less than 1e-6 N s.
+    """
+    pull, dt, turns, depth = 1000.0, 1e-3, 8 / 9 * 1e-3, np.logspace(-9, -5, 60)
+    q = np.array([pose([0, 0, 0.5 * pull * turns**2 - d]) for d in depth])
+    u = np.tile([1.0, 0, -pull * turns, 0, 0, 0], (len(depth), 1))
+    made = worlds(point_mass(gravity=(0.0, 0.0, pull)), DormandPrince(), Compliant(), dt=dt, q=q, u=u)
+    log = made.record(1)
+    normal, *tangent = log["impulse"][0].T
+    assert normal.max() > 1e-4 and log["converged"].all()
+    assert normal.min() > -1e-6 and (np.hypot(*tangent) - 0.8 * normal).max() < 1e-6
+
+
 def test_an_unmet_tolerance_is_said_and_the_step_ends_in_time() -> None:
     """Too few sub-steps for rtol: converged 0, but the fall, which every sub-step integrates exactly, is whole."""
     start = {"q": pose([0, 0, 50.0]), "u": np.array([0.5, 0, 0, 6, -8, 10]), "dt": 1.0}

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import casadi as ca
 import numpy as np
 import pytest
+from casadi import SX
 from free_bodies import Bench, G, box, pose, sphere
 
+from tarsus.contact.base import symbols
 from tarsus.contact.laws.compliant import Compliant
 from tarsus.contact.laws.moreau import Moreau
+from tarsus.contact.problem import Contact
 from tarsus.errors import TarsusError
 from tarsus.terrain.slope import Slope
+from tarsus.validation import bodies
+from tarsus.validation.engine import Start
+from tarsus.validation.ours import Ours
 
 MU, KINETIC = 0.6, 0.5  # mu_S and mu_K / mu_S
 ANGLE = 0.45  # rad: tan = 0.483, between mu_K = 0.3 and mu_S = 0.6
@@ -81,7 +88,7 @@ def test_compliant_friction_creates_no_energy() -> None:
     rng = np.random.default_rng(5)
     body, dt = box(), 2e-5
     u = rng.normal(size=(6, 6)) * [1, 1, 1, 4, 4, 4]
-    log = Bench(body, law).run(30000, dt, q=pose([0, 0, 0.15], 0.4), u=u)
+    log = Bench(body, law).run(60000, dt, q=pose([0, 0, 0.15], 0.4), u=u)
     inertia = body.bodies[0].inertia
     kinetic = 0.5 * inertia.mass * (log["u"][..., :3] ** 2).sum(-1)
     kinetic += 0.5 * (np.diag(inertia.about_com) * log["u"][..., 3:] ** 2).sum(-1)
@@ -89,4 +96,38 @@ def test_compliant_friction_creates_no_energy() -> None:
     in_air = (log["impulse"] == 0).all(-1)
     for world in range(6):
         flights = energy[in_air[:, world], world]
-        assert (np.diff(flights) < 2e-3 * energy[0, world]).all() and flights[-1] < 0.9 * flights[0]
+        assert (np.diff(flights) < 2e-3 * energy[0, world]).all() and flights[-1] < 0.7 * flights[0]
+
+
+@pytest.mark.parametrize("stepper", ["midpoint", "symplectic_euler", "heun", "rk4"])
+def test_a_compliant_corner_that_creeps_at_its_cone_does_not_chatter(stepper: str) -> None:
+    """A dragged cube, nudged by 1e-6 m/s: its rear corners, relieved, slip at 0.1 mm/s while the front ones hold.
+
+    The pull grows slowly, so no corner's force changes by more than the pull in any step, and none of it is across.
+    """
+    rate, dt, mu = 10.0, 2.5e-4, 0.4
+    q = bodies.pose([0, 0, bodies.CUBE[2] - bodies.TOUCH])
+    dragged = Start(bodies.cube(), q, [0, 1e-6, 0, 0, 0, 1e-6], parameters={"mu": mu}, push_rate=[rate, 0, 0])
+    motion = Ours("compliant", stepper).run(dragged, dt, 0.37)
+    force = motion.impulse[motion.time > 0.1, 0] / dt  # the landing has died away
+    friction = np.linalg.norm(force[-1, :, 1:], axis=-1)
+    on_cone = (force[-1, :, 0] > 0) & (friction > (1 - 1e-6) * mu * force[-1, :, 0])
+    assert on_cone.sum() == 2 and friction.sum() == pytest.approx(rate * 0.37, rel=0.01)
+    assert np.abs(np.diff(force, axis=0)).max() < rate * dt
+    assert np.abs(force[..., 2]).max() < 1e-5
+
+
+def test_compliant_gliding_force_opposes_a_fast_slip_and_the_spring_a_slow_one() -> None:
+    """Along the slip where the damper alone would slip too, d_T |v| > mu F_N; else the sticking force on the cone."""
+    law = Compliant(mu=0.5, c_T=2e4, d_T=40.0)
+    p = symbols({name: SX(float(value)) for name, value in law.parameters().items()})
+    depth, stretch = 1e-3, np.array([2e-3, 0.0])
+    memory = SX(ca.DM([0, 0, 0, 1, 1, *np.eye(3).ravel()]))  # slipping, its anchor at the origin
+    normal = float(law.c_N) * depth
+    border = 0.5 * normal / 40.0
+    for speed, along_slip in ((0.99 * border, False), (1.01 * border, True)):
+        sliding = speed * np.array([0.6, 0.8])
+        contact = Contact(SX(-depth), SX(ca.DM([0, *sliding])), SX(ca.DM([0, *stretch])), SX.eye(3))
+        found = np.array(ca.DM(law.force(contact, p, memory)[0])).ravel()
+        pull = sliding if along_slip else 2e4 * stretch + 40.0 * sliding
+        np.testing.assert_allclose(found, [normal, *(-0.5 * normal * pull / np.linalg.norm(pull))], rtol=1e-12)

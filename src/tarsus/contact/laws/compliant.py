@@ -62,9 +62,9 @@ class Compliant(ForceLaw):
         size = ca.sqrt(ca.fmax(ca.dot(sticking, sticking), TINY))
         slips = size > limit
 
-        # what a slipping contact feels: Alg. 1's gliding force, but at break-away and once the motion turns the
-        # sticking force on the cone, which for a contact that moves on is the same
-        glides = ca.logic_and(was_slipping, ca.dot(sticking, sliding) < 0)
+        # Alg. 1's gliding force. At break-away, and at a speed "about zero" (one at which the damper alone would hold),
+        # the sticking force on the cone: there the gliding force, a damper of mu F_N / speed, is too stiff for a step
+        glides = ca.logic_and(was_slipping, p.d_T * speed > limit)
         edge = ca.if_else(glides, -limit / speed * sliding, limit / size * sticking)
         tangent = ca.if_else(slips, edge, sticking)
 

@@ -35,14 +35,16 @@ TINY = 1e-10  # an error below it is none
 class DormandPrince(Stepper):
     """Sub-steps as long as the tolerance allows; one evaluation of the dynamics a turn of the loop, tau held.
 
-    The error of a sub-step of length h is the root mean square, over all coordinates and velocities y, of y5 - y4 over
-    atol + rtol |y|; the sub-step stands if it is at most 1. The next one is 0.9 (1 / error)^(1/5) times as long, at
-    least 0.2 and at most 5 times, and no longer than one that did not stand just before. The first tries
-    the whole of dt. Half of the `maximum` sub-steps tried are free; the others share the time left and stand whatever
-    their error, so that the end of dt is always reached: `converged` is 0 if one was off. `iterations` counts
-    evaluations. Joint damping is explicit; a law's memory advances once in every sub-step that stands.
+    The error of a sub-step of length h is sqrt(S / n): S sums ((y5 - y4) / (atol + rtol |y|))^2 over the n coordinates
+    and velocities y and over the contacts' percussions since the start of dt. Not all weights of order 5 are positive:
+    let pass, a force that begins late in a sub-step would pull. The sub-step stands if its error is at most 1. The next
+    one is 0.9 (1 / error)^(1/5) times as long, at least 0.2 and at most 5 times, and no longer than one that did not
+    stand just before. The first tries the whole of dt. Half of the `maximum` sub-steps tried are free; the others share
+    the time left and stand whatever their error, so that the end of dt is always reached: `converged` is 0 if one was
+    off. `iterations` counts evaluations. Joint damping is explicit; a law's memory advances once in every sub-step that
+    stands.
 
-    rtol: relative, -; atol: absolute, in m, rad, m/s or rad/s; maximum: sub-steps tried in one dt.
+    rtol: relative, -; atol: absolute, in m, rad, m/s, rad/s or N s; maximum: sub-steps tried in one dt.
     """
 
     citation: ClassVar[str] = (
@@ -89,10 +91,10 @@ class DormandPrince(Stepper):
         fresh = ca.vertcat(rate.q, rate.u, *rate.forces)
         slopes = ca.horzcat(*(ca.if_else(stage == k, fresh, slopes[:, k]) for k in range(STAGES)))
         moved = now["h"] * ca.mtimes(slopes, ca.DM(np.stack([np.append(A[-1], 0), ERROR], axis=1)))
-        error = self._error(now, at, moved[:, 1])
+        impulse = now["impulse"] + moved[moved.shape[0] - now["impulse"].numel() :, 0]
+        error = self._error(now, ca.vertcat(at.q, at.u, impulse), moved[:, 1])
         tried = now["tried"] + (stage == STAGES - 1)
         stands = ca.logic_and(stage == STAGES - 1, ca.logic_or(error <= 1, tried > self.maximum // 2))
-        impulse = now["impulse"] + moved[moved.shape[0] - now["impulse"].numel() :, 0]
         reached = {"q": at.q, "u": at.u, "memory": now["kept"], "impulse": impulse}
         new = {name: ca.if_else(stands, value, now[name]) for name, value in reached.items()} | {
             "kept": ca.if_else(ca.logic_or(stage == 0, stands), rate.memory, now["kept"]),
@@ -104,11 +106,11 @@ class DormandPrince(Stepper):
         clock = self._next(start.dt, now, error, tried, stands)
         return new | clock | {"tried": tried}, clock["time"] < start.dt
 
-    def _error(self, now: Values, at: StepInputs, difference: SX) -> SX:
-        """Root mean square of the two orders' difference (nq + nu + 3n,) in q and u over what is allowed."""
-        size = ca.fmax(ca.fabs(ca.vertcat(now["q"], now["u"])), ca.fabs(ca.vertcat(at.q, at.u)))
-        ratio = difference[: size.numel()] / (self.atol + self.rtol * size)
-        return ca.sqrt(ca.sumsqr(ratio) / size.numel())
+    def _error(self, now: Values, reached: SX, difference: SX) -> SX:
+        """The two orders' difference (nq + nu + 3n,) in q, u and percussions over what is allowed, as one number."""
+        size = ca.fmax(ca.fabs(ca.vertcat(now["q"], now["u"], now["impulse"])), ca.fabs(reached))
+        ratio = difference / (self.atol + self.rtol * size)
+        return ca.sqrt(ca.sumsqr(ratio) / (now["q"].numel() + now["u"].numel()))
 
     def _next(self, dt: SX, now: Values, error: SX, tried: SX, stands: SX) -> Values:
         """The time reached, the length of the next sub-step, and the most by which the one after may grow."""
