@@ -43,7 +43,8 @@ class Contact:
     gap: m, negative when it penetrates; velocity (3,): m/s in the contact frame; point (3,): world position, m;
     frame (3, 3): rows normal, tangent 1, tangent 2 in world coordinates; friction, stiffness: what the ground has there
     of the law's friction coefficients and of its stiffness and damping, - (1 but where the terrain says otherwise);
-    roundness: how the contact point travels over the body.
+    roundness: how the contact point travels over the body; velocity_product (3,): m/s^2 in the contact frame, what the
+    velocity gains a second at u' = 0, dW^T/dt u with the frame held.
     """
 
     gap: SX
@@ -53,6 +54,7 @@ class Contact:
     friction: SX = field(default_factory=lambda: SX(1))
     stiffness: SX = field(default_factory=lambda: SX(1))
     roundness: Roundness = field(default_factory=lambda: Roundness(0.0, SX.eye(3)))
+    velocity_product: SX = field(default_factory=lambda: SX.zeros(3))
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,13 @@ def direction_in_body(kin: Kinematics, body: int, direction: SX) -> SX:
     return direction
 
 
+def direction_in_world(kin: Kinematics, body: int, direction: SX) -> SX:
+    """A direction (3,) in the body's frame in world axes."""
+    for i in tree.path(kin.mechanism, body):
+        direction = ca.mtimes(kin.R[i], direction)
+    return direction
+
+
 def point_jacobian(kin: Kinematics, body: int, point: SX) -> Columns:
     """Columns of J with (world velocity of the point fixed to the body) = J u; only the support path has any."""
     mechanism, columns = kin.mechanism, Columns()

@@ -7,12 +7,12 @@ forces are the same; see docs/decisions/0003-classical-accelerations.md.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import casadi as ca
 from casadi import SX
 
-from tarsus.dynamics import tree
+from tarsus.dynamics import jacobian, tree
 from tarsus.dynamics.kinematics import Kinematics
 from tarsus.model.mechanism import Mechanism
 from tarsus.spatial.inertia import LinearInertia
@@ -59,30 +59,52 @@ def external_terms(kin: Kinematics, wrenches: Mapping[int, Wrench]) -> SX:
     return _project(kin, own)
 
 
+def velocity_products(kin: Kinematics) -> Callable[[int, SX, SX], SX]:
+    """From a body, a centre (3,) in its frame and an arm (3,) there to dJ/dt u (3,), m/s^2, world.
+
+    J u is the velocity of the body's point at centre + arm; the centre moves with the body and the arm stays as it is
+    in the world: the point at which a ball touches. Found with gravity, in the sweep that `bias` makes too.
+    """
+    gravity = SX(list(kin.mechanism.gravity_acceleration))
+    motions, fields = _accelerations(kin, gravity, None, kin.omega)
+
+    def gained(body: int, centre: SX, arm: SX) -> SX:
+        alpha, a = motions[body]
+        felt = a + ca.mtimes(fields[body], centre) + ca.cross(alpha, arm)
+        return jacobian.direction_in_world(kin, body, felt) + gravity
+
+    return gained
+
+
 def _inverse_dynamics(
     kin: Kinematics, inertias: list[LinearInertia], gravity: SX, acceleration: SX | None, *, moving: bool
 ) -> SX:
-    n = len(kin.mechanism.bodies)
-    omega = kin.omega if moving else [SX.zeros(3)] * n
-    spins: dict[int, SX] = {}  # [alpha]x + omega omega^T - |omega|^2: acceleration field of each body
-
-    def visit(i: int, parent: Motion) -> Motion:
-        above = kin.mechanism.bodies[i].parent
-        field = spins.get(above, SX.zeros(3, 3))
-        alpha, a = _accelerate(kin, i, (parent[0], parent[1] + ca.mtimes(field, kin.r[i])), omega, acceleration)
-        w = omega[i]
-        spins[i] = skew(alpha) + ca.mtimes(w, w.T) - ca.dot(w, w) * SX.eye(3)
-        return alpha, a
-
-    motions = tree.outward(kin.mechanism, visit, (SX.zeros(3), -gravity))
+    omega = kin.omega if moving else [SX.zeros(3)] * len(kin.mechanism.bodies)
+    motions, fields = _accelerations(kin, gravity, acceleration, omega)
     wrenches = []
     for i, (alpha, a) in enumerate(motions):
         inertia = inertias[i]
-        force = inertia.m * a + ca.mtimes(spins[i], inertia.h)
+        force = inertia.m * a + ca.mtimes(fields[i], inertia.h)
         spin = ca.mtimes(inertia.I, omega[i])
         moment = ca.mtimes(inertia.I, alpha) + ca.cross(omega[i], spin) + ca.cross(inertia.h, a)
         wrenches.append((moment, force))
     return _project(kin, wrenches)
+
+
+def _accelerations(
+    kin: Kinematics, gravity: SX, acceleration: SX | None, omega: list[SX]
+) -> tuple[list[Motion], dict[int, SX]]:
+    """Every body's motion, gravity as the world's acceleration upwards, and its field (3, 3), 1/s^2."""
+    fields: dict[int, SX] = {}  # [alpha]x + omega omega^T - |omega|^2: acceleration field of each body
+
+    def visit(i: int, parent: Motion) -> Motion:
+        field = fields.get(kin.mechanism.bodies[i].parent, SX.zeros(3, 3))
+        alpha, a = _accelerate(kin, i, (parent[0], parent[1] + ca.mtimes(field, kin.r[i])), omega, acceleration)
+        w = omega[i]
+        fields[i] = skew(alpha) + ca.mtimes(w, w.T) - ca.dot(w, w) * SX.eye(3)
+        return alpha, a
+
+    return tree.outward(kin.mechanism, visit, (SX.zeros(3), -gravity)), fields
 
 
 def _accelerate(kin: Kinematics, i: int, carried: Motion, omega: list[SX], acceleration: SX | None) -> Motion:

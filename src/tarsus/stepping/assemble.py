@@ -137,15 +137,19 @@ def touches(scene: Scene, kin: Kinematics, terrain: object) -> list[Touch]:
     found = []
     centres = [jacobian.position(kin, c.body, constant(c.position)) for c in scene.candidates]
     surfaces = scene.terrain.surfaces(centres, terrain)
+    velocity_product = rnea.velocity_products(kin)
     for candidate, centre, (distance, frame) in zip(scene.candidates, centres, surfaces, strict=True):
-        normal = jacobian.direction_in_body(kin, candidate.body, frame[0, :].T)
-        lowest = constant(candidate.position) - candidate.radius * normal
-        columns = jacobian.point_jacobian(kin, candidate.body, lowest)
+        middle = constant(candidate.position)
+        arm = -candidate.radius * jacobian.direction_in_body(kin, candidate.body, frame[0, :].T)
+        columns = jacobian.point_jacobian(kin, candidate.body, middle + arm)
         rows = ca.mtimes(frame, jacobian.dense(columns, scene.mechanism.nu))
         point = centre - candidate.radius * frame[0, :].T
         material = scene.terrain.material(point, terrain)
         roundness = Roundness(candidate.radius, kin.world_rotation[candidate.body])
-        contact = Contact(distance - candidate.radius, ca.mtimes(rows, kin.u), point, frame, *material, roundness)
+        gained = ca.mtimes(frame, velocity_product(candidate.body, middle, arm))
+        contact = Contact(
+            distance - candidate.radius, ca.mtimes(rows, kin.u), point, frame, *material, roundness, gained
+        )
         found.append(Touch(contact, [[rows[k, j] for j in range(scene.mechanism.nu)] for k in range(3)]))
     return found
 
