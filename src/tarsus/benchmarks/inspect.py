@@ -69,6 +69,7 @@ def tell(found: dict[str, Any]) -> None:
         return
     console.print(
         f"PTX for {found['ptx_chip']}: {found['ptx_lines']} lines, {resources['registers']} registers, "
-        f"{resources['spill_stores']} / {resources['spill_loads']} bytes of spill stores / loads, "
+        f"{resources['spill_stores']} / {resources['spill_loads']} bytes of spill stores / loads and "
+        f"{resources['planned_stores']} / {resources['planned_loads']} planned, "
         f"{resources['stack']} bytes of stack, {resources['code']} bytes of code"
     )

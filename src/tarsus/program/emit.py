@@ -7,8 +7,11 @@ from tarsus.program.blocks import CYCLES, Block, Lookup, Program, Stamp, Straigh
 from tarsus.program.frames import Frame, Groups
 from tarsus.program.layout import Target, layout
 from tarsus.program.scribe import Scribe
+from tarsus.program.spill import Memory
 from tarsus.program.tape import tape
 
+SPARE = "~spare"  # room for values that wait in memory within one block
+UNCOUNTED = ("load", "store", "getelementptr")  # what is no arithmetic
 EXACT_FLOAT32 = 1 << 24  # beyond it float32 skips integers, and with them entries of a table
 
 
@@ -19,6 +22,11 @@ class Emitter:
         self.program, self.target, self.frame = program, target, frame or Groups()
         self.scribe = Scribe(target.lanes, target.bits)
         self._persistent, self._temporary = layout(program)
+        self._memory: dict[str, int] = {}
+        self._reserved = 0
+        for name in (*self.frame.in_memory(program, target), SPARE):
+            self._memory[name] = self._reserved
+            self._reserved += program.sizes.get(name, 0)
         self._labels = 0
         self._masks: list[str] = []
         if program.sections and not (target == Target(1) and isinstance(self.frame, Groups)):
@@ -32,11 +40,25 @@ class Emitter:
         """The whole module."""
         for block in self.program.blocks:
             self._block(block)
-        workspace = max(sum(r.size for r in self.program.of_kind("temporary")), 1)
-        work = f"  %work = alloca [{workspace} x {self.target.vector}], align {max(self._align, 64)}"
-        around = self.frame.around(self.program, self.target, work)
+        around = self.frame.around(self.program, self.target, self._workspace())
         declarations = [*self.scribe.declarations(), *around.declarations]
         return "\n".join([*declarations, *around.opening, *self.scribe.lines, *around.closing, ""])
+
+    def _workspace(self) -> str:
+        """Room for temporaries, which a compiler turns into registers, and for those that must stay in memory.
+
+        The latter begin at an offset that is zero, but no compiler knows it: else the assembler of a GPU makes
+        registers of them as well, and then spills what does not fit.
+        """
+        size = max(sum(r.size for r in self.program.of_kind("temporary")), 1)
+        lines = [f"  %work = alloca [{size} x {self.target.vector}], align {max(self._align, 64)}"]
+        if self._reserved:
+            lines += [
+                f"  %reserved = alloca [{self._reserved} x {self.target.vector}], align 64",
+                "  %zero = lshr i64 %steps, 62",
+                f"  %memory = getelementptr {self.target.vector}, ptr %reserved, i64 %zero",
+            ]
+        return "\n".join(lines)
 
     def _block(self, block: Block) -> None:
         if isinstance(block, Straight):
@@ -52,26 +74,35 @@ class Emitter:
         """A typed pointer to one entry of a register."""
         if register in self._persistent:
             return self.frame.persistent(self.scribe, self.target, self._persistent[register] + entry)
-        offset = self._temporary[register] + entry
-        address = self.scribe.define(f"getelementptr inbounds {self.target.vector}, ptr %work, i64 {offset}")
-        return f"ptr {address}"
+        base, offset = "%work", entry
+        if register in self._memory:
+            base, offset = "%memory", self._memory[register] + entry
+            self._reserved = max(self._reserved, offset + 1)
+        else:
+            offset += self._temporary[register]
+        return f"ptr {self.scribe.define(f'getelementptr inbounds {self.target.vector}, ptr {base}, i64 {offset}')}"
 
-    def _load(self, register: str, entry: int) -> str:
-        return self.scribe.define(f"load {self.target.vector}, {self._pointer(register, entry)}, align {self._align}")
+    def _load(self, register: str, entry: int, anew: bool = False) -> str:
+        """The entry's value; `anew`: from memory, whatever is known of it."""
+        how = "load volatile" if anew or register in self._memory else "load"
+        pointer = self._pointer(register, entry)
+        return self.scribe.define(f"{how} {self.target.vector}, {pointer}, align {self._align}")
 
     def _store(self, value: str, register: str, entry: int) -> None:
         pointer = self._pointer(register, entry)
-        if self._masks:
+        if self._masks and register != SPARE:
             old = self.scribe.define(f"load {self.target.vector}, {pointer}, align {self._align}")
             value = self.scribe.select(self._masks[-1], value, old)
-        self.scribe.lines.append(f"  store {self.target.vector} {value}, {pointer}, align {self._align}")
+        how = "store volatile" if register in self._memory else "store"
+        self.scribe.lines.append(f"  {how} {self.target.vector} {value}, {pointer}, align {self._align}")
 
     @property
     def _align(self) -> int:
         return self.target.lanes * self.target.bits // 8
 
     def _straight(self, block: Straight) -> None:
-        t, s = self.frame.arranged(tape(block.function)), self.scribe
+        t = self.frame.arranged(tape(block.function), self.target, self._lying(block))
+        s, outputs = self.scribe, (*block.outputs, SPARE)
         begun = len(s.lines)
         uses, values = t.live(), [""] * len(t.nodes)
         for k, node in enumerate(t.nodes):
@@ -79,15 +110,27 @@ class Emitter:
                 continue
             if node.op == "input":
                 values[k] = self._load(block.inputs[node.place[0]], node.place[1])
+            elif node.op == "again":
+                values[k] = self._load(block.inputs[node.place[0]], node.place[1], anew=True)
+            elif node.op == "reload":
+                values[k] = self._load(outputs[node.place[0]], node.place[1], anew=True)
+            elif node.op == "store":
+                self._store(s.number(values[node.args[0]]), outputs[node.place[0]], node.place[1])
             elif node.op == "const":
                 values[k] = s.const(node.value)
             else:
                 values[k] = s.operation(node.op, [values[a] for a in node.args])
-        arithmetic = sum(" load " not in line and " getelementptr " not in line for line in s.lines[begun:])
+        arithmetic = sum(not any(f" {op} " in line for op in UNCOUNTED) for line in s.lines[begun:])
         self.operations.append((arithmetic, self._labels if self._masks else 0))
         for (argument, entry), node in t.outputs:
             self._store(s.number(values[node]), block.outputs[argument], entry)
         s.forget()
+
+    def _lying(self, block: Straight) -> Memory:
+        """What of a block's arguments lies in memory: records, and temporaries that were put there."""
+        lying = self._persistent | self._memory
+        written = [k for k, name in enumerate(block.outputs) if name in lying and name not in block.inputs]
+        return Memory([k for k, name in enumerate(block.inputs) if name in lying], written, len(block.outputs))
 
     def _while(self, block: While) -> None:
         self._labels += 1

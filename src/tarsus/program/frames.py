@@ -9,7 +9,10 @@ from tarsus.program.blocks import Program
 from tarsus.program.layout import Target, logged_size, record_size
 from tarsus.program.order import on_demand
 from tarsus.program.scribe import Scribe
-from tarsus.program.tape import Tape
+from tarsus.program.spill import Memory, in_memory, most_alive, within
+from tarsus.program.tape import Tape, tape
+
+HELD = {32: 235, 64: 105}  # numbers of these bits that a GPU's thread holds, its 255 registers less addresses and flags
 
 
 @dataclass(frozen=True)
@@ -36,9 +39,13 @@ class Frame(ABC):
     def table(self, scribe: Scribe, target: Target, program: Program, number: int) -> str:
         """A typed pointer to the first entry of a table."""
 
-    def arranged(self, tape: Tape) -> Tape:
+    def in_memory(self, program: Program, target: Target) -> list[str]:
+        """The temporaries that code must keep in memory rather than in registers."""
+        return []
+
+    def arranged(self, t: Tape, target: Target, memory: Memory) -> Tape:
         """The tape in the order in which it is written."""
-        return tape
+        return t
 
 
 class Groups(Frame):
@@ -154,8 +161,13 @@ entry:
         pointer = f"getelementptr {target.scalar}, ptr addrspace(1) %tables, i64 {first}"
         return f"ptr addrspace(1) {scribe.define(pointer)}"
 
-    def arranged(self, tape: Tape) -> Tape:
-        return on_demand(tape)
+    def in_memory(self, program: Program, target: Target) -> list[str]:
+        looped = [block for block, inside in program.straights() if inside]
+        alive = {block: most_alive(on_demand(tape(block.function))) for block in looped}
+        return in_memory(program, alive, HELD[target.bits])
+
+    def arranged(self, t: Tape, target: Target, memory: Memory) -> Tape:
+        return within(on_demand(t), HELD[target.bits], memory)
 
 
 class OneThread(Threads):

@@ -23,11 +23,17 @@ CHIP, TRIPLE = "sm_90", "nvptx64-nvidia-cuda"
 
 @dataclass(frozen=True)
 class Resources:
-    """What ptxas reports for the kernel: registers a thread, bytes of spills and stack, bytes of machine code."""
+    """What ptxas reports for the kernel: registers a thread, bytes of spills and stack, bytes of machine code.
+
+    planned_stores, planned_loads: bytes that the text itself stores to and loads from the thread's memory
+    (`program/spill.py`), beside the spills: each instruction counted once, in loops or not.
+    """
 
     registers: int
     spill_stores: int
     spill_loads: int
+    planned_stores: int
+    planned_loads: int
     stack: int
     code: int
 
@@ -74,9 +80,15 @@ def resources(text: str, chip: str = CHIP) -> Resources | None:
         registers=_number(r"Used (\d+) registers", said),
         spill_stores=_number(r"(\d+) bytes spill stores", said),
         spill_loads=_number(r"(\d+) bytes spill loads", said),
+        planned_stores=_planned("st", text),
+        planned_loads=_planned("ld", text),
         stack=_number(r"(\d+) bytes stack frame", said),
         code=code,
     )
+
+
+def _planned(op: str, text: str) -> int:
+    return sum(int(bits) // 8 for bits in re.findall(rf"\b{op}\.(?:volatile\.)?local\.[a-z](\d+)", text))
 
 
 def _number(pattern: str, text: str) -> int:

@@ -37,6 +37,7 @@ class Tape:
         for _, node in self.outputs:
             uses[node] += 1
         for k in reversed(range(len(self.nodes))):
+            uses[k] += self.nodes[k].op == "store"
             if uses[k]:
                 for a in self.nodes[k].args:
                     uses[a] += 1

@@ -30,7 +30,7 @@ SECTIONS = ("M, h", "M^-1", "G_B", "u_E", "rest")  # those of the figure, from b
 GAIT_CYCLES, QUICK_GAIT_CYCLES = 25, 2  # 20 s (section Computation Effort for One Time Step)
 BEFORE, QUICK_BEFORE = 4.0, 1.6  # s of trot before
 ROUNDS, QUICK_ROUNDS = 9, 5
-AT_ONCE = 40  # steps timed by the system's clock
+AT_ONCE = 40  # steps timed by the system's clock: few, so that some round makes them without an interruption
 ALIKE = 0.15  # means that differ by this part are told alike
 SMALL = 0.1  # of a step
 APART = 20  # times the quickest: slower steps have a picture of their own
@@ -153,7 +153,7 @@ class Timed:
 
 
 def _seconds(worlds: Worlds, steps: int) -> float:
-    """Wall time of the next steps: of so few that most are made without an interruption in one of the rounds."""
+    """Wall time of the next few steps."""
     began = perf_counter()
     worlds.advance(steps)
     return perf_counter() - began
@@ -208,11 +208,8 @@ def _checks(found: Mapping[str, Sections], whole: Mapping[str, float]) -> list[C
 
 def _times(found: Mapping[str, Sections], section: str, names: list[str] | None = None) -> dict[str, float]:
     """Mean µs of a section by configuration, of those that have it."""
-    return {
-        name: own["mean"][section]
-        for name, own in found.items()
-        if section in own["mean"] and (names is None or name in names)
-    }
+    of = {name: found[name]["mean"] for name in (found if names is None else names) if name in found}
+    return {name: means[section] for name, means in of.items() if section in means}
 
 
 def _words(times: Mapping[str, float], digits: int = 2) -> str:
