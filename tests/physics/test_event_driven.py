@@ -136,13 +136,11 @@ def tumbling(seconds: float) -> Array:
 
 
 @pytest.mark.parametrize(
-    ("stepper", "order"),
-    [(EventDriven(), 2), (EventDriven("symplectic_euler"), 1)],
-    ids=("midpoint", "symplectic_euler"),
+    "stepper", [EventDriven(), EventDriven("symplectic_euler")], ids=("midpoint", "symplectic_euler")
 )
 @pytest.mark.parametrize("law", [Moreau(mu=0.0, e_N=ROD_E), LcpImpulse(e_N=ROD_E)], ids=lambda x: type(x).__name__)
-def test_order_across_impacts_is_that_of_the_stepper_inside(law: Law, stepper: EventDriven, order: int) -> None:
-    """A rod that tumbles onto its ends: its flight's order; the stepper alone is off by what it moves in a step."""
+def test_impacts_leave_the_error_of_the_stepper_inside(law: Law, stepper: EventDriven) -> None:
+    """A rod that tumbles onto its ends: the midpoint scheme's flight is exact, symplectic Euler's of first order."""
     start = {"q": pose([0, 0, ROD[0]], ROD[1]), "u": np.array([0, 0, ROD[2], 0, ROD[3], 0])}
     end = tumbling(ROD_SECONDS)
 
@@ -153,11 +151,10 @@ def test_order_across_impacts_is_that_of_the_stepper_inside(law: Law, stepper: E
 
     errors = [error(stepper, steps) for steps in (72, 144, 288)]
     alone = [error(stepper.inside, steps) for steps in (72, 144, 288)]
-    orders = np.log2(np.array(errors[:-1]) / errors[1:])
-    told = f"order {orders[-1]:.2f}, error {errors[-1]:.1e}, alone {alone[-1]:.1e}"
-    print(f"{type(law).__name__}, {type(stepper.inside).__name__} inside: {told}")
-    np.testing.assert_allclose(orders[-1], order, atol=0.2)
-    assert order == 1 or errors[-1] < alone[-1] / 100
+    if stepper == EventDriven():
+        assert max(errors) < 1e-6 and errors[-1] < alone[-1] / 100
+    else:
+        np.testing.assert_allclose(np.log2(errors[-2] / errors[-1]), 1, atol=0.2)
 
 
 @pytest.mark.parametrize(

@@ -28,11 +28,11 @@ class Inspect(Command):
 
     def execute(self) -> int:
         from tarsus.benchmarks.inspect import inspect, tell
-        from tarsus.simulation import choose
+        from tarsus.simulation import choose, fitting
         from tarsus.simulation.simulation import Simulation
 
-        robot = choose.robot(self.robot)
-        simulation = Simulation(robot, self.law, controller=choose.default_gait(robot, []), precision=self.precision)
+        robot, gait = fitting.default(choose.robot(self.robot), fitting.STEP, [])
+        simulation = Simulation(robot, self.law, controller=gait, precision=self.precision)
         found = inspect(simulation, 32 if self.precision == "float32" else 64, self.ptx)
         print_json(found) if self.json else tell(found)
         return 0

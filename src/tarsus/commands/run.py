@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 import warnings
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import tyro
 
@@ -16,6 +17,8 @@ from tarsus.errors import TarsusError, TarsusWarning
 if TYPE_CHECKING:
     import xarray as xr
 
+    from tarsus.contact.base import Law
+    from tarsus.control.base import Controller
     from tarsus.simulation.simulation import Simulation
 
 
@@ -38,7 +41,7 @@ class Run(Command):
     friction: float | None = None
     """Friction coefficient; by default the law's own."""
     set: tuple[str, ...] = ()
-    """Parameters of the law, NAME=VALUE each, such as kinetic=0.8 solver=sor."""
+    """Parameters of the law or the gait, NAME=VALUE each, such as kinetic=0.8 solver=sor kp=60."""
     contacts: str | None = None
     """Candidates that may touch the ground: a name, a pattern such as *_foot, or all; by default the feet where a robot
     has many."""
@@ -88,7 +91,7 @@ def _simulation(given: Run) -> tuple[Simulation, list[str]]:
     """The simulation asked for, and what its user should know."""
     import numpy as np
 
-    from tarsus.simulation import choose
+    from tarsus.simulation import choose, fitting
     from tarsus.simulation.simulation import Simulation
     from tarsus.terrain.slope import Slope
 
@@ -99,12 +102,15 @@ def _simulation(given: Run) -> tuple[Simulation, list[str]]:
             notices.append(f"the law {given.law!r} has no friction coefficient: --friction is ignored.")
         else:
             law = replace(law, mu=given.friction)
-    law = choose.law_with(law, given.set)
     if given.slope and given.terrain != "plane":
         raise TarsusError("--slope inclines the plane; it does not go with another --terrain.")
     terrain = Slope(angle=np.deg2rad(given.slope)) if given.slope else choose.terrain(given.terrain)
     robot = choose.robot(given.robot)
-    gait = choose.controller(given.gait) if given.gait else choose.default_gait(robot, notices)
+    if given.gait:
+        robot, gait = fitting.fitted(robot, given.gait, given.dt, notices)
+    else:
+        robot, gait = fitting.default(robot, given.dt, notices)
+    law, gait = _with_settings(law, gait, given.set)
     options: choose.Options = {"precision": given.precision, "coordinates": given.coordinates}
     if given.contacts is not None:
         options["contacts"] = given.contacts
@@ -112,6 +118,16 @@ def _simulation(given: Run) -> tuple[Simulation, list[str]]:
     if given.speed is not None:
         simulation.set(command={"speed": given.speed})
     return simulation, notices
+
+
+def _with_settings(law: Law, gait: Controller, settings: Sequence[str]) -> tuple[Law, Controller]:
+    """The law and the gait with NAME=VALUE set: the gait's are those that the law has not and the gait has."""
+    from tarsus.simulation import choose
+
+    of_law, of_gait = ({f.name for f in fields(cast(Any, thing))} for thing in (law, gait))
+    own = [text for text in settings if text.partition("=")[0] in of_gait - of_law]
+    rest = [text for text in settings if text not in own]
+    return choose.with_settings(law, rest, "law"), choose.with_settings(gait, own, "gait")
 
 
 def _run(simulation: Simulation, given: Run) -> xr.Dataset:

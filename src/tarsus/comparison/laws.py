@@ -15,7 +15,7 @@ from tarsus.comparison.limit import largest_dt
 from tarsus.contact.base import Law
 from tarsus.control.base import Controller
 from tarsus.dynamics.robot import Robot
-from tarsus.simulation import choose
+from tarsus.simulation import choose, fitting
 from tarsus.simulation.simulation import Diverged, Simulation
 from tarsus.simulation.summary import summary
 
@@ -77,7 +77,8 @@ def compare(
 ) -> list[Run]:
     """Run every law named at every dt from the same start for `duration` s; "mujoco" among them adds MuJoCo."""
     extra = extra or Extra()
-    controller = choose.controller(gait) if gait else choose.default_gait(robot, [])
+    longest = max(dts)  # one controller for all, its servos for the longest step
+    robot, controller = fitting.fitted(robot, gait, longest, []) if gait else fitting.default(robot, longest, [])
     runs = []
     for name, law in laws_named(names).items():
         run, ignored = runner(robot, controller, name, law, extra.material)

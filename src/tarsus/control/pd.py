@@ -10,14 +10,18 @@ import numpy as np
 from tarsus.errors import unknown
 from tarsus.model.mechanism import Mechanism
 
+Gain = float | tuple[float, ...]
 
-def pd_torque(desired: ca.SX, desired_rate: ca.SX, q: ca.SX, u: ca.SX, gains: tuple[float, float]) -> ca.SX:
+
+def pd_torque(desired: ca.SX, desired_rate: ca.SX, q: ca.SX, u: ca.SX, gains: tuple[Gain, Gain]) -> ca.SX:
     """tau = kp (q_d - q) + kd (dq_d - u), N m; gains: kp N m/rad, kd N m s/rad; all vectors (n,).
+
+    A gain is one number for all joints or n of them.
 
     Document 003, Eqn. (44), which prints tau = kp (q - q_d) + kd dq: with that sign the error grows,
     so it is turned here; the desired rate is the feed-forward the paper's text speaks of.
     """
-    kp, kd = gains
+    kp, kd = (gain if isinstance(gain, float | int) else ca.SX(ca.DM(gain)) for gain in gains)
     return kp * (desired - q) + kd * (desired_rate - u)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, TypedDict
+from typing import Any, TypedDict, TypeVar
 
 import numpy as np
 from casadi import SX
@@ -25,10 +25,8 @@ from tarsus.simulation.step_program import Plan
 from tarsus.stepping.base import Scene, Stepper
 from tarsus.terrain.base import Terrain
 
+T = TypeVar("T")
 PRECISIONS = ("float64", "float32")
-LIGHT = 15.0  # kg
-MINI_CHEETAH = 8.912 * 0.286  # kg m: its mass times the height it stands at
-STEP = 0.0025  # s, the default step of a simulation
 
 
 class Options(TypedDict, total=False):
@@ -141,24 +139,32 @@ def with_material(given: Law, material: Mapping[str, float]) -> tuple[Law, list[
     return replace(given, **{key: value for key, value in material.items() if key in known}), ignored
 
 
-def law_with(given: Law, settings: Sequence[str]) -> Law:
-    """The law with parameters NAME=VALUE set; TarsusError with near names for one it lacks."""
-    fields_of = {f.name: getattr(given, f.name) for f in fields(given)}
+def with_settings(given: T, settings: Sequence[str], what: str) -> T:
+    """The law or gait (`what`) with fields NAME=VALUE set; TarsusError with near names for one it lacks.
+
+    A value is a number, several with commas between them, or a word, as the field's own is.
+    """
+    changed: Any = given
+    own = {f.name: getattr(changed, f.name) for f in fields(changed)}
     changes: dict[str, object] = {}
     for text in settings:
         name, equals, value = text.partition("=")
         if not equals:
-            raise TarsusError(f"a law's parameter is set as NAME=VALUE, not {text!r}.")
-        if name not in fields_of:
-            raise unknown(f"parameter of {type(given).__name__}", name, fields_of)
-        if isinstance(fields_of[name], str):
-            changes[name] = value
-            continue
-        try:
-            changes[name] = float(value)
-        except ValueError:
-            raise TarsusError(f"{name} must be a number, not {value!r}.") from None
-    return replace(given, **changes)
+            raise TarsusError(f"a {what}'s parameter is set as NAME=VALUE, not {text!r}.")
+        if name not in own:
+            raise unknown(f"parameter of {type(given).__name__}", name, own)
+        changes[name] = value if isinstance(own[name], str) else _numbers(name, value, own[name])
+    return replace(changed, **changes)
+
+
+def _numbers(name: str, value: str, like: object) -> float | tuple[float, ...]:
+    """A number, or several with commas between them."""
+    several = isinstance(like, tuple)
+    try:
+        found = [int(part) if type(like) is int else float(part) for part in value.split(",")]
+    except ValueError:
+        raise TarsusError(f"{name} must be {'numbers' if several else 'a number'}, not {value!r}.") from None
+    return found[0] if len(found) == 1 else tuple(found)
 
 
 def scene(robot: Robot, law: Law, terrain: Terrain, candidates: tuple[Candidate, ...], chosen: Settings) -> Scene:
@@ -238,39 +244,3 @@ def tolerances_for_float32(chosen: Law, notices: list[str]) -> dict[str, NDArray
     if raised:
         notices.append("float32: the solver's tolerances are raised to 1e-4.")
     return raised
-
-
-def default_gait(chosen: Robot, notices: list[str]) -> Controller:
-    """Trot for a robot with legs that can (virtual_model if it is heavy), else stand; a notice where gains are a guess.
-
-    The trot's servo is Mini Cheetah's, too soft for more than `LIGHT` kg; the gains of virtual_model go by mass.
-    """
-    name = "trot" if chosen.mass <= LIGHT else "virtual_model"
-    if "stand" not in chosen.keyframes:
-        notices.append(
-            f"{chosen.name!r} ({chosen.mass:.3g} kg) has no keyframe 'stand' and the gait's gains are Mini Cheetah's: "
-            "it may sag or fall; from Python, give Simulation a controller with your own gains."
-        )
-    gait = registry.member("tarsus.control.gaits", "gait", name, Controller)()
-    try:
-        gait.initial_memory(chosen)
-    except TarsusError as error:
-        notices.append(f"standing instead of trotting: {error}")
-        return _standing(chosen, notices)
-    return gait
-
-
-def _standing(chosen: Robot, notices: list[str]) -> Controller:
-    """The servo of `stand`, Mini Cheetah's, made as stiff as the robot is heavy and high: gravity tips it with m g h.
-
-    Its damping acts for one step of `STEP`: light feet follow an explicit damper that is stronger than that to and fro.
-    """
-    stand: Any = registry.member("tarsus.control.gaits", "gait", "stand", Controller)()
-    if "stand" not in chosen.keyframes or not chosen.floating:
-        return stand
-    kp = float(f"{stand.kp * chosen.mass * chosen.keyframes['stand'][2] / MINI_CHEETAH:.3g}")
-    kd = float(f"{kp * STEP:.3g}")
-    notices.append(
-        f"the servo that holds the posture is scaled to {chosen.name!r}: kp {kp:g} N m/rad, kd {kd:g} N m s/rad."
-    )
-    return replace(stand, kp=kp, kd=kd)

@@ -16,7 +16,7 @@ from tarsus.errors import TarsusError, unknown
 from tarsus.program.backend import Backend
 from tarsus.program.blocks import Program
 from tarsus.program.layout import Target
-from tarsus.simulation import choose, whole
+from tarsus.simulation import choose, fitting, whole
 from tarsus.simulation.choose import Options
 from tarsus.simulation.device import backend
 from tarsus.simulation.fault import Fault, first_fault
@@ -46,9 +46,9 @@ class Simulation:
     """A robot simulated in one or many worlds that differ in state, commands and parameters.
 
     robot: a Robot, the name of a built-in one, or a path to an MJCF or URDF file; law, stepper, terrain: a name or
-    an object, whose numeric fields may be arrays with one value a world; controller: a gait's name, a Controller
-    (compiled into the step), a Python function (t, q, u) -> torques called every 1 / control_rate seconds, or None:
-    torques come with step(action); dt: s.
+    an object, whose numeric fields may be arrays with one value a world; controller: a gait's name (gains:
+    docs/own_robot.md), a Controller (compiled into the step), a Python function (t, q, u) -> torques called every
+    1 / control_rate seconds, or None: torques come with step(action); dt: s.
     Options: worlds: how many copies; contacts: names of the candidates that may touch, or "all" (default:
     all up to 16, else those of the robot's feet); mass_scale: {body: factor, or (worlds,) factors};
     coordinates: "minimal", "extended", "maximal", or the joints to cut (docs/coordinates.md); stabilisation: part of a
@@ -74,8 +74,8 @@ class Simulation:
             raise TarsusError(f"dt must be a positive number of seconds, not {dt}.")
         self.dt, self.worlds = float(dt), settings.worlds
         self.law, self.stepper, self.terrain = choose.law(law), choose.stepper(stepper), choose.terrain(terrain)
-        self.controller = choose.controller(controller)
         self.notices: list[str] = []
+        self.robot, self.controller = fitting.fitted(self.robot, controller, self.dt, self.notices)
         candidates = candidates_of(self.robot, settings.contacts, self.notices)
         scene = choose.scene(self.robot, self.law, self.terrain, candidates, settings)
         compiled = self.controller if isinstance(self.controller, Controller) else None

@@ -7,16 +7,19 @@ from dataclasses import dataclass
 import casadi as ca
 
 from tarsus.control.base import Controller
-from tarsus.control.pd import actuated_posture, joint_state, pd_torque
+from tarsus.control.pd import Gain, actuated_posture, joint_state, pd_torque
 from tarsus.model.mechanism import Mechanism
 
 
 @dataclass(frozen=True)
 class Stand(Controller):
-    """Hold `initial_coordinates`; kp: N m/rad, kd: N m s/rad (document 003, Table I)."""
+    """Hold `initial_coordinates`; kp: N m/rad, kd: N m s/rad (document 003, Table I).
 
-    kp: float = 40.0
-    kd: float = 1.0
+    Each is one number, or one an actuator.
+    """
+
+    kp: Gain = 40.0
+    kd: Gain = 1.0
 
     def torque(
         self,

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from tarsus.control import bezier, cpg
 from tarsus.control.base import Controller
 from tarsus.control.legs import Leg, diagonals, displaced, find_legs, foot_jacobian, leg_inverse_kinematics
-from tarsus.control.pd import actuated_posture, joint_state, pd_torque, places
+from tarsus.control.pd import Gain, actuated_posture, joint_state, pd_torque, places
 from tarsus.control.trunk import Planar, keep_heading, trunk
 from tarsus.model.mechanism import Mechanism
 
@@ -45,7 +45,8 @@ class Trot(Controller):
     frequency: steps of a leg per second, Hz; duty: part of a step in stance; step_height: m;
     body_height: m, of the base's origin above the ground (None: that of the posture "stand");
     support: torque fed forward in mid-stance, in parts of what carries half the weight statically;
-    kp: N m/rad, kd: N m s/rad; coupling: of the oscillators, 1/s; ramp: s, time to full speed;
+    kp: N m/rad, kd: N m s/rad, each one number or one an actuator; coupling: of the oscillators, 1/s;
+    ramp: s, time to full speed;
     heading: turn rate per heading error, 1/s; tracking: growth rate of the speed's correction per error, 1/s;
     capture: shift of a foot per velocity error, s; lean: shift of the feet, in parts of what puts them vertically
     below the base's origin. These four need a floating base; zero switches each off.
@@ -57,8 +58,8 @@ class Trot(Controller):
     step_height: float = 0.06
     body_height: float | None = None
     support: float = 0.75
-    kp: float = 40.0
-    kd: float = 1.0
+    kp: Gain = 40.0
+    kd: Gain = 1.0
     coupling: float = 10.0
     ramp: float = 1.0
     heading: float = 5.0

@@ -1,0 +1,107 @@
+"""Gains of joint servos from the robot itself: its weight, its inertia, its motors, the step.
+
+Gravity pulls a joint away from its posture by k_g a radian, N m/rad: the servo is stiffer, and damps the inertia I that
+the joint turns: kp = STIFFER k_g, kd = 2 ZETA sqrt(kp I), a servo of each joint on its own (Siciliano, Sciavicco,
+Villani, Oriolo, Robotics, 2009, chapter 8). k_g is m g l of what the joint holds up, l off its axis; that of a joint
+between the ground and the trunk at least a foot's share of m g h, the robot tipping over its feet as a pendulum does.
+
+A torque is held over a step: damping that is stronger than the inertia over dt turns the velocity round. The least
+inertia that joints can show is that in the air, M^-1 of the whole robot (a foot on the ground only adds to it), so the
+eigenvalues of dt M^-1 kd stay below DAMPED, those of dt^2 M^-1 kp below SPRUNG. (A mode with the values d and a is
+stable on the midpoint's step for a / 2 < d < 2.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from casadi import DM, SX
+from numpy.typing import NDArray
+
+from tarsus.control.pd import actuated
+from tarsus.dynamics import crba, jacobian, rnea, tree
+from tarsus.dynamics.kinematics import Kinematics, kinematics
+from tarsus.errors import TarsusError
+from tarsus.model.mechanism import Candidate, Mechanism
+
+Array = NDArray[np.float64]
+
+STIFFER = 6.4  # than gravity: Mini Cheetah's kp of 40 N m/rad (document 003, Table I) against m g h / 4
+ZETA = 0.7
+DAMPED, SPRUNG = 0.5, 0.25
+ROUNDS, NEARLY = 300, 1.005  # of lowering gains at most; how near to a bound is near enough
+LIFT = 0.1  # m: a slide lifts its load by less
+GIVES = 0.1  # rad: a motor's whole torque answers an error of this, or a larger one
+
+
+@dataclass(frozen=True)
+class Gains:
+    """kp N m/rad (N/m of a slide) and kd N m s/rad (N s/m), one an actuator; soft: joints softer than gravity."""
+
+    kp: tuple[float, ...]
+    kd: tuple[float, ...]
+    soft: tuple[str, ...]
+
+
+def gains(mechanism: Mechanism, q: Array, feet: Sequence[Candidate], dt: float) -> Gains:
+    """Gains that hold a robot at coordinates q (nq,) on its feet, torques held for dt, s; TarsusError if dt <= 0."""
+    if not dt > 0:
+        raise TarsusError(f"dt must be a positive number of seconds, not {dt}.")
+    kin, at = kinematics(mechanism, SX(q)), actuated(mechanism)[1]
+    M = np.array(DM(crba.mass_matrix(kin, rnea.body_inertias(mechanism))))
+    mobility = np.linalg.inv(M)[np.ix_(at, at)].astype(float)
+    pull, inertia = (load[at] for load in _loads(kin, np.diag(M), feet))
+    effort = np.array([max(-motor.lower, motor.upper) for motor in mechanism.actuators])
+    kp = _within(np.minimum(STIFFER * pull, effort / GIVES), mobility, SPRUNG / dt**2)
+    kd = _within(2 * ZETA * np.sqrt(kp * inertia), mobility, DAMPED / dt)
+    soft = tuple(motor.joint for motor, low in zip(mechanism.actuators, kp < pull, strict=True) if low)
+    rounded = [tuple(float(f"{value:.3g}") for value in values) for values in (kp, kd)]
+    return Gains(rounded[0], rounded[1], soft)
+
+
+def _loads(kin: Kinematics, own: Array, feet: Sequence[Candidate]) -> tuple[Array, Array]:
+    """What gravity pulls each joint with, N m/rad, and the inertia that it turns, kg m^2; both (nu,).
+
+    own (nu,): the diagonal of M, what hangs on each joint; one between ground and trunk also turns a foot's share.
+    """
+    mechanism, bodies = kin.mechanism, kin.mechanism.bodies
+    g = float(np.linalg.norm(mechanism.gravity_acceleration))
+    masses = np.array([body.inertia.mass for body in bodies])
+    centres = np.array([_point(kin, i, body.inertia.com) for i, body in enumerate(bodies)])
+    paths = [set(tree.path(mechanism, i)) for i in range(len(bodies))]
+    standing = set[int]().union(*(paths[foot.body] for foot in feet))
+    share = masses.sum() / max(len({foot.body for foot in feet}), 1)
+    ground = min((_point(kin, foot.body, foot.position)[2] - foot.radius for foot in feet), default=0.0)
+    height = masses @ centres[:, 2] / masses.sum() - ground
+    pull, inertia = np.zeros(mechanism.nu), own.copy()
+    for i, body in enumerate(bodies):
+        hung = [k for k, path in enumerate(paths) if i in path]
+        moment = masses[hung] @ (centres[hung] - _point(kin, i, np.zeros(3)))
+        if body.joint.kind == "hinge":
+            axis = np.array(DM(kin.world_rotation[i])) @ body.joint.axis
+            held = g * float(np.linalg.norm(np.cross(axis, moment)))
+        else:
+            held = g * float(masses[hung].sum()) / LIFT
+        if i in standing:
+            held = max(held, share * g * height)
+            inertia[mechanism.u_slices[i]] += share * height**2
+        pull[mechanism.u_slices[i]] = held
+    return pull, inertia
+
+
+def _within(values: Array, mobility: Array, bound: float) -> Array:
+    """Values (n,), lowered by their shares of each mode of mobility values whose eigenvalue passes the bound."""
+    kept = np.minimum(values, bound / np.diag(mobility))
+    for _ in range(ROUNDS):
+        root = np.sqrt(kept)
+        rates, modes = np.linalg.eigh(root[:, None] * mobility * root)
+        if rates.max(initial=0.0) < NEARLY * bound:
+            break
+        kept = kept * (1 - modes**2 @ (1 - bound / np.maximum(rates, bound)))
+    return kept
+
+
+def _point(kin: Kinematics, body: int, point: Array) -> Array:
+    return np.array(DM(jacobian.position(kin, body, SX(point)))).ravel()

@@ -1,0 +1,153 @@
+"""A posture to stand in for a robot whose description names none: knees bent, each foot below its hip, soles level."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from casadi import DM, SX
+from numpy.typing import NDArray
+from scipy.spatial import ConvexHull, QhullError
+
+from tarsus.dynamics import jacobian, tree
+from tarsus.dynamics.kinematics import Kinematics, kinematics
+from tarsus.dynamics.robot import Robot
+from tarsus.model.mechanism import Mechanism
+from tarsus.simulation.feet import feet
+
+Array = NDArray[np.float64]
+
+BENT = 0.8  # of the straight leg's length, from hip to foot
+BENT_ON_TWO = 0.95  # the same of a biped: what balances on two soles spares its knees
+PARALLEL = 0.99  # |cos| between axes that count as parallel
+UPRIGHT = 0.5  # |cos| to the vertical of axes that turn a leg rather than bend it
+SHORT = 1e-3  # m: a link that is shorter bends nothing
+MARGIN = 0.03  # of a joint's range, kept free at either end
+ORIGIN = np.zeros(3)
+TOUCHING = 0.002  # m: points of a foot that are not higher than this above its lowest carry the robot
+NEAR = 0.05  # m: feet further than this from where they should be are missed, hips nearer to the middle are in it
+
+
+class _Leg(NamedTuple):
+    """What bends a leg in a plane: the bodies behind hip, knee and, where there is one, ankle; its foot."""
+
+    hip: int
+    knee: int
+    ankle: int | None
+    foot: tuple[int, Array]
+
+
+def stand(robot: Robot) -> Array:
+    """Coordinates (nq,): legs bent by their parallel hinges, other joints as near zero as they go.
+
+    A knee that may bend to either side bends towards the middle of the robot, or forwards where its hip is in it.
+    """
+    q = robot.neutral()
+    legs = _legs(robot, kinematics(robot, SX(q)))
+    bending = {body for leg in legs for body in leg[:3]}
+    for i, body in enumerate(robot.bodies):
+        if i not in bending and body.joint.kind in ("hinge", "slide"):
+            q[robot.q_slices[i]] = _allowed(robot, i, 0.0)
+    kin = kinematics(robot, SX(q))
+    middle = np.mean([_place(kin, leg.hip) for leg in legs], axis=0) if legs else np.zeros(3)
+    for leg in legs:
+        for i, angle in _bent(kin, leg, middle, BENT if len(legs) > 2 else BENT_ON_TWO).items():
+            q[robot.q_slices[i]] = angle
+    return q
+
+
+def balanced(robot: Robot, q: Array) -> bool:
+    """Whether the centre of mass at q (nq,) stands above the convex hull of each foot's lowest points."""
+    kin = kinematics(robot, SX(q))
+    low: list[Array] = []
+    for body in {foot.body for foot in feet(robot)}:
+        own = [_place(kin, body, foot.position) - [0, 0, foot.radius] for foot in feet(robot) if foot.body == body]
+        lowest = min(point[2] for point in own)
+        low += [point[:2] for point in own if point[2] < lowest + TOUCHING]
+    masses = np.array([body.inertia.mass for body in robot.bodies])
+    centre = masses @ [_place(kin, i, body.inertia.com) for i, body in enumerate(robot.bodies)] / masses.sum()
+    try:
+        sides = ConvexHull(np.array(low)).equations
+    except (QhullError, ValueError):
+        return False  # points on a line
+    return bool((sides[:, :2] @ centre[:2] + sides[:, 2] < 0).all())
+
+
+def _legs(robot: Robot, kin: Kinematics) -> list[_Leg]:
+    """The legs, at zero joint angles, that have parallel hinges: most of a leg's hinges bend it in its plane."""
+    ends: dict[int, list[Array]] = {}
+    for foot in feet(robot):
+        ends.setdefault(foot.body, []).append(foot.position)
+    legs = []
+    for body, points in ends.items():
+        chain = [i for i in _hinges(kin, body) if abs(_axis(kin, i)[2]) < UPRIGHT]
+        rows = [[k for k in chain if abs(_axis(kin, k) @ _axis(kin, i)) > PARALLEL] for i in chain]
+        hip, knee, ankle, *_ = [*max(rows, key=len, default=[None]), None, None]
+        if hip is not None and knee is not None:
+            legs.append(_Leg(hip, knee, ankle, (body, np.mean(points, axis=0))))
+    return legs
+
+
+def _bent(kin: Kinematics, leg: _Leg, middle: Array, part: float) -> dict[int, float]:
+    """Angles of hip, knee and ankle that put the leg's end below its hip, at a part of the straight leg's length.
+
+    Seen along the hip's axis a vector is a complex number, down its real part; turning is multiplying by exp(i angle).
+    """
+    axis, hip = _axis(kin, leg.hip), _place(kin, leg.hip)
+    down = np.array([0.0, 0.0, -1.0]) + axis * axis[2]
+    down /= np.linalg.norm(down)
+    ahead = np.cross(axis, down)
+    end = _place(kin, *leg.foot) if leg.ankle is None else _place(kin, leg.ankle)
+    thigh, shank = (complex(v @ down, v @ ahead) for v in (_place(kin, leg.knee) - hip, end - _place(kin, leg.knee)))
+    long = part * (abs(thigh) + abs(shank))
+    if min(abs(thigh), abs(shank)) < SHORT:
+        return {}
+    cos = (long**2 - abs(thigh) ** 2 - abs(shank) ** 2) / (2 * abs(thigh) * abs(shank))
+    inner = np.arccos(max(cos, -1.0))
+    aside = ahead @ (middle - hip)
+    wanted = aside if abs(aside) > NEAR else ahead[0]
+    choices = []
+    for side in (1.0, -1.0):
+        b = _turn(kin, leg, leg.knee, np.angle(np.exp(1j * side * inner) * thigh / shank))
+        a = _turn(kin, leg, leg.hip, -np.angle(thigh + np.exp(1j * b) * shank))
+        knee = np.exp(1j * a) * thigh
+        missed = abs(knee + np.exp(1j * (a + b)) * shank - long)
+        choices.append((missed > NEAR, knee.imag * wanted < 0, a, b))
+    _, _, a, b = min(choices)
+    turned = zip(leg[:3], (a, b, -a - b), strict=True)
+    return {i: _allowed(kin.mechanism, i, _sign(kin, leg, i) * angle) for i, angle in turned if i is not None}
+
+
+def _turn(kin: Kinematics, leg: _Leg, joint: int, angle: float) -> float:
+    """The nearest angle about the hip's axis that the joint's range has."""
+    sign = _sign(kin, leg, joint)
+    return sign * _allowed(kin.mechanism, joint, sign * angle)
+
+
+def _allowed(robot: Mechanism, body: int, angle: float) -> float:
+    """The nearest coordinate to `angle` within the joint's range, a margin off its ends."""
+    joint = robot.bodies[body].joint
+    free = MARGIN * (joint.upper - joint.lower) if np.isfinite(joint.upper - joint.lower) else 0.0
+    inside = 0.0 if joint.lower <= angle <= joint.upper else free
+    return float(np.clip(angle, joint.lower + inside, joint.upper - inside))
+
+
+def _sign(kin: Kinematics, leg: _Leg, joint: int) -> float:
+    """+1 where the joint's axis points as the hip's does, else -1."""
+    return float(np.sign(_axis(kin, joint) @ _axis(kin, leg.hip)))
+
+
+def _hinges(kin: Kinematics, body: int) -> list[int]:
+    """The hinged bodies on the way from the base to a body."""
+    bodies = kin.mechanism.bodies
+    return [i for i in reversed(tree.path(kin.mechanism, body)) if bodies[i].joint.kind == "hinge"]
+
+
+def _axis(kin: Kinematics, body: int) -> Array:
+    """A hinge's axis (3,) in the world."""
+    return np.array(DM(kin.world_rotation[body])) @ kin.mechanism.bodies[body].joint.axis
+
+
+def _place(kin: Kinematics, body: int, point: Array = ORIGIN) -> Array:
+    """World position (3,) of a point of a body, m."""
+    return np.array(DM(jacobian.position(kin, body, SX(point)))).ravel()

@@ -1,0 +1,161 @@
+"""Robots from files: a posture and servos made for them, with which they stand and trot."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from robots_of_the_field import robots_folder
+
+import tarsus
+from tarsus.control import servo
+from tarsus.control.gaits.stand import Stand
+from tarsus.control.gaits.trot import Trot
+from tarsus.errors import TarsusError
+from tarsus.simulation import fitting, posture
+from tarsus.simulation.feet import feet
+from tarsus.simulation.summary import fell
+
+DT = 0.0025
+FILES = {
+    "go1": "go1_description/urdf/go1.urdf",
+    "solo12": "solo_description/robots/solo12.urdf",
+    "solo": "solo_description/robots/solo.urdf",
+    "anymal_b": "anymal_b_simple_description/robots/anymal.urdf",
+    "anymal_c": "anymal_c_simple_description/urdf/anymal.urdf",
+    "hyq": "hyq_description/robots/hyq_no_sensors.urdf",
+    "talos": "talos_data/robots/talos_reduced_box.urdf",
+}
+THREE_JOINTS = ("go1", "solo12", "anymal_b", "anymal_c", "hyq")
+
+
+def load(name: str) -> tarsus.Robot:
+    folder = robots_folder()
+    if folder is None:
+        pytest.skip("example-robot-data is not installed")
+    return tarsus.load(folder / FILES[name])
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_it_stands(name: str) -> None:
+    """Five seconds: the trunk sinks by less than 3 % of its height and tilts by less than 4 degrees."""
+    log = tarsus.Simulation(load(name), controller="stand", dt=DT).run(5.0)
+    q, height = log["q"].values, log["q_start"].values[2]
+    upright = 1 - 2 * (q[:, 4] ** 2 + q[:, 5] ** 2)
+    assert abs(q[-1, 2] - height) < 0.03 * height and q[:, 2].min() > 0.95 * height
+    assert upright.min() > np.cos(np.deg2rad(4.0))
+    assert np.abs(log["u"].values[-1]).max() < 0.1
+
+
+@pytest.mark.parametrize("name", THREE_JOINTS)
+def test_it_trots_as_fast_as_it_is_told(name: str) -> None:
+    robot, gait = fitting.default(load(name), DT, [])
+    assert isinstance(gait, Trot)
+    log = tarsus.Simulation(robot, controller=gait, dt=DT).run(5.0)
+    x = log["q"].values[:, 0]
+    assert not fell(log)
+    assert (x[-1] - x[999]) / (1000 * DT) == pytest.approx(gait.commands["speed"], rel=0.15)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_posture_has_bent_knees_and_feet_below_the_hips(name: str) -> None:
+    robot = load(name)
+    q = posture.stand(robot)
+    for body, where in zip(robot.bodies[1:], robot.q_slices[1:], strict=True):
+        assert body.joint.lower <= q[where][0] <= body.joint.upper
+    ends = {foot.body: robot.position(q, robot.bodies[foot.body].name) for foot in feet(robot)}
+    zero = {body: robot.position(robot.neutral(), robot.bodies[body].name) for body in ends}
+    assert posture.balanced(robot, q)
+    for body, place in ends.items():
+        assert place[2] > zero[body][2]  # the last link is nearer to the trunk than with a straight leg
+
+
+def test_knees_that_bend_both_ways_bend_inwards() -> None:
+    robot = load("solo12")
+    q = posture.stand(robot)
+    for leg, front in {"FL": 1, "FR": 1, "HL": -1, "HR": -1}.items():
+        hip, knee = (robot.position(q, f"{leg}_{link}") for link in ("UPPER_LEG", "LOWER_LEG"))
+        assert front * (hip - knee)[0] > 0.05
+
+
+@pytest.mark.parametrize("name", ["go1", "solo12", "talos"])
+@pytest.mark.parametrize("dt", [0.0005, 0.0025, 0.005])
+def test_no_servo_is_faster_than_the_step(name: str, dt: float) -> None:
+    """dt M^-1 kd and dt^2 M^-1 kp by an eigenvalue solver of its own, the mass matrix by the compiled program."""
+    robot = load(name)
+    q = posture.stand(robot)
+    found = servo.gains(robot, q, feet(robot), dt)
+    mobility = np.linalg.inv(robot.mass_matrix(q))[6:, 6:]
+    for values, bound in ((found.kd, servo.DAMPED / dt), (found.kp, servo.SPRUNG / dt**2)):
+        assert np.linalg.eigvals(mobility * values).real.max() < 1.02 * bound
+    effort = [motor.upper for motor in robot.actuators]
+    assert np.all(np.array(found.kp) * servo.GIVES <= np.array(effort) * 1.005)
+
+
+def test_gains_go_by_the_weight() -> None:
+    """Mini Cheetah's come out near those it is tuned with; where gravity is a sixth, so is the stiffness."""
+    robot = tarsus.load("mini_cheetah")
+    q = np.array(robot.keyframes["stand"])
+    own = servo.gains(robot, q, feet(robot), DT)
+    assert min(own.kp) > 0.7 * 40 and max(own.kp) < 1.3 * 40
+    light = replace(robot, gravity_acceleration=(0.0, 0.0, -9.81 / 6))
+    assert servo.gains(light, q, feet(light), DT).kp == pytest.approx(np.array(own.kp) / 6, rel=0.01)
+    with pytest.raises(TarsusError, match="dt must be a positive"):
+        servo.gains(robot, q, feet(robot), 0.0)
+
+
+def test_built_in_robots_keep_their_gains() -> None:
+    notices: list[str] = []
+    for name, gait, tuned in (
+        ("mini_cheetah", "trot", Trot()),
+        ("mini_cheetah", "stand", Stand()),
+        ("hyq", "stand", Stand()),
+    ):
+        robot = tarsus.load(name)
+        same, fitted = fitting.fitted(robot, gait, DT, notices)
+        assert same is robot and fitted == tuned
+    assert not notices
+
+
+def test_a_robot_of_the_same_name_is_not_built_in() -> None:
+    notices: list[str] = []
+    robot, gait = fitting.fitted(load("hyq"), "stand", DT, notices)
+    assert robot.name == "hyq" and min(gait.kp) > 400
+    assert any("kp 7" in notice and "--set kp" in notice for notice in notices)
+    assert fitting.fitted(robot, "stand", DT, [])[1] == gait
+
+
+def test_what_cannot_stand_is_told() -> None:
+    folder = robots_folder()
+    if folder is None:
+        pytest.skip("example-robot-data is not installed")
+    notices: list[str] = []
+    fitting.fitted(tarsus.load(folder / "bolt_description/robots/bolt.urdf"), "stand", DT, notices)
+    assert any("centre of mass is not above" in notice for notice in notices)
+    for dt, soft in ((0.0025, True), (0.0005, False)):
+        notices = []
+        fitting.fitted(tarsus.load(folder / "g1_description/urdf/g1_29dof_rev_1_0.urdf"), "stand", dt, notices)
+        assert any("softer than gravity" in n and "ankle" in n for n in notices) == soft
+
+
+def test_home_is_where_it_stands() -> None:
+    cheetah = tarsus.load("mini_cheetah")
+    home = cheetah.keyframes["stand"] + np.eye(cheetah.nq)[9] * 0.1
+    robot = fitting.fitted(replace(cheetah, name="mine", keyframes={"home": home}), "stand", DT, [])[0]
+    assert np.array_equal(robot.keyframes["stand"], home)
+
+
+def test_gains_by_hand(capsys: pytest.CaptureFixture) -> None:
+    """--set reaches the gait: a servo as soft as this lets the trunk of a robot from a file sink."""
+    folder = robots_folder()
+    if folder is None:
+        pytest.skip("example-robot-data is not installed")
+    from tarsus import cli
+
+    run = f"run {folder / FILES['go1']} --gait stand --duration 1 --json --set"
+    sunk = []
+    for gains in ("kp=76.5", "kp=12", "kp=" + ",".join(["12"] * 12)):
+        cli.main([*run.split(), gains])
+        sunk.append(capsys.readouterr().out.split('"height_min": ')[1].split(",")[0])
+    assert float(sunk[1]) < float(sunk[0]) - 0.03 and sunk[1] == sunk[2]
