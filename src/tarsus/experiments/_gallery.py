@@ -16,7 +16,8 @@ tarsus reproduce NAME [--out DIR] [--parts PART,PART] [--quick]
 tarsus list experiments
 ```
 
-`--quick` is the reduced version that the tests run. The exit code is 1 if something that must hold does not.
+A full run takes half an hour on two cores; `--quick`, the reduced version that the tests run, a minute or two. The exit
+code is 1 if something that must hold does not.
 To add an experiment, see `src/tarsus/experiments/base.py`. This page is made by `tarsus.experiments.gallery()`.
 """
 
