@@ -30,6 +30,7 @@ SECTIONS = ("M, h", "M^-1", "G_B", "u_E", "rest")  # those of the figure, from b
 GAIT_CYCLES, QUICK_GAIT_CYCLES = 25, 2  # 20 s (section Computation Effort for One Time Step)
 BEFORE, QUICK_BEFORE = 4.0, 1.6  # s of trot before
 ROUNDS, QUICK_ROUNDS = 9, 5
+STILL, PATIENCE = 0.998, 5  # more rounds while two of them gain more than that, to so many times the rounds
 AT_ONCE = 40  # steps timed by the system's clock: few, so that some round makes them without an interruption
 ALIKE = 0.15  # means that differ by this part are told alike
 SMALL = 0.1  # of a step
@@ -121,14 +122,15 @@ class Timed:
     def sections(self, rounds: int, tick: float) -> Sections:
         """Mean and standard deviation of every section and of the step, µs an evaluation, and the mean iterations."""
         start = {r.name: self.worlds.get(r.name) for r in self.worlds.program.of_kind("state")}
-        quickest, wall, records = np.array(np.inf), np.array(np.inf), {}
-        for _ in range(rounds):
+        quickest, wall, records, totals = np.array(np.inf), np.array(np.inf), {}, []
+        while len(totals) < rounds or (totals[-1] < STILL * totals[-3] and len(totals) < PATIENCE * rounds):
             self._restart(start)
             call = min(_seconds(self.worlds, 0) for _ in range(AT_ONCE))
             wall = np.minimum(wall, [_seconds(self.worlds, AT_ONCE) - call for _ in range(self.steps // AT_ONCE)])
             self._restart(start)
             records = self.worlds.record(self.steps)
             quickest = np.minimum(quickest, records[CYCLES][:, 0])
+            totals.append(quickest.sum())
         self.part_of_wall = float(quickest.sum() * tick / wall.sum())
         iterations = records["iterations"][:, 0, 0]
         return self._summed_up(quickest * tick * 1e6, iterations)
