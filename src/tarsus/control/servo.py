@@ -21,7 +21,8 @@ from casadi import DM, SX
 from numpy.typing import NDArray
 
 from tarsus.control.pd import actuated
-from tarsus.dynamics import crba, jacobian, rnea, tree
+from tarsus.dynamics import crba, rnea, tree
+from tarsus.dynamics.jacobian import axis, place
 from tarsus.dynamics.kinematics import Kinematics, kinematics
 from tarsus.errors import TarsusError
 from tarsus.model.mechanism import Candidate, Mechanism
@@ -69,19 +70,18 @@ def _loads(kin: Kinematics, own: Array, feet: Sequence[Candidate]) -> tuple[Arra
     mechanism, bodies = kin.mechanism, kin.mechanism.bodies
     g = float(np.linalg.norm(mechanism.gravity_acceleration))
     masses = np.array([body.inertia.mass for body in bodies])
-    centres = np.array([_point(kin, i, body.inertia.com) for i, body in enumerate(bodies)])
+    centres = np.array([place(kin, i, body.inertia.com) for i, body in enumerate(bodies)])
     paths = [set(tree.path(mechanism, i)) for i in range(len(bodies))]
     standing = set[int]().union(*(paths[foot.body] for foot in feet))
     share = masses.sum() / max(len({foot.body for foot in feet}), 1)
-    ground = min((_point(kin, foot.body, foot.position)[2] - foot.radius for foot in feet), default=0.0)
+    ground = min((place(kin, foot.body, foot.position)[2] - foot.radius for foot in feet), default=0.0)
     height = masses @ centres[:, 2] / masses.sum() - ground
     pull, inertia = np.zeros(mechanism.nu), own.copy()
     for i, body in enumerate(bodies):
         hung = [k for k, path in enumerate(paths) if i in path]
-        moment = masses[hung] @ (centres[hung] - _point(kin, i, np.zeros(3)))
+        moment = masses[hung] @ (centres[hung] - place(kin, i, np.zeros(3)))
         if body.joint.kind == "hinge":
-            axis = np.array(DM(kin.world_rotation[i])) @ body.joint.axis
-            held = g * float(np.linalg.norm(np.cross(axis, moment)))
+            held = g * float(np.linalg.norm(np.cross(axis(kin, i), moment)))
         else:
             held = g * float(masses[hung].sum()) / LIFT
         if i in standing:
@@ -101,7 +101,3 @@ def _within(values: Array, mobility: Array, bound: float) -> Array:
             break
         kept = kept * (1 - modes**2 @ (1 - bound / np.maximum(rates, bound)))
     return kept
-
-
-def _point(kin: Kinematics, body: int, point: Array) -> Array:
-    return np.array(DM(jacobian.position(kin, body, SX(point)))).ravel()

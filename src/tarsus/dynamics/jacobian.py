@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import casadi as ca
-from casadi import SX
+import numpy as np
+from casadi import DM, SX
+from numpy.typing import NDArray
 
 from tarsus.dynamics import tree
 from tarsus.dynamics.kinematics import Kinematics
@@ -17,6 +19,16 @@ def position(kin: Kinematics, body: int, point: SX) -> SX:
     for i in tree.path(kin.mechanism, body):
         point = kin.r[i] + ca.mtimes(kin.R[i], point)
     return point
+
+
+def place(kin: Kinematics, body: int, point: NDArray[np.float64]) -> NDArray[np.float64]:
+    """`position` in numbers, (3,), m, for kinematics at coordinates that are numbers."""
+    return np.array(DM(position(kin, body, SX(point)))).ravel()
+
+
+def axis(kin: Kinematics, body: int) -> NDArray[np.float64]:
+    """The world axis (3,) of a hinged body's joint, for kinematics at coordinates that are numbers."""
+    return np.array(DM(kin.world_rotation[body])) @ kin.mechanism.bodies[body].joint.axis
 
 
 def direction_in_body(kin: Kinematics, body: int, direction: SX) -> SX:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from casadi import DM, SX
+from casadi import SX
 from numpy.typing import NDArray
 from scipy.spatial import ConvexHull, QhullError
 
-from tarsus.dynamics import jacobian, tree
+from tarsus.dynamics import tree
+from tarsus.dynamics.jacobian import axis as axis_of
+from tarsus.dynamics.jacobian import place
 from tarsus.dynamics.kinematics import Kinematics, kinematics
 from tarsus.dynamics.robot import Robot
 from tarsus.model.mechanism import Mechanism
@@ -49,7 +51,7 @@ def stand(robot: Robot) -> Array:
         if i not in bending and body.joint.kind in ("hinge", "slide"):
             q[robot.q_slices[i]] = _allowed(robot, i, 0.0)
     kin = kinematics(robot, SX(q))
-    middle = np.mean([_place(kin, leg.hip) for leg in legs], axis=0) if legs else np.zeros(3)
+    middle = np.mean([place(kin, leg.hip, ORIGIN) for leg in legs], axis=0) if legs else np.zeros(3)
     for leg in legs:
         for i, angle in _bent(kin, leg, middle, BENT if len(legs) > 2 else BENT_ON_TWO).items():
             q[robot.q_slices[i]] = angle
@@ -61,11 +63,10 @@ def balanced(robot: Robot, q: Array) -> bool:
     kin = kinematics(robot, SX(q))
     low: list[Array] = []
     for body in {foot.body for foot in feet(robot)}:
-        own = [_place(kin, body, foot.position) - [0, 0, foot.radius] for foot in feet(robot) if foot.body == body]
+        own = [place(kin, body, foot.position) - [0, 0, foot.radius] for foot in feet(robot) if foot.body == body]
         lowest = min(point[2] for point in own)
         low += [point[:2] for point in own if point[2] < lowest + TOUCHING]
-    masses = np.array([body.inertia.mass for body in robot.bodies])
-    centre = masses @ [_place(kin, i, body.inertia.com) for i, body in enumerate(robot.bodies)] / masses.sum()
+    centre = robot.centre_of_mass(q)
     try:
         sides = ConvexHull(np.array(low)).equations
     except (QhullError, ValueError):
@@ -80,8 +81,8 @@ def _legs(robot: Robot, kin: Kinematics) -> list[_Leg]:
         ends.setdefault(foot.body, []).append(foot.position)
     legs = []
     for body, points in ends.items():
-        chain = [i for i in _hinges(kin, body) if abs(_axis(kin, i)[2]) < UPRIGHT]
-        rows = [[k for k in chain if abs(_axis(kin, k) @ _axis(kin, i)) > PARALLEL] for i in chain]
+        chain = [i for i in _hinges(kin, body) if abs(axis_of(kin, i)[2]) < UPRIGHT]
+        rows = [[k for k in chain if abs(axis_of(kin, k) @ axis_of(kin, i)) > PARALLEL] for i in chain]
         hip, knee, ankle, *_ = [*max(rows, key=len, default=[None]), None, None]
         if hip is not None and knee is not None:
             legs.append(_Leg(hip, knee, ankle, (body, np.mean(points, axis=0))))
@@ -93,12 +94,14 @@ def _bent(kin: Kinematics, leg: _Leg, middle: Array, part: float) -> dict[int, f
 
     Seen along the hip's axis a vector is a complex number, down its real part; turning is multiplying by exp(i angle).
     """
-    axis, hip = _axis(kin, leg.hip), _place(kin, leg.hip)
+    axis, hip = axis_of(kin, leg.hip), place(kin, leg.hip, ORIGIN)
     down = np.array([0.0, 0.0, -1.0]) + axis * axis[2]
     down /= np.linalg.norm(down)
     ahead = np.cross(axis, down)
-    end = _place(kin, *leg.foot) if leg.ankle is None else _place(kin, leg.ankle)
-    thigh, shank = (complex(v @ down, v @ ahead) for v in (_place(kin, leg.knee) - hip, end - _place(kin, leg.knee)))
+    end = place(kin, *leg.foot) if leg.ankle is None else place(kin, leg.ankle, ORIGIN)
+    thigh, shank = (
+        complex(v @ down, v @ ahead) for v in (place(kin, leg.knee, ORIGIN) - hip, end - place(kin, leg.knee, ORIGIN))
+    )
     long = part * (abs(thigh) + abs(shank))
     if min(abs(thigh), abs(shank)) < SHORT:
         return {}
@@ -134,20 +137,10 @@ def _allowed(robot: Mechanism, body: int, angle: float) -> float:
 
 def _sign(kin: Kinematics, leg: _Leg, joint: int) -> float:
     """+1 where the joint's axis points as the hip's does, else -1."""
-    return float(np.sign(_axis(kin, joint) @ _axis(kin, leg.hip)))
+    return float(np.sign(axis_of(kin, joint) @ axis_of(kin, leg.hip)))
 
 
 def _hinges(kin: Kinematics, body: int) -> list[int]:
     """The hinged bodies on the way from the base to a body."""
     bodies = kin.mechanism.bodies
     return [i for i in reversed(tree.path(kin.mechanism, body)) if bodies[i].joint.kind == "hinge"]
-
-
-def _axis(kin: Kinematics, body: int) -> Array:
-    """A hinge's axis (3,) in the world."""
-    return np.array(DM(kin.world_rotation[body])) @ kin.mechanism.bodies[body].joint.axis
-
-
-def _place(kin: Kinematics, body: int, point: Array = ORIGIN) -> Array:
-    """World position (3,) of a point of a body, m."""
-    return np.array(DM(jacobian.position(kin, body, SX(point)))).ravel()
