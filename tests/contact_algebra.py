@@ -9,8 +9,8 @@ from casadi import SX
 
 from tarsus.contact.base import Law, symbols
 from tarsus.contact.problem import Contact, ContactProblem, VelocityForm
-from tarsus.program.blocks import Program
-from tarsus.program.trace import Builder
+from tarsus.program.ir.blocks import Program
+from tarsus.program.ir.trace import Builder
 
 
 @cache

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from tarsus.contact.base import Law
 from tarsus.contact.laws.moreau import Moreau
 from tarsus.model.mechanism import Body, Candidate, Inertia, Joint, Mechanism
-from tarsus.program.blocks import Program
-from tarsus.program.worlds import Worlds
+from tarsus.program.ir.blocks import Program
+from tarsus.program.run.worlds import Worlds
 from tarsus.simulation.step_program import Plan, initial_values, step_program
 from tarsus.stepping.base import Scene
 from tarsus.stepping.methods.midpoint import Midpoint

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from tarsus.errors import TarsusError as TarsusError
     from tarsus.errors import TarsusWarning as TarsusWarning
     from tarsus.robots import load as load
+    from tarsus.simulation.recording.summary import summary as summary
     from tarsus.simulation.simulation import Diverged as Diverged
     from tarsus.simulation.simulation import Simulation as Simulation
-    from tarsus.simulation.summary import summary as summary
     from tarsus.stepping.substeps import Substeps as Substeps
     from tarsus.terrain.heightfield import HeightField as HeightField
     from tarsus.terrain.plane import Plane as Plane
@@ -37,7 +37,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "load": "tarsus.robots",
     "Simulation": "tarsus.simulation.simulation",
-    "summary": "tarsus.simulation.summary",
+    "summary": "tarsus.simulation.recording.summary",
     "judge": "tarsus.comparison.judge",
     "Robot": "tarsus.dynamics.robot",
     "Moreau": "tarsus.contact.laws.moreau",

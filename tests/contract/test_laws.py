@@ -15,7 +15,7 @@ from tarsus import registry
 from tarsus.contact.base import NON_NEGATIVE, ForceLaw, Law
 from tarsus.control.gaits.stand import Stand
 from tarsus.errors import TarsusError
-from tarsus.program import reference
+from tarsus.program.ir import reference
 from tarsus.robots import mini_cheetah
 from tarsus.terrain.slope import Slope
 

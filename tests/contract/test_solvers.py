@@ -19,10 +19,10 @@ from scipy.optimize import brentq
 from tarsus.contact.base import symbols
 from tarsus.contact.laws.moreau import SOLVERS, Moreau
 from tarsus.contact.problem import Contact, ContactProblem, VelocityForm
-from tarsus.program import reference
-from tarsus.program.blocks import Program
-from tarsus.program.trace import Builder
-from tarsus.program.worlds import Worlds
+from tarsus.program.ir import reference
+from tarsus.program.ir.blocks import Program
+from tarsus.program.ir.trace import Builder
+from tarsus.program.run.worlds import Worlds
 
 Array = NDArray[np.float64]
 T_REL, T_ABS = 1e-7, 1e-9

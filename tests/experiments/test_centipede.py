@@ -8,7 +8,7 @@ import pytest
 from tarsus import Simulation
 from tarsus.contact.laws.moreau import Moreau
 from tarsus.control.gaits.stand import Stand
-from tarsus.dynamics import loops
+from tarsus.dynamics import loop_constraints
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError
 from tarsus.experiments.gehring2014.centipede import centipede
@@ -21,7 +21,7 @@ def test_its_size_follows_its_legs(legs: int, points: int) -> None:
     sizes = {"minimal": (6 + 3 * legs, 0), "extended": (6 + 8 * legs, 5 * legs), "maximal": (6 + 18 * legs, 15 * legs)}
     for which, expected in sizes.items():
         cut = in_coordinates(mechanism, which)
-        assert (cut.nu, loops.count(cut)) == expected
+        assert (cut.nu, loop_constraints.count(cut)) == expected
     assert len(mechanism.candidates) == legs * points
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import tarsus
 from tarsus.benchmarks import gpu_checks
-from tarsus.program.cuda import CudaLauncher
+from tarsus.program.run.cuda import CudaLauncher
 
 pytestmark = pytest.mark.gpu
 

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 import tarsus
-from tarsus.benchmarks.peer import control_function, trotting_peer
-from tarsus.comparison.record import Recorder
 from tarsus.comparison.trajectory import arrays_of
 from tarsus.dynamics.robot import Robot
 from tarsus.model.to_mjcf import to_mjcf
-from tarsus.simulation import choose
-from tarsus.simulation.log import save
+from tarsus.mujoco_runs.recorder import Recorder
+from tarsus.mujoco_runs.trot import control_function, trotting_peer
+from tarsus.simulation import resolve
+from tarsus.simulation.recording.log import save
 
 DT, SECONDS = 0.002, 1.0
 
@@ -28,7 +28,7 @@ def cheetah() -> Robot:
 
 def moving(robot: Robot, gait: str, seconds: float, integrator: str = "Euler") -> tuple[Recorder, list[np.ndarray]]:
     """A gait in MuJoCo, recorded, and the forces on each foot in the world, in the order of the robot's candidates."""
-    controller = choose.controller(gait)
+    controller = resolve.controller(gait)
     model = mujoco.MjModel.from_xml_string(to_mjcf(robot, dt=DT, friction=0.8, integrator=integrator))
     data = mujoco.MjData(model)
     data.qpos[:] = controller.initial_coordinates(robot)
@@ -57,7 +57,7 @@ def trot(cheetah: Robot) -> tuple[dict[str, Any], np.ndarray]:
 def test_mujoco_gets_the_figures_that_compare_reports(cheetah: Robot, trot, tmp_path: Path) -> None:
     np.savez(tmp_path / "trot.npz", **trot[0])
     card = tarsus.judge(tmp_path / "trot.npz", "mini_cheetah")
-    peer = trotting_peer(cheetah, choose.controller("trot"), DT, 0.8, SECONDS)
+    peer = trotting_peer(cheetah, resolve.controller("trot"), DT, 0.8, SECONDS)
     for name, value in peer.residuals.items():
         assert card["residuals"][name] == pytest.approx(value, rel=1e-9, abs=1e-12), name
     assert card["creep_max"] > 1e-3  # soft contact: its feet slip while they stick

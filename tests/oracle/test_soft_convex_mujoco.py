@@ -19,8 +19,8 @@ from tarsus.contact.problem import Contact, ContactProblem, VelocityForm
 from tarsus.dynamics.robot import Robot
 from tarsus.model.mechanism import Mechanism
 from tarsus.model.to_mjcf import to_mjcf
-from tarsus.program import reference
-from tarsus.program.trace import Builder
+from tarsus.program.ir import reference
+from tarsus.program.ir.trace import Builder
 from tarsus.robots import mini_cheetah
 from tarsus.simulation.simulation import Simulation
 

@@ -24,9 +24,9 @@ from tarsus.contact.solvers.pivoting import Complementarity, pivot
 from tarsus.control.gaits.stand import Stand
 from tarsus.dynamics.kinematics import displaced, kinematics
 from tarsus.errors import TarsusError
-from tarsus.program.symbolic import entries
-from tarsus.program.trace import Builder
-from tarsus.program.worlds import Worlds
+from tarsus.program.ir.symbolic import entries
+from tarsus.program.ir.trace import Builder
+from tarsus.program.run.worlds import Worlds
 from tarsus.robots import mini_cheetah
 from tarsus.stepping.assemble import touches
 from tarsus.stepping.base import Scene

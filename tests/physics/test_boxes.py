@@ -12,8 +12,8 @@ import tarsus
 from tarsus.contact.laws.compliant import Compliant
 from tarsus.contact.laws.moreau import Moreau
 from tarsus.errors import TarsusError
-from tarsus.program import reference
-from tarsus.program.trace import Builder
+from tarsus.program.ir import reference
+from tarsus.program.ir.trace import Builder
 from tarsus.terrain.base import Terrain
 from tarsus.terrain.boxes import Boxes
 from tarsus.terrain.steps import Steps

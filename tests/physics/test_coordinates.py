@@ -17,7 +17,7 @@ from random_mechanisms import Numbers, mechanism_of
 from tarsus import Simulation
 from tarsus.contact.laws.compliant import Compliant
 from tarsus.contact.laws.moreau import Moreau
-from tarsus.dynamics import coordinates, crba, loops
+from tarsus.dynamics import coordinates, crba, loop_constraints
 from tarsus.dynamics.kinematics import kinematics
 from tarsus.dynamics.rnea import body_inertias
 from tarsus.dynamics.robot import Robot
@@ -32,7 +32,7 @@ CUT = ("extended", "maximal")
 
 def gaps(mechanism: Mechanism, q: Array) -> Array:
     symbol = SX.sym("q", mechanism.nq)
-    found = ca.Function("gaps", [symbol], [loops.gaps(kinematics(mechanism, symbol))])
+    found = ca.Function("gaps", [symbol], [loop_constraints.gaps(kinematics(mechanism, symbol))])
     return np.array([found(row) for row in np.atleast_2d(q)])[..., 0]
 
 
@@ -63,7 +63,7 @@ def test_the_document_s_numbers_of_velocities_and_constraints() -> None:
     sizes = {"minimal": (18, 0), "extended": (38, 20), "maximal": (78, 60)}
     for which, expected in sizes.items():
         mechanism = in_coordinates(starleth.describe(), which)
-        assert (mechanism.nu, loops.count(mechanism)) == expected
+        assert (mechanism.nu, loop_constraints.count(mechanism)) == expected
 
 
 def test_mass_matrices_are_constant_in_maximal_coordinates() -> None:

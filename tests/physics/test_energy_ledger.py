@@ -15,8 +15,8 @@ from tarsus.contact.laws.hertz import Hertz
 from tarsus.contact.ledger import SHARES, stored_energy
 from tarsus.contact.problem import Contact
 from tarsus.dynamics.robot import Robot
-from tarsus.simulation.log import ROBOT_SHARES
-from tarsus.simulation.summary import energy_of
+from tarsus.simulation.recording.log import ROBOT_SHARES
+from tarsus.simulation.recording.summary import energy_of
 
 FREE = {"moreau": 0.0025, "compliant": 0.0005, "macro": 0.001, "linearized": 0.001}
 

@@ -23,7 +23,7 @@ from tarsus.contact.laws.compliant import Compliant
 from tarsus.contact.laws.lcp_impulse import LcpImpulse
 from tarsus.contact.laws.moreau import Moreau
 from tarsus.model.mechanism import Mechanism
-from tarsus.program.worlds import Worlds
+from tarsus.program.run.worlds import Worlds
 from tarsus.simulation.step_program import Plan, initial_values, step_program
 from tarsus.stepping.base import Scene, Stepper
 from tarsus.stepping.methods.dormand_prince import DormandPrince

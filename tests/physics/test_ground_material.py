@@ -18,9 +18,9 @@ from tarsus.contact.criteria import SLIP, residuals, state
 from tarsus.contact.laws.compliant import Compliant
 from tarsus.contact.laws.moreau import Moreau
 from tarsus.errors import TarsusError
-from tarsus.program import reference
-from tarsus.program.trace import Builder
-from tarsus.simulation.summary import solved_of
+from tarsus.program.ir import reference
+from tarsus.program.ir.trace import Builder
+from tarsus.simulation.recording.summary import solved_of
 from tarsus.terrain.base import Terrain
 from tarsus.terrain.heightfield import HeightField
 from tarsus.terrain.ice_patch import IcePatch

@@ -21,7 +21,7 @@ from tarsus.contact.laws.micro_macro import MicroMacro
 from tarsus.control.gaits.stand import Stand
 from tarsus.errors import TarsusError
 from tarsus.model.mechanism import Mechanism
-from tarsus.program.worlds import Worlds
+from tarsus.program.run.worlds import Worlds
 from tarsus.robots import mini_cheetah
 from tarsus.terrain.slope import Slope
 from tarsus.validation.table import validate

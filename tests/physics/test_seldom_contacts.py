@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tarsus import Simulation
-from tarsus.program.worlds import Worlds
+from tarsus.program.run.worlds import Worlds
 from tarsus.simulation.step_program import Plan, step_program
 
 PUSH = {"base": np.array([[0.0, 0.0, 0.0], [0.0, 900.0, 0.0], [0.0, -900.0, 0.0], [700.0, 0.0, 0.0]])}

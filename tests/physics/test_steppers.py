@@ -23,8 +23,8 @@ from tarsus.contact.laws.compliant import Compliant
 from tarsus.contact.laws.hertz import Hertz
 from tarsus.contact.laws.moreau import Moreau
 from tarsus.model.mechanism import Body, Candidate, Inertia, Joint, Mechanism
-from tarsus.program.worlds import Worlds
-from tarsus.simulation import choose
+from tarsus.program.run.worlds import Worlds
+from tarsus.simulation import resolve
 from tarsus.simulation.step_program import Plan, initial_values, step_program
 from tarsus.stepping.base import Scene, Stepper
 from tarsus.stepping.methods.dormand_prince import DormandPrince
@@ -155,7 +155,7 @@ PROBLEMS: dict[str, Callable[[], Problem]] = {
 def test_order_of_convergence(stepper: str, problem: str) -> None:
     """Errors at dt, dt / 2, dt / 4: the state's order is what it should be; what is conserved does no worse."""
     case, errors = PROBLEMS[problem](), []
-    chosen = FIXED if stepper == "dormand_prince" else choose.stepper(stepper)
+    chosen = FIXED if stepper == "dormand_prince" else resolve.stepper(stepper)
     made = worlds(case.mechanism, chosen, Compliant(), **case.start)
     start = {name: made.get(name) for name in ("q", "u", "memory")}
     for halving in range(3):

@@ -16,7 +16,7 @@ from tarsus.errors import TarsusError
 from tarsus.terrain.slope import Slope
 from tarsus.validation import bodies
 from tarsus.validation.engine import Start
-from tarsus.validation.ours import Ours
+from tarsus.validation.tarsus_engine import Ours
 
 MU, KINETIC = 0.6, 0.5  # mu_S and mu_K / mu_S
 ANGLE = 0.45  # rad: tan = 0.483, between mu_K = 0.3 and mu_S = 0.6

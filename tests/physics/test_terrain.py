@@ -22,9 +22,9 @@ import tarsus
 from tarsus.contact.laws.compliant import Compliant
 from tarsus.contact.laws.moreau import Moreau
 from tarsus.errors import TarsusError
-from tarsus.program import reference
-from tarsus.program.blocks import Program
-from tarsus.program.trace import Builder
+from tarsus.program.ir import reference
+from tarsus.program.ir.blocks import Program
+from tarsus.program.ir.trace import Builder
 from tarsus.terrain.base import Terrain
 from tarsus.terrain.heightfield import HeightField
 from tarsus.terrain.plane import Plane

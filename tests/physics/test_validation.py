@@ -13,11 +13,11 @@ from tarsus.contact.base import Law
 from tarsus.errors import TarsusError
 from tarsus.validation.bodies import cube, pose
 from tarsus.validation.engine import Engine, Motion, Start
-from tarsus.validation.ours import Ours
-from tarsus.validation.peer import MuJoCo
+from tarsus.validation.mujoco_engine import MuJoCo
 from tarsus.validation.scenes.base import EFFECTS, Case, Scene, falls_below, worst
 from tarsus.validation.scenes.bouncing_ball import restitution
 from tarsus.validation.table import LAWS, SCENES, Row, validate
+from tarsus.validation.tarsus_engine import Ours
 
 KEYS = {"scene", "law", "stepper", "expected", "got", "error", "status", "reason"}
 SOFT = {"spring_rest", "spring_contact_time", "hoap1_drop"}

@@ -11,7 +11,12 @@ from tarsus.control import bezier, cpg
 from tarsus.control.base import Controller
 from tarsus.control.gaits.stand import Stand
 from tarsus.control.gaits.trot import Trot, carrying_torques, diagonals
-from tarsus.control.legs import (
+from tarsus.control.pd import joint_state, pd_torque
+from tarsus.control.trunk import keep_heading, trunk
+from tarsus.errors import TarsusError
+from tarsus.model.mechanism import Actuator, Body, Candidate, Inertia, Joint, Mechanism
+from tarsus.model.to_mjcf import to_mjcf
+from tarsus.morphology.legs import (
     LegPoint,
     displaced,
     find_legs,
@@ -19,11 +24,6 @@ from tarsus.control.legs import (
     foot_jacobian,
     leg_inverse_kinematics,
 )
-from tarsus.control.pd import joint_state, pd_torque
-from tarsus.control.trunk import keep_heading, trunk
-from tarsus.errors import TarsusError
-from tarsus.model.mechanism import Actuator, Body, Candidate, Inertia, Joint, Mechanism
-from tarsus.model.to_mjcf import to_mjcf
 from tarsus.robots import mini_cheetah
 
 CHEETAH = mini_cheetah.describe()

@@ -10,8 +10,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from tarsus.program import elementary
-from tarsus.program.scribe import Scribe
+from tarsus.program.codegen import elementary
+from tarsus.program.codegen.ir_writer import Scribe
 
 COUNT = 6400
 INF, NAN = np.inf, np.nan

@@ -21,11 +21,11 @@ from tarsus.contact.laws.compliant import Compliant
 from tarsus.contact.laws.moreau import Moreau
 from tarsus.control.gaits.trot import Trot
 from tarsus.errors import TarsusError
-from tarsus.program import native
-from tarsus.program.blocks import Program
-from tarsus.program.layout import Target
-from tarsus.program.trace import Builder
-from tarsus.program.worlds import Worlds
+from tarsus.program.codegen.layout import Target
+from tarsus.program.ir.blocks import Program
+from tarsus.program.ir.trace import Builder
+from tarsus.program.run import native
+from tarsus.program.run.worlds import Worlds
 from tarsus.robots import mini_cheetah
 
 COUNT, STEPS, DT = 100, 50, 0.0025
@@ -209,8 +209,8 @@ PROCESS = """
     from free_bodies import Bench
     from tarsus.contact.laws.moreau import Moreau
     from tarsus.control.gaits.trot import Trot
-    from tarsus.program import native
-    from tarsus.program.layout import Target
+    from tarsus.program.run import native
+    from tarsus.program.codegen.layout import Target
     from tarsus.robots import mini_cheetah
     program = Bench(mini_cheetah.describe(), Moreau(), controller=Trot()).program
     print(native._key(program, Target(8)))

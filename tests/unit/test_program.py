@@ -13,11 +13,11 @@ from casadi import SX
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from tarsus.program import reference
-from tarsus.program.blocks import Lookup, Program, Straight, While
-from tarsus.program.tape import tape
-from tarsus.program.trace import Builder, Values
-from tarsus.program.worlds import Worlds
+from tarsus.program.ir import reference
+from tarsus.program.ir.blocks import Lookup, Program, Straight, While
+from tarsus.program.ir.trace import Builder, Values
+from tarsus.program.lowering.tape import tape
+from tarsus.program.run.worlds import Worlds
 
 LANES = [1, 2, 4, 8, 16]
 INF, NAN = math.inf, math.nan

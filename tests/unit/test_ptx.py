@@ -10,15 +10,15 @@ import pytest
 
 import tarsus
 from tarsus.errors import TarsusError
-from tarsus.program import ptx
-from tarsus.program.cuda import CHIPS
-from tarsus.program.emit import Emitter
-from tarsus.program.frames import Threads
-from tarsus.program.layout import Target
-from tarsus.program.order import on_demand
-from tarsus.program.spill import Memory, within
-from tarsus.program.tape import Node, Tape
-from tarsus.program.trace import Builder
+from tarsus.program.codegen.emit import Emitter
+from tarsus.program.codegen.kernels import Threads
+from tarsus.program.codegen.layout import Target
+from tarsus.program.ir.trace import Builder
+from tarsus.program.lowering.schedule import on_demand
+from tarsus.program.lowering.spill import Memory, within
+from tarsus.program.lowering.tape import Node, Tape
+from tarsus.program.run import ptx
+from tarsus.program.run.cuda import CHIPS
 from tarsus.terrain.heightfield import HeightField
 
 # bytes a thread of Mini Cheetah's trot on hard ground stores to and loads from its own memory, spills and what the tape

@@ -14,13 +14,13 @@ from numpy_mechanics import random_state
 from random_mechanisms import Numbers, mechanism_of
 
 from tarsus.dynamics import crba, rnea
+from tarsus.dynamics.base_parameters import base_parameters
 from tarsus.dynamics.kinematics import kinematics
 from tarsus.dynamics.quantities import QUANTITIES, Terms
-from tarsus.dynamics.regroup import base_parameters
 from tarsus.dynamics.robot import Robot
 from tarsus.dynamics.tree import path
 from tarsus.model.mechanism import WORLD, Body, Frame, Inertia, Mechanism
-from tarsus.program import reference
+from tarsus.program.ir import reference
 from tarsus.robots import mini_cheetah
 
 GARDEN = (  # two free trees and one that stands on the ground, every kind of joint

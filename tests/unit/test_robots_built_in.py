@@ -9,8 +9,8 @@ import tarsus
 from tarsus.errors import TarsusError
 from tarsus.model.to_mjcf import to_mjcf
 from tarsus.robots import hyq
-from tarsus.simulation import fitting
-from tarsus.simulation.feet import feet
+from tarsus.simulation import default_controller
+from tarsus.simulation.contact_selection import feet
 
 mujoco = pytest.importorskip("mujoco")
 
@@ -115,7 +115,7 @@ def test_hoap1_is_scaled_to_its_mass():
 def test_a_humanoid_stands_by_default_and_says_so(name: str):
     notices: list[str] = []
     robot = tarsus.load(name)
-    robot, gait = fitting.default(robot, 0.0025, notices)
+    robot, gait = default_controller.default(robot, 0.0025, notices)
     assert any("standing instead of trotting" in notice for notice in notices)
     assert any("is scaled to" in notice for notice in notices)
     log = tarsus.Simulation(robot, controller=gait).run(5.0)
@@ -128,6 +128,6 @@ def test_a_humanoid_stands_by_default_and_says_so(name: str):
 
 def test_hyq_walks_by_default():
     robot = tarsus.load("hyq")
-    log = tarsus.Simulation(robot, controller=fitting.default(robot, 0.0025, [])[1]).run(4.0)
+    log = tarsus.Simulation(robot, controller=default_controller.default(robot, 0.0025, [])[1]).run(4.0)
     q = log["q"].values
     assert q[-1, 0] > 0.5 and q[:, 2].min() > 0.5 and np.abs(log["tau"].values).max() <= hyq.TORQUE

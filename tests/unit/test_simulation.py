@@ -8,7 +8,7 @@ import pytest
 import tarsus
 from tarsus.contact import criteria
 from tarsus.control.gaits.stand import Stand
-from tarsus.simulation.summary import solved_of
+from tarsus.simulation.recording.summary import solved_of
 
 
 @pytest.fixture(scope="module")

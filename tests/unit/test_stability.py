@@ -17,7 +17,7 @@ from tarsus.contact.laws.linearized import Linearized
 from tarsus.contact.laws.micro import Micro
 from tarsus.contact.laws.moreau import Moreau
 from tarsus.contact.laws.soft_convex import SoftConvex
-from tarsus.simulation import choose
+from tarsus.simulation import resolve
 
 MASSES, LOAD = (0.3, 0.08), 90.0
 NORMAL, ACROSS = "the ground's spring and damper", "friction near rest"
@@ -100,7 +100,7 @@ def test_bisection_finds_the_turn_and_says_so_where_there_is_none() -> None:
 
 
 def test_what_a_law_ignores_is_told() -> None:
-    law, ignored = choose.with_material(Hertz(), {"mu": 0.5, "e_N": 0.3})
+    law, ignored = resolve.with_material(Hertz(), {"mu": 0.5, "e_N": 0.3})
     assert law.parameters()["mu"] == 0.5 and ignored == ["the law 'hertz' has no parameter 'e_N': ignored."]
     with pytest.raises(tarsus.TarsusError, match="did you mean"):
         tarsus.Simulation("mini_cheetah", law="hertz", controller="stand").set(mu_ration=0.5)

@@ -14,12 +14,14 @@ from casadi import SX
 
 import tarsus
 from tarsus.errors import TarsusError
-from tarsus.program import emit, native, ptx, reference
-from tarsus.program.blocks import CYCLES, Program, Stamp, Straight, While
-from tarsus.program.counter import seconds_per_cycle
-from tarsus.program.layout import Target
-from tarsus.program.trace import Builder
-from tarsus.program.worlds import Worlds
+from tarsus.program.codegen import emit
+from tarsus.program.codegen.layout import Target
+from tarsus.program.ir import reference
+from tarsus.program.ir.blocks import CYCLES, Program, Stamp, Straight, While
+from tarsus.program.ir.trace import Builder
+from tarsus.program.run import native, ptx
+from tarsus.program.run.cycle_counter import seconds_per_cycle
+from tarsus.program.run.worlds import Worlds
 from tarsus.simulation.step_program import initial_values, step_program
 from tarsus.stepping.methods.midpoint import Midpoint
 from tarsus.stepping.substeps import Substeps

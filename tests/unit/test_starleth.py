@@ -8,7 +8,7 @@ import pytest
 import tarsus
 from tarsus.model.to_mjcf import to_mjcf
 from tarsus.robots import starleth
-from tarsus.simulation.feet import candidates
+from tarsus.simulation.contact_selection import candidates
 
 mujoco = pytest.importorskip("mujoco")
 

@@ -8,8 +8,8 @@ import llvmlite.binding as llvm
 import pytest
 
 import tarsus
-from tarsus.program import emit
-from tarsus.program.layout import Target
+from tarsus.program.codegen import emit
+from tarsus.program.codegen.layout import Target
 
 PROCESSORS = {
     "arm": ("aarch64-unknown-linux-gnu", "generic", "+neon", 2, "fmla"),

@@ -12,8 +12,8 @@ import pytest
 
 import tarsus
 from tarsus.benchmarks import gpu, gpu_checks
-from tarsus.benchmarks.apart import in_child
-from tarsus.program.threads import HostLauncher
+from tarsus.benchmarks.subprocess_part import in_child
+from tarsus.program.run.threads import HostLauncher
 from tarsus.terrain.heightfield import HeightField
 
 OPTIONS = {"controller": "trot", "worlds": 5}

@@ -12,9 +12,9 @@ from time import perf_counter
 from typing import Any
 
 from tarsus.benchmarks import gpu_checks, gpu_peer, gpu_speed, gpu_tools
-from tarsus.benchmarks.apart import in_child
-from tarsus.program.cuda import CudaLauncher
-from tarsus.program.threads import Launcher
+from tarsus.benchmarks.subprocess_part import in_child
+from tarsus.program.run.cuda import CudaLauncher
+from tarsus.program.run.threads import Launcher
 
 Part = Callable[[], Any]
 Runner = Callable[[Part, float], Any]  # a part and the seconds it may take: what it found

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 from scipy.stats import ks_2samp
 
-from tarsus.program.backend import Backend
-from tarsus.program.threads import Launcher
-from tarsus.program.worlds import Worlds
+from tarsus.program.run.backend import Backend
+from tarsus.program.run.threads import Launcher
+from tarsus.program.run.worlds import Worlds
 from tarsus.simulation.simulation import Simulation
 
 STATE = ("q", "u", "memory", "control", "impulse", "tau", "iterations", "converged")

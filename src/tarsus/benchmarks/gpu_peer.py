@@ -10,8 +10,8 @@ import numpy as np
 
 from tarsus import robots
 from tarsus.benchmarks.gpu_speed import DT, FRICTION
-from tarsus.benchmarks.peer import Peer, frictionless_joints, library, trotting_peer
 from tarsus.control.gaits.trot import Trot
+from tarsus.mujoco_runs.trot import Peer, frictionless_joints, library, trotting_peer
 
 CONTACTS = 8  # a world may have at once; the trot has four
 ROWS = 64  # constraint rows a world may have

@@ -9,12 +9,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from tarsus import robots
-from tarsus.benchmarks.floor import operations_per_step
-from tarsus.benchmarks.peer import frictionless_joints
+from tarsus.benchmarks.instruction_bound import operations_per_step
 from tarsus.contact.laws.moreau import Moreau
-from tarsus.program import ptx
-from tarsus.program.layout import Target
-from tarsus.program.threads import Launcher, ThreadWorlds
+from tarsus.mujoco_runs.trot import frictionless_joints
+from tarsus.program.codegen.layout import Target
+from tarsus.program.run import ptx
+from tarsus.program.run.threads import Launcher, ThreadWorlds
 from tarsus.simulation.simulation import Simulation
 
 DT, FRICTION, LEAST_SECONDS, ROUNDS = 0.0025, 0.8, 0.2, 3

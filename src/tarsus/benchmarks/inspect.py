@@ -6,9 +6,9 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from tarsus.program import native, ptx
-from tarsus.program.layout import Target
-from tarsus.program.tape import tape
+from tarsus.program.codegen.layout import Target
+from tarsus.program.lowering.tape import tape
+from tarsus.program.run import native, ptx
 from tarsus.simulation.simulation import Simulation
 
 

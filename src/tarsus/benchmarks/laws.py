@@ -9,7 +9,7 @@ from typing import Any
 
 from tarsus import registry, robots
 from tarsus.control.gaits.trot import Trot
-from tarsus.program.tape import tape
+from tarsus.program.lowering.tape import tape
 from tarsus.simulation.simulation import Simulation
 
 LAWS, HARD = "tarsus.contact.laws", "moreau"

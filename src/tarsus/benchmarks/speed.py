@@ -11,15 +11,15 @@ from time import perf_counter
 from typing import Any
 
 from tarsus import robots
-from tarsus.benchmarks.floor import clock, operations_per_step
-from tarsus.benchmarks.peer import Peer, frictionless_joints, trotting_peer
+from tarsus.benchmarks.instruction_bound import clock, operations_per_step
 from tarsus.contact.laws.moreau import Moreau
 from tarsus.control.gaits.trot import Trot
 from tarsus.dynamics.robot import Robot
-from tarsus.program import native
-from tarsus.program.layout import Target
+from tarsus.mujoco_runs.trot import Peer, frictionless_joints, trotting_peer
+from tarsus.program.codegen.layout import Target
+from tarsus.program.run import native
+from tarsus.simulation.recording.summary import summary
 from tarsus.simulation.simulation import Simulation
-from tarsus.simulation.summary import summary
 
 DT, FRICTION, SECONDS, WORLDS, ROUNDS = 0.0025, 0.8, 2.0, 4096, 7
 BATCH_SECONDS = 0.4  # of trot a round for 4096 worlds: one gait cycle

@@ -61,8 +61,8 @@ class Run(Command):
     """Print one JSON object and nothing else."""
 
     def execute(self) -> int:
+        from tarsus.simulation.recording.summary import summary
         from tarsus.simulation.simulation import Diverged
-        from tarsus.simulation.summary import summary
 
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", TarsusWarning)
@@ -91,12 +91,12 @@ def _simulation(given: Run) -> tuple[Simulation, list[str]]:
     """The simulation asked for, and what its user should know."""
     import numpy as np
 
-    from tarsus.simulation import choose, fitting
+    from tarsus.simulation import default_controller, resolve
     from tarsus.simulation.simulation import Simulation
     from tarsus.terrain.slope import Slope
 
     notices: list[str] = []
-    law = choose.law(given.law)
+    law = resolve.law(given.law)
     if given.friction is not None:
         if "mu" not in law.parameters():
             notices.append(f"the law {given.law!r} has no friction coefficient: --friction is ignored.")
@@ -104,14 +104,14 @@ def _simulation(given: Run) -> tuple[Simulation, list[str]]:
             law = replace(law, mu=given.friction)
     if given.slope and given.terrain != "plane":
         raise TarsusError("--slope inclines the plane; it does not go with another --terrain.")
-    terrain = Slope(angle=np.deg2rad(given.slope)) if given.slope else choose.terrain(given.terrain)
-    robot = choose.robot(given.robot)
+    terrain = Slope(angle=np.deg2rad(given.slope)) if given.slope else resolve.terrain(given.terrain)
+    robot = resolve.robot(given.robot)
     if given.gait:
-        robot, gait = fitting.fitted(robot, given.gait, given.dt, notices)
+        robot, gait = default_controller.fitted(robot, given.gait, given.dt, notices)
     else:
-        robot, gait = fitting.default(robot, given.dt, notices)
+        robot, gait = default_controller.default(robot, given.dt, notices)
     law, gait = _with_settings(law, gait, given.set)
-    options: choose.Options = {"precision": given.precision, "coordinates": given.coordinates}
+    options: resolve.Options = {"precision": given.precision, "coordinates": given.coordinates}
     if given.contacts is not None:
         options["contacts"] = given.contacts
     simulation = Simulation(robot, law, given.stepper, terrain, gait, given.dt, **options)
@@ -122,12 +122,12 @@ def _simulation(given: Run) -> tuple[Simulation, list[str]]:
 
 def _with_settings(law: Law, gait: Controller, settings: Sequence[str]) -> tuple[Law, Controller]:
     """The law and the gait with NAME=VALUE set: the gait's are those that the law has not and the gait has."""
-    from tarsus.simulation import choose
+    from tarsus.simulation import resolve
 
     of_law, of_gait = ({f.name for f in fields(cast(Any, thing))} for thing in (law, gait))
     own = [text for text in settings if text.partition("=")[0] in of_gait - of_law]
     rest = [text for text in settings if text not in own]
-    return choose.with_settings(law, rest, "law"), choose.with_settings(gait, own, "gait")
+    return resolve.with_settings(law, rest, "law"), resolve.with_settings(gait, own, "gait")
 
 
 def _run(simulation: Simulation, given: Run) -> xr.Dataset:
@@ -144,7 +144,7 @@ def _run(simulation: Simulation, given: Run) -> xr.Dataset:
 
 def _write(given: Run, simulation: Simulation, log: xr.Dataset, numbers: dict[str, Any]) -> list[Path]:
     """The log as netCDF and the picture, each whole or not at all."""
-    from tarsus.simulation.log import save as save_log
+    from tarsus.simulation.recording.log import save as save_log
     from tarsus.viewer.figure import run_figure, save
 
     assert given.out is not None

@@ -17,14 +17,14 @@ from tarsus.comparison.trajectory import Trajectory, arrays_of, read, trajectory
 from tarsus.contact import criteria
 from tarsus.contact.criteria import Solved
 from tarsus.contact.ledger import SHARES, ledger
-from tarsus.dynamics import account, energy, jacobian, rnea
+from tarsus.dynamics import energy, energy_balance, jacobian, rnea
+from tarsus.dynamics.free_motion import Drive, armature, missing
 from tarsus.dynamics.kinematics import Kinematics, displaced, kinematics
 from tarsus.dynamics.robot import Robot
-from tarsus.dynamics.smooth import Drive, armature, missing
 from tarsus.errors import TarsusError
-from tarsus.program.blocks import Program
-from tarsus.program.trace import Builder
-from tarsus.simulation.observe import evaluate
+from tarsus.program.ir.blocks import Program
+from tarsus.program.ir.trace import Builder
+from tarsus.simulation.recording.observe import evaluate
 from tarsus.spatial.rotation import constant
 
 Array = NDArray[np.float64]
@@ -119,11 +119,11 @@ def witness(run: Trajectory) -> Program:
 
     rate = (u1 - u0) / dt
     needed = missing(kin, inertias, Drive(motors), u1, dt)
-    joints = account.joint_work(kin, inertias, u1, dt)
+    joints = energy_balance.joint_work(kin, inertias, u1, dt)
     if run.passive is not None:
         passive = b.parameter("passive", robot.nu)
         needed = rnea.inverse_dynamics(kin, inertias, rate) + armature(robot) * rate - motors - passive
-        joints = account.work(passive, kin, u1, dt)
+        joints = energy_balance.work(passive, kin, u1, dt)
     gaps, before, after = [SX(0, 1)], [SX(0, 1)], [SX(0, 1)]
     for i in range(n):
         at = slice(3 * i, 3 * i + 3)
@@ -133,16 +133,16 @@ def witness(run: Trajectory) -> Program:
         before.append(ca.mtimes(J, u0))
         after.append(ca.mtimes(J, u1))
         needed -= ca.mtimes(J.T, force[at])
-    drift = account.integration_drift(kin, start, end, inertias, dt)
+    drift = energy_balance.integration_drift(kin, start, end, inertias, dt)
     return b.program(
         gap=ca.vertcat(*gaps),
         before=ca.vertcat(*before),
         after=ca.vertcat(*after),
         energy_before=energy.kinetic_energy(start, inertias) + energy.potential_energy(start, inertias),
         energy=energy.kinetic_energy(end, inertias) + energy.potential_energy(end, inertias),
-        motors_work=account.work(motors, kin, u1, dt),
+        motors_work=energy_balance.work(motors, kin, u1, dt),
         joints_work=joints,
-        drift=drift + (account.work(needed, kin, u1, dt) if run.stages > 1 else 0),
+        drift=drift + (energy_balance.work(needed, kin, u1, dt) if run.stages > 1 else 0),
         residual=ca.norm_inf(needed),
     )
 

@@ -10,14 +10,14 @@ import numpy as np
 import xarray as xr
 
 from tarsus import registry
-from tarsus.benchmarks.peer import trotting_peer
 from tarsus.comparison.limit import largest_dt
 from tarsus.contact.base import Law
 from tarsus.control.base import Controller
 from tarsus.dynamics.robot import Robot
-from tarsus.simulation import choose, fitting
+from tarsus.mujoco_runs.trot import trotting_peer
+from tarsus.simulation import default_controller, resolve
+from tarsus.simulation.recording.summary import summary
 from tarsus.simulation.simulation import Diverged, Simulation
-from tarsus.simulation.summary import summary
 
 LAWS, PEER = "tarsus.contact.laws", "mujoco"
 FINER = (2, 4)  # dt is divided by these for the error bars
@@ -63,7 +63,7 @@ class Extra:
 def laws_named(names: str) -> dict[str, Law | None]:
     """Laws by name, separated by commas; "all" is every law there is and MuJoCo, which has none of ours (None)."""
     chosen = [*registry.names(LAWS), PEER] if names == "all" else [name.strip() for name in names.split(",")]
-    return {name: None if name == PEER else choose.law(name) for name in chosen}
+    return {name: None if name == PEER else resolve.law(name) for name in chosen}
 
 
 def compare(
@@ -78,7 +78,9 @@ def compare(
     """Run every law named at every dt from the same start for `duration` s; "mujoco" among them adds MuJoCo."""
     extra = extra or Extra()
     longest = max(dts)  # one controller for all, its servos for the longest step
-    robot, controller = fitting.fitted(robot, gait, longest, []) if gait else fitting.default(robot, longest, [])
+    robot, controller = (
+        default_controller.fitted(robot, gait, longest, []) if gait else default_controller.default(robot, longest, [])
+    )
     runs = []
     for name, law in laws_named(names).items():
         run, ignored = runner(robot, controller, name, law, extra.material)
@@ -99,10 +101,10 @@ def runner(
 ) -> tuple[Callable[[float, float], Run], list[str]]:
     """How to run a law, or MuJoCo, for (dt, seconds), and what of the material it ignores."""
     if law is None:
-        friction = float(material.get("mu", np.max(choose.law("moreau").parameters()["mu"])))
+        friction = float(material.get("mu", np.max(resolve.law("moreau").parameters()["mu"])))
         ignored = [f"{PEER} has no parameter {key!r}: ignored." for key in material if key != "mu"]
         return lambda dt, seconds: _peer(robot, controller, dt, friction, seconds), ignored
-    law, ignored = choose.with_material(law, material)
+    law, ignored = resolve.with_material(law, material)
     return lambda dt, seconds: _one(name, Simulation(robot, law, controller=controller, dt=dt), seconds), ignored
 
 
@@ -112,7 +114,7 @@ def stands_at(
     """Whether the robot is still up after TRIAL seconds at a dt; a law of ours need not be logged for that."""
     if law is None:
         return lambda dt: run(dt, TRIAL).stands
-    law, _ = choose.with_material(law, material)
+    law, _ = resolve.with_material(law, material)
 
     def stands(dt: float) -> bool:
         simulation = Simulation(robot, law, controller=controller, dt=dt)

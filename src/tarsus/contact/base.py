@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from tarsus.contact import stability
 from tarsus.contact.problem import Contact, ContactProblem, ContactSolution
 from tarsus.errors import TarsusError, unknown
-from tarsus.program.trace import Builder
+from tarsus.program.ir.trace import Builder
 
 NON_NEGATIVE = ("mu", "e_N", "e_T", "recovery", "c_N", "c_T", "d_N", "d_T", "T_rel", "T_abs", "alpha")
 

@@ -1,1 +1,1 @@
-"""Tarsus."""
+"""Controllers: gaits, foot paths, joint servos, force distribution."""

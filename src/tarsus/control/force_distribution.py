@@ -24,8 +24,8 @@ from typing import NamedTuple
 
 import casadi as ca
 
-from tarsus.dynamics.factor import factorise, lower
-from tarsus.program.symbolic import entries
+from tarsus.algebra.sparse_ldl import factorise, lower
+from tarsus.program.ir.symbolic import entries
 from tarsus.spatial.rotation import skew
 
 TINY = 1e-12  # of a squared tangential force against zero, N^2

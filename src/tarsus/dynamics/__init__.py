@@ -1,1 +1,1 @@
-"""Tarsus."""
+"""Rigid-body dynamics as symbolic expressions, one published algorithm a file."""

@@ -9,7 +9,7 @@ import numpy as np
 from casadi import SX
 from numpy.typing import NDArray
 
-from tarsus.dynamics import loops
+from tarsus.dynamics import loop_constraints
 from tarsus.dynamics.kinematics import Kinematics, kinematics
 from tarsus.model.mechanism import WORLD, LoopJoint, Mechanism
 from tarsus.model.poses import quaternion_from_rotation
@@ -27,7 +27,7 @@ def whole(mechanism: Mechanism, q: SX, u: SX) -> tuple[SX, SX]:
         return q, u
     kin = kinematics(mechanism, q, u)
     cut = {loop.child: k for k, loop in enumerate(mechanism.loops)}
-    turns, rates = _quaternions(kin), loops.freedoms(kin)
+    turns, rates = _quaternions(kin), loop_constraints.freedoms(kin)
     coordinates, velocities = [], []
     for i, body in enumerate(mechanism.whole.bodies):
         if i not in cut or mechanism.bodies[i].joint.name == body.joint.name:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import casadi as ca
 from casadi import SX
 
-from tarsus.dynamics import loops
+from tarsus.dynamics import loop_constraints
 from tarsus.dynamics.kinematics import Kinematics
 from tarsus.spatial.inertia import LinearInertia
 
@@ -28,7 +28,7 @@ def kinetic_energy(kin: Kinematics, inertias: list[LinearInertia]) -> SX:
     for body, where in zip(kin.mechanism.bodies, kin.mechanism.u_slices, strict=True):
         rate = kin.u[where]
         total += 0.5 * body.joint.armature * ca.dot(rate, rate)
-    return total + loops.rotor_energy(kin)
+    return total + loop_constraints.rotor_energy(kin)
 
 
 def potential_energy(kin: Kinematics, inertias: list[LinearInertia]) -> SX:

@@ -11,14 +11,14 @@ import numpy as np
 from casadi import SX
 from numpy.typing import NDArray
 
+from tarsus.algebra.sparse_ldl import Factor, factorise, lower
 from tarsus.dynamics import crba, energy, jacobian, rnea
-from tarsus.dynamics.factor import Factor, factorise, lower
+from tarsus.dynamics.base_parameters import base_parameters
 from tarsus.dynamics.kinematics import Kinematics, coordinate_rate, kinematics
-from tarsus.dynamics.regroup import base_parameters
 from tarsus.model.mechanism import Frame, Mechanism
-from tarsus.program.blocks import Program
-from tarsus.program.symbolic import entries
-from tarsus.program.trace import Builder
+from tarsus.program.ir.blocks import Program
+from tarsus.program.ir.symbolic import entries
+from tarsus.program.ir.trace import Builder
 from tarsus.spatial.inertia import LinearInertia
 from tarsus.spatial.rotation import constant
 

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tarsus.dynamics import closure
-from tarsus.dynamics.calls import Calls
+from tarsus.dynamics import loop_closure
+from tarsus.dynamics.compiled_quantities import Calls
 from tarsus.dynamics.describe import described
 from tarsus.dynamics.integrate import integrated
 from tarsus.errors import unknown
@@ -130,11 +130,11 @@ class Robot(Mechanism):
 
     def loop_gaps(self, q: ArrayLike) -> Array:
         """g_B (nb,) of the loop joints, or (N, nb): how far apart they stand, m or rad (document 000, Eqn. (4))."""
-        return closure.gaps(self, self._ask.checked(q=q)["q"])
+        return loop_closure.gaps(self, self._ask.checked(q=q)["q"])
 
     def closed(self, q: ArrayLike) -> Array:
         """The coordinates (nq,), or (N, nq), nearest to q that close every loop; TarsusError if there are none near."""
-        return closure.closed(self, self._ask.checked(q=q)["q"])
+        return loop_closure.closed(self, self._ask.checked(q=q)["q"])
 
     def with_contacts(self, names: str | Iterable[str]) -> Robot:
         """The robot with only these contact candidates: names or patterns such as "*_foot", one or several."""

@@ -18,7 +18,7 @@ import numpy as np
 
 from tarsus.errors import TarsusError
 from tarsus.experiments.base import Experiment, Finding
-from tarsus.program import native
+from tarsus.program.run import native
 
 LIBRARIES = ("tarsus", "numpy", "casadi", "llvmlite", "matplotlib")
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from tarsus.errors import TarsusError, unknown
-from tarsus.program.backend import Backend
-from tarsus.program.blocks import Program
-from tarsus.program.cuda import CudaLauncher
-from tarsus.program.threads import Launcher, ThreadWorlds
-from tarsus.program.worlds import Worlds
+from tarsus.program.ir.blocks import Program
+from tarsus.program.run.backend import Backend
+from tarsus.program.run.cuda import CudaLauncher
+from tarsus.program.run.threads import Launcher, ThreadWorlds
+from tarsus.program.run.worlds import Worlds
 
 DEVICES = ("cpu", "cuda")
 Device = str | Launcher

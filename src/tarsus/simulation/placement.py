@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from tarsus.dynamics import coordinates, jacobian
 from tarsus.dynamics.kinematics import kinematics
 from tarsus.model.mechanism import WORLD
-from tarsus.program import reference
-from tarsus.program.blocks import Program
-from tarsus.program.trace import Builder
+from tarsus.program.ir import reference
+from tarsus.program.ir.blocks import Program
+from tarsus.program.ir.trace import Builder
 from tarsus.spatial.rotation import constant
 from tarsus.stepping.base import Scene
 

@@ -15,7 +15,7 @@ from tarsus.dynamics.jacobian import place
 from tarsus.dynamics.kinematics import Kinematics, kinematics
 from tarsus.dynamics.robot import Robot
 from tarsus.model.mechanism import Mechanism
-from tarsus.simulation.feet import feet
+from tarsus.simulation.contact_selection import feet
 
 Array = NDArray[np.float64]
 

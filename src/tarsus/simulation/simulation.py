@@ -13,14 +13,14 @@ from tarsus.contact.base import Law
 from tarsus.control.base import Controller
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError, unknown
-from tarsus.program.backend import Backend
-from tarsus.program.blocks import Program
-from tarsus.program.layout import Target
-from tarsus.simulation import choose, fitting, whole
-from tarsus.simulation.choose import Options
+from tarsus.program.codegen.layout import Target
+from tarsus.program.ir.blocks import Program
+from tarsus.program.run.backend import Backend
+from tarsus.simulation import default_controller, resolve, uncut_state
+from tarsus.simulation.contact_selection import candidates as candidates_of
 from tarsus.simulation.device import backend
-from tarsus.simulation.fault import Fault, first_fault
-from tarsus.simulation.feet import candidates as candidates_of
+from tarsus.simulation.recording.divergence import Fault, first_fault
+from tarsus.simulation.resolve import Options
 from tarsus.simulation.step_program import Plan, initial_values, shared, step_program
 from tarsus.stepping.base import Stepper
 from tarsus.terrain.base import Terrain
@@ -68,21 +68,21 @@ class Simulation:
         dt: float = 0.0025,
         **options: Unpack[Options],
     ) -> None:
-        settings = choose.settings(options)
-        self.robot = choose.robot(robot)
+        settings = resolve.settings(options)
+        self.robot = resolve.robot(robot)
         if not np.isfinite(dt) or dt <= 0:
             raise TarsusError(f"dt must be a positive number of seconds, not {dt}.")
         self.dt, self.worlds = float(dt), settings.worlds
-        self.law, self.stepper, self.terrain = choose.law(law), choose.stepper(stepper), choose.terrain(terrain)
+        self.law, self.stepper, self.terrain = resolve.law(law), resolve.stepper(stepper), resolve.terrain(terrain)
         self.notices: list[str] = []
-        self.robot, self.controller = fitting.fitted(self.robot, controller, self.dt, self.notices)
+        self.robot, self.controller = default_controller.fitted(self.robot, controller, self.dt, self.notices)
         candidates = candidates_of(self.robot, settings.contacts, self.notices)
-        scene = choose.scene(self.robot, self.law, self.terrain, candidates, settings)
+        scene = resolve.scene(self.robot, self.law, self.terrain, candidates, settings)
         compiled = self.controller if isinstance(self.controller, Controller) else None
         scales = dict(settings.mass_scale or {})
-        pushed = choose.pushed_bodies(self.robot, settings.pushes)
+        pushed = resolve.pushed_bodies(self.robot, settings.pushes)
         self.plan = shared(Plan(scene, self.stepper, compiled, tuple(scales), pushed))
-        self._every = choose.control_interval(self.controller, settings.control_rate, self.dt)
+        self._every = resolve.control_interval(self.controller, settings.control_rate, self.dt)
         bits, program = 32 if settings.precision == "float32" else 64, step_program(self.plan)
         self._worlds = backend(program, settings.device, self.worlds, bits, settings.threads)
         self._start(scales, bits)
@@ -91,17 +91,17 @@ class Simulation:
 
     def _start(self, scales: Mapping[str, ArrayLike], bits: int) -> None:
         values = initial_values(self.plan) | {"dt": np.array([self.dt])}
-        values["q"] = whole.placed(self.plan.scene, values["q"], self.notices)
+        values["q"] = uncut_state.placed(self.plan.scene, values["q"], self.notices)
         if bits == 32:
-            values |= choose.tolerances_for_float32(self.law, self.notices)
+            values |= resolve.tolerances_for_float32(self.law, self.notices)
         if scales:
             columns = [np.broadcast_to(np.asarray(v, float), self.worlds) for v in scales.values()]
             if not all(np.all(column > 0) for column in columns):
                 raise TarsusError("mass_scale must be positive for every body and world.")
             values["mass_scale"] = np.stack(columns, -1)
         self._initial = values
-        self.notices += choose.stability_notices(self.plan, values["q"], self.dt)
-        self.notices += choose.ground_notices(self.plan.scene)
+        self.notices += resolve.stability_notices(self.plan, values["q"], self.dt)
+        self.notices += resolve.ground_notices(self.plan.scene)
         for name, value in values.items():
             self._worlds.set(name, value)
 
@@ -125,7 +125,7 @@ class Simulation:
         """q and u of the robot before joints were cut, shaped as q and u are; the same as these if none were."""
         if self.plan.scene.mechanism.whole is None:
             return self.q, self.u
-        q, u = whole.whole_state(self.plan.scene.mechanism, self._worlds)
+        q, u = uncut_state.whole_state(self.plan.scene.mechanism, self._worlds)
         return (q[0], u[0]) if self.worlds == 1 else (q, u)
 
     @property
@@ -184,8 +184,8 @@ class Simulation:
         if command is not None:
             self._worlds.set("command", self._commands(command), mask)
         if push is not None:
-            self._worlds.set("push", choose.wrenches(self.plan.pushed_bodies, push, self._worlds), mask)
-        for name, value in whole.in_registers(self.plan.scene.mechanism, self._worlds, values).items():
+            self._worlds.set("push", resolve.wrenches(self.plan.pushed_bodies, push, self._worlds), mask)
+        for name, value in uncut_state.in_registers(self.plan.scene.mechanism, self._worlds, values).items():
             register = name if name in ("q", "u") else f"law.{name}"
             if register not in self._worlds:
                 known = ["q", "u", *self.law.parameters()]
@@ -198,7 +198,7 @@ class Simulation:
             self._worlds.set(register, array, mask)
 
     def _mask(self, where: ArrayLike | None) -> Any:
-        return None if where is None else choose.mask(self._worlds.arrays.asarray(where, bool), self.worlds)
+        return None if where is None else resolve.mask(self._worlds.arrays.asarray(where, bool), self.worlds)
 
     def _commands(self, command: Mapping[str, ArrayLike]) -> Any:
         if not isinstance(self.controller, Controller) or not self.controller.commands:
@@ -255,12 +255,12 @@ class Simulation:
         return max(round(seconds / self.dt), 1)
 
     def run(self, seconds: float, progress: Progress | None = None) -> xr.Dataset:
-        """Run and return the log as an xarray Dataset; see `tarsus.simulation.log` for its variables.
+        """Run and return the log as an xarray Dataset; see `tarsus.simulation.recording.log` for its variables.
 
         progress: called with the seconds done. A single world that meets a NaN stops there and raises Diverged,
         which carries the log.
         """
-        from tarsus.simulation import log
+        from tarsus.simulation.recording import log
 
         t0, start = self.time, {name: self._worlds.get(name) for name in ("q", "u")}
         records, fault, wall = self._record(self._steps(seconds), t0, progress)

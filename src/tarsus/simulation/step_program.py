@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 
 from tarsus.contact.base import symbols
 from tarsus.control.base import Controller
-from tarsus.dynamics import coordinates, jacobian, loops
+from tarsus.dynamics import coordinates, jacobian, loop_constraints
+from tarsus.dynamics.base_parameters import base_parameters
 from tarsus.dynamics.kinematics import kinematics
-from tarsus.dynamics.regroup import base_parameters
 from tarsus.dynamics.rnea import body_inertias
 from tarsus.model.mechanism import Mechanism
-from tarsus.program.blocks import Program
-from tarsus.program.symbolic import entries
-from tarsus.program.trace import Builder
+from tarsus.program.ir.blocks import Program
+from tarsus.program.ir.symbolic import entries
+from tarsus.program.ir.trace import Builder
 from tarsus.spatial.inertia import LinearInertia
 from tarsus.stepping.base import Scene, StepInputs, Stepper
 
@@ -94,7 +94,7 @@ def step_program(plan: Plan) -> Program:
     control = b.stamp("controller", b.hold("control_after", control))
 
     force = applied(mechanism, tau) + pushes(plan, q, b)
-    bilateral = b.declare("bilateral", loops.count(mechanism))
+    bilateral = b.declare("bilateral", loop_constraints.count(mechanism))
     inputs = StepInputs(q, u, memory, force, dt, symbols(law), terrain, inertias)
     start = replace(inputs, tau_loops=applied_in_loops(mechanism, tau), bilateral=bilateral)
     end = plan.stepper.step(scene, start, b)
@@ -168,7 +168,7 @@ def initial_values(plan: Plan) -> dict[str, NDArray[np.float64]]:
     else:
         q = np.asarray(whole.keyframes.get("stand", whole.neutral()))
     values = {"q": q, "u": np.zeros(mechanism.nu), "steps": np.zeros(1)}
-    values["bilateral"] = np.zeros(loops.count(mechanism))
+    values["bilateral"] = np.zeros(loop_constraints.count(mechanism))
     values["memory"] = scene.law.initial_memory(len(scene.candidates))
     if plan.controller is not None:
         values["control"] = plan.controller.initial_memory(whole)

@@ -8,20 +8,20 @@ from dataclasses import dataclass, replace
 import casadi as ca
 from casadi import SX
 
+from tarsus.algebra.sparse_ldl import Factor, factorise, lower
 from tarsus.contact.base import ForceLaw, Law, asked
 from tarsus.contact.problem import Bilateral, Blocks, Contact, ContactProblem, ContactSolution, Roundness, VelocityForm
-from tarsus.dynamics import constrain, crba, jacobian, loops, rnea
-from tarsus.dynamics.constrain import Constraints, dot
-from tarsus.dynamics.factor import Factor, factorise, lower
+from tarsus.dynamics import constraint_solve, crba, jacobian, loop_constraints, rnea
+from tarsus.dynamics.constraint_solve import Constraints, dot
+from tarsus.dynamics.free_motion import Drive, dissipation, smooth
 from tarsus.dynamics.kinematics import Kinematics, coordinate_rate, kinematics
-from tarsus.dynamics.smooth import Drive, dissipation, smooth
 from tarsus.errors import TarsusError
-from tarsus.program.symbolic import entries
-from tarsus.program.trace import Builder
+from tarsus.program.ir.symbolic import entries
+from tarsus.program.ir.trace import Builder
 from tarsus.spatial.rotation import constant
 from tarsus.stepping.base import Scene, StepInputs
-from tarsus.stepping.cases import by_cases
-from tarsus.stepping.explicit import Rate
+from tarsus.stepping.rare_contacts import by_cases
+from tarsus.stepping.runge_kutta import Rate
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,17 +163,18 @@ def without_contact(scene: Scene, kin: Kinematics, start: StepInputs, builder: B
     builder.stamp("u_E")
     if not scene.mechanism.loops:
         return Coupling(M, u_free, [], [], None, [])
-    directions = loops.directions(kin)
+    directions = loop_constraints.directions(kin)
     half_B = builder.hold("half_B", [M.backward(row) for row in directions])
-    G_B = builder.hold("G_B", constrain.delassus(M, half_B, half_B))
-    bent = entries(loops.bending(kin, start.dt))
+    G_B = builder.hold("G_B", constraint_solve.delassus(M, half_B, half_B))
+    bent = entries(loop_constraints.bending(kin, start.dt))
     gamma = [dot(row, entries(u_free)) - wanted for row, wanted in zip(directions, bent, strict=True)]
     if scene.stabilisation:
         gamma = [
-            g + scene.stabilisation / start.dt * gap for g, gap in zip(gamma, entries(loops.gaps(kin)), strict=True)
+            g + scene.stabilisation / start.dt * gap
+            for g, gap in zip(gamma, entries(loop_constraints.gaps(kin)), strict=True)
         ]
     gamma = entries(builder.keep("gamma_B", ca.vertcat(*gamma)))
-    constraints = Constraints(half_B, G_B, builder.hold("L_B", constrain.factored(G_B)), gamma)
+    constraints = Constraints(half_B, G_B, builder.hold("L_B", constraint_solve.factored(G_B)), gamma)
     builder.stamp("G_B")
     return Coupling(M, u_free, [], [], constraints, [])
 
@@ -184,7 +185,7 @@ def couple(robot: Coupling, touching: list[Touch], builder: Builder) -> Coupling
     half = builder.hold("half_solved", [robot.factor.backward(row) for row in rows])
     if robot.constraints is None:
         return replace(robot, rows=rows, half_solved=half)
-    felt = builder.hold("G_BU", constrain.delassus(robot.factor, robot.constraints.half, half))
+    felt = builder.hold("G_BU", constraint_solve.delassus(robot.factor, robot.constraints.half, half))
     return replace(robot, rows=rows, half_solved=half, felt=felt)
 
 

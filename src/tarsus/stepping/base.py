@@ -16,7 +16,7 @@ from casadi import SX
 from tarsus.contact.base import Law
 from tarsus.contact.problem import ContactSolution
 from tarsus.model.mechanism import Candidate, Mechanism
-from tarsus.program.trace import Builder, Values
+from tarsus.program.ir.trace import Builder, Values
 from tarsus.spatial.inertia import LinearInertia
 from tarsus.terrain.base import Terrain
 

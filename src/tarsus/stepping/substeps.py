@@ -10,7 +10,7 @@ from casadi import SX
 
 from tarsus.errors import TarsusError
 from tarsus.model.mechanism import Mechanism
-from tarsus.program.trace import Builder, Values
+from tarsus.program.ir.trace import Builder, Values
 from tarsus.stepping.base import Scene, StepInputs, StepOutputs, Stepper
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from casadi import SX
 from numpy.typing import NDArray
 
-from tarsus.program.trace import Builder
+from tarsus.program.ir.trace import Builder
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from casadi import SX
 from numpy.typing import ArrayLike, NDArray
 
 from tarsus.errors import TarsusError
-from tarsus.program.symbolic import entries
+from tarsus.program.ir.symbolic import entries
 from tarsus.terrain import _graph
 from tarsus.terrain.base import Terrain
 

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from tarsus.validation import peer
+from tarsus.validation import mujoco_engine
 from tarsus.validation.table import FAIL, NOT_MODELLED, PASS, Row
 
 COLOURS = {PASS: "green", FAIL: "red", NOT_MODELLED: "dim"}
@@ -42,8 +42,8 @@ def tell(rows: Sequence[Row]) -> None:
         console.print(_not_modelled(lacking, len({row.scene for row in rows})))
     counts = [f"{sum(row.status == s for row in rows)} {s}" for s in (PASS, FAIL, NOT_MODELLED)]
     console.print(", ".join(counts))
-    if any(row.law == peer.NAME for row in rows):
-        console.print(f"[dim]{peer.NAME}: {peer.SETTINGS}[/]")
+    if any(row.law == mujoco_engine.NAME for row in rows):
+        console.print(f"[dim]{mujoco_engine.NAME}: {mujoco_engine.SETTINGS}[/]")
 
 
 def _not_modelled(groups: Sequence[tuple[Row, list[str], list[str]]], scenes: int) -> Table:

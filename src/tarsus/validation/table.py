@@ -9,11 +9,11 @@ from typing import Any, Literal
 
 from tarsus import registry
 from tarsus.errors import TarsusError, unknown
-from tarsus.validation import peer
+from tarsus.validation import mujoco_engine
 from tarsus.validation.engine import Engine, NotModelled
-from tarsus.validation.ours import Ours
-from tarsus.validation.peer import MuJoCo
+from tarsus.validation.mujoco_engine import MuJoCo
 from tarsus.validation.scenes.base import Case, Scene
+from tarsus.validation.tarsus_engine import Ours
 
 LAWS, STEPPERS, SCENES = "tarsus.contact.laws", "tarsus.stepping.methods", "tarsus.validation.scenes"
 Status = Literal["pass", "fail", "not modelled"]
@@ -65,9 +65,9 @@ def validate(
 
 def engines(law: str | None, stepper: str | None) -> list[Engine]:
     """What to measure; MuJoCo, with its own stepper, if it is asked for or everything is."""
-    laws = _named("law", law, registry.names(LAWS), peer.NAME)
+    laws = _named("law", law, registry.names(LAWS), mujoco_engine.NAME)
     steppers = _named("stepper", stepper, registry.names(STEPPERS))
-    if law == peer.NAME:
+    if law == mujoco_engine.NAME:
         return [MuJoCo()]
     everything = law is None and stepper is None
     return [*(Ours(name, each) for name in laws for each in steppers), *([MuJoCo()] if everything else [])]

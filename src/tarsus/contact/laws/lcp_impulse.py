@@ -11,15 +11,15 @@ import numpy as np
 from casadi import SX
 from numpy.typing import NDArray
 
-from tarsus.contact import sets
+from tarsus.algebra import projections
+from tarsus.algebra.ldl import Matrix
 from tarsus.contact.base import Law
 from tarsus.contact.problem import Contact, ContactProblem, ContactSolution
 from tarsus.contact.solvers.base import changes, finite
-from tarsus.contact.solvers.ldl import Matrix
 from tarsus.contact.solvers.pivoting import Complementarity, Pivoted, pivot
 from tarsus.errors import TarsusError
-from tarsus.program.symbolic import entries
-from tarsus.program.trace import Builder, Values
+from tarsus.program.ir.symbolic import entries
+from tarsus.program.ir.trace import Builder, Values
 
 SWEEPS = 200
 TOLERANCE, SPREAD = 1e-12, 1e-10
@@ -150,5 +150,5 @@ def with_friction(
             slip = slip + ca.mtimes(problem.G[i, j][1:, :], impulse)
         a, b, d = problem.G[i, i][1, 1], problem.G[i, i][1, 2], problem.G[i, i][2, 2]
         step = 2 / (a + d + ca.sqrt((a - d) ** 2 + 4 * b * b))
-        impulses[i] = ca.vertcat(normal, sets.disc(tangents[i] - step * slip, mu[i] * normal))
+        impulses[i] = ca.vertcat(normal, projections.disc(tangents[i] - step * slip, mu[i] * normal))
     return impulses

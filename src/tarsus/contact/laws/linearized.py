@@ -11,15 +11,16 @@ import numpy as np
 from casadi import SX
 from numpy.typing import NDArray
 
-from tarsus.contact import sets, stability
+from tarsus.algebra import projections
+from tarsus.algebra.ldl import Matrix, times
+from tarsus.contact import stability
 from tarsus.contact.base import Law
 from tarsus.contact.problem import ContactProblem, ContactSolution
 from tarsus.contact.solvers.base import changes, finite
-from tarsus.contact.solvers.ldl import Matrix, times
 from tarsus.contact.solvers.minimum_norm import minimum_norm
 from tarsus.errors import TarsusError, unknown
-from tarsus.program.symbolic import entries
-from tarsus.program.trace import Builder, Values
+from tarsus.program.ir.symbolic import entries
+from tarsus.program.ir.trace import Builder, Values
 
 SATURATIONS = ("repeated", "once")
 PASSES = 60
@@ -153,7 +154,7 @@ def one_pass(known: Known, values: Values) -> tuple[Values, SX]:
     found = minimum_norm(G, b, p.rho, sought)
 
     forces = [ca.vertcat(*found[a]) for a in at]
-    edges = [mu * sets.half_line(force[0]) for mu, force in zip(known.mu, forces, strict=True)]
+    edges = [mu * projections.half_line(force[0]) for mu, force in zip(known.mu, forces, strict=True)]
     impulses = [
         saturated(force, slides * edge * way + force[1:], edge)
         for slides, force, way, edge in zip(sliding, forces, ways, edges, strict=True)
@@ -178,4 +179,4 @@ def one_pass(known: Known, values: Values) -> tuple[Values, SX]:
 
 def saturated(force: SX, friction: SX, edge: SX) -> SX:
     """Eqns. (19)-(20): no pull, and friction cut to its disc without turning it."""
-    return ca.vertcat(sets.half_line(force[0]), sets.disc(friction, edge))
+    return ca.vertcat(projections.half_line(force[0]), projections.disc(friction, edge))

@@ -14,7 +14,7 @@ from tarsus.contact.base import Law
 from tarsus.contact.problem import Contact, ContactProblem, ContactSolution
 from tarsus.contact.solvers.error_norm import floor, minimise
 from tarsus.errors import TarsusError
-from tarsus.program.trace import Builder
+from tarsus.program.ir.trace import Builder
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from tarsus.contact.base import Law, on_ground
 from tarsus.contact.membrane import DAMPERS, Damper, largest_steps, percussions
 from tarsus.contact.problem import ContactProblem, ContactSolution
 from tarsus.errors import TarsusError, unknown
-from tarsus.program.trace import Builder
+from tarsus.program.ir.trace import Builder
 
 
 @dataclass(frozen=True)

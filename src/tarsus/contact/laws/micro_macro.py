@@ -17,7 +17,7 @@ from tarsus.contact.membrane import DAMPERS, Damper, largest_steps, percussions
 from tarsus.contact.problem import Contact, ContactProblem, ContactSolution
 from tarsus.contact.solvers.error_norm import floor, minimise
 from tarsus.errors import TarsusError, unknown
-from tarsus.program.trace import Builder
+from tarsus.program.ir.trace import Builder
 
 
 @dataclass(frozen=True)

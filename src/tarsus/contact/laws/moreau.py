@@ -20,8 +20,8 @@ from tarsus.contact.solvers.newton import Newton
 from tarsus.contact.solvers.prox import Prox
 from tarsus.contact.solvers.prox_bilateral import ProxBilateral
 from tarsus.errors import TarsusError, unknown
-from tarsus.program.symbolic import entries
-from tarsus.program.trace import Builder
+from tarsus.program.ir.symbolic import entries
+from tarsus.program.ir.trace import Builder
 
 SOLVERS: dict[str, Solver] = {
     "newton": Newton(),

@@ -16,8 +16,8 @@ from tarsus.contact.problem import ContactProblem, ContactSolution
 from tarsus.contact.solvers import cone
 from tarsus.contact.solvers.base import HardProblem
 from tarsus.errors import TarsusError
-from tarsus.program.symbolic import entries
-from tarsus.program.trace import Builder
+from tarsus.program.ir.symbolic import entries
+from tarsus.program.ir.trace import Builder
 
 LEAST, MOST = 1e-4, 0.9999  # of an impedance, as in MuJoCo
 

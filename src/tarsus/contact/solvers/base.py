@@ -15,8 +15,8 @@ import casadi as ca
 from casadi import SX
 
 from tarsus.contact.problem import ContactProblem
-from tarsus.program.symbolic import entries
-from tarsus.program.trace import Builder, Values
+from tarsus.program.ir.symbolic import entries
+from tarsus.program.ir.trace import Builder, Values
 
 HUGE = 1e30  # N s or m/s: what is larger has overflowed, in either precision
 

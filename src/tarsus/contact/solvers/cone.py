@@ -19,10 +19,10 @@ from dataclasses import dataclass
 import casadi as ca
 from casadi import SX
 
-from tarsus.contact.solvers import ldl
+from tarsus.algebra import ldl
 from tarsus.contact.solvers.base import HardProblem, Outcome, changes, finite
-from tarsus.program.symbolic import entries
-from tarsus.program.trace import Builder, Values
+from tarsus.program.ir.symbolic import entries
+from tarsus.program.ir.trace import Builder, Values
 
 MAXIMUM = 50  # Newton steps
 SHORTENINGS = 30  # of one step

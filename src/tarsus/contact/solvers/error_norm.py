@@ -21,10 +21,10 @@ from typing import Any
 import casadi as ca
 from casadi import SX
 
+from tarsus.algebra.ldl import Matrix, factorise, times
 from tarsus.contact.problem import ContactProblem
-from tarsus.contact.solvers.ldl import Matrix, factorise, times
-from tarsus.program.symbolic import entries
-from tarsus.program.trace import Builder, Values
+from tarsus.program.ir.symbolic import entries
+from tarsus.program.ir.trace import Builder, Values
 
 PASSES, TOGETHER = 40, 8  # passes at most; those in which all contacts are corrected at once
 AGAIN = 2  # how often within a step a contact may be let go, or its kinetic friction become static

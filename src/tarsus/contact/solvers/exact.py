@@ -19,8 +19,8 @@ import casadi as ca
 from casadi import SX
 
 from tarsus.contact.solvers.base import HardProblem, Outcome, Solver, iterate, velocity_from_others
-from tarsus.program.symbolic import entries
-from tarsus.program.trace import Values
+from tarsus.program.ir.symbolic import entries
+from tarsus.program.ir.trace import Values
 
 TINY = 1e-30
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import casadi as ca
 from casadi import SX
 
-from tarsus.contact.solvers.ldl import Matrix, factorise
+from tarsus.algebra.ldl import Matrix, factorise
 
 PASSES = 4
 FAR = 1e20  # on the diagonal of an unknown that is held at zero

@@ -17,11 +17,11 @@ from dataclasses import dataclass
 import casadi as ca
 from casadi import SX
 
-from tarsus.contact.solvers import ldl
+from tarsus.algebra import ldl
 from tarsus.contact.solvers.base import HardProblem, Outcome, Solver, velocity_from_others
 from tarsus.contact.solvers.exact import Local, prepared, sweeps
-from tarsus.program.symbolic import entries
-from tarsus.program.trace import Values
+from tarsus.program.ir.symbolic import entries
+from tarsus.program.ir.trace import Values
 
 FAR = 1e20  # added to the diagonal of a contact that does not press: its percussion vanishes
 SPREAD = 1e-10  # the least relative trace on the diagonal: round-off must not decide who carries the load

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import casadi as ca
 from casadi import SX
 
-from tarsus.contact.solvers.ldl import Matrix, factorise, times
-from tarsus.program.symbolic import entries
-from tarsus.program.trace import Builder, Values
+from tarsus.algebra.ldl import Matrix, factorise, times
+from tarsus.program.ir.symbolic import entries
+from tarsus.program.ir.trace import Builder, Values
 
 TRIES = 3
 MAXIMUM = 60

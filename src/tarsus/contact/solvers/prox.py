@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import casadi as ca
 from casadi import SX
 
-from tarsus.contact import sets
+from tarsus.algebra import projections
 from tarsus.contact.problem import VelocityForm
 from tarsus.contact.solvers.base import HardProblem, Outcome, Solver, iterate, residual_velocity, step_sizes
-from tarsus.program.trace import Values
+from tarsus.program.ir.trace import Values
 
 
 @dataclass(frozen=True)
@@ -66,6 +66,6 @@ class Prox(Solver):
 
 def projected(hard: HardProblem, i: int, old: SX, xi: SX, r: tuple[SX, SX]) -> SX:
     """One contact's prox (Eqn. (13)); the disc takes the new normal percussion."""
-    normal = sets.half_line(old[0] - r[0] * xi[0])
-    tangent = sets.disc(old[1:] - r[1] * xi[1:], hard.mu[i] * normal)
+    normal = projections.half_line(old[0] - r[0] * xi[0])
+    tangent = projections.disc(old[1:] - r[1] * xi[1:], hard.mu[i] * normal)
     return ca.if_else(hard.problem.active[i], ca.vertcat(normal, tangent), 0)

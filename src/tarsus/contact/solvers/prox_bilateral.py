@@ -10,8 +10,8 @@ from casadi import SX
 from tarsus.contact.problem import Bilateral
 from tarsus.contact.solvers.base import HardProblem, Outcome, Solver, changes, finite, step_sizes
 from tarsus.contact.solvers.prox import projected
-from tarsus.program.symbolic import entries
-from tarsus.program.trace import Values
+from tarsus.program.ir.symbolic import entries
+from tarsus.program.ir.trace import Values
 
 
 @dataclass(frozen=True)

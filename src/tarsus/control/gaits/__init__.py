@@ -1,1 +1,1 @@
-"""Tarsus."""
+"""Gaits, one a file."""

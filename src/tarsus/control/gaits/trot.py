@@ -28,10 +28,10 @@ from numpy.typing import NDArray
 
 from tarsus.control import bezier, cpg
 from tarsus.control.base import Controller
-from tarsus.control.legs import Leg, diagonals, displaced, find_legs, foot_jacobian, leg_inverse_kinematics
 from tarsus.control.pd import Gain, actuated_posture, joint_state, pd_torque, places
 from tarsus.control.trunk import Planar, keep_heading, trunk
 from tarsus.model.mechanism import Mechanism
+from tarsus.morphology.legs import Leg, diagonals, displaced, find_legs, foot_jacobian, leg_inverse_kinematics
 
 OFFSETS = (0.0, 0.5)  # turns, of the two diagonals
 TURN_LIMIT = 1.0  # rad/s, at most, on top of the command, to regain the heading

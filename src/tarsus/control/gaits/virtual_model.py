@@ -25,13 +25,13 @@ from tarsus.control import schedule
 from tarsus.control.base import Controller
 from tarsus.control.foothold import foothold, pendulum_times, swing
 from tarsus.control.force_distribution import Cost, Feet, distribute
-from tarsus.control.leg_model import Foot, Standing, foot, joint_velocities, standing, weight
-from tarsus.control.legs import Leg, diagonals, find_legs
 from tarsus.control.pd import places
 from tarsus.control.schedule import Clock, Diagonal
 from tarsus.control.trunk import Planar, keep_heading
 from tarsus.dynamics.kinematics import Kinematics, kinematics
 from tarsus.model.mechanism import Mechanism
+from tarsus.morphology.leg_model import Foot, Standing, foot, joint_velocities, standing, weight
+from tarsus.morphology.legs import Leg, diagonals, find_legs
 from tarsus.spatial.rotation import constant
 
 Array = NDArray[np.float64]

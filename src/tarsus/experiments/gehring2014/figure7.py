@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from tarsus.experiments.base import COLOURS, Check, Exhibit, Finding, Row, Table, Task
 from tarsus.experiments.gehring2014.configurations import BY_NAME, CYCLE, Configuration, evaluated, trotting
 from tarsus.experiments.gehring2014.runs import at_start
-from tarsus.program.blocks import CYCLES
-from tarsus.program.counter import seconds_per_cycle
-from tarsus.program.worlds import Worlds
+from tarsus.program.ir.blocks import CYCLES
+from tarsus.program.run.cycle_counter import seconds_per_cycle
+from tarsus.program.run.worlds import Worlds
 from tarsus.simulation.step_program import step_program
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import numpy as np
 from casadi import SX
 from numpy.typing import NDArray
 
-from tarsus.dynamics import loops
+from tarsus.dynamics import loop_constraints
 from tarsus.dynamics.kinematics import kinematics
 from tarsus.experiments.base import COLOURS, Check, Exhibit, Finding, Row, Table, Task
 from tarsus.experiments.gehring2014.configurations import BY_NAME, DT, TOLERANCE, trotting
@@ -116,8 +116,8 @@ def trotted(name: str, method: str, seconds: float) -> dict[str, list[float]]:
 def gaps(mechanism: Mechanism, q: NDArray[np.float64]) -> NDArray[np.float64]:
     """Distance vectors (worlds, joints, 3) between the halves of cut hinges, m, at q (worlds, nq)."""
     symbol = SX.sym("q", mechanism.nq)
-    found = ca.Function("gaps", [symbol], [loops.gaps(kinematics(mechanism, symbol))]).map(len(q))(q.T)
-    return np.asarray(found).T.reshape(len(q), -1, loops.ROWS["hinge"])[..., :3]
+    found = ca.Function("gaps", [symbol], [loop_constraints.gaps(kinematics(mechanism, symbol))]).map(len(q))(q.T)
+    return np.asarray(found).T.reshape(len(q), -1, loop_constraints.ROWS["hinge"])[..., :3]
 
 
 def _rows(drifts: Gaps) -> list[Row]:

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from tarsus.contact.base import Law
 from tarsus.experiments.gehring2014.configurations import CYCLE, DT, Configuration, trotting
-from tarsus.program.blocks import Program
-from tarsus.program.worlds import Worlds
+from tarsus.program.ir.blocks import Program
+from tarsus.program.run.worlds import Worlds
 from tarsus.simulation.simulation import Simulation
 from tarsus.simulation.step_program import initial_values
 from tarsus.stepping.methods.midpoint import Midpoint

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from tarsus.contact.laws.moreau import Moreau
-from tarsus.dynamics import loops
+from tarsus.dynamics import loop_constraints
 from tarsus.dynamics.robot import Robot
 from tarsus.experiments.base import COLOURS, Check, Exhibit, Finding, Row, Table, Task
 from tarsus.experiments.gehring2014.centipede import centipede
@@ -150,7 +150,7 @@ def measured(kind: str, legs: int, points: int, rounds: int) -> Size:
         legs * points,
         robot.nu,
         mechanism.nu,
-        loops.count(mechanism),
+        loop_constraints.count(mechanism),
         compiled,
         median(times),
         float(found["iterations"].mean()),

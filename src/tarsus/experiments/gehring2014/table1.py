@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from tarsus.experiments.base import Check, Exhibit, Finding, Row, Table, Task
 from tarsus.experiments.gehring2014.configurations import BY_NAME, CONFIGURATIONS, DT, Configuration, evaluated
 from tarsus.experiments.gehring2014.runs import Steps, recorded
-from tarsus.program.worlds import Worlds
+from tarsus.program.run.worlds import Worlds
 
 GOALS = {"minimal": 40.0, "extended": 20.0, "maximal": 10.0}  # times the document's evaluations a second
 BEFORE, QUICK_BEFORE = 4.0, 1.6  # s of trot before the cycle that is timed

@@ -10,8 +10,8 @@ import numpy as np
 from casadi import SX
 
 from tarsus.errors import TarsusError
-from tarsus.program.trace import Builder, Values
-from tarsus.stepping import assemble, explicit
+from tarsus.program.ir.trace import Builder, Values
+from tarsus.stepping import assemble, runge_kutta
 from tarsus.stepping.base import Scene, StepInputs, StepOutputs, Stepper
 
 A = np.array(  # slope of every stage; the last is the step of order 5 itself: its rate starts the next sub-step
@@ -131,5 +131,5 @@ def stage_of(scene: Scene, start: StepInputs, now: Values, slopes: SX) -> StepIn
     weights = [sum((ca.if_else(now["stage"] == k, A[k, j], 0) for k in range(j + 1, STAGES)), SX(0)) for j in COLUMNS]
     slope = ca.mtimes(slopes[: nq + nu, : STAGES - 1], ca.vertcat(*weights))
     memory = ca.if_else(now["stage"] == 0, now["memory"], now["kept"])
-    mean = explicit.Rate(slope[:nq], slope[nq:], [], memory)
-    return explicit.stage(scene, replace(start, q=now["q"], u=now["u"]), mean, mean, now["h"])
+    mean = runge_kutta.Rate(slope[:nq], slope[nq:], [], memory)
+    return runge_kutta.stage(scene, replace(start, q=now["q"], u=now["u"]), mean, mean, now["h"])

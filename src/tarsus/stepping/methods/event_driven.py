@@ -14,11 +14,11 @@ from tarsus.dynamics import rnea
 from tarsus.dynamics.kinematics import kinematics
 from tarsus.errors import TarsusError
 from tarsus.model.mechanism import Body, LoopJoint
-from tarsus.program.symbolic import entries
-from tarsus.program.trace import Builder, Values
+from tarsus.program.ir.symbolic import entries
+from tarsus.program.ir.trace import Builder, Values
 from tarsus.stepping import assemble
 from tarsus.stepping.base import Scene, StepInputs, StepOutputs, Stepper
-from tarsus.stepping.locate import TRIES, Bracket
+from tarsus.stepping.event_location import TRIES, Bracket
 
 FAR = 1e6  # m: height of a contact that is not watched
 

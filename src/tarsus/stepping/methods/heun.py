@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tarsus.program.trace import Builder
-from tarsus.stepping import assemble, explicit
+from tarsus.program.ir.trace import Builder
+from tarsus.stepping import assemble, runge_kutta
 from tarsus.stepping.base import Scene, StepInputs, StepOutputs, Stepper
 
 
@@ -23,5 +23,5 @@ class Heun(Stepper):
 
     def step(self, scene: Scene, start: StepInputs, builder: Builder) -> StepOutputs:
         first = assemble.rate(scene, start)
-        second = assemble.rate(scene, explicit.stage(scene, start, first, first, start.dt))
-        return explicit.weighted(scene, start, [1 / 2, 1 / 2], [first, second])
+        second = assemble.rate(scene, runge_kutta.stage(scene, start, first, first, start.dt))
+        return runge_kutta.weighted(scene, start, [1 / 2, 1 / 2], [first, second])

@@ -9,7 +9,7 @@ from casadi import SX
 
 from tarsus.dynamics.kinematics import displaced
 from tarsus.model.mechanism import Mechanism
-from tarsus.program.trace import Builder
+from tarsus.program.ir.trace import Builder
 from tarsus.stepping import assemble
 from tarsus.stepping.base import Scene, StepInputs, StepOutputs, Stepper
 

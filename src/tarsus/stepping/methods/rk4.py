@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tarsus.program.trace import Builder
-from tarsus.stepping import assemble, explicit
+from tarsus.program.ir.trace import Builder
+from tarsus.stepping import assemble, runge_kutta
 from tarsus.stepping.base import Scene, StepInputs, StepOutputs, Stepper
 
 
@@ -23,7 +23,7 @@ class RK4(Stepper):
     def step(self, scene: Scene, start: StepInputs, builder: Builder) -> StepOutputs:
         half = 0.5 * start.dt
         k1 = assemble.rate(scene, start)
-        k2 = assemble.rate(scene, explicit.stage(scene, start, k1, k1, half))
-        k3 = assemble.rate(scene, explicit.stage(scene, start, k1, k2, half))
-        k4 = assemble.rate(scene, explicit.stage(scene, start, k1, k3, start.dt))
-        return explicit.weighted(scene, start, [1 / 6, 1 / 3, 1 / 3, 1 / 6], [k1, k2, k3, k4])
+        k2 = assemble.rate(scene, runge_kutta.stage(scene, start, k1, k1, half))
+        k3 = assemble.rate(scene, runge_kutta.stage(scene, start, k1, k2, half))
+        k4 = assemble.rate(scene, runge_kutta.stage(scene, start, k1, k3, start.dt))
+        return runge_kutta.weighted(scene, start, [1 / 6, 1 / 3, 1 / 3, 1 / 6], [k1, k2, k3, k4])

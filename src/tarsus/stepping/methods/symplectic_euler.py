@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from tarsus.dynamics.kinematics import displaced
-from tarsus.program.trace import Builder
+from tarsus.program.ir.trace import Builder
 from tarsus.stepping import assemble
 from tarsus.stepping.base import Scene, StepInputs, StepOutputs, Stepper
 

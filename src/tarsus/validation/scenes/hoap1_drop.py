@@ -8,8 +8,8 @@ import numpy as np
 
 from tarsus.dynamics.robot import Robot
 from tarsus.model.mechanism import Body, Candidate, Inertia, Joint, Mechanism
-from tarsus.simulation import choose
-from tarsus.simulation.feet import feet
+from tarsus.simulation import resolve
+from tarsus.simulation.contact_selection import feet
 from tarsus.validation.bodies import G
 from tarsus.validation.engine import Engine, NotModelled, Start
 from tarsus.validation.scenes.base import Case, Scene, worst
@@ -34,7 +34,7 @@ class Hoap1Drop(Scene):
     def measure(self, engine: Engine) -> list[Case]:
         if not set(FLOOR) <= engine.parameters:
             raise NotModelled("the law has no stiffness k and damping c")
-        robot = choose.robot("hoap1")
+        robot = resolve.robot("hoap1")
         body, standing = locked(robot), np.array(robot.keyframes["stand"])[:7]
         start = Start(body, standing + DROP * np.eye(7)[2], parameters=FLOOR)
         depths, leaps = [], []

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from tarsus.dynamics.robot import Robot
-from tarsus.simulation import choose
+from tarsus.simulation import resolve
 from tarsus.validation import bodies
 from tarsus.validation.bodies import G
 from tarsus.validation.engine import Array, Engine, Start
@@ -31,7 +31,7 @@ class HyqDrop(Scene):
     )
 
     def measure(self, engine: Engine) -> list[Case]:
-        robot, dt = choose.robot("hyq"), engine.step(1e-4)
+        robot, dt = resolve.robot("hyq"), engine.step(1e-4)
         cases = []
         for name, height, trunk, ground in DROPS:
             normal = np.array([-np.sin(ground), 0.0, np.cos(ground)])

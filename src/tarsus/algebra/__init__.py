@@ -1,0 +1,1 @@
+"""Algebra that both wings share: factorizations and projections on convex sets."""

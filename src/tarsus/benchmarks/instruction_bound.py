@@ -1,0 +1,39 @@
+"""The instruction floor: what a step would take if every vector instruction issued at the processor's best."""
+
+from __future__ import annotations
+
+from time import perf_counter
+
+from tarsus.program.codegen.emit import Emitter
+from tarsus.program.codegen.layout import Target
+from tarsus.program.ir.blocks import Program
+from tarsus.program.ir.trace import Builder
+from tarsus.program.run.worlds import Worlds
+
+
+def operations_per_step(program: Program, target: Target, iterations: float) -> float:
+    """Arithmetic instructions of one step: straight code once, each loop's body `iterations` times (the first loop)."""
+    emitter = Emitter(program, target)
+    emitter.text()
+    once = sum(count for count, loop in emitter.operations if loop == 0)
+    first_loop = sum(count for count, loop in emitter.operations if loop == 1)
+    return once + iterations * first_loop
+
+
+FMA_LATENCY = 4.0  # cycles of a dependent fused multiply-add on current x86 and Arm processors
+
+
+def clock() -> float:
+    """The processor's frequency, Hz, from the time of a chain of dependent multiply-adds."""
+    chain, runs = 400, 20000
+    b = Builder("clock")
+    value = b.declare("x", 1)
+    for k in range(chain):
+        value = value * (0.5 + 1e-3 * k) + (1.0 + 1e-4 * k)
+    worlds = Worlds(b.program(x=value), 1)
+    times = []
+    for _ in range(6):
+        began = perf_counter()
+        worlds.advance(runs)
+        times.append(perf_counter() - began)
+    return runs * chain * FMA_LATENCY / min(times)

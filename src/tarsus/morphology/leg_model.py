@@ -1,0 +1,90 @@
+"""What a controller by forces knows of a robot: weight, inertia, where its feet are, and how they move with its joints.
+
+Everything numeric is taken in the standing posture and is a constant of the compiled controller.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import casadi as ca
+import numpy as np
+from casadi import DM, SX
+from numpy.typing import NDArray
+
+from tarsus.dynamics import base_parameters, crba, jacobian, rnea
+from tarsus.dynamics.kinematics import Kinematics, kinematics
+from tarsus.errors import TarsusError
+from tarsus.model.mechanism import Mechanism
+from tarsus.morphology.legs import Leg
+from tarsus.spatial.rotation import constant
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Standing:
+    """A robot in its standing posture, base axes.
+
+    mass: kg; inertia: (3, 3) of the whole robot about the base's origin, kg m^2; height: of the base above the ground,
+    m; effective: (3, 3) of each foot, kg: what it resists its joints with while the base is held; footing: (2,) where
+    each foot should stand under a trunk at rest, m: its place in the posture, all moved until their middle is below the
+    robot's centre of mass.
+    """
+
+    mass: float
+    inertia: Array
+    height: float
+    effective: list[Array]
+    footing: list[Array]
+
+
+class Foot(NamedTuple):
+    """arm: (3,) from the base's origin, world axes, m; velocity: (3,) m/s; jacobian: (3, 3) by the leg's joints."""
+
+    arm: SX
+    velocity: SX
+    jacobian: SX
+
+
+def standing(mechanism: Mechanism, legs: tuple[Leg, ...], q: Array) -> Standing:
+    """Constants of a robot at coordinates q (nq,)."""
+    if not mechanism.floating:
+        raise TarsusError(f"{mechanism.name!r} has a fixed base: no gait can move it.")
+    kin = kinematics(mechanism, SX(q))
+    M = np.array(DM(crba.mass_matrix(kin, rnea.body_inertias(mechanism))))
+    R = np.array(DM(kin.world_rotation[0]))
+    effective, places = [], []
+    for leg in legs:
+        at, found = joint_velocities(mechanism, leg), foot(kin, leg)
+        J = np.array(DM(found.jacobian))
+        effective.append(R.T @ np.linalg.inv(J @ np.linalg.solve(M[np.ix_(at, at)], J.T)) @ R)
+        places.append(R.T @ np.array(DM(found.arm)).ravel())
+    about = M[3:6, :3] @ R / mechanism.mass  # [c]x of the centre of mass c
+    shift = np.array([about[2, 1], about[0, 2]]) - np.mean(places, axis=0)[:2]
+    height = float(np.mean([leg.radius - place[2] for leg, place in zip(legs, places, strict=True)]))
+    return Standing(mechanism.mass, M[3:6, 3:6], height, effective, [place[:2] + shift for place in places])
+
+
+def foot(kin: Kinematics, leg: Leg) -> Foot:
+    """A leg's foot at the coordinates of `kin`."""
+    mechanism = kin.mechanism
+    place = mechanism.frame(leg.name)
+    point = constant(place.position)
+    columns = jacobian.point_jacobian(kin, place.body, point)
+    velocity = SX.zeros(3)
+    for i, column in columns.items():
+        velocity += column * kin.u[i]
+    joints = ca.horzcat(*(columns[i] for i in joint_velocities(mechanism, leg)))
+    return Foot(jacobian.position(kin, place.body, point) - kin.q[:3], velocity, joints)
+
+
+def joint_velocities(mechanism: Mechanism, leg: Leg) -> list[int]:
+    """Where a leg's joints stand in u."""
+    return [mechanism.u_slices[mechanism.joint_index(joint)].start for joint in leg.joints]
+
+
+def weight(kin: Kinematics) -> SX:
+    """g(q) (nu,) of the whole robot: what holds it against gravity."""
+    return rnea.gravity_terms(kin, base_parameters.base_parameters(kin.mechanism))

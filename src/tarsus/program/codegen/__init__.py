@@ -1,0 +1,1 @@
+"""From operations to LLVM: functions, kernels and the layout of the registers in memory."""

@@ -1,0 +1,207 @@
+"""A program as LLVM IR text: `lanes` worlds in every instruction, loops with a mask a lane."""
+
+from __future__ import annotations
+
+from tarsus.errors import TarsusError
+from tarsus.program.codegen.ir_writer import Scribe
+from tarsus.program.codegen.kernels import Frame, Groups
+from tarsus.program.codegen.layout import Target, layout
+from tarsus.program.ir.blocks import CYCLES, Block, Lookup, Program, Stamp, Straight, While
+from tarsus.program.lowering.spill import Memory
+from tarsus.program.lowering.tape import tape
+
+SPARE = "~spare"  # room for values that wait in memory within one block
+UNCOUNTED = ("load", "store", "getelementptr")  # what is no arithmetic
+EXACT_FLOAT32 = 1 << 24  # beyond it float32 skips integers, and with them entries of a table
+
+
+class Emitter:
+    """Writes one kernel: the frame says how worlds are stored and walked, the emitter what is done with one."""
+
+    def __init__(self, program: Program, target: Target, frame: Frame | None = None) -> None:
+        self.program, self.target, self.frame = program, target, frame or Groups()
+        self.scribe = Scribe(target.lanes, target.bits)
+        self._persistent, self._temporary = layout(program)
+        self._memory: dict[str, int] = {}
+        self._reserved = 0
+        for name in (*self.frame.in_memory(program, target), SPARE):
+            self._memory[name] = self._reserved
+            self._reserved += program.sizes.get(name, 0)
+        self._labels = 0
+        self._masks: list[str] = []
+        if program.sections and not (target == Target(1) and isinstance(self.frame, Groups)):
+            raise TarsusError(
+                f"the program {program.name!r} is timed: time stamps are read for one world at a time, on a processor "
+                "and in float64; compile it with lanes=1 and bits=64."
+            )
+        self.operations: list[tuple[int, int]] = []  # arithmetic instructions of each block, number of its loop or 0
+
+    def text(self) -> str:
+        """The whole module."""
+        for block in self.program.blocks:
+            self._block(block)
+        around = self.frame.around(self.program, self.target, self._workspace())
+        declarations = [*self.scribe.declarations(), *around.declarations]
+        return "\n".join([*declarations, *around.opening, *self.scribe.lines, *around.closing, ""])
+
+    def _workspace(self) -> str:
+        """Room for temporaries, which a compiler turns into registers, and for those that must stay in memory.
+
+        The latter begin at an offset that is zero, but no compiler knows it: else the assembler of a GPU makes
+        registers of them as well, and then spills what does not fit.
+        """
+        size = max(sum(r.size for r in self.program.of_kind("temporary")), 1)
+        lines = [f"  %work = alloca [{size} x {self.target.vector}], align {max(self._align, 64)}"]
+        if self._reserved:
+            lines += [
+                f"  %reserved = alloca [{self._reserved} x {self.target.vector}], align 64",
+                "  %zero = lshr i64 %steps, 62",
+                f"  %memory = getelementptr {self.target.vector}, ptr %reserved, i64 %zero",
+            ]
+        return "\n".join(lines)
+
+    def _block(self, block: Block) -> None:
+        if isinstance(block, Straight):
+            self._straight(block)
+        elif isinstance(block, While):
+            self._while(block)
+        elif isinstance(block, Stamp):
+            self._stamp(block)
+        else:
+            self._lookup(block)
+
+    def _pointer(self, register: str, entry: int) -> str:
+        """A typed pointer to one entry of a register."""
+        if register in self._persistent:
+            return self.frame.persistent(self.scribe, self.target, self._persistent[register] + entry)
+        base, offset = "%work", entry
+        if register in self._memory:
+            base, offset = "%memory", self._memory[register] + entry
+            self._reserved = max(self._reserved, offset + 1)
+        else:
+            offset += self._temporary[register]
+        return f"ptr {self.scribe.define(f'getelementptr inbounds {self.target.vector}, ptr {base}, i64 {offset}')}"
+
+    def _load(self, register: str, entry: int, anew: bool = False) -> str:
+        """The entry's value; `anew`: from memory, whatever is known of it."""
+        how = "load volatile" if anew or register in self._memory else "load"
+        pointer = self._pointer(register, entry)
+        return self.scribe.define(f"{how} {self.target.vector}, {pointer}, align {self._align}")
+
+    def _store(self, value: str, register: str, entry: int) -> None:
+        pointer = self._pointer(register, entry)
+        if self._masks and register != SPARE:
+            old = self.scribe.define(f"load {self.target.vector}, {pointer}, align {self._align}")
+            value = self.scribe.select(self._masks[-1], value, old)
+        how = "store volatile" if register in self._memory else "store"
+        self.scribe.lines.append(f"  {how} {self.target.vector} {value}, {pointer}, align {self._align}")
+
+    @property
+    def _align(self) -> int:
+        return self.target.lanes * self.target.bits // 8
+
+    def _straight(self, block: Straight) -> None:
+        t = self.frame.arranged(tape(block.function), self.target, self._lying(block))
+        s, outputs = self.scribe, (*block.outputs, SPARE)
+        begun = len(s.lines)
+        uses, values = t.live(), [""] * len(t.nodes)
+        for k, node in enumerate(t.nodes):
+            if not uses[k]:
+                continue
+            if node.op == "input":
+                values[k] = self._load(block.inputs[node.place[0]], node.place[1])
+            elif node.op == "again":
+                values[k] = self._load(block.inputs[node.place[0]], node.place[1], anew=True)
+            elif node.op == "reload":
+                values[k] = self._load(outputs[node.place[0]], node.place[1], anew=True)
+            elif node.op == "store":
+                self._store(s.number(values[node.args[0]]), outputs[node.place[0]], node.place[1])
+            elif node.op == "const":
+                values[k] = s.const(node.value)
+            else:
+                values[k] = s.operation(node.op, [values[a] for a in node.args])
+        arithmetic = sum(not any(f" {op} " in line for op in UNCOUNTED) for line in s.lines[begun:])
+        self.operations.append((arithmetic, self._labels if self._masks else 0))
+        for (argument, entry), node in t.outputs:
+            self._store(s.number(values[node]), block.outputs[argument], entry)
+        s.forget()
+
+    def _lying(self, block: Straight) -> Memory:
+        """What of a block's arguments lies in memory: records, and temporaries that were put there."""
+        lying = self._persistent | self._memory
+        written = [k for k, name in enumerate(block.outputs) if name in lying and name not in block.inputs]
+        return Memory([k for k, name in enumerate(block.inputs) if name in lying], written, len(block.outputs))
+
+    def _while(self, block: While) -> None:
+        self._labels += 1
+        tag, s = f"loop{self._labels}", self.scribe
+        before = f"{tag}.before"
+        s.lines += [
+            f"  br label %{before}",
+            f"{before}:",
+            f"  br label %{tag}.head",
+            f"{tag}.head:",
+            f"  %{tag}.count = phi i64 [ 0, %{before} ], [ %{tag}.count.next, %{tag}.end ]",
+        ]
+        more = self._load(block.more, 0)
+        mask = s.lt(s.const(0.0), more)
+        if self._masks:
+            mask = s.operation("and", [mask, self._masks[-1]])
+        some = s.any(mask)
+        s.lines += [
+            f"  %{tag}.within = icmp slt i64 %{tag}.count, {block.maximum}",
+            f"  %{tag}.go = and i1 %{tag}.within, {some}",
+            f"  br i1 %{tag}.go, label %{tag}.body, label %{tag}.exit",
+            f"{tag}.body:",
+        ]
+        s.forget()
+        self._masks.append(mask)
+        for inner in block.body:
+            self._block(inner)
+        self._masks.pop()
+        s.lines += [
+            f"  br label %{tag}.end",
+            f"{tag}.end:",
+            f"  %{tag}.count.next = add i64 %{tag}.count, 1",
+            f"  br label %{tag}.head",
+            f"{tag}.exit:",
+        ]
+        s.forget()
+
+    def _lookup(self, block: Lookup) -> None:
+        s, number = self.scribe, list(self.program.tables).index(block.table)
+        last = len(self.program.tables[block.table]) - 1
+        if self.target.bits == 32 and last > EXACT_FLOAT32:
+            raise TarsusError(
+                f"the table {block.table!r} has {last + 1} entries, but float32 counts exactly only up to "
+                f"{EXACT_FLOAT32}: use precision 'float64'."
+            )
+        table = self.frame.table(s, self.target, self.program, number)
+        for entry in range(self.program.sizes[block.index]):
+            index = self._load(block.index, entry)
+            held = s.fmin(s.fmax(s.floor(index), s.const(0.0)), s.const(float(last)))
+            self._store(s.gather(table, held), block.output, entry)
+        s.forget()
+
+    def _stamp(self, block: Stamp) -> None:
+        """Read the counter between two pieces of code that must not mix: all memory is, for all that LLVM may know,
+        rewritten here, so what was computed before is stored before, and what is used after is loaded after."""
+        s = self.scribe
+        s.declare("i64 @llvm.readcyclecounter()")
+        barrier = '  call void asm sideeffect "", "r,r,~{memory}"(ptr %work, ptr %world)'
+        s.lines.append(barrier)
+        now = s.define("call i64 @llvm.readcyclecounter()")
+        clock = self._pointer(block.clock, 0)
+        if block.section is None:
+            for entry in range(len(self.program.sections)):
+                self._store(s.const(0.0), CYCLES, entry)
+        else:
+            spent = s.define(f"sub i64 {now}, {s.define(f'load i64, {clock}, align 8')}")
+            spent = s.define(f"sitofp i64 {spent} to double")
+            self._store(s.add(self._load(CYCLES, block.section), spent), CYCLES, block.section)
+        s.lines += [f"  store i64 {now}, {clock}, align 8", barrier]
+
+
+def ir_text(program: Program, target: Target) -> str:
+    """LLVM IR of the program's kernel."""
+    return Emitter(program, target).text()

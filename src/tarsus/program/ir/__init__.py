@@ -1,0 +1,1 @@
+"""The intermediate representation: programs as blocks, traced from CasADi, and a reference that evaluates them."""

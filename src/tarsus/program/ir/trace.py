@@ -1,0 +1,247 @@
+"""Write a program as ordinary Python over CasADi symbols; the builder cuts it into blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeVar, cast
+
+import casadi as ca
+import numpy as np
+from casadi import SX
+from numpy.typing import ArrayLike
+
+from tarsus.program.ir.blocks import CYCLES, Block, Kind, Lookup, Program, Register, Stamp, Straight, While
+from tarsus.program.ir.symbolic import entries, mapped
+
+Values = dict[str, SX]
+Held = TypeVar("Held")
+CLOCK = "~clock"
+REST = "rest"  # the section of what follows the last stamp
+
+
+class Builder:
+    """Collects registers and blocks.
+
+    declare(...) gives the symbols of a persistent register; keep(...) names a value that later blocks may use;
+    loop(...) repeats; program(...) writes the results. Only loops and look-ups cut the code: a kept value is
+    inlined where it is used before the next cut, and stored only if something reads it after.
+    timed: stamp(...) cuts it too, and the program tells the cycles of its sections; if not, stamps do nothing at all.
+    """
+
+    def __init__(self, name: str, timed: bool = False) -> None:
+        self.name, self.timed = name, timed
+        self._registers: dict[str, Register] = {}
+        self._symbols: dict[str, SX] = {}
+        self._owner: dict[int, str] = {}
+        self._blocks: list[_Draft | _Loop | Lookup | Stamp] = []
+        self._sections: list[str] = []
+        self._pending: Values = {}
+        self._kept: dict[str, SX] = {}
+        self._tables: dict[str, np.ndarray] = {}
+
+    def declare(self, name: str, size: int, kind: Kind = "state") -> SX:
+        """Symbols (size,) of a new persistent register."""
+        if name in self._registers:
+            raise ValueError(f"register {name!r} is declared twice")
+        self._registers[name] = Register(name, size, kind)
+        self._symbols[name] = SX.sym(name, size)
+        self._owner.update({symbol.element_hash(): name for symbol in entries(self._symbols[name])})
+        return self._symbols[name]
+
+    def parameter(self, name: str, size: int = 1) -> SX:
+        """Symbols of a parameter register."""
+        return self.declare(name, size, "parameter")
+
+    def keep(self, name: str, value: SX, kind: Literal["temporary", "report"] = "temporary") -> SX:
+        """Name a value so that it is computed once, here; its symbols can be used in this and every later block.
+
+        A report is stored here too, and not carried through the blocks to the program's end.
+        """
+        name = self._fresh(name) if kind == "temporary" else name
+        symbols = self.declare(name, value.numel(), kind)
+        self._pending[name] = ca.vec(ca.densify(value))
+        self._kept[name] = symbols
+        return symbols if value.shape[1] == 1 else ca.reshape(symbols, *value.shape)
+
+    def loop(
+        self,
+        start: Mapping[str, SX],
+        body: Callable[[Values], tuple[Values, SX]],
+        maximum: int,
+        first: SX | None = None,
+    ) -> Values:
+        """Carry `start` through body(values) -> (values, more) while more > 0; returns the last values.
+
+        Worlds where `first` is not positive do not enter the loop at all.
+        """
+        names: dict[str, str] = {}
+        symbols: Values = {}
+        for key, value in start.items():
+            names[key] = self._fresh(key)
+            symbols[key] = self.declare(names[key], value.numel(), "temporary")
+        more = self._fresh("more")
+        self.declare(more, 1, "temporary")
+        self._pending.update(
+            {names[key]: value for key, value in start.items()} | {more: SX(1) if first is None else first}
+        )
+        self._cut()
+        outer, self._blocks = self._blocks, []
+        values, again = body(dict(symbols))
+        if missing := set(start) ^ set(values):
+            raise ValueError(f"the loop's body must give back exactly what it was given; check {sorted(missing)}")
+        for key, symbol in symbols.items():
+            if values[key].numel() != symbol.numel():
+                raise ValueError(
+                    f"the loop's {key!r} has {symbol.numel()} numbers, its body gives {values[key].numel()}"
+                )
+        self._pending.update({names[key]: values[key] for key in start} | {more: again})
+        self._cut()
+        outer.append(_Loop(more, self._blocks, maximum))
+        self._blocks = outer
+        return symbols
+
+    def lookup(self, table: str, values: ArrayLike, index: SX) -> SX:
+        """table[floor(index)] for each entry of index (k,), held inside the table."""
+        held = np.ascontiguousarray(values, dtype=float).ravel()
+        if not held.size or not np.array_equal(self._tables.get(table, held), held, equal_nan=True):
+            raise ValueError(f"table {table!r} is empty, or other values already stand under its name")
+        self._tables[table] = held
+        at, out = self._fresh(f"{table}_index"), self._fresh(f"{table}_value")
+        self.declare(at, index.numel(), "temporary")
+        self._pending[at] = index
+        self._cut()
+        symbols = self.declare(out, index.numel(), "temporary")
+        self._blocks.append(Lookup(table, at, out))
+        return symbols
+
+    def hold(self, name: str, values: Held) -> Held:
+        """Keep all that is computed in an expression, or in lists, dictionaries and dataclasses of them, as one value.
+
+        Returns the same with symbols in its place; zeros, constants and symbols stay what they are.
+        """
+        computed: list[SX] = []
+
+        def collect(value: SX) -> SX:
+            computed.extend(part for part in _nonzeros(value) if not part.is_leaf())
+            return value
+
+        mapped(values, collect)
+        if not computed:
+            return values
+        symbols = iter(entries(self.keep(name, ca.vertcat(*computed))))
+
+        def put(value: SX) -> SX:
+            parts = [part if part.is_leaf() else next(symbols) for part in _nonzeros(value)]
+            return SX(value.sparsity(), ca.vertcat(SX(0, 1), *parts))
+
+        return mapped(values, put)
+
+    def stamp(self, section: str, values: Held = None) -> Held:
+        """The work since the last stamp, and that of all kept values, belongs to a section; several stamps may name it.
+
+        values: expressions (or lists, dataclasses of them) that are computed by now; returns what stands for them in
+        the sections to come, in a program that is not timed the values themselves.
+        """
+        if not self.timed:
+            return values
+        held = self.hold(section, values)
+        if section not in self._sections:
+            self._sections.append(section)
+        self._cut()
+        self._blocks.append(Stamp(self._sections.index(section), CLOCK))
+        return held
+
+    def program(self, **results: SX) -> Program:
+        """Write the results into state and report registers (declared here if new) and close the program."""
+        for name, value in results.items():
+            if name not in self._registers:
+                self.declare(name, value.numel(), "report")
+            if self._registers[name].kind == "parameter":
+                raise ValueError(f"register {name!r} is a parameter: a program only reads it")
+            if self._registers[name].size != value.numel():
+                raise ValueError(f"register {name!r} has {self._registers[name].size} numbers, not {value.numel()}")
+        self._pending.update(results)
+        self._cut()
+        if self.timed:
+            self.stamp(REST)
+            self.declare(CYCLES, len(self._sections), "report")
+            self.declare(CLOCK, 1, "temporary")
+            self._blocks.insert(0, Stamp(None, CLOCK))
+        read = self._read_anywhere(self._blocks)
+        registers = [r for r in self._registers.values() if r.kind != "temporary" or r.name in read]
+        blocks = tuple(self._finished(block, read) for block in self._blocks)
+        return Program(self.name, tuple(registers), blocks, dict(self._tables), tuple(self._sections))
+
+    def _fresh(self, name: str) -> str:
+        """A name for a temporary, never that of a persistent register."""
+        candidate, k = f"~{name}", 2
+        while candidate in self._registers:
+            candidate, k = f"~{name}{k}", k + 1
+        return candidate
+
+    def _cut(self) -> None:
+        """Close the straight piece of code: what was kept in it is inlined in what follows in it."""
+        outputs: Values = {}
+        for name, value in self._pending.items():
+            known = [key for key in self._kept if key in outputs]
+            column = ca.vec(ca.densify(value))
+            if known:
+                [column] = ca.substitute([column], [self._kept[k] for k in known], [outputs[k] for k in known])
+            outputs[name] = column
+        if outputs:
+            self._blocks.append(_Draft(outputs))
+        self._pending, self._kept = {}, {}
+
+    def _inputs(self, values: Values) -> list[str]:
+        used = set()
+        for symbol in ca.symvar(ca.vertcat(*values.values())):
+            if symbol.element_hash() not in self._owner:
+                raise ValueError(f"the symbol {symbol.name()!r} belongs to no register; declare it as a parameter")
+            used.add(self._owner[symbol.element_hash()])
+        return [name for name in self._symbols if name in used]
+
+    def _read_anywhere(self, blocks: list[_Draft | _Loop | Lookup | Stamp]) -> set[str]:
+        read: set[str] = set()
+        for block in blocks:
+            if isinstance(block, _Draft):
+                read.update(self._inputs(block.outputs))
+            elif isinstance(block, _Loop):
+                read.add(block.more)
+                read.update(self._read_anywhere(block.body))
+            elif isinstance(block, Stamp):
+                read.add(block.clock)
+            else:
+                read.add(block.index)
+        return read
+
+    def _finished(self, block: _Draft | _Loop | Lookup | Stamp, read: set[str]) -> Block:
+        if isinstance(block, _Loop):
+            return While(block.more, tuple(self._finished(inner, read) for inner in block.body), block.maximum)
+        if isinstance(block, Lookup | Stamp):
+            return block
+        wanted = {n: v for n, v in block.outputs.items() if self._registers[n].kind != "temporary" or n in read}
+        inputs = self._inputs(wanted)
+        function = ca.Function(
+            "straight",
+            [self._symbols[name] for name in inputs],
+            list(wanted.values()),
+            {"cse": True, "allow_free": False},
+        )
+        return Straight(function, tuple(inputs), tuple(wanted))
+
+
+def _nonzeros(value: SX) -> list[SX]:
+    return entries(cast(SX, value.nz[:]))
+
+
+@dataclass(frozen=True)
+class _Draft:
+    outputs: Values
+
+
+@dataclass(frozen=True)
+class _Loop:
+    more: str
+    body: list[_Draft | _Loop | Lookup | Stamp]
+    maximum: int

@@ -1,0 +1,86 @@
+"""What a simulation asks of a back end: the registers of many worlds somewhere, and the program run over them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tarsus.errors import TarsusError, unknown
+from tarsus.program.codegen.layout import Target, layout
+from tarsus.program.ir.blocks import Program
+
+Array = NDArray[Any]  # float64 or float32
+
+
+class Backend(ABC):
+    """`count` copies of a program's persistent registers and a compiled kernel that runs over them.
+
+    arrays: the module whose arrays it gives and takes, NumPy or CuPy; target: lanes and bits of the compiled code;
+    dtype: of every register.
+    """
+
+    arrays: Any = np
+
+    def __init__(self, program: Program, worlds: int, target: Target) -> None:
+        self.program, self.count, self.target = program, worlds, target
+        self.dtype = np.dtype(np.float64 if target.bits == 64 else np.float32)
+        self._at = layout(program)[0]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._at
+
+    @abstractmethod
+    def get(self, name: str) -> Array:
+        """A copy of one register of all worlds in this computer's memory, (worlds, size)."""
+
+    @abstractmethod
+    def output(self, name: str) -> Any:
+        """A copy of one register of all worlds, (worlds, size), as an array of the back end's own kind."""
+
+    @abstractmethod
+    def view(self, name: str) -> Any:
+        """A register in place, without a copy: writing to it changes the worlds."""
+
+    @abstractmethod
+    def first(self, name: str) -> Array:
+        """The register of the first world, (size,): a copy in this computer's memory."""
+
+    @abstractmethod
+    def set(self, name: str, values: ArrayLike, where: Any = None) -> None:
+        """Write one register, (size,) for all worlds alike or (worlds, size); only the worlds in `where` if given."""
+
+    @abstractmethod
+    def advance(self, steps: int = 1) -> None:
+        """Run the program `steps` times on every world."""
+
+    @abstractmethod
+    def record(self, steps: int) -> dict[str, Array]:
+        """Run `steps` times and return what state and report registers were after each: (steps, worlds, size)."""
+
+    @property
+    @abstractmethod
+    def nbytes(self) -> int:
+        """Memory of all worlds between steps."""
+
+    def bytes_per_world(self) -> float:
+        """Memory a world takes between steps."""
+        return self.nbytes / self.count
+
+    def _entries(self, name: str) -> slice:
+        if name not in self._at:
+            raise unknown("register", name, self._at)
+        return slice(self._at[name], self._at[name] + self.program.sizes[name])
+
+    def _for_all(self, name: str, values: Any) -> Any:
+        """The values as an array (worlds, size) of the back end's kind."""
+        size = self.program.sizes[name]
+        given = self.arrays.asarray(values, dtype=self.dtype)
+        try:
+            return self.arrays.broadcast_to(given, (self.count, size))
+        except ValueError:
+            raise TarsusError(
+                f"{name} must have shape ({size},) or ({self.count}, {size}), not {given.shape}."
+            ) from None

@@ -1,0 +1,115 @@
+"""The same program as PTX, a world a thread, and what NVIDIA's assembler says of it where it is installed."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import llvmlite.binding as llvm
+
+from tarsus.errors import TarsusError
+from tarsus.program.codegen.emit import Emitter
+from tarsus.program.codegen.kernels import Threads
+from tarsus.program.codegen.layout import Target
+from tarsus.program.ir.blocks import Program
+
+CHIP, TRIPLE = "sm_90", "nvptx64-nvidia-cuda"
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What ptxas reports for the kernel: registers a thread, bytes of spills and stack, bytes of machine code.
+
+    planned_stores, planned_loads: bytes that the text itself stores to and loads from the thread's memory
+    (`program/lowering/spill.py`), beside the spills: each instruction counted once, in loops or not.
+    """
+
+    registers: int
+    spill_stores: int
+    spill_loads: int
+    planned_stores: int
+    planned_loads: int
+    stack: int
+    code: int
+
+
+def ptx(program: Program, bits: int = 32, chip: str = CHIP) -> str:
+    """PTX text of the program's kernel (worlds, tables, count, steps); worlds are stored [entry][world]."""
+    target = Target(1, bits)
+    module = llvm.parse_assembly(Emitter(program, target, Threads()).text())
+    machine = _machine(chip)
+    module.triple, module.data_layout = TRIPLE, str(machine.target_data)
+    module.verify()
+    options = llvm.create_pipeline_tuning_options(speed_level=1)
+    options.loop_unrolling = False
+    builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
+    return machine.emit_assembly(module)
+
+
+@cache
+def _machine(chip: str) -> llvm.TargetMachine:
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    try:
+        target = llvm.Target.from_triple(TRIPLE)
+    except RuntimeError as error:
+        raise TarsusError("this llvmlite was built without the NVPTX target; install it from PyPI.") from error
+    return target.create_target_machine(cpu=chip, opt=3)
+
+
+def resources(text: str, chip: str = CHIP) -> Resources | None:
+    """Registers, spills and code size of PTX text by ptxas; None where ptxas is not installed."""
+    if shutil.which("ptxas") is None:
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        source, binary = Path(folder) / "kernel.ptx", Path(folder) / "kernel.cubin"
+        source.write_text(text)
+        command = ["ptxas", "-v", f"-arch={chip}", "-O3", str(source), "-o", str(binary)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise TarsusError(f"ptxas refused the kernel: {done.stderr.strip().splitlines()[0]}")
+        code = _code_bytes(binary)
+    said = done.stdout + done.stderr
+    return Resources(
+        registers=_number(r"Used (\d+) registers", said),
+        spill_stores=_number(r"(\d+) bytes spill stores", said),
+        spill_loads=_number(r"(\d+) bytes spill loads", said),
+        planned_stores=_planned("st", text),
+        planned_loads=_planned("ld", text),
+        stack=_number(r"(\d+) bytes stack frame", said),
+        code=code,
+    )
+
+
+def _planned(op: str, text: str) -> int:
+    return sum(int(bits) // 8 for bits in re.findall(rf"\b{op}\.(?:volatile\.)?local\.[a-z](\d+)", text))
+
+
+def _number(pattern: str, text: str) -> int:
+    found = re.search(pattern, text)
+    return int(found.group(1)) if found else 0
+
+
+def _code_bytes(binary: Path) -> int:
+    """Size of the kernel's section of machine code in a cubin (an ELF file with 64-bit headers)."""
+    data = binary.read_bytes()
+    table, entry, count, names = (
+        int.from_bytes(data[a:b], "little") for a, b in ((40, 48), (58, 60), (60, 62), (62, 64))
+    )
+
+    def field(section: int, first: int, width: int) -> int:
+        at = table + section * entry + first
+        return int.from_bytes(data[at : at + width], "little")
+
+    strings = field(names, 24, 8)
+    for section in range(count):
+        at = strings + field(section, 0, 4)
+        if data[at : data.index(b"\0", at)].startswith(b".text."):
+            return field(section, 32, 8)
+    return 0

@@ -1,0 +1,108 @@
+"""Many worlds' registers in this computer's memory, and running a compiled program over them on its processor."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor, wait
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tarsus.program.codegen.layout import Target, logged_size, record_size
+from tarsus.program.ir.blocks import Program
+from tarsus.program.run import native
+from tarsus.program.run.backend import Array, Backend
+
+ALIGNMENT = 256  # bytes: no vector is wider
+
+
+class Worlds(Backend):
+    """`worlds` copies of a program's persistent registers, grouped by lanes: data[group, entry, lane].
+
+    bits: 64 or 32; threads: how many share the work (the results do not depend on it); lanes: worlds an
+    instruction, by default the host's vector width for batches and 1 for a few worlds.
+    """
+
+    def __init__(
+        self, program: Program, worlds: int = 1, *, bits: int = 64, threads: int = 1, lanes: int | None = None
+    ) -> None:
+        wide = native.host().lanes(bits)
+        self.threads, self.lanes = threads, lanes or (wide if worlds > wide // 4 else 1)
+        super().__init__(program, worlds, Target(self.lanes, bits))
+        self.groups = -(-worlds // self.lanes)
+        self.data = _aligned((self.groups, record_size(program), self.lanes), self.dtype)
+        self._kernel = native.compile_kernel(program, self.target)
+        self._tables = [np.ascontiguousarray(t, self.dtype) for t in program.tables.values()]
+        self._pointers = np.array([t.ctypes.data for t in self._tables] or [0], dtype=np.uintp)
+        self._pool = ThreadPoolExecutor(threads - 1) if threads > 1 else None
+        self._addresses = self.data.ctypes.data, self._pointers.ctypes.data
+        edges = np.linspace(0, self.groups, min(threads, self.groups) + 1).astype(int).tolist()
+        self._spans: list[tuple[int, int]] = list(pairwise(edges))
+        self._once = (self._addresses[0], None, self._addresses[1], 0, self.groups, 1, self.groups)
+
+    def _rows(self, name: str) -> Array:
+        return self.data[:, self._entries(name), :]
+
+    def get(self, name: str) -> Array:
+        rows = self._rows(name)
+        return rows.transpose(0, 2, 1).reshape(self.groups * self.lanes, rows.shape[1])[: self.count].copy()
+
+    def output(self, name: str) -> Array:
+        return self.get(name)
+
+    def first(self, name: str) -> Array:
+        return self._rows(name)[0, :, 0].copy()
+
+    def view(self, name: str) -> Array:
+        """The register of the first world in place, (size,): writing to it changes the world (one lane only)."""
+        return self._rows(name)[0, :, 0]
+
+    def set(self, name: str, values: ArrayLike, where: NDArray[np.bool_] | None = None) -> None:
+        rows = self._rows(name)
+        size, full = rows.shape[1], self._for_all(name, values)
+        if where is not None:
+            full = np.where(np.asarray(where)[:, None], full, self.get(name))
+        padded = np.concatenate([full, np.repeat(full[-1:], self.groups * self.lanes - self.count, axis=0)])
+        rows[...] = padded.reshape(self.groups, self.lanes, size).transpose(0, 2, 1)
+
+    def advance(self, steps: int = 1) -> None:
+        if steps == 1 and self._pool is None:
+            self._kernel(*self._once)
+        else:
+            self._run(steps, None)
+
+    def record(self, steps: int) -> dict[str, Array]:
+        log = _aligned((steps, self.groups, logged_size(self.program), self.lanes), self.dtype)
+        self._run(steps, log)
+        found, at = {}, 0
+        for register in self.program.of_kind("state") + self.program.of_kind("report"):
+            part = log[:, :, at : at + register.size, :].transpose(0, 1, 3, 2)
+            found[register.name] = part.reshape(steps, self.groups * self.lanes, register.size)[:, : self.count]
+            at += register.size
+        return found
+
+    @property
+    def nbytes(self) -> int:
+        return self.data.nbytes
+
+    def _run(self, steps: int, log: Array | None) -> None:
+        address = log.ctypes.data if log is not None else None
+        data, tables = self._addresses
+
+        def work(first: int, last: int) -> None:
+            self._kernel(data, address, tables, first, last, steps, self.groups)
+
+        if self._pool is None:
+            return work(*self._spans[0])
+        others = [self._pool.submit(work, *span) for span in self._spans[1:]]
+        work(*self._spans[0])
+        wait(others)
+        for other in others:
+            other.result()
+
+
+def _aligned(shape: tuple[int, ...], dtype: np.dtype) -> Array:
+    size = int(np.prod(shape)) * dtype.itemsize
+    raw = np.zeros(size + ALIGNMENT, dtype=np.uint8)
+    start = -raw.ctypes.data % ALIGNMENT
+    return raw[start : start + size].view(dtype).reshape(shape)

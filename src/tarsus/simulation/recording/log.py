@@ -1,0 +1,262 @@
+"""A run's log as an xarray Dataset: named dimensions, units, impulse and force in contact and world frames."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from tarsus.contact import criteria
+from tarsus.contact.criteria import STATES, Solved
+from tarsus.contact.ledger import SHARES, ledger
+from tarsus.dynamics import loop_constraints
+from tarsus.model.mechanism import Mechanism
+from tarsus.program.run.backend import Backend
+from tarsus.simulation.recording.observe import evaluate, observer
+from tarsus.simulation.step_program import Plan
+
+Array = NDArray[Any]
+ROBOT_SHARES = ("motors", "pushes", "joints", "drift")
+
+UNITS = {
+    "q": ("m, 1, rad", "coordinates after the step: world position, unit quaternion (w, x, y, z), joints"),
+    "u": ("m/s, rad/s", "velocities after the step: world linear velocity, body angular velocity, joint rates"),
+    "tau": ("N m", "actuator torque during the step, after the limits"),
+    "gap": ("m", "signed distance to the ground where the step first looks: halfway (midpoint) or at its start"),
+    "impulse_contact": ("N s", "percussion on the robot over the step: normal, tangent 1, tangent 2"),
+    "impulse_world": ("N s", "percussion on the robot over the step, world frame"),
+    "force_contact": ("N", "percussion divided by dt: normal, tangent 1, tangent 2"),
+    "force_world": ("N", "percussion divided by dt, world frame"),
+    "contact_normal": ("1", "outward normal of the ground at the gap's instant, world frame"),
+    "ground_friction": ("1", "what the ground has there of the law's friction coefficients"),
+    "contact_point": ("m", "contact point at the gap's instant, world frame"),
+    "velocity_before": ("m/s", "contact velocity before the step, contact frame of the gap's instant"),
+    "velocity_after": ("m/s", "contact velocity after the step, contact frame of the gap's instant"),
+    "slip_speed": ("m/s", "tangential speed after the step where the contact pushes, else 0"),
+    "state": ("1", "0 open, 1 stick, 2 slip"),
+    "iterations": ("1", "solver iterations"),
+    "converged": ("1", "1 if the solver met its tolerance"),
+    "kinetic_energy": ("J", "after the step"),
+    "potential_energy": ("J", "after the step, zero at the world's origin"),
+    "energy_impact": ("J", "normal work in the step in which a contact begins to press"),
+    "energy_damping": ("J", "normal work of a pressing contact that takes energy, without the ground's spring"),
+    "energy_stabilisation": ("J", "normal work that gives energy, without the ground's spring: recovery"),
+    "energy_elastic": ("J", "what the ground's spring gave back, less what it took in"),
+    "energy_friction": ("J", "tangential work, with what a tangential spring holds"),
+    "energy_motors": ("J", "work of the actuators during the step"),
+    "energy_pushes": ("J", "work of pushes during the step"),
+    "energy_joints": ("J", "work of joint damping, and of what holds closed loops, during the step"),
+    "energy_drift": ("J", "energy made by integration: M, c and g held at one configuration during the step"),
+    "equation_residual": (
+        "N, N m",
+        "largest entry of M du/dt - h - W L/dt at the gap's instant by the Newton-Euler recursion; "
+        "NaN for steppers of several evaluations (heun, rk4, dormand_prince, event_driven, Substeps)",
+    ),
+}
+
+LOOPS = {  # of robots with cut joints or closed loops alone
+    "drift": ("m, rad", "largest gap of a loop joint after the step, m, or sine of an angle"),
+    "impulse_constraint": ("N s, N m s", "percussion of loop joints on their child over the step, row by row of W_B"),
+    "force_constraint": ("N, N m", "the same divided by dt: .x, .y, .z along world axes"),
+}
+WHOLE = {  # of robots with cut joints alone
+    "q_whole": (UNITS["q"][0], "coordinates after the step of the robot before joints were cut; hinges in (-pi, pi]"),
+    "u_whole": (UNITS["u"][0], "velocities after the step of the robot before joints were cut"),
+}
+
+
+def coordinate_names(mechanism: Mechanism) -> list[str]:
+    """A name for every entry of q."""
+    return _entry_names(mechanism, ("x", "y", "z", "qw", "qx", "qy", "qz"), ("qw", "qx", "qy", "qz"))
+
+
+def velocity_names(mechanism: Mechanism) -> list[str]:
+    """A name for every entry of u."""
+    return _entry_names(mechanism, ("vx", "vy", "vz", "wx", "wy", "wz"), ("wx", "wy", "wz"))
+
+
+def _entry_names(mechanism: Mechanism, free: tuple[str, ...], ball: tuple[str, ...]) -> list[str]:
+    suffixes = {"free": free, "ball": ball}
+    names = []
+    for body in mechanism.bodies:
+        ends = suffixes.get(body.joint.kind)
+        names += [f"{body.joint.name}.{end}" for end in ends] if ends else [body.joint.name]
+    return names
+
+
+def dataset(
+    plan: Plan, worlds: Backend, start: Mapping[str, Array], records: Mapping[str, Array], t0: float
+) -> xr.Dataset:
+    """The log of consecutive steps: records (steps, worlds, size) after each, `start` (worlds, size) before."""
+    scene, mechanism = plan.scene, plan.scene.mechanism
+    steps, count = records["q"].shape[:2]
+    dt = float(worlds.get("dt")[0, 0])
+    before = {k: np.concatenate([start[k][None], records[k][:-1]]) for k in ("q", "u")}
+    seen = _observe(plan, worlds, before, records)
+    n = len(scene.candidates)
+    impulse = records["impulse"].reshape(steps, count, n, 3).astype(float)
+    frame = seen["frame"].reshape(steps, count, n, 3, 3)
+    in_world = np.einsum("stnij,stni->stnj", frame, impulse)
+    vectors = {k: seen[k].reshape(steps, count, n, 3) for k in ("before", "after", "point")}
+    material = _material(worlds, seen["friction"])
+    solved = Solved(seen["gap"], impulse, vectors["before"], vectors["after"], dt=dt, **material)
+    contact, axis = ("time", "world", "contact"), ("time", "world", "contact", "axis")
+    xyz = ("time", "world", "contact", "xyz")
+    each = ("time", "world")
+    variables = {
+        "q": (("time", "world", "coordinate"), records["q"]),
+        "u": (("time", "world", "velocity"), records["u"]),
+        "tau": (("time", "world", "actuator"), records["tau"]),
+        "gap": (contact, seen["gap"]),
+        "impulse_contact": (axis, impulse),
+        "impulse_world": (xyz, in_world),
+        "force_contact": (axis, impulse / dt),
+        "force_world": (xyz, in_world / dt),
+        "contact_normal": (xyz, frame[..., 0, :]),
+        "ground_friction": (contact, seen["friction"]),
+        "contact_point": (xyz, vectors["point"]),
+        "velocity_before": (axis, vectors["before"]),
+        "velocity_after": (axis, vectors["after"]),
+        "slip_speed": (
+            contact,
+            np.where(impulse[..., 0] > 0, np.hypot(*np.moveaxis(vectors["after"][..., 1:], -1, 0)), 0),
+        ),
+        "state": (contact, criteria.state(solved)),
+        "iterations": (each, records["iterations"][..., 0].astype(np.int32)),
+        "converged": (each, records["converged"][..., 0].astype(np.int8)),
+        "kinetic_energy": (each, seen["kinetic"][..., 0]),
+        "potential_energy": (each, seen["potential"][..., 0]),
+        "equation_residual": (each, seen["residual"][..., 0]),
+        **_energies(seen, solved),
+        **_of_loops(mechanism, seen, records["bilateral"], dt),
+        "energy_start": (("world",), seen["energy_before"][0, :, 0]),
+        "q_start": (("world", "coordinate"), start["q"]),
+        "u_start": (("world", "velocity"), start["u"]),
+    }
+    log = xr.Dataset(variables, _coordinates(plan, t0 + dt * np.arange(1, steps + 1), count))
+    for name, (unit, meaning) in (UNITS | LOOPS | WHOLE).items():
+        if name in log:
+            log[name].attrs.update(units=unit, long_name=meaning)
+    log["state"].attrs.update(flag_values=list(range(len(STATES))), flag_meanings=" ".join(STATES))
+    log.attrs.update(robot=mechanism.name, stepper=_stepper(plan), dt=dt)
+    log.attrs.update({f"mean_{k}": v for k, v in _means(worlds).items()})
+    return log.squeeze("world", drop=True) if count == 1 else log
+
+
+def _energies(seen: Mapping[str, Array], solved: Solved) -> dict[str, Any]:
+    """The energy ledger, contact by contact and of the robot; its sum is the change of energy in every step."""
+    entries = ledger(solved, seen["stored"])
+    found: dict[str, Any] = {
+        f"energy_{share}": (("time", "world", "contact"), getattr(entries, share)) for share in SHARES
+    }
+    found |= {f"energy_{share}": (("time", "world"), seen[f"work_{share}"][..., 0]) for share in ROBOT_SHARES}
+    return found
+
+
+def _of_loops(mechanism: Mechanism, seen: Mapping[str, Array], impulse: Array, dt: float) -> dict[str, Any]:
+    """Drift and percussions (steps, worlds, nb) of joints outside the tree, and the state of the robot before cuts."""
+    found: dict[str, Any] = {}
+    if mechanism.loops:
+        rows = ("time", "world", "constraint")
+        found = {
+            "drift": (rows[:2], seen["drift"][..., 0]),
+            "impulse_constraint": (rows, impulse),
+            "force_constraint": (rows, impulse / dt),
+            "constraint": ("constraint", loop_constraints.row_names(mechanism)),
+        }
+    if mechanism.whole is not None:
+        for letter, what, names in (("q", "coordinate", coordinate_names), ("u", "velocity", velocity_names)):
+            found[f"{letter}_whole"] = (("time", "world", f"whole_{what}"), seen[f"{letter}_whole"])
+            found[f"whole_{what}"] = (f"whole_{what}", names(mechanism.whole))
+    return found
+
+
+def _stepper(plan: Plan) -> str:
+    """The name of the file that the stepper stands in."""
+    return type(plan.stepper).__module__.rpartition(".")[2]
+
+
+def _coordinates(plan: Plan, time: Array, worlds: int) -> dict[str, Any]:
+    """Names along every dimension."""
+    mechanism = plan.scene.mechanism
+    return {
+        "time": ("time", time, {"units": "s"}),
+        "world": np.arange(worlds),
+        "coordinate": coordinate_names(mechanism),
+        "velocity": velocity_names(mechanism),
+        "actuator": [a.name for a in mechanism.actuators],
+        "contact": [c.name for c in plan.scene.candidates],
+        "axis": ["normal", "tangent1", "tangent2"],
+        "xyz": ["x", "y", "z"],
+    }
+
+
+def _means(worlds: Backend) -> dict[str, float]:
+    names = [r.name for r in worlds.program.of_kind("parameter") if r.name.startswith("law.")]
+    return {name.removeprefix("law."): float(worlds.get(name).mean()) for name in names}
+
+
+def _material(worlds: Backend, friction: Array) -> dict[str, Any]:
+    """What the yardstick must know: mu of each contact on its ground, e_N, e_T of every world, the law's tolerance."""
+    found: dict[str, Any] = {
+        name: worlds.get(f"law.{name}")[:, 0] if f"law.{name}" in worlds else np.zeros(1)
+        for name in ("mu", "e_N", "e_T")  # 0 where the law has none
+    }
+    found["mu"] = found["mu"][:, None] * friction
+    found["kinetic"] = worlds.get("law.kinetic")[:, 0] if "law.kinetic" in worlds else np.ones(1)
+    found["tolerance"] = float(worlds.get("law.T_abs").max()) if "law.T_abs" in worlds else 0.0
+    return found
+
+
+def _observe(
+    plan: Plan, worlds: Backend, before: Mapping[str, Array], records: Mapping[str, Array]
+) -> dict[str, Array]:
+    """The observer's reports for every step and world, (steps, worlds, size)."""
+    steps, count = records["q"].shape[:2]
+    program = observer(plan)
+    samples = {
+        "q0": before["q"],
+        "u0": before["u"],
+        "q1": records["q"],
+        "u1": records["u"],
+        "impulse": records["impulse"],
+        "bilateral": records["bilateral"],
+        "tau": records["tau"],
+    }
+    flat = {name: value.reshape(steps * count, -1) for name, value in samples.items()}
+    for register in program.of_kind("parameter"):
+        if register.name not in flat:
+            flat[register.name] = np.tile(worlds.get(register.name), (steps, 1))
+    return {name: value.reshape(steps, count, -1) for name, value in evaluate(program, flat).items()}
+
+
+def warnings_of(mechanism: Mechanism, log: xr.Dataset) -> list[str]:
+    """What a reader of the log must know of the robot (before cuts): unconverged steps, joints beyond their limits."""
+    found = []
+    unconverged = int((log["converged"] == 0).sum())
+    if unconverged:
+        found.append(f"{unconverged} steps did not converge to the solver's tolerance.")
+    beyond: dict[str, float] = {}
+    q = log["q_whole" if "q_whole" in log else "q"].values
+    for body, at in zip(mechanism.bodies, mechanism.q_slices, strict=True):
+        joint, values = body.joint, q[..., at.start]
+        if joint.nq == 1:
+            beyond[joint.name] = max(float(values.max()) - joint.upper, joint.lower - float(values.min()))
+    worst = sorted((name for name, by in beyond.items() if by > 0), key=lambda name: -beyond[name])
+    if worst:
+        listed = ", ".join(f"{name} by {beyond[name]:.3g}" for name in worst[:3]) + (", ..." if len(worst) > 3 else "")
+        found.append(f"{len(worst)} joints went beyond their limits, which are not enforced: {listed} (rad or m).")
+    return found
+
+
+def save(log: xr.Dataset, path: Path) -> None:
+    """Write a netCDF file, whole or not at all; lists in the attributes become lines."""
+    flat = log.copy()
+    flat.attrs = {k: "\n".join(v) if isinstance(v, list) else v for k, v in log.attrs.items()}
+    part = path.with_name(path.name + ".part")
+    flat.to_netcdf(part, engine="scipy")
+    part.replace(path)

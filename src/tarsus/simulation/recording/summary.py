@@ -1,0 +1,94 @@
+"""A run in a few numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from tarsus.contact import criteria
+from tarsus.contact.criteria import Solved
+from tarsus.contact.ledger import SHARES
+from tarsus.simulation.recording.log import ROBOT_SHARES
+from tarsus.simulation.simulation import Simulation
+
+OF_ONE_SOLVE = ("signorini_J", "dissipation_J", "creep_m_per_s")  # what sums of several solutions need not obey
+
+
+def summary(simulation: Simulation, log: xr.Dataset) -> dict[str, Any]:
+    """What `tarsus run --json` prints, for the log of one world; lengths m, speeds m/s; None: does not apply."""
+    solved = solved_of(log)
+    residuals: dict[str, float | None] = dict(criteria.residuals(solved))
+    residuals["equation_N"] = float(log["equation_residual"].max()) if simulation.stepper.velocity_level else None
+    if not simulation.stepper.solves_once:
+        residuals |= dict.fromkeys(OF_ONE_SOLVE)
+    base, start = log["q"].values[:, :3], log["q_start"].values[:3]
+    floating = simulation.robot.floating
+    distance = float(np.linalg.norm(base[-1, :2] - start[:2])) if floating else 0.0
+    duration = float(log.sizes["time"] * log.attrs["dt"])
+    heights = base[:, 2] if floating else np.zeros(1)
+    wall = float(log.attrs["wall_time"])
+    return {
+        "robot": simulation.robot.name,
+        "law": name_of(simulation.law),
+        "stepper": name_of(simulation.stepper),
+        "terrain": name_of(simulation.terrain),
+        "dt": simulation.dt,
+        "duration": duration,
+        "distance": distance,
+        "mean_speed": distance / duration,
+        "height_min": float(heights.min()),
+        "height_final": float(heights[-1]),
+        "penetration_max": residuals["penetration_m"],
+        "creep_max": residuals["creep_m_per_s"],
+        "iterations_mean": float(log["iterations"].mean()),
+        "iterations_max": int(log["iterations"].max()),
+        "unconverged_steps": int((log["converged"] == 0).sum()),
+        "fell": bool(floating and fell(log)),
+        "normal_force_max": float(log["force_contact"].values[..., 0].max(initial=0.0)),
+        "realtime_factor": duration / wall,
+        "steps_per_second": log.sizes["time"] / wall,
+        "drift_max": float(log["drift"].max()) if "drift" in log else None,
+        "residuals": residuals,
+        "energy": energy_of(log),
+        "warnings": list(log.attrs["warnings"]),
+    }
+
+
+def solved_of(log: xr.Dataset) -> Solved:
+    """The log's contact problems and solutions for the yardstick."""
+    material = {name: log.attrs.get(f"mean_{name}", 0.0) for name in ("mu", "e_N", "e_T")}
+    material["mu"] = material["mu"] * log["ground_friction"].values
+    material["kinetic"] = log.attrs.get("mean_kinetic", 1.0)
+    tolerance = log.attrs.get("mean_T_abs", 0.0)
+    contact = [log[name].values for name in ("gap", "impulse_contact", "velocity_before", "velocity_after")]
+    return Solved(*contact, dt=log.attrs["dt"], tolerance=tolerance, **material)
+
+
+def energy_of(log: xr.Dataset) -> dict[str, float]:
+    """The energy ledger of the whole log of one world, J: every share, their sum's goal `change`, what they miss of it.
+
+    `unbalanced` is the largest gap at any time between the change of energy so far and the shares so far: round-off.
+    """
+    steps = {share: log[f"energy_{share}"].values for share in (*SHARES, *ROBOT_SHARES)}
+    shares = {name: value.reshape(len(value), -1).sum(1) for name, value in steps.items()}
+    change = (log["kinetic_energy"] + log["potential_energy"] - log["energy_start"]).values
+    with np.errstate(invalid="ignore", over="ignore"):  # a run that diverged has no balance
+        missed = np.abs(change - np.cumsum(sum(shares.values())))
+    totals = {name: float(value.sum()) for name, value in shares.items()}
+    return totals | {"change": float(change[-1]), "unbalanced": float(missed.max())}
+
+
+def fell(log: xr.Dataset) -> bool:
+    """Whether the base sank to half its height above the lowest contact point, or tilted by more than 60 degrees."""
+    q = log["q"].values
+    upright = 1 - 2 * (q[:, 4] ** 2 + q[:, 5] ** 2)
+    feet = log["contact_point"].values[..., 2].min(axis=1)
+    clearance = q[:, 2] - feet
+    return bool((upright < 0.5).any() or (clearance < 0.5 * clearance[0]).any())
+
+
+def name_of(thing: object) -> str:
+    """The file's name of a law, stepper, terrain or gait."""
+    return type(thing).__module__.rsplit(".", 1)[-1]

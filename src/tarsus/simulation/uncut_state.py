@@ -1,0 +1,84 @@
+"""A simulation with cut joints seen and set in the whole robot's coordinates, and loops that must be closed."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tarsus.dynamics import coordinates, loop_closure
+from tarsus.errors import TarsusWarning
+from tarsus.model.mechanism import Mechanism
+from tarsus.program.run.backend import Backend
+from tarsus.simulation.placement import on_ground
+from tarsus.stepping.base import Scene
+
+Array = NDArray[Any]
+OPEN = 1e-6  # m or rad: a gap at the start that a user should hear of
+LOOSE = 1e-3  # m or rad: more than the drift of a run that a user may start again from
+
+
+def placed(scene: Scene, q: Array, notices: list[str]) -> Array:
+    """Registers q of the start, (nq,) or (worlds, nq): the whole robot at q (nq,), its loops closed, on the ground."""
+    mechanism = scene.mechanism.whole or scene.mechanism
+    return on_ground(scene, _closed(mechanism, q, notices) if mechanism.loops else q)
+
+
+def _closed(mechanism: Mechanism, q: Array, notices: list[str]) -> Array:
+    """The nearest coordinates with closed loops, and a notice if that is not where it was."""
+    apart, name = loop_closure.widest(mechanism, q)
+    found = loop_closure.closed(mechanism, q)
+    if apart > OPEN:
+        moved = [float(np.abs(found[at] - q[at]).max()) for at in mechanism.q_slices]
+        notices.append(
+            f"the loops were open by {apart:.3g} m or rad at {name!r} before the start: closed by moving the joints, "
+            f"most of all {mechanism.joint_names[int(np.argmax(moved))]!r} by {max(moved):.3g} m or rad."
+        )
+    return found
+
+
+def whole_state(mechanism: Mechanism, worlds: Backend) -> tuple[Array, Array]:
+    """Coordinates (worlds, nq) and velocities (worlds, nu) of the robot before joints were cut."""
+    return coordinates.in_whole(mechanism, worlds.get("q"), worlds.get("u"))
+
+
+def in_registers(mechanism: Mechanism, worlds: Backend, given: Mapping[str, Any]) -> dict[str, Any]:
+    """q and u among the values given as the registers take them: those of the whole robot become those of the cut one.
+
+    A q of the whole robot without u keeps its joint rates, a u without q the joint angles. A TarsusWarning says
+    if the new q leaves a loop open.
+    """
+    uncut = mechanism.whole
+    state: dict[str, Any] = {name: given[name] for name in ("q", "u") if name in given}
+    sizes = {} if uncut is None else {"q": uncut.nq, "u": uncut.nu}
+    if not any(np.shape(value)[-1:] == (sizes.get(name),) for name, value in state.items()):
+        _warn_if_open(mechanism, state, worlds)
+        return dict(given)
+    held = {"q": worlds.get("q"), "u": worlds.get("u")}
+    as_cut = {name: value for name, value in state.items() if np.shape(value)[-1:] != (sizes[name],)}
+    full = [np.broadcast_to(_here(worlds, as_cut.get(name, held[name])), held[name].shape) for name in ("q", "u")]
+    q, u = coordinates.in_whole(mechanism, *full)
+    known = {"q": q, "u": u} | {name: _here(worlds, value) for name, value in state.items() if name not in as_cut}
+    both = [np.broadcast_to(known[name], (worlds.count, sizes[name])) for name in ("q", "u")]
+    q, u = coordinates.in_cut(mechanism, *both)
+    moved = {"q": q, "u": u}
+    _warn_if_open(mechanism, moved, worlds)
+    return dict(given) | moved
+
+
+def _warn_if_open(mechanism: Mechanism, state: Mapping[str, Any], worlds: Backend) -> None:
+    if not mechanism.loops or np.shape(state.get("q", ()))[-1:] != (mechanism.nq,):
+        return
+    apart, name = loop_closure.widest(mechanism, _here(worlds, state["q"]))
+    if apart > LOOSE:
+        text = f"the q set leaves loop joint {name!r} open by {apart:.3g} m or rad; Robot.closed(q) closes loops."
+        warnings.warn(text, TarsusWarning, stacklevel=4)
+
+
+def _here(worlds: Backend, value: Any) -> Array:
+    """An array in this computer's memory."""
+    fetch = getattr(worlds.arrays, "asnumpy", np.asarray)
+    return np.asarray(fetch(value), float)
