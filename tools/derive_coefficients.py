@@ -1,8 +1,9 @@
 """Derive the polynomial tables of `tarsus.program.codegen.coefficients` and print that module.
 
-Each polynomial is a weighted least-squares fit on Chebyshev nodes (so it is close to minimax) in 60-digit
-arithmetic. Coefficients are rounded to the working precision one at a time, lowest power first, and the
-others fitted again after each rounding, so that the later ones absorb the rounding of the earlier ones.
+Each polynomial is a weighted least-squares fit on Chebyshev nodes (so it is close to minimax) in
+60-digit arithmetic. Coefficients are rounded to the working precision one at a time, lowest power
+first, and the others fitted again after each rounding, so that the later ones absorb the rounding
+of the earlier ones.
 
     python tools/derive_coefficients.py | ruff format - > src/tarsus/program/codegen/coefficients.py
 """
@@ -17,16 +18,18 @@ mp.mp.dps = 60
 Real = Callable[[mp.mpf], mp.mpf]
 HEADER = '''"""Polynomial coefficients and split constants of the elementary functions.
 
-Printed by benchmarks/derive_coefficients.py; do not edit by hand. Every table maps the precision in bits to a
-tuple, lowest power first. The error named is of the exactly evaluated polynomial with its rounded
-coefficients, relative to the whole function.
+Printed by tools/derive_coefficients.py; do not edit by hand. Every table maps the precision in
+bits to a tuple, lowest power first. The error named is of the exactly evaluated polynomial with its
+rounded coefficients, relative to the whole function.
 """
 '''
 
 
 @dataclass
 class Fit:
-    """`target(t)` on [low, high], the error weighted by `weight(t)` to make it relative to the function."""
+    """`target(t)` on [low, high], the error weighted by `weight(t)` to make it relative to the
+    function.
+    """
 
     name: str
     meaning: str
@@ -90,17 +93,22 @@ def jobs() -> list[Fit]:
             lambda z: z * root(z) / (2 * mp.atanh(root(z))), mp.mpf(0), log_top, {64: 6, 32: 2}),
         Fit("LOG2", "log2((1+s)/(1-s)) = s*(a + z*(a/3 + z*P(z))), a = 2/log(2)",
             lambda z: (lead * mp.atanh(root(z)) / root(z) - lead - lead / 3 * z) / z**2,
-            lambda z: z**2 * root(z) / (lead * mp.atanh(root(z))), mp.mpf(0), log_top, {64: 6, 32: 2}),
+            lambda z: z**2 * root(z) / (lead * mp.atanh(root(z))), mp.mpf(0), log_top,
+            {64: 6, 32: 2}),
     ]  # fmt: skip
 
 
-def show(name: str, comments: dict[int, str], table: dict[int, tuple[float, ...] | list[float]]) -> None:
+def show(
+    name: str, comments: dict[int, str], table: dict[int, tuple[float, ...] | list[float]]
+) -> None:
     """Print one table, a comment line before each precision."""
     print(f"{name} = {{")
     for bits, values in table.items():
         kind = {64: np.float64, 32: np.float32}[bits]
         assert all(float(kind(value)) == value for value in values)
-        print(f"    # float{bits}: {comments[bits]}\n    {bits}: ({', '.join(map(repr, values))},),")
+        print(
+            f"    # float{bits}: {comments[bits]}\n    {bits}: ({', '.join(map(repr, values))},),"
+        )
     print("}")
 
 
@@ -122,7 +130,11 @@ def main() -> None:
     for name, (value, parts) in constants.items():
         note = f"{parts} parts, largest first"
         print()
-        show(name, dict.fromkeys((64, 32), note), {bits: split(value, bits, parts) for bits in (64, 32)})
+        show(
+            name,
+            dict.fromkeys((64, 32), note),
+            {bits: split(value, bits, parts) for bits in (64, 32)},
+        )
 
 
 if __name__ == "__main__":

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from tarsus.errors import TarsusError as TarsusError
     from tarsus.errors import TarsusWarning as TarsusWarning
     from tarsus.robots import load as load
+    from tarsus.simulation.recording.divergence import Diverged as Diverged
     from tarsus.simulation.recording.summary import summary as summary
-    from tarsus.simulation.simulation import Diverged as Diverged
     from tarsus.simulation.simulation import Simulation as Simulation
     from tarsus.stepping.substeps import Substeps as Substeps
     from tarsus.terrain.heightfield import HeightField as HeightField
@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# public names in reading order, and where they live: imported when first used, so that `import tarsus` is quick
+# public names in reading order, and where they live: imported when first used, so that `import
+# tarsus` is quick
 _HOMES = {
     "load": "tarsus.robots",
     "Simulation": "tarsus.simulation.simulation",
@@ -53,7 +54,7 @@ _HOMES = {
     "Controller": "tarsus.control.base",
     "TarsusError": "tarsus.errors",
     "TarsusWarning": "tarsus.errors",
-    "Diverged": "tarsus.simulation.simulation",
+    "Diverged": "tarsus.simulation.recording.divergence",
 }
 __all__ = [*_HOMES, "__version__"]  # noqa: PLE0604  the names above
 

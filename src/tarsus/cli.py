@@ -20,7 +20,11 @@ def main(arguments: list[str] | None = None) -> int:
     """The entry point; exit code 2 with one sentence on bad input, 1 for a run that failed."""
     kinds: list[Any] = []
     for name in registry.names(COMMANDS):
-        kinds.append(Annotated[registry.member(COMMANDS, "command", name, Command), tyro.conf.subcommand(name)])
+        kinds.append(
+            Annotated[
+                registry.member(COMMANDS, "command", name, Command), tyro.conf.subcommand(name)
+            ]
+        )
     union: Any = Union[tuple(kinds)]  # noqa: UP007  built from the files
     given: Command = tyro.cli(
         union,

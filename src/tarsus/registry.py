@@ -19,7 +19,13 @@ T = TypeVar("T")
 def names(package: str) -> tuple[str, ...]:
     """The public modules of a folder, sorted: nothing is imported but the folder itself."""
     path = importlib.import_module(package).__path__
-    return tuple(sorted(m.name for m in pkgutil.iter_modules(path) if m.name not in ("base",) and m.name[0] != "_"))
+    return tuple(
+        sorted(
+            m.name
+            for m in pkgutil.iter_modules(path)
+            if m.name not in ("base",) and m.name[0] != "_"
+        )
+    )
 
 
 def module(package: str, kind: str, name: str) -> ModuleType:
@@ -46,7 +52,9 @@ def from_file(path: str, kind: str) -> ModuleType:
     try:
         spec.loader.exec_module(found)
     except Exception as error:
-        raise TarsusError(f"{path}: the {kind} cannot be read: {type(error).__name__}: {error}") from error
+        raise TarsusError(
+            f"{path}: the {kind} cannot be read: {type(error).__name__}: {error}"
+        ) from error
     return found
 
 
@@ -55,8 +63,12 @@ def only_member(source: ModuleType, family: type[T]) -> Callable[..., T]:
     found = [
         value
         for value in vars(source).values()
-        if isinstance(value, type) and issubclass(value, family) and value.__module__ == source.__name__
+        if isinstance(value, type)
+        and issubclass(value, family)
+        and value.__module__ == source.__name__
     ]
     if len(found) != 1:
-        raise TarsusError(f"{source.__name__} must define exactly one {family.__name__}; it defines {len(found)}.")
+        raise TarsusError(
+            f"{source.__name__} must define exactly one {family.__name__}; it defines {len(found)}."
+        )
     return found[0]

@@ -1,7 +1,9 @@
-"""The house rules, checked on the source: arrows run one way, files stay small, public names are explained.
+"""The house rules, checked on the source: arrows run one way, files stay small, public names are
+explained.
 
-An import counts wherever it stands: at the top of a file, inside a function, under TYPE_CHECKING, or as the
-name of a module in a string, which is an import in disguise. There is no list of exceptions.
+An import counts wherever it stands: at the top of a file, inside a function, under TYPE_CHECKING,
+or as the name of a module in a string, which is an import in disguise. There is no list of
+exceptions.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ import tarsus
 
 SOURCE = Path(tarsus.__file__).parent
 
-FLOORS = (  # from the roof down; what stands on one floor does not see its neighbours
+FLOORS = (  # from the roof down; what stands on one floor does not see its neighbors
     ("cli",),
     ("commands",),
     ("__init__",),
@@ -133,7 +135,9 @@ MODULES = _modules()
 
 @dataclass(frozen=True, eq=False)
 class Definition:
-    """A function or class of a module; `owners` are the definitions it stands in, outermost first."""
+    """A function or class of a module; `owners` are the definitions it stands in, outermost
+    first.
+    """
 
     module: Module
     node: Named
@@ -142,13 +146,20 @@ class Definition:
     @property
     def where(self) -> str:
         """Module, line and name."""
-        return f"{self.module.name}:{self.node.lineno} {'.'.join(node.name for node in (*self.owners, self.node))}"
+        return (
+            f"{self.module.name}:{self.node.lineno}"
+            f" {'.'.join(node.name for node in (*self.owners, self.node))}"
+        )
 
     @property
     def public(self) -> bool:
-        """Seen by a reader of the documentation: no underscore on the way, not inside a function."""
+        """Seen by a reader of the documentation: no underscore on the way, not inside a
+        function.
+        """
         inside = any(not isinstance(owner, ast.ClassDef) for owner in self.owners)
-        return not inside and not any(node.name.startswith("_") for node in (*self.owners, self.node))
+        return not inside and not any(
+            node.name.startswith("_") for node in (*self.owners, self.node)
+        )
 
     @property
     def lines(self) -> int:
@@ -161,7 +172,11 @@ class Definition:
         if isinstance(self.node, ast.ClassDef):
             return 0
         given = self.node.args
-        names = [a.arg for a in (*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg) if a]
+        names = [
+            a.arg
+            for a in (*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg)
+            if a
+        ]
         method = bool(self.owners) and isinstance(self.owners[-1], ast.ClassDef)
         return len(names) - (method and names[:1] in (["self"], ["cls"]))
 
@@ -175,13 +190,17 @@ def _definitions(module: Module, node: ast.AST, *owners: Named) -> Iterator[Defi
             yield from _definitions(module, child, *owners)
 
 
-DEFINITIONS = [definition for module in MODULES.values() for definition in _definitions(module, module.tree)]
+DEFINITIONS = [
+    definition for module in MODULES.values() for definition in _definitions(module, module.tree)
+]
 FUNCTIONS = [d for d in DEFINITIONS if not isinstance(d.node, ast.ClassDef)]
 CLASSES = {d.node.name: d.node for d in DEFINITIONS if isinstance(d.node, ast.ClassDef)}
 
 
 def _floor(part: str) -> int:
-    return next((height for height, floor in enumerate(reversed(FLOORS)) if part in floor), len(FLOORS))
+    return next(
+        (height for height, floor in enumerate(reversed(FLOORS)) if part in floor), len(FLOORS)
+    )
 
 
 def _documented(owner: ast.ClassDef, name: str) -> bool:
@@ -189,11 +208,15 @@ def _documented(owner: ast.ClassDef, name: str) -> bool:
     own = [child for child in owner.body if isinstance(child, Function) and child.name == name]
     bases = [ast.unparse(base).split("[")[0].split(".")[-1] for base in owner.bases]
     above = [CLASSES[base] for base in bases if base in CLASSES and base != owner.name]
-    return any(ast.get_docstring(child) for child in own) or any(_documented(base, name) for base in above)
+    return any(ast.get_docstring(child) for child in own) or any(
+        _documented(base, name) for base in above
+    )
 
 
 def _explained(definition: Definition) -> bool:
-    """By itself, by the base it overrides, or, an operation of one statement such as `add`, by its class."""
+    """By itself, by the base it overrides, or, an operation of one statement such as `add`, by its
+    class.
+    """
     node, owner = definition.node, definition.owners[-1] if definition.owners else None
     if ast.get_docstring(node):
         return True
@@ -210,11 +233,16 @@ def _none(violations: list[str], rule: str) -> None:
 def test_every_room_has_a_floor() -> None:
     """A new folder or file beside `cli.py` must be given its place here."""
     known = {LAWS_WING, *(part for floor in FLOORS for part in floor)}
-    _none([name for name, module in MODULES.items() if module.part not in known], "no floor is known for")
+    _none(
+        [name for name, module in MODULES.items() if module.part not in known],
+        "no floor is known for",
+    )
 
 
 def test_arrows_run_down() -> None:
-    """A room imports only rooms on lower floors; the laws wing stands between the algebra and the hall."""
+    """A room imports only rooms on lower floors; the laws wing stands between the algebra and the
+    hall.
+    """
     wrong = []
     for module in MODULES.values():
         for part in module.parts:
@@ -231,7 +259,11 @@ def test_arrows_run_down() -> None:
 
 def test_wings_do_not_know_each_other() -> None:
     """Mechanics names no law; the laws name no robot, no rotation, no ground."""
-    wrong = [f"{m.name} -> {LAWS_WING}" for m in MODULES.values() if m.part in MECHANICS_WING and LAWS_WING in m.parts]
+    wrong = [
+        f"{m.name} -> {LAWS_WING}"
+        for m in MODULES.values()
+        if m.part in MECHANICS_WING and LAWS_WING in m.parts
+    ]
     laws = [m for m in MODULES.values() if m.part == LAWS_WING]
     wrong += [f"{m.name} -> {part}" for m in laws for part in m.parts & MECHANICS_WING]
     _none(wrong, "imports from wing to wing:")
@@ -240,10 +272,12 @@ def test_wings_do_not_know_each_other() -> None:
 def test_wings_meet_in_one_file() -> None:
     """Below the simulation, `stepping/assemble.py` alone imports both `dynamics` and `contact`.
 
-    `stepping/base.py`, which says what a step is given, names types of both wings but no algorithm; a stepper
-    imports nothing of the laws wing.
+    `stepping/base.py`, which says what a step is given, names types of both wings but no algorithm;
+    a stepper imports nothing of the laws wing.
     """
-    below = [m for m in MODULES.values() if m.part == LAWS_WING or _floor(m.part) < _floor("simulation")]
+    below = [
+        m for m in MODULES.values() if m.part == LAWS_WING or _floor(m.part) < _floor("simulation")
+    ]
     both = {m.name for m in below if {"dynamics", LAWS_WING} <= m.parts}
     assert both == {f"tarsus.{HALL}.assemble"}
     seen = {m.name for m in below if LAWS_WING in m.parts and m.parts & MECHANICS_WING}
@@ -252,8 +286,13 @@ def test_wings_meet_in_one_file() -> None:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_siblings_do_not_know_each_other(family: str) -> None:
-    """One file adds one: siblings share only what `base` and files with a leading underscore hold."""
-    files = {name for name, module in MODULES.items() if module.package == family} - {family, f"{family}.base"}
+    """One file adds one: siblings share only what `base` and files with a leading underscore
+    hold.
+    """
+    files = {name for name, module in MODULES.items() if module.package == family} - {
+        family,
+        f"{family}.base",
+    }
     members = {name for name in files if not name.split(".")[-1].startswith("_")}
     wrong = [f"{name} -> {other}" for name in members for other in MODULES[name].ours & members]
     _none(wrong, f"members of {family} that import a sibling:")
@@ -261,7 +300,9 @@ def test_siblings_do_not_know_each_other(family: str) -> None:
 
 def test_plotting_stays_upstairs() -> None:
     """Only the viewer's floor and those above may draw."""
-    rooms = [m for m in MODULES.values() if m.part == LAWS_WING or _floor(m.part) < _floor("viewer")]
+    rooms = [
+        m for m in MODULES.values() if m.part == LAWS_WING or _floor(m.part) < _floor("viewer")
+    ]
     _none([m.name for m in rooms if "matplotlib" in m.imported], "plotting below the viewer:")
 
 
@@ -277,30 +318,44 @@ def test_imports_make_no_circle() -> None:
 def test_start_is_light(name: str) -> None:
     """Importing the front door loads no compiler, no simulator, no plotting."""
     code = f"import sys, {name}; print(*(m for m in {HEAVY} if m in sys.modules))"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
     assert not loaded, f"import {name} loads {', '.join(loaded)}"
 
 
 def test_files_fit_a_reader() -> None:
     """At most 300 lines a file."""
-    lengths = {name: len(m.path.read_text(encoding="utf-8").splitlines()) for name, m in MODULES.items()}
-    _none([f"{name}: {n} lines" for name, n in lengths.items() if n > FILE_LINES], "files that are too long:")
+    lengths = {
+        name: len(m.path.read_text(encoding="utf-8").splitlines()) for name, m in MODULES.items()
+    }
+    _none(
+        [f"{name}: {n} lines" for name, n in lengths.items() if n > FILE_LINES],
+        "files that are too long:",
+    )
 
 
 def test_functions_fit_a_screen() -> None:
     """At most 60 lines a function, 25 a `step`."""
     limits = {d: STEP_LINES if d.node.name == "step" else FUNCTION_LINES for d in FUNCTIONS}
-    wrong = [f"{d.where}: {d.lines} lines, not {limit}" for d, limit in limits.items() if d.lines > limit]
+    wrong = [
+        f"{d.where}: {d.lines} lines, not {limit}" for d, limit in limits.items() if d.lines > limit
+    ]
     _none(wrong, "functions that are too long:")
 
 
 def test_functions_take_few_parameters() -> None:
     """At most seven parameters, `self` not counted."""
-    _none([f"{d.where}: {d.parameters}" for d in FUNCTIONS if d.parameters > PARAMETERS], "too many parameters:")
+    _none(
+        [f"{d.where}: {d.parameters}" for d in FUNCTIONS if d.parameters > PARAMETERS],
+        "too many parameters:",
+    )
 
 
 def test_public_names_are_explained() -> None:
-    """Every file and every public class, function and method has a docstring, its own or its base's."""
+    """Every file and every public class, function and method has a docstring, its own or its
+    base's.
+    """
     missing = [name for name, module in MODULES.items() if not ast.get_docstring(module.tree)]
     missing += [d.where for d in DEFINITIONS if d.public and not _explained(d)]
     _none(missing, "without a docstring:")

@@ -1,4 +1,6 @@
-"""What every law in contact/laws owes, found by its file: parameters, memory, and forces a ground can give."""
+"""What every law in contact/laws owes, found by its file: parameters, memory, and forces a ground
+can give.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from free_bodies import Bench, box, pose
+from helpers.free_bodies import Bench, box, pose
 from numpy.typing import NDArray
 
 from tarsus import registry
@@ -49,7 +51,13 @@ def step_of(name: str) -> float:
 def drops(count: int = COUNT) -> dict[str, Array]:
     """A robot thrown at the ground from 2 mm above its stand, otherwise in every world."""
     q = np.tile(mini_cheetah.stand() + 0.002 * np.eye(19)[2], (count, 1))
-    u = np.random.default_rng(11).normal(size=(count, 18)) * [0.5, 0.5, 0.2, *[0.3] * 3, *[1.0] * 12]
+    u = np.random.default_rng(11).normal(size=(count, 18)) * [
+        0.5,
+        0.5,
+        0.2,
+        *[0.3] * 3,
+        *[1.0] * 12,
+    ]
     u[:, 2] -= 0.5
     return {"q": q, "u": u, "law_mu": MU[:count]}
 
@@ -59,7 +67,12 @@ def tumbles(count: int = COUNT) -> dict[str, Array]:
     rng = np.random.default_rng(12)
     axes = rng.normal(size=(count, 3))
     axes /= np.linalg.norm(axes, axis=1, keepdims=True)
-    q = np.array([pose([0, 0, 0.2], angle, axis) for angle, axis in zip(rng.uniform(0, 3, count), axes, strict=True)])
+    q = np.array(
+        [
+            pose([0, 0, 0.2], angle, axis)
+            for angle, axis in zip(rng.uniform(0, 3, count), axes, strict=True)
+        ]
+    )
     return {"q": q, "u": rng.normal(size=(count, 6)) * [1, 1, 1, 4, 4, 4], "law_mu": MU[:count]}
 
 
@@ -92,11 +105,15 @@ def test_every_parameter_has_a_default_and_a_line_with_its_unit(name: str) -> No
     text = law_class(name).__doc__ or ""
     assert law.parameters(), "a law without parameters cannot be compared"
     for field in fields(law):
-        assert re.search(rf"\b{field.name}\b", text), f"{field.name} is not explained in the docstring"
+        assert re.search(rf"\b{field.name}\b", text), (
+            f"{field.name} is not explained in the docstring"
+        )
     for parameter, value in law.parameters().items():
         assert value.shape == () and np.isfinite(value), parameter
         lines = re.findall(rf"\b{parameter}\b[^;]*", text)
-        assert any(re.search(r"(?<=, )(-|N|m|s|Pa|kg|rad|1)", line) for line in lines), f"{parameter} has no unit"
+        assert any(re.search(r"(?<=, )(-|N|m|s|Pa|kg|rad|1)", line) for line in lines), (
+            f"{parameter} has no unit"
+        )
 
 
 PARAMETERS = [(name, parameter) for name in LAWS for parameter in law_class(name)().parameters()]
@@ -151,7 +168,9 @@ def impulses(log: dict[str, Array]) -> Array:
 def allowance(name: str, L: Array) -> Array:
     """What the law's own tolerance leaves open, N s."""
     p = law_class(name)().parameters()
-    return p.get("T_abs", np.float64(0)) + (p.get("T_rel", np.float64(0)) + 1e-14) * np.abs(L).max(-1)
+    return p.get("T_abs", np.float64(0)) + (p.get("T_rel", np.float64(0)) + 1e-14) * np.abs(L).max(
+        -1
+    )
 
 
 @pytest.mark.parametrize("scene", [dropped, tumbled])
@@ -159,14 +178,18 @@ def allowance(name: str, L: Array) -> Array:
 def test_the_ground_never_pulls_and_friction_stays_in_its_cone(name: str, scene: type) -> None:
     log = scene(name)
     L = impulses(log)
-    assert np.isfinite(log["q"]).all() and np.isfinite(log["u"]).all() and np.isfinite(log["memory"]).all()
+    assert (
+        np.isfinite(log["q"]).all()
+        and np.isfinite(log["u"]).all()
+        and np.isfinite(log["memory"]).all()
+    )
     assert (L[..., 0] > 0).any(), "nothing touched"
     assert (L[..., 0] >= -allowance(name, L)).all()
     cone = np.linalg.norm(L[..., 1:], axis=-1) - MU[:, None] * L[..., 0]
     assert (cone <= allowance(name, L)).all()
-    assert (L[:, 0, :, 1:] == 0).all() or np.abs(L[:, 0, :, 1:]).max() <= allowance(name, L).max(), (
-        "mu = 0 has friction"
-    )
+    assert (L[:, 0, :, 1:] == 0).all() or np.abs(L[:, 0, :, 1:]).max() <= allowance(
+        name, L
+    ).max(), "mu = 0 has friction"
 
 
 @pytest.mark.parametrize("name", LAWS)
@@ -194,27 +217,37 @@ def test_an_open_contact_has_no_force_and_a_fallen_robot_is_carried(name: str) -
     assert weight == pytest.approx(9.81 * mini_cheetah.describe().mass, rel=2e-3)
 
 
-# ---------------------------------------------------------------- the same in every way to compute it
+# ---------------------------------------------------------------- the same in every way to compute
+# it
 
 
 @pytest.mark.parametrize("name", LAWS)
 def test_a_world_of_a_batch_is_a_world_alone_to_the_bit(name: str) -> None:
     batch, start = dropped(name), drops()
     for k in (0, 5, COUNT - 1):
-        alone = robot(name).run(STEPS, step_of(name), **{key: value[k : k + 1] for key, value in start.items()})
+        alone = robot(name).run(
+            STEPS, step_of(name), **{key: value[k : k + 1] for key, value in start.items()}
+        )
         for register in ("q", "u", "memory", "impulse", "iterations", "converged"):
             assert np.array_equal(alone[register][:, 0], batch[register][:, k]), register
 
 
 def spread(name: str, size: float, **options: list[float]) -> dict[str, Array]:
-    """How far the last step moves if the start is known to `size` only: stiff springs amplify round-off."""
+    """How far the last step moves if the start is known to `size` only: stiff springs amplify
+    round-off.
+    """
     start, rng = drops(), np.random.default_rng(13)
     exact = robot(name).run(STEPS, step_of(name), **start, **options)
     moved = {register: np.zeros_like(exact[register][-1]) for register in ("q", "u", "impulse")}
     for _ in range(6):
-        nearby = {key: start[key] * (1 + size * rng.normal(size=start[key].shape)) for key in ("q", "u")}
+        nearby = {
+            key: start[key] * (1 + size * rng.normal(size=start[key].shape)) for key in ("q", "u")
+        }
         log = robot(name).run(STEPS, step_of(name), **(start | nearby), **options)
-        moved = {key: np.maximum(value, np.abs(log[key][-1] - exact[key][-1])) for key, value in moved.items()}
+        moved = {
+            key: np.maximum(value, np.abs(log[key][-1] - exact[key][-1]))
+            for key, value in moved.items()
+        }
     return {key: value.max(-1, keepdims=True) for key, value in moved.items()}
 
 
@@ -231,7 +264,9 @@ def test_compiled_is_the_reference(name: str) -> None:
 
 @pytest.mark.parametrize("name", LAWS)
 def test_single_precision_stays_near_double(name: str) -> None:
-    options = {f"law_{t}": [1e-4] for t in ("T_rel", "T_abs") if t in law_class(name)().parameters()}
+    options = {
+        f"law_{t}": [1e-4] for t in ("T_rel", "T_abs") if t in law_class(name)().parameters()
+    }
     single = robot(name).run(STEPS, step_of(name), bits=32, **drops(), **options)
     double = robot(name).run(STEPS, step_of(name), **drops(), **options)
     allowed = spread(name, 1e-6, **options)
@@ -244,8 +279,8 @@ def test_single_precision_stays_near_double(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in LAWS if issubclass(law_class(name), ForceLaw)])
-def test_the_percussion_of_a_force_law_is_its_force_times_dt(name: str) -> None:
-    """Halving the step halves the percussion of the very first step in contact."""
+def test_the_impulse_of_a_force_law_is_its_force_times_dt(name: str) -> None:
+    """Halving the step halves the impulse of the very first step in contact."""
     start = {"q": pose([0, 0, 0.0395]), "u": [0.1, 0.0, -0.01, 0, 0, 0]}
     bench = Bench(box(), law_class(name)())
     first, half = (impulses(bench.run(1, dt, **start))[0, 0] for dt in (1e-5, 5e-6))

@@ -33,7 +33,9 @@ MU = [0.0, 0.2, 0.5, 0.8, 1.0]
 
 @dataclass(frozen=True, eq=False)
 class Problems:
-    """N problems of n contacts: W (N, nu, 3n) with G = W^T W, free velocity u (N, nu), and the rest by contact."""
+    """N problems of n contacts: W (N, nu, 3n) with G = W^T W, free velocity u (N, nu), and the rest
+    by contact.
+    """
 
     W: Array
     u: Array
@@ -66,17 +68,33 @@ class Problems:
 
     def only(self, which: NDArray) -> Problems:
         return Problems(
-            self.W[which], self.u[which], self.mu[which], self.before[which], self.e_N[which], self.gap[which]
+            self.W[which],
+            self.u[which],
+            self.mu[which],
+            self.before[which],
+            self.e_N[which],
+            self.gap[which],
         )
 
     def registers(self) -> dict[str, Array]:
         """As the program of `solving` takes them."""
         count = len(self.u)
-        law = {f"law.{name}": np.full((count, 1), value) for name, value in Moreau().parameters().items()}
+        law = {
+            f"law.{name}": np.full((count, 1), value)
+            for name, value in Moreau().parameters().items()
+        }
         law |= {"law.mu": self.mu[:, None], "law.e_N": self.e_N[:, None]}
         law |= {"law.T_rel": np.full((count, 1), T_REL), "law.T_abs": np.full((count, 1), T_ABS)}
         W, G = (m.transpose(0, 2, 1).reshape(count, -1) for m in (self.W, self.G))
-        return {"W": W, "G": G, "u": self.u, "free": self.free, "before": self.before, "gap": self.gap, **law}
+        return {
+            "W": W,
+            "G": G,
+            "u": self.u,
+            "free": self.free,
+            "before": self.before,
+            "gap": self.gap,
+            **law,
+        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +112,10 @@ def solving(solver: str, n: int, nu: int) -> Program:
     """A program that solves one problem a world, everything given in registers."""
     b = Builder("solving")
     law = Moreau(solver=solver)  # type: ignore[arg-type]
-    W, G = ca.reshape(b.parameter("W", 3 * n * nu), nu, 3 * n), ca.reshape(b.parameter("G", 9 * n * n), 3 * n, 3 * n)
+    W, G = (
+        ca.reshape(b.parameter("W", 3 * n * nu), nu, 3 * n),
+        ca.reshape(b.parameter("G", 9 * n * n), 3 * n, 3 * n),
+    )
     u, free, before = b.parameter("u", nu), b.parameter("free", 3 * n), b.parameter("before", 3 * n)
     gap, memory = b.parameter("gap", n), b.declare("memory", law.memory_size(n))
     p = symbols({name: b.parameter(f"law.{name}") for name in law.parameters()})
@@ -109,11 +130,16 @@ def solving(solver: str, n: int, nu: int) -> Program:
     )
     found = law.solve(problem, p, memory, b)
     return b.program(
-        impulse=found.stacked(), memory=found.memory, iterations=found.iterations, converged=found.converged
+        impulse=found.stacked(),
+        memory=found.memory,
+        iterations=found.iterations,
+        converged=found.converged,
     )
 
 
-def solve(solver: str, problems: Problems, memory: Array | None = None, bits: int = 64, **law: float) -> Answer:
+def solve(
+    solver: str, problems: Problems, memory: Array | None = None, bits: int = 64, **law: float
+) -> Answer:
     """Compiled, all problems at once; cold unless a memory is given."""
     program = solving(solver, problems.n, problems.W.shape[1])
     worlds = Worlds(program, len(problems.u), bits=bits)
@@ -124,7 +150,10 @@ def solve(solver: str, problems: Problems, memory: Array | None = None, bits: in
     if memory is not None:
         worlds.set("memory", memory)
     worlds.advance()
-    got = {name: worlds.get(name).astype(float) for name in ("impulse", "iterations", "converged", "memory")}
+    got = {
+        name: worlds.get(name).astype(float)
+        for name in ("impulse", "iterations", "converged", "memory")
+    }
     L = got["impulse"].reshape(-1, problems.n, 3)
     return Answer(L, got["iterations"][:, 0], got["converged"][:, 0] > 0, got["memory"])
 
@@ -140,8 +169,12 @@ def posed(W: Array, u: Array, rng: np.random.Generator, share_open: float = 0.15
 
 
 def legs(n: int, count: int, rng: np.random.Generator) -> Problems:
-    """Well posed: as for feet of a robot, each block well conditioned, little coupling between them."""
-    W = np.concatenate([np.zeros((count, 3 * n, 3 * n)), 0.2 * rng.normal(size=(count, 3, 3 * n))], 1)
+    """Well posed: as for feet of a robot, each block well conditioned, little coupling between
+    them.
+    """
+    W = np.concatenate(
+        [np.zeros((count, 3 * n, 3 * n)), 0.2 * rng.normal(size=(count, 3, 3 * n))], 1
+    )
     for i in range(n):
         turn = np.linalg.qr(rng.normal(size=(count, 3, 3)))[0]
         W[:, 3 * i : 3 * i + 3, 3 * i : 3 * i + 3] = turn * rng.uniform(0.8, 1.2, (count, 1, 3))
@@ -150,11 +183,15 @@ def legs(n: int, count: int, rng: np.random.Generator) -> Problems:
 
 def coupled(n: int, count: int, rng: np.random.Generator) -> Problems:
     """Symmetric positive definite and nothing more: no structure, blocks may be nearly singular."""
-    return posed(rng.normal(size=(count, 3 * n + 1, 3 * n)), rng.normal(size=(count, 3 * n + 1)), rng)
+    return posed(
+        rng.normal(size=(count, 3 * n + 1, 3 * n)), rng.normal(size=(count, 3 * n + 1)), rng
+    )
 
 
 def redundant(n: int, count: int, rng: np.random.Generator) -> Problems:
-    """One rigid body on n points of its sole: G has rank 6 at most, percussions are not unique from n = 2."""
+    """One rigid body on n points of its sole: G has rank 6 at most, impulses are not unique from
+    n = 2.
+    """
     r = rng.uniform(-1, 1, (count, n, 3)) * [0.1, 0.075, 0.0] - [0.0, 0.0, 0.04]
     W = body_directions(r, np.array([0.05, 0.07, 0.08]))
     return posed(W, rng.normal(size=(count, 6)) - [0, 0, 1.5, 0, 0, 0], rng, 0.05)
@@ -196,8 +233,10 @@ def inverse_mass(problem: Problems) -> Array:
 
 
 def scale(problem: Problems, L: Array) -> Array:
-    """Percussions (N,) against which a residual is large or small."""
-    driven = np.abs(np.where(problem.active[..., None], problem.c, 0)).max(-1) / inverse_mass(problem)
+    """Impulses (N,) against which a residual is large or small."""
+    driven = np.abs(np.where(problem.active[..., None], problem.c, 0)).max(-1) / inverse_mass(
+        problem
+    )
     return np.maximum(np.maximum(np.abs(L).max((1, 2)), driven.max(1)), 1e-3)
 
 
@@ -226,7 +265,9 @@ def worst(problem: Problems, L: Array) -> Array:
     return np.max(list(residuals(problem, L).values()), axis=0)
 
 
-def sor_in_numpy(problem: Problems, sweeps: int = 4000, tolerance: float = 1e-13) -> tuple[Array, NDArray[np.bool_]]:
+def sor_in_numpy(
+    problem: Problems, sweeps: int = 4000, tolerance: float = 1e-13
+) -> tuple[Array, NDArray[np.bool_]]:
     """The prox equations iterated far beyond any engine's patience; where that settled."""
     count, n = len(problem.u), problem.n
     G, c = problem.G, problem.c.reshape(count, -1)
@@ -255,7 +296,9 @@ def settled_oracle(family: str, n: int) -> tuple[Array, NDArray[np.bool_]]:
 
 
 def all_solutions(G: Array, c: Array, mu: float) -> list[Array]:
-    """Every solution of one contact by going through the cases: open, stick, and slip in every direction."""
+    """Every solution of one contact by going through the cases: open, stick, and slip in every
+    direction.
+    """
     found = []
     if c[0] >= 0:
         found.append(np.zeros(3))
@@ -286,7 +329,10 @@ def all_solutions(G: Array, c: Array, mu: float) -> list[Array]:
 @cache
 def going_through_the_cases(family: str) -> list[list[Array]]:
     problem = problems(family, 1)
-    return [all_solutions(G, c[0], mu) for G, c, mu in zip(problem.G, problem.c, problem.mu, strict=True)]
+    return [
+        all_solutions(G, c[0], mu)
+        for G, c, mu in zip(problem.G, problem.c, problem.mu, strict=True)
+    ]
 
 
 # ---------------------------------------------------------------- what every solver owes
@@ -299,7 +345,9 @@ def test_what_calls_itself_converged_is_a_solution(solver: str, family: str, n: 
     problem, answer = problems(family, n), answers(solver, family, n)
     assert np.isfinite(answer.L).all() and np.isfinite(answer.memory).all()
     assert np.isin(answer.iterations, np.arange(0, 201 + PATIENCE)).all()
-    for name, value in residuals(problem.only(answer.converged), answer.L[answer.converged]).items():
+    for name, value in residuals(
+        problem.only(answer.converged), answer.L[answer.converged]
+    ).items():
         assert value.max(initial=0) < SMALL, name
 
 
@@ -316,7 +364,14 @@ def test_well_posed_problems_are_all_solved_and_all_solvers_agree(solver: str, n
 
 UNSOLVED = {  # the most of 300 that stay unsolved when started cold, measured: see the table
     "coupled": {"newton": 0, "exact": 1, "sor": 7, "jor": 7, "sor_velocity": 7, "jor_velocity": 7},
-    "redundant": {"newton": 6, "exact": 9, "sor": 29, "jor": 73, "sor_velocity": 29, "jor_velocity": 73},
+    "redundant": {
+        "newton": 6,
+        "exact": 9,
+        "sor": 29,
+        "jor": 73,
+        "sor_velocity": 29,
+        "jor_velocity": 73,
+    },
 }
 
 
@@ -330,7 +385,10 @@ def test_hard_problems_seldom_stay_unsolved(solver: str, family: str, n: int) ->
 
 def test_table_of_iterations() -> None:
     print(f"\n{COUNT} cold problems each, T_rel {T_REL:g}, T_abs {T_ABS:g}:")
-    print("iterations mean / max, unsolved and their largest relative residual; newton beyond its patience")
+    print(
+        "iterations mean / max, unsolved and their largest relative residual; newton beyond its"
+        " patience"
+    )
     for family in FAMILIES:
         for n in (1, 2, 3, 4, 5):
             cells = []
@@ -341,7 +399,10 @@ def test_table_of_iterations() -> None:
                     if lost.any()
                     else "  0      "
                 )
-                cells.append(f"{solver} {answer.iterations.mean():5.1f} /{answer.iterations.max():4.0f} {left}")
+                cells.append(
+                    f"{solver} {answer.iterations.mean():5.1f} /{answer.iterations.max():4.0f}"
+                    f" {left}"
+                )
             beyond = (answers("newton", family, n).iterations > PATIENCE).sum()
             print(f"{family:9} n={n} | " + " | ".join(cells) + f" | {beyond}")
 
@@ -359,8 +420,10 @@ def test_one_contact_against_going_through_the_cases(family: str, solver: str) -
 
 @pytest.mark.parametrize("n", [2, 3])
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_redundant_percussions_move_the_body_alike(solver: str, n: int) -> None:
-    """From four points on, who carries what is open, and so is the friction that turns a body: no unique velocity."""
+def test_redundant_impulse_move_the_body_alike(solver: str, n: int) -> None:
+    """From four points on, who carries what is open, and so is the friction that turns a body: no
+    unique velocity.
+    """
     problem = problems("redundant", n)
     exact, settled = settled_oracle("redundant", n)
     answer = answers(solver, "redundant", n)
@@ -378,7 +441,9 @@ def test_without_friction_it_is_a_linear_complementarity_problem(solver: str, n:
     problem = coupled(n, 60, rng)
     problem = Problems(problem.W, problem.u, np.zeros(60), problem.before, problem.e_N, problem.gap)
     answer = solve(solver, problem)
-    assert np.abs(answer.L[..., 1:]).max() < T_ABS + 3 * T_REL  # newton keeps the cone to its tolerance alone
+    assert (
+        np.abs(answer.L[..., 1:]).max() < T_ABS + 3 * T_REL
+    )  # newton keeps the cone to its tolerance alone
     for k in np.nonzero(answer.converged)[0]:
         G, c = problem.G[k][::3, ::3], problem.c[k, :, 0]
         solutions = []
@@ -388,7 +453,9 @@ def test_without_friction_it_is_a_linear_complementarity_problem(solver: str, n:
             L[on] = np.linalg.solve(G[np.ix_(on, on)], -c[on])
             if (L >= 0).all() and ((G @ L + c)[problem.active[k]] >= -1e-12).all():
                 solutions.append(L)
-        np.testing.assert_allclose(answer.L[k, :, 0], solutions[0], atol=1e-4 * max(1, np.abs(solutions[0]).max()))
+        np.testing.assert_allclose(
+            answer.L[k, :, 0], solutions[0], atol=1e-4 * max(1, np.abs(solutions[0]).max())
+        )
     assert answer.converged.mean() > 0.9
 
 
@@ -412,7 +479,9 @@ def test_an_open_contact_is_as_if_it_were_not_there(solver: str) -> None:
     gap[:, 1] = 1e9
     three = Problems(problem.W, problem.u, problem.mu, problem.before, problem.e_N, gap)
     keep = [0, 1, 2, 6, 7, 8]
-    two = Problems(three.W[:, :, keep], three.u, three.mu, three.before[:, keep], three.e_N, gap[:, [0, 2]])
+    two = Problems(
+        three.W[:, :, keep], three.u, three.mu, three.before[:, keep], three.e_N, gap[:, [0, 2]]
+    )
     many, few = solve(solver, three), solve(solver, two)
     assert (many.L[:, 1] == 0).all()
     np.testing.assert_allclose(many.L[:, [0, 2]], few.L, rtol=0, atol=1e-6)
@@ -424,8 +493,8 @@ def test_newton_s_impact_law(solver: str) -> None:
     W = np.tile(np.diag([1.0, 0.8, 0.8]), (3, 1, 1))
     for e_N in (0.0, 0.5, 1.0):
         problem = Problems(
-            W, np.linalg.solve(W.transpose(0, 2, 1), before[..., None])[..., 0], np.full(3, 0.3), before,
-            np.full(3, e_N), np.full((3, 1), -1e-3),
+            W, np.linalg.solve(W.transpose(0, 2, 1), before[..., None])[..., 0], np.full(3, 0.3),
+            before, np.full(3, e_N), np.full((3, 1), -1e-3),
         )  # fmt: skip
         answer = solve(solver, problem)
         after = problem.free + np.einsum("wij,wj->wi", problem.G, answer.L.reshape(3, 3))
@@ -436,18 +505,24 @@ def test_newton_s_impact_law(solver: str) -> None:
 @pytest.mark.parametrize("heading", [0.0, 0.7, 2.5])
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_a_sliding_block_slows_by_mu_g(solver: str, heading: float) -> None:
-    """Flat box on four corners: the normals carry m g dt and tip forwards, friction is mu m g dt against the motion."""
+    """Flat box on four corners: the normals carry m g dt and tip forwards, friction is mu m g dt
+    against the motion.
+    """
     mass, mu, dt, g, speed = 2.0, 0.4, 0.01, 9.81, 1.5
     r = np.array(list(product((0.1, -0.1), (0.075, -0.075), (-0.04,))))
     ray = np.array([np.cos(heading), np.sin(heading), 0.0])
     W = body_directions(r[None], np.array([0.05, 0.06, 0.07]), mass)
     free = speed * ray - [0.0, 0.0, g * dt]
     u = np.sqrt(mass) * np.concatenate([free, np.zeros(3)])
-    problem = Problems(W, u[None], np.array([mu]), np.zeros((1, 12)), np.zeros(1), np.full((1, 4), -1e-3))
+    problem = Problems(
+        W, u[None], np.array([mu]), np.zeros((1, 12)), np.zeros(1), np.full((1, 4), -1e-3)
+    )
     answer = solve(solver, problem, T_rel=1e-9, T_abs=1e-12)
     after = np.einsum("wki,wi->wk", W, answer.L.reshape(1, -1))[0] + u
     assert answer.converged.all()
-    np.testing.assert_allclose(after[:3] / np.sqrt(mass), (speed - mu * g * dt) * ray, rtol=0, atol=1e-7)
+    np.testing.assert_allclose(
+        after[:3] / np.sqrt(mass), (speed - mu * g * dt) * ray, rtol=0, atol=1e-7
+    )
     np.testing.assert_allclose(after[3:], 0, atol=1e-6)
     assert answer.L[0, :, 0].sum() == pytest.approx(mass * g * dt, rel=1e-7)
     front = r[:, :2] @ ray[:2] > 0
@@ -491,11 +566,15 @@ def test_single_precision_with_tolerances_it_can_reach(solver: str) -> None:
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_problems_with_no_or_many_solutions_give_finite_percussions_and_say_so(solver: str) -> None:
-    """Painleve: friction so high and coupled that a contact may jam; nothing may become NaN, nothing may be hidden."""
+def test_problems_with_no_or_many_solutions_give_finite_impulse_and_say_so(solver: str) -> None:
+    """Painleve: friction so high and coupled that a contact may jam; nothing may become NaN,
+    nothing may be hidden.
+    """
     rng = np.random.default_rng(3)
     problem = coupled(3, 300, rng)
-    steep = Problems(problem.W, problem.u, np.full(300, 4.0), problem.before, problem.e_N, problem.gap)
+    steep = Problems(
+        problem.W, problem.u, np.full(300, 4.0), problem.before, problem.e_N, problem.gap
+    )
     answer = solve(solver, steep)
     assert np.isfinite(answer.L).all() and np.isfinite(answer.memory).all()
     solved = steep.only(answer.converged)
@@ -505,11 +584,13 @@ def test_problems_with_no_or_many_solutions_give_finite_percussions_and_say_so(s
 
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_what_is_not_finite_never_calls_itself_converged(solver: str) -> None:
-    """A number that is none in what is given, and percussions that overflow on the way."""
+    """A number that is none in what is given, and impulses that overflow on the way."""
     problem = problems("legs", 4)
     u = problem.u.copy()
     u[::2] = np.nan
-    answer = solve(solver, Problems(problem.W, u, problem.mu, problem.before, problem.e_N, problem.gap))
+    answer = solve(
+        solver, Problems(problem.W, u, problem.mu, problem.before, problem.e_N, problem.gap)
+    )
     assert not answer.converged[::2].any() and answer.converged[1::2].all()
     if "jor" in solver or "sor" in solver:
         for bits in (64, 32):

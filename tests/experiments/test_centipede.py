@@ -18,7 +18,11 @@ from tarsus.model.cut import in_coordinates
 @pytest.mark.parametrize(("legs", "points"), [(2, 1), (8, 2), (16, 4)])
 def test_its_size_follows_its_legs(legs: int, points: int) -> None:
     mechanism = centipede(legs, points)
-    sizes = {"minimal": (6 + 3 * legs, 0), "extended": (6 + 8 * legs, 5 * legs), "maximal": (6 + 18 * legs, 15 * legs)}
+    sizes = {
+        "minimal": (6 + 3 * legs, 0),
+        "extended": (6 + 8 * legs, 5 * legs),
+        "maximal": (6 + 18 * legs, 15 * legs),
+    }
     for which, expected in sizes.items():
         cut = in_coordinates(mechanism, which)
         assert (cut.nu, loop_constraints.count(cut)) == expected
@@ -34,7 +38,9 @@ def test_it_stands_on_its_feet_and_they_carry_its_weight() -> None:
     assert np.abs(simulation.u).max() < 1e-2
 
 
-@pytest.mark.parametrize(("legs", "points", "message"), [(3, 1, "even"), (0, 1, "even"), (4, 3, "1, 2 or 4")])
+@pytest.mark.parametrize(
+    ("legs", "points", "message"), [(3, 1, "even"), (0, 1, "even"), (4, 3, "1, 2 or 4")]
+)
 def test_others_are_refused(legs: int, points: int, message: str) -> None:
     with pytest.raises(TarsusError, match=message):
         centipede(legs, points)

@@ -1,4 +1,6 @@
-"""Every experiment in its reduced version: what must hold does, and the page and the data are what they should be."""
+"""Every experiment in its reduced version: what must hold does, and the page and the data are what
+they should be.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 
 @pytest.fixture(scope="module", params=experiments.names())
-def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path, dict[str, Any]]:
+def made(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[str, Path, dict[str, Any]]:
     """Name, folder and record of the reduced version."""
     folder = tmp_path_factory.mktemp(request.param)
     return request.param, folder, experiments.reproduce(request.param, folder, quick=True)
@@ -71,7 +75,9 @@ def test_the_page_needs_nothing_else(made: tuple[str, Path, dict[str, Any]]) -> 
     page = Page(text)
     assert not page.open and len(set(page.names)) == len(page.names)
     assert {f"#{part}" for part in record["parts"]} <= set(page.addresses)
-    assert all(address.startswith(("#", "data:image/svg+xml;base64,")) for address in page.addresses)
+    assert all(
+        address.startswith(("#", "data:image/svg+xml;base64,")) for address in page.addresses
+    )
     assert not re.search(r"@import|url\(|<script|<link", text)
     assert all(address[1:] in page.names for address in page.addresses if address[0] == "#")
     assert record["machine"]["processor"].split(" (")[0] in text.replace("&amp;", "&")
@@ -80,8 +86,14 @@ def test_the_page_needs_nothing_else(made: tuple[str, Path, dict[str, Any]]) -> 
 def test_pictures_are_drawn_from_the_data_alone(made: tuple[str, Path, dict[str, Any]]) -> None:
     name, folder, _ = made
     kept = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))["parts"]
-    drawn = {part.name for part in experiments.load(name).parts if part.draw(kept[part.name]["data"]) is not None}
-    pictures = re.findall(r'src="data:image/svg\+xml;base64,([^"]+)"', (folder / f"{name}.html").read_text("utf-8"))
+    drawn = {
+        part.name
+        for part in experiments.load(name).parts
+        if part.draw(kept[part.name]["data"]) is not None
+    }
+    pictures = re.findall(
+        r'src="data:image/svg\+xml;base64,([^"]+)"', (folder / f"{name}.html").read_text("utf-8")
+    )
     assert len(drawn) == len(pictures) > 0
     assert all(b"<svg" in base64.b64decode(picture)[:1000] for picture in pictures)
 
@@ -94,7 +106,9 @@ def test_the_json_is_the_record(made: tuple[str, Path, dict[str, Any]]) -> None:
 
 
 def test_the_gallery_is_up_to_date() -> None:
-    """Remake it: python -c "from tarsus import experiments; print(experiments.gallery(), end='')" > docs/gallery.md"""
+    """Remake it: python -c "from tarsus import experiments; print(experiments.gallery(), end='')" >
+    docs/gallery.md
+    """
     assert (DOCS / "gallery.md").read_text(encoding="utf-8") == experiments.gallery()
 
 
@@ -104,7 +118,9 @@ class First(Exhibit):
     name, title, where, about = "first", "First <&>", "Table 9", "about"
 
     def measure(self, task: Task) -> Finding:
-        return Finding({"x": 2.0}, [Row("x", 4.0, 2.0, "m", "Table 9"), Row("y", None, float("inf"), "m", "")])
+        return Finding(
+            {"x": 2.0}, [Row("x", 4.0, 2.0, "m", "Table 9"), Row("y", None, float("inf"), "m", "")]
+        )
 
 
 class Second(Exhibit):
@@ -148,7 +164,9 @@ def test_files_are_written_together_or_not_at_all(tmp_path: Path) -> None:
         ("reproduce gehring2014 --out /dev/null/x", "cannot write to /dev/null/x"),
     ],
 )
-def test_bad_input_is_told_before_anything_is_run(arguments: str, message: str, capsys: pytest.CaptureFixture) -> None:
+def test_bad_input_is_told_before_anything_is_run(
+    arguments: str, message: str, capsys: pytest.CaptureFixture
+) -> None:
     assert cli.main(arguments.split()) == 2
     said = capsys.readouterr()
     assert message in said.err and not said.out and len(said.err.splitlines()) == 1
@@ -163,8 +181,18 @@ def test_without_a_name_it_lists_experiments_and_parts(capsys: pytest.CaptureFix
 
 
 def test_the_command_writes_what_it_says(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    arguments = ["reproduce", "gehring2014", "--parts", "sinkage", "--quick", "--out", str(tmp_path / "new")]
+    arguments = [
+        "reproduce",
+        "gehring2014",
+        "--parts",
+        "sinkage",
+        "--quick",
+        "--out",
+        str(tmp_path / "new"),
+    ]
     assert cli.main(arguments) == 0
     said = capsys.readouterr()
     assert "sinkage" in said.err and str(tmp_path / "new" / "gehring2014.html") in said.out
-    assert list(json.loads((tmp_path / "new" / "gehring2014.json").read_text())["parts"]) == ["sinkage"]
+    assert list(json.loads((tmp_path / "new" / "gehring2014.json").read_text())["parts"]) == [
+        "sinkage"
+    ]

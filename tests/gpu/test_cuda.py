@@ -1,4 +1,6 @@
-"""The kernel on a real GPU. Deselected by default; with a CUDA device: `pytest tests/gpu -m gpu`."""
+"""The kernel on a real GPU. Deselected by default; with a CUDA device: `pytest tests/gpu -m
+gpu`.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,10 @@ def test_outputs_are_device_arrays_and_the_view_is_the_state_itself() -> None:
 def test_two_simulations_and_another_thread_of_python() -> None:
     import cupy
 
-    both = [tarsus.Simulation("mini_cheetah", controller="trot", worlds=64, device="cuda") for _ in range(2)]
+    both = [
+        tarsus.Simulation("mini_cheetah", controller="trot", worlds=64, device="cuda")
+        for _ in range(2)
+    ]
     with ThreadPoolExecutor(1) as pool:
         pool.submit(both[0].advance, 0.1).result()
         pool.submit(cupy.cuda.Device().synchronize).result()
@@ -60,8 +65,12 @@ def test_two_simulations_and_another_thread_of_python() -> None:
 def test_masks_parameters_commands_and_a_controller_on_the_gpu() -> None:
     import cupy
 
-    sim = tarsus.Simulation("mini_cheetah", terrain="rough", controller="trot", worlds=4, device="cuda")
-    twin = tarsus.Simulation("mini_cheetah", terrain="rough", controller="trot", worlds=4, precision="float32")
+    sim = tarsus.Simulation(
+        "mini_cheetah", terrain="rough", controller="trot", worlds=4, device="cuda"
+    )
+    twin = tarsus.Simulation(
+        "mini_cheetah", terrain="rough", controller="trot", worlds=4, precision="float32"
+    )
     for one in (sim, twin):
         one.set(command={"speed": [0.1, 0.2, 0.3, 0.4]}, mu=[0.5, 0.6, 0.7, 0.8])
         one.advance(0.3)
@@ -70,7 +79,10 @@ def test_masks_parameters_commands_and_a_controller_on_the_gpu() -> None:
     np.testing.assert_array_equal(sim.q.get(), twin.q)
     target = cupy.asarray(tarsus.load("mini_cheetah").keyframes["stand"][7:])
     driven = tarsus.Simulation(
-        "mini_cheetah", controller=lambda t, q, u: 40 * (target - q[:, 7:]) - u[:, 6:], worlds=4, device="cuda"
+        "mini_cheetah",
+        controller=lambda t, q, u: 40 * (target - q[:, 7:]) - u[:, 6:],
+        worlds=4,
+        device="cuda",
     )
     driven.advance(0.25)
     assert bool((driven.q[:, 2] > 0.2).all())

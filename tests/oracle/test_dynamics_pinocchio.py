@@ -1,4 +1,6 @@
-"""Dynamics of the robots of the field against Pinocchio: M, c + g, g, centre of mass, Jacobians, energies."""
+"""Dynamics of the robots of the field against Pinocchio: M, c + g, g, center of mass, Jacobians,
+energies.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from dynamics_oracles import (
+from helpers.dynamics_oracles import (
     Interpreted,
     Pinocchio,
     error_of_force,
@@ -16,8 +18,8 @@ from dynamics_oracles import (
     leaves,
     relative_error,
 )
-from numpy_mechanics import random_state
-from robots_of_the_field import label, legged_urdf_files
+from helpers.numpy_mechanics import random_state
+from helpers.robots_of_the_field import label, legged_urdf_files
 
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusWarning
@@ -61,7 +63,9 @@ def both(file: Path) -> tuple[Robot, Any]:
 def feet(robot: Robot) -> list[str]:
     """The last body of every limb, and frames that sit on it."""
     ends = leaves(robot)
-    return [robot.bodies[n].name for n in ends] + [f.name for f in robot.frames if f.body in ends][:3]
+    return [robot.bodies[n].name for n in ends] + [f.name for f in robot.frames if f.body in ends][
+        :3
+    ]
 
 
 def errors(ask: Any, robot: Robot, model: Any, seed: int) -> dict[str, float]:
@@ -81,7 +85,7 @@ def errors(ask: Any, robot: Robot, model: Any, seed: int) -> dict[str, float]:
             theirs.inverse_dynamics(acceleration),
             M,
         ),
-        "com": relative_error(ask("centre_of_mass", q=q), theirs.centre_of_mass()),
+        "com": relative_error(ask("center_of_mass", q=q), theirs.center_of_mass()),
         "T": relative_error(ask("kinetic_energy", q=q, u=u), kinetic),
         "V": relative_error(ask("potential_energy", q=q), potential),
         "momentum": relative_error(ask("momentum", q=q, u=u), theirs.momentum()),
@@ -105,7 +109,10 @@ def test_dynamics_are_pinocchios(file: Path) -> None:
 @pytest.mark.parametrize("name", COMPILED)
 def test_compiled_dynamics_are_pinocchios(name: str) -> None:
     robot, model = both(FILES[name])
-    q, u = (np.array(part) for part in zip(*(random_state(robot, seed) for seed in range(20)), strict=True))
+    q, u = (
+        np.array(part)
+        for part in zip(*(random_state(robot, seed) for seed in range(20)), strict=True)
+    )
     tau = np.random.default_rng(0).uniform(-1, 1, u.shape)
     M, bias, feet_J = robot.mass_matrix(q), robot.bias(q, u), robot.jacobian(q, feet(robot)[0])
     forward = robot.forward_dynamics(q, u, tau)
@@ -116,4 +123,6 @@ def test_compiled_dynamics_are_pinocchios(name: str) -> None:
         assert error_of_force(bias[k], theirs.bias(), there) < TOLERANCE
         J = theirs.jacobian(model.getFrameId(feet(robot)[0], pin.FrameType.BODY))
         assert relative_error(feet_J[k], J) < TOLERANCE
-        assert error_of_force(theirs.inverse_dynamics(forward[k]), tau[k], there) < 1e-8  # M is ill-conditioned
+        assert (
+            error_of_force(theirs.inverse_dynamics(forward[k]), tau[k], there) < 1e-8
+        )  # M is ill-conditioned

@@ -1,4 +1,6 @@
-"""URDF files of the field against Pinocchio: mass matrix, places of links, limits, contact candidates."""
+"""URDF files of the field against Pinocchio: mass matrix, places of links, limits, contact
+candidates.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy_mechanics import centre_of_mass, mass_matrix, poses, random_state
-from robots_of_the_field import label, legged_urdf_files, robots_folder, urdf_files
+from helpers.numpy_mechanics import center_of_mass, mass_matrix, poses, random_state
+from helpers.robots_of_the_field import label, legged_urdf_files, robots_folder, urdf_files
 
 from tarsus.errors import TarsusWarning
 from tarsus.model.conventions import from_pinocchio, to_pinocchio
@@ -49,7 +51,7 @@ def test_total_mass(file: Path) -> None:
 
 
 @every_robot
-def test_mass_matrix_and_centre_of_mass(file: Path) -> None:
+def test_mass_matrix_and_center_of_mass(file: Path) -> None:
     mechanism, model = both(file)
     data = model.createData()
     for seed in range(2):
@@ -62,7 +64,7 @@ def test_mass_matrix_and_centre_of_mass(file: Path) -> None:
         ours = mass_matrix(mechanism, q)
         assert np.abs(ours - A.T @ M @ A).max() < 1e-10 * np.abs(ours).max()
         com = pin.centerOfMass(model, data, theirs)
-        assert np.allclose(centre_of_mass(mechanism, q), com, rtol=0, atol=1e-11)
+        assert np.allclose(center_of_mass(mechanism, q), com, rtol=0, atol=1e-11)
 
 
 @every_robot
@@ -72,8 +74,12 @@ def test_places_of_bodies_and_frames(file: Path) -> None:
     q, u = random_state(mechanism, 7)
     pin.framesForwardKinematics(model, data, to_pinocchio(mechanism, model, q, u)[0])
     placed = poses(mechanism, q)
-    links = [(body.name, number, np.zeros(3), np.eye(3)) for number, body in enumerate(mechanism.bodies)]
-    links += [(frame.name, frame.body, frame.position, frame.rotation) for frame in mechanism.frames]
+    links = [
+        (body.name, number, np.zeros(3), np.eye(3)) for number, body in enumerate(mechanism.bodies)
+    ]
+    links += [
+        (frame.name, frame.body, frame.position, frame.rotation) for frame in mechanism.frames
+    ]
     assert len(links) == len({name for name, *_ in links})
     for name, body, position, rotation in links:
         x, R = placed[body]
@@ -139,7 +145,9 @@ def test_candidates_are_corners_of_the_collision_geometry(stem: str) -> None:
 
 
 def _points(shape: Any, scale: np.ndarray) -> tuple[np.ndarray, float]:
-    """Corners (n, 3) of a collision geometry of Pinocchio's library, or the centre and radius of a sphere."""
+    """Corners (n, 3) of a collision geometry of Pinocchio's library, or the center and radius of a
+    sphere.
+    """
     import coal
 
     signs = np.array([[x, y, z] for x in (1, -1) for y in (1, -1) for z in (1, -1)])

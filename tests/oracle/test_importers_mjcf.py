@@ -1,4 +1,6 @@
-"""MJCF, one feature a robot, against MuJoCo: mass matrix, places, keyframes, motors, what is left out."""
+"""MJCF, one feature a robot, against MuJoCo: mass matrix, places, keyframes, motors, what is left
+out.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +11,8 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from numpy_mechanics import mass_matrix, poses, random_state
-from robots_of_the_field import robots_folder
+from helpers.numpy_mechanics import mass_matrix, poses, random_state
+from helpers.robots_of_the_field import robots_folder
 
 from tarsus.errors import TarsusWarning
 from tarsus.model.check import check
@@ -27,30 +29,42 @@ mujoco = pytest.importorskip("mujoco")
 BALL = '<geom type="ellipsoid" size=".1 .2 .3" mass="2" pos=".1 .05 -.2" euler="10 20 30"/>'
 MODELS = {
     "one hinge, tilted axis": f'<body pos="0 0 1" euler="5 6 7"><joint axis="1 2 3"/>{BALL}</body>',
-    "hinge away from the origin": f"""<body name="a" pos="0 0 1"><joint axis="0 1 1" pos=".1 .2 .3"/>{BALL}
+    "hinge away from the origin": (
+        f"""<body name="a" pos="0 0 1"><joint axis="0 1 1" pos=".1 .2 .3"/>{BALL}
         <site name="tip" pos="0 0 -1" euler="0 45 0"/>
         <body name="b" pos="0 .1 -.5" euler="20 0 0">
-        <joint pos="-.1 0 .2" axis="1 0 0"/>{BALL}</body></body>""",
-    "reference angles and lengths": f"""<body name="a"><joint type="slide" axis="1 0 1" ref=".3"/>{BALL}
+        <joint pos="-.1 0 .2" axis="1 0 0"/>{BALL}</body></body>"""
+    ),
+    "reference angles and lengths": (
+        f"""<body name="a"><joint type="slide" axis="1 0 1" ref=".3"/>{BALL}
         <body name="b" pos="0 0 -.5"><joint axis="0 1 1" pos="0 .1 0" ref="40"/>{BALL}
-        <site name="tip" pos="0 0 -1"/></body></body>""",
-    "free body with a ball joint": f"""<body name="base" pos="1 2 3" euler="30 0 0"><freejoint/>{BALL}
+        <site name="tip" pos="0 0 -1"/></body></body>"""
+    ),
+    "free body with a ball joint": (
+        f"""<body name="base" pos="1 2 3" euler="30 0 0"><freejoint/>{BALL}
         <body name="arm" pos=".3 0 0" euler="0 0 90"><joint type="ball" pos="0 0 .2"/>{BALL}
-        <site name="tip" pos="0 0 -1"/></body></body>""",
-    "several joints on a body": f"""<body name="base"><joint name="x" type="slide" axis="1 0 0"/>
+        <site name="tip" pos="0 0 -1"/></body></body>"""
+    ),
+    "several joints on a body": (
+        f"""<body name="base"><joint name="x" type="slide" axis="1 0 0"/>
         <joint name="z" type="slide" axis="0 0 1" ref="1.2"/>
         <joint name="pitch" axis="0 1 0" pos="0 0 .1"/>{BALL}
         <body name="hip" pos="0 0 -.3"><joint name="yaw" pos="0 .1 0"/>
         <joint name="roll" axis="1 0 0" ref="-20"/>
         <joint name="out" type="slide" axis="0 1 -2" pos=".1 0 0"/>{BALL}
-        <site name="tip" pos="0 0 -.4"/></body></body>""",
-    "welded links": f"""<body name="base"><freejoint/>{BALL}
+        <site name="tip" pos="0 0 -.4"/></body></body>"""
+    ),
+    "welded links": (
+        f"""<body name="base"><freejoint/>{BALL}
         <body name="plate" pos=".2 0 0" euler="0 0 45">{BALL}
         <site name="imu" pos="0 0 .1"/><body name="rod" euler="90 0 0">{BALL}
-        <body name="leg" pos="0 0 -.3"><joint axis="0 1 0"/>{BALL}</body></body></body></body>""",
-    "two trees, one on a welded stand": f"""<body name="stand" pos="0 0 1"><body name="post" pos="0 0 1">
+        <body name="leg" pos="0 0 -.3"><joint axis="0 1 0"/>{BALL}</body></body></body></body>"""
+    ),
+    "two trees, one on a welded stand": (
+        f"""<body name="stand" pos="0 0 1"><body name="post" pos="0 0 1">
         <body name="arm" euler="0 30 0"><joint axis="0 1 0"/>{BALL}</body></body></body>
-        <body name="puck"><freejoint/>{BALL}</body>""",
+        <body name="puck"><freejoint/>{BALL}</body>"""
+    ),
     "rotors": f'<body><freejoint/>{BALL}<body><joint name="j" armature=".3"/>{BALL}</body></body>',
 }
 MOTORS = '<actuator><motor name="m" joint="j" gear="-9" armature=".01"/></actuator>'
@@ -62,8 +76,14 @@ def mjcf(world: str, rest: str = "") -> str:
 
 
 def assert_like_mujoco(mechanism: Mechanism, text_or_model: object) -> None:
-    """The same mass matrix, and sites and welded links at the same places, at random coordinates."""
-    model = mujoco.MjModel.from_xml_string(text_or_model) if isinstance(text_or_model, str) else text_or_model
+    """The same mass matrix, and sites and welded links at the same places, at random
+    coordinates.
+    """
+    model = (
+        mujoco.MjModel.from_xml_string(text_or_model)
+        if isinstance(text_or_model, str)
+        else text_or_model
+    )
     data = mujoco.MjData(model)
     for seed in range(3):
         q, u = random_state(mechanism, seed)
@@ -78,10 +98,14 @@ def assert_like_mujoco(mechanism: Mechanism, text_or_model: object) -> None:
             site = frame.name in [model.site(number).name for number in range(model.nsite)]
             name = frame.name.removesuffix("/origin")
             there, turn = (
-                (data.site(name).xpos, data.site(name).xmat) if site else (data.body(name).xpos, data.body(name).xmat)
+                (data.site(name).xpos, data.site(name).xmat)
+                if site
+                else (data.body(name).xpos, data.body(name).xmat)
             )
             assert np.allclose(x + R @ frame.position, there, rtol=0, atol=1e-11), frame.name
-            assert np.allclose(R @ frame.rotation, turn.reshape(3, 3), rtol=0, atol=1e-11), frame.name
+            assert np.allclose(R @ frame.rotation, turn.reshape(3, 3), rtol=0, atol=1e-11), (
+                frame.name
+            )
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -119,7 +143,10 @@ def test_joint_data_and_motors() -> None:
     assert (joint.dry_friction, joint.damping) == (0.4, pytest.approx(0.5 + 0.2 * 81))
     assert joint.armature == pytest.approx(0.1 + 0.01 * 81)
     assert mechanism.gravity_acceleration == (0, 1, -3)
-    limits = {actuator.name: (actuator.joint, actuator.lower, actuator.upper) for actuator in mechanism.actuators}
+    limits = {
+        actuator.name: (actuator.joint, actuator.lower, actuator.upper)
+        for actuator in mechanism.actuators
+    }
     assert limits == {"m": ("j", -27, 18), "servo": ("k", -7, 8), "l": ("l", -np.inf, np.inf)}
     assert any("servo" in note for note in mechanism.notes)
 
@@ -134,14 +161,23 @@ def test_keyframes_are_in_our_coordinates() -> None:
     assert list(mechanism.keyframes) == ["home", "key_1", "qpos0"]
     assert np.allclose(mechanism.keyframes["home"], [1, 2, 3, 1, 0, 0, 0, 0, 0, 0, 1])
     base = mechanism.keyframes["qpos0"][:7]
-    assert np.allclose(base[:3], [1, 2, 3]) and np.allclose(base[3:5], [np.cos(np.pi / 12), np.sin(np.pi / 12)])
+    assert np.allclose(base[:3], [1, 2, 3]) and np.allclose(
+        base[3:5], [np.cos(np.pi / 12), np.sin(np.pi / 12)]
+    )
 
 
 def test_candidates_of_every_shape() -> None:
-    geoms = """<geom name="ball" size=".1" pos="1 0 0"/><geom type="capsule" size=".1 .5" pos="0 1 0"/>
-        <geom name="foot" type="box" size=".1 .2 .3" euler="0 0 90"/><geom type="cylinder" size=".1 .5"/>
-        <geom name="egg" type="ellipsoid" size=".1 .2 .3"/><geom size="9" contype="0" conaffinity="0"/>"""
-    mechanism = check(read_mjcf(mjcf(f'<geom type="plane" size="1 1 1"/><body name="a"><freejoint/>{geoms}</body>')))
+    geoms = """<geom name="ball" size=".1" pos="1 0 0"/>
+        <geom type="capsule" size=".1 .5" pos="0 1 0"/>
+        <geom name="foot" type="box" size=".1 .2 .3" euler="0 0 90"/>
+        <geom type="cylinder" size=".1 .5"/>
+        <geom name="egg" type="ellipsoid" size=".1 .2 .3"/>
+        <geom size="9" contype="0" conaffinity="0"/>"""
+    mechanism = check(
+        read_mjcf(
+            mjcf(f'<geom type="plane" size="1 1 1"/><body name="a"><freejoint/>{geoms}</body>')
+        )
+    )
     found = {candidate.name: candidate for candidate in mechanism.candidates}
     assert set(found) == {
         "ball",
@@ -150,7 +186,10 @@ def test_candidates_of_every_shape() -> None:
         *(f"egg_{n}" for n in range(6)),
     }
     assert np.allclose(found["ball"].position, [1, 0, 0]) and found["ball"].radius == 0.1
-    assert sorted(found[f"a_{n}"].position[2] for n in range(2)) == [-0.5, 0.5] and found["a_0"].radius == 0.1
+    assert (
+        sorted(found[f"a_{n}"].position[2] for n in range(2)) == [-0.5, 0.5]
+        and found["a_0"].radius == 0.1
+    )
     corners = np.array([found[f"foot_{n}"].position for n in range(8)])
     assert np.allclose(corners.max(0), [0.2, 0.1, 0.3]) and found["foot_0"].radius == 0
     assert np.allclose([found[f"egg_{n}"].position[n] for n in range(3)], [0.1, 0.2, 0.3])
@@ -163,7 +202,8 @@ def test_what_is_dropped_is_said() -> None:
         <body name="c" gravcomp="1"><joint name="k" type="ball" range="0 30"/>{BALL}
         <site name="s"/><site name="s2" pos="1 0 0"/></body></body>"""
     rest = """<equality><connect name="rod" body1="b" body2="c" anchor="0 0 0"/><joint joint1="j"/>
-        <weld name="glue" body1="b" body2="c"/><connect name="off" body1="b" body2="c" anchor="0 0 0" active="false"/>
+        <weld name="glue" body1="b" body2="c"/>
+        <connect name="off" body1="b" body2="c" anchor="0 0 0" active="false"/>
         </equality>
         <tendon><spatial name="rope"><site site="s"/><site site="s2"/></spatial></tendon>
         <actuator><motor name="pull" tendon="rope"/></actuator>

@@ -7,17 +7,17 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 
 import numpy as np
 import pytest
-from dynamics_oracles import (
+from helpers.dynamics_oracles import (
     Interpreted,
     Pinocchio,
     error_of_force,
     error_of_matrix,
     relative_error,
 )
+from helpers.numpy_mechanics import random_state
+from helpers.random_mechanisms import Numbers, Tree, mechanism_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy_mechanics import random_state
-from random_mechanisms import Numbers, Tree, mechanism_of
 from scipy.spatial.transform import Rotation
 
 from tarsus.model.check import check
@@ -56,7 +56,9 @@ def pinocchio_model(mechanism: Mechanism) -> Any:
         place = pin.SE3(body.rotation.copy(), body.position.copy())
         added = model.addJoint(body.parent + 1, joint, place, body.joint.name)
         assert added == number + 1
-        matter = pin.Inertia(body.inertia.mass, body.inertia.com.copy(), body.inertia.about_com.copy())
+        matter = pin.Inertia(
+            body.inertia.mass, body.inertia.com.copy(), body.inertia.about_com.copy()
+        )
         model.appendBodyToJoint(added, matter, pin.SE3.Identity())
         if body.joint.kind in ("hinge", "slide"):
             model.armature[model.joints[added].idx_v] = body.joint.armature
@@ -75,7 +77,7 @@ def assert_like_pinocchio(mechanism: Mechanism, model: Any, kind_of_frame: Any, 
     assert error_of_force(ask("bias", q=q, u=u), theirs.bias(), M) < TOLERANCE
     tau = ask("inverse_dynamics", q=q, u=u, acceleration=acceleration)
     assert error_of_force(tau, required, M) < TOLERANCE
-    assert relative_error(ask("centre_of_mass", q=q), theirs.centre_of_mass()) < TOLERANCE
+    assert relative_error(ask("center_of_mass", q=q), theirs.center_of_mass()) < TOLERANCE
     assert relative_error(ask("momentum", q=q, u=u), theirs.momentum()) < TOLERANCE
     back = ask("forward_dynamics", q=q, u=u, tau=required)
     assert relative_error(back, acceleration) < 1e-8
@@ -109,8 +111,17 @@ def _link(robot: Element, name: str, numbers: Numbers) -> None:
     inertial = SubElement(SubElement(robot, "link", name=name), "inertial")
     _origin(inertial, numbers)
     SubElement(inertial, "mass", value=repr(float(matter.mass)))
-    places = {"ixx": (0, 0), "ixy": (0, 1), "ixz": (0, 2), "iyy": (1, 1), "iyz": (1, 2), "izz": (2, 2)}
-    SubElement(inertial, "inertia", {key: repr(float(matter.about_com[at])) for key, at in places.items()})
+    places = {
+        "ixx": (0, 0),
+        "ixy": (0, 1),
+        "ixz": (0, 2),
+        "iyy": (1, 1),
+        "iyz": (1, 2),
+        "izz": (2, 2),
+    }
+    SubElement(
+        inertial, "inertia", {key: repr(float(matter.about_com[at])) for key, at in places.items()}
+    )
 
 
 def _origin(element: Element, numbers: Numbers) -> None:
@@ -127,11 +138,15 @@ def check_urdf(tree: Tree, seed: int, plain: bool, floating: bool) -> None:
     tree = tree if moving else [(parent, "revolute") for parent, _ in tree]
     text = urdf_of(tree, Numbers(seed, plain))
     mechanism = check(read_urdf(text, floating=floating))
-    model = pin.buildModelFromXML(text, pin.JointModelFreeFlyer()) if floating else pin.buildModelFromXML(text)
+    model = (
+        pin.buildModelFromXML(text, pin.JointModelFreeFlyer())
+        if floating
+        else pin.buildModelFromXML(text)
+    )
     kind = pin.FrameType.BODY
     if floating:
         assert_like_pinocchio(mechanism, model, kind, seed)
-    else:  # links welded to the world count for Pinocchio's centre of mass, not for ours
+    else:  # links welded to the world count for Pinocchio's center of mass, not for ours
         q, u = random_state(mechanism, seed)
         theirs, ask = Pinocchio(mechanism, model, q, u), Interpreted(mechanism)
         M = theirs.mass_matrix()

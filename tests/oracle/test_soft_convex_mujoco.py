@@ -1,4 +1,6 @@
-"""The law `soft_convex` against MuJoCo's own contact forces, in the very same contact problem and on a whole robot."""
+"""The law `soft_convex` against MuJoCo's own contact forces, in the very same contact problem and
+on a whole robot.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ import casadi as ca
 import numpy as np
 import pytest
 from casadi import SX
-from free_bodies import box, pose
+from helpers.free_bodies import box, pose
 from numpy.typing import NDArray
 
 from tarsus.contact.base import symbols
@@ -30,7 +32,16 @@ DT = 0.002
 LAWS = (
     SoftConvex(mu=0.7),
     SoftConvex(mu=0.4, impratio=20.0),
-    SoftConvex(mu=0.9, timeconst=0.01, dampratio=0.6, d_min=0.3, d_max=0.98, width=5e-4, midpoint=0.3, power=3.0),
+    SoftConvex(
+        mu=0.9,
+        timeconst=0.01,
+        dampratio=0.6,
+        d_min=0.3,
+        d_max=0.98,
+        width=5e-4,
+        midpoint=0.3,
+        power=3.0,
+    ),
     SoftConvex(mu=0.5, timeconst=1e-3),  # raised to 2 dt by both
 )
 
@@ -38,7 +49,13 @@ LAWS = (
 def model_of(mechanism: Mechanism, law: SoftConvex) -> Any:
     """The mechanism in MuJoCo: the law's parameters, the exact diagonal, a tight solver."""
     p = {name: float(value) for name, value in law.parameters().items()}
-    text = to_mjcf(mechanism, dt=DT, friction=p["mu"], solref=(p["timeconst"], p["dampratio"]), joint_limits=False)
+    text = to_mjcf(
+        mechanism,
+        dt=DT,
+        friction=p["mu"],
+        solref=(p["timeconst"], p["dampratio"]),
+        joint_limits=False,
+    )
     model = mujoco.MjModel.from_xml_string(text)
     model.geom_solimp[:] = [p[name] for name in ("d_min", "d_max", "width", "midpoint", "power")]
     model.opt.impratio, model.opt.tolerance, model.opt.iterations = p["impratio"], 1e-15, 500
@@ -47,9 +64,13 @@ def model_of(mechanism: Mechanism, law: SoftConvex) -> Any:
 
 
 def undamped() -> Robot:
-    """Mini Cheetah without joint damping, which MuJoCo leaves out of its contact problem and we do not."""
+    """Mini Cheetah without joint damping, which MuJoCo leaves out of its contact problem and we do
+    not.
+    """
     robot = mini_cheetah.describe()
-    bodies = tuple(replace(b, joint=replace(b.joint, damping=0.0, dry_friction=0.0)) for b in robot.bodies)
+    bodies = tuple(
+        replace(b, joint=replace(b.joint, damping=0.0, dry_friction=0.0)) for b in robot.bodies
+    )
     return replace(robot, bodies=bodies)
 
 
@@ -76,16 +97,27 @@ def solved(law: SoftConvex, model: Any, data: Any) -> Array:
     mujoco.mj_solveM(model, data, inverse, np.eye(model.nv))
     G, velocity = J @ inverse @ J.T, (J @ data.qvel).reshape(n, 3)
     free = velocity + DT * (J @ data.qacc_smooth).reshape(n, 3)
-    contacts = [Contact(SX(c.dist), SX(v), SX.zeros(3), SX.eye(3)) for c, v in zip(data.contact, velocity, strict=True)]
-    blocks = {(i, j): SX(G[3 * i : 3 * i + 3, 3 * j : 3 * j + 3]) for i in range(n) for j in range(n)}
+    contacts = [
+        Contact(SX(c.dist), SX(v), SX.zeros(3), SX.eye(3))
+        for c, v in zip(data.contact, velocity, strict=True)
+    ]
+    blocks = {
+        (i, j): SX(G[3 * i : 3 * i + 3, 3 * j : 3 * j + 3]) for i in range(n) for j in range(n)
+    }
     empty = VelocityForm(SX(0), SX(0), SX(0))
-    problem = ContactProblem(contacts, [SX(1)] * n, [SX(v) for v in free], SX(DT), lambda: blocks, lambda: empty)
+    problem = ContactProblem(
+        contacts, [SX(1)] * n, [SX(v) for v in free], SX(DT), lambda: blocks, lambda: empty
+    )
     builder = Builder("one_problem")
     p = symbols({name: builder.parameter(name) for name in law.parameters()})
     memory = builder.declare("memory", 3 * n)
     solution = law.solve(problem, p, memory, builder)
-    program = builder.program(impulse=solution.stacked(), converged=solution.converged, memory=solution.memory)
-    start = {name: value.reshape(1, 1) for name, value in law.parameters().items()} | {"memory": np.zeros((1, 3 * n))}
+    program = builder.program(
+        impulse=solution.stacked(), converged=solution.converged, memory=solution.memory
+    )
+    start = {name: value.reshape(1, 1) for name, value in law.parameters().items()} | {
+        "memory": np.zeros((1, 3 * n))
+    }
     found = reference.run(program, start, 1)
     assert found["converged"][0, 0] == 1
     return found["impulse"][0].reshape(n, 3) / DT
@@ -93,7 +125,9 @@ def solved(law: SoftConvex, model: Any, data: Any) -> Array:
 
 @pytest.mark.parametrize("law", LAWS)
 def test_the_same_problem_has_the_same_forces(law: SoftConvex) -> None:
-    """Mini Cheetah standing, landing and skidding, and a spinning box: sticking, sliding, parting."""
+    """Mini Cheetah standing, landing and skidding, and a spinning box: sticking, sliding,
+    parting.
+    """
     rng = np.random.default_rng(3)
     cheetah, crate = model_of(undamped(), law), model_of(box(), law)
     stand, sliding, largest = mini_cheetah.stand(), 0, 0.0
@@ -110,14 +144,22 @@ def test_the_same_problem_has_the_same_forces(law: SoftConvex) -> None:
             continue
         got, scale = solved(law, model, data), np.abs(expected).max() + 1.0
         assert np.abs(got - expected).max() <= 1e-6 * scale, case
-        edge = np.hypot(expected[:, 1], expected[:, 2]) > 0.999 * float(np.asarray(law.mu)) * expected[:, 0]
-        sliding, largest = sliding + int((edge & (expected[:, 0] > 0)).sum()), max(largest, expected.max())
+        edge = (
+            np.hypot(expected[:, 1], expected[:, 2])
+            > 0.999 * float(np.asarray(law.mu)) * expected[:, 0]
+        )
+        sliding, largest = (
+            sliding + int((edge & (expected[:, 0] > 0)).sum()),
+            max(largest, expected.max()),
+        )
     assert sliding > 5 and largest > 20
 
 
 @pytest.mark.parametrize("law", LAWS)
 def test_a_robot_feels_the_same_forces_in_its_first_step(law: SoftConvex) -> None:
-    """Whole step, own kinematics: MuJoCo puts a contact half a penetration higher, hence 1e-4 and not 1e-6."""
+    """Whole step, own kinematics: MuJoCo puts a contact half a penetration higher, hence 1e-4 and
+    not 1e-6.
+    """
     q = mini_cheetah.stand() - 1e-5 * np.eye(19)[2]
     u = np.random.default_rng(4).normal(size=18) * 0.05
     u[2] = -0.1
@@ -130,7 +172,10 @@ def test_a_robot_feels_the_same_forces_in_its_first_step(law: SoftConvex) -> Non
     got = simulation.contact_force
     np.testing.assert_allclose(got[:, 0], expected[:, 0], rtol=1e-4, atol=1e-2)
     np.testing.assert_allclose(
-        np.hypot(got[:, 1], got[:, 2]), np.hypot(expected[:, 1], expected[:, 2]), rtol=1e-4, atol=1e-2
+        np.hypot(got[:, 1], got[:, 2]),
+        np.hypot(expected[:, 1], expected[:, 2]),
+        rtol=1e-4,
+        atol=1e-2,
     )
 
 

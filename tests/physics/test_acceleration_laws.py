@@ -1,4 +1,4 @@
-"""The laws of documents 002 and 004 against closed forms and brute force. g = 9.81 m/s^2."""
+"""The laws of papers 002 and 004 against closed forms and brute force. g = 9.81 m/s^2."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import casadi as ca
 import numpy as np
 import pytest
 from casadi import SX
-from contact_algebra import algebra
-from free_bodies import HALF, Bench, G, box, point_mass, pose
+from helpers.contact_algebra import algebra
+from helpers.free_bodies import HALF, Bench, G, box, point_mass, pose
 from numpy.typing import NDArray
 
 import tarsus
@@ -28,7 +28,7 @@ from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
 from tarsus.program.run.worlds import Worlds
 from tarsus.robots import mini_cheetah
-from tarsus.stepping.assemble import touches
+from tarsus.stepping.assemble import contact_kinematics
 from tarsus.stepping.base import Scene
 from tarsus.terrain.slope import Slope
 from tarsus.validation.table import validate
@@ -44,7 +44,7 @@ def bench(body: str, law: Law) -> Bench:
 
 
 def contacts(log: dict[str, Array]) -> Array:
-    """Percussions (steps, worlds, contacts, 3)."""
+    """Impulses (steps, worlds, contacts, 3)."""
     return log["impulse"].reshape(*log["impulse"].shape[:2], -1, 3)
 
 
@@ -59,7 +59,7 @@ def computed(function: Callable[..., SX], *inputs: Array) -> Array:
     return worlds.get("result").copy()
 
 
-# ---------------------------------------------------------------- document 002
+# ---------------------------------------------------------------- Rengifo 2009
 
 
 @pytest.mark.parametrize("rank", [3, 6, 12])
@@ -79,16 +79,27 @@ def test_the_force_is_that_of_the_pseudo_inverse(rank: int) -> None:
     expected = np.einsum("wij,wj->wi", np.linalg.pinv(matrices, rcond=1e-9, hermitian=True), b)
     error = np.linalg.norm(found - expected, axis=1) / np.linalg.norm(expected, axis=1)
     assert error.max() < 5e-7
-    within = np.einsum("wij,wj->wi", matrices, b)  # in the range, as a consistent problem is: no amplified round-off
+    within = np.einsum(
+        "wij,wj->wi", matrices, b
+    )  # in the range, as a consistent problem is: no amplified round-off
     found = computed(solve, matrices.reshape(count, -1), within)
     expected = np.einsum("wij,wj->wi", basis @ basis.transpose(0, 2, 1), b)
-    assert (np.linalg.norm(found - expected, axis=1) / np.linalg.norm(expected, axis=1)).max() < 1e-8
+    assert (
+        np.linalg.norm(found - expected, axis=1) / np.linalg.norm(expected, axis=1)
+    ).max() < 1e-8
 
 
-def test_a_point_lands_as_the_document_s_ball() -> None:
-    """While it comes in: x'' = -k_p x - k_v x'; while it goes out: x'' = -k_p x. Independent of the mass."""
+def test_a_point_lands_as_the_paper_s_ball() -> None:
+    """While it comes in: x'' = -k_p x - k_v x'; while it goes out: x'' = -k_p x. Independent of the
+    mass.
+    """
     gain, damping, speed, dt = 500.0, 250.0, 1.0, 2e-5
-    start = {"u": [0, 0, -speed, 0, 0, 0], "law_epsilon": [0.0], "law_k_p": [gain], "law_k_v": [damping]}
+    start = {
+        "u": [0, 0, -speed, 0, 0, 0],
+        "law_epsilon": [0.0],
+        "law_k_p": [gain],
+        "law_k_v": [damping],
+    }
     log = bench("point", Linearized()).run(round(0.15 / dt), dt, q=pose([0, 0, 0]), **start)
     z, v = log["q"][:, 0, 2], log["u"][:, 0, 2]
     fast, slow = (0.5 * (-damping + sign * np.sqrt(damping**2 - 4 * gain)) for sign in (-1, 1))
@@ -98,12 +109,14 @@ def test_a_point_lands_as_the_document_s_ball() -> None:
     assert deepest * dt == pytest.approx(turn, rel=5e-3)
     assert z[deepest] == pytest.approx(depth, rel=5e-3)
     leaves = np.argmax(contacts(log)[deepest:, 0, 0, 0] == 0) + deepest
-    assert v[leaves] == pytest.approx(-np.sqrt(gain) * depth, rel=5e-3)  # restitution sqrt(k_p) depth / v
+    assert v[leaves] == pytest.approx(
+        -np.sqrt(gain) * depth, rel=5e-3
+    )  # restitution sqrt(k_p) depth / v
     assert (leaves - deepest) * dt == pytest.approx(np.pi / 2 / np.sqrt(gain), rel=5e-3)
 
 
 def test_the_first_force_is_m_g_plus_m_k_v_v() -> None:
-    """Document 002, section II A: f_n = m g - m k_v v at the instant of impact."""
+    """Rengifo 2009, section II A: f_n = m g - m k_v v at the instant of impact."""
     dt, speed = 1e-7, 0.7
     start = {"q": pose([0, 0, 0]), "u": [0, 0, -speed, 0, 0, 0], "law_epsilon": [0.0]}
     log = bench("point", Linearized()).run(1, dt, **start)
@@ -113,19 +126,30 @@ def test_the_first_force_is_m_g_plus_m_k_v_v() -> None:
 def test_without_k_p_penetration_stays_and_shrinks_with_k_v() -> None:
     """Figure 4, dashed: k_p = 0 leaves the ball v / k_v deep."""
     damping, speed = np.array([1000.0, 5000.0]), 2.0
-    start = {"u": [0, 0, -speed, 0, 0, 0], "law_k_p": [0.0], "law_k_v": damping, "law_epsilon": [0.0]}
+    start = {
+        "u": [0, 0, -speed, 0, 0, 0],
+        "law_k_p": [0.0],
+        "law_k_v": damping,
+        "law_epsilon": [0.0],
+    }
     log = bench("point", Linearized()).run(4000, 1e-5, q=pose([0, 0, 0]), **start)
     np.testing.assert_allclose(log["q"][-1, :, 2], -speed / damping, atol=0.6 * speed * 1e-5)
 
 
 @pytest.mark.parametrize("epsilon", [1e-6, 5e-4, 2e-3])
 def test_a_block_rests_epsilon_deep_and_the_ground_carries_it(epsilon: float) -> None:
-    start = {"q": pose([0, 0, HALF[2] - 1.5 * epsilon]), "law_epsilon": [epsilon], "law_k_v": [50.0]}
+    start = {
+        "q": pose([0, 0, HALF[2] - 1.5 * epsilon]),
+        "law_epsilon": [epsilon],
+        "law_k_v": [50.0],
+    }
     log = bench("box", Linearized()).run(4000, 0.002, **start)
     assert log["q"][-1, 0, 2] == pytest.approx(HALF[2] - epsilon, rel=1e-6, abs=1e-3 * epsilon)
     L = contacts(log)[-1, 0]
     assert L[:, 0].sum() / 0.002 == pytest.approx(2.0 * G, rel=1e-7)
-    np.testing.assert_allclose(L[L[:, 0] > 0, 0] / 0.002, 2.0 * G / 4, rtol=1e-6)  # least norm: shared evenly
+    np.testing.assert_allclose(
+        L[L[:, 0] > 0, 0] / 0.002, 2.0 * G / 4, rtol=1e-6
+    )  # least norm: shared evenly
     assert np.abs(log["u"][-1]).max() < 1e-6
 
 
@@ -134,24 +158,32 @@ def test_masses_do_not_change_the_motion() -> None:
     start = {"q": q, "u": [0.5, -0.2, -0.5, 1.0, 2.0, -1.0], "law_mu": [0.3]}
     # impulses of the heavy box are 100 times larger: so is the tolerance it is solved to
     light = bench("box", Linearized()).run(400, 0.001, **start, law_T_abs=[1e-9], law_T_rel=[1e-9])
-    heavy = bench("heavy", Linearized()).run(400, 0.001, **start, law_T_abs=[1e-7], law_T_rel=[1e-9])
+    heavy = bench("heavy", Linearized()).run(
+        400, 0.001, **start, law_T_abs=[1e-7], law_T_rel=[1e-9]
+    )
     assert (contacts(light)[..., 0] > 0).any()
     np.testing.assert_allclose(heavy["q"], light["q"], rtol=0, atol=1e-7)
     np.testing.assert_allclose(heavy["impulse"], 100 * light["impulse"], rtol=0, atol=1e-4)
 
 
-def test_a_brick_slides_and_stops_as_the_document_s() -> None:
-    """Eqns. (8)-(9): mu m g while |v| > v_s, then x'' = -k_v x', to an exact stop: nothing creeps."""
+def test_a_brick_slides_and_stops_as_the_paper_s() -> None:
+    """Eqns. (8)-(9): mu m g while |v| > v_s, then x'' = -k_v x', to an exact stop: nothing
+    creeps.
+    """
     angle, mu, speed, dt, gain = 0.2, 0.5, 1.0, 1e-3, 250.0
     q = pose([0, 0, 0], -angle)
     q[:3] = (HALF[2] - 5e-4) * np.array([-np.sin(angle), 0, np.cos(angle)])
     down = -np.array([np.cos(angle), 0, np.sin(angle)])
-    log = Bench(box(), Linearized(mu=mu, k_v=gain), Slope(angle)).run(600, dt, q=q, u=[*(speed * down), 0, 0, 0])
+    log = Bench(box(), Linearized(mu=mu, k_v=gain), Slope(angle)).run(
+        600, dt, q=q, u=[*(speed * down), 0, 0, 0]
+    )
     v = log["u"][:, 0, :3] @ down
     braking = G * (mu * np.cos(angle) - np.sin(angle))
     slow = braking / gain
     sliding = v > 1.5 * slow
-    np.testing.assert_allclose(v[sliding], (speed - braking * dt * np.arange(1, 601))[sliding], atol=1e-4)
+    np.testing.assert_allclose(
+        v[sliding], (speed - braking * dt * np.arange(1, 601))[sliding], atol=1e-4
+    )
     ending = v[np.argmax(v < 0.9 * slow) :][:5]
     np.testing.assert_allclose(ending[1:] / ending[:-1], 1 - gain * dt, rtol=1e-3)
     assert np.abs(v[-1]) < 1e-9
@@ -160,7 +192,9 @@ def test_a_brick_slides_and_stops_as_the_document_s() -> None:
 
 
 def test_saturated_once_a_sliding_box_sinks_and_turns() -> None:
-    """Why `repeated` is the default: the document's procedure where friction is cut and the box has height."""
+    """Why `repeated` is the default: the paper's procedure where friction is cut and the box has
+    height.
+    """
     start = {"q": pose([0, 0, HALF[2] - 5e-4]), "u": [1.0, 0, 0, 0, 0, 0], "law_mu": [0.15]}
     once = bench("box", Linearized(saturation="once")).run(100, 0.001, **start)
     assert np.abs(once["u"][..., 3:]).max() > 0.5
@@ -169,17 +203,24 @@ def test_saturated_once_a_sliding_box_sinks_and_turns() -> None:
 
 
 def test_the_velocity_product_is_how_the_contact_velocity_changes_at_constant_u() -> None:
-    """B_c of Eqn. (16) against differences of W^T u along q' = F u: round feet, a turning trunk, a slope."""
+    """B_c of Eqn. (16) against differences of W^T u along q' = F u: round feet, a turning trunk, a
+    slope.
+    """
     robot, rng, h = mini_cheetah.describe(), np.random.default_rng(2), 1e-5
     scene = Scene(robot, Linearized(), Slope(0.3, 0.7), robot.candidates)
     q, u, dt = SX.sym("q", robot.nq), SX.sym("u", robot.nu), SX.sym("dt")
     slope = symbols({name: SX(ca.DM(value)) for name, value in scene.terrain.parameters().items()})
     moved = kinematics(robot, displaced(robot, q, u, dt), u)
-    found = [touch.contact for touch in touches(scene, moved, slope)]
-    parts = [[contact.velocity for contact in found], [contact.velocity_product for contact in found]]
+    found = [touch.contact for touch in contact_kinematics(scene, moved, slope)]
+    parts = [
+        [contact.velocity for contact in found],
+        [contact.velocity_product for contact in found],
+    ]
     at = ca.Function("at", [q, u, dt], [ca.vertcat(*part) for part in parts])
     for _ in range(5):
-        start = np.concatenate([pose([0, 0, 0.3], 0.6, [0.6, 0.8, 0.0]), rng.uniform(-1, 1, robot.nq - 7)])
+        start = np.concatenate(
+            [pose([0, 0, 0.3], 0.6, [0.6, 0.8, 0.0]), rng.uniform(-1, 1, robot.nq - 7)]
+        )
         speed = rng.uniform(-5, 5, robot.nu)
         change = (at(start, speed, h)[0] - at(start, speed, -h)[0]).full() / (2 * h)
         np.testing.assert_allclose(at(start, speed, 0)[1].full(), change, rtol=0, atol=1e-5)
@@ -187,7 +228,9 @@ def test_the_velocity_product_is_how_the_contact_velocity_changes_at_constant_u(
 
 
 def test_a_standing_foot_keeps_its_force_from_step_to_step() -> None:
-    """Eqn. (16) without B_c let it drift out of the ground under the turning leg, up to eight times a stance."""
+    """Eqn. (16) without B_c let it drift out of the ground under the turning leg, up to eight times
+    a stance.
+    """
     simulation = tarsus.Simulation("mini_cheetah", law="linearized", controller="trot", dt=1e-4)
     simulation.advance(1.0)
     log = simulation.run(0.3)
@@ -202,7 +245,9 @@ def test_a_standing_foot_keeps_its_force_from_step_to_step() -> None:
 
 
 def test_feet_that_land_while_others_slide_are_solved() -> None:
-    """At the first change of feet one foot stuck and slid by turns, its friction judged before it had settled."""
+    """At the first change of feet one foot stuck and slid by turns, its friction judged before it
+    had settled.
+    """
     log = tarsus.Simulation("mini_cheetah", law="linearized", controller="trot", dt=1e-3).run(0.25)
     assert log["converged"].values.all()
 
@@ -215,7 +260,7 @@ def test_negative_gains_are_rejected(name: str) -> None:
         Linearized(rho=0.0)
 
 
-# ---------------------------------------------------------------- document 004
+# ---------------------------------------------------------------- Ogunsola
 
 
 def by_trying_all_sets(K: Array, c: Array) -> Array:
@@ -234,7 +279,9 @@ def pivoted(K: Array, c: Array, start: Array) -> tuple[Array, Array, Array]:
     b = Builder("pivoting")
     k, v, s = (b.parameter(name, size) for name, size in (("K", n * n), ("c", n), ("start", n)))
     rows = [[k[n * i + j] for j in range(n)] for i in range(n)]
-    found = pivot(Complementarity(rows, entries(v), [SX(1)] * n, SX(1e-12), SX(1e-10)), entries(s), b)
+    found = pivot(
+        Complementarity(rows, entries(v), [SX(1)] * n, SX(1e-12), SX(1e-10)), entries(s), b
+    )
     program = b.program(x=ca.vertcat(*found.x), pivots=found.iterations, settled=found.settled)
     worlds = Worlds(program, len(c))
     for name, value in (("K", K.reshape(len(c), -1)), ("c", c), ("start", start)):
@@ -260,7 +307,9 @@ def test_pivoting_solves_random_problems_exactly(n: int) -> None:
 
 
 def test_pivoting_ends_where_all_at_once_would_cycle() -> None:
-    """A symmetric positive definite problem, found by search, on which exchanging all wrong signs repeats itself."""
+    """A symmetric positive definite problem, found by search, on which exchanging all wrong signs
+    repeats itself.
+    """
     K = np.array([[10, -3, 17, 8], [-3, 7, -7, -1], [17, -7, 31, 9], [8, -1, 9, 28]], float)
     c = np.array([-1.0, 4.0, -4.0, -3.0])
     on, seen = np.zeros(4, bool), []
@@ -297,8 +346,10 @@ def test_a_dropped_ball_rebounds_to_e_squared_h() -> None:
     for world, restitution in enumerate(e):
         k = np.argmax(normal[:, world] > 0)
         assert k * dt == pytest.approx(np.sqrt(2 * drop / G), abs=2 * dt)
-        # landing percussion m (1 + e) v, and where it stays the weight of that step
-        assert normal[k, world] == pytest.approx((1 + restitution) * speed, abs=2.1 * (1 + restitution) * G * dt)
+        # landing impulse m (1 + e) v, and where it stays the weight of that step
+        assert normal[k, world] == pytest.approx(
+            (1 + restitution) * speed, abs=2.1 * (1 + restitution) * G * dt
+        )
         later = normal[k + 1 :, world] > 0
         until = k + 1 + np.argmax(later) if later.any() and restitution else len(z)
         highest = z[k:until, world].max()
@@ -310,7 +361,9 @@ def test_a_slow_contact_gains_no_restitution() -> None:
     v_0, dt = 0.2, 1e-4
     starts = np.zeros((2, 6))
     starts[:, 2] = [-0.15, -0.25]
-    log = bench("point", LcpImpulse()).run(50, dt, q=pose([0, 0, 1e-6]), u=starts, law_e_N=[0.5], law_v_0=[v_0])
+    log = bench("point", LcpImpulse()).run(
+        50, dt, q=pose([0, 0, 1e-6]), u=starts, law_e_N=[0.5], law_v_0=[v_0]
+    )
     np.testing.assert_allclose(log["u"][5, :, 2], [0.0, 0.125], atol=10 * G * dt)
     assert log["u"][5, 0, 2] == 0
 
@@ -318,7 +371,9 @@ def test_a_slow_contact_gains_no_restitution() -> None:
 def test_a_box_that_fell_lies_still_and_the_ground_carries_it() -> None:
     mass, dt = 2.0, 0.005
     q = np.stack([pose([0, 0, HALF[2] + 0.01]), pose([0, 0, 0.12], 0.3, [0.6, 0.8, 0.0])])
-    log = bench("box", LcpImpulse()).run(400, dt, q=q, law_mu=[0.5], law_T_rel=[1e-9], law_T_abs=[1e-11])
+    log = bench("box", LcpImpulse()).run(
+        400, dt, q=q, law_mu=[0.5], law_T_rel=[1e-9], law_T_abs=[1e-11]
+    )
     assert np.abs(log["u"][-1]).max() < 1e-9
     L = contacts(log)[-1]
     np.testing.assert_allclose(L[..., 0].sum(1) / dt, mass * G, rtol=1e-8)
@@ -326,8 +381,10 @@ def test_a_box_that_fell_lies_still_and_the_ground_carries_it() -> None:
 
 
 @pytest.mark.parametrize("stage", ["acceleration", "impulse"])
-def test_the_law_without_friction_is_the_document_s_problem_to_round_off(stage: str) -> None:
-    """At rest, Eqn. (3): a = M lambda + d. Without forces, Eqn. (4): zeta+ >= -e zeta- on what approaches."""
+def test_the_law_without_friction_is_the_paper_s_problem_to_round_off(stage: str) -> None:
+    """At rest, Eqn. (3): a = M lambda + d. Without forces, Eqn. (4): zeta+ >= -e zeta- on what
+    approaches.
+    """
     n, count, dt, e = 4, 60, 0.002, 0.4
     rng = np.random.default_rng(4)
     A = rng.normal(size=(count, 3 * n, 18))
@@ -337,12 +394,16 @@ def test_the_law_without_friction_is_the_document_s_problem_to_round_off(stage: 
     gap = np.where(rng.uniform(size=(count, n)) < 0.2, 1e-3, -1e-3)
     worlds = Worlds(algebra(LcpImpulse(), n), count)
     values = {"G": delassus.reshape(count, -1), "free": velocity, "before": before, "gap": gap}
-    parameters = {f"law.{name}": np.full((count, 1), v) for name, v in LcpImpulse(e_N=e).parameters().items()}
+    parameters = {
+        f"law.{name}": np.full((count, 1), v) for name, v in LcpImpulse(e_N=e).parameters().items()
+    }
     for name, value in (values | parameters | {"dt": np.full((count, 1), dt)}).items():
         worlds.set(name, value)
     worlds.advance()
     L = worlds.get("impulse").reshape(count, n, 3)
-    assert (worlds.get("converged") > 0).all() and (L[..., 1:] == 0).all() and (L[gap > 0] == 0).all()
+    assert (
+        (worlds.get("converged") > 0).all() and (L[..., 1:] == 0).all() and (L[gap > 0] == 0).all()
+    )
     M, closed = delassus[:, ::3, ::3], gap <= 0
     approach = before[:, ::3]
     c = velocity[:, ::3] + np.where(approach < -1e-2, e * approach, 0)
@@ -360,7 +421,9 @@ def test_friction_holds_below_its_angle_and_lets_slide_above() -> None:
     mu = np.array([0.0, 0.1, 0.25, 0.35, 0.8])
     q = pose([0, 0, 0], -angle)
     q[:3] = (HALF[2] - 1e-9) * np.array([-np.sin(angle), 0, np.cos(angle)])
-    log = Bench(box(), LcpImpulse(), Slope(angle)).run(steps, dt, q=q, law_mu=mu, law_T_rel=[1e-9], law_T_abs=[1e-11])
+    log = Bench(box(), LcpImpulse(), Slope(angle)).run(
+        steps, dt, q=q, law_mu=mu, law_T_rel=[1e-9], law_T_abs=[1e-11]
+    )
     down = -np.array([np.cos(angle), 0, np.sin(angle)])
     expected = np.maximum(G * (np.sin(angle) - mu * np.cos(angle)), 0) * dt * steps
     np.testing.assert_allclose(log["u"][-1, :, :3] @ down, expected, rtol=0, atol=1e-6)
@@ -376,7 +439,9 @@ def test_a_negative_threshold_is_rejected() -> None:
 
 
 def test_friction_by_the_default_tolerance_does_not_creep() -> None:
-    """Where friction's sweeps stop a block keeps about T_abs G_NN: it was 1.7e-6 m/s at T_abs 1e-6."""
+    """Where friction's sweeps stop a block keeps about T_abs G_NN: it was 1.7e-6 m/s at T_abs
+    1e-6.
+    """
     rows = validate("lcp_impulse", "creep", "midpoint")
     assert [row.status for row in rows] == ["pass"]
 
@@ -389,5 +454,7 @@ def test_mini_cheetah_stands_for_a_second(law: Law) -> None:
     height = log["q"][:, 0, 2]
     assert np.abs(height - mini_cheetah.stand()[2]).max() < 0.02
     assert np.abs(log["q"][-1, 0, :2] - mini_cheetah.stand()[:2]).max() < 0.02
-    assert contacts(log)[-100:, 0, :, 0].sum(-1).mean() / dt == pytest.approx(G * robot.mass, rel=2e-3)
+    assert contacts(log)[-100:, 0, :, 0].sum(-1).mean() / dt == pytest.approx(
+        G * robot.mass, rel=2e-3
+    )
     assert np.abs(log["u"][-1, 0, :6]).max() < 0.02

@@ -1,11 +1,13 @@
-"""Boxes on level ground against closed-form distances; feet dragged over their edges, corners and seams."""
+"""Boxes on level ground against closed-form distances; feet dragged over their edges, corners and
+seams.
+"""
 
 from __future__ import annotations
 
 import casadi as ca
 import numpy as np
 import pytest
-from free_bodies import Bench, G, point_mass, pose, sphere
+from helpers.free_bodies import Bench, G, point_mass, pose, sphere
 from numpy.typing import ArrayLike, NDArray
 
 import tarsus
@@ -44,16 +46,26 @@ def test_distance_to_faces_edges_corners_and_fillet() -> None:
         ([0.0, -HALF[1] - 0.01, 0.06], 0.01, [0, -1, 0]),
         ([1.0, 1.0, 0.3], 0.3, [0, 0, 1]),  # the ground
         ([1.0, 1.0, -0.01], -0.01, [0, 0, 1]),
-        ([inner[0] + 0.03 * slant[0], 0.0, TOP - EDGE + 0.03 * slant[1]], 0.03 - EDGE, [slant[0], 0, slant[1]]),
+        (
+            [inner[0] + 0.03 * slant[0], 0.0, TOP - EDGE + 0.03 * slant[1]],
+            0.03 - EDGE,
+            [slant[0], 0, slant[1]],
+        ),
         ([*(-inner - 0.03 * slant), 0.05], 0.03 - EDGE, [*-slant, 0]),  # an upright edge
         ([*inner, TOP - EDGE] + 0.02 * ball, 0.02 - EDGE, ball),  # a corner
         # the fillet: a quarter of a circle about (side + CORNER, CORNER)
-        ([HALF[0] + CORNER - 0.015 * slant[0], 0.0, CORNER - 0.015 * slant[1]], 0.005, [slant[0], 0, slant[1]]),
+        (
+            [HALF[0] + CORNER - 0.015 * slant[0], 0.0, CORNER - 0.015 * slant[1]],
+            0.005,
+            [slant[0], 0, slant[1]],
+        ),
     ]
     points, distances, normals = zip(*cases, strict=True)
     for yaw, shift in ((0.0, np.zeros(3)), (0.7, np.array([0.4, -2.0, 0.0]))):
         turn = np.array([[np.cos(yaw), -np.sin(yaw), 0], [np.sin(yaw), np.cos(yaw), 0], [0, 0, 1]])
-        terrain = Boxes([shift + np.array([0.0, 0.0, 0.05])], HALF, yaw, edge_radius=EDGE, corner_radius=CORNER)
+        terrain = Boxes(
+            [shift + np.array([0.0, 0.0, 0.05])], HALF, yaw, edge_radius=EDGE, corner_radius=CORNER
+        )
         gap, frames = look(terrain, np.array(points) @ turn.T + shift)
         np.testing.assert_allclose(gap, distances, atol=1e-9)
         np.testing.assert_allclose(frames[:, 0], np.array(normals) @ turn.T, atol=1e-6)
@@ -74,18 +86,29 @@ def test_a_long_box_is_a_step() -> None:
 def test_frames_are_orthonormal_and_turn_without_a_jump() -> None:
     points = np.random.default_rng(1).uniform([-0.5, -0.4, -0.1], [0.5, 0.4, 0.3], (500, 3))
     _, frames = look(ONE, points)
-    np.testing.assert_allclose(frames @ frames.transpose(0, 2, 1), np.tile(np.eye(3), (500, 1, 1)), atol=1e-9)
+    np.testing.assert_allclose(
+        frames @ frames.transpose(0, 2, 1), np.tile(np.eye(3), (500, 1, 1)), atol=1e-9
+    )
     np.testing.assert_allclose(np.cross(frames[:, 0], frames[:, 1]), frames[:, 2], atol=1e-9)
     # 3 mm off the ground towards the box, up its side, and about one of its upright edges
     t = np.linspace(0, 1, 20_001)[:, None]
-    profile = np.concatenate([[0.6, 0.1, 0.003] + t * [-0.25, 0, 0], [HALF[0] + 0.003, 0.1, 0.05] + t * [0, 0, 0.045]])
-    inner, arc = HALF[:2] - EDGE, (EDGE + 0.003) * np.array([np.cos(np.pi / 2 * t), np.sin(np.pi / 2 * t)])[..., 0].T
+    profile = np.concatenate(
+        [[0.6, 0.1, 0.003] + t * [-0.25, 0, 0], [HALF[0] + 0.003, 0.1, 0.05] + t * [0, 0, 0.045]]
+    )
+    inner, arc = (
+        HALF[:2] - EDGE,
+        (EDGE + 0.003) * np.array([np.cos(np.pi / 2 * t), np.sin(np.pi / 2 * t)])[..., 0].T,
+    )
     corner = np.insert(inner + arc, 2, 0.06, axis=1)
     for path in (profile[:20_001], profile[20_001:], corner):
         gap, frames = look(ONE, path)
         np.testing.assert_allclose(gap, 0.003, atol=1e-9)
-        turning = np.abs(np.diff(frames, axis=0)).max((1, 2)) / np.linalg.norm(np.diff(path, axis=0), axis=1)
-        assert turning.max() < 1.01 / (0.003 + EDGE)  # rad/m: no sharper than the edge at this distance
+        turning = np.abs(np.diff(frames, axis=0)).max((1, 2)) / np.linalg.norm(
+            np.diff(path, axis=0), axis=1
+        )
+        assert turning.max() < 1.01 / (
+            0.003 + EDGE
+        )  # rad/m: no sharper than the edge at this distance
 
 
 @pytest.mark.parametrize("heading", [0.0, 0.6])
@@ -100,16 +123,26 @@ def test_a_ball_rolls_over_the_edge_of_a_box(heading: float) -> None:
     gap, frames = look(ONE, log["q"][:, 0, :3])
     on_edge = (log["impulse"][:, 0, 0] > 0) & (np.abs(x - HALF[0]) < 0.02) & (z > 0.06)
     leaning = frames[on_edge, 0, 0]
-    assert leaning.max() > 0.3 and np.diff(leaning).max() < 0.1  # the normal turns outwards little by little
-    assert (np.diff(np.nonzero(on_edge)[0]) == 1).all()  # and the ball stays on the edge until it leaves for good
+    assert (
+        leaning.max() > 0.3 and np.diff(leaning).max() < 0.1
+    )  # the normal turns outwards little by little
+    assert (
+        np.diff(np.nonzero(on_edge)[0]) == 1
+    ).all()  # and the ball stays on the edge until it leaves for good
     assert x[-1] > HALF[0] + 0.03 and z[-1] < 0.05 and (gap - radius).min() > -2e-3
 
 
-@pytest.mark.parametrize("law, dt", [(Moreau(mu=0.3), 0.0025), (Compliant(mu=0.3, d_N=200.0), 0.0005)])
-def test_a_foot_dragged_over_seams_is_neither_caught_nor_lost(law: Moreau | Compliant, dt: float) -> None:
+@pytest.mark.parametrize(
+    "law, dt", [(Moreau(mu=0.3), 0.0025), (Compliant(mu=0.3, d_N=200.0), 0.0005)]
+)
+def test_a_foot_dragged_over_seams_is_neither_caught_nor_lost(
+    law: Moreau | Compliant, dt: float
+) -> None:
     """Five stones side by side: a round foot crosses the four grooves between them."""
     radius, width = 0.02, 0.1
-    stones = Boxes([[width * k, 0.0, 0.0] for k in range(5)], [width / 2, 0.2, 0.1], edge_radius=EDGE)
+    stones = Boxes(
+        [[width * k, 0.0, 0.0] for k in range(5)], [width / 2, 0.2, 0.1], edge_radius=EDGE
+    )
     foot = sphere(1.0, radius)
     bench = Bench(foot, law, stones)
     speed = 0.5
@@ -117,7 +150,8 @@ def test_a_foot_dragged_over_seams_is_neither_caught_nor_lost(law: Moreau | Comp
     log = bench.run(round(0.8 / dt), dt, q=start, u=[speed, 0, 0, 0, speed / radius, 0])
     x, z = log["q"][:, 0, 0], log["q"][:, 0, 2]
     assert x[-1] > 0.3  # past three grooves
-    # between two edges of radius r their circles' centres are 2 r apart: the foot sinks in by this much at most
+    # between two edges of radius r their circles' centers are 2 r apart: the foot sinks in by this
+    # much at most
     groove = radius + EDGE - np.sqrt((radius + EDGE) ** 2 - EDGE**2)
     assert z.min() > 0.1 + radius - groove - 2e-3
     assert (look(stones, log["q"][:, 0, :3])[0] - radius).max() < 2e-3  # nor thrown up
@@ -135,7 +169,9 @@ def test_a_foot_pressed_against_a_box_rests_there(push: float) -> None:
 
 def test_worlds_have_boxes_of_their_own() -> None:
     half = [0.3, 0.2, 0.1]
-    boxes = Boxes([[[0.0, 0, 0.0]], [[3.0, 0, 0.0]]], half, yaw=[[0.0], [np.pi / 2]], ground=[0.0, -0.1])
+    boxes = Boxes(
+        [[[0.0, 0, 0.0]], [[3.0, 0, 0.0]]], half, yaw=[[0.0], [np.pi / 2]], ground=[0.0, -0.1]
+    )
     gap, _ = look(boxes, [[0.0, 0.0, 0.2], [0.0, 0.0, 0.2]])
     np.testing.assert_allclose(gap, [0.1, 0.3], atol=1e-9)
 
@@ -152,7 +188,10 @@ def test_mini_cheetah_trots_over_the_default_stones() -> None:
     "bad, message",
     [
         (lambda: Boxes([0.0, 0.0, 0.0]), r"\(n, 3\)"),
-        (lambda: Boxes([[0.0, 0.0, 0.0]], half_sizes=[0.1, -0.1, 0.1]), "half_sizes must be positive"),
+        (
+            lambda: Boxes([[0.0, 0.0, 0.0]], half_sizes=[0.1, -0.1, 0.1]),
+            "half_sizes must be positive",
+        ),
         (lambda: Boxes([[0.0, 0.0, 0.0]], half_sizes=np.ones((2, 3))), "do not fit"),
         (lambda: Boxes([[0.0, 0.0, 0.0]], [0.1, 0.1, 0.1], yaw=[0.0, 1.0]), "do not fit"),
         (lambda: Boxes([[0.0, 0.0, 1.0]], [0.1, 0.1, 0.1]), "reach down to the ground"),

@@ -1,4 +1,6 @@
-"""Closed kinematic loops: four-bars against closed forms and MuJoCo, a robot on five-bar legs, starts that are open."""
+"""Closed kinematic loops: four-bars against closed forms and MuJoCo, a robot on five-bar legs,
+starts that are open.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,11 @@ CRANK, COUPLER, ROCKER = 1.0, 2.0, 1.5  # kg
 def rod(mass: float, along: Array) -> Inertia:
     """A thin rod from its frame's origin to `along` (3,)."""
     length2 = along @ along
-    return Inertia(mass, along / 2, mass / 12 * (length2 * np.eye(3) - np.outer(along, along)) + 1e-6 * np.eye(3))
+    return Inertia(
+        mass,
+        along / 2,
+        mass / 12 * (length2 * np.eye(3) - np.outer(along, along)) + 1e-6 * np.eye(3),
+    )
 
 
 def bar(name: str, parent: int, mass: float, along: Array, at: Array) -> Body:
@@ -38,7 +44,9 @@ def bar(name: str, parent: int, mass: float, along: Array, at: Array) -> Body:
 
 
 def parallelogram(kind: str = "hinge") -> Mechanism:
-    """Crank and rocker along x at zero, turning about y; the coupler hangs on the crank and stays level."""
+    """Crank and rocker along x at zero, turning about y; the coupler hangs on the crank and stays
+    level.
+    """
     x = np.array([1.0, 0.0, 0.0])
     bodies = (
         bar("crank", -1, CRANK, BAR * x, np.zeros(3)),
@@ -49,7 +57,9 @@ def parallelogram(kind: str = "hinge") -> Mechanism:
     return Mechanism("parallelogram", bodies, loops=(loop,))
 
 
-def swing(mechanism: Mechanism, from_vertical: float, dt: float, seconds: float) -> tuple[Array, Array, Simulation]:
+def swing(
+    mechanism: Mechanism, from_vertical: float, dt: float, seconds: float
+) -> tuple[Array, Array, Simulation]:
     """Deviation of the crank from vertical and time, from rest."""
     simulation = Simulation(mechanism, dt=dt)
     angle = np.pi / 2 + from_vertical
@@ -64,8 +74,9 @@ def swing(mechanism: Mechanism, from_vertical: float, dt: float, seconds: float)
 
 @pytest.mark.parametrize("kind", ["hinge", "ball"])
 def test_a_parallelogram_swings_like_the_pendulum_that_it_is(kind: str) -> None:
-    """The coupler only translates: I = (m1 + m3) l^2 / 3 + m2 l^2 about the pivots; three of a hinge's rows say
-    what the others say."""
+    """The coupler only translates: I = (m1 + m3) l^2 / 3 + m2 l^2 about the pivots; three of a
+    hinge's rows say what the others say.
+    """
     inertia = (CRANK + ROCKER) * BAR**2 / 3 + COUPLER * BAR**2 + 2e-6
     moment = (CRANK + ROCKER) * G * BAR / 2 + COUPLER * G * BAR
     start = 1.0
@@ -86,19 +97,25 @@ FOUR_BAR = """<mujoco model="four-bar"><option timestep="0.0001" integrator="RK4
 <worldbody>
   <body name="crank" pos="0 0 1"><joint name="crank" axis="0 1 0" damping="0.05" armature="0.01"/>
     <geom fromto="0 0 0 .1 0 .2"/>
-    <body name="coupler" pos=".1 0 .2"><joint name="knee" axis="0 1 0"/><geom fromto="0 0 0 .5 0 .1"/></body></body>
-  <body name="rocker" pos=".55 0 1"><joint name="rocker" axis="0 1 0"/><geom fromto="0 0 0 .05 0 .3"/></body>
+    <body name="coupler" pos=".1 0 .2"><joint name="knee" axis="0 1 0"/>
+      <geom fromto="0 0 0 .5 0 .1"/></body></body>
+  <body name="rocker" pos=".55 0 1"><joint name="rocker" axis="0 1 0"/>
+    <geom fromto="0 0 0 .05 0 .3"/></body>
 </worldbody>
-<equality><connect name="pin" body1="coupler" body2="rocker" anchor=".5 0 .1" {hard}/></equality></mujoco>"""
+<equality><connect name="pin" body1="coupler" body2="rocker" anchor=".5 0 .1" {hard}/></equality>
+</mujoco>"""
 
 SPATIAL = """<mujoco model="RSSR"><option timestep="0.0001" integrator="RK4"/>
 <default><geom contype="0" conaffinity="0" type="capsule" size="0.02"/></default>
 <worldbody>
   <body name="crank" pos="0 0 1"><joint name="crank" axis="0 1 0"/><geom fromto="0 0 0 .1 0 .2"/>
-    <body name="rod" pos=".1 0 .2"><joint name="ball" type="ball"/><geom fromto="0 0 0 .3 .4 .1"/></body></body>
-  <body name="rocker" pos=".4 .2 1"><joint name="rocker" axis="1 0 .2"/><geom fromto="0 0 0 0 .2 .3"/></body>
+    <body name="rod" pos=".1 0 .2"><joint name="ball" type="ball"/>
+      <geom fromto="0 0 0 .3 .4 .1"/></body></body>
+  <body name="rocker" pos=".4 .2 1"><joint name="rocker" axis="1 0 .2"/>
+    <geom fromto="0 0 0 0 .2 .3"/></body>
 </worldbody>
-<equality><connect name="pin" body1="rod" body2="rocker" anchor=".3 .4 .1" {hard}/></equality></mujoco>"""
+<equality><connect name="pin" body1="rod" body2="rocker" anchor=".3 .4 .1" {hard}/></equality>
+</mujoco>"""
 HARD = 'solref="0.0002 1" solimp="0.9999 0.9999 0.001 0.5 2"'
 
 
@@ -124,7 +141,9 @@ def test_loops_of_mjcf_move_as_in_mujoco(text: str) -> None:
 
 
 def test_a_motor_may_sit_on_the_loop_joint() -> None:
-    """The same four-bar opened at two places; the motor's joint is in the tree once and closes the loop once."""
+    """The same four-bar opened at two places; the motor's joint is in the tree once and closes the
+    loop once.
+    """
     x, up = np.array([1.0, 0.0, 0.0]), np.array([0.05, 0.0, 0.3])
     crank = bar("crank", -1, CRANK, np.array([0.1, 0, 0.2]), np.zeros(3))
     coupler = bar("coupler", 0, COUPLER, np.array([0.5, 0, 0.1]), np.array([0.1, 0, 0.2]))
@@ -132,11 +151,21 @@ def test_a_motor_may_sit_on_the_loop_joint() -> None:
     motor = (Actuator("motor", "driven", -5.0, 5.0),)
     rocker = Body("rocker", -1, driven, rod(ROCKER, up), 0.55 * x)
     pin = LoopJoint(Joint("pin", "hinge", Y), 2, 1, up, in_child=np.array([0.5, 0, 0.1]))
-    opened_at_pin = Mechanism("four_bar", (crank, coupler, rocker), (), actuators=motor, loops=(pin,))
-    hung = Body("rocker", 1, Joint("pin", "hinge", -Y), rod(ROCKER, up), np.array([0.5, 0, 0.1]) - up)
-    hung = replace(hung, position=np.array([0.5, 0, 0.1]), inertia=Inertia(ROCKER, -up / 2, rod(ROCKER, up).about_com))
+    opened_at_pin = Mechanism(
+        "four_bar", (crank, coupler, rocker), (), actuators=motor, loops=(pin,)
+    )
+    hung = Body(
+        "rocker", 1, Joint("pin", "hinge", -Y), rod(ROCKER, up), np.array([0.5, 0, 0.1]) - up
+    )
+    hung = replace(
+        hung,
+        position=np.array([0.5, 0, 0.1]),
+        inertia=Inertia(ROCKER, -up / 2, rod(ROCKER, up).about_com),
+    )
     close = LoopJoint(driven, -1, 2, 0.55 * x, in_child=-up)
-    opened_at_motor = Mechanism("four_bar", (crank, coupler, hung), (), actuators=motor, loops=(close,))
+    opened_at_motor = Mechanism(
+        "four_bar", (crank, coupler, hung), (), actuators=motor, loops=(close,)
+    )
 
     moved = []
     for dt in (4e-4, 2e-4):
@@ -149,7 +178,9 @@ def test_a_motor_may_sit_on_the_loop_joint() -> None:
     coarse, fine = moved
     assert np.ptp(fine[0][:, 0]) > 0.3
     apart = [np.abs(a - b).max() for a, b in moved]
-    assert 1.8 < apart[0] / apart[1] < 2.2  # the motor's damping is of first order, and nothing else:
+    assert (
+        1.8 < apart[0] / apart[1] < 2.2
+    )  # the motor's damping is of first order, and nothing else:
     limits = [2 * b[1::2] - a for a, b in zip(coarse, fine, strict=True)]
     np.testing.assert_allclose(*limits, atol=2e-5)
     for log in logs:
@@ -164,25 +195,54 @@ BASE, M_UPPER, M_LOWER = 5.0, 0.1, 0.05  # kg
 
 
 def quadruped() -> Mechanism:
-    """A box on four five-bar legs: two motors on one axis at the hip, two links each, joined at the foot."""
-    bodies = [Body("base", -1, Joint("base", "free"), Inertia(BASE, np.zeros(3), np.diag([0.03, 0.06, 0.08])))]
+    """A box on four five-bar legs: two motors on one axis at the hip, two links each, joined at the
+    foot.
+    """
+    bodies = [
+        Body(
+            "base",
+            -1,
+            Joint("base", "free"),
+            Inertia(BASE, np.zeros(3), np.diag([0.03, 0.06, 0.08])),
+        )
+    ]
     loops, motors, feet, stand = [], [], [], [0, 0, 0.3, 1, 0, 0, 0]
     reach = np.arcsin(UPPER * np.sin(ANGLE) / LOWER)
-    for leg, (x, y) in {"FR": (0.2, -0.15), "FL": (0.2, 0.15), "HR": (-0.2, -0.15), "HL": (-0.2, 0.15)}.items():
+    for leg, (x, y) in {
+        "FR": (0.2, -0.15),
+        "FL": (0.2, 0.15),
+        "HR": (-0.2, -0.15),
+        "HL": (-0.2, 0.15),
+    }.items():
         lowers = []
         for side, sign in (("front", -1.0), ("back", 1.0)):
             name = f"{leg}_{side}"
-            bodies.append(bar(f"{name}_upper", 0, M_UPPER, np.array([0, 0, -UPPER]), np.array([x, y, 0])))
             bodies.append(
-                bar(f"{name}_lower", len(bodies) - 1, M_LOWER, np.array([0, 0, -LOWER]), np.array([0, 0, -UPPER]))
+                bar(f"{name}_upper", 0, M_UPPER, np.array([0, 0, -UPPER]), np.array([x, y, 0]))
+            )
+            bodies.append(
+                bar(
+                    f"{name}_lower",
+                    len(bodies) - 1,
+                    M_LOWER,
+                    np.array([0, 0, -LOWER]),
+                    np.array([0, 0, -UPPER]),
+                )
             )
             lowers.append(len(bodies) - 1)
             motors.append(Actuator(f"{name}_motor", f"{name}_upper_joint", -6.0, 6.0))
             stand += [sign * ANGLE, -sign * (ANGLE + reach)]
         end = np.array([0, 0, -LOWER])
-        loops.append(LoopJoint(Joint(f"{leg}_ankle", "hinge", Y), lowers[0], lowers[1], end, in_child=end))
+        loops.append(
+            LoopJoint(Joint(f"{leg}_ankle", "hinge", Y), lowers[0], lowers[1], end, in_child=end)
+        )
         feet.append(Candidate(f"{leg}_foot", lowers[0], end, 0.01))
-    names = {"bodies": tuple(bodies), "candidates": tuple(feet), "actuators": tuple(motors), "loops": tuple(loops)}
+    names = {
+        "bodies": tuple(bodies),
+        "candidates": tuple(feet),
+        "actuators": tuple(motors),
+        "loops": tuple(loops),
+    }
     return Mechanism("five_bars", keyframes={"stand": np.array(stand)}, **names)
 
 
@@ -193,11 +253,15 @@ def hold(t: float, q: Array, u: Array) -> Array:
 
 
 def lifting_torque(angle: float) -> float:
-    """dV/dα / 8 of the robot that stands with its upper links at angle α from vertical, N m, by virtual work."""
+    """dV/dα / 8 of the robot that stands with its upper links at angle α from vertical, N m, by
+    virtual work.
+    """
 
     def potential(a: float) -> float:
         r = UPPER * np.cos(a) + np.sqrt(LOWER**2 - (UPPER * np.sin(a)) ** 2)
-        links = 8 * M_UPPER * (r - UPPER / 2 * np.cos(a)) + 8 * M_LOWER * (r - UPPER * np.cos(a)) / 2
+        links = (
+            8 * M_UPPER * (r - UPPER / 2 * np.cos(a)) + 8 * M_LOWER * (r - UPPER * np.cos(a)) / 2
+        )
         return G * (BASE * r + links)
 
     return (potential(angle + 1e-5) - potential(angle - 1e-5)) / 2e-5 / 8
@@ -229,9 +293,9 @@ def test_a_robot_with_loops_can_be_cut_as_well(which: str) -> None:
     for dt in (1e-4, 5e-5):
         ends = []
         for chosen in ("minimal", which):
-            simulation = Simulation(robot, dt=dt, coordinates=chosen, stabilisation=0.2)
+            simulation = Simulation(robot, dt=dt, coordinates=chosen, stabilization=0.2)
             simulation.advance(0.3)
-            ends.append(simulation.whole_state[0])
+            ends.append(simulation.uncut_state[0])
             assert np.abs(robot.loop_gaps(ends[-1])).max() < 1e-6
         assert np.ptp(ends[0]) > 0.5
         apart.append(np.abs(ends[0] - ends[1]).max())
@@ -246,19 +310,23 @@ def test_the_whole_robot_s_state_is_taken_and_given_by_a_thousand_worlds() -> No
     q[:, 3:7] /= np.linalg.norm(q[:, 3:7], axis=1, keepdims=True)
     u = random.normal(size=(1000, 18))
     simulation.set(q=q, u=u)
-    for got, wanted in zip(simulation.whole_state, (q, u), strict=True):
+    for got, wanted in zip(simulation.uncut_state, (q, u), strict=True):
         np.testing.assert_allclose(got, wanted, atol=1e-12)
     some = np.arange(1000) < 10
     simulation.set(u=np.zeros(18), where=some)
-    assert np.abs(simulation.whole_state[1][:10]).max() < 1e-14
-    np.testing.assert_allclose(simulation.whole_state[1][10:], u[10:], atol=1e-12)
-    np.testing.assert_allclose(simulation.whole_state[0], q, atol=1e-12)
+    assert np.abs(simulation.uncut_state[1][:10]).max() < 1e-14
+    np.testing.assert_allclose(simulation.uncut_state[1][10:], u[10:], atol=1e-12)
+    np.testing.assert_allclose(simulation.uncut_state[0], q, atol=1e-12)
     feet = [robot.position(q[3], f"{leg}_foot") for leg in ("FR", "HL")]
     cut = Robot.of(simulation.plan.scene.mechanism)
-    np.testing.assert_allclose([cut.position(simulation.q[3], f"{leg}_foot") for leg in ("FR", "HL")], feet, atol=1e-12)
+    np.testing.assert_allclose(
+        [cut.position(simulation.q[3], f"{leg}_foot") for leg in ("FR", "HL")], feet, atol=1e-12
+    )
 
 
-def test_a_python_controller_sees_the_whole_robot_and_the_log_says_what_the_cut_joints_carry() -> None:
+def test_a_python_controller_sees_the_whole_robot_and_the_log_says_what_the_cut_joints_carry() -> (
+    None
+):
     robot, seen = load("mini_cheetah"), []
 
     def servo(t: float, q: Array, u: Array) -> Array:
@@ -269,8 +337,10 @@ def test_a_python_controller_sees_the_whole_robot_and_the_log_says_what_the_cut_
     simulation = Simulation(robot, controller=servo, coordinates=[knee])
     log = simulation.run(0.5)
     assert set(seen) == {((19,), (18,))}
-    assert log.q_whole.shape == (200, 19)
-    assert list(log.constraint.values) == [f"{knee}.{end}" for end in ("x", "y", "z", "turn1", "turn2")]
+    assert log.q_uncut.shape == (200, 19)
+    assert list(log.constraint.values) == [
+        f"{knee}.{end}" for end in ("x", "y", "z", "turn1", "turn2")
+    ]
     shank = robot.bodies[robot.joint_index(knee)].inertia.mass
     held = float(log.force_constraint.sel(constraint=f"{knee}.z")[-1])
     ground = float(log.force_world.sel(contact="FR_foot", xyz="z")[-1])
@@ -279,7 +349,7 @@ def test_a_python_controller_sees_the_whole_robot_and_the_log_says_what_the_cut_
     assert 0 < float(log.drift.max()) < 1e-3
     reference = Simulation(robot, controller=servo)
     reference.run(0.5)
-    np.testing.assert_allclose(simulation.whole_state[0], reference.q, atol=2e-4)
+    np.testing.assert_allclose(simulation.uncut_state[0], reference.q, atol=2e-4)
 
 
 def test_an_open_start_is_closed_and_said() -> None:
@@ -290,7 +360,9 @@ def test_an_open_start_is_closed_and_said() -> None:
     q = simulation.q
     assert np.abs(simulation.robot.loop_gaps(q)).max() < 1e-12
     assert np.abs(q[7:] - open_q[7:]).max() < 0.1
-    assert any("FR_ankle" in n and "0.0177 m" in n and "closed by moving" in n for n in simulation.notices)
+    assert any(
+        "FR_ankle" in n and "0.0177 m" in n and "closed by moving" in n for n in simulation.notices
+    )
     with pytest.warns(TarsusWarning, match="FR_ankle.*open by 0.0"):
         simulation.set(q=np.concatenate([q[:8], q[8:9] + 0.1, q[9:]]))
 
@@ -346,12 +418,16 @@ def test_loops_that_mjcf_cannot_hold_are_refused() -> None:
         to_mjcf(parallelogram("slide"))
     pin = parallelogram().loops[0]
     with pytest.raises(TarsusError, match="'pin' has a motor, armature, damping or friction"):
-        to_mjcf(replace(parallelogram(), loops=(replace(pin, joint=replace(pin.joint, damping=1.0)),)))
+        to_mjcf(
+            replace(parallelogram(), loops=(replace(pin, joint=replace(pin.joint, damping=1.0)),))
+        )
     with pytest.raises(TarsusError, match="whole mechanism"):
         to_mjcf(in_coordinates(load("mini_cheetah"), "extended"))
 
 
-def test_a_file_with_a_connect_runs_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_with_a_connect_runs_from_the_command_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     from tarsus.commands.run import Run
 
     path = tmp_path / "robot.xml"
@@ -370,7 +446,7 @@ def test_rotors_of_loop_joints_have_their_energy_and_the_ledger_closes() -> None
     energies = []
     for joints in ([], ["FR_knee_joint", "HL_hip_joint"]):
         simulation = Simulation(robot, coordinates=joints, controller="stand")
-        q = simulation.whole_state[0]
+        q = simulation.uncut_state[0]
         simulation.set(q=q, u=u)
         cut = Robot.of(simulation.plan.scene.mechanism)
         energies.append(float(cut.kinetic_energy(simulation.q, simulation.u)))

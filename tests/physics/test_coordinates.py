@@ -1,4 +1,6 @@
-"""The same robot in minimal, extended and maximal coordinates: constraints in place of joints (document 000)."""
+"""The same robot in minimal, extended and maximal coordinates: constraints in place of joints
+(Gehring 2014).
+"""
 
 from __future__ import annotations
 
@@ -8,11 +10,11 @@ import casadi as ca
 import numpy as np
 import pytest
 from casadi import SX
-from free_bodies import Bench
+from helpers.free_bodies import Bench
+from helpers.random_mechanisms import Numbers, mechanism_of
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from random_mechanisms import Numbers, mechanism_of
 
 from tarsus import Simulation
 from tarsus.contact.laws.compliant import Compliant
@@ -37,15 +39,16 @@ def gaps(mechanism: Mechanism, q: Array) -> Array:
 
 
 def whole(mechanism: Mechanism, q: Array, u: Array) -> tuple[Array, Array]:
-    parts = coordinates.whole(mechanism, SX(np.asarray(q, float)), SX(np.asarray(u, float)))
-    q_whole, u_whole = (np.array(ca.evalf(part)).ravel() for part in parts)
-    return q_whole, u_whole
+    parts = coordinates.uncut_state(mechanism, SX(np.asarray(q, float)), SX(np.asarray(u, float)))
+    q_uncut, u_uncut = (np.array(ca.evalf(part)).ravel() for part in parts)
+    return q_uncut, u_uncut
 
 
 def without_rotors_on_slides(mechanism: Mechanism) -> Mechanism:
     """A slide with armature cannot be cut."""
     bodies = [
-        replace(b, joint=replace(b.joint, armature=0.0)) if b.joint.kind == "slide" else b for b in mechanism.bodies
+        replace(b, joint=replace(b.joint, armature=0.0)) if b.joint.kind == "slide" else b
+        for b in mechanism.bodies
     ]
     return replace(mechanism, bodies=tuple(bodies))
 
@@ -59,7 +62,7 @@ def random_state(mechanism: Mechanism, seed: int) -> tuple[Array, Array]:
     return q, random.normal(size=mechanism.nu)
 
 
-def test_the_document_s_numbers_of_velocities_and_constraints() -> None:
+def test_the_paper_s_numbers_of_velocities_and_constraints() -> None:
     sizes = {"minimal": (18, 0), "extended": (38, 20), "maximal": (78, 60)}
     for which, expected in sizes.items():
         mechanism = in_coordinates(starleth.describe(), which)
@@ -85,7 +88,9 @@ def test_a_cut_mechanism_accelerates_like_the_whole_one(
     uncut = without_rotors_on_slides(
         mechanism_of(list(zip(parents, [root, *kinds], strict=True)), Numbers(seed, plain))
     )
-    chosen = data.draw(st.sets(st.sampled_from([b.joint.name for b in uncut.bodies[1:]]), min_size=1))
+    chosen = data.draw(
+        st.sets(st.sampled_from([b.joint.name for b in uncut.bodies[1:]]), min_size=1)
+    )
     parts = cut(uncut, sorted(chosen))
     q, u = random_state(uncut, seed)
     q_cut, u_cut = coordinates.in_cut(parts, q, u)
@@ -94,7 +99,8 @@ def test_a_cut_mechanism_accelerates_like_the_whole_one(
     np.testing.assert_allclose(back[1], u, atol=1e-10)
     expected = Robot.of(uncut).forward_dynamics(q, u, np.zeros(uncut.nu))
 
-    # constraints hold where a step evaluates them, half a step apart: the second step is the first whole one
+    # constraints hold where a step evaluates them, half a step apart: the second step is the first
+    # whole one
     dt = 1e-6
     last = Bench(parts, Moreau()).run(2, dt, q=q_cut, u=u_cut)
     first, second = (whole(parts, last["q"][k, 0], last["u"][k, 0])[1] for k in (0, 1))
@@ -126,7 +132,9 @@ def test_a_standing_robot_stands_the_same(robot: object, which: str) -> None:
 
 @pytest.mark.parametrize("which", CUT)
 def test_the_difference_vanishes_with_the_step(which: str) -> None:
-    """In free flight, joints turning; the midpoint scheme is of first order in coordinates with constraints."""
+    """In free flight, joints turning; the midpoint scheme is of first order in coordinates with
+    constraints.
+    """
     uncut = starleth.describe()
     q = np.array(uncut.keyframes["stand"]) + 5 * np.eye(19)[2]
     u = np.random.default_rng(0).normal(scale=0.5, size=18)
@@ -161,7 +169,9 @@ def test_every_configuration_of_table_1_finds_the_same_forces(
     which: str, solver: str, bilateral: str, alpha: float
 ) -> None:
     def stand(law: Moreau) -> tuple[Array, Array]:
-        simulation = Simulation("starleth", law=law, controller="stand", coordinates=which, worlds=3)
+        simulation = Simulation(
+            "starleth", law=law, controller="stand", coordinates=which, worlds=3
+        )
         simulation.advance(0.25)
         assert simulation.converged.all()
         q = simulation.q
@@ -178,7 +188,9 @@ def test_every_configuration_of_table_1_finds_the_same_forces(
 def test_constraints_that_overflow_do_not_count_as_converged() -> None:
     """Far beyond the limit of alpha, standing."""
     law = Moreau(solver="jor", bilateral="prox", alpha=50.0, T_rel=1e-9, T_abs=1e-9)
-    simulation = Simulation("starleth", law=law, controller="stand", coordinates="extended", worlds=3)
+    simulation = Simulation(
+        "starleth", law=law, controller="stand", coordinates="extended", worlds=3
+    )
     simulation.advance(4 * simulation.dt)
     assert not np.isfinite(simulation.u).any() and not simulation.converged.any()
 
@@ -187,14 +199,18 @@ def test_compliant_feet_in_maximal_coordinates() -> None:
     law = Compliant()
     heights = []
     for which in ("minimal", "maximal"):
-        simulation = Simulation("starleth", law=law, controller="stand", coordinates=which, dt=0.00125)
+        simulation = Simulation(
+            "starleth", law=law, controller="stand", coordinates=which, dt=0.00125
+        )
         simulation.advance(1.0)
         heights.append(simulation.q[2])
     assert abs(heights[0] - heights[1]) < 3e-5  # the drift of the joints while it settled
 
 
 def test_joints_that_are_constraints_stay_together() -> None:
-    """A trot's impacts leave no gaps behind; what its swinging legs leave is of third order a second."""
+    """A trot's impacts leave no gaps behind; what its swinging legs leave is of third order a
+    second.
+    """
 
     def drift(dt: float) -> float:
         simulation = Simulation("starleth", controller="trot", dt=dt, coordinates="maximal")
@@ -208,11 +224,13 @@ def test_joints_that_are_constraints_stay_together() -> None:
 
 @pytest.mark.parametrize("stepper", ["midpoint", "symplectic_euler"])
 def test_a_chain_that_whirls_keeps_its_joints(stepper: str) -> None:
-    """Thrown at 20 rad/s: what is left of a gap is the change of dt^2/2 d^2/dt^2 g_B, and so of second order."""
+    """Thrown at 20 rad/s: what is left of a gap is the change of dt^2/2 d^2/dt^2 g_B, and so of
+    second order.
+    """
     apart = []
     for dt in (1e-3, 5e-4):
         simulation = Simulation("starleth", dt=dt, coordinates="maximal", stepper=stepper)
-        q, u = simulation.whole_state
+        q, u = simulation.uncut_state
         q[2] = 100.0
         u[3:6], u[6:] = (2.0, -1.0, 3.0), 20.0
         simulation.set(q=q, u=u)
@@ -222,15 +240,17 @@ def test_a_chain_that_whirls_keeps_its_joints(stepper: str) -> None:
     assert 3.5 < apart[0] / apart[1] < 4.6
 
 
-def test_stabilisation_closes_a_gap_that_nothing_else_would() -> None:
+def test_stabilization_closes_a_gap_that_nothing_else_would() -> None:
     left = {}
-    for stabilisation in (0.0, 0.1):
-        simulation = Simulation("starleth", dt=0.002, coordinates="maximal", stabilisation=stabilisation)
+    for stabilization in (0.0, 0.1):
+        simulation = Simulation(
+            "starleth", dt=0.002, coordinates="maximal", stabilization=stabilization
+        )
         q = simulation.q.copy()
         q[simulation.plan.scene.mechanism.q_slices[5].start] += 1e-4
         simulation.set(q=q)
         simulation.advance(0.1)
-        left[stabilisation] = np.abs(gaps(simulation.plan.scene.mechanism, simulation.q)).max()
+        left[stabilization] = np.abs(gaps(simulation.plan.scene.mechanism, simulation.q)).max()
     assert left[0.0] > 0.9e-4
     assert left[0.1] == pytest.approx(1e-4 * 0.9**50, rel=0.2)
 
@@ -251,7 +271,9 @@ def test_what_cannot_work_is_refused_in_a_sentence() -> None:
 
 
 def test_any_set_of_joints_may_be_cut() -> None:
-    simulation = Simulation("mini_cheetah", controller="stand", coordinates=["FR_knee_joint", "HL_hip_joint"])
+    simulation = Simulation(
+        "mini_cheetah", controller="stand", coordinates=["FR_knee_joint", "HL_hip_joint"]
+    )
     assert simulation.plan.scene.mechanism.nu == 18 + 2 * 5
     reference = Simulation("mini_cheetah", controller="stand")
     for each in (simulation, reference):

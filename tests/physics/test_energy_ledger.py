@@ -1,4 +1,6 @@
-"""Where the energy goes: every share of the ledger against closed forms, and their sum against the change of energy."""
+"""Where the energy goes: every share of the ledger against closed forms, and their sum against the
+change of energy.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from casadi import DM, SX
-from free_bodies import G, box, point_mass
+from helpers.free_bodies import G, box, point_mass
 
 import tarsus
 from tarsus.contact.base import Law
@@ -44,15 +46,21 @@ def test_the_shares_add_up_to_the_change_of_energy(law: str, stepper: str) -> No
     log = simulation.run(0.5)
     total = energy_of(log)
     robot, size = simulation.robot, float(log["energy_motors"].sum())
-    start = robot.kinetic_energy(log["q_start"], log["u_start"]) + robot.potential_energy(log["q_start"])
+    start = robot.kinetic_energy(log["q_start"], log["u_start"]) + robot.potential_energy(
+        log["q_start"]
+    )
     end = robot.kinetic_energy(log["q"][-1], log["u"][-1]) + robot.potential_energy(log["q"][-1])
-    assert sum(total[share] for share in (*SHARES, *ROBOT_SHARES)) == pytest.approx(end - start, abs=1e-12 * size)
+    assert sum(total[share] for share in (*SHARES, *ROBOT_SHARES)) == pytest.approx(
+        end - start, abs=1e-12 * size
+    )
     assert total["unbalanced"] < 1e-12 * size
     assert total["friction"] < 0 and total["joints"] < 0 and total["damping"] <= 0
 
 
 def test_with_a_push_and_other_masses_it_still_adds_up() -> None:
-    simulation = tarsus.Simulation("mini_cheetah", controller="stand", pushes=["base"], mass_scale={"base": 1.3})
+    simulation = tarsus.Simulation(
+        "mini_cheetah", controller="stand", pushes=["base"], mass_scale={"base": 1.3}
+    )
     simulation.set(push={"base": [20.0, 10.0, 0.0]})
     total = energy_of(simulation.run(0.3))
     assert abs(total["pushes"]) > 1e-3
@@ -61,7 +69,9 @@ def test_with_a_push_and_other_masses_it_still_adds_up() -> None:
 
 def test_a_sliding_box_loses_mu_m_g_times_its_way() -> None:
     mu, robot = 0.4, Robot.of(box())
-    simulation = tarsus.Simulation(robot, tarsus.Moreau(mu=mu, T_rel=1e-12, T_abs=1e-12), dt=0.002, contacts="all")
+    simulation = tarsus.Simulation(
+        robot, tarsus.Moreau(mu=mu, T_rel=1e-12, T_abs=1e-12), dt=0.002, contacts="all"
+    )
     simulation.set(u=np.array([1.5, 0.8, 0.0, 0.0, 0.0, 0.0]))
     log = simulation.run(0.3)  # it stops after 0.43 s
     way = float(np.linalg.norm(log["q"][-1, :2] - log["q_start"][:2]))
@@ -71,13 +81,19 @@ def test_a_sliding_box_loses_mu_m_g_times_its_way() -> None:
 
 @pytest.mark.parametrize("e_N", [0.0, 0.5, 1.0])
 def test_an_impact_takes_one_minus_e_squared(e_N: float) -> None:
-    simulation = tarsus.Simulation(Robot.of(point_mass(gravity=(0.0, 0.0, 0.0))), tarsus.Moreau(e_N=e_N), dt=0.001)
-    simulation.set(q=np.array([0.0, 0.0, 0.1, 1.0, 0.0, 0.0, 0.0]), u=np.array([0.7, 0.0, -2.0, 0.0, 0.0, 0.0]))
+    simulation = tarsus.Simulation(
+        Robot.of(point_mass(gravity=(0.0, 0.0, 0.0))), tarsus.Moreau(e_N=e_N), dt=0.001
+    )
+    simulation.set(
+        q=np.array([0.0, 0.0, 0.1, 1.0, 0.0, 0.0, 0.0]), u=np.array([0.7, 0.0, -2.0, 0.0, 0.0, 0.0])
+    )
     log = simulation.run(0.1)
     landing = int(np.argmax(log["impulse_contact"].values[:, 0, 0] > 0))
     falling_energy = 0.5 * 2.0**2
-    # to what the solver leaves: it promises percussions to 1e-6
-    assert float(log["energy_impact"][landing, 0]) == pytest.approx(-(1 - e_N**2) * falling_energy, abs=1e-8)
+    # to what the solver leaves: it promises impulses to 1e-6
+    assert float(log["energy_impact"][landing, 0]) == pytest.approx(
+        -(1 - e_N**2) * falling_energy, abs=1e-8
+    )
     assert energy_of(log)["damping"] == pytest.approx(0, abs=1e-8)
 
 
@@ -88,11 +104,16 @@ def test_a_spring_without_damper_gives_back_what_it_took() -> None:
     z = log["q"].sel(coordinate="free.z").values
     held = -np.cumsum(log["energy_elastic"].values[:, 0])
     np.testing.assert_allclose(held, 0.5 * stiffness * np.maximum(-z, 0) ** 2, atol=1e-14)
-    deepest = G / stiffness + np.sqrt((G / stiffness) ** 2 + 2 * G * height / stiffness)  # 1/2 c d^2 = g (h + d)
+    deepest = G / stiffness + np.sqrt(
+        (G / stiffness) ** 2 + 2 * G * height / stiffness
+    )  # 1/2 c d^2 = g (h + d)
     assert held.max() == pytest.approx(G * (height + deepest), rel=1e-3)
     total = energy_of(log)
     assert z[-1] > 0 and total["elastic"] == pytest.approx(0, abs=1e-14)
-    assert max(abs(total[share]) for share in ("impact", "damping", "stabilisation")) < 1e-4 * G * height
+    assert (
+        max(abs(total[share]) for share in ("impact", "damping", "stabilization"))
+        < 1e-4 * G * height
+    )
 
 
 def test_a_damper_takes_what_the_bounce_lacks() -> None:
@@ -112,4 +133,13 @@ def test_what_a_spring_holds_is_its_force_over_depth(exponent: float) -> None:
     depth = 3e-3
     held = float(DM(stored_energy(law, Contact(SX(-depth), SX.zeros(3), SX.zeros(3), frame), p)))
     assert held == pytest.approx(float(law.K) * depth ** (exponent + 1) / (exponent + 1), rel=1e-12)
-    assert float(DM(stored_energy(tarsus.Moreau(), Contact(SX(-depth), SX.zeros(3), SX.zeros(3), frame), p))) == 0
+    assert (
+        float(
+            DM(
+                stored_energy(
+                    tarsus.Moreau(), Contact(SX(-depth), SX.zeros(3), SX.zeros(3), frame), p
+                )
+            )
+        )
+        == 0
+    )

@@ -1,6 +1,8 @@
-"""The event-driven stepper against closed forms: landing times, rebounds and the order it keeps across impacts.
+"""The event-driven stepper against closed forms: landing times, rebounds and the order it keeps
+across impacts.
 
-`pytest tests/physics/test_event_driven.py -k order -s` prints the orders that docs/steppers.md quotes.
+`pytest tests/physics/test_event_driven.py -k order -s` prints the orders that docs/steppers.md
+quotes.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from free_bodies import G, box, point_mass, pose, rod
+from helpers.free_bodies import G, box, point_mass, pose, rod
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
@@ -38,20 +40,28 @@ SPEED = math.sqrt(2 * G * DROP)
 HARD = [Moreau(mu=0.0, e_N=E), LcpImpulse(e_N=E)]
 
 
-def worlds(mechanism: Mechanism, stepper: Stepper, law: Law, lanes: int = 1, **start: Array | float) -> Worlds:
+def worlds(
+    mechanism: Mechanism, stepper: Stepper, law: Law, lanes: int = 1, **start: Array | float
+) -> Worlds:
     """A mechanism on the plane; start: registers by name, each () or (worlds, size)."""
     plan = Plan(Scene(mechanism, law, Plane(), mechanism.candidates), stepper, None)
     values = initial_values(plan) | {name: np.atleast_1d(value) for name, value in start.items()}
-    made = Worlds(step_program(plan), max(np.atleast_2d(v).shape[0] for v in values.values()), lanes=lanes)
+    made = Worlds(
+        step_program(plan), max(np.atleast_2d(v).shape[0] for v in values.values()), lanes=lanes
+    )
     for name, value in values.items():
         made.set(name, value)
     return made
 
 
-def dropped(law: Law, dt: float, seconds: float, stepper: Stepper | None = None) -> dict[str, Array]:
+def dropped(
+    law: Law, dt: float, seconds: float, stepper: Stepper | None = None
+) -> dict[str, Array]:
     """The log of a point dropped from DROP."""
     start = {"q": pose([0, 0, DROP]), "u": np.zeros(6)}
-    return worlds(point_mass(), stepper or EventDriven(), law, dt=dt, **start).record(round(seconds / dt))
+    return worlds(point_mass(), stepper or EventDriven(), law, dt=dt, **start).record(
+        round(seconds / dt)
+    )
 
 
 def bouncing(times: Array) -> Array:
@@ -62,7 +72,9 @@ def bouncing(times: Array) -> Array:
         while not falling and since > 2 * speed / G:
             since, speed = since - 2 * speed / G, E * speed
         start = (DROP, 0.0, time) if falling else (0.0, speed, since)
-        states.append([start[0] + start[1] * start[2] - G / 2 * start[2] ** 2, start[1] - G * start[2]])
+        states.append(
+            [start[0] + start[1] * start[2] - G / 2 * start[2] ** 2, start[1] - G * start[2]]
+        )
     return np.array(states)
 
 
@@ -72,14 +84,18 @@ def bouncing(times: Array) -> Array:
 @pytest.mark.parametrize("dt", [0.02, 0.005, 0.00125])
 @pytest.mark.parametrize("law", HARD, ids=lambda law: type(law).__name__)
 def test_a_ball_bounces_on_time_whatever_the_step(law: Law, dt: float) -> None:
-    """Five bounces: heights to 1e-8 m, velocities to 1e-7 m/s, no deeper than the tolerance, nothing unconverged."""
+    """Five bounces: heights to 1e-8 m, velocities to 1e-7 m/s, no deeper than the tolerance,
+    nothing unconverged.
+    """
     log, seconds = dropped(law, dt, 1.3), dt * np.arange(1, round(1.3 / dt) + 1)
     got = np.stack([log["q"][:, 0, 2], log["u"][:, 0, 2]], axis=1)
     error = np.abs(got - bouncing(seconds)).max(axis=0)
     assert (error < [1e-8, 1e-7]).all()
     assert got[:, 0].min() >= -1e-10 and log["converged"].all()
     energy = G * got[:, 0] + got[:, 1] ** 2 / 2
-    levels = DROP * E ** (2 * np.arange(6))  # falls by e^2 at every bounce, and is constant between them
+    levels = DROP * E ** (
+        2 * np.arange(6)
+    )  # falls by e^2 at every bounce, and is constant between them
     assert np.abs(energy[:, None] / (G * levels) - 1).min(axis=1).max() < 1e-6
     assert np.diff(energy).max() < 1e-11
 
@@ -95,11 +111,15 @@ def test_it_comes_to_rest_after_infinitely_many_bounces(law: Law) -> None:
 
 
 def test_the_tolerance_is_the_error() -> None:
-    """A landing is found within the tolerance: heights are off by a few of it, and no depth exceeds it."""
+    """A landing is found within the tolerance: heights are off by a few of it, and no depth exceeds
+    it.
+    """
     errors = []
     for tolerance in (1e-4, 1e-6, 1e-8):
         log = dropped(Moreau(mu=0.0, e_N=E), 0.01, 0.9, EventDriven(tolerance=tolerance))
-        errors.append(np.abs(log["q"][:, 0, 2] - bouncing(0.01 * np.arange(1, 91))[:, 0]).max() / tolerance)
+        errors.append(
+            np.abs(log["q"][:, 0, 2] - bouncing(0.01 * np.arange(1, 91))[:, 0]).max() / tolerance
+        )
         assert log["q"][:, 0, 2].min() >= -tolerance
     assert min(errors) > 0.01 and max(errors) < 10
 
@@ -108,7 +128,9 @@ ROD, ROD_E, ROD_SECONDS, BOUNCES = (0.9, 0.3, -1.0, 0.7), 0.8, 0.72, 3
 
 
 def tumbling(seconds: float) -> Array:
-    """Height, angle and their rates of a frictionless rod that has landed on its ends, restitution ROD_E, from ROD."""
+    """Height, angle and their rates of a frictionless rod that has landed on its ends, restitution
+    ROD_E, from ROD.
+    """
     mass, half = 1.0, 0.5
     inertia, time, y, bounces = mass * (2 * half) ** 2 / 12, 0.0, np.array(ROD), 0
 
@@ -124,7 +146,9 @@ def tumbling(seconds: float) -> Array:
         for end in (-1, 1):
             below = np.nonzero([gap(t, end) < 0 for t in grid])[0]
             if len(below):
-                hits.append((brentq(gap, grid[below[0] - 1], grid[below[0]], args=(end,), xtol=1e-15), end))
+                hits.append(
+                    (brentq(gap, grid[below[0] - 1], grid[below[0]], args=(end,), xtol=1e-15), end)
+                )
         if not hits:
             assert bounces == BOUNCES
             return flown(seconds - time)
@@ -136,11 +160,17 @@ def tumbling(seconds: float) -> Array:
 
 
 @pytest.mark.parametrize(
-    "stepper", [EventDriven(), EventDriven("symplectic_euler")], ids=("midpoint", "symplectic_euler")
+    "stepper",
+    [EventDriven(), EventDriven("symplectic_euler")],
+    ids=("midpoint", "symplectic_euler"),
 )
-@pytest.mark.parametrize("law", [Moreau(mu=0.0, e_N=ROD_E), LcpImpulse(e_N=ROD_E)], ids=lambda x: type(x).__name__)
+@pytest.mark.parametrize(
+    "law", [Moreau(mu=0.0, e_N=ROD_E), LcpImpulse(e_N=ROD_E)], ids=lambda x: type(x).__name__
+)
 def test_impacts_leave_the_error_of_the_stepper_inside(law: Law, stepper: EventDriven) -> None:
-    """A rod that tumbles onto its ends: the midpoint scheme's flight is exact, symplectic Euler's of first order."""
+    """A rod that tumbles onto its ends: the midpoint scheme's flight is exact, symplectic Euler's
+    of first order.
+    """
     start = {"q": pose([0, 0, ROD[0]], ROD[1]), "u": np.array([0, 0, ROD[2], 0, ROD[3], 0])}
     end = tumbling(ROD_SECONDS)
 
@@ -163,14 +193,18 @@ def test_impacts_leave_the_error_of_the_stepper_inside(law: Law, stepper: EventD
     ids=("heun", "rk4", "dormand_prince"),
 )
 def test_order_across_a_landing_on_a_damped_spring(inside: Stepper, order: int, steps: int) -> None:
-    """The damper takes hold with a jump of force: located, it costs no order; alone each stepper is of order 1."""
+    """The damper takes hold with a jump of force: located, it costs no order; alone each stepper is
+    of order 1.
+    """
     c, d, seconds, height = 500.0, 20.0, 0.4, 0.5
     law, fall = Compliant(c_N=c, d_N=d), math.sqrt(2 * height / G)
 
     def sink(t: float, y: Array) -> Array:
         return np.array([y[1], -G - c * y[0] - d * y[1]])
 
-    y = solve_ivp(sink, (0, seconds - fall), [0, -G * fall], method="DOP853", rtol=1e-13, atol=1e-15).y
+    y = solve_ivp(
+        sink, (0, seconds - fall), [0, -G * fall], method="DOP853", rtol=1e-13, atol=1e-15
+    ).y
     assert (-c * y[0] - d * y[1]).min() > 0  # not yet lifted off
 
     def error(stepper: Stepper, steps: int) -> float:
@@ -190,11 +224,15 @@ def test_order_across_a_landing_on_a_damped_spring(inside: Stepper, order: int, 
 
 
 def test_a_flat_box_lands_on_all_corners_at_once() -> None:
-    """Four corners within round-off of each other: one event, no turning, restitution of the whole."""
+    """Four corners within round-off of each other: one event, no turning, restitution of the
+    whole.
+    """
     height, half = 0.3, 0.04
     speed = math.sqrt(2 * G * (height - half))
     start = {"q": pose([0, 0, height]), "u": np.zeros(6)}
-    log = worlds(box(), EventDriven(), Moreau(e_N=E), dt=0.01, **start).record(round((speed / G + 0.05) / 0.01))
+    log = worlds(box(), EventDriven(), Moreau(e_N=E), dt=0.01, **start).record(
+        round((speed / G + 0.05) / 0.01)
+    )
     after = 0.01 * len(log["u"]) - speed / G
     assert np.abs(log["u"][-1, 0, 3:]).max() < 1e-6
     np.testing.assert_allclose(log["u"][-1, 0, 2], E * speed - G * after, atol=1e-6)
@@ -204,7 +242,9 @@ def test_lanes_do_not_change_the_bits() -> None:
     """Worlds that land at different times, each as if alone."""
     u = np.array([[s, 0.3, -1, 2, s, 0] for s in np.linspace(-2, 2, 5)])
     start = {"q": pose([0, 0, 0.09], 0.5), "u": u, "dt": 5e-3}
-    logs = [worlds(box(), EventDriven(), Moreau(e_N=0.3), lanes, **start).record(60) for lanes in (1, 4)]
+    logs = [
+        worlds(box(), EventDriven(), Moreau(e_N=0.3), lanes, **start).record(60) for lanes in (1, 4)
+    ]
     alone = worlds(box(), EventDriven(), Moreau(e_N=0.3), **(start | {"u": u[3]})).record(60)
     assert (logs[0]["impulse"] != 0).any()
     for name in ("q", "u", "memory", "impulse", "iterations", "converged"):
@@ -231,8 +271,10 @@ def test_too_many_events_are_said() -> None:
 
 
 @pytest.mark.parametrize("inside", ["heun", "rk4", "dormand_prince"])
-def test_percussions_are_refused_inside_with_what_would_work(inside: str) -> None:
-    with pytest.raises(tarsus.TarsusError, match="gives percussions, not forces: use the stepper 'midpoint'"):
+def test_impulse_are_refused_inside_with_what_would_work(inside: str) -> None:
+    with pytest.raises(
+        tarsus.TarsusError, match="gives impulses, not forces: use the stepper 'midpoint'"
+    ):
         tarsus.Simulation("mini_cheetah", law="lcp_impulse", stepper=EventDriven(inside))
 
 

@@ -1,4 +1,6 @@
-"""Force laws against closed forms: rest, bounce and slip of single bodies, the formulas themselves, and a trot."""
+"""Force laws against closed forms: rest, bounce and slip of single bodies, the formulas themselves,
+and a trot.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ import casadi as ca
 import numpy as np
 import pytest
 from casadi import SX
-from free_bodies import HALF, Bench, G, box, point_mass, pose
+from helpers.free_bodies import HALF, Bench, G, box, point_mass, pose
 from numpy.typing import NDArray
 from scipy.optimize import root_scalar
 
@@ -43,12 +45,18 @@ def rest_depth(law: Law, body: str) -> float:
     return height - log["q"][-1, 0, 2]
 
 
-def bounce(law: Law, speeds: list[float], dt: float, steps: int, **parameters: Array) -> tuple[Array, Array]:
-    """Restitution and depth reached by a weightless point mass of 1 kg that hits the plane, one world a speed."""
+def bounce(
+    law: Law, speeds: list[float], dt: float, steps: int, **parameters: Array
+) -> tuple[Array, Array]:
+    """Restitution and depth reached by a weightless point mass of 1 kg that hits the plane, one
+    world a speed.
+    """
     u = np.zeros((len(speeds), 6))
     u[:, 2] = -np.asarray(speeds)
     named = {f"law_{name}": value for name, value in parameters.items()}
-    log = Bench(point_mass(gravity=WEIGHTLESS), law).run(steps, dt, q=pose([0, 0, 1e-12]), u=u, **named)
+    log = Bench(point_mass(gravity=WEIGHTLESS), law).run(
+        steps, dt, q=pose([0, 0, 1e-12]), u=u, **named
+    )
     assert (log["impulse"][-1] == 0).all(), "still in contact"
     return log["u"][-1, :, 2] / speeds, -log["q"][..., 2].min(0)
 
@@ -65,7 +73,9 @@ def test_hertz_rests_at_its_depth(body: str, weight: float, corners: int) -> Non
 
 def test_hertz_touches_down_without_a_jump() -> None:
     law, speed = Hertz(K=1e-9), 0.7
-    c = [force(law, -x * 1e-4, [-speed, 0, 0])[0] / speed for x in (1e-6, 1e-3, 0.25, 0.5, 1.0, 2.0)]
+    c = [
+        force(law, -x * 1e-4, [-speed, 0, 0])[0] / speed for x in (1e-6, 1e-3, 0.25, 0.5, 1.0, 2.0)
+    ]
     np.testing.assert_allclose(c, 10 * np.array([3e-12, 2.998e-6, 0.15625, 0.5, 1, 1]), rtol=1e-4)
 
 
@@ -80,7 +90,9 @@ def test_hertz_friction_is_mu_s_at_v_s_and_mu_d_beyond_v_d_at_every_heading() ->
     for heading in np.linspace(0, 6, 7):
         along = np.array([np.cos(heading), np.sin(heading)])
         found = np.array([force(law, -1e-3, [0, *(v * along)]) for v in speeds])
-        np.testing.assert_allclose(found[:, 1:] / found[:, :1], -expected[:, None] * along, atol=1e-14)
+        np.testing.assert_allclose(
+            found[:, 1:] / found[:, :1], -expected[:, None] * along, atol=1e-14
+        )
 
 
 def test_hertz_with_v_s_equal_to_v_d_has_no_middle() -> None:
@@ -90,7 +102,9 @@ def test_hertz_with_v_s_equal_to_v_d_has_no_middle() -> None:
 
 
 def test_hertz_slides_at_mu_d_and_creeps_where_its_curve_says() -> None:
-    fast = Bench(point_mass(), Hertz(mu=0.5)).run(4000, 1e-4, q=pose([0, 0, -1e-3]), u=[3, 4, 0, 0, 0, 0])["u"][:, 0]
+    fast = Bench(point_mass(), Hertz(mu=0.5)).run(
+        4000, 1e-4, q=pose([0, 0, -1e-3]), u=[3, 4, 0, 0, 0, 0]
+    )["u"][:, 0]
     slowing = (fast[1999, :2] - fast[3999, :2]) / 0.2
     np.testing.assert_allclose(slowing, 0.5 * G * np.array([0.6, 0.8]), rtol=1e-3)
     angle, law = 0.2, Hertz(mu=0.5, c_max=100.0)
@@ -109,9 +123,11 @@ def test_hertz_refuses_what_is_no_ground(wrong: dict[str, float]) -> None:
 
 
 def first_impulse(law: Micro, dt: float, speed: float) -> float:
-    """Percussion of one step that starts 1 mm deep (at the midpoint) and sinks at a speed."""
+    """Impulse of one step that starts 1 mm deep (at the midpoint) and sinks at a speed."""
     u = [0, 0, -speed, 0, 0, 0]
-    log = Bench(point_mass(gravity=WEIGHTLESS), law).run(1, dt, q=pose([0, 0, -1e-3 + 0.5 * dt * speed]), u=u)
+    log = Bench(point_mass(gravity=WEIGHTLESS), law).run(
+        1, dt, q=pose([0, 0, -1e-3 + 0.5 * dt * speed]), u=u
+    )
     return float(log["impulse"][0, 0, 0])
 
 
@@ -119,14 +135,18 @@ def first_impulse(law: Micro, dt: float, speed: float) -> float:
 def test_micro_is_equations_13_to_15(speed: float) -> None:
     k, c, dt = 4410.0, 282.0, 0.0025
     c_now = c if speed > 0 else 0.0
-    old, new = (first_impulse(Micro(k=k, c=c, damper=d), dt, speed) for d in ("conventional", "timestep"))
+    old, new = (
+        first_impulse(Micro(k=k, c=c, damper=d), dt, speed) for d in ("conventional", "timestep")
+    )
     assert old == pytest.approx(dt * (k * 1e-3 + c_now * speed), rel=1e-12)
     assert new == pytest.approx(dt * (k * (1e-3 + speed * dt) + c_now * speed), rel=1e-12)
 
 
 @pytest.mark.parametrize("dt", [1e-4, 0.0025])
 def test_micro_goes_less_deep_and_rebounds_less_with_the_timestep_damper(dt: float) -> None:
-    """The document's claim below (14); to first order in dt the damper is one of ratio omega dt / 2, in both phases."""
+    """The paper's claim below (14); to first order in dt the damper is one of ratio omega dt /
+    2, in both phases.
+    """
     k, speeds, steps = 4410.0, [0.2, 1.0], round(0.1 / dt)
     old, old_depth = bounce(Micro(k=k, c=0.0, damper="conventional"), speeds, dt, steps)
     new, new_depth = bounce(Micro(k=k, c=0.0), speeds, dt, steps)
@@ -137,7 +157,9 @@ def test_micro_goes_less_deep_and_rebounds_less_with_the_timestep_damper(dt: flo
 
 
 def test_micro_overshoots_where_its_damper_is_too_strong_for_the_step() -> None:
-    """Known artefact: at dt (c + k dt) > m one step of damping reverses a mass, and (14) does so more than (13)."""
+    """Known artifact: at dt (c + k dt) > m one step of damping reverses a mass, and (14) does so
+    more than (13).
+    """
     k, c, dt, speed = 4410.0, 282.0, 0.0025, 1.0
     for mass in (0.5, 1.0):
         rebound = []
@@ -146,7 +168,9 @@ def test_micro_overshoots_where_its_damper_is_too_strong_for_the_step() -> None:
             u = [0, 0, -speed, 0, 0, 0]
             log = Bench(point_mass(mass, WEIGHTLESS), law).run(1, dt, q=pose([0, 0, 0]), u=u)
             rebound.append(log["u"][0, 0, 2])
-        per_step = dt / mass * (c + k * dt / 2 + np.array([0, k * dt]))  # half a step deep at the midpoint
+        per_step = (
+            dt / mass * (c + k * dt / 2 + np.array([0, k * dt]))
+        )  # half a step deep at the midpoint
         np.testing.assert_allclose(rebound, speed * (per_step - 1), rtol=1e-9)
         assert (rebound[1] > 0) == (mass == 0.5)
 
@@ -154,7 +178,9 @@ def test_micro_overshoots_where_its_damper_is_too_strong_for_the_step() -> None:
 def test_micro_friction_slides_as_coulomb_and_stops_a_box_to_within_one_step() -> None:
     mu, speed, dt = 0.4, 1.0, 0.001
     depth = 2 * G / (4 * 5512.0)
-    log = Bench(box(), Micro(mu=mu)).run(1000, dt, q=pose([0, 0, HALF[2] - depth]), u=[speed, 0, 0, 0, 0, 0])
+    log = Bench(box(), Micro(mu=mu)).run(
+        1000, dt, q=pose([0, 0, HALF[2] - depth]), u=[speed, 0, 0, 0, 0, 0]
+    )
     x, u, omega = log["q"][:, 0, :2], log["u"][:, 0, :2], log["u"][:, 0, 3:5]
     sole = u + HALF[2] * omega[:, ::-1] * [-1, 1]  # the box rocks back on its springs when it stops
     assert np.linalg.norm(x[-1]) == pytest.approx(speed**2 / (2 * mu * G), rel=0.02)
@@ -178,7 +204,9 @@ def test_micro_creeps_on_a_slope_and_less_with_a_smaller_step() -> None:
         bench = Bench(point_mass(), Micro(mu=0.4, eps=1e-4), Slope(0.2))
         log = bench.run(round(1 / dt), dt, q=pose([0, 0, -1e-3]))
         creep.append(np.linalg.norm(log["u"][-1, 0, :3]))
-    np.testing.assert_allclose(creep, np.sqrt(2) * G * np.sin(0.2) * np.array([0.001, 0.0005]), rtol=1e-3)
+    np.testing.assert_allclose(
+        creep, np.sqrt(2) * G * np.sin(0.2) * np.array([0.001, 0.0005]), rtol=1e-3
+    )
 
 
 # ---------------------------------------------------------------- hunt_crossley
@@ -190,14 +218,18 @@ def test_hunt_crossley_rests_at_its_depth() -> None:
 
 
 def test_hunt_crossley_bounces_as_its_energy_integral_says() -> None:
-    """With y = 3/2 alpha v, y - ln(1 + y) before equals -y - ln(1 - y) after; for alpha v << 1, e = 1 - alpha v."""
+    """With y = 3/2 alpha v, y - ln(1 + y) before equals -y - ln(1 - y) after; for alpha v << 1, e =
+    1 - alpha v.
+    """
     alpha, speeds = 0.5, [0.02, 0.1, 0.5, 2.0]
     found, _ = bounce(HuntCrossley(alpha=alpha), speeds, 1e-5, 6000)
     exact = []
     for v in speeds:
         y = 1.5 * alpha * v
         lost = y - np.log(1 + y)
-        found_y = root_scalar(lambda z, lost=lost: -z - np.log(1 - z) - lost, bracket=(0, min(y, 1 - 1e-9))).root
+        found_y = root_scalar(
+            lambda z, lost=lost: -z - np.log(1 - z) - lost, bracket=(0, min(y, 1 - 1e-9))
+        ).root
         exact.append(found_y / y)
     np.testing.assert_allclose(found, exact, rtol=2e-3)
     first_order = alpha * np.array(speeds[:3])
@@ -210,7 +242,9 @@ def test_hunt_crossley_never_pulls_and_friction_stays_below_mu() -> None:
     law = HuntCrossley()
     assert force(law, -1e-3, [1 / (1.5 * float(law.alpha)) + 0.01, 0.3, 0]).tolist() == [0, 0, 0]
     normal, *tangent = force(law, -1e-3, [0, 0.6, 0.8])
-    np.testing.assert_allclose(tangent, -0.8 * normal / np.sqrt(1.01) * np.array([0.6, 0.8]), rtol=1e-14)
+    np.testing.assert_allclose(
+        tangent, -0.8 * normal / np.sqrt(1.01) * np.array([0.6, 0.8]), rtol=1e-14
+    )
 
 
 # ---------------------------------------------------------------- material
@@ -227,7 +261,9 @@ def test_gravity_lessens_the_bounce_by_less_than_stated() -> None:
     zeta, speed, c_N = np.array([0.05, 0.2, 0.5, 1.0]), 1.0, 1e4
     share = G / (np.sqrt(c_N) * speed)
     d_N = material.damping(c_N, 1.0, zeta)
-    log = Bench(point_mass(), Compliant(c_N=c_N)).run(8000, 1e-5, q=pose([0, 0, 0]), u=[0, 0, -1, 0, 0, 0], law_d_N=d_N)
+    log = Bench(point_mass(), Compliant(c_N=c_N)).run(
+        8000, 1e-5, q=pose([0, 0, 0]), u=[0, 0, -1, 0, 0, 0], law_d_N=d_N
+    )
     z, w = log["q"][..., 2], log["u"][..., 2]
     energy = np.where(z > 0, G * z + 0.5 * w**2, 0).max(0)  # on the way up, past the surface
     error = material.restitution(zeta) - np.where(energy > 0, np.sqrt(2 * energy), 0)
@@ -238,7 +274,9 @@ def test_material_there_and_back() -> None:
     e = np.array([1.0, 0.99, 0.5, np.exp(-2.0), 0.01, 1e-6])
     np.testing.assert_allclose(material.restitution(material.damping_ratio_of(e)), e, rtol=1e-10)
     given = material.material(1e-3, 22.0, 0.3, restitution=0.2)
-    assert given["c_N"] == pytest.approx(22000) and material.penetration(given["c_N"], 22.0) == pytest.approx(1e-3)
+    assert given["c_N"] == pytest.approx(22000) and material.penetration(
+        given["c_N"], 22.0
+    ) == pytest.approx(1e-3)
     ratio = material.damping_ratio(given["c_N"], given["d_N"], 0.3)
     assert material.restitution(ratio) == pytest.approx(0.2)
     Compliant(**given)
@@ -271,7 +309,9 @@ def trot(law: Law, dt: float) -> tuple[dict[str, Any], float]:
     """Summary of 2 s and the largest change of a foot's friction from step to step, N."""
     simulation = tarsus.Simulation("mini_cheetah", law=law, controller="trot", dt=dt)
     log = simulation.run(2.0)
-    return tarsus.summary(simulation, log), float(np.abs(np.diff(log["force_contact"].values[..., 1:], axis=0)).max())
+    return tarsus.summary(simulation, log), float(
+        np.abs(np.diff(log["force_contact"].values[..., 1:], axis=0)).max()
+    )
 
 
 @pytest.mark.parametrize(("law", "dt"), [(Hertz(), 1e-4), (Micro(), 1e-3), (HuntCrossley(), 1e-4)])

@@ -1,4 +1,6 @@
-"""Ground whose friction and stiffness differ from place to place: under every law, in the log, and by world."""
+"""Ground whose friction and stiffness differ from place to place: under every law, in the log, and
+by world.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 import pytest
-from free_bodies import Bench, G, point_mass, pose, rod
+from helpers.free_bodies import Bench, G, point_mass, pose, rod
 from numpy.typing import ArrayLike, NDArray
 
 import tarsus
@@ -50,7 +52,9 @@ def material(terrain: Terrain, points: ArrayLike) -> tuple[Array, Array]:
 def slid(law: Law, terrain: Terrain, name: str) -> dict[str, Array]:
     """A rod that lands on the ground end by end while sliding and turning."""
     u = [1.0, 0.3, -0.2, 0.0, 0.0, 1.0]
-    return Bench(rod(), law, terrain).run(300, DT.get(name, 1e-3), q=pose([0.0, 0.0, 0.0105], 0.02), u=u)
+    return Bench(rod(), law, terrain).run(
+        300, DT.get(name, 1e-3), q=pose([0.0, 0.0, 0.0105], 0.02), u=u
+    )
 
 
 # ---------------------------------------------------------------- every law
@@ -93,12 +97,18 @@ def test_a_block_on_a_slope_holds_only_where_no_patch_is(name: str) -> None:
 # ---------------------------------------------------------------- closed forms
 
 
-@pytest.mark.parametrize("law, dt, within", [(Moreau(mu=0.4), 1e-3, 2e-3), (Compliant(mu=0.4), 2e-4, 4e-3)])
+@pytest.mark.parametrize(
+    "law, dt, within", [(Moreau(mu=0.4), 1e-3, 2e-3), (Compliant(mu=0.4), 2e-4, 4e-3)]
+)
 def test_a_box_that_crosses_ice_stops_where_energy_says(law: Law, dt: float, within: float) -> None:
-    """m v^2 / 2 = mu m g (distance off the ice + factor times distance on it); the ice counts under each corner."""
+    """m v^2 / 2 = mu m g (distance off the ice + factor times distance on it); the ice counts under
+    each corner.
+    """
     ice = Patched(patches=(Patch((0.3, 0.0), (0.2, 1.0), friction=0.1),))
     v0 = 2.0
-    log = Bench(point_mass(), law, ice).run(round(1.2 / dt), dt, q=pose([0.0, 0.0, -1e-5]), u=[v0, 0, 0, 0, 0, 0])
+    log = Bench(point_mass(), law, ice).run(
+        round(1.2 / dt), dt, q=pose([0.0, 0.0, -1e-5]), u=[v0, 0, 0, 0, 0, 0]
+    )
     rough = v0**2 / (2 * 0.4 * G)  # on ground without ice
     assert log["q"][-1, 0, 0] == pytest.approx(rough + 0.9 * 0.2, abs=within)
     assert np.abs(log["u"][-1, 0, :3]).max() < 1e-2
@@ -116,34 +126,60 @@ def test_a_soft_patch_gives_way_by_weight_over_its_stiffness(factor: float) -> N
 
 
 def test_discs_rectangles_and_which_of_them_counts() -> None:
-    disc, plank = Patch((1.0, 2.0), 0.5, friction=0.1), Patch((1.0, 2.0), (2.0, 0.2), yaw=np.pi / 6, stiffness=3.0)
+    disc, plank = (
+        Patch((1.0, 2.0), 0.5, friction=0.1),
+        Patch((1.0, 2.0), (2.0, 0.2), yaw=np.pi / 6, stiffness=3.0),
+    )
     along, across = np.array([np.cos(np.pi / 6), 0.5]), np.array([-0.5, np.cos(np.pi / 6)])
-    places = [(0, 0), 0.499 * across, 0.501 * across, 0.99 * along, 1.01 * along, 0.9 * along + 0.099 * across]
+    places = [
+        (0, 0),
+        0.499 * across,
+        0.501 * across,
+        0.99 * along,
+        1.01 * along,
+        0.9 * along + 0.099 * across,
+    ]
     points = [[*(np.array([1.0, 2.0]) + place), 7.0] for place in places]
-    friction, stiffness = material(Patched(patches=(disc, plank), friction=0.8, stiffness=0.5), points)
-    np.testing.assert_array_equal(friction, [1.0, 0.1, 0.8, 1.0, 0.8, 1.0])  # the plank lies on the disc
+    friction, stiffness = material(
+        Patched(patches=(disc, plank), friction=0.8, stiffness=0.5), points
+    )
+    np.testing.assert_array_equal(
+        friction, [1.0, 0.1, 0.8, 1.0, 0.8, 1.0]
+    )  # the plank lies on the disc
     np.testing.assert_array_equal(stiffness, [3.0, 1.0, 0.5, 3.0, 0.5, 3.0])
 
 
 def test_worlds_have_patches_of_their_own() -> None:
-    ice = Patched(patches=(Patch([[0.0, 0.0], [5.0, 0.0]], 1.0, friction=[0.1, 0.2]),), friction=[1.0, 0.7])
+    ice = Patched(
+        patches=(Patch([[0.0, 0.0], [5.0, 0.0]], 1.0, friction=[0.1, 0.2]),), friction=[1.0, 0.7]
+    )
     np.testing.assert_array_equal(material(ice, np.zeros((2, 3)))[0], [0.1, 0.7])
-    log = Bench(point_mass(), Moreau(mu=0.5), ice).run(50, 1e-3, q=pose([0, 0, -1e-6]), u=[1.0, 0, 0, 0, 0, 0])
+    log = Bench(point_mass(), Moreau(mu=0.5), ice).run(
+        50, 1e-3, q=pose([0, 0, -1e-6]), u=[1.0, 0, 0, 0, 0, 0]
+    )
     slowed = 1.0 - log["u"][-1, :, 0]
     np.testing.assert_allclose(slowed, 0.5 * G * 0.05 * np.array([0.1, 0.7]), rtol=0.03)
 
 
 def test_a_ground_with_tables_keeps_its_shape() -> None:
     bumps = HeightField(0.01 * np.random.default_rng(3).random((20, 20)), 0.05)
-    runs = [slid(Moreau(), terrain, "moreau") for terrain in (bumps, Patched(bumps, (Patch((9, 9), friction=0.1),)))]
+    runs = [
+        slid(Moreau(), terrain, "moreau")
+        for terrain in (bumps, Patched(bumps, (Patch((9, 9), friction=0.1),)))
+    ]
     for register in ("q", "u", "impulse"):
         np.testing.assert_allclose(runs[0][register], runs[1][register], rtol=0, atol=1e-12)
 
 
 def test_ground_of_one_material_costs_nothing() -> None:
-    plane, nothing = (Bench(rod(), Moreau(), ground).program for ground in (Plane(), Patched(Plane())))
+    plane, nothing = (
+        Bench(rod(), Moreau(), ground).program for ground in (Plane(), Patched(Plane()))
+    )
     assert plane.fingerprint == nothing.fingerprint
-    plain, wrapped = slid(Moreau(), Plane(), "moreau"), slid(Moreau(), Patched(Plane(), (Patch(),)), "moreau")
+    plain, wrapped = (
+        slid(Moreau(), Plane(), "moreau"),
+        slid(Moreau(), Patched(Plane(), (Patch(),)), "moreau"),
+    )
     for register in ("q", "u", "impulse", "memory"):
         assert np.array_equal(plain[register], wrapped[register])
 
@@ -152,9 +188,14 @@ def test_ground_of_one_material_costs_nothing() -> None:
 
 
 def test_the_yardstick_knows_the_ice() -> None:
-    simulation = tarsus.Simulation("mini_cheetah", terrain=IcePatch(friction=0.05), controller="trot")
+    simulation = tarsus.Simulation(
+        "mini_cheetah", terrain=IcePatch(friction=0.05), controller="trot"
+    )
     log = simulation.run(3.0)
-    on_ice = np.hypot(log["contact_point"].values[..., 0] - 1.0, log["contact_point"].values[..., 1]) <= 0.4
+    on_ice = (
+        np.hypot(log["contact_point"].values[..., 0] - 1.0, log["contact_point"].values[..., 1])
+        <= 0.4
+    )
     factor = log["ground_friction"].values
     assert set(np.unique(factor)) == {0.05, 1.0} and np.array_equal(factor == 0.05, on_ice)
     solved = solved_of(log)
@@ -166,9 +207,13 @@ def test_the_yardstick_knows_the_ice() -> None:
 
 
 def test_a_law_without_stiffness_says_so() -> None:
-    told = tarsus.Simulation("mini_cheetah", terrain=Patched(stiffness=0.5), controller="stand").run(0.01)
+    told = tarsus.Simulation(
+        "mini_cheetah", terrain=Patched(stiffness=0.5), controller="stand"
+    ).run(0.01)
     assert "the law 'moreau' has no stiffness: the terrain's is ignored." in told.attrs["warnings"]
-    quiet = tarsus.Simulation("mini_cheetah", "compliant", terrain=Patched(stiffness=0.5), controller="stand", dt=1e-4)
+    quiet = tarsus.Simulation(
+        "mini_cheetah", "compliant", terrain=Patched(stiffness=0.5), controller="stand", dt=1e-4
+    )
     assert not any("stiffness" in warning for warning in quiet.run(0.01).attrs["warnings"])
 
 
@@ -177,7 +222,7 @@ def test_a_law_without_stiffness_says_so() -> None:
     [
         (lambda: Patch(size=0.0), "size must be positive"),
         (lambda: Patch(size=(1.0, 2.0, 3.0)), "a radius or two edges"),  # type: ignore[arg-type]
-        (lambda: Patch(centre=(1.0, 2.0, 3.0)), r"\(2,\)"),
+        (lambda: Patch(center=(1.0, 2.0, 3.0)), r"\(2,\)"),
         (lambda: Patch(friction=-0.1), "friction must not be negative"),
         (lambda: Patch(stiffness=0.0), "stiffness must be positive"),
         (lambda: Patched(friction=np.nan), "NaN"),

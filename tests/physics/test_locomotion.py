@@ -1,4 +1,6 @@
-"""The virtual-model gait: force distribution against a general solver; standing, trotting, turning, pushed."""
+"""The virtual-model gait: force distribution against a general solver; standing, trotting, turning,
+pushed.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +22,15 @@ from tarsus.stepping.methods.midpoint import Midpoint
 from tarsus.stepping.substeps import Substeps
 
 COST = Cost(1.0, 25.0, 0.01, 0.6)
-FEET = np.array([[0.25, 0.185, -0.4], [0.25, -0.185, -0.4], [-0.25, 0.185, -0.4], [-0.25, -0.185, -0.4]])
+FEET = np.array(
+    [[0.25, 0.185, -0.4], [0.25, -0.185, -0.4], [-0.25, 0.185, -0.4], [-0.25, -0.185, -0.4]]
+)
 STANCES = ([1, 1, 1, 1], [1, 0, 0, 1], [1, 0.3, 0.3, 1])
 SOFT = replace(Compliant(), mu=0.8, c_N=3e4, c_T=3e4, d_N=50.0, d_T=50.0)
-GROUNDS = {"hard": ("moreau", "midpoint"), "compliant": (SOFT, Substeps(Midpoint(), 2))}  # document 000's parameters
+GROUNDS = {
+    "hard": ("moreau", "midpoint"),
+    "compliant": (SOFT, Substeps(Midpoint(), 2)),
+}  # Gehring 2014's parameters
 COMMANDS = {  # speed, sideways, turn, gait
     "stand": (0.3, 0.0, 0.0, 0.0),
     "on the spot": (0.0, 0.0, 0.0, 1.0),
@@ -35,10 +42,14 @@ COMMANDS = {  # speed, sideways, turn, gait
 
 
 def distribution(iterations: int) -> ca.Function:
-    arms, loads, wrench, error = (ca.SX.sym("x", *size) for size in ((3, 4), (4, 1), (6, 1), (6, 1)))
+    arms, loads, wrench, error = (
+        ca.SX.sym("x", *size) for size in ((3, 4), (4, 1), (6, 1), (6, 1))
+    )
     feet = Feet(ca.horzsplit(arms), ca.vertsplit(loads))
     forces, after = distribute(feet, wrench, COST, error, iterations)
-    return ca.Function("distribution", [arms, loads, wrench, error], [ca.vertcat(*forces), after], {"cse": True})
+    return ca.Function(
+        "distribution", [arms, loads, wrench, error], [ca.vertcat(*forces), after], {"cse": True}
+    )
 
 
 def objective(forces: np.ndarray, arms: np.ndarray, loads: np.ndarray, wrench: np.ndarray) -> float:
@@ -51,7 +62,10 @@ def objective(forces: np.ndarray, arms: np.ndarray, loads: np.ndarray, wrench: n
 def best(arms: np.ndarray, loads: np.ndarray, wrench: np.ndarray) -> np.ndarray:
     """By scipy's SLSQP, in the loaded legs' forces alone."""
     on = loads > 0
-    cone = {"type": "ineq", "fun": lambda x: COST.mu * x[2::3] - np.sqrt(x[::3] ** 2 + x[1::3] ** 2 + 1e-12)}
+    cone = {
+        "type": "ineq",
+        "fun": lambda x: COST.mu * x[2::3] - np.sqrt(x[::3] ** 2 + x[1::3] ** 2 + 1e-12),
+    }
     start = np.tile([0.0, 0.0, 50.0], on.sum())
     options = {"ftol": 1e-14, "maxiter": 500}
     given = (arms[on], loads[on], wrench)
@@ -64,7 +78,14 @@ def best(arms: np.ndarray, loads: np.ndarray, wrench: np.ndarray) -> np.ndarray:
 def problems(spread: float) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     rng, found = np.random.default_rng(0), []
     for loads in STANCES * 5:
-        wrench = np.array([0, 0, 224.0, 0, 0, 0]) + spread * rng.normal(size=6) * [60, 60, 60, 15, 15, 10]
+        wrench = np.array([0, 0, 224.0, 0, 0, 0]) + spread * rng.normal(size=6) * [
+            60,
+            60,
+            60,
+            15,
+            15,
+            10,
+        ]
         found.append((FEET + 0.05 * rng.normal(size=(4, 3)), np.array(loads, float), wrench))
     return found
 
@@ -83,7 +104,9 @@ def test_force_distribution_equals_a_general_solver():
 
 
 def test_two_iterations_a_step_follow_a_changing_wrench():
-    """Twenty control steps of a push that grows until cones bind: from the last step's error, two are enough."""
+    """Twenty control steps of a push that grows until cones bind: from the last step's error, two
+    are enough.
+    """
     two, many = distribution(2), distribution(20)
     for arms, loads, wrench in problems(1.0):
         upright, error, exact = np.array([0, 0, 224.0, 0, 0, 0]), np.zeros(6), np.zeros(0)
@@ -96,7 +119,9 @@ def test_two_iterations_a_step_follow_a_changing_wrench():
 
 
 def tried(robot: str, ground: str, seconds: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Coordinates (times, worlds, nq) every 0.1 s, headings, cosines of the tilt; a world a command."""
+    """Coordinates (times, worlds, nq) every 0.1 s, headings, cosines of the tilt; a world a
+    command.
+    """
     law, stepper = GROUNDS[ground]
     simulation = Simulation(robot, law, stepper, controller="virtual_model", worlds=len(COMMANDS))
     columns = np.array(list(COMMANDS.values())).T
@@ -115,10 +140,14 @@ def tried(robot: str, ground: str, seconds: float) -> tuple[np.ndarray, np.ndarr
 @pytest.mark.parametrize("robot", ["starleth", "mini_cheetah"])
 def test_stands_trots_and_turns(robot, ground):
     q, heading, upright = tried(robot, ground, 7.0)
-    rate = dict(zip(COMMANDS, np.c_[(q[-1] - q[20])[:, :2], heading[-1] - heading[20]] / 5.0, strict=True))
+    rate = dict(
+        zip(COMMANDS, np.c_[(q[-1] - q[20])[:, :2], heading[-1] - heading[20]] / 5.0, strict=True)
+    )
     assert upright.min() > np.cos(np.radians(6))
     assert np.abs(q[:, :, 2] / q[0, :, 2] - 1).max() < 0.05
-    assert q[:, 0, :2] == pytest.approx(np.zeros((71, 2)), abs=1e-3)  # told to stand, at whatever speed
+    assert q[:, 0, :2] == pytest.approx(
+        np.zeros((71, 2)), abs=1e-3
+    )  # told to stand, at whatever speed
     assert np.abs(q[-1, 1, :2]).max() < 0.15
     assert rate["forward"] == pytest.approx([0.3, 0, 0], abs=0.06)
     assert rate["backward"] == pytest.approx([-0.3, 0, 0], abs=0.06)
@@ -162,7 +191,10 @@ def test_stops_with_all_feet_down_and_starts_again():
 def test_needs_a_floating_base_and_four_legs():
     robot = mini_cheetah.describe()
     three = Mechanism(
-        "three", robot.bodies[:10], robot.candidates[:3], keyframes={"stand": robot.keyframes["stand"][:16]}
+        "three",
+        robot.bodies[:10],
+        robot.candidates[:3],
+        keyframes={"stand": robot.keyframes["stand"][:16]},
     )
     with pytest.raises(TarsusError, match="four legs"):
         VirtualModel().initial_memory(three)

@@ -1,4 +1,7 @@
-"""The rigid floor of document 001 and its membrane, against SciPy, closed forms and each other. g = 9.81 m/s^2."""
+"""The rigid floor of Sugihara 2006 and its membrane, against SciPy, closed forms and each other.
+
+g = 9.81 m/s^2.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from contact_algebra import algebra
-from free_bodies import HALF, Bench, G, box, point_mass, pose
+from helpers.contact_algebra import algebra
+from helpers.free_bodies import HALF, Bench, G, box, point_mass, pose
 from numpy.typing import NDArray
 from scipy.optimize import lsq_linear
 
@@ -27,7 +30,7 @@ from tarsus.terrain.slope import Slope
 from tarsus.validation.table import validate
 
 Array = NDArray[np.float64]
-K = 5512.0  # N/m, the document's membrane
+K = 5512.0  # N/m, the paper's membrane
 
 
 def sole() -> Mechanism:
@@ -42,27 +45,35 @@ def bench(body: str, law: Law) -> Bench:
 
 
 def contacts(log: dict[str, Array]) -> Array:
-    """Percussions (steps, worlds, contacts, 3)."""
+    """Impulses (steps, worlds, contacts, 3)."""
     return log["impulse"].reshape(*log["impulse"].shape[:2], -1, 3)
 
 
 def solved(law: Macro, delassus: Array, free: Array, before: Array) -> tuple[Array, Array]:
-    """Percussions (worlds, n, 3) of closed contacts, and whether each world was settled."""
+    """Impulses (worlds, n, 3) of closed contacts, and whether each world was settled."""
     count, size = free.shape
     worlds = Worlds(algebra(law, size // 3), count)
     values: dict[str, Array] = {"G": delassus.reshape(count, -1), "free": free, "before": before}
-    values |= {f"law.{name}": np.full((count, 1), value) for name, value in law.parameters().items()}
-    for name, value in (values | {"gap": np.full((count, size // 3), -1e-3), "dt": np.full((count, 1), 1e-3)}).items():
+    values |= {
+        f"law.{name}": np.full((count, 1), value) for name, value in law.parameters().items()
+    }
+    for name, value in (
+        values | {"gap": np.full((count, size // 3), -1e-3), "dt": np.full((count, 1), 1e-3)}
+    ).items():
         worlds.set(name, value)
     worlds.advance()
     return worlds.get("impulse").reshape(count, -1, 3).copy(), worlds.get("converged")[:, 0] > 0
 
 
 def problems(seed: int, count: int, n: int, rank: int) -> tuple[Array, Array]:
-    """Delassus matrices (count, 3n, 3n) and free velocities (count, 3n) of bodies with `rank` degrees of freedom."""
+    """Delassus matrices (count, 3n, 3n) and free velocities (count, 3n) of bodies with `rank`
+    degrees of freedom.
+    """
     rng = np.random.default_rng(seed)
     A = rng.normal(size=(count, 3 * n, rank)) / np.sqrt(rank)
-    return np.einsum("wik,wjk->wij", A, A), np.einsum("wik,wk->wi", A, rng.normal(size=(count, rank)))
+    return np.einsum("wik,wjk->wij", A, A), np.einsum(
+        "wik,wk->wi", A, rng.normal(size=(count, rank))
+    )
 
 
 def subsets(n: int) -> list[tuple[int, ...]]:
@@ -71,7 +82,9 @@ def subsets(n: int) -> list[tuple[int, ...]]:
 
 
 def minimum(A: Array, c: Array, damping: float, counted: NDArray[np.int64]) -> Array:
-    """Eqn. (33), |A f + c|^2 + damping |f|^2 with f >= 0, by SciPy for those `counted`; the others are zero."""
+    """Eqn. (33), |A f + c|^2 + damping |f|^2 with f >= 0, by SciPy for those `counted`; the others
+    are zero.
+    """
     stacked = np.vstack([A[np.ix_(counted, counted)], np.sqrt(damping) * np.eye(len(counted))])
     right, found = np.concatenate([-c[counted], np.zeros(len(counted))]), np.zeros(len(c))
     if len(counted):
@@ -85,7 +98,8 @@ def minimum(A: Array, c: Array, damping: float, counted: NDArray[np.int64]) -> A
 @pytest.mark.parametrize("damping", [1e-3, 0.3])
 @pytest.mark.parametrize("rank", [3, 14])
 def test_the_quadratic_program_is_solved_exactly(damping: float, rank: int) -> None:
-    """Eqn. (33) without friction against SciPy, on those that press and some of the others, K singular for rank 3.
+    """Eqn. (33) without friction against SciPy, on those that press and some of the others, K
+    singular for rank 3.
 
     Who does not press leaves, or would only add to the error.
     """
@@ -105,14 +119,15 @@ def test_the_quadratic_program_is_solved_exactly(damping: float, rank: int) -> N
 
 
 @pytest.mark.parametrize("rank", [9, 14])
-def test_sticking_contacts_have_the_percussions_of_least_error_and_norm(rank: int) -> None:
+def test_sticking_contacts_have_the_impulse_of_least_error_and_norm(rank: int) -> None:
     """f = -(G^2 + lambda)^-1 G c where all press and none slips."""
     n, damping = 3, 1e-3
     delassus, free = problems(rank, 200, n, rank)
     delassus, free = delassus + np.eye(3 * n), free - 5 * (np.arange(3 * n) % 3 == 0)
     L, good = solved(Macro(mu=100.0, damping=damping), delassus, free, 0 * free)
     expected = -np.linalg.solve(
-        delassus @ delassus + damping * np.eye(3 * n), np.einsum("wij,wj->wi", delassus, free)[..., None]
+        delassus @ delassus + damping * np.eye(3 * n),
+        np.einsum("wij,wj->wi", delassus, free)[..., None],
     ).reshape(L.shape)
     pushes = expected[..., 0] > 0.02 * np.linalg.norm(expected[..., 1:], axis=-1)
     assert pushes.all(1).mean() > 0.2 and good[pushes.all(1)].all()
@@ -121,8 +136,12 @@ def test_sticking_contacts_have_the_percussions_of_least_error_and_norm(rank: in
 
 @pytest.mark.parametrize("kinetic", [0.4, 1.0])
 @pytest.mark.parametrize("e_N", [0.0, 0.8])
-def test_no_percussion_does_work_on_the_robot_however_high_friction_is(kinetic: float, e_N: float) -> None:
-    """L . free + L . G L / 2 <= 0 in problems that jam as in those that do not, and all of them stay in their cone."""
+def test_no_impulse_does_work_on_the_robot_however_high_friction_is(
+    kinetic: float, e_N: float
+) -> None:
+    """L . free + L . G L / 2 <= 0 in problems that jam as in those that do not, and all of them
+    stay in their cone.
+    """
     mu, speed = 2.5, 3.0
     delassus, free = problems(7, 400, 3, 7)
     L, good = solved(Macro(mu=mu, kinetic=kinetic, e_N=e_N), delassus, speed * free, speed * free)
@@ -137,10 +156,12 @@ def test_no_percussion_does_work_on_the_robot_however_high_friction_is(kinetic: 
 
 @pytest.mark.parametrize("mu", [0.8, 2.0])
 def test_a_fast_spinning_box_comes_to_rest(mu: float) -> None:
-    """With the document's single modification of friction it gained energy, and once diverged."""
+    """With the paper's single modification of friction it gained energy, and once diverged."""
     rng, count = np.random.default_rng(0), 48
     turned = rng.normal(size=(count, 4))
-    q = np.hstack([np.tile([0, 0, 0.15], (count, 1)), turned / np.linalg.norm(turned, axis=1, keepdims=True)])
+    q = np.hstack(
+        [np.tile([0, 0, 0.15], (count, 1)), turned / np.linalg.norm(turned, axis=1, keepdims=True)]
+    )
     u = rng.normal(size=(count, 6)) * np.repeat([2.0, 10.0], 3)
     log = bench("box", Macro()).run(1500, 0.002, q=q, u=u, law_mu=[mu])
     assert (log["q"][-1, :, 2] < 0.11).all() and (log["q"][..., 2] > 0.03).all()
@@ -158,7 +179,9 @@ def test_a_macro_ball_rebounds_to_e_squared_h() -> None:
         assert normal[k, world] == pytest.approx((1 + rebound) * speed, rel=5e-3)
         later = normal[k + 1 :, world] > 0
         until = k + 1 + np.argmax(later) if rebound else len(z)
-        assert z[k:until, world].max() == pytest.approx(rebound**2 * drop, abs=(1 + rebound) * speed * dt)
+        assert z[k:until, world].max() == pytest.approx(
+            rebound**2 * drop, abs=(1 + rebound) * speed * dt
+        )
 
 
 def test_a_macro_point_stops_by_kinetic_friction_and_holds_by_static() -> None:
@@ -166,21 +189,29 @@ def test_a_macro_point_stops_by_kinetic_friction_and_holds_by_static() -> None:
     log = bench("point", Macro()).run(
         700, dt, q=pose([0, 0, -1e-9]), u=[speed, 0, 0, 0, 0, 0], law_mu=[mu], law_kinetic=[ratio]
     )
-    assert log["q"][-1, 0, 0] == pytest.approx(speed**2 / (2 * mu * ratio * G), abs=0.03 * dt + 3e-4)
+    assert log["q"][-1, 0, 0] == pytest.approx(
+        speed**2 / (2 * mu * ratio * G), abs=0.03 * dt + 3e-4
+    )
     assert np.abs(log["u"][-1]).max() < 1e-9
     angle = np.arctan([0.4, 0.55])
     q = np.array([pose([1e-9 * np.sin(a), 0, -1e-9 * np.cos(a)]) for a in angle])
     log = Bench(point_mass(), Macro(mu=mu, kinetic=ratio), Slope(angle)).run(200, 1e-3, q=q)
     down = -(log["u"][-1, :, 0] * np.cos(angle) + log["u"][-1, :, 2] * np.sin(angle))
     assert abs(down[0]) < 1e-9
-    assert down[1] == pytest.approx(0.2 * G * (np.sin(angle[1]) - mu * ratio * np.cos(angle[1])), rel=2e-2)
+    assert down[1] == pytest.approx(
+        0.2 * G * (np.sin(angle[1]) - mu * ratio * np.cos(angle[1])), rel=2e-2
+    )
 
 
 def test_friction_that_would_turn_the_slip_about_stops_it() -> None:
-    """A point at 5 mm/s above v_0 where friction could take 8 mm/s in a step: it stops, with what that takes."""
+    """A point at 5 mm/s above v_0 where friction could take 8 mm/s in a step: it stops, with what
+    that takes.
+    """
     dt, slip = 1e-3, 0.005
     u = [slip, 0, 0, 0, 0, 0]
-    log = bench("point", Macro()).run(2, dt, q=pose([0, 0, -1e-9]), u=u, law_mu=[0.8], law_v_0=[1e-3])
+    log = bench("point", Macro()).run(
+        2, dt, q=pose([0, 0, -1e-9]), u=u, law_mu=[0.8], law_v_0=[1e-3]
+    )
     assert np.abs(log["u"][..., :2]).max() < 1e-9
     assert np.linalg.norm(contacts(log)[0, 0, 0, 1:]) == pytest.approx(slip, rel=1e-6)
 
@@ -191,13 +222,14 @@ def test_a_macro_box_is_carried_and_sinks_as_slowly_as_damping_says() -> None:
     L = contacts(log)[-1]
     np.testing.assert_allclose(L[..., 0].sum(1) / dt, mass * G, rtol=1e-6)
     np.testing.assert_allclose(L[..., 0] / dt, mass * G / 4, rtol=1e-3)  # least norm: shared evenly
-    # the equal share f = m g dt / 4 of four is an eigenvector of A with s = 4 / m: (s^2 + damping) f = -s v
+    # the equal share f = m g dt / 4 of four is an eigenvector of A with s = 4 / m: (s^2 + damping)
+    # f = -s v
     s = 4 / mass
     np.testing.assert_allclose(log["u"][-1, :, 2], -damping / s * mass * G * dt / 4, rtol=1e-2)
 
 
 @pytest.mark.parametrize("scene", ["creep", "rocking_block", "sliding_cube"])
-def test_macro_passes_where_the_document_s_single_modification_failed(scene: str) -> None:
+def test_macro_passes_where_the_paper_s_single_modification_failed(scene: str) -> None:
     assert {row.status for row in validate("macro", scene, "midpoint")} == {"pass"}
 
 
@@ -224,7 +256,9 @@ def test_without_a_membrane_the_floor_is_that_of_macro() -> None:
 
 
 def test_floor_and_membrane_share_the_weight_as_lambda_says() -> None:
-    """A small lambda: the floor takes what the compressed membrane leaves. A large one: the membrane takes it all."""
+    """A small lambda: the floor takes what the compressed membrane leaves. A large one: the
+    membrane takes it all.
+    """
     mass, dt, thickness, damping = 2.0, 2.5e-4, 5e-4, np.array([1e-8, 4.0])
     start = {"q": pose([0, 0, HALF[2] - thickness - 1e-9]), "law_damping": damping}
     log = bench("sole", MicroMacro(thickness=thickness)).run(12000, dt, **start)
@@ -237,13 +271,17 @@ def test_floor_and_membrane_share_the_weight_as_lambda_says() -> None:
 
 
 def test_a_foot_that_leaves_the_floor_is_still_in_the_membrane() -> None:
-    """It is driven out by the membrane alone: m v^2 of k h^2, less what the timestep's damper takes."""
+    """It is driven out by the membrane alone: m v^2 of k h^2, less what the timestep's damper
+    takes.
+    """
     thickness, dt = 5e-4, 1e-5
     start = {"q": pose([0, 0, -thickness]), "law_k": [1e6], "law_c": [0.0]}
     log = bench("point", MicroMacro(thickness=thickness)).run(400, dt, **start)
     fastest, out = log["u"][:, 0, 2].max(), np.argmax(log["q"][:, 0, 2] > 0)
     assert (log["memory"][1:out] == 0).all()
-    damped = np.exp(-0.5 * np.sqrt(1e6) * dt * np.pi / 2)  # damping ratio omega dt / 2 over a quarter of a period
+    damped = np.exp(
+        -0.5 * np.sqrt(1e6) * dt * np.pi / 2
+    )  # damping ratio omega dt / 2 over a quarter of a period
     assert fastest == pytest.approx(np.sqrt(1e6) * thickness * damped, rel=2e-2)
 
 
@@ -273,5 +311,7 @@ def test_mini_cheetah_stands_for_a_second(law: Law) -> None:
     assert log["converged"].mean() > 0.999
     assert np.abs(log["q"][:, 0, 2] - mini_cheetah.stand()[2]).max() < 0.02
     assert np.abs(log["q"][-1, 0, :2] - mini_cheetah.stand()[:2]).max() < 0.02
-    assert contacts(log)[-100:, 0, :, 0].sum(-1).mean() / dt == pytest.approx(G * robot.mass, rel=2e-3)
+    assert contacts(log)[-100:, 0, :, 0].sum(-1).mean() / dt == pytest.approx(
+        G * robot.mass, rel=2e-3
+    )
     assert np.abs(log["u"][-1, 0, :6]).max() < 0.02

@@ -6,15 +6,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from robots_of_the_field import robots_folder
+from helpers.robots_of_the_field import robots_folder
 
 import tarsus
 from tarsus.control import servo
 from tarsus.control.gaits.stand import Stand
 from tarsus.control.gaits.trot import Trot
 from tarsus.errors import TarsusError
-from tarsus.simulation import default_controller, posture
-from tarsus.simulation.contact_selection import feet
+from tarsus.morphology import posture
+from tarsus.morphology.feet import feet
+from tarsus.simulation import default_controller
 from tarsus.simulation.recording.summary import fell
 
 DT = 0.0025
@@ -39,7 +40,9 @@ def load(name: str) -> tarsus.Robot:
 
 @pytest.mark.parametrize("name", FILES)
 def test_it_stands(name: str) -> None:
-    """Five seconds: the trunk sinks by less than 3 % of its height and tilts by less than 4 degrees."""
+    """Five seconds: the trunk sinks by less than 3 % of its height and tilts by less than 4
+    degrees.
+    """
     log = tarsus.Simulation(load(name), controller="stand", dt=DT).run(5.0)
     q, height = log["q"].values, log["q_start"].values[2]
     upright = 1 - 2 * (q[:, 4] ** 2 + q[:, 5] ** 2)
@@ -68,7 +71,9 @@ def test_the_posture_has_bent_knees_and_feet_below_the_hips(name: str) -> None:
     zero = {body: robot.position(robot.neutral(), robot.bodies[body].name) for body in ends}
     assert posture.balanced(robot, q)
     for body, place in ends.items():
-        assert place[2] > zero[body][2]  # the last link is nearer to the trunk than with a straight leg
+        assert (
+            place[2] > zero[body][2]
+        )  # the last link is nearer to the trunk than with a straight leg
 
 
 def test_knees_that_bend_both_ways_bend_inwards() -> None:
@@ -82,7 +87,9 @@ def test_knees_that_bend_both_ways_bend_inwards() -> None:
 @pytest.mark.parametrize("name", ["go1", "solo12", "talos"])
 @pytest.mark.parametrize("dt", [0.0005, 0.0025, 0.005])
 def test_no_servo_is_faster_than_the_step(name: str, dt: float) -> None:
-    """dt M^-1 kd and dt^2 M^-1 kp by an eigenvalue solver of its own, the mass matrix by the compiled program."""
+    """dt M^-1 kd and dt^2 M^-1 kp by an eigenvalue solver of its own, the mass matrix by the
+    compiled program.
+    """
     robot = load(name)
     q = posture.stand(robot)
     found = servo.gains(robot, q, feet(robot), dt)
@@ -94,13 +101,17 @@ def test_no_servo_is_faster_than_the_step(name: str, dt: float) -> None:
 
 
 def test_gains_go_by_the_weight() -> None:
-    """Mini Cheetah's come out near those it is tuned with; where gravity is a sixth, so is the stiffness."""
+    """Mini Cheetah's come out near those it is tuned with; where gravity is a sixth, so is the
+    stiffness.
+    """
     robot = tarsus.load("mini_cheetah")
     q = np.array(robot.keyframes["stand"])
     own = servo.gains(robot, q, feet(robot), DT)
     assert min(own.kp) > 0.7 * 40 and max(own.kp) < 1.3 * 40
     light = replace(robot, gravity_acceleration=(0.0, 0.0, -9.81 / 6))
-    assert servo.gains(light, q, feet(light), DT).kp == pytest.approx(np.array(own.kp) / 6, rel=0.01)
+    assert servo.gains(light, q, feet(light), DT).kp == pytest.approx(
+        np.array(own.kp) / 6, rel=0.01
+    )
     with pytest.raises(TarsusError, match="dt must be a positive"):
         servo.gains(robot, q, feet(robot), 0.0)
 
@@ -131,8 +142,10 @@ def test_what_cannot_stand_is_told() -> None:
     if folder is None:
         pytest.skip("example-robot-data is not installed")
     notices: list[str] = []
-    default_controller.fitted(tarsus.load(folder / "bolt_description/robots/bolt.urdf"), "stand", DT, notices)
-    assert any("centre of mass is not above" in notice for notice in notices)
+    default_controller.fitted(
+        tarsus.load(folder / "bolt_description/robots/bolt.urdf"), "stand", DT, notices
+    )
+    assert any("center of mass is not above" in notice for notice in notices)
     for dt, soft in ((0.0025, True), (0.0005, False)):
         notices = []
         default_controller.fitted(
@@ -144,12 +157,16 @@ def test_what_cannot_stand_is_told() -> None:
 def test_home_is_where_it_stands() -> None:
     cheetah = tarsus.load("mini_cheetah")
     home = cheetah.keyframes["stand"] + np.eye(cheetah.nq)[9] * 0.1
-    robot = default_controller.fitted(replace(cheetah, name="mine", keyframes={"home": home}), "stand", DT, [])[0]
+    robot = default_controller.fitted(
+        replace(cheetah, name="mine", keyframes={"home": home}), "stand", DT, []
+    )[0]
     assert np.array_equal(robot.keyframes["stand"], home)
 
 
 def test_gains_by_hand(capsys: pytest.CaptureFixture) -> None:
-    """--set reaches the gait: a servo as soft as this lets the trunk of a robot from a file sink."""
+    """--set reaches the gait: a servo as soft as this lets the trunk of a robot from a file
+    sink.
+    """
     folder = robots_folder()
     if folder is None:
         pytest.skip("example-robot-data is not installed")

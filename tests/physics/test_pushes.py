@@ -1,4 +1,6 @@
-"""External pushes: momentum changes by force times time, the log's balance of motion holds, bad input is refused."""
+"""External pushes: momentum changes by force times time, the log's balance of motion holds, bad
+input is refused.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ def in_flight(robot: Mechanism | str, **options) -> Simulation:
 
 def test_momentum_changes_by_force_and_moment_times_time():
     simulation = in_flight(TOP, pushes="top")
-    simulation.set(push={"top": PUSH}, u=np.append(simulation.u[:3], np.zeros(3)))  # turning about the moment alone
+    simulation.set(
+        push={"top": PUSH}, u=np.append(simulation.u[:3], np.zeros(3))
+    )  # turning about the moment alone
     before = momentum(simulation)
     simulation.advance(STEPS * DT)
     weight = 2.0 * np.array(TOP.gravity_acceleration)
@@ -64,7 +68,9 @@ def test_worlds_are_pushed_apart_and_let_go():
     simulation.advance(0.1)
     simulation.set(where=[True, False, False], push={"top": np.zeros(3)})
     simulation.advance(0.1)
-    assert simulation.u[:, 0] - start == pytest.approx(forces[:, 0] * [0.1, 0.2, 0.2] / 2.0, abs=1e-12)
+    assert simulation.u[:, 0] - start == pytest.approx(
+        forces[:, 0] * [0.1, 0.2, 0.2] / 2.0, abs=1e-12
+    )
 
 
 def test_pushing_is_absent_unless_asked_for():

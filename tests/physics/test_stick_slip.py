@@ -6,7 +6,7 @@ import casadi as ca
 import numpy as np
 import pytest
 from casadi import SX
-from free_bodies import Bench, G, box, pose, sphere
+from helpers.free_bodies import Bench, G, box, pose, sphere
 
 from tarsus.contact.base import symbols
 from tarsus.contact.laws.compliant import Compliant
@@ -32,7 +32,9 @@ def on_slope(depth: float = 1e-5) -> np.ndarray:
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_between_mu_K_and_mu_S_a_resting_block_stays_and_a_pushed_one_slides_on(solver: str) -> None:
+def test_between_mu_K_and_mu_S_a_resting_block_stays_and_a_pushed_one_slides_on(
+    solver: str,
+) -> None:
     bench = Bench(box(), Moreau(mu=MU, kinetic=KINETIC, solver=solver), Slope(ANGLE))
     dt, steps = 0.001, 500
     u = np.zeros((2, 6))
@@ -48,7 +50,9 @@ def test_between_mu_K_and_mu_S_a_resting_block_stays_and_a_pushed_one_slides_on(
 
 
 def test_with_kinetic_1_the_pushed_block_stops() -> None:
-    log = Bench(box(), Moreau(mu=MU), Slope(ANGLE)).run(500, 0.001, q=on_slope(), u=[*(0.2 * DOWN), 0, 0, 0])
+    log = Bench(box(), Moreau(mu=MU), Slope(ANGLE)).run(
+        500, 0.001, q=on_slope(), u=[*(0.2 * DOWN), 0, 0, 0]
+    )
     assert np.abs(log["u"][-1, 0]).max() < 1e-6
 
 
@@ -70,7 +74,9 @@ def test_kinetic_is_a_ratio() -> None:
 
 
 def test_a_pushed_compliant_block_comes_to_rest_on_a_steep_slope() -> None:
-    """Just inside the friction angle: an anchor renewed unstretched would let it walk downhill for ever."""
+    """Just inside the friction angle: an anchor renewed unstretched would let it walk downhill for
+    ever.
+    """
     bench = Bench(box(), Compliant(mu=1.05 * np.tan(ANGLE)), Slope(ANGLE))
     log = bench.run(12000, 2.5e-4, q=on_slope(1e-4), u=[*(0.05 * DOWN), 0, 0, 0])
     assert np.abs(log["u"][-100:]).max() < 1e-9
@@ -78,12 +84,18 @@ def test_a_pushed_compliant_block_comes_to_rest_on_a_steep_slope() -> None:
 
 def test_a_compliant_ball_rolls_without_drag() -> None:
     """Sliding turns into rolling at 5/7 of the speed, and rolling stays."""
-    log = Bench(sphere(), Compliant(mu=0.5)).run(8000, 2.5e-4, q=pose([0, 0, 0.0997]), u=[1.0, 0.5, 0, 0, 0, 0])
-    np.testing.assert_allclose(log["u"][[4000, -1], 0, :2], 5 / 7 * np.array([[1.0, 0.5]] * 2), rtol=1e-6)
+    log = Bench(sphere(), Compliant(mu=0.5)).run(
+        8000, 2.5e-4, q=pose([0, 0, 0.0997]), u=[1.0, 0.5, 0, 0, 0, 0]
+    )
+    np.testing.assert_allclose(
+        log["u"][[4000, -1], 0, :2], 5 / 7 * np.array([[1.0, 0.5]] * 2), rtol=1e-6
+    )
 
 
 def test_compliant_friction_creates_no_energy() -> None:
-    """No damper at all, friction alone, on a box that is thrown and tumbles: what is stored comes from motion."""
+    """No damper at all, friction alone, on a box that is thrown and tumbles: what is stored comes
+    from motion.
+    """
     law = Compliant(mu=0.5, d_N=0.0, d_T=0.0)
     rng = np.random.default_rng(5)
     body, dt = box(), 2e-5
@@ -101,13 +113,17 @@ def test_compliant_friction_creates_no_energy() -> None:
 
 @pytest.mark.parametrize("stepper", ["midpoint", "symplectic_euler", "heun", "rk4"])
 def test_a_compliant_corner_that_creeps_at_its_cone_does_not_chatter(stepper: str) -> None:
-    """A dragged cube, nudged by 1e-6 m/s: its rear corners, relieved, slip at 0.1 mm/s while the front ones hold.
+    """A dragged cube, nudged by 1e-6 m/s: its rear corners, relieved, slip at 0.1 mm/s while the
+    front ones hold.
 
-    The pull grows slowly, so no corner's force changes by more than the pull in any step, and none of it is across.
+    The pull grows slowly, so no corner's force changes by more than the pull in any step, and none
+    of it is across.
     """
     rate, dt, mu = 10.0, 2.5e-4, 0.4
     q = bodies.pose([0, 0, bodies.CUBE[2] - bodies.TOUCH])
-    dragged = Start(bodies.cube(), q, [0, 1e-6, 0, 0, 0, 1e-6], parameters={"mu": mu}, push_rate=[rate, 0, 0])
+    dragged = Start(
+        bodies.cube(), q, [0, 1e-6, 0, 0, 0, 1e-6], parameters={"mu": mu}, push_rate=[rate, 0, 0]
+    )
     motion = Ours("compliant", stepper).run(dragged, dt, 0.37)
     force = motion.impulse[motion.time > 0.1, 0] / dt  # the landing has died away
     friction = np.linalg.norm(force[-1, :, 1:], axis=-1)
@@ -118,7 +134,9 @@ def test_a_compliant_corner_that_creeps_at_its_cone_does_not_chatter(stepper: st
 
 
 def test_compliant_gliding_force_opposes_a_fast_slip_and_the_spring_a_slow_one() -> None:
-    """Along the slip where the damper alone would slip too, d_T |v| > mu F_N; else the sticking force on the cone."""
+    """Along the slip where the damper alone would slip too, d_T |v| > mu F_N; else the sticking
+    force on the cone.
+    """
     law = Compliant(mu=0.5, c_T=2e4, d_T=40.0)
     p = symbols({name: SX(float(value)) for name, value in law.parameters().items()})
     depth, stretch = 1e-3, np.array([2e-3, 0.0])
@@ -130,4 +148,6 @@ def test_compliant_gliding_force_opposes_a_fast_slip_and_the_spring_a_slow_one()
         contact = Contact(SX(-depth), SX(ca.DM([0, *sliding])), SX(ca.DM([0, *stretch])), SX.eye(3))
         found = np.array(ca.DM(law.force(contact, p, memory)[0])).ravel()
         pull = sliding if along_slip else 2e4 * stretch + 40.0 * sliding
-        np.testing.assert_allclose(found, [normal, *(-0.5 * normal * pull / np.linalg.norm(pull))], rtol=1e-12)
+        np.testing.assert_allclose(
+            found, [normal, *(-0.5 * normal * pull / np.linalg.norm(pull))], rtol=1e-12
+        )

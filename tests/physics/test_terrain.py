@@ -1,4 +1,6 @@
-"""Terrains: distances, normals and frames against independent geometry; feet that cross borders, edges and corners."""
+"""Terrains: distances, normals and frames against independent geometry; feet that cross borders,
+edges and corners.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 import pytest
-from free_bodies import Bench, G, point_mass, pose, sphere
+from helpers.free_bodies import Bench, G, point_mass, pose, sphere
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import ArrayLike, NDArray
@@ -63,10 +65,14 @@ def program_of(terrain: Terrain) -> Program:
     return b.program(distance=distance, frame=ca.vec(frame.T))
 
 
-def look(terrain: Terrain, points: ArrayLike, program: Program | None = None) -> tuple[Array, Array]:
+def look(
+    terrain: Terrain, points: ArrayLike, program: Program | None = None
+) -> tuple[Array, Array]:
     """Gaps (n,) and frames (n, 3, 3) at points (n, 3)."""
     parameters = {f"terrain.{name}": value for name, value in terrain.parameters().items()}
-    found = reference.run(program or program_of(terrain), {"point": np.asarray(points, float), **parameters})
+    found = reference.run(
+        program or program_of(terrain), {"point": np.asarray(points, float), **parameters}
+    )
     return found["distance"][:, 0], found["frame"].reshape(-1, 3, 3)
 
 
@@ -88,10 +94,20 @@ def normal_impulse(log: dict[str, Array]) -> Array:
 
 @pytest.mark.parametrize("name", TERRAINS)
 @settings(deadline=None, max_examples=15)
-@given(points=st.lists(st.tuples(*[st.floats(-2, 2), st.floats(-2, 2), st.floats(-0.5, 1)]), min_size=1, max_size=40))
-def test_frames_are_orthonormal_and_right_handed(name: str, points: list[tuple[float, float, float]]) -> None:
+@given(
+    points=st.lists(
+        st.tuples(*[st.floats(-2, 2), st.floats(-2, 2), st.floats(-0.5, 1)]),
+        min_size=1,
+        max_size=40,
+    )
+)
+def test_frames_are_orthonormal_and_right_handed(
+    name: str, points: list[tuple[float, float, float]]
+) -> None:
     _, frames = look(TERRAINS[name], points, looking(name))
-    np.testing.assert_allclose(frames @ frames.transpose(0, 2, 1), np.tile(np.eye(3), (len(points), 1, 1)), atol=1e-9)
+    np.testing.assert_allclose(
+        frames @ frames.transpose(0, 2, 1), np.tile(np.eye(3), (len(points), 1, 1)), atol=1e-9
+    )
     np.testing.assert_allclose(np.cross(frames[:, 0], frames[:, 1]), frames[:, 2], atol=1e-9)
 
 
@@ -106,7 +122,9 @@ def test_gap_and_normal_are_those_of_the_ground(name: str) -> None:
     assert (look(TERRAINS[name], on + np.array([0, 0, 0.01]), looking(name))[0] > 0).all()
     assert (look(TERRAINS[name], on - np.array([0, 0, 0.01]), looking(name))[0] < 0).all()
     h = 1e-6  # m
-    slopes = [(heights(name, xy + step) - heights(name, xy - step)) / (2 * h) for step in (h * np.eye(2))]
+    slopes = [
+        (heights(name, xy + step) - heights(name, xy - step)) / (2 * h) for step in (h * np.eye(2))
+    ]
     normal = np.column_stack([-slopes[0], -slopes[1], np.ones(len(xy))])
     normal /= np.linalg.norm(normal, axis=1, keepdims=True)
     np.testing.assert_allclose(frames[:, 0], normal, atol=2e-5)
@@ -144,7 +162,11 @@ def test_a_field_stays_within_its_heights_and_near_them() -> None:
 
 def profile(s: Steps) -> tuple[Array, Array]:
     """The rounded profile of stairs up by drawing it: points (n, 2) and outward normals (n, 2)."""
-    rise, run, start = float(np.asarray(s.rise)), float(np.asarray(s.run)), float(np.asarray(s.start))
+    rise, run, start = (
+        float(np.asarray(s.rise)),
+        float(np.asarray(s.run)),
+        float(np.asarray(s.start)),
+    )
     t, arc = np.linspace(0, 1, 2000)[:, None], np.linspace(0, np.pi / 2, 500)[:, None]
     e, c, up, back = s.edge_radius, s.corner_radius, np.array([[0.0, 1.0]]), np.array([[-1.0, 0.0]])
     pieces = [([start - 2, 0] + t * [2 - c, 0], up + 0 * t)]
@@ -165,14 +187,18 @@ def test_distance_to_steps_is_that_to_their_profile(name: str) -> None:
     assert isinstance(up, Steps)
     drawn, normals = profile(up)
     points = drawn[np.abs(drawn[:, 0]) < 1][::7]
-    points = points + random.uniform(-1, 1, points.shape) * random.choice([0.08, 0.02, 0.005], (len(points), 1))
+    points = points + random.uniform(-1, 1, points.shape) * random.choice(
+        [0.08, 0.02, 0.005], (len(points), 1)
+    )
     nearest = cKDTree(drawn).query(points)[1]
     distance = np.sum((points - drawn[nearest]) * normals[nearest], axis=1)
     expected = np.insert(normals[nearest], 1, 0, axis=1)
     if name == "steps_down":  # the same stairs seen from the other side
         points, expected = [2 * -0.5 + 0.9, -0.4] + points * [-1, 1], expected * [-1, 1, 1]
     gap, frames = look(TERRAINS[name], np.insert(points, 1, 0.3, axis=1), looking(name))
-    valid = (distance > -0.004) & (gap > -0.05)  # deeper than the edges' radius it is no distance any more
+    valid = (distance > -0.004) & (
+        gap > -0.05
+    )  # deeper than the edges' radius it is no distance any more
     assert valid.mean() > 0.5
     np.testing.assert_allclose(gap[valid], distance[valid], atol=2e-5)
     assert (gap[distance < -0.004] < 0).all()
@@ -189,22 +215,32 @@ def test_a_ball_rolls_over_the_edge_of_a_step() -> None:
     pressed = normal_impulse(log)[:, 0] > 0
     on_edge = pressed & (np.abs(x) < 0.02) & (z > -0.05)
     leaning = frames[on_edge, 0, 0]
-    assert leaning.max() > 0.3 and np.diff(leaning).max() < 0.1  # the normal turns forward little by little
-    assert (np.diff(np.nonzero(on_edge)[0]) == 1).all()  # and the ball stays on the edge until it leaves for good
+    assert (
+        leaning.max() > 0.3 and np.diff(leaning).max() < 0.1
+    )  # the normal turns forward little by little
+    assert (
+        np.diff(np.nonzero(on_edge)[0]) == 1
+    ).all()  # and the ball stays on the edge until it leaves for good
     assert x[-1] > 0.03 and z[-1] < -0.05 and np.isfinite(log["u"]).all()
     assert (gap - radius).min() > -2e-3
 
 
 @pytest.mark.parametrize("push", [1.0, 4.0, 15.0])
 def test_a_foot_pressed_into_a_corner_rests_there(push: float) -> None:
-    """A round foot that hardly turns: it slides to the riser and stays where tread and riser meet."""
+    """A round foot that hardly turns: it slides to the riser and stays where tread and riser
+    meet.
+    """
     radius, dt, ball = 0.0175, 0.0025, sphere(1.0, 0.0175)
-    heavy = replace(ball.bodies[0], inertia=replace(ball.bodies[0].inertia, about_com=100 * np.eye(3)))
+    heavy = replace(
+        ball.bodies[0], inertia=replace(ball.bodies[0].inertia, about_com=100 * np.eye(3))
+    )
     pressed = replace(ball, bodies=(heavy,), gravity_acceleration=(push, 0.0, -G))
     bench = Bench(pressed, Moreau(mu=0.09), Steps(rise=0.1, run=0.3, count=2, start=0.0))
     log = bench.run(4000, dt, q=pose([-0.05, 0, radius]))
     gap = look(bench.terrain, log["q"][:, 0, :3])[0] - radius
-    assert gap.min() > -4e-3  # what it sinks in when it arrives at up to 1 m/s; hard contact corrects no position
+    assert (
+        gap.min() > -4e-3
+    )  # what it sinks in when it arrives at up to 1 m/s; hard contact corrects no position
     assert np.abs(log["u"][2000:, 0, :3]).max() < 1e-4  # it still rolls, as its inertia is finite
     assert np.ptp(log["q"][2000:, 0, :3], axis=0).max() < 5e-4 and np.ptp(gap[2000:]) < 1e-5
     x, z = log["q"][-1, 0, 0], log["q"][-1, 0, 2]
@@ -213,7 +249,9 @@ def test_a_foot_pressed_into_a_corner_rests_there(push: float) -> None:
 
 
 def test_a_point_inside_a_riser_is_free_to_leave() -> None:
-    """The riser, not the tread far above, is what it touches: no friction with a tread holds it down."""
+    """The riser, not the tread far above, is what it touches: no friction with a tread holds it
+    down.
+    """
     lifted = point_mass(gravity=(0.0, 0.0, 5.0))
     up = Bench(lifted, Moreau(mu=0.8), Steps(rise=0.15, run=0.3, count=1, start=0.0))
     log = up.run(100, 0.0025, q=pose([0.003, 0, 0.08]))
@@ -223,8 +261,12 @@ def test_a_point_inside_a_riser_is_free_to_leave() -> None:
 # ---------------------------------------------------------------- height fields under a foot
 
 
-@pytest.mark.parametrize("law", [Moreau(mu=0.4), Moreau(mu=0.4, solver="exact"), Compliant(mu=0.4, d_N=200.0)])
-def test_a_foot_dragged_over_many_cells_never_leaves_the_ground_nor_sticks(law: Moreau | Compliant) -> None:
+@pytest.mark.parametrize(
+    "law", [Moreau(mu=0.4), Moreau(mu=0.4, solver="exact"), Compliant(mu=0.4, d_N=200.0)]
+)
+def test_a_foot_dragged_over_many_cells_never_leaves_the_ground_nor_sticks(
+    law: Moreau | Compliant,
+) -> None:
     dragged = point_mass(gravity=(0.4 * G, 0.05 * G, -G))
     field = HeightField(0.6 * BUMPS, 0.05)
     dt = 0.0005 if isinstance(law, Compliant) else 0.0025
@@ -245,7 +287,10 @@ def test_a_field_shaped_like_a_slope_is_a_slope() -> None:
     x = np.linspace(-4, 4, 81)
     field = HeightField(np.tile(np.tan(angle) * x, (30, 1)), 0.1)
     q = pose([1.03 - radius * np.sin(angle), 0.02, 1.03 * np.tan(angle) + radius * np.cos(angle)])
-    runs = [Bench(sphere(), Moreau(), terrain).run(600, 0.0025, q=q) for terrain in (field, Slope(angle))]
+    runs = [
+        Bench(sphere(), Moreau(), terrain).run(600, 0.0025, q=q)
+        for terrain in (field, Slope(angle))
+    ]
     assert runs[0]["q"][-1, 0, 0] < 0
     for name in ("q", "u", "impulse"):
         np.testing.assert_allclose(runs[0][name], runs[1][name], rtol=0, atol=1e-10)
@@ -291,10 +336,14 @@ def test_worlds_have_grounds_of_their_own() -> None:
     assert len(set(seeds)) == 3
     origins = np.array([[0.0, 0.0], [0.3, -0.2]])
     moved = look(HeightField(BUMPS, 0.05, origin=origins), np.tile(point, (2, 1)))[0]
-    expected = look(HeightField(BUMPS, 0.05, origin=(0, 0)), point - np.insert(origins, 2, 0, axis=1))[0]
+    expected = look(
+        HeightField(BUMPS, 0.05, origin=(0, 0)), point - np.insert(origins, 2, 0, axis=1)
+    )[0]
     np.testing.assert_allclose(moved, expected, atol=1e-15)
     stairs = look(Steps(rise=[0.1, -0.1], start=-1.0), np.tile([[5, 0, 0.0]], (2, 1)))[0]
-    np.testing.assert_allclose(stairs, [-0.405 + 0.4, 0.5], atol=0.5)  # inside the stairs, above the stairs
+    np.testing.assert_allclose(
+        stairs, [-0.405 + 0.4, 0.5], atol=0.5
+    )  # inside the stairs, above the stairs
     assert stairs[0] < 0 < stairs[1]
 
 
@@ -312,7 +361,9 @@ def test_worlds_have_grounds_of_their_own() -> None:
 )
 def test_mini_cheetah_trots_over_uneven_ground(terrain: Terrain) -> None:
     worlds = max((v.shape[0] for v in terrain.parameters().values() if v.ndim > 1), default=1)
-    simulation = tarsus.Simulation("mini_cheetah", terrain=terrain, controller="trot", worlds=worlds)
+    simulation = tarsus.Simulation(
+        "mini_cheetah", terrain=terrain, controller="trot", worlds=worlds
+    )
     log = simulation.run(3.0)
     q = np.asarray(log.q).reshape(-1, worlds, 19) if worlds > 1 else np.asarray(log.q)[:, None]
     assert q[..., 2].min() > 0.2
@@ -322,11 +373,20 @@ def test_mini_cheetah_trots_over_uneven_ground(terrain: Terrain) -> None:
 
 
 def test_a_robot_is_placed_on_the_ground_it_stands_on() -> None:
-    for terrain in (Sine(0.03, 0.3), Steps(rise=0.06, start=0.1), Rough(seed=[1, 2]), HeightField(BUMPS, 0.05)):
+    for terrain in (
+        Sine(0.03, 0.3),
+        Steps(rise=0.06, start=0.1),
+        Rough(seed=[1, 2]),
+        HeightField(BUMPS, 0.05),
+    ):
         worlds = 2 if isinstance(terrain, Rough) else 1
-        simulation = tarsus.Simulation("mini_cheetah", terrain=terrain, worlds=worlds, controller="stand")
+        simulation = tarsus.Simulation(
+            "mini_cheetah", terrain=terrain, worlds=worlds, controller="stand"
+        )
         gap = np.asarray(simulation.run(simulation.dt).gap)
-        assert np.abs(gap.reshape(worlds, -1).min(1)).max() < 2e-4  # the lowest foot, half a step on
+        assert (
+            np.abs(gap.reshape(worlds, -1).min(1)).max() < 2e-4
+        )  # the lowest foot, half a step on
         assert gap.max() < 0.05
 
 

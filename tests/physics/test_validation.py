@@ -14,9 +14,9 @@ from tarsus.errors import TarsusError
 from tarsus.validation.bodies import cube, pose
 from tarsus.validation.engine import Engine, Motion, Start
 from tarsus.validation.mujoco_engine import MuJoCo
-from tarsus.validation.scenes.base import EFFECTS, Case, Scene, falls_below, worst
+from tarsus.validation.scenes.base import EFFECTS, Case, ValidationScene, falls_below, worst
 from tarsus.validation.scenes.bouncing_ball import restitution
-from tarsus.validation.table import LAWS, SCENES, Row, validate
+from tarsus.validation.table import LAWS, SCENES, ValidationRow, validate
 from tarsus.validation.tarsus_engine import Ours
 
 KEYS = {"scene", "law", "stepper", "expected", "got", "error", "status", "reason"}
@@ -25,38 +25,48 @@ OWN = {"bouncing_ball"}  # scenes of one law's parameters
 
 
 @pytest.fixture(scope="module")
-def moreau() -> list[Row]:
+def moreau() -> list[ValidationRow]:
     return validate("moreau", stepper="midpoint")
 
 
-def test_moreau_passes_every_scene_of_rigid_contact(moreau: list[Row]) -> None:
+def test_moreau_passes_every_scene_of_rigid_contact(moreau: list[ValidationRow]) -> None:
     assert {row.scene for row in moreau} == set(registry.names(SCENES))
     wrong = [row for row in moreau if row.scene not in SOFT | OWN and row.status != "pass"]
     assert not wrong, wrong
-    assert all(row.error is not None and row.error <= (row.tolerance or 0.0) for row in moreau if row.status == "pass")
+    assert all(
+        row.error is not None and row.error <= (row.tolerance or 0.0)
+        for row in moreau
+        if row.status == "pass"
+    )
 
 
-def test_what_a_law_does_not_model_is_said_with_its_reason(moreau: list[Row]) -> None:
-    lacking = [row for row in moreau if row.status == "not modelled"]
+def test_what_a_law_does_not_model_is_said_with_its_reason(moreau: list[ValidationRow]) -> None:
+    lacking = [row for row in moreau if row.status == "not modeled"]
     assert {row.scene for row in lacking} == SOFT | OWN
     assert all(row.got is None for row in lacking)
     assert all("hard contact" in row.reason for row in lacking if row.scene in SOFT)
     assert all("no parameter k_p" in row.reason for row in lacking if row.scene in OWN)
     (refused,) = validate("moreau", "creep", "rk4")
-    assert refused.status == "not modelled" and "percussions" in refused.reason
+    assert refused.status == "not modeled" and "impulses" in refused.reason
 
 
 @pytest.mark.parametrize(
     ("law", "scene", "cases"),
-    [("linearized", "bouncing_ball", 3), ("micro", "hoap1_drop", 2), ("compliant", "vertical_hopper", 1)],
+    [
+        ("linearized", "bouncing_ball", 3),
+        ("micro", "hoap1_drop", 2),
+        ("compliant", "vertical_hopper", 1),
+    ],
 )
-def test_laws_pass_the_scenes_of_their_own_documents(law: str, scene: str, cases: int) -> None:
+def test_laws_pass_the_scenes_of_their_own_papers(law: str, scene: str, cases: int) -> None:
     rows = validate(law, scene, "midpoint")
     assert len(rows) == cases and all(row.status == "pass" for row in rows), rows
 
 
 def test_restitution_of_the_bouncing_ball_runs_from_one_to_zero() -> None:
-    """Against the oscillator of document 002, Eqn. (3), integrated; at critical damping it is exp(-1)."""
+    """Against the oscillator of Rengifo 2009, Eqn. (3), integrated; at critical damping it is
+    exp(-1).
+    """
     k_p, k_v = np.array([100.0, 100.0, 100.0, 100.0]), np.array([1e-6, 5.0, 20.0 - 1e-6, 1e4])
     found = restitution(k_p, k_v)
     for k in range(3):
@@ -64,7 +74,9 @@ def test_restitution_of_the_bouncing_ball_runs_from_one_to_zero() -> None:
         def moves(t: float, y: np.ndarray, k: int = k) -> list[float]:
             return [y[1], -k_p[k] * y[0] - k_v[k] * y[1]]
 
-        sinking = solve_ivp(moves, (0, 1), [0, -1.0], rtol=1e-10, atol=1e-12, events=lambda t, y: y[1])
+        sinking = solve_ivp(
+            moves, (0, 1), [0, -1.0], rtol=1e-10, atol=1e-12, events=lambda t, y: y[1]
+        )
         assert found[k] == pytest.approx(-10 * sinking.y_events[0][0][0], rel=1e-6)
     np.testing.assert_allclose(found, [1.0, found[1], np.exp(-1), 0.0], atol=2e-3)
 
@@ -73,19 +85,19 @@ def test_mujoco_is_measured_on_the_same_scenes() -> None:
     dragged = validate("mujoco", "dragged_cube")
     assert len(dragged) == 3 and all(row.error is not None and row.error < 0.01 for row in dragged)
     (held,) = validate("mujoco", "rimless_wheel")
-    assert held.status == "not modelled" and "soft" in held.reason
+    assert held.status == "not modeled" and "soft" in held.reason
     (row,) = validate("mujoco", "stopping_distance")
     assert (row.law, row.status) == ("mujoco", "pass") and row.error
     (refused,) = validate("mujoco", "spring_rest")
-    assert refused.status == "not modelled" and "solref" in refused.reason
+    assert refused.status == "not modeled" and "solref" in refused.reason
 
 
 def test_laws_and_scenes_speak_of_the_same_effects() -> None:
     for name in registry.names(LAWS):
         law = registry.member(LAWS, "law", name, Law)
-        assert set(law.not_modelled) <= set(EFFECTS), name  # type: ignore[attr-defined]
+        assert set(law.not_modeled) <= set(EFFECTS), name  # type: ignore[attr-defined]
     for name in registry.names(SCENES):
-        scene = registry.member(SCENES, "scene", name, Scene)()
+        scene = registry.member(SCENES, "scene", name, ValidationScene)()
         assert scene.needs <= set(EFFECTS) and len(scene.tolerance) > 40, name
 
 
@@ -95,16 +107,20 @@ def test_laws_and_scenes_speak_of_the_same_effects() -> None:
 def test_json_is_a_list_of_rows(capsys: pytest.CaptureFixture) -> None:
     assert cli.main(["validate", "--law", "moreau", "--scene", "restitution", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
-    assert {row["stepper"] for row in rows} >= {"midpoint"} and all(set(row) >= KEYS for row in rows)
+    assert {row["stepper"] for row in rows} >= {"midpoint"} and all(
+        set(row) >= KEYS for row in rows
+    )
     measured = next(row for row in rows if row["stepper"] == "midpoint")
-    assert measured["status"] == "pass" and measured["error"] == abs(measured["got"] - measured["expected"])
+    assert measured["status"] == "pass" and measured["error"] == abs(
+        measured["got"] - measured["expected"]
+    )
 
 
 def test_a_table_for_people(capsys: pytest.CaptureFixture) -> None:
     assert cli.main(["validate", "--law", "moreau", "--scene", "sliding_cube"]) == 0
     out = capsys.readouterr().out
     assert "1.223" in out and "3.67" in out and " 0 fail" in out
-    assert "not modelled" in out and "rk4" in out
+    assert "not modeled" in out and "rk4" in out
 
 
 def test_a_failure_is_exit_code_1(capsys: pytest.CaptureFixture) -> None:
@@ -116,11 +132,16 @@ def test_a_failure_is_exit_code_1(capsys: pytest.CaptureFixture) -> None:
     ("arguments", "message"),
     [
         (["--law", "morea"], "no law named 'morea'; did you mean moreau"),
-        (["--scene", "block_on_slop"], "no scene named 'block_on_slop'; did you mean block_on_slope"),
+        (
+            ["--scene", "block_on_slop"],
+            "no scene named 'block_on_slop'; did you mean block_on_slope",
+        ),
         (["--stepper", "rk5"], "no stepper named 'rk5'; did you mean rk4"),
     ],
 )
-def test_unknown_names_are_one_sentence(arguments: list[str], message: str, capsys: pytest.CaptureFixture) -> None:
+def test_unknown_names_are_one_sentence(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture
+) -> None:
     assert cli.main(["validate", *arguments]) == 2
     captured = capsys.readouterr()
     assert message in captured.err and captured.out == ""
@@ -132,7 +153,10 @@ def test_unknown_names_are_one_sentence(arguments: list[str], message: str, caps
 def test_a_number_that_is_none_fails() -> None:
     case = worst(("speed", "m/s"), 0.0, [0.5, np.nan, 0.0], 1.0, ["a", "b", "c"])
     assert case.name == "speed, b" and not case.passed
-    assert worst(("speed", "m/s"), 0.0, [0.5, 2.0, 0.0], [1.0, 1.0, 0.1], ["a", "b", "c"]).name == "speed, b"
+    assert (
+        worst(("speed", "m/s"), 0.0, [0.5, 2.0, 0.0], [1.0, 1.0, 0.1], ["a", "b", "c"]).name
+        == "speed, b"
+    )
 
 
 def test_more_than_an_order_asked_for_is_no_error() -> None:
@@ -151,7 +175,7 @@ class Ice(Engine):
     """An engine that lets every body slide on for ever, at the speed it came with."""
 
     law, stepper = "ice", "none"
-    not_modelled: dict[str, str] = {}  # noqa: RUF012
+    not_modeled: dict[str, str] = {}  # noqa: RUF012
     parameters = frozenset({"mu"})
 
     def step(self, dt: float) -> float:
@@ -163,18 +187,26 @@ class Ice(Engine):
         q = np.array(np.broadcast_to(np.asarray(start.q), (steps, start.worlds, 7)))
         q[..., :3] += time * u[..., :3]
         contacts = len(start.body.candidates)
-        return Motion(q, u, np.zeros((steps, start.worlds, contacts, 3)), np.ones((steps, start.worlds), bool), dt)
+        return Motion(
+            q,
+            u,
+            np.zeros((steps, start.worlds, contacts, 3)),
+            np.ones((steps, start.worlds), bool),
+            dt,
+        )
 
 
-@pytest.mark.parametrize("name", ["block_on_slope", "stopping_distance", "sliding_cube", "slide_to_roll", "flat_box"])
+@pytest.mark.parametrize(
+    "name", ["block_on_slope", "stopping_distance", "sliding_cube", "slide_to_roll", "flat_box"]
+)
 def test_a_wrong_law_fails(name: str) -> None:
-    cases = registry.member(SCENES, "scene", name, Scene)().measure(Ice())
+    cases = registry.member(SCENES, "scene", name, ValidationScene)().measure(Ice())
     assert not all(case.passed for case in cases)
 
 
-def test_a_parameter_that_a_law_does_not_have_is_not_modelled() -> None:
+def test_a_parameter_that_a_law_does_not_have_is_not_modeled() -> None:
     with pytest.raises(TarsusError, match="no parameter e_N"):
-        registry.member(SCENES, "scene", "restitution", Scene)().measure(Ice())
+        registry.member(SCENES, "scene", "restitution", ValidationScene)().measure(Ice())
 
 
 @pytest.mark.parametrize("engine", [Ours("moreau", "midpoint"), MuJoCo()], ids=["ours", "mujoco"])

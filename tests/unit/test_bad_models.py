@@ -42,7 +42,10 @@ LOOP = urdf(TWO, link("c"), joint("ab", "a", "b"), joint("ac", "a", "c"), joint(
 BAD_URDF = {
     "no links": (urdf(), "there is no link"),
     "two parents": (LOOP, r"the link 'c' has two parents, joints 'ac' and 'bc': closed loops"),
-    "all in a circle": (urdf(TWO, joint("ab", "a", "b"), joint("ba", "b", "a")), "'a', 'b' hang in a circle"),
+    "all in a circle": (
+        urdf(TWO, joint("ab", "a", "b"), joint("ba", "b", "a")),
+        "'a', 'b' hang in a circle",
+    ),
     "circle beside a root": (
         urdf(link("root"), TWO, joint("ab", "a", "b"), joint("ba", "b", "a")),
         "'a', 'b' hang in a circle",
@@ -53,7 +56,10 @@ BAD_URDF = {
         urdf(TWO, link("c"), joint("j", "a", "b"), joint("j", "b", "c")),
         "two joints are named 'j'",
     ),
-    "unknown link": (urdf(link("thigh"), joint("j", "thigh", "thing")), "joint 'j'.*'thing'.*thigh"),
+    "unknown link": (
+        urdf(link("thigh"), joint("j", "thigh", "thing")),
+        "joint 'j'.*'thing'.*thigh",
+    ),
     "planar joint": (
         urdf(TWO, joint("j", "a", "b", "planar")),
         "joint 'j' is 'planar', which is not supported",
@@ -70,12 +76,18 @@ BAD_URDF = {
         urdf(TWO, joint("j", "a", "b", inside='<origin xyz="0 one 0"/>')),
         "joint 'j': xyz of <origin> must be 3 numbers, not '0 one 0'",
     ),
-    "no child": (urdf(TWO, '<joint name="j" type="fixed"><parent link="a"/></joint>'), "joint 'j'.*<child>"),
+    "no child": (
+        urdf(TWO, '<joint name="j" type="fixed"><parent link="a"/></joint>'),
+        "joint 'j'.*<child>",
+    ),
     "zero axis": (
         urdf(TWO, joint("j", "a", "b", inside='<axis xyz="0 0 0"/>')),
         "'j': the axis must not be zero",
     ),
-    "half an inertia": (urdf(link("a", '<inertial><mass value="1"/></inertial>')), "link 'a'.*no <inertia>"),
+    "half an inertia": (
+        urdf(link("a", '<inertial><mass value="1"/></inertial>')),
+        "link 'a'.*no <inertia>",
+    ),
     "lost collision mesh": (
         urdf(link("a", MASS + mesh("package://lost/a.stl") + mesh("b.stl"))),
         "collision meshes are not found: package://lost/a.stl, b.stl",
@@ -96,7 +108,7 @@ def test_bad_urdf(name: str, tmp_path: Path) -> None:
     assert "\n" not in str(caught.value)
 
 
-def test_missing_file_suggests_its_neighbours(tmp_path: Path) -> None:
+def test_missing_file_suggests_its_neighbors(tmp_path: Path) -> None:
     (tmp_path / "quadruped.urdf").write_text(urdf(link("a")))
     with pytest.raises(TarsusError, match=r"did you mean quadruped\.urdf\?"):
         read(tmp_path / "quadruped.xml")
@@ -111,7 +123,9 @@ def test_other_files(tmp_path: Path) -> None:
         "<sdf><model/></sdf>": r"its root tag is <sdf>: only <mujoco>",
         "": "the XML is broken: no element found",
         "solid mesh": "the XML is broken",
-        "<mujoco><worldbody><body><joint/></body></worldbody></mujoco>": "MuJoCo cannot compile it: .*mass",
+        "<mujoco><worldbody><body><joint/></body></worldbody></mujoco>": (
+            "MuJoCo cannot compile it: .*mass"
+        ),
         "<mujoco><world/></mujoco>": "MuJoCo cannot compile it: .*world",
         "<mujoco/>": "no body that can move",
     }.items():
@@ -129,7 +143,9 @@ def test_what_a_urdf_loses_is_said() -> None:
     strange = "<collision><geometry><cone/></geometry></collision>"
     elements = [link("a", MASS + visual), link("b", MASS + strange), link("c"), link("feather", "")]
     with pytest.warns(TarsusWarning) as caught:
-        mechanism = check(read_urdf(urdf(*elements, joint("j", "a", "b", inside=""), mimic, locked)))
+        mechanism = check(
+            read_urdf(urdf(*elements, joint("j", "a", "b", inside=""), mimic, locked))
+        )
     said = "\n".join(str(warning.message) for warning in caught)
     for words in (
         "1 visual meshes are not found and left out: lost.dae",
@@ -146,7 +162,9 @@ def test_what_a_urdf_loses_is_said() -> None:
 def test_a_root_called_world_stands_still() -> None:
     fixed = read_urdf(urdf(link("world", ""), link("b"), joint("j", "world", "b")))
     assert not fixed.floating and fixed.joint_names == ("j",)
-    free = check(read_urdf(urdf(link("world", ""), link("b"), joint("j", "world", "b", "floating"))))
+    free = check(
+        read_urdf(urdf(link("world", ""), link("b"), joint("j", "world", "b", "floating")))
+    )
     assert free.floating and free.joint_names == ("j",)
     assert not read_urdf(urdf(TWO, joint("root", "a", "b")), floating=False).floating
     assert read_urdf(urdf(TWO, joint("root", "a", "b"))).joint_names == ("floating_base", "root")
@@ -156,7 +174,9 @@ def test_packages_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     tetrahedron = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
     (tmp_path / "ws" / "dog" / "urdf").mkdir(parents=True)
     (tmp_path / "elsewhere").mkdir()
-    text = urdf(link("a", MASS + mesh("package://dog/a.obj").replace("<mesh", '<mesh scale="1 2 3"')))
+    text = urdf(
+        link("a", MASS + mesh("package://dog/a.obj").replace("<mesh", '<mesh scale="1 2 3"'))
+    )
     file = tmp_path / "ws" / "dog" / "urdf" / "dog.urdf"
     file.write_text(text)
     (tmp_path / "elsewhere" / "a.obj").write_text(tetrahedron)
@@ -190,7 +210,9 @@ def leg(**changes: object) -> Mechanism:
     joint_names = {"lower", "upper", "armature", "damping", "kind"}
     of_joint = {key: value for key, value in changes.items() if key in joint_names}
     of_body = {key: value for key, value in changes.items() if key not in joint_names}
-    return replace(SOUND, bodies=(BASE, replace(LEG, joint=replace(LEG.joint, **of_joint), **of_body)))
+    return replace(
+        SOUND, bodies=(BASE, replace(LEG, joint=replace(LEG.joint, **of_joint), **of_body))
+    )
 
 
 UNSOUND = {
@@ -198,26 +220,44 @@ UNSOUND = {
     "negative mass": (leg(inertia=Inertia(-1.0)), "body 'leg': the mass must be >= 0, not -1.0 kg"),
     "parent after child": (leg(parent=1), "body 'leg' stands before its parent"),
     "same body twice": (leg(name="base"), "two bodies are named 'base'"),
-    "same joint twice": (replace(SOUND, bodies=(BASE, replace(LEG, joint=BASE.joint))), "two joints.*'root'"),
+    "same joint twice": (
+        replace(SOUND, bodies=(BASE, replace(LEG, joint=BASE.joint))),
+        "two joints.*'root'",
+    ),
     "free inside": (leg(kind="free"), "'leg' hangs on a free joint"),
     "mirror": (leg(rotation=-np.eye(3)), "'leg': the rotation must be a rotation matrix"),
     "skew inertia": (leg(inertia=Inertia(1.0, np.zeros(3), np.eye(3, k=1))), "'leg'.*symmetric"),
     "empty range": (leg(lower=1.0, upper=0.0), "joint 'hip': the range from 1.0 to 0.0 is empty"),
     "negative damping": (leg(damping=-1.0), "joint 'hip': the damping must be >= 0"),
-    "massless leg": (leg(inertia=Inertia(0.0)), "joint 'hip' moves 'leg', which has no inertia against it"),
-    "point mass on the axis": (leg(inertia=Inertia(1.0, np.array([0, 0, 1.0]))), "joint 'hip' moves 'leg'"),
+    "massless leg": (
+        leg(inertia=Inertia(0.0)),
+        "joint 'hip' moves 'leg', which has no inertia against it",
+    ),
+    "point mass on the axis": (
+        leg(inertia=Inertia(1.0, np.array([0, 0, 1.0]))),
+        "joint 'hip' moves 'leg'",
+    ),
     "lost frame": (replace(SOUND, frames=(Frame("f", 2),)), "frame 'f' sits on body number 2"),
     "lost motor": (
         replace(SOUND, actuators=(Actuator("m", "hop"),)),
         "no joint named 'hop'; did you mean hip",
     ),
-    "motor on the base": (replace(SOUND, actuators=(Actuator("m", "root"),)), "'m' drives a free joint"),
-    "short keyframe": (replace(SOUND, keyframes={"home": np.zeros(7)}), r"'home' must have shape \(8,\)"),
+    "motor on the base": (
+        replace(SOUND, actuators=(Actuator("m", "root"),)),
+        "'m' drives a free joint",
+    ),
+    "short keyframe": (
+        replace(SOUND, keyframes={"home": np.zeros(7)}),
+        r"'home' must have shape \(8,\)",
+    ),
     "twin candidates": (
         replace(SOUND, candidates=(Candidate("foot", 1, np.zeros(3)),) * 2),
         "two candidates are named 'foot'",
     ),
-    "lost pair": (replace(SOUND, excluded=(("base", "log"),)), "no body named 'log'; did you mean leg"),
+    "lost pair": (
+        replace(SOUND, excluded=(("base", "log"),)),
+        "no body named 'log'; did you mean leg",
+    ),
 }
 
 

@@ -13,17 +13,25 @@ import xarray as xr
 from tarsus import cli
 
 KEYS = {
-    "robot", "law", "stepper", "dt", "duration", "distance", "mean_speed", "height_min", "height_final",
-    "penetration_max", "creep_max", "iterations_mean", "iterations_max", "unconverged_steps", "fell",
-    "realtime_factor", "steps_per_second", "residuals", "warnings",
+    "robot", "law", "stepper", "dt", "duration", "distance", "mean_speed", "height_min",
+    "height_final", "penetration_max", "creep_max", "iterations_mean", "iterations_max",
+    "unconverged_steps", "fell", "realtime_factor", "steps_per_second", "residuals", "warnings",
 }  # fmt: skip
 
 
-def test_run_writes_a_log_and_a_picture_and_one_json_object(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    assert cli.main(["run", "mini_cheetah", "--duration", "1", "--json", "--out", str(tmp_path)]) == 0
+def test_run_writes_a_log_and_a_picture_and_one_json_object(
+    tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    assert (
+        cli.main(["run", "mini_cheetah", "--duration", "1", "--json", "--out", str(tmp_path)]) == 0
+    )
     numbers = json.loads(capsys.readouterr().out)
     assert set(numbers) >= KEYS
-    assert numbers["fell"] is False and numbers["unconverged_steps"] == 0 and numbers["distance"] > 0.05
+    assert (
+        numbers["fell"] is False
+        and numbers["unconverged_steps"] == 0
+        and numbers["distance"] > 0.05
+    )
     assert sorted(p.name for p in tmp_path.iterdir()) == ["mini_cheetah.nc", "mini_cheetah.png"]
     log = xr.open_dataset(tmp_path / "mini_cheetah.nc")
     assert log["force_world"].dims == ("time", "contact", "xyz")
@@ -31,7 +39,9 @@ def test_run_writes_a_log_and_a_picture_and_one_json_object(tmp_path: Path, caps
 
 
 def test_run_tells_a_person(capsys: pytest.CaptureFixture) -> None:
-    arguments = "run mini_cheetah --law compliant --gait stand --slope 5 --friction 0.9 --duration 0.5"
+    arguments = (
+        "run mini_cheetah --law compliant --gait stand --slope 5 --friction 0.9 --duration 0.5"
+    )
     assert cli.main(arguments.split()) == 0
     out = capsys.readouterr().out
     assert "compliant" in out and "slope" in out and "real time" in out
@@ -43,9 +53,12 @@ def test_list_alone_lists_every_kind(capsys: pytest.CaptureFixture) -> None:
     assert "laws:" in out and "  moreau" in out and "experiments:" in out
 
 
-def test_run_takes_the_law_s_parameters_contacts_and_coordinates(capsys: pytest.CaptureFixture) -> None:
+def test_run_takes_the_law_s_parameters_contacts_and_coordinates(
+    capsys: pytest.CaptureFixture,
+) -> None:
     arguments = (
-        "run mini_cheetah --set solver=sor kinetic=0.9 --contacts *_foot --coordinates extended --duration 0.2 --json"
+        "run mini_cheetah --set solver=sor kinetic=0.9 --contacts *_foot --coordinates extended"
+        " --duration 0.2 --json"
     )
     assert cli.main(arguments.split()) == 0
     assert json.loads(capsys.readouterr().out)["unconverged_steps"] == 0
@@ -80,12 +93,28 @@ def test_bad_input_is_one_sentence_and_exit_code_2(
 ) -> None:
     assert cli.main([*arguments.split(), "--out", str(tmp_path / "out")]) == 2
     captured = capsys.readouterr()
-    assert message in captured.err and captured.err.startswith("error: ") and "Traceback" not in captured.err
+    assert (
+        message in captured.err
+        and captured.err.startswith("error: ")
+        and "Traceback" not in captured.err
+    )
     assert captured.out == "" and not (tmp_path / "out").exists()
 
 
-def test_a_diverged_run_fails_and_keeps_its_log(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    arguments = ["run", "mini_cheetah", "--law", "compliant", "--dt", "0.01", "--json", "--out", str(tmp_path)]
+def test_a_diverged_run_fails_and_keeps_its_log(
+    tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    arguments = [
+        "run",
+        "mini_cheetah",
+        "--law",
+        "compliant",
+        "--dt",
+        "0.01",
+        "--json",
+        "--out",
+        str(tmp_path),
+    ]
     assert cli.main(arguments) == 1
     captured = capsys.readouterr()
     assert "diverged at t" in captured.err
@@ -94,7 +123,10 @@ def test_a_diverged_run_fails_and_keeps_its_log(tmp_path: Path, capsys: pytest.C
 
 
 def test_import_is_light() -> None:
-    code = "import sys, tarsus; print([m for m in ('casadi', 'llvmlite', 'mujoco', 'xarray') if m in sys.modules])"
+    code = (
+        "import sys, tarsus; print([m for m in ('casadi', 'llvmlite', 'mujoco', 'xarray') if m in"
+        " sys.modules])"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 

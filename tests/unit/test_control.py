@@ -1,4 +1,6 @@
-"""Legs, foot paths, pattern generator, servo; the trot walking in MuJoCo, and on slopes in Tarsus."""
+"""Legs, foot paths, pattern generator, servo; the trot walking in MuJoCo, and on slopes in
+Tarsus.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,12 @@ def quadruped(axes, knees, offsets, rotation=STRAIGHT) -> Mechanism:
     `rotation` turns the thigh's frame in its parent, which must change nothing but the numbers.
     """
     solid = Inertia(1.0, np.zeros(3), 0.01 * np.eye(3))
-    bodies, feet, motors, stand = [Body("base", -1, Joint("free", "free"), Inertia(8.0))], [], [], []
+    bodies, feet, motors, stand = (
+        [Body("base", -1, Joint("free", "free"), Inertia(8.0))],
+        [],
+        [],
+        [],
+    )
     for front in (1, -1):
         for left in (1, -1):
             name, knee = f"{'h f'[front + 1]}{'r l'[left + 1]}", knees[front < 0]
@@ -57,18 +64,29 @@ def quadruped(axes, knees, offsets, rotation=STRAIGHT) -> Mechanism:
                     mirrored,
                     rotation,
                 ),
-                Body(f"{name}3", b + 1, Joint(f"{name}_knee", "hinge", knee_y), solid, below, rotation.T),
+                Body(
+                    f"{name}3",
+                    b + 1,
+                    Joint(f"{name}_knee", "hinge", knee_y),
+                    solid,
+                    below,
+                    rotation.T,
+                ),
             ]
             feet.append(Candidate(f"{name}_foot", b + 2, np.array([0.02, 0, -0.27]), 0.02))
             motors += [Actuator(j.joint.name, j.joint.name, -99, 99) for j in bodies[-3:]]
             stand += [-0.1 * axes[0], -knee / 2 * axes[1], knee * axes[2]]
     q = np.array([0, 0, 0.5, 1, 0, 0, 0, *stand])
-    return Mechanism("quadruped", tuple(bodies), tuple(feet), actuators=tuple(motors), keyframes={"stand": q})
+    return Mechanism(
+        "quadruped", tuple(bodies), tuple(feet), actuators=tuple(motors), keyframes={"stand": q}
+    )
 
 
 def turned() -> np.ndarray:
     c, s = np.cos(0.7), np.sin(0.7)
-    return np.array([[c, -s, 0], [s, c, 0], [0, 0, 1]]) @ np.array([[1, 0, 0], [0, c, -s], [0, s, c]])
+    return np.array([[c, -s, 0], [s, c, 0], [0, 0, 1]]) @ np.array(
+        [[1, 0, 0], [0, c, -s], [0, s, c]]
+    )
 
 
 ROBOTS = {
@@ -83,8 +101,12 @@ ROBOTS = {
 def functions(leg):
     """Angles, their rates, and what the rates should be, of a point of the leg and its rate."""
     point, rate = ca.SX.sym("point", 3), ca.SX.sym("rate", 3)
-    angles, rates = leg_inverse_kinematics(leg, LegPoint(*ca.vertsplit(point)), LegPoint(*ca.vertsplit(rate)))
-    return ca.Function("leg", [point, rate], [angles, rates, ca.jtimes(angles, point, rate)], {"cse": True})
+    angles, rates = leg_inverse_kinematics(
+        leg, LegPoint(*ca.vertsplit(point)), LegPoint(*ca.vertsplit(rate))
+    )
+    return ca.Function(
+        "leg", [point, rate], [angles, rates, ca.jtimes(angles, point, rate)], {"cse": True}
+    )
 
 
 def in_leg(leg, angles) -> np.ndarray:
@@ -108,7 +130,9 @@ def compiled(controller: Controller, robot: Mechanism) -> ca.Function:
         "dt": 1,
     }
     symbols = [ca.SX.sym(name, size) for name, size in sizes.items()]
-    return ca.Function("controller", symbols, list(controller.torque(robot, *symbols)), {"cse": True})
+    return ca.Function(
+        "controller", symbols, list(controller.torque(robot, *symbols)), {"cse": True}
+    )
 
 
 @pytest.mark.parametrize("robot", ROBOTS.values(), ids=ROBOTS.keys())
@@ -133,12 +157,22 @@ def test_displaced_foot_goes_where_it_is_told(robot):
         standing = leg.standing_foot - [0, 0, 0.01]
         point, rate = displaced(leg, standing, moved, moving)
         derivative = ca.jtimes(ca.vertcat(*point), moved, moving)
-        move = ca.Function("move", [moved, moving], [ca.vertcat(*point), ca.vertcat(*rate), derivative])
+        move = ca.Function(
+            "move", [moved, moving], [ca.vertcat(*point), ca.vertcat(*rate), derivative]
+        )
         solve = functions(leg)
-        for where in ((0, 0, 0), (0.08, 0, 0.05), (-0.05, 0.05, 0), (0.05, -0.05, 0.0), (0, 0.02, 0.05)):
+        for where in (
+            (0, 0, 0),
+            (0.08, 0, 0.05),
+            (-0.05, 0.05, 0),
+            (0.05, -0.05, 0.0),
+            (0, 0.02, 0.05),
+        ):
             at, speed, wanted = map(numbers, move(where, [0.5, 0.3, -0.2]))
             error = foot_in_hip_frame(leg, numbers(solve(at, speed)[0])) - standing - where
-            sideways = 0.0025 if where[2] == 0 else abs(where[1]) / 4 + where[2] / 8  # lifted in the leg's plane
+            sideways = (
+                0.0025 if where[2] == 0 else abs(where[1]) / 4 + where[2] / 8
+            )  # lifted in the leg's plane
             assert (np.abs(error) <= [1e-9, sideways, 4e-4 if where[1] else 1e-9]).all()
             assert speed == pytest.approx(wanted, abs=0.01)
 
@@ -148,7 +182,9 @@ def test_foot_jacobian_is_the_derivative(robot):
     for leg in find_legs(robot):
         step = 1e-6 * np.eye(3)
         columns = [
-            (foot_in_hip_frame(leg, leg.posture + d) - foot_in_hip_frame(leg, leg.posture - d)) / 2e-6 for d in step
+            (foot_in_hip_frame(leg, leg.posture + d) - foot_in_hip_frame(leg, leg.posture - d))
+            / 2e-6
+            for d in step
         ]
         assert foot_jacobian(leg, leg.posture) == pytest.approx(np.array(columns).T, abs=1e-8)
 
@@ -203,7 +239,10 @@ def test_pattern_generator_converges_from_every_start():
     offsets, phases, dt = (0.5, 0.0, 0.0, 0.5), ca.SX.sym("phases", 4), 0.0025
     after = cpg.advance(phases, cpg.phase_rates(phases, offsets, 2.5, 10.0), ca.SX(dt))
     step, rng = ca.Function("step", [phases], [after]), np.random.default_rng(3)
-    for value in (np.full(4, 0.25), *rng.uniform(size=(4, 4))):  # two of the first are exactly opposed
+    for value in (
+        np.full(4, 0.25),
+        *rng.uniform(size=(4, 4)),
+    ):  # two of the first are exactly opposed
         for _ in range(400):
             value = numbers(step(value))
             assert ((value >= 0) & (value < 1)).all()
@@ -226,7 +265,9 @@ def test_trot_pairs_diagonal_legs():
 
 
 def test_trot_needs_four_legs():
-    robot = Mechanism("tripod", CHEETAH.bodies[:10], CHEETAH.candidates[:3], keyframes=CHEETAH.keyframes)
+    robot = Mechanism(
+        "tripod", CHEETAH.bodies[:10], CHEETAH.candidates[:3], keyframes=CHEETAH.keyframes
+    )
     with pytest.raises(TarsusError, match="four legs"):
         Trot().initial_memory(robot)
 
@@ -236,7 +277,9 @@ def test_trot_starts_from_standing_at_rest():
     q, u = trot.initial_coordinates(robot), np.zeros(robot.nu)
     memory = trot.initial_memory(robot)
     tau, after = compiled(trot, robot)(0.0, q, u, [0.4, 0.0], memory, 0.0025)
-    carried = [trot.support * carrying_torques(leg, robot.mass * 9.81 / 2) for leg in find_legs(robot)]
+    carried = [
+        trot.support * carrying_torques(leg, robot.mass * 9.81 / 2) for leg in find_legs(robot)
+    ]
     late = (0.5 / trot.duty - 0.5) * 2  # the second diagonal is this far past mid-stance, -1 to 1
     bumps = np.array(diagonals(find_legs(robot))) * (1 - late**2) ** 2
     assert numbers(tau) == pytest.approx(np.ravel(carried) * np.repeat(bumps, 3), abs=1e-9)
@@ -245,11 +288,16 @@ def test_trot_starts_from_standing_at_rest():
 
 
 def test_without_its_gains_the_trot_is_open_loop():
-    control, rng = compiled(Trot(heading=0, tracking=0, capture=0, lean=0), CHEETAH), np.random.default_rng(2)
+    control, rng = (
+        compiled(Trot(heading=0, tracking=0, capture=0, lean=0), CHEETAH),
+        np.random.default_rng(2),
+    )
     q, memory = CHEETAH.keyframes["stand"], [0.2, 0.7, 1, 0, 0]
     still = control(2.0, q, np.zeros(18), [0.4, 0.3], memory, 0.0025)[0]
     thrown = np.concatenate([rng.normal(size=3), [0.5, 0.5, -0.5, 0.5], q[7:]])
-    moving = control(2.0, thrown, [*rng.normal(size=6), *np.zeros(12)], [0.4, 0.3], memory, 0.0025)[0]
+    moving = control(2.0, thrown, [*rng.normal(size=6), *np.zeros(12)], [0.4, 0.3], memory, 0.0025)[
+        0
+    ]
     assert numbers(moving) == pytest.approx(numbers(still), abs=1e-12)
 
 
@@ -257,7 +305,9 @@ def test_trot_torques_stay_finite():
     control, rng = compiled(Trot(), CHEETAH), np.random.default_rng(4)
     for size in (1.0, 30.0, 1e6):
         q = np.concatenate([np.zeros(3), [0, 0.6, 0.8, 0], rng.normal(size=12)])
-        tau, after = control(2.0, q, size * rng.normal(size=18), [0.4, 0.3], [0.2, 0.7, 0, 0, 0], 0.0025)
+        tau, after = control(
+            2.0, q, size * rng.normal(size=18), [0.4, 0.3], [0.2, 0.7, 0, 0, 0], 0.0025
+        )
         assert np.isfinite(numbers(tau)).all() and np.isfinite(numbers(after)).all()
 
 
@@ -281,7 +331,12 @@ def test_trunk_velocity_is_seen_from_the_trunk():
     yaw, pitch = 2.0, 0.15
     turn = np.array([np.cos(yaw / 2), 0, 0, np.sin(yaw / 2)])
     lean = np.array([np.cos(pitch / 2), 0, np.sin(pitch / 2), 0])
-    p = [turn[0] * lean[0], -turn[3] * lean[2], turn[0] * lean[2], turn[3] * lean[0]]  # pitched down, then turned
+    p = [
+        turn[0] * lean[0],
+        -turn[3] * lean[2],
+        turn[0] * lean[2],
+        turn[3] * lean[0],
+    ]  # pitched down, then turned
     forwards = np.array([np.cos(yaw) * np.cos(pitch), np.sin(yaw) * np.cos(pitch), -np.sin(pitch)])
     left = np.array([-np.sin(yaw), np.cos(yaw), 0])
     now = trunk(ca.SX([0, 0, 0, *p]), ca.SX([*(0.7 * forwards), 0, 0, 0.3]))
@@ -299,7 +354,9 @@ def test_carrying_torques_do_the_work_of_the_load():
 
 
 def walk(controller: Controller, command: list[float], seconds: float, dt: float = 0.0025):
-    """Positions (n, 3), headings (n,) rad of Mini Cheetah under a controller in MuJoCo, friction 0.8."""
+    """Positions (n, 3), headings (n,) rad of Mini Cheetah under a controller in MuJoCo, friction
+    0.8.
+    """
     mujoco = pytest.importorskip("mujoco")
     model = mujoco.MjModel.from_xml_string(to_mjcf(CHEETAH, dt=dt, friction=0.8))
     data, step = mujoco.MjData(model), compiled(controller, CHEETAH)
@@ -346,7 +403,8 @@ def watched(simulation: Simulation, seconds: float) -> np.ndarray:
     return np.array(seen)
 
 
-CLIMBS = [  # heading error, degrees, and part of the speed; at the last the feet chatter: the step is coarse
+# heading error, degrees, and part of the speed; at the last the feet chatter: the step is coarse
+CLIMBS = [
     ("moreau", 0.0025, 5, 0.05),
     ("compliant", 0.001, 5, 0.05),
     ("compliant", 0.0025, 15, 0.1),
@@ -356,7 +414,9 @@ CLIMBS = [  # heading error, degrees, and part of the speed; at the last the fee
 @pytest.mark.parametrize(("law", "dt", "stray", "slack"), CLIMBS)
 def test_trot_climbs_and_descends(law, dt, stray, slack):
     angles, mu = np.radians([0, 5, 8, -5, -8] * 2), np.repeat([0.8, 0.6], 5)
-    simulation = Simulation("mini_cheetah", law, terrain=Slope(angle=angles), controller="trot", dt=dt, worlds=10)
+    simulation = Simulation(
+        "mini_cheetah", law, terrain=Slope(angle=angles), controller="trot", dt=dt, worlds=10
+    )
     simulation.set(mu=mu)
     q = watched(simulation, 20.0)
     speed = (q[-1, :, 0] - q[20, :, 0]) / 18 / np.cos(angles)
@@ -384,13 +444,17 @@ def test_trot_turns_as_told_and_starts_at_any_heading():
     heading = headings(watched(simulation, 10.0))
     assert heading[0] == pytest.approx(starts)
     assert (heading[-1] - heading[20]) / 8 == pytest.approx(turns, rel=0.05, abs=0.005)
-    assert heading[-1] - starts == pytest.approx(turns * 9.5, rel=0.05, abs=0.05)  # 1 s to the full rate
+    assert heading[-1] - starts == pytest.approx(
+        turns * 9.5, rel=0.05, abs=0.05
+    )  # 1 s to the full rate
 
 
 def test_trot_recovers_from_pushes():
     rng, worlds = np.random.default_rng(1), 192
     angle = np.radians(np.tile([0, 5, 8], worlds // 3))
-    simulation = Simulation("mini_cheetah", terrain=Slope(angle=angle), controller="trot", worlds=worlds)
+    simulation = Simulation(
+        "mini_cheetah", terrain=Slope(angle=angle), controller="trot", worlds=worlds
+    )
     u = 0.2 * rng.normal(size=(worlds, 18))
     u[worlds // 2 :] = 0
     u[worlds // 2 :, 1] = np.repeat([0.5, -0.5], worlds // 4)

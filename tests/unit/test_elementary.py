@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from tarsus.program.codegen import elementary
-from tarsus.program.codegen.ir_writer import Scribe
+from tarsus.program.codegen.ir_writer import IrWriter
 
 COUNT = 6400
 INF, NAN = np.inf, np.nan
 KINDS = {64: np.float64, 32: np.float32}
-# (lanes, optimised): the last is the code exactly as written
+# (lanes, optimized): the last is the code exactly as written
 VARIANTS = [(1, True), (4, True), (8, True), (16, True), (1, False)]
 FUNCTIONS: dict[str, tuple[int, Callable[..., str | tuple[str, str]]]] = {
     name: (arguments, getattr(elementary, name))
@@ -28,23 +28,26 @@ FUNCTIONS: dict[str, tuple[int, Callable[..., str | tuple[str, str]]]] = {
 }
 WIDE = np.longdouble
 REFERENCES: dict[str, Callable] = {
-    "sin": np.sin, "cos": np.cos, "tan": np.tan, "atan": np.arctan, "atan2": np.arctan2, "asin": np.arcsin,
-    "acos": np.arccos, "exp": np.exp, "expm1": np.expm1, "log": np.log, "log1p": np.log1p, "sinh": np.sinh,
-    "cosh": np.cosh, "tanh": np.tanh, "power": np.power, "hypot": np.hypot, "fmod": np.fmod,
+    "sin": np.sin, "cos": np.cos, "tan": np.tan, "atan": np.arctan, "atan2": np.arctan2,
+    "asin": np.arcsin, "acos": np.arccos, "exp": np.exp, "expm1": np.expm1, "log": np.log,
+    "log1p": np.log1p, "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh, "power": np.power,
+    "hypot": np.hypot, "fmod": np.fmod,
 }  # fmt: skip
 # the largest error in ulp, as the docstrings state it
 BOUNDS = {
-    "sin": 1.5, "cos": 1.5, "tan": 3.5, "atan": 2.0, "atan2": 2.0, "asin": 2.5, "acos": 1.5, "exp": 1.5,
-    "expm1": 2.5, "log": 1.0, "log1p": 1.0, "sinh": 2.5, "cosh": 2.0, "tanh": 3.0, "power": 1.5,
-    "hypot": 1.5, "fmod": 0.0,
+    "sin": 1.5, "cos": 1.5, "tan": 3.5, "atan": 2.0, "atan2": 2.0, "asin": 2.5, "acos": 1.5,
+    "exp": 1.5, "expm1": 2.5, "log": 1.0, "log1p": 1.0, "sinh": 2.5, "cosh": 2.0, "tanh": 3.0,
+    "power": 1.5, "hypot": 1.5, "fmod": 0.0,
 }  # fmt: skip
-precise = pytest.mark.skipif(np.finfo(WIDE).nmant < 63, reason="long double is no wider than double here")
+precise = pytest.mark.skipif(
+    np.finfo(WIDE).nmant < 63, reason="long double is no wider than double here"
+)
 
 
 def kernel_ir(name: str, lanes: int, bits: int) -> tuple[str, list[str]]:
     """IR of name(x, y, first, second, groups) over arrays, and the intrinsics it declares."""
     arguments, function = FUNCTIONS[name]
-    s = Scribe(lanes, bits)
+    s = IrWriter(lanes, bits)
     results = function(s, *["%x", "%y"][:arguments])
     results = results if isinstance(results, tuple) else (results,)
     lines = [f"define void @{name}(ptr %px, ptr %py, ptr %p0, ptr %p1, i64 %groups) {{"]
@@ -57,7 +60,10 @@ def kernel_ir(name: str, lanes: int, bits: int) -> tuple[str, list[str]]:
         lines.append(f"%b{k} = getelementptr {s.vector}, ptr %p{k}, i64 %at")
         lines.append(f"store {s.vector} {result}, ptr %b{k}, align 4")
     lines += ["%next = add i64 %at, 1", "%more = icmp slt i64 %next, %groups"]
-    return "\n".join([*lines, "br i1 %more, label %loop, label %done", "done:", "ret void", "}"]), s.declarations()
+    return (
+        "\n".join([*lines, "br i1 %more, label %loop, label %done", "done:", "ret void", "}"]),
+        s.declarations(),
+    )
 
 
 def parsed(lanes: int, bits: int) -> llvm.ModuleRef:
@@ -70,7 +76,7 @@ def parsed(lanes: int, bits: int) -> llvm.ModuleRef:
 
 
 @cache
-def engine(lanes: int, bits: int, optimised: bool) -> llvm.ExecutionEngine:
+def engine(lanes: int, bits: int, optimized: bool) -> llvm.ExecutionEngine:
     """All functions compiled for this processor."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
@@ -78,37 +84,45 @@ def engine(lanes: int, bits: int, optimised: bool) -> llvm.ExecutionEngine:
     machine = llvm.Target.from_default_triple().create_target_machine(
         cpu=llvm.get_host_cpu_name(),
         features=llvm.get_host_cpu_features().flatten(),
-        opt=3 if optimised else 0,
+        opt=3 if optimized else 0,
     )
-    if optimised:
-        builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=2))
+    if optimized:
+        builder = llvm.create_pass_builder(
+            machine, llvm.create_pipeline_tuning_options(speed_level=2)
+        )
         builder.getModulePassManager().run(module, builder)
     made = llvm.create_mcjit_compiler(module, machine)
     made.finalize_object()
     return made
 
 
-def evaluate(name: str, *args: np.ndarray, lanes: int = 8, optimised: bool = True) -> list[np.ndarray]:
+def evaluate(
+    name: str, *args: np.ndarray, lanes: int = 8, optimized: bool = True
+) -> list[np.ndarray]:
     """The compiled function's results (two for sin_cos) on float32 or float64 arrays."""
     bits, count = args[0].itemsize * 8, len(args[0])
     padded = [np.concatenate([a, np.ones(-count % 16, a.dtype)]) for a in (args[0], args[-1])]
     out = [np.empty_like(padded[0]) for _ in range(2)]
-    address = engine(lanes, bits, optimised).get_function_address(name)
+    address = engine(lanes, bits, optimized).get_function_address(name)
     call = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4, ctypes.c_int64)(address)
     call(*(a.ctypes.data for a in (*padded, *out)), len(padded[0]) // lanes)
     return [a[:count] for a in out[: 2 if name == "sin_cos" else 1]]
 
 
-def neighbours(points: list[float]) -> list[float]:
+def neighbors(points: list[float]) -> list[float]:
     """Points and numbers just beside them, at distances from tiny to moderate."""
-    beside = [p * (1 + side * 2.0**-k) for p in points for k in (52, 40, 23, 12, 4) for side in (1, -1)]
+    beside = [
+        p * (1 + side * 2.0**-k) for p in points for k in (52, 40, 23, 12, 4) for side in (1, -1)
+    ]
     return points + beside + [-p for p in points + beside]
 
 
 def spread(rng: np.random.Generator, low: float, high: float) -> np.ndarray:
     """Half uniform within [-high, high], half of all sizes between low and high, either sign."""
     sizes = np.exp(rng.uniform(np.log(low), np.log(high), COUNT // 2))
-    return np.concatenate([rng.uniform(-high, high, COUNT // 2), sizes * rng.choice([-1.0, 1.0], COUNT // 2)])
+    return np.concatenate(
+        [rng.uniform(-high, high, COUNT // 2), sizes * rng.choice([-1.0, 1.0], COUNT // 2)]
+    )
 
 
 def domain(name: str, bits: int) -> tuple[np.ndarray, ...]:
@@ -131,13 +145,15 @@ def domain(name: str, bits: int) -> tuple[np.ndarray, ...]:
         "fmod": ([1.0], 1e-3, 1e3),
     }  # fmt: skip
     points, low, high = ranges[name]
-    x = np.concatenate([spread(rng, low, high), neighbours(points)]).astype(KINDS[bits])
+    x = np.concatenate([spread(rng, low, high), neighbors(points)]).astype(KINDS[bits])
     if name in ("asin", "acos"):
         x = x[np.abs(x) <= 1]
     if name == "log":
         x = np.abs(x)
     if name == "log1p":
-        x = np.concatenate([x[x > -1], -np.abs(x[np.abs(x) < 1]), rng.uniform(-1, 3, COUNT).astype(x.dtype)])
+        x = np.concatenate(
+            [x[x > -1], -np.abs(x[np.abs(x) < 1]), rng.uniform(-1, 3, COUNT).astype(x.dtype)]
+        )
     if FUNCTIONS[name][0] == 1:
         return (x,)
     return pairs(name, x, rng)
@@ -151,7 +167,9 @@ def pairs(name: str, x: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarra
         y = np.where(rng.random(len(x)) < 0.7, close, y / 4).astype(x.dtype)
         return (x / 4, y / 4) if name == "hypot" else (x / 8, y / 8)
     if name == "power":
-        x = np.where(rng.random(len(x)) < 0.5, np.abs(x), rng.uniform(0.2, 3, len(x))).astype(x.dtype)
+        x = np.where(rng.random(len(x)) < 0.5, np.abs(x), rng.uniform(0.2, 3, len(x))).astype(
+            x.dtype
+        )
         top = np.log2(KINDS[32](1e36)) if x.itemsize == 4 else np.log2(1e300)
         with np.errstate(divide="ignore"):
             y = (rng.uniform(-top, top, len(x)) / np.log2(x.astype(WIDE))).astype(x.dtype)
@@ -164,7 +182,9 @@ def ulps(got: np.ndarray, exact: np.ndarray) -> np.ndarray:
     """Distance in units of the last place of the exact result."""
     info = np.finfo(got.dtype)
     _, exponent = np.frexp(exact)
-    return np.abs(got.astype(WIDE) - exact) / np.ldexp(WIDE(1), np.maximum(exponent - 1, info.minexp) - info.nmant)
+    return np.abs(got.astype(WIDE) - exact) / np.ldexp(
+        WIDE(1), np.maximum(exponent - 1, info.minexp) - info.nmant
+    )
 
 
 def errors(name: str, bits: int) -> dict[str, np.ndarray]:
@@ -188,7 +208,10 @@ def test_error_is_within_the_stated_bound(name: str, bits: int) -> None:
 @pytest.mark.parametrize("name", REFERENCES)
 def test_the_reference_agrees_with_mpmath(name: str) -> None:
     args = [a[::97] for a in domain("sin_cos" if name in ("sin", "cos") else name, 64)]
-    known = {"power": mpmath.power, "fmod": lambda x, y: mpmath.sign(x) * mpmath.fmod(abs(x), abs(y))}
+    known = {
+        "power": mpmath.power,
+        "fmod": lambda x, y: mpmath.sign(x) * mpmath.fmod(abs(x), abs(y)),
+    }
     function = known.get(name) or getattr(mpmath, name)
     with mpmath.workdps(700 if name == "fmod" else 50):
         exact = [function(*map(mpmath.mpf, map(float, point))) for point in zip(*args, strict=True)]
@@ -199,21 +222,30 @@ def test_the_reference_agrees_with_mpmath(name: str) -> None:
 
 @pytest.mark.parametrize("bits", [64, 32])
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_bits_do_not_depend_on_the_lane_width_or_the_optimiser(name: str, bits: int) -> None:
+def test_bits_do_not_depend_on_the_lane_width_or_the_optimizer(name: str, bits: int) -> None:
     kind = KINDS[bits]
-    special = np.array([0.0, -0.0, INF, -INF, NAN, 1.0, -1.0, 0.5, 1e-40, -3.0, 2.0, 1e30, 88.9, -103.5], kind)
+    special = np.array(
+        [0.0, -0.0, INF, -INF, NAN, 1.0, -1.0, 0.5, 1e-40, -3.0, 2.0, 1e30, 88.9, -103.5], kind
+    )
     x, y = (a.ravel() for a in np.meshgrid(special, special))
     args = domain(name, bits)
     args = [np.concatenate([a, b]) for a, b in zip(args, (x, y), strict=False)]
-    words = [np.where(np.isnan(r), kind(NAN), r).view(f"u{kind().itemsize}") for r in evaluate(name, *args)]
-    for lanes, optimised in VARIANTS:
-        for got, word in zip(evaluate(name, *args, lanes=lanes, optimised=optimised), words, strict=True):
+    words = [
+        np.where(np.isnan(r), kind(NAN), r).view(f"u{kind().itemsize}")
+        for r in evaluate(name, *args)
+    ]
+    for lanes, optimized in VARIANTS:
+        for got, word in zip(
+            evaluate(name, *args, lanes=lanes, optimized=optimized), words, strict=True
+        ):
             same = np.where(np.isnan(got), kind(NAN), got).view(word.dtype) == word
-            assert same.all(), (lanes, optimised, [a[~same][:3] for a in args])
+            assert same.all(), (lanes, optimized, [a[~same][:3] for a in args])
 
 
 @pytest.mark.parametrize("bits", [64, 32])
-@pytest.mark.parametrize("processor", ["nvptx64 sm_90 0", "aarch64 neoverse-n1 128", "x86_64 haswell 256"])
+@pytest.mark.parametrize(
+    "processor", ["nvptx64 sm_90 0", "aarch64 neoverse-n1 128", "x86_64 haswell 256"]
+)
 def test_targets_call_nothing_and_gpus_may_not_fuse(processor: str, bits: int) -> None:
     triple, cpu, vector = processor.split()
     llvm.initialize_all_targets()
@@ -229,10 +261,12 @@ def test_targets_call_nothing_and_gpus_may_not_fuse(processor: str, bits: int) -
 SPECIAL = {
     "sin_cos": [0.0, INF, -INF, NAN], "tan": [0.0, INF, NAN],
     "atan": [0.0, -0.0, INF, -INF, NAN, 1.0], "asin": [0.0, -0.0, 1.0, -1.0, 1.5, -1.5, INF, NAN],
-    "acos": [0.0, 1.0, -1.0, 1.5, -1.5, INF, NAN, -0.0], "exp": [0.0, -0.0, INF, -INF, NAN, 1e4, -1e4],
-    "expm1": [0.0, -0.0, INF, -INF, NAN, 1e4, -1e4], "log": [0.0, -0.0, 1.0, INF, -INF, NAN, -1.0, 1e-40],
-    "log1p": [0.0, -0.0, -1.0, INF, -INF, NAN, -2.0], "sinh": [0.0, -0.0, INF, -INF, NAN, 1e4, -1e4],
-    "cosh": [0.0, -0.0, INF, -INF, NAN, 1e4, -1e4], "tanh": [0.0, -0.0, INF, -INF, NAN, 1e4, -1e4],
+    "acos": [0.0, 1.0, -1.0, 1.5, -1.5, INF, NAN, -0.0],
+    "exp": [0.0, -0.0, INF, -INF, NAN, 1e4, -1e4], "expm1": [0.0, -0.0, INF, -INF, NAN, 1e4, -1e4],
+    "log": [0.0, -0.0, 1.0, INF, -INF, NAN, -1.0, 1e-40],
+    "log1p": [0.0, -0.0, -1.0, INF, -INF, NAN, -2.0],
+    "sinh": [0.0, -0.0, INF, -INF, NAN, 1e4, -1e4], "cosh": [0.0, -0.0, INF, -INF, NAN, 1e4, -1e4],
+    "tanh": [0.0, -0.0, INF, -INF, NAN, 1e4, -1e4],
 }  # fmt: skip
 NUMBERS = [0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 3.0, -3.0, 0.5, -0.5, -1.5, 1e30, INF, -INF, NAN]
 
@@ -245,7 +279,10 @@ def test_special_values(name: str, bits: int) -> None:
         args = [np.array(SPECIAL[name], kind)]
     else:
         args = [a.ravel().astype(kind) for a in np.meshgrid(NUMBERS, NUMBERS)]
-    if name in ("hypot", "fmod"):  # C's hypot(inf, nan) is inf, ours NaN; fmod's quotient must not be huge
+    if name in (
+        "hypot",
+        "fmod",
+    ):  # C's hypot(inf, nan) is inf, ours NaN; fmod's quotient must not be huge
         size, by = np.abs(args)
         out = np.isnan(size) | np.isnan(by) if name == "hypot" else (size == kind(1e30)) & (by <= 3)
         args = [a[~out] for a in args]
@@ -253,9 +290,13 @@ def test_special_values(name: str, bits: int) -> None:
     with np.errstate(all="ignore"):
         for result, got in zip(names, evaluate(name, *args), strict=True):
             want = REFERENCES[result](*args)
-            np.testing.assert_allclose(got, want, rtol=4 * np.finfo(kind).eps, atol=0, err_msg=result)
+            np.testing.assert_allclose(
+                got, want, rtol=4 * np.finfo(kind).eps, atol=0, err_msg=result
+            )
             there = ~np.isnan(want)
-            np.testing.assert_array_equal(np.signbit(got[there]), np.signbit(want[there]), err_msg=result)
+            np.testing.assert_array_equal(
+                np.signbit(got[there]), np.signbit(want[there]), err_msg=result
+            )
 
 
 @pytest.mark.parametrize("bits", [64, 32])

@@ -39,7 +39,9 @@ def test_json_and_table(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_without_friction_and_motors_the_table_says_so(
     arrays: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    np.savez(tmp_path / "a.npz", **{k: v for k, v in arrays.items() if k not in ("mu", "qfrc_actuator")})
+    np.savez(
+        tmp_path / "a.npz", **{k: v for k, v in arrays.items() if k not in ("mu", "qfrc_actuator")}
+    )
     assert main(["judge", str(tmp_path / "a.npz"), "--robot", "mini_cheetah"]) == 0
     told = capsys.readouterr().out
     assert "no friction coefficient" in told and "energy: not judged" in told
@@ -51,7 +53,10 @@ def test_without_friction_and_motors_the_table_says_so(
         ({"qvel": None}, "lacks qvel: it needs time"),
         ({"qpos": lambda v: v[:, :-1]}, r"qpos must have shape \(41, 19\)"),
         ({"contact_force": lambda v: v[:, :3]}, r"contact_force must have shape \(41, 4, 3\)"),
-        ({"qvel": lambda v: np.where(np.arange(41)[:, None] == 7, np.nan, v)}, "qvel is not finite in row 7"),
+        (
+            {"qvel": lambda v: np.where(np.arange(41)[:, None] == 7, np.nan, v)},
+            "qvel is not finite in row 7",
+        ),
         ({"time": lambda v: v**2}, "evenly spaced"),
         ({"time": lambda v: -v}, "rise"),
         ({"qpos": lambda v: 2 * v}, "not of unit length"),
@@ -63,7 +68,9 @@ def test_without_friction_and_motors_the_table_says_so(
         ({"stages": lambda v: np.nan}, "stages must be one number"),
     ],
 )
-def test_unfit_arrays_get_one_sentence(arrays: dict[str, Any], change: dict[str, Any], message: str) -> None:
+def test_unfit_arrays_get_one_sentence(
+    arrays: dict[str, Any], change: dict[str, Any], message: str
+) -> None:
     wrong = dict(arrays)
     for name, make in change.items():
         if make is None:
@@ -79,7 +86,9 @@ def test_an_unknown_array_gets_a_near_name(arrays: dict[str, Any]) -> None:
         tarsus.judge(dict(arrays) | {"contact_forces": 0}, "mini_cheetah")
 
 
-def test_unfit_files_and_robots(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unfit_files_and_robots(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "text.npz").write_text("no arrays")
     (tmp_path / "text.nc").write_text("no log")
     for arguments, message in [

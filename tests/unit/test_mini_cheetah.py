@@ -1,4 +1,6 @@
-"""Mini Cheetah against published and derived figures, and its MJCF against plain rigid-body algebra."""
+"""Mini Cheetah against published and derived figures, and its MJCF against plain rigid-body
+algebra.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,11 @@ def mass_matrix(mechanism: Mechanism, q: np.ndarray) -> np.ndarray:
         else:
             Rp, rp, Jvp, Jwp = poses[body.parent]
             axis, angle = body.joint.axis, q[at_q.start]
-            turn = np.eye(3) + np.sin(angle) * skew(axis) + (1 - np.cos(angle)) * skew(axis) @ skew(axis)
+            turn = (
+                np.eye(3)
+                + np.sin(angle) * skew(axis)
+                + (1 - np.cos(angle)) * skew(axis) @ skew(axis)
+            )
             arm = Rp @ body.position
             R, r = Rp @ body.rotation @ turn, rp + arm
             Jv, Jw = Jvp - skew(arm) @ Jwp, Jwp.copy()
@@ -102,9 +108,21 @@ def test_mjcf_of_ball_slide_point_mass_and_fixed_base():
     solid = Inertia(1.0, np.array([0, 0, 0.1]), np.diag([0.02, 0.03, 0.04]))
     quarter = np.array([[0.0, -1, 0], [1, 0, 0], [0, 0, 1]])
     bodies = (
-        Body("arm", -1, Joint("rail", "slide", axis=np.array([1.0, 0, 0]), lower=-1), solid, rotation=quarter),
+        Body(
+            "arm",
+            -1,
+            Joint("rail", "slide", axis=np.array([1.0, 0, 0]), lower=-1),
+            solid,
+            rotation=quarter,
+        ),
         Body("wrist", 0, Joint("socket", "ball"), Inertia(0.5), np.array([0, 0, 0.3])),
-        Body("bob", 1, Joint("swing", "hinge", axis=np.array([0, 1.0, 0])), solid, np.array([0, 0, 0.2])),
+        Body(
+            "bob",
+            1,
+            Joint("swing", "hinge", axis=np.array([0, 1.0, 0])),
+            solid,
+            np.array([0, 0, 0.2]),
+        ),
     )
     robot = Mechanism(
         "odd",

@@ -1,4 +1,6 @@
-"""Native code on the real step of Mini Cheetah: same bits everywhere, a cache that cannot hurt, no growth, the log."""
+"""Native code on the real step of Mini Cheetah: same bits everywhere, a cache that cannot hurt, no
+growth, the log.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ import casadi as ca
 import llvmlite.binding as llvm
 import numpy as np
 import pytest
-from free_bodies import Bench
+from helpers.free_bodies import Bench
 
 from tarsus.contact.laws.compliant import Compliant
 from tarsus.contact.laws.moreau import Moreau
@@ -56,7 +58,9 @@ def everyone(law: str, bits: int) -> dict[str, np.ndarray]:
     return run(law, np.arange(COUNT), lanes=1, threads=1, bits=bits)
 
 
-def assert_same_bits(found: dict[str, np.ndarray], expected: dict[str, np.ndarray], which: np.ndarray) -> None:
+def assert_same_bits(
+    found: dict[str, np.ndarray], expected: dict[str, np.ndarray], which: np.ndarray
+) -> None:
     for name, value in found.items():
         wanted = expected[name][which]
         word = f"u{value.itemsize}"
@@ -80,7 +84,9 @@ def test_the_worlds_differ_and_stay_finite(law: str) -> None:
     [("moreau", 64, 2), ("moreau", 64, 8), ("moreau", 64, 16), ("moreau", 32, 16), ("exact", 64, 8),
      ("compliant", 64, 4), ("compliant", 32, 8)],
 )  # fmt: skip
-def test_bits_do_not_depend_on_lanes_batch_position_or_threads(law: str, bits: int, lanes: int) -> None:
+def test_bits_do_not_depend_on_lanes_batch_position_or_threads(
+    law: str, bits: int, lanes: int
+) -> None:
     expected, rng = everyone(law, bits), np.random.default_rng(lanes)
     for count, threads in ((1, 1), (3, 2), (8, 1), (100, 1), (100, 2)):
         which = rng.permutation(COUNT)[:count]
@@ -90,10 +96,12 @@ def test_bits_do_not_depend_on_lanes_batch_position_or_threads(law: str, bits: i
 def test_bits_do_not_depend_on_the_batch_with_one_lane_and_threads() -> None:
     for count, threads in ((1, 1), (3, 2), (8, 2), (100, 2)):
         which = np.arange(count)[::-1]
-        assert_same_bits(run("moreau", which, lanes=1, threads=threads), everyone("moreau", 64), which)
+        assert_same_bits(
+            run("moreau", which, lanes=1, threads=threads), everyone("moreau", 64), which
+        )
 
 
-def test_a_world_that_is_broken_leaves_its_neighbours_alone() -> None:
+def test_a_world_that_is_broken_leaves_its_neighbors_alone() -> None:
     u = velocities()[:8]
     u[3, 5] = np.nan
     worlds = trot().worlds(DT, u=u, lanes=8)
@@ -114,7 +122,9 @@ def test_lanes_are_chosen_for_the_host() -> None:
 # ---------------------------------------------------------------- the log
 
 
-@pytest.mark.parametrize(("count", "lanes", "threads"), [(1, 1, 1), (3, 8, 1), (20, 8, 2), (5, 1, 2)])
+@pytest.mark.parametrize(
+    ("count", "lanes", "threads"), [(1, 1, 1), (3, 8, 1), (20, 8, 2), (5, 1, 2)]
+)
 def test_the_log_is_what_stepping_one_at_a_time_shows(count: int, lanes: int, threads: int) -> None:
     def make() -> Worlds:
         return trot().worlds(DT, u=velocities(count), lanes=lanes, threads=threads)
@@ -128,7 +138,9 @@ def test_the_log_is_what_stepping_one_at_a_time_shows(count: int, lanes: int, th
         single.advance()
         for register in kinds:
             assert log[register.name].shape == (steps, count, register.size)
-            np.testing.assert_array_equal(log[register.name][k], single.get(register.name), register.name)
+            np.testing.assert_array_equal(
+                log[register.name][k], single.get(register.name), register.name
+            )
     np.testing.assert_array_equal(logged.data, single.data)
     np.testing.assert_array_equal(log["steps"][:, 0, 0], np.arange(1, steps + 1))
 
@@ -206,7 +218,7 @@ def test_other_code_has_another_key() -> None:
 PROCESS = """
     import sys
     sys.path.insert(0, {tests!r})
-    from free_bodies import Bench
+    from helpers.free_bodies import Bench
     from tarsus.contact.laws.moreau import Moreau
     from tarsus.control.gaits.trot import Trot
     from tarsus.program.run import native
@@ -220,7 +232,9 @@ PROCESS = """
 def test_another_process_finds_the_same_key() -> None:
     text = textwrap.dedent(PROCESS).format(tests=str(Path(__file__).parents[1]))
     environment = os.environ | {"PYTHONHASHSEED": "12345"}
-    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, env=environment)
+    done = subprocess.run(
+        [sys.executable, "-c", text], capture_output=True, text=True, env=environment
+    )
     assert done.stdout.strip() == native._key(trot().program, Target(8)), done.stderr
 
 
@@ -237,7 +251,9 @@ DAMAGE = {
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_a_damaged_object_is_compiled_again(damage: str, own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_damaged_object_is_compiled_again(
+    damage: str, own_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     answer(small())
     [file] = own_cache.iterdir()
     good = file.read_bytes()
@@ -279,7 +295,9 @@ def resident() -> int:
 
 
 def growth(few: int, many: int) -> tuple[int, int]:
-    """Resident and Python memory after `many` steps less those after `few`, three ways to step at once."""
+    """Resident and Python memory after `many` steps less those after `few`, three ways to step at
+    once.
+    """
     one, batch = trot().worlds(DT), trot().worlds(DT, u=velocities(16), threads=2)
 
     def walk(steps: int) -> None:
@@ -303,7 +321,9 @@ def growth(few: int, many: int) -> tuple[int, int]:
     return after - before, now - traced
 
 
-@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="resident memory is read from /proc")
+@pytest.mark.skipif(
+    not Path("/proc/self/statm").exists(), reason="resident memory is read from /proc"
+)
 def test_memory_does_not_grow() -> None:
     resident_growth, traced_growth = growth(20_000, 200_000)
     assert resident_growth < 2 * 2**20
@@ -311,7 +331,9 @@ def test_memory_does_not_grow() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="resident memory is read from /proc")
+@pytest.mark.skipif(
+    not Path("/proc/self/statm").exists(), reason="resident memory is read from /proc"
+)
 def test_memory_does_not_grow_over_a_million_steps() -> None:
     resident_growth, traced_growth = growth(20_000, 1_000_000)
     assert resident_growth < 2 * 2**20

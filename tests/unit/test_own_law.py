@@ -34,7 +34,22 @@ def changed(file: Path, old: str, new: str) -> str:
 
 
 def test_the_documented_law_runs_by_its_path(own: Path, capsys: pytest.CaptureFixture) -> None:
-    assert cli.main(["run", "mini_cheetah", "--law", str(own), "--dt", "0.0005", "--duration", "1", "--json"]) == 0
+    assert (
+        cli.main(
+            [
+                "run",
+                "mini_cheetah",
+                "--law",
+                str(own),
+                "--dt",
+                "0.0005",
+                "--duration",
+                "1",
+                "--json",
+            ]
+        )
+        == 0
+    )
     numbers = json.loads(capsys.readouterr().out)
     assert numbers["law"] == "my_floor" and not numbers["fell"]
     assert numbers["residuals"]["equation_N"] < 1e-8
@@ -56,9 +71,21 @@ def test_it_stands_beside_the_others(own: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("normal = ca.fmax(-p.k", "normal = 0 if contact.gap > 0 else ca.fmax(-p.k", "use ca.if_else"),
-        ("return ca.vertcat(normal, tangent), memory", "return ca.vertcat(normal, normal), memory", r"must be \(3,\)"),
-        ("return ca.vertcat(normal, tangent), memory", "return ca.vertcat(normal, tangent)", "two things"),
+        (
+            "normal = ca.fmax(-p.k",
+            "normal = 0 if contact.gap > 0 else ca.fmax(-p.k",
+            "use ca.if_else",
+        ),
+        (
+            "return ca.vertcat(normal, tangent), memory",
+            "return ca.vertcat(normal, normal), memory",
+            r"must be \(3,\)",
+        ),
+        (
+            "return ca.vertcat(normal, tangent), memory",
+            "return ca.vertcat(normal, tangent)",
+            "two things",
+        ),
         ("p.k * contact", "p.kk * contact", "did you mean k"),
         ("k: float = 20000.0", "k: float", "default"),
         ("class SpringyFloor(ForceLaw)", "class SpringyFloor", "exactly one Law"),
@@ -78,7 +105,9 @@ def test_a_law_that_gives_nan_stops_the_run_and_says_so(own: Path) -> None:
 
 
 def test_inspect_counts_operations(capsys: pytest.CaptureFixture, tmp_path: Path) -> None:
-    assert cli.main(["inspect", "mini_cheetah", "--json", "--ptx", str(tmp_path / "kernel.ptx")]) == 0
+    assert (
+        cli.main(["inspect", "mini_cheetah", "--json", "--ptx", str(tmp_path / "kernel.ptx")]) == 0
+    )
     found = json.loads(capsys.readouterr().out)
     assert found["blocks"][0]["operations"] > 1000
     assert ".entry kernel" in (tmp_path / "kernel.ptx").read_text()

@@ -1,4 +1,6 @@
-"""Programs: what the builder cuts, and that compiled code does what the reference evaluator does."""
+"""Programs: what the builder cuts, and that compiled code does what the reference evaluator
+does.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +26,12 @@ INF, NAN = math.inf, math.nan
 Array = np.ndarray
 
 
-def compiled(program: Program, values: dict[str, Array], lanes: int = 8, bits: int = 64, steps: int = 1) -> Worlds:
-    """The program run `steps` times by compiled code on worlds that start from `values`, each (worlds, size)."""
+def compiled(
+    program: Program, values: dict[str, Array], lanes: int = 8, bits: int = 64, steps: int = 1
+) -> Worlds:
+    """The program run `steps` times by compiled code on worlds that start from `values`, each
+    (worlds, size).
+    """
     count = max(np.atleast_2d(v).shape[0] for v in values.values())
     worlds = Worlds(program, count, lanes=lanes, bits=bits)
     for name, value in values.items():
@@ -71,7 +77,10 @@ def test_a_value_kept_before_a_loop_is_read_inside_and_after_it() -> None:
     program = b.program(x=last["k"] + scale[1])
     assert [type(block) for block in program.blocks] == [Straight, While, Straight]
     assert sorted(r.name for r in program.of_kind("temporary")) == ["~k", "~more", "~scale"]
-    for found in (reference.run(program, {"x": [[3.0]]})["x"], compiled(program, {"x": [[3.0]]}).get("x")):
+    for found in (
+        reference.run(program, {"x": [[3.0]]})["x"],
+        compiled(program, {"x": [[3.0]]}).get("x"),
+    ):
         assert found == [[15.0 + 6.0]]
 
 
@@ -118,7 +127,11 @@ def test_a_temporary_never_takes_a_taken_name() -> None:
     last = b.loop(start, body, 50)
     program = b.program(x=last["x"], y=last["x2"] + second, more=last["more"])
     for found in (reference.run(program, {"x": [[1.0]]}), compiled(program, {"x": [[1.0]]})):
-        assert [found.get(name)[0, 0] for name in ("x", "y", "more")] == [16.0, 3 + 2 + 4 + 8 + 3, 3.0]
+        assert [found.get(name)[0, 0] for name in ("x", "y", "more")] == [
+            16.0,
+            3 + 2 + 4 + 8 + 3,
+            3.0,
+        ]
 
 
 @pytest.mark.parametrize("wrong", [{}, {"k": SX(0), "extra": SX(0)}, {"other": SX(0)}])
@@ -163,7 +176,9 @@ def test_the_fingerprint_is_of_the_content() -> None:
 
 @pytest.mark.parametrize("op", ["erf", "asinh", "remainder"])
 def test_an_unsupported_operation_is_named(op: str) -> None:
-    program = function_of({"x": 2}, lambda x: {"y": ca.remainder(x, 2) if op == "remainder" else getattr(ca, op)(x)})
+    program = function_of(
+        {"x": 2}, lambda x: {"y": ca.remainder(x, 2) if op == "remainder" else getattr(ca, op)(x)}
+    )
     assert np.isfinite(reference.run(program, {"x": [[0.1, 0.2]]})["y"]).all()
     with pytest.raises(ValueError, match=f"'{op}' cannot be compiled"):
         Worlds(program)
@@ -198,7 +213,10 @@ def test_every_world_iterates_as_often_as_it_needs(maximum: int) -> None:
     program = collatz(maximum)
     n = np.arange(1, 100)
     allowed = (n % 5 != 0).astype(float)
-    exact = [collatz_steps(int(k), maximum) if ok else (int(k), 0) for k, ok in zip(n, allowed, strict=True)]
+    exact = [
+        collatz_steps(int(k), maximum) if ok else (int(k), 0)
+        for k, ok in zip(n, allowed, strict=True)
+    ]
     ends, counts = (np.array(column, float)[:, None] for column in zip(*exact, strict=True))
     values = {"n": n[:, None], "allowed": allowed[:, None]}
     found = reference.run(program, values)
@@ -211,7 +229,9 @@ def test_every_world_iterates_as_often_as_it_needs(maximum: int) -> None:
 
 
 def nested() -> Program:
-    """total = sum over i < a and j < min(i, 5) of (j + look-up): the inner loop may be cut off while it wants more."""
+    """total = sum over i < a and j < min(i, 5) of (j + look-up): the inner loop may be cut off
+    while it wants more.
+    """
     b = Builder("nested")
     a = b.parameter("a")
 
@@ -279,7 +299,9 @@ def test_a_fused_multiply_add_rounds_once(rule: str) -> None:
     assert tape(block.function).counts() == counts
     rng = np.random.default_rng(1)
     x = rng.normal(size=(64, 3))
-    x[::2, 2] = -np.sign(rng.normal(size=32)) * x[::2, 0] * x[::2, 1]  # cancellation shows a second rounding
+    x[::2, 2] = (
+        -np.sign(rng.normal(size=32)) * x[::2, 0] * x[::2, 1]
+    )  # cancellation shows a second rounding
     expected = [float(exact(*map(Fraction, row.tolist()))) for row in x]
     for lanes in (1, 8):
         np.testing.assert_array_equal(compiled(program, {"x": x}, lanes).get("y")[:, 0], expected)
@@ -289,13 +311,17 @@ def test_a_product_that_is_used_twice_is_not_fused() -> None:
     program = function_of({"x": 3}, lambda x: {"y": x[0] * x[1] + x[2], "z": x[0] * x[1]})
     [(block, _)] = program.straights()
     assert tape(block.function).counts() == {"mul": 1, "add": 1}
-    program = function_of({"x": 4}, lambda x: {"y": x[0] * x[1] - x[2] * x[3], "z": (x[0] * x[1]) ** 2})
+    program = function_of(
+        {"x": 4}, lambda x: {"y": x[0] * x[1] - x[2] * x[3], "z": (x[0] * x[1]) ** 2}
+    )
     worlds = compiled(program, {"x": np.array([[3.0, 5.0, 2.0, 4.0]])})
     assert worlds.get("y") == [[7.0]] and worlds.get("z") == [[225.0]]
 
 
 def test_a_choice_becomes_one_select_and_what_is_not_chosen_cannot_hurt() -> None:
-    program = function_of({"x": 2}, lambda x: {"y": ca.if_else(x[0] > 0, ca.log(x[0]), x[1] / x[0])})
+    program = function_of(
+        {"x": 2}, lambda x: {"y": ca.if_else(x[0] > 0, ca.log(x[0]), x[1] / x[0])}
+    )
     [(block, _)] = program.straights()
     counts = tape(block.function).counts()
     assert counts["select"] == 1 and "if_else_zero" not in counts and "not" not in counts
@@ -309,7 +335,11 @@ def test_a_choice_becomes_one_select_and_what_is_not_chosen_cannot_hurt() -> Non
 def test_choices_without_an_else_and_with_logic() -> None:
     def make(x: SX) -> dict[str, SX]:
         both, either = ca.logic_and(x[0], x[1]), ca.logic_or(x[0], x[1])
-        return {"y": ca.vertcat(ca.if_else(x[0], x[1], 0), both, either, ca.logic_not(x[0]), 3 * (x[0] < x[1]))}
+        return {
+            "y": ca.vertcat(
+                ca.if_else(x[0], x[1], 0), both, either, ca.logic_not(x[0]), 3 * (x[0] < x[1])
+            )
+        }
 
     program = function_of({"x": 2}, make)
     x = np.array([[0.0, 0.0], [0.0, 7.0], [2.0, 0.0], [-1.0, 3.0], [-0.0, 1.0], [NAN, 1.0]])
@@ -344,17 +374,19 @@ def test_a_huge_constant_is_infinite_in_single_precision() -> None:
 
 Tree = tuple
 UNARY: dict[str, Callable[[SX], SX]] = {
-    "neg": lambda a: -a, "abs": ca.fabs, "sqrt": ca.sqrt, "floor": ca.floor, "ceil": ca.ceil, "sin": ca.sin,
-    "cos": ca.cos, "tan": ca.tan, "asin": ca.asin, "acos": ca.acos, "atan": ca.atan, "exp": ca.exp,
-    "expm1": ca.expm1, "log": ca.log, "log1p": ca.log1p, "sinh": ca.sinh, "cosh": ca.cosh, "tanh": ca.tanh,
-    "sign": ca.sign, "sq": lambda a: a * a, "twice": lambda a: a + a, "inv": lambda a: 1 / a,
-    "not": ca.logic_not, "cube": lambda a: a**3, "root": lambda a: a**1.7,
+    "neg": lambda a: -a, "abs": ca.fabs, "sqrt": ca.sqrt, "floor": ca.floor, "ceil": ca.ceil,
+    "sin": ca.sin, "cos": ca.cos, "tan": ca.tan, "asin": ca.asin, "acos": ca.acos, "atan": ca.atan,
+    "exp": ca.exp, "expm1": ca.expm1, "log": ca.log, "log1p": ca.log1p, "sinh": ca.sinh,
+    "cosh": ca.cosh, "tanh": ca.tanh, "sign": ca.sign, "sq": lambda a: a * a,
+    "twice": lambda a: a + a, "inv": lambda a: 1 / a, "not": ca.logic_not, "cube": lambda a: a**3,
+    "root": lambda a: a**1.7,
 }  # fmt: skip
 BINARY: dict[str, Callable[[SX, SX], SX]] = {
-    "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b, "div": lambda a, b: a / b,
-    "pow": ca.power, "fmod": ca.fmod, "hypot": ca.hypot, "atan2": ca.atan2, "copysign": ca.copysign,
-    "fmin": ca.fmin, "fmax": ca.fmax, "lt": lambda a, b: a < b, "le": lambda a, b: a <= b,
-    "eq": lambda a, b: a == b, "ne": lambda a, b: a != b, "and": ca.logic_and, "or": ca.logic_or,
+    "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b,
+    "div": lambda a, b: a / b, "pow": ca.power, "fmod": ca.fmod, "hypot": ca.hypot,
+    "atan2": ca.atan2, "copysign": ca.copysign, "fmin": ca.fmin, "fmax": ca.fmax,
+    "lt": lambda a, b: a < b, "le": lambda a, b: a <= b, "eq": lambda a, b: a == b,
+    "ne": lambda a, b: a != b, "and": ca.logic_and, "or": ca.logic_or,
 }  # fmt: skip
 VARIABLES = 4
 
@@ -363,7 +395,9 @@ def trees() -> st.SearchStrategy[Tree]:
     """Random expressions as nested tuples."""
     leaves = st.one_of(
         st.tuples(st.just("x"), st.integers(0, VARIABLES - 1)),
-        st.tuples(st.just("c"), st.floats(-4, 4, width=16).filter(lambda c: c == 0 or abs(c) > 1e-3)),
+        st.tuples(
+            st.just("c"), st.floats(-4, 4, width=16).filter(lambda c: c == 0 or abs(c) > 1e-3)
+        ),
     )
     return st.recursive(
         leaves,
@@ -377,7 +411,9 @@ def trees() -> st.SearchStrategy[Tree]:
 
 
 def written(tree: Tree, x: SX, errors: list[SX] | None, seen: list[SX]) -> SX:
-    """The expression; with `errors` every result carries a factor 1 + error, all results are noted in `seen`."""
+    """The expression; with `errors` every result carries a factor 1 + error, all results are noted
+    in `seen`.
+    """
     op, *args = tree
     if op == "x":
         value = x[args[0]]
@@ -394,7 +430,9 @@ def written(tree: Tree, x: SX, errors: list[SX] | None, seen: list[SX]) -> SX:
 
 
 def sensitivity(tree: Tree, x: Array, size: float) -> tuple[Array, Array, Array]:
-    """The value (worlds,), how far it moves when every operation errs by `size`, and all results on the way."""
+    """The value (worlds,), how far it moves when every operation errs by `size`, and all results on
+    the way.
+    """
     rng, symbol = np.random.default_rng(0), SX.sym("x", VARIABLES)
     errors: list[SX] = []
     seen: list[SX] = []
@@ -409,12 +447,20 @@ def sensitivity(tree: Tree, x: Array, size: float) -> tuple[Array, Array, Array]
 
 
 @settings(max_examples=80, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
-@given(trees=st.lists(trees(), min_size=4, max_size=4), lanes=st.sampled_from(LANES), seed=st.integers(0, 9))
-def test_random_expressions_agree_with_the_reference(trees: list[Tree], lanes: int, seed: int) -> None:
+@given(
+    trees=st.lists(trees(), min_size=4, max_size=4),
+    lanes=st.sampled_from(LANES),
+    seed=st.integers(0, 9),
+)
+def test_random_expressions_agree_with_the_reference(
+    trees: list[Tree], lanes: int, seed: int
+) -> None:
     rng = np.random.default_rng(seed)
     x = rng.choice([1.0, 3.0, 0.05], (32, 1)) * rng.normal(size=(32, VARIABLES))
     x = x.astype(np.float32).astype(float)
-    program = function_of({"x": VARIABLES}, lambda x: {"y": ca.vertcat(*(written(t, x, None, []) for t in trees))})
+    program = function_of(
+        {"x": VARIABLES}, lambda x: {"y": ca.vertcat(*(written(t, x, None, []) for t in trees))}
+    )
     expected = reference.run(program, {"x": x})["y"]
     checked = 0
     for bits, relative, largest in ((64, 1e-13, 1e12), (32, 1e-5, 1e4)):
@@ -438,11 +484,23 @@ EVERYWHERE = [0.0, -0.0, 1.0, -1.0, 0.5, 2.5, -2.5, 1e-310, 1e300, INF, -INF, NA
 @pytest.mark.parametrize("name", [*UNARY, *BINARY])
 def test_special_values_are_those_of_the_reference(name: str) -> None:
     unary = name in UNARY
-    program = function_of({"x": 2}, lambda x: {"y": UNARY[name](x[0]) if unary else BINARY[name](x[0], x[1])})
+    program = function_of(
+        {"x": 2}, lambda x: {"y": UNARY[name](x[0]) if unary else BINARY[name](x[0], x[1])}
+    )
     x = np.array([[a, b] for a in EVERYWHERE for b in ([0.0] if unary else EVERYWHERE)])
-    if name in ("fmin", "fmax"):  # C's fmin drops a NaN, ours need not: which it does is its own affair
+    if name in (
+        "fmin",
+        "fmax",
+    ):  # C's fmin drops a NaN, ours need not: which it does is its own affair
         x = x[~np.isnan(x).any(1)]
-    if name in ("hypot", "fmod", "sin", "cos", "tan", "atan2"):  # see the docstrings in `elementary`
+    if name in (
+        "hypot",
+        "fmod",
+        "sin",
+        "cos",
+        "tan",
+        "atan2",
+    ):  # see the docstrings in `elementary`
         x = x[(np.abs(x) < 1e100).all(1) | np.isnan(x).any(1) & ~np.isinf(x).any(1)]
     if name == "fmod":
         x = x[np.abs(x[:, 1]) != 1e-310]
@@ -459,7 +517,10 @@ def busy() -> Program:
     """State, all kinds of blocks, and arithmetic in which a NaN could spread."""
     b = Builder("busy")
     x, k = b.declare("x", 3), b.parameter("k")
-    turned = b.keep("turned", ca.vertcat(ca.sin(x[0]) + x[1] * x[2], ca.exp(-ca.fabs(x[1])), x[2] / (1 + x[0] ** 2)))
+    turned = b.keep(
+        "turned",
+        ca.vertcat(ca.sin(x[0]) + x[1] * x[2], ca.exp(-ca.fabs(x[1])), x[2] / (1 + x[0] ** 2)),
+    )
     drawn = b.lookup("table", np.linspace(-1, 1, 9), 4 + 3 * turned[:1])
 
     def body(v: Values) -> tuple[Values, SX]:
@@ -467,7 +528,9 @@ def busy() -> Program:
         return {"y": y, "n": v["n"] + 1}, ca.fabs(y - v["y"]) > 1e-9
 
     last = b.loop({"y": 2 + turned[1], "n": SX(0)}, body, 40)
-    new = ca.vertcat(turned[0], ca.if_else(last["y"] > 1.5, last["y"] - 1, drawn), 0.9 * turned[2] + 0.1 * drawn)
+    new = ca.vertcat(
+        turned[0], ca.if_else(last["y"] > 1.5, last["y"] - 1, drawn), 0.9 * turned[2] + 0.1 * drawn
+    )
     return b.program(x=new, n=last["n"], y=last["y"])
 
 
@@ -483,7 +546,7 @@ def test_bits_do_not_depend_on_lanes(bits: int) -> None:
 
 @pytest.mark.parametrize("poison", [NAN, INF, -1e308])
 @pytest.mark.parametrize("bits", [64, 32])
-def test_a_world_that_breaks_leaves_its_neighbours_alone(bits: int, poison: float) -> None:
+def test_a_world_that_breaks_leaves_its_neighbors_alone(bits: int, poison: float) -> None:
     rng = np.random.default_rng(4)
     values = {"x": rng.normal(size=(16, 3)), "k": rng.uniform(0.5, 3, (16, 1))}
     sound = {lanes: compiled(busy(), values, lanes, bits, steps=10) for lanes in (1, 8, 16)}
@@ -493,7 +556,9 @@ def test_a_world_that_breaks_leaves_its_neighbours_alone(bits: int, poison: floa
     for lanes, reference_worlds in sound.items():
         worlds = compiled(busy(), broken, lanes, bits, steps=10)
         for name in ("x", "n"):
-            np.testing.assert_array_equal(words(worlds.get(name)[others]), words(reference_worlds.get(name)[others]))
+            np.testing.assert_array_equal(
+                words(worlds.get(name)[others]), words(reference_worlds.get(name)[others])
+            )
         assert np.isnan(worlds.get("y")[11]).all()
 
 
@@ -511,4 +576,6 @@ def test_compiled_is_the_reference_to_round_off(lanes: int) -> None:
     worlds = compiled(busy(), values, lanes, steps=3)
     np.testing.assert_allclose(worlds.get("x"), expected["x"], rtol=1e-12)
     single = compiled(busy(), values, lanes, bits=32)
-    np.testing.assert_allclose(single.get("x"), reference.run(busy(), values)["x"], rtol=2e-5, atol=1e-5)
+    np.testing.assert_allclose(
+        single.get("x"), reference.run(busy(), values)["x"], rtol=2e-5, atol=1e-5
+    )

@@ -1,4 +1,6 @@
-"""The GPU kernel as text: it is made without a GPU; where ptxas is installed, its registers and spills are watched."""
+"""The GPU kernel as text: it is made without a GPU; where ptxas is installed, its registers and
+spills are watched.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ import pytest
 import tarsus
 from tarsus.errors import TarsusError
 from tarsus.program.codegen.emit import Emitter
-from tarsus.program.codegen.kernels import Threads
+from tarsus.program.codegen.kernels import GpuThreads
 from tarsus.program.codegen.layout import Target
 from tarsus.program.ir.trace import Builder
 from tarsus.program.lowering.schedule import on_demand
@@ -21,8 +23,8 @@ from tarsus.program.run import ptx
 from tarsus.program.run.cuda import CHIPS
 from tarsus.terrain.heightfield import HeightField
 
-# bytes a thread of Mini Cheetah's trot on hard ground stores to and loads from its own memory, spills and what the tape
-# says itself (measured 1808, 2608 and 5768, 10760)
+# bytes a thread of Mini Cheetah's trot on hard ground stores to and loads from its own memory,
+# spills and what the tape says itself (measured 1808, 2608 and 5768, 10760)
 LIMITS = {32: (1900, 2750), 64: (6060, 11300)}
 
 
@@ -35,13 +37,15 @@ def test_a_kernel_with_a_world_a_thread(program) -> None:
     text = ptx.ptx(program)
     assert ".visible .entry kernel(" in text and ".target sm_90" in text
     assert "ld.global" in text and "fma.rn.f32" in text
-    assert ".approx" not in text and ".ftz" not in text  # divisions and roots round as on a processor
+    assert (
+        ".approx" not in text and ".ftz" not in text
+    )  # divisions and roots round as on a processor
     assert "call" not in text and ".extern" not in text  # nothing is left for a library of NVIDIA's
 
 
 def test_every_operation_rounds_alone_and_none_is_fused_that_was_not_written_fused(program) -> None:
     for bits, scalar in ((32, "float"), (64, "double")):
-        text, ir = ptx.ptx(program, bits), Emitter(program, Target(1, bits), Threads()).text()
+        text, ir = ptx.ptx(program, bits), Emitter(program, Target(1, bits), GpuThreads()).text()
         arithmetic = re.findall(r"\s(?:add|sub|mul|div|fma|rcp|sqrt)\.(\S*)f(?:32|64)\s", text)
         assert len(arithmetic) > 1000 and set(arithmetic) == {"rn."}
         assert 1000 < text.count("fma.rn.") <= ir.count(f"call {scalar} @llvm.fma.")
@@ -77,13 +81,17 @@ def test_terrain_tables_are_read_in_the_kernel() -> None:
     sim = tarsus.Simulation("mini_cheetah", terrain=HeightField(heights), controller="trot")
     assert sim.program.tables
     text = ptx.ptx(sim.program)
-    assert "ld.global.b32" in text and "ld.b32" not in text  # by pointers to global memory, not generic ones
+    assert (
+        "ld.global.b32" in text and "ld.b32" not in text
+    )  # by pointers to global memory, not generic ones
     assert shutil.which("ptxas") is None or ptx.resources(text)
 
 
 def test_the_order_on_demand_keeps_few_values_alive_and_the_tape_s_meaning() -> None:
     n = 40
-    nodes = [Node("input", (), place=(0, k)) for k in range(n)] + [Node("sq", (k,)) for k in range(n)]
+    nodes = [Node("input", (), place=(0, k)) for k in range(n)] + [
+        Node("sq", (k,)) for k in range(n)
+    ]
     nodes += [Node("add", (n if k == 1 else 2 * n + k - 2, n + k)) for k in range(1, n)]
     t = Tape(nodes, [((0, 0), len(nodes) - 1), ((1, 0), n + 7)])
     ordered = on_demand(t)
@@ -95,14 +103,21 @@ def test_the_order_on_demand_keeps_few_values_alive_and_the_tape_s_meaning() -> 
 
 @pytest.mark.parametrize("again", [[], [0]])
 @pytest.mark.parametrize("early", [[], [0]])
-def test_a_tape_within_few_registers_holds_no_more_and_means_the_same(again: list[int], early: list[int]) -> None:
+def test_a_tape_within_few_registers_holds_no_more_and_means_the_same(
+    again: list[int], early: list[int]
+) -> None:
     random, n = np.random.default_rng(3), 40
     nodes = [Node("input", (), place=(0, k)) for k in range(n)]
-    nodes += [Node("add", (int(random.integers(k)), int(random.integers(max(k - 60, 0), k)))) for k in range(n, 300)]
+    nodes += [
+        Node("add", (int(random.integers(k)), int(random.integers(max(k - 60, 0), k))))
+        for k in range(n, 300)
+    ]
     outputs = [((0, k), 299 - 9 * k) for k in range(8)] + [((0, 8), 3), ((0, 9), 299)]
     t, x = Tape(nodes, outputs), random.normal(size=n)
     tight = within(t, 12, Memory(again, early, 1))
-    assert alive(t) > 40 and alive(Tape(tight.nodes, [])) <= 12 + 1  # the result beside what is held
+    assert (
+        alive(t) > 40 and alive(Tape(tight.nodes, [])) <= 12 + 1
+    )  # the result beside what is held
     kinds = {node.op for node in tight.nodes}
     assert {"store", "reload"} <= kinds and ("again" in kinds) == bool(again)
     assert bool(early) == (len(tight.outputs) < len(outputs))
@@ -128,12 +143,20 @@ def value(t: Tape, x: np.ndarray) -> list[float]:
     found: list[float] = []
     for node in t.nodes:
         args = [found[a] for a in node.args]
-        found.append(x[node.place[1]] if node.op == "input" else args[0] ** 2 if node.op == "sq" else sum(args))
+        found.append(
+            x[node.place[1]]
+            if node.op == "input"
+            else args[0] ** 2
+            if node.op == "sq"
+            else sum(args)
+        )
     return [found[k] for _, k in t.outputs]
 
 
 def alive(t: Tape) -> int:
-    """Most values held at once, in the order in which the tape stands; constants and unused values cost nothing."""
+    """Most values held at once, in the order in which the tape stands; constants and unused values
+    cost nothing.
+    """
     uses = t.live()
     last = {a: k for k, node in enumerate(t.nodes) if uses[k] for a in node.args}
     last |= {k: len(t.nodes) for _, k in t.outputs}

@@ -1,4 +1,6 @@
-"""What a robot says about its dynamics: laws it must obey, the compiler against CasADi, batches against singles."""
+"""What a robot says about its dynamics: laws it must obey, the compiler against CasADi, batches
+against singles.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +10,10 @@ from typing import Any
 import casadi as ca
 import numpy as np
 import pytest
-from dynamics_oracles import Interpreted, error_of_force, error_of_matrix, relative_error
-from numpy_mechanics import mass_matrix as mass_matrix_by_jacobians
-from numpy_mechanics import random_state
-from random_mechanisms import Numbers, mechanism_of
+from helpers.dynamics_oracles import Interpreted, error_of_force, error_of_matrix, relative_error
+from helpers.numpy_mechanics import mass_matrix as mass_matrix_by_jacobians
+from helpers.numpy_mechanics import random_state
+from helpers.random_mechanisms import Numbers, mechanism_of
 
 from tarsus.dynamics import crba, rnea
 from tarsus.dynamics.base_parameters import base_parameters
@@ -32,7 +34,9 @@ ROBOTS = {
     "mini cheetah": Robot.of(mini_cheetah.describe()),
     "garden": Robot.of(mechanism_of(GARDEN, Numbers(1, plain=False))),
     "plain garden": Robot.of(mechanism_of(GARDEN, Numbers(2, plain=True))),
-    "arm": Robot.of(mechanism_of([(WORLD, "hinge"), (0, "hinge"), (1, "hinge")], Numbers(3, plain=False))),
+    "arm": Robot.of(
+        mechanism_of([(WORLD, "hinge"), (0, "hinge"), (1, "hinge")], Numbers(3, plain=False))
+    ),
     "piston": Robot.of(mechanism_of([(WORLD, "slide")], Numbers(4, plain=False))),
 }
 ROUND_OFF = 1e-13
@@ -93,23 +97,35 @@ def test_parts_of_the_equation_of_motion_add_up(name: str) -> None:
     assert error_of_force(M @ robot.solve_mass_matrix(q, b), b, M) < 1e-12
     assert relative_error(robot.solve_mass_matrix(q, b), np.linalg.solve(M, b)) < 1e-11
     J = robot.jacobian(q, frame_of(robot))
-    assert error_of_force(robot.external_force(q, frame_of(robot), wrench), J.T @ wrench, M) < ROUND_OFF
+    assert (
+        error_of_force(robot.external_force(q, frame_of(robot), wrench), J.T @ wrench, M)
+        < ROUND_OFF
+    )
     assert relative_error(robot.velocity(q, u, frame_of(robot)), J @ u) < ROUND_OFF
     assert robot.kinetic_energy(q, u) == pytest.approx(0.5 * u @ M @ u, rel=1e-13)
 
 
 @EVERY_ROBOT
 def test_power_and_momentum_balance(name: str) -> None:
-    """dT/dt = u.(tau - g), dV/dt = u.g and dp/dt = m g, exactly: derivatives along q' = F u and u'."""
+    """dT/dt = u.(tau - g), dV/dt = u.g and dp/dt = m g, exactly: derivatives along q' = F u and
+    u'.
+    """
     robot = ROBOTS[name]
     given = inputs(robot, 6)
     q, u, tau = given["q"], given["u"], given["tau"]
-    free_joints = [at for body, at in zip(robot.bodies, robot.u_slices, strict=True) if body.joint.kind == "free"]
+    free_joints = [
+        at
+        for body, at in zip(robot.bodies, robot.u_slices, strict=True)
+        if body.joint.kind == "free"
+    ]
     for at in free_joints:
         tau[at] = 0
     symbols = {"q": ca.SX.sym("q", robot.nq), "u": ca.SX.sym("u", robot.nu)}
     terms, x = Terms(robot, symbols), ca.vertcat(*symbols.values())
-    wanted = [QUANTITIES[key].expression(terms) for key in ("kinetic_energy", "potential_energy", "momentum")]
+    wanted = [
+        QUANTITIES[key].expression(terms)
+        for key in ("kinetic_energy", "potential_energy", "momentum")
+    ]
     rate = ca.SX.sym("rate", robot.nq + robot.nu)
     function = ca.Function("rates", [x, rate], [ca.jtimes(ca.vertcat(*wanted), x, rate)])
     motion = np.concatenate([robot.coordinate_rate(q, u), robot.forward_dynamics(q, u, tau)])
@@ -119,7 +135,7 @@ def test_power_and_momentum_balance(name: str) -> None:
     assert rates[1] == pytest.approx(u @ robot.gravity(q), rel=1e-11)
     if all(body.parent != WORLD or body.joint.kind == "free" for body in robot.bodies):
         weight = robot.mass * np.array(robot.gravity_acceleration)
-        moment = np.cross(robot.centre_of_mass(q), weight)
+        moment = np.cross(robot.center_of_mass(q), weight)
         assert np.allclose(rates[2:], [*weight, *moment], rtol=0, atol=1e-11 * abs(weight[2]))
 
 
@@ -210,7 +226,9 @@ def test_gravity_of_the_world() -> None:
     q, u = random_state(robot, 11)
     moon = replace(robot, gravity_acceleration=(0.0, 0.0, -1.62))
     assert np.allclose(moon.gravity(q), robot.gravity(q) * 1.62 / 9.81, rtol=1e-13)
-    assert np.array_equal(replace(robot, gravity_acceleration=(0.0, 0.0, 0.0)).bias(q, u), robot.velocity_terms(q, u))
+    assert np.array_equal(
+        replace(robot, gravity_acceleration=(0.0, 0.0, 0.0)).bias(q, u), robot.velocity_terms(q, u)
+    )
 
 
 def test_point_mass_by_hand() -> None:
@@ -227,7 +245,9 @@ def test_point_mass_by_hand() -> None:
     assert robot.position(q, "bob") == pytest.approx([-0.5 * np.sin(0.3), 0, -0.5 * np.cos(0.3)])
     assert robot.velocity(q, u, "bob") == pytest.approx([-np.cos(0.3), 0, np.sin(0.3), 0, 2, 0])
     assert robot.momentum(q, u) == pytest.approx([-2 * np.cos(0.3), 0, 2 * np.sin(0.3), 0, 1, 0])
-    assert robot.external_force(q, "bob", [0, 0, 1, 0, 3, 0]) == pytest.approx(0.5 * np.sin(0.3) + 3)
+    assert robot.external_force(q, "bob", [0, 0, 1, 0, 3, 0]) == pytest.approx(
+        0.5 * np.sin(0.3) + 3
+    )
 
 
 def test_factor_has_entries_between_ancestors_alone() -> None:

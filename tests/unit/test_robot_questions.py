@@ -33,10 +33,16 @@ def with_entry(values: np.ndarray, at: Any, value: float) -> np.ndarray:
     ("question", "said"),
     [
         (lambda: ROBOT.mass_matrix(Q[:18]), "q must have shape (19,) or (N, 19), not (18,)."),
-        (lambda: ROBOT.gravity(np.zeros((2, 3, 19))), "q must have shape (19,) or (N, 19), not (2, 3, 19)."),
+        (
+            lambda: ROBOT.gravity(np.zeros((2, 3, 19))),
+            "q must have shape (19,) or (N, 19), not (2, 3, 19).",
+        ),
         (lambda: ROBOT.gravity(1.0), "q must have shape (19,) or (N, 19), not ()."),
         (lambda: ROBOT.bias(Q, np.zeros(19)), "u must have shape (18,) or (N, 18), not (19,)."),
-        (lambda: ROBOT.external_force(Q, "base", np.zeros(3)), "wrench must have shape (6,) or (N, 6), not (3,)."),
+        (
+            lambda: ROBOT.external_force(Q, "base", np.zeros(3)),
+            "wrench must have shape (6,) or (N, 6), not (3,).",
+        ),
         (
             lambda: ROBOT.bias(np.tile(Q, (2, 1)), np.zeros((3, 18))),
             "all batches must have the same number of states, not 2 of q, 3 of u.",
@@ -48,23 +54,42 @@ def with_entry(values: np.ndarray, at: Any, value: float) -> np.ndarray:
         ),
         (
             lambda: ROBOT.gravity(np.zeros(19)),
-            "q must hold unit quaternions (w, x, y, z), but that of joint 'floating_base', "
-            "entries 3 to 6, has length 0.",
+            (
+                "q must hold unit quaternions (w, x, y, z), but that of joint 'floating_base', "
+                "entries 3 to 6, has length 0."
+            ),
         ),
         (lambda: ROBOT.gravity("up"), "q must be numbers of shape (19,) or (N, 19), not 'up'."),
-        (lambda: ROBOT.jacobian(Q, "FR_fot"), "there is no frame named 'FR_fot'; did you mean FR_foot"),
-        (lambda: ROBOT.integrate(Q, U, np.nan), "dt must be one finite number of seconds, or one a state, not nan."),
+        (
+            lambda: ROBOT.jacobian(Q, "FR_fot"),
+            "there is no frame named 'FR_fot'; did you mean FR_foot",
+        ),
+        (
+            lambda: ROBOT.integrate(Q, U, np.nan),
+            "dt must be one finite number of seconds, or one a state, not nan.",
+        ),
         (lambda: ROBOT.integrate(Q, U, [0.1, 0.2]), "dt must be one finite number of seconds"),
-        (lambda: ROBOT.with_contacts("FR_fot"), "there is no contact candidate named 'FR_fot'; did you mean FR_foot"),
-        (lambda: ROBOT.with_contacts(["FR_foot", "hand*"]), "there is no contact candidate named 'hand*'"),
-        (lambda: load("mini_chetah"), "there is no robot named 'mini_chetah'; did you mean mini_cheetah?"),
+        (
+            lambda: ROBOT.with_contacts("FR_fot"),
+            "there is no contact candidate named 'FR_fot'; did you mean FR_foot",
+        ),
+        (
+            lambda: ROBOT.with_contacts(["FR_foot", "hand*"]),
+            "there is no contact candidate named 'hand*'",
+        ),
+        (
+            lambda: load("mini_chetah"),
+            "there is no robot named 'mini_chetah'; did you mean mini_cheetah?",
+        ),
         (lambda: load("nothing_like_it.urdf"), "nothing_like_it.urdf"),
     ],
 )
 def test_what_is_wrong_is_said(question: Any, said: str) -> None:
     with pytest.raises(TarsusError) as caught:
         question()
-    assert str(caught.value).startswith(said) or (said.endswith("urdf") and said in str(caught.value))
+    assert str(caught.value).startswith(said) or (
+        said.endswith("urdf") and said in str(caught.value)
+    )
 
 
 def test_one_or_many() -> None:
@@ -119,7 +144,10 @@ def test_contacts_by_name_and_pattern() -> None:
 
 def test_the_table_for_people() -> None:
     table = ROBOT.describe()
-    assert "mini_cheetah: 13 bodies, 18 degrees of freedom (floating base), 8.912 kg, 12 motors" in table
+    assert (
+        "mini_cheetah: 13 bodies, 18 degrees of freedom (floating base), 8.912 kg, 12 motors"
+        in table
+    )
     [row] = [line for line in table.splitlines() if line.startswith("FR_shank")]
     assert row.split() == [
         "FR_shank",
@@ -151,14 +179,17 @@ def test_load_from_a_file(tmp_path: Path) -> None:
 
 def test_the_list_of_robots_is_cheap() -> None:
     code = (
-        "import sys; from tarsus import registry; assert 'mini_cheetah' in registry.names('tarsus.robots');"
-        "assert not {'casadi', 'llvmlite', 'mujoco', 'numpy'} & set(sys.modules)"
+        "import sys; from tarsus import registry; assert 'mini_cheetah' in"
+        " registry.names('tarsus.robots');assert not {'casadi', 'llvmlite', 'mujoco', 'numpy'} &"
+        " set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_a_free_body_stands_where_q_says() -> None:
     base = ROBOT.bodies[0]
-    moved = replace(ROBOT, bodies=(replace(base, position=np.array([0.0, 0.0, 1.0])), *ROBOT.bodies[1:]))
+    moved = replace(
+        ROBOT, bodies=(replace(base, position=np.array([0.0, 0.0, 1.0])), *ROBOT.bodies[1:])
+    )
     with pytest.raises(TarsusError, match="'base' hangs on a free joint"):
         moved.mass_matrix(Q)

@@ -8,13 +8,14 @@ import pytest
 import tarsus
 from tarsus.errors import TarsusError
 from tarsus.model.to_mjcf import to_mjcf
+from tarsus.morphology.feet import feet
 from tarsus.robots import hyq
 from tarsus.simulation import default_controller
-from tarsus.simulation.contact_selection import feet
 
 mujoco = pytest.importorskip("mujoco")
 
-# name: bodies, actuators, mass kg, height of the base standing and at zero angles m, centre of mass standing m
+# name: bodies, actuators, mass kg, height of the base standing and at zero angles m, center of mass
+# standing m
 FIGURES = {
     "hoap1": (21, 20, 5.0, 0.28651331556824833, 0.2905, (0.00633443, 0.0, 0.26036446)),
     "hyq": (13, 12, 86.756, 0.5992595750374388, 0.79775, (0.03934898, 0.01510720, 0.55428054)),
@@ -76,7 +77,9 @@ def test_mass_matrix_equals_mujoco(name: str):
 
 @pytest.mark.parametrize("name", ["hoap1", "biped"])
 def test_left_and_right_are_mirror_images(name: str):
-    """Joint angles mirrored at y = 0 (about y equal, about x and z turned round) give mirrored feet."""
+    """Joint angles mirrored at y = 0 (about y equal, about x and z turned round) give mirrored
+    feet.
+    """
     robot, rng = tarsus.load(name), np.random.default_rng(2)
     right = [k for k, body in enumerate(robot.bodies) if body.name[0] == "R"]
     left = [robot.body_index("L" + robot.bodies[k].name[1:]) for k in right]
@@ -98,7 +101,10 @@ def test_feet_are_the_corners_of_the_soles():
     for name in ("hoap1", "biped"):
         names = [c.name for c in feet(tarsus.load(name))]
         assert names == [
-            f"{s}_foot_{end}_{side}" for s in "RL" for end in ("heel", "toe") for side in ("right", "left")
+            f"{s}_foot_{end}_{side}"
+            for s in "RL"
+            for end in ("heel", "toe")
+            for side in ("right", "left")
         ]
     assert [c.name for c in feet(tarsus.load("hyq"))] == [f"{leg}_foot" for leg in hyq.LEGS]
 
@@ -122,12 +128,16 @@ def test_a_humanoid_stands_by_default_and_says_so(name: str):
     q = log["q"].values
     assert np.abs(q[:, 2] - q[0, 2]).max() < 0.01
     heel = min(c.position[0] for c in feet(robot))
-    assert np.abs(q[:, 0]).max() < -heel and np.abs(q[:, 1]).max() < 1e-3  # it sways, but within its soles
+    assert (
+        np.abs(q[:, 0]).max() < -heel and np.abs(q[:, 1]).max() < 1e-3
+    )  # it sways, but within its soles
     assert (1 - 2 * (q[:, 4] ** 2 + q[:, 5] ** 2)).min() > 0.99
 
 
 def test_hyq_walks_by_default():
     robot = tarsus.load("hyq")
-    log = tarsus.Simulation(robot, controller=default_controller.default(robot, 0.0025, [])[1]).run(4.0)
+    log = tarsus.Simulation(robot, controller=default_controller.default(robot, 0.0025, [])[1]).run(
+        4.0
+    )
     q = log["q"].values
     assert q[-1, 0] > 0.5 and q[:, 2].min() > 0.5 and np.abs(log["tau"].values).max() <= hyq.TORQUE

@@ -26,7 +26,10 @@ def test_the_log_has_names_units_and_the_last_state(trot: tarsus.Simulation, log
     assert log.sizes["time"] == 800
     assert log["time"].values[0] == pytest.approx(0.0025)
     assert list(log["contact"].values) == ["FR_foot", "FL_foot", "HR_foot", "HL_foot"]
-    assert all("units" in log[name].attrs for name in ("q", "u", "tau", "gap", "force_world", "impulse_contact"))
+    assert all(
+        "units" in log[name].attrs
+        for name in ("q", "u", "tau", "gap", "force_world", "impulse_contact")
+    )
     np.testing.assert_array_equal(log["q"].values[-1], trot.q)
     assert trot.time == pytest.approx(2.0)
 
@@ -48,16 +51,23 @@ def test_every_step_obeys_the_law_and_the_equation_of_motion(log) -> None:
 
 def test_forces_in_both_frames_and_impulses_agree(log) -> None:
     dt = log.attrs["dt"]
-    np.testing.assert_allclose(log["force_contact"] * dt, log["impulse_contact"], rtol=1e-12, atol=1e-15)
     np.testing.assert_allclose(
-        log["force_world"].sel(xyz="z"), log["force_contact"].sel(axis="normal").values, rtol=1e-12, atol=1e-12
+        log["force_contact"] * dt, log["impulse_contact"], rtol=1e-12, atol=1e-15
+    )
+    np.testing.assert_allclose(
+        log["force_world"].sel(xyz="z"),
+        log["force_contact"].sel(axis="normal").values,
+        rtol=1e-12,
+        atol=1e-12,
     )
 
 
 def test_standing_forces_carry_the_weight() -> None:
     log = tarsus.Simulation("mini_cheetah", controller="stand").run(5.0)
     weight = tarsus.load("mini_cheetah").mass * 9.81
-    assert float(log["force_world"].sel(xyz="z").sum("contact")[-1]) == pytest.approx(weight, rel=1e-4)
+    assert float(log["force_world"].sel(xyz="z").sum("contact")[-1]) == pytest.approx(
+        weight, rel=1e-4
+    )
     assert float(np.abs(log["u"][-1]).max()) < 1e-4
 
 
@@ -87,7 +97,9 @@ def test_worlds_differ_by_state_command_and_parameters() -> None:
     assert float(log["equation_residual"].max()) < 1e-9
     heavy = log["force_world"].sel(xyz="z").isel(world=3).sum("contact").mean()
     light = log["force_world"].sel(xyz="z").isel(world=1).sum("contact").mean()
-    assert float(heavy - light) == pytest.approx(0.5 * sim.robot.bodies[0].inertia.mass * 9.81, rel=0.2)
+    assert float(heavy - light) == pytest.approx(
+        0.5 * sim.robot.bodies[0].inertia.mass * 9.81, rel=0.2
+    )
 
 
 def test_reset_and_set_by_mask(trot: tarsus.Simulation) -> None:
@@ -126,7 +138,9 @@ def test_actions_step_by_step_equal_a_python_controller_at_its_own_rate() -> Non
 
 def test_float32_and_threads_run_the_same_robot() -> None:
     exact = tarsus.Simulation("mini_cheetah", controller="trot").run(0.1)["q"].values[-1]
-    coarse = tarsus.Simulation("mini_cheetah", controller="trot", precision="float32", worlds=40, threads=2)
+    coarse = tarsus.Simulation(
+        "mini_cheetah", controller="trot", precision="float32", worlds=40, threads=2
+    )
     coarse.advance(0.1)  # before the first foot lands: after that, impacts amplify round-off
     np.testing.assert_allclose(coarse.q, np.broadcast_to(exact, (40, 19)), atol=1e-3)
     assert any("float32" in notice for notice in coarse.notices)
@@ -135,7 +149,9 @@ def test_float32_and_threads_run_the_same_robot() -> None:
 def test_a_divergence_stops_says_where_and_keeps_the_log() -> None:
     sim = tarsus.Simulation("mini_cheetah", law="compliant", controller="trot", dt=0.01)
     assert any("stable limit" in notice for notice in sim.notices)
-    with pytest.raises(tarsus.Diverged, match=r"diverged at t = .* joint '.*' is no longer finite") as caught:
+    with pytest.raises(
+        tarsus.Diverged, match=r"diverged at t = .* joint '.*' is no longer finite"
+    ) as caught:
         sim.run(10.0)
     log = caught.value.log
     assert log is not None and np.isfinite(log["u"].values).all()
@@ -156,7 +172,10 @@ def test_a_divergence_stops_says_where_and_keeps_the_log() -> None:
         ({"precision": "float16"}, "no precision named 'float16'"),
         ({"world": 3}, "did you mean worlds"),
         ({"contacts": ["FL_fot"]}, "FL_foot"),
-        ({"controller": "trot", "control_rate": 100.0}, "control_rate belongs to a Python controller"),
+        (
+            {"controller": "trot", "control_rate": 100.0},
+            "control_rate belongs to a Python controller",
+        ),
         ({"controller": lambda t, q, u: np.zeros(12), "control_rate": 300.0}, "whole number"),
         ({"mass_scale": {"base": -1.0}}, "mass_scale must be positive"),
         ({"mass_scale": {"bas": 1.0}}, "did you mean base"),

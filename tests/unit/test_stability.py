@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from free_bodies import Bench, G, point_mass, pose
+from helpers.free_bodies import Bench, G, point_mass, pose
 
 import tarsus
 from tarsus.comparison.limit import LEAST, MOST, largest_dt
@@ -36,14 +36,18 @@ def test_hertz_and_hunt_crossley_at_the_depth_that_carries_the_load() -> None:
     depth = (LOAD / float(hertz.K)) ** (1 / float(hertz.e))
     found = hertz.largest_steps(MASSES, LOAD)
     dt = found[NORMAL]
-    assert hertz.e * LOAD / depth * dt**2 + 2 * hertz.c_max * dt == pytest.approx(4 * MASSES[0], rel=1e-6)
+    assert hertz.e * LOAD / depth * dt**2 + 2 * hertz.c_max * dt == pytest.approx(
+        4 * MASSES[0], rel=1e-6
+    )
     assert found[ACROSS] == pytest.approx(4 / 3 * 0.2 * MASSES[1] / (1.8 * LOAD), rel=1e-9)
 
     crossley = HuntCrossley()
     depth = (LOAD / 5e5) ** (1 / 1.5)
     found = crossley.largest_steps(MASSES, LOAD)
     dt = found[NORMAL]
-    assert 1.5 * LOAD / depth * dt**2 + 2 * 1.5 * 1.5 * LOAD * dt == pytest.approx(4 * MASSES[0], rel=1e-6)
+    assert 1.5 * LOAD / depth * dt**2 + 2 * 1.5 * 1.5 * LOAD * dt == pytest.approx(
+        4 * MASSES[0], rel=1e-6
+    )
     assert found[ACROSS] == pytest.approx(2 * 0.1 * MASSES[1] / (0.8 * LOAD), rel=1e-9)
 
 
@@ -61,14 +65,20 @@ def test_laws_that_are_no_springs() -> None:
     assert dt == pytest.approx(2 / 250)
 
 
-@pytest.mark.parametrize("law", [Compliant(mu=0.0), Hertz(mu=0.0, c_max=0.01), HuntCrossley(mu=0.0, alpha=0.01)])
+@pytest.mark.parametrize(
+    "law", [Compliant(mu=0.0), Hertz(mu=0.0, c_max=0.01), HuntCrossley(mu=0.0, alpha=0.01)]
+)
 def test_a_mass_at_rest_stays_below_the_limit_and_leaves_above(law: Any) -> None:
-    """Pushed by a millionth of its depth: the disturbance of a step 2 % too long grows, of one 2 % shorter does not."""
+    """Pushed by a millionth of its depth: the disturbance of a step 2 % too long grows, of one 2 %
+    shorter does not.
+    """
     mass = 2.0
     dt = law.largest_steps((mass, mass), mass * G)[NORMAL]
     bench = Bench(point_mass(mass), law)
     settled = (
-        bench.run(40000, dt / 10, q=pose([0, 0, -1e-3]))["q"][-1, 0, 2] if law.parameters().get("d_N", 0) else None
+        bench.run(40000, dt / 10, q=pose([0, 0, -1e-3]))["q"][-1, 0, 2]
+        if law.parameters().get("d_N", 0)
+        else None
     )
     rest = settled if settled is not None else -depth_of(law, mass * G)
     off = [
@@ -101,6 +111,8 @@ def test_bisection_finds_the_turn_and_says_so_where_there_is_none() -> None:
 
 def test_what_a_law_ignores_is_told() -> None:
     law, ignored = resolve.with_material(Hertz(), {"mu": 0.5, "e_N": 0.3})
-    assert law.parameters()["mu"] == 0.5 and ignored == ["the law 'hertz' has no parameter 'e_N': ignored."]
+    assert law.parameters()["mu"] == 0.5 and ignored == [
+        "the law 'hertz' has no parameter 'e_N': ignored."
+    ]
     with pytest.raises(tarsus.TarsusError, match="did you mean"):
         tarsus.Simulation("mini_cheetah", law="hertz", controller="stand").set(mu_ration=0.5)

@@ -1,4 +1,6 @@
-"""Time stamps: nothing of them in a normal program, and in a timed one sections that make up the whole."""
+"""Time stamps: nothing of them in a normal program, and in a timed one sections that make up the
+whole.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ def two_parts(timed: bool, stamped: bool = True) -> Program:
 
     def rounds(value: SX, most: SX) -> SX:
         return b.loop(
-            {"v": value, "k": SX(0)}, lambda v: ({"v": 0.5 * v["v"] + 1, "k": v["k"] + 1}, v["k"] + 1 < most), 10**6
+            {"v": value, "k": SX(0)},
+            lambda v: ({"v": 0.5 * v["v"] + 1, "k": v["k"] + 1}, v["k"] + 1 < most),
+            10**6,
         )["v"]
 
     first = rounds(x[0], x[1])
@@ -50,7 +54,9 @@ def two_parts(timed: bool, stamped: bool = True) -> Program:
 def started(simulation: tarsus.Simulation, program: Program) -> Worlds:
     """A world of the program at the simulation's start."""
     worlds = Worlds(program, 1, lanes=1)
-    for name, value in (initial_values(simulation.plan) | {"q": simulation.q, "dt": np.array([simulation.dt])}).items():
+    for name, value in (
+        initial_values(simulation.plan) | {"q": simulation.q, "dt": np.array([simulation.dt])}
+    ).items():
         worlds.set(name, value)
     return worlds
 
@@ -72,8 +78,14 @@ def test_a_program_that_is_not_timed_knows_nothing_of_stamps() -> None:
 
 
 def test_the_step_is_timed_only_where_asked(trot: tarsus.Simulation, timed: Program) -> None:
-    assert not any(isinstance(block, Stamp) for block in trot.program.blocks) and not trot.program.sections
-    assert "readcyclecounter" not in emit.ir_text(trot.program, Target(1)) and CYCLES not in trot.program.sizes
+    assert (
+        not any(isinstance(block, Stamp) for block in trot.program.blocks)
+        and not trot.program.sections
+    )
+    assert (
+        "readcyclecounter" not in emit.ir_text(trot.program, Target(1))
+        and CYCLES not in trot.program.sizes
+    )
     assert set(timed.sections) == SECTIONS and timed.sizes[CYCLES] == len(SECTIONS)
 
 
@@ -94,12 +106,20 @@ def test_a_loop_s_cycles_belong_to_its_section() -> None:
         found.append(worlds.get(CYCLES))
     assert worlds.program.sections == ("first", "second", "rest")
     (first, second, rest), (_, fourfold, _), nearly_none = np.min(found, axis=0)
-    assert first / second == pytest.approx(2, rel=0.2) and fourfold / second == pytest.approx(4, rel=0.2)
-    assert rest < 0.01 * first and (nearly_none[:2] < 0.01 * first).all() and (np.min(found, axis=0) > 0).all()
+    assert first / second == pytest.approx(2, rel=0.2) and fourfold / second == pytest.approx(
+        4, rel=0.2
+    )
+    assert (
+        rest < 0.01 * first
+        and (nearly_none[:2] < 0.01 * first).all()
+        and (np.min(found, axis=0) > 0).all()
+    )
 
 
 def test_values_are_computed_on_their_side_of_a_stamp() -> None:
-    """Between the counter's readings stands what the section computes: here square roots, as many as were asked."""
+    """Between the counter's readings stands what the section computes: here square roots, as many
+    as were asked.
+    """
     b = Builder("roots", timed=True)
     x = b.declare("x", 12)
     for section, count in (("five", 5), ("none", 0), ("seven", 7)):
@@ -112,7 +132,9 @@ def test_values_are_computed_on_their_side_of_a_stamp() -> None:
 
 
 def test_the_sections_make_up_the_step(trot: tarsus.Simulation, timed: Program) -> None:
-    """The same steps made twice: their sections' cycles, and the time of all of them by the system's clock."""
+    """The same steps made twice: their sections' cycles, and the time of all of them by the
+    system's clock.
+    """
     worlds, tick, steps = started(trot, timed), seconds_per_cycle(), 400
     worlds.advance(100)
     kept = {register.name: worlds.get(register.name) for register in timed.of_kind("state")}
@@ -127,7 +149,9 @@ def test_the_sections_make_up_the_step(trot: tarsus.Simulation, timed: Program) 
         worlds.advance(steps)
         return perf_counter() - began
 
-    rounds = [(again(lambda: worlds.record(steps)[CYCLES].sum()) * tick, again(wall)) for _ in range(25)]
+    rounds = [
+        (again(lambda: worlds.record(steps)[CYCLES].sum()) * tick, again(wall)) for _ in range(25)
+    ]
     sections, whole = np.min(rounds, axis=0)
     assert sections / whole == pytest.approx(1, abs=0.08)
 
@@ -136,7 +160,9 @@ def test_substeps_add_up(trot: tarsus.Simulation) -> None:
     """Eight steps in one: each section but the controller's takes about eight times as long."""
     found = []
     for n in (1, 8):
-        simulation = tarsus.Simulation("mini_cheetah", "compliant", Substeps(Midpoint(), n), dt=0.001)
+        simulation = tarsus.Simulation(
+            "mini_cheetah", "compliant", Substeps(Midpoint(), n), dt=0.001
+        )
         program = step_program(replace(simulation.plan, timed=True))
         cycles = started(simulation, program).record(200)[CYCLES][:, 0].min(axis=0)
         found.append(dict(zip(program.sections, cycles, strict=True)))
@@ -146,7 +172,9 @@ def test_substeps_add_up(trot: tarsus.Simulation) -> None:
 
 def test_the_reference_writes_zeros() -> None:
     program = two_parts(timed=True)
-    found = reference.run(program, {"x": [[1.0, 3.0, 4.0], [2.0, 5.0, 6.0]], CYCLES: np.full((2, 3), 7.0)})
+    found = reference.run(
+        program, {"x": [[1.0, 3.0, 4.0], [2.0, 5.0, 6.0]], CYCLES: np.full((2, 3), 7.0)}
+    )
     assert not found[CYCLES].any()
     assert [type(block) for block in program.blocks if not isinstance(block, Straight)] == [
         *(Stamp, While, Stamp, While, Stamp, Stamp)
@@ -169,7 +197,11 @@ def test_other_targets_are_refused_kindly(make) -> None:
 
 @pytest.mark.parametrize(
     ("triple", "read"),
-    [("x86_64-unknown-linux-gnu", "rdtsc"), ("aarch64-unknown-linux-gnu", "mrs"), ("arm64-apple-macosx13", "mrs")],
+    [
+        ("x86_64-unknown-linux-gnu", "rdtsc"),
+        ("aarch64-unknown-linux-gnu", "mrs"),
+        ("arm64-apple-macosx13", "mrs"),
+    ],
 )
 def test_the_counter_is_read_on_other_processors(triple: str, read: str) -> None:
     llvm.initialize_all_targets()

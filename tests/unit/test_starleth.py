@@ -29,7 +29,9 @@ def placed(q: np.ndarray):
 def test_figures():
     assert len(ROBOT.bodies) == 13 and (ROBOT.nq, ROBOT.nu) == (19, 18)
     assert ROBOT.mass == pytest.approx(22.88, abs=1e-12)
-    assert [actuator.joint for actuator in ROBOT.actuators] == [f"{leg}_{j}" for leg in LEGS for j in starleth.RANGES]
+    assert [actuator.joint for actuator in ROBOT.actuators] == [
+        f"{leg}_{j}" for leg in LEGS for j in starleth.RANGES
+    ]
     assert {(a.lower, a.upper) for a in ROBOT.actuators} == {(-30.0, 30.0)}
     for leg, knee in zip(LEGS, [(-2.5, 0.0)] * 2 + [(0.0, 2.5)] * 2, strict=True):
         joint = ROBOT.bodies[ROBOT.joint_index(f"{leg}_KFE")].joint
@@ -44,7 +46,9 @@ def test_stands_with_its_feet_on_the_ground_below_its_hips():
     assert q[2] == pytest.approx(STAND_HEIGHT, abs=1e-12)
     _, data = placed(q)
     assert data.site_xpos[:, 2] == pytest.approx(starleth.FOOT_RADIUS, abs=1e-12)
-    hips = np.array([np.array(starleth.HAA_IN_BASE)[:2] * signs for signs in starleth.LEGS.values()])
+    hips = np.array(
+        [np.array(starleth.HAA_IN_BASE)[:2] * signs for signs in starleth.LEGS.values()]
+    )
     assert data.site_xpos[:, :2] == pytest.approx(hips, abs=1e-12)
     assert data.subtree_com[0] == pytest.approx([0.0, 0.0, COM_HEIGHT], abs=1e-12)
     joints = [(body.joint.lower, body.joint.upper) for body in ROBOT.bodies[1:]]
@@ -66,8 +70,15 @@ def test_mass_matrix_equals_mujoco():
 
 def test_candidates_at_feet_joints_and_trunk_corners():
     names = [c.name for c in ROBOT.candidates]
-    feet, joints = [f"{leg}_foot" for leg in LEGS], [f"{leg}_{j}" for leg in LEGS for j in ("HAA", "HFE", "KFE")]
-    assert names == [*feet, *joints, *(f"{leg}_{level}" for level in ("top", "bottom") for leg in LEGS)]
+    feet, joints = (
+        [f"{leg}_foot" for leg in LEGS],
+        [f"{leg}_{j}" for leg in LEGS for j in ("HAA", "HFE", "KFE")],
+    )
+    assert names == [
+        *feet,
+        *joints,
+        *(f"{leg}_{level}" for level in ("top", "bottom") for leg in LEGS),
+    ]
     rng = np.random.default_rng(2)
     q = np.concatenate([np.zeros(3), [1.0, 0, 0, 0], rng.normal(size=12)])
     model, data = placed(q)

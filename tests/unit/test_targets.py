@@ -1,4 +1,6 @@
-"""The same program for processors we are not on: vector code, and no call to a mathematical library."""
+"""The same program for processors we are not on: vector code, and no call to a mathematical
+library.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ def test_it_compiles_for_others_without_library_calls(program, name: str) -> Non
     module = llvm.parse_assembly(emit.ir_text(program, Target(lanes, 64)))
     module.triple = triple
     target = llvm.Target.from_triple(triple)
-    machine = target.create_target_machine(cpu=cpu, features=features, opt=2, reloc="pic", codemodel="small")
+    machine = target.create_target_machine(
+        cpu=cpu, features=features, opt=2, reloc="pic", codemodel="small"
+    )
     assembly = machine.emit_assembly(module)
     called = set(re.findall(r"\t(?:bl|callq?)\t(\S+)", assembly))
     assert {name.lstrip("_").removesuffix("@PLT") for name in called} <= {"memcpy"}

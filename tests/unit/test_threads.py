@@ -1,4 +1,6 @@
-"""The GPU's kernel, memory layout and launcher, run by a processor: same bits as its own program, one lane wide."""
+"""The GPU's kernel, memory layout and launcher, run by a processor: same bits as its own program,
+one lane wide.
+"""
 
 from __future__ import annotations
 
@@ -114,13 +116,20 @@ def test_the_benchmark_keeps_what_it_found_when_a_part_fails_or_time_is_up() -> 
 
     parts = {"first": lambda: {"ok": True}, "broken": broken, "last": lambda: 3}
     kept: list[dict] = []
-    found = gpu.in_turn(parts, gpu.Way(10.0, lambda text: None, kept.append))
-    assert found["parts"] == {"first": {"ok": True}, "broken": {"error": "RuntimeError: no such tool"}, "last": 3}
+    found = gpu.in_turn(parts, gpu.BenchmarkSession(10.0, lambda text: None, kept.append))
+    assert found["parts"] == {
+        "first": {"ok": True},
+        "broken": {"error": "RuntimeError: no such tool"},
+        "last": 3,
+    }
     assert set(found["seconds"]) == set(parts) and found["failed"] == ["broken"]
     assert [list(one["parts"]) for one in kept] == [["first"], ["first", "broken"], list(parts)]
     assert kept[-1] == found
-    found = gpu.in_turn(parts, gpu.Way(0.0, lambda text: None))
-    assert all("not begun" in part["error"] for part in found["parts"].values()) and not found["seconds"]
+    found = gpu.in_turn(parts, gpu.BenchmarkSession(0.0, lambda text: None))
+    assert (
+        all("not begun" in part["error"] for part in found["parts"].values())
+        and not found["seconds"]
+    )
 
 
 def test_results_that_cannot_be_kept_are_said_and_measured_nevertheless() -> None:
@@ -129,12 +138,17 @@ def test_results_that_cannot_be_kept_are_said_and_measured_nevertheless() -> Non
     def full(found: dict) -> None:
         raise OSError("no space left on device")
 
-    found = gpu.in_turn({"one": lambda: 1, "two": lambda: {"ok": False}}, gpu.Way(10.0, said.append, full))
+    found = gpu.in_turn(
+        {"one": lambda: 1, "two": lambda: {"ok": False}},
+        gpu.BenchmarkSession(10.0, said.append, full),
+    )
     assert found["parts"] == {"one": 1, "two": {"ok": False}} and found["failed"] == ["two"]
     assert sum("no space left" in text for text in said) == 2
 
 
-def test_a_part_of_its_own_process_returns_fails_dies_or_is_ended_alone(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_part_of_its_own_process_returns_fails_dies_or_is_ended_alone(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
     def run(function, *arguments, seconds: float = 60.0):
         return in_child(partial(function, *arguments), seconds)
 
@@ -162,7 +176,9 @@ def test_falls_end_as_on_the_processor() -> None:
 
 @pytest.mark.slow
 def test_the_whole_benchmark_on_the_processor() -> None:
-    found = gpu.gpu_bench(lambda block: HostLauncher(), gpu.SMALL, gpu.Way(600.0, lambda text: None))["parts"]
+    found = gpu.gpu_bench(
+        lambda block: HostLauncher(), gpu.SMALL, gpu.BenchmarkSession(600.0, lambda text: None)
+    )["parts"]
     for name in ("same_as_one_lane_f32", "same_as_one_lane_f64", "deterministic", "falls"):
         assert found[name]["ok"], found[name]
     for name in ("speed_quadruped_f32", "speed_humanoid_f32"):

@@ -1,4 +1,6 @@
-"""Symmetric positive definite systems by L D L^T, written out symbolically, without square roots."""
+"""Symmetric positive definite systems by L D L^T, written out symbolically, without square
+roots.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ class Ldl:
         return x
 
 
-def factorise(K: Matrix) -> Ldl:
+def factorize(K: Matrix) -> Ldl:
     """Only the lower triangle K[i][j], j <= i, is read."""
     K = [list(row[: i + 1]) for i, row in enumerate(K)]
     inverse = []

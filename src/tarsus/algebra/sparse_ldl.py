@@ -1,6 +1,8 @@
-"""Sparse factorisation M = L^T D L from the last row to the first: no fill-in on a tree (Featherstone 2008, sec. 6.5).
+"""Sparse factorization M = L^T D L from the last row to the first: no fill-in on a tree
+(Featherstone 2008, sec. 6.5).
 
-Velocities are numbered from the root outwards, so that a leaf is eliminated first and touches its ancestors alone.
+Velocities are numbered from the root outwards, so that a leaf is eliminated first and touches its
+ancestors alone.
 """
 
 from __future__ import annotations
@@ -14,7 +16,8 @@ Entries = dict[tuple[int, int], SX]  # the lower triangle of a symmetric matrix:
 
 @dataclass(frozen=True)
 class Factor:
-    """M = L^T D L with unit lower triangular L; pattern[k]: the columns i < k of row k that are not zero, descending.
+    """M = L^T D L with unit lower triangular L; pattern[k]: the columns i < k of row k that are not
+    zero, descending.
 
     inverse_pivots = 1 / diag(D): one division a row, the rest multiplies.
     """
@@ -48,11 +51,15 @@ class Factor:
 
     def solve(self, b: list[SX]) -> list[SX]:
         """x = M^-1 b."""
-        return self.forward([d * y for d, y in zip(self.inverse_pivots, self.backward(b), strict=True)])
+        return self.forward(
+            [d * y for d, y in zip(self.inverse_pivots, self.backward(b), strict=True)]
+        )
 
 
-def factorise(H: Entries, size: int) -> Factor:
-    """Factorise a symmetric positive definite matrix given by what is not zero of its lower triangle."""
+def factorize(H: Entries, size: int) -> Factor:
+    """Factorize a symmetric positive definite matrix given by what is not zero of its lower
+    triangle.
+    """
     H = {place: value for place, value in H.items() if not value.is_zero()}
     factor = Factor([[] for _ in range(size)], {}, [SX(0)] * size)
     for k in reversed(range(size)):
@@ -71,4 +78,6 @@ def factorise(H: Entries, size: int) -> Factor:
 def lower(M: SX) -> Entries:
     """The lower triangle of a symmetric matrix (n, n), structural zeros left out."""
     pattern = M.sparsity()
-    return {(k, i): M[k, i] for k in range(M.shape[0]) for i in range(k + 1) if pattern.has_nz(k, i)}
+    return {
+        (k, i): M[k, i] for k in range(M.shape[0]) for i in range(k + 1) if pattern.has_nz(k, i)
+    }

@@ -1,6 +1,7 @@
 """`tarsus bench --device cuda`: correctness and speed of the GPU kernel in one go.
 
-Every part stands alone: what one finds is kept if another fails, and parts that no longer fit the time are named.
+Every part stands alone: what one finds is kept if another fails, and parts that no longer fit the
+time are named.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ LONGEST = 200.0  # s that a part may take
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much is run: worlds and blocks to sweep, randomised falls and their steps, steps of trot compared."""
+    """How much is run: worlds and blocks to sweep, randomized falls and their steps, steps of trot
+    compared.
+    """
 
     worlds: tuple[int, ...] = (4096, 16384, 65536, 262144, 1_000_000)
     blocks: tuple[int, ...] = (32, 64, 128, 256)
@@ -41,13 +44,18 @@ class Sizes:
 SMALL = Sizes((4, 8), (32, 64), 100, 40, 3, 60, 4, (2,), (2,))
 
 
-def cuda_bench(budget: float, progress: Callable[[str], None], keep: Keep | None = None) -> dict[str, Any]:
-    """All parts on the current CUDA device, each in a process of its own, ended after `budget` seconds at the latest.
+def cuda_bench(
+    budget: float, progress: Callable[[str], None], keep: Keep | None = None
+) -> dict[str, Any]:
+    """All parts on the current CUDA device, each in a process of its own, ended after `budget`
+    seconds at the latest.
 
     keep: called with all that is known after each part. TarsusError where there is no such device.
     """
     CudaLauncher()
-    return gpu_bench(CudaLauncher, Sizes(), Way(budget, progress, keep, in_child), gpu_tools.PARTS)
+    return gpu_bench(
+        CudaLauncher, Sizes(), BenchmarkSession(budget, progress, keep, in_child), gpu_tools.PARTS
+    )
 
 
 def directly(part: Part, seconds: float) -> Any:
@@ -56,8 +64,10 @@ def directly(part: Part, seconds: float) -> Any:
 
 
 @dataclass(frozen=True)
-class Way:
-    """How parts are run: for how many seconds in all, who hears of progress, who keeps results, in what process."""
+class BenchmarkSession:
+    """How parts are run: for how many seconds in all, who hears of progress, who keeps results, in
+    what process.
+    """
 
     budget: float
     progress: Callable[[str], None]
@@ -65,16 +75,29 @@ class Way:
     run: Runner = directly
 
 
-def gpu_bench(make: MakeLauncher, sizes: Sizes, way: Way, more: dict[str, Part] | None = None) -> dict[str, Any]:
-    """The parts by name: what each found, or {"error": why not}; `seconds` each took; `failed`: errors and not ok."""
+def gpu_bench(
+    make: MakeLauncher, sizes: Sizes, way: BenchmarkSession, more: dict[str, Part] | None = None
+) -> dict[str, Any]:
+    """The parts by name: what each found, or {"error": why not}; `seconds` each took; `failed`:
+    errors and not ok.
+    """
     parts: dict[str, Part] = {
         "same_as_one_lane_f32": partial(_agreement, make, sizes, 32),
         "same_as_one_lane_f64": partial(_agreement, make, sizes, 64),
-        "deterministic": partial(gpu_checks.deterministic, make, sizes.worlds[0], sizes.timed_steps),
-        "speed_quadruped_f32": partial(gpu_speed.sweep, make, gpu_speed.quadruped, sizes.worlds, sizes.blocks, sizes),
+        "deterministic": partial(
+            gpu_checks.deterministic, make, sizes.worlds[0], sizes.timed_steps
+        ),
+        "speed_quadruped_f32": partial(
+            gpu_speed.sweep, make, gpu_speed.quadruped, sizes.worlds, sizes.blocks, sizes
+        ),
         "falls": partial(_falls, make, sizes),
         "speed_humanoid_f32": partial(
-            gpu_speed.sweep, make, gpu_speed.humanoid, sizes.humanoid_worlds, sizes.blocks[1:2], sizes
+            gpu_speed.sweep,
+            make,
+            gpu_speed.humanoid,
+            sizes.humanoid_worlds,
+            sizes.blocks[1:2],
+            sizes,
         ),
         "mujoco_warp": partial(gpu_peer.speed, sizes.peer_worlds, sizes.timed_steps),
         **(more or {}),
@@ -90,8 +113,10 @@ def _falls(make: MakeLauncher, sizes: Sizes) -> dict[str, Any]:
     return gpu_checks.falls(make(128), sizes.falls, sizes.fall_steps)
 
 
-def in_turn(parts: dict[str, Part], way: Way) -> dict[str, Any]:
-    """What each part found, or its error, and the seconds it took; none is begun after the budget's seconds."""
+def in_turn(parts: dict[str, Part], way: BenchmarkSession) -> dict[str, Any]:
+    """What each part found, or its error, and the seconds it took; none is begun after the budget's
+    seconds.
+    """
     began, found, seconds = perf_counter(), {}, {}
     for name, part in parts.items():
         started = perf_counter()
@@ -122,7 +147,7 @@ def _verdict(part: Any) -> str:
     return part.get("error") or ("done" if part.get("ok", True) else "not ok")
 
 
-def _keep(way: Way, result: dict[str, Any]) -> None:
+def _keep(way: BenchmarkSession, result: dict[str, Any]) -> None:
     """A full disk must not cost what is yet to be measured."""
     if way.keep is None:
         return

@@ -1,4 +1,6 @@
-"""Is the GPU kernel right: against the CPU program with one lane, against itself, and in the statistics of falls."""
+"""Is the GPU kernel right: against the CPU program with one lane, against itself, and in the
+statistics of falls.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,8 @@ from tarsus.program.run.worlds import Worlds
 from tarsus.simulation.simulation import Simulation
 
 STATE = ("q", "u", "memory", "control", "impulse", "tau", "iterations", "converged")
-SLACK = 100.0  # times what one unit in the last place at the start grows to: beyond it, two programs differ
+# times what one unit in the last place at the start grows to: beyond it, two programs differ
+SLACK = 100.0
 LIKELY = 1e-3  # below this probability two samples do not come from one distribution
 PRECISION = {32: "float32", 64: "float64"}
 
@@ -29,11 +32,20 @@ def processor_twin(of: Backend, lanes: int | None = 1) -> Worlds:
     return twin
 
 
-def thrown(device: Launcher, bits: int, worlds: int, gait: str = "trot", wild: float = 1.0) -> Simulation:
-    """Mini Cheetah in many worlds, lifted, tilted and pushed off differently in each, with a gait's controller."""
-    sim = Simulation("mini_cheetah", controller=gait, worlds=worlds, device=device, precision=PRECISION[bits])
+def thrown(
+    device: Launcher, bits: int, worlds: int, gait: str = "trot", wild: float = 1.0
+) -> Simulation:
+    """Mini Cheetah in many worlds, lifted, tilted and pushed off differently in each, with a gait's
+    controller.
+    """
+    sim = Simulation(
+        "mini_cheetah", controller=gait, worlds=worlds, device=device, precision=PRECISION[bits]
+    )
     random = np.random.default_rng(1)
-    q, u = sim.backend.get("q").astype(float), random.normal(size=(worlds, 18)) * wild * ([0.3] * 6 + [1.0] * 12)
+    q, u = (
+        sim.backend.get("q").astype(float),
+        random.normal(size=(worlds, 18)) * wild * ([0.3] * 6 + [1.0] * 12),
+    )
     q[:, 2] += wild * random.uniform(0, 0.1, worlds)
     tilt = Rotation.from_rotvec(0.3 * wild * random.normal(size=(worlds, 3)))
     q[:, 3:7] = tilt.as_quat(scalar_first=True)
@@ -44,8 +56,8 @@ def thrown(device: Launcher, bits: int, worlds: int, gait: str = "trot", wild: f
 def agreement(device: Launcher, bits: int, worlds: int, steps: int) -> dict[str, Any]:
     """Trot from many starts: step by step and in one launch, against one lane of the CPU program.
 
-    allowed: what a last bit of the start's coordinates grows to on the processor, times a slack; it is what the
-    number format leaves open.
+    allowed: what a last bit of the start's coordinates grows to on the processor, times a slack; it
+    is what the number format leaves open.
     """
     sim = thrown(device, bits, worlds, wild=0.3)
     nudged, twin = processor_twin(sim.backend), processor_twin(sim.backend)
@@ -56,7 +68,9 @@ def agreement(device: Launcher, bits: int, worlds: int, steps: int) -> dict[str,
     same = [name for name in STATE if np.array_equal(found[name], expected[name], equal_nan=True)]
     apart = np.abs(found["q"] - expected["q"]).max((1, 2))
     allowed = SLACK * float(np.abs(other["q"] - expected["q"]).max())
-    several = all(np.array_equal(together.backend.get(n), found[n][-1], equal_nan=True) for n in STATE)
+    several = all(
+        np.array_equal(together.backend.get(n), found[n][-1], equal_nan=True) for n in STATE
+    )
     return {
         "ok": bool(several and apart.max() <= allowed),
         "bits": bits,
@@ -79,12 +93,20 @@ def deterministic(make: Callable[[int], Launcher], worlds: int, steps: int) -> d
         sim = thrown(make(block), 32, worlds)
         sim.backend.advance(steps)
         ends.append({name: sim.backend.get(name) for name in STATE})
-    again, other = (all(np.array_equal(ends[0][n], end[n], equal_nan=True) for n in STATE) for end in ends[1:])
-    return {"ok": bool(again and other), "run_to_run": again, "whatever_the_block": other, "worlds": worlds}
+    again, other = (
+        all(np.array_equal(ends[0][n], end[n], equal_nan=True) for n in STATE) for end in ends[1:]
+    )
+    return {
+        "ok": bool(again and other),
+        "run_to_run": again,
+        "whatever_the_block": other,
+        "worlds": worlds,
+    }
 
 
 def falls(device: Launcher, worlds: int, steps: int) -> dict[str, Any]:
-    """Robots thrown anyhow: how they lie at the end, one half on the card against the other half on the processor.
+    """Robots thrown anyhow: how they lie at the end, one half on the card against the other half on
+    the processor.
 
     Also the share of worlds that end with the same bits on both.
     """
@@ -107,15 +129,23 @@ def falls(device: Launcher, worlds: int, steps: int) -> dict[str, Any]:
     q = [w.get("q") for w in (sim.backend, same_start)]
     equal = (q[0] == q[1]).all(1) | (np.isnan(q[0]).any(1) & np.isnan(q[1]).any(1))
     likely = all(row["probability_of_one_distribution"] > LIKELY for row in rows.values())
-    return {"ok": likely, "worlds": worlds, "steps": steps, "same_bits_as_cpu": float(equal.mean()), "statistics": rows}
+    return {
+        "ok": likely,
+        "worlds": worlds,
+        "steps": steps,
+        "same_bits_as_cpu": float(equal.mean()),
+        "statistics": rows,
+    }
 
 
 def _how_they_lie(backend: Backend) -> dict[str, NDArray[Any]]:
-    """Height (m), upright part of the vertical, joint speed (rad/s) and weight carried (N s a step) of every world."""
+    """Height (m), upright part of the vertical, joint speed (rad/s) and weight carried (N s a step)
+    of every world.
+    """
     q, u, impulse = (backend.get(name).astype(float) for name in ("q", "u", "impulse"))
     return {
         "height": q[:, 2],
         "upright": 1 - 2 * (q[:, 4] ** 2 + q[:, 5] ** 2),
         "joint_speed": np.linalg.norm(u[:, 6:], axis=1),
-        "normal_percussion": impulse[:, ::3].sum(1),
+        "normal_impulse": impulse[:, ::3].sum(1),
     }

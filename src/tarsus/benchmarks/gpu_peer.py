@@ -11,19 +11,22 @@ import numpy as np
 from tarsus import robots
 from tarsus.benchmarks.gpu_speed import DT, FRICTION
 from tarsus.control.gaits.trot import Trot
-from tarsus.mujoco_runs.trot import Peer, frictionless_joints, library, trotting_peer
+from tarsus.mujoco_runs.trot import Peer, frictionless_joints, optional_library, trotting_peer
 
 CONTACTS = 8  # a world may have at once; the trot has four
 ROWS = 64  # constraint rows a world may have
 
 
 def speed(worlds: Sequence[int], steps: int) -> dict[str, Any]:
-    """World-steps a second for each number of worlds; the trot's torques are replayed in every world.
+    """World-steps a second for each number of worlds; the trot's torques are replayed in every
+    world.
 
     Raises ImportError where mujoco_warp is not installed.
     """
-    warp, mjw = library("warp"), library("mujoco_warp")
-    peer = trotting_peer(frictionless_joints(robots.load("mini_cheetah")), Trot(), DT, FRICTION, steps * DT)
+    warp, mjw = optional_library("warp"), optional_library("mujoco_warp")
+    peer = trotting_peer(
+        frictionless_joints(robots.load("mini_cheetah")), Trot(), DT, FRICTION, steps * DT
+    )
     by_worlds = {count: _rate(warp, mjw, peer, count, steps) for count in worlds}
     return {
         "best": max(by_worlds.values()),
@@ -42,12 +45,16 @@ def speed(worlds: Sequence[int], steps: int) -> dict[str, Any]:
 
 def _rate(warp: Any, mjw: Any, peer: Peer, worlds: int, steps: int) -> float:
     """The second of two replays: the first compiles."""
-    mujoco = library("mujoco")
+    mujoco = optional_library("mujoco")
     start = mujoco.MjData(peer.model)
     mujoco.mj_setState(peer.model, start, peer.start, mujoco.mjtState.mjSTATE_FULLPHYSICS)
     mujoco.mj_forward(peer.model, start)
     model = mjw.put_model(peer.model)
-    torques = warp.array(np.broadcast_to(peer.torques[:steps, None], (steps, worlds, peer.model.nu)).astype(np.float32))
+    torques = warp.array(
+        np.broadcast_to(peer.torques[:steps, None], (steps, worlds, peer.model.nu)).astype(
+            np.float32
+        )
+    )
     rates = []
     for _ in range(2):
         data = mjw.put_data(peer.model, start, nworld=worlds, nconmax=CONTACTS, njmax=ROWS)

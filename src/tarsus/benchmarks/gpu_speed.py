@@ -1,4 +1,6 @@
-"""World-steps a second of a GPU kernel over numbers of worlds and threads a block, and the instruction floor."""
+"""World-steps a second of a GPU kernel over numbers of worlds and threads a block, and the
+instruction floor.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +24,18 @@ ENOUGH_SECONDS = 5.0  # s: no further round is begun
 TOO_LONG = 30.0  # s that a number of worlds may be expected to take
 LANES_A_CYCLE = 128  # single-precision lanes that a multiprocessor issues a cycle: four warps of 32
 SETTINGS = {
-    "robot": "mini_cheetah, 18 degrees of freedom, 4 sphere feet, no dry joint friction, no self-collision",
-    "humanoid": "hoap1, 26 degrees of freedom, 8 vertices of the soles, gait stand, pushed by random velocities",
-    "gait": "trot, controller inside the kernel, commanded speeds 0 to 0.6 m/s when each world has its own",
+    "robot": (
+        "mini_cheetah, 18 degrees of freedom, 4 sphere feet, no dry joint friction, no"
+        " self-collision"
+    ),
+    "humanoid": (
+        "hoap1, 26 degrees of freedom, 8 vertices of the soles, gait stand, pushed by random"
+        " velocities"
+    ),
+    "gait": (
+        "trot, controller inside the kernel, commanded speeds 0 to 0.6 m/s when each world has"
+        " its own"
+    ),
     "law": "moreau, solver newton, T_rel = T_abs = 1e-4",
     "dt": DT,
     "precision": "float32",
@@ -47,7 +58,9 @@ def quadruped(device: Launcher, worlds: int) -> Simulation:
     """Mini Cheetah, ready to trot."""
     robot = frictionless_joints(robots.load("mini_cheetah"))
     law = Moreau(mu=FRICTION)
-    return Simulation(robot, law, controller="trot", dt=DT, worlds=worlds, device=device, precision="float32")
+    return Simulation(
+        robot, law, controller="trot", dt=DT, worlds=worlds, device=device, precision="float32"
+    )
 
 
 def humanoid(device: Launcher, worlds: int) -> Simulation:
@@ -65,12 +78,16 @@ def sweep(
     blocks: Sequence[int],
     sizes: Swept,
 ) -> dict[str, Any]:
-    """World-steps a second for each block at the middle number of worlds, then for each number at the best block.
+    """World-steps a second for each block at the middle number of worlds, then for each number at
+    the best block.
 
-    alike: all worlds do the same, warps never part; each_its_own: speeds, commands and friction differ.
+    alike: all worlds do the same, warps never part; each_its_own: speeds, commands and friction
+    differ.
     """
     steps, middle = sizes.timed_steps, worlds[len(worlds) // 2]
-    by_block = {block: _rates(build(make(block), middle), steps)["each_its_own"] for block in blocks}
+    by_block = {
+        block: _rates(build(make(block), middle), steps)["each_its_own"] for block in blocks
+    }
     block = max(by_block, key=lambda b: by_block[b])
     by_worlds: dict[int, dict[str, float]] = {}
     no_room: dict[int, str] = {}
@@ -87,9 +104,18 @@ def sweep(
             no_room[count] = str(error)
     best = max(by_worlds.values(), key=lambda rates: rates["each_its_own"])
     held = _threads(sim)
-    device, iterations = held.launcher.described(held.kernel), float(np.mean(held.get("iterations")))
+    device, iterations = (
+        held.launcher.described(held.kernel),
+        float(np.mean(held.get("iterations"))),
+    )
     operations = operations_per_step(sim.program, Target(1, 32), iterations)
-    found = {"best": best, "by_block": by_block, "block": block, "by_worlds": by_worlds, "device": device}
+    found = {
+        "best": best,
+        "by_block": by_block,
+        "block": block,
+        "by_worlds": by_worlds,
+        "device": device,
+    }
     return found | {
         "no_memory_for": no_room,
         "no_time_for": no_time,
@@ -139,7 +165,9 @@ def _rate(sim: Simulation, steps: int, u: Any = None) -> float:
 
 
 def _floor_fraction(rate: float, operations: float, device: dict[str, Any]) -> float | None:
-    """Of what the multiprocessors could issue if arithmetic were all; None where their clock is not known."""
+    """Of what the multiprocessors could issue if arithmetic were all; None where their clock is not
+    known.
+    """
     if not device.get("hertz"):
         return None
     return rate * operations / (device["multiprocessors"] * LANES_A_CYCLE * device["hertz"])

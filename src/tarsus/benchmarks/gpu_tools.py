@@ -1,4 +1,6 @@
-"""NVIDIA's tools on the running kernel, where they are installed: what bounds it, and whether memory is respected."""
+"""NVIDIA's tools on the running kernel, where they are installed: what bounds it, and whether
+memory is respected.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,8 @@ METRICS = (
     "dram__bytes.sum",
     "gpu__time_duration.sum",
 )
-# each array its own allocation, or a pool would hide a kernel that reads or writes beyond the end of one
+# each array its own allocation, or a pool would hide a kernel that reads or writes beyond the end
+# of one
 RUN = """
 import cupy
 cupy.cuda.set_allocator(None)
@@ -39,7 +42,16 @@ print(sim.backend.first("q"))
 
 def profile() -> dict[str, Any]:
     """Nsight Compute's counters of one launch of 20 steps of 65536 worlds, as it prints them."""
-    command = ["ncu", "--csv", "--clock-control", "none", "--kernel-name", "kernel", "--launch-skip", "1"]
+    command = [
+        "ncu",
+        "--csv",
+        "--clock-control",
+        "none",
+        "--kernel-name",
+        "kernel",
+        "--launch-skip",
+        "1",
+    ]
     said = _run([*command, "--launch-count", "1", "--metrics", ",".join(METRICS)], RUN, 65536, 20)
     found = {}
     for line in said["output"].splitlines():
@@ -59,7 +71,9 @@ def _run(tool: list[str], script: str, worlds: int, steps: int) -> dict[str, Any
     if shutil.which(tool[0]) is None:
         raise FileNotFoundError(f"{tool[0]} is not installed")
     text = script.format(worlds=worlds, steps=steps, launches=2)
-    done = subprocess.run([*tool, sys.executable, "-c", text], capture_output=True, text=True, timeout=SECONDS)
+    done = subprocess.run(
+        [*tool, sys.executable, "-c", text], capture_output=True, text=True, timeout=SECONDS
+    )
     return {"code": done.returncode, "output": (done.stdout + done.stderr)[-4000:]}
 
 

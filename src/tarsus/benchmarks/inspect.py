@@ -1,4 +1,6 @@
-"""`tarsus inspect`: what the compiler makes of a robot: blocks, operations, compile time, and the GPU kernel."""
+"""`tarsus inspect`: what the compiler makes of a robot: blocks, operations, compile time, and the
+GPU kernel.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ from tarsus.simulation.simulation import Simulation
 
 
 def inspect(simulation: Simulation, bits: int, kernel: Path | None = None) -> dict[str, Any]:
-    """Operations of every straight piece of code, seconds to compile it, and the PTX kernel's registers and spills.
+    """Operations of every straight piece of code, seconds to compile it, and the PTX kernel's
+    registers and spills.
 
     kernel: where to write the PTX text, if anywhere.
     """
@@ -52,24 +55,40 @@ def tell(found: dict[str, Any]) -> None:
 
     console = Console(highlight=False)
     table = Table(title=f"{found['robot']}: straight pieces of one step", title_justify="left")
-    for column in ("", "operations", "multiply-adds", "multiplies", "divisions, roots", "sine, cosine, arcs"):
+    for column in (
+        "",
+        "operations",
+        "multiply-adds",
+        "multiplies",
+        "divisions, roots",
+        "sine, cosine, arcs",
+    ):
         table.add_column(column, justify="left" if not column else "right")
-    groups = (("fma", "fnma", "fms"), ("mul", "sq"), ("div", "inv", "sqrt"), ("sin", "cos", "atan2", "acos", "asin"))
+    groups = (
+        ("fma", "fnma", "fms"),
+        ("mul", "sq"),
+        ("div", "inv", "sqrt"),
+        ("sin", "cos", "atan2", "acos", "asin"),
+    )
     for block in found["blocks"]:
         counts = [str(sum(block["by_name"].get(name, 0) for name in names)) for names in groups]
-        table.add_row("in a loop" if block["in_loop"] else "once a step", str(block["operations"]), *counts)
+        table.add_row(
+            "in a loop" if block["in_loop"] else "once a step", str(block["operations"]), *counts
+        )
     console.print(table)
     console.print(
-        f"{found['bytes_per_world']:.0f} bytes a world; {found['lanes']} lanes of {found['bits']} bits compile in "
-        f"{found['compile_seconds']:.2f} s"
+        f"{found['bytes_per_world']:.0f} bytes a world; {found['lanes']} lanes of {found['bits']}"
+        f" bits compile in {found['compile_seconds']:.2f} s"
     )
     resources = found["ptx_resources"]
     if resources is None:
-        console.print(f"PTX: {found['ptx_lines']} lines; install NVIDIA's ptxas to see registers and spills")
+        console.print(
+            f"PTX: {found['ptx_lines']} lines; install NVIDIA's ptxas to see registers and spills"
+        )
         return
     console.print(
-        f"PTX for {found['ptx_chip']}: {found['ptx_lines']} lines, {resources['registers']} registers, "
-        f"{resources['spill_stores']} / {resources['spill_loads']} bytes of spill stores / loads and "
-        f"{resources['planned_stores']} / {resources['planned_loads']} planned, "
-        f"{resources['stack']} bytes of stack, {resources['code']} bytes of code"
+        f"PTX for {found['ptx_chip']}: {found['ptx_lines']} lines, {resources['registers']}"
+        f" registers, {resources['spill_stores']} / {resources['spill_loads']} bytes of spill"
+        f" stores / loads and {resources['planned_stores']} / {resources['planned_loads']} planned,"
+        f" {resources['stack']} bytes of stack, {resources['code']} bytes of code"
     )

@@ -1,4 +1,6 @@
-"""The instruction floor: what a step would take if every vector instruction issued at the processor's best."""
+"""The instruction floor: what a step would take if every vector instruction issued at the
+processor's best.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ from tarsus.program.run.worlds import Worlds
 
 
 def operations_per_step(program: Program, target: Target, iterations: float) -> float:
-    """Arithmetic instructions of one step: straight code once, each loop's body `iterations` times (the first loop)."""
+    """Arithmetic instructions of one step: straight code once, each loop's body `iterations` times
+    (the first loop).
+    """
     emitter = Emitter(program, target)
     emitter.text()
     once = sum(count for count, loop in emitter.operations if loop == 0)

@@ -1,4 +1,6 @@
-"""What each law costs: time of a step in a batch against the hard law, and the operations of its compiled step."""
+"""What each law costs: time of a step in a batch against the hard law, and the operations of its
+compiled step.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +19,11 @@ WORLDS, DT, STEPS, ROUNDS = 4096, 0.001, 100, 5
 
 
 def law_costs(progress: Callable[[str], None] = lambda text: None) -> list[dict[str, Any]]:
-    """For every law: ratio of its time a step to the hard law's (median over interleaved rounds) and its operations.
+    """For every law: ratio of its time a step to the hard law's (median over interleaved rounds)
+    and its operations.
 
-    Mini Cheetah trotting, 4096 worlds, one thread, float64, dt 1 ms. operations: once a step, and of each loop's body.
+    Mini Cheetah trotting, 4096 worlds, one thread, float64, dt 1 ms. operations: once a step, and
+    of each loop's body.
     """
     robot = robots.load("mini_cheetah")
     names = registry.names(LAWS)
@@ -39,7 +43,10 @@ def law_costs(progress: Callable[[str], None] = lambda text: None) -> list[dict[
 
 
 def _row(name: str, simulation: Simulation, times: dict[str, list[float]]) -> dict[str, Any]:
-    counts = [(inside, sum(tape(block.function).counts().values())) for block, inside in simulation.program.straights()]
+    counts = [
+        (inside, sum(tape(block.function).counts().values()))
+        for block, inside in simulation.program.straights()
+    ]
     return {
         "law": name,
         "ratio": median(own / hard for own, hard in zip(times[name], times[HARD], strict=True)),

@@ -36,22 +36,31 @@ def tell(figures: dict[str, Any]) -> None:
     console.print(table)
     micro = figures["microseconds"]
     console.print(
-        f"microseconds a world-step: MuJoCo rollout {micro['peer_rollout']:.2f}, one world {micro['one']:.2f}, "
-        f"batch float64 {micro['batch64']:.3f}, float32 {micro['batch32']:.3f}; "
-        f"calls from Python: step() {micro['call']:.2f}, mj_step {micro['peer_call']:.2f}"
+        f"microseconds a world-step: MuJoCo rollout {micro['peer_rollout']:.2f}, one world"
+        f" {micro['one']:.2f}, batch float64 {micro['batch64']:.3f}, float32"
+        f" {micro['batch32']:.3f}; calls from Python: step() {micro['call']:.2f}, mj_step"
+        f" {micro['peer_call']:.2f}"
     )
     console.print(
-        f"memory {figures['bytes_per_world']:.0f} bytes a world; {figures['operations_per_step']:.0f} arithmetic "
-        f"instructions a step at {figures['iterations_mean']:.2f} iterations; float64 batch at "
-        f"{100 * figures['floor_fraction']:.0f} % of the instruction floor (2 a cycle)"
+        f"memory {figures['bytes_per_world']:.0f} bytes a world;"
+        f" {figures['operations_per_step']:.0f} arithmetic instructions a step at"
+        f" {figures['iterations_mean']:.2f} iterations; float64 batch at"
+        f" {100 * figures['floor_fraction']:.0f} % of the instruction floor (2 a cycle)"
     )
-    console.print("compile: " + ", ".join(f"{k} {v:.2f} s" for k, v in figures["compile_seconds"].items()))
-    accuracy = Table(title="the same trot in both engines, largest violations by one yardstick", title_justify="left")
+    console.print(
+        "compile: " + ", ".join(f"{k} {v:.2f} s" for k, v in figures["compile_seconds"].items())
+    )
+    accuracy = Table(
+        title="the same trot in both engines, largest violations by one yardstick",
+        title_justify="left",
+    )
     engines = {name: figures["accuracy"][name] for name in ("tarsus", "mujoco")}
     for column in ("", *engines):
         accuracy.add_column(column, justify="left" if not column else "right")
     accuracy.add_row("distance / m", *(f"{a['distance']:.3f}" for a in engines.values()))
-    accuracy.add_row("mean solver iterations", *(f"{a['iterations_mean']:.2f}" for a in engines.values()))
+    accuracy.add_row(
+        "mean solver iterations", *(f"{a['iterations_mean']:.2f}" for a in engines.values())
+    )
     for key, text in YARDSTICK.items():
         accuracy.add_row(text, *(f"{a['residuals'][key]:.1e}" for a in engines.values()))
     console.print(accuracy)
@@ -61,12 +70,26 @@ def tell(figures: dict[str, Any]) -> None:
 
 def tell_laws(costs: list[dict[str, Any]]) -> None:
     """Print what each law costs."""
-    table = Table(title="a step of Mini Cheetah, 4096 worlds, one thread, float64, dt 1 ms", title_justify="left")
-    for column in ("law", "of the hard law's time", "us a world-step", "operations once", "in loops"):
+    table = Table(
+        title="a step of Mini Cheetah, 4096 worlds, one thread, float64, dt 1 ms",
+        title_justify="left",
+    )
+    for column in (
+        "law",
+        "of the hard law's time",
+        "us a world-step",
+        "operations once",
+        "in loops",
+    ):
         table.add_column(column, justify="left" if column == "law" else "right")
     for row in costs:
         loops = ", ".join(str(count) for count in row["operations_in_loops"])
-        cells = (f"{row['ratio']:.2f}", f"{row['microseconds']:.3f}", str(row["operations_once"]), loops)
+        cells = (
+            f"{row['ratio']:.2f}",
+            f"{row['microseconds']:.3f}",
+            str(row["operations_once"]),
+            loops,
+        )
         table.add_row(row["law"], *cells)
     Console(highlight=False).print(table)
 
@@ -78,4 +101,6 @@ def tell_parts(found: dict[str, Any]) -> None:
         console.print(f"[bold]{name}[/] ({found['seconds'].get(name, 0.0):.1f} s)")
         console.print_json(data=part, default=float)
     ratio = found["ratio_to_mujoco_warp"]
-    console.print(f"times MuJoCo Warp on the same card: {'not measured' if ratio is None else f'{ratio:.1f}'}")
+    console.print(
+        f"times MuJoCo Warp on the same card: {'not measured' if ratio is None else f'{ratio:.1f}'}"
+    )

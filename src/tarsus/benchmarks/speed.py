@@ -1,4 +1,6 @@
-"""`tarsus bench`: steps a second against MuJoCo's `rollout` on the same robot, trot and machine, in one process."""
+"""`tarsus bench`: steps a second against MuJoCo's `rollout` on the same robot, trot and machine, in
+one process.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ def ratio(times: Times, slow: str, fast: str) -> float:
 
 
 def bench(progress: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
-    """All rows as ratios to MuJoCo on one thread, with settings, floor and accuracy of both engines."""
+    """All rows as ratios to MuJoCo on one thread, with settings, floor and accuracy of both
+    engines.
+    """
     robot = frictionless_joints(robots.load("mini_cheetah"))
     progress("trotting in MuJoCo")
     peer = trotting_peer(robot, Trot(), DT, FRICTION, SECONDS)
@@ -75,8 +79,14 @@ def bench(progress: Callable[[str], None] = lambda text: None) -> dict[str, Any]
 def settings(peer: Peer, batch: Batch, hertz: float) -> dict[str, Any]:
     """Everything a reader needs to repeat the figures."""
     return {
-        "robot": "mini_cheetah, 18 degrees of freedom, 4 sphere feet, no dry joint friction, no self-collision",
-        "gait": "trot at 0.4 m/s; Tarsus closed loop, controller compiled in; MuJoCo replays recorded torques",
+        "robot": (
+            "mini_cheetah, 18 degrees of freedom, 4 sphere feet, no dry joint friction, no"
+            " self-collision"
+        ),
+        "gait": (
+            "trot at 0.4 m/s; Tarsus closed loop, controller compiled in; MuJoCo replays recorded"
+            " torques"
+        ),
         "dt": DT,
         "friction": FRICTION,
         "law": "moreau, solver newton, T_rel = T_abs = 1e-6 (float32: 1e-4)",
@@ -121,7 +131,7 @@ class Batch:
 
 
 def compile_times(robot: Robot) -> dict[str, float]:
-    """Seconds to build, optimise and generate code without a cache, by lanes."""
+    """Seconds to build, optimize and generate code without a cache, by lanes."""
     simulation = Simulation(robot, Moreau(mu=FRICTION), controller=Trot(), dt=DT)
     times = {}
     for lanes in (1, native.host().lanes(64)):
@@ -135,7 +145,11 @@ def simulations(robot: Robot) -> dict[str, Batch]:
     """The simulations of all rows."""
 
     def batch(worlds: int, **options: Any) -> Batch:
-        return Batch(Simulation(robot, Moreau(mu=FRICTION), controller=Trot(), dt=DT, worlds=worlds, **options))
+        return Batch(
+            Simulation(
+                robot, Moreau(mu=FRICTION), controller=Trot(), dt=DT, worlds=worlds, **options
+            )
+        )
 
     return {
         "one": batch(1),
@@ -145,8 +159,12 @@ def simulations(robot: Robot) -> dict[str, Batch]:
     }
 
 
-def measure(peer: Peer, sims: dict[str, Batch], progress: Callable[[str], None]) -> tuple[Times, float]:
-    """Rounds in which every row takes its turn, so that a drifting machine drifts for all; mean iterations too."""
+def measure(
+    peer: Peer, sims: dict[str, Batch], progress: Callable[[str], None]
+) -> tuple[Times, float]:
+    """Rounds in which every row takes its turn, so that a drifting machine drifts for all; mean
+    iterations too.
+    """
     times: Times = {}
 
     def note(name: str, value: float) -> None:

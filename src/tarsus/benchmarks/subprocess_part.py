@@ -1,4 +1,6 @@
-"""A part of a benchmark in a process of its own: a GPU that faults or hangs there takes nothing else with it."""
+"""A part of a benchmark in a process of its own: a GPU that faults or hangs there takes nothing
+else with it.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +16,12 @@ GRACE = 5.0  # s to end by itself after the result
 
 
 def in_child(part: Callable[[], Any], seconds: float) -> Any:
-    """What `part` (picklable) returns from a fresh process, ended with all that it started after `seconds`.
+    """What `part` (picklable) returns from a fresh process, ended with all that it started after
+    `seconds`.
 
-    What it prints goes to standard error. Raises TimeoutError after `seconds`, ChildProcessError if the process died
-    without a word, and RuntimeError with the name and text of whatever the part raised.
+    What it prints goes to standard error. Raises TimeoutError after `seconds`, ChildProcessError if
+    the process died without a word, and RuntimeError with the name and text of whatever the part
+    raised.
     """
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)
@@ -51,7 +55,9 @@ def _send(part: Callable[[], Any], to: Connection) -> None:
 
 
 def _end(child: Any) -> None:
-    """The process and what it started; not reaped before, so that its number cannot be another's."""
+    """The process and what it started; not reaped before, so that its number cannot be
+    another's.
+    """
     with contextlib.suppress(ProcessLookupError):
         os.killpg(child.pid, signal.SIGKILL)
     child.kill()

@@ -1,7 +1,8 @@
 """What every command shares.
 
-To add a command: one file here with one frozen dataclass that derives from `Command`; its fields are its arguments,
-explained by the strings under them, its docstring is its help, its name is the file's.
+To add a command: one file here with one frozen dataclass that derives from `Command`; its fields
+are its arguments, explained by the strings under them, its docstring is its help, its name is the
+file's.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ class Command(ABC):
 
 
 def print_json(value: Any) -> None:
-    """One JSON document on standard output; what is not finite becomes null, as JSON has no word for it."""
+    """One JSON document on standard output; what is not finite becomes null, as JSON has no word
+    for it.
+    """
     print(json_text(value))
 
 
@@ -45,7 +48,10 @@ def _plain(value: Any) -> Any:
         return value
     try:
         number = float(value)
-    except (TypeError, ValueError):  # measured once, perhaps for minutes: a strange value must not cost the others
+    except (
+        TypeError,
+        ValueError,
+    ):  # measured once, perhaps for minutes: a strange value must not cost the others
         return str(value)
     return number if math.isfinite(number) else None
 

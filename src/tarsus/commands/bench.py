@@ -13,12 +13,18 @@ from tarsus.errors import TarsusError
 
 @dataclass(frozen=True)
 class Bench(Command):
-    """Measure speed against MuJoCo's rollout on the same robot, trot and machine, settings included."""
+    """Measure speed against MuJoCo's rollout on the same robot, trot and machine, settings
+    included.
+    """
 
     device: Literal["cpu", "cuda"] = "cpu"
-    """cuda: instead, correctness and speed of the GPU kernel, with MuJoCo Warp beside it if that is installed."""
+    """cuda: instead, correctness and speed of the GPU kernel, with MuJoCo Warp beside it if that is
+    installed.
+    """
     budget: float = 480.0
-    """Seconds after which the GPU's benchmark ends; a part that runs then is stopped, the others' results are kept."""
+    """Seconds after which the GPU's benchmark ends; a part that runs then is stopped, the others'
+    results are kept.
+    """
     out: Path | None = None
     """Write the GPU's results to this file too, anew after each part."""
     laws: bool = False
@@ -34,7 +40,9 @@ class Bench(Command):
 
         if self.device == "cuda":
             if self.out is not None and not self.out.parent.is_dir():
-                raise TarsusError(f"there is no folder {str(self.out.parent)!r} to write {self.out.name!r} to.")
+                raise TarsusError(
+                    f"there is no folder {str(self.out.parent)!r} to write {self.out.name!r} to."
+                )
             found = cuda_bench(self.budget, _say, self._keep)
             print_json(found) if self.json else tell_parts(found)
             return FAILED if found["failed"] else 0
@@ -54,5 +62,7 @@ class Bench(Command):
 
 
 def _say(text: str) -> None:
-    """To standard error, whoever watches: a run of minutes on a borrowed card must show how far it is."""
+    """To standard error, whoever watches: a run of minutes on a borrowed card must show how far it
+    is.
+    """
     print(text, file=sys.stderr, flush=True)

@@ -13,12 +13,16 @@ from tarsus.errors import TarsusError
 
 @dataclass(frozen=True)
 class Compare(Command):
-    """Run one robot, controller and start under several laws and step sizes, and judge them by one yardstick."""
+    """Run one robot, controller and start under several laws and step sizes, and judge them by one
+    yardstick.
+    """
 
     robot: tyro.conf.Positional[str]
     """A built-in robot's name, or a path to an MJCF or URDF file."""
     laws: str = "all"
-    """Laws separated by commas, names or paths of your own files; or all. mujoco adds MuJoCo's soft contact."""
+    """Laws separated by commas, names or paths of your own files; or all. mujoco adds MuJoCo's soft
+    contact.
+    """
     dts: str = "0.0001,0.001,0.0025"
     """Step sizes, s, separated by commas."""
     gait: str | None = None
@@ -45,12 +49,16 @@ class Compare(Command):
         try:
             dts = [float(dt) for dt in self.dts.split(",")]
         except ValueError:
-            raise TarsusError(f"--dts takes numbers separated by commas, not {self.dts!r}.") from None
+            raise TarsusError(
+                f"--dts takes numbers separated by commas, not {self.dts!r}."
+            ) from None
         robot = robots.load(self.robot)
         given = {"mu": self.friction, "e_N": self.restitution}
         material = {name: value for name, value in given.items() if value is not None}
         extra = laws.Extra(material, self.bars, self.limits)
-        runs = laws.compare(robot, self.laws, dts, self.duration, self.gait, teller(self.json), extra)
+        runs = laws.compare(
+            robot, self.laws, dts, self.duration, self.gait, teller(self.json), extra
+        )
         if self.out:
             self.out.mkdir(parents=True, exist_ok=True)
             report.picture(runs, self.out / f"{robot.name}_laws.png")

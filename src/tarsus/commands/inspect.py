@@ -13,7 +13,9 @@ from tarsus.commands.base import Command, print_json
 
 @dataclass(frozen=True)
 class Inspect(Command):
-    """Show the operations of a robot's compiled step, its compile time, and its GPU kernel's registers and spills."""
+    """Show the operations of a robot's compiled step, its compile time, and its GPU kernel's
+    registers and spills.
+    """
 
     robot: tyro.conf.Positional[str]
     """A built-in robot's name, or a path to an MJCF or URDF file."""
@@ -31,7 +33,9 @@ class Inspect(Command):
         from tarsus.simulation import default_controller, resolve
         from tarsus.simulation.simulation import Simulation
 
-        robot, gait = default_controller.default(resolve.robot(self.robot), default_controller.STEP, [])
+        robot, gait = default_controller.default(
+            resolve.robot(self.robot), default_controller.STEP, []
+        )
         simulation = Simulation(robot, self.law, controller=gait, precision=self.precision)
         found = inspect(simulation, 32 if self.precision == "float32" else 64, self.ptx)
         print_json(found) if self.json else tell(found)

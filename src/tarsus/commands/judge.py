@@ -12,7 +12,7 @@ from tarsus.commands.base import Command, print_json
 
 ROWS = {
     "signorini_J": ("Signorini", "J", "pushes and approaches, or pulls"),
-    "cone_Ns": ("friction cone", "N s", "percussion outside its disc"),
+    "cone_Ns": ("friction cone", "N s", "impulse outside its disc"),
     "dissipation_J": ("maximum dissipation", "J", "what friction does not take of a slip"),
     "penetration_m": ("penetration", "m", "depth in the ground"),
     "creep_m_per_s": ("creep", "m/s", "slip of contacts that stick"),
@@ -25,9 +25,12 @@ class Judge(Command):
     """Judge a run of MuJoCo, of another simulator or of our own by the yardstick of every law."""
 
     run: tyro.conf.Positional[Path]
-    """The trajectory: an .npz file (docs/judge.md names its arrays) or a log of tarsus run (.nc)."""
+    """The trajectory: an .npz file (docs/judge.md names its arrays) or a log of tarsus run (.nc).
+    """
     robot: str | None = None
-    """A built-in robot's name, or a path to an MJCF or URDF file; a log of ours knows its built-in robot."""
+    """A built-in robot's name, or a path to an MJCF or URDF file; a log of ours knows its built-in
+    robot.
+    """
     friction: float | None = None
     """Friction coefficient, if the trajectory does not say."""
     json: bool = False
@@ -48,8 +51,8 @@ def _tell(card: dict[str, Any]) -> None:
 
     console = Console(highlight=False, width=110)
     console.print(
-        f"{card['robot']}: {card['steps']} steps of {1e3 * card['dt']:g} ms, {card['contacts']} contacts, "
-        f"peak normal force {card['normal_force_max']:.1f} N"
+        f"{card['robot']}: {card['steps']} steps of {1e3 * card['dt']:g} ms, {card['contacts']}"
+        f" contacts, peak normal force {card['normal_force_max']:.1f} N"
     )
     table = Table("criterion", "largest", "unit", "what it measures")
     for name, (title, unit, meaning) in ROWS.items():

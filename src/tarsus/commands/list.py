@@ -26,7 +26,9 @@ FOLDERS = {
 
 @dataclass(frozen=True)
 class List(Command):
-    """List what there is: robots, laws, ..., scenes of `tarsus validate`, experiments of `tarsus reproduce`."""
+    """List what there is: robots, laws, ..., scenes of `tarsus validate`, experiments of `tarsus
+    reproduce`.
+    """
 
     what: tyro.conf.Positional[
         Literal["all", "robots", "laws", "steppers", "terrains", "gaits", "scenes", "experiments"]
@@ -40,6 +42,7 @@ class List(Command):
             for name in registry.names(FOLDERS[kind]):
                 spec = importlib.util.find_spec(f"{FOLDERS[kind]}.{name}")
                 source = Path(str(spec.origin)).read_text() if spec else ""
-                summary = (ast.get_docstring(ast.parse(source)) or "").split("\n")[0]
+                first, _, _ = (ast.get_docstring(ast.parse(source)) or "").partition("\n\n")
+                summary = " ".join(first.split())
                 print(f"{'  ' if self.what == 'all' else ''}{name:20} {summary}")
         return 0

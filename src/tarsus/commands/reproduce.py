@@ -1,4 +1,4 @@
-"""`tarsus reproduce`: a document's tables and figures, measured again."""
+"""`tarsus reproduce`: a paper's tables and figures, measured again."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from tarsus.commands.base import FAILED, Command
 
 @dataclass(frozen=True)
 class Reproduce(Command):
-    """Measure a document's tables and figures again and write NAME.html and NAME.json; without a name, list them.
+    """Measure a paper's tables and figures again and write NAME.html and NAME.json; without a
+    name, list them.
 
     Exit code 1 if something does not hold that must.
     """
@@ -68,7 +69,10 @@ def _tell(record: Mapping[str, Any]) -> None:
 
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
     for part in record["parts"].values():
-        rows = [(row["quantity"], row["published"], row["measured"], row["ratio"], row["unit"]) for row in part["rows"]]
+        rows = [
+            (row["quantity"], row["published"], row["measured"], row["ratio"], row["unit"])
+            for row in part["rows"]
+        ]
         if rows:
             table = Table(title=part["title"], title_justify="left")
             for k, column in enumerate(("", "published", "measured", "ratio", "unit")):

@@ -43,8 +43,9 @@ class Run(Command):
     set: tuple[str, ...] = ()
     """Parameters of the law or the gait, NAME=VALUE each, such as kinetic=0.8 solver=sor kp=60."""
     contacts: str | None = None
-    """Candidates that may touch the ground: a name, a pattern such as *_foot, or all; by default the feet where a robot
-    has many."""
+    """Candidates that may touch the ground: a name, a pattern such as *_foot, or all; by default
+    the feet where a robot has many.
+    """
     coordinates: str = "minimal"
     """minimal, or with joints cut: extended (those at the base), maximal (all)."""
     speed: float | None = None
@@ -56,18 +57,23 @@ class Run(Command):
     precision: Literal["float64", "float32"] = "float64"
     """Number format of the compiled step."""
     out: Path | None = None
-    """Folder for the log ROBOT.nc (netCDF) and the picture ROBOT.png; by default nothing is written."""
+    """Folder for the log ROBOT.nc (netCDF) and the picture ROBOT.png; by default nothing is
+    written.
+    """
     json: bool = False
     """Print one JSON object and nothing else."""
 
     def execute(self) -> int:
+        from tarsus.simulation.recording.divergence import Diverged
         from tarsus.simulation.recording.summary import summary
-        from tarsus.simulation.simulation import Diverged
 
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", TarsusWarning)
             simulation, notices = _simulation(self)
-        notices = [*(str(w.message) for w in caught if issubclass(w.category, TarsusWarning)), *notices]
+        notices = [
+            *(str(w.message) for w in caught if issubclass(w.category, TarsusWarning)),
+            *notices,
+        ]
         failure = None
         try:
             log = _run(simulation, self)
@@ -92,6 +98,7 @@ def _simulation(given: Run) -> tuple[Simulation, list[str]]:
     import numpy as np
 
     from tarsus.simulation import default_controller, resolve
+    from tarsus.simulation.options import Options
     from tarsus.simulation.simulation import Simulation
     from tarsus.terrain.slope import Slope
 
@@ -99,19 +106,23 @@ def _simulation(given: Run) -> tuple[Simulation, list[str]]:
     law = resolve.law(given.law)
     if given.friction is not None:
         if "mu" not in law.parameters():
-            notices.append(f"the law {given.law!r} has no friction coefficient: --friction is ignored.")
+            notices.append(
+                f"the law {given.law!r} has no friction coefficient: --friction is ignored."
+            )
         else:
             law = replace(law, mu=given.friction)
     if given.slope and given.terrain != "plane":
         raise TarsusError("--slope inclines the plane; it does not go with another --terrain.")
-    terrain = Slope(angle=np.deg2rad(given.slope)) if given.slope else resolve.terrain(given.terrain)
+    terrain = (
+        Slope(angle=np.deg2rad(given.slope)) if given.slope else resolve.terrain(given.terrain)
+    )
     robot = resolve.robot(given.robot)
     if given.gait:
         robot, gait = default_controller.fitted(robot, given.gait, given.dt, notices)
     else:
         robot, gait = default_controller.default(robot, given.dt, notices)
     law, gait = _with_settings(law, gait, given.set)
-    options: resolve.Options = {"precision": given.precision, "coordinates": given.coordinates}
+    options: Options = {"precision": given.precision, "coordinates": given.coordinates}
     if given.contacts is not None:
         options["contacts"] = given.contacts
     simulation = Simulation(robot, law, given.stepper, terrain, gait, given.dt, **options)
@@ -121,7 +132,9 @@ def _simulation(given: Run) -> tuple[Simulation, list[str]]:
 
 
 def _with_settings(law: Law, gait: Controller, settings: Sequence[str]) -> tuple[Law, Controller]:
-    """The law and the gait with NAME=VALUE set: the gait's are those that the law has not and the gait has."""
+    """The law and the gait with NAME=VALUE set: the gait's are those that the law has not and the
+    gait has.
+    """
     from tarsus.simulation import resolve
 
     of_law, of_gait = ({f.name for f in fields(cast(Any, thing))} for thing in (law, gait))
@@ -142,7 +155,9 @@ def _run(simulation: Simulation, given: Run) -> xr.Dataset:
         return simulation.run(given.duration, lambda seconds: bar.update(task, completed=seconds))
 
 
-def _write(given: Run, simulation: Simulation, log: xr.Dataset, numbers: dict[str, Any]) -> list[Path]:
+def _write(
+    given: Run, simulation: Simulation, log: xr.Dataset, numbers: dict[str, Any]
+) -> list[Path]:
     """The log as netCDF and the picture, each whole or not at all."""
     from tarsus.simulation.recording.log import save as save_log
     from tarsus.viewer.figure import run_figure, save
@@ -154,7 +169,8 @@ def _write(given: Run, simulation: Simulation, log: xr.Dataset, numbers: dict[st
         raise TarsusError(f"cannot write to {given.out}: {error.strerror}.") from None
     name = simulation.robot.name
     title = (
-        f"{name}, {numbers['law']}, dt {1e3 * given.dt:g} ms: {numbers['distance']:.2f} m in {numbers['duration']:g} s"
+        f"{name}, {numbers['law']}, dt {1e3 * given.dt:g} ms: {numbers['distance']:.2f} m in"
+        f" {numbers['duration']:g} s"
     )
     files = [given.out / f"{name}.nc", given.out / f"{name}.png"]
     save_log(log, files[0])
@@ -173,19 +189,35 @@ def _tell(numbers: dict[str, Any], files: list[Path]) -> None:
     table.add_column()
     n, r = numbers, numbers["residuals"]
     rows = {
-        "robot": f"{n['robot']}, law {n['law']}, stepper {n['stepper']}, terrain {n['terrain']}, "
-        f"dt {1e3 * n['dt']:g} ms",
+        "robot": (
+            f"{n['robot']}, law {n['law']}, stepper {n['stepper']}, terrain {n['terrain']}, "
+            f"dt {1e3 * n['dt']:g} ms"
+        ),
         "walked": _walked(n),
         "height": f"{n['height_final']:.4f} m at the end, {n['height_min']:.4f} m at the lowest",
-        "contact": f"peak normal force {n['normal_force_max']:.1f} N, penetration {1e3 * n['penetration_max']:.3f} mm, "
-        f"creep of sticking contacts {_measure(n['creep_max'], 'm/s')}",
-        "solver": f"{n['iterations_mean']:.2f} iterations a step, at most {n['iterations_max']}; "
-        f"{n['unconverged_steps']} steps unconverged",
-        "residuals": f"Signorini {_measure(r['signorini_J'], 'J')}, cone {_measure(r['cone_Ns'], 'N s')}, "
-        f"dissipation {_measure(r['dissipation_J'], 'J')}, motion {_measure(r['equation_N'], 'N')}",
-        "loops": "" if n["drift_max"] is None else f"largest gap of a loop joint {n['drift_max']:.1e} m or rad",
+        "contact": (
+            f"peak normal force {n['normal_force_max']:.1f} N, penetration"
+            f" {1e3 * n['penetration_max']:.3f} mm, creep of sticking contacts"
+            f" {_measure(n['creep_max'], 'm/s')}"
+        ),
+        "solver": (
+            f"{n['iterations_mean']:.2f} iterations a step, at most {n['iterations_max']}; "
+            f"{n['unconverged_steps']} steps unconverged"
+        ),
+        "residuals": (
+            f"Signorini {_measure(r['signorini_J'], 'J')}, cone {_measure(r['cone_Ns'], 'N s')},"
+            f" dissipation {_measure(r['dissipation_J'], 'J')}, motion"
+            f" {_measure(r['equation_N'], 'N')}"
+        ),
+        "loops": (
+            ""
+            if n["drift_max"] is None
+            else f"largest gap of a loop joint {n['drift_max']:.1e} m or rad"
+        ),
         "energy": _energy(n["energy"]),
-        "speed": f"{n['steps_per_second']:,.0f} steps/s, {n['realtime_factor']:,.0f} times real time",
+        "speed": (
+            f"{n['steps_per_second']:,.0f} steps/s, {n['realtime_factor']:,.0f} times real time"
+        ),
     }
     for name, text in rows.items():
         if text and ("diverged" not in n or name in ("robot", "walked")):
@@ -204,7 +236,9 @@ def _measure(value: float | None, unit: str) -> str:
 
 def _energy(e: dict[str, float]) -> str:
     """The ledger's shares that are not zero."""
-    shares = {name: value for name, value in e.items() if name not in ("change", "unbalanced") and value}
+    shares = {
+        name: value for name, value in e.items() if name not in ("change", "unbalanced") and value
+    }
     told = ", ".join(f"{name} {value:+.3g}" for name, value in shares.items())
     return f"{told}; change {e['change']:+.3g} J, balanced to {e['unbalanced']:.1e} J"
 

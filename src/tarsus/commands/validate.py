@@ -13,11 +13,14 @@ PEER = "mujoco"
 class Validate(Command):
     """Measure laws and steppers, and MuJoCo beside them, on scenes with a known outcome.
 
-    The exit code is 1 if a law is off by more than it may; MuJoCo's rows count only when it is asked for.
+    The exit code is 1 if a law is off by more than it may; MuJoCo's rows count only when it is
+    asked for.
     """
 
     law: str | None = None
-    """One of `tarsus list laws`, or mujoco; by default every law, and MuJoCo where no stepper is named."""
+    """One of `tarsus list laws`, or mujoco; by default every law, and MuJoCo where no stepper is
+    named.
+    """
     scene: str | None = None
     """One of `tarsus list scenes`; by default every scene."""
     stepper: str | None = None

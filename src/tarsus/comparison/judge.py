@@ -1,4 +1,6 @@
-"""`tarsus judge`: the report card of every law for a run made elsewhere, from its arrays and the robot alone."""
+"""`tarsus judge`: the report card of every law for a run made elsewhere, from its arrays and the
+robot alone.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ from tarsus.contact import criteria
 from tarsus.contact.criteria import Solved
 from tarsus.contact.ledger import SHARES, ledger
 from tarsus.dynamics import energy, energy_balance, jacobian, rnea
-from tarsus.dynamics.free_motion import Drive, armature, missing
+from tarsus.dynamics.free_motion import Drive, armature, residual_force
 from tarsus.dynamics.kinematics import Kinematics, displaced, kinematics
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError
@@ -32,18 +34,24 @@ NEEDS_FRICTION = ("cone_Ns", "dissipation_J", "creep_m_per_s")
 
 
 def judge(
-    run: str | Path | Mapping[str, Any] | xr.Dataset, robot: Robot | str | None = None, friction: float | None = None
+    run: str | Path | Mapping[str, Any] | xr.Dataset,
+    robot: Robot | str | None = None,
+    friction: float | None = None,
 ) -> dict[str, Any]:
-    """The report card of a run: a file (.npz, .nc), its arrays by name, or a log; docs/judge.md has the format.
+    """The report card of a run: a file (.npz, .nc), its arrays by name, or a log; docs/judge.md has
+    the format.
 
-    robot: a Robot, a built-in one's name or a model file; a log of ours knows its own. friction: mu, if the run does
-    not say. Returns residuals by the yardstick (None: cannot be judged, `not_judged` says why), penetration_max (m),
-    creep_max (m/s), normal_force_max (N) and the energy ledger (J). TarsusError in one sentence if the run is unfit.
+    robot: a Robot, a built-in one's name or a model file; a log of ours knows its own. friction:
+    mu, if the run does not say. Returns residuals by the yardstick (None: cannot be judged,
+    `not_judged` says why), penetration_max (m), creep_max (m/s), normal_force_max (N) and the
+    energy ledger (J). TarsusError in one sentence if the run is unfit.
     """
     given = read(Path(run)) if isinstance(run, str | Path) else run
     name = given.attrs.get("robot") if robot is None and isinstance(given, xr.Dataset) else robot
     if name is None:
-        raise TarsusError("say which robot this is a run of: a built-in one's name, or its MJCF or URDF file.")
+        raise TarsusError(
+            "say which robot this is a run of: a built-in one's name, or its MJCF or URDF file."
+        )
     whose = name if isinstance(name, Robot) else robots.load(name)
     arrays = dict(arrays_of(given, whose) if isinstance(given, xr.Dataset) else given)
     if friction is not None:
@@ -60,7 +68,9 @@ def report(run: Trajectory) -> dict[str, Any]:
     if run.mu is None:
         reasons |= dict.fromkeys(NEEDS_FRICTION, "no friction coefficient mu is given")
     if run.motors is None:
-        reasons["equation_N"] = reasons["energy"] = "no qfrc_actuator is given: the motors' forces are not known"
+        reasons["equation_N"] = reasons["energy"] = (
+            "no qfrc_actuator is given: the motors' forces are not known"
+        )
     elif run.stages > 1:
         reasons["equation_N"] = "several evaluations a step: no single balance of momentum holds"
     residuals |= dict.fromkeys((name for name in reasons if name in residuals), None)
@@ -92,8 +102,14 @@ def witnessed(run: Trajectory) -> tuple[Solved, dict[str, Array]]:
         "normal": run.normal,
         "force": run.force,
     }
-    given |= {name: value for name, value in (("passive", run.passive), ("point", run.point)) if value is not None}
-    seen = evaluate(witness(run), {name: value.reshape(run.steps, -1) for name, value in given.items()})
+    given |= {
+        name: value
+        for name, value in (("passive", run.passive), ("point", run.point))
+        if value is not None
+    }
+    seen = evaluate(
+        witness(run), {name: value.reshape(run.steps, -1) for name, value in given.items()}
+    )
     frames = _frames(run.normal)
     shape = (run.steps, len(run.bodies), 3)
     contact = [run.dt * run.force, seen["before"].reshape(shape), seen["after"].reshape(shape)]
@@ -104,7 +120,9 @@ def witnessed(run: Trajectory) -> tuple[Solved, dict[str, Array]]:
 
 
 def witness(run: Trajectory) -> Program:
-    """From a step's start, end and forces to contact velocities (world), gaps, energies, works and the residual."""
+    """From a step's start, end and forces to contact velocities (world), gaps, energies, works and
+    the residual.
+    """
     robot, n = run.robot, len(run.bodies)
     b = Builder(f"{robot.name}_witness")
     q0, u0 = b.parameter("q0", robot.nq), b.parameter("u0", robot.nu)
@@ -118,11 +136,13 @@ def witness(run: Trajectory) -> Program:
     kin = kinematics(robot, q, u0)
 
     rate = (u1 - u0) / dt
-    needed = missing(kin, inertias, Drive(motors), u1, dt)
+    needed = residual_force(kin, inertias, Drive(motors), u1, dt)
     joints = energy_balance.joint_work(kin, inertias, u1, dt)
     if run.passive is not None:
         passive = b.parameter("passive", robot.nu)
-        needed = rnea.inverse_dynamics(kin, inertias, rate) + armature(robot) * rate - motors - passive
+        needed = (
+            rnea.inverse_dynamics(kin, inertias, rate) + armature(robot) * rate - motors - passive
+        )
         joints = energy_balance.work(passive, kin, u1, dt)
     gaps, before, after = [SX(0, 1)], [SX(0, 1)], [SX(0, 1)]
     for i in range(n):
@@ -138,7 +158,8 @@ def witness(run: Trajectory) -> Program:
         gap=ca.vertcat(*gaps),
         before=ca.vertcat(*before),
         after=ca.vertcat(*after),
-        energy_before=energy.kinetic_energy(start, inertias) + energy.potential_energy(start, inertias),
+        energy_before=energy.kinetic_energy(start, inertias)
+        + energy.potential_energy(start, inertias),
         energy=energy.kinetic_energy(end, inertias) + energy.potential_energy(end, inertias),
         motors_work=energy_balance.work(motors, kin, u1, dt),
         joints_work=joints,
@@ -148,19 +169,25 @@ def witness(run: Trajectory) -> Program:
 
 
 def _place(run: Trajectory, kin: Kinematics, i: int, normal: SX, point: SX | None) -> tuple[SX, SX]:
-    """Where contact i stands in its body's frame (3,), and its gap to the ground z = 0 if it is a candidate."""
+    """Where contact i stands in its body's frame (3,), and its gap to the ground z = 0 if it is a
+    candidate.
+    """
     body = run.bodies[i]
     if point is not None:
         from_body = point - jacobian.position(kin, body, SX.zeros(3))
         return jacobian.direction_in_body(kin, body, from_body), SX(0)
     candidate = run.robot.candidates[i]
-    centre = jacobian.position(kin, body, constant(candidate.position))
-    lowest = constant(candidate.position) - candidate.radius * jacobian.direction_in_body(kin, body, normal)
-    return lowest, ca.dot(normal, centre) - candidate.radius
+    center = jacobian.position(kin, body, constant(candidate.position))
+    lowest = constant(candidate.position) - candidate.radius * jacobian.direction_in_body(
+        kin, body, normal
+    )
+    return lowest, ca.dot(normal, center) - candidate.radius
 
 
 def _frames(normal: Array) -> Array:
-    """Contact frames (..., 3, 3), rows normal and two tangents; no criterion depends on how the tangents turn."""
+    """Contact frames (..., 3, 3), rows normal and two tangents; no criterion depends on how the
+    tangents turn.
+    """
     helper = np.where(np.abs(normal[..., :1]) < 0.9, [1.0, 0.0, 0.0], [0.0, 1.0, 0.0])
     first = helper - np.sum(helper * normal, -1, keepdims=True) * normal
     first /= np.linalg.norm(first, axis=-1, keepdims=True)
@@ -169,10 +196,16 @@ def _frames(normal: Array) -> Array:
 
 
 def _energy(run: Trajectory, solved: Solved, seen: dict[str, Array]) -> dict[str, float]:
-    """Totals of the energy ledger, J; what the run's forces leave of the change of energy is `unbalanced`."""
+    """Totals of the energy ledger, J; what the run's forces leave of the change of energy is
+    `unbalanced`.
+    """
     entries = ledger(solved)
     shares = {share: getattr(entries, share).sum(1) for share in SHARES}
-    shares |= {"motors": seen["motors_work"][:, 0], "joints": seen["joints_work"][:, 0], "drift": seen["drift"][:, 0]}
+    shares |= {
+        "motors": seen["motors_work"][:, 0],
+        "joints": seen["joints_work"][:, 0],
+        "drift": seen["drift"][:, 0],
+    }
     change = seen["energy"][:, 0] - seen["energy_before"][0, 0]
     missed = np.abs(change - np.cumsum(sum(shares.values())))
     totals = {name: float(value.sum()) for name, value in shares.items()}

@@ -1,4 +1,6 @@
-"""`tarsus compare`: the same robot, controller and start under every law and step size, judged by one yardstick."""
+"""`tarsus compare`: the same robot, controller and start under every law and step size, judged by
+one yardstick.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,9 @@ from tarsus.control.base import Controller
 from tarsus.dynamics.robot import Robot
 from tarsus.mujoco_runs.trot import trotting_peer
 from tarsus.simulation import default_controller, resolve
+from tarsus.simulation.recording.divergence import Diverged
 from tarsus.simulation.recording.summary import summary
-from tarsus.simulation.simulation import Diverged, Simulation
+from tarsus.simulation.simulation import Simulation
 
 LAWS, PEER = "tarsus.contact.laws", "mujoco"
 FINER = (2, 4)  # dt is divided by these for the error bars
@@ -25,10 +28,12 @@ TRIAL = 1.0  # s that a step must last to count as stable
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
-    """One law at one step size: the figures of its run, its log (None if it diverged at once), and what went wrong.
+class LawRun:
+    """One law at one step size: the figures of its run, its log (None if it diverged at once), and
+    what went wrong.
 
-    bars: half-widths of the figures' error bars, how far each lies from those at dt / 2 and dt / 4; finer: those runs.
+    bars: half-widths of the figures' error bars, how far each lies from those at dt / 2 and dt / 4;
+    finer: those runs.
     """
 
     law: str
@@ -38,7 +43,7 @@ class Run:
     failure: str | None
     notices: list[str] = field(default_factory=list)
     bars: dict[str, float] = field(default_factory=dict)
-    finer: tuple[Run, ...] = ()
+    finer: tuple[LawRun, ...] = ()
     largest_dt: float | None = None
 
     @property
@@ -51,8 +56,8 @@ class Run:
 class Extra:
     """What a comparison may do beyond one run a law and dt.
 
-    material: {parameter: value} given to every law that has it; bars: run dt / 2 and dt / 4 too; limits: search every
-    law's largest stable dt.
+    material: {parameter: value} given to every law that has it; bars: run dt / 2 and dt / 4 too;
+    limits: search every law's largest stable dt.
     """
 
     material: Mapping[str, float] = field(default_factory=dict)
@@ -61,8 +66,14 @@ class Extra:
 
 
 def laws_named(names: str) -> dict[str, Law | None]:
-    """Laws by name, separated by commas; "all" is every law there is and MuJoCo, which has none of ours (None)."""
-    chosen = [*registry.names(LAWS), PEER] if names == "all" else [name.strip() for name in names.split(",")]
+    """Laws by name, separated by commas; "all" is every law there is and MuJoCo, which has none of
+    ours (None).
+    """
+    chosen = (
+        [*registry.names(LAWS), PEER]
+        if names == "all"
+        else [name.strip() for name in names.split(",")]
+    )
     return {name: None if name == PEER else resolve.law(name) for name in chosen}
 
 
@@ -74,12 +85,16 @@ def compare(
     gait: str | None = None,
     progress: Callable[[str], None] = lambda text: None,
     extra: Extra | None = None,
-) -> list[Run]:
-    """Run every law named at every dt from the same start for `duration` s; "mujoco" among them adds MuJoCo."""
+) -> list[LawRun]:
+    """LawRun every law named at every dt from the same start for `duration` s; "mujoco" among them
+    adds MuJoCo.
+    """
     extra = extra or Extra()
     longest = max(dts)  # one controller for all, its servos for the longest step
     robot, controller = (
-        default_controller.fitted(robot, gait, longest, []) if gait else default_controller.default(robot, longest, [])
+        default_controller.fitted(robot, gait, longest, [])
+        if gait
+        else default_controller.default(robot, longest, [])
     )
     runs = []
     for name, law in laws_named(names).items():
@@ -98,20 +113,28 @@ def compare(
 
 def runner(
     robot: Robot, controller: Any, name: str, law: Law | None, material: Mapping[str, float]
-) -> tuple[Callable[[float, float], Run], list[str]]:
+) -> tuple[Callable[[float, float], LawRun], list[str]]:
     """How to run a law, or MuJoCo, for (dt, seconds), and what of the material it ignores."""
     if law is None:
         friction = float(material.get("mu", np.max(resolve.law("moreau").parameters()["mu"])))
         ignored = [f"{PEER} has no parameter {key!r}: ignored." for key in material if key != "mu"]
         return lambda dt, seconds: _peer(robot, controller, dt, friction, seconds), ignored
     law, ignored = resolve.with_material(law, material)
-    return lambda dt, seconds: _one(name, Simulation(robot, law, controller=controller, dt=dt), seconds), ignored
+    return lambda dt, seconds: _one(
+        name, Simulation(robot, law, controller=controller, dt=dt), seconds
+    ), ignored
 
 
 def stands_at(
-    robot: Robot, controller: Any, run: Callable[[float, float], Run], law: Law | None, material: Mapping[str, float]
+    robot: Robot,
+    controller: Any,
+    run: Callable[[float, float], LawRun],
+    law: Law | None,
+    material: Mapping[str, float],
 ) -> Callable[[float], bool]:
-    """Whether the robot is still up after TRIAL seconds at a dt; a law of ours need not be logged for that."""
+    """Whether the robot is still up after TRIAL seconds at a dt; a law of ours need not be logged
+    for that.
+    """
     if law is None:
         return lambda dt: run(dt, TRIAL).stands
     law, _ = resolve.with_material(law, material)
@@ -129,7 +152,7 @@ def stands_at(
     return stands
 
 
-def with_bars(run: Run, finer: tuple[Run, ...], keep: bool) -> Run:
+def with_bars(run: LawRun, finer: tuple[LawRun, ...], keep: bool) -> LawRun:
     """The run with its error bars; logs stay where `keep` says that a picture will want them."""
     bars = {}
     if finer and not run.failure and all(not other.failure for other in finer):
@@ -140,7 +163,9 @@ def with_bars(run: Run, finer: tuple[Run, ...], keep: bool) -> Run:
     return replace(run, bars=bars, finer=finer) if keep else replace(run, log=None, bars=bars)
 
 
-def _peer(robot: Robot, controller: Controller, dt: float, friction: float, duration: float) -> Run:
+def _peer(
+    robot: Robot, controller: Controller, dt: float, friction: float, duration: float
+) -> LawRun:
     """The same gait in MuJoCo's soft contact."""
     peer = trotting_peer(robot, controller, dt, friction, duration)
     numbers = {
@@ -154,25 +179,27 @@ def _peer(robot: Robot, controller: Controller, dt: float, friction: float, dura
         "residuals": peer.residuals,
         "fell": peer.height < 0.5 * controller.initial_coordinates(robot)[2],
     }
-    return Run(PEER, dt, numbers, None, None)
+    return LawRun(PEER, dt, numbers, None, None)
 
 
-def _one(name: str, simulation: Simulation, duration: float) -> Run:
+def _one(name: str, simulation: Simulation, duration: float) -> LawRun:
     failure = None
     try:
         log = simulation.run(duration)
     except Diverged as diverged:
         log, failure = diverged.log, str(diverged)
     numbers = figures(simulation, log) if log is not None else {}
-    notices = [notice for notice in numbers.get("warnings", simulation.notices) if notice != failure]
-    return Run(name, simulation.dt, numbers, log, failure, notices)
+    notices = [
+        notice for notice in numbers.get("warnings", simulation.notices) if notice != failure
+    ]
+    return LawRun(name, simulation.dt, numbers, log, failure, notices)
 
 
 def figures(simulation: Simulation, log: xr.Dataset) -> dict[str, Any]:
     """The summary of a run, and what a comparison adds.
 
-    mu: -; mean_load: impulse of the ground over that of the weight, -; impulse_max: largest normal percussion of one
-    foot in one step, N s; energy_residual_J: largest drift of energy so far.
+    mu: -; mean_load: impulse of the ground over that of the weight, -; impulse_max: largest normal
+    impulse of one foot in one step, N s; energy_residual_J: largest drift of energy so far.
     """
     numbers = summary(simulation, log)
     weight = -simulation.robot.mass * simulation.robot.gravity_acceleration[2]

@@ -9,10 +9,12 @@ HALVINGS = 4  # of the last factor of two: to 4.5 %
 
 
 def largest_dt(stands: Callable[[float], bool]) -> float | None:
-    """The largest dt, s, from LEAST to MOST at which `stands`, to 4.5 % below; None if there is none.
+    """The largest dt, s, from LEAST to MOST at which `stands`, to 4.5 % below; None if there is
+    none.
 
-    It is taken that what stands at one dt stands at smaller ones: dt doubles or halves from FIRST until the answer
-    turns, then the interval is halved in logarithms. The same dts are tried in the same order every time.
+    It is taken that what stands at one dt stands at smaller ones: dt doubles or halves from FIRST
+    until the answer turns, then the interval is halved in logarithms. The same dts are tried in the
+    same order every time.
     """
     dt = FIRST
     if stands(dt):

@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 from rich.console import Console
 from rich.table import Table
 
-from tarsus.comparison.laws import Run
-from tarsus.viewer.figure import COLOURS
+from tarsus.comparison.laws import LawRun
+from tarsus.viewer.figure import COLORS
 
 Value = Callable[[dict[str, Any]], Any]
 
@@ -38,7 +38,7 @@ BALANCE: dict[str, tuple[str, str, Value]] = {
     "friction": ("frict. J", "{:.3g}", _of("energy", "friction")),
     "impact": ("impact J", "{:.3g}", _of("energy", "impact")),
     "damping": ("damp. J", "{:.3g}", _of("energy", "damping")),
-    "stabilisation": ("stabil. J", "{:.3g}", _of("energy", "stabilisation")),
+    "stabilization": ("stabil. J", "{:.3g}", _of("energy", "stabilization")),
     "drift": ("drift J", "{:.2g}", _of("energy", "drift")),
     "signorini": ("Signor. J", "{:.1e}", _of("residuals", "signorini_J")),
     "cone": ("cone N s", "{:.1e}", _of("residuals", "cone_Ns")),
@@ -49,8 +49,10 @@ BALANCE: dict[str, tuple[str, str, Value]] = {
 OTHERS = ("energy_residual_J", "unconverged_steps", "fell", "energy", "residuals")
 
 
-def rows(runs: Sequence[Run]) -> list[dict[str, Any]]:
-    """The comparison as data: one row a run; error_bars: how far each figure lies from those at dt / 2 and dt / 4."""
+def rows(runs: Sequence[LawRun]) -> list[dict[str, Any]]:
+    """The comparison as data: one row a run; error_bars: how far each figure lies from those at dt
+    / 2 and dt / 4.
+    """
     found = []
     for run in runs:
         row: dict[str, Any] = {"law": run.law, "dt": run.dt, "failure": run.failure}
@@ -60,8 +62,10 @@ def rows(runs: Sequence[Run]) -> list[dict[str, Any]]:
     return found
 
 
-def tell(runs: Sequence[Run]) -> None:
-    """Print one row a run: how it moved, then what it did with energy and left of the conditions; then notices."""
+def tell(runs: Sequence[LawRun]) -> None:
+    """Print one row a run: how it moved, then what it did with energy and left of the conditions;
+    then notices.
+    """
     console = Console(highlight=False, width=150)
     moved, kept = Table(), Table()
     for table, titles in (
@@ -80,7 +84,9 @@ def tell(runs: Sequence[Run]) -> None:
         fell = " [red]fell[/]" if run.numbers["fell"] else ""
         moved.add_row(*name, cells[0], cells[1] + fell, *cells[2:], largest)
         values = [(form, value(run.numbers)) for _, form, value in BALANCE.values()]
-        kept.add_row(*name, *("" if value is None else form.format(value) for form, value in values))
+        kept.add_row(
+            *name, *("" if value is None else form.format(value) for form, value in values)
+        )
     console.print(moved)
     if any(run.bars for run in runs):
         console.print("[dim]±: the larger distance from the same run at dt / 2 and at dt / 4[/]")
@@ -89,7 +95,7 @@ def tell(runs: Sequence[Run]) -> None:
         console.print(f"[yellow]{law}[/]: {notice}")
 
 
-def _cell(run: Run, key: str, form: str, factor: float) -> str:
+def _cell(run: LawRun, key: str, form: str, factor: float) -> str:
     """A figure with its error bar where that would show."""
     value, bar = run.numbers.get(key), run.bars.get(key, 0.0)
     if value is None:
@@ -99,22 +105,30 @@ def _cell(run: Run, key: str, form: str, factor: float) -> str:
     return f"{told} ±{around}" if shows else told
 
 
-def _quiet_peak(run: Run, seconds: float) -> float:
+def _quiet_peak(run: LawRun, seconds: float) -> float:
     """The force that is exceeded in one sample of fifty only, N."""
     assert run.log is not None
     end = run.log["force_contact"].isel(time=slice(-round(seconds / run.dt), None), axis=0).values
     return float(np.quantile(end.max(axis=1), 0.98))
 
 
-def _band(ax: Axes, run: Run, seconds: float, value: Callable[[xr.Dataset], Any], colour: str) -> None:
+def _band(
+    ax: Axes, run: LawRun, seconds: float, value: Callable[[xr.Dataset], Any], color: str
+) -> None:
     """A quantity over the last `seconds`, and the band that it spans at dt, dt / 2 and dt / 4."""
     assert run.log is not None
     end = run.log.isel(time=slice(-round(seconds / run.dt), None))
     time = end["time"].values
     lines = [np.asarray(value(end))]
-    lines += [np.interp(time, o.log["time"].values, np.asarray(value(o.log))) for o in run.finer if o.log is not None]
-    ax.fill_between(time, np.min(lines, axis=0), np.max(lines, axis=0), color=colour, alpha=0.25, lw=0)
-    ax.plot(time, lines[0], color=colour, lw=1, label=run.law)
+    lines += [
+        np.interp(time, o.log["time"].values, np.asarray(value(o.log)))
+        for o in run.finer
+        if o.log is not None
+    ]
+    ax.fill_between(
+        time, np.min(lines, axis=0), np.max(lines, axis=0), color=color, alpha=0.25, lw=0
+    )
+    ax.plot(time, lines[0], color=color, lw=1, label=run.law)
 
 
 def _pitch(log: xr.Dataset) -> Any:
@@ -123,33 +137,50 @@ def _pitch(log: xr.Dataset) -> Any:
     return np.rad2deg(np.arcsin(np.clip(2 * (w * y - z * x), -1, 1)))
 
 
-def picture(runs: Sequence[Run], path: Path, seconds: float = 1.0) -> None:
-    """Normal force of the busiest foot, trunk height and pitch of every law at its smallest dt, the last `seconds`."""
-    finest = {run.law: run for run in sorted(runs, key=lambda run: -run.dt) if run.log is not None and not run.failure}
+def picture(runs: Sequence[LawRun], path: Path, seconds: float = 1.0) -> None:
+    """Normal force of the busiest foot, trunk height and pitch of every law at its smallest dt, the
+    last `seconds`.
+    """
+    finest = {
+        run.law: run
+        for run in sorted(runs, key=lambda run: -run.dt)
+        if run.log is not None and not run.failure
+    }
     if not finest:
         return
     figure = Figure(figsize=(10, 1.3 * len(finest) + 5), layout="constrained")
     figure.suptitle(
-        "normal force of one foot / N (impacts of rigid laws are cut off), and trunk pose; bands: dt, dt/2, dt/4",
+        "normal force of one foot / N (impacts of rigid laws are cut off), and trunk pose; bands:"
+        " dt, dt/2, dt/4",
         fontsize=11,
     )
     ceiling = 1.2 * max(_quiet_peak(run, seconds) for run in finest.values())
     axes = figure.subplots(len(finest) + 2, 1, sharex=True, squeeze=False)[:, 0]
-    for ax, (law, run), colour in zip(axes, finest.items(), COLOURS * 3, strict=False):
+    for ax, (law, run), color in zip(axes, finest.items(), COLORS * 3, strict=False):
         assert run.log is not None
         end = run.log.isel(time=slice(-round(seconds / run.dt), None))
         foot = int(run.log["impulse_contact"].isel(axis=0).sum("time").values.argmax())
-        _band(ax, run, seconds, lambda log, foot=foot: log["force_contact"].isel(contact=foot, axis=0), colour)
+        _band(
+            ax,
+            run,
+            seconds,
+            lambda log, foot=foot: log["force_contact"].isel(contact=foot, axis=0),
+            color,
+        )
         peak = float(end["force_contact"].isel(contact=foot, axis=0).max())
-        title = f"{law}, dt {1e3 * run.dt:g} ms, {run.log['contact'].values[foot]}, peak {peak:.0f} N"
+        title = (
+            f"{law}, dt {1e3 * run.dt:g} ms, {run.log['contact'].values[foot]}, peak {peak:.0f} N"
+        )
         ax.set_title(title, loc="left", fontsize=9)
         ax.set_ylim(0, ceiling)
-        _band(axes[-2], run, seconds, lambda log: log["q"].isel(coordinate=2), colour)
-        _band(axes[-1], run, seconds, _pitch, colour)
+        _band(axes[-2], run, seconds, lambda log: log["q"].isel(coordinate=2), color)
+        _band(axes[-1], run, seconds, _pitch, color)
     axes[-2].set_title("trunk height / m", loc="left", fontsize=9)
     axes[-1].set_title("trunk pitch / degrees", loc="left", fontsize=9)
     axes[-1].set_xlabel("time / s")
-    axes[-1].legend(ncols=4, frameon=False, fontsize=9, loc="upper center", bbox_to_anchor=(0.5, -0.35))
+    axes[-1].legend(
+        ncols=4, frameon=False, fontsize=9, loc="upper center", bbox_to_anchor=(0.5, -0.35)
+    )
     for ax in axes:
         ax.spines[["top", "right"]].set_visible(False)
     part = path.with_name(path.name + ".part")

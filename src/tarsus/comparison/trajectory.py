@@ -1,7 +1,9 @@
-"""A run made elsewhere, as arrays: what `tarsus judge` reads, from .npz, from our own netCDF log, or from memory.
+"""A run made elsewhere, as arrays: what `tarsus judge` reads, from .npz, from our own netCDF log,
+or from memory.
 
-Row k holds the state after step k and what acted during that step; row 0 is the start, and its forces are not read.
-MuJoCo's conventions: qpos and qvel are our q and u (docs/conventions.md). World axes, SI units; docs/judge.md.
+Row k holds the state after step k and what acted during that step; row 0 is the start, and its
+forces are not read. MuJoCo's conventions: qpos and qvel are our q and u (docs/conventions.md).
+World axes, SI units; docs/judge.md.
 """
 
 from __future__ import annotations
@@ -21,7 +23,15 @@ from tarsus.errors import TarsusError, unknown
 
 Array = NDArray[np.float64]
 NEEDED = ("time", "qpos", "qvel", "contact_force")
-OPTIONAL = ("mu", "contact_body", "contact_point", "contact_normal", "gap", "qfrc_actuator", "qfrc_passive")
+OPTIONAL = (
+    "mu",
+    "contact_body",
+    "contact_point",
+    "contact_normal",
+    "gap",
+    "qfrc_actuator",
+    "qfrc_passive",
+)
 SCALARS = ("e_N", "e_T", "tolerance", "instant", "stages")
 INSTANTS = {"midpoint": 0.5, "symplectic_euler": 0.0}
 EVEN = 1e-6  # of the step: how far two steps may differ in length
@@ -33,11 +43,12 @@ SUFFIXES = {".npz": "NumPy", ".nc": "netCDF"}
 class Trajectory:
     """A checked run of S steps of dt (s) with n contacts.
 
-    q (S + 1, nq), u (S + 1, nu); force (S, n, 3): N, world, on the robot; bodies: whose each contact is; normal
-    (S, n, 3); point (S, n, 3), m, world, and gap (S, n), m; None: those of the robot's candidates on the ground z = 0;
-    motors (S, nu): generalised forces, None: unknown; passive (S, nu): of joint friction and limits, None: the robot's
-    own damping; mu (S, n), None: unknown; e_N, e_T; tolerance: N s; instant: where in a step the dynamics were
-    evaluated, 0 to 1; stages: how often.
+    q (S + 1, nq), u (S + 1, nu); force (S, n, 3): N, world, on the robot; bodies: whose each
+    contact is; normal (S, n, 3); point (S, n, 3), m, world, and gap (S, n), m; None: those of the
+    robot's candidates on the ground z = 0; motors (S, nu): generalized forces, None: unknown;
+    passive (S, nu): of joint friction and limits, None: the robot's own damping; mu (S, n), None:
+    unknown; e_N, e_T; tolerance: N s; instant: where in a step the dynamics were evaluated, 0 to 1;
+    stages: how often.
     """
 
     robot: Robot
@@ -80,12 +91,22 @@ def read(path: Path) -> dict[str, Any] | xr.Dataset:
 
 
 def arrays_of(log: xr.Dataset, robot: Robot) -> dict[str, Any]:
-    """Our own log of one world as the arrays of the format: `numpy.savez(path, **arrays_of(log, robot))`."""
+    """Our own log of one world as the arrays of the format: `numpy.savez(path, **arrays_of(log,
+    robot))`.
+    """
     if "world" in log.dims:
         raise TarsusError("this log holds several worlds: judge one, log.isel(world=0).")
     missing = [
         name
-        for name in ("q", "u", "q_start", "u_start", "force_world", "contact_normal", "ground_friction")
+        for name in (
+            "q",
+            "u",
+            "q_start",
+            "u_start",
+            "force_world",
+            "contact_normal",
+            "ground_friction",
+        )
         if name not in log
     ]
     if missing:
@@ -112,20 +133,30 @@ def arrays_of(log: xr.Dataset, robot: Robot) -> dict[str, Any]:
 
 
 def trajectory(arrays: Mapping[str, Any], robot: Robot) -> Trajectory:
-    """The arrays checked against the robot; TarsusError names the first that is missing, misshapen or not finite."""
+    """The arrays checked against the robot; TarsusError names the first that is missing, misshapen
+    or not finite.
+    """
     for name in arrays:
         if name not in (*NEEDED, *OPTIONAL, *SCALARS):
             raise unknown("array of a trajectory", name, (*NEEDED, *OPTIONAL, *SCALARS))
     absent = [name for name in NEEDED if name not in arrays]
     if absent:
-        raise TarsusError(f"the trajectory lacks {', '.join(absent)}: it needs {', '.join(NEEDED)}.")
+        raise TarsusError(
+            f"the trajectory lacks {', '.join(absent)}: it needs {', '.join(NEEDED)}."
+        )
     if robot.loops:
-        raise TarsusError(f"{robot.name!r} has closed loops: their forces are not part of a trajectory.")
+        raise TarsusError(
+            f"{robot.name!r} has closed loops: their forces are not part of a trajectory."
+        )
     rows, bodies = np.size(arrays["time"]), _bodies(arrays, robot)
     sizes = {"time": (), "qpos": (robot.nq,), "qvel": (robot.nu,), "gap": (len(bodies),)}
     sizes |= dict.fromkeys(("contact_force", "contact_point", "contact_normal"), (len(bodies), 3))
     sizes |= dict.fromkeys(("qfrc_actuator", "qfrc_passive"), (robot.nu,))
-    held = {name: _checked(name, arrays[name], (rows, *size)) for name, size in sizes.items() if name in arrays}
+    held = {
+        name: _checked(name, arrays[name], (rows, *size))
+        for name, size in sizes.items()
+        if name in arrays
+    }
     if "mu" in arrays:
         held["mu"] = _friction(arrays["mu"], (rows, len(bodies)))
     own = {name: _number(name, arrays[name]) for name in SCALARS if name in arrays}
@@ -167,10 +198,14 @@ def _checked(name: str, given: Any, shape: tuple[int, ...]) -> Array:
     except (TypeError, ValueError):
         raise TarsusError(f"{name} must hold numbers.") from None
     if value.shape != shape:
-        raise TarsusError(f"{name} must have shape {shape} for this time and robot, not {value.shape}.")
+        raise TarsusError(
+            f"{name} must have shape {shape} for this time and robot, not {value.shape}."
+        )
     bad = np.argwhere(~np.isfinite(value))
     if len(bad):
-        raise TarsusError(f"{name} is not finite in row {bad[0][0]}: nothing after a NaN can be judged.")
+        raise TarsusError(
+            f"{name} is not finite in row {bad[0][0]}: nothing after a NaN can be judged."
+        )
     return value
 
 
@@ -183,19 +218,28 @@ def _number(name: str, given: Any) -> float:
 
 def _friction(given: Any, shape: tuple[int, int]) -> Array:
     value = np.asarray(given, dtype=float)
-    if value.shape not in ((), (1,), shape[1:], shape) or not np.isfinite(value).all() or value.min(initial=0) < 0:
-        raise TarsusError(f"mu must be one friction coefficient, {shape[1:]} or {shape} of them, none negative.")
+    if (
+        value.shape not in ((), (1,), shape[1:], shape)
+        or not np.isfinite(value).all()
+        or value.min(initial=0) < 0
+    ):
+        raise TarsusError(
+            f"mu must be one friction coefficient, {shape[1:]} or {shape} of them, none negative."
+        )
     return np.broadcast_to(value, shape)
 
 
 def _step(time: Array) -> float:
     steps = np.diff(time)
     if not len(steps) or steps.min() <= 0:
-        raise TarsusError("time must have two rows at least and rise: row 0 is the start, one more row a step.")
+        raise TarsusError(
+            "time must have two rows at least and rise: row 0 is the start, one more row a step."
+        )
     dt = float(steps.mean())
     if np.abs(steps - dt).max() > EVEN * dt:
         raise TarsusError(
-            f"time must be evenly spaced, every step recorded: steps are {steps.min():g} to {steps.max():g} s."
+            f"time must be evenly spaced, every step recorded: steps are {steps.min():g} to"
+            f" {steps.max():g} s."
         )
     return dt
 
@@ -205,11 +249,16 @@ def _check_quaternions(q: Array, robot: Robot) -> None:
         if body.joint.kind in ("free", "ball"):
             lengths = np.linalg.norm(q[:, at.stop - 4 : at.stop], axis=1)
             if np.abs(lengths - 1).max() > UNIT:
-                raise TarsusError(f"qpos: the quaternion of joint {body.joint.name!r} is not of unit length.")
+                raise TarsusError(
+                    f"qpos: the quaternion of joint {body.joint.name!r} is not of unit length."
+                )
 
 
 def _units(normals: Array) -> Array:
     lengths = np.linalg.norm(normals, axis=-1, keepdims=True)
     if (lengths < 1e-9).any():
-        raise TarsusError("contact_normal must not be zero: it points out of the ground, also where nothing touches.")
+        raise TarsusError(
+            "contact_normal must not be zero: it points out of the ground, also where nothing"
+            " touches."
+        )
     return normals / lengths

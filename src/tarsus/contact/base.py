@@ -2,10 +2,10 @@
 
 To add a law:
 1. write one file in `contact/laws/`; its name is the law's name on the command line;
-2. in it, a frozen dataclass that derives from `ForceLaw` (a force at an instant, one contact at a time:
-   springs, Hertz) or from `Law` (percussions over a step, all contacts together: prox, LCP);
-3. its float fields are the law's parameters: give each a default, and a line with unit and symbol in the
-   docstring; every one of them may be an array with one value a world;
+2. in it, a frozen dataclass that derives from `ForceLaw` (a force at an instant, one contact at a
+   time: springs, Hertz) or from `Law` (impulses over a step, all contacts together: prox, LCP);
+3. its float fields are the law's parameters: give each a default, and a line with unit and symbol
+   in the docstring; every one of them may be an array with one value a world;
 4. say where it comes from in `citation`;
 5. done: list, command line, contract tests, comparison and benchmark find it by its file.
 """
@@ -28,20 +28,33 @@ from tarsus.contact.problem import Contact, ContactProblem, ContactSolution
 from tarsus.errors import TarsusError, unknown
 from tarsus.program.ir.trace import Builder
 
-NON_NEGATIVE = ("mu", "e_N", "e_T", "recovery", "c_N", "c_T", "d_N", "d_T", "T_rel", "T_abs", "alpha")
+NON_NEGATIVE = (
+    "mu",
+    "e_N",
+    "e_T",
+    "recovery",
+    "c_N",
+    "c_T",
+    "d_N",
+    "d_T",
+    "T_rel",
+    "T_abs",
+    "alpha",
+)
 
 
 @dataclass(frozen=True)
 class Law(ABC):
-    """Percussions over one step for all contacts together.
+    """Impulses over one step for all contacts together.
 
-    not_modelled: effect (of `tarsus validate`) -> why this law does not have it; contact_memory: numbers that the law
-    keeps of each contact from step to step, one contact after the other; stiff: parameters that the ground's own
-    stiffness scales (all named mu are scaled by its friction).
+    not_modeled: effect (of `tarsus validate`) -> why this law does not have it; contact_memory:
+    numbers that the law keeps of each contact from step to step, one contact after the other;
+    stiff: parameters that the ground's own stiffness scales (all named mu are scaled by its
+    friction).
     """
 
     citation: ClassVar[str]
-    not_modelled: ClassVar[Mapping[str, str]] = {}
+    not_modeled: ClassVar[Mapping[str, str]] = {}
     contact_memory: ClassVar[int] = 0
     stiff: ClassVar[tuple[str, ...]] = ()
 
@@ -50,13 +63,17 @@ class Law(ABC):
             if np.isnan(value).any():
                 raise TarsusError(f"{type(self).__name__}: {name} is NaN.")
             if name in NON_NEGATIVE and (value < 0).any():
-                raise TarsusError(f"{type(self).__name__}: {name} must not be negative, not {value.min():g}.")
+                raise TarsusError(
+                    f"{type(self).__name__}: {name} must not be negative, not {value.min():g}."
+                )
 
     def parameters(self) -> dict[str, NDArray[np.float64]]:
         """Every numeric field as an array (), or (worlds,) if it differs from world to world."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         return {
-            name: np.asarray(value, dtype=float) for name, value in values.items() if not isinstance(value, (str, bool))
+            name: np.asarray(value, dtype=float)
+            for name, value in values.items()
+            if not isinstance(value, (str, bool))
         }
 
     def memory_size(self, contacts: int) -> int:
@@ -82,32 +99,41 @@ class Law(ABC):
     def largest_steps(self, masses: tuple[float, float], load: float) -> dict[str, float]:
         """What bounds the step -> the longest stable one, s.
 
-        masses: kg, that a contact feels along the normal, and the least in any direction; load: N, that it carries.
+        masses: kg, that a contact feels along the normal, and the least in any direction; load: N,
+        that it carries.
         """
         return {}
 
     @abstractmethod
-    def solve(self, problem: ContactProblem, p: Any, memory: SX, builder: Builder) -> ContactSolution:
-        """Percussions of a problem; p has the parameters as symbols under their field names."""
+    def solve(
+        self, problem: ContactProblem, p: Any, memory: SX, builder: Builder
+    ) -> ContactSolution:
+        """Impulses of a problem; p has the parameters as symbols under their field names."""
 
 
 @dataclass(frozen=True)
 class ForceLaw(Law):
-    """A force at an instant, one contact at a time; over a step its percussion is dt * force."""
+    """A force at an instant, one contact at a time; over a step its impulse is dt * force."""
 
     @abstractmethod
     def force(self, contact: Contact, p: Any, memory: SX) -> tuple[SX, SX]:
-        """Force (3,) in N in the contact frame of a closed contact, and the contact's next memory."""
+        """Force (3,) in N in the contact frame of a closed contact, and the contact's next
+        memory.
+        """
 
     def largest_steps(self, masses: tuple[float, float], load: float) -> dict[str, float]:
         """From the force's own slopes where it carries the load: see `contact/stability.py`."""
-        return stability.of_force(self.force, self.parameters(), self.initial_memory(1), masses, load)
+        return stability.of_force(
+            self.force, self.parameters(), self.initial_memory(1), masses, load
+        )
 
     def released(self, contact: Contact, p: Any, memory: SX) -> SX:
         """The contact's next memory while it is open."""
         return memory
 
-    def solve(self, problem: ContactProblem, p: Any, memory: SX, builder: Builder) -> ContactSolution:
+    def solve(
+        self, problem: ContactProblem, p: Any, memory: SX, builder: Builder
+    ) -> ContactSolution:
         impulses, memories = [], []
         for i, contact in enumerate(problem.contacts):
             own = self.own(memory, i)
@@ -130,20 +156,26 @@ def asked(law: ForceLaw, contact: Contact, p: Any, memory: SX) -> tuple[SX, SX]:
         if "truth value" not in str(error):
             raise
         raise TarsusError(
-            f"{name}.force branches with Python's `if`, `and` or `max` on a symbol: use ca.if_else, ca.logic_and "
-            "or ca.fmax."
+            f"{name}.force branches with Python's `if`, `and` or `max` on a symbol: use ca.if_else,"
+            " ca.logic_and or ca.fmax."
         ) from None
     if not isinstance(answer, tuple) or len(answer) != 2:
-        raise TarsusError(f"{name}.force must give back two things, the force (3,) and the next memory.")
+        raise TarsusError(
+            f"{name}.force must give back two things, the force (3,) and the next memory."
+        )
     force, kept = (SX(part) for part in answer)
     for what, part, size in (("force", force, 3), ("next memory", kept, law.contact_memory)):
         if part.numel() != size:
-            raise TarsusError(f"{name}.force gave a {what} of shape {part.shape}; it must be ({size},).")
+            raise TarsusError(
+                f"{name}.force gave a {what} of shape {part.shape}; it must be ({size},)."
+            )
     return ca.vec(force), ca.vec(kept)
 
 
 def on_ground(law: Law, contact: Contact, p: Any) -> Any:
-    """The parameters as they are at a contact: the ground has its own share of friction and stiffness."""
+    """The parameters as they are at a contact: the ground has its own share of friction and
+    stiffness.
+    """
     if contact.friction.is_one() and contact.stiffness.is_one():
         return p
     here = dict(vars(p))

@@ -1,7 +1,7 @@
 """The yardstick: what any law's solution violates, from the problem and the solution alone.
 
-All functions are NumPy over any leading axes; contacts' components are (normal, tangent 1, tangent 2).
-Natural units: impulses in N s, velocities in m/s, their products in J.
+All functions are NumPy over any leading axes; contacts' components are (normal, tangent 1, tangent
+2). Natural units: impulses in N s, velocities in m/s, their products in J.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
 OPEN, STICK, SLIP = 0, 1, 2
-SLIDING = 1e-3  # m/s: what is slower as a step begins has static friction (document 001's epsilon)
+SLIDING = 1e-3  # m/s: what is slower as a step begins has static friction (Sugihara 2006's epsilon)
 STATES = ("open", "stick", "slip")
 
 
@@ -45,7 +45,9 @@ class Solved:
 
     @property
     def xi(self) -> Array:
-        """xi = velocity after + restitution * velocity before (document 000, Eqn. (5)); a gap may close first."""
+        """xi = velocity after + restitution * velocity before (Gehring 2014, Eqn. (5)); a gap may
+        close first.
+        """
         factors = np.stack(np.broadcast_arrays(self.e_N, self.e_T, self.e_T), -1).astype(float)
         xi = self.after + (factors[..., None, :] if factors.ndim > 1 else factors) * self.before
         xi[..., 0] += np.maximum(self.gap, 0) / self.dt
@@ -60,27 +62,35 @@ def penetration(solved: Solved) -> Array:
 def signorini(solved: Solved) -> Array:
     """|min(L_N / m, xi_N)| would mix units; here: |L_N xi_N|, and what pulls or approaches, J."""
     normal, xi = solved.impulse[..., 0], solved.xi[..., 0]
-    wrong = np.abs(normal * xi) + np.maximum(-normal, 0) * np.abs(xi) + np.abs(normal) * np.maximum(-xi, 0)
+    wrong = (
+        np.abs(normal * xi)
+        + np.maximum(-normal, 0) * np.abs(xi)
+        + np.abs(normal) * np.maximum(-xi, 0)
+    )
     return np.where(solved.closed, wrong, 0)
 
 
 def cone(solved: Solved) -> Array:
-    """How far the friction percussion lies outside its disc, N s."""
+    """How far the friction impulse lies outside its disc, N s."""
     edge = _edge(solved)
     return np.where(solved.closed, np.maximum(_length(solved.impulse) - edge, 0), 0)
 
 
 def dissipation(solved: Solved) -> Array:
-    """What maximum dissipation still misses: mu L_N |xi_T| + L_T . xi_T, zero if friction opposes slip fully, J."""
+    """What maximum dissipation still misses: mu L_N |xi_T| + L_T . xi_T, zero if friction opposes
+    slip fully, J.
+    """
     edge = _edge(solved)
     work = np.sum(solved.impulse[..., 1:] * solved.xi[..., 1:], -1)
     return np.where(solved.closed, np.abs(edge * _length(solved.xi) + work), 0)
 
 
 def state(solved: Solved, margin: float = 1e-4) -> NDArray[np.int32]:
-    """0 open (no push), 1 stick (friction inside its disc), 2 slip (on its edge, to a relative `margin`).
+    """0 open (no push), 1 stick (friction inside its disc), 2 slip (on its edge, to a relative
+    `margin`).
 
-    What the solver's own tolerance leaves undecided counts as on the edge if it moves, as inside if it does not.
+    What the solver's own tolerance leaves undecided counts as on the edge if it moves, as inside if
+    it does not.
     """
     normal = solved.impulse[..., 0]
     edge = _edge(solved)
@@ -90,7 +100,8 @@ def state(solved: Solved, margin: float = 1e-4) -> NDArray[np.int32]:
 
 
 def creep(solved: Solved, settled: float = 0.02) -> Array:
-    """Tangential speed of contacts in stance, m/s: those whose friction was inside its disc for the last `settled` s.
+    """Tangential speed of contacts in stance, m/s: those whose friction was inside its disc for the
+    last `settled` s.
 
     The first axis is time. A landing foot is given that long to come to rest, whatever the law.
     """

@@ -1,10 +1,12 @@
-"""The energy ledger: what every contact did to the robot's energy, split the same way for every law.
+"""The energy ledger: what every contact did to the robot's energy, split the same way for every
+law.
 
-A percussion L over a step that changes the contact's velocity from gamma^S to gamma^E, the mass matrix held, changes
-the kinetic energy by L . (gamma^S + gamma^E) / 2 exactly. The tangential part of that work is friction. The normal
-part, less what an elastic ground took in, is impact in the step in which the contact begins to press; in later steps it
-is normal damping where it takes energy, and stabilisation where it gives energy that no spring held: recovery of a
-penetration, or a law that makes energy. docs/energy_ledger.md has the formulas.
+A impulse L over a step that changes the contact's velocity from gamma^S to gamma^E, the mass
+matrix held, changes the kinetic energy by L . (gamma^S + gamma^E) / 2 exactly. The tangential part
+of that work is friction. The normal part, less what an elastic ground took in, is impact in the
+step in which the contact begins to press; in later steps it is normal damping where it takes
+energy, and stabilization where it gives energy that no spring held: recovery of a penetration, or a
+law that makes energy. docs/energy_ledger.md has the formulas.
 """
 
 from __future__ import annotations
@@ -22,36 +24,41 @@ from tarsus.contact.criteria import Solved
 from tarsus.contact.problem import Contact
 
 Array = NDArray[np.float64]
-NODES = 4  # of the quadrature of a contact force over depth: exact for powers k/2 of the depth up to 3
+NODES = (
+    4  # of the quadrature of a contact force over depth: exact for powers k/2 of the depth up to 3
+)
 
 
 @dataclass(frozen=True, eq=False)
 class Ledger:
-    """Work on the robot by each contact in each step, J, each (steps, ..., n): positive gives the robot energy.
+    """Work on the robot by each contact in each step, J, each (steps, ..., n): positive gives the
+    robot energy.
 
-    impact: normal, in the step in which the contact begins to press (positive where another contact's impact pressed a
-    leaving one, or a law makes energy); damping: normal, in all other steps, at most 0; stabilisation: the same, at
-    least 0; elastic: what the ground's spring gave back, less what it took in; friction: tangential, with what a
-    tangential spring holds.
+    impact: normal, in the step in which the contact begins to press (positive where another
+    contact's impact pressed a leaving one, or a law makes energy); damping: normal, in all other
+    steps, at most 0; stabilization: the same, at least 0; elastic: what the ground's spring gave
+    back, less what it took in; friction: tangential, with what a tangential spring holds.
     """
 
     impact: Array
     damping: Array
-    stabilisation: Array
+    stabilization: Array
     elastic: Array
     friction: Array
 
     @property
     def total(self) -> Array:
         """All the work of each contact, J."""
-        return self.impact + self.damping + self.stabilisation + self.elastic + self.friction
+        return self.impact + self.damping + self.stabilization + self.elastic + self.friction
 
 
 SHARES = tuple(f.name for f in fields(Ledger))
 
 
 def ledger(solved: Solved, stored: ArrayLike = 0.0) -> Ledger:
-    """The ledger of consecutive steps, the first axis; stored: how much more the ground's spring holds after a step."""
+    """The ledger of consecutive steps, the first axis; stored: how much more the ground's spring
+    holds after a step.
+    """
     work = 0.5 * solved.impulse * (solved.before + solved.after)
     elastic = -np.broadcast_to(stored, solved.gap.shape)
     pressing = solved.impulse[..., 0] > 0
@@ -62,16 +69,18 @@ def ledger(solved: Solved, stored: ArrayLike = 0.0) -> Ledger:
     return Ledger(
         impact=np.where(began, normal, 0),
         damping=np.minimum(later, 0),
-        stabilisation=np.maximum(later, 0),
+        stabilization=np.maximum(later, 0),
         elastic=elastic,
         friction=work[..., 1] + work[..., 2],
     )
 
 
 def stored_energy(law: Law, contact: Contact, p: Any) -> SX:
-    """What the ground's spring holds under a contact, J: the law's normal force at rest, integrated over the depth.
+    """What the ground's spring holds under a contact, J: the law's normal force at rest, integrated
+    over the depth.
 
-    Zero for a law that gives percussions only. With depth d t^2, t in 0 to 1, whole and half powers are exact.
+    Zero for a law that gives impulses only. With depth d t^2, t in 0 to 1, whole and half powers
+    are exact.
     """
     if not isinstance(law, ForceLaw):
         return SX(0)

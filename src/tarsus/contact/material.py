@@ -1,14 +1,18 @@
-"""From what can be measured on a foot or a ground to the constants of a linear spring and damper, and back.
+"""From what can be measured on a foot or a ground to the constants of a linear spring and damper,
+and back.
 
-The bounce: a mass m meets a spring c and damper d that cannot pull, m x'' = -max(c x + d x', 0), until the force is
-zero. With zeta = d / (2 sqrt(c m)) and omega = sqrt(c / m) the force first vanishes at t = 2 acos(zeta) / (omega
-sqrt(1 - zeta^2)), and the speeds after and before have the ratio
+The bounce: a mass m meets a spring c and damper d that cannot pull, m x'' = -max(c x + d x', 0),
+until the force is zero. With zeta = d / (2 sqrt(c m)) and omega = sqrt(c / m) the force first
+vanishes at t = 2 acos(zeta) / (omega sqrt(1 - zeta^2)), and the speeds after and before have the
+ratio
 
-    e = exp(-2 zeta acos(zeta) / sqrt(1 - zeta^2));    for zeta > 1: exp(-2 zeta acosh(zeta) / sqrt(zeta^2 - 1)),
+    e = exp(-2 zeta acos(zeta) / sqrt(1 - zeta^2));    for zeta > 1: exp(-2 zeta acosh(zeta) /
+    sqrt(zeta^2 - 1)),
 
-which is 1 at zeta = 0, exp(-2) = 0.135 at zeta = 1 and tends to 1 / (4 zeta^2). It is exact without gravity. A mass
-that lands with speed v under gravity g bounces less: e is then too large, by less than 5 zeta g / (omega v) (measured
-for zeta <= 2, g / (omega v) <= 0.1), and a foot that lands more slowly still may not leave the ground at all.
+which is 1 at zeta = 0, exp(-2) = 0.135 at zeta = 1 and tends to 1 / (4 zeta^2). It is exact without
+gravity. A mass that lands with speed v under gravity g bounces less: e is then too large, by less
+than 5 zeta g / (omega v) (measured for zeta <= 2, g / (omega v) <= 0.1), and a foot that lands more
+slowly still may not leave the ground at all.
 """
 
 from __future__ import annotations
@@ -31,16 +35,21 @@ def material(
     damping_ratio: ArrayLike | None = None,
     restitution: ArrayLike | None = None,
 ) -> dict[str, float | Array]:
-    """c_N (N/m) and d_N (N s/m) of the law `compliant`: Compliant(**material(1e-3, 22, 0.3, restitution=0.2)).
+    """c_N (N/m) and d_N (N s/m) of the law `compliant`: Compliant(**material(1e-3, 22, 0.3,
+    restitution=0.2)).
 
-    depth: m, how far a foot sinks at rest under load, N: exact; mass: kg, felt at the contact; and one of
-    damping_ratio, -: exact for that mass, and restitution, -, above 0 and at most 1: see the error of the bounce above.
-    Raises TarsusError for numbers that no spring and damper has.
+    depth: m, how far a foot sinks at rest under load, N: exact; mass: kg, felt at the contact; and
+    one of damping_ratio, -: exact for that mass, and restitution, -, above 0 and at most 1: see the
+    error of the bounce above. Raises TarsusError for numbers that no spring and damper has.
     """
     if (damping_ratio is None) == (restitution is None):
         raise TarsusError("give either damping_ratio or restitution.")
     c_N = stiffness(depth, load)
-    zeta = damping_ratio_of(restitution) if restitution is not None else np.asarray(damping_ratio, float)
+    zeta = (
+        damping_ratio_of(restitution)
+        if restitution is not None
+        else np.asarray(damping_ratio, float)
+    )
     return {"c_N": c_N, "d_N": damping(c_N, mass, zeta)}
 
 
@@ -85,7 +94,9 @@ def damping_ratio_of(restitution_wanted: ArrayLike) -> Array:
     """zeta with restitution(zeta) = e, -, by bisection to round-off; e in (0, 1]."""
     e = np.asarray(restitution_wanted, float)
     if not np.all((e > restitution(LARGEST)) & (e <= 1)):
-        raise TarsusError("restitution must be above 0 and at most 1: no spring and damper stops a mass dead.")
+        raise TarsusError(
+            "restitution must be above 0 and at most 1: no spring and damper stops a mass dead."
+        )
     low, high = np.full(e.shape, -40.0), np.full(e.shape, np.log(LARGEST))
     for _ in range(HALVINGS):
         middle = 0.5 * (low + high)

@@ -1,9 +1,10 @@
-"""A linear spring whose damper grows with the time step, and kinetic friction (document 001, section III-A).
+"""A linear spring whose damper grows with the time step, and kinetic friction (Sugihara 2006,
+section III-A).
 
-Slower than eps the document has sigma = 0 (7) and leaves holding to its macro model; alone that lets a loaded foot
-slide freely at up to eps, and a friction that reverses the slip within a step dithers. Here sigma grows linearly below
-max(eps, the slip that mu_K f_nu stops in one step, all contacts together): Eqn. (12) above, a damper that cannot
-overshoot below.
+Slower than eps the paper has sigma = 0 (7) and leaves holding to its macro model; alone that
+lets a loaded foot slide freely at up to eps, and a friction that reverses the slip within a step
+dithers. Here sigma grows linearly below max(eps, the slip that mu_K f_nu stops in one step, all
+contacts together): Eqn. (12) above, a damper that cannot overshoot below.
 """
 
 from __future__ import annotations
@@ -22,14 +23,19 @@ Damper = Literal["timestep", "conventional"]
 DAMPERS: tuple[Damper, ...] = get_args(Damper)
 
 
-def percussions(problem: ContactProblem, inside: list[SX], grounds: list[Any], damper: Damper) -> list[SX]:
-    """Percussions (3,) in N s of the contacts that are `inside` (1 or 0), by (12)-(15).
+def contact_impulses(
+    problem: ContactProblem, inside: list[SX], grounds: list[Any], damper: Damper
+) -> list[SX]:
+    """Impulses (3,) in N s of the contacts that are `inside` (1 or 0), by (12)-(15).
 
-    grounds[i]: k, c, mu (kinetic) and eps at contact i; damper: "timestep", (14), or "conventional", (13).
+    grounds[i]: k, c, mu (kinetic) and eps at contact i; damper: "timestep", (14), or
+    "conventional", (13).
     """
     impulses = []
     for i, (contact, here) in enumerate(zip(problem.contacts, grounds, strict=True)):
-        yielding = [ca.if_else(inside[j], frobenius(problem.G[i, j][1:, 1:]), 0) for j in range(problem.n)]
+        yielding = [
+            ca.if_else(inside[j], frobenius(problem.G[i, j][1:, 1:]), 0) for j in range(problem.n)
+        ]
         extra = here.k * problem.dt if damper == "timestep" else SX(0)  # (15) against (13)
         normal = problem.dt * normal_force(contact, here, extra)
         impulse = ca.vertcat(normal, friction(contact, here, normal, sum(yielding, SX(0))))
@@ -38,7 +44,9 @@ def percussions(problem: ContactProblem, inside: list[SX], grounds: list[Any], d
 
 
 def largest_steps(k: ArrayLike, c: ArrayLike, damper: Damper, mass: float) -> dict[str, float]:
-    """(c + k dt) dt < 2 m with the timestep's damper (14), k dt^2 + 2 c dt < 4 m without; m: what a contact feels."""
+    """(c + k dt) dt < 2 m with the timestep's damper (14), k dt^2 + 2 c dt < 4 m without; m: what a
+    contact feels.
+    """
     stiffness, damping = np.asarray(k), np.asarray(c)
     with_dt = 4 * mass / (np.sqrt(damping * damping + 8 * mass * stiffness) + damping)
     limit = with_dt if damper == "timestep" else stability.spring_limit(stiffness, damping, mass)
@@ -46,14 +54,18 @@ def largest_steps(k: ArrayLike, c: ArrayLike, damper: Damper, mass: float) -> di
 
 
 def normal_force(contact: Contact, p: Any, extra: SX) -> SX:
-    """f_nu in N with `extra` damping, (13)-(15); the document's d is positive in the ground and its f_nu pushes."""
+    """f_nu in N with `extra` damping, (13)-(15); the paper's d is positive in the ground and its
+    f_nu pushes.
+    """
     sinking = -contact.velocity[0]
     damping = extra + ca.if_else(sinking > 0, p.c, 0)
     return ca.fmax(-p.k * contact.gap + damping * sinking, 0)
 
 
 def friction(contact: Contact, p: Any, normal: SX, yielding: SX) -> SX:
-    """Tangential percussion (2,), N s: (12) with (7) made continuous; `yielding` bounds slip per percussion, 1/kg."""
+    """Tangential impulse (2,), N s: (12) with (7) made continuous; `yielding` bounds slip per
+    impulse, 1/kg.
+    """
     slip, limit = contact.velocity[1:], p.mu * normal
     stopped = ca.fmax(limit * yielding, p.eps)  # m/s
     speed = ca.sqrt(ca.fmax(ca.dot(slip, slip), stopped * stopped))
@@ -61,5 +73,7 @@ def friction(contact: Contact, p: Any, normal: SX, yielding: SX) -> SX:
 
 
 def frobenius(block: SX) -> SX:
-    """Norm of a matrix: with its row's other blocks it bounds how much the slips grow together (Gershgorin)."""
+    """Norm of a matrix: with its row's other blocks it bounds how much the slips grow together
+    (Gershgorin).
+    """
     return ca.sqrt(ca.sumsqr(block))

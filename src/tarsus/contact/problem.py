@@ -1,7 +1,7 @@
 """What a contact law is given, and what it gives back: algebra over contacts, no robot.
 
-Components are ordered (normal, tangent 1, tangent 2), the normal pointing away from the ground, so that a
-positive normal percussion pushes and a positive normal velocity separates.
+Components are ordered (normal, tangent 1, tangent 2), the normal pointing away from the ground, so
+that a positive normal impulse pushes and a positive normal velocity separates.
 """
 
 from __future__ import annotations
@@ -18,20 +18,26 @@ Blocks = dict[tuple[int, int], SX]
 
 @dataclass(frozen=True)
 class Roundness:
-    """A body that is a ball where it touches: its radius, m, and its rotation (3, 3) to world coordinates."""
+    """A body that is a ball where it touches: its radius, m, and its rotation (3, 3) to world
+    coordinates.
+    """
 
     radius: float
     rotation: SX
 
     def rolled(self, before: SX, normal: SX) -> SX:
-        """How far (3,) the contact point has rolled over the body, m, world, since the rotation was `before` (3, 3).
+        """How far (3,) the contact point has rolled over the body, m, world, since the rotation was
+        `before` (3, 3).
 
-        By turns of less than about one radian: r theta x n, with theta = asin(|s|) s / |s| to the fifth power.
+        By turns of less than about one radian: r theta x n, with theta = asin(|s|) s / |s| to the
+        fifth power.
         """
         if not self.radius:
             return SX.zeros(3)
         turn = ca.mtimes(self.rotation, before.T)
-        s = 0.5 * ca.vertcat(turn[2, 1] - turn[1, 2], turn[0, 2] - turn[2, 0], turn[1, 0] - turn[0, 1])
+        s = 0.5 * ca.vertcat(
+            turn[2, 1] - turn[1, 2], turn[0, 2] - turn[2, 0], turn[1, 0] - turn[0, 1]
+        )
         squared = ca.dot(s, s)
         return self.radius * (1 + squared * (1 / 6 + squared * 3 / 40)) * ca.cross(s, normal)
 
@@ -40,11 +46,12 @@ class Roundness:
 class Contact:
     """One contact at one instant, for laws that need no more than that.
 
-    gap: m, negative when it penetrates; velocity (3,): m/s in the contact frame; point (3,): world position, m;
-    frame (3, 3): rows normal, tangent 1, tangent 2 in world coordinates; friction, stiffness: what the ground has there
-    of the law's friction coefficients and of its stiffness and damping, - (1 but where the terrain says otherwise);
-    roundness: how the contact point travels over the body; velocity_product (3,): m/s^2 in the contact frame, what the
-    velocity gains a second at u' = 0, dW^T/dt u with the frame held.
+    gap: m, negative when it penetrates; velocity (3,): m/s in the contact frame; point (3,): world
+    position, m; frame (3, 3): rows normal, tangent 1, tangent 2 in world coordinates; friction,
+    stiffness: what the ground has there of the law's friction coefficients and of its stiffness and
+    damping, - (1 but where the terrain says otherwise); roundness: how the contact point travels
+    over the body; velocity_product (3,): m/s^2 in the contact frame, what the velocity gains a
+    second at u' = 0, dW^T/dt u with the frame held.
     """
 
     gap: SX
@@ -59,7 +66,7 @@ class Contact:
 
 @dataclass(frozen=True)
 class VelocityForm:
-    """The same problem without its Delassus matrix (document 000, Eqns. (17)-(18)).
+    """The same problem without its Delassus matrix (Gehring 2014, Eqns. (17)-(18)).
 
     u_free (nu,): velocity at the end of the step without contact; W (nu, 3n): force directions;
     response (nu, 3n): M^-1 W.
@@ -72,10 +79,12 @@ class VelocityForm:
 
 @dataclass(frozen=True)
 class Bilateral:
-    """Bilateral constraints beside the contacts, for laws that iterate over both (document 000, Eqns. (12)-(15)).
+    """Bilateral constraints beside the contacts, for laws that iterate over both (Gehring 2014,
+    Eqns. (12)-(15)).
 
-    xi_B = G_BU L_U + G_B L_B + c = 0. free[i] (3,), G[i, j] (3, 3): contacts' free velocity and Delassus matrix without
-    the constraints; coupling[b][3 i + k]: G_BU; G_B[b][b']; c (nb,); start (nb,): the last step's percussions.
+    xi_B = G_BU L_U + G_B L_B + c = 0. free[i] (3,), G[i, j] (3, 3): contacts' free velocity and
+    Delassus matrix without the constraints; coupling[b][3 i + k]: G_BU; G_B[b][b']; c (nb,); start
+    (nb,): the last step's impulses.
     """
 
     free: list[SX]
@@ -90,10 +99,11 @@ class Bilateral:
 class ContactProblem:
     """n contacts over one step of length dt.
 
-    contacts: each at the step's midpoint with the velocity before, gamma^S; active[i]: 1 where the law calls it
-    closed, else 0; free[i] (3,): velocity at the end of the step without contact, m/s; dt: s.
-    The Delassus matrix G = W^T M^-1 W (1/kg) and the velocity form are made only when a law asks for them. Bilateral
-    constraints (cut joints, closed loops) are solved for in all of these; `bilateral` has both apart.
+    contacts: each at the step's midpoint with the velocity before, gamma^S; active[i]: 1 where the
+    law calls it closed, else 0; free[i] (3,): velocity at the end of the step without contact, m/s;
+    dt: s. The Delassus matrix G = W^T M^-1 W (1/kg) and the velocity form are made only when a law
+    asks for them. Bilateral constraints (cut joints, closed loops) are solved for in all of these;
+    `bilateral` has both apart.
     """
 
     contacts: list[Contact]
@@ -111,7 +121,9 @@ class ContactProblem:
 
     @cached_property
     def G(self) -> Blocks:
-        """Delassus blocks G[i, j] (3, 3) for all pairs of contacts; first asked for in a loop, made in every pass."""
+        """Delassus blocks G[i, j] (3, 3) for all pairs of contacts; first asked for in a loop, made
+        in every pass.
+        """
         return self.make_delassus()
 
     @cached_property
@@ -127,10 +139,10 @@ class ContactProblem:
 
 @dataclass(frozen=True)
 class ContactSolution:
-    """Percussions over the step: impulses[i] (3,) in N s; memory of the law; how the solve went.
+    """Impulses over the step: impulses[i] (3,) in N s; memory of the law; how the solve went.
 
-    iterations: number of sweeps (0 for an explicit law); converged: 1 or 0; bilateral (nb,): the constraints'
-    percussions, None from a law that leaves them to the step.
+    iterations: number of sweeps (0 for an explicit law); converged: 1 or 0; bilateral (nb,): the
+    constraints' impulses, None from a law that leaves them to the step.
     """
 
     impulses: list[SX]
@@ -140,5 +152,5 @@ class ContactSolution:
     bilateral: SX | None = None
 
     def stacked(self) -> SX:
-        """All percussions as one column (3n,)."""
+        """All impulses as one column (3n,)."""
         return ca.vertcat(*self.impulses) if self.impulses else SX(0, 1)

@@ -1,7 +1,9 @@
-"""The longest step at which a contact force that is taken where a step begins, or halfway, stays stable.
+"""The longest step at which a contact force that is taken where a step begins, or halfway, stays
+stable.
 
-A mass m on a spring c and damper d, the force taken at the midpoint: dt is stable while c dt^2 + 2 d dt < 4 m. Without
-a spring that is dt < 2 m / d, the limit of explicit Euler on a damper; without a damper dt < 2 / omega.
+A mass m on a spring c and damper d, the force taken at the midpoint: dt is stable while c dt^2 + 2
+d dt < 4 m. Without a spring that is dt < 2 m / d, the limit of explicit Euler on a damper; without
+a damper dt < 2 / omega.
 """
 
 from __future__ import annotations
@@ -25,20 +27,28 @@ APPROACH = 1e-9  # m/s: a damper that acts in compression alone counts
 
 
 def spring_limit(stiffness: ArrayLike, damping: ArrayLike, mass: ArrayLike) -> Array:
-    """The largest stable dt, s, of stiffness, N/m, and damping, N s/m, under `mass`, kg; infinite without either."""
+    """The largest stable dt, s, of stiffness, N/m, and damping, N s/m, under `mass`, kg; infinite
+    without either.
+    """
     c, d, m = (np.asarray(value, float) for value in (stiffness, damping, mass))
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(c + d > 0, 4 * m / (np.sqrt(d * d + 4 * m * c) + d), np.inf)
 
 
 def of_force(
-    force: Force, parameters: dict[str, Array], memory: Array, masses: tuple[float, float], load: float
+    force: Force,
+    parameters: dict[str, Array],
+    memory: Array,
+    masses: tuple[float, float],
+    load: float,
 ) -> dict[str, float]:
-    """Of a force law's tangent stiffness and damping at the depth that carries `load`, N: along the normal and across.
+    """Of a force law's tangent stiffness and damping at the depth that carries `load`, N: along the
+    normal and across.
 
-    force: as a `ForceLaw` has it; parameters: (), or (worlds,); memory: of a contact that has not touched; masses: kg,
-    that the contact feels along the normal and, less, in the direction in which it feels least. The smallest
-    limit of all worlds, s; what is not finite, or has no depth that carries the load, is left out.
+    force: as a `ForceLaw` has it; parameters: (), or (worlds,); memory: of a contact that has not
+    touched; masses: kg, that the contact feels along the normal and, less, in the direction in
+    which it feels least. The smallest limit of all worlds, s; what is not finite, or has no depth
+    that carries the load, is left out.
     """
     gap, velocity, point = SX.sym("gap"), SX.sym("velocity", 3), SX.sym("point", 3)
     symbols = {name: SX.sym(name) for name in parameters}
@@ -48,7 +58,9 @@ def of_force(
     place = ca.vertcat(gap, point[1:])
     inputs = [gap, velocity, point, *symbols.values()]
     normal = ca.Function("normal", inputs, [f[0]])
-    slopes = ca.Function("slopes", inputs, [ca.diag(-ca.jacobian(f, place)), ca.diag(-ca.jacobian(f, velocity))])
+    slopes = ca.Function(
+        "slopes", inputs, [ca.diag(-ca.jacobian(f, place)), ca.diag(-ca.jacobian(f, velocity))]
+    )
     worlds = max((value.size for value in parameters.values()), default=1)
     values = [DM(np.broadcast_to(value, worlds)).T for value in parameters.values()]
 
@@ -66,5 +78,8 @@ def of_force(
     felt = np.array([[masses[0]], [masses[1]], [masses[1]]])
     limits = spring_limit(np.maximum(stiffness, 0), np.maximum(damping, 0), felt)
     limits = np.where(np.isfinite(stiffness) & np.isfinite(damping) & (high < DEEP), limits, np.inf)
-    found = {"the ground's spring and damper": limits[0].min(), "friction near rest": limits[1:].min()}
+    found = {
+        "the ground's spring and damper": limits[0].min(),
+        "friction near rest": limits[1:].min(),
+    }
     return {name: float(limit) for name, limit in found.items() if np.isfinite(limit)}

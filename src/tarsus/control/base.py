@@ -19,8 +19,9 @@ class Controller(ABC):
     To add a gait:
 
     1. Make a file in ``tarsus/control/gaits``; its name is the gait's name.
-    2. Write one frozen dataclass in it that inherits from `Controller`; its fields are the constants
-       that a user may change with ``dataclasses.replace`` (gains, frequency, step height, ...).
+    2. Write one frozen dataclass in it that inherits from `Controller`; its fields are the
+       constants that a user may change with ``dataclasses.replace`` (gains, frequency, step height,
+       ...).
     3. Name the inputs that may differ from world to world and change while running in `commands`
        (name: default, SI units). Everything else is a constant and costs nothing at run time.
     4. If it remembers something (phases, an integral), give its start in `initial_memory`; there is

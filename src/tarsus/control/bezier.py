@@ -1,11 +1,12 @@
 """The path of a foot over one turn of its phase: a straight stance, then a Bezier swing.
 
-Everything is per unit of stride (x from -1/2 to 1/2) and of step height (z from 0 to 1 and back), and
-per turn of phase, not per second. Stance for phase < duty: x runs straight from 1/2 to -1/2 on the
-ground. Position and velocity join without a jump at lift-off and touch-down (C1).
-Document 003, section 6.2, uses Bezier curves for the two stages without printing their points; these
-are ours. Around the middle of a stage both curves are so even that they cost a few products:
-with r = s - 1/2, x = a r + b r^3 and z = (1 - 4 r^2)^2 are the curves of `swing_points` and `LIFT_POINTS`.
+Everything is per unit of stride (x from -1/2 to 1/2) and of step height (z from 0 to 1 and back),
+and per turn of phase, not per second. Stance for phase < duty: x runs straight from 1/2 to -1/2 on
+the ground. Position and velocity join without a jump at lift-off and touch-down (C1).
+Teixeira de Paula 2024, section 6.2, uses Bezier curves for the two stages without printing their
+points; these are ours.
+Around the middle of a stage both curves are so even that they cost a few products: with r = s -
+1/2, x = a r + b r^3 and z = (1 - 4 r^2)^2 are the curves of `swing_points` and `LIFT_POINTS`.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ LIFT_POINTS = (0.0, 0.0, 1.6, 1.6, 0.0, 0.0)  # ends at rest, peak 1 in the midd
 
 
 class FootPath(NamedTuple):
-    """x and z with their derivatives by phase (per turn); load: 0 in swing, a bump of height 1 in stance."""
+    """x and z with their derivatives by phase (per turn); load: 0 in swing, a bump of height 1 in
+    stance.
+    """
 
     x: ca.SX
     z: ca.SX
@@ -51,8 +54,8 @@ def bezier(points: Sequence[float]) -> Polynomial:
 
 def foot_path(phase: ca.SX, duty: float) -> FootPath:
     """Where the foot is at a phase in [0, 1); duty: the part of the turn spent in stance."""
-    centred = bezier(swing_points(duty))(Polynomial([0.5, 1.0]))  # in r: odd
-    linear, cubic = float(centred.coef[1]), float(centred.coef[3])
+    centered = bezier(swing_points(duty))(Polynomial([0.5, 1.0]))  # in r: odd
+    linear, cubic = float(centered.coef[1]), float(centered.coef[3])
     swing = duty <= phase  # 0 or 1; blends below are cheaper than branches
     per_turn = _blend(swing, 1 / duty, 1 / (1 - duty))
     r = phase * per_turn - _blend(swing, 0.5, 0.5 + duty / (1 - duty))

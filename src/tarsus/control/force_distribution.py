@@ -1,20 +1,23 @@
-"""Contact forces of stance legs that make a wanted force and moment on the trunk, within their friction cones.
+"""Contact forces of stance legs that make a wanted force and moment on the trunk, within their
+friction cones.
 
     min  (A f - w)^T S (A f - w) + alpha sum_i |f_i|^2 / c_i^2,   |f_i,t| <= mu f_i,n
 
-the distribution of virtual forces of reference [22] of document 000 (Gehring, Coros, Hutter, Bloesch, Hoepflinger,
-Siegwart, "Control of dynamic gaits for a quadrupedal robot", ICRA 2013), there with friction pyramids and a general
-solver. The load c_i in [0, 1] of a leg, 0 for one in swing, scales its columns: f_i = c_i g_i, and g_i has the same
-cone.
+the distribution of virtual forces of reference [22] of Gehring 2014 (Gehring, Coros, Hutter,
+Bloesch, Hoepflinger, Siegwart, "Control of dynamic gaits for a quadrupedal robot", ICRA 2013),
+there with friction pyramids and a general solver. The load c_i in [0, 1] of a leg, 0 for one in
+swing, scales its columns: f_i = c_i g_i, and g_i has the same cone.
 
-The dual problem has six unknowns however many legs there are: with e = S (w - A f), the error of the wrench weighted,
-the forces are f_i = c_i P(c_i A_i^T e / alpha), P the projection on the cone, and e solves
+The dual problem has six unknowns however many legs there are: with e = S (w - A f), the error of
+the wrench weighted, the forces are f_i = c_i P(c_i A_i^T e / alpha), P the projection on the cone,
+and e solves
 
     S^-1 e + A f(e) = w,
 
-a monotone, piecewise smooth equation, the derivative of a convex function. A semismooth Newton method (Qi, Sun,
-Math. Programming 58, 1993) finds it in one iteration where no cone binds; where some do, the best of a few step lengths
-keeps it on its way, and a start from the last control step's error leaves it one or two iterations to go.
+a monotone, piecewise smooth equation, the derivative of a convex function. A semismooth Newton
+method (Qi, Sun, Math. Programming 58, 1993) finds it in one iteration where no cone binds; where
+some do, the best of a few step lengths keeps it on its way, and a start from the last control
+step's error leaves it one or two iterations to go.
 """
 
 from __future__ import annotations
@@ -24,7 +27,7 @@ from typing import NamedTuple
 
 import casadi as ca
 
-from tarsus.algebra.sparse_ldl import factorise, lower
+from tarsus.algebra.sparse_ldl import factorize, lower
 from tarsus.program.ir.symbolic import entries
 from tarsus.spatial.rotation import skew
 
@@ -33,7 +36,9 @@ STEPS = (1.0, 0.5, 0.2, 0.05)  # lengths of a Newton step that are tried
 
 
 class Cost(NamedTuple):
-    """force, moment: diagonal of S, 1/N^2 and 1/(N m)^2 up to a common factor; alpha: of the forces; mu: friction."""
+    """force, moment: diagonal of S, 1/N^2 and 1/(N m)^2 up to a common factor; alpha: of the
+    forces; mu: friction.
+    """
 
     force: float
     moment: float
@@ -42,20 +47,27 @@ class Cost(NamedTuple):
 
 
 class Feet(NamedTuple):
-    """arms: (3,) from where the wrench is taken to each foot, m; loads: c_i in [0, 1]; the cones' axis is z."""
+    """arms: (3,) from where the wrench is taken to each foot, m; loads: c_i in [0, 1]; the cones'
+    axis is z.
+    """
 
     arms: Sequence[ca.SX]
     loads: Sequence[ca.SX]
 
 
-def distribute(feet: Feet, wrench: ca.SX, cost: Cost, error: ca.SX, iterations: int) -> tuple[list[ca.SX], ca.SX]:
+def distribute(
+    feet: Feet, wrench: ca.SX, cost: Cost, error: ca.SX, iterations: int
+) -> tuple[list[ca.SX], ca.SX]:
     """Forces (3,) of all legs, N, and the error e (6,) after so many Newton iterations.
 
     wrench: (6,) w, force and moment; error: e to start from, zero or that of the last step.
     """
     for _ in range(iterations):
         error = _improved(feet, wrench, cost, error)
-    return [load * project(v, cost.mu) for load, v in zip(feet.loads, _wanted(feet, cost, error), strict=True)], error
+    return [
+        load * project(v, cost.mu)
+        for load, v in zip(feet.loads, _wanted(feet, cost, error), strict=True)
+    ], error
 
 
 def _improved(feet: Feet, wrench: ca.SX, cost: Cost, error: ca.SX) -> ca.SX:
@@ -63,19 +75,36 @@ def _improved(feet: Feet, wrench: ca.SX, cost: Cost, error: ca.SX) -> ca.SX:
     compliance = ca.SX([1 / cost.force] * 3 + [1 / cost.moment] * 3)
     wanted = _wanted(feet, cost, error)
     residual = wrench - compliance * error
-    direct, mixed, turning = (ca.diag(part) for part in (compliance[:3], ca.SX(3, 1), compliance[3:]))
+    direct, mixed, turning = (
+        ca.diag(part) for part in (compliance[:3], ca.SX(3, 1), compliance[3:])
+    )
     for arm, load, v in zip(feet.arms, feet.loads, wanted, strict=True):
-        force, derivative = load * project(v, cost.mu), (load * load / cost.alpha) * cone_derivative(v, cost.mu)
+        force, derivative = (
+            load * project(v, cost.mu),
+            (load * load / cost.alpha) * cone_derivative(v, cost.mu),
+        )
         residual -= ca.vertcat(force, ca.cross(arm, force))
         levered = ca.mtimes(skew(arm), derivative)
-        direct, mixed, turning = direct + derivative, mixed + levered, turning - ca.mtimes(levered, skew(arm))
-    slope = factorise(lower(ca.vertcat(ca.horzcat(direct, mixed.T), ca.horzcat(mixed, turning))), 6)
+        direct, mixed, turning = (
+            direct + derivative,
+            mixed + levered,
+            turning - ca.mtimes(levered, skew(arm)),
+        )
+    slope = factorize(lower(ca.vertcat(ca.horzcat(direct, mixed.T), ca.horzcat(mixed, turning))), 6)
     step = ca.vertcat(*slope.solve(entries(residual)))
-    return error + _length(wrench, compliance, (error, step), (wanted, _wanted(feet, cost, step)), cost) * step
+    return (
+        error
+        + _length(wrench, compliance, (error, step), (wanted, _wanted(feet, cost, step)), cost)
+        * step
+    )
 
 
 def _length(
-    wrench: ca.SX, compliance: ca.SX, line: tuple[ca.SX, ca.SX], wanted: tuple[list[ca.SX], list[ca.SX]], cost: Cost
+    wrench: ca.SX,
+    compliance: ca.SX,
+    line: tuple[ca.SX, ca.SX],
+    wanted: tuple[list[ca.SX], list[ca.SX]],
+    cost: Cost,
 ) -> ca.SX:
     """The one of `STEPS` along error + t step at which the dual function is least."""
     error, step = line
@@ -107,7 +136,7 @@ def project(v: ca.SX, mu: float) -> ca.SX:
 
 
 def cone_derivative(v: ca.SX, mu: float) -> ca.SX:
-    """A generalised derivative (3, 3) of `project` by v; the apex counts as inside."""
+    """A generalized derivative (3, 3) of `project` by v; the apex counts as inside."""
     length, inside, gone = _place(v, mu)
     keep, flat = 1 - gone, 1 / (1 + mu * mu)
     x, y = v[0] / length, v[1] / length
@@ -129,6 +158,8 @@ def _square(v: ca.SX, mu: float) -> ca.SX:
 
 
 def _place(v: ca.SX, mu: float) -> tuple[ca.SX, ca.SX, ca.SX]:
-    """Length of the tangential part; whether v lies in the cone; whether in the polar one, whose points become zero."""
+    """Length of the tangential part; whether v lies in the cone; whether in the polar one, whose
+    points become zero.
+    """
     length = ca.sqrt(v[0] * v[0] + v[1] * v[1] + TINY)
     return length, length <= mu * v[2] + 2 * TINY**0.5, mu * length < -v[2]

@@ -13,13 +13,16 @@ from tarsus.model.mechanism import Mechanism
 Gain = float | tuple[float, ...]
 
 
-def pd_torque(desired: ca.SX, desired_rate: ca.SX, q: ca.SX, u: ca.SX, gains: tuple[Gain, Gain]) -> ca.SX:
+def pd_torque(
+    desired: ca.SX, desired_rate: ca.SX, q: ca.SX, u: ca.SX, gains: tuple[Gain, Gain]
+) -> ca.SX:
     """tau = kp (q_d - q) + kd (dq_d - u), N m; gains: kp N m/rad, kd N m s/rad; all vectors (n,).
 
     A gain is one number for all joints or n of them.
 
-    Document 003, Eqn. (44), which prints tau = kp (q - q_d) + kd dq: with that sign the error grows,
-    so it is turned here; the desired rate is the feed-forward the paper's text speaks of.
+    Teixeira de Paula 2024, Eqn. (44), which prints tau = kp (q - q_d) + kd dq: with that sign the
+    error grows, so it is turned here; the desired rate is the feed-forward the paper's text speaks
+    of.
     """
     kp, kd = (gain if isinstance(gain, float | int) else ca.SX(ca.DM(gain)) for gain in gains)
     return kp * (desired - q) + kd * (desired_rate - u)
@@ -28,7 +31,9 @@ def pd_torque(desired: ca.SX, desired_rate: ca.SX, q: ca.SX, u: ca.SX, gains: tu
 def actuated(mechanism: Mechanism) -> tuple[list[int], list[int]]:
     """Where the actuated joints stand in q and in u, in the order of the actuators."""
     bodies = [mechanism.joint_index(actuator.joint) for actuator in mechanism.actuators]
-    return [mechanism.q_slices[b].start for b in bodies], [mechanism.u_slices[b].start for b in bodies]
+    return [mechanism.q_slices[b].start for b in bodies], [
+        mechanism.u_slices[b].start for b in bodies
+    ]
 
 
 def joint_state(mechanism: Mechanism, q: ca.SX, u: ca.SX) -> tuple[ca.SX, ca.SX]:

@@ -1,8 +1,9 @@
 """A trot's clock: which diagonal stands, which swings, and how much of the weight each may carry.
 
-One phase in turns drives both diagonals, half a turn apart (reference [22] of document 000: a gait is a table of
-lift-off and touch-down phases). Stance fills the first `duty` > 1/2 of a diagonal's turn, so all four feet stand for a
-moment before a pair lifts off; there the clock waits while the robot is told to stand.
+One phase in turns drives both diagonals, half a turn apart (reference [22] of Gehring 2014: a gait
+is a table of lift-off and touch-down phases). Stance fills the first `duty` > 1/2 of a diagonal's
+turn, so all four feet stand for a moment before a pair lifts off; there the clock waits while the
+robot is told to stand.
 """
 
 from __future__ import annotations
@@ -35,17 +36,23 @@ class Clock(NamedTuple):
 
 
 class Diagonal(NamedTuple):
-    """swinging: 0 or 1; progress: of the swing, from 0 to 1; load: what it may carry, from 0 to 1."""
+    """swinging: 0 or 1; progress: of the swing, from 0 to 1; load: what it may carry, from 0 to
+    1.
+    """
 
     swinging: ca.SX
     progress: ca.SX
     load: ca.SX
 
 
-def both(clock: Clock, phase: ca.SX, loads: ca.SX, walk: ca.SX, dt: ca.SX) -> tuple[list[Diagonal], ca.SX]:
-    """Both diagonals at a phase in [0, 1), and phase and loads (3,) after dt; walk: 0 or 1, whether to go on.
+def both(
+    clock: Clock, phase: ca.SX, loads: ca.SX, walk: ca.SX, dt: ca.SX
+) -> tuple[list[Diagonal], ca.SX]:
+    """Both diagonals at a phase in [0, 1), and phase and loads (3,) after dt; walk: 0 or 1, whether
+    to go on.
 
-    A load grows from touch-down and falls before lift-off at the rate that takes it from 0 to 1 in the overlap.
+    A load grows from touch-down and falls before lift-off at the rate that takes it from 0 to 1 in
+    the overlap.
     """
     found, moving = [], walk
     own = [phase, phase + 0.5 - (phase >= 0.5)]
@@ -56,7 +63,9 @@ def both(clock: Clock, phase: ca.SX, loads: ca.SX, walk: ca.SX, dt: ca.SX) -> tu
         found.append(Diagonal(swinging, progress, load * (1 - swinging)))
     rate = dt * (clock.frequency / clock.overlap)
     after = [
-        ca.fmin(ca.fmax(load + rate * (1 - 2 * (moving * (at >= clock.duty - clock.overlap))), 0.0), 1.0)
+        ca.fmin(
+            ca.fmax(load + rate * (1 - 2 * (moving * (at >= clock.duty - clock.overlap))), 0.0), 1.0
+        )
         for at, load in zip(own, ca.vertsplit(loads), strict=True)
     ]
     ahead = phase + moving * dt * clock.frequency

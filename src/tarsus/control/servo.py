@@ -1,14 +1,16 @@
 """Gains of joint servos from the robot itself: its weight, its inertia, its motors, the step.
 
-Gravity pulls a joint away from its posture by k_g a radian, N m/rad: the servo is stiffer, and damps the inertia I that
-the joint turns: kp = STIFFER k_g, kd = 2 ZETA sqrt(kp I), a servo of each joint on its own (Siciliano, Sciavicco,
-Villani, Oriolo, Robotics, 2009, chapter 8). k_g is m g l of what the joint holds up, l off its axis; that of a joint
-between the ground and the trunk at least a foot's share of m g h, the robot tipping over its feet as a pendulum does.
+Gravity pulls a joint away from its posture by k_g a radian, N m/rad: the servo is stiffer, and
+damps the inertia I that the joint turns: kp = STIFFER k_g, kd = 2 ZETA sqrt(kp I), a servo of each
+joint on its own (Siciliano, Sciavicco, Villani, Oriolo, Robotics, 2009, chapter 8). k_g is m g l of
+what the joint holds up, l off its axis; that of a joint between the ground and the trunk at least a
+foot's share of m g h, the robot tipping over its feet as a pendulum does.
 
-A torque is held over a step: damping that is stronger than the inertia over dt turns the velocity round. The least
-inertia that joints can show is that in the air, M^-1 of the whole robot (a foot on the ground only adds to it), so the
-eigenvalues of dt M^-1 kd stay below DAMPED, those of dt^2 M^-1 kp below SPRUNG. (A mode with the values d and a is
-stable on the midpoint's step for a / 2 < d < 2.)
+A torque is held over a step: damping that is stronger than the inertia over dt turns the velocity
+round. The least inertia that joints can show is that in the air, M^-1 of the whole robot (a foot on
+the ground only adds to it), so the eigenvalues of dt M^-1 kd stay below DAMPED, those of dt^2 M^-1
+kp below SPRUNG. (A mode with the values d and a is stable on the midpoint's step for a / 2 < d <
+2.)
 """
 
 from __future__ import annotations
@@ -29,7 +31,8 @@ from tarsus.model.mechanism import Candidate, Mechanism
 
 Array = NDArray[np.float64]
 
-STIFFER = 6.4  # than gravity: Mini Cheetah's kp of 40 N m/rad (document 003, Table I) against m g h / 4
+# than gravity: Mini Cheetah's kp of 40 N m/rad (Teixeira de Paula 2024, Table I) against m g h / 4
+STIFFER = 6.4
 ZETA = 0.7
 DAMPED, SPRUNG = 0.5, 0.25
 ROUNDS, NEARLY = 300, 1.005  # of lowering gains at most; how near to a bound is near enough
@@ -39,7 +42,9 @@ GIVES = 0.1  # rad: a motor's whole torque answers an error of this, or a larger
 
 @dataclass(frozen=True)
 class Gains:
-    """kp N m/rad (N/m of a slide) and kd N m s/rad (N s/m), one an actuator; soft: joints softer than gravity."""
+    """kp N m/rad (N/m of a slide) and kd N m s/rad (N s/m), one an actuator; soft: joints softer
+    than gravity.
+    """
 
     kp: tuple[float, ...]
     kd: tuple[float, ...]
@@ -47,7 +52,9 @@ class Gains:
 
 
 def gains(mechanism: Mechanism, q: Array, feet: Sequence[Candidate], dt: float) -> Gains:
-    """Gains that hold a robot at coordinates q (nq,) on its feet, torques held for dt, s; TarsusError if dt <= 0."""
+    """Gains that hold a robot at coordinates q (nq,) on its feet, torques held for dt, s;
+    TarsusError if dt <= 0.
+    """
     if not dt > 0:
         raise TarsusError(f"dt must be a positive number of seconds, not {dt}.")
     kin, at = kinematics(mechanism, SX(q)), actuated(mechanism)[1]
@@ -57,29 +64,35 @@ def gains(mechanism: Mechanism, q: Array, feet: Sequence[Candidate], dt: float) 
     effort = np.array([max(-motor.lower, motor.upper) for motor in mechanism.actuators])
     kp = _within(np.minimum(STIFFER * pull, effort / GIVES), mobility, SPRUNG / dt**2)
     kd = _within(2 * ZETA * np.sqrt(kp * inertia), mobility, DAMPED / dt)
-    soft = tuple(motor.joint for motor, low in zip(mechanism.actuators, kp < pull, strict=True) if low)
+    soft = tuple(
+        motor.joint for motor, low in zip(mechanism.actuators, kp < pull, strict=True) if low
+    )
     rounded = [tuple(float(f"{value:.3g}") for value in values) for values in (kp, kd)]
     return Gains(rounded[0], rounded[1], soft)
 
 
 def _loads(kin: Kinematics, own: Array, feet: Sequence[Candidate]) -> tuple[Array, Array]:
-    """What gravity pulls each joint with, N m/rad, and the inertia that it turns, kg m^2; both (nu,).
+    """What gravity pulls each joint with, N m/rad, and the inertia that it turns, kg m^2; both
+    (nu,).
 
-    own (nu,): the diagonal of M, what hangs on each joint; one between ground and trunk also turns a foot's share.
+    own (nu,): the diagonal of M, what hangs on each joint; one between ground and trunk also turns
+    a foot's share.
     """
     mechanism, bodies = kin.mechanism, kin.mechanism.bodies
     g = float(np.linalg.norm(mechanism.gravity_acceleration))
     masses = np.array([body.inertia.mass for body in bodies])
-    centres = np.array([place(kin, i, body.inertia.com) for i, body in enumerate(bodies)])
+    centers = np.array([place(kin, i, body.inertia.com) for i, body in enumerate(bodies)])
     paths = [set(tree.path(mechanism, i)) for i in range(len(bodies))]
     standing = set[int]().union(*(paths[foot.body] for foot in feet))
     share = masses.sum() / max(len({foot.body for foot in feet}), 1)
-    ground = min((place(kin, foot.body, foot.position)[2] - foot.radius for foot in feet), default=0.0)
-    height = masses @ centres[:, 2] / masses.sum() - ground
+    ground = min(
+        (place(kin, foot.body, foot.position)[2] - foot.radius for foot in feet), default=0.0
+    )
+    height = masses @ centers[:, 2] / masses.sum() - ground
     pull, inertia = np.zeros(mechanism.nu), own.copy()
     for i, body in enumerate(bodies):
         hung = [k for k, path in enumerate(paths) if i in path]
-        moment = masses[hung] @ (centres[hung] - place(kin, i, np.zeros(3)))
+        moment = masses[hung] @ (centers[hung] - place(kin, i, np.zeros(3)))
         if body.joint.kind == "hinge":
             held = g * float(np.linalg.norm(np.cross(axis(kin, i), moment)))
         else:
@@ -92,7 +105,9 @@ def _loads(kin: Kinematics, own: Array, feet: Sequence[Candidate]) -> tuple[Arra
 
 
 def _within(values: Array, mobility: Array, bound: float) -> Array:
-    """Values (n,), lowered by their shares of each mode of mobility values whose eigenvalue passes the bound."""
+    """Values (n,), lowered by their shares of each mode of mobility values whose eigenvalue passes
+    the bound.
+    """
     kept = np.minimum(values, bound / np.diag(mobility))
     for _ in range(ROUNDS):
         root = np.sqrt(kept)

@@ -1,6 +1,7 @@
 """What a gait feels of a floating trunk, in products and sums: no angle is ever computed.
 
-x points forwards and y to the left, both seen from the trunk; `Planar` triples move the feet under it.
+x points forwards and y to the left, both seen from the trunk; `Planar` triples move the feet under
+it.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from tarsus.spatial.rotation import from_quaternion
 
 
 class Planar(NamedTuple):
-    """A displacement x, y (m) and a small turn to the left (rad) in the trunk's plane, or their rates."""
+    """A displacement x, y (m) and a small turn to the left (rad) in the trunk's plane, or their
+    rates.
+    """
 
     x: ca.SX
     y: ca.SX
@@ -32,27 +35,31 @@ class Planar(NamedTuple):
         return self.x - self.turn * y, self.y + self.turn * x
 
 
-class Trunk(NamedTuple):
-    """heading: (2,) the x axis seen from above; rise: (2,) world height gained per metre along x and y; velocity."""
+class TrunkMotion(NamedTuple):
+    """heading: (2,) the x axis seen from above; rise: (2,) world height gained per meter along x
+    and y; velocity.
+    """
 
     heading: ca.SX
     rise: ca.SX
     velocity: Planar
 
 
-def trunk(q: ca.SX, u: ca.SX) -> Trunk:
+def trunk(q: ca.SX, u: ca.SX) -> TrunkMotion:
     """Of coordinates (nq,) and velocities (nu,). Sideways, the velocity is the horizontal one."""
     R = from_quaternion(q[3:7])
     cos, sin = R[0, 0], R[1, 0]
     velocity = Planar(cos * u[0] + sin * u[1] + R[2, 0] * u[2], cos * u[1] - sin * u[0], u[5])
-    return Trunk(ca.vertcat(cos, sin), R[2, :2].T, velocity)
+    return TrunkMotion(ca.vertcat(cos, sin), R[2, :2].T, velocity)
 
 
 def keep_heading(kept: ca.SX, actual: ca.SX, turned: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """Sine of the angle, to the left, from the actual heading to the one kept; and the latter, `turned` (rad) further.
+    """Sine of the angle, to the left, from the actual heading to the one kept; and the latter,
+    `turned` (rad) further.
 
-    kept: (2,) a unit vector, or zero: then the actual heading is taken; actual: (2,), nearly a unit vector. A step's
-    turn is small: it is taken to first order, and a Newton step keeps the length 1 however long one walks.
+    kept: (2,) a unit vector, or zero: then the actual heading is taken; actual: (2,), nearly a unit
+    vector. A step's turn is small: it is taken to first order, and a Newton step keeps the length 1
+    however long one walks.
     """
     square = ca.dot(kept, kept)
     fresh = square < 0.5

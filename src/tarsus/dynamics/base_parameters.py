@@ -1,11 +1,13 @@
-"""Fewer instructions for the same dynamics: inertia that a joint cannot feel is handed to the parent.
+"""Fewer instructions for the same dynamics: inertia that a joint cannot feel is handed to the
+parent.
 
-Matter that a hinge's rotation leaves unchanged (a mass anywhere on the axis, and a moment of inertia
-B (1 - a a^T)) moves the same way whether it rides on the body or on its parent, so it may be booked on
-either. Booked on the parent it leaves zeros behind, which fold away when the program is built. These are
-the base inertial parameters of Gautier and Khalil, "Direct calculation of minimum set of inertial
-parameters of serial robots", IEEE Trans. Robotics and Automation 6(3), 1990. M(q), c(q, u) and g(q) are
-the same functions; energies and the centre of mass of single bodies are not, so only the step uses this.
+Matter that a hinge's rotation leaves unchanged (a mass anywhere on the axis, and a moment of
+inertia B (1 - a a^T)) moves the same way whether it rides on the body or on its parent, so it may
+be booked on either. Booked on the parent it leaves zeros behind, which fold away when the program
+is built. These are the base inertial parameters of Gautier and Khalil, "Direct calculation of
+minimum set of inertial parameters of serial robots", IEEE Trans. Robotics and Automation 6(3),
+1990. M(q), c(q, u) and g(q) are the same functions; energies and the center of mass of single
+bodies are not, so only the step uses this.
 """
 
 from __future__ import annotations
@@ -41,7 +43,9 @@ class _Parameters:
 
 
 def base_parameters(mechanism: Mechanism) -> list[LinearInertia]:
-    """Inertias of all bodies in their own frames, regrouped towards the root: same M, c and g, more zeros."""
+    """Inertias of all bodies in their own frames, regrouped towards the root: same M, c and g, more
+    zeros.
+    """
     own = [_about_origin(body.inertia) for body in mechanism.bodies]
     for i in reversed(range(len(own))):
         body = mechanism.bodies[i]

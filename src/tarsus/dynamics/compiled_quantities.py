@@ -1,4 +1,6 @@
-"""Numbers in, numbers out: a quantity's arguments checked, its program compiled once, run on one state or many."""
+"""Numbers in, numbers out: a quantity's arguments checked, its program compiled once, run on one
+state or many.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ class Calls:
         ]
 
     def __call__(self, quantity: str, frame: str = "", /, **given: ArrayLike) -> Array:
-        """The quantity at the given states: its shape, or (N, *shape) if any argument is a batch."""
+        """The quantity at the given states: its shape, or (N, *shape) if any argument is a
+        batch.
+        """
         arguments, asked = self.checked(**given), QUANTITIES[quantity]
         count = self.states(arguments)
         if count == 0:
@@ -46,7 +50,9 @@ class Calls:
                 else:
                     worlds.set(name, value)
             worlds.advance()
-            answer = asked.shaped(self.mechanism, np.asarray(worlds.get(quantity), dtype=np.float64))
+            answer = asked.shaped(
+                self.mechanism, np.asarray(worlds.get(quantity), dtype=np.float64)
+            )
         return answer[0] if count is None else answer
 
     def checked(self, **given: ArrayLike) -> dict[str, Array]:
@@ -98,7 +104,9 @@ def _array(name: str, value: ArrayLike, size: int) -> Array:
     try:
         array = np.asarray(value, dtype=float)
     except (TypeError, ValueError):
-        raise TarsusError(f"{name} must be numbers of shape ({size},) or (N, {size}), not {value!r:.60}.") from None
+        raise TarsusError(
+            f"{name} must be numbers of shape ({size},) or (N, {size}), not {value!r:.60}."
+        ) from None
     if array.ndim not in (1, 2) or array.shape[-1] != size:
         raise TarsusError(f"{name} must have shape ({size},) or (N, {size}), not {array.shape}.")
     if not np.isfinite(array).all():

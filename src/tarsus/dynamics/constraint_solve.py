@@ -1,7 +1,8 @@
-"""A mechanism held by bilateral constraints W_B^T u = -d, solved with it directly (document 000, Eqn. (20)).
+"""A mechanism held by bilateral constraints W_B^T u = -d, solved with it directly (Gehring 2014,
+Eqn. (20)).
 
-For percussions L_U on other directions W_U the constraints answer with L_B = -G_B^-1 (gamma_B + G_BU L_U), so that the
-Delassus matrix that is left is G_UU - G_UB G_B^-1 G_BU.
+For impulses L_U on other directions W_U the constraints answer with L_B = -G_B^-1 (gamma_B +
+G_BU L_U), so that the Delassus matrix that is left is G_UU - G_UB G_B^-1 G_BU.
 """
 
 from __future__ import annotations
@@ -10,18 +11,21 @@ from dataclasses import dataclass
 
 from casadi import SX
 
-from tarsus.algebra.sparse_ldl import Entries, Factor, factorise
+from tarsus.algebra.sparse_ldl import Entries, Factor, factorize
 
-REDUNDANT = 1e-12  # of the mean diagonal, added to it: constraints that say the same thing twice share their load
+# of the mean diagonal, added to it: constraints that say the same thing twice share their load
+REDUNDANT = 1e-12
 
 Half = list[SX]  # L^-T w (nu,) of a force direction w, with structural zeros
 
 
 @dataclass(frozen=True)
 class Constraints:
-    """Constraints (nb,) beside a factored mass matrix: half-solved directions, G_B, and G_B factored.
+    """Constraints (nb,) beside a factored mass matrix: half-solved directions, G_B, and G_B
+    factored.
 
-    gamma (nb,): what W_B^T u would be at the end of the step without them, plus what stabilisation asks for.
+    gamma (nb,): what W_B^T u would be at the end of the step without them, plus what stabilization
+    asks for.
     """
 
     half: list[Half]
@@ -29,14 +33,17 @@ class Constraints:
     factor: Factor
     gamma: list[SX]
 
-    def percussions(self, driven: list[SX]) -> list[SX]:
+    def impulses(self, driven: list[SX]) -> list[SX]:
         """L_B (nb,) = -G_B^-1 (driven), with driven (nb,) = gamma + G_BU L_U."""
         return [-x for x in self.factor.solve(driven)]
 
 
 def delassus(M: Factor, rows: list[Half], columns: list[Half]) -> list[list[SX]]:
     """W_r^T M^-1 W_c of half-solved directions; structural zeros stay zero."""
-    scaled = [[d * y if not y.is_zero() else y for d, y in zip(M.inverse_pivots, c, strict=True)] for c in columns]
+    scaled = [
+        [d * y if not y.is_zero() else y for d, y in zip(M.inverse_pivots, c, strict=True)]
+        for c in columns
+    ]
     return [[dot(row, column) for column in scaled] for row in rows]
 
 
@@ -44,10 +51,14 @@ def factored(G_B: list[list[SX]]) -> Factor:
     """G_B (nb, nb) factored, redundant rows sharing what they carry."""
     size = len(G_B)
     mean = sum((G_B[k][k] for k in range(size)), SX(0)) * (REDUNDANT / max(size, 1))
-    lower: Entries = {(k, i): G_B[k][i] + (mean if i == k else 0) for k in range(size) for i in range(k + 1)}
-    return factorise(lower, size)
+    lower: Entries = {
+        (k, i): G_B[k][i] + (mean if i == k else 0) for k in range(size) for i in range(k + 1)
+    }
+    return factorize(lower, size)
 
 
 def dot(a: list[SX], b: list[SX]) -> SX:
     """a . b over what is not structurally zero."""
-    return sum((x * y for x, y in zip(a, b, strict=True) if not x.is_zero() and not y.is_zero()), SX(0))
+    return sum(
+        (x * y for x, y in zip(a, b, strict=True) if not x.is_zero() and not y.is_zero()), SX(0)
+    )

@@ -18,18 +18,19 @@ from tarsus.spatial.rotation import constant
 Array = NDArray[np.float64]
 
 
-def whole(mechanism: Mechanism, q: SX, u: SX) -> tuple[SX, SX]:
-    """Coordinates and velocities of the mechanism before its joints were cut; those given if none were.
+def uncut_state(mechanism: Mechanism, q: SX, u: SX) -> tuple[SX, SX]:
+    """Coordinates and velocities of the mechanism before its joints were cut; those given if none
+    were.
 
     A cut hinge's angle is in (-pi, pi]; what a joint cannot do (drift) is left out.
     """
-    if mechanism.whole is None:
+    if mechanism.uncut is None:
         return q, u
     kin = kinematics(mechanism, q, u)
     cut = {loop.child: k for k, loop in enumerate(mechanism.loops)}
     turns, rates = _quaternions(kin), loop_constraints.freedoms(kin)
     coordinates, velocities = [], []
-    for i, body in enumerate(mechanism.whole.bodies):
+    for i, body in enumerate(mechanism.uncut.bodies):
         if i not in cut or mechanism.bodies[i].joint.name == body.joint.name:
             coordinates.append(q[mechanism.q_slices[i]])
             velocities.append(u[mechanism.u_slices[i]])
@@ -37,13 +38,17 @@ def whole(mechanism: Mechanism, q: SX, u: SX) -> tuple[SX, SX]:
         loop = mechanism.loops[cut[i]]
         coordinates.append(_displacement(kin, loop, turns))
         row = ca.vertcat(*rates[cut[i]])
-        velocities.append(_relative_spin(kin, loop) if loop.joint.kind == "ball" else ca.dot(row, u))
+        velocities.append(
+            _relative_spin(kin, loop) if loop.joint.kind == "ball" else ca.dot(row, u)
+        )
     return ca.vertcat(*coordinates), ca.vertcat(*velocities)
 
 
 def cut_state(mechanism: Mechanism, q: SX, u: SX) -> tuple[SX, SX]:
-    """Coordinates (nq,) and velocities (nu,) of a mechanism with cut joints from those of the whole one."""
-    uncut = mechanism.whole
+    """Coordinates (nq,) and velocities (nu,) of a mechanism with cut joints from those of the whole
+    one.
+    """
+    uncut = mechanism.uncut
     if uncut is None:
         return q, u
     kin = kinematics(uncut, q, u)
@@ -63,18 +68,26 @@ def cut_state(mechanism: Mechanism, q: SX, u: SX) -> tuple[SX, SX]:
 
 
 def in_cut(mechanism: Mechanism, q: Array, u: Array | None = None) -> tuple[Array, Array]:
-    """`cut_state` of numbers: the whole mechanism's state, or N of them (N, nq), (N, nu); at rest if u is left out."""
-    return _evaluated(mechanism, "cut", mechanism.whole or mechanism, q, u)
+    """`cut_state` of numbers: the whole mechanism's state, or N of them (N, nq), (N, nu); at rest
+    if u is left out.
+    """
+    return _evaluated(mechanism, "cut", mechanism.uncut or mechanism, q, u)
 
 
-def in_whole(mechanism: Mechanism, q: Array, u: Array | None = None) -> tuple[Array, Array]:
-    """`whole` of numbers: the cut mechanism's state, or N of them (N, nq), (N, nu); at rest if u is left out."""
-    return _evaluated(mechanism, "whole", mechanism, q, u)
+def in_uncut(mechanism: Mechanism, q: Array, u: Array | None = None) -> tuple[Array, Array]:
+    """`uncut_state` of numbers: the cut mechanism's state, or N of them (N, nq), (N, nu); at rest
+    if u is left out.
+    """
+    return _evaluated(mechanism, "uncut", mechanism, q, u)
 
 
-def _evaluated(mechanism: Mechanism, to: str, given: Mechanism, q: Array, u: Array | None) -> tuple[Array, Array]:
+def _evaluated(
+    mechanism: Mechanism, to: str, given: Mechanism, q: Array, u: Array | None
+) -> tuple[Array, Array]:
     q = np.asarray(q, float)
-    u = np.broadcast_to(np.zeros(given.nu) if u is None else np.asarray(u, float), (*q.shape[:-1], given.nu))
+    u = np.broadcast_to(
+        np.zeros(given.nu) if u is None else np.asarray(u, float), (*q.shape[:-1], given.nu)
+    )
     q_new, u_new = (np.array(part).T for part in _translator(mechanism, to)(q.T, u.T))
     return q_new.reshape(*q.shape[:-1], -1), u_new.reshape(*q.shape[:-1], -1)
 
@@ -82,16 +95,20 @@ def _evaluated(mechanism: Mechanism, to: str, given: Mechanism, q: Array, u: Arr
 @cache
 def _translator(mechanism: Mechanism, to: str) -> ca.Function:
     """A function of columns of q and u."""
-    given = mechanism if to == "whole" else mechanism.whole or mechanism
+    given = mechanism if to == "uncut" else mechanism.uncut or mechanism
     q, u = SX.sym("q", given.nq), SX.sym("u", given.nu)
-    return ca.Function(to, [q, u], list({"whole": whole, "cut": cut_state}[to](mechanism, q, u)))
+    return ca.Function(
+        to, [q, u], list({"uncut": uncut_state, "cut": cut_state}[to](mechanism, q, u))
+    )
 
 
 def _displacement(kin: Kinematics, loop: LoopJoint, turns: list[SX]) -> SX:
     """The joint's own coordinate(s): angle, way, or quaternion."""
     axis = constant(loop.joint.axis)
     if loop.joint.kind == "slide":
-        apart = kin.world_position[loop.child] + ca.mtimes(kin.world_rotation[loop.child], constant(loop.in_child))
+        apart = kin.world_position[loop.child] + ca.mtimes(
+            kin.world_rotation[loop.child], constant(loop.in_child)
+        )
         if loop.parent != WORLD:
             home = ca.mtimes(kin.world_rotation[loop.parent], constant(loop.position))
             apart = apart - kin.world_position[loop.parent] - home
@@ -131,7 +148,9 @@ def _quaternions(kin: Kinematics) -> list[SX]:
 
 def _product(a: SX, b: SX) -> SX:
     """First b, then a."""
-    return ca.vertcat(a[0] * b[0] - ca.dot(a[1:], b[1:]), a[0] * b[1:] + b[0] * a[1:] + ca.cross(a[1:], b[1:]))
+    return ca.vertcat(
+        a[0] * b[0] - ca.dot(a[1:], b[1:]), a[0] * b[1:] + b[0] * a[1:] + ca.cross(a[1:], b[1:])
+    )
 
 
 def _conjugate(p: SX) -> SX:

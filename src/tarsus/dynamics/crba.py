@@ -1,4 +1,4 @@
-"""The composite-rigid-body algorithm (document 003, Alg. 5) for any tree."""
+"""The composite-rigid-body algorithm (Teixeira de Paula 2024, Alg. 5) for any tree."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _unit_momenta(kin: Kinematics, i: int, composite: LinearInertia) -> list[Wre
 
 
 def _of_free_body(kin: Kinematics, i: int, composite: LinearInertia) -> SX:
-    """[[m 1, -R [h]x], [[h]x R^T, I]] (6, 6): constant where the origin is the centre of mass."""
+    """[[m 1, -R [h]x], [[h]x R^T, I]] (6, 6): constant where the origin is the center of mass."""
     M = SX(6, 6)
     for k in range(3):
         M[k, k] = composite.m

@@ -33,19 +33,36 @@ def _row(mechanism: Mechanism, body: Body) -> tuple[str, ...]:
     limited = np.isfinite(joint.lower) or np.isfinite(joint.upper)
     span = f"{joint.lower:.4g} .. {joint.upper:.4g} {unit}" if limited else ""
     push = "N" if joint.kind == "slide" else "N m"
-    motors = [f"{a.lower:.4g} .. {a.upper:.4g} {push}" for a in mechanism.actuators if a.joint == joint.name]
+    motors = [
+        f"{a.lower:.4g} .. {a.upper:.4g} {push}"
+        for a in mechanism.actuators
+        if a.joint == joint.name
+    ]
     parent = "" if body.parent == WORLD else mechanism.bodies[body.parent].name
-    return body.name, parent, joint.name, joint.kind, f"{body.inertia.mass:.4g}", span, ", ".join(motors)
+    return (
+        body.name,
+        parent,
+        joint.name,
+        joint.kind,
+        f"{body.inertia.mass:.4g}",
+        span,
+        ", ".join(motors),
+    )
 
 
 def _loop(mechanism: Mechanism, loop: LoopJoint) -> str:
-    ends = ["world" if end == WORLD else mechanism.bodies[end].name for end in (loop.parent, loop.child)]
+    ends = [
+        "world" if end == WORLD else mechanism.bodies[end].name for end in (loop.parent, loop.child)
+    ]
     return f"{loop.joint.name} ({loop.joint.kind}, {ends[0]} to {ends[1]})"
 
 
 def _table(rows: list[tuple[str, ...]]) -> list[str]:
     widths = [max(len(row[k]) for row in rows) for k in range(len(HEAD))]
-    lines = ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows]
+    lines = [
+        "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
     return [lines[0], "-" * max(map(len, lines)), *lines[1:]]
 
 

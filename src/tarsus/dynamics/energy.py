@@ -1,4 +1,4 @@
-"""Energy, momentum and centre of mass of the whole robot."""
+"""Energy, momentum and center of mass of the whole robot."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from tarsus.dynamics.kinematics import Kinematics
 from tarsus.spatial.inertia import LinearInertia
 
 
-def centre_of_mass(kin: Kinematics, inertias: list[LinearInertia]) -> SX:
-    """World position (3,) of the centre of mass, m."""
+def center_of_mass(kin: Kinematics, inertias: list[LinearInertia]) -> SX:
+    """World position (3,) of the center of mass, m."""
     moment, mass = SX.zeros(3), SX(0)
     for R, p, inertia in zip(kin.world_rotation, kin.world_position, inertias, strict=True):
         moment += inertia.m * p + ca.mtimes(R, inertia.h)
@@ -34,11 +34,15 @@ def kinetic_energy(kin: Kinematics, inertias: list[LinearInertia]) -> SX:
 def potential_energy(kin: Kinematics, inertias: list[LinearInertia]) -> SX:
     """Potential energy in gravity, zero at the world's origin, J."""
     mass = sum((inertia.m for inertia in inertias), SX(0))
-    return -mass * ca.dot(SX(list(kin.mechanism.gravity_acceleration)), centre_of_mass(kin, inertias))
+    return -mass * ca.dot(
+        SX(list(kin.mechanism.gravity_acceleration)), center_of_mass(kin, inertias)
+    )
 
 
 def momentum(kin: Kinematics, inertias: list[LinearInertia]) -> SX:
-    """Linear momentum (N s) and angular momentum about the world's origin (N m s), world frame: (6,)."""
+    """Linear momentum (N s) and angular momentum about the world's origin (N m s), world frame:
+    (6,).
+    """
     linear, angular = SX.zeros(3), SX.zeros(3)
     for i, inertia in enumerate(inertias):
         spin, push = inertia.momentum(kin.omega[i], kin.velocity[i])

@@ -1,7 +1,8 @@
 """Where the energy of a robot goes in one step: works whose sum is its change of energy.
 
-The balance of momentum M (u1 - u0) = dt f + W L, all at the coordinates `seen` and multiplied by (u0 + u1) / 2, gives
-the change of kinetic energy at a held mass matrix as a sum of works. What the held coordinates leave out is drift.
+The balance of momentum M (u1 - u0) = dt f + W L, all at the coordinates `seen` and multiplied by
+(u0 + u1) / 2, gives the change of kinetic energy at a held mass matrix as a sum of works. What the
+held coordinates leave out is drift.
 """
 
 from __future__ import annotations
@@ -10,14 +11,16 @@ import casadi as ca
 from casadi import SX
 
 from tarsus.dynamics import energy, loop_constraints, rnea
-from tarsus.dynamics.free_motion import Drive, armature, missing
+from tarsus.dynamics.free_motion import Drive, armature, residual_force
 from tarsus.dynamics.kinematics import Kinematics, kinematics
 from tarsus.program.ir.symbolic import entries
 from tarsus.spatial.inertia import LinearInertia
 
 
 def work(force: SX, kin: Kinematics, u1: SX, dt: SX) -> SX:
-    """Work of a generalised force (nu,) over a step in which the velocity goes from kin.u to u1, J."""
+    """Work of a generalized force (nu,) over a step in which the velocity goes from kin.u to u1,
+    J.
+    """
     return 0.5 * dt * ca.dot(force, kin.u + u1)
 
 
@@ -34,18 +37,26 @@ def joint_work(kin: Kinematics, inertias: list[LinearInertia], u1: SX, dt: SX) -
     rate = (u1 - kin.u) / dt
     idle = Drive(SX.zeros(kin.mechanism.nu), SX.zeros(len(kin.mechanism.loops)))
     body = (
-        rnea.inverse_dynamics(kin, inertias, rate) + armature(kin.mechanism) * rate + loop_constraints.rotors(kin, rate)
+        rnea.inverse_dynamics(kin, inertias, rate)
+        + armature(kin.mechanism) * rate
+        + loop_constraints.rotors(kin, rate)
     )
-    return work(body - missing(kin, inertias, idle, u1, dt), kin, u1, dt)
+    return work(body - residual_force(kin, inertias, idle, u1, dt), kin, u1, dt)
 
 
-def integration_drift(kin: Kinematics, start: Kinematics, end: Kinematics, inertias: list[LinearInertia], dt: SX) -> SX:
-    """Energy made by holding M, c and g at kin's coordinates q, kin.u = start.u, over a step to `end`, J.
+def integration_drift(
+    kin: Kinematics, start: Kinematics, end: Kinematics, inertias: list[LinearInertia], dt: SX
+) -> SX:
+    """Energy made by holding M, c and g at kin's coordinates q, kin.u = start.u, over a step to
+    `end`, J.
 
-    [T(q1, u1) - T(q, u1)] - [T(q0, u0) - T(q, u0)] + V(q1) - V(q0) - dt (c + g)(q, u0) . (u0 + u1) / 2.
+    [T(q1, u1) - T(q, u1)] - [T(q0, u0) - T(q, u0)] + V(q1) - V(q0) - dt (c + g)(q, u0) . (u0 + u1)
+    / 2.
     """
     held = kinematics(kin.mechanism, kin.q, end.u)
-    before, held_before, after, held_after = (energy.kinetic_energy(k, inertias) for k in (start, kin, end, held))
+    before, held_before, after, held_after = (
+        energy.kinetic_energy(k, inertias) for k in (start, kin, end, held)
+    )
     raised = energy.potential_energy(end, inertias) - energy.potential_energy(start, inertias)
     bias = rnea.bias(kin, inertias) + loop_constraints.rotors(kin)
     return (after - held_after) - (before - held_before) + raised - work(bias, kin, end.u, dt)

@@ -17,22 +17,28 @@ DRY_FRICTION_SPEED = 1e-2  # rad/s (m/s): below it a joint's dry friction acts a
 
 @dataclass(frozen=True, eq=False)
 class Drive:
-    """What acts on the joints: generalised force tau (nu,); in_loops: force or moment of each loop joint."""
+    """What acts on the joints: generalized force tau (nu,); in_loops: force or moment of each loop
+    joint.
+    """
 
     tau: SX
     in_loops: SX = field(default_factory=lambda: SX(0, 1))
 
 
 @dataclass(frozen=True, eq=False)
-class Smooth:
-    """M (nu, nu) and h (nu,) with M (u_free - u) = dt h, u_free what the velocity would be at the end of the step."""
+class FreeMotion:
+    """M (nu, nu) and h (nu,) with M (u_free - u) = dt h, u_free what the velocity would be at the
+    end of the step.
+    """
 
     M: SX
     h: SX
 
 
-def smooth(kin: Kinematics, inertias: list[LinearInertia], drive: Drive, dt: SX) -> Smooth:
-    """(M + dt D)(u_free - u) = dt (tau - c - g - D u): damping acts at the end of the step and cannot blow up."""
+def free_motion(kin: Kinematics, inertias: list[LinearInertia], drive: Drive, dt: SX) -> FreeMotion:
+    """(M + dt D)(u_free - u) = dt (tau - c - g - D u): damping acts at the end of the step and
+    cannot blow up.
+    """
     mechanism = kin.mechanism
     D = dissipation(mechanism, kin.u)
     M = crba.mass_matrix(kin, inertias) + ca.diag(dt * D)
@@ -45,16 +51,24 @@ def smooth(kin: Kinematics, inertias: list[LinearInertia], drive: Drive, dt: SX)
         felt = loop.joint.armature + dt * d
         M += felt * ca.mtimes(way, way.T) if not felt.is_zero() else 0
         h += way * (drive.in_loops[k] - d * rate)
-    return Smooth(M, h)
+    return FreeMotion(M, h)
 
 
-def missing(kin: Kinematics, inertias: list[LinearInertia], drive: Drive, u1: SX, dt: SX) -> SX:
-    """What (nu,) the contacts and constraints must have given for the velocity to go from kin.u to u1, N or N m.
+def residual_force(
+    kin: Kinematics, inertias: list[LinearInertia], drive: Drive, u1: SX, dt: SX
+) -> SX:
+    """What (nu,) the contacts and constraints must have given for the velocity to go from kin.u to
+    u1, N or N m.
 
-    By the plain Newton-Euler recursion: it shares neither the mass matrix nor the factorisation with `smooth`.
+    By the plain Newton-Euler recursion: it shares neither the mass matrix nor the factorization
+    with `free_motion`.
     """
     mechanism, acceleration = kin.mechanism, (u1 - kin.u) / dt
-    needed = rnea.inverse_dynamics(kin, inertias, acceleration) + loop_constraints.rotors(kin, acceleration) - drive.tau
+    needed = (
+        rnea.inverse_dynamics(kin, inertias, acceleration)
+        + loop_constraints.rotors(kin, acceleration)
+        - drive.tau
+    )
     needed += armature(mechanism) * acceleration + dissipation(mechanism, kin.u) * u1
     free = loop_constraints.freedoms(kin) if mechanism.loops else []
     for k, (loop, row) in enumerate(zip(mechanism.loops, free, strict=True)):
@@ -65,17 +79,27 @@ def missing(kin: Kinematics, inertias: list[LinearInertia], drive: Drive, u1: SX
 
 
 def dissipation(mechanism: Mechanism, u: SX) -> SX:
-    """D (nu,) with friction torque -D u: viscous damping, and dry friction f as f / max(|u|, u_s)."""
+    """D (nu,) with friction torque -D u: viscous damping, and dry friction f as f / max(|u|,
+    u_s).
+    """
     bodies = zip(mechanism.bodies, mechanism.u_slices, strict=True)
-    return ca.vertcat(*(_dissipation(body.joint, u[k]) for body, at in bodies for k in range(at.start, at.stop)))
+    return ca.vertcat(
+        *(_dissipation(body.joint, u[k]) for body, at in bodies for k in range(at.start, at.stop))
+    )
 
 
 def armature(mechanism: Mechanism) -> SX:
     """Reflected rotor inertia (nu,) on the diagonal of M."""
     bodies = zip(mechanism.bodies, mechanism.u_slices, strict=True)
-    return ca.vertcat(*(SX(body.joint.armature) for body, at in bodies for _ in range(at.start, at.stop)))
+    return ca.vertcat(
+        *(SX(body.joint.armature) for body, at in bodies for _ in range(at.start, at.stop))
+    )
 
 
 def _dissipation(joint: Joint, rate: SX) -> SX:
-    dry = joint.dry_friction / ca.fmax(ca.fabs(rate), DRY_FRICTION_SPEED) if joint.dry_friction else SX(0)
+    dry = (
+        joint.dry_friction / ca.fmax(ca.fabs(rate), DRY_FRICTION_SPEED)
+        if joint.dry_friction
+        else SX(0)
+    )
     return joint.damping + dry

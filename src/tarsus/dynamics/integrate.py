@@ -16,7 +16,9 @@ def integrated(mechanism: Mechanism, q: Array, u: Array, dt: ArrayLike) -> Array
     seconds = np.asarray(dt, dtype=float)
     states = np.broadcast_shapes(q.shape[:-1], u.shape[:-1])
     if seconds.shape not in ((), states) or not np.isfinite(seconds).all():
-        raise TarsusError(f"dt must be one finite number of seconds, or one a state, not {dt!r:.60}.")
+        raise TarsusError(
+            f"dt must be one finite number of seconds, or one a state, not {dt!r:.60}."
+        )
     move = np.broadcast_to(u * seconds[..., None], (*states, mechanism.nu))
     after = np.broadcast_to(q, (*states, mechanism.nq)).copy()
     for body, at, du in zip(mechanism.bodies, mechanism.q_slices, mechanism.u_slices, strict=True):
@@ -30,7 +32,9 @@ def integrated(mechanism: Mechanism, q: Array, u: Array, dt: ArrayLike) -> Array
 
 
 def turned(p: Array, by: Array) -> Array:
-    """The quaternion p (..., 4) = (w, x, y, z), turned by a rotation vector (..., 3) of its body's frame, rad."""
+    """The quaternion p (..., 4) = (w, x, y, z), turned by a rotation vector (..., 3) of its body's
+    frame, rad.
+    """
     angle = np.linalg.norm(by, axis=-1, keepdims=True)
     vector = 0.5 * np.sinc(angle / (2 * np.pi)) * by
     w, v, c = p[..., :1], p[..., 1:], np.cos(angle / 2)

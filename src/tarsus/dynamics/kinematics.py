@@ -1,4 +1,4 @@
-"""Algorithm 1 of document 003 for any tree: poses and velocities of all bodies."""
+"""Algorithm 1 of Teixeira de Paula 2024 for any tree: poses and velocities of all bodies."""
 
 from __future__ import annotations
 
@@ -36,7 +36,10 @@ class Kinematics:
 
     @cached_property
     def velocity(self) -> list[SX]:
-        """Linear velocity of each body's origin in its own frame, m/s (document 003, Eqn. (13))."""
+        """Linear velocity of each body's origin in its own frame, m/s.
+
+        Teixeira de Paula 2024, Eqn. (13).
+        """
         return tree.outward(self.mechanism, self._next_velocity, SX.zeros(3))
 
     @cached_property
@@ -80,13 +83,15 @@ class Kinematics:
 
 
 def kinematics(mechanism: Mechanism, q: SX, u: SX | None = None) -> Kinematics:
-    """Relative poses of all bodies at coordinates q (nq,), velocities u (nu,) (zero if not given)."""
+    """Relative poses of all bodies at coordinates q (nq,), velocities u (nu,) (zero if not
+    given).
+    """
     R, r = [], []
     for i, body in enumerate(mechanism.bodies):
         if body.joint.kind == "free" and (body.parent != WORLD or _displaced(body)):
             raise TarsusError(
-                f"body {body.name!r} hangs on a free joint: its parent must be the world and its position and "
-                "rotation zero and identity, for its place is in q."
+                f"body {body.name!r} hangs on a free joint: its parent must be the world and its"
+                " position and rotation zero and identity, for its place is in q."
             )
         turn, shift = _joint_pose(mechanism, i, q[mechanism.q_slices[i]])
         home = rotation.constant(body.rotation)
@@ -111,7 +116,7 @@ def _joint_pose(mechanism: Mechanism, i: int, qi: SX) -> tuple[SX, SX]:
 
 
 def coordinate_rate(mechanism: Mechanism, q: SX, u: SX) -> SX:
-    """q' = F(q) u (document 000, Eqns. (1) and (22)); q (nq,), u (nu,)."""
+    """q' = F(q) u (Gehring 2014, Eqns. (1) and (22)); q (nq,), u (nu,)."""
     rates = []
     for body, at, du in zip(mechanism.bodies, mechanism.q_slices, mechanism.u_slices, strict=True):
         if body.joint.kind == "free":
@@ -124,7 +129,9 @@ def coordinate_rate(mechanism: Mechanism, q: SX, u: SX) -> SX:
 
 
 def displaced(mechanism: Mechanism, q: SX, u: SX, dt: SX) -> SX:
-    """q (nq,) + dt F(q) u with unit quaternions (document 000, Eqns. (6) and (8)), bodies turned by |omega| dt."""
+    """q (nq,) + dt F(q) u with unit quaternions (Gehring 2014, Eqns. (6) and (8)), bodies turned by
+    |omega| dt.
+    """
     parts = []
     for body, du in zip(mechanism.bodies, mechanism.u_slices, strict=True):
         spin = slice(du.stop - 3, du.stop)
@@ -132,7 +139,9 @@ def displaced(mechanism: Mechanism, q: SX, u: SX, dt: SX) -> SX:
             parts += [u[du.start : spin.start], rotation.stretched(u[spin], dt)]
         else:
             parts.append(u[du])
-    return with_unit_quaternions(mechanism, q + dt * coordinate_rate(mechanism, q, ca.vertcat(*parts)))
+    return with_unit_quaternions(
+        mechanism, q + dt * coordinate_rate(mechanism, q, ca.vertcat(*parts))
+    )
 
 
 def with_unit_quaternions(mechanism: Mechanism, q: SX) -> SX:
@@ -140,9 +149,9 @@ def with_unit_quaternions(mechanism: Mechanism, q: SX) -> SX:
     parts = []
     for body, at in zip(mechanism.bodies, mechanism.q_slices, strict=True):
         if body.joint.kind == "free":
-            parts += [q[at][:3], rotation.normalised(q[at][3:])]
+            parts += [q[at][:3], rotation.normalized(q[at][3:])]
         elif body.joint.kind == "ball":
-            parts.append(rotation.normalised(q[at]))
+            parts.append(rotation.normalized(q[at]))
         else:
             parts.append(q[at])
     return ca.vertcat(*parts)

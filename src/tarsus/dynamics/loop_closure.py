@@ -1,7 +1,8 @@
-"""Coordinates that close a mechanism's loops: the nearest to those given, by Newton's method on g_B(q) = 0.
+"""Coordinates that close a mechanism's loops: the nearest to those given, by Newton's method on
+g_B(q) = 0.
 
-Each step moves along du = -(W_B^T)^+ g_B, the shortest that closes the loops to first order (Nocedal, Wright: Numerical
-Optimization. Springer 2006, section 11.1), redundant rows or not.
+Each step moves along du = -(W_B^T)^+ g_B, the shortest that closes the loops to first order
+(Nocedal, Wright: Numerical Optimization. Springer 2006, section 11.1), redundant rows or not.
 """
 
 from __future__ import annotations
@@ -22,7 +23,12 @@ from tarsus.model.mechanism import Mechanism
 Array = NDArray[np.float64]
 CLOSED = 1e-12  # m or rad: nothing is left to do
 STEPS = 100
-ASIDE = (0.0, 0.01, 0.1, 0.5)  # m or rad: Newton's starts, aside from a stretched leg from which no step leads
+ASIDE = (
+    0.0,
+    0.01,
+    0.1,
+    0.5,
+)  # m or rad: Newton's starts, aside from a stretched leg from which no step leads
 LONGEST = 0.3  # m or rad: no joint moves further in one Newton step
 FLAT = 1e-6  # of the largest: smaller singular values of W_B^T are those of redundant rows
 
@@ -30,22 +36,32 @@ FLAT = 1e-6  # of the largest: smaller singular values of W_B^T are those of red
 def gaps(mechanism: Mechanism, q: Array) -> Array:
     """g_B (nb,), or (N, nb) for q (N, nq): how far each constraint is from being met, m or rad."""
     q = np.asarray(q, float)
-    return np.array(_seen(mechanism)(q.T)[0]).T.reshape(*q.shape[:-1], loop_constraints.count(mechanism))
+    return np.array(_seen(mechanism)(q.T)[0]).T.reshape(
+        *q.shape[:-1], loop_constraints.count(mechanism)
+    )
 
 
 def widest(mechanism: Mechanism, q: Array) -> tuple[float, str]:
-    """The largest gap (m or rad) over all coordinates (nq,) or (N, nq), and the name of its loop joint."""
+    """The largest gap (m or rad) over all coordinates (nq,) or (N, nq), and the name of its loop
+    joint.
+    """
     apart = np.abs(np.atleast_2d(gaps(mechanism, q))).max(0, initial=0.0)
     if not apart.size:
         return 0.0, ""
-    owners = [loop.joint.name for loop in mechanism.loops for _ in range(loop_constraints.ROWS[loop.joint.kind])]
+    owners = [
+        loop.joint.name
+        for loop in mechanism.loops
+        for _ in range(loop_constraints.ROWS[loop.joint.kind])
+    ]
     return float(apart.max()), owners[int(apart.argmax())]
 
 
 def closed(mechanism: Mechanism, q: Array) -> Array:
-    """The coordinates nearest to q, (nq,) or (N, nq), that close every loop; free joints move if others cannot do it.
+    """The coordinates nearest to q, (nq,) or (N, nq), that close every loop; free joints move if
+    others cannot do it.
 
-    TarsusError with the gap that is left if there are none near, or only with a joint turned the wrong way round.
+    TarsusError with the gap that is left if there are none near, or only with a joint turned the
+    wrong way round.
     """
     given = np.array(q, float)
     rows = [_closed(mechanism, row) for row in given.reshape(-1, mechanism.nq)]
@@ -63,7 +79,9 @@ def _closed(mechanism: Mechanism, q: Array) -> Array:
     found, left, name = q, *widest(mechanism, q)
     while left > CLOSED and (start := next(starts, None)):
         tried = _newton(mechanism, integrated(mechanism, q, aside * start[0], start[1]), start[0])
-        found, (left, name) = min((found, (left, name)), (tried, widest(mechanism, tried)), key=lambda each: each[1])
+        found, (left, name) = min(
+            (found, (left, name)), (tried, widest(mechanism, tried)), key=lambda each: each[1]
+        )
     if left > CLOSED:
         raise TarsusError(
             f"{mechanism.name!r}: the loops cannot be closed near the coordinates given: "
@@ -94,15 +112,17 @@ def _the_right_way_round(mechanism: Mechanism, q: Array) -> Array:
     for loop, cosine in zip(mechanism.loops, alike, strict=True):
         if cosine < 0:
             raise TarsusError(
-                f"{mechanism.name!r}: loop joint {loop.joint.name!r} closes only the wrong way round: "
-                "check its rotation and axis, or start nearer."
+                f"{mechanism.name!r}: loop joint {loop.joint.name!r} closes only the wrong way"
+                " round: check its rotation and axis, or start nearer."
             )
     return q
 
 
 @cache
 def _seen(mechanism: Mechanism) -> ca.Function:
-    """From q: g_B (nb,), W_B^T (nb, nu), and of each loop joint the cosine between its two halves."""
+    """From q: g_B (nb,), W_B^T (nb, nu), and of each loop joint the cosine between its two
+    halves.
+    """
     q = SX.sym("q", mechanism.nq)
     kin = kinematics(mechanism, q)
     rows = [ca.horzcat(*row) for row in loop_constraints.directions(kin)]

@@ -1,7 +1,9 @@
-"""Joints outside the tree as bilateral constraints: gaps g_B, directions W_B, and the rate of what they leave free.
+"""Joints outside the tree as bilateral constraints: gaps g_B, directions W_B, and the rate of what
+they leave free.
 
-Document 000, Eqns. (1) and (4): g_B = 0 and gamma_B = W_B^T u = d/dt g_B. A hinge has three rows of translation (world
-axes) and two of rotation, a ball the three of translation, a slide two of translation and three of rotation.
+Gehring 2014, Eqns. (1) and (4): g_B = 0 and gamma_B = W_B^T u = d/dt g_B. A hinge has three rows of
+translation (world axes) and two of rotation, a ball the three of translation, a slide two of
+translation and three of rotation.
 """
 
 from __future__ import annotations
@@ -29,13 +31,17 @@ def count(mechanism: Mechanism) -> int:
 
 
 def row_names(mechanism: Mechanism) -> list[str]:
-    """A name for every constraint: the loop joint's, and .x, .y, .z (N), .across1, .across2 (N), .turn1, ... (N m)."""
+    """A name for every constraint: the loop joint's, and .x, .y, .z (N), .across1, .across2 (N),
+    .turn1, ... (N m).
+    """
     suffixes = {
         "hinge": ("x", "y", "z", "turn1", "turn2"),
         "ball": ("x", "y", "z"),
         "slide": ("across1", "across2", "turn1", "turn2", "turn3"),
     }
-    return [f"{loop.joint.name}.{end}" for loop in mechanism.loops for end in suffixes[loop.joint.kind]]
+    return [
+        f"{loop.joint.name}.{end}" for loop in mechanism.loops for end in suffixes[loop.joint.kind]
+    ]
 
 
 def gaps(kin: Kinematics) -> SX:
@@ -58,7 +64,9 @@ def directions(kin: Kinematics) -> list[Row]:
             home = ca.mtimes(_turn(kin, loop.parent), constant(loop.rotation))
             rows += _along(kin, loop, ca.mtimes(home, constant(_across(loop.joint.axis))))
         else:
-            child = jacobian.dense(jacobian.point_jacobian(kin, loop.child, constant(loop.in_child)), kin.mechanism.nu)
+            child = jacobian.dense(
+                jacobian.point_jacobian(kin, loop.child, constant(loop.in_child)), kin.mechanism.nu
+            )
             rows += [entries_of(row) for row in ca.vertsplit(child - _parent_jacobian(kin, loop))]
         # d/dt (a . b) = (omega_C - omega_P) . (a x b)
         rows += [_spin(kin, loop, ca.cross(a, b)) for a, b in _square(kin, loop)]
@@ -66,11 +74,13 @@ def directions(kin: Kinematics) -> list[Row]:
 
 
 def bending(kin: Kinematics, dt: SX) -> SX:
-    """What gamma_B (nb,) must be at the end of a step for the gaps to stay closed beyond the tangent, m/s or 1/s.
+    """What gamma_B (nb,) must be at the end of a step for the gaps to stay closed beyond the
+    tangent, m/s or 1/s.
 
-    Moved by dt u from q_n, gaps change by dt gamma + dt^2/2 f(q_n, u_n) + dt^3/6 k: f = d^2/dt^2 g_B, k = d^3/dt^3 g_B
-    at constant u. With gamma_n = -dt/2 f(q_n, u_n-1) + dt^2/3 k all that is left, but for the order dt^4, is
-    dt^2/2 (f(q_n, u_n) - f(q_n-1, u_n-1)), which adds up to nothing over many steps, impacts or not.
+    Moved by dt u from q_n, gaps change by dt gamma + dt^2/2 f(q_n, u_n) + dt^3/6 k: f = d^2/dt^2
+    g_B, k = d^3/dt^3 g_B at constant u. With gamma_n = -dt/2 f(q_n, u_n-1) + dt^2/3 k all that is
+    left, but for the order dt^4, is dt^2/2 (f(q_n, u_n) - f(q_n-1, u_n-1)), which adds up to
+    nothing over many steps, impacts or not.
     """
     q, u = SX.sym("q", kin.mechanism.nq), SX.sym("u", kin.mechanism.nu)
     rate, grown = coordinate_rate(kin.mechanism, q, u), [gaps(kinematics(kin.mechanism, q, u))]
@@ -95,12 +105,16 @@ def freedoms(kin: Kinematics) -> list[Row]:
 
 
 def rotors(kin: Kinematics, acceleration: SX | None = None) -> SX:
-    """Force (nu,), N or N m, that turns the rotors of loop joints faster, at u' = acceleration (zero if left out).
+    """Force (nu,), N or N m, that turns the rotors of loop joints faster, at u' = acceleration
+    (zero if left out).
 
-    The rate w . u of a hinge between bodies of chains grows with w . u' + w' . u: of their angular accelerations, the
-    part along the axis.
+    The rate w . u of a hinge between bodies of chains grows with w . u' + w' . u: of their angular
+    accelerations, the part along the axis.
     """
-    force, alphas = SX.zeros(kin.mechanism.nu), tree.outward(kin.mechanism, _whirl(kin), SX.zeros(3))
+    force, alphas = (
+        SX.zeros(kin.mechanism.nu),
+        tree.outward(kin.mechanism, _whirl(kin), SX.zeros(3)),
+    )
     for loop, row in zip(kin.mechanism.loops, freedoms(kin), strict=True):
         if not loop.joint.armature:
             continue
@@ -124,7 +138,8 @@ def rotor_energy(kin: Kinematics) -> SX:
 
 
 def facing(kin: Kinematics) -> list[SX]:
-    """For every loop joint the cosine between its halves: a hinge's axes, a slide's frames; 1 where the gaps are zero.
+    """For every loop joint the cosine between its halves: a hinge's axes, a slide's frames; 1 where
+    the gaps are zero.
 
     The gaps are zero the wrong way round too.
     """
@@ -132,7 +147,9 @@ def facing(kin: Kinematics) -> list[SX]:
     for loop in kin.mechanism.loops:
         relative = ca.mtimes(_turn_between(kin, loop), constant(loop.rotation))
         if loop.joint.kind == "hinge":
-            found.append(ca.dot(constant(loop.joint.axis), ca.mtimes(relative, constant(loop.joint.axis))))
+            found.append(
+                ca.dot(constant(loop.joint.axis), ca.mtimes(relative, constant(loop.joint.axis)))
+            )
         else:
             found.append((ca.trace(relative) - 1) / 2 if loop.joint.kind == "slide" else SX(1))
     return found
@@ -144,21 +161,30 @@ def entries_of(row: SX) -> Row:
 
 
 def _square(kin: Kinematics, loop: LoopJoint) -> list[tuple[SX, SX]]:
-    """Pairs of directions (3,), child's and parent's, in the child's frame, that stay at right angles."""
+    """Pairs of directions (3,), child's and parent's, in the child's frame, that stay at right
+    angles.
+    """
     joint = loop.joint
     if joint.kind == "ball":
         return []
-    relative = ca.mtimes(_turn_between(kin, loop), constant(loop.rotation))  # parent's joint frame seen from the child
+    relative = ca.mtimes(
+        _turn_between(kin, loop), constant(loop.rotation)
+    )  # parent's joint frame seen from the child
     across = _across(joint.axis)
     if joint.kind == "hinge":
         axis = ca.mtimes(relative, constant(joint.axis))
         return [(constant(across[:, k]), axis) for k in range(2)]
     triad = np.column_stack([across, joint.axis])
-    return [(constant(triad[:, k]), ca.mtimes(relative, constant(triad[:, (k + 1) % 3]))) for k in range(3)]
+    return [
+        (constant(triad[:, k]), ca.mtimes(relative, constant(triad[:, (k + 1) % 3])))
+        for k in range(3)
+    ]
 
 
 def _whirl(kin: Kinematics) -> Callable[[int, SX], SX]:
-    """From a body and its parent's angular acceleration at u' = 0 to its own, rad/s^2, each in its own frame."""
+    """From a body and its parent's angular acceleration at u' = 0 to its own, rad/s^2, each in its
+    own frame.
+    """
 
     def visit(i: int, parent: SX) -> SX:
         joint, rate = kin.mechanism.bodies[i].joint, kin.joint_velocity(i)
@@ -196,19 +222,27 @@ def _spin_of(kin: Kinematics, body: int, direction: SX) -> Row:
 
 
 def _along(kin: Kinematics, loop: LoopJoint, ways: SX) -> list[Row]:
-    """Rows of the child's anchor's velocity against the parent's point there, along world directions (3, k)."""
-    child = jacobian.dense(jacobian.point_jacobian(kin, loop.child, constant(loop.in_child)), kin.mechanism.nu)
+    """Rows of the child's anchor's velocity against the parent's point there, along world
+    directions (3, k).
+    """
+    child = jacobian.dense(
+        jacobian.point_jacobian(kin, loop.child, constant(loop.in_child)), kin.mechanism.nu
+    )
     if loop.parent != WORLD:
         apart = _anchor(kin, loop.child, loop.in_child) - _anchor(kin, loop.parent, np.zeros(3))
         there = ca.mtimes(_turn(kin, loop.parent).T, apart)
-        child = child - jacobian.dense(jacobian.point_jacobian(kin, loop.parent, there), kin.mechanism.nu)
+        child = child - jacobian.dense(
+            jacobian.point_jacobian(kin, loop.parent, there), kin.mechanism.nu
+        )
     return [entries_of(row) for row in ca.vertsplit(ca.mtimes(ways.T, child))]
 
 
 def _parent_jacobian(kin: Kinematics, loop: LoopJoint) -> SX:
     if loop.parent == WORLD:
         return SX(3, kin.mechanism.nu)
-    return jacobian.dense(jacobian.point_jacobian(kin, loop.parent, constant(loop.position)), kin.mechanism.nu)
+    return jacobian.dense(
+        jacobian.point_jacobian(kin, loop.parent, constant(loop.position)), kin.mechanism.nu
+    )
 
 
 def _anchor(kin: Kinematics, body: int, point: NDArray[np.float64]) -> SX:
@@ -225,7 +259,9 @@ def _turn_between(kin: Kinematics, loop: LoopJoint) -> SX:
 
 
 def _across(axis: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Two unit vectors (3, 2) at right angles to an axis and to each other, right-handed with it as the third."""
+    """Two unit vectors (3, 2) at right angles to an axis and to each other, right-handed with it as
+    the third.
+    """
     start: NDArray[np.float64] = np.eye(3)[int(np.argmin(np.abs(axis)))]
     first = start - float(start @ axis) * axis
     first /= np.linalg.norm(first)

@@ -11,7 +11,7 @@ import numpy as np
 from casadi import SX
 from numpy.typing import NDArray
 
-from tarsus.algebra.sparse_ldl import Factor, factorise, lower
+from tarsus.algebra.sparse_ldl import Factor, factorize, lower
 from tarsus.dynamics import crba, energy, jacobian, rnea
 from tarsus.dynamics.base_parameters import base_parameters
 from tarsus.dynamics.kinematics import Kinematics, coordinate_rate, kinematics
@@ -23,7 +23,14 @@ from tarsus.spatial.inertia import LinearInertia
 from tarsus.spatial.rotation import constant
 
 Array = NDArray[np.float64]
-SIZES: dict[str, str | int] = {"q": "nq", "u": "nu", "acceleration": "nu", "tau": "nu", "b": "nu", "wrench": 6}
+SIZES: dict[str, str | int] = {
+    "q": "nq",
+    "u": "nu",
+    "acceleration": "nu",
+    "tau": "nu",
+    "b": "nu",
+    "wrench": 6,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +54,7 @@ class Terms:
 
     @cached_property
     def own(self) -> list[LinearInertia]:
-        """Each body's own inertia, for energies and centres of mass."""
+        """Each body's own inertia, for energies and centers of mass."""
         return rnea.body_inertias(self.mechanism)
 
     @cached_property
@@ -58,7 +65,7 @@ class Terms:
     @cached_property
     def factor(self) -> Factor:
         """M = L^T D L."""
-        return factorise(lower(crba.mass_matrix(self.kin, self.base)), self.mechanism.nu)
+        return factorize(lower(crba.mass_matrix(self.kin, self.base)), self.mechanism.nu)
 
     @cached_property
     def world_rotation(self) -> SX:
@@ -127,7 +134,9 @@ def _external_force(t: Terms) -> SX:
 def _jacobian(t: Terms) -> SX:
     linear = jacobian.point_jacobian(t.kin, t.frame.body, constant(t.frame.position))
     angular = jacobian.angular_jacobian(t.kin, t.frame.body)
-    return ca.vertcat(jacobian.dense(linear, t.mechanism.nu), jacobian.dense(angular, t.mechanism.nu))
+    return ca.vertcat(
+        jacobian.dense(linear, t.mechanism.nu), jacobian.dense(angular, t.mechanism.nu)
+    )
 
 
 def _position(t: Terms) -> SX:
@@ -157,7 +166,7 @@ QUANTITIES: dict[str, Quantity] = {
     "position": Quantity(("q",), (3,), _position, framed=True),
     "rotation": Quantity(("q",), (3, 3), _rotation, framed=True),
     "velocity": Quantity(("q", "u"), (6,), _velocity, framed=True),
-    "centre_of_mass": Quantity(("q",), (3,), lambda t: energy.centre_of_mass(t.kin, t.own)),
+    "center_of_mass": Quantity(("q",), (3,), lambda t: energy.center_of_mass(t.kin, t.own)),
     "kinetic_energy": Quantity(("q", "u"), (), lambda t: energy.kinetic_energy(t.kin, t.own)),
     "potential_energy": Quantity(("q",), (), lambda t: energy.potential_energy(t.kin, t.own)),
     "momentum": Quantity(("q", "u"), (6,), lambda t: energy.momentum(t.kin, t.own)),

@@ -1,8 +1,9 @@
-"""Recursive Newton-Euler in three parts that can be called apart: velocity, gravity, external (document 003, Alg. 2-4).
+"""Recursive Newton-Euler in three parts that can be called apart: velocity, gravity, external
+(Teixeira de Paula 2024, Alg. 2-4).
 
-Accelerations are those of the body's origin (not spatial ones): the linear velocity then never appears,
-as Galilei asks, and Algorithm 2's special start a_0 = (0, -omega x v) is not needed. The generalised
-forces are the same; see docs/decisions/0003-classical-accelerations.md.
+Accelerations are those of the body's origin (not spatial ones): the linear velocity then never
+appears, as Galilei asks, and Algorithm 2's special start a_0 = (0, -omega x v) is not needed. The
+generalized forces are the same; see docs/decisions/0003-classical-accelerations.md.
 """
 
 from __future__ import annotations
@@ -33,51 +34,67 @@ def body_inertias(mechanism: Mechanism) -> list[LinearInertia]:
 
 
 def velocity_terms(kin: Kinematics, inertias: list[LinearInertia]) -> SX:
-    """c(q, u) (nu,): generalised force that holds u' = 0 against Coriolis and centrifugal terms (Alg. 2)."""
+    """c(q, u) (nu,): generalized force that holds u' = 0 against Coriolis and centrifugal terms
+    (Alg. 2).
+    """
     return _inverse_dynamics(kin, inertias, SX.zeros(3), None, moving=True)
 
 
 def gravity_terms(kin: Kinematics, inertias: list[LinearInertia]) -> SX:
-    """g(q) (nu,): generalised force that holds the robot against gravity (Alg. 3)."""
-    return _inverse_dynamics(kin, inertias, SX(list(kin.mechanism.gravity_acceleration)), None, moving=False)
+    """g(q) (nu,): generalized force that holds the robot against gravity (Alg. 3)."""
+    return _inverse_dynamics(
+        kin, inertias, SX(list(kin.mechanism.gravity_acceleration)), None, moving=False
+    )
 
 
 def bias(kin: Kinematics, inertias: list[LinearInertia]) -> SX:
     """c(q, u) + g(q) in one sweep."""
-    return _inverse_dynamics(kin, inertias, SX(list(kin.mechanism.gravity_acceleration)), None, moving=True)
+    return _inverse_dynamics(
+        kin, inertias, SX(list(kin.mechanism.gravity_acceleration)), None, moving=True
+    )
 
 
 def inverse_dynamics(kin: Kinematics, inertias: list[LinearInertia], acceleration: SX) -> SX:
     """M(q) u' + c(q, u) + g(q) for u' = acceleration (nu,), without armature."""
-    return _inverse_dynamics(kin, inertias, SX(list(kin.mechanism.gravity_acceleration)), acceleration, moving=True)
+    return _inverse_dynamics(
+        kin, inertias, SX(list(kin.mechanism.gravity_acceleration)), acceleration, moving=True
+    )
 
 
 def external_terms(kin: Kinematics, wrenches: Mapping[int, Wrench]) -> SX:
-    """Generalised force (nu,) of wrenches {body: (moment about its origin, force)} in body frames (Alg. 4)."""
+    """Generalized force (nu,) of wrenches {body: (moment about its origin, force)} in body frames
+    (Alg. 4).
+    """
     zero = (SX.zeros(3), SX.zeros(3))
     own = [wrenches.get(i, zero) for i in range(len(kin.mechanism.bodies))]
     return _project(kin, own)
 
 
 def velocity_products(kin: Kinematics) -> Callable[[int, SX, SX], SX]:
-    """From a body, a centre (3,) in its frame and an arm (3,) there to dJ/dt u (3,), m/s^2, world.
+    """From a body, a center (3,) in its frame and an arm (3,) there to dJ/dt u (3,), m/s^2, world.
 
-    J u is the velocity of the body's point at centre + arm; the centre moves with the body and the arm stays as it is
-    in the world: the point at which a ball touches. Found with gravity, in the sweep that `bias` makes too.
+    J u is the velocity of the body's point at center + arm; the center moves with the body and the
+    arm stays as it is in the world: the point at which a ball touches. Found with gravity, in the
+    sweep that `bias` makes too.
     """
     gravity = SX(list(kin.mechanism.gravity_acceleration))
     motions, fields = _accelerations(kin, gravity, None, kin.omega)
 
-    def gained(body: int, centre: SX, arm: SX) -> SX:
+    def gained(body: int, center: SX, arm: SX) -> SX:
         alpha, a = motions[body]
-        felt = a + ca.mtimes(fields[body], centre) + ca.cross(alpha, arm)
+        felt = a + ca.mtimes(fields[body], center) + ca.cross(alpha, arm)
         return jacobian.direction_in_world(kin, body, felt) + gravity
 
     return gained
 
 
 def _inverse_dynamics(
-    kin: Kinematics, inertias: list[LinearInertia], gravity: SX, acceleration: SX | None, *, moving: bool
+    kin: Kinematics,
+    inertias: list[LinearInertia],
+    gravity: SX,
+    acceleration: SX | None,
+    *,
+    moving: bool,
 ) -> SX:
     omega = kin.omega if moving else [SX.zeros(3)] * len(kin.mechanism.bodies)
     motions, fields = _accelerations(kin, gravity, acceleration, omega)
@@ -94,12 +111,18 @@ def _inverse_dynamics(
 def _accelerations(
     kin: Kinematics, gravity: SX, acceleration: SX | None, omega: list[SX]
 ) -> tuple[list[Motion], dict[int, SX]]:
-    """Every body's motion, gravity as the world's acceleration upwards, and its field (3, 3), 1/s^2."""
-    fields: dict[int, SX] = {}  # [alpha]x + omega omega^T - |omega|^2: acceleration field of each body
+    """Every body's motion, gravity as the world's acceleration upwards, and its field (3, 3),
+    1/s^2.
+    """
+    fields: dict[
+        int, SX
+    ] = {}  # [alpha]x + omega omega^T - |omega|^2: acceleration field of each body
 
     def visit(i: int, parent: Motion) -> Motion:
         field = fields.get(kin.mechanism.bodies[i].parent, SX.zeros(3, 3))
-        alpha, a = _accelerate(kin, i, (parent[0], parent[1] + ca.mtimes(field, kin.r[i])), omega, acceleration)
+        alpha, a = _accelerate(
+            kin, i, (parent[0], parent[1] + ca.mtimes(field, kin.r[i])), omega, acceleration
+        )
         w = omega[i]
         fields[i] = skew(alpha) + ca.mtimes(w, w.T) - ca.dot(w, w) * SX.eye(3)
         return alpha, a
@@ -107,8 +130,12 @@ def _accelerations(
     return tree.outward(kin.mechanism, visit, (SX.zeros(3), -gravity)), fields
 
 
-def _accelerate(kin: Kinematics, i: int, carried: Motion, omega: list[SX], acceleration: SX | None) -> Motion:
-    """Acceleration of body i from the motion of its joint's foot point, both in the parent's frame."""
+def _accelerate(
+    kin: Kinematics, i: int, carried: Motion, omega: list[SX], acceleration: SX | None
+) -> Motion:
+    """Acceleration of body i from the motion of its joint's foot point, both in the parent's
+    frame.
+    """
     mechanism = kin.mechanism
     joint, where = mechanism.bodies[i].joint, mechanism.u_slices[i]
     alpha, a = ca.mtimes(kin.R[i].T, carried[0]), ca.mtimes(kin.R[i].T, carried[1])
@@ -126,7 +153,9 @@ def _accelerate(kin: Kinematics, i: int, carried: Motion, omega: list[SX], accel
 
 
 def _project(kin: Kinematics, own: list[Wrench]) -> SX:
-    """Hand wrenches down to the root and read off each joint's share (document 003, Eqns. (22)-(23))."""
+    """Hand wrenches down to the root and read off each joint's share (Teixeira de Paula 2024, Eqns.
+    (22)-(23)).
+    """
 
     def to_parent(i: int, wrench: Wrench) -> Wrench:
         force = ca.mtimes(kin.R[i], wrench[1])

@@ -1,9 +1,12 @@
-"""A robot that can be asked for its dynamics: M(q) u' + c(q, u) + g(q) = tau + J^T f, compiled when first asked.
+"""A robot that can be asked for its dynamics: M(q) u' + c(q, u) + g(q) = tau + J^T f, compiled when
+first asked.
 
-Every method takes one state, q (nq,) and u (nu,), or many, (N, nq) and (N, nu), and answers with the same
-leading axis; single states and batches may be mixed. Units SI; conventions as in `Mechanism`.
-Document 003: Teixeira de Paula, Godoy, Becerra-Vargas, Robotica 42, 2024. Document 000: Gehring, Diethelm,
-Siegwart, Nützi, Leine, DETC2014-34374, 2014.
+Every method takes one state, q (nq,) and u (nu,), or many, (N, nq) and (N, nu), and answers with
+the same leading axis; single states and batches may be mixed. Units SI; conventions as in
+`Mechanism`.
+
+Teixeira de Paula 2024: Teixeira de Paula, Godoy, Becerra-Vargas, Robotica 42, 2024.
+Gehring 2014: Gehring, Diethelm, Siegwart, Nützi, Leine, DETC2014-34374, 2014.
 """
 
 from __future__ import annotations
@@ -50,94 +53,125 @@ class Robot(Mechanism):
         return Calls(self)
 
     def mass_matrix(self, q: ArrayLike) -> Array:
-        """M(q) (nu, nu), kg, kg m, kg m^2, armature on its diagonal (document 003, Alg. 5)."""
+        """M(q) (nu, nu), kg, kg m, kg m^2, armature on its diagonal.
+
+        Teixeira de Paula 2024, Alg. 5.
+        """
         return self._ask("mass_matrix", q=q)
 
     def velocity_terms(self, q: ArrayLike, u: ArrayLike) -> Array:
-        """c(q, u) (nu,), N or N m: Coriolis and centrifugal forces, on the left-hand side (document 003, Alg. 2)."""
+        """c(q, u) (nu,), N or N m: Coriolis and centrifugal forces, on the left-hand side.
+
+        Teixeira de Paula 2024, Alg. 2.
+        """
         return self._ask("velocity_terms", q=q, u=u)
 
     def gravity(self, q: ArrayLike) -> Array:
-        """g(q) (nu,), N or N m: what holds the robot against gravity, left-hand side (document 003, Alg. 3)."""
+        """g(q) (nu,), N or N m: what holds the robot against gravity, left-hand side.
+
+        Teixeira de Paula 2024, Alg. 3.
+        """
         return self._ask("gravity", q=q)
 
     def bias(self, q: ArrayLike, u: ArrayLike) -> Array:
-        """c(q, u) + g(q) (nu,), N or N m, in one sweep (document 003, Alg. 2 and 3)."""
+        """c(q, u) + g(q) (nu,), N or N m, in one sweep (Teixeira de Paula 2024, Alg. 2 and 3)."""
         return self._ask("bias", q=q, u=u)
 
     def inverse_dynamics(self, q: ArrayLike, u: ArrayLike, acceleration: ArrayLike) -> Array:
-        """tau (nu,) = M u' + c + g, N or N m, for u' = acceleration (nu,), armature included (document 003, Alg. 2)."""
+        """tau (nu,) = M u' + c + g, N or N m, for u' = acceleration (nu,), armature included
+        (Teixeira de Paula 2024, Alg. 2).
+        """
         return self._ask("inverse_dynamics", q=q, u=u, acceleration=acceleration)
 
     def forward_dynamics(self, q: ArrayLike, u: ArrayLike, tau: ArrayLike) -> Array:
-        """u' (nu,) = M^-1 (tau - c - g), m/s^2 or rad/s^2, for a generalised force tau (nu,), without contact."""
+        """u' (nu,) = M^-1 (tau - c - g), m/s^2 or rad/s^2, for a generalized force tau (nu,),
+        without contact.
+        """
         return self._ask("forward_dynamics", q=q, u=u, tau=tau)
 
     def solve_mass_matrix(self, q: ArrayLike, b: ArrayLike) -> Array:
-        """M(q)^-1 b (nu,) by the branch-sparse factor M = L^T D L (Featherstone 2008, section 6.5)."""
+        """M(q)^-1 b (nu,) by the branch-sparse factor M = L^T D L (Featherstone 2008, section
+        6.5).
+        """
         return self._ask("solve_mass_matrix", q=q, b=b)
 
     def external_force(self, q: ArrayLike, name: str, wrench: ArrayLike) -> Array:
-        """Generalised force (nu,) = J^T wrench, N or N m, right-hand side (document 003, Alg. 4).
+        """Generalized force (nu,) = J^T wrench, N or N m, right-hand side.
 
-        wrench (6,): force (N) and moment (N m), world-aligned, at the origin of the frame `name`.
+        wrench (6,): force (N) and moment (N m), world-aligned, at the origin of the frame `name`
+        (Teixeira de Paula 2024, Alg. 4).
         """
         return self._ask("external_force", name, q=q, wrench=wrench)
 
     def jacobian(self, q: ArrayLike, name: str) -> Array:
-        """J (6, nu) with velocity(q, u, name) = J u: rows linear (m/s), angular (rad/s), world-aligned.
+        """J (6, nu) with velocity(q, u, name) = J u: rows linear (m/s), angular (rad/s),
+        world-aligned.
 
-        At the origin of a frame, a body, or the centre of a contact candidate's sphere (document 003, Alg. 6).
+        At the origin of a frame, a body, or the center of a contact candidate's sphere (Teixeira de
+        Paula 2024, Alg. 6).
         """
         return self._ask("jacobian", name, q=q)
 
     def position(self, q: ArrayLike, name: str) -> Array:
-        """World position (3,) of the frame's origin, m (document 003, Alg. 1)."""
+        """World position (3,) of the frame's origin, m (Teixeira de Paula 2024, Alg. 1)."""
         return self._ask("position", name, q=q)
 
     def rotation(self, q: ArrayLike, name: str) -> Array:
-        """R (3, 3) with x_world = R x_frame (document 003, Alg. 1)."""
+        """R (3, 3) with x_world = R x_frame (Teixeira de Paula 2024, Alg. 1)."""
         return self._ask("rotation", name, q=q)
 
     def velocity(self, q: ArrayLike, u: ArrayLike, name: str) -> Array:
-        """(6,): linear velocity of the frame's origin (m/s) and angular velocity (rad/s), world-aligned (Alg. 1)."""
+        """(6,): linear velocity of the frame's origin (m/s) and angular velocity (rad/s),
+        world-aligned (Alg. 1).
+        """
         return self._ask("velocity", name, q=q, u=u)
 
-    def centre_of_mass(self, q: ArrayLike) -> Array:
-        """World position (3,) of the robot's centre of mass, m."""
-        return self._ask("centre_of_mass", q=q)
+    def center_of_mass(self, q: ArrayLike) -> Array:
+        """World position (3,) of the robot's center of mass, m."""
+        return self._ask("center_of_mass", q=q)
 
     def kinetic_energy(self, q: ArrayLike, u: ArrayLike) -> Array:
         """1/2 u^T M u, J, armature included: () for one state, (N,) for many."""
         return self._ask("kinetic_energy", q=q, u=u)
 
     def potential_energy(self, q: ArrayLike) -> Array:
-        """Energy in gravity, J, zero with the centre of mass at the world's origin: () or (N,)."""
+        """Energy in gravity, J, zero with the center of mass at the world's origin: () or (N,)."""
         return self._ask("potential_energy", q=q)
 
     def momentum(self, q: ArrayLike, u: ArrayLike) -> Array:
-        """(6,): linear (N s) and angular momentum about the world's origin (N m s), world frame, without armature."""
+        """(6,): linear (N s) and angular momentum about the world's origin (N m s), world frame,
+        without armature.
+        """
         return self._ask("momentum", q=q, u=u)
 
     def coordinate_rate(self, q: ArrayLike, u: ArrayLike) -> Array:
-        """q' (nq,) = F(q) u (document 000, Eqns. (1) and (22))."""
+        """q' (nq,) = F(q) u (Gehring 2014, Eqns. (1) and (22))."""
         return self._ask("coordinate_rate", q=q, u=u)
 
     def integrate(self, q: ArrayLike, u: ArrayLike, dt: ArrayLike) -> Array:
-        """Coordinates (nq,) after constant u for dt seconds, () or (N,); quaternions turn exactly and stay unit."""
+        """Coordinates (nq,) after constant u for dt seconds, () or (N,); quaternions turn exactly
+        and stay unit.
+        """
         given = self._ask.checked(q=q, u=u)
         return integrated(self, given["q"], given["u"], dt)
 
     def loop_gaps(self, q: ArrayLike) -> Array:
-        """g_B (nb,) of the loop joints, or (N, nb): how far apart they stand, m or rad (document 000, Eqn. (4))."""
+        """g_B (nb,) of the loop joints, or (N, nb): how far apart they stand, m or rad.
+
+        Gehring 2014, Eqn. (4).
+        """
         return loop_closure.gaps(self, self._ask.checked(q=q)["q"])
 
     def closed(self, q: ArrayLike) -> Array:
-        """The coordinates (nq,), or (N, nq), nearest to q that close every loop; TarsusError if there are none near."""
+        """The coordinates (nq,), or (N, nq), nearest to q that close every loop; TarsusError if
+        there are none near.
+        """
         return loop_closure.closed(self, self._ask.checked(q=q)["q"])
 
     def with_contacts(self, names: str | Iterable[str]) -> Robot:
-        """The robot with only these contact candidates: names or patterns such as "*_foot", one or several."""
+        """The robot with only these contact candidates: names or patterns such as "*_foot", one or
+        several.
+        """
         known = [candidate.name for candidate in self.candidates]
         chosen: set[str] = set()
         for pattern in [names] if isinstance(names, str) else names:

@@ -1,4 +1,7 @@
-"""The two ways to walk a tree of bodies: outward from the root, inward from the leaves (document 003, section 2.3)."""
+"""The two ways to walk a tree of bodies: outward from the root, inward from the leaves.
+
+Teixeira de Paula 2024, section 2.3.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +21,12 @@ def outward(mechanism: Mechanism, visit: Callable[[int, T], T], at_world: T) -> 
     return values
 
 
-def inward(mechanism: Mechanism, own: list[T], to_parent: Callable[[int, T], T], add: Callable[[T, T], T]) -> list[T]:
-    """values[i] = own[i] + what each child hands over with to_parent(child, value), leaves first."""
+def inward(
+    mechanism: Mechanism, own: list[T], to_parent: Callable[[int, T], T], add: Callable[[T, T], T]
+) -> list[T]:
+    """values[i] = own[i] + what each child hands over with to_parent(child, value), leaves
+    first.
+    """
     values = list(own)
     for i in reversed(range(len(mechanism.bodies))):
         parent = mechanism.bodies[i].parent

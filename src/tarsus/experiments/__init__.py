@@ -1,6 +1,6 @@
-"""The documents' experiments by name: what was published, measured again.
+"""The papers' experiments by name: what was published, measured again.
 
-One file or folder is one document; `tarsus.experiments.base` says how to add one.
+One file or folder is one paper; `tarsus.experiments.base` says how to add one.
 """
 
 from __future__ import annotations
@@ -54,10 +54,12 @@ def reproduce(
     quick: bool = False,
     tell: Callable[[str], None] = lambda text: None,
 ) -> dict[str, Any]:
-    """Measure an experiment; write NAME.html and NAME.json to the folder `out` if given; return what the JSON holds.
+    """Measure an experiment; write NAME.html and NAME.json to the folder `out` if given; return
+    what the JSON holds.
 
-    parts: names, all by default; quick: the reduced version; tell: told what is being done. Both files are written
-    whole or not at all. Raises TarsusError for an unknown name and for a folder that cannot be written.
+    parts: names, all by default; quick: the reduced version; tell: told what is being done. Both
+    files are written whole or not at all. Raises TarsusError for an unknown name and for a folder
+    that cannot be written.
     """
     experiment = load(name)
     experiment.chosen(parts)
@@ -67,5 +69,7 @@ def reproduce(
     if folder is not None:
         tell("drawing the page")
         page = _page.page(experiment, found, record)
-        _record.write({folder / f"{name}.html": page, folder / f"{name}.json": _record.as_json(record)})
+        _record.write(
+            {folder / f"{name}.html": page, folder / f"{name}.json": _record.as_json(record)}
+        )
     return record

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 
 from tarsus.experiments.base import Experiment
 
-HEAD = """# Gallery: the documents, measured again
+HEAD = """# Gallery: the papers, measured again
 
-Each experiment measures a document's tables and figures again and writes one page, NAME.html, that needs nothing else,
+Each experiment measures a paper's tables and figures again and writes one page, \
+NAME.html, that needs nothing else,
 and its numbers as NAME.json.
 
 ```
@@ -16,9 +17,11 @@ tarsus reproduce NAME [--out DIR] [--parts PART,PART] [--quick]
 tarsus list experiments
 ```
 
-A full run takes half an hour on two cores; `--quick`, the reduced version that the tests run, a minute or two. The exit
+A full run takes half an hour on two cores; `--quick`, the reduced version that \
+the tests run, a minute or two. The exit
 code is 1 if something that must hold does not.
-To add an experiment, see `src/tarsus/experiments/base.py`. This page is made by `tarsus.experiments.gallery()`.
+To add an experiment, see `src/tarsus/experiments/base.py`. \
+This page is made by `tarsus.experiments.gallery()`.
 """
 
 
@@ -29,9 +32,12 @@ def gallery(experiments: Mapping[str, Experiment]) -> str:
 
 def _entry(name: str, experiment: Experiment) -> str:
     """One experiment."""
-    rows = "\n".join(f"| `{part.name}` | {part.title} | {part.where or 'beyond it'} |" for part in experiment.parts)
+    rows = "\n".join(
+        f"| `{part.name}` | {part.title} | {part.where or 'beyond it'} |"
+        for part in experiment.parts
+    )
     return (
         f"\n## `{name}`: {experiment.title}\n\n{experiment.citation}\n\n{experiment.about}\n\n"
         f"```\ntarsus reproduce {name} --out {name}\n```\n\n"
-        f"| part | what | in the document |\n|---|---|---|\n{rows}\n"
+        f"| part | what | in the paper |\n|---|---|---|\n{rows}\n"
     )

@@ -1,4 +1,6 @@
-"""A reproduction as one HTML page that needs nothing else: pictures inline, readable on a desk and on a telephone."""
+"""A reproduction as one HTML page that needs nothing else: pictures inline, readable on a desk and
+on a telephone.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +19,10 @@ if TYPE_CHECKING:
 STYLE = """
 :root { color-scheme: light; }
 * { box-sizing: border-box; }
-body { margin: 0 auto; padding: 2rem 1.25rem 4rem; max-width: 62rem; background: #fff; color: #1c1e21;
-  font: 16px/1.55 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; }
+body { margin: 0 auto; padding: 2rem 1.25rem 4rem; max-width: 62rem; \
+background: #fff; color: #1c1e21;
+  font: 16px/1.55 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", \
+Arial, sans-serif; }
 h1 { font-size: 1.75rem; line-height: 1.2; margin: 0 0 .5rem; }
 h2 { font-size: 1.3rem; line-height: 1.3; margin: 3.25rem 0 .25rem; padding-top: 1.25rem;
   border-top: 1px solid #dfe3e8; }
@@ -35,7 +39,8 @@ figcaption { color: #5a6270; font-size: .875rem; margin-top: .4rem; max-width: 4
 .wide { overflow-x: auto; margin: .75rem 0; }
 table { border-collapse: collapse; font-size: .875rem; line-height: 1.4; min-width: 50%; }
 table.full { width: 100%; }
-th, td { padding: .35rem .7rem; text-align: left; vertical-align: top; border-bottom: 1px solid #e7eaee; }
+th, td { padding: .35rem .7rem; text-align: left; vertical-align: top; \
+border-bottom: 1px solid #e7eaee; }
 th { font-weight: 600; border-bottom: 1px solid #9aa3af; vertical-align: bottom; }
 tbody tr:last-child td { border-bottom-color: #9aa3af; }
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
@@ -44,16 +49,18 @@ td.c { color: #5a6270; min-width: 14rem; }
 ul.checks { list-style: none; padding: 0; font-size: .875rem; }
 ul.checks li { padding-left: 1.5rem; text-indent: -1.5rem; margin: .25rem 0; }
 .yes { color: #19692c; } .no { color: #a61b1b; font-weight: 600; }
-dl { display: grid; grid-template-columns: max-content 1fr; gap: .3rem 1.25rem; font-size: .875rem; }
+dl { display: grid; grid-template-columns: max-content 1fr; gap: .3rem 1.25rem; \
+font-size: .875rem; }
 dt { color: #5a6270; } dd { margin: 0; overflow-wrap: anywhere; }
 code { font: .875em ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; background: #f3f5f7;
   padding: .1em .3em; border-radius: 3px; }
 @media (max-width: 40rem) { body { padding: 1.25rem 1rem 3rem; } h1 { font-size: 1.4rem; }
   dl { grid-template-columns: 1fr; gap: 0; } dd { margin-bottom: .5rem; } }
-@media print { body { max-width: none; } h2 { break-after: avoid; } figure, tr { break-inside: avoid; } }
+@media print { body { max-width: none; } h2 { break-after: avoid; } \
+figure, tr { break-inside: avoid; } }
 """
 SMALL = 1e-3  # a ratio below this is not told
-FOUND = ("quantity", "published", "measured", "ratio", "unit", "in the document", "comment")
+FOUND = ("quantity", "published", "measured", "ratio", "unit", "in the paper", "comment")
 
 
 def page(experiment: Experiment, found: Mapping[str, Finding], record: Mapping[str, Any]) -> str:
@@ -72,10 +79,15 @@ def page(experiment: Experiment, found: Mapping[str, Finding], record: Mapping[s
 
 
 def _head(experiment: Experiment, record: Mapping[str, Any]) -> str:
-    """Title, document, and what kind of run this was."""
-    shortened = "<p><strong>Reduced version</strong>: fewer runs, shorter ones.</p>" if record["quick"] else ""
+    """Title, paper, and what kind of run this was."""
+    shortened = (
+        "<p><strong>Reduced version</strong>: fewer runs, shorter ones.</p>"
+        if record["quick"]
+        else ""
+    )
     return (
-        f'<header>\n<h1>{escape(experiment.title)}</h1>\n<p class="dim">{escape(experiment.citation)}</p>\n'
+        f"<header>\n<h1>{escape(experiment.title)}</h1>\n<p"
+        f' class="dim">{escape(experiment.citation)}</p>\n'
         f"<p>{escape(experiment.about)}</p>\n{shortened}</header>"
     )
 
@@ -87,9 +99,12 @@ def _contents(parts: Sequence[Exhibit]) -> str:
 
 def _section(part: Exhibit, finding: Finding) -> str:
     """One part: what it is, its picture, its numbers, what held."""
-    where = f"In the document: {part.where}." if part.where else "Beyond the document."
+    where = f"In the paper: {part.where}." if part.where else "Beyond the paper."
     pieces = [
-        f'<section id="{part.name}">\n<h2>{escape(part.title)}</h2>\n<p class="dim small">{escape(where)}</p>',
+        (
+            f'<section id="{part.name}">\n<h2>{escape(part.title)}</h2>\n<p class="dim'
+            f' small">{escape(where)}</p>'
+        ),
         f"<p>{escape(part.about)}</p>",
     ]
     picture = part.draw(finding.data)
@@ -105,7 +120,9 @@ def _section(part: Exhibit, finding: Finding) -> str:
 
 
 def _figure(picture: Figure, part: Exhibit) -> str:
-    """A picture as an SVG inside an image element, so that the names in several pictures cannot meet."""
+    """A picture as an SVG inside an image element, so that the names in several pictures cannot
+    meet.
+    """
     import matplotlib
 
     buffer = io.BytesIO()
@@ -121,22 +138,44 @@ def _figure(picture: Figure, part: Exhibit) -> str:
 def _rows(rows: Sequence[Row]) -> str:
     """Published beside measured; columns that stay empty are left out."""
     cells = [
-        (row.quantity, row.published, row.measured, _times(row.ratio), row.unit, row.where, row.comment) for row in rows
+        (
+            row.quantity,
+            row.published,
+            row.measured,
+            _times(row.ratio),
+            row.unit,
+            row.where,
+            row.comment,
+        )
+        for row in rows
     ]
-    kept = [k for k in range(len(FOUND)) if k < 3 or any(line[k] not in (None, "") for line in cells)]
+    kept = [
+        k for k in range(len(FOUND)) if k < 3 or any(line[k] not in (None, "") for line in cells)
+    ]
     names = {0: "q", 1: "n", 2: "n", 3: "n", 6: "c"}
     head = "".join(f'<th class="{names.get(k, "")}">{FOUND[k]}</th>' for k in kept)
-    lines = ["".join(f'<td class="{names.get(k, "")}">{_cell(line[k])}</td>' for k in kept) for line in cells]
+    lines = [
+        "".join(f'<td class="{names.get(k, "")}">{_cell(line[k])}</td>' for k in kept)
+        for line in cells
+    ]
     return _grid(head, lines, "full")
 
 
 def _table(table: Table) -> str:
     """A table whose columns of numbers stand to the right."""
-    numeric = [any(isinstance(line[k], int | float) for line in table.rows) for k in range(len(table.columns))]
+    numeric = [
+        any(isinstance(line[k], int | float) for line in table.rows)
+        for k in range(len(table.columns))
+    ]
     marks = ["n" if is_number else "" for is_number in numeric]
-    head = "".join(f'<th class="{mark}">{escape(c)}</th>' for mark, c in zip(marks, table.columns, strict=True))
+    head = "".join(
+        f'<th class="{mark}">{escape(c)}</th>' for mark, c in zip(marks, table.columns, strict=True)
+    )
     lines = [
-        "".join(f'<td class="{mark}">{_cell(value)}</td>' for mark, value in zip(marks, line, strict=True))
+        "".join(
+            f'<td class="{mark}">{_cell(value)}</td>'
+            for mark, value in zip(marks, line, strict=True)
+        )
         for line in table.rows
     ]
     title = f"<h3>{escape(table.title)}</h3>\n" if table.title else ""
@@ -152,7 +191,8 @@ def _grid(head: str, lines: Sequence[str], kind: str = "") -> str:
 def _checks(checks: Sequence[Check]) -> str:
     marks = {True: ("yes", "&#10003;"), False: ("no", "&#10007;")}
     items = [
-        f'<li><span class="{marks[check.holds][0]}">{marks[check.holds][1]}</span>&ensp;{escape(check.claim)}'
+        f'<li><span class="{marks[check.holds][0]}">{marks[check.holds][1]}</span>'
+        f"&ensp;{escape(check.claim)}"
         f' <span class="dim">({escape(check.got)})</span></li>'
         for check in checks
     ]
@@ -167,11 +207,13 @@ def _foot(record: Mapping[str, Any]) -> str:
         "measured": record["measured"].replace("T", " ").replace("+00:00", " UTC"),
         "versions": ", ".join(f"{name} {version}" for name, version in record["versions"].items()),
     }
-    items = "\n".join(f"<dt>{escape(key)}</dt><dd>{escape(str(value))}</dd>" for key, value in settings.items())
+    items = "\n".join(
+        f"<dt>{escape(key)}</dt><dd>{escape(str(value))}</dd>" for key, value in settings.items()
+    )
     return (
         f'<footer>\n<h2 id="machine">Machine and versions</h2>\n<dl>\n{items}\n<dt>again</dt>'
         f"<dd><code>{escape(repeat)}</code></dd>\n</dl>\n"
-        f'<p class="small">Document: {escape(record["citation"])}</p>\n</footer>'
+        f'<p class="small">Paper: {escape(record["citation"])}</p>\n</footer>'
     )
 
 
@@ -188,7 +230,9 @@ def _times(ratio: float | None) -> str:
 
 
 def spoken(value: float, digits: int = 3) -> str:
-    """A number for a reader: so many digits, thousands apart, powers of ten for the very small and large (HTML)."""
+    """A number for a reader: so many digits, thousands apart, powers of ten for the very small and
+    large (HTML).
+    """
     if not math.isfinite(value):
         return "not finite"
     if value == round(value) and abs(value) < 1e6:

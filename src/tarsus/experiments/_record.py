@@ -1,4 +1,6 @@
-"""What is kept of a reproduction: findings, settings, versions and machine as JSON; files written together."""
+"""What is kept of a reproduction: findings, settings, versions and machine as JSON; files written
+together.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ from tarsus.program.run import native
 LIBRARIES = ("tarsus", "numpy", "casadi", "llvmlite", "matplotlib")
 
 
-def record(name: str, experiment: Experiment, found: Mapping[str, Finding], quick: bool) -> dict[str, Any]:
+def record(
+    name: str, experiment: Experiment, found: Mapping[str, Finding], quick: bool
+) -> dict[str, Any]:
     """All that was found and what it rests on, in plain types; what is not finite is None."""
     parts = {part.name: part for part in experiment.parts}
     return plain(
@@ -86,7 +90,9 @@ def machine() -> dict[str, str]:
     """Processor, cores and system, in words."""
     host = native.host()
     return {
-        "processor": f"{_processor()} ({host.cpu}, {host.lanes(64)} numbers of 64 bits an instruction)",
+        "processor": (
+            f"{_processor()} ({host.cpu}, {host.lanes(64)} numbers of 64 bits an instruction)"
+        ),
         "cores": str(os.cpu_count()),
         "system": f"{platform.system()} {platform.release()}, {platform.machine()}",
     }
@@ -102,7 +108,9 @@ def _processor() -> str:
 
 def versions() -> dict[str, str]:
     """Python and what the numbers depend on."""
-    return {"python": platform.python_version()} | {name: metadata.version(name) for name in LIBRARIES}
+    return {"python": platform.python_version()} | {
+        name: metadata.version(name) for name in LIBRARIES
+    }
 
 
 def writable(folder: Path) -> Path:
@@ -130,4 +138,6 @@ def write(files: Mapping[Path, str]) -> None:
     except OSError as error:
         for part in parts.values():
             part.unlink(missing_ok=True)
-        raise TarsusError(f"cannot write {', '.join(str(path) for path in files)}: {error.strerror}.") from None
+        raise TarsusError(
+            f"cannot write {', '.join(str(path) for path in files)}: {error.strerror}."
+        ) from None

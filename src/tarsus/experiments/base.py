@@ -1,14 +1,18 @@
-"""What an experiment of a document promises: parts, each one table or figure with its numbers beside the document's.
+"""What an experiment of a paper promises: parts, each one table or figure with its numbers
+beside the paper's.
 
 To add an experiment:
 
 1. Make a file in `tarsus/experiments`, or a folder if it is longer than one file; its name is what
    `tarsus reproduce` takes, the first line of its docstring what `tarsus list experiments` shows.
-2. For each table or figure of the document write one class that derives from `Exhibit`: its `measure` runs
-   what is to be run and returns a `Finding`, its `draw` turns the finding's data into a picture.
+2. For each table or figure of the paper write one class that derives from `Exhibit`: its
+   `measure` runs what is to be run and returns a `Finding`, its `draw` turns the finding's data
+   into a picture.
 3. Put an `Experiment` with the parts, in reading order, under the name `EXPERIMENT`.
-4. Let `measure` do less where `task.quick` says so: the tests run that, and every `Check` must hold.
-5. Say where each published number stands, page or figure; say of what is not published that it is not (None).
+4. Let `measure` do less where `task.quick` says so: the tests run that, and every `Check` must
+   hold.
+5. Say where each published number stands, page or figure; say of what is not published that it is
+   not (None).
 
 Matplotlib is imported inside `draw` alone.
 """
@@ -26,15 +30,17 @@ from tarsus.errors import unknown
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c564b", "#7f7f7f")
+COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c564b", "#7f7f7f")
 Number = float | str | None
 
 
 @dataclass(frozen=True)
 class Row:
-    """One quantity, the document's and ours: published, measured in `unit`; None where there is none.
+    """One quantity, the paper's and ours: published, measured in `unit`; None where there is
+    none.
 
-    where: page, table or figure of the document; comment: what a reader must know to compare the two.
+    where: page, table or figure of the paper; comment: what a reader must know to compare the
+    two.
     """
 
     quantity: str
@@ -63,7 +69,9 @@ class Check:
 
 @dataclass(frozen=True)
 class Table:
-    """Numbers beyond the rows: `rows` of as many cells as there are `columns`; None is an empty cell."""
+    """Numbers beyond the rows: `rows` of as many cells as there are `columns`; None is an empty
+    cell.
+    """
 
     title: str
     columns: tuple[str, ...]
@@ -74,8 +82,8 @@ class Table:
 class Finding:
     """What a part found.
 
-    data: numbers, strings, lists and dictionaries, all that `draw` needs; rows, tables: for the reader; checks: what
-    must hold; notes: settings and remarks, a sentence each.
+    data: numbers, strings, lists and dictionaries, all that `draw` needs; rows, tables: for the
+    reader; checks: what must hold; notes: settings and remarks, a sentence each.
     """
 
     data: Mapping[str, Any]
@@ -87,7 +95,9 @@ class Finding:
 
 @dataclass(frozen=True)
 class Task:
-    """How to measure: quick is the reduced version that tests run; found: findings of the parts needed, by name."""
+    """How to measure: quick is the reduced version that tests run; found: findings of the parts
+    needed, by name.
+    """
 
     quick: bool = False
     tell: Callable[[str], None] = lambda text: None
@@ -97,8 +107,9 @@ class Task:
 class Exhibit(ABC):
     """One table or figure, a class without state.
 
-    name: what --parts takes; title; where: in the document, "" for what goes beyond it; about: what is measured and
-    how, for a reader of the page; caption: of the picture; needs: parts whose findings it uses.
+    name: what --parts takes; title; where: in the paper, "" for what goes beyond it; about: what
+    is measured and how, for a reader of the page; caption: of the picture; needs: parts whose
+    findings it uses.
     """
 
     name: ClassVar[str]
@@ -119,7 +130,9 @@ class Exhibit(ABC):
 
 @dataclass(frozen=True)
 class Experiment:
-    """A document's tables and figures: title, citation, what is simulated, and the parts in reading order."""
+    """A paper's tables and figures: title, citation, what is simulated, and the parts in reading
+    order.
+    """
 
     title: str
     citation: str
@@ -127,7 +140,9 @@ class Experiment:
     parts: tuple[Exhibit, ...]
 
     def chosen(self, names: Sequence[str]) -> tuple[Exhibit, ...]:
-        """The parts named, all if none is, and those they need, in reading order; TarsusError with near names."""
+        """The parts named, all if none is, and those they need, in reading order; TarsusError with
+        near names.
+        """
         known = {part.name: part for part in self.parts}
         wanted: set[str] = set()
         waiting = list(names or known)

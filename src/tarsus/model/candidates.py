@@ -1,4 +1,6 @@
-"""Contact candidates from collision shapes: the points of a shape that can touch the ground first."""
+"""Contact candidates from collision shapes: the points of a shape that can touch the ground
+first.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +24,8 @@ MESH_POINTS = 8
 class Shape:
     """A collision shape in a frame `pose` of its link.
 
-    size (m): sphere (radius,); capsule and cylinder (radius, half length) along z; box half edges (3,);
-    ellipsoid half axes (3,). vertices: (n, 3) of a mesh.
+    size (m): sphere (radius,); capsule and cylinder (radius, half length) along z; box half edges
+    (3,); ellipsoid half axes (3,). vertices: (n, 3) of a mesh.
     """
 
     kind: ShapeKind
@@ -38,13 +40,16 @@ class Shape:
 
 
 def points(shape: Shape) -> tuple[Array, float]:
-    """Centres (n, 3) in the link's frame and the radius of the spheres that stand for a shape, m."""
+    """Centers (n, 3) in the link's frame and the radius of the spheres that stand for a shape,
+    m.
+    """
     local, radius = _local_points(shape)
     return shape.pose.point(local), radius
 
 
 def candidates(shapes: Iterable[tuple[str, int, Shape]]) -> tuple[Candidate, ...]:
-    """Candidates of (link name, body, shape), named after the shape or its link; several end in _0, _1, ...
+    """Candidates of (link name, body, shape), named after the shape or its link; several end in _0,
+    _1, ...
 
     A shape's name that stands on several links is not used.
     """
@@ -55,18 +60,22 @@ def candidates(shapes: Iterable[tuple[str, int, Shape]]) -> tuple[Candidate, ...
     groups: dict[str, list[tuple[int, Array, float]]] = {}
     for link, body, shape in shapes:
         label = shape.name if shape.name and len(links_of[shape.name]) == 1 else link
-        centres, radius = points(shape)
-        groups.setdefault(label, []).extend((body, centre, radius) for centre in centres)
+        centers, radius = points(shape)
+        groups.setdefault(label, []).extend((body, center, radius) for center in centers)
     used: set[str] = {label for label, group in groups.items() if len(group) == 1}
     return tuple(
-        Candidate(name, body, centre, radius)
+        Candidate(name, body, center, radius)
         for label, group in groups.items()
-        for name, (body, centre, radius) in zip(_numbered(label, len(group), used), group, strict=True)
+        for name, (body, center, radius) in zip(
+            _numbered(label, len(group), used), group, strict=True
+        )
     )
 
 
 def spread(vertices: Array, count: int = MESH_POINTS) -> Array:
-    """At most `count` of the vertices (n, 3): the outermost, then always the farthest from those taken."""
+    """At most `count` of the vertices (n, 3): the outermost, then always the farthest from those
+    taken.
+    """
     if len(vertices) <= count:
         return vertices
     taken = [int(np.argmax(np.linalg.norm(vertices - vertices.mean(0), axis=1)))]

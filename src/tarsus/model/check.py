@@ -1,4 +1,6 @@
-"""Is a mechanism sound? Errors for what cannot be simulated, warnings for what no real robot has."""
+"""Is a mechanism sound? Errors for what cannot be simulated, warnings for what no real robot
+has.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ INEQUALITY_SLACK = 1e-3  # files round their inertias to a few digits
 
 
 def check(mechanism: Mechanism) -> Mechanism:
-    """The same mechanism; TarsusError if it cannot be simulated, TarsusWarning for suspicious inertias."""
+    """The same mechanism; TarsusError if it cannot be simulated, TarsusWarning for suspicious
+    inertias.
+    """
     if not mechanism.bodies:
         raise TarsusError(f"{mechanism.name!r} has no body that can move.")
     _check_names(mechanism)
@@ -45,7 +49,9 @@ def _check_names(mechanism: Mechanism) -> None:
 
 def _check_body(body: Body, number: int) -> None:
     if not WORLD <= body.parent < number:
-        raise TarsusError(f"body {body.name!r} stands before its parent: bodies must be listed depth-first.")
+        raise TarsusError(
+            f"body {body.name!r} stands before its parent: bodies must be listed depth-first."
+        )
     if not np.isfinite(body.inertia.mass) or body.inertia.mass < 0:
         raise TarsusError(f"body {body.name!r}: the mass must be >= 0, not {body.inertia.mass} kg.")
     about = body.inertia.about_com
@@ -55,14 +61,20 @@ def _check_body(body: Body, number: int) -> None:
     if np.abs(turn @ turn.T - np.eye(3)).max() > 1e-6 or np.linalg.det(turn) < 0:
         raise TarsusError(f"body {body.name!r}: the rotation must be a rotation matrix.")
     if body.joint.kind == "free" and body.parent != WORLD:
-        raise TarsusError(f"body {body.name!r} hangs on a free joint, so its parent must be the world.")
+        raise TarsusError(
+            f"body {body.name!r} hangs on a free joint, so its parent must be the world."
+        )
 
 
 def _check_joint(joint: Joint) -> None:
     if abs(np.linalg.norm(joint.axis) - 1) > 1e-9:
-        raise TarsusError(f"joint {joint.name!r}: the axis must have length 1, not {np.linalg.norm(joint.axis)}.")
+        raise TarsusError(
+            f"joint {joint.name!r}: the axis must have length 1, not {np.linalg.norm(joint.axis)}."
+        )
     if not joint.lower <= joint.upper:
-        raise TarsusError(f"joint {joint.name!r}: the range from {joint.lower} to {joint.upper} is empty.")
+        raise TarsusError(
+            f"joint {joint.name!r}: the range from {joint.lower} to {joint.upper} is empty."
+        )
     for what, value in (
         ("armature", joint.armature),
         ("damping", joint.damping),
@@ -96,7 +108,9 @@ def _check_motion(mechanism: Mechanism) -> None:
 
 
 def _joint_inertia(body: Body) -> float:
-    """The smallest inertia a joint meets when it moves this body alone, kg or kg m^2; 0 for round-off."""
+    """The smallest inertia a joint meets when it moves this body alone, kg or kg m^2; 0 for
+    round-off.
+    """
     inertia, joint = body.inertia, body.joint
     if joint.kind == "slide":
         return inertia.mass
@@ -122,21 +136,36 @@ def _check_parts(mechanism: Mechanism) -> None:
     for what, parts in (("frame", mechanism.frames), ("candidate", mechanism.candidates)):
         for part in parts:
             if not 0 <= part.body < count:
-                raise TarsusError(f"{what} {part.name!r} sits on body number {part.body}, which is not there.")
+                raise TarsusError(
+                    f"{what} {part.name!r} sits on body number {part.body}, which is not there."
+                )
     for loop in mechanism.loops:
-        if not (0 <= loop.child < count and WORLD <= loop.parent < count) or loop.child == loop.parent:
-            raise TarsusError(f"loop joint {loop.joint.name!r} must join two different bodies that are there.")
+        if (
+            not (0 <= loop.child < count and WORLD <= loop.parent < count)
+            or loop.child == loop.parent
+        ):
+            raise TarsusError(
+                f"loop joint {loop.joint.name!r} must join two different bodies that are there."
+            )
     loops = {loop.joint.name: loop.joint.kind for loop in mechanism.loops}
     for actuator in mechanism.actuators:
         known = loops.get(actuator.joint)
         kind = known or mechanism.bodies[mechanism.joint_index(actuator.joint)].joint.kind
         if kind not in ("hinge", "slide"):
-            raise TarsusError(f"actuator {actuator.name!r} drives a {kind} joint: only hinge and slide have motors.")
+            raise TarsusError(
+                f"actuator {actuator.name!r} drives a {kind} joint: only hinge and slide have"
+                " motors."
+            )
         if not actuator.lower <= actuator.upper:
-            raise TarsusError(f"actuator {actuator.name!r}: the limits {actuator.lower}, {actuator.upper} are empty.")
+            raise TarsusError(
+                f"actuator {actuator.name!r}: the limits {actuator.lower}, {actuator.upper} are"
+                " empty."
+            )
     for name, q in mechanism.keyframes.items():
         if np.shape(q) != (mechanism.nq,):
-            raise TarsusError(f"keyframe {name!r} must have shape ({mechanism.nq},), not {np.shape(q)}.")
+            raise TarsusError(
+                f"keyframe {name!r} must have shape ({mechanism.nq},), not {np.shape(q)}."
+            )
     for pair in mechanism.excluded:
         for name in pair:
             mechanism.body_index(name)

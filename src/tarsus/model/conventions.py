@@ -1,10 +1,11 @@
 """Coordinates and velocities in the conventions of MuJoCo and Pinocchio, and back.
 
-Ours: q = [position, quaternion (w, x, y, z), joints], u = [world linear velocity, body angular velocity,
-joint rates], bodies depth-first in the file's order. MuJoCo's layout is the same, its order may differ.
-Pinocchio writes quaternions (x, y, z, w), the linear velocity in the body's frame, and the angle of a
-continuous joint as (cos, sin). Joints are matched by name, a free joint that no name matches to the only
-free joint that is left. All arrays may have leading batch axes: q (..., nq), u (..., nu).
+Ours: q = [position, quaternion (w, x, y, z), joints], u = [world linear velocity, body angular
+velocity, joint rates], bodies depth-first in the file's order. MuJoCo's layout is the same, its
+order may differ. Pinocchio writes quaternions (x, y, z, w), the linear velocity in the body's
+frame, and the angle of a continuous joint as (cos, sin). Joints are matched by name, a free joint
+that no name matches to the only free joint that is left. All arrays may have leading batch axes: q
+(..., nq), u (..., nu).
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ XYZW, WXYZ = [1, 2, 3, 0], [3, 0, 1, 2]
 
 @dataclass(frozen=True)
 class Slot:
-    """Where a joint stands in our arrays (q, u) and in the library's; `number`: which joint it is there."""
+    """Where a joint stands in our arrays (q, u) and in the library's; `number`: which joint it is
+    there.
+    """
 
     kind: str
     q: slice
@@ -46,7 +49,9 @@ def to_mujoco(mechanism: Mechanism, model: Any, q: ArrayLike, u: ArrayLike) -> t
     return qpos, qvel
 
 
-def from_mujoco(mechanism: Mechanism, model: Any, qpos: ArrayLike, qvel: ArrayLike) -> tuple[Array, Array]:
+def from_mujoco(
+    mechanism: Mechanism, model: Any, qpos: ArrayLike, qvel: ArrayLike
+) -> tuple[Array, Array]:
     """Our (q, u) of MuJoCo's (qpos, qvel); `model` is a mujoco.MjModel."""
     qpos, qvel = _arrays(qpos, qvel, model.nq, model.nv)
     q, u = np.empty((*qpos.shape[:-1], mechanism.nq)), np.empty((*qvel.shape[:-1], mechanism.nu))
@@ -55,7 +60,9 @@ def from_mujoco(mechanism: Mechanism, model: Any, qpos: ArrayLike, qvel: ArrayLi
     return q, u
 
 
-def to_pinocchio(mechanism: Mechanism, model: Any, q: ArrayLike, u: ArrayLike) -> tuple[Array, Array]:
+def to_pinocchio(
+    mechanism: Mechanism, model: Any, q: ArrayLike, u: ArrayLike
+) -> tuple[Array, Array]:
     """Pinocchio's (q, v) of our (q, u); `model` is a pinocchio.Model."""
     q, u = _arrays(q, u, mechanism.nq, mechanism.nu)
     theirs, v = np.empty((*q.shape[:-1], model.nq)), np.empty((*u.shape[:-1], model.nv))
@@ -71,7 +78,9 @@ def to_pinocchio(mechanism: Mechanism, model: Any, q: ArrayLike, u: ArrayLike) -
     return theirs, v
 
 
-def from_pinocchio(mechanism: Mechanism, model: Any, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
+def from_pinocchio(
+    mechanism: Mechanism, model: Any, q: ArrayLike, v: ArrayLike
+) -> tuple[Array, Array]:
     """Our (q, u) of Pinocchio's (q, v); angles of continuous joints come back in (-pi, pi]."""
     q, v = _arrays(q, v, model.nq, model.nv)
     ours, u = np.empty((*q.shape[:-1], mechanism.nq)), np.empty((*v.shape[:-1], mechanism.nu))
@@ -88,13 +97,16 @@ def from_pinocchio(mechanism: Mechanism, model: Any, q: ArrayLike, v: ArrayLike)
 
 
 def mujoco_joint_names(model: Any) -> list[str]:
-    """The names of a MuJoCo model's joints; an unnamed one is called <body>/<kind>, numbered if several."""
+    """The names of a MuJoCo model's joints; an unnamed one is called <body>/<kind>, numbered if
+    several.
+    """
     names: list[str] = []
     for number in range(model.njnt):
         name = model.joint(number).name
         if not name:
             body = int(model.jnt_bodyid[number])
-            stem = f"{model.body(body).name or f'body_{body}'}/{MUJOCO_KINDS[int(model.jnt_type[number])]}"
+            kind = MUJOCO_KINDS[int(model.jnt_type[number])]
+            stem = f"{model.body(body).name or f'body_{body}'}/{kind}"
             repeats = sum(other == stem or other.startswith(f"{stem}_") for other in names)
             name = f"{stem}_{repeats}" if repeats else stem
         names.append(name)
@@ -111,7 +123,9 @@ def _mujoco_slots(mechanism: Mechanism, model: Any) -> list[Slot]:
 def _pinocchio_slots(mechanism: Mechanism, model: Any) -> list[Slot]:
     widths = [(int(nq), int(nv)) for nq, nv in zip(model.nqs, model.nvs, strict=True)]
     starts = [(int(q), int(v)) for q, v in zip(model.idx_qs, model.idx_vs, strict=True)]
-    slots = _slots(mechanism, "Pinocchio", list(model.names)[1:], widths[1:], starts[1:])  # 0: the universe
+    slots = _slots(
+        mechanism, "Pinocchio", list(model.names)[1:], widths[1:], starts[1:]
+    )  # 0: the universe
     return [Slot(s.kind, s.q, s.u, s.their_q, s.their_u, s.number + 1) for s in slots]
 
 
@@ -122,11 +136,17 @@ def _slots(
     widths: Sequence[tuple[int, int]],
     starts: Sequence[tuple[int, int]],
 ) -> list[Slot]:
-    """A mechanism's joints in a library's arrays, given names, (nq, nu) and first indices of joints there."""
+    """A mechanism's joints in a library's arrays, given names, (nq, nu) and first indices of joints
+    there.
+    """
     left = dict(zip(names, range(len(names)), strict=True))
     matches = {name: left.pop(name) for name in mechanism.joint_names if name in left}
     free_there = [number for number in left.values() if widths[number] == WIDTHS["free"]]
-    free_here = [b.joint.name for b in mechanism.bodies if b.joint.kind == "free" and b.joint.name not in matches]
+    free_here = [
+        b.joint.name
+        for b in mechanism.bodies
+        if b.joint.kind == "free" and b.joint.name not in matches
+    ]
     if len(free_there) == len(free_here) == 1:
         matches[free_here[0]] = free_there[0]
     missing = [name for name in mechanism.joint_names if name not in matches]
@@ -142,14 +162,19 @@ def _slots(
         (nq, nu), (first_q, first_u) = widths[number], starts[number]
         turning = body.joint.kind == "hinge" and (nq, nu) == (2, 1)
         if (nq, nu) != WIDTHS[body.joint.kind] and not turning:
-            raise TarsusError(f"joint {body.joint.name!r} is a {body.joint.kind} here and another kind in {library}.")
+            raise TarsusError(
+                f"joint {body.joint.name!r} is a {body.joint.kind} here and another kind in"
+                f" {library}."
+            )
         theirs = slice(first_q, first_q + nq), slice(first_u, first_u + nu)
         slots.append(Slot(body.joint.kind, q, u, *theirs, number))
     return slots
 
 
 def _free_to_pinocchio(placement: Any, q: Array, u: Array) -> tuple[Array, Array]:
-    """A free joint (..., 7), (..., 6): pose seen from the joint's placement, velocity in the body's frame."""
+    """A free joint (..., 7), (..., 6): pose seen from the joint's placement, velocity in the body's
+    frame.
+    """
     base, attitude = Rotation.from_matrix(np.array(placement.rotation)), _rotation(q[..., 3:])
     position = _turned(base.inv(), q[..., :3] - np.array(placement.translation))
     quaternion = q[..., 3:][..., XYZW]
@@ -165,7 +190,9 @@ def _free_from_pinocchio(placement: Any, q: Array, v: Array) -> tuple[Array, Arr
     position = _turned(base, q[..., :3]) + np.array(placement.translation)
     quaternion = q[..., 3:][..., WXYZ]
     if base.magnitude() > 0:
-        quaternion = (base * _rotation(quaternion)).as_quat(scalar_first=True).reshape(quaternion.shape)
+        quaternion = (
+            (base * _rotation(quaternion)).as_quat(scalar_first=True).reshape(quaternion.shape)
+        )
     linear = _turned(_rotation(quaternion), v[..., :3])
     return np.concatenate([position, quaternion], -1), np.concatenate([linear, v[..., 3:]], -1)
 
@@ -182,9 +209,15 @@ def _turned(rotation: Rotation, vectors: Array) -> Array:
 
 def _arrays(q: ArrayLike, u: ArrayLike, nq: int, nu: int) -> tuple[Array, Array]:
     q, u = np.asarray(q, dtype=float), np.asarray(u, dtype=float)
-    if q.ndim < 1 or u.ndim < 1 or q.shape[-1] != nq or u.shape[-1] != nu or q.shape[:-1] != u.shape[:-1]:
+    if (
+        q.ndim < 1
+        or u.ndim < 1
+        or q.shape[-1] != nq
+        or u.shape[-1] != nu
+        or q.shape[:-1] != u.shape[:-1]
+    ):
         raise TarsusError(
-            f"coordinates must have shape (..., {nq}) and velocities (..., {nu}) with the same leading axes, "
-            f"not {q.shape} and {u.shape}."
+            f"coordinates must have shape (..., {nq}) and velocities (..., {nu}) with the same"
+            f" leading axes, not {q.shape} and {u.shape}."
         )
     return q, u

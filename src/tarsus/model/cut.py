@@ -1,7 +1,8 @@
-"""Other coordinates for the same robot: joints cut out of the tree become constraints (document 000, p. 5).
+"""Other coordinates for the same robot: joints cut out of the tree become constraints.
 
-Minimal coordinates keep the tree (StarlETH: 18 velocities), extended ones cut the joints that hang on the base (38
-velocities, 20 constraints), maximal ones cut every joint (78 velocities, 60 constraints).
+Gehring 2014, p. 5. Minimal coordinates keep the tree (StarlETH: 18 velocities), extended ones cut
+the joints that hang on the base (38 velocities, 20 constraints), maximal ones cut every joint (78
+velocities, 60 constraints).
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ COORDINATES = ("minimal", "extended", "maximal")
 
 
 def in_coordinates(mechanism: Mechanism, which: str | Iterable[str]) -> Mechanism:
-    """The mechanism in "minimal", "extended" or "maximal" coordinates, or with the joints named cut."""
+    """The mechanism in "minimal", "extended" or "maximal" coordinates, or with the joints named
+    cut.
+    """
     if not isinstance(which, str):
         return cut(mechanism, which)
     if which not in COORDINATES:
@@ -27,20 +30,28 @@ def in_coordinates(mechanism: Mechanism, which: str | Iterable[str]) -> Mechanis
         return mechanism
     joints = [body.joint.name for body in mechanism.bodies if body.joint.kind != "free"]
     if which == "extended":
-        joints = [b.joint.name for b in mechanism.bodies if b.joint.kind != "free" and b.parent in (WORLD, 0)]
+        joints = [
+            b.joint.name
+            for b in mechanism.bodies
+            if b.joint.kind != "free" and b.parent in (WORLD, 0)
+        ]
     return cut(mechanism, joints)
 
 
 def cut(mechanism: Mechanism, joints: Iterable[str]) -> Mechanism:
-    """The mechanism with these joints cut: each body below one floats, and a loop joint holds it where it was.
+    """The mechanism with these joints cut: each body below one floats, and a loop joint holds it
+    where it was.
 
-    Bodies keep their order and names. A floating body that carries no other has its frame's origin at its centre of
-    mass, so that its mass matrix is constant. The new free joint of a body is called BODY_free. TarsusError for an
-    unknown, free or twice named joint, and for a mechanism that was cut before.
+    Bodies keep their order and names. A floating body that carries no other has its frame's origin
+    at its center of mass, so that its mass matrix is constant. The new free joint of a body is
+    called BODY_free. TarsusError for an unknown, free or twice named joint, and for a mechanism
+    that was cut before.
     """
     names = list(joints)
-    if mechanism.whole is not None:
-        raise TarsusError(f"{mechanism.name!r} was cut before: cut the whole mechanism once, at all joints.")
+    if mechanism.uncut is not None:
+        raise TarsusError(
+            f"{mechanism.name!r} was cut before: cut the whole mechanism once, at all joints."
+        )
     chosen = {mechanism.joint_index(name) for name in names}
     if len(chosen) != len(names):
         raise TarsusError("a joint to cut is named twice.")
@@ -48,9 +59,14 @@ def cut(mechanism: Mechanism, joints: Iterable[str]) -> Mechanism:
         return mechanism
     for i in chosen:
         if mechanism.bodies[i].joint.kind == "free":
-            raise TarsusError(f"joint {mechanism.bodies[i].joint.name!r} is free: there is nothing to cut.")
+            raise TarsusError(
+                f"joint {mechanism.bodies[i].joint.name!r} is free: there is nothing to cut."
+            )
     held = {body.parent for i, body in enumerate(mechanism.bodies) if i not in chosen}
-    shifts = [body.inertia.com if i in chosen - held else np.zeros(3) for i, body in enumerate(mechanism.bodies)]
+    shifts = [
+        body.inertia.com if i in chosen - held else np.zeros(3)
+        for i, body in enumerate(mechanism.bodies)
+    ]
     bodies, loops = [], [_moved(loop, shifts) for loop in mechanism.loops]
     for i, body in enumerate(mechanism.bodies):
         if i not in chosen:
@@ -62,11 +78,13 @@ def cut(mechanism: Mechanism, joints: Iterable[str]) -> Mechanism:
     return replace(
         mechanism,
         bodies=tuple(bodies),
-        candidates=tuple(replace(c, position=c.position - shifts[c.body]) for c in mechanism.candidates),
+        candidates=tuple(
+            replace(c, position=c.position - shifts[c.body]) for c in mechanism.candidates
+        ),
         frames=tuple(replace(f, position=f.position - shifts[f.body]) for f in mechanism.frames),
         keyframes={},
         loops=tuple(loops),
-        whole=mechanism,
+        uncut=mechanism,
     )
 
 

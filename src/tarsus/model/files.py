@@ -1,4 +1,6 @@
-"""Files that models are made of: finding them, reading their XML, loading the vertices of their meshes."""
+"""Files that models are made of: finding them, reading their XML, loading the vertices of their
+meshes.
+"""
 
 from __future__ import annotations
 
@@ -46,8 +48,10 @@ def existing_file(path: str | Path) -> Path:
     raise TarsusError(f"there is no file {path};{hint}" if hint else f"there is no file {path}.")
 
 
-def library(name: str, purpose: str) -> Any:
-    """An installed package that Tarsus does without otherwise; TarsusError that says how to get it."""
+def needed_library(name: str, purpose: str) -> Any:
+    """An installed package that Tarsus does without otherwise; TarsusError that says how to get
+    it.
+    """
     try:
         return importlib.import_module(name)
     except ImportError:
@@ -99,7 +103,7 @@ def mesh_vertices(path: Path) -> Array:
 @lru_cache(maxsize=512)
 def _hull_vertices(path: str, stamp: int) -> Array:
     """The hull of one version (modification time `stamp`) of a mesh file."""
-    trimesh = library("trimesh", "reading a mesh")
+    trimesh = needed_library("trimesh", "reading a mesh")
     from tarsus.model.candidates import hull
 
     try:
@@ -108,13 +112,17 @@ def _hull_vertices(path: str, stamp: int) -> Array:
         raise TarsusError(f"the mesh {path} cannot be read: {error}.") from error
     if len(mesh.vertices) == 0:
         raise TarsusError(f"the mesh {path} has no vertices.")
-    unit = re.fullmatch(r"([\d.eE+-]+) \* meters", str(mesh.metadata.get("units")))  # COLLADA states its unit
+    unit = re.fullmatch(
+        r"([\d.eE+-]+) \* meters", str(mesh.metadata.get("units"))
+    )  # COLLADA states its unit
     vertices = hull(np.array(mesh.vertices, dtype=float) * (float(unit[1]) if unit else 1.0))
     vertices.setflags(write=False)
     return vertices
 
 
-def _package_folders(package: str, folder: Path, packages: Mapping[str, str | Path]) -> Iterator[Path]:
+def _package_folders(
+    package: str, folder: Path, packages: Mapping[str, str | Path]
+) -> Iterator[Path]:
     if package in packages:
         yield Path(packages[package])
         return

@@ -1,6 +1,6 @@
 """A robot as data: a frozen tree of rigid bodies, one joint above each.
 
-Conventions (document 000, Eqn. (21)): ``q`` = [world position, unit quaternion (w, x, y, z),
+Conventions (Gehring 2014, Eqn. (21)): ``q`` = [world position, unit quaternion (w, x, y, z),
 joint coordinates], ``u`` = [world linear velocity of the base origin, body-frame angular
 velocity, joint rates], bodies depth-first in the file's order. SI units, z up.
 A body's frame sits at its joint; a joint without displacement leaves the body's frame parallel
@@ -33,7 +33,7 @@ Vector = NDArray[np.float64]  # any array-like is taken and frozen
 
 
 def frozen_array(value: ArrayLike, shape: tuple[int, ...], what: str) -> NDArray[np.float64]:
-    """A read-only float copy of `value`; TarsusError if its shape is not `shape` or it is not finite."""
+    """A read-only float copy of `value`; TarsusError if it is not finite and of this shape."""
     array = np.array(value, dtype=float)
     if array.shape != shape:
         raise TarsusError(f"{what} must have shape {shape}, not {array.shape}.")
@@ -41,6 +41,13 @@ def frozen_array(value: ArrayLike, shape: tuple[int, ...], what: str) -> NDArray
         raise TarsusError(f"{what} must be finite, not {array.tolist()}.")
     array.setflags(write=False)
     return array
+
+
+def _freeze(owner: object, what: str, **shapes: tuple[int, ...]) -> None:
+    """Make arrays of these shapes of the named fields of a frozen dataclass."""
+    for name, shape in shapes.items():
+        array = frozen_array(getattr(owner, name), shape, f"{what}: {name}")
+        object.__setattr__(owner, name, array)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +73,9 @@ class Joint:
         axis = np.array(self.axis, dtype=float)
         length = np.linalg.norm(axis)
         if axis.shape != (3,) or not length > 0:
-            raise TarsusError(f"joint {self.name!r}: the axis must be a non-zero 3-vector, not {self.axis}.")
+            raise TarsusError(
+                f"joint {self.name!r}: the axis must be a non-zero 3-vector, not {self.axis}."
+            )
         exact = axis if abs(length - 1) < 1e-12 else axis / length
         object.__setattr__(self, "axis", frozen_array(exact, (3,), f"joint {self.name!r}: axis"))
 
@@ -83,20 +92,23 @@ class Joint:
 
 @dataclass(frozen=True, eq=False)
 class Inertia:
-    """Mass (kg), centre of mass (3,) in the body's frame (m), inertia (3, 3) about it (kg m^2)."""
+    """Mass (kg), center of mass (3,) in the body's frame (m), inertia (3, 3) about it (kg m^2)."""
 
     mass: float
     com: Vector = field(default_factory=lambda: np.zeros(3))
     about_com: Vector = field(default_factory=lambda: np.zeros((3, 3)))
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "com", frozen_array(self.com, (3,), "centre of mass"))
+        object.__setattr__(self, "com", frozen_array(self.com, (3,), "center of mass"))
         object.__setattr__(self, "about_com", frozen_array(self.about_com, (3, 3), "inertia"))
 
 
 @dataclass(frozen=True, eq=False)
 class Body:
-    """A rigid body: `position` (3,) and `rotation` (3, 3) of its frame in the parent's at zero displacement."""
+    """A rigid body.
+
+    position (3,), rotation (3, 3): its frame in the parent's at zero displacement.
+    """
 
     name: str
     parent: int
@@ -106,17 +118,16 @@ class Body:
     rotation: Vector = field(default_factory=lambda: np.eye(3))
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "position", frozen_array(self.position, (3,), f"body {self.name!r}: position"))
-        object.__setattr__(self, "rotation", frozen_array(self.rotation, (3, 3), f"body {self.name!r}: rotation"))
+        _freeze(self, f"body {self.name!r}", position=(3,), rotation=(3, 3))
 
 
 @dataclass(frozen=True, eq=False)
 class LoopJoint:
-    """A joint between two bodies that the tree does not know: it closes a loop, or was cut (document 000, Eqn. (4)).
+    """A joint outside the tree: it closes a loop, or was cut (Gehring 2014, Eqn. (4)).
 
-    joint: hinge, slide or ball, its axis in the joint's frame; parent, child: bodies, -1 is the world; position (3,),
-    rotation (3, 3): the joint's frame in the parent at zero displacement; in_child (3,): its origin in the child, whose
-    axes it has.
+    joint: hinge, slide or ball, its axis in the joint's frame; parent, child: bodies, -1 is the
+    world; position (3,), rotation (3, 3): the joint's frame in the parent at zero displacement;
+    in_child (3,): its origin in the child, whose axes it has.
     """
 
     joint: Joint
@@ -127,17 +138,16 @@ class LoopJoint:
     in_child: Vector = field(default_factory=lambda: np.zeros(3))
 
     def __post_init__(self) -> None:
-        for name, shape in (("position", (3,)), ("rotation", (3, 3)), ("in_child", (3,))):
-            what = f"loop joint {self.joint.name!r}: {name}"
-            object.__setattr__(self, name, frozen_array(getattr(self, name), shape, what))
-        if self.joint.kind == "free":
-            raise TarsusError(f"loop joint {self.joint.name!r}: a free joint constrains nothing.")
-        if self.joint.kind == "slide" and self.joint.armature:
-            raise TarsusError(f"loop joint {self.joint.name!r}: a slide with armature cannot close a loop or be cut.")
-        if self.joint.kind == "ball" and (self.joint.armature or self.joint.damping or self.joint.dry_friction):
+        joint, what = self.joint, f"loop joint {self.joint.name!r}"
+        _freeze(self, what, position=(3,), rotation=(3, 3), in_child=(3,))
+        if joint.kind == "free":
+            raise TarsusError(f"{what}: a free joint constrains nothing.")
+        if joint.kind == "slide" and joint.armature:
+            raise TarsusError(f"{what}: a slide with armature cannot close a loop or be cut.")
+        if joint.kind == "ball" and (joint.armature or joint.damping or joint.dry_friction):
             raise TarsusError(
-                f"loop joint {self.joint.name!r}: a ball with armature, damping or dry friction cannot close a loop or "
-                "be cut."
+                f"{what}: a ball with armature, damping or dry friction cannot close a loop or be"
+                " cut."
             )
 
 
@@ -151,16 +161,17 @@ class Frame:
     rotation: Vector = field(default_factory=lambda: np.eye(3))
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "position", frozen_array(self.position, (3,), f"frame {self.name!r}: position"))
-        object.__setattr__(self, "rotation", frozen_array(self.rotation, (3, 3), f"frame {self.name!r}: rotation"))
+        _freeze(self, f"frame {self.name!r}", position=(3,), rotation=(3, 3))
 
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A sphere fixed to a body that may touch the ground: centre (3,) in the body's frame, radius >= 0 (m).
+    """A sphere fixed to a body that may touch the ground.
 
-    A box gives its corners, a capsule its two ends, a cylinder points of its rims, a mesh some vertices
-    of its convex hull; corners and vertices are spheres of radius zero.
+    position (3,): its center in the body's frame, m; radius: >= 0, m.
+
+    A box gives its corners, a capsule its two ends, a cylinder points of its rims, a mesh some
+    vertices of its convex hull; corners and vertices are spheres of radius zero.
     """
 
     name: str
@@ -169,9 +180,11 @@ class Candidate:
     radius: float = 0.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "position", frozen_array(self.position, (3,), f"candidate {self.name!r}: position"))
+        _freeze(self, f"candidate {self.name!r}", position=(3,))
         if not self.radius >= 0:
-            raise TarsusError(f"candidate {self.name!r}: the radius must be >= 0, not {self.radius}.")
+            raise TarsusError(
+                f"candidate {self.name!r}: the radius must be >= 0, not {self.radius}."
+            )
 
 
 @dataclass(frozen=True)
@@ -189,8 +202,9 @@ class Mechanism:
     """A frozen tree of bodies, depth-first: a body's parent stands before it; -1 is the world.
 
     keyframes: named coordinates, each (nq,); excluded: pairs of body names that never collide;
-    notes: what a reader of the file should know (sources, what was dropped on loading); loops: joints outside the tree;
-    whole: the mechanism as it was before joints were cut (see `tarsus.model.cut`), else None.
+    notes: what a reader of the file should know (sources, what was dropped on loading); loops:
+    joints outside the tree; uncut: the mechanism as it was before joints were cut (see
+    `tarsus.model.cut`), else None.
     """
 
     name: str
@@ -203,7 +217,7 @@ class Mechanism:
     gravity_acceleration: tuple[float, float, float] = (0.0, 0.0, -9.81)
     notes: tuple[str, ...] = ()
     loops: tuple[LoopJoint, ...] = ()
-    whole: Mechanism | None = None
+    uncut: Mechanism | None = None
 
     @cached_property
     def nq(self) -> int:
@@ -252,13 +266,13 @@ class Mechanism:
         return self.body_names.index(name)
 
     def joint_index(self, name: str) -> int:
-        """The number of the body that a joint moves; TarsusError with near names if there is none."""
+        """The number of the body that a joint moves; TarsusError with near names if none."""
         if name not in self.joint_names:
             raise unknown("joint", name, self.joint_names)
         return self.joint_names.index(name)
 
     def frame(self, name: str) -> Frame:
-        """A point of the robot by name: a frame, a contact candidate's centre, or a body's own frame."""
+        """A point of the robot by name: a frame, a candidate's center, or a body's own frame."""
         for frame in self.frames:
             if frame.name == name:
                 return frame
@@ -267,8 +281,8 @@ class Mechanism:
                 return Frame(name, candidate.body, candidate.position)
         if name in self.body_names:
             return Frame(name, self.body_index(name))
-        names = [*self.body_names, *(f.name for f in self.frames), *(c.name for c in self.candidates)]
-        raise unknown("frame", name, names)
+        others = [thing.name for thing in (*self.frames, *self.candidates)]
+        raise unknown("frame", name, [*self.body_names, *others])
 
     def neutral(self) -> NDArray[np.float64]:
         """Coordinates (nq,) with every joint at zero and unit quaternions."""

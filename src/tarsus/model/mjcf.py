@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tarsus.errors import TarsusError
 from tarsus.model.candidates import Shape, ShapeKind
 from tarsus.model.conventions import mujoco_joint_names
-from tarsus.model.files import existing_file, library, naming
+from tarsus.model.files import existing_file, naming, needed_library
 from tarsus.model.mechanism import WORLD, Inertia, Joint, JointKind, Mechanism
 from tarsus.model.mjcf_extras import actuators, body_names, report_dropped
 from tarsus.model.mjcf_loops import loop_joints
@@ -52,7 +52,9 @@ def from_mujoco_model(model: Any, file: str, fallback_name: str) -> Mechanism:
     loops = loop_joints(model, welded, owner, anchors)
     if loops:
         names = ", ".join(loop.joint.name for loop in loops)
-        report.note(f"Each active 'connect' is a ball joint that closes a loop, held without give: {names}.")
+        report.note(
+            f"Each active 'connect' is a ball joint that closes a loop, held without give: {names}."
+        )
     name = model.names.split(b"\0")[0].decode()
     return Mechanism(
         name=fallback_name if name in ("", UNNAMED) else name,
@@ -69,7 +71,7 @@ def from_mujoco_model(model: Any, file: str, fallback_name: str) -> Mechanism:
 
 
 def _compiled(text: str, path: Path | None) -> Any:
-    mujoco = library("mujoco", "reading MJCF")
+    mujoco = needed_library("mujoco", "reading MJCF")
     try:
         if path is None:
             return mujoco.MjModel.from_xml_string(text)
@@ -79,7 +81,9 @@ def _compiled(text: str, path: Path | None) -> Any:
 
 
 def _parts(model: Any) -> tuple[list[Part], list[int], list[Array]]:
-    """The parts of a model; of each MuJoCo body its part (WORLD: the world body) and its joint's anchor (3,)."""
+    """The parts of a model; of each MuJoCo body its part (WORLD: the world body) and its joint's
+    anchor (3,).
+    """
     names = body_names(model)
     joints = mujoco_joint_names(model)
     parts: list[Part] = []
@@ -97,7 +101,9 @@ def _parts(model: Any) -> tuple[list[Part], list[int], list[Array]]:
         )
         first, count = int(model.body_jntadr[body]), int(model.body_jntnum[body])
         above, anchor = owner[parent], np.zeros(3)
-        for number in range(first, first + count - 1):  # every joint but the last moves a massless body
+        for number in range(
+            first, first + count - 1
+        ):  # every joint but the last moves a massless body
             joint = _joint(model, number, joints[number])
             step, anchor = _to_joint(model, number, anchor)
             parts.append(Part(f"{names[body]}/{joint.name}", above, pose @ step, joint))
@@ -114,7 +120,8 @@ def _parts(model: Any) -> tuple[list[Part], list[int], list[Array]]:
 
 
 def _to_joint(model: Any, number: int, from_anchor: Array) -> tuple[Pose, Array]:
-    """The step from one anchor of a body to that of joint `number`, and this anchor in the body's frame.
+    """The step from one anchor of a body to that of joint `number`, and this anchor in the body's
+    frame.
 
     MuJoCo's body stands as drawn at qpos0; we turn it back, so that it does at zero.
     """
@@ -134,7 +141,9 @@ def _carrier(model: Any, body: int, part: Part, anchor: Array) -> Part:
     back = shift(-anchor)
     turn = rotation_from_quaternion(model.body_iquat[body])
     about = (turn * model.body_inertia[body]) @ turn.T
-    inertia = Inertia(float(model.body_mass[body]), back.point(model.body_ipos[body]), (about + about.T) / 2)
+    inertia = Inertia(
+        float(model.body_mass[body]), back.point(model.body_ipos[body]), (about + about.T) / 2
+    )
     sites = [
         (model.site(site).name or f"{part.name}/site_{site}", back @ _pose(model, "site", site))
         for site in range(model.nsite)
@@ -161,7 +170,9 @@ def _joint(model: Any, number: int, name: str) -> Joint:
     return Joint(
         name,
         kind,
-        axis=np.array(model.jnt_axis[number]) if kind in ("hinge", "slide") else np.array([0.0, 0.0, 1.0]),
+        axis=np.array(model.jnt_axis[number])
+        if kind in ("hinge", "slide")
+        else np.array([0.0, 0.0, 1.0]),
         lower=float(lower),
         upper=float(upper),
         armature=float(model.dof_armature[dof] + sum(rotor[a] * g for a, g in gears)),
@@ -172,7 +183,9 @@ def _joint(model: Any, number: int, name: str) -> Joint:
 
 def _pose(model: Any, what: str, number: int) -> Pose:
     quaternion = getattr(model, f"{what}_quat")[number]
-    return Pose(np.array(getattr(model, f"{what}_pos")[number]), rotation_from_quaternion(quaternion))
+    return Pose(
+        np.array(getattr(model, f"{what}_pos")[number]), rotation_from_quaternion(quaternion)
+    )
 
 
 def _colliding(model: Any) -> list[int]:
@@ -221,7 +234,9 @@ def _keyframes(model: Any) -> dict[str, Array]:
     """The file's keyframes, and last `qpos0`: every body where the file draws it."""
     rows = {model.key(k).name or f"key_{k}": model.key_qpos[k] for k in range(model.nkey)}
     rows.setdefault("qpos0", model.qpos0)
-    return {name: _unit_quaternions(model, np.array(row, dtype=float)) for name, row in rows.items()}
+    return {
+        name: _unit_quaternions(model, np.array(row, dtype=float)) for name, row in rows.items()
+    }
 
 
 def _unit_quaternions(model: Any, q: Array) -> Array:
@@ -236,14 +251,17 @@ def _excluded(model: Any, welded: Welded, owner: list[int]) -> tuple[tuple[str, 
     """Pairs of bodies that never collide; a welded link speaks for the body it joined."""
     pairs: list[tuple[str, str]] = []
     for signature in np.array(model.exclude_signature).tolist():
-        hosts = [WORLD if b == 0 else welded.host[owner[b]] for b in (signature >> 16, signature & 0xFFFF)]
+        hosts = [
+            WORLD if b == 0 else welded.host[owner[b]]
+            for b in (signature >> 16, signature & 0xFFFF)
+        ]
         if WORLD not in hosts and hosts[0] != hosts[1]:
             pairs.append((welded.bodies[hosts[0]].name, welded.bodies[hosts[1]].name))
     return tuple(dict.fromkeys(pairs))
 
 
 def _gravity(model: Any) -> tuple[float, float, float]:
-    mujoco = library("mujoco", "reading MJCF")
+    mujoco = needed_library("mujoco", "reading MJCF")
     x, y, z = (float(g) for g in model.opt.gravity)
     off = model.opt.disableflags & int(mujoco.mjtDisableBit.mjDSBL_GRAVITY)
     return (0.0, 0.0, 0.0) if off else (x, y, z)

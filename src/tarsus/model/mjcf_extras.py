@@ -1,4 +1,6 @@
-"""The rest of a compiled MuJoCo model: names, motors, and a report of what a mechanism cannot hold."""
+"""The rest of a compiled MuJoCo model: names, motors, and a report of what a mechanism cannot
+hold.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,16 @@ from tarsus.model.mechanism import Actuator
 from tarsus.model.mjcf_loops import closes_loop
 from tarsus.model.parts import Report
 
-EQUALITIES = ("connect", "weld", "joint", "tendon", "flex", "flexvert", "flexstrain", "distance")  # mjtEq
+EQUALITIES = (
+    "connect",
+    "weld",
+    "joint",
+    "tendon",
+    "flex",
+    "flexvert",
+    "flexstrain",
+    "distance",
+)  # mjtEq
 SITE = 6  # mjtObj
 
 
@@ -49,19 +60,32 @@ def actuators(model: Any, report: Report) -> tuple[Actuator, ...]:
             name, lower, upper = first.name, first.lower + lower, first.upper + upper
         found[joint] = Actuator(name, joints[joint], lower, upper)
     if servos:
-        report.note(f"Motors only: the control law of {', '.join(servos)} is left out, its limits are kept.")
+        report.note(
+            f"Motors only: the control law of {', '.join(servos)} is left out, its limits are kept."
+        )
     if merged:
         report.note(f"Actuators on one joint are one motor: {', '.join(merged)}.")
     if dropped:
-        report.warn(f"actuators that do not drive one hinge or slide are left out: {', '.join(dropped)}.")
+        report.warn(
+            f"actuators that do not drive one hinge or slide are left out: {', '.join(dropped)}."
+        )
     return tuple(_clipped(model, joint, actuator) for joint, actuator in found.items())
 
 
 def report_dropped(model: Any, report: Report) -> None:
-    """A warning for everything that moves or pushes in MuJoCo and that a mechanism does not hold."""
-    dropped = [_equality_name(model, number) for number in range(model.neq) if not closes_loop(model, number)]
+    """A warning for everything that moves or pushes in MuJoCo and that a mechanism does not
+    hold.
+    """
+    dropped = [
+        _equality_name(model, number)
+        for number in range(model.neq)
+        if not closes_loop(model, number)
+    ]
     if dropped:
-        report.warn(f"equality constraints other than active 'connect' ones are left out: {', '.join(dropped)}.")
+        report.warn(
+            "equality constraints other than active 'connect' ones are left out:"
+            f" {', '.join(dropped)}."
+        )
     for what, names in _dropped(model).items():
         if names:
             report.warn(f"{what} left out: {', '.join(names)}.")
@@ -93,8 +117,17 @@ def _dropped(model: Any) -> dict[str, list[str]]:
 
 def _equality_name(model: Any, number: int) -> str:
     """The kind of an equality constraint, its name, and what it ties together."""
-    kind = EQUALITIES[int(model.eq_type[number])] if model.eq_type[number] < len(EQUALITIES) else "constraint"
-    look = {"joint": model.joint, "tendon": model.tendon, "connect": model.body, "weld": model.body}.get(kind)
+    kind = (
+        EQUALITIES[int(model.eq_type[number])]
+        if model.eq_type[number] < len(EQUALITIES)
+        else "constraint"
+    )
+    look = {
+        "joint": model.joint,
+        "tendon": model.tendon,
+        "connect": model.body,
+        "weld": model.body,
+    }.get(kind)
     if model.eq_objtype[number] == SITE:
         look = model.site
     ends = [int(model.eq_obj1id[number]), int(model.eq_obj2id[number])]
@@ -105,7 +138,11 @@ def _equality_name(model: Any, number: int) -> str:
 
 def _has_law(model: Any, number: int) -> bool:
     """True if the force is not simply a constant gain times the control."""
-    return bool(model.actuator_gaintype[number] or model.actuator_biastype[number] or model.actuator_dyntype[number])
+    return bool(
+        model.actuator_gaintype[number]
+        or model.actuator_biastype[number]
+        or model.actuator_dyntype[number]
+    )
 
 
 def _effort(model: Any, number: int) -> tuple[float, float]:
@@ -130,4 +167,6 @@ def _clipped(model: Any, joint: int, actuator: Actuator) -> Actuator:
     if not model.jnt_actfrclimited[joint]:
         return actuator
     least, most = (float(end) for end in model.jnt_actfrcrange[joint])
-    return Actuator(actuator.name, actuator.joint, max(actuator.lower, least), min(actuator.upper, most))
+    return Actuator(
+        actuator.name, actuator.joint, max(actuator.lower, least), min(actuator.upper, most)
+    )

@@ -20,14 +20,20 @@ def closes_loop(model: Any, number: int) -> bool:
     return model.eq_type[number] == CONNECT and bool(model.eq_active0[number])
 
 
-def loop_joints(model: Any, welded: Welded, owner: list[int], anchors: list[Array]) -> tuple[LoopJoint, ...]:
-    """A ball joint for every active `connect`; owner, anchors: of each MuJoCo body its part and its joint's anchor."""
+def loop_joints(
+    model: Any, welded: Welded, owner: list[int], anchors: list[Array]
+) -> tuple[LoopJoint, ...]:
+    """A ball joint for every active `connect`; owner, anchors: of each MuJoCo body its part and its
+    joint's anchor.
+    """
     found = []
     for number in range(model.neq):
         if not closes_loop(model, number):
             continue
         ends = [_end(model, number, which) for which in (0, 1)]
-        (first, at_first), (second, at_second) = (_place(welded, owner, anchors, *end) for end in ends)
+        (first, at_first), (second, at_second) = (
+            _place(welded, owner, anchors, *end) for end in ends
+        )
         if second == WORLD:
             first, at_first, second, at_second = second, at_second, first, at_first
         if second == WORLD or first == second:
@@ -45,7 +51,9 @@ def _end(model: Any, number: int, which: int) -> tuple[int, Array]:
     return thing, np.array(model.eq_data[number, 3 * which : 3 * which + 3], dtype=float)
 
 
-def _place(welded: Welded, owner: list[int], anchors: list[Array], body: int, point: Array) -> tuple[int, Array]:
+def _place(
+    welded: Welded, owner: list[int], anchors: list[Array], body: int, point: Array
+) -> tuple[int, Array]:
     """The mechanism's body that carries a point of a MuJoCo body, and the point in its frame."""
     if body == 0:
         return WORLD, point

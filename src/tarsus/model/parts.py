@@ -1,4 +1,6 @@
-"""Parts as a file lists them, and their welding into bodies: a part without a joint joins its parent."""
+"""Parts as a file lists them, and their welding into bodies: a part without a joint joins its
+parent.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,8 @@ from tarsus.model.poses import Pose, joined, moved
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """A link of a file: `pose` is its frame, at its joint, in the parent part; without a joint it is welded.
+    """A link of a file: `pose` is its frame, at its joint, in the parent part; without a joint it
+    is welded.
 
     frames: named poses in the part (sites).
     """
@@ -30,7 +33,9 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Welded:
-    """Bodies with all they carry; places: of each part its body, WORLD if it cannot move, and its pose in it."""
+    """Bodies with all they carry; places: of each part its body, WORLD if it cannot move, and its
+    pose in it.
+    """
 
     bodies: tuple[Body, ...]
     candidates: tuple[Candidate, ...]
@@ -49,7 +54,9 @@ class Welded:
 
 
 class Report:
-    """What a reader of the file should know: notes stay with the mechanism, warnings are also said aloud."""
+    """What a reader of the file should know: notes stay with the mechanism, warnings are also said
+    aloud.
+    """
 
     def __init__(self, file: str) -> None:
         self.file = file
@@ -66,7 +73,9 @@ class Report:
 
 
 def weld(parts: Sequence[Part], report: Report) -> Welded:
-    """Bodies, candidates and frames of parts that stand parents first; welded links live on as frames."""
+    """Bodies, candidates and frames of parts that stand parents first; welded links live on as
+    frames.
+    """
     bodies: list[Body] = []
     places: list[tuple[int, Pose]] = []  # the body that each part belongs to, and where in it
     frames: list[Frame] = []
@@ -77,7 +86,9 @@ def weld(parts: Sequence[Part], report: Report) -> Welded:
         host, outer = (WORLD, Pose()) if part.parent == WORLD else places[part.parent]
         here = outer @ part.pose
         if part.joint is not None:
-            bodies.append(Body(part.name, host, part.joint, part.inertia, here.position, here.rotation))
+            bodies.append(
+                Body(part.name, host, part.joint, part.inertia, here.position, here.rotation)
+            )
             host, here = len(bodies) - 1, Pose()
         elif host != WORLD:
             bodies[host] = _with_inertia(bodies[host], moved(part.inertia, here))
@@ -119,6 +130,6 @@ def _report_static(parts: Sequence[Part], places: list[tuple[int, Pose]], report
     solid = [part.name for part in static if part.shapes]
     if solid:
         report.warn(
-            f"the collision shapes of what is fixed to the world are left out ({', '.join(solid)}): "
-            "choose a terrain for the ground."
+            f"the collision shapes of what is fixed to the world are left out ({', '.join(solid)}):"
+            " choose a terrain for the ground."
         )

@@ -1,4 +1,6 @@
-"""Poses and inertias as numbers: what an importer needs to move matter from one frame to another."""
+"""Poses and inertias as numbers: what an importer needs to move matter from one frame to
+another.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Pose:
-    """A frame in its parent: `position` (3,) in m, `rotation` (3, 3); x_parent = rotation x + position."""
+    """A frame in its parent: `position` (3,) in m, `rotation` (3, 3); x_parent = rotation x +
+    position.
+    """
 
     position: Array = field(default_factory=lambda: np.zeros(3))
     rotation: Array = field(default_factory=lambda: np.eye(3))
@@ -40,7 +44,9 @@ def rotation_from_quaternion(quaternion: ArrayLike) -> Array:
 
 
 def quaternion_from_rotation(rotation: Array) -> Array:
-    """Unit quaternion (w, x, y, z) of a rotation matrix: the column of 4 q q^T with the largest diagonal."""
+    """Unit quaternion (w, x, y, z) of a rotation matrix: the column of 4 q q^T with the largest
+    diagonal.
+    """
     r = rotation
     diagonal = np.diag(r)
     k = np.empty((4, 4))

@@ -12,7 +12,9 @@ from tarsus.model.mechanism import Mechanism
 
 
 def read(path: str | Path, **options: Any) -> Mechanism:
-    """The mechanism of an MJCF (<mujoco>) or URDF (<robot>) file, checked; `options` go to its importer."""
+    """The mechanism of an MJCF (<mujoco>) or URDF (<robot>) file, checked; `options` go to its
+    importer.
+    """
     from tarsus.model.mjcf import read_mjcf
     from tarsus.model.urdf import read_urdf
 
@@ -21,7 +23,9 @@ def read(path: str | Path, **options: Any) -> Mechanism:
     with naming(str(path)):
         tag = root_tag(path)
         if tag not in readers:
-            raise TarsusError(f"its root tag is <{tag}>: only <mujoco> (MJCF) and <robot> (URDF) can be read.")
+            raise TarsusError(
+                f"its root tag is <{tag}>: only <mujoco> (MJCF) and <robot> (URDF) can be read."
+            )
     mechanism = readers[tag](path, **options)
     with naming(path.name):
         return check(mechanism)

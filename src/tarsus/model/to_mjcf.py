@@ -1,10 +1,11 @@
 """A mechanism as MJCF text, so that the same robot can be run in MuJoCo and compared.
 
 What is kept: the tree, inertias, joint axes, armature, damping, dry friction, ranges, motors in the
-order of the actuators, contact candidates as spheres that touch the floor and nothing else, frames as
-sites, keyframes, ball and hinge joints that close loops. MuJoCo's coordinates then equal ours: qpos = q,
-qvel = u (free joint: world position, quaternion (w, x, y, z); world linear velocity, body-frame angular velocity).
-Format: MuJoCo XML reference (mujoco.readthedocs.io, chapter XML Reference).
+order of the actuators, contact candidates as spheres that touch the floor and nothing else, frames
+as sites, keyframes, ball and hinge joints that close loops. MuJoCo's coordinates then equal ours:
+qpos = q, qvel = u (free joint: world position, quaternion (w, x, y, z); world linear velocity,
+body-frame angular velocity). Format: MuJoCo XML reference (mujoco.readthedocs.io, chapter XML
+Reference).
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ def to_mjcf(
     """The mechanism as MJCF, elliptic friction cones.
 
     dt: s; friction: sliding coefficient of every contact; floor: put a plane at z = 0;
-    joint_limits: enforce the joints' ranges; integrator: "Euler", "implicit", "implicitfast", "RK4";
-    solref: MuJoCo's time constant (s) and damping ratio of contacts.
+    joint_limits: enforce the joints' ranges; integrator: "Euler", "implicit", "implicitfast",
+    "RK4"; solref: MuJoCo's time constant (s) and damping ratio of contacts.
     """
     root = Element("mujoco", model=mechanism.name)
     SubElement(
@@ -62,7 +63,9 @@ def to_mjcf(
     SubElement(default, "geom", {"mass": "0"} | contact)
     world = SubElement(root, "worldbody")
     if floor:
-        SubElement(world, "geom", name="floor", type="plane", size="0 0 1", contype="1", conaffinity="0")
+        SubElement(
+            world, "geom", name="floor", type="plane", size="0 0 1", contype="1", conaffinity="0"
+        )
     places = [world, *_add_bodies(world, mechanism, joint_limits)]
     add_loops(root, places, mechanism, dt, _text)
     _add_motors(SubElement(root, "actuator"), mechanism)
@@ -90,7 +93,10 @@ def _add_bodies(world: Element, mechanism: Mechanism, joint_limits: bool) -> lis
             conaffinity="1",
         )
     for frame in mechanism.frames:
-        place = {"pos": _text(frame.position), "quat": _text(quaternion_from_rotation(frame.rotation))}
+        place = {
+            "pos": _text(frame.position),
+            "quat": _text(quaternion_from_rotation(frame.rotation)),
+        }
         SubElement(elements[frame.body], "site", {"name": frame.name} | place)
     return elements
 

@@ -24,11 +24,14 @@ KINDS: dict[str, JointKind] = {
 BASE_JOINTS = ("root", "floating_base", "tarsus_floating_base")
 
 
-def read_urdf(source: str | Path, packages: Mapping[str, str | Path] | None = None, floating: bool = True) -> Mechanism:
+def read_urdf(
+    source: str | Path, packages: Mapping[str, str | Path] | None = None, floating: bool = True
+) -> Mechanism:
     """The mechanism of a URDF file, or of URDF text (a string that begins with <).
 
-    packages: folders of ROS packages by name, for package:// meshes that are not found near the file.
-    floating: hang the root link on a free joint; a root link named world stands still in any case.
+    packages: folders of ROS packages by name, for package:// meshes that are not found near the
+    file. floating: hang the root link on a free joint; a root link named world stands still in any
+    case.
     """
     if isinstance(source, str) and source.lstrip().startswith("<"):
         with naming("URDF text"):
@@ -43,7 +46,9 @@ def _mechanism(
 ) -> Mechanism:
     robot = xml_root(text)
     if any("${" in value for element in robot.iter() for value in element.attrib.values()):
-        raise TarsusError("this is xacro, not URDF: expand it first (xacro robot.xacro > robot.urdf).")
+        raise TarsusError(
+            "this is xacro, not URDF: expand it first (xacro robot.xacro > robot.urdf)."
+        )
     report = Report(file)
     links = [link_of(element, folder, packages) for element in robot.findall("link")]
     joints = [joint_of(element) for element in robot.findall("joint")]
@@ -68,7 +73,9 @@ def _mechanism(
 
 
 def _tree(links: list[UrdfLink], joints: list[UrdfJoint]) -> tuple[str, dict[str, list[UrdfJoint]]]:
-    """The root link, and the joints below each link; TarsusError if links and joints are not one tree."""
+    """The root link, and the joints below each link; TarsusError if links and joints are not one
+    tree.
+    """
     names = [link.name for link in links]
     if not names:
         raise TarsusError("there is no link in it.")
@@ -91,17 +98,23 @@ def _tree(links: list[UrdfLink], joints: list[UrdfJoint]) -> tuple[str, dict[str
         children[joint.parent].append(joint)
     roots = [name for name in names if name not in above]
     if len(roots) > 1:
-        raise TarsusError(f"the links {', '.join(map(repr, roots))} have no parent: a robot has one root.")
+        raise TarsusError(
+            f"the links {', '.join(map(repr, roots))} have no parent: a robot has one root."
+        )
     reached = [roots[0]] if roots else []
     for name in reached:
         reached += [joint.child for joint in children[name]]
     circle = [name for name in names if name not in reached]
     if circle:
-        raise TarsusError(f"the links {', '.join(map(repr, circle))} hang in a circle: no root carries them.")
+        raise TarsusError(
+            f"the links {', '.join(map(repr, circle))} hang in a circle: no root carries them."
+        )
     return roots[0], children
 
 
-def _parts(links: dict[str, UrdfLink], root: str, children: dict[str, list[UrdfJoint]], floating: bool) -> list[Part]:
+def _parts(
+    links: dict[str, UrdfLink], root: str, children: dict[str, list[UrdfJoint]], floating: bool
+) -> list[Part]:
     """The links depth-first, children in the order of the file."""
     taken = {joint.name for below in children.values() for joint in below}
     base = None
@@ -129,12 +142,18 @@ def _parts(links: dict[str, UrdfLink], root: str, children: dict[str, list[UrdfJ
 
 
 def _without_massless(parts: list[Part], report: Report) -> list[Part]:
-    """The parts with every joint locked that moves no mass at all: nothing could say how it accelerates."""
+    """The parts with every joint locked that moves no mass at all: nothing could say how it
+    accelerates.
+    """
     matter = [part.inertia.mass + np.abs(part.inertia.about_com).max() for part in parts]
     for number in range(len(parts) - 1, 0, -1):
         if parts[number].parent != WORLD:
             matter[parts[number].parent] += matter[number]
-    idle = [n for n, part in enumerate(parts) if part.joint and part.joint.kind != "free" and not matter[n]]
+    idle = [
+        n
+        for n, part in enumerate(parts)
+        if part.joint and part.joint.kind != "free" and not matter[n]
+    ]
     if idle:
         names = ", ".join(joint.name for n in idle if (joint := parts[n].joint))
         report.warn(f"joints that move only massless links are locked at zero: {names}.")
@@ -151,7 +170,9 @@ def _motion(joint: UrdfJoint) -> Joint | None:
         return None
     if joint.kind not in KINDS:
         known = ", ".join([*KINDS, "fixed"])
-        raise TarsusError(f"joint {joint.name!r} is {joint.kind!r}, which is not supported (known: {known}).")
+        raise TarsusError(
+            f"joint {joint.name!r} is {joint.kind!r}, which is not supported (known: {known})."
+        )
     limited = joint.kind in ("revolute", "prismatic") and joint.lower < joint.upper
     return Joint(
         joint.name,
@@ -187,10 +208,16 @@ def _report_shapes(links: list[UrdfLink], visuals: list[str], report: Report) ->
 def _report_joints(joints: list[UrdfJoint], report: Report) -> None:
     mimics = [f"{joint.name} (follows {joint.mimic})" for joint in joints if joint.mimic]
     if mimics:
-        report.warn(f"mimic joints move on their own, the coupling is left out: {', '.join(mimics)}.")
-    ranges = [j.name for j in joints if j.kind in ("revolute", "prismatic") and not j.lower < j.upper]
+        report.warn(
+            f"mimic joints move on their own, the coupling is left out: {', '.join(mimics)}."
+        )
+    ranges = [
+        j.name for j in joints if j.kind in ("revolute", "prismatic") and not j.lower < j.upper
+    ]
     if ranges:
-        report.warn(f"joints without a range of motion are taken as unlimited: {', '.join(ranges)}.")
+        report.warn(
+            f"joints without a range of motion are taken as unlimited: {', '.join(ranges)}."
+        )
     moving = [joint for joint in joints if joint.kind in ("revolute", "continuous", "prismatic")]
     passive = [joint.name for joint in moving if not _driven(joint)]
     if passive:

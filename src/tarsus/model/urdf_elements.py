@@ -22,7 +22,9 @@ Packages = Mapping[str, str | Path]
 
 @dataclass(frozen=True, eq=False)
 class UrdfLink:
-    """A <link>: inertia and shapes in its own frame; meshes that are not there and shapes we do not know."""
+    """A <link>: inertia and shapes in its own frame; meshes that are not there and shapes we do not
+    know.
+    """
 
     name: str
     inertia: Inertia
@@ -87,7 +89,9 @@ def joint_of(element: ET.Element) -> UrdfJoint:
     kind = _attribute(element, "type", where)
     limit, dynamics, mimic = element.find("limit"), element.find("dynamics"), element.find("mimic")
     axis = element.find("axis")
-    direction = np.array([1.0, 0.0, 0.0]) if axis is None else _numbers(axis, "xyz", "1 0 0", 3, where)
+    direction = (
+        np.array([1.0, 0.0, 0.0]) if axis is None else _numbers(axis, "xyz", "1 0 0", 3, where)
+    )
     if kind not in ("fixed", "floating") and not np.any(direction):
         raise TarsusError(f"{where}: the axis must not be zero.")
     return UrdfJoint(
@@ -166,7 +170,9 @@ def _number(element: ET.Element | None, key: str, where: str) -> float:
 
 
 def _numbers(element: ET.Element, key: str, default: str | None, count: int, where: str) -> Array:
-    """`count` numbers (count,) of an attribute; TarsusError if there are others, or none and no default."""
+    """`count` numbers (count,) of an attribute; TarsusError if there are others, or none and no
+    default.
+    """
     text = element.get(key, default)
     if text is None:
         raise TarsusError(f"{where}: the <{element.tag}> has no {key}.")

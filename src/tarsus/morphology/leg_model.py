@@ -1,4 +1,5 @@
-"""What a controller by forces knows of a robot: weight, inertia, where its feet are, and how they move with its joints.
+"""What a controller by forces knows of a robot: weight, inertia, where its feet are, and how they
+move with its joints.
 
 Everything numeric is taken in the standing posture and is a constant of the compiled controller.
 """
@@ -27,10 +28,10 @@ Array = NDArray[np.float64]
 class Standing:
     """A robot in its standing posture, base axes.
 
-    mass: kg; inertia: (3, 3) of the whole robot about the base's origin, kg m^2; height: of the base above the ground,
-    m; effective: (3, 3) of each foot, kg: what it resists its joints with while the base is held; footing: (2,) where
-    each foot should stand under a trunk at rest, m: its place in the posture, all moved until their middle is below the
-    robot's centre of mass.
+    mass: kg; inertia: (3, 3) of the whole robot about the base's origin, kg m^2; height: of the
+    base above the ground, m; effective: (3, 3) of each foot, kg: what it resists its joints with
+    while the base is held; footing: (2,) where each foot should stand under a trunk at rest, m: its
+    place in the posture, all moved until their middle is below the robot's center of mass.
     """
 
     mass: float
@@ -41,7 +42,9 @@ class Standing:
 
 
 class Foot(NamedTuple):
-    """arm: (3,) from the base's origin, world axes, m; velocity: (3,) m/s; jacobian: (3, 3) by the leg's joints."""
+    """arm: (3,) from the base's origin, world axes, m; velocity: (3,) m/s; jacobian: (3, 3) by the
+    leg's joints.
+    """
 
     arm: SX
     velocity: SX
@@ -61,10 +64,14 @@ def standing(mechanism: Mechanism, legs: tuple[Leg, ...], q: Array) -> Standing:
         J = np.array(DM(found.jacobian))
         effective.append(R.T @ np.linalg.inv(J @ np.linalg.solve(M[np.ix_(at, at)], J.T)) @ R)
         places.append(R.T @ np.array(DM(found.arm)).ravel())
-    about = M[3:6, :3] @ R / mechanism.mass  # [c]x of the centre of mass c
+    about = M[3:6, :3] @ R / mechanism.mass  # [c]x of the center of mass c
     shift = np.array([about[2, 1], about[0, 2]]) - np.mean(places, axis=0)[:2]
-    height = float(np.mean([leg.radius - place[2] for leg, place in zip(legs, places, strict=True)]))
-    return Standing(mechanism.mass, M[3:6, 3:6], height, effective, [place[:2] + shift for place in places])
+    height = float(
+        np.mean([leg.radius - place[2] for leg, place in zip(legs, places, strict=True)])
+    )
+    return Standing(
+        mechanism.mass, M[3:6, 3:6], height, effective, [place[:2] + shift for place in places]
+    )
 
 
 def foot(kin: Kinematics, leg: Leg) -> Foot:

@@ -1,8 +1,9 @@
 """Three-joint legs found in a mechanism, and their inverse kinematics in closed form.
 
-A leg is a chain abad (about x) - hip (about y) - knee (about y) from the base to a foot, whatever the
-signs of the axes, the offsets between the joints and the side the knee bends to. All vectors are in
-the base's axes at zero joint angles; the *hip frame* has them too, its origin at the abad joint.
+A leg is a chain abad (about x) - hip (about y) - knee (about y) from the base to a foot, whatever
+the signs of the axes, the offsets between the joints and the side the knee bends to. All vectors
+are in the base's axes at zero joint angles; the *hip frame* has them too, its origin at the abad
+joint.
 
 With o, t, s the vectors abad-hip, hip-knee, knee-foot, the foot in the hip frame is
 p = Rx(theta_0) (o + Ry(theta_1) (t + Ry(theta_2) s)), theta_i = sign_i q_i.
@@ -30,10 +31,10 @@ SHORTEST = 1e-6  # m^2, square of the shortest leg plane radius
 class Leg:
     """One leg; vectors (3,) in m, base axes.
 
-    name: of its foot; joints: names of abad, hip, knee; signs: (3,) of their axes; hip: abad joint in
-    the base; abad, thigh, shank: the vectors abad-hip, hip-knee, knee-foot; radius: of the foot, m;
-    posture: (3,) joint angles standing, rad; bend: +1 or -1, the side the knee bends to (sign of the
-    shank's angle against the thigh's, about +y).
+    name: of its foot; joints: names of abad, hip, knee; signs: (3,) of their axes; hip: abad joint
+    in the base; abad, thigh, shank: the vectors abad-hip, hip-knee, knee-foot; radius: of the foot,
+    m; posture: (3,) joint angles standing, rad; bend: +1 or -1, the side the knee bends to (sign of
+    the shank's angle against the thigh's, about +y).
     """
 
     name: str
@@ -71,8 +72,8 @@ class Leg:
 class LegPoint(NamedTuple):
     """A foot as its leg reaches it, or the rates of these.
 
-    across: angle of the leg's plane about the base's x axis, rad; along, up: the foot against the hip joint in that
-    plane, forwards and away from the ground, m.
+    across: angle of the leg's plane about the base's x axis, rad; along, up: the foot against the
+    hip joint in that plane, forwards and away from the ground, m.
     """
 
     across: ca.SX
@@ -81,11 +82,15 @@ class LegPoint(NamedTuple):
 
 
 def find_legs(mechanism: Mechanism) -> tuple[Leg, ...]:
-    """A leg for every last body that has a contact candidate; TarsusError if one is of another kind."""
+    """A leg for every last body that has a contact candidate; TarsusError if one is of another
+    kind.
+    """
     parents = {body.parent for body in mechanism.bodies}
     feet: dict[int, Candidate] = {}
     for candidate in mechanism.candidates:
-        last = candidate.body not in parents and mechanism.bodies[candidate.body].joint.kind == "hinge"
+        last = (
+            candidate.body not in parents and mechanism.bodies[candidate.body].joint.kind == "hinge"
+        )
         best = feet.get(candidate.body)
         if last and (best is None or _reach(candidate) > _reach(best)):
             feet[candidate.body] = candidate
@@ -125,15 +130,19 @@ def foot_jacobian(leg: Leg, angles: Array) -> Array:
 
 
 def displaced(leg: Leg, standing: Array, moved: ca.SX, moving: ca.SX) -> tuple[LegPoint, LegPoint]:
-    """Where a foot is, and how fast it goes, when moved by (3,) m and moving with (3,) m/s from where it stands.
+    """Where a foot is, and how fast it goes, when moved by (3,) m and moving with (3,) m/s from
+    where it stands.
 
-    standing: the foot (3,) in the hip frame, m. The leg's plane is swung by an angle proportional to `moved` sideways,
-    and the foot is put in it at the height told, to second order: on Mini Cheetah a foot 5 cm aside stands 2 mm off and
-    0.2 mm high, one lifted is less far aside. That spares an arc tangent, a root and two divisions a leg.
+    standing: the foot (3,) in the hip frame, m. The leg's plane is swung by an angle proportional
+    to `moved` sideways, and the foot is put in it at the height told, to second order: on Mini
+    Cheetah a foot 5 cm aside stands 2 mm off and 0.2 mm high, one lifted is less far aside. That
+    spares an arc tangent, a root and two divisions a leg.
     """
     side, (x, y, z) = leg.lateral, standing
     down = -np.sqrt(max(y * y + z * z - side * side, SHORTEST))
-    tilt = round(float(np.arctan2(z * side - y * down, y * side + z * down)), 12)  # an exact 0 makes products fold
+    tilt = round(
+        float(np.arctan2(z * side - y * down, y * side + z * down)), 12
+    )  # an exact 0 makes products fold
     cos, slope = float(np.cos(tilt)), float(np.tan(tilt))
     angle, turning = moved[1] * float(-cos / down), moving[1] * float(-cos / down)
 
@@ -142,16 +151,22 @@ def displaced(leg: Leg, standing: Array, moved: ca.SX, moving: ca.SX) -> tuple[L
     first = up * slope - side
     bent = angle * (up * (1 + slope * slope) + first * slope)
     return (
-        LegPoint(tilt + angle, x - leg.abad[0] + moved[0], up - leg.abad[2] + angle * (first + 0.5 * bent)),
+        LegPoint(
+            tilt + angle,
+            x - leg.abad[0] + moved[0],
+            up - leg.abad[2] + angle * (first + 0.5 * bent),
+        ),
         LegPoint(turning, moving[0], moving[2] * (1 / cos) + turning * (first + bent)),
     )
 
 
 def leg_inverse_kinematics(leg: Leg, foot: LegPoint, rate: LegPoint) -> tuple[ca.SX, ca.SX]:
-    """Joint angles (3,) rad that put the foot at a point, and their rates (3,) rad/s while the point moves.
+    """Joint angles (3,) rad that put the foot at a point, and their rates (3,) rad/s while the
+    point moves.
 
-    A point out of reach gives the (almost) straight or folded leg in its direction. The rates are solved from the
-    geometry: an arc tangent, an arc cosine, a root and a division are all that a leg costs.
+    A point out of reach gives the (almost) straight or folded leg in its direction. The rates are
+    solved from the geometry: an arc tangent, an arc cosine, a root and a division are all that a
+    leg costs.
     """
     _, along, up = foot
     thigh, shank = leg.lengths
@@ -159,7 +174,9 @@ def leg_inverse_kinematics(leg: Leg, foot: LegPoint, rate: LegPoint) -> tuple[ca
     abad_sign, hip_sign, knee_sign = leg.signs
     product = thigh * shank
 
-    square = ca.fmax(along * along + up * up, SHORTEST)  # of the distance hip-foot; the knee by the law of cosines:
+    square = ca.fmax(
+        along * along + up * up, SHORTEST
+    )  # of the distance hip-foot; the knee by the law of cosines:
     cos = square * (0.5 / product) - 0.5 * (thigh / shank + shank / thigh)
     cos = ca.fmin(ca.fmax(cos, -STRAIGHT), STRAIGHT)
     sin = leg.bend * ca.sqrt(1 - cos * cos)
@@ -206,7 +223,9 @@ def _leg(mechanism: Mechanism, foot: Candidate) -> Leg:
         shank=points[3],
         radius=foot.radius,
         posture=posture,
-        bend=_bend(foot.name, signs[2] * posture[2] + _down_angle(points[3]) - _down_angle(points[2])),
+        bend=_bend(
+            foot.name, signs[2] * posture[2] + _down_angle(points[3]) - _down_angle(points[2])
+        ),
     )
 
 
@@ -224,7 +243,9 @@ def _posture(mechanism: Mechanism, chain: list[int]) -> Array:
     if "stand" in mechanism.keyframes:
         stand = mechanism.keyframes["stand"]
         return np.array([stand[mechanism.q_slices[i].start] for i in chain], dtype=float)
-    ranges = np.array([(mechanism.bodies[i].joint.lower, mechanism.bodies[i].joint.upper) for i in chain])
+    ranges = np.array(
+        [(mechanism.bodies[i].joint.lower, mechanism.bodies[i].joint.upper) for i in chain]
+    )
     return np.where(np.isfinite(ranges).all(axis=1), np.nan_to_num(ranges).mean(axis=1), 0.0)
 
 

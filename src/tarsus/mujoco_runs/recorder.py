@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.errors import TarsusError
-from tarsus.mujoco_runs.trot import library
+from tarsus.mujoco_runs.trot import optional_library
 
 Array = NDArray[np.float64]
 APART = 1.0  # m, the gap of a contact that MuJoCo does not list
@@ -17,10 +17,11 @@ UP = (0.0, 0.0, 1.0)
 
 
 class Recorder:
-    """Made before the first mj_step of (model, data); `take()` after each; `arrays()` or `save(path)` at the end.
+    """Made before the first mj_step of (model, data); `take()` after each; `arrays()` or
+    `save(path)` at the end.
 
-    Contacts of the robot with the world are kept, each under its geom; what limits, joint friction and contacts
-    between bodies did is kept with the passive forces.
+    Contacts of the robot with the world are kept, each under its geom; what limits, joint friction
+    and contacts between bodies did is kept with the passive forces.
     """
 
     def __init__(self, model: Any, data: Any) -> None:
@@ -51,8 +52,10 @@ class Recorder:
         }
 
     def _contacts(self) -> tuple[list[tuple[int, dict[str, Any]]], Array]:
-        """Slot and values of every contact with the world, and all other constraint forces (nv,)."""
-        mujoco, model, data = library("mujoco"), self.model, self.data
+        """Slot and values of every contact with the world, and all other constraint forces
+        (nv,).
+        """
+        mujoco, model, data = optional_library("mujoco"), self.model, self.data
         found, others = [], np.array(data.qfrc_constraint)
         six, jacobian, seen = np.zeros(6), np.zeros((3, model.nv)), dict[int, int]()
         for k in range(data.ncon):
@@ -68,21 +71,29 @@ class Recorder:
             others -= jacobian.T @ force
             number = seen[int(geom)] = seen.get(int(geom), -1) + 1
             slot = self._slots.setdefault((int(geom), number), len(self._slots))
-            values = {"contact_force": force, "contact_point": np.array(contact.pos), "contact_normal": frame[0].copy()}
+            values = {
+                "contact_force": force,
+                "contact_point": np.array(contact.pos),
+                "contact_normal": frame[0].copy(),
+            }
             mu = float(contact.friction[0])
             found.append((slot, values | {"gap": float(contact.dist), "mu": mu}))
         return found, others
 
     def arrays(self) -> dict[str, Any]:
         """The run so far by the names of the format."""
-        mujoco = library("mujoco")
+        mujoco = optional_library("mujoco")
         if not self._slots:
             raise TarsusError("this run never touched the world: there is no contact to judge.")
         rows, n = len(self._rows), len(self._slots)
         names = [name for name in self._rows[0] if name != "contacts"]
-        found: dict[str, Any] = {name: np.array([row[name] for row in self._rows]) for name in names}
+        found: dict[str, Any] = {
+            name: np.array([row[name] for row in self._rows]) for name in names
+        }
         bodies = [int(self.model.geom_bodyid[geom]) for geom, _ in self._slots]
-        found["contact_body"] = np.array([mujoco.mj_id2name(self.model, mujoco.mjtObj.mjOBJ_BODY, k) for k in bodies])
+        found["contact_body"] = np.array(
+            [mujoco.mj_id2name(self.model, mujoco.mjtObj.mjOBJ_BODY, k) for k in bodies]
+        )
         found |= {"contact_force": np.zeros((rows, n, 3)), "contact_point": np.zeros((rows, n, 3))}
         found |= {
             "contact_normal": np.tile(UP, (rows, n, 1)),

@@ -1,4 +1,6 @@
-"""MuJoCo on the same robot and trot: closed loop once, to record torques and contacts, then replayed by `rollout`."""
+"""MuJoCo on the same robot and trot: closed loop once, to record torques and contacts, then
+replayed by `rollout`.
+"""
 
 from __future__ import annotations
 
@@ -22,31 +24,42 @@ from tarsus.model.to_mjcf import to_mjcf
 Array = NDArray[np.float64]
 
 
-def library(name: str) -> Any:
+def optional_library(name: str) -> Any:
     """A module whose names its type stubs do not list."""
     return importlib.import_module(name)
 
 
 def frictionless_joints(robot: Robot) -> Robot:
     """The robot without dry joint friction, which would cost MuJoCo a constraint row a joint."""
-    bodies = tuple(replace(body, joint=replace(body.joint, dry_friction=0.0)) for body in robot.bodies)
+    bodies = tuple(
+        replace(body, joint=replace(body.joint, dry_friction=0.0)) for body in robot.bodies
+    )
     return replace(robot, bodies=bodies)
 
 
 def control_function(mechanism: Mechanism, controller: Controller) -> ca.Function:
     """(t, q, u, command, memory, dt) -> (torque, memory) for CasADi's evaluator."""
-    sizes = (1, mechanism.nq, mechanism.nu, len(controller.commands), controller.initial_memory(mechanism).size, 1)
+    sizes = (
+        1,
+        mechanism.nq,
+        mechanism.nu,
+        len(controller.commands),
+        controller.initial_memory(mechanism).size,
+        1,
+    )
     names = ("t", "q", "u", "command", "memory", "dt")
     symbols = [SX.sym(name, size) for name, size in zip(names, sizes, strict=True)]
-    return ca.Function("control", symbols, list(controller.torque(mechanism, *symbols)), {"cse": True})
+    return ca.Function(
+        "control", symbols, list(controller.torque(mechanism, *symbols)), {"cse": True}
+    )
 
 
 @dataclass(frozen=True, eq=False)
 class Peer:
     """A MuJoCo model of a robot with its recorded trot.
 
-    torques (steps, actuators); distance, final height: m; normal_force_max: N; residuals: by the same yardstick as
-    every law's; iterations: mean.
+    torques (steps, actuators); distance, final height: m; normal_force_max: N; residuals: by the
+    same yardstick as every law's; iterations: mean.
     """
 
     model: Any
@@ -61,7 +74,7 @@ class Peer:
 
     def rollout(self) -> float:
         """Seconds a step of replaying the whole trot on one thread."""
-        mujoco, rollout = library("mujoco"), library("mujoco.rollout")
+        mujoco, rollout = optional_library("mujoco"), optional_library("mujoco.rollout")
         data = mujoco.MjData(self.model)
         began = perf_counter()
         rollout.rollout(self.model, data, self.start[None], self.torques[None])
@@ -69,7 +82,7 @@ class Peer:
 
     def step_call(self, calls: int) -> float:
         """Seconds of one mj_step called from Python, the trot's torques being set before each."""
-        mujoco = library("mujoco")
+        mujoco = optional_library("mujoco")
         data = mujoco.MjData(self.model)
         mujoco.mj_setState(self.model, data, self.start, mujoco.mjtState.mjSTATE_FULLPHYSICS)
         began = perf_counter()
@@ -79,9 +92,11 @@ class Peer:
         return (perf_counter() - began) / calls
 
 
-def trotting_peer(robot: Robot, controller: Controller, dt: float, friction: float, seconds: float) -> Peer:
+def trotting_peer(
+    robot: Robot, controller: Controller, dt: float, friction: float, seconds: float
+) -> Peer:
     """Trot the robot in MuJoCo in closed loop and keep what is needed to replay and to judge it."""
-    mujoco = library("mujoco")
+    mujoco = optional_library("mujoco")
     model = mujoco.MjModel.from_xml_string(to_mjcf(robot, dt=dt, friction=friction))
     data = mujoco.MjData(model)
     data.qpos[:] = controller.initial_coordinates(robot)
@@ -90,10 +105,15 @@ def trotting_peer(robot: Robot, controller: Controller, dt: float, friction: flo
     mujoco.mj_getState(model, data, start, mujoco.mjtState.mjSTATE_FULLPHYSICS)
     control, memory = control_function(robot, controller), controller.initial_memory(robot)
     command = np.array(list(controller.commands.values()))
-    low, high = (np.array([getattr(a, side) for a in robot.actuators]) for side in ("lower", "upper"))
+    low, high = (
+        np.array([getattr(a, side) for a in robot.actuators]) for side in ("lower", "upper")
+    )
     torques, contacts, iterations = [], [], 0
     for k in range(round(seconds / dt)):
-        torque, memory = (np.asarray(x).ravel() for x in control(k * dt, data.qpos, data.qvel, command, memory, dt))
+        torque, memory = (
+            np.asarray(x).ravel()
+            for x in control(k * dt, data.qpos, data.qvel, command, memory, dt)
+        )
         torques.append(np.clip(torque, low, high))
         data.ctrl[:] = torques[-1]
         before = np.array(data.qvel)
@@ -101,7 +121,10 @@ def trotting_peer(robot: Robot, controller: Controller, dt: float, friction: flo
         contacts.append(_contacts(model, data, before, dt))
         iterations += data.solver_niter[0]
     solved = Solved(
-        *(np.stack(parts) for parts in zip(*contacts, strict=True)), mu=friction, dt=dt, tolerance=1e-3 * dt
+        *(np.stack(parts) for parts in zip(*contacts, strict=True)),
+        mu=friction,
+        dt=dt,
+        tolerance=1e-3 * dt,
     )
     return Peer(
         model,
@@ -117,11 +140,13 @@ def trotting_peer(robot: Robot, controller: Controller, dt: float, friction: flo
 
 
 def _contacts(model: Any, data: Any, before: Array, dt: float) -> tuple[Array, Array, Array, Array]:
-    """Gap (n,), impulse, velocity before and after (n, 3) of every foot in the step just made, contact frames.
+    """Gap (n,), impulse, velocity before and after (n, 3) of every foot in the step just made,
+    contact frames.
 
-    The velocities are those of the contact point by its Jacobian where the step began; a foot in the air has gap 1.
+    The velocities are those of the contact point by its Jacobian where the step began; a foot in
+    the air has gap 1.
     """
-    mujoco = library("mujoco")
+    mujoco = optional_library("mujoco")
     feet = model.ngeom - 1
     gap, impulse, old, new = np.ones(feet), *(np.zeros((feet, 3)) for _ in range(3))
     force, jacobian = np.zeros(6), np.zeros((3, model.nv))

@@ -1,1 +1,3 @@
-"""Programs: blocks over named registers, traced from CasADi, evaluated by reference or compiled. No physics here."""
+"""Programs: blocks over named registers, traced from CasADi, evaluated by reference or compiled. No
+physics here.
+"""

@@ -1,12 +1,14 @@
-"""Biped: a robot of the kind of document 002, five links and two rectangular feet on fourteen joints. ESTIMATE.
+"""Biped: a robot of the kind of Rengifo 2009, five links and two rectangular feet on fourteen
+joints. ESTIMATE.
 
-Document 002 states the structure (Fig. 8: five links, two feet, fourteen motors, eight vertices that may touch) and no
-number. Everything numeric here is an ESTIMATE: segment fractions of a human body (D. A. Winter, Biomechanics and Motor
-Control of Human Movement, quoted from memory) of HEIGHT and MASS, the class of robot the authors worked with.
+Rengifo 2009 states the structure (Fig. 8: five links, two feet, fourteen motors, eight vertices
+that may touch) and no number. Everything numeric here is an ESTIMATE: segment fractions of a human
+body (D. A. Winter, Biomechanics and Motor Control of Human Movement, quoted from memory) of HEIGHT
+and MASS, the class of robot the authors worked with.
 
-Frames sit at the joints, parallel to the trunk when all angles are zero: x forward, y left, z up; legs R, L. SI units.
-Hip (yaw, roll, pitch), knee, ankle (pitch, roll, yaw) is an assumption that gives exactly fourteen joints; axes that
-meet in one point are joints of bodies without mass.
+Frames sit at the joints, parallel to the trunk when all angles are zero: x forward, y left, z up;
+legs R, L. SI units. Hip (yaw, roll, pitch), knee, ankle (pitch, roll, yaw) is an assumption that
+gives exactly fourteen joints; axes that meet in one point are joints of bodies without mass.
 """
 
 from __future__ import annotations
@@ -29,9 +31,9 @@ HIP = 0.048 * HEIGHT  # half of the distance between the hips
 FOOT = np.array([0.152, 0.055, 0.039]) * HEIGHT  # length, width, height
 HEEL = 0.25  # part of the foot's length behind the ankle
 
-# parts of the mass and of the length (centre from the upper end, radius of gyration), radius for the inertia about the
-# segment's own axis, m -- ESTIMATE
-TRUNK_PARTS = (0.678, 0.626, 0.496)  # the centre from the hips upwards
+# parts of the mass and of the length (center from the upper end, radius of gyration), radius for
+# the inertia about the segment's own axis, m -- ESTIMATE
+TRUNK_PARTS = (0.678, 0.626, 0.496)  # the center from the hips upwards
 THIGH_PARTS, THIGH_RADIUS = (0.100, 0.433, 0.323), 0.06
 SHIN_PARTS, SHIN_RADIUS = (0.0465, 0.433, 0.302), 0.045
 FOOT_PART = 0.0145
@@ -51,23 +53,31 @@ JOINTS = (
 STAND = {"hip_pitch": -0.25, "knee": 0.5, "ankle_pitch": -0.25}  # rad; all else 0 -- ESTIMATE
 
 NOTES = (
-    "Structure: document 002, Fig. 8 (five links, two rectangular feet, fourteen joints, eight contact vertices); it "
-    "states no masses or lengths, and the tables of the group's other papers could not be read.",
-    "ESTIMATE: all numbers, from fractions of a human body of 1.60 m and 45 kg (Winter, from memory); the order of the "
-    "joints' axes; their ranges; the stand posture. No torque limits, gears or rotors: none were found.",
+    (
+        "Structure: Rengifo 2009, Fig. 8 (five links, two rectangular feet, fourteen joints, eight"
+        " contact vertices); it states no masses or lengths, and the tables of the group's other"
+        " papers could not be read."
+    ),
+    (
+        "ESTIMATE: all numbers, from fractions of a human body of 1.60 m and 45 kg (Winter, from"
+        " memory); the order of the joints' axes; their ranges; the stand posture. No torque"
+        " limits, gears or rotors: none were found."
+    ),
 )
 
 
 def describe() -> Mechanism:
-    """The robot: 15 bodies (8 of them without mass), 20 degrees of freedom, 45 kg; contact candidates: 8 vertices."""
+    """The robot: 15 bodies (8 of them without mass), 20 degrees of freedom, 45 kg; contact
+    candidates: 8 vertices.
+    """
     bodies = [Body("trunk", -1, Joint("floating_base", "free"), _trunk())]
     candidates, frames, actuators = [], [], []
     for side, left in SIDES.items():
         bodies += _leg(side, len(bodies), left)
         foot = len(bodies) - 1
         candidates += _vertices(side, foot)
-        centre = np.array([(0.5 - HEEL) * FOOT[0], 0.0, -FOOT[2]])
-        frames.append(Frame(f"{side}_sole", foot, centre))
+        center = np.array([(0.5 - HEEL) * FOOT[0], 0.0, -FOOT[2]])
+        frames.append(Frame(f"{side}_sole", foot, center))
         actuators += [Actuator(f"{side}_{name}", f"{side}_{name}") for name, *_ in JOINTS]
     return Mechanism(
         name="biped",
@@ -89,8 +99,14 @@ def stand() -> Array:
 
 
 def _leg(side: str, first: int, left: int) -> list[Body]:
-    """The seven bodies of one leg; the first of them, number `first` of the robot, hangs on the trunk."""
-    places = {"hip_1": (0.0, left * HIP, 0.0), "shin": (0.0, 0.0, -THIGH), "ankle_1": (0.0, 0.0, -SHIN)}
+    """The seven bodies of one leg; the first of them, number `first` of the robot, hangs on the
+    trunk.
+    """
+    places = {
+        "hip_1": (0.0, left * HIP, 0.0),
+        "shin": (0.0, 0.0, -THIGH),
+        "ankle_1": (0.0, 0.0, -SHIN),
+    }
     inertias = {
         "thigh": _segment(THIGH_PARTS, -THIGH, THIGH_RADIUS**2 / 2),
         "shin": _segment(SHIN_PARTS, -SHIN, SHIN_RADIUS**2 / 2),
@@ -121,10 +137,14 @@ def _trunk() -> Inertia:
 
 
 def _segment(parts: tuple[float, float, float], length: float, axial: float) -> Inertia:
-    """A segment along z from its joint to `length` (m, negative downwards); axial: moment per mass about z, m^2."""
-    share, centre, gyration = parts
+    """A segment along z from its joint to `length` (m, negative downwards); axial: moment per mass
+    about z, m^2.
+    """
+    share, center, gyration = parts
     mass, across = MASS * share, (gyration * length) ** 2
-    return Inertia(mass, np.array([0.0, 0.0, centre * length]), mass * np.diag([across, across, axial]))
+    return Inertia(
+        mass, np.array([0.0, 0.0, center * length]), mass * np.diag([across, across, axial])
+    )
 
 
 def _foot() -> Inertia:

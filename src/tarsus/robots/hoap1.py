@@ -1,14 +1,15 @@
-"""HOAP-1: Fujitsu's small humanoid of document 001, twenty joints (twelve in the legs, eight in the arms). ESTIMATE.
+"""HOAP-1: Fujitsu's small humanoid of Sugihara 2006, twenty joints. ESTIMATE.
 
-Frames sit at the joints, parallel to the torso when all angles are zero: x forward, y left, z up; the arms hang.
-Right leg, left leg, right arm, left arm. SI units.
+Twelve joints are in the legs, eight in the arms.
+Frames sit at the joints, parallel to the torso when all angles are zero: x forward, y left, z up;
+the arms hang. Right leg, left leg, right arm, left arm. SI units.
 
-Status of each number: *published* = stated in the source; *ESTIMATE* = a number of the successors HOAP-2 and HOAP-3,
-or a substitute with its derivation. Only the mass (5 kg), the height (0.480 m) and the number of joints of HOAP-1
-itself are published (document 001, Fig. 5); an encyclopedia states 6 kg: `load("hoap1", mass=6.0)`.
-Sources, numbers only:
-[2] ``Hoap2.proto`` of github cyberbotics/webots @013d935 (its licence does not allow to copy the file);
-[3] ``structure.xml`` of github chili-epfl/hoap3_description (BSD): the same layout of the legs.
+Status of each number: *published* = stated in the source; *ESTIMATE* = a number of the successors
+HOAP-2 and HOAP-3, or a substitute with its derivation. Only the mass (5 kg), the height (0.480 m)
+and the number of joints of HOAP-1 itself are published (Sugihara 2006, Fig. 5); an encyclopedia
+states 6 kg: `load("hoap1", mass=6.0)`. Sources, numbers only: [2] ``Hoap2.proto`` of github
+cyberbotics/webots @013d935 (its license does not allow to copy the file); [3] ``structure.xml`` of
+github chili-epfl/hoap3_description (BSD): the same layout of the legs.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ Array = NDArray[np.float64]
 Row = tuple[float, tuple[float, float, float], tuple[float, ...]]
 
 SIDES = {"R": -1, "L": 1}  # name: left +1
-MASS = 5.0  # kg -- published, document 001
+MASS = 5.0  # kg -- published, Sugihara 2006
 
 # geometry, m -- ESTIMATE: HOAP-2's lengths [2], the left side's
 HIP_IN_TORSO = (0.0, 0.039, -0.055)
@@ -34,13 +35,18 @@ SHOULDER_IN_TORSO = (0.0, 0.0995, 0.09)
 ELBOW_IN_ARM = (0.0, 0.0, -0.101)
 HAND_IN_FOREARM = (0.0, 0.0, -0.1)
 SOLE = {"x": (-0.0358, 0.0582), "y": (-0.031, 0.031), "z": -0.0355}  # of the ankle's frame
-TORSO_BOX = ((0.013, 0.0, 0.056), (0.05, 0.067, 0.0675))  # centre and half edges
-HEAD = ((0.0, 0.0, 0.1515), 0.038)  # centre and radius: lowered so that the robot is 0.480 m high
+TORSO_BOX = ((0.013, 0.0, 0.056), (0.05, 0.067, 0.0675))  # center and half edges
+HEAD = ((0.0, 0.0, 0.1515), 0.038)  # center and radius: lowered so that the robot is 0.480 m high
 
-# bodies (left), mass kg, centre of mass m, ixx iyy izz ixy ixz iyz about it kg m^2 -- ESTIMATE: HOAP-2's masses times
-# 0.83828, so that they sum to 6 kg with waist, neck and wrists frozen. Moments from [2], but those of boxes of the
-# shapes' sizes for leg 1 to 3 and 5 and arm 1 (missing, or impossible, in [2]); centres of leg 1 and 3 from [3]
-TORSO = (2.48279188, (4.59764735e-3, 0.0, 0.0592835924), (9.89196355e-3, 0.0115660133, 8.91683063e-3, 0, 5.23195524e-4))
+# bodies (left), mass kg, center of mass m, ixx iyy izz ixy ixz iyz about it kg m^2 -- ESTIMATE:
+# HOAP-2's masses times 0.83828, so that they sum to 6 kg with waist, neck and wrists frozen.
+# Moments from [2], but those of boxes of the shapes' sizes for leg 1 to 3 and 5 and arm 1 (missing,
+# or impossible, in [2]); centers of leg 1 and 3 from [3]
+TORSO = (
+    2.48279188,
+    (4.59764735e-3, 0.0, 0.0592835924),
+    (9.89196355e-3, 0.0115660133, 8.91683063e-3, 0, 5.23195524e-4),
+)
 LEG: tuple[Row, ...] = (
     (0.0330180767, (2.24e-3, 3e-3, 0.0336), (1.93293324e-5, 2.09802362e-5, 5.09028682e-6)),
     (0.144767182, (3.5e-3, 6e-4, -3.3e-3), (4.6035964e-5, 3.31637487e-5, 5.74846353e-5)),
@@ -50,7 +56,11 @@ LEG: tuple[Row, ...] = (
         (0.0117225, 2.97242e-3, -0.0429459),
         (4.45963664e-4, 4.43448831e-4, 9.38870872e-5, 8.38277564e-7, 5.78411519e-5, -4.19138782e-6),
     ),
-    (0.143452763, (4.65209e-3, 7.81354e-4, 3.2429e-3), (6.2162864e-5, 2.98859923e-5, 5.37947861e-5)),
+    (
+        0.143452763,
+        (4.65209e-3, 7.81354e-4, 3.2429e-3),
+        (6.2162864e-5, 2.98859923e-5, 5.37947861e-5),
+    ),
     (
         0.131402523,
         (4.76595338e-3, 0.0, -0.0259100924),
@@ -59,7 +69,11 @@ LEG: tuple[Row, ...] = (
 )
 ARM: tuple[Row, ...] = (
     (0.166843222, (0.0, 0.0, 0.0), (5.70047675e-5, 4.44915258e-5, 5.70047675e-5)),
-    (0.168861794, (-2.3e-3, 0.0, -9.9e-3), (7.20918705e-5, 2.33041163e-4, 2.16275612e-4, 0, 1.67655513e-5)),
+    (
+        0.168861794,
+        (-2.3e-3, 0.0, -9.9e-3),
+        (7.20918705e-5, 2.33041163e-4, 2.16275612e-4, 0, 1.67655513e-5),
+    ),
     (
         0.182985095,
         (-2.6e-5, -2.94852e-3, -0.0683622),
@@ -72,9 +86,12 @@ ARM: tuple[Row, ...] = (
     ),
 )
 
-TABLE_MASS = TORSO[0] + 2 * sum(row[0] for row in LEG + ARM)  # kg, 6; all is scaled from it to the robot's mass
+TABLE_MASS = TORSO[0] + 2 * sum(
+    row[0] for row in LEG + ARM
+)  # kg, 6; all is scaled from it to the robot's mass
 
-# joints (left): name, axis, range rad, place in the parent -- ESTIMATE: HOAP-2's ranges [2], the arms' zero turned down
+# joints (left): name, axis, range rad, place in the parent -- ESTIMATE: HOAP-2's ranges [2], the
+# arms' zero turned down
 LEG_JOINTS = (
     ("J1_yaw", (0, 0, 1), (-0.541052, 1.58825), HIP_IN_TORSO),
     ("J2_roll", (1, 0, 0), (-0.36652, 0.541052), (0.0, 0.0, 0.0)),
@@ -91,14 +108,27 @@ ARM_JOINTS = (
 )
 TORQUE, SPEED = 9.0, 5.0  # N m, rad/s -- ESTIMATE: placeholders of [2]
 
-STAND = {"J3_pitch": -0.2, "J4_knee": 0.4, "J5_ankle_pitch": -0.2}  # rad, the legs; all else 0 -- ESTIMATE
+STAND = {
+    "J3_pitch": -0.2,
+    "J4_knee": 0.4,
+    "J5_ankle_pitch": -0.2,
+}  # rad, the legs; all else 0 -- ESTIMATE
 
 NOTES = (
-    "HOAP-1: only mass (5 kg, document 001; an encyclopedia says 6 kg), height 0.48 m and 20 joints are published.",
-    "ESTIMATE: everything else. Lengths, ranges, soles: HOAP-2's (Hoap2.proto of github cyberbotics/webots @013d935, "
-    "no file of it is copied). Masses: HOAP-2's, scaled to the robot's; some inertias are those of boxes; some centres "
-    "of mass are HOAP-3's (github chili-epfl/hoap3_description, BSD).",
-    "ESTIMATE: stand posture, torque limit 9 N m, speed 5 rad/s (placeholders). Gears and rotors unknown: armature 0.",
+    (
+        "HOAP-1: only mass (5 kg, Sugihara 2006; an encyclopedia says 6 kg), height 0.48 m and 20"
+        " joints are published."
+    ),
+    (
+        "ESTIMATE: everything else. Lengths, ranges, soles: HOAP-2's (Hoap2.proto of github"
+        " cyberbotics/webots @013d935, no file of it is copied). Masses: HOAP-2's, scaled to the"
+        " robot's; some inertias are those of boxes; some centers of mass are HOAP-3's (github"
+        " chili-epfl/hoap3_description, BSD)."
+    ),
+    (
+        "ESTIMATE: stand posture, torque limit 9 N m, speed 5 rad/s (placeholders). Gears and"
+        " rotors unknown: armature 0."
+    ),
 )
 
 
@@ -133,35 +163,62 @@ def describe(mass: float = MASS) -> Mechanism:
 def stand() -> Array:
     """Coordinates (27,) of the stand posture, the soles flat on the plane z = 0."""
     lean, knee = STAND["J3_pitch"], STAND["J4_knee"]
-    height = -HIP_IN_TORSO[2] - KNEE_IN_THIGH[2] * np.cos(lean) - ANKLE_IN_SHANK[2] * np.cos(lean + knee) - SOLE["z"]
+    height = (
+        -HIP_IN_TORSO[2]
+        - KNEE_IN_THIGH[2] * np.cos(lean)
+        - ANKLE_IN_SHANK[2] * np.cos(lean + knee)
+        - SOLE["z"]
+    )
     leg = [STAND.get(name, 0.0) for name, *_ in LEG_JOINTS]
-    return np.array([0.0, 0.0, height, 1.0, 0.0, 0.0, 0.0, *leg, *leg, *np.zeros(2 * len(ARM_JOINTS))])
+    return np.array(
+        [0.0, 0.0, height, 1.0, 0.0, 0.0, 0.0, *leg, *leg, *np.zeros(2 * len(ARM_JOINTS))]
+    )
 
 
-def _limb(limb: str, first: int, left: int, joints: tuple, rows: tuple[Row, ...], scale: float) -> list[Body]:
+def _limb(
+    limb: str, first: int, left: int, joints: tuple, rows: tuple[Row, ...], scale: float
+) -> list[Body]:
     """The bodies of a limb; the first of them, number `first` of the robot, hangs on the torso."""
     found = []
     for k, ((name, axis, span, at), row) in enumerate(zip(joints, rows, strict=True)):
         # mirrored at the plane y = 0, a rotation about y stays and those about x and z turn round
         lower, upper = span if axis[1] or left > 0 else (-span[1], -span[0])
-        joint = Joint(f"{limb}_{name}", "hinge", axis=np.array(axis), lower=lower, upper=upper, velocity_limit=SPEED)
+        joint = Joint(
+            f"{limb}_{name}",
+            "hinge",
+            axis=np.array(axis),
+            lower=lower,
+            upper=upper,
+            velocity_limit=SPEED,
+        )
         place = np.array(at) * (1, left, 1)
-        found.append(Body(f"{limb}_{k + 1}", first + k - 1 if k else 0, joint, _inertia(row, left, scale), place))
+        found.append(
+            Body(
+                f"{limb}_{k + 1}",
+                first + k - 1 if k else 0,
+                joint,
+                _inertia(row, left, scale),
+                place,
+            )
+        )
     return found
 
 
 def _sole(side: str, foot: int) -> list[Candidate]:
     """The four corners of a rectangular sole."""
-    corners = product(zip(("heel", "toe"), SOLE["x"], strict=True), zip(("right", "left"), SOLE["y"], strict=True))
+    corners = product(
+        zip(("heel", "toe"), SOLE["x"], strict=True), zip(("right", "left"), SOLE["y"], strict=True)
+    )
     return [
-        Candidate(f"{side}_foot_{end}_{flank}", foot, np.array([x, y, SOLE["z"]])) for (end, x), (flank, y) in corners
+        Candidate(f"{side}_foot_{end}_{flank}", foot, np.array([x, y, SOLE["z"]]))
+        for (end, x), (flank, y) in corners
     ]
 
 
 def _torso_points() -> list[Candidate]:
     """The head's sphere and the eight corners of the trunk's box."""
-    centre, half = (np.array(v) for v in TORSO_BOX)
-    corners = [centre + half * signs for signs in product((1, -1), repeat=3)]
+    center, half = (np.array(v) for v in TORSO_BOX)
+    corners = [center + half * signs for signs in product((1, -1), repeat=3)]
     return [
         Candidate("head", 0, np.array(HEAD[0]), HEAD[1]),
         *(Candidate(f"torso_{k}", 0, corner) for k, corner in enumerate(corners)),

@@ -1,11 +1,13 @@
-"""HyQ: the 87 kg hydraulic quadruped of IIT, twelve joints, knees pointing inwards; the robot of document 004.
+"""HyQ: the 87 kg hydraulic quadruped of IIT, twelve joints, knees pointing inwards; the robot of
+Ogunsola.
 
-Frames sit at the joints, parallel to the trunk when all angles are zero: x forward, y left, z up. Legs in the order
-LF, RF, LH, RH; joints HAA (a positive angle swings any leg inwards), HFE and KFE (+y axis). SI units.
+Frames sit at the joints, parallel to the trunk when all angles are zero: x forward, y left, z up.
+Legs in the order LF, RF, LH, RH; joints HAA (a positive angle swings any leg inwards), HFE and KFE
+(+y axis). SI units.
 
 Status of each number: *published* = typed in the source; *derived* = published numbers transformed.
-Source: ``hyq_no_sensors.urdf`` and ``hyq.srdf`` of hyq-description (IIT, Apache-2.0), as in PyPI example-robot-data
-6.0.0, its frames turned parallel to the trunk. Only numbers are taken from it.
+Source: ``hyq_no_sensors.urdf`` and ``hyq.srdf`` of hyq-description (IIT, Apache-2.0), as in PyPI
+example-robot-data 6.0.0, its frames turned parallel to the trunk. Only numbers are taken from it.
 """
 
 from __future__ import annotations
@@ -24,14 +26,22 @@ LEGS = {"LF": (1, 1), "RF": (1, -1), "LH": (-1, 1), "RH": (-1, -1)}  # name: (fr
 HAA_IN_TRUNK = (0.3735, 0.207, 0.0)  # left front
 HFE_IN_HIP = (0.0, 0.0, -0.08)
 KFE_IN_UPPER_LEG = (0.0, 0.0, -0.35)
-FOOT_IN_LOWER_LEG = (0.0, 0.0, -0.346)  # centre of the foot's ball
+FOOT_IN_LOWER_LEG = (0.0, 0.0, -0.346)  # center of the foot's ball
 FOOT_RADIUS = 0.02175
 
-# bodies, mass kg, centre of mass m, ixx iyy izz ixy ixz iyz about it kg m^2 -- published; the right legs carry the
-# left ones' numbers, the hind legs the front ones' turned by pi about z
-TRUNK: Row = (60.96, (0.056, 0.0215, 0.00358), (1.5725937, 8.5015928, 9.1954911, 0.028375, -0.203139, -0.004462))
+# bodies, mass kg, center of mass m, ixx iyy izz ixy ixz iyz about it kg m^2 -- published; the right
+# legs carry the left ones' numbers, the hind legs the front ones' turned by pi about z
+TRUNK: Row = (
+    60.96,
+    (0.056, 0.0215, 0.00358),
+    (1.5725937, 8.5015928, 9.1954911, 0.028375, -0.203139, -0.004462),
+)
 HIP: Row = (2.93, (-0.16931, 0.0, -0.04263), (0.00571, 0.05486, 0.05071, -5e-5, -0.00159, -4e-5))
-UPPER_LEG: Row = (2.638, (0.02625, 0.0, -0.15074), (0.02719, 0.02811, 0.00368, -2e-5, -0.00302, -1e-4))
+UPPER_LEG: Row = (
+    2.638,
+    (0.02625, 0.0, -0.15074),
+    (0.02719, 0.02811, 0.00368, -2e-5, -0.00302, -1e-4),
+)
 LOWER_LEG: Row = (0.881, (-4e-5, -1e-4, -0.1254), (0.01256, 0.01233, 0.00047, 0.0, 6e-5, 1e-5))
 
 # joints -- published; hydraulic, so there is neither gear nor rotor
@@ -43,15 +53,26 @@ RANGES = {  # rad, front; the hind HFE's and KFE's are turned round
 TORQUE = 150.0  # N m; a comment in the source says 120
 SPEED, DAMPING = 12.0, 0.1  # rad/s, N m s/rad
 
-STAND = {"HAA": -0.2, "HFE": 0.75, "KFE": -1.5}  # rad, front; hind HFE and KFE turned round -- published
+STAND = {
+    "HAA": -0.2,
+    "HFE": 0.75,
+    "KFE": -1.5,
+}  # rad, front; hind HFE and KFE turned round -- published
 
 NOTES = (
-    "Numbers: hyq_no_sensors.urdf and hyq.srdf of hyq-description (IIT, Apache-2.0), as in PyPI example-robot-data "
-    "6.0.0; no file of it is copied.",
-    "Masses, inertias, lengths, ranges, torque limits (150 N m; a comment there says 120), damping, foot radius and "
-    "stand angles: published. Height of the base in the stand posture: derived. The IMU (18 g) is left out.",
-    "The source puts the trunk's centre of mass 21.5 mm to the left. Another published set of numbers (control "
-    "toolbox) has 83.3 kg in all.",
+    (
+        "Numbers: hyq_no_sensors.urdf and hyq.srdf of hyq-description (IIT, Apache-2.0), as in PyPI"
+        " example-robot-data 6.0.0; no file of it is copied."
+    ),
+    (
+        "Masses, inertias, lengths, ranges, torque limits (150 N m; a comment there says 120),"
+        " damping, foot radius and stand angles: published. Height of the base in the stand"
+        " posture: derived. The IMU (18 g) is left out."
+    ),
+    (
+        "The source puts the trunk's center of mass 21.5 mm to the left. Another published set of"
+        " numbers (control toolbox) has 83.3 kg in all."
+    ),
 )
 
 
@@ -64,7 +85,9 @@ def describe() -> Mechanism:
         shank = len(bodies) - 1
         candidates.append(Candidate(f"{leg}_foot", shank, np.array(FOOT_IN_LOWER_LEG), FOOT_RADIUS))
         frames.append(Frame(f"{leg}_foot", shank, np.array(FOOT_IN_LOWER_LEG)))
-        actuators += [Actuator(f"{leg}_{joint}", f"{leg}_{joint}", -TORQUE, TORQUE) for joint in RANGES]
+        actuators += [
+            Actuator(f"{leg}_{joint}", f"{leg}_{joint}", -TORQUE, TORQUE) for joint in RANGES
+        ]
     return Mechanism(
         name="hyq",
         bodies=tuple(bodies),
@@ -79,7 +102,11 @@ def describe() -> Mechanism:
 def stand() -> Array:
     """Coordinates (19,) of the published stand posture, the feet just touching the plane z = 0."""
     spread, lean, knee = STAND.values()
-    leg = HFE_IN_HIP[2] + KFE_IN_UPPER_LEG[2] * np.cos(lean) + FOOT_IN_LOWER_LEG[2] * np.cos(lean + knee)
+    leg = (
+        HFE_IN_HIP[2]
+        + KFE_IN_UPPER_LEG[2] * np.cos(lean)
+        + FOOT_IN_LOWER_LEG[2] * np.cos(lean + knee)
+    )
     angles = [angle for front, _ in LEGS.values() for angle in (spread, front * lean, front * knee)]
     return np.array([0.0, 0.0, FOOT_RADIUS - leg * np.cos(spread), 1.0, 0.0, 0.0, 0.0, *angles])
 
@@ -90,8 +117,20 @@ def _leg(leg: str, first: int, front: int, left: int) -> list[Body]:
     hip, upper, lower = (_inertia(row, front) for row in (HIP, UPPER_LEG, LOWER_LEG))
     return [
         Body(f"{leg}_hip", 0, _joint(leg, "HAA", (-left, 0, 0), 1), hip, haa),
-        Body(f"{leg}_upper_leg", first, _joint(leg, "HFE", (0, 1, 0), front), upper, np.array(HFE_IN_HIP)),
-        Body(f"{leg}_lower_leg", first + 1, _joint(leg, "KFE", (0, 1, 0), front), lower, np.array(KFE_IN_UPPER_LEG)),
+        Body(
+            f"{leg}_upper_leg",
+            first,
+            _joint(leg, "HFE", (0, 1, 0), front),
+            upper,
+            np.array(HFE_IN_HIP),
+        ),
+        Body(
+            f"{leg}_lower_leg",
+            first + 1,
+            _joint(leg, "KFE", (0, 1, 0), front),
+            lower,
+            np.array(KFE_IN_UPPER_LEG),
+        ),
     ]
 
 

@@ -6,7 +6,7 @@ Legs in the order FR, FL, HR, HL; joints abad (+x axis), hip and knee (-y axis).
 Status of each number: *published* = typed in the source; *derived* = published numbers transformed;
 *estimate* = not found in a readable source.
 Source: ``MiniCheetah.h``, ``Quadruped.cpp``, ``ActuatorModel.h``, ``rt_spi.cpp`` and
-``FSM_State_RecoveryStand.cpp`` of github mit-biomimetics/Cheetah-Software @c71c5a1 (MIT licence).
+``FSM_State_RecoveryStand.cpp`` of github mit-biomimetics/Cheetah-Software @c71c5a1 (MIT license).
 Only numbers are taken from it.
 """
 
@@ -28,7 +28,7 @@ KNEE_IN_THIGH = (0.0, 0.0, -0.209)
 CONTACT_IN_SHANK = (0.0, 0.004, -0.195)  # left; lowest point of the foot
 FOOT_RADIUS = 0.015  # estimate: the source has a point; the sphere ends at the published point
 
-# bodies (left), mass kg, centre of mass m, ixx iyy izz ixy ixz iyz about it kg m^2 -- published ...
+# bodies (left), mass kg, center of mass m, ixx iyy izz ixy ixz iyz about it kg m^2 -- published ...
 BASE = (3.3, (0.0, 0.0, 0.0), (0.011253, 0.036203, 0.042673, 0.0, 0.0, 0.0))
 ABAD = (0.54, (0.0, 0.036, 0.0), (381e-6, 560e-6, 444e-6, 58e-6, 0.45e-6, 0.95e-6))
 # ... the thigh's inertia is derived: the published one, turned by pi about z,
@@ -49,7 +49,8 @@ ROTOR_IN_ABAD = (0.0, 0.04, 0.0)  # hip rotor, spins about y
 ROTOR_IN_THIGH = (0.0, 0.0, 0.0)  # knee rotor, spins about y
 GEARS = {"abad": 6.0, "hip": 6.0, "knee": 9.33}
 
-# joints -- torque N m, damping N m s/rad, dry friction N m published; ranges rad estimate (recollection)
+# joints -- torque N m, damping N m s/rad, dry friction N m published; ranges rad estimate
+# (recollection)
 TORQUES = {"abad": 17.0, "hip": 17.0, "knee": 26.0}
 RANGES = {"abad": 2.094, "hip": 4.712, "knee": 2.705}
 DAMPING, DRY_FRICTION = 0.01, 0.2
@@ -57,9 +58,15 @@ DAMPING, DRY_FRICTION = 0.01, 0.2
 STAND = {"abad": 0.0, "hip": -0.8, "knee": 1.6}  # rad -- published
 
 NOTES = (
-    "Numbers: github mit-biomimetics/Cheetah-Software @c71c5a1 (MIT licence); no file of it is copied.",
-    "Rotors (12 x 0.055 kg, published) are fixed to the bodies that carry them; their spin enters as "
-    "armature gear^2 * 63e-6 kg m^2 (derived). The gyroscopic coupling of the rotors is left out.",
+    (
+        "Numbers: github mit-biomimetics/Cheetah-Software @c71c5a1 (MIT license); no file of it is"
+        " copied."
+    ),
+    (
+        "Rotors (12 x 0.055 kg, published) are fixed to the bodies that carry them; their spin"
+        " enters as armature gear^2 * 63e-6 kg m^2 (derived). The gyroscopic coupling of the rotors"
+        " is left out."
+    ),
     "Thigh inertia: derived, the published matrix breaks the triangle inequality.",
     "Foot radius 0.015 m and joint ranges: estimates. Stand angles published, base height derived.",
 )
@@ -74,11 +81,12 @@ def describe() -> Mechanism:
         first = len(bodies)
         bodies += _leg(leg, first, front, left)
         lowest = _mirror(CONTACT_IN_SHANK, 1, left)
-        centre = lowest + np.array([0.0, 0.0, FOOT_RADIUS])
-        candidates.append(Candidate(f"{leg}_foot", first + 2, centre, FOOT_RADIUS))
-        frames.append(Frame(f"{leg}_foot", first + 2, centre))
+        center = lowest + np.array([0.0, 0.0, FOOT_RADIUS])
+        candidates.append(Candidate(f"{leg}_foot", first + 2, center, FOOT_RADIUS))
+        frames.append(Frame(f"{leg}_foot", first + 2, center))
         actuators += [
-            Actuator(f"{leg}_{joint}", f"{leg}_{joint}_joint", -limit, limit) for joint, limit in TORQUES.items()
+            Actuator(f"{leg}_{joint}", f"{leg}_{joint}_joint", -limit, limit)
+            for joint, limit in TORQUES.items()
         ]
     return Mechanism(
         name="mini_cheetah",
@@ -110,7 +118,13 @@ def _leg(leg: str, first: int, front: int, left: int) -> list[Body]:
     return [
         Body(f"{leg}_abad", 0, _joint(leg, "abad", (1, 0, 0)), abad, at_abad),
         Body(f"{leg}_thigh", first, _joint(leg, "hip", (0, -1, 0)), thigh, at_hip),
-        Body(f"{leg}_shank", first + 1, _joint(leg, "knee", (0, -1, 0)), shank, np.array(KNEE_IN_THIGH)),
+        Body(
+            f"{leg}_shank",
+            first + 1,
+            _joint(leg, "knee", (0, -1, 0)),
+            shank,
+            np.array(KNEE_IN_THIGH),
+        ),
     ]
 
 
@@ -132,11 +146,15 @@ def _mirror(front_left: tuple[float, float, float], front: int, left: int) -> Ar
     return np.array(front_left) * np.array([front, left, 1])
 
 
-def _inertia(row: tuple[float, tuple[float, float, float], tuple[float, ...]], left: int) -> Inertia:
+def _inertia(
+    row: tuple[float, tuple[float, float, float], tuple[float, ...]], left: int
+) -> Inertia:
     """A row of the table above, its plane y = 0 mirrored for the right side (left = -1)."""
     mass, com, (ixx, iyy, izz, ixy, ixz, iyz) = row
     ixy, iyz = left * ixy, left * iyz
-    return Inertia(mass, _mirror(com, 1, left), np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]]))
+    return Inertia(
+        mass, _mirror(com, 1, left), np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
+    )
 
 
 def _rotor(position: Array, spin_axis: str) -> Inertia:

@@ -1,15 +1,18 @@
-"""StarlETH: a 23 kg electric quadruped of ETH Zurich with twelve series-elastic joints, knees pointing inwards.
+"""StarlETH: a 23 kg electric quadruped of ETH Zurich with twelve series-elastic joints, knees
+pointing inwards.
 
-The robot of document 000. Frames sit at the joints, parallel to the base when all angles are zero: x forward,
-y left, z up. Legs in the order LF, RF, LH, RH; joints HAA (+x axis), HFE and KFE (+y axis). SI units.
+The robot of Gehring 2014. Frames sit at the joints, parallel to the base when all angles are zero:
+x forward, y left, z up. Legs in the order LF, RF, LH, RH; joints HAA (+x axis), HFE and KFE (+y
+axis). SI units.
 
 Status of each number: *published* = typed in a source; *derived* = published numbers transformed;
 *ESTIMATE* = not found in a readable source.
-Sources, numbers only (neither states a licence):
-[rbs] ``data/rbs/starlETH.rbs`` of github plusminus34/Interactive_thin_shells_Bachelor_thesis @3aafd3f: masses,
-moments, joints, collision shapes; its axes (forward, up, right) are turned to (forward, left, up).
-[cad] ``resources/StarlETH_Model.xml`` and CAD shells of github TomaszAugustyn/CollisionDetectionStarlETH @54b0348:
-states the same base (0.505 x 0.370 m), hip (0.0685 m) and thigh (0.200 m).
+Sources, numbers only (neither states a license):
+[rbs] ``data/rbs/starlETH.rbs`` of github plusminus34/Interactive_thin_shells_Bachelor_thesis
+@3aafd3f: masses, moments, joints, collision shapes; its axes (forward, up, right) are turned to
+(forward, left, up). [cad] ``resources/StarlETH_Model.xml`` and CAD shells of github
+TomaszAugustyn/CollisionDetectionStarlETH @54b0348: states the same base (0.505 x 0.370 m), hip
+(0.0685 m) and thigh (0.200 m).
 """
 
 from __future__ import annotations
@@ -27,43 +30,72 @@ LEGS = {"LF": (1, 1), "RF": (1, -1), "LH": (-1, 1), "RH": (-1, -1)}  # name: (fr
 HAA_IN_BASE = (0.2525, 0.185, 0.0)  # left front
 HFE_IN_HIP = (0.0, 0.0, -0.0685)
 KFE_IN_THIGH = (0.0, 0.0, -0.2)
-FOOT_IN_SHANK = (0.0, 0.0, -0.2)  # centre of the foot's ball; [cad] states 0.235 m to the contact, 7 mm more
+FOOT_IN_SHANK = (
+    0.0,
+    0.0,
+    -0.2,
+)  # center of the foot's ball; [cad] states 0.235 m to the contact, 7 mm more
 FOOT_RADIUS = 0.028  # derived from the ball of the CAD shell
 
-# bodies, mass kg, centre of mass m, ixx iyy izz about it kg m^2 -- masses and centres published [rbs]; the base's
-# moments published, the others derived: [rbs] is read as taken about the joint above the body and moved to the
-# centre of mass (its 0.00828 kg m^2 about the centre of a 0.31 kg, 0.2 m thigh is more than m l^2 / 4)
+# bodies, mass kg, center of mass m, ixx iyy izz about it kg m^2 -- masses and centers published
+# [rbs]; the base's moments published, the others derived: [rbs] is read as taken about the joint
+# above the body and moved to the center of mass (its 0.00828 kg m^2 about the center of a 0.31 kg,
+# 0.2 m thigh is more than m l^2 / 4)
 BASE = (13.16, (0.0, 0.0, 0.0), (0.226, 0.393, 0.553))
 HIP = (1.8, (0.0, 0.0, -0.055), (0.009275, 0.003035, 0.00721))
 THIGH = (0.31, (0.0, 0.0, -0.148), (0.00148976, 0.00142976, 0.000215))
 SHANK = (0.32, (0.0, 0.0, -0.084), (0.00112108, 0.00124208, 0.0002))
 
-# joints -- ranges rad published [rbs], about the rightward axis there; torque N m ESTIMATE (recollection)
-RANGES = {"HAA": (-1.5, 1.5), "HFE": (-1.5, 1.5), "KFE": (-2.5, 0.0)}  # front; the hind KFE's is turned round
+# joints -- ranges rad published [rbs], about the rightward axis there; torque N m ESTIMATE
+# (recollection)
+RANGES = {
+    "HAA": (-1.5, 1.5),
+    "HFE": (-1.5, 1.5),
+    "KFE": (-2.5, 0.0),
+}  # front; the hind KFE's is turned round
 TORQUE = 30.0
 
-# where else it can touch the ground: corners of the two collision boxes of the trunk, m -- published [rbs]
+# where else it can touch the ground: corners of the two collision boxes of the trunk, m --
+# published [rbs]
 TOP_CORNER = (0.295, 0.13, 0.1)  # left front; of the upper box, 0.59 x 0.26 x 0.10 m
 BOTTOM_CORNER = (0.245, 0.09, -0.1)  # of the lower box, 0.49 x 0.18 x 0.10 m
-# radii of the joints, m -- ESTIMATE: the radii of the collision capsules next to them ([rbs] 0.05, 0.03, 0.03)
+# radii of the joints, m -- ESTIMATE: the radii of the collision capsules next to them ([rbs] 0.05,
+# 0.03, 0.03)
 JOINT_RADII = {"HAA": 0.05, "HFE": 0.04, "KFE": 0.03}
 
-STAND = {"HAA": 0.0, "HFE": 0.7, "KFE": -1.4}  # rad, front; hind HFE and KFE turned round -- ESTIMATE
+STAND = {
+    "HAA": 0.0,
+    "HFE": 0.7,
+    "KFE": -1.4,
+}  # rad, front; hind HFE and KFE turned round -- ESTIMATE
 
 NOTES = (
-    "Numbers: [rbs] github plusminus34/Interactive_thin_shells_Bachelor_thesis @3aafd3f and [cad] github "
-    "TomaszAugustyn/CollisionDetectionStarlETH @54b0348 (no licence stated); no file of them is copied.",
-    "Masses, centres of mass, joint positions and ranges: published. Inertias of the legs: derived from published "
-    "moments that are read as taken about the joints.",
+    (
+        "Numbers: [rbs] github plusminus34/Interactive_thin_shells_Bachelor_thesis @3aafd3f and"
+        " [cad] github TomaszAugustyn/CollisionDetectionStarlETH @54b0348 (no license stated); no"
+        " file of them is copied."
+    ),
+    (
+        "Masses, centers of mass, joint positions and ranges: published. Inertias of the legs:"
+        " derived from published moments that are read as taken about the joints."
+    ),
     "Foot radius 0.028 m: derived from the CAD shell.",
-    "ESTIMATE: stand posture (each foot straight below its hip), torque limit 30 N m, contact radii of the joints "
-    "0.05, 0.04, 0.03 m, height of the base's centre of mass (at the HAA axes).",
-    "Series elasticity is left out, and with it the rotors, which sit on the motors' side of the springs.",
+    (
+        "ESTIMATE: stand posture (each foot straight below its hip), torque limit 30 N m, contact"
+        " radii of the joints 0.05, 0.04, 0.03 m, height of the base's center of mass (at the HAA"
+        " axes)."
+    ),
+    (
+        "Series elasticity is left out, and with it the rotors, which sit on the motors' side of"
+        " the springs."
+    ),
 )
 
 
 def describe() -> Mechanism:
-    """The robot: 13 bodies, 18 degrees of freedom, 22.88 kg; contact candidates: feet, joints, trunk corners."""
+    """The robot: 13 bodies, 18 degrees of freedom, 22.88 kg; contact candidates: feet, joints,
+    trunk corners.
+    """
     bodies = [Body("base", -1, Joint("floating_base", "free"), _inertia(BASE))]
     feet, joints, frames, actuators = [], [], [], []
     for leg, (front, left) in LEGS.items():
@@ -71,13 +103,19 @@ def describe() -> Mechanism:
         bodies += _leg(leg, hip, front, left)
         feet.append(Candidate(f"{leg}_foot", hip + 2, np.array(FOOT_IN_SHANK), FOOT_RADIUS))
         frames.append(Frame(f"{leg}_foot", hip + 2, np.array(FOOT_IN_SHANK)))
-        # a joint's sphere hangs on the body above: its centre is the same, and fewer joints move it
-        points = {"HAA": (0, bodies[hip].position), "HFE": (hip, HFE_IN_HIP), "KFE": (hip + 1, KFE_IN_THIGH)}
+        # a joint's sphere hangs on the body above: its center is the same, and fewer joints move it
+        points = {
+            "HAA": (0, bodies[hip].position),
+            "HFE": (hip, HFE_IN_HIP),
+            "KFE": (hip + 1, KFE_IN_THIGH),
+        }
         joints += [
             Candidate(f"{leg}_{joint}", body, np.array(point), JOINT_RADII[joint])
             for joint, (body, point) in points.items()
         ]
-        actuators += [Actuator(f"{leg}_{joint}", f"{leg}_{joint}", -TORQUE, TORQUE) for joint in RANGES]
+        actuators += [
+            Actuator(f"{leg}_{joint}", f"{leg}_{joint}", -TORQUE, TORQUE) for joint in RANGES
+        ]
     return Mechanism(
         name="starleth",
         bodies=tuple(bodies),
@@ -94,7 +132,9 @@ def stand() -> Array:
     lean, knee = STAND["HFE"], STAND["KFE"]
     shank = FOOT_IN_SHANK[2] * np.cos(lean + knee)
     height = FOOT_RADIUS - HFE_IN_HIP[2] - KFE_IN_THIGH[2] * np.cos(lean) - shank
-    angles = [angle for front, _ in LEGS.values() for angle in (STAND["HAA"], front * lean, front * knee)]
+    angles = [
+        angle for front, _ in LEGS.values() for angle in (STAND["HAA"], front * lean, front * knee)
+    ]
     return np.array([0.0, 0.0, height, 1.0, 0.0, 0.0, 0.0, *angles])
 
 
@@ -103,8 +143,20 @@ def _leg(leg: str, first: int, front: int, left: int) -> list[Body]:
     haa = np.array(HAA_IN_BASE) * (front, left, 1)
     return [
         Body(f"{leg}_HIP", 0, _joint(leg, "HAA", (1, 0, 0), front), _inertia(HIP), haa),
-        Body(f"{leg}_THIGH", first, _joint(leg, "HFE", (0, 1, 0), front), _inertia(THIGH), np.array(HFE_IN_HIP)),
-        Body(f"{leg}_SHANK", first + 1, _joint(leg, "KFE", (0, 1, 0), front), _inertia(SHANK), np.array(KFE_IN_THIGH)),
+        Body(
+            f"{leg}_THIGH",
+            first,
+            _joint(leg, "HFE", (0, 1, 0), front),
+            _inertia(THIGH),
+            np.array(HFE_IN_HIP),
+        ),
+        Body(
+            f"{leg}_SHANK",
+            first + 1,
+            _joint(leg, "KFE", (0, 1, 0), front),
+            _inertia(SHANK),
+            np.array(KFE_IN_THIGH),
+        ),
     ]
 
 

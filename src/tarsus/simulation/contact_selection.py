@@ -16,73 +16,65 @@ from tarsus.dynamics.rnea import body_inertias
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError
 from tarsus.model.mechanism import Candidate
+from tarsus.morphology.feet import MOST, feet
 from tarsus.stepping.base import Scene
 
 ALL = "all"  # in place of names: every candidate
 FEW = 8  # candidates up to which a step always looks at all of them
 MANY = 16  # candidates: more than this and only the feet may touch, unless they are named
-MOST = 40  # candidates that one compiled step can hold
-A_FOOT = 4  # candidates a foot has at most
-SOLE = 0.01  # m: candidates of a foot that are not higher than this above its lowest
-ARMS = 0.3  # of the robot's height at zero joint angles: what ends higher is no foot
 
 
-def candidates(robot: Robot, names: str | Sequence[str] | None, notices: list[str]) -> tuple[Candidate, ...]:
-    """Which candidates may touch the ground: those named (or "all"), else all, else (where many) the feet's.
+def candidates(
+    robot: Robot, names: str | Sequence[str] | None, notices: list[str]
+) -> tuple[Candidate, ...]:
+    """Which candidates may touch the ground: those named (or "all"), else all, else (where many)
+    the feet's.
 
     A robot with a fixed base needs none.
     """
     if not robot.candidates and not robot.floating and names is None:
         return ()  # a machine on a stand
     if not robot.candidates:
-        raise TarsusError(f"the robot {robot.name!r} has no contact candidate: give it a collision shape.")
-    chosen = robot.candidates if names is None or names == ALL else robot.with_contacts(names).candidates
+        raise TarsusError(
+            f"the robot {robot.name!r} has no contact candidate: give it a collision shape."
+        )
+    chosen = (
+        robot.candidates if names is None or names == ALL else robot.with_contacts(names).candidates
+    )
     if len(chosen) > MOST and names is not None:
-        raise TarsusError(f"{len(chosen)} contacts are more than one compiled step can hold ({MOST}): name fewer.")
+        raise TarsusError(
+            f"{len(chosen)} contacts are more than one compiled step can hold ({MOST}): name fewer."
+        )
     if names is not None or len(chosen) <= MANY:
         return chosen
     chosen = feet(robot)
     bodies = list(dict.fromkeys(robot.bodies[c.body].name for c in chosen))
     notices.append(
-        f"{len(chosen)} of {len(robot.candidates)} contact candidates are simulated, those of {', '.join(bodies)}; "
-        'name others with contacts=[...] or contacts="all".'
+        f"{len(chosen)} of {len(robot.candidates)} contact candidates are simulated, those of"
+        f' {", ".join(bodies)}; name others with contacts=[...] or contacts="all".'
     )
     return chosen
 
 
-def seldom(robot: Robot, chosen: Sequence[Candidate]) -> tuple[int, ...]:
-    """Which of many chosen candidates touch only when the robot falls: those that are not its feet's."""
+def rare_contacts(robot: Robot, chosen: Sequence[Candidate]) -> tuple[int, ...]:
+    """Which of many chosen candidates touch only when the robot falls: those that are not its
+    feet's.
+    """
     standing = {candidate.name for candidate in feet(robot)} if len(chosen) > FEW else set()
     others = tuple(k for k, candidate in enumerate(chosen) if candidate.name not in standing)
     return others if 0 < len(others) < len(chosen) else ()
 
 
-def feet(robot: Robot) -> tuple[Candidate, ...]:
-    """The lowest candidates of the links that end each leg, with all joints at zero."""
-    kin = kinematics(robot, SX(robot.neutral()))
-    lowest = np.array(
-        [float(DM(jacobian.position(kin, c.body, SX(c.position))[2])) - c.radius for c in robot.candidates]
-    )
-    parents = {body.parent for body in robot.bodies}
-    ground, height = lowest.min(), np.ptp(lowest)
-    found: list[int] = []
-    for body in range(len(robot.bodies)):
-        own = [k for k, c in enumerate(robot.candidates) if c.body == body and body not in parents]
-        if own and min(lowest[own]) <= ground + ARMS * height:
-            sole = [k for k in own if lowest[k] <= min(lowest[own]) + SOLE]
-            found += sorted(sole, key=lambda k: lowest[k])[:A_FOOT]
-    return tuple(robot.candidates[k] for k in sorted(found)[:MOST])
-
-
 def contact_masses(scene: Scene, q: NDArray[np.float64]) -> tuple[float, float]:
-    """The smallest effective masses, kg, of a candidate along the ground's normal, and in any direction.
+    """The smallest effective masses, kg, of a candidate along the ground's normal, and in any
+    direction.
 
-    1 / n^T G n and 1 / the largest eigenvalue of G = J M^-1 J^T; n is the base's upward axis, for a robot starts
-    parallel to the ground.
+    1 / n^T G n and 1 / the largest eigenvalue of G = J M^-1 J^T; n is the base's upward axis, for a
+    robot starts parallel to the ground.
     """
     mechanism = scene.mechanism
     kin = kinematics(mechanism, SX(q))
-    inverse, upright = _mobility(kin), (mechanism.whole or mechanism).floating
+    inverse, upright = _mobility(kin), (mechanism.uncut or mechanism).floating
     n = np.array(DM(kin.world_rotation[0]))[:, 2] if upright else np.array([0.0, 0.0, 1.0])
     normal, least = [], []
     for candidate in scene.candidates:
@@ -95,7 +87,9 @@ def contact_masses(scene: Scene, q: NDArray[np.float64]) -> tuple[float, float]:
 
 
 def _mobility(kin: Kinematics) -> NDArray[Any]:
-    """M^-1 (nu, nu), of a robot with loop joints M^-1 - M^-1 W_B G_B^+ W_B^T M^-1: what they let move."""
+    """M^-1 (nu, nu), of a robot with loop joints M^-1 - M^-1 W_B G_B^+ W_B^T M^-1: what they let
+    move.
+    """
     mechanism = kin.mechanism
     M = np.array(DM(crba.mass_matrix(kin, body_inertias(mechanism))))
     if not mechanism.loops:

@@ -1,4 +1,6 @@
-"""Which gait a robot gets, and for a robot that no gait is tuned for, its posture and the gains of its servos."""
+"""Which gait a robot gets, and for a robot that no gait is tuned for, its posture and the gains of
+its servos.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +13,9 @@ from tarsus.control import servo
 from tarsus.control.base import Controller
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError
-from tarsus.simulation import posture, resolve
-from tarsus.simulation.contact_selection import feet
+from tarsus.morphology import posture
+from tarsus.morphology.feet import feet
+from tarsus.simulation import resolve
 
 GAITS, ROBOTS = "tarsus.control.gaits", "tarsus.robots"
 LIGHT = 15.0  # kg
@@ -24,10 +27,12 @@ Given = Controller | Callable[..., Any] | str | None
 
 
 def fitted(robot: Robot, given: Given, dt: float, notices: list[str]) -> tuple[Robot, Any]:
-    """The controller given, a gait by name with the robot's own gains, and the robot with a posture to start from.
+    """The controller given, a gait by name with the robot's own gains, and the robot with a posture
+    to start from.
 
-    A built-in robot has the gait's gains and its own posture. Another one gets a keyframe "stand" if it has none, and
-    servos for its weight and inertia and for torques held over dt, s (`tarsus.control.servo`).
+    A built-in robot has the gait's gains and its own posture. Another one gets a keyframe "stand"
+    if it has none, and servos for its weight and inertia and for torques held over dt, s
+    (`tarsus.control.servo`).
     """
     gait = resolve.controller(given)
     if not isinstance(gait, Controller):
@@ -41,8 +46,8 @@ def fitted(robot: Robot, given: Given, dt: float, notices: list[str]) -> tuple[R
 def default(robot: Robot, dt: float, notices: list[str]) -> tuple[Robot, Controller]:
     """Trot for a robot with legs that can, else stand, and the robot with a posture to start from.
 
-    The trot of a built-in robot has Mini Cheetah's servo, too soft for more than `LIGHT` kg: those get virtual_model,
-    whose gains go by mass.
+    The trot of a built-in robot has Mini Cheetah's servo, too soft for more than `LIGHT` kg: those
+    get virtual_model, whose gains go by mass.
     """
     built_in = _built_in(robot)
     name = "virtual_model" if built_in and robot.mass > LIGHT else "trot"
@@ -51,26 +56,33 @@ def default(robot: Robot, dt: float, notices: list[str]) -> tuple[Robot, Control
         registry.member(GAITS, "gait", name, Controller)().initial_memory(posed)
     except TarsusError as error:
         notices.append(f"standing instead of trotting: {error}")
-        return (robot, _standing(robot, notices)) if built_in else fitted(robot, "stand", dt, notices)
+        return (
+            (robot, _standing(robot, notices)) if built_in else fitted(robot, "stand", dt, notices)
+        )
     return fitted(robot, name, dt, notices)
 
 
 def _built_in(robot: Robot) -> bool:
-    """Whether it is one of ours, by its name, posture and joints: a robot from a file may have the same name."""
+    """Whether it is one of ours, by its name, posture and joints: a robot from a file may have the
+    same name.
+    """
     if robot.name not in registry.names(ROBOTS) or "stand" not in robot.keyframes:
         return False
     return robot.joint_names == registry.module(ROBOTS, "robot", robot.name).describe().joint_names
 
 
 def _with_posture(robot: Robot, notices: list[str]) -> Robot:
-    """The robot with a keyframe "stand": its own, "home" as files for MuJoCo call it, or one with bent knees."""
+    """The robot with a keyframe "stand": its own, "home" as files for MuJoCo call it, or one with
+    bent knees.
+    """
     if "stand" in robot.keyframes or not robot.floating or not robot.candidates or robot.loops:
         return robot
     if "home" in robot.keyframes:
         return replace(robot, keyframes={**robot.keyframes, "stand": robot.keyframes["home"]})
     q = posture.stand(robot)
     notices.append(
-        f"{robot.name!r} has no keyframe 'stand': it starts with its knees bent and its feet below its hips."
+        f"{robot.name!r} has no keyframe 'stand': it starts with its knees bent and its feet below"
+        " its hips."
         if q[7:].any()
         else f"{robot.name!r} has no keyframe 'stand': it starts with all joints at zero."
     )
@@ -78,7 +90,9 @@ def _with_posture(robot: Robot, notices: list[str]) -> Robot:
 
 
 def _with_gains(robot: Robot, gait: Controller, dt: float, notices: list[str]) -> Controller:
-    """The gait with servos for this robot, where it has servos, and what its user should know of them."""
+    """The gait with servos for this robot, where it has servos, and what its user should know of
+    them.
+    """
     changed: Any = gait
     if not {"kp", "kd"} <= {f.name for f in fields(changed)} or not robot.actuators:
         return gait
@@ -86,19 +100,22 @@ def _with_gains(robot: Robot, gait: Controller, dt: float, notices: list[str]) -
     standing = feet(robot) if robot.candidates else ()
     found = servo.gains(robot, q, standing, dt)
     notices.append(
-        f"the servos are sized for {robot.name!r}: kp {_range(found.kp)} N m/rad, kd {_range(found.kd)} N m s/rad; "
-        "--set kp=... kd=..., or a controller of your own, gives others."
+        f"the servos are sized for {robot.name!r}: kp {_range(found.kp)} N m/rad, kd"
+        f" {_range(found.kd)} N m s/rad; --set kp=... kd=..., or a controller of your own, gives"
+        " others."
     )
     if found.soft:
-        some = ", ".join(found.soft[:SOME]) + (f" and {len(found.soft) - SOME} more" if len(found.soft) > SOME else "")
+        some = ", ".join(found.soft[:SOME]) + (
+            f" and {len(found.soft) - SOME} more" if len(found.soft) > SOME else ""
+        )
         notices.append(
-            f"the servos of {some} are softer than gravity, for dt = {dt:g} s or their motors allow no more: it may "
-            "fall; a smaller dt lets light feet have stiffer servos."
+            f"the servos of {some} are softer than gravity, for dt = {dt:g} s or their motors allow"
+            " no more: it may fall; a smaller dt lets light feet have stiffer servos."
         )
     if robot.floating and standing and not posture.balanced(robot, q):
         notices.append(
-            "the centre of mass is not above the points that the robot stands on: it will tip over; "
-            "name other contacts, or give it a keyframe 'stand' that balances."
+            "the center of mass is not above the points that the robot stands on: it will tip over;"
+            " name other contacts, or give it a keyframe 'stand' that balances."
         )
     return replace(changed, kp=found.kp, kd=found.kd)
 
@@ -109,9 +126,11 @@ def _range(values: tuple[float, ...]) -> str:
 
 
 def _standing(robot: Robot, notices: list[str]) -> Controller:
-    """The servo of `stand`, Mini Cheetah's, made as stiff as the robot is heavy and high: gravity tips it with m g h.
+    """The servo of `stand`, Mini Cheetah's, made as stiff as the robot is heavy and high: gravity
+    tips it with m g h.
 
-    Its damping acts for one step of `STEP`: light feet follow an explicit damper that is stronger than that to and fro.
+    Its damping acts for one step of `STEP`: light feet follow an explicit damper that is stronger
+    than that to and fro.
     """
     stand: Any = registry.member(GAITS, "gait", "stand", Controller)()
     if not robot.floating:
@@ -119,6 +138,7 @@ def _standing(robot: Robot, notices: list[str]) -> Controller:
     kp = float(f"{stand.kp * robot.mass * robot.keyframes['stand'][2] / MINI_CHEETAH:.3g}")
     kd = float(f"{kp * STEP:.3g}")
     notices.append(
-        f"the servo that holds the posture is scaled to {robot.name!r}: kp {kp:g} N m/rad, kd {kd:g} N m s/rad."
+        f"the servo that holds the posture is scaled to {robot.name!r}: kp {kp:g} N m/rad, kd"
+        f" {kd:g} N m s/rad."
     )
     return replace(stand, kp=kp, kd=kd)

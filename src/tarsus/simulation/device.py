@@ -14,11 +14,15 @@ Device = str | Launcher
 
 
 def checked(device: Device, precision: str | None, threads: int) -> tuple[Device, str]:
-    """The device, and the precision given or the device's own: float64 on a processor, float32 on a GPU."""
+    """The device, and the precision given or the device's own: float64 on a processor, float32 on a
+    GPU.
+    """
     if isinstance(device, str) and device not in DEVICES:
         raise unknown("device", device, DEVICES)
     if device != "cpu" and threads > 1:
-        raise TarsusError("threads share the worlds on device 'cpu' alone: leave threads at 1 on a GPU.")
+        raise TarsusError(
+            "threads share the worlds on device 'cpu' alone: leave threads at 1 on a GPU."
+        )
     return device, precision or ("float64" if device == "cpu" else "float32")
 
 

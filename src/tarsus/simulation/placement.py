@@ -1,4 +1,6 @@
-"""Put a floating robot on the ground before it starts: parallel to it, the lowest candidate just touching."""
+"""Put a floating robot on the ground before it starts: parallel to it, the lowest candidate just
+touching.
+"""
 
 from __future__ import annotations
 
@@ -24,14 +26,18 @@ SPREAD = 0.01  # m: points nearer to a line than this say nothing about the tilt
 
 
 def on_ground(scene: Scene, q: Array) -> Array:
-    """Coordinates (nq,), or (worlds, nq) on terrain that differs by world; a robot fixed or tied to the world stays.
+    """Coordinates (nq,), or (worlds, nq) on terrain that differs by world; a robot fixed or tied to
+    the world stays.
 
-    q is that of the whole robot; where joints are cut, it comes back in the cut robot's coordinates.
+    q is that of the whole robot; where joints are cut, it comes back in the cut robot's
+    coordinates.
     """
-    cut, whole = scene.mechanism, scene.mechanism.whole
+    cut, whole = scene.mechanism, scene.mechanism.uncut
     if whole is not None:
         names = {candidate.name for candidate in scene.candidates}
-        uncut = replace(scene, mechanism=whole, candidates=tuple(c for c in whole.candidates if c.name in names))
+        uncut = replace(
+            scene, mechanism=whole, candidates=tuple(c for c in whole.candidates if c.name in names)
+        )
         placed = on_ground(uncut, q)
         return coordinates.in_cut(cut, placed)[0]
     values = scene.terrain.parameters()
@@ -56,20 +62,30 @@ def on_ground(scene: Scene, q: Array) -> Array:
 
 
 def _look(scene: Scene) -> Program:
-    """From q to every candidate's gap, the ground's point next to it (3,) and its normal there (3,)."""
+    """From q to every candidate's gap, the ground's point next to it (3,) and its normal there
+    (3,).
+    """
     b = Builder("look")
     kin = kinematics(scene.mechanism, b.parameter("q", scene.mechanism.nq))
     terrain = scene.terrain.symbols(b)
-    centres = [jacobian.position(kin, c.body, constant(c.position)) for c in scene.candidates]
-    surfaces = scene.terrain.surfaces(centres, terrain)
+    centers = [jacobian.position(kin, c.body, constant(c.position)) for c in scene.candidates]
+    surfaces = scene.terrain.surfaces(centers, terrain)
     normals = [frame[0, :].T for _, frame in surfaces]
-    gaps = [distance - c.radius for c, (distance, _) in zip(scene.candidates, surfaces, strict=True)]
-    ground = [c - distance * n for c, (distance, _), n in zip(centres, surfaces, normals, strict=True)]
-    return b.program(gaps=ca.vertcat(*gaps), ground=ca.vertcat(*ground), normals=ca.vertcat(*normals))
+    gaps = [
+        distance - c.radius for c, (distance, _) in zip(scene.candidates, surfaces, strict=True)
+    ]
+    ground = [
+        c - distance * n for c, (distance, _), n in zip(centers, surfaces, normals, strict=True)
+    ]
+    return b.program(
+        gaps=ca.vertcat(*gaps), ground=ca.vertcat(*ground), normals=ca.vertcat(*normals)
+    )
 
 
 def _normal(ground: Array, normals: Array) -> Array:
-    """Of the plane nearest to the points (n, 3); where they lie on a line, the mean of the normals (n, 3)."""
+    """Of the plane nearest to the points (n, 3); where they lie on a line, the mean of the normals
+    (n, 3).
+    """
     from_mean = ground - ground.mean(0)
     if np.ptp(normals, axis=0).max() < ALIKE and np.abs(from_mean @ normals[0]).max() < TOUCHING:
         return normals[0]

@@ -16,11 +16,11 @@ from tarsus.errors import TarsusError, unknown
 from tarsus.program.codegen.layout import Target
 from tarsus.program.ir.blocks import Program
 from tarsus.program.run.backend import Backend
-from tarsus.simulation import default_controller, resolve, uncut_state
+from tarsus.simulation import default_controller, inputs, notices, resolve, uncut_state
 from tarsus.simulation.contact_selection import candidates as candidates_of
 from tarsus.simulation.device import backend
-from tarsus.simulation.recording.divergence import Fault, first_fault
-from tarsus.simulation.resolve import Options
+from tarsus.simulation.options import Options, complete, described
+from tarsus.simulation.recording.divergence import Diverged, Fault, first_fault
 from tarsus.simulation.step_program import Plan, initial_values, shared, step_program
 from tarsus.stepping.base import Stepper
 from tarsus.terrain.base import Terrain
@@ -34,29 +34,20 @@ Progress = Callable[[float], None]
 CHUNK_BYTES = 32 << 20
 
 
-class Diverged(TarsusError):
-    """A run hit a NaN or an infinity; `log` holds everything up to there."""
-
-    def __init__(self, message: str, log: xr.Dataset | None) -> None:
-        super().__init__(message)
-        self.log = log
-
-
 class Simulation:
     """A robot simulated in one or many worlds that differ in state, commands and parameters.
 
-    robot: a Robot, the name of a built-in one, or a path to an MJCF or URDF file; law, stepper, terrain: a name or
-    an object, whose numeric fields may be arrays with one value a world; controller: a gait's name (gains:
-    docs/own_robot.md), a Controller (compiled into the step), a Python function (t, q, u) -> torques called every
-    1 / control_rate seconds, or None: torques come with step(action); dt: s.
-    Options: worlds: how many copies; contacts: names of the candidates that may touch, or "all" (default:
-    all up to 16, else those of the robot's feet); mass_scale: {body: factor, or (worlds,) factors};
-    coordinates: "minimal", "extended", "maximal", or the joints to cut (docs/coordinates.md); stabilisation: part of a
-    cut joint's gap taken back each step; pushes: names of the bodies that set(push=...) may push;
-    device: "cpu" or "cuda" (docs/gpu.md); precision: "float64"
-    (default on a processor) or "float32" (on a GPU); threads: how many share the worlds.
+    robot: a Robot, the name of a built-in one, or a path to an MJCF or URDF file
+    law, stepper, terrain: a name or an object; numeric fields may be arrays with one value a world
+    controller: a gait's name (gains: docs/own_robot.md), a Controller (compiled into the step), a
+        Python function (t, q, u) -> torques, or None: torques come with step(action)
+    dt: s
     Arrays are NumPy's, on a GPU CuPy's. Raises TarsusError with one clear sentence on bad input.
+
+    Options:
     """
+
+    __doc__ = f"{(__doc__ or '').rstrip()}\n{described('    ')}"
 
     def __init__(
         self,
@@ -68,19 +59,22 @@ class Simulation:
         dt: float = 0.0025,
         **options: Unpack[Options],
     ) -> None:
-        settings = resolve.settings(options)
+        settings = complete(options)
         self.robot = resolve.robot(robot)
         if not np.isfinite(dt) or dt <= 0:
             raise TarsusError(f"dt must be a positive number of seconds, not {dt}.")
         self.dt, self.worlds = float(dt), settings.worlds
-        self.law, self.stepper, self.terrain = resolve.law(law), resolve.stepper(stepper), resolve.terrain(terrain)
+        self.law, self.stepper = resolve.law(law), resolve.stepper(stepper)
+        self.terrain = resolve.terrain(terrain)
         self.notices: list[str] = []
-        self.robot, self.controller = default_controller.fitted(self.robot, controller, self.dt, self.notices)
+        self.robot, self.controller = default_controller.fitted(
+            self.robot, controller, self.dt, self.notices
+        )
         candidates = candidates_of(self.robot, settings.contacts, self.notices)
         scene = resolve.scene(self.robot, self.law, self.terrain, candidates, settings)
         compiled = self.controller if isinstance(self.controller, Controller) else None
         scales = dict(settings.mass_scale or {})
-        pushed = resolve.pushed_bodies(self.robot, settings.pushes)
+        pushed = inputs.pushed_bodies(self.robot, settings.pushes)
         self.plan = shared(Plan(scene, self.stepper, compiled, tuple(scales), pushed))
         self._every = resolve.control_interval(self.controller, settings.control_rate, self.dt)
         bits, program = 32 if settings.precision == "float32" else 64, step_program(self.plan)
@@ -93,15 +87,12 @@ class Simulation:
         values = initial_values(self.plan) | {"dt": np.array([self.dt])}
         values["q"] = uncut_state.placed(self.plan.scene, values["q"], self.notices)
         if bits == 32:
-            values |= resolve.tolerances_for_float32(self.law, self.notices)
+            values |= notices.tolerances_for_float32(self.law, self.notices)
         if scales:
-            columns = [np.broadcast_to(np.asarray(v, float), self.worlds) for v in scales.values()]
-            if not all(np.all(column > 0) for column in columns):
-                raise TarsusError("mass_scale must be positive for every body and world.")
-            values["mass_scale"] = np.stack(columns, -1)
+            values["mass_scale"] = inputs.mass_scales(scales, self.worlds)
         self._initial = values
-        self.notices += resolve.stability_notices(self.plan, values["q"], self.dt)
-        self.notices += resolve.ground_notices(self.plan.scene)
+        self.notices += notices.stability_notices(self.plan, values["q"], self.dt)
+        self.notices += notices.ground_notices(self.plan.scene)
         for name, value in values.items():
             self._worlds.set(name, value)
 
@@ -121,11 +112,13 @@ class Simulation:
         return self._get("u")
 
     @property
-    def whole_state(self) -> tuple[Array, Array]:
-        """q and u of the robot before joints were cut, shaped as q and u are; the same as these if none were."""
-        if self.plan.scene.mechanism.whole is None:
+    def uncut_state(self) -> tuple[Array, Array]:
+        """q and u of the robot before joints were cut, shaped as q and u are; the same as these if
+        none were.
+        """
+        if self.plan.scene.mechanism.uncut is None:
             return self.q, self.u
-        q, u = uncut_state.whole_state(self.plan.scene.mechanism, self._worlds)
+        q, u = uncut_state.uncut_state(self.plan.scene.mechanism, self._worlds)
         return (q[0], u[0]) if self.worlds == 1 else (q, u)
 
     @property
@@ -146,7 +139,9 @@ class Simulation:
 
     @property
     def backend(self) -> Backend:
-        """The worlds' registers where they live; on a GPU `backend.view("q")` is the state itself, not a copy."""
+        """The worlds' registers where they live; on a GPU `backend.view("q")` is the state itself,
+        not a copy.
+        """
         return self._worlds
 
     @property
@@ -174,18 +169,22 @@ class Simulation:
         push: Mapping[str, ArrayLike] | None = None,
         **values: Any,
     ) -> None:
-        """Write q, u, or a parameter such as mu of all worlds, or of those where the mask `where` (worlds,) is True.
+        """Write q, u, or a parameter such as mu of all worlds, or of those where the mask `where`
+        (worlds,) is True.
 
-        command: {name: number or (worlds,)} for the controller, such as {"speed": 0.5}; push: {body: (3,), (6,), or
-        one a world} external force (N), and moment (N m), at its origin in world axes, until set again. Where joints
-        are cut, q and u may be those of the whole robot.
+        command: {name: number or (worlds,)} for the controller, such as {"speed": 0.5}; push:
+        {body: (3,), (6,), or one a world} external force (N), and moment (N m), at its origin in
+        world axes, until set again. Where joints are cut, q and u may be those of the whole robot.
         """
         mask = self._mask(where)
         if command is not None:
-            self._worlds.set("command", self._commands(command), mask)
+            commands = inputs.commands(self.controller, command, self._worlds)
+            self._worlds.set("command", commands, mask)
         if push is not None:
-            self._worlds.set("push", resolve.wrenches(self.plan.pushed_bodies, push, self._worlds), mask)
-        for name, value in uncut_state.in_registers(self.plan.scene.mechanism, self._worlds, values).items():
+            wrenches = inputs.wrenches(self.plan.pushed_bodies, push, self._worlds)
+            self._worlds.set("push", wrenches, mask)
+        mechanism = self.plan.scene.mechanism
+        for name, value in uncut_state.in_registers(mechanism, self._worlds, values).items():
             register = name if name in ("q", "u") else f"law.{name}"
             if register not in self._worlds:
                 known = ["q", "u", *self.law.parameters()]
@@ -198,36 +197,29 @@ class Simulation:
             self._worlds.set(register, array, mask)
 
     def _mask(self, where: ArrayLike | None) -> Any:
-        return None if where is None else resolve.mask(self._worlds.arrays.asarray(where, bool), self.worlds)
-
-    def _commands(self, command: Mapping[str, ArrayLike]) -> Any:
-        if not isinstance(self.controller, Controller) or not self.controller.commands:
-            raise TarsusError("this controller takes no commands.")
-        names = list(self.controller.commands)
-        arrays = self._worlds.arrays
-        columns = list(self._worlds.output("command").astype(float).T)
-        for name, value in command.items():
-            if name not in names:
-                raise unknown("command", name, names)
-            columns[names.index(name)] = arrays.broadcast_to(arrays.asarray(value, float), (self.worlds,))
-        return arrays.stack(columns, -1)
+        return None if where is None else inputs.mask(where, self._worlds)
 
     def reset(self, where: ArrayLike | None = None) -> None:
-        """Back to the start: all worlds, or those where the mask is True; commands and parameters stay."""
+        """All worlds, or those of the mask, back to the start; commands and parameters stay."""
         mask = self._mask(where)
         for name in ("q", "u", "memory", "control", "bilateral", "steps"):
             if name in self._initial:
                 self._worlds.set(name, self._initial[name], mask)
 
     def step(self, action: ArrayLike | None = None) -> None:
-        """One step of dt; action: torques (actuators,) or (worlds, actuators), N m, if no controller is compiled in."""
+        """One step of dt; action: torques (actuators,) or (worlds, actuators), N m, if no
+        controller is compiled in.
+        """
         if action is not None:
             if self._action is not None:
                 self._action[:] = action
             elif "action" in self._worlds:
                 self._worlds.set("action", action)
             else:
-                raise TarsusError("a compiled controller moves this robot: step() takes no action; set(command=...).")
+                raise TarsusError(
+                    "a compiled controller moves this robot: step() takes no action;"
+                    " set(command=...)."
+                )
         elif self._every and round(self.time / self.dt) % self._every == 0:
             self._feed_back()
         self._worlds.advance()
@@ -235,10 +227,12 @@ class Simulation:
     def _feed_back(self) -> None:
         """Ask the Python controller for torques."""
         assert callable(self.controller)
-        torque = self._worlds.arrays.asarray(self.controller(self.time, *self.whole_state), float)
+        torque = self._worlds.arrays.asarray(self.controller(self.time, *self.uncut_state), float)
         size = len(self.robot.actuators)
         if torque.shape not in ((size,), (self.worlds, size)):
-            raise TarsusError(f"the controller must return torques of shape ({size},), not {torque.shape}.")
+            raise TarsusError(
+                f"the controller must return torques of shape ({size},), not {torque.shape}."
+            )
         self._worlds.set("action", torque)
 
     def advance(self, seconds: float) -> None:
@@ -255,10 +249,11 @@ class Simulation:
         return max(round(seconds / self.dt), 1)
 
     def run(self, seconds: float, progress: Progress | None = None) -> xr.Dataset:
-        """Run and return the log as an xarray Dataset; see `tarsus.simulation.recording.log` for its variables.
+        """Run and return the log as an xarray Dataset; see `tarsus.simulation.recording.log` for
+        its variables.
 
-        progress: called with the seconds done. A single world that meets a NaN stops there and raises Diverged,
-        which carries the log.
+        progress: called with the seconds done. A single world that meets a NaN stops there and
+        raises Diverged, which carries the log.
         """
         from tarsus.simulation.recording import log
 
@@ -269,8 +264,8 @@ class Simulation:
         result = None
         if len(records["q"]):
             result = log.dataset(self.plan, self._worlds, start, records, t0)
-            told = [fault.message] if fault else []
-            result.attrs["warnings"] = [*self.notices, *(told or log.warnings_of(self.robot, result))]
+            warnings = [fault.message] if fault else log.warnings_of(self.robot, result)
+            result.attrs["warnings"] = [*self.notices, *warnings]
             result.attrs["wall_time"] = wall
         if fault is not None and self.worlds == 1:
             raise Diverged(fault.message, result)
@@ -280,7 +275,7 @@ class Simulation:
     def _record(
         self, steps: int, t0: float, progress: Progress | None
     ) -> tuple[dict[str, NDArray], Fault | None, float]:
-        """State and report registers after every step, the first fault if any, and the wall time of stepping."""
+        """State and report registers after every step, the first fault, and the wall time, s."""
         chunk = self._every or max(1, min(CHUNK_BYTES // self._worlds.nbytes, int(0.25 / self.dt)))
         parts: list[dict[str, NDArray]] = []
         done, fault, wall = 0, None, 0.0
@@ -290,8 +285,14 @@ class Simulation:
                 self._feed_back()
             parts.append(self._worlds.record(min(chunk, steps - done)))
             wall += perf_counter() - began
-            fault = fault or first_fault(self.plan.scene.mechanism, parts[-1], done, t0 + done * self.dt, self.dt)
+            fault = fault or first_fault(
+                self.plan.scene.mechanism, parts[-1], done, t0 + done * self.dt, self.dt
+            )
             done += len(parts[-1]["q"])
             if progress:
                 progress(done * self.dt)
-        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}, fault, wall
+        return (
+            {name: np.concatenate([part[name] for part in parts]) for name in parts[0]},
+            fault,
+            wall,
+        )

@@ -32,8 +32,9 @@ _PLANS: list[Plan] = []
 class Plan:
     """What is compiled: a scene, how it steps, who moves the joints.
 
-    scaled_bodies: whose masses vary by world; pushed_bodies: which an external force and moment act on; timed: whether
-    the program tells the cycles of its sections (`Builder.stamp`), for one world at a time.
+    scaled_bodies: whose masses vary by world; pushed_bodies: which an external force and moment act
+    on; timed: whether the program tells the cycles of its sections (`Builder.stamp`), for one world
+    at a time.
     """
 
     scene: Scene
@@ -45,7 +46,9 @@ class Plan:
 
 
 def shared(plan: Plan) -> Plan:
-    """An earlier plan of the very same parts, or this one: what was traced for it need not be traced again."""
+    """An earlier plan of the very same parts, or this one: what was traced for it need not be
+    traced again.
+    """
     for known in _PLANS:
         if _same(known, plan):
             return known
@@ -55,12 +58,21 @@ def shared(plan: Plan) -> Plan:
 
 
 def _same(a: Plan, b: Plan) -> bool:
-    """Whether two plans have the same objects; steppers and terrains without fields are alike by their class."""
+    """Whether two plans have the same objects; steppers and terrains without fields are alike by
+    their class.
+    """
     one, other = a.scene, b.scene
-    alike = one.candidates == other.candidates and one.mechanism is other.mechanism and one.law is other.law
+    alike = (
+        one.candidates == other.candidates
+        and one.mechanism is other.mechanism
+        and one.law is other.law
+    )
     parts = ((one.terrain, other.terrain), (a.stepper, b.stepper))
     plain = all(x is y or (type(x) is type(y) and not fields(x)) for x, y in parts)
-    rest = [(p.scene.stabilisation, p.scene.seldom, p.scaled_bodies, p.pushed_bodies, p.timed) for p in (a, b)]
+    rest = [
+        (p.scene.stabilization, p.scene.rare, p.scaled_bodies, p.pushed_bodies, p.timed)
+        for p in (a, b)
+    ]
     return alike and plain and a.controller is b.controller and rest[0] == rest[1]
 
 
@@ -68,10 +80,10 @@ def _same(a: Plan, b: Plan) -> bool:
 def step_program(plan: Plan) -> Program:
     """The program of one step.
 
-    State: q, u, memory (the law's), control (the controller's), bilateral (the constraints' percussions), steps (done
-    so far); report: impulse (3n,), N s in
-    contact frames, iterations, converged, tau (actuators,); parameters: dt, action or command, law.*, terrain.*,
-    mass_scale, push.
+    State: q, u, memory (the law's), control (the controller's), bilateral (the constraints'
+    impulses), steps (done so far); report: impulse (3n,), N s in contact frames, iterations,
+    converged, tau (actuators,); parameters: dt, action or command, law.*, terrain.*, mass_scale,
+    push.
     """
     scene, mechanism = plan.scene, plan.scene.mechanism
     b = Builder(mechanism.name, plan.timed)
@@ -86,10 +98,14 @@ def step_program(plan: Plan) -> Program:
     if plan.controller is None:
         torque = b.parameter("action", len(mechanism.actuators))
     else:
-        before = b.declare("control", plan.controller.initial_memory(mechanism.whole or mechanism).size)
+        before = b.declare(
+            "control", plan.controller.initial_memory(mechanism.uncut or mechanism).size
+        )
         command = b.parameter("command", len(plan.controller.commands))
-        seen = coordinates.whole(mechanism, q, u)
-        torque, control = plan.controller.torque(mechanism.whole or mechanism, steps * dt, *seen, command, before, dt)
+        seen = coordinates.uncut_state(mechanism, q, u)
+        torque, control = plan.controller.torque(
+            mechanism.uncut or mechanism, steps * dt, *seen, command, before, dt
+        )
     tau = b.keep("tau", within_limits(mechanism, torque), "report")
     control = b.stamp("controller", b.hold("control_after", control))
 
@@ -114,8 +130,11 @@ def within_limits(mechanism: Mechanism, torque: SX) -> SX:
 
 
 def applied(mechanism: Mechanism, tau: SX) -> SX:
-    """Generalised force (nu,) of actuator torques."""
-    force, starts = [SX(0)] * mechanism.nu, dict(zip(mechanism.joint_names, mechanism.u_slices, strict=True))
+    """Generalized force (nu,) of actuator torques."""
+    force, starts = (
+        [SX(0)] * mechanism.nu,
+        dict(zip(mechanism.joint_names, mechanism.u_slices, strict=True)),
+    )
     for actuator, torque in zip(mechanism.actuators, entries(tau), strict=True):
         if actuator.joint in starts:
             force[starts[actuator.joint].start] += torque
@@ -132,15 +151,23 @@ def applied_in_loops(mechanism: Mechanism, tau: SX) -> SX:
 
 
 def pushes(plan: Plan, q: SX, b: Builder) -> SX:
-    """Generalised force (nu,) of the external forces and moments, world axes, at the origins of the pushed bodies."""
+    """Generalized force (nu,) of the external forces and moments, world axes, at the origins of the
+    pushed bodies.
+    """
     mechanism, force = plan.scene.mechanism, SX.zeros(plan.scene.mechanism.nu)
     if not plan.pushed_bodies:
         return force
     kin, push = kinematics(mechanism, q), b.parameter("push", 6 * len(plan.pushed_bodies))
     for k, name in enumerate(plan.pushed_bodies):
         body = mechanism.body_index(name)
-        linear, angular = jacobian.point_jacobian(kin, body, SX.zeros(3)), jacobian.angular_jacobian(kin, body)
-        for columns, wrench in ((linear, push[6 * k : 6 * k + 3]), (angular, push[6 * k + 3 : 6 * k + 6])):
+        linear, angular = (
+            jacobian.point_jacobian(kin, body, SX.zeros(3)),
+            jacobian.angular_jacobian(kin, body),
+        )
+        for columns, wrench in (
+            (linear, push[6 * k : 6 * k + 3]),
+            (angular, push[6 * k + 3 : 6 * k + 6]),
+        ):
             for i, column in columns.items():
                 force[i] += ca.dot(column, wrench)
     return force
@@ -160,9 +187,11 @@ def scaled(plan: Plan, inertias: list[LinearInertia], b: Builder) -> list[Linear
 
 
 def initial_values(plan: Plan) -> dict[str, NDArray[np.float64]]:
-    """What the registers hold at time zero, but for dt and action; q in the coordinates of the whole robot."""
+    """What the registers hold at time zero, but for dt and action; q in the coordinates of the
+    whole robot.
+    """
     scene, mechanism = plan.scene, plan.scene.mechanism
-    whole = mechanism.whole or mechanism
+    whole = mechanism.uncut or mechanism
     if plan.controller is not None:
         q = plan.controller.initial_coordinates(whole)
     else:

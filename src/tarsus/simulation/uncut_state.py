@@ -1,4 +1,6 @@
-"""A simulation with cut joints seen and set in the whole robot's coordinates, and loops that must be closed."""
+"""A simulation with cut joints seen and set in the whole robot's coordinates, and loops that must
+be closed.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +24,10 @@ LOOSE = 1e-3  # m or rad: more than the drift of a run that a user may start aga
 
 
 def placed(scene: Scene, q: Array, notices: list[str]) -> Array:
-    """Registers q of the start, (nq,) or (worlds, nq): the whole robot at q (nq,), its loops closed, on the ground."""
-    mechanism = scene.mechanism.whole or scene.mechanism
+    """Registers q of the start, (nq,) or (worlds, nq): the whole robot at q (nq,), its loops
+    closed, on the ground.
+    """
+    mechanism = scene.mechanism.uncut or scene.mechanism
     return on_ground(scene, _closed(mechanism, q, notices) if mechanism.loops else q)
 
 
@@ -34,34 +38,43 @@ def _closed(mechanism: Mechanism, q: Array, notices: list[str]) -> Array:
     if apart > OPEN:
         moved = [float(np.abs(found[at] - q[at]).max()) for at in mechanism.q_slices]
         notices.append(
-            f"the loops were open by {apart:.3g} m or rad at {name!r} before the start: closed by moving the joints, "
-            f"most of all {mechanism.joint_names[int(np.argmax(moved))]!r} by {max(moved):.3g} m or rad."
+            f"the loops were open by {apart:.3g} m or rad at {name!r} before the start: closed by"
+            f" moving the joints, most of all {mechanism.joint_names[int(np.argmax(moved))]!r} by"
+            f" {max(moved):.3g} m or rad."
         )
     return found
 
 
-def whole_state(mechanism: Mechanism, worlds: Backend) -> tuple[Array, Array]:
+def uncut_state(mechanism: Mechanism, worlds: Backend) -> tuple[Array, Array]:
     """Coordinates (worlds, nq) and velocities (worlds, nu) of the robot before joints were cut."""
-    return coordinates.in_whole(mechanism, worlds.get("q"), worlds.get("u"))
+    return coordinates.in_uncut(mechanism, worlds.get("q"), worlds.get("u"))
 
 
 def in_registers(mechanism: Mechanism, worlds: Backend, given: Mapping[str, Any]) -> dict[str, Any]:
-    """q and u among the values given as the registers take them: those of the whole robot become those of the cut one.
+    """q and u among the values given as the registers take them: those of the whole robot become
+    those of the cut one.
 
-    A q of the whole robot without u keeps its joint rates, a u without q the joint angles. A TarsusWarning says
-    if the new q leaves a loop open.
+    A q of the whole robot without u keeps its joint rates, a u without q the joint angles. A
+    TarsusWarning says if the new q leaves a loop open.
     """
-    uncut = mechanism.whole
+    uncut = mechanism.uncut
     state: dict[str, Any] = {name: given[name] for name in ("q", "u") if name in given}
     sizes = {} if uncut is None else {"q": uncut.nq, "u": uncut.nu}
     if not any(np.shape(value)[-1:] == (sizes.get(name),) for name, value in state.items()):
         _warn_if_open(mechanism, state, worlds)
         return dict(given)
     held = {"q": worlds.get("q"), "u": worlds.get("u")}
-    as_cut = {name: value for name, value in state.items() if np.shape(value)[-1:] != (sizes[name],)}
-    full = [np.broadcast_to(_here(worlds, as_cut.get(name, held[name])), held[name].shape) for name in ("q", "u")]
-    q, u = coordinates.in_whole(mechanism, *full)
-    known = {"q": q, "u": u} | {name: _here(worlds, value) for name, value in state.items() if name not in as_cut}
+    as_cut = {
+        name: value for name, value in state.items() if np.shape(value)[-1:] != (sizes[name],)
+    }
+    full = [
+        np.broadcast_to(_here(worlds, as_cut.get(name, held[name])), held[name].shape)
+        for name in ("q", "u")
+    ]
+    q, u = coordinates.in_uncut(mechanism, *full)
+    known = {"q": q, "u": u} | {
+        name: _here(worlds, value) for name, value in state.items() if name not in as_cut
+    }
     both = [np.broadcast_to(known[name], (worlds.count, sizes[name])) for name in ("q", "u")]
     q, u = coordinates.in_cut(mechanism, *both)
     moved = {"q": q, "u": u}
@@ -74,7 +87,10 @@ def _warn_if_open(mechanism: Mechanism, state: Mapping[str, Any], worlds: Backen
         return
     apart, name = loop_closure.widest(mechanism, _here(worlds, state["q"]))
     if apart > LOOSE:
-        text = f"the q set leaves loop joint {name!r} open by {apart:.3g} m or rad; Robot.closed(q) closes loops."
+        text = (
+            f"the q set leaves loop joint {name!r} open by {apart:.3g} m or rad; Robot.closed(q)"
+            " closes loops."
+        )
         warnings.warn(text, TarsusWarning, stacklevel=4)
 
 

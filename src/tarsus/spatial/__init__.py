@@ -1,1 +1,3 @@
-"""Rotations and rigid-body inertia as symbolic expressions; constants stay constants so that they fold."""
+"""Rotations and rigid-body inertia as symbolic expressions; constants stay constants so that they
+fold.
+"""

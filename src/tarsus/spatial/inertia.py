@@ -1,4 +1,6 @@
-"""Rigid-body inertia as ten linear parameters: mass m, first moment h = m c, second moment I about the origin."""
+"""Rigid-body inertia as ten linear parameters: mass m, first moment h = m c, second moment I about
+the origin.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ from tarsus.spatial.rotation import skew
 
 @dataclass(frozen=True)
 class LinearInertia:
-    """m (kg), h (3,) (kg m), I (3, 3) (kg m^2) about the origin of the frame they are written in."""
+    """m (kg), h (3,) (kg m), I (3, 3) (kg m^2) about the origin of the frame they are written
+    in.
+    """
 
     m: SX
     h: SX
@@ -26,7 +30,10 @@ class LinearInertia:
         return LinearInertia(factor * self.m, factor * self.h, factor * self.I)
 
     def seen_from_parent(self, R: SX, r: SX) -> LinearInertia:
-        """The same matter in the parent's frame: x_parent = R x + r (document 003, Eqn. (26))."""
+        """The same matter in the parent's frame: x_parent = R x + r.
+
+        Teixeira de Paula 2024, Eqn. (26).
+        """
         h = ca.mtimes(R, self.h)
         turned = _symmetric(ca.mtimes(ca.mtimes(R, self.I), R.T))
         moved = 2 * ca.dot(r, h) * SX.eye(3) - ca.mtimes(r, h.T) - ca.mtimes(h, r.T)
@@ -34,8 +41,12 @@ class LinearInertia:
         return LinearInertia(self.m, h + self.m * r, turned + moved + steiner)
 
     def momentum(self, omega: SX, v: SX) -> tuple[SX, SX]:
-        """Angular momentum about the origin and linear momentum for a twist (omega, v) of the origin."""
-        return ca.mtimes(self.I, omega) + ca.cross(self.h, v), self.m * v - ca.mtimes(skew(self.h), omega)
+        """Angular momentum about the origin and linear momentum for a twist (omega, v) of the
+        origin.
+        """
+        return ca.mtimes(self.I, omega) + ca.cross(self.h, v), self.m * v - ca.mtimes(
+            skew(self.h), omega
+        )
 
 
 def _symmetric(a: SX) -> SX:

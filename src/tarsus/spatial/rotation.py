@@ -25,18 +25,22 @@ def constant(matrix: NDArray[np.float64]) -> SX:
 def skew(a: SX) -> SX:
     """The matrix [a]x with [a]x b = a x b."""
     zero = SX(0)
-    return ca.vertcat(ca.horzcat(zero, -a[2], a[1]), ca.horzcat(a[2], zero, -a[0]), ca.horzcat(-a[1], a[0], zero))
+    return ca.vertcat(
+        ca.horzcat(zero, -a[2], a[1]), ca.horzcat(a[2], zero, -a[0]), ca.horzcat(-a[1], a[0], zero)
+    )
 
 
 def about_axis(axis: NDArray[np.float64], angle: SX) -> SX:
-    """Rotation by `angle` (rad) about a constant unit axis, written so that aligned axes leave only c, s, 0, 1."""
+    """Rotation by `angle` (rad) about a constant unit axis, written so that aligned axes leave only
+    c, s, 0, 1.
+    """
     a = constant(axis)
     outer = ca.mtimes(a, a.T)
     return outer + ca.cos(angle) * (SX.eye(3) - outer) + ca.sin(angle) * skew(a)
 
 
 def from_quaternion(p: SX) -> SX:
-    """Rotation matrix of a unit quaternion p = (w, x, y, z) (document 000, Eqn. (21))."""
+    """Rotation matrix of a unit quaternion p = (w, x, y, z) (Gehring 2014, Eqn. (21))."""
     w, x, y, z = p[0], p[1], p[2], p[3]
     x2, y2, z2 = 2 * x, 2 * y, 2 * z
     wx, wy, wz = w * x2, w * y2, w * z2
@@ -50,7 +54,7 @@ def from_quaternion(p: SX) -> SX:
 
 
 def quaternion_rate(p: SX, omega: SX) -> SX:
-    """p' = 1/2 H(p)^T omega for a body-frame angular velocity omega (document 000, Eqn. (22))."""
+    """p' = 1/2 H(p)^T omega for a body-frame angular velocity omega (Gehring 2014, Eqn. (22))."""
     w, x, y, z = p[0], p[1], p[2], p[3]
     return 0.5 * ca.vertcat(
         -x * omega[0] - y * omega[1] - z * omega[2],
@@ -61,11 +65,13 @@ def quaternion_rate(p: SX, omega: SX) -> SX:
 
 
 def stretched(omega: SX, dt: SX) -> SX:
-    """omega (3,) longer by tan(a) / a, a = |omega| dt / 2: normalised(p + dt p') then turns by 2 a, up to a^7."""
+    """omega (3,) longer by tan(a) / a, a = |omega| dt / 2: normalized(p + dt p') then turns by 2 a,
+    up to a^7.
+    """
     square = ca.dot(omega, omega) * (dt * dt / 4)
     return omega * (1 + square * (1 / 3 + square * (2 / 15)))
 
 
-def normalised(p: SX) -> SX:
+def normalized(p: SX) -> SX:
     """p / |p|."""
     return p * (1 / ca.sqrt(ca.dot(p, p)))

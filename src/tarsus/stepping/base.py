@@ -1,8 +1,8 @@
 """The stepper interface.
 
-To add a stepper: one file in `stepping/methods/` with one frozen dataclass that derives from `Stepper`; its name on
-the command line is the file's name. What two steppers share goes to `assemble`, or to `explicit`
-if it is for Runge-Kutta steps.
+To add a stepper: one file in `stepping/methods/` with one frozen dataclass that derives from
+`Stepper`; its name on the command line is the file's name. What two steppers share goes to
+`assemble`, or to `explicit` if it is for Runge-Kutta steps.
 """
 
 from __future__ import annotations
@@ -25,31 +25,33 @@ from tarsus.terrain.base import Terrain
 class Scene:
     """What is simulated: a mechanism whose candidates may touch a terrain under a contact law.
 
-    stabilisation: part of a loop joint's gap that its constraint takes back each step, 0 to 1, -; seldom: numbers of
-    the candidates that touch when the robot falls and not else: while none of them does, a step is solved without them.
+    stabilization: part of a loop joint's gap that its constraint takes back each step, 0 to 1, -;
+    rare: numbers of the candidates that touch when the robot falls and not else: while none of
+    them does, a step is solved without them.
     """
 
     mechanism: Mechanism
     law: Law
     terrain: Terrain
     candidates: tuple[Candidate, ...]
-    stabilisation: float = 0.0
-    seldom: tuple[int, ...] = ()
+    stabilization: float = 0.0
+    rare: tuple[int, ...] = ()
 
     @property
-    def strikes(self) -> bool:
+    def impulsive(self) -> bool:
         """Whether the law changes velocities at an instant: one that gives way needs time."""
-        return "rigid" not in self.law.not_modelled
+        return "rigid" not in self.law.not_modeled
 
 
 @dataclass(frozen=True, eq=False)
 class StepInputs:
     """Symbols at the start of a step.
 
-    q (nq,), u (nu,): coordinates and velocities; memory: the law's; tau (nu,): applied generalised force;
-    dt: s; law, terrain: parameters by name; inertias: of all bodies; tau_loops: force or moment of each loop joint;
-    bilateral (nb,): the constraints' percussions in the last step; told (n,): 1 for each contact that is
-    open whatever its gap, -1 for one that stands on the ground although it may be shown above it, 0 for the others.
+    q (nq,), u (nu,): coordinates and velocities; memory: the law's; tau (nu,): applied generalized
+    force; dt: s; law, terrain: parameters by name; inertias: of all bodies; tau_loops: force or
+    moment of each loop joint; bilateral (nb,): the constraints' impulses in the last step;
+    overrides (n,): 1 for each contact that is open whatever its gap, -1 for one that stands on the
+    ground although it may be shown above it, 0 for the others.
     """
 
     q: SX
@@ -62,7 +64,7 @@ class StepInputs:
     inertias: list[LinearInertia]
     tau_loops: SX = field(default_factory=lambda: SX(0, 1))
     bilateral: SX = field(default_factory=lambda: SX(0, 1))
-    told: SX | None = None
+    contact_override: SX | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +76,9 @@ class StepOutputs:
     contact: ContactSolution
 
     def values(self) -> Values:
-        """By the names of a program's registers: q, u, memory, impulse (3n,), bilateral, iterations, converged."""
+        """By the names of a program's registers: q, u, memory, impulse (3n,), bilateral,
+        iterations, converged.
+        """
         solved = self.contact
         return {
             "q": self.q,
@@ -100,8 +104,9 @@ class StepOutputs:
 class Stepper(ABC):
     """From the start of a step to its end.
 
-    velocity_level: whether one balance of momentum, M (u^E - u^S) = dt h + W L at the coordinates `evaluation`, makes
-    the step; if not (several evaluations a step), the log's equation residual is NaN.
+    velocity_level: whether one balance of momentum, M (u^E - u^S) = dt h + W L at the coordinates
+    `evaluation`, makes the step; if not (several evaluations a step), the log's equation residual
+    is NaN.
     """
 
     citation: ClassVar[str]
@@ -114,11 +119,13 @@ class Stepper(ABC):
 
     @property
     def solves_once(self) -> bool:
-        """Whether a step's percussions are one solution of the law, not a sum of several."""
+        """Whether a step's impulses are one solution of the law, not a sum of several."""
         return self.inner_steps == 1
 
     def evaluation(self, mechanism: Mechanism, q: SX, u: SX, dt: SX) -> SX:
-        """Coordinates (nq,) at which a step from q, u first looks at its contacts: here those of its start."""
+        """Coordinates (nq,) at which a step from q, u first looks at its contacts: here those of
+        its start.
+        """
         return q
 
     @abstractmethod

@@ -1,4 +1,6 @@
-"""When an event happens, known only by trying: the Illinois variant of regula falsi, safeguarded by bisection."""
+"""When an event happens, known only by trying: the Illinois variant of regula falsi, safeguarded by
+bisection.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,8 @@ SECANTS, TRIES = 15, 60  # tries that interpolate, and all of them
 
 @dataclass(frozen=True, eq=False)
 class Bracket:
-    """A time too early and one too late, s, with what is measured there: above zero before the event, below after.
+    """A time too early and one too late, s, with what is measured there: above zero before the
+    event, below after.
 
     repeated: 1 or -1 if the last try was too late or too early, 0 before the first; tries: so far.
     """
@@ -54,8 +57,12 @@ class Bracket:
         return Bracket(
             early=ca.if_else(too_late, self.early, time),
             late=ca.if_else(too_late, time, self.late),
-            before=ca.if_else(too_late, ca.if_else(again_late, self.before / 2, self.before), measured),
-            after=ca.if_else(too_late, measured, ca.if_else(again_early, self.after / 2, self.after)),
+            before=ca.if_else(
+                too_late, ca.if_else(again_late, self.before / 2, self.before), measured
+            ),
+            after=ca.if_else(
+                too_late, measured, ca.if_else(again_early, self.after / 2, self.after)
+            ),
             repeated=ca.if_else(too_late, 1, -1),
             tries=self.tries + 1,
         )

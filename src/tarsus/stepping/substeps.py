@@ -16,7 +16,9 @@ from tarsus.stepping.base import Scene, StepInputs, StepOutputs, Stepper
 
 @dataclass(frozen=True)
 class Substeps(Stepper):
-    """`n` steps of dt / n in a loop: percussions and iterations are summed, converged is the worst of them."""
+    """`n` steps of dt / n in a loop: impulses and iterations are summed, converged is the worst
+    of them.
+    """
 
     citation: ClassVar[str] = "as the inner stepper's"
     velocity_level: ClassVar[bool] = False
@@ -45,7 +47,9 @@ class Substeps(Stepper):
 
         def inner(now: Values) -> tuple[Values, SX]:
             at = replace(start, q=now["q"], u=now["u"], memory=now["memory"], dt=start.dt / self.n)
-            end = self.stepper.step(scene, replace(at, bilateral=start.bilateral / self.n), builder).values()
+            end = self.stepper.step(
+                scene, replace(at, bilateral=start.bilateral / self.n), builder
+            ).values()
             for summed in ("impulse", "bilateral"):
                 end[summed] = now[summed] + end[summed]
             end["iterations"] = now["iterations"] + end["iterations"]

@@ -9,11 +9,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from tarsus.errors import TarsusError
 
-LEVEL = SX([[0, 0, 1], [1, 0, 0], [0, 1, 0]])  # the frame of level ground: normal z, tangents x and y
+LEVEL = SX(
+    [[0, 0, 1], [1, 0, 0], [0, 1, 0]]
+)  # the frame of level ground: normal z, tangents x and y
 
 
 def touch(point: SX, height: SX, along_x: SX, along_y: SX) -> tuple[SX, SX]:
-    """Distance to first order, (z - h) / sqrt(1 + |grad h|^2), and the frame; h and its slopes are those below.
+    """Distance to first order, (z - h) / sqrt(1 + |grad h|^2), and the frame; h and its slopes are
+    those below.
 
     Tangent 1 lies above the x axis, tangent 2 to its left: both turn continuously with the slopes.
     """

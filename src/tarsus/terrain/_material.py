@@ -19,29 +19,33 @@ from tarsus.terrain import _graph
 class Patch:
     """A disc or a rectangle, seen from above, where the ground is of another material.
 
-    centre: x and y, m, (2,) or (worlds, 2); size: the disc's radius, or the rectangle's two edges, m; yaw: of the
-    rectangle's first edge from x, rad; friction, stiffness: factors of the law's friction coefficients, and of its
-    stiffness and damping, -, each () or (worlds,).
+    center: x and y, m, (2,) or (worlds, 2); size: the disc's radius, or the rectangle's two edges,
+    m; yaw: of the rectangle's first edge from x, rad; friction, stiffness: factors of the law's
+    friction coefficients, and of its stiffness and damping, -, each () or (worlds,).
     """
 
-    centre: ArrayLike = (0.0, 0.0)
+    center: ArrayLike = (0.0, 0.0)
     size: float | tuple[float, float] = 0.5
     yaw: float = 0.0
     friction: float | NDArray = 1.0
     stiffness: float | NDArray = 1.0
 
     def __post_init__(self) -> None:
-        _graph.require_finite("Patch", centre=self.centre, yaw=self.yaw)
+        _graph.require_finite("Patch", center=self.center, yaw=self.yaw)
         _graph.require_positive("Patch", size=self.size)
-        if np.shape(self.centre)[-1:] != (2,) or np.ndim(self.centre) > 2:
-            raise TarsusError(f"Patch: centre must have shape (2,) or (worlds, 2), not {np.shape(self.centre)}.")
+        if np.shape(self.center)[-1:] != (2,) or np.ndim(self.center) > 2:
+            raise TarsusError(
+                f"Patch: center must have shape (2,) or (worlds, 2), not {np.shape(self.center)}."
+            )
         if np.shape(self.size) not in ((), (2,)):
-            raise TarsusError(f"Patch: size must be a radius or two edges, not of shape {np.shape(self.size)}.")
+            raise TarsusError(
+                f"Patch: size must be a radius or two edges, not of shape {np.shape(self.size)}."
+            )
         require_factors("Patch", self.friction, self.stiffness)
 
-    def holds(self, point: SX, centre: SX) -> SX:
+    def holds(self, point: SX, center: SX) -> SX:
         """1 where a world point (3,) lies in the patch or on its border, else 0."""
-        x, y = ca.vertsplit(point[:2] - centre)
+        x, y = ca.vertsplit(point[:2] - center)
         if np.ndim(self.size) == 0:
             return x * x + y * y <= float(self.size) ** 2  # type: ignore[arg-type]
         c, s = np.cos(self.yaw), np.sin(self.yaw)
@@ -58,11 +62,15 @@ def require_factors(owner: str, friction: ArrayLike, stiffness: ArrayLike) -> No
 
 
 def parameters(patches: Sequence[Patch], **background: float | NDArray) -> dict[str, NDArray]:
-    """What of patches and of the ground between them enters the compiled code: all but factors of exactly 1."""
-    found = {f"{name}_background": value for name, value in background.items() if not _is_one(value)}
+    """What of patches and of the ground between them enters the compiled code: all but factors of
+    exactly 1.
+    """
+    found = {
+        f"{name}_background": value for name, value in background.items() if not _is_one(value)
+    }
     values = _graph.columns(**found)
     for k, patch in enumerate(patches):
-        values[f"patch{k}_centre"] = np.asarray(patch.centre, float)
+        values[f"patch{k}_center"] = np.asarray(patch.center, float)
         for name in background:
             if not _is_one(getattr(patch, name)):
                 values |= _graph.columns(**{f"patch{k}_{name}": getattr(patch, name)})
@@ -70,12 +78,14 @@ def parameters(patches: Sequence[Patch], **background: float | NDArray) -> dict[
 
 
 def factor(name: str, patches: Sequence[Patch], point: SX, p: Any) -> SX:
-    """Friction or stiffness at a world point (3,): that of the last patch that holds it, else the background's."""
+    """Friction or stiffness at a world point (3,): that of the last patch that holds it, else the
+    background's.
+    """
     found = getattr(p, f"{name}_background", SX(1))
     if not any(hasattr(p, f"patch{k}_{name}") for k in range(len(patches))):
         return found
     for k, patch in enumerate(patches):
-        inside = patch.holds(point, getattr(p, f"patch{k}_centre"))
+        inside = patch.holds(point, getattr(p, f"patch{k}_center"))
         found = ca.if_else(inside, getattr(p, f"patch{k}_{name}", SX(1)), found)
     return found
 

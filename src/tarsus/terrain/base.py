@@ -1,8 +1,9 @@
 """The terrain interface.
 
-To add a terrain: one file in `terrain/` with one frozen dataclass that derives from `Terrain`; its name on the
-command line is the file's name. `parameters` gives what may differ between worlds, `tables` long arrays that all
-worlds share, `surface` the geometry, `material` what the ground is made of.
+To add a terrain: one file in `terrain/` with one frozen dataclass that derives from `Terrain`; its
+name on the command line is the file's name. `parameters` gives what may differ between worlds,
+`tables` long arrays that all worlds share, `surface` the geometry, `material` what the ground is
+made of.
 """
 
 from __future__ import annotations
@@ -23,23 +24,31 @@ class Terrain(ABC):
     """A surface the robot may touch."""
 
     def parameters(self) -> dict[str, NDArray]:
-        """Numbers that enter the compiled code as parameters: each (size,), or (worlds, size) if they differ."""
+        """Numbers that enter the compiled code as parameters: each (size,), or (worlds, size) if
+        they differ.
+        """
         return {}
 
     def tables(self) -> dict[str, NDArray]:
-        """Arrays that the compiled code looks numbers up in, the same for all worlds; see `lookup` in `surface`."""
+        """Arrays that the compiled code looks numbers up in, the same for all worlds; see `lookup`
+        in `surface`.
+        """
         return {}
 
     @abstractmethod
     def surface(self, point: SX, p: Any) -> tuple[SX, SX]:
-        """Signed distance (m) of a world point (3,) from the surface, and the contact frame (3, 3) there.
+        """Signed distance (m) of a world point (3,) from the surface, and the contact frame (3, 3)
+        there.
 
-        The frame's rows are the outward normal and two tangents, right-handed. p has the parameters' symbols under
-        their names, and p.lookup(table, index (k,)): the entries (k,) at floor(index) of the flattened table.
+        The frame's rows are the outward normal and two tangents, right-handed. p has the
+        parameters' symbols under their names, and p.lookup(table, index (k,)): the entries (k,) at
+        floor(index) of the flattened table.
         """
 
     def material(self, point: SX, p: Any) -> tuple[SX, SX]:
-        """Factors at a world point (3,) of the law's friction coefficients, and of its stiffness and damping, -."""
+        """Factors at a world point (3,) of the law's friction coefficients, and of its stiffness
+        and damping, -.
+        """
         return SX(1), SX(1)
 
     def surfaces(self, points: list[SX], p: Any) -> list[tuple[SX, SX]]:
@@ -47,12 +56,16 @@ class Terrain(ABC):
         return [self.surface(point, p) for point in points]
 
     def symbols(self, builder: Builder) -> SimpleNamespace:
-        """What `surface` takes as p: parameters are registers `terrain.NAME` of the program being built."""
+        """What `surface` takes as p: parameters are registers `terrain.NAME` of the program being
+        built.
+        """
         tables = self.tables()
 
         def lookup(table: str, index: SX) -> SX:
             return builder.lookup(f"terrain.{table}", tables[table], index)
 
         sizes = {name: value.shape[-1] for name, value in self.parameters().items()}
-        parameters = {name: builder.parameter(f"terrain.{name}", size) for name, size in sizes.items()}
+        parameters = {
+            name: builder.parameter(f"terrain.{name}", size) for name, size in sizes.items()
+        }
         return SimpleNamespace(**parameters, lookup=lookup)

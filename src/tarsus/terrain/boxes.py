@@ -16,21 +16,30 @@ from tarsus.terrain.base import Terrain
 
 TINY = 1e-12  # m: keeps the gradient of a length defined where the length is zero
 MOST = 64  # boxes: each is in the compiled code of every contact
-NUMBERS = 7  # that describe a box: cos and sin of its yaw, centre (2,), half sizes (2,), height of its top
-DEFAULT = ((0.7, 0.1, 0.01), (1.1, -0.12, 0.01), (1.5, 0.08, 0.015), (1.95, -0.05, 0.02), (2.4, 0.1, 0.02))
+# that describe a box: cos and sin of its yaw, center (2,), half sizes (2,), height of its top
+NUMBERS = 7
+DEFAULT = (
+    (0.7, 0.1, 0.01),
+    (1.1, -0.12, 0.01),
+    (1.5, 0.08, 0.015),
+    (1.95, -0.05, 0.02),
+    (2.4, 0.1, 0.02),
+)
 
 
 @dataclass(frozen=True)
 class Boxes(Terrain):
-    """Level ground with upright boxes that stand on it or in it; the nearest surface counts, and edges are rounded.
+    """Level ground with upright boxes that stand on it or in it; the nearest surface counts, and
+    edges are rounded.
 
-    The corner where a box meets the ground is filled with a fillet, so that every point near it has one normal; keep
-    corner_radius above the radius of the foot, or a foot in the corner feels both in turns. Boxes that touch each other
-    keep their rounded edges, and the groove or the sharp inner corner between them.
+    The corner where a box meets the ground is filled with a fillet, so that every point near it has
+    one normal; keep corner_radius above the radius of the foot, or a foot in the corner feels both
+    in turns. Boxes that touch each other keep their rounded edges, and the groove or the sharp
+    inner corner between them.
 
-    position: centres, m, (n, 3) or (worlds, n, 3); half_sizes: m, (3,), (n, 3) or with worlds in front; yaw: rad about
-    z, (), (n,) or (worlds, n); ground: height of the level ground, m, () or (worlds,): below the stones there may be a
-    pit; edge_radius, corner_radius: m.
+    position: centers, m, (n, 3) or (worlds, n, 3); half_sizes: m, (3,), (n, 3) or with worlds in
+    front; yaw: rad about z, (), (n,) or (worlds, n); ground: height of the level ground, m, () or
+    (worlds,): below the stones there may be a pit; edge_radius, corner_radius: m.
     """
 
     position: ArrayLike = DEFAULT
@@ -43,35 +52,55 @@ class Boxes(Terrain):
     def __post_init__(self) -> None:
         _graph.require_finite("Boxes", position=self.position, yaw=self.yaw, ground=self.ground)
         _graph.require_positive("Boxes", half_sizes=self.half_sizes)
-        _graph.require_positive("Boxes", edge_radius=self.edge_radius, corner_radius=self.corner_radius)
+        _graph.require_positive(
+            "Boxes", edge_radius=self.edge_radius, corner_radius=self.corner_radius
+        )
         shape = np.shape(self.position)
         if len(shape) not in (2, 3) or shape[-1] != 3 or not 0 < shape[-2] <= MOST:
-            raise TarsusError(f"Boxes: position must be (n, 3) or (worlds, n, 3) with n up to {MOST}, not {shape}.")
+            raise TarsusError(
+                f"Boxes: position must be (n, 3) or (worlds, n, 3) with n up to {MOST}, not"
+                f" {shape}."
+            )
         try:
             described = self._described()
         except ValueError:
             raise TarsusError(
-                f"Boxes: half_sizes {np.shape(self.half_sizes)}, yaw {np.shape(self.yaw)} and ground "
-                f"{np.shape(self.ground)} do not fit position {shape}."
+                f"Boxes: half_sizes {np.shape(self.half_sizes)}, yaw {np.shape(self.yaw)} and"
+                f" ground {np.shape(self.ground)} do not fit position {shape}."
             ) from None
-        bottom = np.asarray(self.position, float)[..., 2] - np.asarray(self.half_sizes, float)[..., 2]
+        bottom = (
+            np.asarray(self.position, float)[..., 2] - np.asarray(self.half_sizes, float)[..., 2]
+        )
         ground = np.asarray(self.ground, float)[..., None]
         if (bottom > ground + TINY).any():
-            raise TarsusError("Boxes: a box must reach down to the ground; nobody walks below one that floats.")
+            raise TarsusError(
+                "Boxes: a box must reach down to the ground; nobody walks below one that floats."
+            )
         if (described[..., 6] < ground + self.edge_radius + self.corner_radius).any():
             raise TarsusError(
-                f"Boxes: edge_radius + corner_radius ({self.edge_radius + self.corner_radius:g} m) must fit on the "
-                "side of every box above the ground."
+                f"Boxes: edge_radius + corner_radius ({self.edge_radius + self.corner_radius:g} m)"
+                " must fit on the side of every box above the ground."
             )
         if (described[..., 4:6] < self.edge_radius).any():
-            raise TarsusError(f"Boxes: edge_radius ({self.edge_radius:g} m) must not exceed a box's half sizes.")
+            raise TarsusError(
+                f"Boxes: edge_radius ({self.edge_radius:g} m) must not exceed a box's half sizes."
+            )
 
     def _described(self) -> NDArray[np.float64]:
         """The numbers of each box: (n, 7) or (worlds, n, 7)."""
-        centre, half, yaw = (np.asarray(v, float) for v in (self.position, self.half_sizes, self.yaw))
-        parts = np.cos(yaw), np.sin(yaw), *np.moveaxis(centre[..., :2], -1, 0), *np.moveaxis(half[..., :2], -1, 0)
-        every = np.broadcast_arrays(*parts, centre[..., 2] + half[..., 2], np.asarray(self.ground, float)[..., None])
-        if every[0].shape[-1] != centre.shape[-2]:
+        center, half, yaw = (
+            np.asarray(v, float) for v in (self.position, self.half_sizes, self.yaw)
+        )
+        parts = (
+            np.cos(yaw),
+            np.sin(yaw),
+            *np.moveaxis(center[..., :2], -1, 0),
+            *np.moveaxis(half[..., :2], -1, 0),
+        )
+        every = np.broadcast_arrays(
+            *parts, center[..., 2] + half[..., 2], np.asarray(self.ground, float)[..., None]
+        )
+        if every[0].shape[-1] != center.shape[-2]:
             raise ValueError("more numbers than boxes")
         return np.stack(every[:-1], -1)
 
@@ -99,7 +128,9 @@ class Boxes(Terrain):
         return outside + ca.fmin(ca.fmax(ca.fmax(along, across), above), 0) - r
 
     def _filled(self, a: SX, b: SX) -> SX:
-        """The distance to two surfaces together, the right-angled corner between them filled with a fillet."""
+        """The distance to two surfaces together, the right-angled corner between them filled with a
+        fillet.
+        """
         R = self.corner_radius
         return ca.fmax(R, ca.fmin(a, b)) - _length(ca.fmax(R - a, 0), ca.fmax(R - b, 0))
 
@@ -109,7 +140,9 @@ def _length(*sides: SX) -> SX:
 
 
 def _frame(normal: SX) -> SX:
-    """Rows normal, tangent 1, tangent 2: the axes z, x, y turned the shortest way, so that z becomes the normal."""
+    """Rows normal, tangent 1, tangent 2: the axes z, x, y turned the shortest way, so that z
+    becomes the normal.
+    """
     x, y, z = ca.vertsplit(normal)
     share = 1 / (1 + z)
     forward = ca.vertcat(1 - x * x * share, -x * y * share, -x)

@@ -22,14 +22,17 @@ WHITE = {"L": 255.0, "I;16": 65535.0, "I;16B": 65535.0, "I": 65535.0, "F": 1.0} 
 
 @dataclass(frozen=True, eq=False)
 class HeightField(Terrain):
-    """Bilinear between the heights, averaged over a square of `rounding` cells, so that its slope never jumps.
+    """Bilinear between the heights, averaged over a square of `rounding` cells, so that its slope
+    never jumps.
 
-    A plane stays a plane, and no point lies outside the heights around it; at a sample the ground differs from it by
-    rounding / 8 of its second difference, in x and in y. Outside the field the height is that of its border.
+    A plane stays a plane, and no point lies outside the heights around it; at a sample the ground
+    differs from it by rounding / 8 of its second difference, in x and in y. Outside the field the
+    height is that of its border.
 
-    heights (rows, cols): m, heights[i, j] at x = origin[0] + j cell, y = origin[1] + i cell; cell: m, one number or
-    (along x, along y); origin: m, (2,) or (worlds, 2), by default such that the field's centre is at x = y = 0;
-    rounding: above 0, where the slope jumps at borders of cells, to 1, where it changes evenly.
+    heights (rows, cols): m, heights[i, j] at x = origin[0] + j cell, y = origin[1] + i cell; cell:
+    m, one number or (along x, along y); origin: m, (2,) or (worlds, 2), by default such that the
+    field's center is at x = y = 0; rounding: above 0, where the slope jumps at borders of cells, to
+    1, where it changes evenly.
     """
 
     heights: ArrayLike | None = None
@@ -39,32 +42,47 @@ class HeightField(Terrain):
 
     def __post_init__(self) -> None:
         if self.heights is None:
-            raise TarsusError("HeightField needs heights: HeightField(array) or HeightField.from_image(path).")
+            raise TarsusError(
+                "HeightField needs heights: HeightField(array) or HeightField.from_image(path)."
+            )
         shape = np.shape(self.heights)
         if len(shape) != 2 or min(shape) < 2 or shape[0] * shape[1] > MOST:
-            raise TarsusError(f"HeightField: heights must be at least 2 x 2 and at most {MOST}, not of shape {shape}.")
+            raise TarsusError(
+                f"HeightField: heights must be at least 2 x 2 and at most {MOST}, not of shape"
+                f" {shape}."
+            )
         _graph.require_finite("HeightField", heights=self.heights)
         _graph.require_positive("HeightField", cell=self.cell, rounding=self.rounding)
         if np.shape(self.cell) not in ((), (2,)):
-            raise TarsusError(f"HeightField: cell must be one number or two, not of shape {np.shape(self.cell)}.")
+            raise TarsusError(
+                f"HeightField: cell must be one number or two, not of shape {np.shape(self.cell)}."
+            )
         if self.rounding > 1:
             raise TarsusError(f"HeightField: rounding must not exceed 1, not {self.rounding:g}.")
         origin = self.parameters()["origin"]
         _graph.require_finite("HeightField", origin=origin)
         if origin.ndim not in (1, 2) or origin.shape[-1] != 2:
-            raise TarsusError(f"HeightField: origin must have shape (2,) or (worlds, 2), not {origin.shape}.")
+            raise TarsusError(
+                f"HeightField: origin must have shape (2,) or (worlds, 2), not {origin.shape}."
+            )
 
     @classmethod
     def from_image(
-        cls, path: str | Path, height: float = 0.1, cell: float | tuple[float, float] = 0.05, **more: Any
+        cls,
+        path: str | Path,
+        height: float = 0.1,
+        cell: float | tuple[float, float] = 0.05,
+        **more: Any,
     ) -> HeightField:
-        """Black is 0, white is `height` (m), a pixel is a height; the picture's top is where y is greatest."""
+        """Black is 0, white is `height` (m), a pixel is a height; the picture's top is where y is
+        greatest.
+        """
         from PIL import Image
 
         try:
             with Image.open(path) as picture:
-                grey = picture if picture.mode in WHITE else picture.convert("L")
-                shares = np.asarray(grey, dtype=float) / WHITE[grey.mode]
+                gray = picture if picture.mode in WHITE else picture.convert("L")
+                shares = np.asarray(gray, dtype=float) / WHITE[gray.mode]
         except OSError as error:
             why = error.strerror or "it is no picture that can be read"
             raise TarsusError(f"cannot read the heights from {path}: {why}.") from None
@@ -98,7 +116,9 @@ class HeightField(Terrain):
         ]
 
     def _around(self, node: SX) -> SX:
-        """Indices (9,) of a node (column, row) and its neighbours, row by row; the border goes on for ever."""
+        """Indices (9,) of a node (column, row) and its neighbors, row by row; the border goes on
+        for ever.
+        """
         rows, cols = np.shape(self.heights)  # type: ignore[arg-type]
         column = [ca.fmin(ca.fmax(node[0] + k, 0), cols - 1) for k in (-1, 0, 1)]
         row = [ca.fmin(ca.fmax(node[1] + k, 0), rows - 1) for k in (-1, 0, 1)]
@@ -106,17 +126,24 @@ class HeightField(Terrain):
 
     def _touch(self, point: SX, offset: SX, nine: list[SX]) -> tuple[SX, SX]:
         """Distance and frame at an offset (2,), in cells, from the middle one of nine heights."""
-        heights, slopes = zip(*(self._between(nine[k : k + 3], offset[0]) for k in (0, 3, 6)), strict=True)
+        heights, slopes = zip(
+            *(self._between(nine[k : k + 3], offset[0]) for k in (0, 3, 6)), strict=True
+        )
         height, along_y = self._between(list(heights), offset[1])
         along_x, _ = self._between(list(slopes), offset[1])
         return _graph.touch(point, height, along_x / self._cell[0], along_y / self._cell[1])
 
     def _between(self, three: list[SX], t: SX) -> tuple[SX, SX]:
-        """Value and slope a cell of the line through three values at -1, 0, 1, averaged around t over `rounding`."""
+        """Value and slope a cell of the line through three values at -1, 0, 1, averaged around t
+        over `rounding`.
+        """
         reach = self.rounding / 2
         after, before = three[2] - three[1], three[0] - three[1]
         # the mean of max(s, 0), and of the step at 0, over s from t - reach to t + reach
         inside = [ca.fmin(ca.fmax(side + reach, 0), 2 * reach) for side in (t, -t)]
-        mean = [i * i / (4 * reach) + ca.fmax(side - reach, 0) for i, side in zip(inside, (t, -t), strict=True)]
+        mean = [
+            i * i / (4 * reach) + ca.fmax(side - reach, 0)
+            for i, side in zip(inside, (t, -t), strict=True)
+        ]
         slope = (after * inside[0] - before * inside[1]) / (2 * reach)
         return three[1] + after * mean[0] + before * mean[1], slope

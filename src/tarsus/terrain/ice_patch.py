@@ -15,10 +15,11 @@ from tarsus.terrain.base import Terrain
 
 @dataclass(frozen=True)
 class IcePatch(Terrain):
-    """The plane z = 0 with a disc of ice: a small example of ground whose friction changes from place to place.
+    """The plane z = 0 with a disc of ice: a small example of ground whose friction changes from
+    place to place.
 
-    friction: on the ice, as a factor of the law's coefficients, -, () or (worlds,); x: of the disc's centre, and its
-    radius, m.
+    friction: on the ice, as a factor of the law's coefficients, -, () or (worlds,); x: of the
+    disc's center, and its radius, m.
     """
 
     friction: float | NDArray = 0.1

@@ -16,10 +16,11 @@ from tarsus.terrain.base import Terrain
 
 @dataclass(frozen=True)
 class Patched(Terrain):
-    """The shape of `ground` (None: level at height zero), its material by patches: the last that holds a point counts.
+    """The shape of `ground` (None: level at height zero), its material by patches: the last that
+    holds a point counts.
 
-    friction, stiffness: factors between the patches, of the law's friction coefficients and of its stiffness and
-    damping, -, each () or (worlds,).
+    friction, stiffness: factors between the patches, of the law's friction coefficients and of its
+    stiffness and damping, -, each () or (worlds,).
     """
 
     ground: Terrain | None = None

@@ -19,8 +19,9 @@ from tarsus.terrain.base import Terrain
 class Rough(Terrain):
     """A sum of plane waves with seeded headings and phases; a wave is as high as it is long.
 
-    seed: whole number, () or (worlds,): a ground of its own for every world; amplitude: m, no point is higher or
-    lower, () or (worlds,); shortest, longest: wavelengths, m, with `waves` of them between.
+    seed: whole number, () or (worlds,): a ground of its own for every world; amplitude: m, no point
+    is higher or lower, () or (worlds,); shortest, longest: wavelengths, m, with `waves` of them
+    between.
     """
 
     seed: int | NDArray = 0
@@ -31,9 +32,14 @@ class Rough(Terrain):
 
     def __post_init__(self) -> None:
         _graph.require_finite("Rough", amplitude=self.amplitude)
-        _graph.require_positive("Rough", shortest=self.shortest, longest=self.longest, waves=self.waves)
+        _graph.require_positive(
+            "Rough", shortest=self.shortest, longest=self.longest, waves=self.waves
+        )
         if self.shortest > self.longest:
-            raise TarsusError(f"Rough: shortest ({self.shortest:g} m) must not exceed longest ({self.longest:g} m).")
+            raise TarsusError(
+                f"Rough: shortest ({self.shortest:g} m) must not exceed longest"
+                f" ({self.longest:g} m)."
+            )
         seeds = np.asarray(self.seed)
         if seeds.dtype.kind not in "iu" or (seeds < 0).any():
             raise TarsusError(f"Rough: seed must be a whole number of at least 0, not {self.seed}.")

@@ -18,7 +18,8 @@ from tarsus.terrain.base import Terrain
 class Sine(Terrain):
     """z = A sin(2 pi x / L) sin(2 pi y / L); with a heading z = A sin(2 pi s / L), s along it.
 
-    amplitude: A, m; wavelength: L, m; heading: rad from x about z, or None for the egg box. Each () or (worlds,).
+    amplitude: A, m; wavelength: L, m; heading: rad from x about z, or None for the egg box. Each ()
+    or (worlds,).
     """
 
     amplitude: float | NDArray = 0.01
@@ -46,4 +47,6 @@ class Sine(Terrain):
             return _graph.touch(point, p.amplitude * ca.sin(phase), along[0], along[1])
         x, y, slope = p.wavenumber * point[0], p.wavenumber * point[1], p.amplitude * p.wavenumber
         height = p.amplitude * ca.sin(x) * ca.sin(y)
-        return _graph.touch(point, height, slope * ca.cos(x) * ca.sin(y), slope * ca.sin(x) * ca.cos(y))
+        return _graph.touch(
+            point, height, slope * ca.cos(x) * ca.sin(y), slope * ca.sin(x) * ca.cos(y)
+        )

@@ -16,7 +16,8 @@ from tarsus.terrain.base import Terrain
 
 @dataclass(frozen=True)
 class Slope(Terrain):
-    """Ground that rises by `angle` (rad) in the direction `heading` (rad from x about z); each () or (worlds,).
+    """Ground that rises by `angle` (rad) in the direction `heading` (rad from x about z); each ()
+    or (worlds,).
 
     Tangent 1 points uphill, tangent 2 across.
     """
@@ -26,11 +27,17 @@ class Slope(Terrain):
 
     def __post_init__(self) -> None:
         if not np.all(np.abs(self.angle) < np.pi / 2):
-            raise TarsusError(f"the slope must be less than 90 degrees, not {np.rad2deg(np.max(self.angle)):g}.")
+            raise TarsusError(
+                f"the slope must be less than 90 degrees, not {np.rad2deg(np.max(self.angle)):g}."
+            )
 
     def parameters(self) -> dict[str, NDArray]:
-        angle, heading = np.broadcast_arrays(np.asarray(self.angle, float), np.asarray(self.heading, float))
-        uphill = np.stack([np.cos(angle) * np.cos(heading), np.cos(angle) * np.sin(heading), np.sin(angle)], -1)
+        angle, heading = np.broadcast_arrays(
+            np.asarray(self.angle, float), np.asarray(self.heading, float)
+        )
+        uphill = np.stack(
+            [np.cos(angle) * np.cos(heading), np.cos(angle) * np.sin(heading), np.sin(angle)], -1
+        )
         across = np.stack([-np.sin(heading), np.cos(heading), np.zeros_like(heading)], -1)
         return {"frame": np.concatenate([np.cross(uphill, across), uphill, across], -1)}
 

@@ -22,9 +22,10 @@ FAR = 1e3  # m: where the next riser stands when there is none
 class Steps(Terrain):
     """Level ground, `count` steps from x = start on, and level ground behind them.
 
-    The distance is that to the nearest of the tread below, the riser ahead and the edges, so that a foot rolls over
-    an edge. Edges and inner corners are rounded, which gives every point near the ground one normal; keep
-    corner_radius above the radius of the foot, or a foot in the corner feels tread and riser in turns.
+    The distance is that to the nearest of the tread below, the riser ahead and the edges, so that a
+    foot rolls over an edge. Edges and inner corners are rounded, which gives every point near the
+    ground one normal; keep corner_radius above the radius of the foot, or a foot in the corner
+    feels tread and riser in turns.
 
     rise: m, negative for steps down; run: m; start: x of the first riser, m: each () or (worlds,);
     count: number of risers; edge_radius, corner_radius: m.
@@ -39,17 +40,21 @@ class Steps(Terrain):
 
     def __post_init__(self) -> None:
         size = np.abs(np.asarray(self.rise, float))
-        _graph.require_positive("Steps", run=self.run, edge_radius=self.edge_radius, corner_radius=self.corner_radius)
+        _graph.require_positive(
+            "Steps", run=self.run, edge_radius=self.edge_radius, corner_radius=self.corner_radius
+        )
         _graph.require_positive("Steps", **{"the size of rise": size, "count": self.count})
         _graph.require_finite("Steps", start=self.start)
         if self.edge_radius + self.corner_radius > min(size.min(), np.min(self.run)):
             raise TarsusError(
-                f"Steps: edge_radius + corner_radius ({self.edge_radius + self.corner_radius:g} m) must fit on a step "
-                f"of rise {size.min():g} m and run {np.min(self.run):g} m."
+                f"Steps: edge_radius + corner_radius ({self.edge_radius + self.corner_radius:g} m)"
+                f" must fit on a step of rise {size.min():g} m and run {np.min(self.run):g} m."
             )
 
     def parameters(self) -> dict[str, NDArray]:
-        """Stairs down are stairs up that climb towards -x: first riser, climbing direction, foot of the stairs."""
+        """Stairs down are stairs up that climb towards -x: first riser, climbing direction, foot of
+        the stairs.
+        """
         given = (np.asarray(v, float) for v in (self.rise, self.run, self.start))
         rise, run, start = np.broadcast_arrays(*given)
         down = rise < 0
@@ -62,20 +67,36 @@ class Steps(Terrain):
         )
 
     def surface(self, point: SX, p: Any) -> tuple[SX, SX]:
-        at = SX.sym("at", 2)  # along the climb from the first riser, and above the foot of the stairs
+        at = SX.sym(
+            "at", 2
+        )  # along the climb from the first riser, and above the foot of the stairs
         distance = self._distance(at[0], at[1], p)
         here = ca.vertcat(p.climb * (point[0] - p.first), point[2] - p.foot)
         found = ca.substitute(ca.vertcat(distance, ca.gradient(distance, at)), at, here)
         length = 1 / ca.sqrt(found[1] ** 2 + found[2] ** 2)
         forward, up = p.climb * length * found[1], length * found[2]
         frame = SX(3, 3)
-        frame[0, 0], frame[0, 2], frame[1, 0], frame[1, 2], frame[2, 1] = forward, up, up, -forward, 1
+        frame[0, 0], frame[0, 2], frame[1, 0], frame[1, 2], frame[2, 1] = (
+            forward,
+            up,
+            up,
+            -forward,
+            1,
+        )
         return found[0], frame
 
     def _distance(self, s: SX, z: SX, p: Any) -> SX:
-        """Signed distance to the profile: that to the profile moved into the ground by the edges' radius, less it."""
-        s, z, radius = s - self.edge_radius, z + self.edge_radius, self.edge_radius + self.corner_radius
-        k = ca.fmin(ca.fmax(ca.floor(s / p.run), -1), self.count - 1)  # the riser behind; -1 before the stairs
+        """Signed distance to the profile: that to the profile moved into the ground by the edges'
+        radius, less it.
+        """
+        s, z, radius = (
+            s - self.edge_radius,
+            z + self.edge_radius,
+            self.edge_radius + self.corner_radius,
+        )
+        k = ca.fmin(
+            ca.fmax(ca.floor(s / p.run), -1), self.count - 1
+        )  # the riser behind; -1 before the stairs
         above, behind = z - (k + 1) * p.rise, s - k * p.run
         # inside, the way out may be back through the riser, whose foot is rounded
         back = radius - _length(ca.fmax(radius - above - p.rise, 0), radius + behind)

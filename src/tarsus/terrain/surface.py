@@ -43,16 +43,24 @@ class Surface(Terrain):
             given = self.height(x, y)
         except Exception as error:
             why = str(error).strip().split("\n")[-1]
-            raise TarsusError(f"Surface: height(x, y) failed on symbols ({why}); {HINT}.") from error
+            raise TarsusError(
+                f"Surface: height(x, y) failed on symbols ({why}); {HINT}."
+            ) from error
         try:
             height = SX(given)
         except NotImplementedError:
-            raise TarsusError(f"Surface: height(x, y) must give one number, not {given!r}.") from None
+            raise TarsusError(
+                f"Surface: height(x, y) must give one number, not {given!r}."
+            ) from None
         if height.shape != (1, 1):
-            raise TarsusError(f"Surface: height(x, y) must give one number, not an array of shape {height.shape}.")
+            raise TarsusError(
+                f"Surface: height(x, y) must give one number, not an array of shape {height.shape}."
+            )
         known = {x.element_hash(), y.element_hash()}
         if others := [s.name() for s in ca.symvar(height) if s.element_hash() not in known]:
-            raise TarsusError(f"Surface: height(x, y) depends on {', '.join(others)}, which is neither x nor y.")
+            raise TarsusError(
+                f"Surface: height(x, y) depends on {', '.join(others)}, which is neither x nor y."
+            )
         if height.is_constant() and not ca.DM(height).is_regular():
             raise TarsusError("Surface: height(x, y) is NaN or infinite.")
         return height

@@ -1,4 +1,6 @@
-"""The bodies of the scenes, and their poses. A free one has its frame at its centre of mass, but for the stool."""
+"""The bodies of the scenes, and their poses. A free one has its frame at its center of mass, but
+for the stool.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ BOX = np.array([0.1, 0.075, 0.04])  # m, half edges: 0.2 x 0.15 x 0.08
 CUBE = np.full(3, 0.05)  # m, half edges
 FLYER = np.array([0.1, 0.06, 0.02])  # m, half edges: three different moments of inertia
 ROD = 0.5  # m, half length
-STOOL = np.array([0.2, 0.15, 0.25])  # m: where its front left foot stands from its frame, the last one downwards
+STOOL = np.array(
+    [0.2, 0.15, 0.25]
+)  # m: where its front left foot stands from its frame, the last one downwards
 STOOL_COM = np.array([0.03, -0.02, 0.05])  # m
 STOOL_FOOT = 0.02  # m, radius
 SPOKES, SPOKE = 8, 0.5  # of the rimless wheel: how many, and their length, m
@@ -25,13 +29,15 @@ TOUCH = 1e-9  # m: how deep a body starts, so that no round-off opens a contact
 
 
 def point() -> Mechanism:
-    """1 kg that touches with its centre alone and so never turns."""
-    return _free("point", 1.0, 0.01 * np.eye(3), (Candidate("centre", 0, np.zeros(3)),))
+    """1 kg that touches with its center alone and so never turns."""
+    return _free("point", 1.0, 0.01 * np.eye(3), (Candidate("center", 0, np.zeros(3)),))
 
 
 def sphere() -> Mechanism:
     """A solid sphere of 1 kg."""
-    return _free("sphere", 1.0, 0.4 * RADIUS**2 * np.eye(3), (Candidate("ball", 0, np.zeros(3), RADIUS),))
+    return _free(
+        "sphere", 1.0, 0.4 * RADIUS**2 * np.eye(3), (Candidate("ball", 0, np.zeros(3), RADIUS),)
+    )
 
 
 def box() -> Mechanism:
@@ -45,30 +51,38 @@ def cube() -> Mechanism:
 
 
 def rod() -> Mechanism:
-    """A thin rod of 1 kg and 1 m along x that touches with its ends; about its own axis it has a ball's inertia."""
+    """A thin rod of 1 kg and 1 m along x that touches with its ends; about its own axis it has a
+    ball's inertia.
+    """
     ends = tuple(Candidate(f"end_{k}", 0, np.array([k * ROD, 0, 0])) for k in (-1, 1))
     return _free("rod", 1.0, (2 * ROD) ** 2 / 12 * np.eye(3), ends)
 
 
 def stool() -> Mechanism:
-    """A rigid body of 10 kg on four round feet, its centre of mass off their middle."""
+    """A rigid body of 10 kg on four round feet, its center of mass off their middle."""
     feet = [
-        Candidate(f"foot_{k}", 0, STOOL * (*s, -1.0), STOOL_FOOT) for k, s in enumerate(product((1.0, -1.0), repeat=2))
+        Candidate(f"foot_{k}", 0, STOOL * (*s, -1.0), STOOL_FOOT)
+        for k, s in enumerate(product((1.0, -1.0), repeat=2))
     ]
     return _free("stool", 10.0, np.diag([0.3, 0.4, 0.5]), tuple(feet), STOOL_COM)
 
 
 def wheel() -> Mechanism:
-    """A rimless wheel of 1 kg that turns about an axle along y and cannot tilt; it touches with its spokes' ends.
+    """A rimless wheel of 1 kg that turns about an axle along y and cannot tilt; it touches with its
+    spokes' ends.
 
-    Coordinates: x, y, z of the axle, m, and the angle about y, rad; at zero a spoke points straight down.
+    Coordinates: x, y, z of the axle, m, and the angle about y, rad; at zero a spoke points straight
+    down.
     """
     slides = [Joint(axis, "slide", axis=np.eye(3)[k]) for k, axis in enumerate("xyz")]
     carriers = [Body(f"carrier_{j.name}", k - 1, j, Inertia(0.0)) for k, j in enumerate(slides)]
     inertia = Inertia(1.0, np.zeros(3), WHEEL_INERTIA * np.eye(3))
     hub = Body("hub", 2, Joint("axle", "hinge", axis=np.array([0.0, 1.0, 0.0])), inertia)
     angles = 2 * np.pi * np.arange(SPOKES) / SPOKES
-    ends = [Candidate(f"spoke_{k}", 3, SPOKE * np.array([-np.sin(a), 0, -np.cos(a)])) for k, a in enumerate(angles)]
+    ends = [
+        Candidate(f"spoke_{k}", 3, SPOKE * np.array([-np.sin(a), 0, -np.cos(a)]))
+        for k, a in enumerate(angles)
+    ]
     return Mechanism("wheel", (*carriers, hub), tuple(ends), gravity_acceleration=(0.0, 0.0, -G))
 
 
@@ -79,11 +93,15 @@ def flyer() -> Mechanism:
 
 def pose(position: ArrayLike, angle: float = 0.0, axis: ArrayLike = (0.0, 1.0, 0.0)) -> Array:
     """Coordinates (7,) at a position, turned by `angle` about a unit `axis`."""
-    return np.concatenate([np.asarray(position), [np.cos(angle / 2)], np.sin(angle / 2) * np.asarray(axis)])
+    return np.concatenate(
+        [np.asarray(position), [np.cos(angle / 2)], np.sin(angle / 2) * np.asarray(axis)]
+    )
 
 
 def on_slope(angle: ArrayLike, height: float) -> Array:
-    """Coordinates (worlds, 7) of a body that lies flat on slopes through the origin, its origin `height` above them."""
+    """Coordinates (worlds, 7) of a body that lies flat on slopes through the origin, its origin
+    `height` above them.
+    """
     h = height - TOUCH
     return np.array([pose([-h * np.sin(a), 0, h * np.cos(a)], -a) for a in np.atleast_1d(angle)])
 
@@ -99,7 +117,11 @@ def _corners(half: Array) -> tuple[Candidate, ...]:
 
 
 def _free(
-    name: str, mass: float, about_com: Array, candidates: tuple[Candidate, ...], com: ArrayLike = (0.0, 0.0, 0.0)
+    name: str,
+    mass: float,
+    about_com: Array,
+    candidates: tuple[Candidate, ...],
+    com: ArrayLike = (0.0, 0.0, 0.0),
 ) -> Mechanism:
     body = Body(name, -1, Joint("free", "free"), Inertia(mass, np.asarray(com), about_com))
     return Mechanism(name, (body,), candidates, gravity_acceleration=(0.0, 0.0, -G))

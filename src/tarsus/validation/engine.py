@@ -1,4 +1,6 @@
-"""What a scene is measured on: something that moves a body or a robot on a slope under a law by a stepper."""
+"""What a scene is measured on: something that moves a body or a robot on a slope under a law by a
+stepper.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ from tarsus.model.mechanism import Mechanism
 Array = NDArray[np.float64]
 
 
-class NotModelled(TarsusError):
+class NotModeled(TarsusError):
     """The law or the stepper does not claim what the scene needs; the message says why."""
 
 
@@ -24,9 +26,10 @@ class NotModelled(TarsusError):
 class Start:
     """A free body, or a robot, in one or many worlds.
 
-    q (nq,) or (worlds, nq); u: 0, (nu,) or (worlds, nu); slope: incline uphill along x, rad, () or (worlds,);
-    parameters: of the law, such as mu, () or (worlds,); push, push_rate: force (3,) in world axes at the first body's
-    origin when the run starts, N, and how fast it grows, N/s; controller: what moves the joints, if anything does.
+    q (nq,) or (worlds, nq); u: 0, (nu,) or (worlds, nu); slope: incline uphill along x, rad, () or
+    (worlds,); parameters: of the law, such as mu, () or (worlds,); push, push_rate: force (3,) in
+    world axes at the first body's origin when the run starts, N, and how fast it grows, N/s;
+    controller: what moves the joints, if anything does.
     """
 
     body: Mechanism
@@ -41,12 +44,22 @@ class Start:
     def __post_init__(self) -> None:
         rows = self.q, self.u, self.push, self.push_rate
         shapes = [*(np.shape(row)[:-1] for row in rows), np.shape(self.slope)]
-        worlds = np.broadcast_shapes((1,), *shapes, *(np.shape(v) for v in self.parameters.values()))
-        sizes = {"q": (self.body.nq,), "u": (self.body.nu,), "slope": (), "push": (3,), "push_rate": (3,)}
+        worlds = np.broadcast_shapes(
+            (1,), *shapes, *(np.shape(v) for v in self.parameters.values())
+        )
+        sizes = {
+            "q": (self.body.nq,),
+            "u": (self.body.nu,),
+            "slope": (),
+            "push": (3,),
+            "push_rate": (3,),
+        }
         for name, size in sizes.items():
             full = np.broadcast_to(np.asarray(getattr(self, name), float), (*worlds, *size))
             object.__setattr__(self, name, full)
-        spread = {k: np.broadcast_to(np.asarray(v, float), worlds) for k, v in self.parameters.items()}
+        spread = {
+            k: np.broadcast_to(np.asarray(v, float), worlds) for k, v in self.parameters.items()
+        }
         object.__setattr__(self, "parameters", spread)
 
     @property
@@ -68,8 +81,8 @@ class Start:
 class Motion:
     """What happened, after every step.
 
-    q (steps, worlds, nq), u (steps, worlds, nu); impulse (steps, worlds, contacts, 3): normal and two tangents, N s;
-    solved (steps, worlds): whether the law says it met its tolerance; dt: s.
+    q (steps, worlds, nq), u (steps, worlds, nu); impulse (steps, worlds, contacts, 3): normal and
+    two tangents, N s; solved (steps, worlds): whether the law says it met its tolerance; dt: s.
     """
 
     q: Array
@@ -85,11 +98,11 @@ class Motion:
 
 
 class Engine(ABC):
-    """A law with a stepper. not_modelled: effect -> why; parameters: names that a start may set."""
+    """A law with a stepper. not_modeled: effect -> why; parameters: names that a start may set."""
 
     law: str
     stepper: str
-    not_modelled: Mapping[str, str]
+    not_modeled: Mapping[str, str]
     parameters: frozenset[str]
 
     def refusal(self) -> str:
@@ -108,6 +121,6 @@ class Engine(ABC):
         """Simulate; log the last `seconds` - `skip` of `seconds`."""
         for name in start.parameters:
             if name not in self.parameters:
-                raise NotModelled(f"the law has no parameter {name}")
+                raise NotModeled(f"the law has no parameter {name}")
         unlogged = round(skip / dt)
         return self.motion(start, dt, max(round(seconds / dt) - unlogged, 1), unlogged)

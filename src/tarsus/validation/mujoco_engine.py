@@ -10,18 +10,19 @@ import numpy as np
 
 from tarsus.model.mechanism import Mechanism
 from tarsus.model.to_mjcf import to_mjcf
-from tarsus.validation.engine import Engine, Motion, NotModelled, Start
+from tarsus.validation.engine import Engine, Motion, NotModeled, Start
 
 NAME = "mujoco"
 STEP = 0.002  # s, MuJoCo's default
 IMPRATIO = 10.0  # friction impedance over normal impedance
 INTEGRATOR = "implicitfast"
 SETTINGS = (
-    f"elliptic cone, impratio {IMPRATIO:g}, default solref (0.02, 1) and solimp, Newton solver with its default "
-    f"tolerance, integrator {INTEGRATOR}, steps of at most {1e3 * STEP:g} ms, corners as spheres of radius 1e-9 m"
+    f"elliptic cone, impratio {IMPRATIO:g}, default solref (0.02, 1) and solimp, Newton solver with"
+    f" its default tolerance, integrator {INTEGRATOR}, steps of at most {1e3 * STEP:g} ms, corners"
+    " as spheres of radius 1e-9 m"
 )
 
-NOT_MODELLED = {
+NOT_MODELED = {
     "rigid": "contacts are soft constraints by design",
     "restitution": "solref has a damping ratio, no coefficient of restitution",
     "spring": "solref sets a time constant that scales with the mass, not a stiffness",
@@ -33,7 +34,7 @@ class MuJoCo(Engine):
 
     law = NAME
     stepper = INTEGRATOR
-    not_modelled = NOT_MODELLED
+    not_modeled = NOT_MODELED
     parameters = frozenset({"mu"})
 
     def step(self, dt: float) -> float:
@@ -41,15 +42,19 @@ class MuJoCo(Engine):
 
     def motion(self, start: Start, dt: float, steps: int, skip: int) -> Motion:
         if start.controller is not None:
-            raise NotModelled("the robot is held by a compiled servo, which runs here only")
+            raise NotModeled("the robot is held by a compiled servo, which runs here only")
         worlds = [self._world(start, k, dt, (steps, skip)) for k in range(start.worlds)]
         q, u, impulse = (np.stack(parts, 1) for parts in zip(*worlds, strict=True))
         return Motion(q, u, impulse, np.ones(q.shape[:2], bool), dt)
 
-    def _world(self, start: Start, k: int, dt: float, count: tuple[int, int]) -> tuple[Any, Any, Any]:
+    def _world(
+        self, start: Start, k: int, dt: float, count: tuple[int, int]
+    ) -> tuple[Any, Any, Any]:
         mujoco: Any = importlib.import_module("mujoco")
         mu = float(np.asarray(start.parameters["mu"])[k]) if "mu" in start.parameters else 0.8
-        model = mujoco.MjModel.from_xml_string(_mjcf(start.body, dt, mu, float(np.asarray(start.slope)[k])))
+        model = mujoco.MjModel.from_xml_string(
+            _mjcf(start.body, dt, mu, float(np.asarray(start.slope)[k]))
+        )
         data = mujoco.MjData(model)
         data.qpos[:], data.qvel[:] = np.asarray(start.q)[k], np.asarray(start.u)[k]
         q, u = np.empty((count[0], model.nq)), np.empty((count[0], model.nv))
@@ -69,7 +74,9 @@ class MuJoCo(Engine):
 
 def _mjcf(body: Mechanism, dt: float, mu: float, slope: float) -> str:
     """The body on an inclined floor."""
-    root = ElementTree.fromstring(to_mjcf(body, dt=dt, friction=max(mu, 1e-5), integrator=INTEGRATOR))
+    root = ElementTree.fromstring(
+        to_mjcf(body, dt=dt, friction=max(mu, 1e-5), integrator=INTEGRATOR)
+    )
     option, floor = root.find("option"), root.find("worldbody/geom[@name='floor']")
     assert option is not None and floor is not None
     option.set("impratio", repr(IMPRATIO))

@@ -11,9 +11,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from tarsus.validation import mujoco_engine
-from tarsus.validation.table import FAIL, NOT_MODELLED, PASS, Row
+from tarsus.validation.table import FAIL, NOT_MODELED, PASS, ValidationRow
 
-COLOURS = {PASS: "green", FAIL: "red", NOT_MODELLED: "dim"}
+COLORS = {PASS: "green", FAIL: "red", NOT_MODELED: "dim"}
 COLUMNS = ("scene", "law", "stepper", "quantity", "expected", "got", "error", "status")
 NUMBERS = COLUMNS[4:7]
 WIDE = 160  # columns of a table that nobody watches
@@ -26,30 +26,34 @@ def progress() -> Iterator[Callable[[str], None]]:
         yield status.update
 
 
-def tell(rows: Sequence[Row]) -> None:
+def tell(rows: Sequence[ValidationRow]) -> None:
     """Print the table and how many rows have which status."""
     console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDE)
     table = Table(box=None, pad_edge=False)
     for column in COLUMNS:
-        table.add_column(column, justify="right" if column in NUMBERS else "left", no_wrap=column in COLUMNS[:3])
+        table.add_column(
+            column, justify="right" if column in NUMBERS else "left", no_wrap=column in COLUMNS[:3]
+        )
     above = None
-    for row in (row for row in rows if row.status != NOT_MODELLED):
+    for row in (row for row in rows if row.status != NOT_MODELED):
         table.add_row(row.scene if row.scene != above else "", *cells(row))
         above = row.scene
     if table.row_count:
         console.print(table)
     if lacking := merged(rows):
-        console.print(_not_modelled(lacking, len({row.scene for row in rows})))
-    counts = [f"{sum(row.status == s for row in rows)} {s}" for s in (PASS, FAIL, NOT_MODELLED)]
+        console.print(_not_modeled(lacking, len({row.scene for row in rows})))
+    counts = [f"{sum(row.status == s for row in rows)} {s}" for s in (PASS, FAIL, NOT_MODELED)]
     console.print(", ".join(counts))
     if any(row.law == mujoco_engine.NAME for row in rows):
         console.print(f"[dim]{mujoco_engine.NAME}: {mujoco_engine.SETTINGS}[/]")
 
 
-def _not_modelled(groups: Sequence[tuple[Row, list[str], list[str]]], scenes: int) -> Table:
+def _not_modeled(
+    groups: Sequence[tuple[ValidationRow, list[str], list[str]]], scenes: int
+) -> Table:
     """Laws and steppers that do not claim some scenes, and why."""
     table = Table(box=None, pad_edge=False)
-    for column in (NOT_MODELLED, "stepper", "scenes", "reason"):
+    for column in (NOT_MODELED, "stepper", "scenes", "reason"):
         table.add_column(column)
     for row, names, steppers in groups:
         where = "all" if len(names) == scenes > 1 else ", ".join(names)
@@ -57,26 +61,38 @@ def _not_modelled(groups: Sequence[tuple[Row, list[str], list[str]]], scenes: in
     return table
 
 
-def cells(row: Row) -> list[str]:
+def cells(row: ValidationRow) -> list[str]:
     """A measured row but for its scene."""
     text = f"{row.case} / {row.unit}" if row.unit != "1" else row.case
     numbers = [_number(value) for value in (row.expected, row.got)]
     error = "" if row.error is None else f"{row.error:.1e}" if row.error else "0"
-    status = f"[{COLOURS[row.status]}]{row.status}[/]" + (f": {escape(row.reason)}" if row.reason else "")
+    status = f"[{COLORS[row.status]}]{row.status}[/]" + (
+        f": {escape(row.reason)}" if row.reason else ""
+    )
     return [row.law, row.stepper, escape(text), *numbers, error, status]
 
 
-def merged(rows: Sequence[Row]) -> list[tuple[Row, list[str], list[str]]]:
-    """What is not modelled, with the scenes and steppers that share a law's reason."""
-    groups: dict[tuple[str, str], list[Row]] = {}
+def merged(rows: Sequence[ValidationRow]) -> list[tuple[ValidationRow, list[str], list[str]]]:
+    """What is not modeled, with the scenes and steppers that share a law's reason."""
+    groups: dict[tuple[str, str], list[ValidationRow]] = {}
     for row in rows:
-        if row.status == NOT_MODELLED:
+        if row.status == NOT_MODELED:
             groups.setdefault((row.law, row.reason), []).append(row)
     return [
-        (own[0], list(dict.fromkeys(r.scene for r in own)), list(dict.fromkeys(r.stepper for r in own)))
+        (
+            own[0],
+            list(dict.fromkeys(r.scene for r in own)),
+            list(dict.fromkeys(r.stepper for r in own)),
+        )
         for own in groups.values()
     ]
 
 
 def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.4g}" if abs(value) >= 1e-3 or value == 0 else f"{value:.1e}"
+    return (
+        "-"
+        if value is None
+        else f"{value:.4g}"
+        if abs(value) >= 1e-3 or value == 0
+        else f"{value:.1e}"
+    )

@@ -10,19 +10,25 @@ from typing import Any, Literal
 from tarsus import registry
 from tarsus.errors import TarsusError, unknown
 from tarsus.validation import mujoco_engine
-from tarsus.validation.engine import Engine, NotModelled
+from tarsus.validation.engine import Engine, NotModeled
 from tarsus.validation.mujoco_engine import MuJoCo
-from tarsus.validation.scenes.base import Case, Scene
+from tarsus.validation.scenes.base import Case, ValidationScene
 from tarsus.validation.tarsus_engine import Ours
 
-LAWS, STEPPERS, SCENES = "tarsus.contact.laws", "tarsus.stepping.methods", "tarsus.validation.scenes"
-Status = Literal["pass", "fail", "not modelled"]
-PASS, FAIL, NOT_MODELLED = "pass", "fail", "not modelled"
+LAWS, STEPPERS, SCENES = (
+    "tarsus.contact.laws",
+    "tarsus.stepping.methods",
+    "tarsus.validation.scenes",
+)
+Status = Literal["pass", "fail", "not modeled"]
+PASS, FAIL, NOT_MODELED = "pass", "fail", "not modeled"
 
 
 @dataclass(frozen=True)
-class Row:
-    """One quantity (`case`) of a scene under a law and a stepper; numbers are None where there are none."""
+class ValidationRow:
+    """One quantity (`case`) of a scene under a law and a stepper; numbers are None where there are
+    none.
+    """
 
     scene: str
     case: str
@@ -46,20 +52,24 @@ def validate(
     scene: str | None = None,
     stepper: str | None = None,
     tell: Callable[[str], None] = lambda text: None,
-) -> list[Row]:
+) -> list[ValidationRow]:
     """Rows of the scenes, laws and steppers named, or of all there are, by scene.
 
     MuJoCo's are among them if the law is "mujoco", or if neither law nor stepper is named.
     TarsusError with near names for an unknown one; tell: called with what is being measured.
     """
     names = _named("scene", scene, registry.names(SCENES))
-    scenes = {name: registry.member(SCENES, "scene", name, Scene)() for name in names}
-    rows: list[Row] = []
+    scenes = {name: registry.member(SCENES, "scene", name, ValidationScene)() for name in names}
+    rows: list[ValidationRow] = []
     for engine in engines(law, stepper):
         refusal = engine.refusal()
         for name, each in scenes.items():
             tell(f"{engine.law}, {engine.stepper}: {name}")
-            rows += [_without_numbers(name, engine, NOT_MODELLED, refusal)] if refusal else _rows(name, each, engine)
+            rows += (
+                [_without_numbers(name, engine, NOT_MODELED, refusal)]
+                if refusal
+                else _rows(name, each, engine)
+            )
     return sorted(rows, key=lambda row: names.index(row.scene))
 
 
@@ -70,7 +80,10 @@ def engines(law: str | None, stepper: str | None) -> list[Engine]:
     if law == mujoco_engine.NAME:
         return [MuJoCo()]
     everything = law is None and stepper is None
-    return [*(Ours(name, each) for name in laws for each in steppers), *([MuJoCo()] if everything else [])]
+    return [
+        *(Ours(name, each) for name in laws for each in steppers),
+        *([MuJoCo()] if everything else []),
+    ]
 
 
 def _named(kind: str, name: str | None, known: tuple[str, ...], *also: str) -> tuple[str, ...]:
@@ -80,29 +93,42 @@ def _named(kind: str, name: str | None, known: tuple[str, ...], *also: str) -> t
     return known if name is None else (name,)
 
 
-def _rows(name: str, scene: Scene, engine: Engine) -> Iterator[Row]:
-    """One row a case; one in all where the law does not claim the scene or the scene cannot be run."""
-    lacking = [f"{effect}: {engine.not_modelled[effect]}" for effect in sorted(scene.needs & set(engine.not_modelled))]
+def _rows(name: str, scene: ValidationScene, engine: Engine) -> Iterator[ValidationRow]:
+    """One row a case; one in all where the law does not claim the scene or the scene cannot be
+    run.
+    """
+    lacking = [
+        f"{effect}: {engine.not_modeled[effect]}"
+        for effect in sorted(scene.needs & set(engine.not_modeled))
+    ]
     if lacking:
-        yield _without_numbers(name, engine, NOT_MODELLED, "; ".join(lacking))
+        yield _without_numbers(name, engine, NOT_MODELED, "; ".join(lacking))
         return
     try:
         yield from [_row(name, case, engine) for case in scene.measure(engine)]
-    except NotModelled as error:
-        yield _without_numbers(name, engine, NOT_MODELLED, str(error))
+    except NotModeled as error:
+        yield _without_numbers(name, engine, NOT_MODELED, str(error))
     except TarsusError as error:
         yield _without_numbers(name, engine, FAIL, str(error))
 
 
-def _without_numbers(scene: str, engine: Engine, status: Status, reason: str) -> Row:
-    return Row(scene, "", engine.law, engine.stepper, None, None, None, None, "", status, reason)
+def _without_numbers(scene: str, engine: Engine, status: Status, reason: str) -> ValidationRow:
+    return ValidationRow(
+        scene, "", engine.law, engine.stepper, None, None, None, None, "", status, reason
+    )
 
 
-def _row(scene: str, case: Case, engine: Engine) -> Row:
+def _row(scene: str, case: Case, engine: Engine) -> ValidationRow:
     """A case as a row; a failure says how much was allowed."""
     got, error = (value if math.isfinite(value) else None for value in (case.got, case.error))
     status: Status = PASS if case.passed else FAIL
-    beyond = "not finite" if got is None else f"more than {case.tolerance:.2g} {'' if case.unit == '1' else case.unit}"
+    beyond = (
+        "not finite"
+        if got is None
+        else f"more than {case.tolerance:.2g} {'' if case.unit == '1' else case.unit}"
+    )
     reason = "" if case.passed else beyond.strip()
     where = (scene, case.name, engine.law, engine.stepper)
-    return Row(*where, case.expected, got, error, case.tolerance, case.unit, status, reason)
+    return ValidationRow(
+        *where, case.expected, got, error, case.tolerance, case.unit, status, reason
+    )

@@ -30,12 +30,12 @@ class Ours(Engine):
     def __init__(self, law: str, stepper: str) -> None:
         self.law, self.stepper = law, stepper
         self._law: Law = resolve.law(law)
-        self.not_modelled = self._law.not_modelled
+        self.not_modeled = self._law.not_modeled
         self.parameters = frozenset(self._law.parameters())
         self._compiled: dict[tuple[str, Controller | None, bool], tuple[Plan, Program]] = {}
 
     def step(self, dt: float) -> float:
-        return min(dt, SOFT_STEP) if "rigid" in self.not_modelled else dt
+        return min(dt, SOFT_STEP) if "rigid" in self.not_modeled else dt
 
     def refusal(self) -> str:
         try:
@@ -46,7 +46,11 @@ class Ours(Engine):
 
     def motion(self, start: Start, dt: float, steps: int, skip: int) -> Motion:
         plan, program = self._program(start.body, start.controller, start.pushed)
-        values = initial_values(plan) | {"dt": np.array([dt]), "q": np.asarray(start.q), "u": np.asarray(start.u)}
+        values = initial_values(plan) | {
+            "dt": np.array([dt]),
+            "q": np.asarray(start.q),
+            "u": np.asarray(start.u),
+        }
         for name, value in Slope(np.asarray(start.slope)).parameters().items():
             values[f"terrain.{name}"] = value
         for name, value in start.parameters.items():
@@ -70,12 +74,16 @@ class Ours(Engine):
         if key not in self._compiled:
             scene = Scene(body, self._law, Slope(0.0), body.candidates)
             bodies_pushed = (body.bodies[0].name,) if pushed else ()
-            plan = Plan(scene, resolve.stepper(self.stepper), controller, pushed_bodies=bodies_pushed)
+            plan = Plan(
+                scene, resolve.stepper(self.stepper), controller, pushed_bodies=bodies_pushed
+            )
             self._compiled[key] = plan, step_program(plan)
         return self._compiled[key]
 
 
-def _recorded_pushed(worlds: Worlds, start: Start, dt: float, steps: int, skip: int) -> dict[str, Array]:
+def _recorded_pushed(
+    worlds: Worlds, start: Start, dt: float, steps: int, skip: int
+) -> dict[str, Array]:
     """The log of the steps after `skip`, each with the push of its middle."""
     parts = []
     for k in range(skip + steps):

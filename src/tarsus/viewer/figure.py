@@ -10,7 +10,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c564b", "#7f7f7f")
+COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c564b", "#7f7f7f")
 MOST_FEET = 8
 ABOVE: dict[str, Any] = {
     "frameon": False,
@@ -30,7 +30,11 @@ def run_figure(log: xr.Dataset, title: str) -> Figure:
     axes = figure.subplots(4, 1, height_ratios=[1.2, 1.2, 1.4, 0.2 + 0.16 * max(len(feet), 1)])
     axes[0].sharex(axes[1])
     axes[2].sharex(axes[3])
-    end = log.isel(time=slice(-round(min(CLOSE_UP, log.sizes["time"] * log.attrs["dt"]) / log.attrs["dt"]), None))
+    end = log.isel(
+        time=slice(
+            -round(min(CLOSE_UP, log.sizes["time"] * log.attrs["dt"]) / log.attrs["dt"]), None
+        )
+    )
     if floating:
         _position(axes[0], log)
         _attitude(axes[1], log)
@@ -63,11 +67,11 @@ def _busiest(log: xr.Dataset) -> list[Any]:
 def _position(ax: Axes, log: xr.Dataset) -> None:
     time, q = log["time"].values, log["q"].values
     for k, name in enumerate("xy"):
-        ax.plot(time, q[:, k], color=COLOURS[k], label=f"{name} (left)")
+        ax.plot(time, q[:, k], color=COLORS[k], label=f"{name} (left)")
     ax.set_ylabel("position / m")
     right = ax.twinx()
-    right.plot(time, q[:, 2], color=COLOURS[2], label="height z (right)")
-    right.set_ylabel("height / m", color=COLOURS[2])
+    right.plot(time, q[:, 2], color=COLORS[2], label="height z (right)")
+    right.set_ylabel("height / m", color=COLORS[2])
     right.spines["top"].set_visible(False)
     low, high = q[:, 2].min(), q[:, 2].max()
     right.set_ylim(low - 0.02, high + 0.02)
@@ -80,31 +84,48 @@ def _attitude(ax: Axes, log: xr.Dataset) -> None:
     roll = np.arctan2(2 * (w * x + y * z), 1 - 2 * (x * x + y * y))
     pitch = np.arcsin(np.clip(2 * (w * y - z * x), -1, 1))
     yaw = np.unwrap(np.arctan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z)))
-    for colour, (name, angle) in zip(COLOURS, {"roll": roll, "pitch": pitch, "yaw": yaw}.items(), strict=False):
-        ax.plot(log["time"].values, np.rad2deg(angle), color=colour, label=name, lw=1.2)
+    for color, (name, angle) in zip(
+        COLORS, {"roll": roll, "pitch": pitch, "yaw": yaw}.items(), strict=False
+    ):
+        ax.plot(log["time"].values, np.rad2deg(angle), color=color, label=name, lw=1.2)
     ax.set_ylabel("attitude / deg")
     ax.legend(ncols=3, **ABOVE)
 
 
 def _joints(ax: Axes, log: xr.Dataset) -> None:
-    for k in range(min(log.sizes["coordinate"], len(COLOURS))):
-        ax.plot(log["time"].values, log["q"].values[:, k], color=COLOURS[k], label=str(log["coordinate"].values[k]))
+    for k in range(min(log.sizes["coordinate"], len(COLORS))):
+        ax.plot(
+            log["time"].values,
+            log["q"].values[:, k],
+            color=COLORS[k],
+            label=str(log["coordinate"].values[k]),
+        )
     ax.set_ylabel("joints / rad")
     ax.legend(ncols=4, frameon=False, fontsize=8)
 
 
 def _torques(ax: Axes, log: xr.Dataset) -> None:
-    for k in range(min(log.sizes["actuator"], len(COLOURS))):
-        ax.plot(log["time"].values, log["tau"].values[:, k], color=COLOURS[k], label=str(log["actuator"].values[k]))
+    for k in range(min(log.sizes["actuator"], len(COLORS))):
+        ax.plot(
+            log["time"].values,
+            log["tau"].values[:, k],
+            color=COLORS[k],
+            label=str(log["actuator"].values[k]),
+        )
     ax.set_ylabel("torque / N m")
 
 
 def _forces(ax: Axes, log: xr.Dataset, feet: list[str]) -> None:
-    for colour, name in zip(COLOURS, feet, strict=False):
+    for color, name in zip(COLORS, feet, strict=False):
         normal = log["force_contact"].sel(contact=name, axis="normal").values
-        ax.plot(log["time"].values, normal, color=colour, lw=1.2, label=name)
+        ax.plot(log["time"].values, normal, color=color, lw=1.2, label=name)
     ax.set_ylabel("normal force / N")
-    ax.set_title(f"the last {log.sizes['time'] * log.attrs['dt']:g} s", fontsize=9, loc="left", color="#555555")
+    ax.set_title(
+        f"the last {log.sizes['time'] * log.attrs['dt']:g} s",
+        fontsize=9,
+        loc="left",
+        color="#555555",
+    )
     if feet:
         peaks = log["force_contact"].sel(axis="normal").max("contact").values
         ax.set_ylim(0, 1.15 * max(float(np.quantile(peaks, 0.998)), 1.0))
@@ -114,10 +135,16 @@ def _forces(ax: Axes, log: xr.Dataset, feet: list[str]) -> None:
 def _phases(ax: Axes, log: xr.Dataset, feet: list[str]) -> None:
     """A bar where a foot sticks, a pale one where it slips."""
     time, dt = log["time"].values, log.attrs["dt"]
-    for row, (colour, name) in enumerate(zip(COLOURS, feet, strict=False)):
+    for row, (color, name) in enumerate(zip(COLORS, feet, strict=False)):
         state = log["state"].sel(contact=name).values
         for value, alpha in ((1, 0.95), (2, 0.4)):
-            ax.broken_barh(_spans(time, state == value, dt), (row - 0.36, 0.72), color=colour, alpha=alpha, lw=0)
+            ax.broken_barh(
+                _spans(time, state == value, dt),
+                (row - 0.36, 0.72),
+                color=color,
+                alpha=alpha,
+                lw=0,
+            )
     ax.set_yticks(range(len(feet)), feet, fontsize=9)
     ax.set_ylim(len(feet) - 0.4, -0.6)
     ax.set_title("contact: dark sticks, pale slips", fontsize=9, loc="left", color="#555555")

@@ -1,4 +1,7 @@
-"""Compliant contact: spring and damper against the point of first touch, with a slip flag (document 000, Alg. 1)."""
+"""Compliant contact: spring and damper against the point of first touch, with a slip flag.
+
+Gehring 2014, Alg. 1.
+"""
 
 from __future__ import annotations
 
@@ -20,20 +23,22 @@ TINY = 1e-30
 
 @dataclass(frozen=True)
 class Compliant(ForceLaw):
-    """Memory of a contact: the anchor P_0 (3,), the slip flag, 1 once it has touched, and its body's rotation (3, 3).
+    """Memory of a contact: the anchor P_0 (3,), the slip flag, 1 once it has touched, and its
+    body's rotation (3, 3).
 
-    While a contact slips its anchor follows, so that the spring holds what friction held when the contact sticks again;
-    Alg. 1 renews the anchor at that moment, unstretched, and a loaded foot then walks downhill release by release:
-    docs/decisions/0007-document-000-eqn-6.md.
+    While a contact slips its anchor follows, so that the spring holds what friction held when the
+    contact sticks again; Alg. 1 renews the anchor at that moment, unstretched, and a loaded foot
+    then walks downhill release by release: docs/decisions/0007-gehring-2014-eqn-6.md.
 
-    mu: friction coefficient, -; c_N, c_T: stiffness, normal and tangential, N/m; d_N, d_T: damping, N s/m.
+    mu: friction coefficient, -; c_N, c_T: stiffness, normal and tangential, N/m; d_N, d_T: damping,
+    N s/m.
     """
 
     citation: ClassVar[str] = (
-        "Gehring, Diethelm, Siegwart, Nuetzi, Leine: An evaluation of Moreau's time-stepping scheme for the "
-        "simulation of a legged robot. ASME IDETC 2014, DETC2014-34374, Algorithm 1"
+        "Gehring, Diethelm, Siegwart, Nuetzi, Leine: An evaluation of Moreau's time-stepping scheme"
+        " for the simulation of a legged robot. ASME IDETC 2014, DETC2014-34374, Algorithm 1"
     )
-    not_modelled: ClassVar[Mapping[str, str]] = {
+    not_modeled: ClassVar[Mapping[str, str]] = {
         "rigid": "a spring gives way",
         "restitution": "follows from damping, not a parameter",
     }
@@ -62,13 +67,15 @@ class Compliant(ForceLaw):
         size = ca.sqrt(ca.fmax(ca.dot(sticking, sticking), TINY))
         slips = size > limit
 
-        # Alg. 1's gliding force. At break-away, and at a speed "about zero" (one at which the damper alone would hold),
-        # the sticking force on the cone: there the gliding force, a damper of mu F_N / speed, is too stiff for a step
+        # Alg. 1's gliding force. At break-away, and at a speed "about zero" (one at which the
+        # damper alone would hold), the sticking force on the cone: there the gliding force, a
+        # damper of mu F_N / speed, is too stiff for a step
         glides = ca.logic_and(was_slipping, p.d_T * speed > limit)
         edge = ca.if_else(glides, -limit / speed * sliding, limit / size * sticking)
         tangent = ca.if_else(slips, edge, sticking)
 
-        # the anchor follows, so that the spring alone carries no more than the cone: released, it holds at once
+        # the anchor follows, so that the spring alone carries no more than the cone: released, it
+        # holds at once
         pull = p.c_T * ca.sqrt(ca.fmax(ca.dot(stretch, stretch), TINY))
         let_go = 1 - ca.fmin(limit / ca.fmax(pull, limit + TINY), 1)
         let_go = ca.if_else(slips, let_go, 0) * stretch

@@ -1,4 +1,6 @@
-"""Hunt-Crossley contact: a power-law spring whose damping grows with depth, and smoothed Coulomb friction."""
+"""Hunt-Crossley contact: a power-law spring whose damping grows with depth, and smoothed Coulomb
+friction.
+"""
 
 from __future__ import annotations
 
@@ -20,20 +22,21 @@ from tarsus.errors import TarsusError
 class HuntCrossley(ForceLaw):
     """F = k delta^n (1 + 3/2 alpha delta'), never below zero: no jump at touchdown.
 
-    n: force exponent, -, default 1.5 (sphere on plane); k: stiffness, N/m^n, default 5e5: 22 N sink by 1.2 mm;
-    alpha: loss of restitution with approach speed v, 1 - alpha v for alpha v << 1, s/m, default 1.5;
-    mu: friction coefficient, -, default 0.8; v_s: slip speed at which friction is 71 % of mu F, m/s, default 0.1.
+    n: force exponent, -, default 1.5 (sphere on plane); k: stiffness, N/m^n, default 5e5: 22 N sink
+    by 1.2 mm; alpha: loss of restitution with approach speed v, 1 - alpha v for alpha v << 1, s/m,
+    default 1.5; mu: friction coefficient, -, default 0.8; v_s: slip speed at which friction is 71 %
+    of mu F, m/s, default 0.1.
 
-    Friction mu F v / sqrt(v^2 + v_s^2) opposes slip and creeps under load: it has no stick. A force taken at the start
-    of a step needs dt < 2 v_s m / (mu F), m the mass felt at the foot: on Mini Cheetah 1e-4 s to
-    trot, 5e-4 s to stand.
+    Friction mu F v / sqrt(v^2 + v_s^2) opposes slip and creeps under load: it has no stick. A force
+    taken at the start of a step needs dt < 2 v_s m / (mu F), m the mass felt at the foot: on Mini
+    Cheetah 1e-4 s to trot, 5e-4 s to stand.
     """
 
     citation: ClassVar[str] = (
         "Hunt, Crossley: Coefficient of restitution interpreted as damping in vibroimpact. "
         "ASME Journal of Applied Mechanics 42, 1975, pp. 440-445"
     )
-    not_modelled: ClassVar[Mapping[str, str]] = {
+    not_modeled: ClassVar[Mapping[str, str]] = {
         "rigid": "a spring gives way",
         "restitution": "follows from alpha and the speed of approach, not a parameter",
         "sticking": "friction falls to zero with speed: a loaded contact creeps",
@@ -56,7 +59,9 @@ class HuntCrossley(ForceLaw):
 
     def force(self, contact: Contact, p: Any, memory: SX) -> tuple[SX, SX]:
         depth = ca.fmax(-contact.gap, 0)
-        gain = ca.fmax(1 - 1.5 * p.alpha * contact.velocity[0], 0)  # delta' = -gamma_N; the ground does not pull
+        gain = ca.fmax(
+            1 - 1.5 * p.alpha * contact.velocity[0], 0
+        )  # delta' = -gamma_N; the ground does not pull
         normal = p.k * depth**p.n * gain
         sliding = contact.velocity[1:]
         friction = -p.mu * normal / ca.sqrt(ca.dot(sliding, sliding) + p.v_s * p.v_s) * sliding

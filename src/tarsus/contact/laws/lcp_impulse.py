@@ -1,4 +1,6 @@
-"""Contact forces as a linear complementarity problem of accelerations, and impulses at contact gain (document 004)."""
+"""Contact forces as a linear complementarity problem of accelerations, and impulses at contact gain
+(Ogunsola).
+"""
 
 from __future__ import annotations
 
@@ -27,32 +29,34 @@ TOLERANCE, SPREAD = 1e-12, 1e-10
 
 @dataclass(frozen=True)
 class LcpImpulse(Law):
-    """Document 004: impulse dynamics (4) where a contact is gained, then the LCP (3) over the step.
+    """Ogunsola: impulse dynamics (4) where a contact is gained, then the LCP (3) over the step.
 
-    First, percussions Lambda >= 0 give the closed contacts velocities zeta+ >= -e_N zeta-, complementary; e_N acts
-    where a contact approaches faster than v_0, elsewhere it is 0. Then forces lambda >= 0 act over the step with
-    acceleration a = M lambda + d >= -zeta+ / dt, complementary: Eqn. (3) for a contact at rest, nothing for one that
-    leaves. Both are solved exactly by principal pivoting. The law returns Lambda + dt lambda.
+    First, impulses Lambda >= 0 give the closed contacts velocities zeta+ >= -e_N zeta-,
+    complementary; e_N acts where a contact approaches faster than v_0, elsewhere it is 0. Then
+    forces lambda >= 0 act over the step with acceleration a = M lambda + d >= -zeta+ / dt,
+    complementary: Eqn. (3) for a contact at rest, nothing for one that leaves. Both are solved
+    exactly by principal pivoting. The law returns Lambda + dt lambda.
 
-    What differs from the document: (4) with complementarity instead of equality, so that no foot is pulled while
-    another lands; d = (free - before) / dt lacks the part of the points' own rotation; a contact that pressed in the
-    last step takes part in this one although round-off shows it above the ground; and friction, which the document
-    leaves to future work: Coulomb's disc by turns with the LCP (friction for given normal percussions, then normal
-    percussions for given friction) until both stand still. That need not happen where friction is so high that a leg
-    may jam (mu above 1 on Mini Cheetah): `converged` says so.
+    What differs from the paper: (4) with complementarity instead of equality, so that no foot is
+    pulled while another lands; d = (free - before) / dt lacks the part of the points' own rotation;
+    a contact that pressed in the last step takes part in this one although round-off shows it above
+    the ground; and friction, which the paper leaves to future work: Coulomb's disc by turns with
+    the LCP (friction for given normal impulses, then normal impulses for given friction)
+    until both stand still. That need not happen where friction is so high that a leg may jam (mu
+    above 1 on Mini Cheetah): `converged` says so.
 
-    mu: friction coefficient, -; e_N: restitution at contact gain, 0 to 1, -; v_0: approach speed above which a contact
-    counts as gained with restitution, m/s; T_rel, T_abs: friction stops when |dL| <= |L| T_rel + T_abs, - and N s;
-    a standing contact creeps at about T_abs G_NN.
+    mu: friction coefficient, -; e_N: restitution at contact gain, 0 to 1, -; v_0: approach speed
+    above which a contact counts as gained with restitution, m/s; T_rel, T_abs: friction stops when
+    |dL| <= |L| T_rel + T_abs, - and N s; a standing contact creeps at about T_abs G_NN.
     """
 
     citation: ClassVar[str] = (
         "Ogunsola: Rigid Body Contact Force Solver. Semester project, RSC, undated, Eqns. (3)-(4); "
         "after Featherstone: Rigid Body Dynamics Algorithms. Springer 2008, pp. 219-224"
     )
-    not_modelled: ClassVar[Mapping[str, str]] = {"spring": "hard contact does not give way"}
+    not_modeled: ClassVar[Mapping[str, str]] = {"spring": "hard contact does not give way"}
 
-    contact_memory: ClassVar[int] = 3  # the last percussion: who pressed, and where friction starts
+    contact_memory: ClassVar[int] = 3  # the last impulse: who pressed, and where friction starts
 
     mu: float | NDArray[np.float64] = 0.0
     e_N: float | NDArray[np.float64] = 0.0
@@ -69,7 +73,9 @@ class LcpImpulse(Law):
         """Its gap is closed, or it pressed in the last step."""
         return ca.logic_or(contact.gap <= 0, memory[0] > 0)
 
-    def solve(self, problem: ContactProblem, p: Any, memory: SX, builder: Builder) -> ContactSolution:
+    def solve(
+        self, problem: ContactProblem, p: Any, memory: SX, builder: Builder
+    ) -> ContactSolution:
         n = problem.n
         if n == 0:
             return ContactSolution([], SX(0, 1), SX(0), SX(1))
@@ -77,11 +83,17 @@ class LcpImpulse(Law):
         roomy = [problem.free[i] + ca.vertcat(room(problem, i), 0, 0) for i in range(n)]
         kept = builder.keep("free", ca.vertcat(*roomy))
         free = [kept[3 * i : 3 * i + 3] for i in range(n)]
-        mu = entries(builder.keep("mu", ca.vertcat(*(contact.friction * p.mu for contact in problem.contacts))))
+        mu = entries(
+            builder.keep(
+                "mu", ca.vertcat(*(contact.friction * p.mu for contact in problem.contacts))
+            )
+        )
         gained = at_contact_gain(problem, closed, p, builder)
         Lambda = entries(builder.keep("Lambda", ca.vertcat(*gained.x)))
         begin = {
-            "impulse": ca.vertcat(*(ca.if_else(closed[i], self.own(memory, i), 0) for i in range(n))),
+            "impulse": ca.vertcat(
+                *(ca.if_else(closed[i], self.own(memory, i), 0) for i in range(n))
+            ),
             "sweeps": SX(0),
             "right": SX(0),
             "moving": SX(1),
@@ -92,15 +104,26 @@ class LcpImpulse(Law):
             start = [impulse[0] - L > 0 for impulse, L in zip(impulses, Lambda, strict=True)]
             tangents = [impulse[1:] for impulse in impulses]
             pushed = [ca.vertcat(L, T) for L, T in zip(Lambda, tangents, strict=True)]
-            pressed = pivot(lcp(problem, closed, normal_velocity(problem, free, pushed), p), start, builder)
+            pressed = pivot(
+                lcp(problem, closed, normal_velocity(problem, free, pushed), p), start, builder
+            )
             normals = [a + b for a, b in zip(Lambda, pressed.x, strict=True)]
             new = ca.vertcat(*with_friction(problem, free, normals, tangents, mu))
             more = changes(values["impulse"], new, p)
-            return {"impulse": new, "sweeps": values["sweeps"] + 1, "right": pressed.settled, "moving": more}, more
+            return {
+                "impulse": new,
+                "sweeps": values["sweeps"] + 1,
+                "right": pressed.settled,
+                "moving": more,
+            }, more
 
         last = builder.loop(begin, sweep, SWEEPS)
-        good = ca.logic_and(ca.logic_and(last["right"], ca.logic_not(last["moving"])), gained.settled)
-        good = ca.logic_and(good, finite(entries(last["impulse"]) + entries(ca.vertcat(*problem.free))))
+        good = ca.logic_and(
+            ca.logic_and(last["right"], ca.logic_not(last["moving"])), gained.settled
+        )
+        good = ca.logic_and(
+            good, finite(entries(last["impulse"]) + entries(ca.vertcat(*problem.free)))
+        )
         impulses = [last["impulse"][3 * i : 3 * i + 3] for i in range(n)]
         return ContactSolution(impulses, last["impulse"], gained.iterations + last["sweeps"], good)
 
@@ -122,7 +145,9 @@ def at_contact_gain(problem: ContactProblem, closed: list[SX], p: Any, builder: 
 
 
 def normal_velocity(problem: ContactProblem, free: list[SX], pushed: list[SX]) -> list[SX]:
-    """dt d + zeta+ of Eqn. (3): normal velocities at the end of the step under the percussions `pushed`."""
+    """dt d + zeta+ of Eqn. (3): normal velocities at the end of the step under the impulses
+    `pushed`.
+    """
     velocities = []
     for i in range(problem.n):
         velocity = free[i][0]
@@ -142,7 +167,9 @@ def lcp(problem: ContactProblem, closed: list[SX], c: list[SX], p: Any) -> Compl
 def with_friction(
     problem: ContactProblem, free: list[SX], normals: list[SX], tangents: list[SX], mu: list[SX]
 ) -> list[SX]:
-    """Percussions (3,) after one Gauss-Seidel sweep of Coulomb's friction under given normal ones."""
+    """Impulses (3,) after one Gauss-Seidel sweep of Coulomb's friction under given normal
+    ones.
+    """
     impulses = [ca.vertcat(N, T) for N, T in zip(normals, tangents, strict=True)]
     for i, normal in enumerate(normals):
         slip = free[i][1:]
@@ -150,5 +177,7 @@ def with_friction(
             slip = slip + ca.mtimes(problem.G[i, j][1:, :], impulse)
         a, b, d = problem.G[i, i][1, 1], problem.G[i, i][1, 2], problem.G[i, i][2, 2]
         step = 2 / (a + d + ca.sqrt((a - d) ** 2 + 4 * b * b))
-        impulses[i] = ca.vertcat(normal, projections.disc(tangents[i] - step * slip, mu[i] * normal))
+        impulses[i] = ca.vertcat(
+            normal, projections.disc(tangents[i] - step * slip, mu[i] * normal)
+        )
     return impulses

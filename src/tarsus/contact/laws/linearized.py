@@ -1,4 +1,6 @@
-"""Input-output feedback linearisation: the ground imposes the contact points' accelerations (document 002)."""
+"""Input-output feedback linearization: the ground imposes the contact points' accelerations
+(Rengifo 2009).
+"""
 
 from __future__ import annotations
 
@@ -29,35 +31,39 @@ TINY = 1e-30
 
 @dataclass(frozen=True)
 class Linearized(Law):
-    """Document 002: desired acceleration (17), the force that gives it (18), then its saturations (19)-(20).
+    """Rengifo 2009: desired acceleration (17), the force that gives it (18), then its saturations
+    (19)-(20).
 
-    A closed contact shall accelerate as p'' = k_p (-epsilon - gap) - k_v min(0, v_N) along the normal and -k_v v_T
-    along the ground, Eqn. (17) with the interpenetration of section V. G F = p'' - (acceleration without contact) is
-    solved for the F of least norm, by iterated regularisation instead of the pseudo-inverse; forces that pull are set
-    to zero (19) and friction is cut to its disc in its own direction (20). No mass appears in k_p and k_v.
+    A closed contact shall accelerate as p'' = k_p (-epsilon - gap) - k_v min(0, v_N) along the
+    normal and -k_v v_T along the ground, Eqn. (17) with the interpenetration of section V. G F =
+    p'' - (acceleration without contact) is solved for the F of least norm, by iterated
+    regularization instead of the pseudo-inverse; forces that pull are set to zero (19) and friction
+    is cut to its disc in its own direction (20). No mass appears in k_p and k_v.
 
-    mu: friction coefficient, -; k_p: gain of penetration, 1/s^2; k_v: gain of velocity, 1/s; epsilon: interpenetration
-    at rest, m; rho: regularisation relative to the largest diagonal entry of G, -;
-    T_rel, T_abs: stop when |dL| <= |L| T_rel + T_abs, - and N s;
-    saturation: once (as the document: (18) solved, then (19)-(20) applied) or repeated (solved again with what was
-    saturated held there, until nothing changes).
+    mu: friction coefficient, -; k_p: gain of penetration, 1/s^2; k_v: gain of velocity, 1/s;
+    epsilon: interpenetration at rest, m; rho: regularization relative to the largest diagonal entry
+    of G, -; T_rel, T_abs: stop when |dL| <= |L| T_rel + T_abs, - and N s; saturation: once (as the
+    paper: (18) solved, then (19)-(20) applied) or repeated (solved again with what was saturated
+    held there, until nothing changes).
 
-    The acceleration without contact is (free - before) / dt and the points' velocity products, B_c of Eqn. (16):
-    without these a foot under a turning leg would drift out of the ground, drop for a step and press again.
+    The acceleration without contact is (free - before) / dt and the points' velocity products, B_c
+    of Eqn. (16): without these a foot under a turning leg would drift out of the ground, drop for a
+    step and press again.
 
-    What differs from the document. Section V prints p_z -> +epsilon, which would be above the ground: here epsilon
-    counts downwards. A point that lands slower than 2 k_v epsilon does not bounce off again; the document's 1e-6 m
-    would do that only for steps below 2 k_v epsilon / g = 0.05 ms. Stable for k_v dt < 2.
-    With saturation "once" the normal forces are those that would go with the friction wanted, not with the friction
-    left over: a box that slides (the document has a brick without height) sinks and tumbles; hence "repeated", which
-    may not settle where friction is so high that a leg may jam (mu above 1 on Mini Cheetah): `converged` says so.
+    What differs from the paper. Section V prints p_z -> +epsilon, which would be above the
+    ground: here epsilon counts downwards. A point that lands slower than 2 k_v epsilon does not
+    bounce off again; the paper's 1e-6 m would do that only for steps below 2 k_v epsilon / g =
+    0.05 ms. Stable for k_v dt < 2. With saturation "once" the normal forces are those that would go
+    with the friction wanted, not with the friction left over: a box that slides (the paper has a
+    brick without height) sinks and tumbles; hence "repeated", which may not settle where friction
+    is so high that a leg may jam (mu above 1 on Mini Cheetah): `converged` says so.
     """
 
     citation: ClassVar[str] = (
-        "Rengifo, Aoustin, Chevallereau, Plestan: A penalty-based approach for contact forces computation in bipedal "
-        "robots. IEEE-RAS Humanoids 2009, Eqns. (16)-(20) and section V"
+        "Rengifo, Aoustin, Chevallereau, Plestan: A penalty-based approach for contact forces"
+        " computation in bipedal robots. IEEE-RAS Humanoids 2009, Eqns. (16)-(20) and section V"
     )
-    not_modelled: ClassVar[Mapping[str, str]] = {
+    not_modeled: ClassVar[Mapping[str, str]] = {
         "rigid": "rests epsilon deep and gives way by k_p and k_v",
         "restitution": "follows from k_v, not a parameter",
         "spring": "k_p is an acceleration per depth, not a stiffness",
@@ -78,15 +84,23 @@ class Linearized(Law):
             raise unknown("saturation", self.saturation, SATURATIONS)
         for name, value in self.parameters().items():
             if (value < 0).any():
-                raise TarsusError(f"{type(self).__name__}: {name} must not be negative, not {value.min():g}.")
+                raise TarsusError(
+                    f"{type(self).__name__}: {name} must not be negative, not {value.min():g}."
+                )
         if (np.asarray(self.rho) == 0).any():
-            raise TarsusError("Linearized: rho must not be zero: the force of redundant contacts needs it.")
+            raise TarsusError(
+                "Linearized: rho must not be zero: the force of redundant contacts needs it."
+            )
 
     def largest_steps(self, masses: tuple[float, float], load: float) -> dict[str, float]:
         """k_v dt < 2, and with the gap taken halfway k_p dt^2 + 2 k_v dt < 4, whatever the mass."""
-        return {"the gains k_p and k_v": float(np.min(stability.spring_limit(self.k_p, self.k_v, 1.0)))}
+        return {
+            "the gains k_p and k_v": float(np.min(stability.spring_limit(self.k_p, self.k_v, 1.0)))
+        }
 
-    def solve(self, problem: ContactProblem, p: Any, memory: SX, builder: Builder) -> ContactSolution:
+    def solve(
+        self, problem: ContactProblem, p: Any, memory: SX, builder: Builder
+    ) -> ContactSolution:
         n = problem.n
         if n == 0:
             return ContactSolution([], SX(0, 1), SX(0), SX(1))
@@ -96,7 +110,11 @@ class Linearized(Law):
             G,
             entries(builder.keep("wanted", ca.vertcat(*columns))),
             entries(builder.keep("closed", ca.vertcat(*problem.active))),
-            entries(builder.keep("mu", ca.vertcat(*(contact.friction * p.mu for contact in problem.contacts)))),
+            entries(
+                builder.keep(
+                    "mu", ca.vertcat(*(contact.friction * p.mu for contact in problem.contacts))
+                )
+            ),
             p,
         )
         begin = {
@@ -111,7 +129,9 @@ class Linearized(Law):
         last = builder.loop(begin, lambda values: one_pass(known, values), PASSES if many else 1)
         impulses = [last["impulse"][3 * i : 3 * i + 3] for i in range(n)]
         settled = ca.logic_not(last["moving"]) if many else SX(1)
-        good = ca.logic_and(settled, finite(entries(last["impulse"]) + entries(ca.vertcat(*problem.free))))
+        good = ca.logic_and(
+            settled, finite(entries(last["impulse"]) + entries(ca.vertcat(*problem.free)))
+        )
         return ContactSolution(impulses, SX(0, 1), last["passes"], good)
 
 
@@ -123,7 +143,9 @@ def desired_acceleration(problem: ContactProblem, i: int, p: Any) -> SX:
 
 
 def missing_velocity(problem: ContactProblem, i: int, p: Any) -> SX:
-    """dt times the right side of Eqn. (18): the velocity (3,) that the percussions must add to the free one."""
+    """dt times the right side of Eqn. (18): the velocity (3,) that the impulses must add to the
+    free one.
+    """
     contact = problem.contacts[i]
     sought = desired_acceleration(problem, i, p) - contact.velocity_product
     return problem.dt * sought - (problem.free[i] - contact.velocity)
@@ -131,7 +153,9 @@ def missing_velocity(problem: ContactProblem, i: int, p: Any) -> SX:
 
 @dataclass(frozen=True)
 class Known:
-    """Eqn. (18) for the loop: G (3n, 3n), 1/kg; wanted (3n,): velocities to add, m/s; closed[i]; mu[i]; parameters."""
+    """Eqn. (18) for the loop: G (3n, 3n), 1/kg; wanted (3n,): velocities to add, m/s; closed[i];
+    mu[i]; parameters.
+    """
 
     G: Matrix
     wanted: list[SX]
@@ -141,36 +165,56 @@ class Known:
 
 
 def one_pass(known: Known, values: Values) -> tuple[Values, SX]:
-    """Eqn. (18) for the components that are not saturated, then Eqns. (19)-(20), then who is saturated, by signs."""
+    """Eqn. (18) for the components that are not saturated, then Eqns. (19)-(20), then who is
+    saturated, by signs.
+    """
     pressing, sliding = entries(values["pressing"]), entries(values["sliding"])
     G, p, n, size = known.G, known.p, len(known.mu), range(len(known.wanted))
     at = [slice(3 * i, 3 * i + 3) for i in range(n)]
     ways = [values["way"][2 * i : 2 * i + 2] for i in range(n)]
-    # 0 and 1 as factors: the tracer would move a selection out of every product and add what is left
-    limited = [sliding[k // 3] if k % 3 else SX(0) for k in size]  # friction at its limit is given, not sought
+    # 0 and 1 as factors: the tracer would move a selection out of every product and add what is
+    # left
+    limited = [
+        sliding[k // 3] if k % 3 else SX(0) for k in size
+    ]  # friction at its limit is given, not sought
     held = [slides * old for slides, old in zip(limited, entries(values["impulse"]), strict=True)]
     sought = [pressing[k // 3] * ca.logic_not(limited[k]) for k in size]
-    b = [sought[k] * (known.wanted[k] - moved) for k, moved in zip(size, times(G, held), strict=True)]
+    b = [
+        sought[k] * (known.wanted[k] - moved) for k, moved in zip(size, times(G, held), strict=True)
+    ]
     found = minimum_norm(G, b, p.rho, sought)
 
     forces = [ca.vertcat(*found[a]) for a in at]
-    edges = [mu * projections.half_line(force[0]) for mu, force in zip(known.mu, forces, strict=True)]
+    edges = [
+        mu * projections.half_line(force[0]) for mu, force in zip(known.mu, forces, strict=True)
+    ]
     impulses = [
         saturated(force, slides * edge * way + force[1:], edge)
         for slides, force, way, edge in zip(sliding, forces, ways, edges, strict=True)
     ]
-    lacking = [a - b for a, b in zip(known.wanted, times(G, entries(ca.vertcat(*impulses))), strict=True)]
+    lacking = [
+        a - b for a, b in zip(known.wanted, times(G, entries(ca.vertcat(*impulses))), strict=True)
+    ]
     for i, force in enumerate(forces):
         needed = ca.sqrt(ca.dot(force[1:], force[1:]) + TINY)
         slips = ca.logic_and(pressing[i], needed > edges[i])
-        sticks = ca.dot(ways[i], ca.vertcat(*lacking[at[i]])[1:]) < -p.T_abs * G[3 * i + 1][3 * i + 1]
+        sticks = (
+            ca.dot(ways[i], ca.vertcat(*lacking[at[i]])[1:]) < -p.T_abs * G[3 * i + 1][3 * i + 1]
+        )
         ways[i] = ca.if_else(sliding[i], ways[i], force[1:] / needed)
         closes = lacking[3 * i] > p.T_abs * G[3 * i][3 * i]
-        # friction that still follows its normal force says nothing yet: judged too early it sticks and slips for ever
+        # friction that still follows its normal force says nothing yet: judged too early it sticks
+        # and slips for ever
         steady = ca.logic_not(changes(values["impulse"][at[i]], impulses[i], p))
         sliding[i] = ca.if_else(sliding[i], ca.logic_not(ca.logic_and(sticks, steady)), slips)
-        pressing[i] = ca.if_else(pressing[i], force[0] >= -p.T_abs, ca.logic_and(known.closed[i], closes))
-    new = {"impulse": ca.vertcat(*impulses), "pressing": ca.vertcat(*pressing), "sliding": ca.vertcat(*sliding)}
+        pressing[i] = ca.if_else(
+            pressing[i], force[0] >= -p.T_abs, ca.logic_and(known.closed[i], closes)
+        )
+    new = {
+        "impulse": ca.vertcat(*impulses),
+        "pressing": ca.vertcat(*pressing),
+        "sliding": ca.vertcat(*sliding),
+    }
     flips = ca.vertcat(*(ca.fabs(new[key] - values[key]) for key in ("pressing", "sliding")))
     given = ca.logic_and(ca.sum1(new["sliding"]) > 0, changes(values["impulse"], new["impulse"], p))
     more = ca.logic_or(given, ca.sum1(flips) > 0)

@@ -1,4 +1,6 @@
-"""Rigid contact by minimising the error of velocity and the norm of the percussion (document 001, macro model)."""
+"""Rigid contact by minimizing the error of velocity and the norm of the impulse (Sugihara 2006,
+macro model).
+"""
 
 from __future__ import annotations
 
@@ -12,42 +14,46 @@ from numpy.typing import NDArray
 
 from tarsus.contact.base import Law
 from tarsus.contact.problem import Contact, ContactProblem, ContactSolution
-from tarsus.contact.solvers.error_norm import floor, minimise
+from tarsus.contact.solvers.error_norm import floor, minimize
 from tarsus.errors import TarsusError
 from tarsus.program.ir.trace import Builder
 
 
 @dataclass(frozen=True)
 class Macro(Law):
-    """Document 001, Eqns. (16)-(36), without the membrane (micro model) that covers the ground there: `micro_macro`.
+    """Sugihara 2006, Eqns. (16)-(36), without the membrane (micro model) that covers the ground
+    there: `micro_macro`.
 
-    A closed contact that slips by v_0 at most sticks: its velocity shall become zero (25). A faster one slides: its
-    friction is mu_K times the normal percussion against its slip (26). A contact that approaches faster than v_0 shall
-    leave at e_N times that speed (29). That makes A df = v, Eqns. (30)-(32); df minimises |A df - v|^2 + damping |df|^2
-    with no normal percussion below zero (33). Friction beyond mu_S of the normal percussion becomes kinetic (35)-(36).
+    A closed contact that slips by v_0 at most sticks: its velocity shall become zero (25). A faster
+    one slides: its friction is mu_K times the normal impulse against its slip (26). A contact
+    that approaches faster than v_0 shall leave at e_N times that speed (29). That makes A df = v,
+    Eqns. (30)-(32); df minimizes |A df - v|^2 + damping |df|^2 with no normal impulse below zero
+    (33). Friction beyond mu_S of the normal impulse becomes kinetic (35)-(36).
 
-    mu: coefficient of static friction mu_S, -; kinetic: mu_K / mu_S, 0 to 1, - (0.4 in the document); e_N: rebound
-    coefficient, 0 to 1, -; v_0: speed, m/s, of slip up to which a contact sticks and of approach from which it
-    rebounds; damping: the document's lambda, 1/kg^2.
+    mu: coefficient of static friction mu_S, -; kinetic: mu_K / mu_S, 0 to 1, - (0.4 in the
+    paper); e_N: rebound coefficient, 0 to 1, -; v_0: speed, m/s, of slip up to which a contact
+    sticks and of approach from which it rebounds; damping: the paper's lambda, 1/kg^2.
 
-    What differs from the document, because its own procedure gains energy or holds what has left the ground
-    (docs/decisions/0012-macro-model-solved-until-consistent.md): after (35)-(36) the rest is solved again; kinetic
-    friction that would turn the slip about within the step holds instead; a contact that cannot be pulled and leaves
-    is no error; slip alone, not speed, says who sticks, as in (7) but not (25); percussions that would still do work on
-    the robot, where no consistent answer was found and `converged` is 0, are scaled back until they do none; a contact
-    that pressed in the last step takes part in this one although round-off shows it above the ground.
+    What differs from the paper, because its own procedure gains energy or holds what has left
+    the ground (docs/decisions/0012-macro-model-solved-until-consistent.md): after (35)-(36) the
+    rest is solved again; kinetic friction that would turn the slip about within the step holds
+    instead; a contact that cannot be pulled and leaves is no error; slip alone, not speed, says who
+    sticks, as in (7) but not (25); impulses that would still do work on the robot, where no
+    consistent answer was found and `converged` is 0, are scaled back until they do none; a contact
+    that pressed in the last step takes part in this one although round-off shows it above the
+    ground.
 
-    A standing robot sinks and creeps at about damping f / G_NN, f its percussion a step: below 1e-9 m/s for the
-    default; the document's values of 0.01 to 4 need its membrane. In float32 that default is lost in round-off, and
-    redundant contacts share a load as round-off has it.
+    A standing robot sinks and creeps at about damping f / G_NN, f its impulse a step: below 1e-9
+    m/s for the default; the paper's values of 0.01 to 4 need its membrane. In float32 that
+    default is lost in round-off, and redundant contacts share a load as round-off has it.
     """
 
     citation: ClassVar[str] = (
-        "Sugihara, Nakamura: Balanced micro/macro contact model for forward dynamics of rigid multibody. "
-        "IEEE ICRA 2006, Eqns. (16)-(36)"
+        "Sugihara, Nakamura: Balanced micro/macro contact model for forward dynamics of rigid"
+        " multibody. IEEE ICRA 2006, Eqns. (16)-(36)"
     )
 
-    contact_memory: ClassVar[int] = 1  # the last normal percussion: who pressed
+    contact_memory: ClassVar[int] = 1  # the last normal impulse: who pressed
 
     mu: float | NDArray[np.float64] = 0.8
     kinetic: float | NDArray[np.float64] = 1.0
@@ -59,7 +65,9 @@ class Macro(Law):
         super().__post_init__()
         for name in ("kinetic", "v_0", "damping"):
             if (np.asarray(getattr(self, name)) < 0).any():
-                raise TarsusError(f"Macro: {name} must not be negative, not {np.min(getattr(self, name)):g}.")
+                raise TarsusError(
+                    f"Macro: {name} must not be negative, not {np.min(getattr(self, name)):g}."
+                )
         if (np.asarray(self.kinetic) > 1).any():
             raise TarsusError(f"Macro: kinetic must not exceed 1, not {np.max(self.kinetic):g}.")
 
@@ -67,10 +75,14 @@ class Macro(Law):
         """Its gap is closed, or it pressed in the last step."""
         return ca.logic_or(contact.gap <= 0, memory[0] > 0)
 
-    def solve(self, problem: ContactProblem, p: Any, memory: SX, builder: Builder) -> ContactSolution:
+    def solve(
+        self, problem: ContactProblem, p: Any, memory: SX, builder: Builder
+    ) -> ContactSolution:
         if problem.n == 0:
             return ContactSolution([], SX(0, 1), SX(0), SX(1))
-        known, guess = floor(problem, [self.own(memory, i)[0] > 0 for i in range(problem.n)], p, builder)
-        found = minimise(known, guess, builder)
+        known, guess = floor(
+            problem, [self.own(memory, i)[0] > 0 for i in range(problem.n)], p, builder
+        )
+        found = minimize(known, guess, builder)
         normals = ca.vertcat(*(impulse[0] for impulse in found.impulses))
         return ContactSolution(found.impulses, normals, found.passes, found.settled)

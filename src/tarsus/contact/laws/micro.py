@@ -1,4 +1,7 @@
-"""Micro contact model: a linear spring whose damper grows with the time step (document 001, section III-A)."""
+"""Micro contact model: a linear spring whose damper grows with the time step.
+
+Sugihara 2006, section III-A.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from casadi import SX
 from numpy.typing import NDArray
 
 from tarsus.contact.base import Law, on_ground
-from tarsus.contact.membrane import DAMPERS, Damper, largest_steps, percussions
+from tarsus.contact.membrane import DAMPERS, Damper, contact_impulses, largest_steps
 from tarsus.contact.problem import ContactProblem, ContactSolution
 from tarsus.errors import TarsusError, unknown
 from tarsus.program.ir.trace import Builder
@@ -19,25 +22,26 @@ from tarsus.program.ir.trace import Builder
 
 @dataclass(frozen=True)
 class Micro(Law):
-    """Spring, damper in compression alone, and kinetic friction; not a `ForceLaw`, because (14) needs dt.
+    """Spring, damper in compression alone, and kinetic friction; not a `ForceLaw`, because (14)
+    needs dt.
 
-    k: spring coefficient, N/m, default 5512 (the document's membrane); c: damping coefficient in compression, N s/m,
-    default 158 (the membrane); mu: kinetic friction coefficient mu_K, -, default 0.4;
-    eps: slip speed from which friction is kinetic, m/s, default 1e-3;
-    damper: "timestep" adds k dt to the damping at all times (14), "conventional" does not (13).
+    k: spring coefficient, N/m, default 5512 (the paper's membrane); c: damping coefficient in
+    compression, N s/m, default 158 (the membrane); mu: kinetic friction coefficient mu_K, -,
+    default 0.4; eps: slip speed from which friction is kinetic, m/s, default 1e-3; damper:
+    "timestep" adds k dt to the damping at all times (14), "conventional" does not (13).
 
-    Slower than eps friction is a damper (`contact/membrane.py` says why): a loaded foot creeps at about what one step
-    of the load adds; it never sticks.
-    The normal damper is taken at the start of a step: it is stable up to about dt = 2 m / (c + k dt), m the mass felt
-    at the foot, 3 ms on Mini Cheetah, and reverses a single foot in one step from half of that on, (14) more than (13).
+    Slower than eps friction is a damper (`contact/membrane.py` says why): a loaded foot creeps at
+    about what one step of the load adds; it never sticks. The normal damper is taken at the start
+    of a step: it is stable up to about dt = 2 m / (c + k dt), m the mass felt at the foot, 3 ms on
+    Mini Cheetah, and reverses a single foot in one step from half of that on, (14) more than (13).
     The ground never pulls.
     """
 
     citation: ClassVar[str] = (
-        "Sugihara, Nakamura: Balanced micro/macro contact model for forward dynamics of rigid multibody. "
-        "IEEE ICRA 2006, pp. 1880-1885, Eqns. (7), (12)-(15)"
+        "Sugihara, Nakamura: Balanced micro/macro contact model for forward dynamics of rigid"
+        " multibody. IEEE ICRA 2006, pp. 1880-1885, Eqns. (7), (12)-(15)"
     )
-    not_modelled: ClassVar[Mapping[str, str]] = {
+    not_modeled: ClassVar[Mapping[str, str]] = {
         "rigid": "a spring gives way",
         "restitution": "follows from damping, not a parameter",
         "sticking": "friction is a damper below eps: a loaded contact creeps",
@@ -65,7 +69,9 @@ class Micro(Law):
         """Of the membrane's spring and damper."""
         return largest_steps(self.k, self.c, self.damper, masses[0])
 
-    def solve(self, problem: ContactProblem, p: Any, memory: SX, builder: Builder) -> ContactSolution:
+    def solve(
+        self, problem: ContactProblem, p: Any, memory: SX, builder: Builder
+    ) -> ContactSolution:
         grounds = [on_ground(self, contact, p) for contact in problem.contacts]
-        impulses = percussions(problem, problem.active, grounds, self.damper)
+        impulses = contact_impulses(problem, problem.active, grounds, self.damper)
         return ContactSolution(impulses, memory, SX(0), SX(1))

@@ -1,4 +1,7 @@
-"""A rigid floor under a thin elastic membrane: micro and macro contact model in one step (document 001)."""
+"""A rigid floor under a thin elastic membrane: micro and macro contact model in one step.
+
+Sugihara 2006.
+"""
 
 from __future__ import annotations
 
@@ -13,45 +16,48 @@ from casadi import SX
 from numpy.typing import NDArray
 
 from tarsus.contact.base import Law, on_ground
-from tarsus.contact.membrane import DAMPERS, Damper, largest_steps, percussions
+from tarsus.contact.membrane import DAMPERS, Damper, contact_impulses, largest_steps
 from tarsus.contact.problem import Contact, ContactProblem, ContactSolution
-from tarsus.contact.solvers.error_norm import floor, minimise
+from tarsus.contact.solvers.error_norm import floor, minimize
 from tarsus.errors import TarsusError, unknown
 from tarsus.program.ir.trace import Builder
 
 
 @dataclass(frozen=True)
 class MicroMacro(Law):
-    """Document 001 as a whole: spring and damper of the membrane (13)-(15), then the rigid floor (16)-(36).
+    """Sugihara 2006 as a whole: spring and damper of the membrane (13)-(15), then the rigid floor
+    (16)-(36).
 
-    The ground's surface is that of the membrane. A contact below it feels the membrane alone until it is `thickness`
-    deep; from there on the rigid floor acts as well. The membrane's percussions are known at the start of the step and
-    are part of u_E for the floor (17)-(18); the law gives back their sum.
+    The ground's surface is that of the membrane. A contact below it feels the membrane alone until
+    it is `thickness` deep; from there on the rigid floor acts as well. The membrane's impulses
+    are known at the start of the step and are part of u_E for the floor (17)-(18); the law gives
+    back their sum.
 
-    thickness: of the membrane, m, default 5e-4; k: its spring coefficient, N/m, default 5512; c: its damping
-    coefficient in compression, N s/m, default 158; eps: slip speed from which its friction is kinetic, m/s;
-    damper: "timestep" adds k dt to the damping at all times (14), "conventional" does not (13);
-    mu: coefficient of static friction mu_S, of both, -; kinetic: mu_K / mu_S, 0 to 1, - (0.4 in the document);
-    e_N: rebound coefficient of the floor, 0 to 1, -; v_0: slip speed up to which a contact sticks to the floor, and
-    approach speed from which it rebounds, m/s; damping: the document's lambda, 1/kg^2, 0.01 to 4 there.
+    thickness: of the membrane, m, default 5e-4; k: its spring coefficient, N/m, default 5512; c:
+    its damping coefficient in compression, N s/m, default 158; eps: slip speed from which its
+    friction is kinetic, m/s; damper: "timestep" adds k dt to the damping at all times (14),
+    "conventional" does not (13); mu: coefficient of static friction mu_S, of both, -; kinetic: mu_K
+    / mu_S, 0 to 1, - (0.4 in the paper); e_N: rebound coefficient of the floor, 0 to 1, -; v_0:
+    slip speed up to which a contact sticks to the floor, and approach speed from which it rebounds,
+    m/s; damping: the paper's lambda, 1/kg^2, 0.01 to 4 there.
 
-    The larger lambda, the smoother the floor's percussions and the more of the load is left to the membrane: lambda
-    leaves a foot the velocity lambda f / G_NN, so that it creeps, and sinks until the membrane carries all of the load.
-    What differs from (16)-(36) is said in the law `macro`, what differs from (7) in `micro`; the membrane's damper
-    limits the step as it does there.
+    The larger lambda, the smoother the floor's impulses and the more of the load is left to the
+    membrane: lambda leaves a foot the velocity lambda f / G_NN, so that it creeps, and sinks until
+    the membrane carries all of the load. What differs from (16)-(36) is said in the law `macro`,
+    what differs from (7) in `micro`; the membrane's damper limits the step as it does there.
     """
 
     citation: ClassVar[str] = (
-        "Sugihara, Nakamura: Balanced micro/macro contact model for forward dynamics of rigid multibody. "
-        "IEEE ICRA 2006, pp. 1880-1885"
+        "Sugihara, Nakamura: Balanced micro/macro contact model for forward dynamics of rigid"
+        " multibody. IEEE ICRA 2006, pp. 1880-1885"
     )
-    not_modelled: ClassVar[Mapping[str, str]] = {
+    not_modeled: ClassVar[Mapping[str, str]] = {
         "rigid": "the membrane gives way, and the floor by what lambda leaves of a velocity",
         "restitution": "e_N is the floor's; the membrane's follows from its damping",
         "sticking": "lambda leaves a part of the slip: a loaded contact creeps",
         "spring": "deeper than the membrane the rigid floor carries",
     }
-    contact_memory: ClassVar[int] = 1  # the floor's last normal percussion: who pressed
+    contact_memory: ClassVar[int] = 1  # the floor's last normal impulse: who pressed
     stiff: ClassVar[tuple[str, ...]] = ("k", "c")
 
     thickness: float | NDArray[np.float64] = 5e-4
@@ -71,36 +77,52 @@ class MicroMacro(Law):
             raise unknown("damper", self.damper, DAMPERS)
         for name in ("k", "eps"):
             if (np.asarray(getattr(self, name)) <= 0).any():
-                raise TarsusError(f"MicroMacro: {name} must be positive, not {np.min(getattr(self, name)):g}.")
+                raise TarsusError(
+                    f"MicroMacro: {name} must be positive, not {np.min(getattr(self, name)):g}."
+                )
         for name in ("thickness", "c", "kinetic", "v_0", "damping"):
             if (np.asarray(getattr(self, name)) < 0).any():
-                raise TarsusError(f"MicroMacro: {name} must not be negative, not {np.min(getattr(self, name)):g}.")
+                raise TarsusError(
+                    f"MicroMacro: {name} must not be negative, not {np.min(getattr(self, name)):g}."
+                )
         if (np.asarray(self.kinetic) > 1).any():
-            raise TarsusError(f"MicroMacro: kinetic must not exceed 1, not {np.max(self.kinetic):g}.")
+            raise TarsusError(
+                f"MicroMacro: kinetic must not exceed 1, not {np.max(self.kinetic):g}."
+            )
 
     def largest_steps(self, masses: tuple[float, float], load: float) -> dict[str, float]:
         """Of the membrane's spring and damper."""
         return largest_steps(self.k, self.c, self.damper, masses[0])
 
-    def solve(self, problem: ContactProblem, p: Any, memory: SX, builder: Builder) -> ContactSolution:
+    def solve(
+        self, problem: ContactProblem, p: Any, memory: SX, builder: Builder
+    ) -> ContactSolution:
         if problem.n == 0:
             return ContactSolution([], SX(0, 1), SX(0), SX(1))
         grounds = []
         for contact in problem.contacts:
             here = on_ground(self, contact, p)
             grounds.append(SimpleNamespace(k=here.k, c=here.c, eps=p.eps, mu=p.kinetic * here.mu))
-        kept = builder.keep("membrane", ca.vertcat(*percussions(problem, problem.active, grounds, self.damper)))
+        kept = builder.keep(
+            "membrane", ca.vertcat(*contact_impulses(problem, problem.active, grounds, self.damper))
+        )
         soft = [kept[3 * i : 3 * i + 3] for i in range(problem.n)]
         pressed = [self.own(memory, i)[0] > 0 for i in range(problem.n)]
-        known, guess = floor(under_membrane(problem, soft, pressed, p.thickness), pressed, p, builder)
-        found = minimise(known, guess, builder)
+        known, guess = floor(
+            under_membrane(problem, soft, pressed, p.thickness), pressed, p, builder
+        )
+        found = minimize(known, guess, builder)
         normals = ca.vertcat(*(impulse[0] for impulse in found.impulses))
         both = [a + b for a, b in zip(soft, found.impulses, strict=True)]
         return ContactSolution(both, normals, found.passes, found.settled)
 
 
-def under_membrane(problem: ContactProblem, soft: list[SX], pressed: list[SX], thickness: SX) -> ContactProblem:
-    """The rigid floor's part, Eqns. (17)-(18): gaps to the floor, free velocities with the membrane's percussions."""
+def under_membrane(
+    problem: ContactProblem, soft: list[SX], pressed: list[SX], thickness: SX
+) -> ContactProblem:
+    """The rigid floor's part, Eqns. (17)-(18): gaps to the floor, free velocities with the
+    membrane's impulses.
+    """
     contacts: list[Contact] = [replace(c, gap=c.gap + thickness) for c in problem.contacts]
     reached = [ca.logic_or(c.gap <= 0, before) for c, before in zip(contacts, pressed, strict=True)]
     free = []
@@ -109,4 +131,6 @@ def under_membrane(problem: ContactProblem, soft: list[SX], pressed: list[SX], t
             velocity = velocity + ca.mtimes(problem.G[i, j], push)
         free.append(velocity)
     active = [ca.logic_and(a, b) for a, b in zip(problem.active, reached, strict=True)]
-    return replace(problem, contacts=contacts, active=active, free=free, make_delassus=lambda: problem.G)
+    return replace(
+        problem, contacts=contacts, active=active, free=free, make_delassus=lambda: problem.G
+    )

@@ -1,4 +1,6 @@
-"""Hard contact with Moreau's time-stepping: Signorini and spatial Coulomb friction as normal-cone inclusions."""
+"""Hard contact with Moreau's time-stepping: Signorini and spatial Coulomb friction as normal-cone
+inclusions.
+"""
 
 from __future__ import annotations
 
@@ -31,41 +33,47 @@ SOLVERS: dict[str, Solver] = {
     "sor_velocity": Prox(successive=True, form="velocity"),
     "jor_velocity": Prox(successive=False, form="velocity"),
 }
-ITERATED: dict[str, Solver] = {"sor": ProxBilateral(successive=True), "jor": ProxBilateral(successive=False)}
+ITERATED: dict[str, Solver] = {
+    "sor": ProxBilateral(successive=True),
+    "jor": ProxBilateral(successive=False),
+}
 DENSE = 10  # contacts up to which all are solved at once
 
 
 @dataclass(frozen=True)
 class Moreau(Law):
-    """Inclusions (2)-(5) of document 000 solved over the step, Eqns. (12)-(18).
+    """Inclusions (2)-(5) of Gehring 2014 solved over the step, Eqns. (12)-(18).
 
-    A contact takes part if its gap is closed at the midpoint, or if it pressed in the last step: round-off of the
-    positions then cannot drop a standing foot for one step (docs/decisions/0009-contacts-that-pressed-stay.md).
-    Friction has one coefficient a contact and step, known before it: mu_K where the contact slides faster than 1 mm/s
-    as the step begins, else mu_S (stick and slip told by speed as in document 001, Eqn. (7); not by the percussion: of
-    redundant contacts one may be on its cone at rest). So each step is a problem with fixed cones, as solvable as the
-    document's; breaking away and sticking again come a step late, an error of order dt.
+    A contact takes part if its gap is closed at the midpoint, or if it pressed in the last step:
+    round-off of the positions then cannot drop a standing foot for one step
+    (docs/decisions/0009-contacts-that-pressed-stay.md). Friction has one coefficient a contact and
+    step, known before it: mu_K where the contact slides faster than 1 mm/s as the step begins, else
+    mu_S (stick and slip told by speed as in Sugihara 2006, Eqn. (7); not by the impulse: of
+    redundant contacts one may be on its cone at rest). So each step is a problem with fixed cones,
+    as solvable as the paper's; breaking away and sticking again come a step late, an error of
+    order dt.
 
-    mu: friction coefficient mu_S of a contact that sticks, -; kinetic: mu_K / mu_S, mu_K that of one that slides,
-    0 to 1, - (1: Coulomb friction as in the document); e_N, e_T: Newton restitution, normal and tangential, 0 to 1, -;
-    recovery: part of a penetration that a pressing contact takes back each step, 0 to 1, - (0 as in the document: a
-    contact stays as deep as it closed; a body that rocks in a hollow needs some, 0.05 say);
-    alpha: relaxation of jor and sor, -; T_rel, T_abs: stop when |dL| <= |L| T_rel + T_abs, - and N s;
-    solver: auto (newton up to ten contacts, else exact), newton (all contacts at once), exact (each contact's
-    inclusion solved exactly, block by block), sor or
-    jor (prox with G), sor_velocity or jor_velocity (prox in velocities, G not formed);
-    bilateral: constraints of cut joints and loops solved for directly, Eqn. (20), or iterated over by prox, Eqn. (19).
+    mu: friction coefficient mu_S of a contact that sticks, -; kinetic: mu_K / mu_S, mu_K that of
+    one that slides, 0 to 1, - (1: Coulomb friction as in the paper); e_N, e_T: Newton
+    restitution, normal and tangential, 0 to 1, -; recovery: part of a penetration that a pressing
+    contact takes back each step, 0 to 1, - (0 as in the paper: a contact stays as deep as it
+    closed; a body that rocks in a hollow needs some, 0.05 say); alpha: relaxation of jor and sor,
+    -; T_rel, T_abs: stop when |dL| <= |L| T_rel + T_abs, - and N s; solver: auto (newton up to ten
+    contacts, else exact), newton (all contacts at once), exact (each contact's inclusion solved
+    exactly, block by block), sor or jor (prox with G), sor_velocity or jor_velocity (prox in
+    velocities, G not formed); bilateral: constraints of cut joints and loops solved for directly,
+    Eqn. (20), or iterated over by prox, Eqn. (19).
     """
 
     citation: ClassVar[str] = (
-        "Gehring, Diethelm, Siegwart, Nuetzi, Leine: An evaluation of Moreau's time-stepping scheme for the "
-        "simulation of a legged robot. ASME IDETC 2014, DETC2014-34374, Eqns. (2)-(18)"
+        "Gehring, Diethelm, Siegwart, Nuetzi, Leine: An evaluation of Moreau's time-stepping scheme"
+        " for the simulation of a legged robot. ASME IDETC 2014, DETC2014-34374, Eqns. (2)-(18)"
     )
-    not_modelled: ClassVar[Mapping[str, str]] = {
+    not_modeled: ClassVar[Mapping[str, str]] = {
         "spring": "hard contact does not give way",
     }
 
-    contact_memory: ClassVar[int] = 4  # the last percussion (3,) and sliding root: the warm start
+    contact_memory: ClassVar[int] = 4  # the last impulse (3,) and sliding root: the warm start
 
     mu: float | NDArray[np.float64] = 0.8
     kinetic: float | NDArray[np.float64] = 1.0
@@ -75,7 +83,9 @@ class Moreau(Law):
     alpha: float | NDArray[np.float64] = 0.6
     T_rel: float | NDArray[np.float64] = 1e-6
     T_abs: float | NDArray[np.float64] = 1e-6
-    solver: Literal["auto", "newton", "exact", "sor", "jor", "sor_velocity", "jor_velocity"] = "auto"
+    solver: Literal["auto", "newton", "exact", "sor", "jor", "sor_velocity", "jor_velocity"] = (
+        "auto"
+    )
     bilateral: Literal["direct", "prox"] = "direct"
 
     def __post_init__(self) -> None:
@@ -87,7 +97,9 @@ class Moreau(Law):
         if self.bilateral not in ("direct", "prox"):
             raise unknown("way to solve bilateral constraints", self.bilateral, ("direct", "prox"))
         if self.bilateral == "prox" and self.solver not in ITERATED:
-            raise TarsusError(f"bilateral='prox' iterates with the solver 'jor' or 'sor', not {self.solver!r}.")
+            raise TarsusError(
+                f"bilateral='prox' iterates with the solver 'jor' or 'sor', not {self.solver!r}."
+            )
 
     def closed(self, contact: Contact, memory: SX) -> SX:
         """Its gap is closed, or it pressed in the last step."""
@@ -100,18 +112,34 @@ class Moreau(Law):
             return SOLVERS["newton" if contacts <= DENSE else "exact"]
         return SOLVERS[self.solver]
 
-    def solve(self, problem: ContactProblem, p: Any, memory: SX, builder: Builder) -> ContactSolution:
+    def solve(
+        self, problem: ContactProblem, p: Any, memory: SX, builder: Builder
+    ) -> ContactSolution:
         n = problem.n
         if n == 0:
             return ContactSolution([], SX(0, 1), SX(0), SX(1))
         active = entries(builder.keep("closed", ca.vertcat(*problem.active)))
-        c = builder.keep("c", ca.vertcat(SX(0, 1), *(inclusion_constant(problem, i, p) for i in range(n))))
-        mu = entries(builder.keep("mu", ca.vertcat(*(coefficient(contact, p) for contact in problem.contacts))))
-        hard = HardProblem(replace(problem, active=active), [c[3 * i : 3 * i + 3] for i in range(n)], mu, p, builder)
+        c = builder.keep(
+            "c", ca.vertcat(SX(0, 1), *(inclusion_constant(problem, i, p) for i in range(n)))
+        )
+        mu = entries(
+            builder.keep(
+                "mu", ca.vertcat(*(coefficient(contact, p) for contact in problem.contacts))
+            )
+        )
+        hard = HardProblem(
+            replace(problem, active=active),
+            [c[3 * i : 3 * i + 3] for i in range(n)],
+            mu,
+            p,
+            builder,
+        )
         last = [ca.if_else(active[i], self.own(memory, i), 0) for i in range(n)]
         method = self._method(n, problem.bilateral is not None)
         outcome = method.solve(hard, [own[:3] for own in last], [own[3] for own in last])
-        warm = ca.vertcat(*(ca.vertcat(L, s) for L, s in zip(outcome.impulses, outcome.roots, strict=True)))
+        warm = ca.vertcat(
+            *(ca.vertcat(L, s) for L, s in zip(outcome.impulses, outcome.roots, strict=True))
+        )
         numbers = finite([impulse[0] for impulse in outcome.impulses] + [own[0] for own in hard.c])
         good = ca.logic_and(outcome.converged, numbers)
         return ContactSolution(outcome.impulses, warm, outcome.iterations, good, outcome.bilateral)
@@ -124,7 +152,13 @@ def coefficient(contact: Contact, p: Any) -> SX:
 
 
 def inclusion_constant(problem: ContactProblem, i: int, p: Any) -> SX:
-    """c_i (3,) with xi_i = sum_j G_ij L_j + c_i (Eqn. (15)); a contact above the ground may first close its gap."""
+    """c_i (3,) with xi_i = sum_j G_ij L_j + c_i (Eqn. (15)); a contact above the ground may first
+    close its gap.
+    """
     contact = problem.contacts[i]
     room = (ca.fmax(contact.gap, 0) + p.recovery * ca.fmin(contact.gap, 0)) / problem.dt
-    return problem.free[i] + ca.vertcat(p.e_N, p.e_T, p.e_T) * contact.velocity + ca.vertcat(room, 0, 0)
+    return (
+        problem.free[i]
+        + ca.vertcat(p.e_N, p.e_T, p.e_T) * contact.velocity
+        + ca.vertcat(room, 0, 0)
+    )

@@ -1,4 +1,6 @@
-"""Soft convex contact with MuJoCo's parameters: a reference acceleration, a regulariser, and cones of friction."""
+"""Soft convex contact with MuJoCo's parameters: a reference acceleration, a regularizer, and cones
+of friction.
+"""
 
 from __future__ import annotations
 
@@ -24,40 +26,45 @@ LEAST, MOST = 1e-4, 0.9999  # of an impedance, as in MuJoCo
 
 @dataclass(frozen=True)
 class SoftConvex(Law):
-    """Forces f in the cones |f_T| <= mu f_N that minimise 1/2 f^T (A + R) f + f^T (a_0 - a_ref), over the step.
+    """Forces f in the cones |f_T| <= mu f_N that minimize 1/2 f^T (A + R) f + f^T (a_0 - a_ref),
+    over the step.
 
-    A is the inverse inertia at the contacts (the Delassus matrix), a_0 the acceleration without contact,
-    a_ref = -b v - k d r with r the gap (no r for friction), b = 2 / (d_max timeconst), k = 1 / (d_max timeconst
-    dampratio)^2; the impedance d grows with depth from d_min to d_max; R_N = (1 - d) / d A_NN, R_T = R_N / impratio.
-    With percussions L = dt f: 1/2 L^T (A + R) L + L^T (v_free - v + dt b v + dt k d r).
+    A is the inverse inertia at the contacts (the Delassus matrix), a_0 the acceleration without
+    contact, a_ref = -b v - k d r with r the gap (no r for friction), b = 2 / (d_max timeconst), k =
+    1 / (d_max timeconst dampratio)^2; the impedance d grows with depth from d_min to d_max; R_N =
+    (1 - d) / d A_NN, R_T = R_N / impratio. With impulses L = dt f: 1/2 L^T (A + R) L + L^T
+    (v_free - v + dt b v + dt k d r).
 
-    mu: friction coefficient, -, default 1; timeconst: time constant of a_ref, s, default 0.02, raised to 2 dt where it
-    is less; dampratio: its damping ratio, -, default 1; d_min, d_max: impedance at depth zero and from `width` on, -,
-    default 0.9 and 0.95; width: depth at which d is d_max, m, default 1e-3; midpoint: share of the width at which d
-    turns from growing ever faster to ever slower, -, default 0.5; power: exponent of that curve, -, default 2;
-    impratio: R_N / R_T, -, default 1; T_rel, T_abs: stop when |dL| <= |L| T_rel + T_abs, - and N s.
-    Defaults are MuJoCo's.
+    mu: friction coefficient, -, default 1; timeconst: time constant of a_ref, s, default 0.02,
+    raised to 2 dt where it is less; dampratio: its damping ratio, -, default 1; d_min, d_max:
+    impedance at depth zero and from `width` on, -, default 0.9 and 0.95; width: depth at which d is
+    d_max, m, default 1e-3; midpoint: share of the width at which d turns from growing ever faster
+    to ever slower, -, default 0.5; power: exponent of that curve, -, default 2; impratio: R_N /
+    R_T, -, default 1; T_rel, T_abs: stop when |dL| <= |L| T_rel + T_abs, - and N s. Defaults are
+    MuJoCo's.
 
-    What it does to a robot: feet sink by what timeconst allows, whatever their mass; friction is a damper and creeps,
-    the less the larger impratio; a contact that slides also lifts by mu times its slip speed, for the cone is convex
-    in all three components, and that is no Coulomb friction. R takes the exact A_NN, which is MuJoCo's with the flag
-    `diagexact`; without it MuJoCo takes 1/m of the body alone at the robot's reference pose. solref of the form
-    (-stiffness, -damping) is not taken. MuJoCo looks at the start of the step: stepper "symplectic_euler"; its forces
-    leave implicit joint damping out, ours do not. Newton's method, see `contact/solvers/cone.py`.
+    What it does to a robot: feet sink by what timeconst allows, whatever their mass; friction is a
+    damper and creeps, the less the larger impratio; a contact that slides also lifts by mu times
+    its slip speed, for the cone is convex in all three components, and that is no Coulomb friction.
+    R takes the exact A_NN, which is MuJoCo's with the flag `diagexact`; without it MuJoCo takes 1/m
+    of the body alone at the robot's reference pose. solref of the form (-stiffness, -damping) is
+    not taken. MuJoCo looks at the start of the step: stepper "symplectic_euler"; its forces leave
+    implicit joint damping out, ours do not. Newton's method, see `contact/solvers/cone.py`.
     """
 
     citation: ClassVar[str] = (
-        "Todorov: Convex and analytically-invertible dynamics with contacts and constraints: Theory and implementation "
-        "in MuJoCo. IEEE ICRA 2014, pp. 6054-6061; MuJoCo documentation, chapters Computation and Modeling, 2026"
+        "Todorov: Convex and analytically-invertible dynamics with contacts and constraints: Theory"
+        " and implementation in MuJoCo. IEEE ICRA 2014, pp. 6054-6061; MuJoCo documentation,"
+        " chapters Computation and Modeling, 2026"
     )
-    not_modelled: ClassVar[Mapping[str, str]] = {
+    not_modeled: ClassVar[Mapping[str, str]] = {
         "rigid": "gives way by timeconst and impedance",
         "restitution": "follows from dampratio, not a parameter",
-        "sticking": "friction is regularised: a loaded contact creeps",
+        "sticking": "friction is regularized: a loaded contact creeps",
         "spring": "stiffness is an acceleration per depth, scaled by impedance",
     }
 
-    contact_memory: ClassVar[int] = 3  # the last percussion: the warm start
+    contact_memory: ClassVar[int] = 3  # the last impulse: the warm start
 
     mu: float | NDArray[np.float64] = 1.0
     timeconst: float | NDArray[np.float64] = 0.02
@@ -87,31 +94,37 @@ class SoftConvex(Law):
         """timeconst / 2: beyond it timeconst is raised to 2 dt."""
         return {"timeconst, which is raised to 2 dt instead": float(np.min(self.timeconst)) / 2}
 
-    def solve(self, problem: ContactProblem, p: Any, memory: SX, builder: Builder) -> ContactSolution:
+    def solve(
+        self, problem: ContactProblem, p: Any, memory: SX, builder: Builder
+    ) -> ContactSolution:
         n = problem.n
         if n == 0:
             return ContactSolution([], SX(0, 1), SX(0), SX(1))
-        problem = replace(problem, active=entries(builder.keep("closed", ca.vertcat(*problem.active))))
+        problem = replace(
+            problem, active=entries(builder.keep("closed", ca.vertcat(*problem.active)))
+        )
         d = [impedance(contact.gap, p) for contact in problem.contacts]
         c = [missing_velocity(problem, i, d[i], p) for i in range(n)]
-        R = [regulariser(problem.G[i, i][0, 0], d[i], p) for i in range(n)]
+        R = [regularizer(problem.G[i, i][0, 0], d[i], p) for i in range(n)]
         mu = [contact.friction * p.mu for contact in problem.contacts]
         start = [ca.if_else(problem.active[i], self.own(memory, i), 0) for i in range(n)]
-        outcome = cone.minimise(HardProblem(problem, c, mu, p, builder), R, start)
-        return ContactSolution(outcome.impulses, ca.vertcat(*outcome.impulses), outcome.iterations, outcome.converged)
+        outcome = cone.minimize(HardProblem(problem, c, mu, p, builder), R, start)
+        return ContactSolution(
+            outcome.impulses, ca.vertcat(*outcome.impulses), outcome.iterations, outcome.converged
+        )
 
 
 def impedance(gap: SX, p: Any) -> SX:
     """d(r), -: from d_min to d_max by two powers that meet at the midpoint."""
     x = ca.fmin(ca.fabs(gap) / p.width, 1)
     rising = x**p.power / p.midpoint ** (p.power - 1)
-    levelling = 1 - (1 - x) ** p.power / (1 - p.midpoint) ** (p.power - 1)
-    share = ca.if_else(x <= p.midpoint, rising, levelling)
+    leveling = 1 - (1 - x) ** p.power / (1 - p.midpoint) ** (p.power - 1)
+    share = ca.if_else(x <= p.midpoint, rising, leveling)
     return clipped(p.d_min + share * (p.d_max - p.d_min))
 
 
 def missing_velocity(problem: ContactProblem, i: int, d: SX, p: Any) -> SX:
-    """dt (a_0 - a_ref) (3,), m/s: what the percussions of contact i have to make up for."""
+    """dt (a_0 - a_ref) (3,), m/s: what the impulses of contact i have to make up for."""
     contact, dt = problem.contacts[i], problem.dt
     slow = clipped(p.d_max) * ca.fmax(p.timeconst, 2 * dt)
     stiffness = 1 / (slow * p.dampratio) ** 2
@@ -119,7 +132,7 @@ def missing_velocity(problem: ContactProblem, i: int, d: SX, p: Any) -> SX:
     return problem.free[i] - contact.velocity - wanted
 
 
-def regulariser(A_NN: SX, d: SX, p: Any) -> SX:
+def regularizer(A_NN: SX, d: SX, p: Any) -> SX:
     """R_N and R_T, 1/kg."""
     R = (1 - d) / d * A_NN
     return ca.vertcat(R, R / p.impratio)

@@ -1,7 +1,7 @@
 """What the iterative methods share: the loop, its stopping test, and the disc of friction.
 
-To add a method: one file here with a frozen dataclass that derives from `Solver`, and its name in the table SOLVERS
-and the `solver` field of the law `moreau`.
+To add a method: one file here with a frozen dataclass that derives from `Solver`, and its name in
+the table SOLVERS and the `solver` field of the law `moreau`.
 """
 
 from __future__ import annotations
@@ -23,9 +23,11 @@ HUGE = 1e30  # N s or m/s: what is larger has overflowed, in either precision
 
 @dataclass(frozen=True)
 class HardProblem:
-    """Inclusions (12)-(13): xi = G L + c, xi_N in N(-L_N), xi_T in N_disc(-L_T), for the active contacts.
+    """Inclusions (12)-(13): xi = G L + c, xi_N in N(-L_N), xi_T in N_disc(-L_T), for the active
+    contacts.
 
-    c[i] (3,) = free velocity + restitution * velocity before (Eqn. (15)); mu[i]: friction coefficient.
+    c[i] (3,) = free velocity + restitution * velocity before (Eqn. (15)); mu[i]: friction
+    coefficient.
     """
 
     problem: ContactProblem
@@ -37,9 +39,10 @@ class HardProblem:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Percussions (3,) of each contact, sweeps done, 1 if converged; sliding roots s with xi_T = -s L_T, if known.
+    """Impulses (3,) of each contact, sweeps done, 1 if converged; sliding roots s with xi_T = -s
+    L_T, if known.
 
-    bilateral (nb,): the constraints' percussions, None if they were solved for.
+    bilateral (nb,): the constraints' impulses, None if they were solved for.
     """
 
     impulses: list[SX]
@@ -56,7 +59,9 @@ class Solver(ABC):
 
     @abstractmethod
     def solve(self, hard: HardProblem, start: list[SX], roots: list[SX]) -> Outcome:
-        """Iterate from the percussions `start` and the sliding roots of the last step (0 where it stuck)."""
+        """Iterate from the impulses `start` and the sliding roots of the last step (0 where it
+        stuck).
+        """
 
 
 def iterate(
@@ -67,7 +72,8 @@ def iterate(
     extra: Values | None = None,
     first: SX | None = None,
 ) -> Outcome:
-    """Repeat `sweep` until every component changes by at most |L| T_rel + T_abs (document 000, after Eqn. (16)).
+    """Repeat `sweep` until every component changes by at most |L| T_rel + T_abs (Gehring 2014,
+    after Eqn. (16)).
 
     Worlds where `first` is 0 do not begin.
     """
@@ -75,7 +81,11 @@ def iterate(
 
     def body(values: Values) -> tuple[Values, SX]:
         old = [values["impulse"][3 * i : 3 * i + 3] for i in range(n)]
-        carried = {key: value for key, value in values.items() if key not in ("impulse", "sweeps", "moving")}
+        carried = {
+            key: value
+            for key, value in values.items()
+            if key not in ("impulse", "sweeps", "moving")
+        }
         new, carried = sweep(old, carried)
         moving = changes(ca.vertcat(*old), ca.vertcat(*new), hard.p)
         return {
@@ -93,9 +103,12 @@ def iterate(
 
 
 def changes(old: SX, new: SX, p: Any) -> SX:
-    """1 if any component moved by more than |old| T_rel + T_abs; what is not a number ends a loop: see `finite`."""
+    """1 if any component moved by more than |old| T_rel + T_abs; what is not a number ends a loop:
+    see `finite`.
+    """
     excess = [
-        ca.fabs(b - a) - (ca.fabs(a) * p.T_rel + p.T_abs) for a, b in zip(entries(old), entries(new), strict=True)
+        ca.fabs(b - a) - (ca.fabs(a) * p.T_rel + p.T_abs)
+        for a, b in zip(entries(old), entries(new), strict=True)
     ]
     while len(excess) > 1:
         excess = [ca.fmax(a, b) for a, b in zip(excess[::2], excess[1::2], strict=False)] + (
@@ -105,7 +118,9 @@ def changes(old: SX, new: SX, p: Any) -> SX:
 
 
 def finite(values: list[SX]) -> SX:
-    """1 if the values are numbers and have not overflowed, else 0: without this, nothing has converged."""
+    """1 if the values are numbers and have not overflowed, else 0: without this, nothing has
+    converged.
+    """
     return ca.fabs(sum(values, SX(0))) < HUGE
 
 
@@ -118,7 +133,9 @@ def residual_velocity(hard: HardProblem, i: int, impulses: list[SX]) -> SX:
 
 
 def velocity_from_others(hard: HardProblem, i: int, impulses: list[SX]) -> SX:
-    """b_i = c_i + sum over j != i of G_ij L_j: what contact i would do without its own percussion."""
+    """b_i = c_i + sum over j != i of G_ij L_j: what contact i would do without its own
+    impulse.
+    """
     b = hard.c[i]
     for j, impulse in enumerate(impulses):
         if j != i:
@@ -127,5 +144,7 @@ def velocity_from_others(hard: HardProblem, i: int, impulses: list[SX]) -> SX:
 
 
 def step_sizes(hard: HardProblem, i: int, G_ii: SX) -> tuple[SX, SX]:
-    """r_N = alpha / G_NN and one r_T = alpha / max(G_T1T1, G_T2T2) (document 000, after Eqn. (16))."""
+    """r_N = alpha / G_NN and one r_T = alpha / max(G_T1T1, G_T2T2) (Gehring 2014, after Eqn.
+    (16)).
+    """
     return hard.p.alpha / G_ii[0, 0], hard.p.alpha / ca.fmax(G_ii[1, 1], G_ii[2, 2])

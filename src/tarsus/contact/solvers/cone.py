@@ -1,15 +1,17 @@
-"""Regularised convex contact: Newton's method on the smooth problem that is dual to a quadratic one over cones.
+"""Regularized convex contact: Newton's method on the smooth problem that is dual to a quadratic one
+over cones.
 
-Wanted are percussions L_i in the cones |L_T| <= mu_i L_N that minimise 1/2 L^T (G + R) L + L^T c with a diagonal R > 0.
-In z = sqrt(R) L the cones stay circular, with mu' = mu sqrt(R_T / R_N), and R becomes 1. The problem
+Wanted are impulses L_i in the cones |L_T| <= mu_i L_N that minimize 1/2 L^T (G + R) L + L^T c
+with a diagonal R > 0. In z = sqrt(R) L the cones stay circular, with mu' = mu sqrt(R_T / R_N), and
+R becomes 1. The problem
 
-    minimise  phi(z) = 1/2 z^T A z + 1/2 |P(-c' - A z)|^2,    A = R^-1/2 G R^-1/2,  c' = R^-1/2 c,
+    minimize  phi(z) = 1/2 z^T A z + 1/2 |P(-c' - A z)|^2,    A = R^-1/2 G R^-1/2,  c' = R^-1/2 c,
 
-P the projection on the cones, has no constraint, is convex and once differentiable, and at its minimum z = P(-c' - A z)
-solves the first one. With B B^T = P' at the present point Newton's step is z + r - B e, r = P - z, where
-(1 + B^T A B) e = B^T A r: symmetric, positive definite, whatever the rank of G. The step is shortened where the slope
-along it has grown instead of fallen; phi being convex, that converges from anywhere. What is given back is P itself:
-it lies in the cones exactly.
+P the projection on the cones, has no constraint, is convex and once differentiable, and at its
+minimum z = P(-c' - A z) solves the first one. With B B^T = P' at the present point Newton's step is
+z + r - B e, r = P - z, where (1 + B^T A B) e = B^T A r: symmetric, positive definite, whatever the
+rank of G. The step is shortened where the slope along it has grown instead of fallen; phi being
+convex, that converges from anywhere. What is given back is P itself: it lies in the cones exactly.
 """
 
 from __future__ import annotations
@@ -32,7 +34,9 @@ TINY = 1e-30
 
 @dataclass(frozen=True)
 class Scaled:
-    """The problem in z: A (3n x 3n rows), c (3n,), the cones' mu' and who is active (n each), 1 / sqrt(R) (3n,)."""
+    """The problem in z: A (3n x 3n rows), c (3n,), the cones' mu' and who is active (n each), 1 /
+    sqrt(R) (3n,).
+    """
 
     A: ldl.Matrix
     c: list[SX]
@@ -41,8 +45,10 @@ class Scaled:
     unit: list[SX]
 
 
-def minimise(hard: HardProblem, R: list[SX], start: list[SX]) -> Outcome:
-    """Percussions (3,) of each contact, from those of the last step; R[i] (2,): R_N and R_T, 1/kg."""
+def minimize(hard: HardProblem, R: list[SX], start: list[SX]) -> Outcome:
+    """Impulses (3,) of each contact, from those of the last step; R[i] (2,): R_N and R_T,
+    1/kg.
+    """
     n, builder = len(start), hard.builder
     problem = scaled(hard, R)
     begin = {
@@ -56,14 +62,19 @@ def minimise(hard: HardProblem, R: list[SX], start: list[SX]) -> Outcome:
         z = entries(values["z"])
         p = [-c - a for c, a in zip(problem.c, ldl.times(problem.A, z), strict=True)]
         projected, B = project_all(problem, p)
-        moving = changes(_percussions(problem, z), _percussions(problem, projected), hard.p)
+        moving = changes(_impulses(problem, z), _impulses(problem, projected), hard.p)
         way = newton_step(problem, [a - b for a, b in zip(projected, z, strict=True)], B)
         t = step_length(problem, builder, (z, p), way)
         new = ca.vertcat(*z) + t * ca.vertcat(*way)
-        return {"z": new, "projected": ca.vertcat(*projected), "steps": values["steps"] + 1, "moving": moving}, moving
+        return {
+            "z": new,
+            "projected": ca.vertcat(*projected),
+            "steps": values["steps"] + 1,
+            "moving": moving,
+        }, moving
 
     last = builder.loop(begin, step, MAXIMUM)
-    found = _percussions(problem, entries(last["projected"]))
+    found = _impulses(problem, entries(last["projected"]))
     good = ca.logic_and(ca.logic_not(last["moving"]), finite(entries(found) + _flat(hard.c)))
     return Outcome([found[3 * i : 3 * i + 3] for i in range(n)], last["steps"], good)
 
@@ -73,17 +84,30 @@ def scaled(hard: HardProblem, R: list[SX]) -> Scaled:
     n, G, builder = len(R), hard.problem.G, hard.builder
     roots = [ca.vertcat(1 / ca.sqrt(r[0]), 1 / ca.sqrt(r[1]), 1 / ca.sqrt(r[1])) for r in R]
     unit = entries(builder.keep("unit", ca.vertcat(*roots)))
-    lower = [unit[i] * G[i // 3, j // 3][i % 3, j % 3] * unit[j] for i in range(3 * n) for j in range(i + 1)]
+    lower = [
+        unit[i] * G[i // 3, j // 3][i % 3, j % 3] * unit[j]
+        for i in range(3 * n)
+        for j in range(i + 1)
+    ]
     held = entries(builder.keep("A", ca.vertcat(*lower)))
-    A = [[held[max(i, j) * (max(i, j) + 1) // 2 + min(i, j)] for j in range(3 * n)] for i in range(3 * n)]
-    c = entries(builder.keep("scaled_c", ca.vertcat(*(u * v for u, v in zip(unit, _flat(hard.c), strict=True)))))
+    A = [
+        [held[max(i, j) * (max(i, j) + 1) // 2 + min(i, j)] for j in range(3 * n)]
+        for i in range(3 * n)
+    ]
+    c = entries(
+        builder.keep(
+            "scaled_c", ca.vertcat(*(u * v for u, v in zip(unit, _flat(hard.c), strict=True)))
+        )
+    )
     edges = [mu * ca.sqrt(r[1] / r[0]) for mu, r in zip(hard.mu, R, strict=True)]
     mu = entries(builder.keep("scaled_mu", ca.vertcat(*edges)))
     return Scaled(A, c, mu, hard.problem.active, unit)
 
 
 def project_all(problem: Scaled, p: list[SX]) -> tuple[list[SX], list[SX]]:
-    """P(p) (3n,), and B (3, 3) of each contact with B B^T = P'(p); zero for a contact that takes no part."""
+    """P(p) (3n,), and B (3, 3) of each contact with B B^T = P'(p); zero for a contact that takes no
+    part.
+    """
     projected: list[SX] = []
     factors = []
     for i, (mu, active) in enumerate(zip(problem.mu, problem.active, strict=True)):
@@ -94,7 +118,9 @@ def project_all(problem: Scaled, p: list[SX]) -> tuple[list[SX], list[SX]]:
 
 
 def project(p: SX, mu: SX) -> tuple[SX, SX]:
-    """The nearest point (3,) of the cone |x_T| <= mu x_N to p (3,), and B (3, 3) with B B^T its derivative."""
+    """The nearest point (3,) of the cone |x_T| <= mu x_N to p (3,), and B (3, 3) with B B^T its
+    derivative.
+    """
     length = ca.sqrt(ca.dot(p[1:], p[1:]))
     inside, opens = length <= mu * p[0], mu * length <= -p[0]
     way = p[1:] / ca.fmax(length, TINY)
@@ -102,7 +128,9 @@ def project(p: SX, mu: SX) -> tuple[SX, SX]:
     normal = (p[0] + mu * length) * share  # > 0 wherever it is used
     edge = ca.vertcat(normal, mu * normal * way)
     along = ca.sqrt(share) * ca.vertcat(1, mu * way)
-    across = ca.sqrt(ca.fmax(mu * normal, 0) / ca.fmax(length, TINY)) * ca.vertcat(0, -way[1], way[0])
+    across = ca.sqrt(ca.fmax(mu * normal, 0) / ca.fmax(length, TINY)) * ca.vertcat(
+        0, -way[1], way[0]
+    )
     B = ca.if_else(inside, SX.eye(3), ca.if_else(opens, 0, ca.horzcat(along, across, SX.zeros(3))))
     return ca.if_else(inside, p, ca.if_else(opens, 0, edge)), B
 
@@ -119,17 +147,31 @@ def newton_step(problem: Scaled, r: list[SX], B: list[SX]) -> list[SX]:
                 for m in range(3):
                     K[3 * i + k][3 * j + m] = small[k, m] + (1 if i == j and k == m else 0)
     Ar = ldl.times(A, r)
-    right = [entry for i in range(n) for entry in entries(ca.mtimes(B[i].T, ca.vertcat(*Ar[3 * i : 3 * i + 3])))]
-    e = ldl.factorise(K).solve(right)
-    back = [entry for i in range(n) for entry in entries(ca.mtimes(B[i], ca.vertcat(*e[3 * i : 3 * i + 3])))]
+    right = [
+        entry
+        for i in range(n)
+        for entry in entries(ca.mtimes(B[i].T, ca.vertcat(*Ar[3 * i : 3 * i + 3])))
+    ]
+    e = ldl.factorize(K).solve(right)
+    back = [
+        entry
+        for i in range(n)
+        for entry in entries(ca.mtimes(B[i], ca.vertcat(*e[3 * i : 3 * i + 3])))
+    ]
     return [a - b for a, b in zip(r, back, strict=True)]
 
 
-def step_length(problem: Scaled, builder: Builder, at: tuple[list[SX], list[SX]], way: list[SX]) -> SX:
-    """t in (0, 1] that leaves at most FLAT of the slope of phi at t = 0, by false position held off the ends."""
+def step_length(
+    problem: Scaled, builder: Builder, at: tuple[list[SX], list[SX]], way: list[SX]
+) -> SX:
+    """t in (0, 1] that leaves at most FLAT of the slope of phi at t = 0, by false position held off
+    the ends.
+    """
     n = len(problem.mu)
     kept = {"at": at[0], "p": at[1], "way": way, "change": ldl.times(problem.A, way)}
-    z, p, delta, change = (entries(builder.keep(name, ca.vertcat(*value))) for name, value in kept.items())
+    z, p, delta, change = (
+        entries(builder.keep(name, ca.vertcat(*value))) for name, value in kept.items()
+    )
 
     def slope(t: SX) -> SX:
         projected, _ = project_all(problem, [a - t * b for a, b in zip(p, change, strict=True)])
@@ -162,6 +204,6 @@ def _flat(columns: list[SX]) -> list[SX]:
     return [entry for column in columns for entry in entries(column)]
 
 
-def _percussions(problem: Scaled, z: list[SX]) -> SX:
+def _impulses(problem: Scaled, z: list[SX]) -> SX:
     """L (3n,) from z."""
     return ca.vertcat(*(u * entry for u, entry in zip(problem.unit, z, strict=True)))

@@ -1,16 +1,19 @@
-"""Percussions of a rigid floor that minimise the error of velocity and their own norm (document 001, section III-B).
+"""Impulses of a rigid floor that minimize the error of velocity and their own norm.
 
-A contact that slips slower than v_0 sticks: its velocity shall become zero (25). A faster one slides: its percussion is
-f_N (nu - mu_K sigma), sigma the direction of its slip (26), and only its normal velocity is asked for (29). That makes
-A f = -c, Eqns. (30)-(32), and f minimises |A f + c|^2 + damping |f|^2 with no normal percussion below zero (33).
+Sugihara 2006, section III-B. A contact that slips slower than v_0 sticks: its velocity shall become
+zero (25). A faster one slides: its impulse is f_N (nu - mu_K sigma), sigma the direction of its
+slip (26), and only its normal velocity is asked for (29). That makes A f = -c, Eqns. (30)-(32), and
+f minimizes |A f + c|^2 + damping |f|^2 with no normal impulse below zero (33).
 
-Each pass solves the normal equations for one guess of who presses, who sticks and which way the others slide, by
-L D L^T, and corrects the guess by signs: a contact that pulls is let go, one that is let go and would sink is taken
-back; static friction beyond mu_S f_N becomes kinetic in the same direction (35)-(36); kinetic friction that would turn
-the slip about is static, for it cannot do more than stop it. A guess that needs no correction is the exact solution.
-If that has not happened after a few passes only one contact is corrected at a time.
+Each pass solves the normal equations for one guess of who presses, who sticks and which way the
+others slide, by L D L^T, and corrects the guess by signs: a contact that pulls is let go, one that
+is let go and would sink is taken back; static friction beyond mu_S f_N becomes kinetic in the same
+direction (35)-(36); kinetic friction that would turn the slip about is static, for it cannot do
+more than stop it. A guess that needs no correction is the exact solution. If that has not happened
+after a few passes only one contact is corrected at a time.
 
-Why this is not quite what the document does stands in docs/decisions/0012-macro-model-solved-until-consistent.md.
+Why this is not quite what the paper does stands in
+docs/decisions/0012-macro-model-solved-until-consistent.md.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ from typing import Any
 import casadi as ca
 from casadi import SX
 
-from tarsus.algebra.ldl import Matrix, factorise, times
+from tarsus.algebra.ldl import Matrix, factorize, times
 from tarsus.contact.problem import ContactProblem
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder, Values
@@ -29,7 +32,8 @@ from tarsus.program.ir.trace import Builder, Values
 PASSES, TOGETHER = 40, 8  # passes at most; those in which all contacts are corrected at once
 AGAIN = 2  # how often within a step a contact may be let go, or its kinetic friction become static
 ROUND_OFF = 1e-9  # relative size below which a wrong sign is none
-SPREAD = 1e-11  # the least relative trace on the diagonal: round-off must not decide who carries the load
+# the least relative trace on the diagonal: round-off must not decide who carries the load
+SPREAD = 1e-11
 NEAR = 10.0  # velocities that damping leaves, as a multiple of damping f / G_NN
 FAR = 1e20  # on the diagonal of an unknown that is held at zero
 TINY = 1e-30
@@ -37,8 +41,9 @@ TINY = 1e-30
 
 @dataclass(frozen=True)
 class Floor:
-    """What Eqns. (30)-(36) ask for: G (3n, 3n), 1/kg; free (3n,): velocity without percussions, c (3n,): what of it is
-    to vanish, m/s; closed[i]; mu[i], kinetic: mu_S, and mu_K / mu_S, -; damping: the document's lambda, 1/kg^2.
+    """What Eqns. (30)-(36) ask for: G (3n, 3n), 1/kg; free (3n,): velocity without impulses, c
+    (3n,): what of it is to vanish, m/s; closed[i]; mu[i], kinetic: mu_S, and mu_K / mu_S, -;
+    damping: the paper's lambda, 1/kg^2.
     """
 
     G: Matrix
@@ -82,19 +87,22 @@ class Guess:
 
 
 @dataclass(frozen=True)
-class Minimised:
-    """Percussions (3,) in N s, passes, and 1 if the last guess was right."""
+class Minimized:
+    """Impulses (3,) in N s, passes, and 1 if the last guess was right."""
 
     impulses: list[SX]
     passes: SX
     settled: SX
 
 
-def floor(problem: ContactProblem, pressed: list[SX], p: Any, builder: Builder) -> tuple[Floor, Guess]:
-    """The equations of a problem's active contacts and the first guess: who sticks is said by the speed before.
+def floor(
+    problem: ContactProblem, pressed: list[SX], p: Any, builder: Builder
+) -> tuple[Floor, Guess]:
+    """The equations of a problem's active contacts and the first guess: who sticks is said by the
+    speed before.
 
-    pressed: 1 for a contact that pressed in the last step; p: mu, kinetic, e_N, v_0, damping. Above the ground a
-    contact may first close its gap.
+    pressed: 1 for a contact that pressed in the last step; p: mu, kinetic, e_N, v_0, damping. Above
+    the ground a contact may first close its gap.
     """
     n, ways, sticking, c = problem.n, [], [], []
     for contact, free in zip(problem.contacts, problem.free, strict=True):
@@ -106,7 +114,9 @@ def floor(problem: ContactProblem, pressed: list[SX], p: Any, builder: Builder) 
         c.append(free + ca.vertcat(rebound + ca.fmax(contact.gap, 0) / problem.dt, 0, 0))
     closed = entries(builder.keep("closed", ca.vertcat(*problem.active)))
     G = [[problem.G[i // 3, j // 3][i % 3, j % 3] for j in range(3 * n)] for i in range(3 * n)]
-    mu = entries(builder.keep("mu", ca.vertcat(*(contact.friction * p.mu for contact in problem.contacts))))
+    mu = entries(
+        builder.keep("mu", ca.vertcat(*(contact.friction * p.mu for contact in problem.contacts)))
+    )
     kept = entries(builder.keep("c", ca.vertcat(*c)))
     free = entries(builder.keep("free", ca.vertcat(*problem.free)))
     known = Floor(G, free, kept, closed, mu, p.kinetic, p.damping)
@@ -114,13 +124,13 @@ def floor(problem: ContactProblem, pressed: list[SX], p: Any, builder: Builder) 
     return known, Guess(pressing, pressing, sticking, [SX(0)] * n, [SX(0)] * n, ways)
 
 
-def minimise(known: Floor, guess: Guess, builder: Builder) -> Minimised:
+def minimize(known: Floor, guess: Guess, builder: Builder) -> Minimized:
     """Passes until the guess is right."""
     begin = guess.values() | {"impulse": SX.zeros(3 * known.n), "passes": SX(0), "wrong": SX(0)}
 
     def one_pass(values: Values) -> tuple[Values, SX]:
         now = Guess.of(values)
-        impulses, columns = percussions(known, now)
+        impulses, columns = contact_impulses(known, now)
         single = values["passes"] >= TOGETHER
         new, wrong = corrected(known, now, impulses, columns, single)
         state = {"impulse": ca.vertcat(*impulses), "passes": values["passes"] + 1, "wrong": wrong}
@@ -129,14 +139,20 @@ def minimise(known: Floor, guess: Guess, builder: Builder) -> Minimised:
     last = builder.loop(begin, one_pass, PASSES)
     impulses = [last["impulse"][3 * i : 3 * i + 3] for i in range(known.n)]
     cut = [on_the_cone(*of) for of in zip(known.mu, impulses, strict=True)]
-    return Minimised(without_gain(known, cut), last["passes"], ca.logic_not(last["wrong"]))
+    return Minimized(without_gain(known, cut), last["passes"], ca.logic_not(last["wrong"]))
 
 
-def percussions(known: Floor, guess: Guess) -> tuple[list[SX], Matrix]:
-    """Percussions (3,) by a guess, and the columns of A that belong to normal percussions, (n, 3n), by (30)-(31)."""
+def contact_impulses(known: Floor, guess: Guess) -> tuple[list[SX], Matrix]:
+    """Impulses (3,) by a guess, and the columns of A that belong to normal impulses, (n, 3n),
+    by (30)-(31).
+    """
     size, G = range(3 * known.n), known.G
-    # 0 and 1 as factors: the tracer would move a selection out of every product and add what is left
-    friction = [ca.logic_not(guess.sticking[i]) * known.kinetic * known.mu[i] * guess.ways[i] for i in range(known.n)]
+    # 0 and 1 as factors: the tracer would move a selection out of every product and add what is
+    # left
+    friction = [
+        ca.logic_not(guess.sticking[i]) * known.kinetic * known.mu[i] * guess.ways[i]
+        for i in range(known.n)
+    ]
     holds = [ca.logic_and(a, b) for a, b in zip(guess.pressing, guess.sticking, strict=True)]
     asked = [holds[k // 3] if k % 3 else guess.counted[k // 3] for k in size]
     used = [holds[k // 3] if k % 3 else guess.pressing[k // 3] for k in size]
@@ -146,28 +162,42 @@ def percussions(known: Floor, guess: Guess) -> tuple[list[SX], Matrix]:
         column = list(G[j])
         if k == 0:
             sliding = entries(friction[i])
-            column = [a - sliding[0] * b - sliding[1] * c for a, b, c in zip(*G[j : j + 3], strict=True)]
+            column = [
+                a - sliding[0] * b - sliding[1] * c for a, b, c in zip(*G[j : j + 3], strict=True)
+            ]
         A.append([a * entry for a, entry in zip(asked, column, strict=True)])
     H = [[dot(A[i], A[j]) for j in range(i + 1)] for i in size]
     for k in size:
         H[k][k] = H[k][k] + ca.if_else(used[k], known.damping + SPREAD * H[k][k], FAR)
-    f = factorise(H).solve([-dot(column, known.c) for column in A])
+    f = factorize(H).solve([-dot(column, known.c) for column in A])
     found = []
     for i in range(known.n):
-        normal, held = guess.pressing[i] * f[3 * i], holds[i] * ca.vertcat(*f[3 * i + 1 : 3 * i + 3])
+        normal, held = (
+            guess.pressing[i] * f[3 * i],
+            holds[i] * ca.vertcat(*f[3 * i + 1 : 3 * i + 3]),
+        )
         found.append(ca.vertcat(normal, held - friction[i] * normal))
     return found, A[::3]
 
 
-def corrected(known: Floor, guess: Guess, impulses: list[SX], columns: Matrix, single: SX) -> tuple[Guess, SX]:
-    """The guess with what the signs show to be wrong changed, of the last such contact alone if `single`; 1 if any."""
+def corrected(
+    known: Floor, guess: Guess, impulses: list[SX], columns: Matrix, single: SX
+) -> tuple[Guess, SX]:
+    """The guess with what the signs show to be wrong changed, of the last such contact alone if
+    `single`; 1 if any.
+    """
     flat = entries(ca.vertcat(*impulses))
     residual = [value + c for value, c in zip(times(known.G, flat), known.c, strict=True)]
     largest = SX(0)
     for impulse in impulses:
         largest = ca.fmax(largest, impulse[0])
     changes = [
-        changed(known, guess, i, Tried(impulses[i], residual[3 * i : 3 * i + 3], dot(columns[i], residual), largest))
+        changed(
+            known,
+            guess,
+            i,
+            Tried(impulses[i], residual[3 * i : 3 * i + 3], dot(columns[i], residual), largest),
+        )
         for i in range(known.n)
     ]
     last = SX(-1)
@@ -178,14 +208,16 @@ def corrected(known: Floor, guess: Guess, impulses: list[SX], columns: Matrix, s
         takes = ca.logic_and(wrong, ca.logic_or(ca.logic_not(single), last == i))
         old = ca.vertcat(*(values[i] for values in vars(guess).values()))
         new.append(ca.if_else(takes, change, old))
-    parts = {name: [column[k] for column in new] for k, name in enumerate(vars(guess)) if name != "ways"}
+    parts = {
+        name: [column[k] for column in new] for k, name in enumerate(vars(guess)) if name != "ways"
+    }
     return Guess(ways=[column[-2:] for column in new], **parts), last >= 0
 
 
 @dataclass(frozen=True)
 class Tried:
-    """Of one contact under a guess: percussion (3,), residual velocity (3,), derivative of half the error of (33) by
-    its normal percussion, and the largest normal percussion of all contacts.
+    """Of one contact under a guess: impulse (3,), residual velocity (3,), derivative of half the
+    error of (33) by its normal impulse, and the largest normal impulse of all contacts.
     """
 
     impulse: SX
@@ -195,10 +227,19 @@ class Tried:
 
 
 def changed(known: Floor, guess: Guess, i: int, tried: Tried) -> tuple[SX, SX]:
-    """What to believe of contact i instead (in the order of `Guess`), and 1 if the guess was wrong about it."""
-    pressing, counted, sticking, way = guess.pressing[i], guess.counted[i], guess.sticking[i], guess.ways[i]
+    """What to believe of contact i instead (in the order of `Guess`), and 1 if the guess was wrong
+    about it.
+    """
+    pressing, counted, sticking, way = (
+        guess.pressing[i],
+        guess.counted[i],
+        guess.sticking[i],
+        guess.ways[i],
+    )
     G_ii, small = known.G[3 * i][3 * i], ROUND_OFF * tried.largest
-    slow = small * G_ii + NEAR * known.damping / G_ii * tried.largest  # what damping leaves of a velocity is no sign
+    slow = (
+        small * G_ii + NEAR * known.damping / G_ii * tried.largest
+    )  # what damping leaves of a velocity is no sign
     normal, tangent = tried.impulse[0], tried.impulse[1:]
     pulls = ca.logic_and(pressing, normal < -small)
     towards = ca.if_else(counted, tried.gradient < -small * G_ii * G_ii, tried.residual[0] < -slow)
@@ -213,8 +254,12 @@ def changed(known: Floor, guess: Guess, i: int, tried: Tried) -> tuple[SX, SX]:
     holds = ca.logic_and(turns, guess.held[i] < AGAIN)
 
     presses = ca.logic_or(stays, sinks)
-    stands = ca.logic_or(presses, ca.logic_and(counted, ca.logic_or(ca.logic_not(pulls), guess.lost[i] >= AGAIN)))
-    slides = ca.logic_and(sinks, guess.lost[i] > 0)  # sticking it would be pulled, left alone it sinks
+    stands = ca.logic_or(
+        presses, ca.logic_and(counted, ca.logic_or(ca.logic_not(pulls), guess.lost[i] >= AGAIN))
+    )
+    slides = ca.logic_and(
+        sinks, guess.lost[i] > 0
+    )  # sticking it would be pulled, left alone it sinks
     sticks = ca.logic_or(holds, ca.logic_and(sticking, ca.logic_not(ca.logic_or(slips, slides))))
     change = ca.vertcat(presses, stands, sticks, guess.lost[i] + pulls, guess.held[i] + turns)
     wrong = ca.logic_or(ca.logic_or(pulls, sinks), ca.logic_or(slips, turns))
@@ -230,7 +275,8 @@ def on_the_cone(mu: SX, impulse: SX) -> SX:
 
 
 def without_gain(known: Floor, impulses: list[SX]) -> list[SX]:
-    """Percussions scaled back until they do no work: only a guess that was not settled may be about to.
+    """Impulses scaled back until they do no work: only a guess that was not settled may be about
+    to.
 
     Their work is L . free + L . G L / 2: kinetic energy with them less that without them.
     """

@@ -1,13 +1,14 @@
 """Block Gauss-Seidel with an exact solution of each contact's own inclusion.
 
-With the others' percussions fixed, one contact is a problem in three unknowns, xi = A L + b:
+With the others' impulses fixed, one contact is a problem in three unknowns, xi = A L + b:
 - b_N >= 0: the contact opens, L = 0;
 - else L = -A^-1 b if that lies in the cone: it sticks;
-- else it slips: xi_N = 0 and xi_T = -s L_T with s > 0 such that |L_T| = mu L_N. For given s this is linear,
-  (S + s 1) L_T = -d with the Schur complement S of A_NN; s is the root of a secular equation like that of a
-  trust region, found by Newton's method on 1 / |L_T|, which is nearly linear in s.
-The root s is carried from sweep to sweep, so that a Newton step or two a sweep follow it. At the fixed point the
-inclusions of document 000, Eqn. (13), hold exactly.
+- else it slips: xi_N = 0 and xi_T = -s L_T with s > 0 such that |L_T| = mu L_N. For given s this is
+  linear, (S + s 1) L_T = -d with the Schur complement S of A_NN; s is the root of a secular
+  equation like that of a trust region, found by Newton's method on 1 / |L_T|, which is nearly
+  linear in s.
+The root s is carried from sweep to sweep, so that a Newton step or two a sweep follow it. At the
+fixed point the inclusions of Gehring 2014, Eqn. (13), hold exactly.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ TINY = 1e-30
 class Local:
     """One contact's own block A, prepared: everything a sweep needs without a division by it.
 
-    inverse (3, 3): A^-1; a: 1 / A_NN; k (2,): A_TN / A_NN; S (3,): entries 11, 12, 22 of the Schur complement of A_NN.
+    inverse (3, 3): A^-1; a: 1 / A_NN; k (2,): A_TN / A_NN; S (3,): entries 11, 12, 22 of the Schur
+    complement of A_NN.
     """
 
     SIZE: ClassVar[int] = 12
@@ -53,7 +55,9 @@ class Local:
     @staticmethod
     def of(v: SX) -> Local:
         """From the column that `prepare` made."""
-        inverse = ca.vertcat(ca.horzcat(v[0], v[1], v[2]), ca.horzcat(v[1], v[3], v[4]), ca.horzcat(v[2], v[4], v[5]))
+        inverse = ca.vertcat(
+            ca.horzcat(v[0], v[1], v[2]), ca.horzcat(v[1], v[3], v[4]), ca.horzcat(v[2], v[4], v[5])
+        )
         return Local(inverse, v[6], v[7:9], v[9:12])
 
     def sticking(self, b: SX) -> SX:
@@ -68,7 +72,8 @@ class Local:
         length = ca.sqrt(ca.dot(tangent, tangent) + TINY)
         s = self.improved_root(trial, length, mu, s)
         tangent, length = self._tangent(d, s)
-        # radial return with the normal percussion that goes with it: t L_T with |t L_T| = mu L_N(t L_T)
+        # radial return with the normal impulse that goes with it: t L_T with |t L_T| = mu L_N(t
+        # L_T)
         push, pull = -self.a * b[0], ca.dot(self.k, tangent)
         t = mu * push / ca.fmax(length + mu * pull, TINY)
         return ca.vertcat(push - t * pull, t * tangent), s
@@ -79,7 +84,8 @@ class Local:
         return ca.sqrt(ca.dot(d, d)) / ca.fmax(mu * push, TINY) - ca.fmax(self.S[0], self.S[2])
 
     def improved_root(self, impulse: SX, length: SX, mu: SX, s: SX) -> SX:
-        """One Newton step on 1 / |L_T| towards |L_T| = mu L_N; length = |L_T| of the percussion at the root s.
+        """One Newton step on 1 / |L_T| towards |L_T| = mu L_N; length = |L_T| of the impulse at
+        the root s.
 
         With t = (S + s 1)^-1 L_T: d|L_T|/ds = -L_T^T t / |L_T| and dL_N/ds = k^T t.
         """
@@ -142,7 +148,9 @@ def sweeps(
 
 
 def solve_one(local: Local, b: SX, mu: SX, s: SX) -> tuple[SX, SX]:
-    """The percussion (3,) of one contact with xi = A L + b, and its sliding root s (0 when it does not slip)."""
+    """The impulse (3,) of one contact with xi = A L + b, and its sliding root s (0 when it does
+    not slip).
+    """
     stick = local.sticking(b)
     slip, s_slip = local.slipping(b, mu, s)
     edge = mu * stick[0]

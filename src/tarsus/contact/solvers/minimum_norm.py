@@ -1,9 +1,11 @@
-"""The least-squares solution of least norm of G x = b, G symmetric, positive semidefinite and perhaps singular.
+"""The least-squares solution of least norm of G x = b, G symmetric, positive semidefinite and
+perhaps singular.
 
-With F = (G + r 1)^-1 the iteration x <- x + (F - r F F) (b - G x) from x = 0 tends to the Moore-Penrose solution G^+ b
-for any b, also one outside the range of G: along an eigenvector with eigenvalue s the residual shrinks by 1 - s^2 /
-(s + r)^2, about 2 r / s, a pass, and where s = 0 nothing enters, because 1 / r - r / r^2 = 0. r = rho times the largest
-diagonal entry of G. The residual follows itself, b - G x <- r (2 F - r F F) (b - G x), so that G is never multiplied.
+With F = (G + r 1)^-1 the iteration x <- x + (F - r F F) (b - G x) from x = 0 tends to the
+Moore-Penrose solution G^+ b for any b, also one outside the range of G: along an eigenvector with
+eigenvalue s the residual shrinks by 1 - s^2 / (s + r)^2, about 2 r / s, a pass, and where s = 0
+nothing enters, because 1 / r - r / r^2 = 0. r = rho times the largest diagonal entry of G. The
+residual follows itself, b - G x <- r (2 F - r F F) (b - G x), so that G is never multiplied.
 Round-off outside the range is amplified by (1 / rho)^2.
 """
 
@@ -12,14 +14,15 @@ from __future__ import annotations
 import casadi as ca
 from casadi import SX
 
-from tarsus.algebra.ldl import Matrix, factorise
+from tarsus.algebra.ldl import Matrix, factorize
 
 PASSES = 4
 FAR = 1e20  # on the diagonal of an unknown that is held at zero
 
 
 def minimum_norm(G: Matrix, b: list[SX], rho: SX, used: list[SX]) -> list[SX]:
-    """G^+ b to (2 rho largest / s)^PASSES along each eigenvector, of the rows and columns that are used (1, else 0).
+    """G^+ b to (2 rho largest / s)^PASSES along each eigenvector, of the rows and columns that are
+    used (1, else 0).
 
     The others have x = 0 if their b is zero.
     """
@@ -27,7 +30,9 @@ def minimum_norm(G: Matrix, b: list[SX], rho: SX, used: list[SX]) -> list[SX]:
     for i, row in enumerate(G):
         largest = ca.fmax(largest, used[i] * row[i])
     r = rho * largest
-    factor = factorise([[*row[:i], row[i] + ca.if_else(used[i], r, FAR)] for i, row in enumerate(G)])
+    factor = factorize(
+        [[*row[:i], row[i] + ca.if_else(used[i], r, FAR)] for i, row in enumerate(G)]
+    )
     x, left = [SX(0)] * len(b), list(b)
     for k in range(PASSES):
         once = factor.solve(left)

@@ -1,13 +1,14 @@
 """All contacts at once: an active-set Newton method on the sliding roots.
 
-A solution of the inclusions (12)-(13) of document 000 is a linear system once it is known who presses and who
-slides how fast: (G + S) L = -c over the pressing contacts, with S = s_i on both tangents of contact i, because
-xi_T = -s L_T. Sticking is s = 0. What remains are n scalars, s_i >= 0 with |L_T| <= mu L_N, and the set of
-pressing contacts. Each iteration factors G + S (symmetric, positive definite), then corrects every s_i by a
-Newton step on 1 / |L_T| with the contact's own block as derivative (as for a trust region), and the set by signs:
-a contact that pulls opens if it would fly off by itself, else it slides; one that closes by itself presses.
-While feet stick, one factorisation gives the exact answer. Worlds that do not settle within a few iterations go on
-with the block Gauss-Seidel method from where they are.
+A solution of the inclusions (12)-(13) of Gehring 2014 is a linear system once it is known who
+presses and who slides how fast: (G + S) L = -c over the pressing contacts, with S = s_i on both
+tangents of contact i, because xi_T = -s L_T. Sticking is s = 0. What remains are n scalars, s_i >=
+0 with |L_T| <= mu L_N, and the set of pressing contacts. Each iteration factors G + S (symmetric,
+positive definite), then corrects every s_i by a Newton step on 1 / |L_T| with the contact's own
+block as derivative (as for a trust region), and the set by signs: a contact that pulls opens if it
+would fly off by itself, else it slides; one that closes by itself presses. While feet stick, one
+factorization gives the exact answer. Worlds that do not settle within a few iterations go on with
+the block Gauss-Seidel method from where they are.
 """
 
 from __future__ import annotations
@@ -23,21 +24,27 @@ from tarsus.contact.solvers.exact import Local, prepared, sweeps
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Values
 
-FAR = 1e20  # added to the diagonal of a contact that does not press: its percussion vanishes
-SPREAD = 1e-10  # the least relative trace on the diagonal: round-off must not decide who carries the load
+FAR = 1e20  # added to the diagonal of a contact that does not press: its impulse vanishes
+# the least relative trace on the diagonal: round-off must not decide who carries the load
+SPREAD = 1e-10
 TINY = 1e-30
 
 
 @dataclass(frozen=True)
 class Newton(Solver):
-    """Active-set Newton; `patience` iterations, then block Gauss-Seidel for the worlds that need it."""
+    """Active-set Newton; `patience` iterations, then block Gauss-Seidel for the worlds that need
+    it.
+    """
 
     patience: int = 12
 
     def solve(self, hard: HardProblem, start: list[SX], roots: list[SX]) -> Outcome:
         n, active = len(start), hard.problem.active
         local = prepared(hard)
-        pressing = [ca.logic_and(active[i], ca.logic_or(start[i][0] > 0, hard.c[i][0] < 0)) for i in range(n)]
+        pressing = [
+            ca.logic_and(active[i], ca.logic_or(start[i][0] > 0, hard.c[i][0] < 0))
+            for i in range(n)
+        ]
         begin = {
             "impulse": SX.zeros(3 * n),
             "pressing": ca.vertcat(*pressing),
@@ -45,14 +52,22 @@ class Newton(Solver):
             "sweeps": SX(0),
             "unsettled": SX(1),
         }
-        last = hard.builder.loop(begin, lambda values: self._iterate(hard, local, values), self.patience)
+        last = hard.builder.loop(
+            begin, lambda values: self._iterate(hard, local, values), self.patience
+        )
         settled = ca.logic_not(last["unsettled"])
-        known = [ca.logic_or(settled, start[i][0] <= 0) for i in range(n)]  # else the last step's is the better guess
-        impulses = [ca.if_else(known[i], last["impulse"][3 * i : 3 * i + 3], start[i]) for i in range(n)]
-        guesses = [ca.if_else(known[i], root, roots[i]) for i, root in enumerate(entries(last["root"]))]
+        known = [
+            ca.logic_or(settled, start[i][0] <= 0) for i in range(n)
+        ]  # else the last step's is the better guess
+        impulses = [
+            ca.if_else(known[i], last["impulse"][3 * i : 3 * i + 3], start[i]) for i in range(n)
+        ]
+        guesses = [
+            ca.if_else(known[i], root, roots[i]) for i, root in enumerate(entries(last["root"]))
+        ]
         rest = sweeps(hard, local, impulses, guesses, self.maximum, last["unsettled"])
-        percussions = [on_the_cone(*of) for of in zip(hard.mu, rest.impulses, rest.roots, strict=True)]
-        return Outcome(percussions, last["sweeps"] + rest.iterations, rest.converged, rest.roots)
+        impulses = [on_the_cone(*of) for of in zip(hard.mu, rest.impulses, rest.roots, strict=True)]
+        return Outcome(impulses, last["sweeps"] + rest.iterations, rest.converged, rest.roots)
 
     def _iterate(self, hard: HardProblem, local: list[Local], values: Values) -> tuple[Values, SX]:
         n = len(hard.c)
@@ -76,7 +91,9 @@ class Newton(Solver):
 
 
 def on_the_cone(mu: SX, impulse: SX, root: SX) -> SX:
-    """What the tolerance left, taken off: a sliding contact's percussion lies on the cone, a sticking one's in it."""
+    """What the tolerance left, taken off: a sliding contact's impulse lies on the cone, a
+    sticking one's in it.
+    """
     normal = ca.fmax(impulse[0], 0)
     length, edge = ca.sqrt(ca.dot(impulse[1:], impulse[1:]) + TINY), mu * normal
     scale = ca.if_else(ca.logic_or(root > 0, length > edge), edge / length, 1)
@@ -95,12 +112,14 @@ def linear_solution(hard: HardProblem, pressing: list[SX], roots: list[SX]) -> S
         far = ca.if_else(pressing[i], 0, FAR)
         for at in range(3 * i, 3 * i + 3):
             K[at][at] = K[at][at] * spread + (far if at == 3 * i else far + roots[i])
-    return ca.vertcat(*ldl.factorise(K).solve([-entry for c in hard.c for entry in entries(c)]))
+    return ca.vertcat(*ldl.factorize(K).solve([-entry for c in hard.c for entry in entries(c)]))
 
 
 @dataclass(frozen=True)
 class State:
-    """What is believed of one contact: presses (1) or not (0), sliding root, and the percussion (3,) that follows."""
+    """What is believed of one contact: presses (1) or not (0), sliding root, and the impulse
+    (3,) that follows.
+    """
 
     pressing: SX
     root: SX
@@ -108,7 +127,9 @@ class State:
 
 
 def corrected(hard: HardProblem, i: int, local: Local, state: State, b: SX) -> tuple[SX, SX, SX]:
-    """Whether contact i presses, its sliding root, and 1 if either was wrong; b: its velocity from all others."""
+    """Whether contact i presses, its sliding root, and 1 if either was wrong; b: its velocity from
+    all others.
+    """
     p, mu, impulse = hard.p, hard.mu[i], state.impulse
     pulls = ca.logic_and(state.pressing, impulse[0] < -p.T_abs)
     opens = ca.logic_and(pulls, b[0] >= 0)

@@ -1,10 +1,11 @@
 """Linear complementarity problems solved exactly, by principal pivoting.
 
-w = K x + c, x >= 0, w >= 0, x w = 0 for every unknown that is allowed; the others are held at zero. A set of unknowns
-is taken as basic (w = 0), the rest as x = 0; all that have the wrong sign change sides together. If their number has
-not fallen within a few tries, only the one of largest index changes, which ends for every positive definite K
-(Murty; the combination is Judice and Pires, Comp. Oper. Res. 21, 1994). A trace on the diagonal (`spread`) makes a
-singular K definite while the sets are sought; it is taken off again by iterative refinement.
+w = K x + c, x >= 0, w >= 0, x w = 0 for every unknown that is allowed; the others are held at zero.
+A set of unknowns is taken as basic (w = 0), the rest as x = 0; all that have the wrong sign change
+sides together. If their number has not fallen within a few tries, only the one of largest index
+changes, which ends for every positive definite K (Murty; the combination is Judice and Pires, Comp.
+Oper. Res. 21, 1994). A trace on the diagonal (`spread`) makes a singular K definite while the sets
+are sought; it is taken off again by iterative refinement.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 import casadi as ca
 from casadi import SX
 
-from tarsus.algebra.ldl import Matrix, factorise, times
+from tarsus.algebra.ldl import Matrix, factorize, times
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder, Values
 
@@ -28,7 +29,8 @@ FAR = 1e20  # on the diagonal of an unknown that is held at zero
 class Complementarity:
     """K symmetric, positive semidefinite; allowed[i]: 1 where x_i may be above zero.
 
-    tolerance: relative size below which a wrong sign is round-off; spread: relative trace on the diagonal.
+    tolerance: relative size below which a wrong sign is round-off; spread: relative trace on the
+    diagonal.
     """
 
     K: Matrix
@@ -40,19 +42,23 @@ class Complementarity:
 
 @dataclass(frozen=True)
 class Pivoted:
-    """x, the factorisations it took, and 1 if every sign is right."""
+    """x, the factorizations it took, and 1 if every sign is right."""
 
     x: list[SX]
     iterations: SX
     settled: SX
 
 
-def pivot(problem: Complementarity, basic: list[SX], builder: Builder, first: SX | None = None) -> Pivoted:
+def pivot(
+    problem: Complementarity, basic: list[SX], builder: Builder, first: SX | None = None
+) -> Pivoted:
     """Solve, starting from the set `basic`; worlds where `first` is 0 keep x = 0."""
     n = len(basic)
     begin = {
         "x": SX.zeros(n),
-        "basic": ca.vertcat(*(ca.logic_and(a, b) for a, b in zip(problem.allowed, basic, strict=True))),
+        "basic": ca.vertcat(
+            *(ca.logic_and(a, b) for a, b in zip(problem.allowed, basic, strict=True))
+        ),
         "fewest": SX(n + 1),
         "tries": SX(TRIES),
         "pivots": SX(0),
@@ -74,7 +80,9 @@ def exchange(problem: Complementarity, values: Values) -> tuple[Values, SX]:
     flips, count = [], SX(0)
     for i in size:
         pulls = x[i] < -problem.tolerance * largest
-        closes = ca.logic_and(problem.allowed[i], w[i] < -problem.tolerance * largest * problem.K[i][i])
+        closes = ca.logic_and(
+            problem.allowed[i], w[i] < -problem.tolerance * largest * problem.K[i][i]
+        )
         flips.append(ca.if_else(basic[i], pulls, closes))
         count = count + flips[i]
 
@@ -88,7 +96,9 @@ def exchange(problem: Complementarity, values: Values) -> tuple[Values, SX]:
     more = count > 0
     new = {
         "x": ca.vertcat(*(ca.fmax(x, 0) for x in refined)),
-        "basic": ca.vertcat(*(ca.if_else(chosen[i], ca.logic_not(basic[i]), basic[i]) for i in size)),
+        "basic": ca.vertcat(
+            *(ca.if_else(chosen[i], ca.logic_not(basic[i]), basic[i]) for i in size)
+        ),
         "fewest": ca.fmin(count, values["fewest"]),
         "tries": tries,
         "pivots": values["pivots"] + 1,
@@ -100,11 +110,16 @@ def exchange(problem: Complementarity, values: Values) -> tuple[Values, SX]:
 def basic_solution(problem: Complementarity, basic: list[SX]) -> tuple[list[SX], list[SX]]:
     """x with w = 0 on the basic set: of K itself, and of K with its spread."""
     rows = list(zip(basic, problem.K, strict=True))
-    diagonal = [ca.if_else(b, row[i] * (1 + problem.spread), FAR) for i, (b, row) in enumerate(rows)]
-    factor = factorise([[*row[:i], at] for i, ((_, row), at) in enumerate(zip(rows, diagonal, strict=True))])
+    diagonal = [
+        ca.if_else(b, row[i] * (1 + problem.spread), FAR) for i, (b, row) in enumerate(rows)
+    ]
+    factor = factorize(
+        [[*row[:i], at] for i, ((_, row), at) in enumerate(zip(rows, diagonal, strict=True))]
+    )
 
     def solution(right: list[SX]) -> list[SX]:
-        # 0 and 1 as factors: the tracer would move a selection out of every product and add what is left
+        # 0 and 1 as factors: the tracer would move a selection out of every product and add what is
+        # left
         found = factor.solve([b * r for b, r in zip(basic, right, strict=True)])
         return [b * x for b, x in zip(basic, found, strict=True)]
 

@@ -1,4 +1,6 @@
-"""Projected over-relaxed Jacobi (JOR) and Gauss-Seidel (SOR), in percussions or in velocities (document 000)."""
+"""Projected over-relaxed Jacobi (JOR) and Gauss-Seidel (SOR), in impulses or in velocities
+(Gehring 2014).
+"""
 
 from __future__ import annotations
 
@@ -9,25 +11,40 @@ from casadi import SX
 
 from tarsus.algebra import projections
 from tarsus.contact.problem import VelocityForm
-from tarsus.contact.solvers.base import HardProblem, Outcome, Solver, iterate, residual_velocity, step_sizes
+from tarsus.contact.solvers.base import (
+    HardProblem,
+    Outcome,
+    Solver,
+    iterate,
+    residual_velocity,
+    step_sizes,
+)
 from tarsus.program.ir.trace import Values
 
 
 @dataclass(frozen=True)
 class Prox(Solver):
-    """successive: use new percussions at once (SOR) or all together (JOR); form: "delassus" or "velocity"."""
+    """successive: use new impulses at once (SOR) or all together (JOR); form: "delassus" or
+    "velocity".
+    """
 
     successive: bool
     form: str = "delassus"
 
     def solve(self, hard: HardProblem, start: list[SX], roots: list[SX]) -> Outcome:
-        return self._in_percussions(hard, start) if self.form == "delassus" else self._in_velocities(hard, start)
+        return (
+            self._in_impulses(hard, start)
+            if self.form == "delassus"
+            else self._in_velocities(hard, start)
+        )
 
-    def _in_percussions(self, hard: HardProblem, start: list[SX]) -> Outcome:
+    def _in_impulses(self, hard: HardProblem, start: list[SX]) -> Outcome:
         """Eqn. (16) with xi from Eqn. (12)."""
         n = len(start)
         form, G = hard.problem.bilateral, hard.problem.G  # made here, not in every sweep
-        whole = G if form is None else form.G  # r is that of the whole matrix, constraints not solved for
+        whole = (
+            G if form is None else form.G
+        )  # r is that of the whole matrix, constraints not solved for
         steps = [step_sizes(hard, i, whole[i, i]) for i in range(n)]
         r = hard.builder.keep("r", ca.vertcat(*(ca.vertcat(*pair) for pair in steps)))
 
@@ -41,7 +58,9 @@ class Prox(Solver):
         return iterate(hard, start, sweep, self.maximum)
 
     def _in_velocities(self, hard: HardProblem, start: list[SX]) -> Outcome:
-        """Eqns. (17)-(18): the velocity is carried along and G is not formed, but for its diagonal."""
+        """Eqns. (17)-(18): the velocity is carried along and G is not formed, but for its
+        diagonal.
+        """
         form, n = hard.problem.velocity_form, len(start)
         columns = [slice(3 * i, 3 * i + 3) for i in range(n)]
         blocks = [ca.mtimes(form.W[:, at].T, form.response[:, at]) for at in columns]
@@ -52,7 +71,9 @@ class Prox(Solver):
         def sweep(old: list[SX], carried: Values) -> tuple[list[SX], Values]:
             new, u = list(old), carried["u"]
             for i, at in enumerate(columns):
-                xi = ca.mtimes(form.W[:, at].T, u if self.successive else carried["u"]) + self._b(hard, form, i)
+                xi = ca.mtimes(form.W[:, at].T, u if self.successive else carried["u"]) + self._b(
+                    hard, form, i
+                )
                 new[i] = projected(hard, i, old[i], xi, (r[2 * i], r[2 * i + 1]))
                 u = u + ca.mtimes(form.response[:, at], new[i] - old[i])
             return new, {"u": u}
@@ -65,7 +86,7 @@ class Prox(Solver):
 
 
 def projected(hard: HardProblem, i: int, old: SX, xi: SX, r: tuple[SX, SX]) -> SX:
-    """One contact's prox (Eqn. (13)); the disc takes the new normal percussion."""
+    """One contact's prox (Eqn. (13)); the disc takes the new normal impulse."""
     normal = projections.half_line(old[0] - r[0] * xi[0])
     tangent = projections.disc(old[1:] - r[1] * xi[1:], hard.mu[i] * normal)
     return ca.if_else(hard.problem.active[i], ca.vertcat(normal, tangent), 0)

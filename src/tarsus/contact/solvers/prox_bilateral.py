@@ -1,4 +1,6 @@
-"""JOR and SOR over contacts and bilateral constraints together (document 000, Eqns. (12)-(16) and (19))."""
+"""JOR and SOR over contacts and bilateral constraints together (Gehring 2014, Eqns. (12)-(16) and
+(19)).
+"""
 
 from __future__ import annotations
 
@@ -16,9 +18,10 @@ from tarsus.program.ir.trace import Values
 
 @dataclass(frozen=True)
 class ProxBilateral(Solver):
-    """successive: use new percussions at once, contacts first (SOR), or all together (JOR).
+    """successive: use new impulses at once, contacts first (SOR), or all together (JOR).
 
-    The constraints' percussions start from those of the last step; r = alpha / G_ll of the whole Delassus matrix.
+    The constraints' impulses start from those of the last step; r = alpha / G_ll of the whole
+    Delassus matrix.
     """
 
     successive: bool
@@ -31,9 +34,16 @@ class ProxBilateral(Solver):
         loose = replace(hard, c=hard.builder.hold("c_loose", c))
         sizes = [size for i in range(n) for size in step_sizes(hard, i, form.G[i, i])]
         r = entries(
-            hard.builder.keep("r", ca.vertcat(*sizes, *(hard.p.alpha / row[b] for b, row in enumerate(form.G_B))))
+            hard.builder.keep(
+                "r", ca.vertcat(*sizes, *(hard.p.alpha / row[b] for b, row in enumerate(form.G_B)))
+            )
         )
-        begin = {"impulse": ca.vertcat(*start), "bilateral": form.start, "sweeps": SX(0), "moving": SX(1)}
+        begin = {
+            "impulse": ca.vertcat(*start),
+            "bilateral": form.start,
+            "sweeps": SX(0),
+            "moving": SX(1),
+        }
 
         def sweep(values: Values) -> tuple[Values, SX]:
             old_U, old_B = entries(values["impulse"]), entries(values["bilateral"])
@@ -51,7 +61,7 @@ class ProxBilateral(Solver):
     def _sweep(
         self, hard: HardProblem, form: Bilateral, r: list[SX], old: tuple[list[SX], list[SX]]
     ) -> tuple[list[SX], list[SX]]:
-        """New percussions (3n,), (nb,) from the old ones."""
+        """New impulses (3n,), (nb,) from the old ones."""
         n, nb = len(hard.c), len(form.c)
         new_U, new_B = list(old[0]), list(old[1])
         L_U, L_B = (new_U, new_B) if self.successive else old
@@ -60,9 +70,12 @@ class ProxBilateral(Solver):
             xi = hard.c[i] + ca.vertcat(*(_felt(form, 3 * i + k, L_B) for k in range(3)))
             for j in range(n):
                 xi = xi + ca.mtimes(form.G[i, j], ca.vertcat(*L_U[3 * j : 3 * j + 3]))
-            new_U[at] = entries(projected(hard, i, ca.vertcat(*old[0][at]), xi, (r[2 * i], r[2 * i + 1])))
+            new_U[at] = entries(
+                projected(hard, i, ca.vertcat(*old[0][at]), xi, (r[2 * i], r[2 * i + 1]))
+            )
         for b in range(nb):
-            # what was new last is added last: a sweep then waits for one product a row, not for a row of them
+            # what was new last is added last: a sweep then waits for one product a row, not for a
+            # row of them
             known = form.c[b] + _dot(form.G_B[b][b:], L_B[b:]) + _dot(form.coupling[b], L_U)
             xi_b = _dot(form.G_B[b][:b], L_B[:b], known)
             new_B[b] = old[1][b] - r[2 * n + b] * xi_b
@@ -70,9 +83,12 @@ class ProxBilateral(Solver):
 
 
 def _felt(form: Bilateral, k: int, L_B: list[SX]) -> SX:
-    """What the constraints' percussions add to component k of the contacts' velocities."""
+    """What the constraints' impulses add to component k of the contacts' velocities."""
     return _dot([row[k] for row in form.coupling], L_B)
 
 
 def _dot(a: list[SX], b: list[SX], start: SX | None = None) -> SX:
-    return sum((x * y for x, y in zip(a, b, strict=True) if not x.is_zero()), SX(0) if start is None else start)
+    return sum(
+        (x * y for x, y in zip(a, b, strict=True) if not x.is_zero()),
+        SX(0) if start is None else start,
+    )

@@ -13,7 +13,7 @@ from tarsus.model.mechanism import Mechanism
 
 @dataclass(frozen=True)
 class Stand(Controller):
-    """Hold `initial_coordinates`; kp: N m/rad, kd: N m s/rad (document 003, Table I).
+    """Hold `initial_coordinates`; kp: N m/rad, kd: N m s/rad (Teixeira de Paula 2024, Table I).
 
     Each is one number, or one an actuator.
     """
@@ -34,4 +34,6 @@ class Stand(Controller):
         """Torques (n_actuators,) N m; no memory."""
         desired = actuated_posture(mechanism, self.initial_coordinates(mechanism))
         angles, rates = joint_state(mechanism, q, u)
-        return pd_torque(desired, ca.SX.zeros(desired.shape), angles, rates, (self.kp, self.kd)), memory
+        return pd_torque(
+            desired, ca.SX.zeros(desired.shape), angles, rates, (self.kp, self.kd)
+        ), memory

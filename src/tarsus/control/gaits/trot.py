@@ -1,19 +1,26 @@
 """Trot: diagonal legs step together, driven by a pattern generator and Bezier foot paths.
 
-Document 003, section 6.2: a central pattern generator drives the stance and swing curves of each foot, closed-form
-inverse kinematics turns them into joint angles, a PD servo (kp = 40, kd = 1, Table I) follows them. It is open loop:
-nothing but joint angles and rates is fed back. Trot(heading=0, tracking=0, capture=0, lean=0, support=0) is that trot.
+Teixeira de Paula 2024, section 6.2: a central pattern generator drives the stance and swing
+curves of each foot, closed-form inverse kinematics turns them into joint angles, a PD servo
+(kp = 40, kd = 1, Table I) follows them. It is open loop: nothing but joint angles and rates is fed
+back.
+Trot(heading=0, tracking=0, capture=0, lean=0, support=0) is that trot.
 
 The rest is ours, because the open-loop trot turns away on a slope of 5 degrees until it rolls over:
 
-- `lean` shifts the feet to where gravity pulls the trunk: downhill on a slope, to the low side when it tips;
-- `capture` shifts each foot with the velocity that the trunk there has too much (Raibert), turning included;
+- `lean` shifts the feet to where gravity pulls the trunk: downhill on a slope, to the low side when
+  it tips;
+- `capture` shifts each foot with the velocity that the trunk there has too much (Raibert), turning
+  included;
 - `heading` turns back to the heading at the start, plus the turns commanded since;
-- `tracking` lengthens the stride while the robot is slower than commanded (an integral, of 0.4 m/s at most);
-- the feet are also placed sideways, on circles about the trunk's centre when turning (the paper: abad joints at zero);
-- `support`: a loaded leg of so soft a servo sags, pushes its foot forwards against the trunk and so shortens the
-  stride. Each stance leg gets, besides the servo, the joint torques that carry half the weight, rising and falling
-  over the stance. In open loop, Mini Cheetah told to trot at 0.4 m/s makes 0.27 m/s without it, 0.40 m/s with 1.4.
+- `tracking` lengthens the stride while the robot is slower than commanded (an integral, of 0.4 m/s
+  at most);
+- the feet are also placed sideways, on circles about the trunk's center when turning (the paper:
+  abad joints at zero);
+- `support`: a loaded leg of so soft a servo sags, pushes its foot forwards against the trunk and so
+  shortens the stride. Each stance leg gets, besides the servo, the joint torques that carry half
+  the weight, rising and falling over the stance. In open loop, Mini Cheetah told to trot at 0.4 m/s
+  makes 0.27 m/s without it, 0.40 m/s with 1.4.
 """
 
 from __future__ import annotations
@@ -31,7 +38,14 @@ from tarsus.control.base import Controller
 from tarsus.control.pd import Gain, actuated_posture, joint_state, pd_torque, places
 from tarsus.control.trunk import Planar, keep_heading, trunk
 from tarsus.model.mechanism import Mechanism
-from tarsus.morphology.legs import Leg, diagonals, displaced, find_legs, foot_jacobian, leg_inverse_kinematics
+from tarsus.morphology.legs import (
+    Leg,
+    diagonals,
+    displaced,
+    find_legs,
+    foot_jacobian,
+    leg_inverse_kinematics,
+)
 
 OFFSETS = (0.0, 0.5)  # turns, of the two diagonals
 TURN_LIMIT = 1.0  # rad/s, at most, on top of the command, to regain the heading
@@ -40,17 +54,18 @@ SPEED_LIMIT = 0.4  # m/s, at most, on top of the command, to regain the speed
 
 @dataclass(frozen=True)
 class Trot(Controller):
-    """A trot for four three-joint legs that holds heading and speed; the defaults are tuned on Mini Cheetah.
+    """A trot for four three-joint legs that holds heading and speed; the defaults are tuned on Mini
+    Cheetah.
 
     frequency: steps of a leg per second, Hz; duty: part of a step in stance; step_height: m;
     body_height: m, of the base's origin above the ground (None: that of the posture "stand");
     support: torque fed forward in mid-stance, in parts of what carries half the weight statically;
-    kp: N m/rad, kd: N m s/rad, each one number or one an actuator; coupling: of the oscillators, 1/s;
-    ramp: s, time to full speed;
-    heading: turn rate per heading error, 1/s; tracking: growth rate of the speed's correction per error, 1/s;
-    capture: shift of a foot per velocity error, s; lean: shift of the feet, in parts of what puts them vertically
-    below the base's origin. These four need a floating base; zero switches each off.
-    commands: speed m/s forwards, turn rad/s to the left.
+    kp: N m/rad, kd: N m s/rad, each one number or one an actuator; coupling: of the oscillators,
+    1/s; ramp: s, time to full speed; heading: turn rate per heading error, 1/s; tracking: growth
+    rate of the speed's correction per error, 1/s; capture: shift of a foot per velocity error, s;
+    lean: shift of the feet, in parts of what puts them vertically below the base's origin. These
+    four need a floating base; zero switches each off. commands: speed m/s forwards, turn rad/s to
+    the left.
     """
 
     frequency: float = 2.5
@@ -70,7 +85,9 @@ class Trot(Controller):
     commands: ClassVar[Mapping[str, float]] = {"speed": 0.4, "turn": 0.0}
 
     def initial_memory(self, mechanism: Mechanism) -> NDArray[np.float64]:
-        """The diagonals' phases, turns; the heading kept (2,), not yet taken; the speed's correction, m/s."""
+        """The diagonals' phases, turns; the heading kept (2,), not yet taken; the speed's
+        correction, m/s.
+        """
         diagonals(find_legs(mechanism))
         return np.array([*OFFSETS, 0.0, 0.0, 0.0])
 
@@ -90,12 +107,21 @@ class Trot(Controller):
         turns = cpg.phase_rates(phases, OFFSETS, self.frequency, self.coupling)
         paths = [bezier.foot_path(phases[k], self.duty) for k in range(2)]
         speed, turn = ca.vertsplit(ca.fmin(t / self.ramp, 1.0) * command)
-        velocity, shift, kept = Planar(speed, ca.SX(0), turn), Planar(ca.SX(0), ca.SX(0), ca.SX(0)), memory[2:]
+        velocity, shift, kept = (
+            Planar(speed, ca.SX(0), turn),
+            Planar(ca.SX(0), ca.SX(0), ca.SX(0)),
+            memory[2:],
+        )
         if mechanism.floating:
-            velocity, shift, kept = self._balanced(self._standing(legs[0])[2], q, u, velocity, kept, dt)
+            velocity, shift, kept = self._balanced(
+                self._standing(legs[0])[2], q, u, velocity, kept, dt
+            )
         stride = velocity.times(self.duty / self.frequency)
         moved = [stride.times(path.x).plus(shift) for path in paths]
-        moving = [stride.times(path.dx * rate) for path, rate in zip(paths, ca.vertsplit(turns), strict=True)]
+        moving = [
+            stride.times(path.dx * rate)
+            for path, rate in zip(paths, ca.vertsplit(turns), strict=True)
+        ]
 
         weight = -mechanism.mass * mechanism.gravity_acceleration[2]
         desired = actuated_posture(mechanism, self.initial_coordinates(mechanism))
@@ -105,7 +131,9 @@ class Trot(Controller):
             up, rising = self.step_height * paths[k].z, self.step_height * (turns[k] * paths[k].dz)
             point = ca.vertcat(*moved[k].at(foot[0], foot[1]), up)
             rate = ca.vertcat(*moving[k].at(foot[0], foot[1]), rising)
-            desired[at], desired_rate[at] = leg_inverse_kinematics(leg, *displaced(leg, foot - leg.hip, point, rate))
+            desired[at], desired_rate[at] = leg_inverse_kinematics(
+                leg, *displaced(leg, foot - leg.hip, point, rate)
+            )
             carrying[at] = paths[k].load * (self.support * carrying_torques(leg, weight / 2))
         angles, rates = joint_state(mechanism, q, u)
         tau = pd_torque(desired, desired_rate, angles, rates, (self.kp, self.kd))
@@ -114,17 +142,25 @@ class Trot(Controller):
     def _balanced(
         self, foot: float, q: ca.SX, u: ca.SX, asked: Planar, kept: ca.SX, dt: ca.SX
     ) -> tuple[Planar, Planar, ca.SX]:
-        """Velocity to walk at, shift of the feet, and memory (3,) after the step; foot: height in the base, m."""
+        """Velocity to walk at, shift of the feet, and memory (3,) after the step; foot: height in
+        the base, m.
+        """
         now = trunk(q, u)
         error, heading = keep_heading(kept[:2], now.heading, asked.turn * dt)
         slow, lean = asked.x - now.velocity.x, self.lean * foot
-        velocity = Planar(asked.x + kept[2], asked.y, asked.turn + _within(self.heading * error, TURN_LIMIT))
+        velocity = Planar(
+            asked.x + kept[2], asked.y, asked.turn + _within(self.heading * error, TURN_LIMIT)
+        )
         shift = Planar(
             lean * now.rise[0] - self.capture * slow,
             lean * now.rise[1] + self.capture * now.velocity.y,
             self.capture * (now.velocity.turn - asked.turn),
         )
-        return velocity, shift, ca.vertcat(heading, _within(kept[2] + self.tracking * dt * slow, SPEED_LIMIT))
+        return (
+            velocity,
+            shift,
+            ca.vertcat(heading, _within(kept[2] + self.tracking * dt * slow, SPEED_LIMIT)),
+        )
 
     def _standing(self, leg: Leg) -> NDArray[np.float64]:
         """The foot (3,) in the base, m, where it stands when the robot does."""
@@ -139,5 +175,7 @@ def _within(value: ca.SX, limit: float) -> ca.SX:
 
 
 def carrying_torques(leg: Leg, load: float) -> NDArray[np.float64]:
-    """Joint torques (3,) N m with which the standing leg carries a vertical load (N) on its foot."""
+    """Joint torques (3,) N m with which the standing leg carries a vertical load (N) on its
+    foot.
+    """
     return -foot_jacobian(leg, leg.posture).T @ np.array([0.0, 0.0, load])

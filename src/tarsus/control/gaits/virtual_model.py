@@ -1,14 +1,19 @@
-"""Virtual model: virtual forces on the trunk, shared out to the stance legs; the swing legs step where it will balance.
+"""Virtual model: virtual forces on the trunk, shared out to the stance legs; the swing legs step
+where it will balance.
 
-The controller of document 000 is its reference [22] (Gehring et al., ICRA 2013). This one is written in its spirit:
+The controller of Gehring 2014 is its reference [22] (Gehring et al., ICRA 2013). This one is
+written in its spirit:
 
 - a clock lifts the diagonals in turn, 1.25 Hz on StarlETH (`control.schedule`);
-- a swinging foot goes to where half a stance and the velocity error put it, an inverted pendulum (`control.foothold`);
-- springs and dampers hold the trunk's height, attitude, velocity and way; their force and moment, and gravity's on the
-  whole robot, are shared out to the stance feet within friction cones (`control.force_distribution`);
+- a swinging foot goes to where half a stance and the velocity error put it, an inverted pendulum
+  (`control.foothold`);
+- springs and dampers hold the trunk's height, attitude, velocity and way; their force and moment,
+  and gravity's on the whole robot, are shared out to the stance feet within friction cones
+  (`control.force_distribution`);
 - a leg's torques are J^T of its foot's force, of ground or swing, and what carries its own weight.
 
-Gains are per mass and inertia, and times scale with sqrt(height): one set serves robots of different size.
+Gains are per mass and inertia, and times scale with sqrt(height): one set serves robots of
+different size.
 """
 
 from __future__ import annotations
@@ -38,20 +43,25 @@ Array = NDArray[np.float64]
 START = (0.0, 1.0, 1.0)  # phase; loads of the diagonals: standing
 AT_REST = (0.0, 0.0, 0.0, 0.0)  # way and heading kept, not yet taken
 HEIGHT = 0.4024  # m, of StarlETH's base: what times and gains are given for
-PUSH, TURN = 6.0, 40.0  # m/s^2 and rad/s^2, the most that the trunk is asked for along and about an axis
+PUSH, TURN = (
+    6.0,
+    40.0,
+)  # m/s^2 and rad/s^2, the most that the trunk is asked for along and about an axis
 
 
 @dataclass(frozen=True)
 class VirtualModel(Controller):
-    """A trot, or a stand, by virtual forces on the trunk; for four three-joint legs on a floating base.
+    """A trot, or a stand, by virtual forces on the trunk; for four three-joint legs on a floating
+    base.
 
-    frequency: cycles of a leg per second, Hz, on StarlETH (others: times 0.4024 m / height); duty: part
-    of it in stance, between 1/2 and 1; clearance: how high a foot is lifted, in parts of the height; friction: of the
-    cones, less than the ground's; iterations: of the force distribution; ramp: s, time to full speed;
-    way, hold, level: (stiffness 1/s^2, damping 1/s) of the trunk's place in the plane, its height, its attitude;
-    leash: m, the most that the place may be behind; track: the same of a swinging foot; feedback: of the velocity error
-    on the foothold, 1 for the capture point of the pendulum.
-    commands: speed m/s forwards, sideways m/s to the left, turn rad/s to the left, gait 1 to trot, 0 to stand.
+    frequency: cycles of a leg per second, Hz, on StarlETH (others: times 0.4024 m / height); duty:
+    part of it in stance, between 1/2 and 1; clearance: how high a foot is lifted, in parts of the
+    height; friction: of the cones, less than the ground's; iterations: of the force distribution;
+    ramp: s, time to full speed; way, hold, level: (stiffness 1/s^2, damping 1/s) of the trunk's
+    place in the plane, its height, its attitude; leash: m, the most that the place may be behind;
+    track: the same of a swinging foot; feedback: of the velocity error on the foothold, 1 for the
+    capture point of the pendulum. commands: speed m/s forwards, sideways m/s to the left, turn
+    rad/s to the left, gait 1 to trot, 0 to stand.
     """
 
     frequency: float = 1.25
@@ -67,10 +77,17 @@ class VirtualModel(Controller):
     track: tuple[float, float] = (900.0, 50.0)
     feedback: float = 0.9
 
-    commands: ClassVar[Mapping[str, float]] = {"speed": 0.3, "sideways": 0.0, "turn": 0.0, "gait": 1.0}
+    commands: ClassVar[Mapping[str, float]] = {
+        "speed": 0.3,
+        "sideways": 0.0,
+        "turn": 0.0,
+        "gait": 1.0,
+    }
 
     def initial_memory(self, mechanism: Mechanism) -> Array:
-        """Phase and loads (3,); way (2,) and heading (2,) kept; where each foot last stood (8,); wrench error (6,)."""
+        """Phase and loads (3,); way (2,) and heading (2,) kept; where each foot last stood (8,);
+        wrench error (6,).
+        """
         diagonals(find_legs(mechanism))
         standing(mechanism, find_legs(mechanism), self.initial_coordinates(mechanism))
         return np.array([*START, *AT_REST, *(14 * [0.0])])
@@ -88,7 +105,9 @@ class VirtualModel(Controller):
         """Torques (n_actuators,) N m; memory: see `initial_memory`."""
         legs, kin = find_legs(mechanism), kinematics(mechanism, q, u)
         robot = standing(mechanism, legs, self.initial_coordinates(mechanism))
-        time = float(np.sqrt(robot.height / HEIGHT))  # of two similar robots the smaller is the quicker
+        time = float(
+            np.sqrt(robot.height / HEIGHT)
+        )  # of two similar robots the smaller is the quicker
         clock, walk = Clock(self.frequency / time**2, self.duty), command[3] > 0.5
         pairs, ticked = schedule.both(clock, memory[0], memory[1:3], walk, dt)
         phases = [pairs[k] for k in diagonals(legs)]
@@ -109,7 +128,9 @@ class VirtualModel(Controller):
         for i, (leg, at, phase) in enumerate(zip(legs, feet, phases, strict=True)):
             lifted = memory[7 + 2 * i : 9 + 2 * i]
             stood.append(ca.if_else(phase.swinging, lifted, q[:2] + at.arm[:2]))
-            end = self._foothold(q, u, trunk, robot.footing[i], (phase, clock, robot.height, gravity))
+            end = self._foothold(
+                q, u, trunk, robot.footing[i], (phase, clock, robot.height, gravity)
+            )
             lift = (ground + leg.radius, self.clearance * robot.height)
             way = swing(lifted, end, lift, phase.progress, clock.swing_time)
             pull = self.track[0] / time**2 * (way.point - q[:3] - at.arm)
@@ -121,25 +142,42 @@ class VirtualModel(Controller):
             tau[places(mechanism, leg.joints)] = own + ca.mtimes(at.jacobian.T, force)
         return tau, ca.vertcat(ticked, kept, *stood, error)
 
-    def _trunk(self, kin: Kinematics, asked: Planar, kept: ca.SX, time: float, dt: ca.SX) -> tuple[Trunk, ca.SX]:
-        """What the trunk is to do in the plane and about its axes, and the way and heading kept (4,) after dt."""
+    def _trunk(
+        self, kin: Kinematics, asked: Planar, kept: ca.SX, time: float, dt: ca.SX
+    ) -> tuple[TrunkCommand, ca.SX]:
+        """What the trunk is to do in the plane and about its axes, and the way and heading kept
+        (4,) after dt.
+        """
         q, u, R = kin.q, kin.u, kin.world_rotation[0]
         heading = R[:2, 0]
         fresh = ca.dot(kept[2:], kept[2:]) < 0.5
         error, turned = keep_heading(kept[2:], heading, asked.turn * dt)
-        velocity = ca.vertcat(heading[0] * asked.x - heading[1] * asked.y, heading[1] * asked.x + heading[0] * asked.y)
+        velocity = ca.vertcat(
+            heading[0] * asked.x - heading[1] * asked.y, heading[1] * asked.x + heading[0] * asked.y
+        )
         behind = _within((1 - fresh) * (kept[:2] - q[:2]), self.leash)
         push = self.way[0] / time**2 * behind + self.way[1] / time * (velocity - u[:2])
-        tilt = ca.vertcat(-R[2, 1], R[2, 0], error)  # body axes: turns the trunk's z towards the world's
+        tilt = ca.vertcat(
+            -R[2, 1], R[2, 0], error
+        )  # body axes: turns the trunk's z towards the world's
         spin = ca.vertcat(0, 0, asked.turn) - u[3:6]
         turn = self.level[0] / time**2 * tilt + self.level[1] / time * spin
         after = ca.vertcat(q[:2] + behind + velocity * dt, turned)
-        return Trunk(heading, velocity, asked.turn, _within(push, PUSH), _within(turn, TURN)), after
+        return TrunkCommand(
+            heading, velocity, asked.turn, _within(push, PUSH), _within(turn, TURN)
+        ), after
 
     def _foothold(
-        self, q: ca.SX, u: ca.SX, trunk: Trunk, place: Array, when: tuple[Diagonal, Clock, float, float]
+        self,
+        q: ca.SX,
+        u: ca.SX,
+        trunk: TrunkCommand,
+        place: Array,
+        when: tuple[Diagonal, Clock, float, float],
     ) -> ca.SX:
-        """Where a foot that stands at `place` (2,) in the base at rest should touch down (2,), world axes."""
+        """Where a foot that stands at `place` (2,) in the base at rest should touch down (2,),
+        world axes.
+        """
         phase, clock, height, gravity = when
         x, y = place
         cos, sin = trunk.heading[0], trunk.heading[1]
@@ -148,11 +186,15 @@ class VirtualModel(Controller):
         velocity, asked = u[:2] + across * u[5], trunk.velocity + across * trunk.rate
         steady, own = pendulum_times(height, gravity, clock.stance_time)
         times = (steady, self.feedback * own)
-        return foothold(q[:2] + out, velocity, asked, (1 - phase.progress) * clock.swing_time, times)
+        return foothold(
+            q[:2] + out, velocity, asked, (1 - phase.progress) * clock.swing_time, times
+        )
 
 
-class Trunk(NamedTuple):
-    """heading, velocity asked for: (2,) world axes; rate: turn asked for, rad/s; push: (2,) m/s^2; turn: rad/s^2."""
+class TrunkCommand(NamedTuple):
+    """heading, velocity asked for: (2,) world axes; rate: turn asked for, rad/s; push: (2,) m/s^2;
+    turn: rad/s^2.
+    """
 
     heading: ca.SX
     velocity: ca.SX
@@ -164,12 +206,16 @@ class Trunk(NamedTuple):
 def _ground(q: ca.SX, legs: tuple[Leg, ...], feet: list[Foot], phases: list[Diagonal]) -> ca.SX:
     """Mean height of the ground under the standing feet, by their loads, m."""
     loads = [phase.load + 1e-3 for phase in phases]
-    heights = [load * (at.arm[2] - leg.radius) for load, at, leg in zip(loads, feet, legs, strict=True)]
+    heights = [
+        load * (at.arm[2] - leg.radius) for load, at, leg in zip(loads, feet, legs, strict=True)
+    ]
     return q[2] + sum(heights, ca.SX(0)) / sum(loads, ca.SX(0))
 
 
 def _wrench(kin: Kinematics, robot: Standing, carried: ca.SX, push: ca.SX, turn: ca.SX) -> ca.SX:
-    """Force and moment (6,) about the base's origin, world axes, of accelerations push (world) and turn (body axes)."""
+    """Force and moment (6,) about the base's origin, world axes, of accelerations push (world) and
+    turn (body axes).
+    """
     moment = ca.mtimes(constant(robot.inertia), turn) + carried[3:6]
     return ca.vertcat(robot.mass * push + carried[:3], ca.mtimes(kin.world_rotation[0], moment))
 

@@ -1,4 +1,6 @@
-"""Gehring et al. 2014 (document 000): Moreau's time-stepping and compliant contact on the quadruped StarlETH."""
+"""Gehring et al. 2014 (Gehring 2014): Moreau's time-stepping and compliant contact on the quadruped
+StarlETH.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +19,15 @@ from tarsus.experiments.gehring2014.table1 import Table1
 EXPERIMENT = Experiment(
     title="StarlETH with hard and compliant contact: the evaluation of 2014, measured again",
     citation=(
-        "C. Gehring, R. Diethelm, R. Siegwart, G. Nützi, R. I. Leine: An evaluation of Moreau's time-stepping scheme "
-        "for the simulation of a legged robot. ASME IDETC/CIE 2014, DETC2014-34374."
+        "C. Gehring, R. Diethelm, R. Siegwart, G. Nützi, R. I. Leine: An evaluation of Moreau's"
+        " time-stepping scheme for the simulation of a legged robot. ASME IDETC/CIE 2014,"
+        " DETC2014-34374."
     ),
     about=(
-        "The document compares hard contact, solved by projected Jacobi (JOR) and Gauss-Seidel (SOR) iterations, "
-        "with a spring and damper, on a quadruped that stands and trots. Every number it gives stands here beside "
-        "the one measured with Tarsus. Places in the document are given by table, figure and section."
+        "The paper compares hard contact, solved by projected Jacobi (JOR) and Gauss-Seidel"
+        " (SOR) iterations, with a spring and damper, on a quadruped that stands and trots. Every"
+        " number it gives stands here beside the one measured with Tarsus. Places in the paper"
+        " are given by table, figure and section."
     ),
     parts=(
         Figure6(),

@@ -1,4 +1,4 @@
-"""A robot with as many legs as wanted, to see how the cost of a step grows (beyond document 000)."""
+"""A robot with as many legs as wanted, to see how a step's cost grows (beyond Gehring 2014)."""
 
 from __future__ import annotations
 
@@ -17,28 +17,44 @@ HIP, LINK = 0.06, 0.2  # m: from the abduction joint to the hip, and length of t
 MASSES = {"abad": 0.5, "thigh": 0.6, "shank": 0.15}  # kg
 STAND = (0.0, 0.7, -1.4)  # rad: abduction, hip, knee
 SOLE = 0.02  # m: half the side of a foot's square of points
-POINTS = {1: ((0, 0),), 2: ((1, 0), (-1, 0)), 4: ((1, 1), (1, -1), (-1, 1), (-1, -1))}  # of a foot, in sides
+POINTS = {
+    1: ((0, 0),),
+    2: ((1, 0), (-1, 0)),
+    4: ((1, 1), (1, -1), (-1, 1), (-1, -1)),
+}  # of a foot, in sides
 TORQUE = 60.0  # N m
 
 
 def centipede(legs: int, points: int = 1) -> Mechanism:
-    """A rigid trunk on `legs` legs (even, 2 or more) of three hinges, each foot with 1, 2 or 4 contact points.
+    """A rigid trunk on `legs` legs (even, 2 or more) of three hinges, each foot with 1, 2 or 4
+    contact points.
 
-    All numbers are made up, about those of a small quadruped: 6 + 3 legs degrees of freedom. TarsusError for others.
+    All numbers are made up, about those of a small quadruped: 6 + 3 legs degrees of freedom.
+    TarsusError for others.
     """
     if legs < 2 or legs % 2:
         raise TarsusError(f"a centipede has an even number of legs, 2 or more, not {legs}.")
     if points not in POINTS:
         raise TarsusError(f"a centipede's foot has 1, 2 or 4 contact points, not {points}.")
     pairs = legs // 2
-    bodies = [Body("trunk", -1, Joint("trunk_free", "free"), _box(pairs * SEGMENT_MASS, pairs * PITCH, WIDTH, DEPTH))]
+    bodies = [
+        Body(
+            "trunk",
+            -1,
+            Joint("trunk_free", "free"),
+            _box(pairs * SEGMENT_MASS, pairs * PITCH, WIDTH, DEPTH),
+        )
+    ]
     candidates: list[Candidate] = []
     for pair in range(pairs):
         for side, name in ((1, f"L{pair + 1}"), (-1, f"R{pair + 1}")):
             at = np.array([PITCH * ((pairs - 1) / 2 - pair), side * WIDTH / 2, 0.0])
             bodies += _leg(name, len(bodies), at, side)
             feet = [np.array([SOLE * x, SOLE * y, -LINK]) for x, y in POINTS[points]]
-            candidates += [Candidate(f"{name}_foot{k + 1}", len(bodies) - 1, foot) for k, foot in enumerate(feet)]
+            candidates += [
+                Candidate(f"{name}_foot{k + 1}", len(bodies) - 1, foot)
+                for k, foot in enumerate(feet)
+            ]
     hinges = [body.joint.name for body in bodies[1:]]
     return Mechanism(
         name=f"centipede_{legs}_{points}",
@@ -60,22 +76,37 @@ def _stand(legs: int) -> Array:
 def _leg(name: str, first: int, at: Array, side: int) -> list[Body]:
     """The three bodies of one leg, the first of them number `first` of the robot."""
     lengths = {"abad": (0.05, 0.08, 0.05), "thigh": (0.04, 0.04, LINK), "shank": (0.02, 0.02, LINK)}
-    centres = {"abad": (0.0, 0.0, 0.0), "thigh": (0.0, 0.0, -LINK / 2), "shank": (0.0, 0.0, -LINK / 2)}
+    centers = {
+        "abad": (0.0, 0.0, 0.0),
+        "thigh": (0.0, 0.0, -LINK / 2),
+        "shank": (0.0, 0.0, -LINK / 2),
+    }
     axes = {"abad": (1.0, 0.0, 0.0), "thigh": (0.0, 1.0, 0.0), "shank": (0.0, 1.0, 0.0)}
-    places = {"abad": at, "thigh": np.array([0.0, side * HIP, 0.0]), "shank": np.array([0.0, 0.0, -LINK])}
+    places = {
+        "abad": at,
+        "thigh": np.array([0.0, side * HIP, 0.0]),
+        "shank": np.array([0.0, 0.0, -LINK]),
+    }
     return [
         Body(
             f"{name}_{part}",
             0 if k == 0 else first + k - 1,
             Joint(f"{name}_{part}_joint", "hinge", axis=np.array(axes[part])),
-            _box(MASSES[part], *lengths[part], centre=centres[part]),
+            _box(MASSES[part], *lengths[part], center=centers[part]),
             places[part],
         )
         for k, part in enumerate(MASSES)
     ]
 
 
-def _box(mass: float, x: float, y: float, z: float, *, centre: tuple[float, float, float] = (0.0, 0.0, 0.0)) -> Inertia:
+def _box(
+    mass: float,
+    x: float,
+    y: float,
+    z: float,
+    *,
+    center: tuple[float, float, float] = (0.0, 0.0, 0.0),
+) -> Inertia:
     """A solid box with these sides, m."""
     moments = mass / 12 * np.array([y * y + z * z, x * x + z * z, x * x + y * y])
-    return Inertia(mass, np.array(centre), np.diag(moments))
+    return Inertia(mass, np.array(center), np.diag(moments))

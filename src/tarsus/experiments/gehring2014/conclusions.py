@@ -1,4 +1,4 @@
-"""The document's conclusions, each held against our numbers (document 000, section Conclusion)."""
+"""The paper's conclusions, each held against our numbers (Gehring 2014, section Conclusion)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tarsus.experiments.gehring2014.configurations import CONFIGURATIONS, DT
 Data = Mapping[str, Mapping[str, Any]]  # of every part needed, by its name
 Verdict = tuple[bool | None, str]  # whether it is so (None: cannot be told), and by which numbers
 AS_FAST = 1.02  # times: so much slower still counts as fast
-FEET = 750.0  # µm/min: the drift of standing feet that the document calls acceptable
+FEET = 750.0  # µm/min: the drift of standing feet that the paper calls acceptable
 COINCIDE = 0.1  # parts of the mean force
 
 
@@ -19,12 +19,13 @@ class Conclusions(Exhibit):
     """Confirmed or refuted, by numbers of the other parts."""
 
     name: ClassVar[str] = "conclusions"
-    title: ClassVar[str] = "The document's conclusions, confirmed or not"
+    title: ClassVar[str] = "The paper's conclusions, confirmed or not"
     where: ClassVar[str] = "sections Computation Speed, Accuracy and Conclusion"
     about: ClassVar[str] = (
-        "Each statement is decided by the numbers measured above, by a rule fixed beforehand. Where one is refuted, it "
-        "is so for this implementation: generated code for one robot, the contact problem solved with the Delassus "
-        "matrix and started from the last step's percussions."
+        "Each statement is decided by the numbers measured above, by a rule fixed beforehand. Where"
+        " one is refuted, it is so for this implementation: generated code for one robot, the"
+        " contact problem solved with the Delassus matrix and started from the last step's"
+        " impulses."
     )
     needs: ClassVar[tuple[str, ...]] = ("table1", "figure5", "figure6", "drift", "joints", "push")
 
@@ -33,8 +34,11 @@ class Conclusions(Exhibit):
         verdicts = {claim: decide(data) for claim, decide in CLAIMS.items()}
         words = {True: "confirmed", False: "refuted", None: "not decided"}
         rows = [(claim, words[holds], numbers) for claim, (holds, numbers) in verdicts.items()]
-        table = Table("", ("the document says", "ours", "by these numbers"), rows)
-        kept = {claim: {"confirmed": holds, "numbers": numbers} for claim, (holds, numbers) in verdicts.items()}
+        table = Table("", ("the paper says", "ours", "by these numbers"), rows)
+        kept = {
+            claim: {"confirmed": holds, "numbers": numbers}
+            for claim, (holds, numbers) in verdicts.items()
+        }
         return Finding(kept, tables=[table])
 
 
@@ -59,24 +63,35 @@ def _minimal_fastest(data: Data) -> Verdict:
 
 def _best_near_limit(data: Data) -> Verdict:
     found = {name: (c["best"], c["limit"]) for name, c in data["figure6"]["iterations"].items()}
-    words = "; ".join(f"{name}: best {best:g}, limit {limit:g}" for name, (best, limit) in found.items())
+    words = "; ".join(
+        f"{name}: best {best:g}, limit {limit:g}" for name, (best, limit) in found.items()
+    )
     return all(best >= 0.75 * limit for best, limit in found.values()), words
 
 
 def _limits_exist(data: Data) -> Verdict:
     limits = {name: c["limit"] for name, c in data["figure6"]["iterations"].items()}
     words = ", ".join(f"{name} {limit:g}" for name, limit in limits.items())
-    return all(limit < max(data["figure6"]["alpha"]) for limit in limits.values()), f"limits {words}"
+    return (
+        all(limit < max(data["figure6"]["alpha"]) for limit in limits.values()),
+        f"limits {words}",
+    )
 
 
 def _alike_iterations(data: Data) -> Verdict:
     jor, sor = (data["figure6"]["iterations"][name]["at_table1"] for name in ("HmJ", "HmS"))
-    return abs(jor / sor - 1) < 0.25, f"at alpha 0.6 in the mean {jor:.1f} (JOR) and {sor:.1f} (SOR) iterations"
+    return (
+        abs(jor / sor - 1) < 0.25,
+        f"at alpha 0.6 in the mean {jor:.1f} (JOR) and {sor:.1f} (SOR) iterations",
+    )
 
 
 def _forces_coincide(data: Data) -> Verdict:
     hard, soft, *_ = data["figure5"]["mean"].values()
-    return abs(hard / soft - 1) < COINCIDE, f"mean force over a cycle {hard:.1f} N hard, {soft:.1f} N compliant"
+    return (
+        abs(hard / soft - 1) < COINCIDE,
+        f"mean force over a cycle {hard:.1f} N hard, {soft:.1f} N compliant",
+    )
 
 
 def _harder_impacts(data: Data) -> Verdict:
@@ -89,7 +104,10 @@ def _quarter_step(data: Data) -> Verdict:
     if not wrong:
         return None, "left out of the reduced version"
     enough = min((n for n, bad in wrong.items() if not bad), default=None)
-    return enough is not None and wrong[2], f"trots from {enough} steps a control update on; 2 without the damping"
+    return (
+        enough is not None and wrong[2],
+        f"trots from {enough} steps a control update on; 2 without the damping",
+    )
 
 
 def _drift_without_step(data: Data) -> Verdict:
@@ -101,13 +119,14 @@ def _drift_without_step(data: Data) -> Verdict:
 
 
 def _joints_hold(data: Data) -> Verdict:
-    """Whether joints drift less than the document accepts of standing feet."""
+    """Whether joints drift less than the paper accepts of standing feet."""
     at = list(data["joints"]["tolerance"]).index(1e-6)
     found = {
-        kind: max(m["2.5"][at] for m in methods.values()) for kind, methods in data["joints"]["um_per_min"].items()
+        kind: max(m["2.5"][at] for m in methods.values())
+        for kind, methods in data["joints"]["um_per_min"].items()
     }
     words = ", ".join(f"{kind} {drift:,.0f} µm/min" for kind, drift in found.items())
-    return max(found.values()) < FEET, f"{words}; the document's feet {FEET:g} µm/min"
+    return max(found.values()) < FEET, f"{words}; the paper's feet {FEET:g} µm/min"
 
 
 def _robust(data: Data) -> Verdict:
@@ -118,10 +137,13 @@ def _robust(data: Data) -> Verdict:
 
 
 CLAIMS: dict[str, Callable[[Data], Verdict]] = {
-    "Hard contact is not slower than compliant contact overall (one step a control update against two)": (
-        lambda data: _faster(data, "HmJ", "Cm", AS_FAST)
+    (
+        "Hard contact is not slower than compliant contact overall"
+        " (one step a control update against two)"
+    ): lambda data: _faster(data, "HmJ", "Cm", AS_FAST),
+    "JOR is at least as fast as SOR in minimal coordinates": (
+        lambda data: _faster(data, "HmJ", "HmS", AS_FAST)
     ),
-    "JOR is at least as fast as SOR in minimal coordinates": lambda data: _faster(data, "HmJ", "HmS", AS_FAST),
     "JOR and SOR need a similar number of iterations in minimal coordinates": _alike_iterations,
     "SOR is faster than JOR with many bilateral constraints in the prox (maximal coordinates)": (
         lambda data: _faster(data, "HMSP", "HMJP")
@@ -130,7 +152,9 @@ CLAIMS: dict[str, Callable[[Data], Verdict]] = {
         lambda data: _faster(data, "HMJD", "HMJP")
     ),
     "Minimal coordinates are the fastest": _minimal_fastest,
-    "Extended coordinates gain no speed over minimal ones": lambda data: _faster(data, "HmJ", "HEJD"),
+    "Extended coordinates gain no speed over minimal ones": (
+        lambda data: _faster(data, "HmJ", "HEJD")
+    ),
     "Beyond an upper limit of alpha the prox does not converge": _limits_exist,
     "Convergence is fastest with alpha close to its limit": _best_near_limit,
     "Forces of hard and compliant contact coincide well": _forces_coincide,

@@ -1,4 +1,4 @@
-"""The eleven configurations of Table 1 (document 000), and the robot and controllers they share."""
+"""The eleven configurations of Table 1 (Gehring 2014), and the robot and controllers they share."""
 
 from __future__ import annotations
 
@@ -23,14 +23,19 @@ DT = 0.0025  # s: one control update at 400 Hz (section Evaluation)
 CYCLE = 320  # steps of DT in a gait cycle at 1.25 Hz (section Evaluation)
 SUBSTEPS = 2  # compliant steps a control update (section Robustness and Ease of Use)
 MU, TOLERANCE = 0.8, 1e-6  # sections Evaluation and Accuracy
-STIFFNESS, DAMPING = 30000.0, 50.0  # N/m, N s/m, normal and tangential (section Robustness and Ease of Use)
+STIFFNESS, DAMPING = (
+    30000.0,
+    50.0,
+)  # N/m, N s/m, normal and tangential (section Robustness and Ease of Use)
 
 
 @dataclass(frozen=True)
 class Configuration:
-    """A row of Table 1: how it is computed, and the published evaluations a second and real-time factor.
+    """A row of Table 1: how it is computed, and the published evaluations a second and real-time
+    factor.
 
-    solver: jor or sor, None for compliant contact; bilateral: direct or prox, None in minimal coordinates; alpha: -.
+    solver: jor or sor, None for compliant contact; bilateral: direct or prox, None in minimal
+    coordinates; alpha: -.
     """
 
     name: str
@@ -48,7 +53,7 @@ class Configuration:
 
     @property
     def evaluations_per_update(self) -> int:
-        """Steps a control update: one, or two of the compliant law."""
+        """RecordedSteps a control update: one, or two of the compliant law."""
         return 1 if self.hard else SUBSTEPS
 
     @property
@@ -60,19 +65,37 @@ class Configuration:
         return f"hard, {self.coordinates} coordinates, {str(self.solver).upper()}{bilateral}"
 
     def law(self, **changes: Any) -> Law:
-        """Its contact law at the document's parameters, some of them changed."""
+        """Its contact law at the paper's parameters, some of them changed."""
         if not self.hard:
-            own: dict[str, Any] = {"mu": MU, "c_N": STIFFNESS, "c_T": STIFFNESS, "d_N": DAMPING, "d_T": DAMPING}
+            own: dict[str, Any] = {
+                "mu": MU,
+                "c_N": STIFFNESS,
+                "c_T": STIFFNESS,
+                "d_N": DAMPING,
+                "d_T": DAMPING,
+            }
             return Compliant(**(own | changes))
-        own = {"mu": MU, "solver": self.solver, "alpha": self.alpha, "T_rel": TOLERANCE, "T_abs": TOLERANCE}
+        own = {
+            "mu": MU,
+            "solver": self.solver,
+            "alpha": self.alpha,
+            "T_rel": TOLERANCE,
+            "T_abs": TOLERANCE,
+        }
         if self.bilateral:
             own["bilateral"] = self.bilateral
         return Moreau(**(own | changes))
 
-    def simulation(self, controller: Controller | None, law: Law | None = None, **options: Any) -> Simulation:
+    def simulation(
+        self, controller: Controller | None, law: Law | None = None, **options: Any
+    ) -> Simulation:
         """The robot in this configuration at DT; options as of Simulation."""
         stepper: Stepper = Midpoint() if self.hard else Substeps(Midpoint(), SUBSTEPS)
-        given: dict[str, Any] = {"stepper": stepper, "dt": DT, "coordinates": self.coordinates} | options
+        given: dict[str, Any] = {
+            "stepper": stepper,
+            "dt": DT,
+            "coordinates": self.coordinates,
+        } | options
         return Simulation(robot(), law or self.law(), controller=controller, **given)
 
 
@@ -111,5 +134,7 @@ def standing() -> Controller:
 
 
 def trotting() -> Controller:
-    """Trots forwards at a cycle of 1.25 Hz, the trunk held by virtual forces (the document's reference [22])."""
+    """Trots forwards at a cycle of 1.25 Hz, the trunk held by virtual forces (the paper's
+    reference [22]).
+    """
     return VirtualModel(frequency=1.25)

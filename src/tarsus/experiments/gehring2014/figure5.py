@@ -1,4 +1,6 @@
-"""Figure 5: normal force of the left fore foot over one trotting cycle (document 000, section Accuracy)."""
+"""Figure 5: normal force of the left fore foot over one trotting cycle (Gehring 2014, section
+Accuracy).
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from tarsus.experiments.base import COLOURS, Check, Exhibit, Finding, Row, Table, Task
+from tarsus.experiments.base import COLORS, Check, Exhibit, Finding, Row, Table, Task
 from tarsus.experiments.gehring2014.configurations import (
     CYCLE,
     DAMPING,
@@ -31,22 +33,25 @@ FINER = 4  # times the steps
 
 
 class Figure5(Exhibit):
-    """Hard contact, compliant contact, and compliant contact with ten times the damping at smaller steps."""
+    """Hard contact, compliant contact, and compliant contact with ten times the damping at smaller
+    steps.
+    """
 
     name: ClassVar[str] = "figure5"
     title: ClassVar[str] = "Figure 5: normal force of the left fore foot"
     where: ClassVar[str] = "Figure 5, section Accuracy"
     about: ClassVar[str] = (
-        "One cycle of the settled trot at 1.25 Hz, controller at 400 Hz in all three. A force is the percussion over "
-        "one simulation step divided by the step. The document finds that hard and compliant forces coincide, that "
-        "the lightly damped spring oscillates, and that ten times the damping ends the oscillation but makes impacts "
-        "harder and needs a quarter of the step. It gives no numbers: those are ours. At a quarter of the step our "
-        "robot trots, but its force jumps from step to step; at an eighth it no longer does."
+        "One cycle of the settled trot at 1.25 Hz, controller at 400 Hz in all three. A force is"
+        " the impulse over one simulation step divided by the step. The paper finds that hard"
+        " and compliant forces coincide, that the lightly damped spring oscillates, and that ten"
+        " times the damping ends the oscillation but makes impacts harder and needs a quarter of"
+        " the step. It gives no numbers: those are ours. At a quarter of the step our robot trots,"
+        " but its force jumps from step to step; at an eighth it no longer does."
     )
     caption: ClassVar[str] = (
-        "Normal force of the left fore foot over one cycle: hard contact (HmJ), compliant contact (Cm), and compliant "
-        "contact with ten times the damping at a quarter and an eighth of the step. Peaks beyond the picture are in "
-        "the table."
+        "Normal force of the left fore foot over one cycle: hard contact (HmJ), compliant contact"
+        " (Cm), and compliant contact with ten times the damping at a quarter and an eighth of the"
+        " step. Peaks beyond the picture are in the table."
     )
 
     def measure(self, task: Task) -> Finding:
@@ -55,7 +60,9 @@ class Figure5(Exhibit):
         curves: dict[str, dict[str, Any]] = {}
         for name, (configuration, damping, substeps) in CURVES.items():
             task.tell(name)
-            law = configuration.law(**({} if configuration.hard else {"d_N": damping, "d_T": damping}))
+            law = configuration.law(
+                **({} if configuration.hard else {"d_N": damping, "d_T": damping})
+            )
             force = fine(configuration, law, substeps, before)
             curves[name] = {"dt": DT / substeps, "force": force[:, foot]}
         load = {name: float(np.mean(curve["force"])) for name, curve in curves.items()}
@@ -81,10 +88,12 @@ class Figure5(Exhibit):
 
         figure = Figure(figsize=(9, 4.2), layout="constrained")
         ax = figure.subplots()
-        styles = zip(data["curves"].items(), (2, 0, 4, 1), (1.8, 1.2, 0.3, 1.2), (4, 3, 1, 2), strict=True)
-        for (name, curve), colour, width, order in styles:
+        styles = zip(
+            data["curves"].items(), (2, 0, 4, 1), (1.8, 1.2, 0.3, 1.2), (4, 3, 1, 2), strict=True
+        )
+        for (name, curve), color, width, order in styles:
             time = curve["dt"] * (np.arange(len(curve["force"])) + 0.5)
-            ax.plot(time, curve["force"], color=COLOURS[colour], lw=width, zorder=order, label=name)
+            ax.plot(time, curve["force"], color=COLORS[color], lw=width, zorder=order, label=name)
         quiet = max(float(np.quantile(curve["force"], 0.98)) for curve in data["curves"].values())
         ax.set_ylim(0, 2 * quiet)
         ax.set_xlim(0, CYCLE * DT)
@@ -122,22 +131,34 @@ def _largest_step(before: float, task: Task) -> dict[int, bool]:
         simulation = Cm.simulation(trotting(), law, stepper=Substeps(Midpoint(), substeps))
         simulation.advance(before)
         wrong[substeps] = not (
-            np.isfinite(simulation.q).all() and simulation.q[2] > 0.5 * robot().keyframes["stand"][2]
+            np.isfinite(simulation.q).all()
+            and simulation.q[2] > 0.5 * robot().keyframes["stand"][2]
         )
     return wrong
 
 
 def _tables(diverges: dict[int, bool]) -> list[Table]:
-    rows = [(n, 1e3 * DT / n, "falls or diverges" if wrong else "trots") for n, wrong in diverges.items()]
+    rows = [
+        (n, 1e3 * DT / n, "falls or diverges" if wrong else "trots")
+        for n, wrong in diverges.items()
+    ]
     columns = ("steps a control update", "step / ms", "outcome")
-    return [Table("Compliant contact with ten times the damping, by step", columns, rows)] if rows else []
+    return (
+        [Table("Compliant contact with ten times the damping, by step", columns, rows)]
+        if rows
+        else []
+    )
 
 
 def _checks(load: dict[str, float], peak: dict[str, float]) -> list[Check]:
     _, soft, _, damped = CURVES
     least = min(load.values())
     return [
-        Check("the foot carries a share of the weight in every run", least > 0, f"at least {least:.1f} N in the mean"),
+        Check(
+            "the foot carries a share of the weight in every run",
+            least > 0,
+            f"at least {least:.1f} N in the mean",
+        ),
         Check(
             "ten times the damping makes impacts harder",
             peak[damped] > peak[soft],

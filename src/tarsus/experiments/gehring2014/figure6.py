@@ -1,4 +1,6 @@
-"""Figure 6: number of prox iterations against the relaxation alpha (document 000, section Computation Speed)."""
+"""Figure 6: number of prox iterations against the relaxation alpha (Gehring 2014, section
+Computation Speed).
+"""
 
 from __future__ import annotations
 
@@ -7,8 +9,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from tarsus.experiments.base import COLOURS, Check, Exhibit, Finding, Row, Table, Task
-from tarsus.experiments.gehring2014.configurations import BY_NAME, CONFIGURATIONS, Configuration, evaluated
+from tarsus.experiments.base import COLORS, Check, Exhibit, Finding, Row, Table, Task
+from tarsus.experiments.gehring2014.configurations import (
+    BY_NAME,
+    CONFIGURATIONS,
+    Configuration,
+    evaluated,
+)
 from tarsus.experiments.gehring2014.runs import recorded
 
 if TYPE_CHECKING:
@@ -28,17 +35,19 @@ class Figure6(Exhibit):
     title: ClassVar[str] = "Figure 6: prox iterations and the limit of alpha"
     where: ClassVar[str] = "Figure 6 and Table 1, section Computation Speed"
     about: ClassVar[str] = (
-        "Every step of one trotting cycle is made again with each alpha from the same start, warm start included, all "
-        "in one batch, until all percussions change by less than 1e-6 of themselves plus 1e-6 N s, or the "
-        "method's most iterations are done (200; more where it iterates over bilateral constraints too). "
-        "The limit is the largest alpha at which every step of the cycle converges. The document gives the curves "
-        "as a picture only; it says that it chose half of the upper limit, so twice the alpha of its Table 1 is taken "
-        "as its limit."
+        "Every step of one trotting cycle is made again with each alpha from the same start, warm"
+        " start included, all in one batch, until all impulses change by less than 1e-6 of"
+        " themselves plus 1e-6 N s, or the method's most iterations are done (200; more where it"
+        " iterates over bilateral constraints too). The limit is the largest alpha at which every"
+        " step of the cycle converges. The paper gives the curves as a picture only; it says"
+        " that it chose half of the upper limit, so twice the alpha of its Table 1 is taken as its"
+        " limit."
     )
     caption: ClassVar[str] = (
-        "Iterations a step against alpha: mean over the steps of one trotting cycle with a closed contact (line) and "
-        "the band that holds 90 % of them. A cross marks the limit: beyond it some step does not converge; "
-        "to the left of a line the iterations allowed are not enough. Dashed: bilateral constraints in the prox."
+        "Iterations a step against alpha: mean over the steps of one trotting cycle with a closed"
+        " contact (line) and the band that holds 90 % of them. A cross marks the limit: beyond it"
+        " some step does not converge; to the left of a line the iterations allowed are not enough."
+        " Dashed: bilateral constraints in the prox."
     )
 
     def measure(self, task: Task) -> Finding:
@@ -47,16 +56,22 @@ class Figure6(Exhibit):
         for configuration in evaluated(task.quick):
             if configuration.hard:
                 task.tell(configuration.name)
-                counts[configuration.name] = counted(configuration, alphas, QUICK_BEFORE if task.quick else BEFORE)
+                counts[configuration.name] = counted(
+                    configuration, alphas, QUICK_BEFORE if task.quick else BEFORE
+                )
         rows = [_row(c, counts[c.name]) for c in CONFIGURATIONS if c.name in counts]
-        return Finding({"alpha": alphas, "iterations": counts}, rows, [_table(counts)], _checks(counts))
+        return Finding(
+            {"alpha": alphas, "iterations": counts}, rows, [_table(counts)], _checks(counts)
+        )
 
     def draw(self, data: Mapping[str, Any]) -> Figure:
         from matplotlib.figure import Figure
 
         alphas, counts = np.asarray(data["alpha"]), data["iterations"]
         shown = [
-            kind for kind in ("minimal", "extended", "maximal") if any(BY_NAME[c].coordinates == kind for c in counts)
+            kind
+            for kind in ("minimal", "extended", "maximal")
+            if any(BY_NAME[c].coordinates == kind for c in counts)
         ]
         figure = Figure(figsize=(9, 4), layout="constrained")
         axes = figure.subplots(1, len(shown), sharey=True, squeeze=False)[0]
@@ -78,20 +93,24 @@ class Figure6(Exhibit):
         return figure
 
 
-def _line(ax: Axes, configuration: Configuration, alphas: np.ndarray, count: Mapping[str, Any]) -> None:
-    """Mean and band: JOR and SOR by colour, direct and prox by line."""
+def _line(
+    ax: Axes, configuration: Configuration, alphas: np.ndarray, count: Mapping[str, Any]
+) -> None:
+    """Mean and band: JOR and SOR by color, direct and prox by line."""
     whole = np.asarray(count["whole"], bool)
     low, mean, high = (np.asarray(count[key], float)[whole] for key in ("low", "mean", "high"))
-    colour = COLOURS[0 if configuration.solver == "jor" else 1]
+    color = COLORS[0 if configuration.solver == "jor" else 1]
     style = "--" if configuration.bilateral == "prox" else "-"
     width = 3.0 if configuration.solver == "jor" else 1.5  # where both do the same, both are seen
-    ax.fill_between(alphas[whole], low, high, color=colour, alpha=0.12, lw=0)
-    ax.plot(alphas[whole], mean, style, color=colour, lw=width, label=configuration.name)
-    ax.plot(alphas[whole][-1:], mean[-1:], "x", color=colour, ms=8, mew=2)
+    ax.fill_between(alphas[whole], low, high, color=color, alpha=0.12, lw=0)
+    ax.plot(alphas[whole], mean, style, color=color, lw=width, label=configuration.name)
+    ax.plot(alphas[whole][-1:], mean[-1:], "x", color=color, ms=8, mew=2)
 
 
 def counted(configuration: Configuration, alphas: np.ndarray, before: float) -> dict[str, Any]:
-    """Mean and band of the iterations by alpha over a trotting cycle, the limit of alpha, and the best alpha."""
+    """Mean and band of the iterations by alpha over a trotting cycle, the limit of alpha, and the
+    best alpha.
+    """
     steps = recorded(configuration, before)
     worlds = steps.worlds(copies=len(alphas))
     worlds.set("law.alpha", np.repeat(alphas, steps.count)[:, None])
@@ -133,7 +152,9 @@ def _first_run(good: np.ndarray) -> np.ndarray:
 def _row(configuration: Configuration, count: dict[str, Any]) -> Row:
     """The limit of alpha."""
     name, published = configuration.name, 2 * (configuration.alpha or 0.0)
-    return Row(f"{name}, limit of alpha", published, count["limit"], "", "Table 1", configuration.words)
+    return Row(
+        f"{name}, limit of alpha", published, count["limit"], "", "Table 1", configuration.words
+    )
 
 
 def _table(counts: dict[str, dict[str, Any]]) -> Table:
@@ -142,8 +163,24 @@ def _table(counts: dict[str, dict[str, Any]]) -> Table:
     for c in CONFIGURATIONS:
         if c.name in counts:
             count = counts[c.name]
-            rows.append((c.name, c.alpha, count["at_table1"], count["limit"], count["best"], count["at_best"]))
-    columns = ("", "alpha of Table 1", "mean iterations there", "limit", "best alpha", "mean iterations there")
+            rows.append(
+                (
+                    c.name,
+                    c.alpha,
+                    count["at_table1"],
+                    count["limit"],
+                    count["best"],
+                    count["at_best"],
+                )
+            )
+    columns = (
+        "",
+        "alpha of Table 1",
+        "mean iterations there",
+        "limit",
+        "best alpha",
+        "mean iterations there",
+    )
     return Table("Iterations a step with a closed contact", columns, rows)
 
 

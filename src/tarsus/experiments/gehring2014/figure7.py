@@ -1,37 +1,24 @@
-"""Figure 7: what one step spends its time on, in compiled code (document 000, section Computation Speed)."""
+"""Figure 7: what a step spends its time on in compiled code (Gehring 2014, Computation Speed)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from time import perf_counter
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tarsus.experiments.base import COLOURS, Check, Exhibit, Finding, Row, Table, Task
-from tarsus.experiments.gehring2014.configurations import BY_NAME, CYCLE, Configuration, evaluated, trotting
-from tarsus.experiments.gehring2014.runs import at_start
-from tarsus.program.ir.blocks import CYCLES
+from tarsus.experiments.base import COLORS, Check, Exhibit, Finding, Row, Table, Task
+from tarsus.experiments.gehring2014.configurations import BY_NAME, Configuration, evaluated
+from tarsus.experiments.gehring2014.timing import SECTIONS, Sections, timed
 from tarsus.program.run.cycle_counter import seconds_per_cycle
-from tarsus.program.run.worlds import Worlds
-from tarsus.simulation.step_program import step_program
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Array = NDArray[np.float64]
-Sections = Mapping[str, Any]  # of one configuration: mean and deviation in µs by section, iterations
 Verdict = tuple[bool | None, str]  # whether it is so (None: cannot be told), and by which numbers
 
-SECTIONS = ("M, h", "M^-1", "G_B", "u_E", "rest")  # those of the figure, from below
-GAIT_CYCLES, QUICK_GAIT_CYCLES = 25, 2  # 20 s (section Computation Effort for One Time Step)
-BEFORE, QUICK_BEFORE = 4.0, 1.6  # s of trot before
 ROUNDS, QUICK_ROUNDS = 9, 5
-STILL, PATIENCE = 0.998, 5  # more rounds while two of them gain more than that, to so many times the rounds
-AT_ONCE = 40  # steps timed by the system's clock: few, so that some round makes them without an interruption
 ALIKE = 0.15  # means that differ by this part are told alike
 SMALL = 0.1  # of a step
 APART = 20  # times the quickest: slower steps have a picture of their own
@@ -44,21 +31,25 @@ class Figure7(Exhibit):
     title: ClassVar[str] = "Figure 7: computation time of one step"
     where: ClassVar[str] = "Figure 7 and Table 1, section Computation Effort for One Time Step"
     about: ClassVar[str] = (
-        "The program of the step is compiled with time stamps: the processor's counter is read between its sections, "
-        "and all that a section computes is stored before the reading and loaded again after it. 25 trotting cycles "
-        "(20 s) are simulated in closed loop, several times with the same bits; of each step and section the quickest "
-        "time counts, since an interruption by the system is not the step's. Cycles are turned into seconds by a loop "
-        "timed against the system's clock in the same run. The counter is read without waiting for the instructions "
-        "on their way, which blurs a border by some tens of cycles, and the stamps keep the compiler from sharing "
-        "work between sections, so that the whole is a little more than in Table 1. M, h: poses of the bodies, mass "
-        "matrix, bias forces; M^-1: its factorisation; G_B: the constraints' matrix and its factorisation; u_E: all "
-        "from the free velocity to the contacts' percussions and the new velocity; rest: contact points and their "
-        "Jacobians, displacement. The controller stands apart. Times are of one evaluation: half of the two that a "
-        "control update takes with compliant contact. The document gives the figure as a picture only."
+        "The program of the step is compiled with time stamps: the processor's counter is read"
+        " between its sections, and all that a section computes is stored before the reading and"
+        " loaded again after it. 25 trotting cycles (20 s) are simulated in closed loop, several"
+        " times with the same bits; of each step and section the quickest time counts, since an"
+        " interruption by the system is not the step's. Cycles are turned into seconds by a loop"
+        " timed against the system's clock in the same run. The counter is read without waiting for"
+        " the instructions on their way, which blurs a border by some tens of cycles, and the"
+        " stamps keep the compiler from sharing work between sections, so that the whole is a"
+        " little more than in Table 1. M, h: poses of the bodies, mass matrix, bias forces; M^-1:"
+        " its factorization; G_B: the constraints' matrix and its factorization; u_E: all from the"
+        " free velocity to the contacts' impulses and the new velocity; rest: contact points and"
+        " their Jacobians, displacement. The controller stands apart. Times are of one evaluation:"
+        " half of the two that a control update takes with compliant contact. The paper gives"
+        " the figure as a picture only."
     )
     caption: ClassVar[str] = (
-        "Mean time of the sections of one step over the trotting cycles; the whisker is the standard deviation of the "
-        "whole step between steps, controller left out. Configurations far slower stand apart, on a scale of their own."
+        "Mean time of the sections of one step over the trotting cycles; the whisker is the"
+        " standard deviation of the whole step between steps, controller left out. Configurations"
+        " far slower stand apart, on a scale of their own."
     )
 
     def measure(self, task: Task) -> Finding:
@@ -73,7 +64,10 @@ class Figure7(Exhibit):
             whole[c.name] = run.part_of_wall
         rows = [_row(BY_NAME[name], sections) for name, sections in found.items()]
         verdicts = {claim: decide(found) for claim, decide in CLAIMS.items()}
-        kept = {claim: {"confirmed": holds, "numbers": numbers} for claim, (holds, numbers) in verdicts.items()}
+        kept = {
+            claim: {"confirmed": holds, "numbers": numbers}
+            for claim, (holds, numbers) in verdicts.items()
+        }
         data = {"sections": found, "cycles_per_second": 1 / tick, "claims": kept}
         return Finding(data, rows, [_table(found), _told(verdicts)], _checks(found, whole))
 
@@ -85,7 +79,9 @@ class Figure7(Exhibit):
         slow = [name for name, own in found.items() if own["mean"]["step"] > APART * least]
         groups = [group for group in ([name for name in found if name not in slow], slow) if group]
         figure = Figure(figsize=(9, 4), layout="constrained")
-        panels = figure.subplots(1, len(groups), squeeze=False, width_ratios=[len(group) + 1 for group in groups])[0]
+        panels = figure.subplots(
+            1, len(groups), squeeze=False, width_ratios=[len(group) + 1 for group in groups]
+        )[0]
         for ax, group in zip(panels, groups, strict=True):
             _bars(ax, {name: found[name] for name in group})
         panels[0].set_ylabel("time of one step / µs")
@@ -96,9 +92,9 @@ class Figure7(Exhibit):
 def _bars(ax: Axes, found: Mapping[str, Sections]) -> None:
     """The sections on top of one another, by configuration."""
     base = np.zeros(len(found))
-    for colour, section in zip(COLOURS, SECTIONS, strict=False):
+    for color, section in zip(COLORS, SECTIONS, strict=False):
         means = np.array([own["mean"].get(section, 0.0) for own in found.values()])
-        ax.bar(list(found), means, 0.7, bottom=base, color=colour, label=section)
+        ax.bar(list(found), means, 0.7, bottom=base, color=color, label=section)
         base = base + means
     spread = [own["deviation"]["step"] for own in found.values()]
     ax.errorbar(list(found), base, spread, fmt="none", ecolor="black", capsize=3, lw=1)
@@ -107,75 +103,12 @@ def _bars(ax: Axes, found: Mapping[str, Sections]) -> None:
     ax.spines[["top", "right"]].set_visible(False)
 
 
-@dataclass(eq=False)
-class Timed:
-    """A configuration's timed program at the start of `steps` control updates of the gait.
-
-    part_of_wall: the sections' share of the wall time, known once they have been measured.
-    """
-
-    configuration: Configuration
-    worlds: Worlds
-    steps: int
-    part_of_wall: float = 0.0
-
-    def sections(self, rounds: int, tick: float) -> Sections:
-        """Mean and standard deviation of every section and of the step, µs an evaluation, and the mean iterations."""
-        start = {r.name: self.worlds.get(r.name) for r in self.worlds.program.of_kind("state")}
-        quickest, wall, records, totals = np.array(np.inf), np.array(np.inf), {}, []
-        while len(totals) < rounds or (totals[-1] < STILL * totals[-3] and len(totals) < PATIENCE * rounds):
-            self._restart(start)
-            call = min(_seconds(self.worlds, 0) for _ in range(AT_ONCE))
-            wall = np.minimum(wall, [_seconds(self.worlds, AT_ONCE) - call for _ in range(self.steps // AT_ONCE)])
-            self._restart(start)
-            records = self.worlds.record(self.steps)
-            quickest = np.minimum(quickest, records[CYCLES][:, 0])
-            totals.append(quickest.sum())
-        self.part_of_wall = float(quickest.sum() * tick / wall.sum())
-        iterations = records["iterations"][:, 0, 0]
-        return self._summed_up(quickest * tick * 1e6, iterations)
-
-    def _restart(self, start: Mapping[str, Array]) -> None:
-        for name, value in start.items():
-            self.worlds.set(name, value)
-
-    def _summed_up(self, spent: Array, iterations: Array) -> Sections:
-        n = self.configuration.evaluations_per_update
-        by_name = dict(zip(self.worlds.program.sections, spent.T, strict=True))
-        columns = {name: by_name[name] / n for name in SECTIONS if name in by_name}
-        columns["step"] = sum(columns.values(), np.zeros(self.steps))
-        columns["controller"] = by_name["controller"]
-        grows = bool(np.ptp(iterations))
-        return {
-            "mean": {name: float(column.mean()) for name, column in columns.items()},
-            "deviation": {name: float(column.std()) for name, column in columns.items()},
-            "iterations": float(iterations.mean()),
-            "with_iterations": float(np.corrcoef(columns["u_E"], iterations)[0, 1]) if grows else None,
-        }
-
-
-def _seconds(worlds: Worlds, steps: int) -> float:
-    """Wall time of the next few steps."""
-    began = perf_counter()
-    worlds.advance(steps)
-    return perf_counter() - began
-
-
-def timed(configuration: Configuration, quick: bool) -> Timed:
-    """The configuration in its trot, some cycles after the start."""
-    simulation = configuration.simulation(trotting())
-    plain = at_start(simulation)
-    plain.advance(round((QUICK_BEFORE if quick else BEFORE) / simulation.dt))
-    worlds = Worlds(step_program(replace(simulation.plan, timed=True)), 1, lanes=1)
-    for register in plain.program.of_kind("state", "parameter"):
-        worlds.set(register.name, plain.get(register.name))
-    return Timed(configuration, worlds, CYCLE * (QUICK_GAIT_CYCLES if quick else GAIT_CYCLES))
-
-
 def _row(configuration: Configuration, own: Sections) -> Row:
     published = 1e6 / configuration.evaluations
     comment = f"1 / evaluations a second; {configuration.words}"
-    return Row(f"{configuration.name}, one step", published, own["mean"]["step"], "µs", "Table 1", comment)
+    return Row(
+        f"{configuration.name}, one step", published, own["mean"]["step"], "µs", "Table 1", comment
+    )
 
 
 def _table(found: Mapping[str, Sections]) -> Table:
@@ -184,33 +117,58 @@ def _table(found: Mapping[str, Sections]) -> Table:
     rows = [
         [
             name,
-            *(f"{own['mean'][s]:.2f} ± {own['deviation'][s]:.2f}" if s in own["mean"] else None for s in shown),
+            *(
+                f"{own['mean'][s]:.2f} ± {own['deviation'][s]:.2f}" if s in own["mean"] else None
+                for s in shown
+            ),
             own["iterations"],
         ]
         for name, own in found.items()
     ]
-    return Table("Mean and standard deviation over the steps, µs", ("", *shown, "mean iterations"), rows)
+    return Table(
+        "Mean and standard deviation over the steps, µs", ("", *shown, "mean iterations"), rows
+    )
 
 
 def _told(verdicts: Mapping[str, Verdict]) -> Table:
     words = {True: "confirmed", False: "refuted", None: "not decided"}
     rows = [(claim, words[holds], numbers) for claim, (holds, numbers) in verdicts.items()]
-    return Table("What the document says of the figure", ("the document says", "ours", "by these numbers"), rows)
+    return Table(
+        "What the paper says of the figure",
+        ("the paper says", "ours", "by these numbers"),
+        rows,
+    )
 
 
 def _checks(found: Mapping[str, Sections], whole: Mapping[str, float]) -> list[Check]:
     off = max(abs(part - 1) for part in whole.values())
-    grows = {name: own["with_iterations"] for name, own in found.items() if own["with_iterations"] is not None}
+    grows = {
+        name: own["with_iterations"]
+        for name, own in found.items()
+        if own["with_iterations"] is not None
+    }
     least = min(grows.values(), default=1.0)
     return [
-        Check("the sections make up the time of the step", off < 0.1, f"by the system's clock all but {off:.1%}"),
-        Check("u_E takes longer in steps of more iterations", least > 0.8, f"correlation at least {least:.2f}"),
+        Check(
+            "the sections make up the time of the step",
+            off < 0.1,
+            f"by the system's clock all but {off:.1%}",
+        ),
+        Check(
+            "u_E takes longer in steps of more iterations",
+            least > 0.8,
+            f"correlation at least {least:.2f}",
+        ),
     ]
 
 
-def _times(found: Mapping[str, Sections], section: str, names: list[str] | None = None) -> dict[str, float]:
+def _times(
+    found: Mapping[str, Sections], section: str, names: list[str] | None = None
+) -> dict[str, float]:
     """Mean µs of a section by configuration, of those that have it."""
-    of = {name: found[name]["mean"] for name in (found if names is None else names) if name in found}
+    of = {
+        name: found[name]["mean"] for name in (found if names is None else names) if name in found
+    }
     return {name: means[section] for name, means in of.items() if section in means}
 
 
@@ -232,12 +190,16 @@ def _coordinates_alone(found: Mapping[str, Sections]) -> Verdict:
         alike = [smooth[name] for name in _of(found, kind)]
         if len(alike) > 1:
             spreads[kind] = max(alike) / min(alike) - 1
-    return max(spreads.values()) < ALIKE, "largest spread " + ", ".join(f"{k} {v:.0%}" for k, v in spreads.items())
+    return max(spreads.values()) < ALIKE, "largest spread " + ", ".join(
+        f"{k} {v:.0%}" for k, v in spreads.items()
+    )
 
 
 def _fewer_in_maximal(found: Mapping[str, Sections]) -> Verdict:
     smooth = _smooth(found)
-    minimal, maximal = (np.mean([smooth[n] for n in _of(found, k)] or [np.nan]) for k in ("minimal", "maximal"))
+    minimal, maximal = (
+        np.mean([smooth[n] for n in _of(found, k)] or [np.nan]) for k in ("minimal", "maximal")
+    )
     if np.isnan(maximal):
         return None, "left out of the reduced version"
     return bool(minimal > maximal), f"minimal {minimal:.2f} µs, maximal {maximal:.2f} µs"
@@ -245,12 +207,19 @@ def _fewer_in_maximal(found: Mapping[str, Sections]) -> Verdict:
 
 def _small_for_compliant(found: Mapping[str, Sections]) -> Verdict:
     share = found["Cm"]["mean"]["u_E"] / found["Cm"]["mean"]["step"]
-    hard = min(own["mean"]["u_E"] / own["mean"]["step"] for name, own in found.items() if BY_NAME[name].hard)
+    hard = min(
+        own["mean"]["u_E"] / own["mean"]["step"]
+        for name, own in found.items()
+        if BY_NAME[name].hard
+    )
     return share < SMALL, f"{share:.0%} of the step; hard contact at least {hard:.0%}"
 
 
 def _grows_with_coordinates(found: Mapping[str, Sections]) -> Verdict:
-    solved = {k: _times(found, "u_E", [n for n in _of(found, k) if BY_NAME[n].hard]) for k in ("minimal", "extended")}
+    solved = {
+        k: _times(found, "u_E", [n for n in _of(found, k) if BY_NAME[n].hard])
+        for k in ("minimal", "extended")
+    }
     solved["maximal"] = _times(found, "u_E", _of(found, "maximal"))
     means = {kind: float(np.mean(list(times.values()))) for kind, times in solved.items() if times}
     return list(means.values()) == sorted(means.values()), "mean " + _words(means)
@@ -265,7 +234,9 @@ def _less(section: str, first: str, second: str) -> Callable[[Mapping[str, Secti
             return None, f"{' and '.join(missing)} left out of the reduced version"
         times = _times(found, section, [first, second])
         if section == "u_E":
-            times = {name: value + found[name]["mean"].get("G_B", 0.0) for name, value in times.items()}
+            times = {
+                name: value + found[name]["mean"].get("G_B", 0.0) for name, value in times.items()
+            }
         return times[first] < times[second], _words(times)
 
     return decide
@@ -293,7 +264,9 @@ CLAIMS: dict[str, Callable[[Mapping[str, Sections]], Verdict]] = {
     "The share of u_E is very small for compliant contact": _small_for_compliant,
     "u_E takes longer with more coordinates": _grows_with_coordinates,
     "An iteration of JOR is cheaper than one of SOR in minimal coordinates": _cheaper_iteration,
-    "With many bilateral constraints the direct solution is faster than the prox": _less("u_E", "HMJD", "HMJP"),
+    "With many bilateral constraints the direct solution is faster than the prox": _less(
+        "u_E", "HMJD", "HMJP"
+    ),
     "A compliant step takes less time than a hard one": _less("step", "Cm", "HmJ"),
     "The rest does not depend on the configuration": _same_rest,
     "The step's time varies more with hard contact": _varies_more,

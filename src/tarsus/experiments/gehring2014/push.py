@@ -1,4 +1,6 @@
-"""The stress test: pushed at the trunk while standing so that it falls (document 000, section Robustness)."""
+"""The stress test: pushed at the trunk while standing so that it falls (Gehring 2014, section
+Robustness).
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.experiments.base import COLOURS, Check, Exhibit, Finding, Row, Table, Task
+from tarsus.experiments.base import COLORS, Check, Exhibit, Finding, Row, Table, Task
 from tarsus.experiments.gehring2014.configurations import (
     CONFIGURATIONS,
     DT,
@@ -32,7 +34,7 @@ LASTS = BLOCK = 0.1  # s: of the push, and between two looks
 TILTED = 0.5  # cosine of the trunk's tilt: beyond 60 degrees it has fallen
 OURS = replace(HmJ, name="our default", solver="auto")
 DEEP = 0.02  # m: a contact deeper than this has failed
-OUTCOMES = {"stays up": 7, "falls": 0, "some step unconverged": 4, "fails": 1}  # and their colours
+OUTCOMES = {"stays up": 7, "falls": 0, "some step unconverged": 4, "fails": 1}  # and their colors
 
 
 @dataclass(frozen=True)
@@ -64,14 +66,16 @@ class Push(Exhibit):
     title: ClassVar[str] = "Push: falls on the side"
     where: ClassVar[str] = "section Robustness and Ease of Use"
     about: ClassVar[str] = (
-        "The robot stands; its trunk is pushed horizontally for 0.1 s, 0.1 m above its centre, with 400 to 1000 N "
-        "(40 to 100 N s), from all sides. Every foot, joint and corner of the trunk may touch the ground. The "
-        "controller goes on holding the joints. A fall counts when the trunk tilts by more than 60 degrees. A run "
-        "fails if a number is not finite or a contact gets deeper than 20 mm; steps whose iteration has not met its "
-        "tolerance are counted beside it."
+        "The robot stands; its trunk is pushed horizontally for 0.1 s, 0.1 m above its center, with"
+        " 400 to 1000 N (40 to 100 N s), from all sides. Every foot, joint and corner of the trunk"
+        " may touch the ground. The controller goes on holding the joints. A fall counts when the"
+        " trunk tilts by more than 60 degrees. A run fails if a number is not finite or a contact"
+        " gets deeper than 20 mm; steps whose iteration has not met its tolerance are counted"
+        " beside it."
     )
     caption: ClassVar[str] = (
-        "Outcome of each push by direction (angle: 0 forwards, 90 to the left) and strength (radius), hard contact."
+        "Outcome of each push by direction (angle: 0 forwards, 90 to the left) and strength"
+        " (radius), hard contact."
     )
 
     def measure(self, task: Task) -> Finding:
@@ -82,7 +86,8 @@ class Push(Exhibit):
             task.tell(f"{configuration.name}: {count[0] * count[1]} pushes")
             falls[configuration.name] = pushed(configuration, *count, 1.0 if task.quick else FALL)
         data = {
-            name: {key: getattr(f, key) for key in (*f.__dataclass_fields__, "failed")} for name, f in falls.items()
+            name: {key: getattr(f, key) for key in (*f.__dataclass_fields__, "failed")}
+            for name, f in falls.items()
         }
         rows = [row for name, f in falls.items() for row in _rows(name, f)]
         return Finding(data, rows, [_table(falls)], _checks(falls, task.quick))
@@ -94,23 +99,27 @@ class Push(Exhibit):
         across = min(len(hard) + 1, 4)  # the last place is the legend's
         down = -(-(len(hard) + 1) // across)
         figure = Figure(figsize=(9, 4.4 if across < 4 else 2.6 * down), layout="constrained")
-        axes = figure.subplots(down, across, subplot_kw={"projection": "polar"}, squeeze=False).ravel()
+        axes = figure.subplots(
+            down, across, subplot_kw={"projection": "polar"}, squeeze=False
+        ).ravel()
         for ax in axes[len(hard) :]:
             ax.axis("off")
         for ax, (name, f) in zip(axes, hard.items(), strict=False):
             failed, fell = np.asarray(f["failed"], bool), np.asarray(f["fell"], bool)
             loose = np.asarray(f["unconverged"]) > 0
             outcomes = (~fell & ~loose & ~failed, fell & ~loose & ~failed, loose & ~failed, failed)
-            for which, colour in zip(outcomes, OUTCOMES.values(), strict=True):
+            for which, color in zip(outcomes, OUTCOMES.values(), strict=True):
                 angle, radius = np.asarray(f["direction"])[which], np.asarray(f["strength"])[which]
-                ax.scatter(angle, radius, s=7, color=COLOURS[colour], lw=0)
+                ax.scatter(angle, radius, s=7, color=COLORS[color], lw=0)
             ax.set_title(name, fontsize=10)
             ax.set_ylim(0, STRONGEST)
             ax.set_rticks([25, 50, 75, 100], ["", "50", "", "100 N s"], fontsize=7)
             ax.set_thetagrids([0, 90, 180, 270], ["0°", "90°", "180°", "270°"], fontsize=8)
             ax.tick_params(pad=0)
             ax.grid(alpha=0.3)
-        marks = [axes[-1].scatter([], [], s=20, color=COLOURS[colour], lw=0) for colour in OUTCOMES.values()]
+        marks = [
+            axes[-1].scatter([], [], s=20, color=COLORS[color], lw=0) for color in OUTCOMES.values()
+        ]
         axes[-1].legend(marks, list(OUTCOMES), frameon=False, fontsize=9, loc="center")
         return figure
 
@@ -123,7 +132,9 @@ def pushed(configuration: Configuration, directions: int, strengths: int, second
         standing(), worlds=len(angle), contacts="all", pushes=TRUNK, threads=os.cpu_count() or 1
     )
     simulation.advance(SETTLE)
-    pressed = strength[:, None] * np.stack([np.cos(angle), np.sin(angle), 0 * angle], axis=-1) / LASTS
+    pressed = (
+        strength[:, None] * np.stack([np.cos(angle), np.sin(angle), 0 * angle], axis=-1) / LASTS
+    )
     wrench = np.concatenate([pressed, np.cross([0, 0, HEIGHT], pressed)], axis=-1)
     simulation.set(push={TRUNK: wrench})
     worlds = np.zeros(len(angle))
@@ -145,14 +156,21 @@ def pushed(configuration: Configuration, directions: int, strengths: int, second
 def _rows(name: str, f: Falls) -> list[Row]:
     share = f"of {len(f.fell):,} pushes, {int(f.fell.sum()):,} falls"
     return [
-        Row(f"{name}, runs that diverge", 0.0, float((~f.finite).sum()), "", "section Robustness", share),
+        Row(
+            f"{name}, runs that diverge",
+            0.0,
+            float((~f.finite).sum()),
+            "",
+            "section Robustness",
+            share,
+        ),
     ]
 
 
 def _table(falls: dict[str, Falls]) -> Table:
     columns = (
-        "", "pushes", "falls", "not finite", "with unconverged steps", "unconverged steps", "deeper than 20 mm",
-        "largest depth / mm", "most contacts at once", "largest force / kN",
+        "", "pushes", "falls", "not finite", "with unconverged steps", "unconverged steps",
+        "deeper than 20 mm", "largest depth / mm", "most contacts at once", "largest force / kN",
     )  # fmt: skip
     rows = [
         (
@@ -180,5 +198,11 @@ def _checks(falls: dict[str, Falls], quick: bool) -> list[Check]:
         wrong = int((~f.finite).sum())
         checks.append(Check(f"{name}: no run diverges", wrong == 0, f"{wrong} of {len(f.fell):,}"))
         least = 1 if quick else 1000
-        checks.append(Check(f"{name}: at least {least:,} falls", int(f.fell.sum()) >= least, f"{int(f.fell.sum())}"))
+        checks.append(
+            Check(
+                f"{name}: at least {least:,} falls",
+                int(f.fell.sum()) >= least,
+                f"{int(f.fell.sum())}",
+            )
+        )
     return checks

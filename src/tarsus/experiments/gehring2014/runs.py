@@ -1,4 +1,6 @@
-"""A recorded stretch of gait whose steps can be made again, each from its own start: for counting and for timing."""
+"""A recorded stretch of gait whose steps can be made again, each from its own start: for counting
+and for timing.
+"""
 
 from __future__ import annotations
 
@@ -23,10 +25,10 @@ Array = NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
-class Steps:
-    """Steps of a gait, controller left out: what each starts from (steps, size), and a program that makes one.
+class RecordedSteps:
+    """Steps of a gait, controller left out: what each starts from (steps, size), and a program.
 
-    The torques are those that the controller gave.
+    The program makes one step. The torques are those that the controller gave.
     """
 
     program: Program
@@ -38,7 +40,9 @@ class Steps:
         return len(self.starts["q"])
 
     def worlds(self, lanes: int | None = None, copies: int = 1) -> Worlds:
-        """A world for each step, set to its start; as many copies of all of them, one copy after the other."""
+        """A world for each step, set to its start; as many copies of all of them, one copy after
+        the other.
+        """
         worlds = Worlds(self.program, copies * self.count, lanes=lanes)
         self.restart(worlds)
         return worlds
@@ -48,14 +52,16 @@ class Steps:
         for name, value in self.starts.items():
             worlds.set(name, np.tile(value, (worlds.count // self.count, 1)))
 
-    def at(self, alpha: float | None) -> Steps:
+    def at(self, alpha: float | None) -> RecordedSteps:
         """The same steps with another relaxation, None for a law that has none."""
         if alpha is None:
             return self
         return replace(self, starts=self.starts | {"law.alpha": np.full((self.count, 1), alpha)})
 
     def seconds(self, worlds: Worlds) -> float:
-        """Mean time of a step, s of the processor, all made once on one thread, one after the other."""
+        """Mean time of a step, s of the processor, all made once on one thread, one after the
+        other.
+        """
         self.restart(worlds)
         began = thread_time()
         worlds.advance(1)
@@ -63,7 +69,7 @@ class Steps:
 
 
 @cache
-def recorded(configuration: Configuration, before: float) -> Steps:
+def recorded(configuration: Configuration, before: float) -> RecordedSteps:
     """The steps of one trotting cycle, after `before` seconds of trot in closed loop."""
     simulation = configuration.simulation(trotting())
     worlds = at_start(simulation)
@@ -72,13 +78,17 @@ def recorded(configuration: Configuration, before: float) -> Steps:
     alone = configuration.simulation(None)
     starts = {name: records[name][:-1, 0] for name in ("q", "u", "memory", "bilateral")}
     starts["action"] = records["tau"][1:, 0]
-    same = {name: np.tile(value, (len(starts["q"]), 1)) for name, value in _parameters(alone).items()}
-    return Steps(alone.program, same | starts)
+    same = {
+        name: np.tile(value, (len(starts["q"]), 1)) for name, value in _parameters(alone).items()
+    }
+    return RecordedSteps(alone.program, same | starts)
 
 
 def at_start(simulation: Simulation) -> Worlds:
     """The worlds of a simulation's program as they start, one after the other if it is one."""
-    worlds = Worlds(simulation.program, simulation.worlds, lanes=1 if simulation.worlds == 1 else None)
+    worlds = Worlds(
+        simulation.program, simulation.worlds, lanes=1 if simulation.worlds == 1 else None
+    )
     start = initial_values(simulation.plan) | {"q": simulation.q, "dt": np.array([simulation.dt])}
     for name, value in start.items():
         worlds.set(name, value)
@@ -91,7 +101,8 @@ def _parameters(simulation: Simulation) -> dict[str, Array]:
 
 
 def fine(configuration: Configuration, law: Law, substeps: int, before: float) -> Array:
-    """Normal forces (steps, contacts), N, over a trotting cycle, in steps of DT / substeps with torques held at 400 Hz.
+    """Normal forces (steps, contacts), N, over a trotting cycle, in steps of DT / substeps with
+    torques held at 400 Hz.
 
     before: s of trot before it.
     """

@@ -1,4 +1,6 @@
-"""Growth of a step's time and iterations with degrees of freedom and contacts (the future work of document 000)."""
+"""Growth of a step's time and iterations with degrees of freedom and contacts (the future work of
+Gehring 2014).
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ import numpy as np
 from tarsus.contact.laws.moreau import Moreau
 from tarsus.dynamics import loop_constraints
 from tarsus.dynamics.robot import Robot
-from tarsus.experiments.base import COLOURS, Check, Exhibit, Finding, Row, Table, Task
+from tarsus.experiments.base import COLORS, Check, Exhibit, Finding, Row, Table, Task
 from tarsus.experiments.gehring2014.centipede import centipede
 from tarsus.experiments.gehring2014.configurations import DT, MU, TOLERANCE, standing
 from tarsus.experiments.gehring2014.runs import at_start
@@ -33,7 +35,9 @@ PATIENCE = 40.0  # s of compilation: what is larger than what took longer is lef
 
 @dataclass(frozen=True)
 class Size:
-    """One centipede in one set of coordinates: its size, and seconds a step, iterations a step, seconds to compile."""
+    """One centipede in one set of coordinates: its size, and seconds a step, iterations a step,
+    seconds to compile.
+    """
 
     coordinates: str
     legs: int
@@ -54,22 +58,25 @@ class Scaling(Exhibit):
     title: ClassVar[str] = "Scaling: more degrees of freedom, more contacts"
     where: ClassVar[str] = ""
     about: ClassVar[str] = (
-        "The document leaves open how its method scales. A centipede, a rigid trunk on 2 to 16 legs of three hinges, "
-        f"settles on joint servos for {STEPS} steps of 2.5 ms; the contact problem is solved by SOR with alpha "
-        f"{ALPHA:g} to 1e-6, constraints directly (HmS, HESD, HMSD). Time is the processor's, one thread, one world. "
-        "Growth with the degrees of freedom is at one contact point a foot, so contacts grow along (6 + 3 legs "
-        "degrees, as many contacts as legs); growth with the contacts is at a fixed number of legs, with 1, 2 and 4 "
-        "points a foot. Unknowns are velocities and constraints: a leg has three degrees of freedom, but eight "
-        "velocities and five constraints in extended, eighteen and fifteen in maximal coordinates. The points of one "
-        "rigid foot share its load in ways that the contact law leaves open, and the "
-        "iteration may spend all its 200 sweeps on that: the last column says so. Exponents are those of a straight "
-        "line through the logarithms. The code of a step is laid out "
-        f"whole, so it is compilation that ends a row: nothing larger is tried once one took over {PATIENCE:g} s of "
-        "processor time (what is compiled already is loaded from disk, in less)."
+        "The paper leaves open how its method scales. A centipede, a rigid trunk on 2 to 16"
+        f" legs of three hinges, settles on joint servos for {STEPS} steps of 2.5 ms; the contact"
+        f" problem is solved by SOR with alpha {ALPHA:g} to 1e-6, constraints directly (HmS, HESD,"
+        " HMSD). Time is the processor's, one thread, one world. Growth with the degrees of"
+        " freedom is at one contact point a foot, so contacts grow along (6 + 3 legs degrees, as"
+        " many contacts as legs); growth with the contacts is at a fixed number of legs, with 1, 2"
+        " and 4 points a foot. Unknowns are velocities and constraints: a leg has three degrees of"
+        " freedom, but eight velocities and five constraints in extended, eighteen and fifteen in"
+        " maximal coordinates. The points of one rigid foot share its load in ways that the"
+        " contact law leaves open, and the iteration may spend all its 200 sweeps on that: the"
+        " last column says so. Exponents are those of a straight line through the logarithms. The"
+        " code of a step is laid out whole, so it is compilation that ends a row: nothing larger"
+        f" is tried once one took over {PATIENCE:g} s of processor time (what is compiled already"
+        " is loaded from disk, in less)."
     )
     caption: ClassVar[str] = (
-        "Time of a step against the robot's degrees of freedom, one contact a foot (left), and against the contacts "
-        "(middle; one line for each number of legs); iterations a step against the contacts (right)."
+        "Time of a step against the robot's degrees of freedom, one contact a foot (left), and"
+        " against the contacts (middle; one line for each number of legs); iterations a step"
+        " against the contacts (right)."
     )
 
     def measure(self, task: Task) -> Finding:
@@ -85,8 +92,14 @@ class Scaling(Exhibit):
                 sizes.append(measured(kind, legs, points, 1 if task.quick else ROUNDS))
                 if sizes[-1].compiled > PATIENCE:
                     slow.append((legs, points))
-        exponents = {kind: _exponents([s for s in sizes if s.coordinates == kind]) for kind in KINDS}
-        data = {"sizes": [asdict(size) for size in sizes], "exponents": exponents, "left_out": left_out}
+        exponents = {
+            kind: _exponents([s for s in sizes if s.coordinates == kind]) for kind in KINDS
+        }
+        data = {
+            "sizes": [asdict(size) for size in sizes],
+            "exponents": exponents,
+            "left_out": left_out,
+        }
         notes = [f"Left out, too long to compile: {'; '.join(left_out)}."] if left_out else []
         return Finding(data, _rows(exponents), [_table(sizes)], _checks(sizes, exponents), notes)
 
@@ -96,18 +109,34 @@ class Scaling(Exhibit):
         sizes = [Size(**size) for size in data["sizes"]]
         figure = Figure(figsize=(9, 3.8), layout="constrained")
         left, middle, right = figure.subplots(1, 3)
-        for colour, kind in zip(COLOURS, KINDS, strict=False):
+        for color, kind in zip(COLORS, KINDS, strict=False):
             own = [s for s in sizes if s.coordinates == kind]
             if not own:
                 continue
             thin = [s for s in own if s.contacts == s.legs]
             power = data["exponents"][kind].get("time by freedom")
             label = kind if power is None else f"{kind}, power {power:.1f}"
-            left.plot([s.freedom for s in thin], [1e6 * s.step for s in thin], "o-", color=colour, ms=4, label=label)
+            left.plot(
+                [s.freedom for s in thin],
+                [1e6 * s.step for s in thin],
+                "o-",
+                color=color,
+                ms=4,
+                label=label,
+            )
             for legs, style in ((4, "o-"), (8, "s--")):
                 at = [s for s in own if s.legs == legs]
-                middle.plot([s.contacts for s in at], [1e6 * s.step for s in at], style, color=colour, ms=4)
-            right.plot([s.contacts for s in own], [s.iterations for s in own], "o", color=colour, ms=4, alpha=0.7)
+                middle.plot(
+                    [s.contacts for s in at], [1e6 * s.step for s in at], style, color=color, ms=4
+                )
+            right.plot(
+                [s.contacts for s in own],
+                [s.iterations for s in own],
+                "o",
+                color=color,
+                ms=4,
+                alpha=0.7,
+            )
         for ax, label in ((left, "degrees of freedom"), (middle, "contacts"), (right, "contacts")):
             ax.set(xscale="log", yscale="log", xlabel=label)
             ticks = (12, 18, 30, 54) if ax is left else (2, 4, 8, 16, 32)
@@ -132,7 +161,9 @@ def measured(kind: str, legs: int, points: int, rounds: int) -> Size:
     simulation = Simulation(robot, law, controller=standing(), coordinates=kind, dt=DT)
     compiled = process_time() - began
     worlds = at_start(simulation)
-    start = {register.name: worlds.get(register.name) for register in simulation.program.of_kind("state")}
+    start = {
+        register.name: worlds.get(register.name) for register in simulation.program.of_kind("state")
+    }
     times = []
     for _ in range(rounds):
         for name, value in start.items():
@@ -159,17 +190,25 @@ def measured(kind: str, legs: int, points: int, rounds: int) -> Size:
 
 
 def _exponents(sizes: Sequence[Size]) -> dict[str, float]:
-    """Powers of time and iterations in the degrees of freedom (one contact a foot) and in the contacts (legs fixed)."""
+    """Powers of time and iterations in the degrees of freedom (one contact a foot) and in the
+    contacts (legs fixed).
+    """
     thin = [s for s in sizes if s.contacts == s.legs]
     found = {}
     if len(thin) > 1:
         found["time by freedom"] = _power([s.freedom for s in thin], [s.step for s in thin])
-        found["time by unknowns"] = _power([s.velocities + s.constraints for s in thin], [s.step for s in thin])
-        found["iterations by freedom"] = _power([s.freedom for s in thin], [s.iterations for s in thin])
+        found["time by unknowns"] = _power(
+            [s.velocities + s.constraints for s in thin], [s.step for s in thin]
+        )
+        found["iterations by freedom"] = _power(
+            [s.freedom for s in thin], [s.iterations for s in thin]
+        )
     for legs in (4, 8):
         same = [s for s in sizes if s.legs == legs]
         if len(same) > 1:
-            found[f"time by contacts, {legs} legs"] = _power([s.contacts for s in same], [s.step for s in same])
+            found[f"time by contacts, {legs} legs"] = _power(
+                [s.contacts for s in same], [s.step for s in same]
+            )
             found[f"iterations by contacts, {legs} legs"] = _power(
                 [s.contacts for s in same], [s.iterations for s in same]
             )
@@ -191,8 +230,8 @@ def _rows(exponents: Mapping[str, Mapping[str, float]]) -> list[Row]:
 
 def _table(sizes: Sequence[Size]) -> Table:
     columns = (
-        "coordinates", "legs", "contacts", "degrees of freedom", "velocities", "constraints", "to compile / s",
-        "step / µs", "iterations a step", "steps converged",
+        "coordinates", "legs", "contacts", "degrees of freedom", "velocities", "constraints",
+        "to compile / s", "step / µs", "iterations a step", "steps converged",
     )  # fmt: skip
     rows = [
         (
@@ -214,7 +253,9 @@ def _table(sizes: Sequence[Size]) -> Table:
 
 def _checks(sizes: Sequence[Size], exponents: Mapping[str, Mapping[str, float]]) -> list[Check]:
     least = min(s.converged for s in sizes if s.contacts == s.legs)
-    powers = [found["time by unknowns"] for found in exponents.values() if "time by unknowns" in found]
+    powers = [
+        found["time by unknowns"] for found in exponents.values() if "time by unknowns" in found
+    ]
     return [
         Check(
             "one contact a foot: 99 % of all steps converge, whatever the size",

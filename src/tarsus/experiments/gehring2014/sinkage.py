@@ -1,4 +1,6 @@
-"""Sinkage: how deep compliant feet are in the ground while trotting (document 000, section Accuracy)."""
+"""Sinkage: how deep compliant feet are in the ground while trotting (Gehring 2014, section
+Accuracy).
+"""
 
 from __future__ import annotations
 
@@ -20,9 +22,10 @@ class Sinkage(Exhibit):
     title: ClassVar[str] = "Sinkage: how deep trotting feet are in the ground"
     where: ClassVar[str] = "section Accuracy"
     about: ClassVar[str] = (
-        "The springs of 30 kN/m give way under a trotting robot: the document reads about 4.4 mm. Ours is the depth of "
-        "the feet while they press, in the mean over the stance, and at its largest; two feet that share the weight "
-        "at rest would be W / (2 c_N) deep. Hard contact is as deep as a foot comes in one step before it is caught."
+        "The springs of 30 kN/m give way under a trotting robot: the paper reads about 4.4 mm."
+        " Ours is the depth of the feet while they press, in the mean over the stance, and at its"
+        " largest; two feet that share the weight at rest would be W / (2 c_N) deep. Hard contact"
+        " is as deep as a foot comes in one step before it is caught."
     )
 
     def measure(self, task: Task) -> Finding:
@@ -39,9 +42,25 @@ class Sinkage(Exhibit):
         static = weight / 2 / STIFFNESS
         place = "section Accuracy"
         rows = [
-            Row("Cm, mean over the stance", 1e3 * PUBLISHED, 1e3 * depth["Cm"]["mean"], "mm", place),
-            Row("Cm, largest", 1e3 * PUBLISHED, 1e3 * depth["Cm"]["largest"], "mm", place, "landings included"),
-            Row("Cm, two feet at rest", None, 1e3 * static, "mm", "", "W / (2 c_N), our robot's weight"),
+            Row(
+                "Cm, mean over the stance", 1e3 * PUBLISHED, 1e3 * depth["Cm"]["mean"], "mm", place
+            ),
+            Row(
+                "Cm, largest",
+                1e3 * PUBLISHED,
+                1e3 * depth["Cm"]["largest"],
+                "mm",
+                place,
+                "landings included",
+            ),
+            Row(
+                "Cm, two feet at rest",
+                None,
+                1e3 * static,
+                "mm",
+                "",
+                "W / (2 c_N), our robot's weight",
+            ),
             Row("HmJ, largest", None, 1e3 * depth["HmJ"]["largest"], "mm", "", "hard contact"),
         ]
         apart = depth["Cm"]["mean"] / static

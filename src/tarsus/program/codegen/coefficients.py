@@ -1,8 +1,8 @@
 """Polynomial coefficients and split constants of the elementary functions.
 
-Printed by benchmarks/derive_coefficients.py; do not edit by hand. Every table maps the precision in bits to a
-tuple, lowest power first. The error named is of the exactly evaluated polynomial with its rounded
-coefficients, relative to the whole function.
+Printed by tools/derive_coefficients.py; do not edit by hand. Every table maps the precision in
+bits to a tuple, lowest power first. The error named is of the exactly evaluated polynomial with its
+rounded coefficients, relative to the whole function.
 """
 
 # sin(r) = r + r*z*P(z)

@@ -1,10 +1,11 @@
 """Elementary functions written out in basic operations, for any lane width and any target with FMA.
 
-Nothing here calls a mathematics library and nothing leaves the compiler a choice (every fused multiply-add
-is explicit, no fast-math flags), so a lane's result has the same bits whatever the lane width or the machine;
-only the sign and payload of a NaN may differ. NaN in gives NaN out, infinities and signed zeros follow
-IEEE 754. Error bounds are in units in the last place (ulp) of the result, for float64 and float32 alike
-unless said; `elementary_steps` has the parts that functions share, `coefficients` the polynomials.
+Nothing here calls a mathematics library and nothing leaves the compiler a choice (every fused
+multiply-add is explicit, no fast-math flags), so a lane's result has the same bits whatever the
+lane width or the machine; only the sign and payload of a NaN may differ. NaN in gives NaN out,
+infinities and signed zeros follow IEEE 754. Error bounds are in units in the last place (ulp) of
+the result, for float64 and float32 alike unless said; `elementary_steps` has the parts that
+functions share, `coefficients` the polynomials.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from tarsus.program.codegen.elementary_steps import (
     FORMATS,
     INF,
     NAN,
-    Scribe,
+    Arithmetic,
     at_most,
     atan_from,
     clamp,
@@ -34,12 +35,12 @@ from tarsus.program.codegen.elementary_steps import (
 )
 
 
-def sin_cos(s: Scribe, x: str) -> tuple[str, str]:
+def sin_cos(s: Arithmetic, x: str) -> tuple[str, str]:
     """Sine and cosine, 30 operations: 1.5 ulp for |x| <= 1e5; in float32, 1.6 ulp for |x| <= 1e4.
 
-    The absolute error stays below 1e-15 (float32: 5e-7) up to |x| = 2**50 (2**21); beyond, the result means
-    nothing. The sine of -0 is +0. The quarter turn is found and applied in floating point: as a factor of -1,
-    0 or 1 each for the sine and the cosine of what remains.
+    The absolute error stays below 1e-15 (float32: 5e-7) up to |x| = 2**50 (2**21); beyond, the
+    result means nothing. The sine of -0 is +0. The quarter turn is found and applied in floating
+    point: as a factor of -1, 0 or 1 each for the sine and the cosine of what remains.
     """
     parts = [s.const(-part) for part in table.HALF_PI[s.bits]]
     one, per_turn = s.const(1.0), s.const(2.0 / math.pi)
@@ -56,12 +57,12 @@ def sin_cos(s: Scribe, x: str) -> tuple[str, str]:
     return sin_x, s.fma(crossed, sine, s.mul(straight, cosine))
 
 
-def tan(s: Scribe, x: str) -> str:
+def tan(s: Arithmetic, x: str) -> str:
     """Tangent: 3.5 ulp on the range of `sin_cos`."""
     return s.div(*sin_cos(s, x))
 
 
-def atan(s: Scribe, x: str) -> str:
+def atan(s: Arithmetic, x: str) -> str:
     """Arc tangent: 2 ulp."""
     size, one = s.abs(x), s.const(1.0)
     near, far = s.le(size, s.const(math.sqrt(2) - 1)), s.le(s.const(math.sqrt(2) + 1), size)
@@ -71,7 +72,7 @@ def atan(s: Scribe, x: str) -> str:
     return s.copysign(atan_from(s, turn, s.div(above, below)), x)
 
 
-def atan2(s: Scribe, y: str, x: str) -> str:
+def atan2(s: Arithmetic, y: str, x: str) -> str:
     """Angle of the point (x, y), 38 operations: 2 ulp; |x| + |y| must not overflow."""
     zero, ahead = s.const(0.0), s.copysign(s.const(1.0), x)
     wide, high = s.abs(x), s.abs(y)
@@ -89,7 +90,7 @@ def atan2(s: Scribe, y: str, x: str) -> str:
     return s.copysign(atan_from(s, turn, ratio), y)
 
 
-def asin(s: Scribe, x: str) -> str:
+def asin(s: Arithmetic, x: str) -> str:
     """Arc sine: 2.5 ulp; NaN outside [-1, 1]."""
     size, zero = s.abs(x), s.const(0.0)
     big, root, z = half_angle(s, size)
@@ -99,7 +100,7 @@ def asin(s: Scribe, x: str) -> str:
     return s.copysign(s.add(s.add(high, v), rest), x)
 
 
-def acos(s: Scribe, x: str) -> str:
+def acos(s: Arithmetic, x: str) -> str:
     """Arc cosine: 1.5 ulp, near -1 and 1 too; NaN outside [-1, 1]."""
     zero, one = s.const(0.0), s.const(1.0)
     big, root, z = half_angle(s, s.abs(x))
@@ -110,13 +111,13 @@ def acos(s: Scribe, x: str) -> str:
     return s.add(s.fma(turn, high, v), rest)
 
 
-def exp(s: Scribe, x: str) -> str:
+def exp(s: Arithmetic, x: str) -> str:
     """Exponential: 1.5 ulp, gradual underflow included."""
     n, q = exp_parts(s, clamp(s, x, *FORMATS[s.bits].exp_range))
     return scaled(s, s.add(s.const(1.0), q), n)
 
 
-def expm1(s: Scribe, x: str) -> str:
+def expm1(s: Arithmetic, x: str) -> str:
     """exp(x) - 1: 2.5 ulp for normal results."""
     form = FORMATS[s.bits]
     n, q = exp_parts(s, clamp(s, x, form.expm1_low, form.exp_range[1]))
@@ -124,7 +125,7 @@ def expm1(s: Scribe, x: str) -> str:
     return s.copysign(s.add(half, half), x)
 
 
-def sinh(s: Scribe, x: str) -> str:
+def sinh(s: Arithmetic, x: str) -> str:
     """Hyperbolic sine: 2.5 ulp for normal results."""
     n, q = exp_parts(s, at_most(s, s.abs(x), FORMATS[s.bits].sinh_high))
     h = raised_minus(s, n, q, 2)
@@ -132,7 +133,7 @@ def sinh(s: Scribe, x: str) -> str:
     return s.copysign(s.add(half, half), x)
 
 
-def cosh(s: Scribe, x: str) -> str:
+def cosh(s: Arithmetic, x: str) -> str:
     """Hyperbolic cosine: 2 ulp."""
     n, q = exp_parts(s, at_most(s, s.abs(x), FORMATS[s.bits].sinh_high))
     scale = power_of_two(s, s.sub(n, s.const(2.0)))
@@ -141,19 +142,19 @@ def cosh(s: Scribe, x: str) -> str:
     return s.add(half, half)
 
 
-def tanh(s: Scribe, x: str) -> str:
+def tanh(s: Arithmetic, x: str) -> str:
     """Hyperbolic tangent: 3 ulp."""
     size = at_most(s, s.abs(x), FORMATS[s.bits].tanh_high)
     grown = raised_minus(s, *exp_parts(s, s.add(size, size)), 0)
     return s.copysign(s.div(grown, s.add(grown, s.const(2.0))), x)
 
 
-def log(s: Scribe, x: str) -> str:
+def log(s: Arithmetic, x: str) -> str:
     """Natural logarithm: 1 ulp, subnormal arguments included."""
     return log_ends(s, x, log_plus(s, x, s.const(0.0)))
 
 
-def log1p(s: Scribe, x: str) -> str:
+def log1p(s: Arithmetic, x: str) -> str:
     """log(1 + x): 1 ulp."""
     one = s.const(1.0)
     total = s.add(one, x)
@@ -161,8 +162,10 @@ def log1p(s: Scribe, x: str) -> str:
     return s.copysign(log_ends(s, total, log_plus(s, total, lost)), x)
 
 
-def power(s: Scribe, x: str, y: str) -> str:
-    """x**y: 1.5 ulp for normal results; special values as C's pow (x**0 and 1**y are 1 even with a NaN)."""
+def power(s: Arithmetic, x: str, y: str) -> str:
+    """x**y: 1.5 ulp for normal results; special values as C's pow (x**0 and 1**y are 1 even with a
+    NaN).
+    """
     form = FORMATS[s.bits]
     zero, half, one = s.const(0.0), s.const(0.5), s.const(1.0)
     size, limit = s.abs(x), 2.0 ** (form.digits + 18)
@@ -184,7 +187,7 @@ def power(s: Scribe, x: str, y: str) -> str:
     return s.select(s.eq(y, zero), one, s.select(s.eq(x, one), one, result))
 
 
-def hypot(s: Scribe, x: str, y: str) -> str:
+def hypot(s: Arithmetic, x: str, y: str) -> str:
     """sqrt(x*x + y*y) without overflow or underflow on the way: 1.5 ulp for normal results."""
     large, small, step = (2.0**k for k in FORMATS[s.bits].hypot_scale)
     one, up, down = s.const(1.0), s.const(step), s.const(1.0 / step)
@@ -196,8 +199,10 @@ def hypot(s: Scribe, x: str, y: str) -> str:
     return s.mul(s.sqrt(s.fma(x, x, s.mul(y, y))), back)
 
 
-def fmod(s: Scribe, x: str, y: str) -> str:
-    """Remainder with the sign of x: exact where |x / y| < 2**53 (float32: 2**24), else without meaning."""
+def fmod(s: Arithmetic, x: str, y: str) -> str:
+    """Remainder with the sign of x: exact where |x / y| < 2**53 (float32: 2**24), else without
+    meaning.
+    """
     size, by = s.abs(x), s.abs(y)
     rest = s.fma(s.neg(s.floor(s.div(size, by))), by, size)
     rest = s.select(s.lt(rest, s.const(0.0)), s.add(rest, by), rest)

@@ -1,6 +1,7 @@
-"""Steps that elementary functions share: argument reduction, powers of two, logarithms in two parts.
+"""Steps that elementary functions share: argument reduction, powers of two, logarithms in two
+parts.
 
-They are written to a `Scribe`, in basic operations only; see `elementary`.
+They are written to a `Arithmetic`, in basic operations only; see `elementary`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from tarsus.program.codegen import coefficients as table
 INF, NAN = math.inf, math.nan
 
 
-class Scribe(Protocol):
+class Arithmetic(Protocol):
     """What writes the operations down: values and masks are opaque names of all lanes at once."""
 
     bits: int
@@ -42,7 +43,9 @@ class Scribe(Protocol):
 
 @dataclass(frozen=True)
 class Format:
-    """A binary floating-point format, and arguments beyond which functions overflow or no longer change."""
+    """A binary floating-point format, and arguments beyond which functions overflow or no longer
+    change.
+    """
 
     digits: int
     bias: int
@@ -61,12 +64,14 @@ class Format:
 
 
 FORMATS = {
-    64: Format(52, 1023, 0x3FE6A09E667F3BCD, (-746.0, 710.0), -40.0, 710.8, 20.0, 1100.0, (500, -450, 600)),
+    64: Format(
+        52, 1023, 0x3FE6A09E667F3BCD, (-746.0, 710.0), -40.0, 710.8, 20.0, 1100.0, (500, -450, 600)
+    ),
     32: Format(23, 127, 0x3F3504F3, (-104.0, 89.0), -20.0, 89.6, 10.0, 160.0, (60, -40, 90)),
 }
 
 
-def horner(s: Scribe, x: str, tables: dict[int, tuple[float, ...]]) -> str:
+def horner(s: Arithmetic, x: str, tables: dict[int, tuple[float, ...]]) -> str:
     """The polynomial with the given coefficients, highest power first, by fused multiply-adds."""
     *rest, last = tables[s.bits]
     value = s.const(last)
@@ -75,23 +80,23 @@ def horner(s: Scribe, x: str, tables: dict[int, tuple[float, ...]]) -> str:
     return value
 
 
-def nearest(s: Scribe, x: str, factor: str, step: float) -> str:
+def nearest(s: Arithmetic, x: str, factor: str, step: float) -> str:
     """The multiple of `step` (a power of two) nearest to x * factor."""
     shifter = s.const(step * FORMATS[s.bits].shifter)
     return s.sub(s.fma(x, factor, shifter), shifter)
 
 
-def at_most(s: Scribe, x: str, high: float) -> str:
+def at_most(s: Arithmetic, x: str, high: float) -> str:
     """x, or the bound where x is above it; NaN stays NaN."""
     return s.select(s.lt(s.const(high), x), s.const(high), x)
 
 
-def clamp(s: Scribe, x: str, low: float, high: float) -> str:
+def clamp(s: Arithmetic, x: str, low: float, high: float) -> str:
     """x held between two bounds; NaN stays NaN."""
     return at_most(s, s.select(s.lt(x, s.const(low)), s.const(low), x), high)
 
 
-def atan_from(s: Scribe, turn: str, u: str) -> str:
+def atan_from(s: Arithmetic, turn: str, u: str) -> str:
     """turn * pi + atan(u) for |u| <= tan(pi/8)."""
     high, low = (s.const(part) for part in table.PI[s.bits])
     z = s.mul(u, u)
@@ -99,45 +104,47 @@ def atan_from(s: Scribe, turn: str, u: str) -> str:
     return s.fma(turn, high, s.add(u, rest))
 
 
-def half_angle(s: Scribe, size: str) -> tuple[str, str, str]:
+def half_angle(s: Arithmetic, size: str) -> tuple[str, str, str]:
     """Whether |x| > 1/2, sqrt((1 - |x|) / 2), and the polynomial's argument: its square or x*x."""
     half = s.const(0.5)
     big, square = s.lt(half, size), s.fma(size, s.const(-0.5), half)
     return big, s.sqrt(square), s.select(big, square, s.mul(size, size))
 
 
-def expm1_near_zero(s: Scribe, r: str) -> str:
+def expm1_near_zero(s: Arithmetic, r: str) -> str:
     """exp(x) - 1 for |x| up to about ln(2) / 2."""
     return s.fma(s.mul(r, r), horner(s, r, table.EXPM1), r)
 
 
-def exp_parts(s: Scribe, x: str) -> tuple[str, str]:
+def exp_parts(s: Arithmetic, x: str) -> tuple[str, str]:
     """n and q with exp(x) = 2**n * (1 + q)."""
     high, low = (s.const(-part) for part in table.LN2[s.bits])
     n = nearest(s, x, s.const(1.0 / math.log(2)), 1.0)
     return n, expm1_near_zero(s, s.fma(n, low, s.fma(n, high, x)))
 
 
-def raised_minus(s: Scribe, n: str, q: str, fewer: int) -> str:
-    """(2**n * (1 + q) - 1) / 2**fewer; `fewer` keeps results near the largest number from overflowing."""
+def raised_minus(s: Arithmetic, n: str, q: str, fewer: int) -> str:
+    """(2**n * (1 + q) - 1) / 2**fewer; `fewer` keeps results near the largest number from
+    overflowing.
+    """
     scale = power_of_two(s, s.sub(n, s.const(float(fewer))) if fewer else n)
     return s.fma(scale, q, s.sub(scale, s.const(2.0**-fewer)))
 
 
-def power_of_two(s: Scribe, n: str) -> str:
+def power_of_two(s: Arithmetic, n: str) -> str:
     """2**n, a normal number: n, made the last digits of a number, is shifted to the exponent."""
     form = FORMATS[s.bits]
     digits = s.bits_of(s.add(n, s.const(form.shifter + form.bias)))
     return s.from_bits(s.integer_op("shl", digits, s.integer(form.digits)))
 
 
-def scaled(s: Scribe, x: str, n: str) -> str:
+def scaled(s: Arithmetic, x: str, n: str) -> str:
     """x * 2**n in two steps, so that overflow and gradual underflow come out right."""
     half = s.floor(s.mul(n, s.const(0.5)))
     return s.mul(s.mul(x, power_of_two(s, half)), power_of_two(s, s.sub(n, half)))
 
 
-def split_exponent(s: Scribe, x: str) -> tuple[str, str]:
+def split_exponent(s: Arithmetic, x: str) -> tuple[str, str]:
     """m in [sqrt(1/2), sqrt(2)) and integral e with x = m * 2**e, for positive finite x."""
     form = FORMATS[s.bits]
     unit, first = form.bias << form.digits, 2.0**form.digits + form.bias
@@ -151,8 +158,10 @@ def split_exponent(s: Scribe, x: str) -> tuple[str, str]:
     return m, s.sub(s.from_bits(place), s.select(tiny, s.const(first + lift), s.const(first)))
 
 
-def log_plus(s: Scribe, x: str, extra: str) -> str:
-    """log(x) + extra, for positive finite x and tiny `extra`: log(1 + f) = f - ratio * (f - z * P(z))."""
+def log_plus(s: Arithmetic, x: str, extra: str) -> str:
+    """log(x) + extra, for positive finite x and tiny `extra`: log(1 + f) = f - ratio * (f - z *
+    P(z)).
+    """
     high, low = (s.const(part) for part in table.LN2[s.bits])
     m, e = split_exponent(s, x)
     f = s.sub(m, s.const(1.0))
@@ -162,7 +171,7 @@ def log_plus(s: Scribe, x: str, extra: str) -> str:
     return s.fma(e, high, s.add(f, rest))
 
 
-def log_ends(s: Scribe, x: str, result: str) -> str:
+def log_ends(s: Arithmetic, x: str, result: str) -> str:
     """The logarithm's values at zero, infinity, NaN and negative x."""
     zero = s.const(0.0)
     result = s.select(s.lt(x, s.const(INF)), result, x)
@@ -170,8 +179,10 @@ def log_ends(s: Scribe, x: str, result: str) -> str:
     return s.select(s.eq(x, zero), s.const(-INF), result)
 
 
-def log2_pair(s: Scribe, x: str) -> tuple[str, str]:
-    """log2(x) of positive finite x as a sum of two numbers, to about 2**-63 (float32: 2**-35) of itself."""
+def log2_pair(s: Arithmetic, x: str) -> tuple[str, str]:
+    """log2(x) of positive finite x as a sum of two numbers, to about 2**-63 (float32: 2**-35) of
+    itself.
+    """
     one = s.const(1.0)
     lead, lead_low = (s.const(part) for part in table.TWO_OVER_LN2[s.bits])
     third, third_low = (s.const(part) for part in table.TWO_THIRDS_OVER_LN2[s.bits])
@@ -191,13 +202,13 @@ def log2_pair(s: Scribe, x: str) -> tuple[str, str]:
     return two_sum(s, e, p, p_low)
 
 
-def two_sum(s: Scribe, a: str, b: str, low: str) -> tuple[str, str]:
+def two_sum(s: Arithmetic, a: str, b: str, low: str) -> tuple[str, str]:
     """a + b + low as two numbers, where a is zero or larger than b, and `low` is tiny."""
     total = s.add(a, b)
     return total, s.add(s.add(s.sub(a, total), b), low)
 
 
-def two_product(s: Scribe, a: str, a_low: str, b: str, b_low: str) -> tuple[str, str]:
+def two_product(s: Arithmetic, a: str, a_low: str, b: str, b_low: str) -> tuple[str, str]:
     """(a + a_low) * (b + b_low) as two numbers."""
     total = s.mul(a, b)
     return total, s.fma(a_low, b, s.fma(a, b_low, s.fma(a, b, s.neg(total))))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tarsus.errors import TarsusError
-from tarsus.program.codegen.ir_writer import Scribe
-from tarsus.program.codegen.kernels import Frame, Groups
+from tarsus.program.codegen.ir_writer import IrWriter
+from tarsus.program.codegen.kernels import KernelShell, LaneGroups
 from tarsus.program.codegen.layout import Target, layout
 from tarsus.program.ir.blocks import CYCLES, Block, Lookup, Program, Stamp, Straight, While
 from tarsus.program.lowering.spill import Memory
@@ -16,11 +16,13 @@ EXACT_FLOAT32 = 1 << 24  # beyond it float32 skips integers, and with them entri
 
 
 class Emitter:
-    """Writes one kernel: the frame says how worlds are stored and walked, the emitter what is done with one."""
+    """Writes one kernel: the frame says how worlds are stored and walked, the emitter what is done
+    with one.
+    """
 
-    def __init__(self, program: Program, target: Target, frame: Frame | None = None) -> None:
-        self.program, self.target, self.frame = program, target, frame or Groups()
-        self.scribe = Scribe(target.lanes, target.bits)
+    def __init__(self, program: Program, target: Target, frame: KernelShell | None = None) -> None:
+        self.program, self.target, self.frame = program, target, frame or LaneGroups()
+        self.scribe = IrWriter(target.lanes, target.bits)
         self._persistent, self._temporary = layout(program)
         self._memory: dict[str, int] = {}
         self._reserved = 0
@@ -29,12 +31,14 @@ class Emitter:
             self._reserved += program.sizes.get(name, 0)
         self._labels = 0
         self._masks: list[str] = []
-        if program.sections and not (target == Target(1) and isinstance(self.frame, Groups)):
+        if program.sections and not (target == Target(1) and isinstance(self.frame, LaneGroups)):
             raise TarsusError(
-                f"the program {program.name!r} is timed: time stamps are read for one world at a time, on a processor "
-                "and in float64; compile it with lanes=1 and bits=64."
+                f"the program {program.name!r} is timed: time stamps are read for one world at a"
+                " time, on a processor and in float64; compile it with lanes=1 and bits=64."
             )
-        self.operations: list[tuple[int, int]] = []  # arithmetic instructions of each block, number of its loop or 0
+        self.operations: list[
+            tuple[int, int]
+        ] = []  # arithmetic instructions of each block, number of its loop or 0
 
     def text(self) -> str:
         """The whole module."""
@@ -45,10 +49,11 @@ class Emitter:
         return "\n".join([*declarations, *around.opening, *self.scribe.lines, *around.closing, ""])
 
     def _workspace(self) -> str:
-        """Room for temporaries, which a compiler turns into registers, and for those that must stay in memory.
+        """Room for temporaries, which a compiler turns into registers, and for those that must stay
+        in memory.
 
-        The latter begin at an offset that is zero, but no compiler knows it: else the assembler of a GPU makes
-        registers of them as well, and then spills what does not fit.
+        The latter begin at an offset that is zero, but no compiler knows it: else the assembler of
+        a GPU makes registers of them as well, and then spills what does not fit.
         """
         size = max(sum(r.size for r in self.program.of_kind("temporary")), 1)
         lines = [f"  %work = alloca [{size} x {self.target.vector}], align {max(self._align, 64)}"]
@@ -73,14 +78,17 @@ class Emitter:
     def _pointer(self, register: str, entry: int) -> str:
         """A typed pointer to one entry of a register."""
         if register in self._persistent:
-            return self.frame.persistent(self.scribe, self.target, self._persistent[register] + entry)
+            return self.frame.persistent(
+                self.scribe, self.target, self._persistent[register] + entry
+            )
         base, offset = "%work", entry
         if register in self._memory:
             base, offset = "%memory", self._memory[register] + entry
             self._reserved = max(self._reserved, offset + 1)
         else:
             offset += self._temporary[register]
-        return f"ptr {self.scribe.define(f'getelementptr inbounds {self.target.vector}, ptr {base}, i64 {offset}')}"
+        place = f"getelementptr inbounds {self.target.vector}, ptr {base}, i64 {offset}"
+        return f"ptr {self.scribe.define(place)}"
 
     def _load(self, register: str, entry: int, anew: bool = False) -> str:
         """The entry's value; `anew`: from memory, whatever is known of it."""
@@ -94,7 +102,9 @@ class Emitter:
             old = self.scribe.define(f"load {self.target.vector}, {pointer}, align {self._align}")
             value = self.scribe.select(self._masks[-1], value, old)
         how = "store volatile" if register in self._memory else "store"
-        self.scribe.lines.append(f"  {how} {self.target.vector} {value}, {pointer}, align {self._align}")
+        self.scribe.lines.append(
+            f"  {how} {self.target.vector} {value}, {pointer}, align {self._align}"
+        )
 
     @property
     def _align(self) -> int:
@@ -127,10 +137,16 @@ class Emitter:
         s.forget()
 
     def _lying(self, block: Straight) -> Memory:
-        """What of a block's arguments lies in memory: records, and temporaries that were put there."""
+        """What of a block's arguments lies in memory: records, and temporaries that were put
+        there.
+        """
         lying = self._persistent | self._memory
-        written = [k for k, name in enumerate(block.outputs) if name in lying and name not in block.inputs]
-        return Memory([k for k, name in enumerate(block.inputs) if name in lying], written, len(block.outputs))
+        written = [
+            k for k, name in enumerate(block.outputs) if name in lying and name not in block.inputs
+        ]
+        return Memory(
+            [k for k, name in enumerate(block.inputs) if name in lying], written, len(block.outputs)
+        )
 
     def _while(self, block: While) -> None:
         self._labels += 1
@@ -173,8 +189,8 @@ class Emitter:
         last = len(self.program.tables[block.table]) - 1
         if self.target.bits == 32 and last > EXACT_FLOAT32:
             raise TarsusError(
-                f"the table {block.table!r} has {last + 1} entries, but float32 counts exactly only up to "
-                f"{EXACT_FLOAT32}: use precision 'float64'."
+                f"the table {block.table!r} has {last + 1} entries, but float32 counts exactly only"
+                f" up to {EXACT_FLOAT32}: use precision 'float64'."
             )
         table = self.frame.table(s, self.target, self.program, number)
         for entry in range(self.program.sizes[block.index]):
@@ -184,8 +200,10 @@ class Emitter:
         s.forget()
 
     def _stamp(self, block: Stamp) -> None:
-        """Read the counter between two pieces of code that must not mix: all memory is, for all that LLVM may know,
-        rewritten here, so what was computed before is stored before, and what is used after is loaded after."""
+        """Read the counter between two pieces of code that must not mix: all memory is, for all
+        that LLVM may know, rewritten here, so what was computed before is stored before, and what
+        is used after is loaded after.
+        """
         s = self.scribe
         s.declare("i64 @llvm.readcyclecounter()")
         barrier = '  call void asm sideeffect "", "r,r,~{memory}"(ptr %work, ptr %world)'

@@ -1,4 +1,6 @@
-"""Writes operations on lanes as LLVM IR: no fast-math flags, so that only this file decides the bits."""
+"""Writes operations on lanes as LLVM IR: no fast-math flags, so that only this file decides the
+bits.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +13,12 @@ from tarsus.program.codegen import elementary
 UNARY = {"neg", "fabs", "sqrt", "floor", "ceil"}
 
 
-class Scribe:
-    """Lines of IR over values of `lanes` numbers with `bits` bits; values are named by their SSA names.
+class IrWriter:
+    """Lines of IR over values of `lanes` numbers with `bits` bits; values are named by their SSA
+    names.
 
-    Masks (one bit a lane) and numbers are told apart by name, so that comparisons stay masks until used as 0 or 1.
+    Masks (one bit a lane) and numbers are told apart by name, so that comparisons stay masks until
+    used as 0 or 1.
     """
 
     def __init__(self, lanes: int, bits: int) -> None:
@@ -82,7 +86,9 @@ class Scribe:
     def _intrinsic(self, name: str, *args: str) -> str:
         full = f"@llvm.{name}.{self._suffix}"
         self.declare(f"{self.vector} {full}({', '.join([self.vector] * len(args))})")
-        return self.define(f"call {self.vector} {full}({', '.join(f'{self.vector} {a}' for a in args)})")
+        return self.define(
+            f"call {self.vector} {full}({', '.join(f'{self.vector} {a}' for a in args)})"
+        )
 
     def fma(self, a: str, b: str, c: str) -> str:
         """a * b + c with one rounding."""
@@ -122,7 +128,9 @@ class Scribe:
 
     def select(self, condition: str, a: str, b: str) -> str:
         """a where the condition holds, else b."""
-        return self.define(f"select {self.mask} {self.truth(condition)}, {self.vector} {a}, {self.vector} {b}")
+        return self.define(
+            f"select {self.mask} {self.truth(condition)}, {self.vector} {a}, {self.vector} {b}"
+        )
 
     def fmin(self, a: str, b: str) -> str:
         return self.select(self.lt(b, a), b, a)
@@ -138,7 +146,10 @@ class Scribe:
         """A number: a mask becomes 1 or 0."""
         if a not in self._masks:
             return a
-        return self.define(f"select {self.mask} {a}, {self.vector} {self.const(1.0)}, {self.vector} {self.const(0.0)}")
+        return self.define(
+            f"select {self.mask} {a}, {self.vector} {self.const(1.0)}, {self.vector}"
+            f" {self.const(0.0)}"
+        )
 
     def _logic(self, op: str, a: str, b: str) -> str:
         name = self.define(f"{op} {self.mask} {a}, {b}")
@@ -173,7 +184,9 @@ class Scribe:
         return self.define(f"sitofp {self._of(f'i{self.bits}')} {a} to {self.vector}")
 
     def gather(self, table: str, index: str) -> str:
-        """table[index] lane by lane, `table` being a typed pointer; the index must be inside it; NaN reads entry 0."""
+        """table[index] lane by lane, `table` being a typed pointer; the index must be inside it;
+        NaN reads entry 0.
+        """
         index = self.select(self.eq(index, index), index, self.const(0.0))
         wide = self.define(f"fptosi {self.vector} {index} to {self._of('i64')}")
         if self.lanes == 1:
@@ -182,7 +195,9 @@ class Scribe:
         for lane in range(self.lanes):
             at = self.define(f"extractelement {self._of('i64')} {wide}, i32 {lane}")
             value = self._entry(table, at)
-            gathered = self.define(f"insertelement {self.vector} {gathered}, {self.scalar} {value}, i32 {lane}")
+            gathered = self.define(
+                f"insertelement {self.vector} {gathered}, {self.scalar} {value}, i32 {lane}"
+            )
         return gathered
 
     def _entry(self, table: str, at: str) -> str:
@@ -195,7 +210,9 @@ class Scribe:
         if op in ("and", "or"):
             return self._logic(op, self.truth(args[0]), self.truth(args[1]))
         if op == "not":
-            return self._logic("xor", self.truth(args[0]), "true" if self.lanes == 1 else "splat (i1 true)")
+            return self._logic(
+                "xor", self.truth(args[0]), "true" if self.lanes == 1 else "splat (i1 true)"
+            )
         if op in ("select", "if_else_zero"):
             values = [self.number(a) for a in args[1:]] + [self.const(0.0)]
             return self.select(args[0], values[0], values[1])
@@ -219,35 +236,35 @@ def _rounded(x: float) -> float:
     return ctypes.c_float(x).value
 
 
-def _sign(s: Scribe, a: str) -> str:
+def _sign(s: IrWriter, a: str) -> str:
     zero = s.const(0.0)
     return s.select(s.lt(zero, a), s.const(1.0), s.select(s.lt(a, zero), s.const(-1.0), a))
 
 
 SIMPLE: dict[str, Callable[..., str]] = {
-    "add": Scribe.add,
-    "sub": Scribe.sub,
-    "mul": Scribe.mul,
-    "div": Scribe.div,
-    "fma": Scribe.fma,
+    "add": IrWriter.add,
+    "sub": IrWriter.sub,
+    "mul": IrWriter.mul,
+    "div": IrWriter.div,
+    "fma": IrWriter.fma,
     "fnma": lambda s, a, b, c: s.fma(s.neg(a), b, c),
     "fms": lambda s, a, b, c: s.fma(a, b, s.neg(c)),
-    "neg": Scribe.neg,
+    "neg": IrWriter.neg,
     "sq": lambda s, a: s.mul(a, a),
     "twice": lambda s, a: s.add(a, a),
     "inv": lambda s, a: s.div(s.const(1.0), a),
     "assign": lambda s, a: a,
-    "lt": Scribe.lt,
-    "le": Scribe.le,
-    "eq": Scribe.eq,
-    "ne": Scribe.ne,
-    "fabs": Scribe.abs,
-    "sqrt": Scribe.sqrt,
-    "floor": Scribe.floor,
-    "ceil": Scribe.ceil,
-    "copysign": Scribe.copysign,
-    "fmin": Scribe.fmin,
-    "fmax": Scribe.fmax,
+    "lt": IrWriter.lt,
+    "le": IrWriter.le,
+    "eq": IrWriter.eq,
+    "ne": IrWriter.ne,
+    "fabs": IrWriter.abs,
+    "sqrt": IrWriter.sqrt,
+    "floor": IrWriter.floor,
+    "ceil": IrWriter.ceil,
+    "copysign": IrWriter.copysign,
+    "fmin": IrWriter.fmin,
+    "fmax": IrWriter.fmax,
     "sign": _sign,
 }
 FUNCTIONS = {"pow": "power", "constpow": "power"}

@@ -1,18 +1,23 @@
-"""Where worlds lie in memory and how a kernel walks them: groups of lanes on a processor, a thread a world on a GPU."""
+"""Where worlds lie in memory and how a kernel walks them: groups of lanes on a processor, a thread
+a world on a GPU.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
-from tarsus.program.codegen.ir_writer import Scribe
+from tarsus.program.codegen.ir_writer import IrWriter
 from tarsus.program.codegen.layout import Target, logged_size, record_size
 from tarsus.program.ir.blocks import Program
 from tarsus.program.lowering.schedule import on_demand
 from tarsus.program.lowering.spill import Memory, in_memory, most_alive, within
 from tarsus.program.lowering.tape import Tape, tape
 
-HELD = {32: 235, 64: 105}  # numbers of these bits that a GPU's thread holds, its 255 registers less addresses and flags
+HELD = {
+    32: 235,
+    64: 105,
+}  # numbers of these bits that a GPU's thread holds, its 255 registers less addresses and flags
 
 
 @dataclass(frozen=True)
@@ -24,7 +29,7 @@ class Around:
     closing: list[str]
 
 
-class Frame(ABC):
+class KernelShell(ABC):
     """How worlds are stored and walked."""
 
     @abstractmethod
@@ -32,11 +37,11 @@ class Frame(ABC):
         """The kernel around one step's code; `work` is the line that reserves the workspace."""
 
     @abstractmethod
-    def persistent(self, scribe: Scribe, target: Target, entry: int) -> str:
+    def persistent(self, scribe: IrWriter, target: Target, entry: int) -> str:
         """A typed pointer to one entry of the current world's record."""
 
     @abstractmethod
-    def table(self, scribe: Scribe, target: Target, program: Program, number: int) -> str:
+    def table(self, scribe: IrWriter, target: Target, program: Program, number: int) -> str:
         """A typed pointer to the first entry of a table."""
 
     def in_memory(self, program: Program, target: Target) -> list[str]:
@@ -48,15 +53,18 @@ class Frame(ABC):
         return t
 
 
-class Groups(Frame):
+class LaneGroups(KernelShell):
     """kernel(worlds, log, tables, first, last, steps, groups) over worlds[group][entry][lane].
 
-    After each step the state and report registers are copied to log[step][group][entry][lane] if log is not null.
+    After each step the state and report registers are copied to log[step][group][entry][lane] if
+    log is not null.
     """
 
     def around(self, program: Program, target: Target, work: str) -> Around:
         vector, logged = target.vector, logged_size(program)
-        opening = f"""define void @kernel(ptr noalias %worlds, ptr noalias %log, ptr noalias %tables,
+        size = logged * target.lanes * target.bits // 8
+        opening = f"""\
+define void @kernel(ptr noalias %worlds, ptr noalias %log, ptr noalias %tables,
     i64 %first, i64 %last, i64 %steps, i64 %groups) #0 {{
 entry:
 {work}
@@ -82,7 +90,7 @@ log.begin:
   %log.cell = add i64 %log.row, %group
   %log.at = mul i64 %log.cell, {logged}
   %log.to = getelementptr {vector}, ptr %log, i64 %log.at
-  call void @llvm.memcpy.p0.p0.i64(ptr %log.to, ptr %world, i64 {logged * target.lanes * target.bits // 8}, i1 false)
+  call void @llvm.memcpy.p0.p0.i64(ptr %log.to, ptr %world, i64 {size}, i1 false)
   br label %step.end
 step.end:
   %step.next = add i64 %step, 1
@@ -94,22 +102,26 @@ exit:
   ret void
 }}
 attributes #0 = {{ nounwind "stackrealign" }}"""
-        return Around(["declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)"], [opening], [closing])
+        return Around(
+            ["declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)"], [opening], [closing]
+        )
 
-    def persistent(self, scribe: Scribe, target: Target, entry: int) -> str:
-        return f"ptr {scribe.define(f'getelementptr inbounds {target.vector}, ptr %world, i64 {entry}')}"
+    def persistent(self, scribe: IrWriter, target: Target, entry: int) -> str:
+        place = f"getelementptr inbounds {target.vector}, ptr %world, i64 {entry}"
+        return f"ptr {scribe.define(place)}"
 
-    def table(self, scribe: Scribe, target: Target, program: Program, number: int) -> str:
+    def table(self, scribe: IrWriter, target: Target, program: Program, number: int) -> str:
         slot = scribe.define(f"getelementptr ptr, ptr %tables, i64 {number}")
         return f"ptr {scribe.define(f'load ptr, ptr {slot}')}"
 
 
-class Threads(Frame):
-    """kernel(worlds, tables, count, steps) over worlds[entry][world]: a thread a world, neighbours side by side.
+class GpuThreads(KernelShell):
+    """kernel(worlds, tables, count, steps) over worlds[entry][world]: a thread a world, neighbors
+    side by side.
 
-    tables: all of them, one behind the other; count points to the number of worlds in memory. It is read anew in
-    every step: a number known before would let the compiler compute all the addresses of a record once, and a
-    thread's registers would be full of them.
+    tables: all of them, one behind the other; count points to the number of worlds in memory. It is
+    read anew in every step: a number known before would let the compiler compute all the addresses
+    of a record once, and a thread's registers would be full of them.
     """
 
     def around(self, program: Program, target: Target, work: str) -> Around:
@@ -137,11 +149,15 @@ attributes #0 = { nounwind }"""
         return Around(self._declarations(), [opening], [closing])
 
     def _declarations(self) -> list[str]:
-        return [f"declare i32 @llvm.nvvm.read.ptx.sreg.{register}.x()" for register in ("ctaid", "ntid", "tid")]
+        return [
+            f"declare i32 @llvm.nvvm.read.ptx.sreg.{register}.x()"
+            for register in ("ctaid", "ntid", "tid")
+        ]
 
     def _opening(self, work: str) -> str:
         """The kernel's head up to its world's number, %mine."""
-        return f"""define ptx_kernel void @kernel(ptr addrspace(1) noalias %worlds, ptr addrspace(1) noalias %tables,
+        return f"""\
+define ptx_kernel void @kernel(ptr addrspace(1) noalias %worlds, ptr addrspace(1) noalias %tables,
     ptr addrspace(1) %count, i64 %steps) #0 {{
 entry:
 {work}
@@ -152,11 +168,14 @@ entry:
   %number = add i32 %block.first, %thread
   %mine = zext i32 %number to i64"""
 
-    def persistent(self, scribe: Scribe, target: Target, entry: int) -> str:
+    def persistent(self, scribe: IrWriter, target: Target, entry: int) -> str:
         at = scribe.define(f"mul i64 %stride, {entry}")
-        return f"ptr addrspace(1) {scribe.define(f'getelementptr {target.scalar}, ptr addrspace(1) %world, i64 {at}')}"
+        return (
+            "ptr addrspace(1)"
+            f" {scribe.define(f'getelementptr {target.scalar}, ptr addrspace(1) %world, i64 {at}')}"
+        )
 
-    def table(self, scribe: Scribe, target: Target, program: Program, number: int) -> str:
+    def table(self, scribe: IrWriter, target: Target, program: Program, number: int) -> str:
         first = sum(len(values) for values in list(program.tables.values())[:number])
         pointer = f"getelementptr {target.scalar}, ptr addrspace(1) %tables, i64 {first}"
         return f"ptr addrspace(1) {scribe.define(pointer)}"
@@ -170,8 +189,9 @@ entry:
         return within(on_demand(t), HELD[target.bits], memory)
 
 
-class OneThread(Threads):
-    """The same kernel for a processor, kernel(worlds, tables, count, steps, mine): the caller says which thread it is.
+class HostThread(GpuThreads):
+    """The same kernel for a processor, kernel(worlds, tables, count, steps, mine): the caller says
+    which thread it is.
 
     With it the GPU's code, its memory layout and its launcher are tested where there is no GPU.
     """
@@ -180,7 +200,8 @@ class OneThread(Threads):
         return []
 
     def _opening(self, work: str) -> str:
-        return f"""define void @kernel(ptr addrspace(1) noalias %worlds, ptr addrspace(1) noalias %tables,
+        return f"""\
+define void @kernel(ptr addrspace(1) noalias %worlds, ptr addrspace(1) noalias %tables,
     ptr addrspace(1) %count, i64 %steps, i64 %mine) #0 {{
 entry:
 {work}"""

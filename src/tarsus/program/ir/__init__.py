@@ -1,1 +1,3 @@
-"""The intermediate representation: programs as blocks, traced from CasADi, and a reference that evaluates them."""
+"""The intermediate representation: programs as blocks, traced from CasADi, and a reference that
+evaluates them.
+"""

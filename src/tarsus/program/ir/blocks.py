@@ -1,7 +1,8 @@
-"""A program is a list of blocks over named registers: straight-line code, masked loops, look-ups, time stamps.
+"""A program is a list of blocks over named registers: straight-line code, masked loops, look-ups,
+time stamps.
 
-Every world has its own copy of the registers. Persistent registers (state, report, parameter) live in
-memory between calls; temporaries live for one run of the program.
+Every world has its own copy of the registers. Persistent registers (state, report, parameter) live
+in memory between calls; temporaries live for one run of the program.
 """
 
 from __future__ import annotations
@@ -65,8 +66,9 @@ class Lookup:
 class Stamp:
     """Adds the processor's cycles since the last stamp to entry `section` of the register CYCLES.
 
-    None: the step begins, and every section with nothing. clock: the register that holds the counter's last reading.
-    Code on either side stays there. The reference evaluator, which has no counter, writes zeros.
+    None: the step begins, and every section with nothing. clock: the register that holds the
+    counter's last reading. Code on either side stays there. The reference evaluator, which has no
+    counter, writes zeros.
     """
 
     section: int | None
@@ -81,7 +83,8 @@ CYCLES = "cycles"
 class Program:
     """Registers, blocks in order, and tables (1-D arrays shared by all worlds).
 
-    sections: what the entries of the register CYCLES are, if the program is timed; see `Builder.stamp`.
+    sections: what the entries of the register CYCLES are, if the program is timed; see
+    `Builder.stamp`.
     """
 
     name: str

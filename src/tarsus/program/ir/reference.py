@@ -25,7 +25,9 @@ def run(program: Program, values: Mapping[str, ArrayLike], steps: int = 1) -> di
     return registers
 
 
-def _run_blocks(program: Program, blocks: tuple[Block, ...], registers: dict[str, Array], live: Mask) -> None:
+def _run_blocks(
+    program: Program, blocks: tuple[Block, ...], registers: dict[str, Array], live: Mask
+) -> None:
     for block in blocks:
         if isinstance(block, Straight):
             inputs = [registers[name][live].T for name in block.inputs]

@@ -11,7 +11,17 @@ import numpy as np
 from casadi import SX
 from numpy.typing import ArrayLike
 
-from tarsus.program.ir.blocks import CYCLES, Block, Kind, Lookup, Program, Register, Stamp, Straight, While
+from tarsus.program.ir.blocks import (
+    CYCLES,
+    Block,
+    Kind,
+    Lookup,
+    Program,
+    Register,
+    Stamp,
+    Straight,
+    While,
+)
 from tarsus.program.ir.symbolic import entries, mapped
 
 Values = dict[str, SX]
@@ -23,10 +33,11 @@ REST = "rest"  # the section of what follows the last stamp
 class Builder:
     """Collects registers and blocks.
 
-    declare(...) gives the symbols of a persistent register; keep(...) names a value that later blocks may use;
-    loop(...) repeats; program(...) writes the results. Only loops and look-ups cut the code: a kept value is
-    inlined where it is used before the next cut, and stored only if something reads it after.
-    timed: stamp(...) cuts it too, and the program tells the cycles of its sections; if not, stamps do nothing at all.
+    declare(...) gives the symbols of a persistent register; keep(...) names a value that later
+    blocks may use; loop(...) repeats; program(...) writes the results. Only loops and look-ups cut
+    the code: a kept value is inlined where it is used before the next cut, and stored only if
+    something reads it after. timed: stamp(...) cuts it too, and the program tells the cycles of its
+    sections; if not, stamps do nothing at all.
     """
 
     def __init__(self, name: str, timed: bool = False) -> None:
@@ -54,7 +65,8 @@ class Builder:
         return self.declare(name, size, "parameter")
 
     def keep(self, name: str, value: SX, kind: Literal["temporary", "report"] = "temporary") -> SX:
-        """Name a value so that it is computed once, here; its symbols can be used in this and every later block.
+        """Name a value so that it is computed once, here; its symbols can be used in this and every
+        later block.
 
         A report is stored here too, and not carried through the blocks to the program's end.
         """
@@ -71,7 +83,8 @@ class Builder:
         maximum: int,
         first: SX | None = None,
     ) -> Values:
-        """Carry `start` through body(values) -> (values, more) while more > 0; returns the last values.
+        """Carry `start` through body(values) -> (values, more) while more > 0; returns the last
+        values.
 
         Worlds where `first` is not positive do not enter the loop at all.
         """
@@ -83,17 +96,21 @@ class Builder:
         more = self._fresh("more")
         self.declare(more, 1, "temporary")
         self._pending.update(
-            {names[key]: value for key, value in start.items()} | {more: SX(1) if first is None else first}
+            {names[key]: value for key, value in start.items()}
+            | {more: SX(1) if first is None else first}
         )
         self._cut()
         outer, self._blocks = self._blocks, []
         values, again = body(dict(symbols))
         if missing := set(start) ^ set(values):
-            raise ValueError(f"the loop's body must give back exactly what it was given; check {sorted(missing)}")
+            raise ValueError(
+                f"the loop's body must give back exactly what it was given; check {sorted(missing)}"
+            )
         for key, symbol in symbols.items():
             if values[key].numel() != symbol.numel():
                 raise ValueError(
-                    f"the loop's {key!r} has {symbol.numel()} numbers, its body gives {values[key].numel()}"
+                    f"the loop's {key!r} has {symbol.numel()} numbers, its body gives"
+                    f" {values[key].numel()}"
                 )
         self._pending.update({names[key]: values[key] for key in start} | {more: again})
         self._cut()
@@ -105,7 +122,9 @@ class Builder:
         """table[floor(index)] for each entry of index (k,), held inside the table."""
         held = np.ascontiguousarray(values, dtype=float).ravel()
         if not held.size or not np.array_equal(self._tables.get(table, held), held, equal_nan=True):
-            raise ValueError(f"table {table!r} is empty, or other values already stand under its name")
+            raise ValueError(
+                f"table {table!r} is empty, or other values already stand under its name"
+            )
         self._tables[table] = held
         at, out = self._fresh(f"{table}_index"), self._fresh(f"{table}_value")
         self.declare(at, index.numel(), "temporary")
@@ -116,7 +135,8 @@ class Builder:
         return symbols
 
     def hold(self, name: str, values: Held) -> Held:
-        """Keep all that is computed in an expression, or in lists, dictionaries and dataclasses of them, as one value.
+        """Keep all that is computed in an expression, or in lists, dictionaries and dataclasses of
+        them, as one value.
 
         Returns the same with symbols in its place; zeros, constants and symbols stay what they are.
         """
@@ -138,10 +158,12 @@ class Builder:
         return mapped(values, put)
 
     def stamp(self, section: str, values: Held = None) -> Held:
-        """The work since the last stamp, and that of all kept values, belongs to a section; several stamps may name it.
+        """The work since the last stamp, and that of all kept values, belongs to a section; several
+        stamps may name it.
 
-        values: expressions (or lists, dataclasses of them) that are computed by now; returns what stands for them in
-        the sections to come, in a program that is not timed the values themselves.
+        values: expressions (or lists, dataclasses of them) that are computed by now; returns what
+        stands for them in the sections to come, in a program that is not timed the values
+        themselves.
         """
         if not self.timed:
             return values
@@ -153,14 +175,19 @@ class Builder:
         return held
 
     def program(self, **results: SX) -> Program:
-        """Write the results into state and report registers (declared here if new) and close the program."""
+        """Write the results into state and report registers (declared here if new) and close the
+        program.
+        """
         for name, value in results.items():
             if name not in self._registers:
                 self.declare(name, value.numel(), "report")
             if self._registers[name].kind == "parameter":
                 raise ValueError(f"register {name!r} is a parameter: a program only reads it")
             if self._registers[name].size != value.numel():
-                raise ValueError(f"register {name!r} has {self._registers[name].size} numbers, not {value.numel()}")
+                raise ValueError(
+                    f"register {name!r} has {self._registers[name].size} numbers, not"
+                    f" {value.numel()}"
+                )
         self._pending.update(results)
         self._cut()
         if self.timed:
@@ -171,7 +198,9 @@ class Builder:
         read = self._read_anywhere(self._blocks)
         registers = [r for r in self._registers.values() if r.kind != "temporary" or r.name in read]
         blocks = tuple(self._finished(block, read) for block in self._blocks)
-        return Program(self.name, tuple(registers), blocks, dict(self._tables), tuple(self._sections))
+        return Program(
+            self.name, tuple(registers), blocks, dict(self._tables), tuple(self._sections)
+        )
 
     def _fresh(self, name: str) -> str:
         """A name for a temporary, never that of a persistent register."""
@@ -181,13 +210,17 @@ class Builder:
         return candidate
 
     def _cut(self) -> None:
-        """Close the straight piece of code: what was kept in it is inlined in what follows in it."""
+        """Close the straight piece of code: what was kept in it is inlined in what follows in
+        it.
+        """
         outputs: Values = {}
         for name, value in self._pending.items():
             known = [key for key in self._kept if key in outputs]
             column = ca.vec(ca.densify(value))
             if known:
-                [column] = ca.substitute([column], [self._kept[k] for k in known], [outputs[k] for k in known])
+                [column] = ca.substitute(
+                    [column], [self._kept[k] for k in known], [outputs[k] for k in known]
+                )
             outputs[name] = column
         if outputs:
             self._blocks.append(_Draft(outputs))
@@ -197,7 +230,10 @@ class Builder:
         used = set()
         for symbol in ca.symvar(ca.vertcat(*values.values())):
             if symbol.element_hash() not in self._owner:
-                raise ValueError(f"the symbol {symbol.name()!r} belongs to no register; declare it as a parameter")
+                raise ValueError(
+                    f"the symbol {symbol.name()!r} belongs to no register; declare it as a"
+                    " parameter"
+                )
             used.add(self._owner[symbol.element_hash()])
         return [name for name in self._symbols if name in used]
 
@@ -217,10 +253,18 @@ class Builder:
 
     def _finished(self, block: _Draft | _Loop | Lookup | Stamp, read: set[str]) -> Block:
         if isinstance(block, _Loop):
-            return While(block.more, tuple(self._finished(inner, read) for inner in block.body), block.maximum)
+            return While(
+                block.more,
+                tuple(self._finished(inner, read) for inner in block.body),
+                block.maximum,
+            )
         if isinstance(block, Lookup | Stamp):
             return block
-        wanted = {n: v for n, v in block.outputs.items() if self._registers[n].kind != "temporary" or n in read}
+        wanted = {
+            n: v
+            for n, v in block.outputs.items()
+            if self._registers[n].kind != "temporary" or n in read
+        }
         inputs = self._inputs(wanted)
         function = ca.Function(
             "straight",

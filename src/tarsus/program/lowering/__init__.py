@@ -1,1 +1,3 @@
-"""From expressions to an ordered list of operations: what is computed when, and what waits in memory."""
+"""From expressions to an ordered list of operations: what is computed when, and what waits in
+memory.
+"""

@@ -1,7 +1,8 @@
 """The order in which a tape's operations are written, chosen so that few values are alive at once.
 
-A processor's compiler reorders straight-line code within its few registers by itself; a GPU's assembler keeps much of
-the order it is given, and what does not fit into a thread's registers goes to memory. The order does not change a bit.
+A processor's compiler reorders straight-line code within its few registers by itself; a GPU's
+assembler keeps much of the order it is given, and what does not fit into a thread's registers goes
+to memory. The order does not change a bit.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ from tarsus.program.lowering.tape import Node, Tape
 
 
 def on_demand(t: Tape) -> Tape:
-    """Every value just before its first use, of two arguments the one that needs more registers first."""
+    """Every value just before its first use, of two arguments the one that needs more registers
+    first.
+    """
     need = _registers_needed(t)
     order: list[int] = []
     done = [False] * len(t.nodes)
@@ -30,7 +33,9 @@ def on_demand(t: Tape) -> Tape:
 
 
 def _registers_needed(t: Tape) -> list[int]:
-    """Registers that each value's tree of operations takes if nothing is shared (Sethi and Ullman's number)."""
+    """Registers that each value's tree of operations takes if nothing is shared (Sethi and Ullman's
+    number).
+    """
     need: list[int] = []
     for node in t.nodes:
         own = sorted((need[a] for a in set(node.args)), reverse=True)
@@ -40,5 +45,8 @@ def _registers_needed(t: Tape) -> list[int]:
 
 def _in_order(t: Tape, order: list[int]) -> Tape:
     at = {old: new for new, old in enumerate(order)}
-    nodes = [Node(n.op, tuple(at[a] for a in n.args), n.value, n.place) for n in (t.nodes[k] for k in order)]
+    nodes = [
+        Node(n.op, tuple(at[a] for a in n.args), n.value, n.place)
+        for n in (t.nodes[k] for k in order)
+    ]
     return Tape(nodes, [(place, at[k]) for place, k in t.outputs])

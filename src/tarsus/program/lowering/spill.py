@@ -1,8 +1,9 @@
 """Which values of a tape wait in memory, where more are alive at once than a thread has registers.
 
-A GPU's assembler decides that as well, but in blocks of many thousand operations it stores and loads about twice as
-much as it must. So the tape says it: what is used farthest from now waits (Belady 1966, A study of replacement
-algorithms, IBM Systems Journal 5(2)), and what lies in memory anyway is read again. Not a bit changes.
+A GPU's assembler decides that as well, but in blocks of many thousand operations it stores and
+loads about twice as much as it must. So the tape says it: what is used farthest from now waits
+(Belady 1966, A study of replacement algorithms, IBM Systems Journal 5(2)), and what lies in memory
+anyway is read again. Not a bit changes.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ NEVER = 1 << 62  # the next use of a value that the end of the block needs
 class Memory:
     """What a straight block has in memory, by numbers of its arguments.
 
-    inputs: can be read again; outputs: can be written early and read back; spare: the output that is room for the rest.
+    inputs: can be read again; outputs: can be written early and read back; spare: the output that
+    is room for the rest.
     """
 
     inputs: Container[int]
@@ -29,10 +31,11 @@ class Memory:
 
 
 def within(t: Tape, registers: int, memory: Memory) -> Tape:
-    """The same operations in the same order; between them at most `registers` numbers are held, constants apart.
+    """The same operations in the same order; between them at most `registers` numbers are held,
+    constants apart.
 
-    It has three operations more: `store` writes its argument to an output's place, `reload` reads it from there,
-    `again` reads an input once more. Masks are held, but never sent away.
+    It has three operations more: `store` writes its argument to an output's place, `reload` reads
+    it from there, `again` reads an input once more. Masks are held, but never sent away.
     """
     return _Walk(t, registers, memory).walked()
 
@@ -40,12 +43,14 @@ def within(t: Tape, registers: int, memory: Memory) -> Tape:
 def in_memory(program: Program, alive: dict[Straight, int], registers: int) -> list[str]:
     """The temporaries that lie in memory from where they are computed.
 
-    Those that only wait while the loops run, and those that a loop reads which is too large for the registers.
-    `alive`: most values held at once by each straight block inside a loop.
+    Those that only wait while the loops run, and those that a loop reads which is too large for the
+    registers. `alive`: most values held at once by each straight block inside a loop.
     """
     small = [block for block, most in alive.items() if most <= registers]
     large = [block for block, most in alive.items() if most > registers]
-    fast = {name for block in small for name in block.inputs} - {name for block in large for name in block.inputs}
+    fast = {name for block in small for name in block.inputs} - {
+        name for block in large for name in block.inputs
+    }
     fast |= {name for block in alive for name in block.outputs} | _scalars(program.blocks)
     return [r.name for r in program.of_kind("temporary") if r.name not in fast]
 
@@ -62,7 +67,9 @@ def _scalars(blocks: tuple[object, ...]) -> set[str]:
 
 
 def most_alive(t: Tape) -> int:
-    """Most values held at once in the order in which the tape stands; constants and unused values cost nothing."""
+    """Most values held at once in the order in which the tape stands; constants and unused values
+    cost nothing.
+    """
     uses = t.live()
     last = {a: k for k, node in enumerate(t.nodes) if uses[k] for a in node.args}
     last |= {k: len(t.nodes) for _, k in t.outputs}
@@ -131,7 +138,9 @@ class _Walk:
         args = {a for a in node.args if self.t.nodes[a].op != "const"}
         for a in args:
             self._fetch(a, args)
-        self.now[k] = self._add(Node(node.op, tuple(self.now[a] for a in node.args), node.value, node.place))
+        self.now[k] = self._add(
+            Node(node.op, tuple(self.now[a] for a in node.args), node.value, node.place)
+        )
         for a in args:
             self.uses[a].pop()
             self._hold(a, args)

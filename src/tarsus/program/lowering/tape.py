@@ -1,7 +1,8 @@
-"""From a CasADi function to a tape of machine-like operations: selects, fused multiply-adds, one sine-cosine.
+"""From a CasADi function to a tape of machine-like operations: selects, fused multiply-adds, one
+sine-cosine.
 
-Multiply-adds are fused here, by a rule that looks at the expression alone, and never by the compiler: so a
-world's bits do not depend on the lane width, the batch or the machine.
+Multiply-adds are fused here, by a rule that looks at the expression alone, and never by the
+compiler: so a world's bits do not depend on the lane width, the batch or the machine.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ MASKS = {"lt", "le", "eq", "ne", "not", "and", "or"}
 
 @dataclass(slots=True)
 class Node:
-    """One operation: `args` are indices of earlier nodes; inputs and outputs name (argument, entry)."""
+    """One operation: `args` are indices of earlier nodes; inputs and outputs name (argument,
+    entry).
+    """
 
     op: str
     args: tuple[int, ...]
@@ -53,7 +56,9 @@ class Tape:
 
 
 def tape(function: ca.Function) -> Tape:
-    """The tape of a straight-line function; raises ValueError for an operation that has no scalar meaning."""
+    """The tape of a straight-line function; raises ValueError for an operation that has no scalar
+    meaning.
+    """
     nodes: list[Node] = []
     outputs: list[tuple[tuple[int, int], int]] = []
     at: dict[int, int] = {}
@@ -90,7 +95,9 @@ def _with_selects(t: Tape) -> Tape:
 
 
 def _with_reciprocals(t: Tape) -> Tape:
-    """Divisions by one number become its reciprocal and multiplications (CasADi folds x * (1 / y) to x / y)."""
+    """Divisions by one number become its reciprocal and multiplications (CasADi folds x * (1 / y)
+    to x / y).
+    """
     uses = t.live()
     divisors: dict[int, int] = {}
     for node, used in zip(t.nodes, uses, strict=True):

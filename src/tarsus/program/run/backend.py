@@ -1,4 +1,6 @@
-"""What a simulation asks of a back end: the registers of many worlds somewhere, and the program run over them."""
+"""What a simulation asks of a back end: the registers of many worlds somewhere, and the program run
+over them.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,8 @@ Array = NDArray[Any]  # float64 or float32
 class Backend(ABC):
     """`count` copies of a program's persistent registers and a compiled kernel that runs over them.
 
-    arrays: the module whose arrays it gives and takes, NumPy or CuPy; target: lanes and bits of the compiled code;
-    dtype: of every register.
+    arrays: the module whose arrays it gives and takes, NumPy or CuPy; target: lanes and bits of the
+    compiled code; dtype: of every register.
     """
 
     arrays: Any = np
@@ -38,7 +40,9 @@ class Backend(ABC):
 
     @abstractmethod
     def output(self, name: str) -> Any:
-        """A copy of one register of all worlds, (worlds, size), as an array of the back end's own kind."""
+        """A copy of one register of all worlds, (worlds, size), as an array of the back end's own
+        kind.
+        """
 
     @abstractmethod
     def view(self, name: str) -> Any:
@@ -50,7 +54,9 @@ class Backend(ABC):
 
     @abstractmethod
     def set(self, name: str, values: ArrayLike, where: Any = None) -> None:
-        """Write one register, (size,) for all worlds alike or (worlds, size); only the worlds in `where` if given."""
+        """Write one register, (size,) for all worlds alike or (worlds, size); only the worlds in
+        `where` if given.
+        """
 
     @abstractmethod
     def advance(self, steps: int = 1) -> None:
@@ -58,7 +64,9 @@ class Backend(ABC):
 
     @abstractmethod
     def record(self, steps: int) -> dict[str, Array]:
-        """Run `steps` times and return what state and report registers were after each: (steps, worlds, size)."""
+        """Run `steps` times and return what state and report registers were after each: (steps,
+        worlds, size).
+        """
 
     @property
     @abstractmethod

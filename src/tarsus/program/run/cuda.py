@@ -1,6 +1,8 @@
-"""The kernel on an NVIDIA GPU: PTX made here, machine code by the driver, kept on disk; arrays and launches by CuPy.
+"""The kernel on an NVIDIA GPU: PTX made here, machine code by the driver, kept on disk; arrays and
+launches by CuPy.
 
-CuPy's arrays go to PyTorch and JAX and back without a copy, by DLPack or `__cuda_array_interface__`.
+CuPy's arrays go to PyTorch and JAX and back without a copy, by DLPack or
+`__cuda_array_interface__`.
 """
 
 from __future__ import annotations
@@ -20,28 +22,41 @@ from tarsus.program.run import native, ptx
 from tarsus.program.run.backend import Array
 from tarsus.program.run.threads import Launcher
 
-BLOCK = 128  # threads that share a multiprocessor's scheduler; see docs/decisions/0011-gpu-backend.md
-CHIPS = (75, 80, 86, 89, 90, 100, 120)  # compute capabilities that code is made for; later ones run an earlier's
+BLOCK = (
+    128  # threads that share a multiprocessor's scheduler; see docs/decisions/0011-gpu-backend.md
+)
+CHIPS = (
+    75,
+    80,
+    86,
+    89,
+    90,
+    100,
+    120,
+)  # compute capabilities that code is made for; later ones run an earlier's
 
 
 @cache
-def library() -> Any:
+def cupy_with_gpu() -> Any:
     """CuPy with a GPU to run on; TarsusError that says what is missing."""
     try:
         cupy = importlib.import_module("cupy")
     except ImportError as error:
         raise TarsusError(
-            f"device 'cuda' needs CuPy ({error}): install tarsus[cuda], or cupy-cuda12x for a CUDA 12 driver."
+            f"device 'cuda' needs CuPy ({error}): install tarsus[cuda], or cupy-cuda12x for a CUDA"
+            " 12 driver."
         ) from None
     try:
         found = cupy.cuda.runtime.getDeviceCount()
     except cupy.cuda.runtime.CUDARuntimeError as error:
         raise TarsusError(
-            f"device 'cuda' needs an NVIDIA GPU with a driver that CuPy {cupy.__version__} can use ({error}): "
-            "install or update the driver, or use device 'cpu'."
+            f"device 'cuda' needs an NVIDIA GPU with a driver that CuPy {cupy.__version__} can use"
+            f" ({error}): install or update the driver, or use device 'cpu'."
         ) from None
     if not found:
-        raise TarsusError("device 'cuda' needs an NVIDIA GPU, and none is visible here: use device 'cpu'.")
+        raise TarsusError(
+            "device 'cuda' needs an NVIDIA GPU, and none is visible here: use device 'cpu'."
+        )
     return cupy
 
 
@@ -49,13 +64,17 @@ def chip_for(capability: str) -> str:
     """The newest chip code can be made for that a GPU of this compute capability ("90") can run."""
     fitting = [chip for chip in CHIPS if chip <= int(capability)]
     if not fitting:
-        raise TarsusError(f"this GPU's compute capability {capability} is older than {CHIPS[0]}: use device 'cpu'.")
+        raise TarsusError(
+            f"this GPU's compute capability {capability} is older than {CHIPS[0]}: use device"
+            " 'cpu'."
+        )
     return f"sm_{fitting[-1]}"
 
 
 @dataclass(frozen=True)
 class CudaKernel:
-    """A kernel in the driver's hands and what it takes: registers and bytes of local memory (stack, spills) a thread.
+    """A kernel in the driver's hands and what it takes: registers and bytes of local memory (stack,
+    spills) a thread.
 
     most: threads a block may have.
     """
@@ -70,7 +89,7 @@ class CudaLauncher(Launcher):
     """The current CUDA device and CuPy's current stream; `block`: threads a block."""
 
     def __init__(self, block: int = BLOCK) -> None:
-        self.arrays = library()
+        self.arrays = cupy_with_gpu()
         self.block = block
 
     def load(self, program: Program, bits: int) -> CudaKernel:
@@ -86,7 +105,10 @@ class CudaLauncher(Launcher):
 
     def described(self, kernel: CudaKernel) -> dict[str, Any]:
         runtime, device = self.arrays.cuda.runtime, self.arrays.cuda.Device()
-        found, clock = device.attributes, device.attributes.get("ClockRate")  # kHz; not every version tells it
+        found, clock = (
+            device.attributes,
+            device.attributes.get("ClockRate"),
+        )  # kHz; not every version tells it
         return {
             "name": runtime.getDeviceProperties(device.id)["name"].decode(),
             "compute_capability": device.compute_capability,
@@ -103,7 +125,7 @@ class CudaLauncher(Launcher):
 
 
 def _load(program: Program, bits: int, device: int) -> CudaKernel:
-    cupy = library()
+    cupy = cupy_with_gpu()
     with cupy.cuda.Device(device) as held:
         cupy.cuda.runtime.free(0)  # the driver's context comes with the runtime's first call
         module = cupy.cuda.function.Module()
@@ -112,13 +134,23 @@ def _load(program: Program, bits: int, device: int) -> CudaKernel:
         driver = cupy.cuda.driver
         names = ("NUM_REGS", "LOCAL_SIZE_BYTES", "MAX_THREADS_PER_BLOCK")
         ask = (getattr(driver, f"CU_FUNC_ATTRIBUTE_{name}") for name in names)
-        return CudaKernel(function, *(driver.funcGetAttribute(attribute, function.ptr) for attribute in ask))
+        return CudaKernel(
+            function, *(driver.funcGetAttribute(attribute, function.ptr) for attribute in ask)
+        )
 
 
 def _machine_code(cupy: Any, program: Program, bits: int, capability: str) -> bytes:
     """The kernel for this GPU, from the cache or from the driver's assembler."""
     chip, version = chip_for(capability), cupy.cuda.runtime.driverGetVersion()
-    parts = (program.fingerprint, bits, chip, capability, version, native.source_hash(), llvmlite.__version__)
+    parts = (
+        program.fingerprint,
+        bits,
+        chip,
+        capability,
+        version,
+        native.source_hash(),
+        llvmlite.__version__,
+    )
     name = f"{hashlib.sha256(repr(parts).encode()).hexdigest()[:40]}.cubin"
     code = native.kept(name)
     if code is None:
@@ -130,8 +162,8 @@ def _machine_code(cupy: Any, program: Program, bits: int, capability: str) -> by
         except cupy.cuda.driver.CUDADriverError as error:
             isa = text.partition(".version ")[2].partition("\n")[0]
             raise TarsusError(
-                f"the driver (CUDA {version // 1000}.{version % 1000 // 10}) could not make code for {chip} from PTX "
-                f"{isa} ({error}): update it, or use device 'cpu'."
+                f"the driver (CUDA {version // 1000}.{version % 1000 // 10}) could not make code"
+                f" for {chip} from PTX {isa} ({error}): update it, or use device 'cpu'."
             ) from None
         native.keep(name, code)
     return code

@@ -16,13 +16,17 @@ SWEEPS, ROUNDS = 100_000, 9  # milliseconds a round, beside which a call's micro
 
 
 def seconds_per_cycle() -> float:
-    """Seconds between two ticks of the counter, constant on processors whose counter does not follow their clock.
+    """Seconds between two ticks of the counter, constant on processors whose counter does not
+    follow their clock.
 
-    x86 since about 2008 (invariant TSC) and Arm are such; where it follows the clock, it is that of just now.
+    x86 since about 2008 (invariant TSC) and Arm are such; where it follows the clock, it is that of
+    just now.
     """
     b = Builder("counter", timed=True)
     x = b.declare("x", 1)
-    last = b.loop({"x": x, "k": SX(0)}, lambda v: ({"x": 0.5 * v["x"] + 1, "k": v["k"] + 1}, SX(1)), SWEEPS)
+    last = b.loop(
+        {"x": x, "k": SX(0)}, lambda v: ({"x": 0.5 * v["x"] + 1, "k": v["k"] + 1}, SX(1)), SWEEPS
+    )
     worlds = Worlds(b.program(x=last["x"]), 1, lanes=1)
     found = []
     for _ in range(ROUNDS):

@@ -1,4 +1,6 @@
-"""Compile a program for this machine's processor and call it; compiled objects are cached on disk."""
+"""Compile a program for this machine's processor and call it; compiled objects are cached on
+disk.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ import llvmlite
 import llvmlite.binding as llvm
 
 from tarsus.program.codegen.emit import Emitter, ir_text
-from tarsus.program.codegen.kernels import Frame, Groups, OneThread
+from tarsus.program.codegen.kernels import HostThread, KernelShell, LaneGroups
 from tarsus.program.codegen.layout import Target
 from tarsus.program.ir.blocks import Program
 
@@ -55,16 +57,23 @@ def cache_folder() -> Path:
 
 
 def compile_kernel(program: Program, target: Target) -> Kernel:
-    """The program's kernel over groups of lanes as a C function; see `frames.Groups` for its arguments."""
-    return _compiled(program, target, Groups(), [ctypes.c_void_p] * 3 + [ctypes.c_int64] * 4)
+    """The program's kernel over groups of lanes as a C function; see `kernels.LaneGroups` for its
+    arguments.
+    """
+    return _compiled(program, target, LaneGroups(), [ctypes.c_void_p] * 3 + [ctypes.c_int64] * 4)
 
 
 def compile_thread(program: Program, bits: int) -> Kernel:
-    """The GPU kernel of one world as a C function on this processor; see `frames.OneThread` for its arguments."""
-    return _compiled(program, Target(1, bits), OneThread(), [ctypes.c_void_p] * 3 + [ctypes.c_int64] * 2)
+    """The GPU kernel of one world as a C function on this processor.
+
+    Its arguments: `kernels.HostThread`.
+    """
+    return _compiled(
+        program, Target(1, bits), HostThread(), [ctypes.c_void_p] * 3 + [ctypes.c_int64] * 2
+    )
 
 
-def _compiled(program: Program, target: Target, frame: Frame, arguments: list[Any]) -> Kernel:
+def _compiled(program: Program, target: Target, frame: KernelShell, arguments: list[Any]) -> Kernel:
     key = _key(program, target, frame)
     code = kept(f"{key}.o")
     if code is None:
@@ -76,7 +85,7 @@ def _compiled(program: Program, target: Target, frame: Frame, arguments: list[An
 def assembly(program: Program, target: Target) -> str:
     """The kernel's machine code as text."""
     machine = _machine()
-    return machine.emit_assembly(_optimised(ir_text(program, target), machine))
+    return machine.emit_assembly(_optimized(ir_text(program, target), machine))
 
 
 @cache
@@ -88,8 +97,8 @@ def source_hash() -> str:
     return digest.hexdigest()
 
 
-def _key(program: Program, target: Target, frame: Frame | None = None) -> str:
-    frame = frame or Groups()
+def _key(program: Program, target: Target, frame: KernelShell | None = None) -> str:
+    frame = frame or LaneGroups()
     parts = (
         program.fingerprint,
         target,
@@ -103,7 +112,9 @@ def _key(program: Program, target: Target, frame: Frame | None = None) -> str:
 
 
 def kept(name: str) -> bytes | None:
-    """The object kept under this name; None if there is none, or one that is not as it was written."""
+    """The object kept under this name; None if there is none, or one that is not as it was
+    written.
+    """
     try:
         found = (cache_folder() / name).read_bytes()
     except OSError:
@@ -141,10 +152,12 @@ def _machine() -> llvm.TargetMachine:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     target = llvm.Target.from_default_triple()
-    return target.create_target_machine(cpu=host().cpu, features=host().features, opt=2, reloc="pic", codemodel="small")
+    return target.create_target_machine(
+        cpu=host().cpu, features=host().features, opt=2, reloc="pic", codemodel="small"
+    )
 
 
-def _optimised(text: str, machine: llvm.TargetMachine) -> llvm.ModuleRef:
+def _optimized(text: str, machine: llvm.TargetMachine) -> llvm.ModuleRef:
     module = llvm.parse_assembly(text)
     module.verify()
     options = llvm.create_pipeline_tuning_options(speed_level=1)
@@ -159,7 +172,7 @@ def _optimised(text: str, machine: llvm.TargetMachine) -> llvm.ModuleRef:
 
 def _compile(text: str) -> bytes:
     machine = _machine()
-    return machine.emit_object(_optimised(text, machine))
+    return machine.emit_object(_optimized(text, machine))
 
 
 @cache
@@ -173,7 +186,12 @@ _loaded: dict[str, tuple[llvm.orcjit.ResourceTracker, Kernel]] = {}
 
 def _load(key: str, code: bytes, arguments: list[Any]) -> Kernel:
     if key not in _loaded:
-        library = llvm.JITLibraryBuilder().add_object_img(code).add_current_process().export_symbol("kernel")
+        library = (
+            llvm.JITLibraryBuilder()
+            .add_object_img(code)
+            .add_current_process()
+            .export_symbol("kernel")
+        )
         tracker = library.link(_jit(), f"tarsus_{key}")
         _loaded[key] = (tracker, ctypes.CFUNCTYPE(None, *arguments)(tracker["kernel"]))
     return _loaded[key][1]

@@ -1,4 +1,6 @@
-"""The same program as PTX, a world a thread, and what NVIDIA's assembler says of it where it is installed."""
+"""The same program as PTX, a world a thread, and what NVIDIA's assembler says of it where it is
+installed.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ import llvmlite.binding as llvm
 
 from tarsus.errors import TarsusError
 from tarsus.program.codegen.emit import Emitter
-from tarsus.program.codegen.kernels import Threads
+from tarsus.program.codegen.kernels import GpuThreads
 from tarsus.program.codegen.layout import Target
 from tarsus.program.ir.blocks import Program
 
@@ -23,10 +25,12 @@ CHIP, TRIPLE = "sm_90", "nvptx64-nvidia-cuda"
 
 @dataclass(frozen=True)
 class Resources:
-    """What ptxas reports for the kernel: registers a thread, bytes of spills and stack, bytes of machine code.
+    """What ptxas reports for the kernel: registers a thread, bytes of spills and stack, bytes of
+    machine code.
 
-    planned_stores, planned_loads: bytes that the text itself stores to and loads from the thread's memory
-    (`program/lowering/spill.py`), beside the spills: each instruction counted once, in loops or not.
+    planned_stores, planned_loads: bytes that the text itself stores to and loads from the thread's
+    memory (`program/lowering/spill.py`), beside the spills: each instruction counted once, in loops
+    or not.
     """
 
     registers: int
@@ -39,9 +43,11 @@ class Resources:
 
 
 def ptx(program: Program, bits: int = 32, chip: str = CHIP) -> str:
-    """PTX text of the program's kernel (worlds, tables, count, steps); worlds are stored [entry][world]."""
+    """PTX text of the program's kernel (worlds, tables, count, steps); worlds are stored
+    [entry][world].
+    """
     target = Target(1, bits)
-    module = llvm.parse_assembly(Emitter(program, target, Threads()).text())
+    module = llvm.parse_assembly(Emitter(program, target, GpuThreads()).text())
     machine = _machine(chip)
     module.triple, module.data_layout = TRIPLE, str(machine.target_data)
     module.verify()
@@ -59,7 +65,9 @@ def _machine(chip: str) -> llvm.TargetMachine:
     try:
         target = llvm.Target.from_triple(TRIPLE)
     except RuntimeError as error:
-        raise TarsusError("this llvmlite was built without the NVPTX target; install it from PyPI.") from error
+        raise TarsusError(
+            "this llvmlite was built without the NVPTX target; install it from PyPI."
+        ) from error
     return target.create_target_machine(cpu=chip, opt=3)
 
 
@@ -88,7 +96,9 @@ def resources(text: str, chip: str = CHIP) -> Resources | None:
 
 
 def _planned(op: str, text: str) -> int:
-    return sum(int(bits) // 8 for bits in re.findall(rf"\b{op}\.(?:volatile\.)?local\.[a-z](\d+)", text))
+    return sum(
+        int(bits) // 8 for bits in re.findall(rf"\b{op}\.(?:volatile\.)?local\.[a-z](\d+)", text)
+    )
 
 
 def _number(pattern: str, text: str) -> int:

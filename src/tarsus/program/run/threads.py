@@ -1,4 +1,6 @@
-"""Many worlds' registers as [entry][world], a thread a world: what a GPU runs, and a processor for trying it out."""
+"""Many worlds' registers as [entry][world], a thread a world: what a GPU runs, and a processor for
+trying it out.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ STEPS_A_LAUNCH = 100  # control steps: a driver may stop a kernel that runs for 
 
 
 class Launcher(ABC):
-    """Where the threads run: whose arrays hold the worlds, and how a kernel is started over them."""
+    """Where the threads run: whose arrays hold the worlds, and how a kernel is started over
+    them.
+    """
 
     arrays: Any
 
@@ -27,7 +31,9 @@ class Launcher(ABC):
 
     @abstractmethod
     def start(self, kernel: Any, worlds: int, arguments: tuple[Any, Any, Any, int]) -> None:
-        """Start the kernel on `worlds` threads; arguments: worlds, tables, count, steps. Need not wait for its end."""
+        """Start the kernel on `worlds` threads; arguments: worlds, tables, count, steps. Need not
+        wait for its end.
+        """
 
     @abstractmethod
     def wait(self) -> None:
@@ -43,7 +49,9 @@ class Launcher(ABC):
 
 
 class HostLauncher(Launcher):
-    """The GPU's kernel compiled for this processor, one thread after the other: for tests and for trying benchmarks."""
+    """The GPU's kernel compiled for this processor, one thread after the other: for tests and for
+    trying benchmarks.
+    """
 
     arrays = np
 
@@ -67,7 +75,8 @@ class HostLauncher(Launcher):
 
 
 class ThreadWorlds(Backend):
-    """`worlds` copies of a program's persistent registers, data[entry, world], where a launcher keeps them.
+    """`worlds` copies of a program's persistent registers, data[entry, world], where a launcher
+    keeps them.
 
     Everything but `get`, `first` and `record` stays there.
     """
@@ -78,17 +87,23 @@ class ThreadWorlds(Backend):
         self.kernel = launcher.load(program, bits)
         self.data = self.arrays.zeros((record_size(program), worlds), self.dtype)
         tables = [np.zeros(1), *program.tables.values()]
-        self._tables = self.arrays.asarray(np.concatenate(tables[bool(program.tables) :]).astype(self.dtype))
+        self._tables = self.arrays.asarray(
+            np.concatenate(tables[bool(program.tables) :]).astype(self.dtype)
+        )
         self._count = self.arrays.asarray(np.array([worlds], dtype=np.int64))
 
     def get(self, name: str) -> Array:
         return self.launcher.fetched(self._rows(name)).T.copy()
 
     def output(self, name: str) -> Any:
-        return self._rows(name).T.copy()  # also where one entry or one world makes the transpose contiguous as it is
+        return self._rows(
+            name
+        ).T.copy()  # also where one entry or one world makes the transpose contiguous as it is
 
     def view(self, name: str) -> Any:
-        """The register of all worlds in place, (worlds, size) with the worlds side by side in memory."""
+        """The register of all worlds in place, (worlds, size) with the worlds side by side in
+        memory.
+        """
         return self._rows(name).T
 
     def first(self, name: str) -> Array:

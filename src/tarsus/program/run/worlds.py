@@ -1,4 +1,6 @@
-"""Many worlds' registers in this computer's memory, and running a compiled program over them on its processor."""
+"""Many worlds' registers in this computer's memory, and running a compiled program over them on its
+processor.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +19,21 @@ ALIGNMENT = 256  # bytes: no vector is wider
 
 
 class Worlds(Backend):
-    """`worlds` copies of a program's persistent registers, grouped by lanes: data[group, entry, lane].
+    """`worlds` copies of a program's persistent registers, grouped by lanes: data[group, entry,
+    lane].
 
-    bits: 64 or 32; threads: how many share the work (the results do not depend on it); lanes: worlds an
-    instruction, by default the host's vector width for batches and 1 for a few worlds.
+    bits: 64 or 32; threads: how many share the work (the results do not depend on it); lanes:
+    worlds an instruction, by default the host's vector width for batches and 1 for a few worlds.
     """
 
     def __init__(
-        self, program: Program, worlds: int = 1, *, bits: int = 64, threads: int = 1, lanes: int | None = None
+        self,
+        program: Program,
+        worlds: int = 1,
+        *,
+        bits: int = 64,
+        threads: int = 1,
+        lanes: int | None = None,
     ) -> None:
         wide = native.host().lanes(bits)
         self.threads, self.lanes = threads, lanes or (wide if worlds > wide // 4 else 1)
@@ -45,7 +54,11 @@ class Worlds(Backend):
 
     def get(self, name: str) -> Array:
         rows = self._rows(name)
-        return rows.transpose(0, 2, 1).reshape(self.groups * self.lanes, rows.shape[1])[: self.count].copy()
+        return (
+            rows.transpose(0, 2, 1)
+            .reshape(self.groups * self.lanes, rows.shape[1])[: self.count]
+            .copy()
+        )
 
     def output(self, name: str) -> Array:
         return self.get(name)
@@ -54,7 +67,9 @@ class Worlds(Backend):
         return self._rows(name)[0, :, 0].copy()
 
     def view(self, name: str) -> Array:
-        """The register of the first world in place, (size,): writing to it changes the world (one lane only)."""
+        """The register of the first world in place, (size,): writing to it changes the world (one
+        lane only).
+        """
         return self._rows(name)[0, :, 0]
 
     def set(self, name: str, values: ArrayLike, where: NDArray[np.bool_] | None = None) -> None:
@@ -62,7 +77,9 @@ class Worlds(Backend):
         size, full = rows.shape[1], self._for_all(name, values)
         if where is not None:
             full = np.where(np.asarray(where)[:, None], full, self.get(name))
-        padded = np.concatenate([full, np.repeat(full[-1:], self.groups * self.lanes - self.count, axis=0)])
+        padded = np.concatenate(
+            [full, np.repeat(full[-1:], self.groups * self.lanes - self.count, axis=0)]
+        )
         rows[...] = padded.reshape(self.groups, self.lanes, size).transpose(0, 2, 1)
 
     def advance(self, steps: int = 1) -> None:
@@ -77,7 +94,9 @@ class Worlds(Backend):
         found, at = {}, 0
         for register in self.program.of_kind("state") + self.program.of_kind("report"):
             part = log[:, :, at : at + register.size, :].transpose(0, 1, 3, 2)
-            found[register.name] = part.reshape(steps, self.groups * self.lanes, register.size)[:, : self.count]
+            found[register.name] = part.reshape(steps, self.groups * self.lanes, register.size)[
+                :, : self.count
+            ]
             at += register.size
         return found
 

@@ -4,12 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tarsus.errors import TarsusError
 from tarsus.model.mechanism import Mechanism
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+class Diverged(TarsusError):
+    """A run hit a NaN or an infinity; `log` holds everything up to there."""
+
+    def __init__(self, message: str, log: xr.Dataset | None) -> None:
+        super().__init__(message)
+        self.log = log
 
 
 @dataclass(frozen=True)
@@ -20,8 +32,12 @@ class Fault:
     message: str
 
 
-def first_fault(robot: Mechanism, part: Mapping[str, NDArray[Any]], done: int, end: float, dt: float) -> Fault | None:
-    """The first step of `part` (steps, worlds, size) that is not finite; `done` steps before it ended at `end`, s."""
+def first_fault(
+    robot: Mechanism, part: Mapping[str, NDArray[Any]], done: int, end: float, dt: float
+) -> Fault | None:
+    """The first step of `part` (steps, worlds, size) that is not finite; `done` steps before it
+    ended at `end`, s.
+    """
     bad = ~np.isfinite(part["u"])
     if not bad.any():
         return None

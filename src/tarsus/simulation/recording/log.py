@@ -1,4 +1,6 @@
-"""A run's log as an xarray Dataset: named dimensions, units, impulse and force in contact and world frames."""
+"""A run's log as an xarray Dataset: named dimensions, units, impulse and force in contact and world
+frames.
+"""
 
 from __future__ import annotations
 
@@ -17,61 +19,18 @@ from tarsus.dynamics import loop_constraints
 from tarsus.model.mechanism import Mechanism
 from tarsus.program.run.backend import Backend
 from tarsus.simulation.recording.observe import evaluate, observer
+from tarsus.simulation.recording.units import LOOPS, UNCUT, UNITS
 from tarsus.simulation.step_program import Plan
 
 Array = NDArray[Any]
 ROBOT_SHARES = ("motors", "pushes", "joints", "drift")
 
-UNITS = {
-    "q": ("m, 1, rad", "coordinates after the step: world position, unit quaternion (w, x, y, z), joints"),
-    "u": ("m/s, rad/s", "velocities after the step: world linear velocity, body angular velocity, joint rates"),
-    "tau": ("N m", "actuator torque during the step, after the limits"),
-    "gap": ("m", "signed distance to the ground where the step first looks: halfway (midpoint) or at its start"),
-    "impulse_contact": ("N s", "percussion on the robot over the step: normal, tangent 1, tangent 2"),
-    "impulse_world": ("N s", "percussion on the robot over the step, world frame"),
-    "force_contact": ("N", "percussion divided by dt: normal, tangent 1, tangent 2"),
-    "force_world": ("N", "percussion divided by dt, world frame"),
-    "contact_normal": ("1", "outward normal of the ground at the gap's instant, world frame"),
-    "ground_friction": ("1", "what the ground has there of the law's friction coefficients"),
-    "contact_point": ("m", "contact point at the gap's instant, world frame"),
-    "velocity_before": ("m/s", "contact velocity before the step, contact frame of the gap's instant"),
-    "velocity_after": ("m/s", "contact velocity after the step, contact frame of the gap's instant"),
-    "slip_speed": ("m/s", "tangential speed after the step where the contact pushes, else 0"),
-    "state": ("1", "0 open, 1 stick, 2 slip"),
-    "iterations": ("1", "solver iterations"),
-    "converged": ("1", "1 if the solver met its tolerance"),
-    "kinetic_energy": ("J", "after the step"),
-    "potential_energy": ("J", "after the step, zero at the world's origin"),
-    "energy_impact": ("J", "normal work in the step in which a contact begins to press"),
-    "energy_damping": ("J", "normal work of a pressing contact that takes energy, without the ground's spring"),
-    "energy_stabilisation": ("J", "normal work that gives energy, without the ground's spring: recovery"),
-    "energy_elastic": ("J", "what the ground's spring gave back, less what it took in"),
-    "energy_friction": ("J", "tangential work, with what a tangential spring holds"),
-    "energy_motors": ("J", "work of the actuators during the step"),
-    "energy_pushes": ("J", "work of pushes during the step"),
-    "energy_joints": ("J", "work of joint damping, and of what holds closed loops, during the step"),
-    "energy_drift": ("J", "energy made by integration: M, c and g held at one configuration during the step"),
-    "equation_residual": (
-        "N, N m",
-        "largest entry of M du/dt - h - W L/dt at the gap's instant by the Newton-Euler recursion; "
-        "NaN for steppers of several evaluations (heun, rk4, dormand_prince, event_driven, Substeps)",
-    ),
-}
-
-LOOPS = {  # of robots with cut joints or closed loops alone
-    "drift": ("m, rad", "largest gap of a loop joint after the step, m, or sine of an angle"),
-    "impulse_constraint": ("N s, N m s", "percussion of loop joints on their child over the step, row by row of W_B"),
-    "force_constraint": ("N, N m", "the same divided by dt: .x, .y, .z along world axes"),
-}
-WHOLE = {  # of robots with cut joints alone
-    "q_whole": (UNITS["q"][0], "coordinates after the step of the robot before joints were cut; hinges in (-pi, pi]"),
-    "u_whole": (UNITS["u"][0], "velocities after the step of the robot before joints were cut"),
-}
-
 
 def coordinate_names(mechanism: Mechanism) -> list[str]:
     """A name for every entry of q."""
-    return _entry_names(mechanism, ("x", "y", "z", "qw", "qx", "qy", "qz"), ("qw", "qx", "qy", "qz"))
+    return _entry_names(
+        mechanism, ("x", "y", "z", "qw", "qx", "qy", "qz"), ("qw", "qx", "qy", "qz")
+    )
 
 
 def velocity_names(mechanism: Mechanism) -> list[str]:
@@ -91,7 +50,7 @@ def _entry_names(mechanism: Mechanism, free: tuple[str, ...], ball: tuple[str, .
 def dataset(
     plan: Plan, worlds: Backend, start: Mapping[str, Array], records: Mapping[str, Array], t0: float
 ) -> xr.Dataset:
-    """The log of consecutive steps: records (steps, worlds, size) after each, `start` (worlds, size) before."""
+    """The log of steps: records (steps, worlds, size) after each, `start` (worlds, size) before."""
     scene, mechanism = plan.scene, plan.scene.mechanism
     steps, count = records["q"].shape[:2]
     dt = float(worlds.get("dt")[0, 0])
@@ -104,6 +63,7 @@ def dataset(
     vectors = {k: seen[k].reshape(steps, count, n, 3) for k in ("before", "after", "point")}
     material = _material(worlds, seen["friction"])
     solved = Solved(seen["gap"], impulse, vectors["before"], vectors["after"], dt=dt, **material)
+    sliding = np.hypot(*np.moveaxis(vectors["after"][..., 1:], -1, 0))
     contact, axis = ("time", "world", "contact"), ("time", "world", "contact", "axis")
     xyz = ("time", "world", "contact", "xyz")
     each = ("time", "world")
@@ -121,10 +81,7 @@ def dataset(
         "contact_point": (xyz, vectors["point"]),
         "velocity_before": (axis, vectors["before"]),
         "velocity_after": (axis, vectors["after"]),
-        "slip_speed": (
-            contact,
-            np.where(impulse[..., 0] > 0, np.hypot(*np.moveaxis(vectors["after"][..., 1:], -1, 0)), 0),
-        ),
+        "slip_speed": (contact, np.where(impulse[..., 0] > 0, sliding, 0)),
         "state": (contact, criteria.state(solved)),
         "iterations": (each, records["iterations"][..., 0].astype(np.int32)),
         "converged": (each, records["converged"][..., 0].astype(np.int8)),
@@ -138,7 +95,7 @@ def dataset(
         "u_start": (("world", "velocity"), start["u"]),
     }
     log = xr.Dataset(variables, _coordinates(plan, t0 + dt * np.arange(1, steps + 1), count))
-    for name, (unit, meaning) in (UNITS | LOOPS | WHOLE).items():
+    for name, (unit, meaning) in (UNITS | LOOPS | UNCUT).items():
         if name in log:
             log[name].attrs.update(units=unit, long_name=meaning)
     log["state"].attrs.update(flag_values=list(range(len(STATES))), flag_meanings=" ".join(STATES))
@@ -148,17 +105,27 @@ def dataset(
 
 
 def _energies(seen: Mapping[str, Array], solved: Solved) -> dict[str, Any]:
-    """The energy ledger, contact by contact and of the robot; its sum is the change of energy in every step."""
+    """The energy ledger, contact by contact and of the robot; its sum is the change of energy in
+    every step.
+    """
     entries = ledger(solved, seen["stored"])
     found: dict[str, Any] = {
-        f"energy_{share}": (("time", "world", "contact"), getattr(entries, share)) for share in SHARES
+        f"energy_{share}": (("time", "world", "contact"), getattr(entries, share))
+        for share in SHARES
     }
-    found |= {f"energy_{share}": (("time", "world"), seen[f"work_{share}"][..., 0]) for share in ROBOT_SHARES}
+    found |= {
+        f"energy_{share}": (("time", "world"), seen[f"work_{share}"][..., 0])
+        for share in ROBOT_SHARES
+    }
     return found
 
 
-def _of_loops(mechanism: Mechanism, seen: Mapping[str, Array], impulse: Array, dt: float) -> dict[str, Any]:
-    """Drift and percussions (steps, worlds, nb) of joints outside the tree, and the state of the robot before cuts."""
+def _of_loops(
+    mechanism: Mechanism, seen: Mapping[str, Array], impulse: Array, dt: float
+) -> dict[str, Any]:
+    """Drift and impulses (steps, worlds, nb) of joints outside the tree, and the state of the
+    robot before cuts.
+    """
     found: dict[str, Any] = {}
     if mechanism.loops:
         rows = ("time", "world", "constraint")
@@ -168,10 +135,13 @@ def _of_loops(mechanism: Mechanism, seen: Mapping[str, Array], impulse: Array, d
             "force_constraint": (rows, impulse / dt),
             "constraint": ("constraint", loop_constraints.row_names(mechanism)),
         }
-    if mechanism.whole is not None:
-        for letter, what, names in (("q", "coordinate", coordinate_names), ("u", "velocity", velocity_names)):
-            found[f"{letter}_whole"] = (("time", "world", f"whole_{what}"), seen[f"{letter}_whole"])
-            found[f"whole_{what}"] = (f"whole_{what}", names(mechanism.whole))
+    if mechanism.uncut is not None:
+        for letter, what, names in (
+            ("q", "coordinate", coordinate_names),
+            ("u", "velocity", velocity_names),
+        ):
+            found[f"{letter}_uncut"] = (("time", "world", f"uncut_{what}"), seen[f"{letter}_uncut"])
+            found[f"uncut_{what}"] = (f"uncut_{what}", names(mechanism.uncut))
     return found
 
 
@@ -201,7 +171,9 @@ def _means(worlds: Backend) -> dict[str, float]:
 
 
 def _material(worlds: Backend, friction: Array) -> dict[str, Any]:
-    """What the yardstick must know: mu of each contact on its ground, e_N, e_T of every world, the law's tolerance."""
+    """What the yardstick must know: mu of each contact on its ground, e_N, e_T of every world, the
+    law's tolerance.
+    """
     found: dict[str, Any] = {
         name: worlds.get(f"law.{name}")[:, 0] if f"law.{name}" in worlds else np.zeros(1)
         for name in ("mu", "e_N", "e_T")  # 0 where the law has none
@@ -231,25 +203,36 @@ def _observe(
     for register in program.of_kind("parameter"):
         if register.name not in flat:
             flat[register.name] = np.tile(worlds.get(register.name), (steps, 1))
-    return {name: value.reshape(steps, count, -1) for name, value in evaluate(program, flat).items()}
+    return {
+        name: value.reshape(steps, count, -1) for name, value in evaluate(program, flat).items()
+    }
 
 
 def warnings_of(mechanism: Mechanism, log: xr.Dataset) -> list[str]:
-    """What a reader of the log must know of the robot (before cuts): unconverged steps, joints beyond their limits."""
+    """What a reader of the log must know of the robot (before cuts): unconverged steps, joints
+    beyond their limits.
+    """
     found = []
     unconverged = int((log["converged"] == 0).sum())
     if unconverged:
         found.append(f"{unconverged} steps did not converge to the solver's tolerance.")
     beyond: dict[str, float] = {}
-    q = log["q_whole" if "q_whole" in log else "q"].values
+    q = log["q_uncut" if "q_uncut" in log else "q"].values
     for body, at in zip(mechanism.bodies, mechanism.q_slices, strict=True):
         joint, values = body.joint, q[..., at.start]
         if joint.nq == 1:
-            beyond[joint.name] = max(float(values.max()) - joint.upper, joint.lower - float(values.min()))
+            beyond[joint.name] = max(
+                float(values.max()) - joint.upper, joint.lower - float(values.min())
+            )
     worst = sorted((name for name, by in beyond.items() if by > 0), key=lambda name: -beyond[name])
     if worst:
-        listed = ", ".join(f"{name} by {beyond[name]:.3g}" for name in worst[:3]) + (", ..." if len(worst) > 3 else "")
-        found.append(f"{len(worst)} joints went beyond their limits, which are not enforced: {listed} (rad or m).")
+        listed = ", ".join(f"{name} by {beyond[name]:.3g}" for name in worst[:3]) + (
+            ", ..." if len(worst) > 3 else ""
+        )
+        found.append(
+            f"{len(worst)} joints went beyond their limits, which are not enforced: {listed} (rad"
+            " or m)."
+        )
     return found
 
 

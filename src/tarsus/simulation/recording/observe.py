@@ -1,7 +1,9 @@
-"""What can be derived from a logged step, derived afterwards: gaps, contact velocities, frames, energies, residuals.
+"""What can be derived from a logged step, derived afterwards: gaps, contact velocities, frames,
+energies, residuals.
 
-The residual is checked against the plain Newton-Euler recursion with the bodies' own inertias, which shares neither
-the regrouped inertias nor the mass matrix nor the factorisation that the step used.
+The residual is checked against the plain Newton-Euler recursion with the bodies' own inertias,
+which shares neither the regrouped inertias nor the mass matrix nor the factorization that the step
+used.
 """
 
 from __future__ import annotations
@@ -17,8 +19,9 @@ from numpy.typing import NDArray
 
 from tarsus.contact.base import ForceLaw, symbols
 from tarsus.contact.ledger import stored_energy
+from tarsus.contact.problem import Contact
 from tarsus.dynamics import coordinates, energy, energy_balance, loop_constraints, rnea
-from tarsus.dynamics.free_motion import Drive, missing
+from tarsus.dynamics.free_motion import Drive, residual_force
 from tarsus.dynamics.kinematics import Kinematics, kinematics
 from tarsus.program.ir.blocks import Program
 from tarsus.program.ir.trace import Builder
@@ -32,15 +35,16 @@ CHUNK = 65536  # samples at a time
 
 @lru_cache(maxsize=KEPT)
 def observer(plan: Plan) -> Program:
-    """A program of samples: a step's start (q0, u0), end (q1, u1), impulse, bilateral, tau and the step's parameters.
+    """A program of samples: a step's start q0, u0, end q1, u1, impulse, bilateral, tau, parameters.
 
-    Contacts are seen where the stepper first looks at them, its `evaluation`. Reports: gap (n,) m; point (3n,) m;
-    frame (9n,) rows normal, tangent 1, tangent 2; friction (n,), the ground's factor; before, after (3n,) m/s: contact
-    velocities with u0 and u1; kinetic, potential: energy at the end, J; energy_before: both at the start, J; stored
-    (n,): what the ground's springs took in, J; work_motors, work_pushes, work_joints, work_drift: the robot's share of
-    the energy ledger, J; drift: the largest gap of a loop joint at the end, m or rad; q_whole, u_whole: the end in the
-    coordinates of the robot before joints were cut, if any; residual: largest entry of M (u1 - u0) / dt - h - W L / dt
-    there, N or N m, NaN if the stepper does not solve this equation.
+    Contacts are seen where the stepper first looks at them, its `evaluation`. Reports: gap (n,) m;
+    point (3n,) m; frame (9n,) rows normal, tangent 1, tangent 2; friction (n,), the ground's
+    factor; before, after (3n,) m/s: contact velocities with u0 and u1; kinetic, potential: energy
+    at the end, J; energy_before: both at the start, J; stored (n,): what the ground's springs took
+    in, J; work_motors, work_pushes, work_joints, work_drift: the robot's share of the energy
+    ledger, J; drift: the largest gap of a loop joint at the end, m or rad; q_uncut, u_uncut: the
+    end in the coordinates of the robot before joints were cut, if any; residual: largest entry of M
+    (u1 - u0) / dt - h - W L / dt there, N or N m, NaN if the stepper does not solve this equation.
     """
     scene, mechanism = plan.scene, plan.scene.mechanism
     n = len(scene.candidates)
@@ -54,10 +58,11 @@ def observer(plan: Plan) -> Program:
     inertias = scaled(plan, rnea.body_inertias(mechanism), b)
 
     seen = kinematics(mechanism, plan.stepper.evaluation(mechanism, q0, u0, dt), u0)
-    touching = assemble.touches(scene, seen, terrain)
-    motors, pushed = Drive(applied(mechanism, tau), applied_in_loops(mechanism, tau)), pushes(plan, q0, b)
+    touching = assemble.contact_kinematics(scene, seen, terrain)
+    motors = Drive(applied(mechanism, tau), applied_in_loops(mechanism, tau))
+    pushed = pushes(plan, q0, b)
     held = _held(seen, b.parameter("bilateral", loop_constraints.count(mechanism)), dt)
-    needed = missing(seen, inertias, motors, u1, dt) - pushed - held
+    needed = residual_force(seen, inertias, motors, u1, dt) - pushed - held
     after: list[SX] = []
     for i, touch in enumerate(touching):
         rows = ca.vertcat(*(ca.horzcat(*row) for row in touch.rows))
@@ -69,30 +74,38 @@ def observer(plan: Plan) -> Program:
     drift = energy_balance.integration_drift(seen, start, end, inertias, dt)
     if not plan.stepper.velocity_level:
         drift += energy_balance.work(needed, seen, u1, dt)
-    empty = SX(0, 1)
-    contacts = [touch.contact for touch in touching]
     return b.program(
-        gap=ca.vertcat(empty, *(c.gap for c in contacts)),
-        point=ca.vertcat(empty, *(c.point for c in contacts)),
-        frame=ca.vertcat(empty, *(ca.vec(c.frame.T) for c in contacts)),
-        friction=ca.vertcat(empty, *(c.friction for c in contacts)),
-        before=ca.vertcat(empty, *(c.velocity for c in contacts)),
-        after=ca.vertcat(empty, *after),
+        **_of_contacts([touch.contact for touch in touching]),
+        after=ca.vertcat(SX(0, 1), *after),
         kinetic=energy.kinetic_energy(end, inertias),
         potential=energy.potential_energy(end, inertias),
-        energy_before=energy.kinetic_energy(start, inertias) + energy.potential_energy(start, inertias),
+        energy_before=energy.kinetic_energy(start, inertias)
+        + energy.potential_energy(start, inertias),
         stored=stored[1] - stored[0],
         work_motors=energy_balance.drive_work(motors, seen, u1, dt),
         work_pushes=energy_balance.work(pushed, seen, u1, dt),
-        work_joints=energy_balance.joint_work(seen, inertias, u1, dt) + energy_balance.work(held, seen, u1, dt),
+        work_joints=energy_balance.joint_work(seen, inertias, u1, dt)
+        + energy_balance.work(held, seen, u1, dt),
         work_drift=drift,
         **_of_loops(end),
         residual=ca.norm_inf(needed) if plan.stepper.velocity_level else SX.nan(),
     )
 
 
+def _of_contacts(contacts: list[Contact]) -> dict[str, SX]:
+    """What the contacts themselves say, one behind the other."""
+    empty = SX(0, 1)
+    return {
+        "gap": ca.vertcat(empty, *(c.gap for c in contacts)),
+        "point": ca.vertcat(empty, *(c.point for c in contacts)),
+        "frame": ca.vertcat(empty, *(ca.vec(c.frame.T) for c in contacts)),
+        "friction": ca.vertcat(empty, *(c.friction for c in contacts)),
+        "before": ca.vertcat(empty, *(c.velocity for c in contacts)),
+    }
+
+
 def _held(kin: Kinematics, bilateral: SX, dt: SX) -> SX:
-    """Generalised force (nu,) of the constraints' percussions (nb,)."""
+    """Generalized force (nu,) of the constraints' impulses (nb,)."""
     force = SX.zeros(kin.mechanism.nu)
     for k, row in enumerate(loop_constraints.directions(kin)):
         force += ca.vertcat(*row) * bilateral[k] / dt
@@ -100,14 +113,22 @@ def _held(kin: Kinematics, bilateral: SX, dt: SX) -> SX:
 
 
 def _of_loops(end: Kinematics) -> dict[str, SX]:
-    """The largest gap of a loop joint, and the state of the robot before joints were cut (empty if none were)."""
+    """The largest gap of a loop joint, and the state of the robot before joints were cut (empty if
+    none were).
+    """
     mechanism, empty = end.mechanism, SX(0, 1)
-    q, u = coordinates.whole(mechanism, end.q, end.u) if mechanism.whole else (empty, empty)
-    return {"drift": ca.norm_inf(loop_constraints.gaps(end)) if mechanism.loops else SX(0), "q_whole": q, "u_whole": u}
+    q, u = coordinates.uncut_state(mechanism, end.q, end.u) if mechanism.uncut else (empty, empty)
+    return {
+        "drift": ca.norm_inf(loop_constraints.gaps(end)) if mechanism.loops else SX(0),
+        "q_uncut": q,
+        "u_uncut": u,
+    }
 
 
 def evaluate(program: Program, samples: Mapping[str, Array]) -> dict[str, Array]:
-    """The reports (samples, size) of a program that has no state, for parameters (samples, size) by name."""
+    """The reports (samples, size) of a program that has no state, for parameters (samples, size) by
+    name.
+    """
     total = len(next(iter(samples.values())))
     parts: list[dict[str, Array]] = []
     for first in range(0, total, CHUNK):
@@ -125,4 +146,9 @@ def _stored(plan: Plan, kin: Kinematics, terrain: object, law: object) -> SX:
     law_of, n = plan.scene.law, len(plan.scene.candidates)
     if not isinstance(law_of, ForceLaw):
         return SX.zeros(n)
-    return ca.vertcat(*(stored_energy(law_of, t.contact, law) for t in assemble.touches(plan.scene, kin, terrain)))
+    return ca.vertcat(
+        *(
+            stored_energy(law_of, t.contact, law)
+            for t in assemble.contact_kinematics(plan.scene, kin, terrain)
+        )
+    )

@@ -13,14 +13,22 @@ from tarsus.contact.ledger import SHARES
 from tarsus.simulation.recording.log import ROBOT_SHARES
 from tarsus.simulation.simulation import Simulation
 
-OF_ONE_SOLVE = ("signorini_J", "dissipation_J", "creep_m_per_s")  # what sums of several solutions need not obey
+OF_ONE_SOLVE = (
+    "signorini_J",
+    "dissipation_J",
+    "creep_m_per_s",
+)  # what sums of several solutions need not obey
 
 
 def summary(simulation: Simulation, log: xr.Dataset) -> dict[str, Any]:
-    """What `tarsus run --json` prints, for the log of one world; lengths m, speeds m/s; None: does not apply."""
+    """What `tarsus run --json` prints, for the log of one world; lengths m, speeds m/s; None: does
+    not apply.
+    """
     solved = solved_of(log)
     residuals: dict[str, float | None] = dict(criteria.residuals(solved))
-    residuals["equation_N"] = float(log["equation_residual"].max()) if simulation.stepper.velocity_level else None
+    residuals["equation_N"] = (
+        float(log["equation_residual"].max()) if simulation.stepper.velocity_level else None
+    )
     if not simulation.stepper.solves_once:
         residuals |= dict.fromkeys(OF_ONE_SOLVE)
     base, start = log["q"].values[:, :3], log["q_start"].values[:3]
@@ -62,14 +70,18 @@ def solved_of(log: xr.Dataset) -> Solved:
     material["mu"] = material["mu"] * log["ground_friction"].values
     material["kinetic"] = log.attrs.get("mean_kinetic", 1.0)
     tolerance = log.attrs.get("mean_T_abs", 0.0)
-    contact = [log[name].values for name in ("gap", "impulse_contact", "velocity_before", "velocity_after")]
+    contact = [
+        log[name].values for name in ("gap", "impulse_contact", "velocity_before", "velocity_after")
+    ]
     return Solved(*contact, dt=log.attrs["dt"], tolerance=tolerance, **material)
 
 
 def energy_of(log: xr.Dataset) -> dict[str, float]:
-    """The energy ledger of the whole log of one world, J: every share, their sum's goal `change`, what they miss of it.
+    """The energy ledger of the whole log of one world, J: every share, their sum's goal `change`,
+    what they miss of it.
 
-    `unbalanced` is the largest gap at any time between the change of energy so far and the shares so far: round-off.
+    `unbalanced` is the largest gap at any time between the change of energy so far and the shares
+    so far: round-off.
     """
     steps = {share: log[f"energy_{share}"].values for share in (*SHARES, *ROBOT_SHARES)}
     shares = {name: value.reshape(len(value), -1).sum(1) for name, value in steps.items()}
@@ -81,7 +93,9 @@ def energy_of(log: xr.Dataset) -> dict[str, float]:
 
 
 def fell(log: xr.Dataset) -> bool:
-    """Whether the base sank to half its height above the lowest contact point, or tilted by more than 60 degrees."""
+    """Whether the base sank to half its height above the lowest contact point, or tilted by more
+    than 60 degrees.
+    """
     q = log["q"].values
     upright = 1 - 2 * (q[:, 4] ** 2 + q[:, 5] ** 2)
     feet = log["contact_point"].values[..., 2].min(axis=1)

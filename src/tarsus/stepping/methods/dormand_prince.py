@@ -14,7 +14,8 @@ from tarsus.program.ir.trace import Builder, Values
 from tarsus.stepping import assemble, runge_kutta
 from tarsus.stepping.base import Scene, StepInputs, StepOutputs, Stepper
 
-A = np.array(  # slope of every stage; the last is the step of order 5 itself: its rate starts the next sub-step
+# slope of every stage; the last is the step of order 5 itself: its rate starts the next sub-step
+A = np.array(
     [
         [0, 0, 0, 0, 0, 0],
         [1 / 5, 0, 0, 0, 0, 0],
@@ -25,31 +26,35 @@ A = np.array(  # slope of every stage; the last is the step of order 5 itself: i
         [35 / 384, 0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84],
     ]
 )
-ERROR = np.array([71 / 57600, 0, -71 / 16695, 71 / 1920, -17253 / 339200, 22 / 525, -1 / 40])  # order 5 less order 4
+# order 5 less order 4
+ERROR = np.array([71 / 57600, 0, -71 / 16695, 71 / 1920, -17253 / 339200, 22 / 525, -1 / 40])
 STAGES, COLUMNS = len(A), range(A.shape[1])
 SAFETY, SHRINK, GROW = 0.9, 0.2, 5.0
-TINY = 1e-10  # an error below it is none
+TINY = 1e-10  # errors below this count as zero
 
 
 @dataclass(frozen=True)
 class DormandPrince(Stepper):
-    """Sub-steps as long as the tolerance allows; one evaluation of the dynamics a turn of the loop, tau held.
+    """Sub-steps as long as the tolerance allows; one evaluation of the dynamics a turn of the loop,
+    tau held.
 
-    The error of a sub-step of length h is sqrt(S / n): S sums ((y5 - y4) / (atol + rtol |y|))^2 over the n coordinates
-    and velocities y and over the contacts' percussions since the start of dt. Not all weights of order 5 are positive:
-    let pass, a force that begins late in a sub-step would pull. The sub-step stands if its error is at most 1. The next
-    one is 0.9 (1 / error)^(1/5) times as long, at least 0.2 and at most 5 times, and no longer than one that did not
-    stand just before. The first tries the whole of dt. Half of the `maximum` sub-steps tried are free; the others share
-    the time left and stand whatever their error, so that the end of dt is always reached: `converged` is 0 if one was
-    off. `iterations` counts evaluations. Joint damping is explicit; a law's memory advances once in every sub-step that
-    stands.
+    The error of a sub-step of length h is sqrt(S / n): S sums ((y5 - y4) / (atol + rtol |y|))^2
+    over the n coordinates and velocities y and over the contacts' impulses since the start of
+    dt. Not all weights of order 5 are positive: let pass, a force that begins late in a sub-step
+    would pull. A sub-step is accepted if its error is at most 1. The next one is
+    0.9 (1 / error)^(1/5) times as long, at least 0.2 and at most 5 times, and no longer than one
+    that was refused just before. The first tries the whole of dt. Half of the `maximum` attempts
+    are free; the others share the time left and are accepted whatever their error, so that the end
+    of dt is always reached: `converged` is 0 if one was off. `iterations` counts evaluations. Joint
+    damping is explicit; a law's memory advances once in every sub-step that is accepted.
 
-    rtol: relative, -; atol: absolute, in m, rad, m/s, rad/s or N s; maximum: sub-steps tried in one dt.
+    rtol: relative, -; atol: absolute, in m, rad, m/s, rad/s or N s; maximum: attempts in one dt.
     """
 
     citation: ClassVar[str] = (
-        "Dormand, Prince: A family of embedded Runge-Kutta formulae. J. Comput. Appl. Math. 6, 1980; "
-        "Hairer, Norsett, Wanner: Solving Ordinary Differential Equations I, Springer, 1993, section II.4"
+        "Dormand, Prince: A family of embedded Runge-Kutta formulae. J. Comput. Appl. Math. 6,"
+        " 1980; Hairer, Norsett, Wanner: Solving Ordinary Differential Equations I, Springer, 1993,"
+        " section II.4"
     )
     velocity_level: ClassVar[bool] = False
 
@@ -60,11 +65,16 @@ class DormandPrince(Stepper):
     def __post_init__(self) -> None:
         for name in ("rtol", "atol"):
             if not 0 <= getattr(self, name) < np.inf:
-                raise TarsusError(f"DormandPrince: {name} must not be negative, not {getattr(self, name)!r}.")
+                raise TarsusError(
+                    f"DormandPrince: {name} must not be negative, not {getattr(self, name)!r}."
+                )
         if self.rtol == self.atol == 0:
             raise TarsusError("DormandPrince: rtol and atol must not both be zero.")
         if not isinstance(self.maximum, int) or isinstance(self.maximum, bool) or self.maximum < 2:
-            raise TarsusError(f"DormandPrince: maximum must be a whole number of at least 2, not {self.maximum!r}.")
+            raise TarsusError(
+                "DormandPrince: maximum must be a whole number of at least 2, not"
+                f" {self.maximum!r}."
+            )
 
     @property
     def inner_steps(self) -> int:
@@ -73,18 +83,27 @@ class DormandPrince(Stepper):
 
     def step(self, scene: Scene, start: StepInputs, builder: Builder) -> StepOutputs:
         n = 3 * len(scene.candidates)
-        state = {"q": start.q, "u": start.u, "memory": start.memory, "kept": start.memory, "impulse": SX.zeros(n)}
-        clock = {"time": SX(0), "h": start.dt, "grow": SX(GROW), "tried": SX(0), "iterations": SX(0)}
-        slopes = {"slopes": SX.zeros(STAGES * (start.q.numel() + start.u.numel() + n)), "stage": SX(0)}
+        state = {
+            "q": start.q,
+            "u": start.u,
+            "memory": start.memory,
+            "kept": start.memory,
+            "impulse": SX.zeros(n),
+        }
+        clock = {"time": SX(0), "h": start.dt, "grow": SX(GROW)}
+        counts = {"attempts": SX(0), "iterations": SX(0)}
+        size = STAGES * (start.q.numel() + start.u.numel() + n)
+        stages = {"slopes": SX.zeros(size), "stage": SX(0), "converged": SX(1)}
 
         def turn(now: Values) -> tuple[Values, SX]:
-            return self._turn(scene, start, now)
+            return self._stage_step(scene, start, now)
 
-        end = builder.loop(state | clock | slopes | {"converged": SX(1)}, turn, 1 + (STAGES - 1) * self.maximum)
+        turns = 1 + (STAGES - 1) * self.maximum
+        end = builder.loop(state | clock | counts | stages, turn, turns)
         return StepOutputs.of(end | {"bilateral": SX(0, 1)})
 
-    def _turn(self, scene: Scene, start: StepInputs, now: Values) -> tuple[Values, SX]:
-        """One evaluation at the stage that is due; after the last stage, the sub-step stands or is tried again."""
+    def _stage_step(self, scene: Scene, start: StepInputs, now: Values) -> tuple[Values, SX]:
+        """One evaluation at the due stage; after the last, the sub-step is accepted or not."""
         stage, slopes = now["stage"], ca.reshape(now["slopes"], -1, STAGES)
         at = stage_of(scene, start, now, slopes)
         rate = assemble.rate(scene, at)
@@ -93,42 +112,60 @@ class DormandPrince(Stepper):
         moved = now["h"] * ca.mtimes(slopes, ca.DM(np.stack([np.append(A[-1], 0), ERROR], axis=1)))
         impulse = now["impulse"] + moved[moved.shape[0] - now["impulse"].numel() :, 0]
         error = self._error(now, ca.vertcat(at.q, at.u, impulse), moved[:, 1])
-        tried = now["tried"] + (stage == STAGES - 1)
-        stands = ca.logic_and(stage == STAGES - 1, ca.logic_or(error <= 1, tried > self.maximum // 2))
+        attempts = now["attempts"] + (stage == STAGES - 1)
+        accepted = ca.logic_and(
+            stage == STAGES - 1, ca.logic_or(error <= 1, attempts > self.maximum // 2)
+        )
         reached = {"q": at.q, "u": at.u, "memory": now["kept"], "impulse": impulse}
-        new = {name: ca.if_else(stands, value, now[name]) for name, value in reached.items()} | {
-            "kept": ca.if_else(ca.logic_or(stage == 0, stands), rate.memory, now["kept"]),
-            "slopes": ca.vec(ca.horzcat(ca.if_else(stands, fresh, slopes[:, 0]), slopes[:, 1:])),
-            "stage": ca.if_else(stage == STAGES - 1, 1, stage + 1),  # the last stage is the next sub-step's first
-            "converged": ca.if_else(ca.logic_and(stands, ca.logic_not(error <= 1)), 0, now["converged"]),
+        new = {name: ca.if_else(accepted, value, now[name]) for name, value in reached.items()} | {
+            "kept": ca.if_else(ca.logic_or(stage == 0, accepted), rate.memory, now["kept"]),
+            "slopes": ca.vec(ca.horzcat(ca.if_else(accepted, fresh, slopes[:, 0]), slopes[:, 1:])),
+            # the last stage is the next sub-step's first
+            "stage": ca.if_else(stage == STAGES - 1, 1, stage + 1),
+            "converged": ca.if_else(
+                ca.logic_and(accepted, ca.logic_not(error <= 1)), 0, now["converged"]
+            ),
             "iterations": now["iterations"] + 1,
         }
-        clock = self._next(start.dt, now, error, tried, stands)
-        return new | clock | {"tried": tried}, clock["time"] < start.dt
+        clock = self._next(start.dt, now, error, attempts, accepted)
+        return new | clock | {"attempts": attempts}, clock["time"] < start.dt
 
     def _error(self, now: Values, reached: SX, difference: SX) -> SX:
-        """The two orders' difference (nq + nu + 3n,) in q, u and percussions over what is allowed, as one number."""
+        """The two orders' difference (nq + nu + 3n,) in q, u and impulses over what is allowed,
+        as one number.
+        """
         size = ca.fmax(ca.fabs(ca.vertcat(now["q"], now["u"], now["impulse"])), ca.fabs(reached))
         ratio = difference / (self.atol + self.rtol * size)
         return ca.sqrt(ca.sumsqr(ratio) / (now["q"].numel() + now["u"].numel()))
 
-    def _next(self, dt: SX, now: Values, error: SX, tried: SX, stands: SX) -> Values:
-        """The time reached, the length of the next sub-step, and the most by which the one after may grow."""
+    def _next(self, dt: SX, now: Values, error: SX, attempts: SX, accepted: SX) -> Values:
+        """The time reached, the length of the next sub-step, and the most by which the one after
+        may grow.
+        """
         h, due = now["h"], now["stage"] == STAGES - 1
-        time = ca.if_else(stands, ca.if_else(h < dt - now["time"], now["time"] + h, dt), now["time"])
+        time = ca.if_else(
+            accepted, ca.if_else(h < dt - now["time"], now["time"] + h, dt), now["time"]
+        )
         factor = ca.fmin(now["grow"], ca.fmax(SHRINK, SAFETY * ca.fmax(error, TINY) ** (-1 / 5)))
-        share = ca.if_else(tried < self.maximum // 2, 0, (dt - time) / ca.fmax(self.maximum - tried, 1))
+        share = ca.if_else(
+            attempts < self.maximum // 2, 0, (dt - time) / ca.fmax(self.maximum - attempts, 1)
+        )
         return {
             "time": time,
             "h": ca.if_else(due, ca.fmin(ca.fmax(h * factor, share), dt - time), h),
-            "grow": ca.if_else(due, ca.if_else(stands, GROW, 1), now["grow"]),
+            "grow": ca.if_else(due, ca.if_else(accepted, GROW, 1), now["grow"]),
         }
 
 
 def stage_of(scene: Scene, start: StepInputs, now: Values, slopes: SX) -> StepInputs:
-    """The instant at which the stage that is due looks at the robot; slopes (nq + nu + 3n, STAGES)."""
+    """The instant at which the stage that is due looks at the robot; slopes (nq + nu + 3n,
+    STAGES).
+    """
     nq, nu = start.q.numel(), start.u.numel()
-    weights = [sum((ca.if_else(now["stage"] == k, A[k, j], 0) for k in range(j + 1, STAGES)), SX(0)) for j in COLUMNS]
+    weights = [
+        sum((ca.if_else(now["stage"] == k, A[k, j], 0) for k in range(j + 1, STAGES)), SX(0))
+        for j in COLUMNS
+    ]
     slope = ca.mtimes(slopes[: nq + nu, : STAGES - 1], ca.vertcat(*weights))
     memory = ca.if_else(now["stage"] == 0, now["memory"], now["kept"])
     mean = runge_kutta.Rate(slope[:nq], slope[nq:], [], memory)

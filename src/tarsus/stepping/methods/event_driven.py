@@ -1,4 +1,6 @@
-"""The state propagator of document 004: smooth phases between contact gains, which are located in time."""
+"""The state propagator of Ogunsola: smooth phases between contact gains, which are located in
+time.
+"""
 
 from __future__ import annotations
 
@@ -29,22 +31,26 @@ Part = TypeVar("Part", Body, LoopJoint)
 class EventDriven(Stepper):
     """Sub-steps of the stepper inside that end where a contact is gained.
 
-    A phase is tried with all that is left of dt. Contacts open at its start take no part in it; if one of them ends up
-    deeper than `tolerance`, the phase is tried again, shorter (regula falsi, Illinois variant, then bisection), until
-    the first to land lies between the surface and that depth. There a law of percussions acts once at standing
-    coordinates, without forces and joint damping: document 004's Eqn. (4), or the law's own restitution. Then the next
-    phase begins, the landed contact closed under the law: document 004's Eqn. (3).
+    A phase is tried with all that is left of dt. Contacts open at its start take no part in it; if
+    one of them ends up deeper than `tolerance`, the phase is tried again, shorter (regula falsi,
+    Illinois variant, then bisection), until the first to land lies between the surface and that
+    depth. There a law of impulses acts once at standing coordinates, without forces and joint
+    damping: Ogunsola's Eqn. (4), or the law's own restitution. Then the next phase begins, the
+    landed contact closed under the law: Ogunsola's Eqn. (3).
 
-    What differs from the document: contact is lost when the law lets go, which is not located; a bounce lower than
-    `tolerance` is left to the law; a contact that lands and leaves within one phase is not seen; after `maximum` gains
-    in one dt the rest is one plain step and `converged` is 0. `iterations` are the law's, tried phases included.
+    What differs from the paper: contact is lost when the law lets go, which is not located; a
+    bounce lower than `tolerance` is left to the law; a contact that lands and leaves within one
+    phase is not seen; after `maximum` gains in one dt the rest is one plain step and `converged` is
+    0. `iterations` are the law's, tried phases included.
 
-    stepper: the one inside, or its name; tolerance: m, 1e-6 suits float32; maximum: contact gains in one dt.
+    stepper: the one inside, or its name; tolerance: m, 1e-6 suits float32; maximum: contact gains
+    in one dt.
     """
 
     citation: ClassVar[str] = (
-        "Ogunsola: Rigid Body Contact Force Solver. Semester project, RSC, undated, StatePropagator and Eqns. (3)-(4); "
-        "Dowell, Jarratt: A modified regula falsi method for computing the root of an equation. BIT 11, 1971"
+        "Ogunsola: Rigid Body Contact Force Solver. Semester project, RSC, undated, StatePropagator"
+        " and Eqns. (3)-(4); Dowell, Jarratt: A modified regula falsi method for computing the root"
+        " of an equation. BIT 11, 1971"
     )
     velocity_level: ClassVar[bool] = False
 
@@ -57,11 +63,15 @@ class EventDriven(Stepper):
             named = registry.member("tarsus.stepping.methods", "stepper", self.stepper, Stepper)
             object.__setattr__(self, "stepper", named())
         if not isinstance(self.stepper, Stepper) or isinstance(self.stepper, EventDriven):
-            raise TarsusError(f"EventDriven wraps a stepper such as Midpoint(), not {self.stepper!r}.")
+            raise TarsusError(
+                f"EventDriven wraps a stepper such as Midpoint(), not {self.stepper!r}."
+            )
         if not 0 < self.tolerance < np.inf:
             raise TarsusError(f"EventDriven: tolerance must be positive, not {self.tolerance!r}.")
         if not isinstance(self.maximum, int) or isinstance(self.maximum, bool) or self.maximum < 1:
-            raise TarsusError(f"EventDriven: maximum must be a whole number of at least 1, not {self.maximum!r}.")
+            raise TarsusError(
+                f"EventDriven: maximum must be a whole number of at least 1, not {self.maximum!r}."
+            )
 
     @property
     def inside(self) -> Stepper:
@@ -83,56 +93,72 @@ class EventDriven(Stepper):
         n = len(scene.candidates)
         if n == 0:
             return self.inside.step(scene, start, builder)
-        sums = {"impulse": SX.zeros(3 * n), "bilateral": SX.zeros(start.bilateral.numel()), "iterations": SX(0)}
+        sums = {
+            "impulse": SX.zeros(3 * n),
+            "bilateral": SX.zeros(start.bilateral.numel()),
+            "iterations": SX(0),
+        }
         state = {"q": start.q, "u": start.u, "memory": start.memory, "converged": SX(1)}
         clock = {"time": SX(0), "h": start.dt, "gains": SX(0)}
         begin = state | sums | clock | self._watch(scene, start, state, SX(0), SX(0))
 
         def turn(now: Values) -> tuple[Values, SX]:
-            end = tried(self.inside, scene, start, now, builder)
+            end = attempt(self.inside, scene, start, now, builder)
             verdict = builder.keep("verdict", self._verdict(scene, start, now, end))
-            struck = strike(scene, start, end, verdict[1], builder) if scene.strikes else end
-            return self._next(scene, start, now, struck, verdict)
+            after_impact = (
+                impact(scene, start, end, verdict[1], builder) if scene.impulsive else end
+            )
+            return self._next(scene, start, now, after_impact, verdict)
 
         return StepOutputs.of(builder.loop(begin, turn, (self.maximum + 1) * (TRIES + 1)))
 
     def _verdict(self, scene: Scene, start: StepInputs, now: Values, end: Values) -> SX:
-        """(4,): the phase stands; a contact has landed; one is too deep; height of the lowest open contact, m."""
+        """(4,): the phase is accepted; a contact has landed; one is too deep; height of the lowest
+        open contact, m.
+        """
         deep, met, lowest = SX(0), SX(0), SX(FAR)
-        for contact, told in zip(seen(scene, start, end), entries(now["told"]), strict=True):
-            watched = told > 0
+        for contact, overrides in zip(
+            seen(scene, start, end), entries(now["contact_override"]), strict=True
+        ):
+            watched = overrides > 0
             deep = ca.logic_or(deep, ca.logic_and(watched, contact.gap < -self.tolerance))
             meets = ca.logic_and(contact.gap <= 0, contact.velocity[0] < 0)
             met = ca.logic_or(met, ca.logic_and(watched, meets))
             lowest = ca.fmin(lowest, ca.if_else(watched, contact.gap, FAR))
         whole = now["h"] >= start.dt - now["time"]
         found = ca.logic_and(ca.logic_not(deep), ca.logic_or(met, whole))
-        stands = ca.logic_or(found, Bracket.of(now).exhausted)
-        landed = ca.logic_and(stands, ca.logic_or(deep, met))
-        return ca.vertcat(stands, landed, deep, lowest)
+        accepted = ca.logic_or(found, Bracket.of(now).exhausted)
+        landed = ca.logic_and(accepted, ca.logic_or(deep, met))
+        return ca.vertcat(accepted, landed, deep, lowest)
 
-    def _watch(self, scene: Scene, start: StepInputs, at: Values, gains: SX, struck: SX) -> Values:
+    def _watch(
+        self, scene: Scene, start: StepInputs, at: Values, gains: SX, after_impact: SX
+    ) -> Values:
         """What a phase begins with: which contacts are open and which stand, and nothing tried yet.
 
-        A contact at the surface that moves away is open, but for one that pressed until now: the end of a phase has
-        turned the normal under it a little, and only a strike can throw it off.
+        A contact at the surface that moves away is open, but for one that pressed until now: the
+        end of a phase has turned the normal under it a little, and only a impact can throw it off.
         """
-        law, lowest, told = scene.law, SX(FAR), []
+        law, lowest, overrides = scene.law, SX(FAR), []
         slowest = np.sqrt(2 * np.linalg.norm(scene.mechanism.gravity_acceleration) * self.tolerance)
         for i, contact in enumerate(seen(scene, start, at)):
             own = law.own(at["memory"], i)
             pressed = law.closed(replace(contact, gap=SX.inf()), own)
             leaves = ca.logic_and(contact.gap >= -2 * self.tolerance, contact.velocity[0] > slowest)
-            thrown = ca.logic_and(leaves, ca.logic_or(struck, ca.logic_not(pressed)))
+            thrown = ca.logic_and(leaves, ca.logic_or(after_impact, ca.logic_not(pressed)))
             open = ca.logic_or(ca.logic_not(law.closed(contact, own)), thrown)
-            side = ca.if_else(open, 1, -1 if scene.strikes else 0)
-            told.append(ca.if_else(gains < self.maximum, side, 0))
+            side = ca.if_else(open, 1, -1 if scene.impulsive else 0)
+            overrides.append(ca.if_else(gains < self.maximum, side, 0))
             lowest = ca.fmin(lowest, ca.if_else(open, contact.gap, FAR))
-        return Bracket.begin(lowest + self.tolerance / 2).values() | {"told": ca.vertcat(*told)}
+        return Bracket.begin(lowest + self.tolerance / 2).values() | {
+            "contact_override": ca.vertcat(*overrides)
+        }
 
-    def _next(self, scene: Scene, start: StepInputs, now: Values, end: Values, verdict: SX) -> tuple[Values, SX]:
-        """The next phase if this one stands, else the same one with another length."""
-        stands, landed, deep, lowest = entries(verdict)
+    def _next(
+        self, scene: Scene, start: StepInputs, now: Values, end: Values, verdict: SX
+    ) -> tuple[Values, SX]:
+        """The next phase if this one accepted, else the same one with another length."""
+        accepted, landed, deep, lowest = entries(verdict)
         time = ca.if_else(now["h"] < start.dt - now["time"], now["time"] + now["h"], start.dt)
         gains = now["gains"] + landed
         good = ca.logic_and(ca.logic_not(deep), gains < self.maximum)
@@ -146,34 +172,55 @@ class EventDriven(Stepper):
         bracket = Bracket.of(now).narrowed(now["h"], lowest + self.tolerance / 2, deep)
         again = now | bracket.values() | {"h": bracket.guess()}
         after |= self._watch(scene, start, end, gains, landed)
-        new = {key: ca.if_else(stands, value, again[key]) for key, value in after.items()}
+        new = {key: ca.if_else(accepted, value, again[key]) for key, value in after.items()}
         new |= {"gains": gains, "iterations": now["iterations"] + end["iterations"]}
-        return new, ca.logic_not(ca.logic_and(stands, time >= start.dt))
+        return new, ca.logic_not(ca.logic_and(accepted, time >= start.dt))
 
 
 def seen(scene: Scene, start: StepInputs, at: Values) -> list[Any]:
     """The contacts at the coordinates and velocities `at`."""
     kin = kinematics(scene.mechanism, at["q"], at["u"])
-    return [touch.contact for touch in assemble.touches(scene, kin, start.terrain)]
+    return [touch.contact for touch in assemble.contact_kinematics(scene, kin, start.terrain)]
 
 
-def tried(stepper: Stepper, scene: Scene, start: StepInputs, now: Values, builder: Builder) -> Values:
+def attempt(
+    stepper: Stepper, scene: Scene, start: StepInputs, now: Values, builder: Builder
+) -> Values:
     """A phase of length h."""
     h, guess = now["h"], start.bilateral * (now["h"] / start.dt)
-    at = replace(start, q=now["q"], u=now["u"], memory=now["memory"], dt=h, told=now["told"], bilateral=guess)
-    return {key: builder.keep(key, value) for key, value in stepper.step(scene, at, builder).values().items()}
+    at = replace(
+        start,
+        q=now["q"],
+        u=now["u"],
+        memory=now["memory"],
+        dt=h,
+        contact_override=now["contact_override"],
+        bilateral=guess,
+    )
+    return {
+        key: builder.keep(key, value)
+        for key, value in stepper.step(scene, at, builder).values().items()
+    }
 
 
-def strike(scene: Scene, start: StepInputs, end: Values, landed: SX, builder: Builder) -> Values:
-    """`end` after the law's percussions at standing coordinates on all contacts closed, if one has landed there."""
-    changed = {key: end[key] for key in ("u", "memory", "impulse", "bilateral", "iterations", "converged")}
+def impact(scene: Scene, start: StepInputs, end: Values, landed: SX, builder: Builder) -> Values:
+    """`end` after the law's impulses at standing coordinates on all contacts closed, if one has
+    landed there.
+    """
+    changed = {
+        key: end[key] for key in ("u", "memory", "impulse", "bilateral", "iterations", "converged")
+    }
     law, loose = scene.law, undamped(scene)
 
     def once(now: Values) -> tuple[Values, SX]:
         at = balanced(loose, replace(start, q=end["q"], u=now["u"], memory=now["memory"]))
         contacts = enumerate(seen(scene, start, end | now))
-        told = [ca.if_else(law.closed(contact, law.own(at.memory, i)), -1, 1) for i, contact in contacts]
-        u, solved = assemble.velocity_step(loose, at.q, replace(at, told=ca.vertcat(*told)), builder)
+        overrides = [
+            ca.if_else(law.closed(contact, law.own(at.memory, i)), -1, 1) for i, contact in contacts
+        ]
+        u, solved = assemble.velocity_step(
+            loose, at.q, replace(at, contact_override=ca.vertcat(*overrides)), builder
+        )
         new = StepOutputs(at.q, u, solved).values()
         sums = {key: now[key] + new[key] for key in ("impulse", "bilateral", "iterations")}
         good = ca.fmin(now["converged"], new["converged"])
@@ -183,14 +230,18 @@ def strike(scene: Scene, start: StepInputs, end: Values, landed: SX, builder: Bu
 
 
 def undamped(scene: Scene) -> Scene:
-    """The same for the instant of a strike: no joint damping or friction, and nothing that takes back a loop's gap."""
+    """The same for the instant of a impact: no joint damping or friction, and nothing that takes
+    back a loop's gap.
+    """
 
     def free(part: Part) -> Part:
         return replace(part, joint=replace(part.joint, damping=0.0, dry_friction=0.0))
 
     mechanism = scene.mechanism
     bodies, loops = tuple(map(free, mechanism.bodies)), tuple(map(free, mechanism.loops))
-    return replace(scene, mechanism=replace(mechanism, bodies=bodies, loops=loops), stabilisation=0.0)
+    return replace(
+        scene, mechanism=replace(mechanism, bodies=bodies, loops=loops), stabilization=0.0
+    )
 
 
 def balanced(scene: Scene, at: StepInputs) -> StepInputs:

@@ -1,4 +1,7 @@
-"""Heun's explicit second-order Euler (document 003, Table I): the mean of the rates at both ends; for force laws."""
+"""Heun's explicit second-order Euler: the mean of the rates at both ends; for force laws.
+
+Teixeira de Paula 2024, Table I.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +15,15 @@ from tarsus.stepping.base import Scene, StepInputs, StepOutputs, Stepper
 
 @dataclass(frozen=True)
 class Heun(Stepper):
-    """Two evaluations a step, tau held; joint damping is explicit; the law's memory advances at the first."""
+    """Two evaluations a step, tau held; joint damping is explicit; the law's memory advances at the
+    first.
+    """
 
     citation: ClassVar[str] = (
-        "the explicit second-order Euler of Teixeira de Paula, Godoy, Becerra-Vargas: Dynamic modeling and simulation "
-        "of a torque-controlled spatial quadruped robot. Robotica 42, 2024, Table I; Hairer, Norsett, Wanner: Solving "
-        "Ordinary Differential Equations I, Springer, 1993, section II.1"
+        "the explicit second-order Euler of Teixeira de Paula, Godoy, Becerra-Vargas: Dynamic"
+        " modeling and simulation of a torque-controlled spatial quadruped robot. Robotica 42,"
+        " 2024, Table I; Hairer, Norsett, Wanner: Solving Ordinary Differential Equations I,"
+        " Springer, 1993, section II.1"
     )
     velocity_level: ClassVar[bool] = False
 

@@ -1,4 +1,6 @@
-"""Moreau's midpoint scheme (document 000, Eqns. (6)-(8)): displacement at the midpoint, velocity by backward Euler."""
+"""Moreau's midpoint scheme (Gehring 2014, Eqns. (6)-(8)): displacement at the midpoint, velocity by
+backward Euler.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,8 @@ class Midpoint(Stepper):
     """One evaluation of the dynamics a step; contacts closed at the midpoint take part."""
 
     citation: ClassVar[str] = (
-        "Moreau: Unilateral contact and dry friction in finite freedom dynamics. CISM 302, Springer, 1988; "
-        "as in DETC2014-34374, Eqns. (6)-(8)"
+        "Moreau: Unilateral contact and dry friction in finite freedom dynamics. CISM 302,"
+        " Springer, 1988; as in DETC2014-34374, Eqns. (6)-(8)"
     )
 
     def step(self, scene: Scene, start: StepInputs, builder: Builder) -> StepOutputs:

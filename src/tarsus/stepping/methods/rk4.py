@@ -12,11 +12,14 @@ from tarsus.stepping.base import Scene, StepInputs, StepOutputs, Stepper
 
 @dataclass(frozen=True)
 class RK4(Stepper):
-    """Four evaluations a step, tau held; joint damping is explicit; the law's memory advances at the first."""
+    """Four evaluations a step, tau held; joint damping is explicit; the law's memory advances at
+    the first.
+    """
 
     citation: ClassVar[str] = (
-        "Kutta: Beitrag zur naeherungsweisen Integration totaler Differentialgleichungen. Z. Math. Phys. 46, 1901; "
-        "Hairer, Norsett, Wanner: Solving Ordinary Differential Equations I, Springer, 1993, section II.1"
+        "Kutta: Beitrag zur naeherungsweisen Integration totaler Differentialgleichungen. Z. Math."
+        " Phys. 46, 1901; Hairer, Norsett, Wanner: Solving Ordinary Differential Equations I,"
+        " Springer, 1993, section II.1"
     )
     velocity_level: ClassVar[bool] = False
 

@@ -1,4 +1,6 @@
-"""Semi-implicit Euler (document 001): velocity at the start's coordinates, then coordinates with the new velocity."""
+"""Semi-implicit Euler (Sugihara 2006): velocity at the start's coordinates, then coordinates with
+the new velocity.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +15,14 @@ from tarsus.stepping.base import Scene, StepInputs, StepOutputs, Stepper
 
 @dataclass(frozen=True)
 class SymplecticEuler(Stepper):
-    """One evaluation of the dynamics a step, at its start, where contacts closed take part; for every law."""
+    """One evaluation of the dynamics a step, at its start, where contacts closed take part; for
+    every law.
+    """
 
     citation: ClassVar[str] = (
-        "the first order symplectic method of Sugihara, Nakamura: Balanced micro/macro contact model for forward "
-        "dynamics of rigid multibody. ICRA 2006; Hairer, Lubich, Wanner: Geometric Numerical Integration, "
-        "Springer, 2006, section I.1.2"
+        "the first order symplectic method of Sugihara, Nakamura: Balanced micro/macro contact"
+        " model for forward dynamics of rigid multibody. ICRA 2006; Hairer, Lubich, Wanner:"
+        " Geometric Numerical Integration, Springer, 2006, section I.1.2"
     )
 
     def step(self, scene: Scene, start: StepInputs, builder: Builder) -> StepOutputs:

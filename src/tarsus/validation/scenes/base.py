@@ -1,9 +1,10 @@
 """The scene interface.
 
-To add a scene: one file in `validation/scenes/`; its name is the scene's name. In it one class that derives from
-`Scene`: its docstring says what it shows, `needs` which effects a law must model, `tolerance` how far off a result may
-be and why; `measure` runs bodies of `validation/bodies.py` on an engine and returns its cases. The effects are those of
-`EFFECTS`; a law that lacks one says so in its own file, `not_modelled`.
+To add a scene: one file in `validation/scenes/`; its name is the scene's name. In it one class that
+derives from `ValidationScene`: its docstring says what it shows, `needs` which effects a law must
+model, `tolerance` how far off a result may be and why; `measure` runs bodies of
+`validation/bodies.py` on an engine and returns its cases. The effects are those of `EFFECTS`; a law
+that lacks one says so in its own file, `not_modeled`.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ EFFECTS = {
 
 @dataclass(frozen=True)
 class Case:
-    """One quantity of a scene: expected, got, and how far it may be off; at_least: more than expected is no error."""
+    """One quantity of a scene: expected, got, and how far it may be off; at_least: more than
+    expected is no error.
+    """
 
     name: str
     unit: str
@@ -51,10 +54,18 @@ class Case:
 
 
 def worst(
-    what: tuple[str, str], expected: ArrayLike, got: ArrayLike, tolerance: ArrayLike, labels: Sequence[str]
+    what: tuple[str, str],
+    expected: ArrayLike,
+    got: ArrayLike,
+    tolerance: ArrayLike,
+    labels: Sequence[str],
 ) -> Case:
-    """Of one case a world the one furthest off in tolerances; what: name and unit; labels: what differs by world."""
-    arrays = np.broadcast_arrays(*(np.asarray(v, float) for v in (expected, got, tolerance)), np.empty(len(labels)))
+    """Of one case a world the one furthest off in tolerances; what: name and unit; labels: what
+    differs by world.
+    """
+    arrays = np.broadcast_arrays(
+        *(np.asarray(v, float) for v in (expected, got, tolerance)), np.empty(len(labels))
+    )
     off = np.abs(arrays[1] - arrays[0]) / arrays[2]
     k = int(np.argmax(np.where(np.isfinite(off), off, np.inf)))
     wanted, found, allowed = (float(array[k]) for array in arrays[:3])
@@ -62,7 +73,9 @@ def worst(
 
 
 def falls_below(level: float, value: Array, time: Array) -> float:
-    """When `value` (steps,) first falls below `level`, between two steps by a straight line; NaN if it does not."""
+    """When `value` (steps,) first falls below `level`, between two steps by a straight line; NaN if
+    it does not.
+    """
     k = int(np.argmax(value < level))
     if k == 0:
         return np.nan
@@ -70,8 +83,10 @@ def falls_below(level: float, value: Array, time: Array) -> float:
     return float(time[k - 1] + share * (time[k] - time[k - 1]))
 
 
-class Scene(ABC):
-    """A situation with a known outcome. needs: effects of `EFFECTS`; tolerance: how far off is allowed, and why."""
+class ValidationScene(ABC):
+    """A situation with a known outcome. needs: effects of `EFFECTS`; tolerance: how far off is
+    allowed, and why.
+    """
 
     needs: ClassVar[frozenset[str]] = frozenset()
     tolerance: ClassVar[str]

@@ -9,24 +9,30 @@ import numpy as np
 from tarsus.validation import bodies
 from tarsus.validation.bodies import BOX, G
 from tarsus.validation.engine import Engine, Start
-from tarsus.validation.scenes.base import Case, Scene, worst
+from tarsus.validation.scenes.base import Case, ValidationScene, worst
 
-MU, DEGREES = (grid.ravel() for grid in np.meshgrid([0.1, 0.3, 0.5, 0.7, 1.0], [3.0, 10.0, 20.0, 30.0, 40.0]))
+MU, DEGREES = (
+    grid.ravel() for grid in np.meshgrid([0.1, 0.3, 0.5, 0.7, 1.0], [3.0, 10.0, 20.0, 30.0, 40.0])
+)
 SECONDS = 1.0
 
 
-class BlockOnSlope(Scene):
-    """Coulomb's cone: five coefficients by five angles, speed after one second, g (sin - mu cos) t or zero."""
+class BlockOnSlope(ValidationScene):
+    """Coulomb's cone: five coefficients by five angles, speed after one second, g (sin - mu cos) t
+    or zero.
+    """
 
     needs = frozenset({"friction", "sticking"})
     tolerance: ClassVar[str] = (
-        "0.01 m/s: the slowest of the sliding blocks reaches 0.59 m/s, so this tells sticking from sliding whatever "
-        "the landing; the creep of stuck blocks is a scene of its own"
+        "0.01 m/s: the slowest of the sliding blocks reaches 0.59 m/s, so this tells sticking from"
+        " sliding whatever the landing; the creep of stuck blocks is a scene of its own"
     )
 
     def measure(self, engine: Engine) -> list[Case]:
         slope, dt = np.deg2rad(DEGREES), engine.step(0.005)
-        start = Start(bodies.box(), bodies.on_slope(slope, BOX[2]), slope=slope, parameters={"mu": MU})
+        start = Start(
+            bodies.box(), bodies.on_slope(slope, BOX[2]), slope=slope, parameters={"mu": MU}
+        )
         motion = engine.run(start, dt, SECONDS, skip=SECONDS - dt)
         down = -(motion.u[-1, :, 0] * np.cos(slope) + motion.u[-1, :, 2] * np.sin(slope))
         expected = np.maximum(G * (np.sin(slope) - MU * np.cos(slope)) * SECONDS, 0)

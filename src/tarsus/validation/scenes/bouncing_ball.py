@@ -1,4 +1,6 @@
-"""The bouncing ball of document 002: gains that do not know its mass, and the restitution that follows from them."""
+"""The bouncing ball of Rengifo 2009: gains that do not know its mass, and the restitution that
+follows from them.
+"""
 
 from __future__ import annotations
 
@@ -9,23 +11,25 @@ import numpy as np
 from tarsus.validation import bodies
 from tarsus.validation.bodies import G
 from tarsus.validation.engine import Array, Engine, Start
-from tarsus.validation.scenes.base import Case, Scene, worst
+from tarsus.validation.scenes.base import Case, ValidationScene, worst
 
 SPEED = 1.0  # m/s
 SOFT, HARD = np.array([1e3, 1e3, 1e3]), np.array([10.0, 80.0, 400.0])  # k_p 1/s^2, k_v 1/s
 
 
-class BouncingBall(Scene):
-    """Document 002, Eqns. (3)-(4): in the ground p'' = -k_p p - k_v min(0, p').
+class BouncingBall(ValidationScene):
+    """Rengifo 2009, Eqns. (3)-(4): in the ground p'' = -k_p p - k_v min(0, p').
 
-    The ball sinks as a damped oscillator to a depth d and leaves at sqrt(k_p) d, so that restitution goes from 1 to 0
-    as k_v grows; with k_p = 0 it stays where it stopped, v / k_v deep (Fig. 4, dashed). In the first instant of contact
-    it is pushed by m g + m k_v v (section II.A): the most there is where k_v v exceeds k_p times the depth.
+    The ball sinks as a damped oscillator to a depth d and leaves at sqrt(k_p) d, so that
+    restitution goes from 1 to 0 as k_v grows; with k_p = 0 it stays where it stopped, v / k_v deep
+    (Fig. 4, dashed). In the first instant of contact it is pushed by m g + m k_v v (section II.A):
+    the most there is where k_v v exceeds k_p times the depth.
     """
 
     needs = frozenset()
     tolerance: ClassVar[str] = (
-        "first order in dt: k_v dt of the speed, depth and force, and the way of one step, v dt, in depth"
+        "first order in dt: k_v dt of the speed, depth and force, and the way of one step, v dt, in"
+        " depth"
     )
 
     def measure(self, engine: Engine) -> list[Case]:
@@ -55,9 +59,18 @@ class BouncingBall(Scene):
 
 
 def restitution(k_p: Array, k_v: Array) -> Array:
-    """sqrt(k_p) d / v, d / v the greatest depth of p'' = -k_p p - k_v p' from p = 0 at unit speed."""
+    """sqrt(k_p) d / v, d / v the greatest depth of p'' = -k_p p - k_v p' from p = 0 at unit
+    speed.
+    """
     half = k_v / 2
     root = np.sqrt(np.abs(half**2 - k_p))
     under = half**2 < k_p
-    stops = np.where(under, np.arctan2(root, half), np.arctanh(np.where(under, 0, root / half))) / root
-    return np.sqrt(k_p) * np.exp(-half * stops) * np.where(under, np.sin(root * stops), np.sinh(root * stops)) / root
+    stops = (
+        np.where(under, np.arctan2(root, half), np.arctanh(np.where(under, 0, root / half))) / root
+    )
+    return (
+        np.sqrt(k_p)
+        * np.exp(-half * stops)
+        * np.where(under, np.sin(root * stops), np.sinh(root * stops))
+        / root
+    )

@@ -1,4 +1,4 @@
-"""The brick on a ramp of document 002: it slides down, slows, stops and is held."""
+"""The brick on a ramp of Rengifo 2009: it slides down, slows, stops and is held."""
 
 from __future__ import annotations
 
@@ -9,19 +9,22 @@ import numpy as np
 from tarsus.validation import bodies
 from tarsus.validation.bodies import BOX, G
 from tarsus.validation.engine import Engine, Start
-from tarsus.validation.scenes.base import Case, Scene, falls_below
+from tarsus.validation.scenes.base import Case, ValidationScene, falls_below
 
 MU, SPEED = 0.6, 1.0
-ANGLE = np.deg2rad(20.0)  # the document states no numbers
+ANGLE = np.deg2rad(20.0)  # the paper states no numbers
 NEARLY = 0.9  # of the speed lost: how a law comes to rest does not enter the time
 
 
-class BrickOnRamp(Scene):
-    """Document 002, Eqns. (5)-(6): friction mu m g cos(a) while it slides downhill, m g sin(a) once it stands."""
+class BrickOnRamp(ValidationScene):
+    """Rengifo 2009, Eqns. (5)-(6): friction mu m g cos(a) while it slides downhill, m g sin(a) once
+    it stands.
+    """
 
     needs = frozenset({"friction", "sticking"})
     tolerance: ClassVar[str] = (
-        "two steps in time; 1e-3 of the friction that holds it, as a law without impacts may still be settling"
+        "two steps in time; 1e-3 of the friction that holds it, as a law without impacts may still"
+        " be settling"
     )
 
     def measure(self, engine: Engine) -> list[Case]:
@@ -35,6 +38,12 @@ class BrickOnRamp(Scene):
         held = np.linalg.norm(motion.impulse[-1, 0, :, 1:].sum(0)) / dt
         weight = body.mass * G
         return [
-            Case("time to stop", "s", SPEED / (G * (MU * np.cos(ANGLE) - np.sin(ANGLE))), time, 2 * dt),
+            Case(
+                "time to stop",
+                "s",
+                SPEED / (G * (MU * np.cos(ANGLE) - np.sin(ANGLE))),
+                time,
+                2 * dt,
+            ),
             Case("friction at rest", "N", weight * np.sin(ANGLE), float(held), 1e-3 * weight),
         ]

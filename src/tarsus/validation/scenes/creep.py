@@ -9,23 +9,30 @@ import numpy as np
 from tarsus.validation import bodies
 from tarsus.validation.bodies import BOX
 from tarsus.validation.engine import Engine, Start
-from tarsus.validation.scenes.base import Case, Scene, worst
+from tarsus.validation.scenes.base import Case, ValidationScene, worst
 
-MU, DEGREES = np.array([0.1, 0.3, 0.5, 0.7, 1.0, 1.0]), np.array([3.0, 10.0, 20.0, 30.0, 30.0, 40.0])
+MU, DEGREES = (
+    np.array([0.1, 0.3, 0.5, 0.7, 1.0, 1.0]),
+    np.array([3.0, 10.0, 20.0, 30.0, 30.0, 40.0]),
+)
 
 
-class Creep(Scene):
-    """Blocks below their friction angle: the largest speed along the slope in the last tenth of three seconds."""
+class Creep(ValidationScene):
+    """Blocks below their friction angle: the largest speed along the slope in the last tenth of
+    three seconds.
+    """
 
     needs = frozenset({"friction", "sticking"})
     tolerance: ClassVar[str] = (
-        "1e-9 m/s: Coulomb friction holds without motion, so only the solver's stopping tolerance and what is left of "
-        "the landing after three seconds may show"
+        "1e-9 m/s: Coulomb friction holds without motion, so only the solver's stopping tolerance"
+        " and what is left of the landing after three seconds may show"
     )
 
     def measure(self, engine: Engine) -> list[Case]:
         slope, dt = np.deg2rad(DEGREES), engine.step(0.005)
-        start = Start(bodies.box(), bodies.on_slope(slope, BOX[2]), slope=slope, parameters={"mu": MU})
+        start = Start(
+            bodies.box(), bodies.on_slope(slope, BOX[2]), slope=slope, parameters={"mu": MU}
+        )
         motion = engine.run(start, dt, 3.0, skip=2.9)
         uphill = motion.u[..., 0] * np.cos(slope) + motion.u[..., 2] * np.sin(slope)
         speed = np.hypot(uphill, motion.u[..., 1]).max(0)

@@ -9,24 +9,37 @@ import numpy as np
 from tarsus.validation import bodies
 from tarsus.validation.bodies import BOX, G
 from tarsus.validation.engine import Engine, Start
-from tarsus.validation.scenes.base import Case, Scene
+from tarsus.validation.scenes.base import Case, ValidationScene
 
 SECONDS = 6.0
 
 
-class FlatBox(Scene):
-    """0.2 x 0.15 x 0.08 m dropped from 10 mm, steps of 10 ms where the law can take them; the last 0.1 s of six."""
+class FlatBox(ValidationScene):
+    """0.2 x 0.15 x 0.08 m dropped from 10 mm, steps of 10 ms where the law can take them; the last
+    0.1 s of six.
+    """
 
     tolerance: ClassVar[str] = (
-        "1e-9 rad/s and 1e-6 of the weight: four corners share one load in infinitely many ways, but all of them leave "
-        "the box at rest; what is left is the solver's tolerance and the landing"
+        "1e-9 rad/s and 1e-6 of the weight: four corners share one load in infinitely many ways,"
+        " but all of them leave the box at rest; what is left is the solver's tolerance and the"
+        " landing"
     )
 
     def measure(self, engine: Engine) -> list[Case]:
         dt, body = engine.step(0.01), bodies.box()
-        motion = engine.run(Start(body, bodies.pose([0, 0, BOX[2] + 0.01])), dt, SECONDS, skip=SECONDS - 0.1)
+        motion = engine.run(
+            Start(body, bodies.pose([0, 0, BOX[2] + 0.01])), dt, SECONDS, skip=SECONDS - 0.1
+        )
         load = motion.impulse[:, 0, :, 0].sum(-1) / dt / (body.mass * G)
         return [
-            Case("angular speed", "rad/s", 0.0, float(np.linalg.norm(motion.u[:, 0, 3:], axis=-1).max()), 1e-9),
-            Case("normal forces / weight", "1", 1.0, float(load[np.argmax(np.abs(load - 1))]), 1e-6),
+            Case(
+                "angular speed",
+                "rad/s",
+                0.0,
+                float(np.linalg.norm(motion.u[:, 0, 3:], axis=-1).max()),
+                1e-9,
+            ),
+            Case(
+                "normal forces / weight", "1", 1.0, float(load[np.argmax(np.abs(load - 1))]), 1e-6
+            ),
         ]

@@ -10,24 +10,28 @@ from scipy.spatial.transform import Rotation
 from tarsus.validation import bodies
 from tarsus.validation.bodies import STOOL, STOOL_COM, STOOL_FOOT, G
 from tarsus.validation.engine import Engine, Start
-from tarsus.validation.scenes.base import Case, Scene
+from tarsus.validation.scenes.base import Case, ValidationScene
 
 SECONDS, SETTLED = 12.0, 11.0
 DROP = 0.002  # m
 
 
-class FourLegStance(Scene):
-    """A rigid stool of 10 kg lands from 2 mm on four feet, its centre of mass off their middle; twelve seconds."""
+class FourLegStance(ValidationScene):
+    """A rigid stool of 10 kg lands from 2 mm on four feet, its center of mass off their middle;
+    twelve seconds.
+    """
 
     needs = frozenset({"friction", "sticking"})
     tolerance: ClassVar[str] = (
-        "1e-6 of the weight and 1e-6 m of it as a moment about the centre of mass, as of a solver's tolerance; 1e-9 m "
-        "of way in the last second: as much as a stuck block may creep"
+        "1e-6 of the weight and 1e-6 m of it as a moment about the center of mass, as of a solver's"
+        " tolerance; 1e-9 m of way in the last second: as much as a stuck block may creep"
     )
 
     def measure(self, engine: Engine) -> list[Case]:
         dt, body = engine.step(0.002), bodies.stool()
-        start = Start(body, bodies.pose([0, 0, STOOL[2] + STOOL_FOOT + DROP]), parameters={"mu": 0.6})
+        start = Start(
+            body, bodies.pose([0, 0, STOOL[2] + STOOL_FOOT + DROP]), parameters={"mu": 0.6}
+        )
         motion = engine.run(start, dt, SECONDS, skip=SETTLED)
         turn = Rotation.from_quat(motion.q[-1, 0, 3:], scalar_first=True)  # on soft ground it leans
         arms = turn.apply([c.position for c in body.candidates] - STOOL_COM) - [0, 0, STOOL_FOOT]

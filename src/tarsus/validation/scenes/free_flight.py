@@ -10,7 +10,7 @@ from scipy.spatial.transform import Rotation
 from tarsus.validation import bodies
 from tarsus.validation.bodies import G
 from tarsus.validation.engine import Array, Engine, Start
-from tarsus.validation.scenes.base import Case, Scene
+from tarsus.validation.scenes.base import Case, ValidationScene
 
 STEPS = (0.004, 0.002, 0.001)  # s
 VELOCITY = np.array([1.0, 2.0, 3.0, 5.0, 0.2, -3.0])
@@ -18,12 +18,12 @@ ORDERS = {"heun": 2, "rk4": 4}  # as published; any other counts as of first ord
 ROUND_OFF = 1e-13  # relative: below it an error has no order
 
 
-class FreeFlight(Scene):
+class FreeFlight(ValidationScene):
     """Three different moments of inertia, one second: orders from the errors at 4, 2 and 1 ms."""
 
     tolerance: ClassVar[str] = (
-        "1e-11 of the linear momentum, which every method integrates exactly; 0.2 of the order, which is reached only "
-        "as dt goes to zero"
+        "1e-11 of the linear momentum, which every method integrates exactly; 0.2 of the order,"
+        " which is reached only as dt goes to zero"
     )
 
     def measure(self, engine: Engine) -> list[Case]:
@@ -38,7 +38,9 @@ class FreeFlight(Scene):
 
 
 def _errors(engine: Engine, dt: float) -> Array:
-    """The largest relative errors of linear and angular momentum and of the energy over one second."""
+    """The largest relative errors of linear and angular momentum and of the energy over one
+    second.
+    """
     body = bodies.flyer()
     inertia, mass = np.diag(body.bodies[0].inertia.about_com), body.mass
     motion = engine.run(Start(body, bodies.pose([0, 0, 1.0]), VELOCITY), dt, 1.0)

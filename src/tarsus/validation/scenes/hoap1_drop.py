@@ -1,4 +1,6 @@
-"""HOAP-1 dropped on the springs of document 001: it stays on the floor at the document's large step."""
+"""HOAP-1 dropped on the springs of Sugihara 2006: it stays on the floor at the paper's large
+step.
+"""
 
 from __future__ import annotations
 
@@ -8,32 +10,34 @@ import numpy as np
 
 from tarsus.dynamics.robot import Robot
 from tarsus.model.mechanism import Body, Candidate, Inertia, Joint, Mechanism
+from tarsus.morphology.feet import feet
 from tarsus.simulation import resolve
-from tarsus.simulation.contact_selection import feet
 from tarsus.validation.bodies import G
-from tarsus.validation.engine import Engine, NotModelled, Start
-from tarsus.validation.scenes.base import Case, Scene, worst
+from tarsus.validation.engine import Engine, NotModeled, Start
+from tarsus.validation.scenes.base import Case, ValidationScene, worst
 
 DROP, STEPS = 0.05, (0.001, 0.0025)  # m, s
 FLOOR = {"k": 4410.0, "c": 282.0, "mu": 0.4}  # N/m, N s/m
 
 
-class Hoap1Drop(Scene):
-    """Document 001, section IV.B: 5 cm high, floor of 4410 N/m and 282 N s/m, mu 0.4, steps of 1 and 2.5 ms.
+class Hoap1Drop(ValidationScene):
+    """Sugihara 2006, section IV.B: 5 cm high, floor of 4410 N/m and 282 N s/m, mu 0.4, steps of 1
+    and 2.5 ms.
 
-    With its Eqn. (14) the robot comes to rest on the floor at both steps and does not leap. It is let fall standing,
-    its joints locked: how the document's robot holds them is not stated. At rest its eight corners are W / (8 k) deep
-    on average.
+    With its Eqn. (14) the robot comes to rest on the floor at both steps and does not leap. It is
+    let fall standing, its joints locked: how the paper's robot holds them is not stated. At rest
+    its eight corners are W / (8 k) deep on average.
     """
 
     needs = frozenset({"spring"})
     tolerance: ClassVar[str] = (
-        "1e-6 of the depth, for equilibrium does not depend on dt; a leap is what brings it back to a tenth of its drop"
+        "1e-6 of the depth, for equilibrium does not depend on dt; a leap is what brings it back to"
+        " a tenth of its drop"
     )
 
     def measure(self, engine: Engine) -> list[Case]:
         if not set(FLOOR) <= engine.parameters:
-            raise NotModelled("the law has no stiffness k and damping c")
+            raise NotModeled("the law has no stiffness k and damping c")
         robot = resolve.robot("hoap1")
         body, standing = locked(robot), np.array(robot.keyframes["stand"])[:7]
         start = Start(body, standing + DROP * np.eye(7)[2], parameters=FLOOR)
@@ -44,10 +48,15 @@ class Hoap1Drop(Scene):
             landed = int(np.argmax(motion.impulse[:, 0, :, 0].any(1)))
             leaps.append(max(float(height[landed + 1 :].max()), 0.0))
             w, x, y, z = motion.q[-1, 0, 3:]
-            up = np.array([2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)])  # z axis in the body
+            up = np.array(
+                [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)]
+            )  # z axis in the body
             corners = np.array([c.position for c in body.candidates])
             depths.append(-float(np.mean(motion.q[-1, 0, 2] + corners @ up)))
-        labels, expected = [f"dt {1e3 * dt:g} ms" for dt in STEPS], robot.mass * G / (8 * FLOOR["k"])
+        labels, expected = (
+            [f"dt {1e3 * dt:g} ms" for dt in STEPS],
+            robot.mass * G / (8 * FLOOR["k"]),
+        )
         return [
             worst(("mean depth", "m"), expected, depths, 1e-6 * expected, labels),
             worst(("height of a leap", "m"), 0.0, leaps, DROP / 10, labels),
@@ -57,7 +66,7 @@ class Hoap1Drop(Scene):
 def locked(robot: Robot) -> Mechanism:
     """The standing robot as one rigid body in its base's frame, with the corners of its soles."""
     q = np.array(robot.keyframes["stand"])
-    com = robot.centre_of_mass(q) - q[:3]
+    com = robot.center_of_mass(q) - q[:3]
     about_base = robot.mass_matrix(q)[3:6, 3:6]
     about_com = about_base - robot.mass * (com @ com * np.eye(3) - np.outer(com, com))
     about_com = (about_com + about_com.T) / 2

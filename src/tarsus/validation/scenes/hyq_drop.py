@@ -1,4 +1,4 @@
-"""HyQ dropped as in document 004: when its feet land, and with which percussions."""
+"""HyQ dropped as in Ogunsola: when its feet land, and with which impulses."""
 
 from __future__ import annotations
 
@@ -11,23 +11,28 @@ from tarsus.simulation import resolve
 from tarsus.validation import bodies
 from tarsus.validation.bodies import G
 from tarsus.validation.engine import Array, Engine, Start
-from tarsus.validation.scenes.base import Case, Scene
+from tarsus.validation.scenes.base import Case, ValidationScene
 
 TILT = np.deg2rad(5.0)
-DROPS = (("trunk tilted", 1.0, TILT, 0.0), ("ground tilted", 0.5, 0.0, TILT))  # name, m, trunk's and ground's angle
+DROPS = (
+    ("trunk tilted", 1.0, TILT, 0.0),
+    ("ground tilted", 0.5, 0.0, TILT),
+)  # name, m, trunk's and ground's angle
 
 
-class HyqDrop(Scene):
-    """Feet 1 m above level ground, the trunk turned by 5 degrees about y; 0.5 m above ground inclined by 5 degrees.
+class HyqDrop(ValidationScene):
+    """Feet 1 m above level ground, the trunk turned by 5 degrees about y; 0.5 m above ground
+    inclined by 5 degrees.
 
-    No joint moves in the fall. The feet that land first get the percussions of document 004's Eqn. (4) without
-    friction and rebound: T^T H^-1 T Lambda = -T^T q'. The robot's posture is not stated there; here it stands.
+    No joint moves in the fall. The feet that land first get the impulses of Ogunsola's Eqn.
+    (4) without friction and rebound: T^T H^-1 T Lambda = -T^T q'. The robot's posture is not stated
+    there; here it stands.
     """
 
     needs = frozenset({"rigid", "restitution"})
     tolerance: ClassVar[str] = (
-        "a step and a half in time; in percussion what a fall longer by a step adds, g dt / v of it, and the weight of "
-        "a step; joint damping, 0.1 N m s/rad, is less"
+        "a step and a half in time; in impulse what a fall longer by a step adds, g dt / v of"
+        " it, and the weight of a step; joint damping, 0.1 N m s/rad, is less"
     )
 
     def measure(self, engine: Engine) -> list[Case]:
@@ -44,13 +49,13 @@ class HyqDrop(Scene):
             motion = engine.run(start, dt, fall + 3 * dt)
             landed = motion.impulse[:, 0, :, 0] > 0
             k = int(np.argmax(landed.any(1)))
-            expected = _percussions(robot, q, normal, speed)
+            expected = _impulses(robot, q, normal, speed)
             got = float(motion.impulse[k, 0, :, 0].sum())
             allowed = expected.sum() * G * dt / speed + robot.mass * G * dt
             time = float(motion.time[k]) if landed.any() else np.nan
             cases += [
                 Case(f"time of landing, {name}", "s", fall, time, 1.5 * dt),
-                Case(f"percussion, {name}", "N s", float(expected.sum()), got, allowed),
+                Case(f"impulse, {name}", "N s", float(expected.sum()), got, allowed),
             ]
         return cases
 
@@ -60,17 +65,21 @@ def _clearances(robot: Robot, q: Array, normal: Array) -> Array:
     return np.array([robot.position(q, c.name) @ normal - c.radius for c in robot.candidates])
 
 
-def _percussions(robot: Robot, q: Array, normal: Array, speed: float) -> Array:
-    """Document 004, Eqn. (4), e = 0: of the feet that land first, all of the robot falling at `speed`, N s."""
+def _impulses(robot: Robot, q: Array, normal: Array, speed: float) -> Array:
+    """Ogunsola, Eqn. (4), e = 0: of the feet that land first, all of the robot falling at
+    `speed`, N s.
+    """
     gaps = _clearances(robot, q, normal)
     first = np.nonzero(gaps < gaps.min() + 1e-9)[0]
     rows = []
     for k in first:
         candidate = robot.candidates[k]
-        arm = -candidate.radius * normal  # from the centre to the ground
+        arm = -candidate.radius * normal  # from the center to the ground
         J = robot.jacobian(q, candidate.name)
         rows.append(normal @ J[:3] + np.cross(arm, normal) @ J[3:])
     T = np.array(rows)
     before = np.zeros(robot.nu)
     before[2] = -speed
-    return np.asarray(np.linalg.solve(T @ np.linalg.solve(robot.mass_matrix(q), T.T), -T @ before), float)
+    return np.asarray(
+        np.linalg.solve(T @ np.linalg.solve(robot.mass_matrix(q), T.T), -T @ before), float
+    )

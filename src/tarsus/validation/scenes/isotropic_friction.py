@@ -10,7 +10,7 @@ from tarsus.model.mechanism import Mechanism
 from tarsus.validation import bodies
 from tarsus.validation.bodies import BOX, TOUCH
 from tarsus.validation.engine import Engine, Start
-from tarsus.validation.scenes.base import Case, Scene, worst
+from tarsus.validation.scenes.base import Case, ValidationScene, worst
 
 HEADING = np.linspace(0, 2 * np.pi, 16, endpoint=False) + 0.1
 
@@ -18,21 +18,22 @@ HEADING = np.linspace(0, 2 * np.pi, 16, endpoint=False) + 0.1
 NEAR = {"T_rel": 1e-12, "T_abs": 1e-14}
 
 
-class IsotropicFriction(Scene):
+class IsotropicFriction(ValidationScene):
     """Bodies at 2 m/s in 16 headings, mu 0.4, for 0.3 s: how far the velocity turns.
 
-    A box that gives way may turn, so there it is a point alone. Laws that iterate do so to T_rel 1e-12 here: it is the
-    law's direction that is judged, not where its solver stops.
+    A box that gives way may turn, so there it is a point alone. Laws that iterate do so to T_rel
+    1e-12 here: it is the law's direction that is judged, not where its solver stops.
     """
 
     needs = frozenset({"friction"})
     tolerance: ClassVar[str] = (
-        "1e-9 of the speed: a friction disc has no preferred direction; a pyramid turns the velocity by percents"
+        "1e-9 of the speed: a friction disc has no preferred direction; a pyramid turns the"
+        " velocity by percents"
     )
 
     def measure(self, engine: Engine) -> list[Case]:
         cases = [self._turned(engine, bodies.point(), 0.0)]
-        if "rigid" not in engine.not_modelled:
+        if "rigid" not in engine.not_modeled:
             cases.append(self._turned(engine, bodies.box(), BOX[2]))
         return cases
 

@@ -1,4 +1,4 @@
-"""The landing of a rigid body takes the percussion m (1 + e) v."""
+"""The landing of a rigid body takes the impulse m (1 + e) v."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ import numpy as np
 from tarsus.validation import bodies
 from tarsus.validation.bodies import G
 from tarsus.validation.engine import Engine, Start
-from tarsus.validation.scenes.base import Case, Scene, worst
+from tarsus.validation.scenes.base import Case, ValidationScene, worst
 
 DROP, E = 1.0, np.array([0.0, 0.5, 0.8])
 
 
-class LandingImpulse(Scene):
-    """1 kg from 1 m, e 0, 0.5 and 0.8: the percussion of the step of touchdown."""
+class LandingImpulse(ValidationScene):
+    """1 kg from 1 m, e 0, 0.5 and 0.8: the impulse of the step of touchdown."""
 
     needs = frozenset({"rigid", "restitution"})
     tolerance: ClassVar[str] = (
-        "2 (1 + e) m g dt: touchdown is found up to a step late, and the step's own weight is in the percussion"
+        "2 (1 + e) m g dt: touchdown is found up to a step late, and the step's own weight is in"
+        " the impulse"
     )
 
     def measure(self, engine: Engine) -> list[Case]:
@@ -28,4 +29,12 @@ class LandingImpulse(Scene):
         normal = motion.impulse[:, :, 0, 0]
         got = normal[np.argmax(normal > 0, axis=0), np.arange(len(E))]
         expected = body.mass * (1 + E) * speed
-        return [worst(("percussion", "N s"), expected, got, 2 * (1 + E) * body.mass * G * dt, [f"e {e:g}" for e in E])]
+        return [
+            worst(
+                ("impulse", "N s"),
+                expected,
+                got,
+                2 * (1 + E) * body.mass * G * dt,
+                [f"e {e:g}" for e in E],
+            )
+        ]

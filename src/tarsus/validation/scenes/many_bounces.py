@@ -9,18 +9,19 @@ import numpy as np
 from tarsus.validation import bodies
 from tarsus.validation.bodies import G
 from tarsus.validation.engine import Engine, Start
-from tarsus.validation.scenes.base import Case, Scene
+from tarsus.validation.scenes.base import Case, ValidationScene
 
 DROP, E = 1.0, 0.5
 
 
-class ManyBounces(Scene):
+class ManyBounces(ValidationScene):
     """Infinitely many bounces in finite time (Zeno), e 0.5 from 1 m."""
 
     needs = frozenset({"rigid", "restitution"})
     tolerance: ClassVar[str] = (
-        "for every bounce longer than a step: it starts up to v dt below the ground, which costs 1 / e steps of flight "
-        "and g dt / e of the next landing speed, which all later bounces inherit, 2 / (1 - e) steps"
+        "for every bounce longer than a step: it starts up to v dt below the ground, which costs 1"
+        " / e steps of flight and g dt / e of the next landing speed, which all later bounces"
+        " inherit, 2 / (1 - e) steps"
     )
 
     def measure(self, engine: Engine) -> list[Case]:
@@ -31,4 +32,12 @@ class ManyBounces(Scene):
         flying = np.nonzero(motion.impulse[:, 0, 0, 0] == 0)[0]
         bounces = np.ceil(np.log(2 * speed / (G * dt)) / np.log(1 / E))
         allowed = float(bounces * (1 / E + 2 / (1 - E)) * dt)
-        return [Case("time to rest", "s", fall * (1 + E) / (1 - E), float(motion.time[flying[-1]]), allowed)]
+        return [
+            Case(
+                "time to rest",
+                "s",
+                fall * (1 + E) / (1 - E),
+                float(motion.time[flying[-1]]),
+                allowed,
+            )
+        ]

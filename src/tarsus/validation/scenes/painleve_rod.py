@@ -1,4 +1,4 @@
-"""A rod that jams gets a finite percussion, or the step says that it was not solved."""
+"""A rod that jams gets a finite impulse, or the step says that it was not solved."""
 
 from __future__ import annotations
 
@@ -9,20 +9,22 @@ import numpy as np
 from tarsus.validation import bodies
 from tarsus.validation.bodies import ROD
 from tarsus.validation.engine import Engine, Start
-from tarsus.validation.scenes.base import Case, Scene
+from tarsus.validation.scenes.base import Case, ValidationScene
 
 MU = np.repeat([1.0, 2.0, 4.0], 10)
 DEGREES = np.tile([40.0, 55.0, 65.0, 75.0, 85.0] * 2, 3)
 SPEED = np.tile(np.repeat([3.0, -3.0], 5), 3)
 
 
-class PainleveRod(Scene):
-    """A steep rod slides with mu up to 4, beyond the 4/3 from which no bounded force obeys Coulomb's law; 0.6 s."""
+class PainleveRod(ValidationScene):
+    """A steep rod slides with mu up to 4, beyond the 4/3 from which no bounded force obeys
+    Coulomb's law; 0.6 s.
+    """
 
     needs = frozenset({"friction"})
     tolerance: ClassVar[str] = (
-        "no number that is not finite; steps that count as solved keep friction in its cone to 1e-6 N s, the solver's "
-        "own tolerance"
+        "no number that is not finite; steps that count as solved keep friction in its cone to 1e-6"
+        " N s, the solver's own tolerance"
     )
 
     def measure(self, engine: Engine) -> list[Case]:
@@ -30,11 +32,17 @@ class PainleveRod(Scene):
         q = np.array([bodies.pose([0, 0, ROD * np.sin(a) - 1e-6], a) for a in angle])
         u = np.zeros((len(MU), 6))
         u[:, 0] = SPEED
-        motion = engine.run(Start(bodies.rod(), q, u, parameters={"mu": MU}), engine.step(0.002), 0.6)
+        motion = engine.run(
+            Start(bodies.rod(), q, u, parameters={"mu": MU}), engine.step(0.002), 0.6
+        )
         broken = sum(int((~np.isfinite(a)).sum()) for a in (motion.q, motion.u, motion.impulse))
         edge = MU[:, None] * motion.impulse[..., 0]
-        outside = np.where(motion.solved[..., None], np.linalg.norm(motion.impulse[..., 1:], axis=-1) - edge, 0)
+        outside = np.where(
+            motion.solved[..., None], np.linalg.norm(motion.impulse[..., 1:], axis=-1) - edge, 0
+        )
         return [
             Case("numbers not finite", "1", 0.0, float(broken), 0.0),
-            Case("friction outside its cone", "N s", 0.0, max(float(np.nanmax(outside)), 0.0), 1e-6),
+            Case(
+                "friction outside its cone", "N s", 0.0, max(float(np.nanmax(outside)), 0.0), 1e-6
+            ),
         ]

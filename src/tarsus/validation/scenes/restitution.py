@@ -9,18 +9,18 @@ import numpy as np
 from tarsus.validation import bodies
 from tarsus.validation.bodies import G
 from tarsus.validation.engine import Engine, Start
-from tarsus.validation.scenes.base import Case, Scene, worst
+from tarsus.validation.scenes.base import Case, ValidationScene, worst
 
 DROP, E = 1.0, np.array([0.5, 0.8])
 
 
-class Restitution(Scene):
+class Restitution(ValidationScene):
     """Newton's law of impact: one bounce from 1 m, e 0.5 and 0.8."""
 
     needs = frozenset({"rigid", "restitution"})
     tolerance: ClassVar[str] = (
-        "(1 + e^2) v dt with the landing speed v: touchdown is found up to a step late, v dt below the ground and g dt "
-        "too fast, which is e^2 v dt of height"
+        "(1 + e^2) v dt with the landing speed v: touchdown is found up to a step late, v dt below"
+        " the ground and g dt too fast, which is e^2 v dt of height"
     )
 
     def measure(self, engine: Engine) -> list[Case]:
@@ -33,4 +33,12 @@ class Restitution(Scene):
             first = touching[0] if len(touching) else len(motion.q) - 1
             flight = round(2 * e * speed / G / dt)
             rebound.append(motion.q[first : first + flight + 1, world, 2].max())
-        return [worst(("rebound", "m"), E**2 * DROP, rebound, (1 + E**2) * speed * dt, [f"e {e:g}" for e in E])]
+        return [
+            worst(
+                ("rebound", "m"),
+                E**2 * DROP,
+                rebound,
+                (1 + E**2) * speed * dt,
+                [f"e {e:g}" for e in E],
+            )
+        ]

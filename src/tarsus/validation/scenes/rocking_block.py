@@ -9,28 +9,30 @@ import numpy as np
 from tarsus.validation import bodies
 from tarsus.validation.bodies import BOX, G
 from tarsus.validation.engine import Engine, Start
-from tarsus.validation.scenes.base import Case, Scene
+from tarsus.validation.scenes.base import Case, ValidationScene
 
 HALF_WIDTH, HALF_HEIGHT = BOX[2], BOX[0]  # the box stands on one of its smallest but one faces
 TILT, SPEED = 0.02, 3.0  # rad, rad/s
 
 
-class RockingBlock(Scene):
-    """A box on end, 0.08 m wide and 0.2 m high: omega after / before = 1 - 1.5 sin^2(alpha), tan(alpha) = 0.4."""
+class RockingBlock(ValidationScene):
+    """A box on end, 0.08 m wide and 0.2 m high: omega after / before = 1 - 1.5 sin^2(alpha),
+    tan(alpha) = 0.4.
+    """
 
     needs = frozenset({"friction", "sticking", "rigid"})
     tolerance: ClassVar[str] = (
-        "what gravity changes of the speed in two steps, the one of the impact and the one it is found late, "
-        "1.5 (g / R) sin(alpha) dt / omega"
+        "what gravity changes of the speed in two steps, the one of the impact and the one it is"
+        " found late, 1.5 (g / R) sin(alpha) dt / omega"
     )
 
     def measure(self, engine: Engine) -> list[Case]:
         dt, radius = engine.step(0.0005), float(np.hypot(HALF_WIDTH, HALF_HEIGHT))
         sine = HALF_WIDTH / radius
         # tilted about the edge at the origin; the other edge, at x = -2 HALF_WIDTH, is in the air
-        centre = np.array([-HALF_WIDTH, 0.0, HALF_HEIGHT])
+        center = np.array([-HALF_WIDTH, 0.0, HALF_HEIGHT])
         turn = np.array([[np.cos(TILT), np.sin(TILT)], [-np.sin(TILT), np.cos(TILT)]])
-        x, z = turn @ centre[[0, 2]]
+        x, z = turn @ center[[0, 2]]
         omega = np.array([0.0, -SPEED, 0.0])
         v = np.cross(omega, [x, 0.0, z])
         q = bodies.pose([x, 0.0, z - 1e-9], np.pi / 2 + TILT)
@@ -38,4 +40,12 @@ class RockingBlock(Scene):
         spin = -motion.u[:, 0, 4]
         k = int(np.argmin(np.diff(spin)))
         expected = 1 - 1.5 * sine**2
-        return [Case("speed ratio", "1", expected, float(spin[k + 1] / spin[k]), 1.5 * G / radius * sine * dt / SPEED)]
+        return [
+            Case(
+                "speed ratio",
+                "1",
+                expected,
+                float(spin[k + 1] / spin[k]),
+                1.5 * G / radius * sine * dt / SPEED,
+            )
+        ]

@@ -7,19 +7,19 @@ from typing import ClassVar
 from tarsus.validation import bodies
 from tarsus.validation.bodies import RADIUS, TOUCH, G
 from tarsus.validation.engine import Engine, Start
-from tarsus.validation.scenes.base import Case, Scene, falls_below
+from tarsus.validation.scenes.base import Case, ValidationScene, falls_below
 
 MU, SPEED = 0.2, 2.0
 NEARLY = 0.9  # of the slip lost: how a law comes to rest does not enter the time
 
 
-class SlideToRoll(Scene):
+class SlideToRoll(ValidationScene):
     """A solid sphere at 2 m/s, mu 0.2: rolls with 5/7 v0 from t = 2 v0 / (7 mu g) on."""
 
     needs = frozenset({"friction", "sticking"})
     tolerance: ClassVar[str] = (
-        "1e-6 m/s: friction has no moment about the line it acts on, so the rolling speed does not depend on dt; one "
-        "step in time"
+        "1e-6 m/s: friction has no moment about the line it acts on, so the rolling speed does not"
+        " depend on dt; one step in time"
     )
 
     def measure(self, engine: Engine) -> list[Case]:

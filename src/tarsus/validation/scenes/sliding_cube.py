@@ -9,19 +9,19 @@ import numpy as np
 from tarsus.validation import bodies
 from tarsus.validation.bodies import CUBE, TOUCH, G
 from tarsus.validation.engine import Engine, Start
-from tarsus.validation.scenes.base import Case, Scene, falls_below
+from tarsus.validation.scenes.base import Case, ValidationScene, falls_below
 
 MU, SPEED = 0.5, 6.0
 NEARLY = 0.9  # of the speed lost: how a law comes to rest does not enter the time
 
 
-class SlidingCube(Scene):
+class SlidingCube(ValidationScene):
     """A cube of 0.1 m at 6 m/s with mu 0.5: 1.223 s, 3.670 m; to tip it would need mu > 1."""
 
     needs = frozenset({"friction", "sticking"})
     tolerance: ClassVar[str] = (
-        "one step in time and its way, v0 dt, in distance, as of any first-order method; 1e-6 m of lift: nothing "
-        "pushes the cube up, so only round-off and the solver's tolerance may"
+        "one step in time and its way, v0 dt, in distance, as of any first-order method; 1e-6 m of"
+        " lift: nothing pushes the cube up, so only round-off and the solver's tolerance may"
     )
 
     def measure(self, engine: Engine) -> list[Case]:

@@ -9,24 +9,28 @@ import numpy as np
 from tarsus.validation import bodies
 from tarsus.validation.bodies import G
 from tarsus.validation.engine import Engine, Start
-from tarsus.validation.scenes.base import Case, Scene, worst
+from tarsus.validation.scenes.base import Case, ValidationScene, worst
 
 STIFFNESS, SPEED = np.array([1e4, 3e4]), 2.0
 
 
-class SpringContactTime(Scene):
-    """1 kg at 2 m/s, no damping: pi sqrt(m / k), longer by 2 atan(g / (omega v)) / omega under gravity."""
+class SpringContactTime(ValidationScene):
+    """1 kg at 2 m/s, no damping: pi sqrt(m / k), longer by 2 atan(g / (omega v)) / omega under
+    gravity.
+    """
 
     needs = frozenset({"spring"})
     tolerance: ClassVar[str] = (
-        "two steps of time, as touchdown and lift-off are seen at steps; the speed to first order in omega dt, "
-        "v omega dt, and the weight's share of a step, g dt"
+        "two steps of time, as touchdown and lift-off are seen at steps; the speed to first order"
+        " in omega dt, v omega dt, and the weight's share of a step, g dt"
     )
 
     def measure(self, engine: Engine) -> list[Case]:
         dt, omega = engine.step(0.005), np.sqrt(STIFFNESS / 1.0)
         u = [0, 0, -SPEED, 0, 0, 0]
-        start = Start(bodies.point(), bodies.pose([0, 0, 0.0]), u, parameters={"c_N": STIFFNESS, "d_N": 0.0})
+        start = Start(
+            bodies.point(), bodies.pose([0, 0, 0.0]), u, parameters={"c_N": STIFFNESS, "d_N": 0.0}
+        )
         motion = engine.run(start, dt, 0.05)
         touching = motion.impulse[:, :, 0, 0] > 0
         expected = (np.pi + 2 * np.arctan(G / (omega * SPEED))) / omega

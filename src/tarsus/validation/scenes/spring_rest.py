@@ -8,25 +8,35 @@ import numpy as np
 
 from tarsus.validation import bodies
 from tarsus.validation.bodies import BOX, G
-from tarsus.validation.engine import Engine, NotModelled, Start
-from tarsus.validation.scenes.base import Case, Scene, worst
+from tarsus.validation.engine import Engine, NotModeled, Start
+from tarsus.validation.scenes.base import Case, ValidationScene, worst
 
 STIFFNESS = np.array([1e4, 3e4, 1e5])  # N/m
 NAMES = ("c_N", "k")  # what laws call it
 
 
-class SpringRest(Scene):
+class SpringRest(ValidationScene):
     """A box of 2 kg on its four corners, three stiffnesses: W / (4 k)."""
 
     needs = frozenset({"spring"})
-    tolerance: ClassVar[str] = "1e-6 of the depth: equilibrium does not depend on dt, and six seconds damp the landing"
+    tolerance: ClassVar[str] = (
+        "1e-6 of the depth: equilibrium does not depend on dt, and six seconds damp the landing"
+    )
 
     def measure(self, engine: Engine) -> list[Case]:
         name = next((name for name in NAMES if name in engine.parameters), None)
         if name is None:
-            raise NotModelled("the law has no stiffness")
+            raise NotModeled("the law has no stiffness")
         body, dt = bodies.box(), engine.step(0.005)
         start = Start(body, bodies.pose([0, 0, BOX[2]]), parameters={name: STIFFNESS})
         motion = engine.run(start, dt, 6.0, skip=5.9)
         expected, got = body.mass * G / (4 * STIFFNESS), BOX[2] - motion.q[-1, :, 2]
-        return [worst(("depth", "m"), expected, got, 1e-6 * expected, [f"{name} {k:g} N/m" for k in STIFFNESS])]
+        return [
+            worst(
+                ("depth", "m"),
+                expected,
+                got,
+                1e-6 * expected,
+                [f"{name} {k:g} N/m" for k in STIFFNESS],
+            )
+        ]

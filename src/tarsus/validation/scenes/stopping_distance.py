@@ -9,12 +9,12 @@ import numpy as np
 from tarsus.validation import bodies
 from tarsus.validation.bodies import BOX, TOUCH, G
 from tarsus.validation.engine import Engine, Start
-from tarsus.validation.scenes.base import Case, Scene, worst
+from tarsus.validation.scenes.base import Case, ValidationScene, worst
 
 MU, SPEED = np.array([0.2, 0.4, 0.7]), 2.0
 
 
-class StoppingDistance(Scene):
+class StoppingDistance(ValidationScene):
     """Sliding friction: a block at 2 m/s, three coefficients."""
 
     needs = frozenset({"friction", "sticking"})

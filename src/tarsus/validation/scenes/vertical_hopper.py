@@ -8,32 +8,36 @@ import numpy as np
 
 from tarsus.validation import bodies
 from tarsus.validation.bodies import G
-from tarsus.validation.engine import Engine, NotModelled, Start
-from tarsus.validation.scenes.base import Case, Scene
+from tarsus.validation.engine import Engine, NotModeled, Start
+from tarsus.validation.scenes.base import Case, ValidationScene
 
 DROP, STIFFNESS = 0.1, 1e4  # m, N/m
 
 
-class VerticalHopper(Scene):
-    """1 kg from 0.1 m, on an undamped spring of 10 kN/m or, on rigid ground, with e 1: the time between landings.
+class VerticalHopper(ValidationScene):
+    """1 kg from 0.1 m, on an undamped spring of 10 kN/m or, on rigid ground, with e 1: the time
+    between landings.
 
     The flight takes 2 v / g, the time on the spring (pi + 2 atan(g / (omega v))) / omega.
     """
 
     tolerance: ClassVar[str] = (
-        "two steps, as landings are seen at steps, and what an error of v omega dt (on the ground: g dt) in the speed "
-        "makes of the flight, 2 / g of it"
+        "two steps, as landings are seen at steps, and what an error of v omega dt (on the ground:"
+        " g dt) in the speed makes of the flight, 2 / g of it"
     )
 
     def measure(self, engine: Engine) -> list[Case]:
         dt, speed = engine.step(5e-5), np.sqrt(2 * G * DROP)
-        if "c_N" in engine.parameters and "spring" not in engine.not_modelled:
+        if "c_N" in engine.parameters and "spring" not in engine.not_modeled:
             omega, parameters = np.sqrt(STIFFNESS), {"c_N": STIFFNESS, "d_N": 0.0}
-            on_ground, lost = (np.pi + 2 * np.arctan(G / (omega * speed))) / omega, speed * omega * dt
-        elif "e_N" in engine.parameters and "restitution" not in engine.not_modelled:
+            on_ground, lost = (
+                (np.pi + 2 * np.arctan(G / (omega * speed))) / omega,
+                speed * omega * dt,
+            )
+        elif "e_N" in engine.parameters and "restitution" not in engine.not_modeled:
             on_ground, lost, parameters = 0.0, G * dt, {"e_N": 1.0}
         else:
-            raise NotModelled("the law has neither an undamped spring nor restitution")
+            raise NotModeled("the law has neither an undamped spring nor restitution")
         period = 2 * speed / G + on_ground
         start = Start(bodies.point(), bodies.pose([0, 0, DROP]), parameters=parameters)
         motion = engine.run(start, dt, speed / G + 1.3 * period)

@@ -1,4 +1,6 @@
-"""A posture to stand in for a robot whose description names none: knees bent, each foot below its hip, soles level."""
+"""A posture to stand in for a robot whose description names none: knees bent, each foot below its
+hip, soles level.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from tarsus.dynamics.jacobian import place
 from tarsus.dynamics.kinematics import Kinematics, kinematics
 from tarsus.dynamics.robot import Robot
 from tarsus.model.mechanism import Mechanism
-from tarsus.simulation.contact_selection import feet
+from tarsus.morphology.feet import feet
 
 Array = NDArray[np.float64]
 
@@ -26,12 +28,18 @@ UPRIGHT = 0.5  # |cos| to the vertical of axes that turn a leg rather than bend 
 SHORT = 1e-3  # m: a link that is shorter bends nothing
 MARGIN = 0.03  # of a joint's range, kept free at either end
 ORIGIN = np.zeros(3)
-TOUCHING = 0.002  # m: points of a foot that are not higher than this above its lowest carry the robot
-NEAR = 0.05  # m: feet further than this from where they should be are missed, hips nearer to the middle are in it
+TOUCHING = (
+    0.002  # m: points of a foot that are not higher than this above its lowest carry the robot
+)
+# m: feet further than this from where they should be are missed, hips nearer to the middle are in
+# it
+NEAR = 0.05
 
 
 class _Leg(NamedTuple):
-    """What bends a leg in a plane: the bodies behind hip, knee and, where there is one, ankle; its foot."""
+    """What bends a leg in a plane: the bodies behind hip, knee and, where there is one, ankle; its
+    foot.
+    """
 
     hip: int
     knee: int
@@ -42,7 +50,8 @@ class _Leg(NamedTuple):
 def stand(robot: Robot) -> Array:
     """Coordinates (nq,): legs bent by their parallel hinges, other joints as near zero as they go.
 
-    A knee that may bend to either side bends towards the middle of the robot, or forwards where its hip is in it.
+    A knee that may bend to either side bends towards the middle of the robot, or forwards where its
+    hip is in it.
     """
     q = robot.neutral()
     legs = _legs(robot, kinematics(robot, SX(q)))
@@ -59,30 +68,40 @@ def stand(robot: Robot) -> Array:
 
 
 def balanced(robot: Robot, q: Array) -> bool:
-    """Whether the centre of mass at q (nq,) stands above the convex hull of each foot's lowest points."""
+    """Whether the center of mass at q (nq,) stands above the convex hull of each foot's lowest
+    points.
+    """
     kin = kinematics(robot, SX(q))
     low: list[Array] = []
     for body in {foot.body for foot in feet(robot)}:
-        own = [place(kin, body, foot.position) - [0, 0, foot.radius] for foot in feet(robot) if foot.body == body]
+        own = [
+            place(kin, body, foot.position) - [0, 0, foot.radius]
+            for foot in feet(robot)
+            if foot.body == body
+        ]
         lowest = min(point[2] for point in own)
         low += [point[:2] for point in own if point[2] < lowest + TOUCHING]
-    centre = robot.centre_of_mass(q)
+    center = robot.center_of_mass(q)
     try:
         sides = ConvexHull(np.array(low)).equations
     except (QhullError, ValueError):
         return False  # points on a line
-    return bool((sides[:, :2] @ centre[:2] + sides[:, 2] < 0).all())
+    return bool((sides[:, :2] @ center[:2] + sides[:, 2] < 0).all())
 
 
 def _legs(robot: Robot, kin: Kinematics) -> list[_Leg]:
-    """The legs, at zero joint angles, that have parallel hinges: most of a leg's hinges bend it in its plane."""
+    """The legs, at zero joint angles, that have parallel hinges: most of a leg's hinges bend it in
+    its plane.
+    """
     ends: dict[int, list[Array]] = {}
     for foot in feet(robot):
         ends.setdefault(foot.body, []).append(foot.position)
     legs = []
     for body, points in ends.items():
         chain = [i for i in _hinges(kin, body) if abs(axis_of(kin, i)[2]) < UPRIGHT]
-        rows = [[k for k in chain if abs(axis_of(kin, k) @ axis_of(kin, i)) > PARALLEL] for i in chain]
+        rows = [
+            [k for k in chain if abs(axis_of(kin, k) @ axis_of(kin, i)) > PARALLEL] for i in chain
+        ]
         hip, knee, ankle, *_ = [*max(rows, key=len, default=[None]), None, None]
         if hip is not None and knee is not None:
             legs.append(_Leg(hip, knee, ankle, (body, np.mean(points, axis=0))))
@@ -90,9 +109,11 @@ def _legs(robot: Robot, kin: Kinematics) -> list[_Leg]:
 
 
 def _bent(kin: Kinematics, leg: _Leg, middle: Array, part: float) -> dict[int, float]:
-    """Angles of hip, knee and ankle that put the leg's end below its hip, at a part of the straight leg's length.
+    """Angles of hip, knee and ankle that put the leg's end below its hip, at a part of the straight
+    leg's length.
 
-    Seen along the hip's axis a vector is a complex number, down its real part; turning is multiplying by exp(i angle).
+    Seen along the hip's axis a vector is a complex number, down its real part; turning is
+    multiplying by exp(i angle).
     """
     axis, hip = axis_of(kin, leg.hip), place(kin, leg.hip, ORIGIN)
     down = np.array([0.0, 0.0, -1.0]) + axis * axis[2]
@@ -100,7 +121,8 @@ def _bent(kin: Kinematics, leg: _Leg, middle: Array, part: float) -> dict[int, f
     ahead = np.cross(axis, down)
     end = place(kin, *leg.foot) if leg.ankle is None else place(kin, leg.ankle, ORIGIN)
     thigh, shank = (
-        complex(v @ down, v @ ahead) for v in (place(kin, leg.knee, ORIGIN) - hip, end - place(kin, leg.knee, ORIGIN))
+        complex(v @ down, v @ ahead)
+        for v in (place(kin, leg.knee, ORIGIN) - hip, end - place(kin, leg.knee, ORIGIN))
     )
     long = part * (abs(thigh) + abs(shank))
     if min(abs(thigh), abs(shank)) < SHORT:
@@ -118,7 +140,11 @@ def _bent(kin: Kinematics, leg: _Leg, middle: Array, part: float) -> dict[int, f
         choices.append((missed > NEAR, knee.imag * wanted < 0, a, b))
     _, _, a, b = min(choices)
     turned = zip(leg[:3], (a, b, -a - b), strict=True)
-    return {i: _allowed(kin.mechanism, i, _sign(kin, leg, i) * angle) for i, angle in turned if i is not None}
+    return {
+        i: _allowed(kin.mechanism, i, _sign(kin, leg, i) * angle)
+        for i, angle in turned
+        if i is not None
+    }
 
 
 def _turn(kin: Kinematics, leg: _Leg, joint: int, angle: float) -> float:

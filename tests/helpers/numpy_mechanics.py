@@ -1,4 +1,6 @@
-"""Kinematics and mass matrix of a mechanism in plain NumPy, by Jacobians: short, slow, for tests alone."""
+"""Kinematics and mass matrix of a mechanism in plain NumPy, by Jacobians: short, slow, for tests
+alone.
+"""
 
 from __future__ import annotations
 
@@ -39,14 +41,18 @@ Poses = list[tuple[Array, Array]]
 
 
 def jacobian(mechanism: Mechanism, placed: Poses, body: int, point: Array) -> tuple[Array, Array]:
-    """(3, nu) Jacobians of the world velocity of a point (3,) of a body and of its world angular velocity."""
+    """(3, nu) Jacobians of the world velocity of a point (3,) of a body and of its world angular
+    velocity.
+    """
     p = placed[body][0] + placed[body][1] @ point
     linear, angular = np.zeros((3, mechanism.nu)), np.zeros((3, mechanism.nu))
     at = body
     while at != WORLD:
         joint, where = mechanism.bodies[at].joint, mechanism.u_slices[at]
         x, R = placed[at]
-        turning = {"free": R, "ball": R, "hinge": (R @ joint.axis)[:, None], "slide": None}[joint.kind]
+        turning = {"free": R, "ball": R, "hinge": (R @ joint.axis)[:, None], "slide": None}[
+            joint.kind
+        ]
         if joint.kind == "free":
             linear[:, where.start : where.start + 3] = np.eye(3)
         if joint.kind == "slide":
@@ -71,11 +77,12 @@ def mass_matrix(mechanism: Mechanism, q: Array) -> Array:
     return M
 
 
-def centre_of_mass(mechanism: Mechanism, q: Array) -> Array:
-    """World position (3,) of the whole mechanism's centre of mass."""
+def center_of_mass(mechanism: Mechanism, q: Array) -> Array:
+    """World position (3,) of the whole mechanism's center of mass."""
     placed = poses(mechanism, q)
     moments = [
-        body.inertia.mass * (x + R @ body.inertia.com) for body, (x, R) in zip(mechanism.bodies, placed, strict=True)
+        body.inertia.mass * (x + R @ body.inertia.com)
+        for body, (x, R) in zip(mechanism.bodies, placed, strict=True)
     ]
     return np.sum(moments, axis=0) / mechanism.mass
 

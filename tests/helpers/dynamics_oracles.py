@@ -1,4 +1,6 @@
-"""The dynamics by two other hands: CasADi's own virtual machine, and Pinocchio, both in our conventions."""
+"""The dynamics by two other hands: CasADi's own virtual machine, and Pinocchio, both in our
+conventions.
+"""
 
 from __future__ import annotations
 
@@ -26,11 +28,15 @@ class Interpreted:
     def __call__(self, quantity: str, frame: str = "", /, **given: ArrayLike) -> Array:
         asked = QUANTITIES[quantity]
         if (quantity, frame) not in self._functions:
-            terms = Terms(self.mechanism, self._given, self.mechanism.frame(frame) if frame else None)
+            terms = Terms(
+                self.mechanism, self._given, self.mechanism.frame(frame) if frame else None
+            )
             value = ca.densify(asked.expression(terms))
             inputs = [self._given[name] for name in asked.inputs]
             self._functions[quantity, frame] = ca.Function("f", inputs, [value], {"cse": True})
-        value = self._functions[quantity, frame](*(np.asarray(given[name]) for name in asked.inputs))
+        value = self._functions[quantity, frame](
+            *(np.asarray(given[name]) for name in asked.inputs)
+        )
         return np.asarray(value).reshape(asked.shape_for(self.mechanism))
 
 
@@ -70,7 +76,7 @@ class Pinocchio:
         theirs = self.A @ acceleration + self.drift
         return self.A.T @ self.pin.rnea(self.model, self.data, self.q, self.v, theirs)
 
-    def centre_of_mass(self) -> Array:
+    def center_of_mass(self) -> Array:
         return np.array(self.pin.centerOfMass(self.model, self.data, self.q))
 
     def energies(self) -> tuple[float, float]:
@@ -82,7 +88,7 @@ class Pinocchio:
     def momentum(self) -> Array:
         """About the world's origin."""
         h = self.pin.computeCentroidalMomentum(self.model, self.data, self.q, self.v)
-        return np.concatenate([h.linear, h.angular + np.cross(self.centre_of_mass(), h.linear)])
+        return np.concatenate([h.linear, h.angular + np.cross(self.center_of_mass(), h.linear)])
 
     def jacobian(self, frame: int) -> Array:
         """World-aligned, at the frame's origin."""
@@ -98,7 +104,9 @@ def error_of_matrix(ours: Array, theirs: Array) -> float:
 
 
 def error_of_force(ours: Array, theirs: Array, M: Array) -> float:
-    """Largest error of a generalised force, entry i in units of sqrt(M_ii), relative to the largest entry or 1."""
+    """Largest error of a generalized force, entry i in units of sqrt(M_ii), relative to the largest
+    entry or 1.
+    """
     unit = np.sqrt(np.diag(M))
     return float((np.abs(ours - theirs) / unit).max() / max((np.abs(theirs) / unit).max(), 1.0))
 
@@ -113,4 +121,6 @@ def relative_error(ours: ArrayLike, theirs: ArrayLike) -> float:
 def leaves(mechanism: Mechanism) -> list[int]:
     """Bodies without children: feet, hands, heads."""
     parents = {body.parent for body in mechanism.bodies}
-    return [n for n, body in enumerate(mechanism.bodies) if n not in parents and body.parent != WORLD]
+    return [
+        n for n, body in enumerate(mechanism.bodies) if n not in parents and body.parent != WORLD
+    ]

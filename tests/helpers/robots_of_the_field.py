@@ -39,7 +39,9 @@ def robots_folder() -> Path | None:
         if file.suffix == ".urdf":
             path = Path(str(file.locate()))
             return next(
-                above for above in path.parents if above.name == "robots" and above.parent.name == "example-robot-data"
+                above
+                for above in path.parents
+                if above.name == "robots" and above.parent.name == "example-robot-data"
             )
     return None
 

@@ -17,13 +17,15 @@ from tarsus.program.ir.trace import Builder
 def algebra(law: Law, n: int) -> Program:
     """The law on one problem of n contacts a world.
 
-    Parameters: G (9 n^2,), free (3n,), before (3n,), gap (n,), dt, and the law's as law.*; results: impulse (3n,),
-    memory, iterations, converged.
+    Parameters: G (9 n^2,), free (3n,), before (3n,), gap (n,), dt, and the law's as law.*; results:
+    impulse (3n,), memory, iterations, converged.
     """
     b = Builder("algebra")
     flat = b.parameter("G", 9 * n * n)
     delassus = ca.reshape(flat, 3 * n, 3 * n)
-    free, before, gap = (b.parameter(name, size) for name, size in (("free", 3 * n), ("before", 3 * n), ("gap", n)))
+    free, before, gap = (
+        b.parameter(name, size) for name, size in (("free", 3 * n), ("before", 3 * n), ("gap", n))
+    )
     memory, dt = b.declare("memory", law.memory_size(n)), b.parameter("dt")
     p = symbols({name: b.parameter(f"law.{name}") for name in law.parameters()})
     at = [slice(3 * i, 3 * i + 3) for i in range(n)]
@@ -38,5 +40,8 @@ def algebra(law: Law, n: int) -> Program:
     )
     found = law.solve(problem, p, memory, b)
     return b.program(
-        impulse=found.stacked(), memory=found.memory, iterations=found.iterations, converged=found.converged
+        impulse=found.stacked(),
+        memory=found.memory,
+        iterations=found.iterations,
+        converged=found.converged,
     )

@@ -32,7 +32,9 @@ class Numbers:
 
     def rotation(self) -> np.ndarray:
         if self.plain:
-            return Rotation.from_euler("xyz", np.pi / 2 * self.random.integers(-1, 3, 3)).as_matrix()
+            return Rotation.from_euler(
+                "xyz", np.pi / 2 * self.random.integers(-1, 3, 3)
+            ).as_matrix()
         return Rotation.random(rng=self.random).as_matrix()
 
     def inertia(self) -> Inertia:
@@ -51,7 +53,9 @@ def mechanism_of(tree: Tree, numbers: Numbers) -> Mechanism:
     for number, (parent, kind) in enumerate(tree):
         rotor = numbers.random.uniform(0, 0.5) if kind in ("hinge", "slide") else 0.0
         joint = Joint(f"joint_{number}", kind, axis=numbers.axis(), armature=rotor)
-        place = (np.zeros(3), np.eye(3)) if kind == "free" else (numbers.place(), numbers.rotation())
+        place = (
+            (np.zeros(3), np.eye(3)) if kind == "free" else (numbers.place(), numbers.rotation())
+        )
         bodies.append(Body(f"body_{number}", parent, joint, numbers.inertia(), *place))
         frames.append(Frame(f"frame_{number}", number, numbers.place(), numbers.rotation()))
     return check(Mechanism("tree", tuple(bodies), frames=tuple(frames)))

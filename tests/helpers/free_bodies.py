@@ -27,9 +27,9 @@ GRAVITY = (0.0, 0.0, -G)
 
 
 def point_mass(mass: float = 1.0, gravity: tuple[float, float, float] = GRAVITY) -> Mechanism:
-    """A body that touches with its centre alone and so never turns."""
+    """A body that touches with its center alone and so never turns."""
     inertia = Inertia(mass, np.zeros(3), 0.01 * np.eye(3))
-    return _free("point", inertia, (Candidate("centre", 0, np.zeros(3)),), gravity)
+    return _free("point", inertia, (Candidate("center", 0, np.zeros(3)),), gravity)
 
 
 def sphere(mass: float = 1.0, radius: float = 0.1) -> Mechanism:
@@ -38,24 +38,43 @@ def sphere(mass: float = 1.0, radius: float = 0.1) -> Mechanism:
     return _free("sphere", inertia, (Candidate("ball", 0, np.zeros(3), radius),))
 
 
-def box(mass: float = 2.0, half: Array = HALF, gravity: tuple[float, float, float] = GRAVITY) -> Mechanism:
+def box(
+    mass: float = 2.0, half: Array = HALF, gravity: tuple[float, float, float] = GRAVITY
+) -> Mechanism:
     """A solid box that touches with its eight corners."""
     squares = (2 * half) ** 2
     inertia = Inertia(mass, np.zeros(3), np.diag(mass / 12 * (squares.sum() - squares)))
     corners = [np.array(signs) * half for signs in product((1.0, -1.0), repeat=3)]
-    return _free("box", inertia, tuple(Candidate(f"corner_{k}", 0, c) for k, c in enumerate(corners)), gravity)
+    return _free(
+        "box",
+        inertia,
+        tuple(Candidate(f"corner_{k}", 0, c) for k, c in enumerate(corners)),
+        gravity,
+    )
 
 
 def rod(mass: float = 1.0, half: float = 0.5) -> Mechanism:
-    """A thin rod along x that touches with its ends; round about its own axis it has the inertia of a ball."""
+    """A thin rod along x that touches with its ends; round about its own axis it has the inertia of
+    a ball.
+    """
     inertia = Inertia(mass, np.zeros(3), mass * (2 * half) ** 2 / 12 * np.eye(3))
-    return _free("rod", inertia, tuple(Candidate(f"end_{k}", 0, np.array([k * half, 0, 0])) for k in (-1, 1)))
+    return _free(
+        "rod", inertia, tuple(Candidate(f"end_{k}", 0, np.array([k * half, 0, 0])) for k in (-1, 1))
+    )
 
 
 def _free(
-    name: str, inertia: Inertia, candidates: tuple[Candidate, ...], gravity: tuple[float, float, float] = GRAVITY
+    name: str,
+    inertia: Inertia,
+    candidates: tuple[Candidate, ...],
+    gravity: tuple[float, float, float] = GRAVITY,
 ) -> Mechanism:
-    return Mechanism(name, (Body(name, -1, Joint("free", "free"), inertia),), candidates, gravity_acceleration=gravity)
+    return Mechanism(
+        name,
+        (Body(name, -1, Joint("free", "free"), inertia),),
+        candidates,
+        gravity_acceleration=gravity,
+    )
 
 
 def pose(position: ArrayLike, angle: float = 0.0, axis: ArrayLike = (0.0, 1.0, 0.0)) -> Array:
@@ -67,8 +86,8 @@ def pose(position: ArrayLike, angle: float = 0.0, axis: ArrayLike = (0.0, 1.0, 0
 class Bench:
     """A mechanism on a terrain under a law: compiled once, run from many starts.
 
-    run(...) takes registers by name, each (size,) or (worlds, size) ("law.mu" and so on as (worlds,)), and gives
-    the log of every state and report: (steps, worlds, size).
+    run(...) takes registers by name, each (size,) or (worlds, size) ("law.mu" and so on as
+    (worlds,)), and gives the log of every state and report: (steps, worlds, size).
     """
 
     mechanism: Mechanism
@@ -91,7 +110,15 @@ class Bench:
         worlds = max(np.atleast_2d(v).shape[0] for v in full.values())
         return {name: np.broadcast_to(v, (worlds, np.shape(v)[-1])) for name, v in full.items()}
 
-    def worlds(self, dt: float, *, bits: int = 64, threads: int = 1, lanes: int | None = None, **values: Any) -> Worlds:
+    def worlds(
+        self,
+        dt: float,
+        *,
+        bits: int = 64,
+        threads: int = 1,
+        lanes: int | None = None,
+        **values: Any,
+    ) -> Worlds:
         """Compiled worlds at the start."""
         full = self.start(dt, **values)
         made = Worlds(self.program, len(full["q"]), bits=bits, threads=threads, lanes=lanes)

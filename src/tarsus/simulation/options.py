@@ -1,0 +1,96 @@
+"""The options of a Simulation, each written once: type, default, meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Annotated, Any, TypedDict, get_args, get_type_hints
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tarsus.errors import TarsusError, unknown
+from tarsus.simulation.device import Device, checked
+
+PRECISIONS = ("float64", "float32")
+
+
+@dataclass(frozen=True)
+class Option:
+    """The default of an option and what it means, in one line."""
+
+    default: Any
+    meaning: str
+
+
+class Options(TypedDict, total=False):
+    """The optional keyword arguments of a Simulation."""
+
+    worlds: Annotated[int, Option(1, "how many copies are simulated side by side")]
+    contacts: Annotated[
+        str | Sequence[str] | None,
+        Option(
+            None,
+            'names of the contact candidates that may touch, or "all"; by default all up to 16,'
+            " else those of the feet",
+        ),
+    ]
+    mass_scale: Annotated[
+        Mapping[str, ArrayLike] | None,
+        Option(None, "{body: factor, or (worlds,) factors} on the bodies' masses"),
+    ]
+    pushes: Annotated[
+        str | Sequence[str], Option((), "names of the bodies that set(push=...) may push")
+    ]
+    coordinates: Annotated[
+        str | Sequence[str],
+        Option(
+            "minimal",
+            '"minimal", "extended", "maximal", or names of the joints to cut (docs/coordinates.md)',
+        ),
+    ]
+    stabilization: Annotated[
+        float, Option(0.0, "part of a cut joint's gap taken back each step, 0 to 1")
+    ]
+    device: Annotated[Device, Option("cpu", '"cpu" or "cuda" (docs/gpu.md)')]
+    precision: Annotated[
+        str | None,
+        Option(None, '"float64" (default on a processor) or "float32" (default on a GPU)'),
+    ]
+    threads: Annotated[int, Option(1, "how many threads share the worlds")]
+    control_rate: Annotated[
+        float | None,
+        Option(None, "Hz at which a Python controller is called; by default every step"),
+    ]
+
+
+def declared() -> dict[str, Option]:
+    """Every option by name."""
+    hints = get_type_hints(Options, include_extras=True)
+    return {name: get_args(hint)[1] for name, hint in hints.items()}
+
+
+def described(indent: str) -> str:
+    """One line an option, for docstrings."""
+    lines = (f"{indent}{name}: {option.meaning}\n" for name, option in declared().items())
+    return "".join(lines)
+
+
+def complete(given: Options) -> SimpleNamespace:
+    """All options, checked, with their defaults; TarsusError with near names for an unknown one."""
+    known = declared()
+    for name in given:
+        if name not in known:
+            raise unknown("option", name, known)
+    chosen = SimpleNamespace(**{name: option.default for name, option in known.items()} | given)
+    if chosen.precision not in (*PRECISIONS, None):
+        raise unknown("precision", str(chosen.precision), PRECISIONS)
+    for name in ("worlds", "threads"):
+        value = getattr(chosen, name)
+        if not isinstance(value, int | np.integer) or value < 1:
+            raise TarsusError(f"{name} must be a whole number of at least 1, not {value}.")
+    if not 0 <= chosen.stabilization <= 1:
+        raise TarsusError(f"stabilization must lie between 0 and 1, not {chosen.stabilization}.")
+    chosen.device, chosen.precision = checked(chosen.device, chosen.precision, chosen.threads)
+    return chosen

@@ -1,0 +1,91 @@
+"""Unit and meaning of every variable of the log."""
+
+from __future__ import annotations
+
+UNITS = {
+    "q": (
+        "m, 1, rad",
+        "coordinates after the step: world position, unit quaternion (w, x, y, z), joints",
+    ),
+    "u": (
+        "m/s, rad/s",
+        "velocities after the step: world linear velocity, body angular velocity, joint rates",
+    ),
+    "tau": ("N m", "actuator torque during the step, after the limits"),
+    "gap": (
+        "m",
+        (
+            "signed distance to the ground where the step first looks: halfway (midpoint) or at its"
+            " start"
+        ),
+    ),
+    "impulse_contact": (
+        "N s",
+        "impulse on the robot over the step: normal, tangent 1, tangent 2",
+    ),
+    "impulse_world": ("N s", "impulse on the robot over the step, world frame"),
+    "force_contact": ("N", "impulse divided by dt: normal, tangent 1, tangent 2"),
+    "force_world": ("N", "impulse divided by dt, world frame"),
+    "contact_normal": ("1", "outward normal of the ground at the gap's instant, world frame"),
+    "ground_friction": ("1", "what the ground has there of the law's friction coefficients"),
+    "contact_point": ("m", "contact point at the gap's instant, world frame"),
+    "velocity_before": (
+        "m/s",
+        "contact velocity before the step, contact frame of the gap's instant",
+    ),
+    "velocity_after": (
+        "m/s",
+        "contact velocity after the step, contact frame of the gap's instant",
+    ),
+    "slip_speed": ("m/s", "tangential speed after the step where the contact pushes, else 0"),
+    "state": ("1", "0 open, 1 stick, 2 slip"),
+    "iterations": ("1", "solver iterations"),
+    "converged": ("1", "1 if the solver met its tolerance"),
+    "kinetic_energy": ("J", "after the step"),
+    "potential_energy": ("J", "after the step, zero at the world's origin"),
+    "energy_impact": ("J", "normal work in the step in which a contact begins to press"),
+    "energy_damping": (
+        "J",
+        "normal work of a pressing contact that takes energy, without the ground's spring",
+    ),
+    "energy_stabilization": (
+        "J",
+        "normal work that gives energy, without the ground's spring: recovery",
+    ),
+    "energy_elastic": ("J", "what the ground's spring gave back, less what it took in"),
+    "energy_friction": ("J", "tangential work, with what a tangential spring holds"),
+    "energy_motors": ("J", "work of the actuators during the step"),
+    "energy_pushes": ("J", "work of pushes during the step"),
+    "energy_joints": (
+        "J",
+        "work of joint damping, and of what holds closed loops, during the step",
+    ),
+    "energy_drift": (
+        "J",
+        "energy made by integration: M, c and g held at one configuration during the step",
+    ),
+    "equation_residual": (
+        "N, N m",
+        (
+            "largest entry of M du/dt - h - W L/dt at the gap's instant by the Newton-Euler"
+            " recursion; NaN for steppers of several evaluations (heun, rk4, dormand_prince,"
+            " event_driven, Substeps)"
+        ),
+    ),
+}
+
+LOOPS = {  # of robots with cut joints or closed loops alone
+    "drift": ("m, rad", "largest gap of a loop joint after the step, m, or sine of an angle"),
+    "impulse_constraint": (
+        "N s, N m s",
+        "impulse of loop joints on their child over the step, row by row of W_B",
+    ),
+    "force_constraint": ("N, N m", "the same divided by dt: .x, .y, .z along world axes"),
+}
+UNCUT = {  # of robots with cut joints alone
+    "q_uncut": (
+        UNITS["q"][0],
+        "coordinates after the step of the robot before joints were cut; hinges in (-pi, pi]",
+    ),
+    "u_uncut": (UNITS["u"][0], "velocities after the step of the robot before joints were cut"),
+}

@@ -1,0 +1,111 @@
+"""How impulses move the robot: its free velocity, its factored mass matrix, and the constraints
+of cut joints and closed loops (Gehring 2014, Eqn. (20)).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import casadi as ca
+from casadi import SX
+
+from tarsus.algebra.sparse_ldl import Factor, factorize, lower
+from tarsus.dynamics import constraint_solve, loop_constraints
+from tarsus.dynamics.constraint_solve import Constraints, dot
+from tarsus.dynamics.free_motion import Drive, free_motion
+from tarsus.dynamics.kinematics import Kinematics
+from tarsus.program.ir.symbolic import entries
+from tarsus.program.ir.trace import Builder
+from tarsus.stepping.base import Scene, StepInputs
+
+
+@dataclass(frozen=True, eq=False)
+class Coupling:
+    """How impulses move the robot: its factored mass matrix, its velocity without them.
+
+    rows: of all contacts, three each; W_half: L^-T of each; u_free (nu,): without contact and
+    constraints; constraints: those of cut joints and loops, if any; G_BU[b][k]: what constraint b
+    feels of row k.
+    """
+
+    factor: Factor
+    u_free: SX
+    rows: list[list[SX]]
+    W_half: list[list[SX]]
+    constraints: Constraints | None
+    G_BU: list[list[SX]]
+
+    def constraint_impulses(self, impulse: list[SX]) -> list[SX]:
+        """Impulses (nb,) of the constraints under contact impulses (3n,)."""
+        if self.constraints is None:
+            return []
+        driven = zip(self.constraints.gamma, self.G_BU, strict=True)
+        return self.constraints.impulses([gamma + dot(row, impulse) for gamma, row in driven])
+
+    def free_velocities(self, held: bool) -> list[SX]:
+        """Contact velocities (3n,) at the step's end without contact, constraints acting or not."""
+        velocities = [dot(row, entries(self.u_free)) for row in self.rows]
+        if self.constraints is None or not held:
+            return velocities
+        answer = self.constraint_impulses([SX(0)] * len(self.rows))
+        return [
+            v + dot(list(column), answer)
+            for v, column in zip(velocities, zip(*self.G_BU, strict=True), strict=True)
+        ]
+
+
+def without_contact(scene: Scene, kin: Kinematics, start: StepInputs, builder: Builder) -> Coupling:
+    """The robot and its constraints, kept for use before and after the law's iterations."""
+    free = builder.stamp(
+        "M, h", free_motion(kin, start.inertias, Drive(start.tau, start.tau_loops), start.dt)
+    )
+    factor = builder.stamp("M^-1", factorize(lower(free.M), scene.mechanism.nu))
+    M = builder.hold("L", factor)
+    u_free = builder.keep("u_free", kin.u + ca.vertcat(*factor.solve(entries(start.dt * free.h))))
+    builder.stamp("u_E")
+    if not scene.mechanism.loops:
+        return Coupling(M, u_free, [], [], None, [])
+    directions = loop_constraints.directions(kin)
+    half_B = builder.hold("half_B", [M.backward(row) for row in directions])
+    G_B = builder.hold("G_B", constraint_solve.delassus(M, half_B, half_B))
+    bent = entries(loop_constraints.bending(kin, start.dt))
+    gamma = [
+        dot(row, entries(u_free)) - wanted for row, wanted in zip(directions, bent, strict=True)
+    ]
+    if scene.stabilization:
+        gamma = [
+            g + scene.stabilization / start.dt * gap
+            for g, gap in zip(gamma, entries(loop_constraints.gaps(kin)), strict=True)
+        ]
+    gamma = entries(builder.keep("gamma_B", ca.vertcat(*gamma)))
+    constraints = Constraints(
+        half_B, G_B, builder.hold("L_B", constraint_solve.factored(G_B)), gamma
+    )
+    builder.stamp("G_B")
+    return Coupling(M, u_free, [], [], constraints, [])
+
+
+def couple(robot: Coupling, rows: list[list[SX]], builder: Builder) -> Coupling:
+    """How contacts of these rows, three each, move the robot."""
+    half = builder.hold("W_half", [robot.factor.backward(row) for row in rows])
+    if robot.constraints is None:
+        return replace(robot, rows=rows, W_half=half)
+    G_BU = builder.hold(
+        "G_BU", constraint_solve.delassus(robot.factor, robot.constraints.half, half)
+    )
+    return replace(robot, rows=rows, W_half=half, G_BU=G_BU)
+
+
+def velocity_change(M: Factor, acting: list[tuple[list[SX], SX]]) -> list[SX]:
+    """M^-1 sum w L of half-solved directions and impulses, from leaves to root and back."""
+    y = [SX(0)] * M.size
+    for row, impulse in acting:
+        y = [a + b * impulse for a, b in zip(y, row, strict=True)]
+    return M.forward([d * a for d, a in zip(M.inverse_pivots, y, strict=True)])
+
+
+def mass_products(M: Factor, half: list[list[SX]]) -> Callable[[int, int], SX]:
+    """(r, c) -> w_r^T M^-1 w_c of half-solved directions."""
+    scaled = [[d * a for d, a in zip(M.inverse_pivots, row, strict=True)] for row in half]
+    return lambda r, c: dot(half[r], scaled[c])
