@@ -40,6 +40,11 @@ def member(package: str, kind: str, name: str, family: type[T]) -> Callable[...,
     return only_member(module(package, kind, name), family)
 
 
+def name_of(member: object) -> str:
+    """The name of the file that a law, stepper, terrain or gait stands in: its name in lists."""
+    return type(member).__module__.rpartition(".")[2]
+
+
 def from_file(path: str, kind: str) -> ModuleType:
     """The module in a user's own file; TarsusError if there is none or it does not run."""
     file = Path(path)

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 from scipy.stats import ks_2samp
 
+from tarsus.dynamics.robot import Robot
+from tarsus.morphology.fall import upright
 from tarsus.program.run.backend import Backend
 from tarsus.program.run.threads import Launcher
 from tarsus.program.run.worlds import Worlds
@@ -115,7 +117,7 @@ def falls(device: Launcher, worlds: int, steps: int) -> dict[str, Any]:
     shuffled = np.random.default_rng(2).permutation(worlds)[: max(worlds // 2, 1)]
     sim.backend.advance(steps)
     same_start.advance(steps)
-    card, cpu = _how_they_lie(sim.backend), _how_they_lie(same_start)
+    card, cpu = (_how_they_lie(sim.robot, backend) for backend in (sim.backend, same_start))
     rest = np.setdiff1d(np.arange(worlds), shuffled)
     rows = {}
     for name in card:
@@ -138,14 +140,14 @@ def falls(device: Launcher, worlds: int, steps: int) -> dict[str, Any]:
     }
 
 
-def _how_they_lie(backend: Backend) -> dict[str, NDArray[Any]]:
+def _how_they_lie(robot: Robot, backend: Backend) -> dict[str, NDArray[Any]]:
     """Height (m), upright part of the vertical, joint speed (rad/s) and weight carried (N s a step)
     of every world.
     """
     q, u, impulse = (backend.get(name).astype(float) for name in ("q", "u", "impulse"))
     return {
         "height": q[:, 2],
-        "upright": 1 - 2 * (q[:, 4] ** 2 + q[:, 5] ** 2),
+        "upright": upright(robot, q),
         "joint_speed": np.linalg.norm(u[:, 6:], axis=1),
         "normal_impulse": impulse[:, ::3].sum(1),
     }

@@ -16,6 +16,7 @@ from tarsus.comparison.limit import largest_dt
 from tarsus.contact.base import Law
 from tarsus.control.base import Controller
 from tarsus.dynamics.robot import Robot
+from tarsus.morphology.fall import fell
 from tarsus.mujoco_runs.trot import trotting_peer
 from tarsus.simulation import default_controller, resolve
 from tarsus.simulation.recording.divergence import Diverged
@@ -146,8 +147,8 @@ def stands_at(
         q = simulation.q
         if not np.isfinite(q).all():
             return False
-        upright = 1 - 2 * (q[4] ** 2 + q[5] ** 2) if robot.floating else 1.0
-        return bool(upright >= 0.5 and (not robot.floating or q[2] >= 0.5 * start[2]))
+        path = np.stack([start, q])
+        return not fell(robot, path, path[:, 2])
 
     return stands
 

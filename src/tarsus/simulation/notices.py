@@ -6,6 +6,7 @@ import numpy as np
 from casadi import SX
 from numpy.typing import NDArray
 
+from tarsus import registry
 from tarsus.contact.base import Law
 from tarsus.program.ir.trace import Builder
 from tarsus.simulation.contact_selection import contact_masses
@@ -35,7 +36,7 @@ def ground_notices(scene: Scene) -> list[str]:
     friction, stiffness = scene.terrain.material(
         SX.sym("point", 3), scene.terrain.symbols(Builder("ground"))
     )
-    name, notices = type(scene.law).__module__.rpartition(".")[2], []
+    name, notices = registry.name_of(scene.law), []
     if not stiffness.is_one() and not scene.law.stiff:
         notices.append(f"the law {name!r} has no stiffness: the terrain's is ignored.")
     if not friction.is_one() and "mu" not in scene.law.parameters():

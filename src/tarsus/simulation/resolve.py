@@ -47,7 +47,7 @@ def law(given: Law | str) -> Law:
 def with_material(given: Law, material: Mapping[str, float]) -> tuple[Law, list[str]]:
     """The law with those of the parameters that it has, and a notice for each of the others."""
     known = given.parameters()
-    name = type(given).__module__.rpartition(".")[2]
+    name = registry.name_of(given)
     ignored = [
         f"the law {name!r} has no parameter {key!r}: ignored."
         for key in material

@@ -26,6 +26,7 @@ from tarsus.dynamics.kinematics import Kinematics, coordinate_rate, kinematics
 from tarsus.errors import TarsusError
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
+from tarsus.registry import name_of
 from tarsus.spatial.rotation import constant
 from tarsus.stepping.base import Scene, StepInputs
 from tarsus.stepping.coupling import (
@@ -98,7 +99,7 @@ def contact_forces(
     """
     if not isinstance(scene.law, ForceLaw):
         raise TarsusError(
-            f"the law {_name(scene.law)!r} gives impulses, not forces: use the stepper"
+            f"the law {name_of(scene.law)!r} gives impulses, not forces: use the stepper"
             " 'midpoint' or 'symplectic_euler', or a force law such as 'compliant'."
         )
     forces, memories = [], [SX(0, 1)]
@@ -216,11 +217,6 @@ def velocity_after(coupling: Coupling, contact: ContactSolution) -> tuple[SX, Co
         acting += zip(coupling.constraints.half, answer, strict=True)
     moved = coupling.u_free + ca.vertcat(*velocity_change(coupling.factor, acting))
     return moved, replace(contact, bilateral=ca.vertcat(SX(0, 1), *answer))
-
-
-def _name(thing: object) -> str:
-    """The name of the file that a law stands in."""
-    return type(thing).__module__.rpartition(".")[2]
 
 
 def _delassus(coupling: Coupling, builder: Builder, *, held: bool) -> Blocks:

@@ -21,6 +21,7 @@ from tarsus.experiments.gehring2014.configurations import (
     HmJ,
     standing,
 )
+from tarsus.morphology.fall import TILTED, upright
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -31,7 +32,6 @@ TRUNK = "base"
 HEIGHT = 0.1  # m above the trunk's frame: where it is pushed
 SETTLE, FALL = 0.2, 1.3  # s
 LASTS = BLOCK = 0.1  # s: of the push, and between two looks
-TILTED = 0.5  # cosine of the trunk's tilt: beyond 60 degrees it has fallen
 OURS = replace(HmJ, name="our default", solver="auto")
 DEEP = 0.02  # m: a contact deeper than this has failed
 OUTCOMES = {"stays up": 7, "falls": 0, "some step unconverged": 4, "fails": 1}  # and their colors
@@ -149,7 +149,7 @@ def pushed(configuration: Configuration, directions: int, strengths: int, second
         depth = np.fmax(depth, -np.nan_to_num(log["gap"].values, nan=0.0).min(axis=(0, 2)))
         closed = np.maximum(closed, (normal > 0).sum(axis=2).max(axis=0))
         force = np.fmax(force, np.nan_to_num(normal, nan=0.0).max(axis=(0, 2)) / DT)
-        fell |= (1 - 2 * (q[..., 4] ** 2 + q[..., 5] ** 2) < TILTED).any(axis=0)
+        fell |= (upright(simulation.robot, q) < TILTED).any(axis=0)
     return Falls(strength, angle, fell, finite, unconverged, depth, closed, force)
 
 

@@ -18,6 +18,7 @@ from tarsus.contact.ledger import SHARES, ledger
 from tarsus.dynamics import loop_constraints
 from tarsus.model.mechanism import Mechanism
 from tarsus.program.run.backend import Backend
+from tarsus.registry import name_of
 from tarsus.simulation.recording.observe import evaluate, observer
 from tarsus.simulation.recording.units import LOOPS, UNCUT, UNITS
 from tarsus.simulation.step_program import Plan
@@ -99,7 +100,7 @@ def dataset(
         if name in log:
             log[name].attrs.update(units=unit, long_name=meaning)
     log["state"].attrs.update(flag_values=list(range(len(STATES))), flag_meanings=" ".join(STATES))
-    log.attrs.update(robot=mechanism.name, stepper=_stepper(plan), dt=dt)
+    log.attrs.update(robot=mechanism.name, stepper=name_of(plan.stepper), dt=dt)
     log.attrs.update({f"mean_{k}": v for k, v in _means(worlds).items()})
     return log.squeeze("world", drop=True) if count == 1 else log
 
@@ -143,11 +144,6 @@ def _of_loops(
             found[f"{letter}_uncut"] = (("time", "world", f"uncut_{what}"), seen[f"{letter}_uncut"])
             found[f"uncut_{what}"] = (f"uncut_{what}", names(mechanism.uncut))
     return found
-
-
-def _stepper(plan: Plan) -> str:
-    """The name of the file that the stepper stands in."""
-    return type(plan.stepper).__module__.rpartition(".")[2]
 
 
 def _coordinates(plan: Plan, time: Array, worlds: int) -> dict[str, Any]:

@@ -10,6 +10,9 @@ import xarray as xr
 from tarsus.contact import criteria
 from tarsus.contact.criteria import Solved
 from tarsus.contact.ledger import SHARES
+from tarsus.model.mechanism import Mechanism
+from tarsus.morphology.fall import fell
+from tarsus.registry import name_of
 from tarsus.simulation.recording.log import ROBOT_SHARES
 from tarsus.simulation.simulation import Simulation
 
@@ -53,7 +56,7 @@ def summary(simulation: Simulation, log: xr.Dataset) -> dict[str, Any]:
         "iterations_mean": float(log["iterations"].mean()),
         "iterations_max": int(log["iterations"].max()),
         "unconverged_steps": int((log["converged"] == 0).sum()),
-        "fell": bool(floating and fell(log)),
+        "fell": _fell(simulation.robot, log),
         "normal_force_max": float(log["force_contact"].values[..., 0].max(initial=0.0)),
         "realtime_factor": duration / wall,
         "steps_per_second": log.sizes["time"] / wall,
@@ -62,6 +65,14 @@ def summary(simulation: Simulation, log: xr.Dataset) -> dict[str, Any]:
         "energy": energy_of(log),
         "warnings": list(log.attrs["warnings"]),
     }
+
+
+def _fell(robot: Mechanism, log: xr.Dataset) -> bool:
+    """Whether the base tipped over or sank towards the lowest contact point."""
+    if not robot.floating:
+        return False
+    q = log["q"].values
+    return fell(robot, q, q[:, 2] - log["contact_point"].values[..., 2].min(axis=1))
 
 
 def solved_of(log: xr.Dataset) -> Solved:
@@ -90,19 +101,3 @@ def energy_of(log: xr.Dataset) -> dict[str, float]:
         missed = np.abs(change - np.cumsum(sum(shares.values())))
     totals = {name: float(value.sum()) for name, value in shares.items()}
     return totals | {"change": float(change[-1]), "unbalanced": float(missed.max())}
-
-
-def fell(log: xr.Dataset) -> bool:
-    """Whether the base sank to half its height above the lowest contact point, or tilted by more
-    than 60 degrees.
-    """
-    q = log["q"].values
-    upright = 1 - 2 * (q[:, 4] ** 2 + q[:, 5] ** 2)
-    feet = log["contact_point"].values[..., 2].min(axis=1)
-    clearance = q[:, 2] - feet
-    return bool((upright < 0.5).any() or (clearance < 0.5 * clearance[0]).any())
-
-
-def name_of(thing: object) -> str:
-    """The file's name of a law, stepper, terrain or gait."""
-    return type(thing).__module__.rsplit(".", 1)[-1]

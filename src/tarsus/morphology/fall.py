@@ -1,0 +1,33 @@
+"""Whether a robot has fallen, by its base."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tarsus.model.mechanism import Mechanism
+
+Array = NDArray[np.float64]
+
+TILTED = 0.5  # [1] cos(60 degrees): a base that leans more has tipped over
+SUNK = 0.5  # [1] of the height at the start: a base below it has collapsed
+
+
+def upright(robot: Mechanism, q: Array) -> Array:
+    """Cosine (...) of the angle between the base's z axis and the vertical, at q (..., nq).
+
+    A fixed base stays upright: 1.
+    """
+    if not robot.floating:
+        return np.ones(q.shape[:-1])
+    return 1 - 2 * (q[..., 4] ** 2 + q[..., 5] ** 2)
+
+
+def fell(robot: Mechanism, q: Array, height: Array) -> bool:
+    """Whether the base tilted by more than 60 degrees or sank to half its first height.
+
+    q (n, nq) at n instants; height (n,) m of the base above the ground then.
+    """
+    if not robot.floating:
+        return False
+    return bool((upright(robot, q) < TILTED).any() or (height < SUNK * height[0]).any())
