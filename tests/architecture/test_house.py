@@ -55,6 +55,9 @@ FAMILIES = (  # one file, one member: siblings share through base alone
     "tarsus.terrain",
     "tarsus.validation.scenes",
 )
+LADDERS = {  # rooms with floors of their own inside, from the roof down
+    "tarsus.program": ("run", "codegen", "lowering", "ir"),
+}
 LIGHT = ("tarsus", "tarsus.cli", "tarsus.errors", "tarsus.registry")
 HEAVY = ("casadi", "llvmlite", "mujoco", "xarray", "matplotlib")
 
@@ -282,6 +285,25 @@ def test_wings_meet_in_one_file() -> None:
     assert both == {f"tarsus.{HALL}.assemble"}
     seen = {m.name for m in below if LAWS_WING in m.parts and m.parts & MECHANICS_WING}
     assert seen == {f"tarsus.{HALL}.assemble", f"tarsus.{HALL}.base"}
+
+
+@pytest.mark.parametrize("room", LADDERS)
+def test_ladders_are_climbed_by_no_import(room: str) -> None:
+    """Inside such a room, too, arrows run down; every file of it stands on one of the rungs."""
+    height = {f"{room}.{rung}": k for k, rung in enumerate(reversed(LADDERS[room]))}
+
+    def rung(name: str) -> str:
+        return ".".join(name.split(".")[:3])
+
+    inside = {name for name in MODULES if name.startswith(f"{room}.")}
+    _none([name for name in inside if rung(name) not in height], f"on no rung of {room}:")
+    wrong = [
+        f"{name} -> {other}"
+        for name in inside
+        for other in MODULES[name].ours & (inside | {room})
+        if height[rung(name)] < height.get(rung(other), len(height))
+    ]
+    _none(wrong, f"imports that climb inside {room}:")
 
 
 @pytest.mark.parametrize("family", FAMILIES)

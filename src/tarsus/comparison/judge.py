@@ -26,7 +26,7 @@ from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError
 from tarsus.program.ir.blocks import Program
 from tarsus.program.ir.trace import Builder
-from tarsus.simulation.recording.observe import evaluate
+from tarsus.program.run.samples import evaluate
 from tarsus.spatial.rotation import constant
 
 Array = NDArray[np.float64]

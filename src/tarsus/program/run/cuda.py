@@ -7,10 +7,10 @@ CuPy's arrays go to PyTorch and JAX and back without a copy, by DLPack or
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import importlib
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import llvmlite
@@ -18,7 +18,7 @@ import numpy as np
 
 from tarsus.errors import TarsusError
 from tarsus.program.ir.blocks import Program
-from tarsus.program.run import native, ptx
+from tarsus.program.run import cache, ptx
 from tarsus.program.run.backend import Array
 from tarsus.program.run.threads import Launcher
 
@@ -36,7 +36,7 @@ CHIPS = (
 )  # compute capabilities that code is made for; later ones run an earlier's
 
 
-@cache
+@functools.cache
 def cupy_with_gpu() -> Any:
     """CuPy with a GPU to run on; TarsusError that says what is missing."""
     try:
@@ -148,11 +148,11 @@ def _machine_code(cupy: Any, program: Program, bits: int, capability: str) -> by
         chip,
         capability,
         version,
-        native.source_hash(),
+        cache.source_hash(),
         llvmlite.__version__,
     )
     name = f"{hashlib.sha256(repr(parts).encode()).hexdigest()[:40]}.cubin"
-    code = native.kept(name)
+    code = cache.kept(name)
     if code is None:
         text = ptx.ptx(program, bits, chip)
         try:
@@ -165,5 +165,5 @@ def _machine_code(cupy: Any, program: Program, bits: int, capability: str) -> by
                 f"the driver (CUDA {version // 1000}.{version % 1000 // 10}) could not make code"
                 f" for {chip} from PTX {isa} ({error}): update it, or use device 'cpu'."
             ) from None
-        native.keep(name, code)
+        cache.keep(name, code)
     return code

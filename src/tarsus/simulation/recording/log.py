@@ -18,8 +18,9 @@ from tarsus.contact.ledger import SHARES, ledger
 from tarsus.dynamics import loop_constraints
 from tarsus.model.mechanism import Mechanism
 from tarsus.program.run.backend import Backend
+from tarsus.program.run.samples import evaluate
 from tarsus.registry import name_of
-from tarsus.simulation.recording.observe import evaluate, observer
+from tarsus.simulation.recording.observe import observer
 from tarsus.simulation.recording.units import LOOPS, UNCUT, UNITS
 from tarsus.simulation.step_program import Plan
 

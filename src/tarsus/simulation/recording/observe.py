@@ -8,14 +8,10 @@ used.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any
 
 import casadi as ca
-import numpy as np
 from casadi import SX
-from numpy.typing import NDArray
 
 from tarsus.contact.base import ForceLaw, symbols
 from tarsus.contact.ledger import stored_energy
@@ -25,12 +21,8 @@ from tarsus.dynamics.free_motion import Drive, residual_force
 from tarsus.dynamics.kinematics import Kinematics, kinematics
 from tarsus.program.ir.blocks import Program
 from tarsus.program.ir.trace import Builder
-from tarsus.program.run.worlds import Worlds
 from tarsus.simulation.step_program import KEPT, Plan, applied, applied_in_loops, pushes, scaled
 from tarsus.stepping import assemble
-
-Array = NDArray[Any]
-CHUNK = 65536  # samples at a time
 
 
 @lru_cache(maxsize=KEPT)
@@ -123,22 +115,6 @@ def _of_loops(end: Kinematics) -> dict[str, SX]:
         "q_uncut": q,
         "u_uncut": u,
     }
-
-
-def evaluate(program: Program, samples: Mapping[str, Array]) -> dict[str, Array]:
-    """The reports (samples, size) of a program that has no state, for parameters (samples, size) by
-    name.
-    """
-    total = len(next(iter(samples.values())))
-    parts: list[dict[str, Array]] = []
-    for first in range(0, total, CHUNK):
-        piece = {name: value[first : first + CHUNK] for name, value in samples.items()}
-        view = Worlds(program, min(CHUNK, total - first))
-        for name, value in piece.items():
-            view.set(name, value)
-        view.advance()
-        parts.append({r.name: view.get(r.name) for r in program.of_kind("report")})
-    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
 def _stored(plan: Plan, kin: Kinematics, terrain: object, law: object) -> SX:
