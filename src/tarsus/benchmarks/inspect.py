@@ -8,6 +8,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+from tarsus.files import write_text
 from tarsus.program.codegen.layout import Target
 from tarsus.program.lowering.tape import tape
 from tarsus.program.run import native, ptx
@@ -31,9 +32,7 @@ def inspect(simulation: Simulation, bits: int, kernel: Path | None = None) -> di
     compiled = perf_counter() - began
     text = ptx.ptx(program, bits)
     if kernel:
-        part = kernel.with_name(kernel.name + ".part")
-        part.write_text(text)
-        part.replace(kernel)
+        write_text({kernel: text})
     found = ptx.resources(text)
     return {
         "robot": simulation.robot.name,

@@ -7,13 +7,13 @@ file's.
 
 from __future__ import annotations
 
-import json
-import math
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+
+from tarsus.files import json_text
 
 FAILED = 1
 
@@ -32,28 +32,6 @@ def print_json(value: Any) -> None:
     for it.
     """
     print(json_text(value))
-
-
-def json_text(value: Any) -> str:
-    """The JSON document that `print_json` prints."""
-    return json.dumps(_plain(value), allow_nan=False)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(key): _plain(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
-    if value is None or isinstance(value, str | bool | int):
-        return value
-    try:
-        number = float(value)
-    except (
-        TypeError,
-        ValueError,
-    ):  # measured once, perhaps for minutes: a strange value must not cost the others
-        return str(value)
-    return number if math.isfinite(number) else None
 
 
 def teller(quiet: bool) -> Callable[[str], None]:

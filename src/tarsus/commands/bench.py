@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from tarsus.commands.base import FAILED, Command, json_text, print_json, teller
+from tarsus.commands.base import FAILED, Command, print_json, teller
 from tarsus.errors import TarsusError
+from tarsus.files import json_text, write_text
 
 
 @dataclass(frozen=True)
@@ -56,9 +57,7 @@ class Bench(Command):
 
     def _keep(self, found: dict[str, Any]) -> None:
         if self.out is not None:
-            part = self.out.with_name(self.out.name + ".part")
-            part.write_text(json_text(found) + "\n")
-            part.replace(self.out)
+            write_text({self.out: json_text(found) + "\n"})
 
 
 def _say(text: str) -> None:

@@ -14,7 +14,8 @@ from rich.console import Console
 from rich.table import Table
 
 from tarsus.comparison.laws import LawRun
-from tarsus.viewer.figure import COLORS
+from tarsus.files import replacing
+from tarsus.viewer.colors import COLORS
 
 Value = Callable[[dict[str, Any]], Any]
 
@@ -183,6 +184,5 @@ def picture(runs: Sequence[LawRun], path: Path, seconds: float = 1.0) -> None:
     )
     for ax in axes:
         ax.spines[["top", "right"]].set_visible(False)
-    part = path.with_name(path.name + ".part")
-    figure.savefig(part, format="png", dpi=130)
-    part.replace(path)
+    with replacing(path) as temporary:
+        figure.savefig(temporary, format="png", dpi=130)

@@ -13,6 +13,7 @@ from tarsus import registry
 from tarsus.experiments import _gallery, _page, _record
 from tarsus.experiments._record import failed as failed
 from tarsus.experiments.base import Experiment, Finding, Task
+from tarsus.files import json_text
 
 
 def load(name: str) -> Experiment:
@@ -68,8 +69,6 @@ def reproduce(
     record = _record.record(name, experiment, found, quick)
     if folder is not None:
         tell("drawing the page")
-        page = _page.page(experiment, found, record)
-        _record.write(
-            {folder / f"{name}.html": page, folder / f"{name}.json": _record.as_json(record)}
-        )
+        page, data = _page.page(experiment, found, record), json_text(record, indent=1) + "\n"
+        _record.write({folder / f"{name}.html": page, folder / f"{name}.json": data})
     return record

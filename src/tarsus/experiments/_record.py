@@ -4,9 +4,6 @@ together.
 
 from __future__ import annotations
 
-import errno
-import json
-import math
 import os
 import platform
 from collections.abc import Mapping
@@ -16,10 +13,9 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from tarsus.errors import TarsusError
 from tarsus.experiments.base import Experiment, Finding
+from tarsus.files import plain, write_text
 from tarsus.program.run import native
 
 LIBRARIES = ("tarsus", "numpy", "casadi", "llvmlite", "matplotlib")
@@ -65,27 +61,6 @@ def failed(record: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def plain(value: Any) -> Any:
-    """The same in types that JSON has."""
-    if isinstance(value, Mapping):
-        return {str(key): plain(part) for key, part in value.items()}
-    if isinstance(value, np.ndarray):
-        return plain(value.tolist())
-    if isinstance(value, list | tuple):
-        return [plain(part) for part in value]
-    if isinstance(value, np.bool_):
-        return bool(value)
-    if value is None or isinstance(value, str | bool | int):
-        return value
-    number = float(value)
-    return number if math.isfinite(number) else None
-
-
-def as_json(record: Mapping[str, Any]) -> str:
-    """One JSON document."""
-    return json.dumps(record, allow_nan=False, indent=1) + "\n"
-
-
 def machine() -> dict[str, str]:
     """Processor, cores and system, in words."""
     host = native.host()
@@ -127,17 +102,9 @@ def writable(folder: Path) -> Path:
 
 def write(files: Mapping[Path, str]) -> None:
     """Write all files or none; TarsusError if the disk refuses."""
-    parts = {path: path.with_name(path.name + ".part") for path in files}
     try:
-        for path, text in files.items():
-            if path.is_dir():
-                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-            parts[path].write_text(text, encoding="utf-8")
-        for path, part in parts.items():
-            part.replace(path)
+        write_text(files)
     except OSError as error:
-        for part in parts.values():
-            part.unlink(missing_ok=True)
         raise TarsusError(
             f"cannot write {', '.join(str(path) for path in files)}: {error.strerror}."
         ) from None

@@ -30,7 +30,6 @@ from tarsus.errors import unknown
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c564b", "#7f7f7f")
 Number = float | str | None
 
 

@@ -10,7 +10,9 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c564b", "#7f7f7f")
+from tarsus.files import replacing
+from tarsus.viewer.colors import COLORS
+
 MOST_FEET = 8
 ABOVE: dict[str, Any] = {
     "frameon": False,
@@ -52,9 +54,8 @@ def run_figure(log: xr.Dataset, title: str) -> Figure:
 
 def save(figure: Figure, path: Path) -> None:
     """Write a PNG, whole or not at all."""
-    part = path.with_name(path.name + ".part")
-    figure.savefig(part, format="png", dpi=150)
-    part.replace(path)
+    with replacing(path) as temporary:
+        figure.savefig(temporary, format="png", dpi=150)
 
 
 def _busiest(log: xr.Dataset) -> list[Any]:

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from tarsus.experiments.base import COLORS, Check, Exhibit, Finding, Row, Table, Task
+from tarsus.experiments.base import Check, Exhibit, Finding, Row, Table, Task
 from tarsus.experiments.gehring2014.configurations import DT, TOLERANCE, HmJ, HmS, robot, standing
 from tarsus.experiments.gehring2014.runs import at_start
 from tarsus.stepping.methods.midpoint import Midpoint
+from tarsus.viewer.colors import COLORS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from tarsus.experiments.base import COLORS, Check, Exhibit, Finding, Row, Table, Task
+from tarsus.experiments.base import Check, Exhibit, Finding, Row, Table, Task
 from tarsus.experiments.gehring2014.configurations import (
     CYCLE,
     DAMPING,
@@ -23,6 +23,7 @@ from tarsus.experiments.gehring2014.configurations import (
 from tarsus.experiments.gehring2014.runs import fine
 from tarsus.stepping.methods.midpoint import Midpoint
 from tarsus.stepping.substeps import Substeps
+from tarsus.viewer.colors import COLORS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from tarsus.experiments.base import COLORS, Check, Exhibit, Finding, Row, Table, Task
+from tarsus.experiments.base import Check, Exhibit, Finding, Row, Table, Task
 from tarsus.experiments.gehring2014.configurations import (
     BY_NAME,
     CONFIGURATIONS,
@@ -17,6 +17,7 @@ from tarsus.experiments.gehring2014.configurations import (
     evaluated,
 )
 from tarsus.experiments.gehring2014.runs import recorded
+from tarsus.viewer.colors import COLORS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from tarsus.experiments.base import COLORS, Check, Exhibit, Finding, Row, Table, Task
+from tarsus.experiments.base import Check, Exhibit, Finding, Row, Table, Task
 from tarsus.experiments.gehring2014.configurations import BY_NAME, Configuration, evaluated
 from tarsus.experiments.gehring2014.timing import SECTIONS, Sections, timed
 from tarsus.program.run.cycle_counter import seconds_per_cycle
+from tarsus.viewer.colors import COLORS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from tarsus.dynamics import loop_constraints
 from tarsus.dynamics.kinematics import kinematics
-from tarsus.experiments.base import COLORS, Check, Exhibit, Finding, Row, Table, Task
+from tarsus.experiments.base import Check, Exhibit, Finding, Row, Table, Task
 from tarsus.experiments.gehring2014.configurations import BY_NAME, DT, TOLERANCE, trotting
 from tarsus.experiments.gehring2014.runs import at_start
 from tarsus.model.mechanism import Mechanism
 from tarsus.stepping.methods.midpoint import Midpoint
+from tarsus.viewer.colors import COLORS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.experiments.base import COLORS, Check, Exhibit, Finding, Row, Table, Task
+from tarsus.experiments.base import Check, Exhibit, Finding, Row, Table, Task
 from tarsus.experiments.gehring2014.configurations import (
     CONFIGURATIONS,
     DT,
@@ -22,6 +22,7 @@ from tarsus.experiments.gehring2014.configurations import (
     standing,
 )
 from tarsus.morphology.fall import TILTED, upright
+from tarsus.viewer.colors import COLORS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

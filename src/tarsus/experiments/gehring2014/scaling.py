@@ -15,11 +15,12 @@ import numpy as np
 from tarsus.contact.laws.moreau import Moreau
 from tarsus.dynamics import loop_constraints
 from tarsus.dynamics.robot import Robot
-from tarsus.experiments.base import COLORS, Check, Exhibit, Finding, Row, Table, Task
+from tarsus.experiments.base import Check, Exhibit, Finding, Row, Table, Task
 from tarsus.experiments.gehring2014.centipede import centipede
 from tarsus.experiments.gehring2014.configurations import DT, MU, TOLERANCE, standing
 from tarsus.experiments.gehring2014.runs import at_start
 from tarsus.simulation.simulation import Simulation
+from tarsus.viewer.colors import COLORS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

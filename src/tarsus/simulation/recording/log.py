@@ -16,6 +16,7 @@ from tarsus.contact import criteria
 from tarsus.contact.criteria import STATES, Solved
 from tarsus.contact.ledger import SHARES, ledger
 from tarsus.dynamics import loop_constraints
+from tarsus.files import replacing
 from tarsus.model.mechanism import Mechanism
 from tarsus.program.run.backend import Backend
 from tarsus.program.run.samples import evaluate
@@ -237,6 +238,5 @@ def save(log: xr.Dataset, path: Path) -> None:
     """Write a netCDF file, whole or not at all; lists in the attributes become lines."""
     flat = log.copy()
     flat.attrs = {k: "\n".join(v) if isinstance(v, list) else v for k, v in log.attrs.items()}
-    part = path.with_name(path.name + ".part")
-    flat.to_netcdf(part, engine="scipy")
-    part.replace(path)
+    with replacing(path) as temporary:
+        flat.to_netcdf(temporary, engine="scipy")
