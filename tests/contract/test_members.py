@@ -1,0 +1,192 @@
+"""What every robot, stepper, terrain, gait, scene, experiment and command owes, each found by its
+file. Laws and solvers have files of their own.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields
+
+import casadi as ca
+import mujoco
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import tarsus
+from tarsus import cli, experiments, registry
+from tarsus.control.base import Controller
+from tarsus.dynamics.robot import Robot
+from tarsus.errors import TarsusError
+from tarsus.model.to_mjcf import to_mjcf
+from tarsus.program.ir import reference
+from tarsus.program.ir.trace import Builder
+from tarsus.robots import mini_cheetah
+from tarsus.stepping.base import Stepper
+from tarsus.terrain.base import Terrain
+from tarsus.validation.scenes.base import EFFECTS, ValidationScene
+from tarsus.validation.table import validate
+from tarsus.validation.tarsus_engine import Ours
+
+ROBOTS = registry.names("tarsus.robots")
+STEPPERS = registry.names("tarsus.stepping.methods")
+TERRAINS = registry.names("tarsus.terrain")
+GAITS = registry.names("tarsus.control.gaits")
+SCENES = registry.names("tarsus.validation.scenes")
+COMMANDS = registry.names("tarsus.commands")
+
+YEAR = r"\b(19|20)\d\d\b"
+
+
+# ---------------------------------------------------------------- robots
+
+
+def placed(robot: Robot, q: NDArray) -> tuple[mujoco.MjModel, mujoco.MjData]:
+    """The robot in MuJoCo at q."""
+    model = mujoco.MjModel.from_xml_string(to_mjcf(robot))
+    data = mujoco.MjData(model)
+    data.qpos[:] = q
+    mujoco.mj_forward(model, data)
+    return model, data
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_a_robot_is_called_as_its_file_and_stands_on_the_ground(name: str) -> None:
+    robot = tarsus.load(name)
+    assert robot.name == name and robot.mass > 0 and robot.candidates
+    q = np.array(robot.keyframes["stand"])
+    bottoms = [robot.position(q, c.name)[2] - c.radius for c in robot.candidates]
+    assert min(bottoms) == pytest.approx(0.0, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_a_robot_has_mujoco_s_mass_matrix(name: str) -> None:
+    robot = tarsus.load(name)
+    q = np.array(robot.keyframes["stand"])
+    q[7:] += 0.1 * np.random.default_rng(2).normal(size=len(q) - 7)
+    model, data = placed(robot, q)
+    full = np.zeros((model.nv, model.nv))
+    mujoco.mj_fullM(model, data, full)
+    np.testing.assert_allclose(robot.mass_matrix(q), full, rtol=0, atol=1e-9 * np.abs(full).max())
+
+
+# ---------------------------------------------------------------- steppers
+
+
+@pytest.mark.parametrize("name", STEPPERS)
+def test_a_stepper_says_where_it_comes_from(name: str) -> None:
+    stepper = registry.member("tarsus.stepping.methods", "stepper", name, Stepper)()
+    assert re.search(YEAR, stepper.citation), "author, title and year"
+
+
+@pytest.mark.parametrize("name", STEPPERS)
+def test_a_stepper_keeps_momentum_and_has_its_order(name: str) -> None:
+    rows = validate("compliant", "free_flight", name)
+    assert len(rows) > 1 and all(row.status == "pass" for row in rows), rows
+
+
+@pytest.mark.parametrize("name", STEPPERS)
+def test_a_stepper_takes_a_law_or_says_why_not(name: str) -> None:
+    refusals = [Ours(law, name).refusal() for law in registry.names("tarsus.contact.laws")]
+    assert "" in refusals, "no law goes with it"
+    assert all(len(reason) > 20 for reason in refusals if reason)
+
+
+# ---------------------------------------------------------------- terrains
+
+
+def made(name: str) -> Terrain | None:
+    """The terrain with its defaults; None where it has none and says so."""
+    try:
+        return registry.member("tarsus.terrain", "terrain", name, Terrain)()
+    except TarsusError as error:
+        assert "needs" in str(error)
+        return None
+
+
+@pytest.mark.parametrize("name", TERRAINS)
+def test_a_terrain_s_frame_is_right_handed_and_its_normal_leads_away(name: str) -> None:
+    terrain = made(name)
+    if terrain is None:
+        return
+    points = np.random.default_rng(4).uniform([-2, -2, 0.05], [2, 2, 0.3], (200, 3))
+    b = Builder("look")
+    distance, frame = terrain.surface(b.parameter("point", 3), terrain.symbols(b))
+    look = b.program(distance=distance, frame=ca.vec(frame.T))
+    own = {f"terrain.{key}": value for key, value in terrain.parameters().items()}
+    here = reference.run(look, {"point": points, **own})
+    frames = here["frame"].reshape(-1, 3, 3)
+    np.testing.assert_allclose(np.linalg.det(frames), 1.0, atol=1e-9)
+    np.testing.assert_allclose(frames @ frames.transpose(0, 2, 1) - np.eye(3), 0.0, atol=1e-9)
+    further = reference.run(look, {"point": points + 1e-4 * frames[:, 0], **own})
+    assert (further["distance"] > here["distance"]).all()
+
+
+@pytest.mark.parametrize("name", TERRAINS)
+def test_a_terrain_scales_friction_and_stiffness_by_positive_factors(name: str) -> None:
+    terrain = made(name)
+    if terrain is None:
+        return
+    b = Builder("material")
+    friction, stiffness = terrain.material(b.parameter("point", 3), terrain.symbols(b))
+    program = b.program(friction=friction, stiffness=stiffness)
+    points = np.random.default_rng(5).uniform(-2, 2, (200, 3))
+    own = {f"terrain.{key}": value for key, value in terrain.parameters().items()}
+    found = reference.run(program, {"point": points, **own})
+    assert (found["friction"] >= 0).all() and (found["stiffness"] > 0).all()
+
+
+# ---------------------------------------------------------------- gaits
+
+
+@pytest.mark.parametrize("name", GAITS)
+def test_a_gait_explains_its_constants_and_commands(name: str) -> None:
+    gait = registry.member("tarsus.control.gaits", "gait", name, Controller)
+    assert isinstance(gait, type)
+    for word in (*(f.name for f in fields(gait)), *gait.commands):  # type: ignore[arg-type]
+        assert re.search(rf"\b{word}\b", gait.__doc__ or ""), word
+
+
+@pytest.mark.parametrize("name", GAITS)
+def test_a_gait_gives_one_torque_a_motor_and_keeps_its_memory_s_size(name: str) -> None:
+    robot = mini_cheetah.describe()
+    gait = registry.member("tarsus.control.gaits", "gait", name, Controller)()
+    remembered = gait.initial_memory(robot)
+    sizes = {
+        "t": 1, "q": robot.nq, "u": robot.nu, "command": len(gait.commands),
+        "memory": len(remembered), "dt": 1,
+    }  # fmt: skip
+    symbols = [ca.SX.sym(key, size) for key, size in sizes.items()]
+    answer = ca.Function("torque", symbols, gait.torque(robot, *symbols))
+    q = gait.initial_coordinates(robot)
+    command = np.array(list(gait.commands.values()))
+    torque, after = answer(0.0, q, np.zeros(robot.nu), command, remembered, 0.001)
+    assert torque.shape == (len(robot.actuators), 1) and np.isfinite(np.array(torque)).all()
+    assert after.numel() == len(remembered) and np.isfinite(np.array(after)).all()
+
+
+# ---------------------------------------------------------------- scenes, experiments, commands
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_a_scene_says_what_it_needs_and_how_far_off_is_allowed(name: str) -> None:
+    scene = registry.member("tarsus.validation.scenes", "scene", name, ValidationScene)()
+    assert scene.needs <= set(EFFECTS)
+    assert len(scene.tolerance) > 40 and scene.__doc__
+
+
+@pytest.mark.parametrize("name", experiments.names())
+def test_an_experiment_says_what_it_measures(name: str) -> None:
+    experiment = experiments.load(name)
+    assert re.search(YEAR, experiment.citation) and experiment.about
+    parts = [part.name for part in experiment.parts]
+    assert parts and len(set(parts)) == len(parts)
+    assert all(set(part.needs) <= set(parts) and part.about for part in experiment.parts)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_explains_itself(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        cli.main([name, "--help"])
+    out = capsys.readouterr().out
+    assert stop.value.code == 0 and f"usage: tarsus {name}" in out

@@ -1,0 +1,176 @@
+"""A new robot, law, stepper, terrain, gait, scene, experiment or command is one new file.
+
+A copy of the package gets one file of each kind (tests/helpers/throw_away) and no other change.
+Everything that lists, runs, validates or compares must then know it. All runs are processes of
+their own on the copy.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers import throw_away
+
+import tarsus
+
+pytestmark = pytest.mark.xdist_group("one_new_file")  # one copy of the package
+TESTS = Path(__file__).parents[1]
+NAME = "throw_away"
+
+Python = Callable[..., str]
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory: pytest.TempPathFactory) -> Python:
+    """Runs Python with the copy in place of the package; returns what it prints."""
+    folder = tmp_path_factory.mktemp("copy")
+    copy = folder / "tarsus"
+    shutil.copytree(Path(tarsus.__file__).parent, copy)
+    for kind, place in throw_away.KINDS.items():
+        shutil.copy(Path(throw_away.__file__).with_name(f"{kind}.py"), copy / place / f"{NAME}.py")
+
+    def run(*arguments: str) -> str:
+        done = subprocess.run(
+            [sys.executable, *arguments],
+            capture_output=True,
+            text=True,
+            cwd=folder,
+            env=os.environ | {"PYTHONPATH": str(folder)},
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    assert str(copy) in run("-c", "import tarsus; print(tarsus.__file__)")
+    return run
+
+
+def command(python: Python, line: str) -> str:
+    """`tarsus ...` as a person types it."""
+    code = "import sys; from tarsus.cli import main; sys.exit(main())"
+    return python("-c", code, *line.split())
+
+
+LISTED = [kind for kind in throw_away.KINDS if kind != "commands"]
+
+
+@pytest.mark.parametrize("kind", LISTED)
+def test_list_shows_it_with_the_first_line_of_its_docstring(python: Python, kind: str) -> None:
+    (line,) = [x for x in command(python, f"list {kind}").splitlines() if x.startswith(NAME)]
+    assert "Throw-away" in line
+
+
+def test_list_shows_every_kind_at_once(python: Python) -> None:
+    assert command(python, "list").count(NAME) == len(LISTED)
+
+
+def test_run_takes_all_of_them_by_name(python: Python) -> None:
+    line = f"run {NAME} --law {NAME} --stepper {NAME} --terrain {NAME} --gait {NAME}"
+    numbers = json.loads(
+        command(python, f"{line} --set k=10000 offset=0.01 --dt 0.001 --duration 0.3 --json")
+    )
+    named = {numbers[key] for key in ("robot", "law", "stepper", "terrain")}
+    assert named == {NAME}
+    assert 0.001 < numbers["penetration_max"] < 0.01, "10 kN/m under 2 kg, dropped by 1 mm"
+    assert not numbers["fell"]
+
+
+KNOWN = """
+import json
+import tarsus
+from tarsus.comparison.laws import laws_named
+from tarsus.experiments import gallery
+from tarsus.validation.table import engines
+
+name = "throw_away"
+log = tarsus.Simulation(name, name, name, name, name, dt=0.001).run(0.3)
+found = {
+    "height": float(log["q"].sel(coordinate="base.z")[-1]),
+    "engines": [[engine.law, engine.stepper] for engine in engines(None, None)],
+    "compared": list(laws_named("all")),
+    "gallery": gallery(),
+}
+print(json.dumps(found))
+"""
+
+
+@pytest.fixture(scope="module")
+def known(python: Python) -> dict[str, Any]:
+    """What Python code on the copy finds."""
+    return json.loads(python("-c", KNOWN))
+
+
+def test_simulation_takes_all_of_them_by_name(known: dict[str, Any]) -> None:
+    rest = 0.22 - 0.001 - 2 * 9.81 / 20000
+    assert known["height"] == pytest.approx(rest, abs=1e-3)
+
+
+def test_validate_enumerates_law_and_stepper(known: dict[str, Any]) -> None:
+    assert [NAME, NAME] in known["engines"]
+
+
+def test_compare_enumerates_the_law(known: dict[str, Any]) -> None:
+    assert NAME in known["compared"]
+
+
+def test_the_gallery_shows_the_experiment(known: dict[str, Any]) -> None:
+    assert f"`{NAME}`: Sums" in known["gallery"]
+
+
+def test_validate_measures_law_stepper_and_scene(python: Python) -> None:
+    rows = json.loads(
+        command(python, f"validate --law {NAME} --stepper {NAME} --scene {NAME} --json")
+    )
+    assert [(row["scene"], row["law"], row["status"]) for row in rows] == [(NAME, NAME, "pass")]
+
+
+def test_validate_judges_the_other_scenes_of_a_new_law(python: Python) -> None:
+    line = f"validate --law {NAME} --stepper midpoint --scene"
+    (rest,) = json.loads(command(python, f"{line} spring_rest --json"))
+    assert rest["status"] == "pass"
+    (slide,) = json.loads(command(python, f"{line} sliding_cube --json"))
+    assert slide["status"] == "not modeled" and "smooth" in slide["reason"]
+
+
+def test_compare_runs_law_robot_and_gait(python: Python) -> None:
+    line = f"compare {NAME} --laws {NAME} --gait {NAME} --dts 0.001 --duration 0.1 --json"
+    (row,) = json.loads(command(python, line))
+    assert row["law"] == NAME and row["failure"] is None
+
+
+def test_reproduce_runs_the_experiment(python: Python) -> None:
+    assert "1 + 1" in command(python, f"reproduce {NAME} --quick --out .")
+
+
+def test_the_command_line_knows_the_command(python: Python) -> None:
+    assert "Print a word." in command(python, "--help")
+    assert command(python, f"{NAME} --word paper") == "thrown away: paper\n"
+
+
+EXAMINED = {"laws": "test_laws.py::test_the_ground_never_pulls"} | {
+    kind: f"test_members.py::test_a_{kind[:-1]}_"
+    for kind in ("robots", "steppers", "terrains", "gaits", "scenes", "commands")
+}
+EXAMINED["experiments"] = "test_members.py::test_an_experiment_"
+
+
+def test_the_contract_tests_would_examine_each_of_them(python: Python) -> None:
+    """Their cases are collected on the copy, not run."""
+    options = ("-o", "addopts=", "-p", "no:cacheprovider", "--collect-only", "-q")
+    cases = python("-m", "pytest", *options, str(TESTS / "contract")).splitlines()
+    own = [case for case in cases if NAME in case]
+    missing = {kind for kind in throw_away.KINDS if not any(EXAMINED[kind] in c for c in own)}
+    assert not missing
+
+
+def test_the_throw_away_members_fulfill_their_contracts(python: Python) -> None:
+    """So the contract tests can be passed by one new file, and each file here is a fair one."""
+    options = ("-o", "addopts=", "-p", "no:cacheprovider", "-q", "-k", NAME)
+    python("-m", "pytest", *options, str(TESTS / "contract" / "test_members.py"))

@@ -1,0 +1,15 @@
+"""One new file of each kind, for the contract test that adds them to a copy of the package.
+
+KINDS names the folder of the package that each one goes to; there it is called throw_away.py.
+"""
+
+KINDS = {
+    "robots": "robots",
+    "laws": "contact/laws",
+    "steppers": "stepping/methods",
+    "terrains": "terrain",
+    "gaits": "control/gaits",
+    "scenes": "validation/scenes",
+    "experiments": "experiments",
+    "commands": "commands",
+}

@@ -1,0 +1,19 @@
+"""`tarsus throw_away`: says what it is given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tarsus.commands.base import Command
+
+
+@dataclass(frozen=True)
+class ThrowAway(Command):
+    """Print a word."""
+
+    word: str = "nothing"
+    """What to print."""
+
+    def execute(self) -> int:
+        print(f"thrown away: {self.word}")
+        return 0

@@ -1,0 +1,21 @@
+"""Throw-away experiment: a sum."""
+
+from __future__ import annotations
+
+from tarsus.experiments.base import Check, Exhibit, Experiment, Finding, Row, Task
+
+
+class Sum(Exhibit):
+    """One and one."""
+
+    name = "sum"
+    title = "A sum"
+    where = "Table 1"
+    about = "One and one."
+
+    def measure(self, task: Task) -> Finding:
+        row = Row("1 + 1", 2.0, float(1 + 1), "1", "Table 1")
+        return Finding({}, [row], checks=[Check("the sum is two", row.ratio == 1.0, "2")])
+
+
+EXPERIMENT = Experiment("Sums", "Nobody: a test, 2026", "A sum.", (Sum(),))

@@ -1,0 +1,24 @@
+"""Throw-away stepper: Ralston's method, of second order; for force laws."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tarsus.program.ir.trace import Builder
+from tarsus.stepping import assemble, runge_kutta
+from tarsus.stepping.base import Scene, StepInputs, StepOutputs, Stepper
+
+
+@dataclass(frozen=True)
+class ThrowAway(Stepper):
+    """Two evaluations a step, the second at two thirds of it."""
+
+    citation: ClassVar[str] = "Ralston: Runge-Kutta methods with minimum error bounds, 1962"
+    velocity_level: ClassVar[bool] = False
+
+    def step(self, scene: Scene, start: StepInputs, builder: Builder) -> StepOutputs:
+        first = assemble.rate(scene, start)
+        later = runge_kutta.stage(scene, start, first, first, 2 / 3 * start.dt)
+        second = assemble.rate(scene, later)
+        return runge_kutta.weighted(scene, start, [1 / 4, 3 / 4], [first, second])
