@@ -40,7 +40,7 @@ FLOORS = (  # from the roof down; what stands on one floor does not see its neig
     ("algebra",),
     ("program",),
     ("registry",),
-    ("errors", "files"),
+    ("errors", "files", "references"),
 )
 LAWS_WING = "contact"  # stands beside the mechanics wing, on the algebra
 MECHANICS_WING = {"spatial", "model", "dynamics", "morphology", "terrain", "control", "robots"}

@@ -96,7 +96,8 @@ def test_the_laws_are_found_by_their_files() -> None:
 
 @pytest.mark.parametrize("name", LAWS)
 def test_it_says_where_it_comes_from(name: str) -> None:
-    assert re.search(r"\b(19|20)\d\d\b", law_class(name).citation), "author, title and year"
+    citation = law_class(name).citation
+    assert not isinstance(citation, str) and citation, "papers or books, not words"
 
 
 @pytest.mark.parametrize("name", LAWS)

@@ -27,6 +27,7 @@ from tarsus.contact import stability
 from tarsus.contact.problem import Contact, ContactProblem, ContactSolution
 from tarsus.errors import TarsusError, unknown
 from tarsus.program.ir.trace import Builder
+from tarsus.references.reference import Citation
 
 NON_NEGATIVE = (
     "mu",
@@ -53,7 +54,7 @@ class Law(ABC):
     friction).
     """
 
-    citation: ClassVar[str]
+    citation: ClassVar[Citation] = ""
     not_modeled: ClassVar[Mapping[str, str]] = {}
     contact_memory: ClassVar[int] = 0
     stiff: ClassVar[tuple[str, ...]] = ()

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.model.mechanism import Mechanism
+from tarsus.references.reference import Citation
 
 
 class Controller(ABC):
@@ -31,9 +32,11 @@ class Controller(ABC):
        ``control.legs`` finds the legs of a robot, ``control.pd`` turns joint targets into torques.
     6. Return the torques in the order of ``mechanism.actuators`` and leave them unbounded: the
        simulation applies the torque limits.
-    7. Add it to nothing: the contract tests find it by its file.
+    7. Say in `citation` where the method comes from.
+    8. Add it to nothing: the contract tests find it by its file.
     """
 
+    citation: ClassVar[Citation] = ""
     commands: ClassVar[Mapping[str, float]] = {}
 
     def initial_memory(self, mechanism: Mechanism) -> NDArray[np.float64]:

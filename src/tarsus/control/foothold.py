@@ -1,11 +1,11 @@
 """Where a swinging foot goes, and the way there.
 
-A linear inverted pendulum (Kajita et al., IROS 2001) of time constant T = sqrt(h / g) that is to
-leave a stance of t seconds as fast as it came must stand T tanh(t / 2T) v ahead of its trunk
-(Raibert's neutral point t v / 2 is that of a trunk that gravity does not speed up); one that is to
-stop, T v ahead (its capture point). So a foot goes ahead of its hip by the first for the velocity
-asked for and by the second, times a feedback near 1, for what is in excess of it, as in reference
-[22] of Gehring 2014.
+A linear inverted pendulum (Kajita 2001) of time constant T = sqrt(h / g) that is to
+leave a stance of t seconds as fast as it came must stand T tanh(t / 2T) v ahead of its trunk. The
+neutral point t v / 2 of Raibert 1986 leaves out that gravity speeds up the trunk. One that is to
+stop must stand T v ahead, its capture point. So a foot goes ahead of its hip by the first for the
+velocity asked for and by the second, times a feedback near 1, for what is in excess of it, as in
+Gehring 2013.
 """
 
 from __future__ import annotations

@@ -3,9 +3,8 @@ friction cones.
 
     min  (A f - w)^T S (A f - w) + alpha sum_i |f_i|^2 / c_i^2,   |f_i,t| <= mu f_i,n
 
-the distribution of virtual forces of reference [22] of Gehring 2014 (Gehring, Coros, Hutter,
-Bloesch, Hoepflinger, Siegwart, "Control of dynamic gaits for a quadrupedal robot", ICRA 2013),
-there with friction pyramids and a general solver. The load c_i in [0, 1] of a leg, 0 for one in
+the distribution of virtual forces of Gehring 2013, there with friction pyramids and a general
+solver. The load c_i in [0, 1] of a leg, 0 for one in
 swing, scales its columns: f_i = c_i g_i, and g_i has the same cone.
 
 The dual problem has six unknowns however many legs there are: with e = S (w - A f), the error of
@@ -15,7 +14,7 @@ and e solves
     S^-1 e + A f(e) = w,
 
 a monotone, piecewise smooth equation, the derivative of a convex function. A semismooth Newton
-method (Qi, Sun, Math. Programming 58, 1993) finds it in one iteration where no cone binds; where
+method (Qi and Sun 1993) finds it in one iteration where no cone binds; where
 some do, the best of a few step lengths keeps it on its way, and a start from the last control
 step's error leaves it one or two iterations to go.
 """

@@ -2,7 +2,7 @@
 
 Gravity pulls a joint away from its posture by k_g a radian, N m/rad: the servo is stiffer, and
 damps the inertia I that the joint turns: kp = STIFFER k_g, kd = 2 ZETA sqrt(kp I), a servo of each
-joint on its own (Siciliano, Sciavicco, Villani, Oriolo, Robotics, 2009, chapter 8). k_g is m g l of
+joint on its own (Siciliano 2009, chapter 8). k_g is m g l of
 what the joint holds up, l off its axis; that of a joint between the ground and the trunk at least a
 foot's share of m g h, the robot tipping over its feet as a pendulum does.
 

@@ -4,10 +4,9 @@ parent.
 Matter that a hinge's rotation leaves unchanged (a mass anywhere on the axis, and a moment of
 inertia B (1 - a a^T)) moves the same way whether it rides on the body or on its parent, so it may
 be booked on either. Booked on the parent it leaves zeros behind, which fold away when the program
-is built. These are the base inertial parameters of Gautier and Khalil, "Direct calculation of
-minimum set of inertial parameters of serial robots", IEEE Trans. Robotics and Automation 6(3),
-1990. M(q), c(q, u) and g(q) are the same functions; energies and the center of mass of single
-bodies are not, so only the step uses this.
+is built. These are the base inertial parameters of Gautier and Khalil 1990. M(q), c(q, u) and g(q)
+are the same functions; energies and the center of mass of single bodies are not, so only the step
+uses this.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 g_B(q) = 0.
 
 Each step moves along du = -(W_B^T)^+ g_B, the shortest that closes the loops to first order
-(Nocedal, Wright: Numerical Optimization. Springer 2006, section 11.1), redundant rows or not.
+(Nocedal and Wright 2006, section 11.1), redundant rows or not.
 """
 
 from __future__ import annotations

@@ -4,9 +4,6 @@ first asked.
 Every method takes one state, q (nq,) and u (nu,), or many, (N, nq) and (N, nu), and answers with
 the same leading axis; single states and batches may be mixed. Units SI; conventions as in
 `Mechanism`.
-
-Teixeira de Paula 2024: Teixeira de Paula, Godoy, Becerra-Vargas, Robotica 42, 2024.
-Gehring 2014: Gehring, Diethelm, Siegwart, Nützi, Leine, DETC2014-34374, 2014.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ def _entry(name: str, experiment: Experiment) -> str:
         for part in experiment.parts
     )
     return (
-        f"\n## `{name}`: {experiment.title}\n\n{experiment.citation}\n\n{experiment.about}\n\n"
+        f"\n## `{name}`: {experiment.title}\n\n{experiment.paper.text()}\n\n{experiment.about}\n\n"
         f"```\ntarsus reproduce {name} --out {name}\n```\n\n"
         f"| part | what | in the paper |\n|---|---|---|\n{rows}\n"
     )

@@ -87,7 +87,7 @@ def _head(experiment: Experiment, record: Mapping[str, Any]) -> str:
     )
     return (
         f"<header>\n<h1>{escape(experiment.title)}</h1>\n<p"
-        f' class="dim">{escape(experiment.citation)}</p>\n'
+        f' class="dim">{escape(experiment.paper.text())}</p>\n'
         f"<p>{escape(experiment.about)}</p>\n{shortened}</header>"
     )
 

@@ -30,7 +30,7 @@ def record(
         {
             "experiment": name,
             "title": experiment.title,
-            "citation": experiment.citation,
+            "citation": experiment.paper.text(),
             "quick": quick,
             "measured": datetime.now(UTC).isoformat(timespec="seconds"),
             "machine": machine(),

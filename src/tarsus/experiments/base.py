@@ -26,6 +26,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tarsus.errors import unknown
+from tarsus.references.reference import Reference
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -129,12 +130,12 @@ class Exhibit(ABC):
 
 @dataclass(frozen=True)
 class Experiment:
-    """A paper's tables and figures: title, citation, what is simulated, and the parts in reading
+    """A paper's tables and figures: title, reference, what is simulated, and the parts in reading
     order.
     """
 
     title: str
-    citation: str
+    paper: Reference
     about: str
     parts: tuple[Exhibit, ...]
 

@@ -3,7 +3,7 @@ joints. ESTIMATE.
 
 Rengifo 2009 states the structure (Fig. 8: five links, two feet, fourteen motors, eight vertices
 that may touch) and no number. Everything numeric here is an ESTIMATE: segment fractions of a human
-body (D. A. Winter, Biomechanics and Motor Control of Human Movement, quoted from memory) of HEIGHT
+body (Winter 2009, quoted from memory) of HEIGHT
 and MASS, the class of robot the authors worked with.
 
 Frames sit at the joints, parallel to the trunk when all angles are zero: x forward, y left, z up;
@@ -19,6 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.model.mechanism import Actuator, Body, Candidate, Frame, Inertia, Joint, Mechanism
+from tarsus.references.books import WINTER_2009
+from tarsus.references.papers import RENGIFO_2009
+from tarsus.references.reference import Citation
 
 Array = NDArray[np.float64]
 
@@ -52,6 +55,10 @@ JOINTS = (
 
 STAND = {"hip_pitch": -0.25, "knee": 0.5, "ankle_pitch": -0.25}  # rad; all else 0 -- ESTIMATE
 
+CITATION: Citation = (
+    RENGIFO_2009.at("Fig. 8: structure"),
+    WINTER_2009.at("segment fractions, from memory; all numbers: ESTIMATE"),
+)
 NOTES = (
     (
         "Structure: Rengifo 2009, Fig. 8 (five links, two rectangular feet, fourteen joints, eight"

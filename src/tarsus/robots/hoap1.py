@@ -21,6 +21,9 @@ from numpy.typing import NDArray
 
 from tarsus.errors import TarsusError
 from tarsus.model.mechanism import Actuator, Body, Candidate, Frame, Inertia, Joint, Mechanism
+from tarsus.references.data import HOAP2_WEBOTS, HOAP3_DESCRIPTION
+from tarsus.references.papers import SUGIHARA_2006
+from tarsus.references.reference import Citation
 
 Array = NDArray[np.float64]
 Row = tuple[float, tuple[float, float, float], tuple[float, ...]]
@@ -114,6 +117,11 @@ STAND = {
     "J5_ankle_pitch": -0.2,
 }  # rad, the legs; all else 0 -- ESTIMATE
 
+CITATION: Citation = (
+    SUGIHARA_2006.at("Fig. 5: mass, height, number of joints"),
+    HOAP2_WEBOTS.at("all other numbers: ESTIMATE"),
+    HOAP3_DESCRIPTION.at("centers of mass: ESTIMATE"),
+)
 NOTES = (
     (
         "HOAP-1: only mass (5 kg, Sugihara 2006; an encyclopedia says 6 kg), height 0.48 m and 20"

@@ -16,6 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.model.mechanism import Actuator, Body, Candidate, Frame, Inertia, Joint, Mechanism
+from tarsus.references.data import HYQ_DESCRIPTION
+from tarsus.references.papers import OGUNSOLA
+from tarsus.references.reference import Citation
 
 Array = NDArray[np.float64]
 Row = tuple[float, tuple[float, float, float], tuple[float, float, float, float, float, float]]
@@ -59,6 +62,10 @@ STAND = {
     "KFE": -1.5,
 }  # rad, front; hind HFE and KFE turned round -- published
 
+CITATION: Citation = (
+    OGUNSOLA.at("the robot of the paper"),
+    HYQ_DESCRIPTION.at("numbers"),
+)
 NOTES = (
     (
         "Numbers: hyq_no_sensors.urdf and hyq.srdf of hyq-description (IIT, Apache-2.0), as in PyPI"

@@ -16,6 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.model.mechanism import Actuator, Body, Candidate, Frame, Inertia, Joint, Mechanism
+from tarsus.references.data import CHEETAH_SOFTWARE
+from tarsus.references.papers import TEIXEIRA_DE_PAULA_2024
+from tarsus.references.reference import Citation
 
 Array = NDArray[np.float64]
 
@@ -57,6 +60,10 @@ DAMPING, DRY_FRICTION = 0.01, 0.2
 
 STAND = {"abad": 0.0, "hip": -0.8, "knee": 1.6}  # rad -- published
 
+CITATION: Citation = (
+    CHEETAH_SOFTWARE.at("numbers; joint ranges and foot radius: ESTIMATE"),
+    TEIXEIRA_DE_PAULA_2024.at("the robot of the paper"),
+)
 NOTES = (
     (
         "Numbers: github mit-biomimetics/Cheetah-Software @c71c5a1 (MIT license); no file of it is"

@@ -21,6 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.model.mechanism import Actuator, Body, Candidate, Frame, Inertia, Joint, Mechanism
+from tarsus.references.data import STARLETH_CAD, STARLETH_RBS
+from tarsus.references.papers import GEHRING_2014
+from tarsus.references.reference import Citation
 
 Array = NDArray[np.float64]
 
@@ -69,6 +72,11 @@ STAND = {
     "KFE": -1.4,
 }  # rad, front; hind HFE and KFE turned round -- ESTIMATE
 
+CITATION: Citation = (
+    GEHRING_2014.at("the robot of the paper"),
+    STARLETH_RBS.at("masses, joints, ranges"),
+    STARLETH_CAD.at("lengths; posture and torque limits: ESTIMATE"),
+)
 NOTES = (
     (
         "Numbers: [rbs] github plusminus34/Interactive_thin_shells_Bachelor_thesis @3aafd3f and"

@@ -17,6 +17,7 @@ from tarsus.contact.base import Law
 from tarsus.contact.problem import ContactSolution
 from tarsus.model.mechanism import Candidate, Mechanism
 from tarsus.program.ir.trace import Builder, Values
+from tarsus.references.reference import Citation
 from tarsus.spatial.inertia import LinearInertia
 from tarsus.terrain.base import Terrain
 
@@ -109,7 +110,7 @@ class Stepper(ABC):
     is NaN.
     """
 
-    citation: ClassVar[str]
+    citation: ClassVar[Citation] = ""
     velocity_level: ClassVar[bool] = True
 
     @property

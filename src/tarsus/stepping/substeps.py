@@ -11,6 +11,7 @@ from casadi import SX
 from tarsus.errors import TarsusError
 from tarsus.model.mechanism import Mechanism
 from tarsus.program.ir.trace import Builder, Values
+from tarsus.references.reference import Citation
 from tarsus.stepping.base import Scene, StepInputs, StepOutputs, Stepper
 
 
@@ -20,7 +21,7 @@ class Substeps(Stepper):
     of them.
     """
 
-    citation: ClassVar[str] = "as the inner stepper's"
+    citation: ClassVar[Citation] = "see the inner stepper"
     velocity_level: ClassVar[bool] = False
 
     stepper: Stepper

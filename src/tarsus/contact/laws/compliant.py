@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 
 from tarsus.contact.base import ForceLaw
 from tarsus.contact.problem import Contact
+from tarsus.references.papers import GEHRING_2014
+from tarsus.references.reference import Citation
 
 SLIP, FRESH, TURNED = 3, 4, 5
 TINY = 1e-30
@@ -34,10 +36,7 @@ class Compliant(ForceLaw):
     N s/m.
     """
 
-    citation: ClassVar[str] = (
-        "Gehring, Diethelm, Siegwart, Nuetzi, Leine: An evaluation of Moreau's time-stepping scheme"
-        " for the simulation of a legged robot. ASME IDETC 2014, DETC2014-34374, Algorithm 1"
-    )
+    citation: ClassVar[Citation] = (GEHRING_2014.at("Alg. 1"),)
     not_modeled: ClassVar[Mapping[str, str]] = {
         "rigid": "a spring gives way",
         "restitution": "follows from damping, not a parameter",

@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from tarsus.contact.base import ForceLaw
 from tarsus.contact.problem import Contact
 from tarsus.errors import TarsusError
+from tarsus.references.papers import TEIXEIRA_DE_PAULA_2024
+from tarsus.references.reference import Citation
 
 NEVER_ZERO = 1e-12  # m/s: width of the fall from mu_s to mu_d where v_d = v_s
 
@@ -41,11 +43,7 @@ class Hertz(ForceLaw):
     docs/decisions/0010-isotropic-stick-slip.md.
     """
 
-    citation: ClassVar[str] = (
-        "Teixeira de Paula, Godoy, Becerra-Vargas: Dynamic modeling and simulation of a"
-        " torque-controlled spatial quadruped robot. Robotica 42, 2024, pp. 2761-2780, Eqns."
-        " (34)-(38), Table I"
-    )
+    citation: ClassVar[Citation] = (TEIXEIRA_DE_PAULA_2024.at("Eqns. (34)-(38), Table I"),)
     not_modeled: ClassVar[Mapping[str, str]] = {
         "rigid": "a spring gives way",
         "restitution": "follows from damping, not a parameter",

@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from tarsus.contact.base import ForceLaw
 from tarsus.contact.problem import Contact
 from tarsus.errors import TarsusError
+from tarsus.references.papers import HUNT_1975
+from tarsus.references.reference import Citation
 
 
 @dataclass(frozen=True)
@@ -32,10 +34,7 @@ class HuntCrossley(ForceLaw):
     Cheetah 1e-4 s to trot, 5e-4 s to stand.
     """
 
-    citation: ClassVar[str] = (
-        "Hunt, Crossley: Coefficient of restitution interpreted as damping in vibroimpact. "
-        "ASME Journal of Applied Mechanics 42, 1975, pp. 440-445"
-    )
+    citation: ClassVar[Citation] = (HUNT_1975.at(),)
     not_modeled: ClassVar[Mapping[str, str]] = {
         "rigid": "a spring gives way",
         "restitution": "follows from alpha and the speed of approach, not a parameter",

@@ -22,6 +22,9 @@ from tarsus.contact.solvers.pivoting import Complementarity, Pivoted, pivot
 from tarsus.errors import TarsusError
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder, Values
+from tarsus.references.books import FEATHERSTONE_2008
+from tarsus.references.papers import OGUNSOLA
+from tarsus.references.reference import Citation
 
 SWEEPS = 200
 TOLERANCE, SPREAD = 1e-12, 1e-10
@@ -50,9 +53,9 @@ class LcpImpulse(Law):
     |dL| <= |L| T_rel + T_abs, - and N s; a standing contact creeps at about T_abs G_NN.
     """
 
-    citation: ClassVar[str] = (
-        "Ogunsola: Rigid Body Contact Force Solver. Semester project, RSC, undated, Eqns. (3)-(4); "
-        "after Featherstone: Rigid Body Dynamics Algorithms. Springer 2008, pp. 219-224"
+    citation: ClassVar[Citation] = (
+        OGUNSOLA.at("Eqns. (3)-(4)"),
+        FEATHERSTONE_2008.at("pp. 219-224"),
     )
     not_modeled: ClassVar[Mapping[str, str]] = {"spring": "hard contact does not give way"}
 

@@ -23,6 +23,8 @@ from tarsus.contact.solvers.minimum_norm import minimum_norm
 from tarsus.errors import TarsusError, unknown
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder, Values
+from tarsus.references.papers import RENGIFO_2009
+from tarsus.references.reference import Citation
 
 SATURATIONS = ("repeated", "once")
 PASSES = 60
@@ -59,10 +61,7 @@ class Linearized(Law):
     is so high that a leg may jam (mu above 1 on Mini Cheetah): `converged` says so.
     """
 
-    citation: ClassVar[str] = (
-        "Rengifo, Aoustin, Chevallereau, Plestan: A penalty-based approach for contact forces"
-        " computation in bipedal robots. IEEE-RAS Humanoids 2009, Eqns. (16)-(20) and section V"
-    )
+    citation: ClassVar[Citation] = (RENGIFO_2009.at("Eqns. (16)-(20), section V"),)
     not_modeled: ClassVar[Mapping[str, str]] = {
         "rigid": "rests epsilon deep and gives way by k_p and k_v",
         "restitution": "follows from k_v, not a parameter",

@@ -17,6 +17,8 @@ from tarsus.contact.problem import Contact, ContactProblem, ContactSolution
 from tarsus.contact.solvers.error_norm import floor, minimize
 from tarsus.errors import TarsusError
 from tarsus.program.ir.trace import Builder
+from tarsus.references.papers import SUGIHARA_2006
+from tarsus.references.reference import Citation
 
 
 @dataclass(frozen=True)
@@ -48,10 +50,7 @@ class Macro(Law):
     default is lost in round-off, and redundant contacts share a load as round-off has it.
     """
 
-    citation: ClassVar[str] = (
-        "Sugihara, Nakamura: Balanced micro/macro contact model for forward dynamics of rigid"
-        " multibody. IEEE ICRA 2006, Eqns. (16)-(36)"
-    )
+    citation: ClassVar[Citation] = (SUGIHARA_2006.at("Eqns. (16)-(36)"),)
 
     contact_memory: ClassVar[int] = 1  # the last normal impulse: who pressed
 

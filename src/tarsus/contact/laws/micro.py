@@ -18,6 +18,8 @@ from tarsus.contact.membrane import DAMPERS, Damper, contact_impulses, largest_s
 from tarsus.contact.problem import ContactProblem, ContactSolution
 from tarsus.errors import TarsusError, unknown
 from tarsus.program.ir.trace import Builder
+from tarsus.references.papers import SUGIHARA_2006
+from tarsus.references.reference import Citation
 
 
 @dataclass(frozen=True)
@@ -37,10 +39,7 @@ class Micro(Law):
     The ground never pulls.
     """
 
-    citation: ClassVar[str] = (
-        "Sugihara, Nakamura: Balanced micro/macro contact model for forward dynamics of rigid"
-        " multibody. IEEE ICRA 2006, pp. 1880-1885, Eqns. (7), (12)-(15)"
-    )
+    citation: ClassVar[Citation] = (SUGIHARA_2006.at("Eqns. (7), (12)-(15)"),)
     not_modeled: ClassVar[Mapping[str, str]] = {
         "rigid": "a spring gives way",
         "restitution": "follows from damping, not a parameter",

@@ -21,6 +21,8 @@ from tarsus.contact.problem import Contact, ContactProblem, ContactSolution
 from tarsus.contact.solvers.error_norm import floor, minimize
 from tarsus.errors import TarsusError, unknown
 from tarsus.program.ir.trace import Builder
+from tarsus.references.papers import SUGIHARA_2006
+from tarsus.references.reference import Citation
 
 
 @dataclass(frozen=True)
@@ -47,10 +49,7 @@ class MicroMacro(Law):
     what differs from (7) in `micro`; the membrane's damper limits the step as it does there.
     """
 
-    citation: ClassVar[str] = (
-        "Sugihara, Nakamura: Balanced micro/macro contact model for forward dynamics of rigid"
-        " multibody. IEEE ICRA 2006, pp. 1880-1885"
-    )
+    citation: ClassVar[Citation] = (SUGIHARA_2006.at(),)
     not_modeled: ClassVar[Mapping[str, str]] = {
         "rigid": "the membrane gives way, and the floor by what lambda leaves of a velocity",
         "restitution": "e_N is the floor's; the membrane's follows from its damping",

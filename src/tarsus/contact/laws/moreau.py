@@ -24,6 +24,8 @@ from tarsus.contact.solvers.prox_bilateral import ProxBilateral
 from tarsus.errors import TarsusError, unknown
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
+from tarsus.references.papers import GEHRING_2014
+from tarsus.references.reference import Citation
 
 SOLVERS: dict[str, Solver] = {
     "newton": Newton(),
@@ -65,10 +67,7 @@ class Moreau(Law):
     Eqn. (20), or iterated over by prox, Eqn. (19).
     """
 
-    citation: ClassVar[str] = (
-        "Gehring, Diethelm, Siegwart, Nuetzi, Leine: An evaluation of Moreau's time-stepping scheme"
-        " for the simulation of a legged robot. ASME IDETC 2014, DETC2014-34374, Eqns. (2)-(18)"
-    )
+    citation: ClassVar[Citation] = (GEHRING_2014.at("Eqns. (2)-(18)"),)
     not_modeled: ClassVar[Mapping[str, str]] = {
         "spring": "hard contact does not give way",
     }

@@ -20,6 +20,9 @@ from tarsus.contact.solvers.base import HardProblem
 from tarsus.errors import TarsusError
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
+from tarsus.references.books import MUJOCO
+from tarsus.references.papers import TODOROV_2014
+from tarsus.references.reference import Citation
 
 LEAST, MOST = 1e-4, 0.9999  # of an impedance, as in MuJoCo
 
@@ -52,10 +55,9 @@ class SoftConvex(Law):
     implicit joint damping out, ours do not. Newton's method, see `contact/solvers/cone.py`.
     """
 
-    citation: ClassVar[str] = (
-        "Todorov: Convex and analytically-invertible dynamics with contacts and constraints: Theory"
-        " and implementation in MuJoCo. IEEE ICRA 2014, pp. 6054-6061; MuJoCo documentation,"
-        " chapters Computation and Modeling, 2026"
+    citation: ClassVar[Citation] = (
+        TODOROV_2014.at(),
+        MUJOCO.at(),
     )
     not_modeled: ClassVar[Mapping[str, str]] = {
         "rigid": "gives way by timeconst and impedance",

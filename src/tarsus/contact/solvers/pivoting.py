@@ -3,9 +3,9 @@
 w = K x + c, x >= 0, w >= 0, x w = 0 for every unknown that is allowed; the others are held at zero.
 A set of unknowns is taken as basic (w = 0), the rest as x = 0; all that have the wrong sign change
 sides together. If their number has not fallen within a few tries, only the one of largest index
-changes, which ends for every positive definite K (Murty; the combination is Judice and Pires, Comp.
-Oper. Res. 21, 1994). A trace on the diagonal (`spread`) makes a singular K definite while the sets
-are sought; it is taken off again by iterative refinement.
+changes, which ends for every positive definite K (Murty
+1974; the combination is that of Júdice and Pires 1994). A trace on the diagonal (`spread`) makes a
+singular K definite while the sets are sought; it is taken off again by iterative refinement.
 """
 
 from __future__ import annotations

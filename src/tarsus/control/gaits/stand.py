@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import casadi as ca
 
 from tarsus.control.base import Controller
 from tarsus.control.pd import Gain, actuated_posture, joint_state, pd_torque
 from tarsus.model.mechanism import Mechanism
+from tarsus.references.books import SICILIANO_2009
+from tarsus.references.reference import Citation
 
 
 @dataclass(frozen=True)
@@ -18,6 +21,7 @@ class Stand(Controller):
     Each is one number, or one an actuator.
     """
 
+    citation: ClassVar[Citation] = (SICILIANO_2009.at("chapter 8"),)
     kp: Gain = 40.0
     kd: Gain = 1.0
 

@@ -10,8 +10,8 @@ The rest is ours, because the open-loop trot turns away on a slope of 5 degrees 
 
 - `lean` shifts the feet to where gravity pulls the trunk: downhill on a slope, to the low side when
   it tips;
-- `capture` shifts each foot with the velocity that the trunk there has too much (Raibert), turning
-  included;
+- `capture` shifts each foot with the velocity that the trunk there has too much (Raibert 1986),
+  turning included;
 - `heading` turns back to the heading at the start, plus the turns commanded since;
 - `tracking` lengthens the stride while the robot is slower than commanded (an integral, of 0.4 m/s
   at most);
@@ -46,6 +46,9 @@ from tarsus.morphology.legs import (
     foot_jacobian,
     leg_inverse_kinematics,
 )
+from tarsus.references.books import RAIBERT_1986
+from tarsus.references.papers import TEIXEIRA_DE_PAULA_2024
+from tarsus.references.reference import Citation
 
 OFFSETS = (0.0, 0.5)  # turns, of the two diagonals
 TURN_LIMIT = 1.0  # rad/s, at most, on top of the command, to regain the heading
@@ -82,6 +85,10 @@ class Trot(Controller):
     capture: float = 0.08
     lean: float = 0.6
 
+    citation: ClassVar[Citation] = (
+        TEIXEIRA_DE_PAULA_2024.at("section 6.2, Table I"),
+        RAIBERT_1986.at("foot placement"),
+    )
     commands: ClassVar[Mapping[str, float]] = {"speed": 0.4, "turn": 0.0}
 
     def initial_memory(self, mechanism: Mechanism) -> NDArray[np.float64]:

@@ -1,8 +1,8 @@
 """Virtual model: virtual forces on the trunk, shared out to the stance legs; the swing legs step
 where it will balance.
 
-The controller of Gehring 2014 is its reference [22] (Gehring et al., ICRA 2013). This one is
-written in its spirit:
+The robot of Gehring 2014 walks by the controller of Gehring 2013. This one is written in its
+spirit:
 
 - a clock lifts the diagonals in turn, 1.25 Hz on StarlETH (`control.schedule`);
 - a swinging foot goes to where half a stance and the velocity error put it, an inverted pendulum
@@ -37,6 +37,8 @@ from tarsus.dynamics.kinematics import Kinematics, kinematics
 from tarsus.model.mechanism import Mechanism
 from tarsus.morphology.leg_model import Foot, Standing, foot, joint_velocities, standing, weight
 from tarsus.morphology.legs import Leg, diagonals, find_legs
+from tarsus.references.papers import GEHRING_2013, KAJITA_2001, QI_1993
+from tarsus.references.reference import Citation
 from tarsus.spatial.rotation import constant
 
 Array = NDArray[np.float64]
@@ -77,6 +79,11 @@ class VirtualModel(Controller):
     track: tuple[float, float] = (900.0, 50.0)
     feedback: float = 0.9
 
+    citation: ClassVar[Citation] = (
+        GEHRING_2013.at(),
+        KAJITA_2001.at("linear inverted pendulum"),
+        QI_1993.at("semismooth Newton"),
+    )
     commands: ClassVar[Mapping[str, float]] = {
         "speed": 0.3,
         "sideways": 0.0,

@@ -15,14 +15,11 @@ from tarsus.experiments.gehring2014.push import Push
 from tarsus.experiments.gehring2014.scaling import Scaling
 from tarsus.experiments.gehring2014.sinkage import Sinkage
 from tarsus.experiments.gehring2014.table1 import Table1
+from tarsus.references.papers import GEHRING_2014
 
 EXPERIMENT = Experiment(
     title="StarlETH with hard and compliant contact: the evaluation of 2014, measured again",
-    citation=(
-        "C. Gehring, R. Diethelm, R. Siegwart, G. Nützi, R. I. Leine: An evaluation of Moreau's"
-        " time-stepping scheme for the simulation of a legged robot. ASME IDETC/CIE 2014,"
-        " DETC2014-34374."
-    ),
+    paper=GEHRING_2014,
     about=(
         "The paper compares hard contact, solved by projected Jacobi (JOR) and Gauss-Seidel"
         " (SOR) iterations, with a spring and damper, on a quadruped that stands and trots. Every"

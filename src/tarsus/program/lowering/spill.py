@@ -2,7 +2,7 @@
 
 A GPU's assembler decides that as well, but in blocks of many thousand operations it stores and
 loads about twice as much as it must. So the tape says it: what is used farthest from now waits
-(Belady 1966, A study of replacement algorithms, IBM Systems Journal 5(2)), and what lies in memory
+(Belady 1966), and what lies in memory
 anyway is read again. Not a bit changes.
 """
 

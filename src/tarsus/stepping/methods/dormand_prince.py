@@ -11,6 +11,9 @@ from casadi import SX
 
 from tarsus.errors import TarsusError
 from tarsus.program.ir.trace import Builder, Values
+from tarsus.references.books import HAIRER_1993
+from tarsus.references.papers import DORMAND_1980
+from tarsus.references.reference import Citation
 from tarsus.stepping import assemble, runge_kutta
 from tarsus.stepping.base import Scene, StepInputs, StepOutputs, Stepper
 
@@ -51,10 +54,9 @@ class DormandPrince(Stepper):
     rtol: relative, -; atol: absolute, in m, rad, m/s, rad/s or N s; maximum: attempts in one dt.
     """
 
-    citation: ClassVar[str] = (
-        "Dormand, Prince: A family of embedded Runge-Kutta formulae. J. Comput. Appl. Math. 6,"
-        " 1980; Hairer, Norsett, Wanner: Solving Ordinary Differential Equations I, Springer, 1993,"
-        " section II.4"
+    citation: ClassVar[Citation] = (
+        DORMAND_1980.at(),
+        HAIRER_1993.at("section II.4"),
     )
     velocity_level: ClassVar[bool] = False
 

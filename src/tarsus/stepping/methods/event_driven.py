@@ -18,6 +18,8 @@ from tarsus.errors import TarsusError
 from tarsus.model.mechanism import Body, LoopJoint
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder, Values
+from tarsus.references.papers import DOWELL_1971, OGUNSOLA
+from tarsus.references.reference import Citation
 from tarsus.stepping import assemble
 from tarsus.stepping.base import Scene, StepInputs, StepOutputs, Stepper
 from tarsus.stepping.event_location import TRIES, Bracket
@@ -47,10 +49,9 @@ class EventDriven(Stepper):
     in one dt.
     """
 
-    citation: ClassVar[str] = (
-        "Ogunsola: Rigid Body Contact Force Solver. Semester project, RSC, undated, StatePropagator"
-        " and Eqns. (3)-(4); Dowell, Jarratt: A modified regula falsi method for computing the root"
-        " of an equation. BIT 11, 1971"
+    citation: ClassVar[Citation] = (
+        OGUNSOLA.at("StatePropagator, Eqns. (3)-(4)"),
+        DOWELL_1971.at(),
     )
     velocity_level: ClassVar[bool] = False
 

@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from tarsus.program.ir.trace import Builder
+from tarsus.references.books import HAIRER_1993
+from tarsus.references.papers import TEIXEIRA_DE_PAULA_2024
+from tarsus.references.reference import Citation
 from tarsus.stepping import assemble, runge_kutta
 from tarsus.stepping.base import Scene, StepInputs, StepOutputs, Stepper
 
@@ -19,11 +22,9 @@ class Heun(Stepper):
     first.
     """
 
-    citation: ClassVar[str] = (
-        "the explicit second-order Euler of Teixeira de Paula, Godoy, Becerra-Vargas: Dynamic"
-        " modeling and simulation of a torque-controlled spatial quadruped robot. Robotica 42,"
-        " 2024, Table I; Hairer, Norsett, Wanner: Solving Ordinary Differential Equations I,"
-        " Springer, 1993, section II.1"
+    citation: ClassVar[Citation] = (
+        TEIXEIRA_DE_PAULA_2024.at("Table I: explicit second-order Euler"),
+        HAIRER_1993.at("section II.1"),
     )
     velocity_level: ClassVar[bool] = False
 

@@ -12,6 +12,8 @@ from casadi import SX
 from tarsus.dynamics.kinematics import displaced
 from tarsus.model.mechanism import Mechanism
 from tarsus.program.ir.trace import Builder
+from tarsus.references.papers import GEHRING_2014, MOREAU_1988
+from tarsus.references.reference import Citation
 from tarsus.stepping import assemble
 from tarsus.stepping.base import Scene, StepInputs, StepOutputs, Stepper
 
@@ -20,9 +22,9 @@ from tarsus.stepping.base import Scene, StepInputs, StepOutputs, Stepper
 class Midpoint(Stepper):
     """One evaluation of the dynamics a step; contacts closed at the midpoint take part."""
 
-    citation: ClassVar[str] = (
-        "Moreau: Unilateral contact and dry friction in finite freedom dynamics. CISM 302,"
-        " Springer, 1988; as in DETC2014-34374, Eqns. (6)-(8)"
+    citation: ClassVar[Citation] = (
+        MOREAU_1988.at(),
+        GEHRING_2014.at("Eqns. (6)-(8)"),
     )
 
     def step(self, scene: Scene, start: StepInputs, builder: Builder) -> StepOutputs:

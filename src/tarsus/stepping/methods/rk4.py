@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from tarsus.program.ir.trace import Builder
+from tarsus.references.books import HAIRER_1993
+from tarsus.references.papers import KUTTA_1901
+from tarsus.references.reference import Citation
 from tarsus.stepping import assemble, runge_kutta
 from tarsus.stepping.base import Scene, StepInputs, StepOutputs, Stepper
 
@@ -16,10 +19,9 @@ class RK4(Stepper):
     the first.
     """
 
-    citation: ClassVar[str] = (
-        "Kutta: Beitrag zur naeherungsweisen Integration totaler Differentialgleichungen. Z. Math."
-        " Phys. 46, 1901; Hairer, Norsett, Wanner: Solving Ordinary Differential Equations I,"
-        " Springer, 1993, section II.1"
+    citation: ClassVar[Citation] = (
+        KUTTA_1901.at(),
+        HAIRER_1993.at("section II.1"),
     )
     velocity_level: ClassVar[bool] = False
 

@@ -9,6 +9,9 @@ from typing import ClassVar
 
 from tarsus.dynamics.kinematics import displaced
 from tarsus.program.ir.trace import Builder
+from tarsus.references.books import HAIRER_2006
+from tarsus.references.papers import SUGIHARA_2006
+from tarsus.references.reference import Citation
 from tarsus.stepping import assemble
 from tarsus.stepping.base import Scene, StepInputs, StepOutputs, Stepper
 
@@ -19,10 +22,9 @@ class SymplecticEuler(Stepper):
     every law.
     """
 
-    citation: ClassVar[str] = (
-        "the first order symplectic method of Sugihara, Nakamura: Balanced micro/macro contact"
-        " model for forward dynamics of rigid multibody. ICRA 2006; Hairer, Lubich, Wanner:"
-        " Geometric Numerical Integration, Springer, 2006, section I.1.2"
+    citation: ClassVar[Citation] = (
+        SUGIHARA_2006.at("first order symplectic method"),
+        HAIRER_2006.at("section I.1.2"),
     )
 
     def step(self, scene: Scene, start: StepInputs, builder: Builder) -> StepOutputs:

@@ -20,8 +20,7 @@ class RimlessWheel(ValidationScene):
     turning speed.
 
     2a is the angle between spokes, J the inertia about the axle. In steady rolling a landing loses
-    the energy that the slope gives a step, 2 m g l sin(a) sin(slope) (T. McGeer, Passive dynamic
-    walking, 1990).
+    the energy that the slope gives a step, 2 m g l sin(a) sin(slope) (McGeer 1990).
     """
 
     needs = frozenset({"friction", "sticking", "rigid"})

@@ -1,4 +1,4 @@
-"""A block that rocks from edge to edge loses speed as Housner found."""
+"""A block that rocks from edge to edge loses speed as Housner 1963 found."""
 
 from __future__ import annotations
 

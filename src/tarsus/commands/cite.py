@@ -1,0 +1,69 @@
+"""`tarsus cite`: what to cite for a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import tyro
+
+from tarsus.commands.base import Command
+
+if TYPE_CHECKING:
+    from tarsus.references.reference import Citation
+
+ROBOTS = "tarsus.robots"
+
+
+@dataclass(frozen=True)
+class Cite(Command):
+    """Print BibTeX entries of the papers and data that a run uses."""
+
+    robot: tyro.conf.Positional[str]
+    """Built-in robot (see `tarsus list robots`) or path to an MJCF or URDF file."""
+    law: str = "moreau"
+    """Contact law, see `tarsus list laws`, or path to a Python file with one of your own."""
+    stepper: str = "midpoint"
+    """Time-stepping method, see `tarsus list steppers`."""
+    gait: str | None = None
+    """Gait, see `tarsus list gaits`; by default the one that `tarsus run` gives the robot."""
+
+    def execute(self) -> int:
+        from tarsus.references.data import TARSUS
+
+        used: dict[str, list[str]] = {}
+        entries = {}
+        for what, citation in [("Tarsus", (TARSUS.at(),)), *_citations(self)]:
+            if isinstance(citation, str):
+                print(f"% {what}: {citation or 'no reference is known'}")
+                continue
+            for cited in citation:
+                entries[cited.reference.key] = cited.reference
+                place = f" ({cited.where})" if cited.where else ""
+                used.setdefault(cited.reference.key, []).append(f"{what}{place}")
+        for key, reference in entries.items():
+            print("\n".join([f"% {place}" for place in used[key]]))
+            print(reference.bibtex(), end="\n\n")
+        return 0
+
+
+def _citations(asked: Cite) -> list[tuple[str, Citation]]:
+    """What the run uses, in words, and where it comes from."""
+    from tarsus import registry
+    from tarsus.simulation import default_controller, resolve
+
+    robot = resolve.robot(asked.robot)
+    if asked.gait is None:
+        _, gait = default_controller.default(robot, 0.0025, [])
+        name = type(gait).__module__.rpartition(".")[2]
+    else:
+        gait, name = resolve.controller(asked.gait), asked.gait
+    numbers: Citation = "read from a file"
+    if asked.robot in registry.names(ROBOTS):
+        numbers = registry.module(ROBOTS, "robot", asked.robot).CITATION
+    return [
+        (f"robot {robot.name}", numbers),
+        (f"contact law {asked.law}", resolve.law(asked.law).citation),
+        (f"stepper {asked.stepper}", resolve.stepper(asked.stepper).citation),
+        (f"gait {name}", getattr(gait, "citation", "")),
+    ]
