@@ -16,7 +16,7 @@ from tarsus.errors import TarsusError
 from tarsus.morphology import posture
 from tarsus.morphology.feet import feet
 from tarsus.simulation import default_controller
-from tarsus.simulation.recording.summary import fell
+from tarsus.simulation.recording.summary import fell_in
 
 DT = 0.0025
 FILES = {
@@ -57,7 +57,7 @@ def test_it_trots_as_fast_as_it_is_told(name: str) -> None:
     assert isinstance(gait, Trot)
     log = tarsus.Simulation(robot, controller=gait, dt=DT).run(5.0)
     x = log["q"].values[:, 0]
-    assert not fell(log)
+    assert not fell_in(robot, log)
     assert (x[-1] - x[999]) / (1000 * DT) == pytest.approx(gait.commands["speed"], rel=0.15)
 
 

@@ -2,35 +2,56 @@
 
 from __future__ import annotations
 
-import numpy as np
-from casadi import DM, SX
+from functools import lru_cache
 
-from tarsus.dynamics import jacobian
+import numpy as np
+from casadi import SX
+
+from tarsus.dynamics.jacobian import place
 from tarsus.dynamics.kinematics import kinematics
 from tarsus.dynamics.robot import Robot
-from tarsus.model.mechanism import Candidate
+from tarsus.model.mechanism import Candidate, Mechanism
 
 MOST = 40  # candidates that one compiled step can hold
 A_FOOT = 4  # candidates a foot has at most
 SOLE = 0.01  # m: candidates of a foot that are not higher than this above its lowest
 ARMS = 0.3  # of the robot's height at zero joint angles: what ends higher is no foot
+ROBOTS = 64  # robots whose feet are remembered
 
 
+@lru_cache(maxsize=ROBOTS)
 def feet(robot: Robot) -> tuple[Candidate, ...]:
-    """The lowest candidates of the links that end each leg, with all joints at zero."""
+    """The lowest candidates of the links that end each leg, with all joints at zero.
+
+    Found once for each robot object.
+    """
     kin = kinematics(robot, SX(robot.neutral()))
     lowest = np.array(
-        [
-            float(DM(jacobian.position(kin, c.body, SX(c.position))[2])) - c.radius
-            for c in robot.candidates
-        ]
+        [float(place(kin, c.body, c.position)[2]) - c.radius for c in robot.candidates]
     )
-    parents = {body.parent for body in robot.bodies}
     ground, height = lowest.min(), np.ptp(lowest)
-    found: list[int] = []
-    for body in range(len(robot.bodies)):
-        own = [k for k, c in enumerate(robot.candidates) if c.body == body and body not in parents]
-        if own and min(lowest[own]) <= ground + ARMS * height:
-            sole = [k for k in own if lowest[k] <= min(lowest[own]) + SOLE]
-            found += sorted(sole, key=lambda k: lowest[k])[:A_FOOT]
-    return tuple(robot.candidates[k] for k in sorted(found)[:MOST])
+    chosen: list[int] = []
+    for _, touching in sorted(candidates_of_last_bodies(robot).items()):
+        bottom = min(lowest[touching])
+        if bottom <= ground + ARMS * height:
+            sole = [k for k in touching if lowest[k] <= bottom + SOLE]
+            chosen += sorted(sole, key=lambda k: lowest[k])[:A_FOOT]
+    return tuple(robot.candidates[k] for k in sorted(chosen)[:MOST])
+
+
+def soles(robot: Robot) -> dict[int, list[Candidate]]:
+    """The `feet`, grouped by the body they belong to."""
+    by_body: dict[int, list[Candidate]] = {}
+    for foot in feet(robot):
+        by_body.setdefault(foot.body, []).append(foot)
+    return by_body
+
+
+def candidates_of_last_bodies(mechanism: Mechanism) -> dict[int, list[int]]:
+    """Indices of the contact candidates on every body that carries no other, by body."""
+    parents = {body.parent for body in mechanism.bodies}
+    by_body: dict[int, list[int]] = {}
+    for k, candidate in enumerate(mechanism.candidates):
+        if candidate.body not in parents:
+            by_body.setdefault(candidate.body, []).append(k)
+    return by_body

@@ -1,5 +1,5 @@
-"""What a controller by forces knows of a robot: weight, inertia, where its feet are, and how they
-move with its joints.
+"""A robot as a force controller needs it: weight, inertia, where its feet are, and how they move
+with its joints.
 
 Everything numeric is taken in the standing posture and is a constant of the compiled controller.
 """
@@ -28,10 +28,12 @@ Array = NDArray[np.float64]
 class Standing:
     """A robot in its standing posture, base axes.
 
-    mass: kg; inertia: (3, 3) of the whole robot about the base's origin, kg m^2; height: of the
-    base above the ground, m; effective: (3, 3) of each foot, kg: what it resists its joints with
-    while the base is held; footing: (2,) where each foot should stand under a trunk at rest, m: its
-    place in the posture, all moved until their middle is below the robot's center of mass.
+    mass: kg
+    inertia: (3, 3) of the whole robot about the base's origin, kg m^2
+    height: of the base above the ground, m
+    effective: (3, 3) of each foot, kg: its inertia against its joints while the base is held
+    footing: (2,) where each foot should stand under a trunk at rest, m: its place in the posture,
+        all moved until their middle is below the robot's center of mass
     """
 
     mass: float
@@ -42,8 +44,11 @@ class Standing:
 
 
 class Foot(NamedTuple):
-    """arm: (3,) from the base's origin, world axes, m; velocity: (3,) m/s; jacobian: (3, 3) by the
-    leg's joints.
+    """A foot at an instant, world axes.
+
+    arm: (3,) from the base's origin, m
+    velocity: (3,) m/s
+    jacobian: (3, 3) by the leg's joints
     """
 
     arm: SX
@@ -55,15 +60,19 @@ def standing(mechanism: Mechanism, legs: tuple[Leg, ...], q: Array) -> Standing:
     """Constants of a robot at coordinates q (nq,)."""
     if not mechanism.floating:
         raise TarsusError(f"{mechanism.name!r} has a fixed base: no gait can move it.")
+
+    # what each foot resists with, and where it stands
     kin = kinematics(mechanism, SX(q))
     M = np.array(DM(crba.mass_matrix(kin, rnea.body_inertias(mechanism))))
     R = np.array(DM(kin.world_rotation[0]))
     effective, places = [], []
     for leg in legs:
-        at, found = joint_velocities(mechanism, leg), foot(kin, leg)
-        J = np.array(DM(found.jacobian))
-        effective.append(R.T @ np.linalg.inv(J @ np.linalg.solve(M[np.ix_(at, at)], J.T)) @ R)
-        places.append(R.T @ np.array(DM(found.arm)).ravel())
+        joints, here = joint_velocities(mechanism, leg), foot(kin, leg)
+        J, M_leg = np.array(DM(here.jacobian)), M[np.ix_(joints, joints)]
+        effective.append(R.T @ np.linalg.inv(J @ np.linalg.solve(M_leg, J.T)) @ R)
+        places.append(R.T @ np.array(DM(here.arm)).ravel())
+
+    # the feet under the center of mass
     about = M[3:6, :3] @ R / mechanism.mass  # [c]x of the center of mass c
     shift = np.array([about[2, 1], about[0, 2]]) - np.mean(places, axis=0)[:2]
     height = float(

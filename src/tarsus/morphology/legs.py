@@ -18,8 +18,10 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from tarsus.dynamics import tree
 from tarsus.errors import TarsusError
-from tarsus.model.mechanism import WORLD, Candidate, Mechanism
+from tarsus.model.mechanism import Candidate, Mechanism
+from tarsus.morphology.feet import candidates_of_last_bodies
 
 Array = NDArray[np.float64]
 
@@ -31,10 +33,15 @@ SHORTEST = 1e-6  # m^2, square of the shortest leg plane radius
 class Leg:
     """One leg; vectors (3,) in m, base axes.
 
-    name: of its foot; joints: names of abad, hip, knee; signs: (3,) of their axes; hip: abad joint
-    in the base; abad, thigh, shank: the vectors abad-hip, hip-knee, knee-foot; radius: of the foot,
-    m; posture: (3,) joint angles standing, rad; bend: +1 or -1, the side the knee bends to (sign of
-    the shank's angle against the thigh's, about +y).
+    name: of its foot
+    joints: names of abad, hip, knee
+    signs: (3,) of their axes
+    hip: abad joint in the base
+    abad, thigh, shank: the vectors abad-hip, hip-knee, knee-foot
+    radius: of the foot, m
+    posture: (3,) joint angles standing, rad
+    bend: +1 or -1, the side the knee bends to (sign of the shank's angle against the thigh's, about
+        +y)
     """
 
     name: str
@@ -72,8 +79,8 @@ class Leg:
 class LegPoint(NamedTuple):
     """A foot as its leg reaches it, or the rates of these.
 
-    across: angle of the leg's plane about the base's x axis, rad; along, up: the foot against the
-    hip joint in that plane, forwards and away from the ground, m.
+    across: angle of the leg's plane about the base's x axis, rad
+    along, up: the foot against the hip joint in that plane, forwards and away from the ground, m
     """
 
     across: ca.SX
@@ -82,21 +89,24 @@ class LegPoint(NamedTuple):
 
 
 def find_legs(mechanism: Mechanism) -> tuple[Leg, ...]:
-    """A leg for every last body that has a contact candidate; TarsusError if one is of another
-    kind.
+    """A leg for every hinged last body that has a contact candidate, the farthest one its foot.
+
+    TarsusError if one is of another kind.
     """
-    parents = {body.parent for body in mechanism.bodies}
-    feet: dict[int, Candidate] = {}
-    for candidate in mechanism.candidates:
-        last = (
-            candidate.body not in parents and mechanism.bodies[candidate.body].joint.kind == "hinge"
-        )
-        best = feet.get(candidate.body)
-        if last and (best is None or _reach(candidate) > _reach(best)):
-            feet[candidate.body] = candidate
+    feet = [
+        max((mechanism.candidates[k] for k in touching), key=_reach)
+        for body, touching in candidates_of_last_bodies(mechanism).items()
+        if mechanism.bodies[body].joint.kind == "hinge"
+    ]
     if not feet:
         raise TarsusError(f"{mechanism.name!r} has no legs: no last body has a contact candidate.")
-    return tuple(_leg(mechanism, foot) for foot in feet.values())
+    return tuple(_leg(mechanism, foot) for foot in feet)
+
+
+def hinges_to(mechanism: Mechanism, body: int) -> list[int]:
+    """The hinged bodies on the way from the base to a body, the first one next to the base."""
+    path = reversed(tree.path(mechanism, body))
+    return [i for i in path if mechanism.bodies[i].joint.kind == "hinge"]
 
 
 def diagonals(legs: tuple[Leg, ...]) -> tuple[int, ...]:
@@ -133,16 +143,17 @@ def displaced(leg: Leg, standing: Array, moved: ca.SX, moving: ca.SX) -> tuple[L
     """Where a foot is, and how fast it goes, when moved by (3,) m and moving with (3,) m/s from
     where it stands.
 
-    standing: the foot (3,) in the hip frame, m. The leg's plane is swung by an angle proportional
-    to `moved` sideways, and the foot is put in it at the height told, to second order: on Mini
-    Cheetah a foot 5 cm aside stands 2 mm off and 0.2 mm high, one lifted is less far aside. That
-    spares an arc tangent, a root and two divisions a leg.
+    standing: the foot (3,) in the hip frame, m.
+
+    The leg's plane is swung by an angle proportional to `moved` sideways, and the foot is put in it
+    at the height asked for, to second order: on Mini Cheetah a foot 5 cm aside stands 2 mm off and
+    0.2 mm high, one lifted is less far aside. That saves an arc tangent, a root and two divisions a
+    leg.
     """
     side, (x, y, z) = leg.lateral, standing
     down = -np.sqrt(max(y * y + z * z - side * side, SHORTEST))
-    tilt = round(
-        float(np.arctan2(z * side - y * down, y * side + z * down)), 12
-    )  # an exact 0 makes products fold
+    # rounded: an exact 0 makes products fold
+    tilt = round(float(np.arctan2(z * side - y * down, y * side + z * down)), 12)
     cos, slope = float(np.cos(tilt)), float(np.tan(tilt))
     angle, turning = moved[1] * float(-cos / down), moving[1] * float(-cos / down)
 
@@ -168,23 +179,26 @@ def leg_inverse_kinematics(leg: Leg, foot: LegPoint, rate: LegPoint) -> tuple[ca
     solved from the geometry: an arc tangent, an arc cosine, a root and a division are all that a
     leg costs.
     """
+    # the leg's constants
     _, along, up = foot
     thigh, shank = leg.lengths
     thigh_rest, shank_rest = leg.rest_angles
     abad_sign, hip_sign, knee_sign = leg.signs
     product = thigh * shank
 
-    square = ca.fmax(
-        along * along + up * up, SHORTEST
-    )  # of the distance hip-foot; the knee by the law of cosines:
+    # the knee by the law of cosines from the squared distance hip-foot
+    square = ca.fmax(along * along + up * up, SHORTEST)
     cos = square * (0.5 / product) - 0.5 * (thigh / shank + shank / thigh)
     cos = ca.fmin(ca.fmax(cos, -STRAIGHT), STRAIGHT)
     sin = leg.bend * ca.sqrt(1 - cos * cos)
+
+    # the hip by the direction of the foot
     beyond = thigh / shank + cos
     back, down = along * beyond - up * sin, -(up * beyond) - along * sin
     hip = ca.atan2(-hip_sign * back, down) - hip_sign * thigh_rest
     knee = leg.bend * ca.acos(cos) - (shank_rest - thigh_rest)
 
+    # rates of knee and hip
     inverse = (1 / product) / (sin * square)
     knee_rate = -(along * rate.along + up * rate.up) * (square * inverse)
     turning = up * rate.along - along * rate.up - knee_rate * (shank * shank + product * cos)
@@ -196,20 +210,26 @@ def leg_inverse_kinematics(leg: Leg, foot: LegPoint, rate: LegPoint) -> tuple[ca
 
 
 def _leg(mechanism: Mechanism, foot: Candidate) -> Leg:
-    chain = _chain(mechanism, foot.body)
+    """The leg that ends in a foot; TarsusError if its hinges are not abad, hip and knee."""
+    # axes of the hinges, places of the hinges and of the foot, at zero joint angles
+    chain = _unbroken(mechanism, hinges_to(mechanism, foot.body))
     axes, points, turn = [], [], np.eye(3)
     for body in (mechanism.bodies[i] for i in chain):
         points.append(turn @ body.position)
         turn = turn @ body.rotation
         axes.append(turn @ body.joint.axis)
     points.append(turn @ foot.position)
+
+    # about x, y and y
     wanted = np.eye(3)[[0, 1, 1]]
     if len(chain) != 3 or not np.allclose(np.abs(axes), wanted, atol=1e-6):
-        found = ", ".join(np.array2string(axis, precision=3) for axis in axes)
+        listed = ", ".join(np.array2string(axis, precision=3) for axis in axes)
         raise TarsusError(
             f"the leg to {foot.name!r} of {mechanism.name!r} must have three hinges from the base, "
-            f"about x, y and y (abad, hip, knee), but its axes are {found}."
+            f"about x, y and y (abad, hip, knee), but its axes are {listed}."
         )
+
+    # the standing posture says to which side the knee bends
     signs = np.sign(np.sum(axes, axis=1))
     first, second, third = (mechanism.bodies[i].joint.name for i in chain)
     posture = _posture(mechanism, chain)
@@ -229,13 +249,11 @@ def _leg(mechanism: Mechanism, foot: Candidate) -> Leg:
     )
 
 
-def _chain(mechanism: Mechanism, body: int) -> list[int]:
-    """The hinged bodies from the base to a body, the first one next to the base."""
-    chain: list[int] = []
-    while body != WORLD and mechanism.bodies[body].joint.kind == "hinge":
-        chain.insert(0, body)
-        body = mechanism.bodies[body].parent
-    return chain
+def _unbroken(mechanism: Mechanism, hinges: list[int]) -> list[int]:
+    """Those of the hinges that follow the last joint of another kind."""
+    parents = [mechanism.bodies[body].parent for body in hinges]
+    breaks = [k for k in range(1, len(hinges)) if parents[k] != hinges[k - 1]]
+    return hinges[max(breaks, default=0) :]
 
 
 def _posture(mechanism: Mechanism, chain: list[int]) -> Array:

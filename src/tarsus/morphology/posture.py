@@ -11,13 +11,13 @@ from casadi import SX
 from numpy.typing import NDArray
 from scipy.spatial import ConvexHull, QhullError
 
-from tarsus.dynamics import tree
 from tarsus.dynamics.jacobian import axis as axis_of
 from tarsus.dynamics.jacobian import place
 from tarsus.dynamics.kinematics import Kinematics, kinematics
 from tarsus.dynamics.robot import Robot
 from tarsus.model.mechanism import Mechanism
-from tarsus.morphology.feet import feet
+from tarsus.morphology.feet import soles
+from tarsus.morphology.legs import hinges_to
 
 Array = NDArray[np.float64]
 
@@ -28,17 +28,14 @@ UPRIGHT = 0.5  # |cos| to the vertical of axes that turn a leg rather than bend 
 SHORT = 1e-3  # m: a link that is shorter bends nothing
 MARGIN = 0.03  # of a joint's range, kept free at either end
 ORIGIN = np.zeros(3)
-TOUCHING = (
-    0.002  # m: points of a foot that are not higher than this above its lowest carry the robot
-)
-# m: feet further than this from where they should be are missed, hips nearer to the middle are in
-# it
-NEAR = 0.05
+TOUCHING = 0.002  # m: points of a foot up to this above its lowest carry the robot
+NEAR = 0.05  # m: feet farther off than this miss their place; hips nearer to the middle are in it
 
 
-class _Leg(NamedTuple):
-    """What bends a leg in a plane: the bodies behind hip, knee and, where there is one, ankle; its
-    foot.
+class _PlanarLeg(NamedTuple):
+    """What bends a leg in a plane, as bodies: moved by hip, knee and, if any, ankle.
+
+    foot: the last body and the middle of its sole (3,) in it, m
     """
 
     hip: int
@@ -53,12 +50,15 @@ def stand(robot: Robot) -> Array:
     A knee that may bend to either side bends towards the middle of the robot, or forwards where its
     hip is in it.
     """
+    # joints that bend no leg as near zero as they go
     q = robot.neutral()
     legs = _legs(robot, kinematics(robot, SX(q)))
     bending = {body for leg in legs for body in leg[:3]}
     for i, body in enumerate(robot.bodies):
         if i not in bending and body.joint.kind in ("hinge", "slide"):
             q[robot.q_slices[i]] = _allowed(robot, i, 0.0)
+
+    # legs bent, each foot below its hip
     kin = kinematics(robot, SX(q))
     middle = np.mean([place(kin, leg.hip, ORIGIN) for leg in legs], axis=0) if legs else np.zeros(3)
     for leg in legs:
@@ -73,14 +73,10 @@ def balanced(robot: Robot, q: Array) -> bool:
     """
     kin = kinematics(robot, SX(q))
     low: list[Array] = []
-    for body in {foot.body for foot in feet(robot)}:
-        own = [
-            place(kin, body, foot.position) - [0, 0, foot.radius]
-            for foot in feet(robot)
-            if foot.body == body
-        ]
-        lowest = min(point[2] for point in own)
-        low += [point[:2] for point in own if point[2] < lowest + TOUCHING]
+    for body, sole in soles(robot).items():
+        points = [place(kin, body, point.position) - [0, 0, point.radius] for point in sole]
+        lowest = min(point[2] for point in points)
+        low += [point[:2] for point in points if point[2] < lowest + TOUCHING]
     center = robot.center_of_mass(q)
     try:
         sides = ConvexHull(np.array(low)).equations
@@ -89,36 +85,37 @@ def balanced(robot: Robot, q: Array) -> bool:
     return bool((sides[:, :2] @ center[:2] + sides[:, 2] < 0).all())
 
 
-def _legs(robot: Robot, kin: Kinematics) -> list[_Leg]:
+def _legs(robot: Robot, kin: Kinematics) -> list[_PlanarLeg]:
     """The legs, at zero joint angles, that have parallel hinges: most of a leg's hinges bend it in
     its plane.
     """
-    ends: dict[int, list[Array]] = {}
-    for foot in feet(robot):
-        ends.setdefault(foot.body, []).append(foot.position)
     legs = []
-    for body, points in ends.items():
-        chain = [i for i in _hinges(kin, body) if abs(axis_of(kin, i)[2]) < UPRIGHT]
+    for body, sole in soles(robot).items():
+        chain = [i for i in hinges_to(robot, body) if abs(axis_of(kin, i)[2]) < UPRIGHT]
         rows = [
             [k for k in chain if abs(axis_of(kin, k) @ axis_of(kin, i)) > PARALLEL] for i in chain
         ]
         hip, knee, ankle, *_ = [*max(rows, key=len, default=[None]), None, None]
         if hip is not None and knee is not None:
-            legs.append(_Leg(hip, knee, ankle, (body, np.mean(points, axis=0))))
+            middle = np.mean([point.position for point in sole], axis=0)
+            legs.append(_PlanarLeg(hip, knee, ankle, (body, middle)))
     return legs
 
 
-def _bent(kin: Kinematics, leg: _Leg, middle: Array, part: float) -> dict[int, float]:
+def _bent(kin: Kinematics, leg: _PlanarLeg, middle: Array, part: float) -> dict[int, float]:
     """Angles of hip, knee and ankle that put the leg's end below its hip, at a part of the straight
     leg's length.
 
     Seen along the hip's axis a vector is a complex number, down its real part; turning is
     multiplying by exp(i angle).
     """
+    # the leg's plane: down and ahead
     axis, hip = axis_of(kin, leg.hip), place(kin, leg.hip, ORIGIN)
     down = np.array([0.0, 0.0, -1.0]) + axis * axis[2]
     down /= np.linalg.norm(down)
     ahead = np.cross(axis, down)
+
+    # thigh and shank in it, and the knee's angle by the law of cosines
     end = place(kin, *leg.foot) if leg.ankle is None else place(kin, leg.ankle, ORIGIN)
     thigh, shank = (
         complex(v @ down, v @ ahead)
@@ -129,16 +126,20 @@ def _bent(kin: Kinematics, leg: _Leg, middle: Array, part: float) -> dict[int, f
         return {}
     cos = (long**2 - abs(thigh) ** 2 - abs(shank) ** 2) / (2 * abs(thigh) * abs(shank))
     inner = np.arccos(max(cos, -1.0))
+
+    # the side to bend to: that which reaches, then the one wanted
     aside = ahead @ (middle - hip)
     wanted = aside if abs(aside) > NEAR else ahead[0]
     choices = []
     for side in (1.0, -1.0):
-        b = _turn(kin, leg, leg.knee, np.angle(np.exp(1j * side * inner) * thigh / shank))
-        a = _turn(kin, leg, leg.hip, -np.angle(thigh + np.exp(1j * b) * shank))
+        b = _angle_in_range(kin, leg, leg.knee, np.angle(np.exp(1j * side * inner) * thigh / shank))
+        a = _angle_in_range(kin, leg, leg.hip, -np.angle(thigh + np.exp(1j * b) * shank))
         knee = np.exp(1j * a) * thigh
         missed = abs(knee + np.exp(1j * (a + b)) * shank - long)
         choices.append((missed > NEAR, knee.imag * wanted < 0, a, b))
     _, _, a, b = min(choices)
+
+    # the ankle keeps the sole level
     turned = zip(leg[:3], (a, b, -a - b), strict=True)
     return {
         i: _allowed(kin.mechanism, i, _sign(kin, leg, i) * angle)
@@ -147,7 +148,7 @@ def _bent(kin: Kinematics, leg: _Leg, middle: Array, part: float) -> dict[int, f
     }
 
 
-def _turn(kin: Kinematics, leg: _Leg, joint: int, angle: float) -> float:
+def _angle_in_range(kin: Kinematics, leg: _PlanarLeg, joint: int, angle: float) -> float:
     """The nearest angle about the hip's axis that the joint's range has."""
     sign = _sign(kin, leg, joint)
     return sign * _allowed(kin.mechanism, joint, sign * angle)
@@ -161,12 +162,6 @@ def _allowed(robot: Mechanism, body: int, angle: float) -> float:
     return float(np.clip(angle, joint.lower + inside, joint.upper - inside))
 
 
-def _sign(kin: Kinematics, leg: _Leg, joint: int) -> float:
+def _sign(kin: Kinematics, leg: _PlanarLeg, joint: int) -> float:
     """+1 where the joint's axis points as the hip's does, else -1."""
     return float(np.sign(axis_of(kin, joint) @ axis_of(kin, leg.hip)))
-
-
-def _hinges(kin: Kinematics, body: int) -> list[int]:
-    """The hinged bodies on the way from the base to a body."""
-    bodies = kin.mechanism.bodies
-    return [i for i in reversed(tree.path(kin.mechanism, body)) if bodies[i].joint.kind == "hinge"]

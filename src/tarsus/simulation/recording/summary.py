@@ -56,7 +56,7 @@ def summary(simulation: Simulation, log: xr.Dataset) -> dict[str, Any]:
         "iterations_mean": float(log["iterations"].mean()),
         "iterations_max": int(log["iterations"].max()),
         "unconverged_steps": int((log["converged"] == 0).sum()),
-        "fell": _fell(simulation.robot, log),
+        "fell": fell_in(simulation.robot, log),
         "normal_force_max": float(log["force_contact"].values[..., 0].max(initial=0.0)),
         "realtime_factor": duration / wall,
         "steps_per_second": log.sizes["time"] / wall,
@@ -67,7 +67,7 @@ def summary(simulation: Simulation, log: xr.Dataset) -> dict[str, Any]:
     }
 
 
-def _fell(robot: Mechanism, log: xr.Dataset) -> bool:
+def fell_in(robot: Mechanism, log: xr.Dataset) -> bool:
     """Whether the base tipped over or sank towards the lowest contact point."""
     if not robot.floating:
         return False
