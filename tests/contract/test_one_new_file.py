@@ -21,7 +21,6 @@ from helpers import throw_away
 
 import tarsus
 
-pytestmark = pytest.mark.xdist_group("one_new_file")  # one copy of the package
 TESTS = Path(__file__).parents[1]
 NAME = "throw_away"
 

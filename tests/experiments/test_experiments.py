@@ -18,7 +18,6 @@ from tarsus.errors import TarsusError
 from tarsus.experiments import _record
 from tarsus.experiments.base import Check, Exhibit, Experiment, Finding, Row, Task
 
-pytestmark = pytest.mark.xdist_group("experiments")  # one worker makes each experiment, once
 DOCS = Path(__file__).parents[2] / "docs"
 
 
