@@ -82,7 +82,7 @@ def test_keys_and_names_are_unique() -> None:
 @pytest.mark.parametrize(("where", "citation"), citations().items(), ids=list(citations()))
 def test_every_law_stepper_gait_and_robot_has_one(where: str, citation: Citation) -> None:
     assert not isinstance(citation, str) and citation
-    assert all(cited.reference in EVERY for cited in citation)
+    assert all(cited.reference in EVERY for cited in citation), "listed in docs/references.md"
     assert citation[0].reference.name in text(citation)
 
 

@@ -60,7 +60,7 @@ def _citations(asked: Cite) -> list[tuple[str, Citation]]:
         gait, name = resolve.controller(asked.gait), asked.gait
     numbers: Citation = "read from a file"
     if asked.robot in registry.names(ROBOTS):
-        numbers = registry.module(ROBOTS, "robot", asked.robot).CITATION
+        numbers = getattr(registry.module(ROBOTS, "robot", asked.robot), "CITATION", "")
     return [
         (f"robot {robot.name}", numbers),
         (f"contact law {asked.law}", resolve.law(asked.law).citation),

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from tarsus.experiments.base import Check, Exhibit, Experiment, Finding, Row, Task
+from tarsus.references.reference import Reference
+
+NOBODY = Reference("Nobody 2026", "misc", ("Nobody",), "A test", "2026")
 
 
 class Sum(Exhibit):
@@ -18,4 +21,4 @@ class Sum(Exhibit):
         return Finding({}, [row], checks=[Check("the sum is two", row.ratio == 1.0, "2")])
 
 
-EXPERIMENT = Experiment("Sums", "Nobody: a test, 2026", "A sum.", (Sum(),))
+EXPERIMENT = Experiment("Sums", NOBODY, "A sum.", (Sum(),))

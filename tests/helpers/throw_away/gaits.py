@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import casadi as ca
 
 from tarsus.control.base import Controller
 from tarsus.model.mechanism import Mechanism
+from tarsus.references.reference import Citation, Reference
+
+NOBODY = Reference("Nobody 2026", "misc", ("Nobody",), "A test", "2026")
 
 
 @dataclass(frozen=True)
 class ThrowAway(Controller):
     """Limp; offset: the same torque for every motor, N m."""
+
+    citation: ClassVar[Citation] = (NOBODY.at(),)
 
     offset: float = 0.0
 

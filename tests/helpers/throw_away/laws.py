@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 
 from tarsus.contact.base import ForceLaw
 from tarsus.contact.problem import Contact
+from tarsus.references.reference import Citation, Reference
+
+NOBODY = Reference("Nobody 2026", "misc", ("Nobody",), "A test", "2026")
 
 
 @dataclass(frozen=True)
@@ -21,7 +24,7 @@ class ThrowAway(ForceLaw):
     mu: unused, -; k: stiffness, N/m; d: damping, N s/m.
     """
 
-    citation: ClassVar[str] = "Nobody: a test, 2026"
+    citation: ClassVar[Citation] = (NOBODY.at("Eqn. (1)"),)
     not_modeled: ClassVar[Mapping[str, str]] = {
         "friction": "the ground is smooth",
         "sticking": "the ground is smooth",

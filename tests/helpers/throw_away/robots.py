@@ -5,6 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from tarsus.model.mechanism import Actuator, Body, Candidate, Inertia, Joint, Mechanism
+from tarsus.references.reference import Citation, Reference
+
+NOBODY = Reference("Nobody 2026", "misc", ("Nobody",), "A test", "2026")
+CITATION: Citation = (NOBODY.at("all numbers"),)
 
 
 def describe() -> Mechanism:

@@ -6,15 +6,18 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from tarsus.program.ir.trace import Builder
+from tarsus.references.reference import Citation, Reference
 from tarsus.stepping import assemble, runge_kutta
 from tarsus.stepping.base import Scene, StepInputs, StepOutputs, Stepper
+
+NOBODY = Reference("Nobody 2026", "misc", ("Nobody",), "A test", "2026")
 
 
 @dataclass(frozen=True)
 class ThrowAway(Stepper):
     """Two evaluations a step, the second at two thirds of it."""
 
-    citation: ClassVar[str] = "Ralston: Runge-Kutta methods with minimum error bounds, 1962"
+    citation: ClassVar[Citation] = (NOBODY.at("Eqn. (2)"),)
     velocity_level: ClassVar[bool] = False
 
     def step(self, scene: Scene, start: StepInputs, builder: Builder) -> StepOutputs:
