@@ -1,5 +1,7 @@
-"""`tarsus judge`: the report card of every law for a run made elsewhere, from its arrays and the
-robot alone.
+"""`tarsus judge`: a run made elsewhere, measured by the yardstick of every law.
+
+It needs the run's arrays and the robot alone. The expressions are those of our own logs,
+`simulation.recording.step_observables`.
 """
 
 from __future__ import annotations
@@ -19,14 +21,21 @@ from tarsus.comparison.trajectory import Trajectory, arrays_of, read, trajectory
 from tarsus.contact import criteria
 from tarsus.contact.criteria import Solved
 from tarsus.contact.ledger import SHARES, ledger
-from tarsus.dynamics import energy, energy_balance, jacobian, rnea
-from tarsus.dynamics.free_motion import Drive, armature, residual_force
+from tarsus.dynamics import jacobian, rnea
+from tarsus.dynamics.free_motion import Drive
 from tarsus.dynamics.kinematics import Kinematics, displaced, kinematics
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError
 from tarsus.program.ir.blocks import Program
 from tarsus.program.ir.trace import Builder
 from tarsus.program.run.samples import evaluate
+from tarsus.simulation.recording.step_observables import (
+    Acting,
+    ObservedContact,
+    ObservedStep,
+    energy_totals,
+    step_observables,
+)
 from tarsus.spatial.rotation import constant
 
 Array = NDArray[np.float64]
@@ -61,7 +70,7 @@ def judge(
 
 def report(run: Trajectory) -> dict[str, Any]:
     """The report card of a checked run."""
-    solved, seen = witnessed(run)
+    solved, seen = solved_steps(run)
     residuals: dict[str, float | None] = dict(criteria.residuals(solved))
     residuals["equation_N"] = float(seen["residual"].max())
     reasons: dict[str, str] = {}
@@ -84,88 +93,81 @@ def report(run: Trajectory) -> dict[str, Any]:
         "creep_max": residuals["creep_m_per_s"],
         "normal_force_max": float(solved.impulse[..., 0].max(initial=0.0)) / run.dt,
         "residuals": residuals,
-        "energy": None if run.motors is None else _energy(run, solved, seen),
+        "energy": None if run.motors is None else _energy(solved, seen),
         "not_judged": reasons,
     }
 
 
-def witnessed(run: Trajectory) -> tuple[Solved, dict[str, Array]]:
-    """The contact problems and solutions of a run, and what else its robot tells of each step."""
-    still = np.zeros((run.steps, run.robot.nu))
+def solved_steps(run: Trajectory) -> tuple[Solved, dict[str, Array]]:
+    """The contact problems and solutions of a run, and the reports of `judged_program`."""
+    # the run's forces and normals, in contact frames
+    n, frames = len(run.bodies), _frames(run.normal)
+    impulse = np.einsum("snij,snj->sni", frames, run.dt * run.force)
+    unknown = np.zeros((run.steps, run.robot.nu))
     given = {
         "q0": run.q[:-1],
         "q1": run.q[1:],
         "u0": run.u[:-1],
         "u1": run.u[1:],
         "dt": np.full((run.steps, 1), run.dt),
-        "motors": still if run.motors is None else run.motors,
-        "normal": run.normal,
-        "force": run.force,
+        "motors": unknown if run.motors is None else run.motors,
+        "frame": frames,
+        "impulse": impulse,
     }
-    given |= {
-        name: value
-        for name, value in (("passive", run.passive), ("point", run.point))
-        if value is not None
-    }
-    seen = evaluate(
-        witness(run), {name: value.reshape(run.steps, -1) for name, value in given.items()}
-    )
-    frames = _frames(run.normal)
-    shape = (run.steps, len(run.bodies), 3)
-    contact = [run.dt * run.force, seen["before"].reshape(shape), seen["after"].reshape(shape)]
-    impulse, before, after = (np.einsum("snij,snj->sni", frames, vectors) for vectors in contact)
+    optional = {"passive": run.passive, "point": run.point}
+    given |= {name: value for name, value in optional.items() if value is not None}
+
+    # what the robot tells of every step
+    samples = {name: value.reshape(run.steps, -1) for name, value in given.items()}
+    seen = evaluate(judged_program(run), samples)
+    before, after = (seen[name].reshape(run.steps, n, 3) for name in ("before", "after"))
     gap = seen["gap"] if run.gap is None else run.gap
     material = {"mu": 0.0 if run.mu is None else run.mu, "e_N": run.e_N, "e_T": run.e_T}
     return Solved(gap, impulse, before, after, tolerance=run.tolerance, dt=run.dt, **material), seen
 
 
-def witness(run: Trajectory) -> Program:
-    """From a step's start, end and forces to contact velocities (world), gaps, energies, works and
-    the residual.
+def judged_program(run: Trajectory) -> Program:
+    """The program that observes one step of a run; its reports are those of `step_observables`.
+
+    Parameters: q0, u0 at the start; q1, u1 at the end; motors, and passive if the run has them,
+    (nu,), N or N m; frame (9n,), the contact frames row by row; impulse (3n,) in them, N s; point
+    (3n,), m, if the run has them.
     """
     robot, n = run.robot, len(run.bodies)
-    b = Builder(f"{robot.name}_witness")
+
+    # parameters
+    b = Builder(f"{robot.name}_judged")
     q0, u0 = b.parameter("q0", robot.nq), b.parameter("u0", robot.nu)
     q1, u1 = b.parameter("q1", robot.nq), b.parameter("u1", robot.nu)
     dt, motors = b.parameter("dt"), b.parameter("motors", robot.nu)
-    normal, force = b.parameter("normal", 3 * n), b.parameter("force", 3 * n)
+    frame, impulse = b.parameter("frame", 9 * n), b.parameter("impulse", 3 * n)
     point = None if run.point is None else b.parameter("point", 3 * n)
-    inertias = rnea.body_inertias(robot)
-    start, end = kinematics(robot, q0, u0), kinematics(robot, q1, u1)
-    q = displaced(robot, q0, u0, run.instant * dt) if run.instant else q0
-    kin = kinematics(robot, q, u0)
+    passive = None if run.passive is None else b.parameter("passive", robot.nu)
 
-    rate = (u1 - u0) / dt
-    needed = residual_force(kin, inertias, Drive(motors), u1, dt)
-    joints = energy_balance.joint_work(kin, inertias, u1, dt)
-    if run.passive is not None:
-        passive = b.parameter("passive", robot.nu)
-        needed = (
-            rnea.inverse_dynamics(kin, inertias, rate) + armature(robot) * rate - motors - passive
-        )
-        joints = energy_balance.work(passive, kin, u1, dt)
-    gaps, before, after = [SX(0, 1)], [SX(0, 1)], [SX(0, 1)]
+    # the robot where the step looked, and its contacts there
+    q = displaced(robot, q0, u0, run.instant * dt) if run.instant else q0
+    seen, contacts = kinematics(robot, q, u0), []
     for i in range(n):
-        at = slice(3 * i, 3 * i + 3)
-        place, gap = _place(run, kin, i, normal[at], None if point is None else point[at])
-        J = jacobian.dense(jacobian.point_jacobian(kin, run.bodies[i], place), robot.nu)
-        gaps.append(gap)
-        before.append(ca.mtimes(J, u0))
-        after.append(ca.mtimes(J, u1))
-        needed -= ca.mtimes(J.T, force[at])
-    drift = energy_balance.integration_drift(kin, start, end, inertias, dt)
-    return b.program(
-        gap=ca.vertcat(*gaps),
-        before=ca.vertcat(*before),
-        after=ca.vertcat(*after),
-        energy_before=energy.kinetic_energy(start, inertias)
-        + energy.potential_energy(start, inertias),
-        energy=energy.kinetic_energy(end, inertias) + energy.potential_energy(end, inertias),
-        motors_work=energy_balance.work(motors, kin, u1, dt),
-        joints_work=joints,
-        drift=drift + (energy_balance.work(needed, kin, u1, dt) if run.stages > 1 else 0),
-        residual=ca.norm_inf(needed),
+        axes = ca.reshape(frame[9 * i : 9 * i + 9], 3, 3).T
+        at = None if point is None else point[3 * i : 3 * i + 3]
+        place, gap = _place(run, seen, i, axes[0, :].T, at)
+        world = jacobian.dense(jacobian.point_jacobian(seen, run.bodies[i], place), robot.nu)
+        rows = ca.mtimes(axes, world)
+        contacts.append(ObservedContact(gap, rows, ca.mtimes(rows, u0)))
+
+    # the yardstick
+    nothing = SX.zeros(robot.nu)
+    step = ObservedStep(
+        start=kinematics(robot, q0, u0),
+        seen=seen,
+        end=kinematics(robot, q1, u1),
+        inertias=rnea.body_inertias(robot),
+        dt=dt,
+        contacts=contacts,
+        acting=Acting(Drive(motors), impulse, nothing, nothing, passive),
+        one_balance=run.stages <= 1,
     )
+    return b.program(**step_observables(step))
 
 
 def _place(run: Trajectory, kin: Kinematics, i: int, normal: SX, point: SX | None) -> tuple[SX, SX]:
@@ -195,18 +197,10 @@ def _frames(normal: Array) -> Array:
     return np.stack([normal, first, second], -2)
 
 
-def _energy(run: Trajectory, solved: Solved, seen: dict[str, Array]) -> dict[str, float]:
-    """Totals of the energy ledger, J; what the run's forces leave of the change of energy is
-    `unbalanced`.
-    """
+def _energy(solved: Solved, seen: dict[str, Array]) -> dict[str, float]:
+    """The energy ledger of the run, J; `unbalanced` is what its forces do not explain."""
     entries = ledger(solved)
-    shares = {share: getattr(entries, share).sum(1) for share in SHARES}
-    shares |= {
-        "motors": seen["motors_work"][:, 0],
-        "joints": seen["joints_work"][:, 0],
-        "drift": seen["drift"][:, 0],
-    }
-    change = seen["energy"][:, 0] - seen["energy_before"][0, 0]
-    missed = np.abs(change - np.cumsum(sum(shares.values())))
-    totals = {name: float(value.sum()) for name, value in shares.items()}
-    return totals | {"change": float(change[-1]), "unbalanced": float(missed.max())}
+    shares = {share: getattr(entries, share) for share in SHARES}
+    shares |= {share: seen[f"work_{share}"] for share in ("motors", "joints", "drift")}
+    change = seen["kinetic"] + seen["potential"] - seen["energy_before"][0]
+    return energy_totals(shares, change[:, 0])

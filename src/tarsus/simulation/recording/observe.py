@@ -1,10 +1,4 @@
-"""What can be derived from a logged step, derived afterwards: gaps, contact velocities, frames,
-energies, residuals.
-
-The residual is checked against the plain Newton-Euler recursion with the bodies' own inertias,
-which shares neither the regrouped inertias nor the mass matrix nor the factorization that the step
-used.
-"""
+"""Quantities reconstructed from a log after the run, by a program that takes one step a sample."""
 
 from __future__ import annotations
 
@@ -16,30 +10,43 @@ from casadi import SX
 from tarsus.contact.base import ForceLaw, symbols
 from tarsus.contact.ledger import stored_energy
 from tarsus.contact.problem import Contact
-from tarsus.dynamics import coordinates, energy, energy_balance, loop_constraints, rnea
-from tarsus.dynamics.free_motion import Drive, residual_force
+from tarsus.dynamics import coordinates, loop_constraints, rnea
+from tarsus.dynamics.free_motion import Drive
 from tarsus.dynamics.kinematics import Kinematics, kinematics
 from tarsus.program.ir.blocks import Program
 from tarsus.program.ir.trace import Builder
+from tarsus.simulation.recording.step_observables import (
+    Acting,
+    ObservedContact,
+    ObservedStep,
+    step_observables,
+)
 from tarsus.simulation.step_program import KEPT, Plan, applied, applied_in_loops, pushes, scaled
 from tarsus.stepping import assemble
+from tarsus.stepping.assemble import ContactKinematics
 
 
 @lru_cache(maxsize=KEPT)
 def observer(plan: Plan) -> Program:
-    """A program of samples: a step's start q0, u0, end q1, u1, impulse, bilateral, tau, parameters.
+    """The program that observes one step: from its start, its end and what acted to reports.
 
-    Contacts are seen where the stepper first looks at them, its `evaluation`. Reports: gap (n,) m;
-    point (3n,) m; frame (9n,) rows normal, tangent 1, tangent 2; friction (n,), the ground's
-    factor; before, after (3n,) m/s: contact velocities with u0 and u1; kinetic, potential: energy
-    at the end, J; energy_before: both at the start, J; stored (n,): what the ground's springs took
-    in, J; work_motors, work_pushes, work_joints, work_drift: the robot's share of the energy
-    ledger, J; drift: the largest gap of a loop joint at the end, m or rad; q_uncut, u_uncut: the
-    end in the coordinates of the robot before joints were cut, if any; residual: largest entry of M
-    (u1 - u0) / dt - h - W L / dt there, N or N m, NaN if the stepper does not solve this equation.
+    Parameters: q0, u0 at the start; q1, u1 at the end; impulse (3n,), N s; bilateral, the impulses
+    of the constraints; tau (actuators,); those of the step program.
+
+    Contacts are observed where the stepper first looks at them, its `evaluation`. Reports, beside
+    those of `step_observables`:
+
+    point (3n,): contact points, world, m.
+    frame (9n,): rows normal, tangent 1, tangent 2 of every contact frame.
+    friction (n,): the terrain's factor on the law's friction coefficients [1].
+    stored (n,): energy that the ground's springs took in, J.
+    drift: largest gap of a loop joint at the end, m or rad.
+    q_uncut, u_uncut: the end in the coordinates of the robot before joints were cut; empty if none.
     """
     scene, mechanism = plan.scene, plan.scene.mechanism
     n = len(scene.candidates)
+
+    # parameters
     b = Builder(f"{mechanism.name}_observer")
     q0, u0 = b.parameter("q0", mechanism.nq), b.parameter("u0", mechanism.nu)
     q1, u1 = b.parameter("q1", mechanism.nq), b.parameter("u1", mechanism.nu)
@@ -49,54 +56,50 @@ def observer(plan: Plan) -> Program:
     terrain = scene.terrain.symbols(b)
     inertias = scaled(plan, rnea.body_inertias(mechanism), b)
 
+    # where the step looked, and what acted there
     seen = kinematics(mechanism, plan.stepper.evaluation(mechanism, q0, u0, dt), u0)
     touching = assemble.contact_kinematics(scene, seen, terrain)
-    motors = Drive(applied(mechanism, tau), applied_in_loops(mechanism, tau))
-    pushed = pushes(plan, q0, b)
-    held = _held(seen, b.parameter("bilateral", loop_constraints.count(mechanism)), dt)
-    needed = residual_force(seen, inertias, motors, u1, dt) - pushed - held
-    after: list[SX] = []
-    for i, touch in enumerate(touching):
-        rows = ca.vertcat(*(ca.horzcat(*row) for row in touch.rows))
-        after.append(ca.mtimes(rows, u1))
-        needed -= ca.mtimes(rows.T, impulse[3 * i : 3 * i + 3]) / dt
+    acting = Acting(
+        Drive(applied(mechanism, tau), applied_in_loops(mechanism, tau)),
+        impulse,
+        pushes=pushes(plan, q0, b),
+        constraints=_constraint_force(
+            seen, b.parameter("bilateral", loop_constraints.count(mechanism)), dt
+        ),
+    )
 
+    # the yardstick, and what is known of our own steps alone
     start, end = kinematics(mechanism, q0, u0), kinematics(mechanism, q1, u1)
+    contacts = [_observed(touch) for touch in touching]
+    step = ObservedStep(
+        start, seen, end, inertias, dt, contacts, acting, plan.stepper.velocity_level
+    )
     stored = [_stored(plan, kin, terrain, law) for kin in (start, end)]
-    drift = energy_balance.integration_drift(seen, start, end, inertias, dt)
-    if not plan.stepper.velocity_level:
-        drift += energy_balance.work(needed, seen, u1, dt)
     return b.program(
-        **_of_contacts([touch.contact for touch in touching]),
-        after=ca.vertcat(SX(0, 1), *after),
-        kinetic=energy.kinetic_energy(end, inertias),
-        potential=energy.potential_energy(end, inertias),
-        energy_before=energy.kinetic_energy(start, inertias)
-        + energy.potential_energy(start, inertias),
+        **step_observables(step),
+        **_places([touch.contact for touch in touching]),
         stored=stored[1] - stored[0],
-        work_motors=energy_balance.drive_work(motors, seen, u1, dt),
-        work_pushes=energy_balance.work(pushed, seen, u1, dt),
-        work_joints=energy_balance.joint_work(seen, inertias, u1, dt)
-        + energy_balance.work(held, seen, u1, dt),
-        work_drift=drift,
         **_of_loops(end),
-        residual=ca.norm_inf(needed) if plan.stepper.velocity_level else SX.nan(),
     )
 
 
-def _of_contacts(contacts: list[Contact]) -> dict[str, SX]:
-    """What the contacts themselves say, one behind the other."""
+def _observed(touch: ContactKinematics) -> ObservedContact:
+    """A contact of ours for the yardstick."""
+    rows = ca.vertcat(*(ca.horzcat(*row) for row in touch.rows))
+    return ObservedContact(touch.contact.gap, rows, touch.contact.velocity)
+
+
+def _places(contacts: list[Contact]) -> dict[str, SX]:
+    """Points, frames and friction factors of all contacts, one behind the other."""
     empty = SX(0, 1)
     return {
-        "gap": ca.vertcat(empty, *(c.gap for c in contacts)),
         "point": ca.vertcat(empty, *(c.point for c in contacts)),
         "frame": ca.vertcat(empty, *(ca.vec(c.frame.T) for c in contacts)),
         "friction": ca.vertcat(empty, *(c.friction for c in contacts)),
-        "before": ca.vertcat(empty, *(c.velocity for c in contacts)),
     }
 
 
-def _held(kin: Kinematics, bilateral: SX, dt: SX) -> SX:
+def _constraint_force(kin: Kinematics, bilateral: SX, dt: SX) -> SX:
     """Generalized force (nu,) of the constraints' impulses (nb,)."""
     force = SX.zeros(kin.mechanism.nu)
     for k, row in enumerate(loop_constraints.directions(kin)):
@@ -118,7 +121,7 @@ def _of_loops(end: Kinematics) -> dict[str, SX]:
 
 
 def _stored(plan: Plan, kin: Kinematics, terrain: object, law: object) -> SX:
-    """What the ground's springs hold, contact by contact (n,), J."""
+    """Energy (n,) in the ground's springs under each contact, J."""
     law_of, n = plan.scene.law, len(plan.scene.candidates)
     if not isinstance(law_of, ForceLaw):
         return SX.zeros(n)

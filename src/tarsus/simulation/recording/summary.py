@@ -14,6 +14,7 @@ from tarsus.model.mechanism import Mechanism
 from tarsus.morphology.fall import fell
 from tarsus.registry import name_of
 from tarsus.simulation.recording.log import ROBOT_SHARES
+from tarsus.simulation.recording.step_observables import energy_totals
 from tarsus.simulation.simulation import Simulation
 
 OF_ONE_SOLVE = (
@@ -88,16 +89,10 @@ def solved_of(log: xr.Dataset) -> Solved:
 
 
 def energy_of(log: xr.Dataset) -> dict[str, float]:
-    """The energy ledger of the whole log of one world, J: every share, their sum's goal `change`,
-    what they miss of it.
+    """The energy ledger of a log of one world, J: its shares, `change` and `unbalanced`.
 
-    `unbalanced` is the largest gap at any time between the change of energy so far and the shares
-    so far: round-off.
+    See `energy_totals`; for a run of ours `unbalanced` is round-off.
     """
-    steps = {share: log[f"energy_{share}"].values for share in (*SHARES, *ROBOT_SHARES)}
-    shares = {name: value.reshape(len(value), -1).sum(1) for name, value in steps.items()}
+    shares = {share: log[f"energy_{share}"].values for share in (*SHARES, *ROBOT_SHARES)}
     change = (log["kinetic_energy"] + log["potential_energy"] - log["energy_start"]).values
-    with np.errstate(invalid="ignore", over="ignore"):  # a run that diverged has no balance
-        missed = np.abs(change - np.cumsum(sum(shares.values())))
-    totals = {name: float(value.sum()) for name, value in shares.items()}
-    return totals | {"change": float(change[-1]), "unbalanced": float(missed.max())}
+    return energy_totals(shares, change)

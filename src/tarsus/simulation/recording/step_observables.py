@@ -1,0 +1,151 @@
+"""The yardstick of one step: contact velocities, energies, works and the momentum residual.
+
+Our own logs (`observe.observer`) and runs made elsewhere (`comparison.judge`) are both measured by
+the expressions of this file.
+
+The residual is checked against the plain Newton-Euler recursion with the bodies' own inertias. It
+shares neither the regrouped inertias nor the mass matrix nor the factorization that a step used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from casadi import SX
+from numpy.typing import NDArray
+
+from tarsus.dynamics import energy, energy_balance, rnea
+from tarsus.dynamics.free_motion import Drive, armature, residual_force
+from tarsus.dynamics.kinematics import Kinematics
+from tarsus.spatial.inertia import LinearInertia
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class ObservedContact:
+    """One contact of an observed step, in its contact frame."""
+
+    gap: SX
+    """Distance to the ground, m."""
+    rows: SX
+    """Jacobian (3, nu) of the contact point: normal, tangent 1, tangent 2."""
+    before: SX
+    """Contact velocity (3,) at the start of the step, m/s."""
+
+
+@dataclass(frozen=True, eq=False)
+class Acting:
+    """The generalized forces (nu,) and impulses that acted during an observed step."""
+
+    motors: Drive
+    """Motor torques, N m."""
+    impulse: SX
+    """Contact impulses (3n,), in the axes of the contacts' rows, N s."""
+    pushes: SX
+    """External forces."""
+    constraints: SX
+    """Forces of the joints that close loops."""
+    passive: SX | None = None
+    """Forces of joint damping and friction; None: the robot's own model of them."""
+
+
+@dataclass(frozen=True, eq=False)
+class ObservedStep:
+    """One step of a robot, known from its start, its end and what acted."""
+
+    start: Kinematics
+    """Coordinates and velocities q0, u0."""
+    seen: Kinematics
+    """Where the step evaluated its dynamics, with the velocities u0."""
+    end: Kinematics
+    """Coordinates and velocities q1, u1."""
+    inertias: list[LinearInertia]
+    """Of every body, kg, kg m, kg m^2."""
+    dt: SX
+    """Length of the step, s."""
+    contacts: Sequence[ObservedContact]
+    """All contacts that may touch, open or closed."""
+    acting: Acting
+    """What acted during the step."""
+    one_balance: bool
+    """Whether one balance of momentum, at `seen`, gives u1; if not, its residual is drift."""
+
+
+def step_observables(step: ObservedStep) -> dict[str, SX]:
+    """Everything the yardstick asks of a step with n contacts.
+
+    gap (n,): distance to the ground, m.
+    before, after (3n,): contact velocities with u0 and u1, m/s.
+    kinetic, potential: energies at the end, J.
+    energy_before: sum of both energies at the start, J.
+    work_motors, work_pushes, work_joints, work_drift: the robot's share of the energy ledger, J.
+    residual: largest entry of M (u1 - u0) / dt - h - W L / dt, N or N m; NaN without `one_balance`.
+    """
+    start, seen, end, dt = step.start, step.seen, step.end, step.dt
+    acting, inertias, u1 = step.acting, step.inertias, step.end.u
+    empty = SX(0, 1)
+
+    # balance of momentum: what is left after all that acted
+    residual, joints = _without_contacts(step)
+    residual = residual - acting.pushes - acting.constraints
+    after: list[SX] = []
+    for i, contact in enumerate(step.contacts):
+        after.append(ca.mtimes(contact.rows, u1))
+        residual -= ca.mtimes(contact.rows.T, acting.impulse[3 * i : 3 * i + 3]) / dt
+
+    # energy ledger: what integration made, a missing balance included
+    drift = energy_balance.integration_drift(seen, start, end, inertias, dt)
+    if not step.one_balance:
+        drift += energy_balance.work(residual, seen, u1, dt)
+    return {
+        "gap": ca.vertcat(empty, *(contact.gap for contact in step.contacts)),
+        "before": ca.vertcat(empty, *(contact.before for contact in step.contacts)),
+        "after": ca.vertcat(empty, *after),
+        "kinetic": energy.kinetic_energy(end, inertias),
+        "potential": energy.potential_energy(end, inertias),
+        "energy_before": energy.kinetic_energy(start, inertias)
+        + energy.potential_energy(start, inertias),
+        "work_motors": energy_balance.drive_work(acting.motors, seen, u1, dt),
+        "work_pushes": energy_balance.work(acting.pushes, seen, u1, dt),
+        "work_joints": joints + energy_balance.work(acting.constraints, seen, u1, dt),
+        "work_drift": drift,
+        "residual": ca.norm_inf(residual) if step.one_balance else SX.nan(),
+    }
+
+
+def _without_contacts(step: ObservedStep) -> tuple[SX, SX]:
+    """The force (nu,) that the change of velocity needs beside motors and joints; the joints' work.
+
+    N or N m, and J.
+    """
+    seen, inertias, u1, dt = step.seen, step.inertias, step.end.u, step.dt
+    motors, passive = step.acting.motors, step.acting.passive
+    if passive is None:
+        return (
+            residual_force(seen, inertias, motors, u1, dt),
+            energy_balance.joint_work(seen, inertias, u1, dt),
+        )
+    rate = (u1 - seen.u) / dt
+    inertial = rnea.inverse_dynamics(seen, inertias, rate) + armature(seen.mechanism) * rate
+    return inertial - motors.tau - passive, energy_balance.work(passive, seen, u1, dt)
+
+
+def energy_totals(shares: Mapping[str, Array], change: Array) -> dict[str, float]:
+    """The energy ledger of a whole run, J: the sum of every share, and how well they balance.
+
+    shares: work (steps,) or (steps, n) of each share by name, J.
+    change (steps,): energy after each step, less that at the start, J.
+
+    `change` in the result is that of the whole run. `unbalanced` is the largest difference at any
+    time between the change of energy so far and the shares so far.
+    """
+    by_step = {name: value.reshape(len(value), -1).sum(1) for name, value in shares.items()}
+    with np.errstate(invalid="ignore", over="ignore"):  # a run that diverged has no balance
+        missed = np.abs(change - np.cumsum(sum(by_step.values())))
+    totals = {name: float(value.sum()) for name, value in by_step.items()}
+    return totals | {"change": float(change[-1]), "unbalanced": float(missed.max())}
