@@ -16,8 +16,8 @@ COMMANDS = "tarsus.commands"
 BAD_INPUT, INTERRUPTED = 2, 130
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """The entry point; exit code 2 with one sentence on bad input, 1 for a run that failed."""
+def parsed(arguments: list[str] | None = None) -> Command:
+    """The command that the arguments (by default the process's own) ask for; exits on bad usage."""
     kinds: list[Any] = []
     for name in registry.names(COMMANDS):
         kinds.append(
@@ -26,13 +26,18 @@ def main(arguments: list[str] | None = None) -> int:
             ]
         )
     union: Any = Union[tuple(kinds)]  # noqa: UP007  built from the files
-    given: Command = tyro.cli(
+    return tyro.cli(
         union,
         prog="tarsus",
         description="Legged robots in contact with the ground.",
         args=arguments,
         config=(tyro.conf.FlagCreatePairsOff,),
     )
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The entry point; exit code 2 with one sentence on bad input, 1 for a run that failed."""
+    given = parsed(arguments)
     try:
         return given.execute()
     except TarsusError as error:

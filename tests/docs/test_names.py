@@ -1,0 +1,63 @@
+"""What the documents name in backticks exists: files, modules, and what is in them."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "tarsus"
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+FILE = re.compile(r"`((?:[\w.-]+/)*[\w.-]+\.(?:py|md|toml))`")
+DOTTED = re.compile(r"`(tarsus(?:\.\w+)+)")
+
+
+@cache
+def files() -> frozenset[str]:
+    """Every file of the project, by its path from the root."""
+    folders = [ROOT / name for name in ("src", "tests", "docs", "tools", "examples", ".ci")]
+    found = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
+    return frozenset(p.relative_to(ROOT).as_posix() for p in (*found, *ROOT.glob("*.*")))
+
+
+def is_there(name: str, page: Path) -> bool:
+    """A path from the root, from the page, or the end of one in the package or the tests."""
+    beside = (page.parent / name).is_file()
+    return beside or any(path == name or path.endswith(f"/{name}") for path in files())
+
+
+def resolves(dotted: str) -> bool:
+    """A module, or an attribute of one."""
+    words = dotted.split(".")
+    for k in range(len(words), 0, -1):
+        try:
+            found: object = importlib.import_module(".".join(words[:k]))
+        except ModuleNotFoundError:
+            continue
+        for word in words[k:]:
+            if not hasattr(found, word):
+                return False
+            found = getattr(found, word)
+        return True
+    return False
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_what_a_page_names_exists(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    own = {"my_floor.py"}  # a reader's file
+    wrong = [f"`{n}`" for n in FILE.findall(text) if n not in own and not is_there(n, page)]
+    wrong += [f"`{name}`" for name in DOTTED.findall(text) if not resolves(name)]
+    assert not wrong, f"{page.name} names what is not there: {', '.join(sorted(set(wrong)))}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    targets = re.findall(r"\]\((?!https?:|mailto:|#)([^)#\s]+)", text)
+    wrong = [target for target in targets if not (page.parent / target).exists()]
+    assert not wrong, wrong
