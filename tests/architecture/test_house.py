@@ -39,7 +39,7 @@ FLOORS = (  # from the roof down; what stands on one floor does not see its neig
     ("spatial",),
     ("algebra",),
     ("program",),
-    ("registry",),
+    ("registry", "parameters"),
     ("errors", "files", "references"),
 )
 LAWS_WING = "contact"  # stands beside the mechanics wing, on the algebra
@@ -58,7 +58,7 @@ FAMILIES = (  # one file, one member: siblings share through base alone
 LADDERS = {  # rooms with floors of their own inside, from the roof down
     "tarsus.program": ("run", "codegen", "lowering", "ir"),
 }
-LIGHT = ("tarsus", "tarsus.cli", "tarsus.errors", "tarsus.registry")
+LIGHT = ("tarsus", "tarsus.cli", "tarsus.errors", "tarsus.parameters", "tarsus.registry")
 HEAVY = ("casadi", "llvmlite", "mujoco", "xarray", "matplotlib")
 
 FILE_LINES, FUNCTION_LINES, STEP_LINES, PARAMETERS = 300, 60, 25, 7

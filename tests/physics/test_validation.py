@@ -176,6 +176,7 @@ class Ice(Engine):
 
     law, stepper = "ice", "none"
     not_modeled: dict[str, str] = {}  # noqa: RUF012
+    impulsive = True
     parameters = frozenset({"mu"})
 
     def step(self, dt: float) -> float:

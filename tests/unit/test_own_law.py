@@ -87,10 +87,11 @@ def test_it_stands_beside_the_others(own: Path, tmp_path: Path) -> None:
             "two things",
         ),
         ("p.k * contact", "p.kk * contact", "did you mean k"),
-        ("k: float = 20000.0", "k: float", "default"),
+        ('k: Value = stiffness(20000.0, "N/m", "of the floor")', "k: float", "default"),
+        ('k: Value = stiffness(20000.0, "N/m", "of the floor")', "k: float = 2e4", "declare .* k "),
         ("class SpringyFloor(ForceLaw)", "class SpringyFloor", "exactly one Law"),
         ("import casadi as ca", "import cassadi as ca", "No module named 'cassadi'"),
-        ("mu: float = 0.8", "mu: float = -0.8", "mu must not be negative"),
+        ("friction(0.8)", "friction(-0.8)", "mu must not be negative"),
     ],
 )
 def test_mistakes_are_answered_clearly(own: Path, old: str, new: str, message: str) -> None:

@@ -97,6 +97,7 @@ def _simulation(given: Run) -> tuple[Simulation, list[str]]:
     """The simulation asked for, and what its user should know."""
     import numpy as np
 
+    from tarsus.parameters import named
     from tarsus.simulation import default_controller, resolve
     from tarsus.simulation.options import Options
     from tarsus.simulation.simulation import Simulation
@@ -105,12 +106,13 @@ def _simulation(given: Run) -> tuple[Simulation, list[str]]:
     notices: list[str] = []
     law = resolve.law(given.law)
     if given.friction is not None:
-        if "mu" not in law.parameters():
+        names = named(type(law), "friction")
+        if not names:
             notices.append(
                 f"the law {given.law!r} has no friction coefficient: --friction is ignored."
             )
         else:
-            law = replace(law, mu=given.friction)
+            law = replace(law, **{names[0]: given.friction})
     if given.slope and given.terrain != "plane":
         raise TarsusError("--slope inclines the plane; it does not go with another --terrain.")
     terrain = (

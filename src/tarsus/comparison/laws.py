@@ -20,6 +20,7 @@ from tarsus.morphology.fall import fell
 from tarsus.mujoco_runs.trot import trotting_peer
 from tarsus.simulation import default_controller, resolve
 from tarsus.simulation.recording.divergence import Diverged
+from tarsus.simulation.recording.log import mean_of_role
 from tarsus.simulation.recording.summary import summary
 from tarsus.simulation.simulation import Simulation
 
@@ -205,7 +206,7 @@ def figures(simulation: Simulation, log: xr.Dataset) -> dict[str, Any]:
     numbers = summary(simulation, log)
     weight = -simulation.robot.mass * simulation.robot.gravity_acceleration[2]
     impulse = log["impulse_world"].sel(xyz="z").sum("contact").values
-    numbers["mu"] = log.attrs.get("mean_mu")
+    numbers["mu"] = mean_of_role(log, "friction", missing=None)
     numbers["mean_load"] = float(impulse.sum() / (weight * numbers["duration"]))
     numbers["impulse_max"] = float(log["impulse_contact"].values[..., 0].max(initial=0.0))
     numbers["energy_residual_J"] = float(np.abs(log["energy_drift"].cumsum("time")).max())

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError, unknown
+from tarsus.simulation.recording.log import mean_of_role
 
 Array = NDArray[np.float64]
 NEEDED = ("time", "qpos", "qvel", "contact_force")
@@ -123,11 +124,12 @@ def arrays_of(log: xr.Dataset, robot: Robot) -> dict[str, Any]:
         "contact_body": np.array([str(name) for name in log["contact"].values]),
         "instant": INSTANTS.get(stepper, 0.0),
         "stages": 1 if stepper in INSTANTS else 2,
-        "tolerance": log.attrs.get("mean_T_abs", 0.0),
-        **{name: log.attrs.get(f"mean_{name}", 0.0) for name in ("e_N", "e_T")},
+        "tolerance": mean_of_role(log, "absolute_tolerance"),
+        "e_N": mean_of_role(log, "restitution_normal"),
+        "e_T": mean_of_role(log, "restitution_tangential"),
     }
     steps = {name: log[name].values for name in ("contact_normal", "contact_point", "gap")}
-    steps["mu"] = log.attrs.get("mean_mu", 0.0) * log["ground_friction"].values
+    steps["mu"] = mean_of_role(log, "friction") * log["ground_friction"].values
     steps |= {"contact_force": log["force_world"].values, "qfrc_actuator": motors}
     return found | {name: np.concatenate([value[:1], value]) for name, value in steps.items()}
 

@@ -2,10 +2,12 @@
 
 To add a law:
 1. write one file in `contact/laws/`; its name is the law's name on the command line;
-2. in it, a frozen dataclass that derives from `ForceLaw` (a force at an instant, one contact at a
-   time: springs, Hertz) or from `Law` (impulses over a step, all contacts together: prox, LCP);
-3. its float fields are the law's parameters: give each a default, and a line with unit and symbol
-   in the docstring; every one of them may be an array with one value a world;
+2. in it, a frozen dataclass that derives from one of
+   `ForceLaw`: a force at an instant, one contact at a time (springs, Hertz),
+   `HardLaw`: impulses over a step, all contacts together, velocities may jump (prox, LCP),
+   `Law`: impulses over a step of ground that gives way;
+3. declare its parameters, one line each (`tarsus.parameters`); every number may be an array with
+   one value a world;
 4. say where it comes from in `citation`;
 5. done: list, command line, contract tests, comparison and benchmark find it by its file.
 """
@@ -14,7 +16,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
@@ -26,55 +28,37 @@ from numpy.typing import NDArray
 from tarsus.contact import stability
 from tarsus.contact.problem import Contact, ContactProblem, ContactSolution
 from tarsus.errors import TarsusError, unknown
+from tarsus.parameters import check, check_all_declared, declared, roles
 from tarsus.program.ir.trace import Builder
 from tarsus.references.reference import Citation
-
-NON_NEGATIVE = (
-    "mu",
-    "e_N",
-    "e_T",
-    "recovery",
-    "c_N",
-    "c_T",
-    "d_N",
-    "d_T",
-    "T_rel",
-    "T_abs",
-    "alpha",
-)
 
 
 @dataclass(frozen=True)
 class Law(ABC):
-    """Impulses over one step for all contacts together.
-
-    not_modeled: effect (of `tarsus validate`) -> why this law does not have it; contact_memory:
-    numbers that the law keeps of each contact from step to step, one contact after the other;
-    stiff: parameters that the ground's own stiffness scales (all named mu are scaled by its
-    friction).
-    """
+    """Impulses over one step for all contacts together."""
 
     citation: ClassVar[Citation] = ""
+    """The published work that it comes from."""
+
     not_modeled: ClassVar[Mapping[str, str]] = {}
+    """Effect (of `tarsus validate`) -> why this law does not have it."""
+
+    impulsive: ClassVar[bool] = False
+    """Whether it changes velocities at an instant; a law that gives way needs time."""
+
     contact_memory: ClassVar[int] = 0
-    stiff: ClassVar[tuple[str, ...]] = ()
+    """Numbers that it keeps of each contact from step to step, one contact after the other."""
 
     def __post_init__(self) -> None:
-        for name, value in self.parameters().items():
-            if np.isnan(value).any():
-                raise TarsusError(f"{type(self).__name__}: {name} is NaN.")
-            if name in NON_NEGATIVE and (value < 0).any():
-                raise TarsusError(
-                    f"{type(self).__name__}: {name} must not be negative, not {value.min():g}."
-                )
+        check_all_declared(self)
+        check(self)
 
     def parameters(self) -> dict[str, NDArray[np.float64]]:
         """Every numeric field as an array (), or (worlds,) if it differs from world to world."""
-        values = {f.name: getattr(self, f.name) for f in fields(self)}
         return {
-            name: np.asarray(value, dtype=float)
-            for name, value in values.items()
-            if not isinstance(value, (str, bool))
+            name: np.asarray(getattr(self, name), dtype=float)
+            for name, declaration in declared(type(self)).items()
+            if declaration.numeric
         }
 
     def memory_size(self, contacts: int) -> int:
@@ -110,6 +94,21 @@ class Law(ABC):
         self, problem: ContactProblem, p: Any, memory: SX, builder: Builder
     ) -> ContactSolution:
         """Impulses of a problem; p has the parameters as symbols under their field names."""
+
+
+@dataclass(frozen=True)
+class HardLaw(Law):
+    """Ground that does not give way; a contact's memory begins with its last normal impulse.
+
+    A contact that pressed in the last step takes part in this one although round-off shows it above
+    the ground: docs/decisions/0009-contacts-that-pressed-stay.md.
+    """
+
+    impulsive: ClassVar[bool] = True
+
+    def closed(self, contact: Contact, memory: SX) -> SX:
+        """Its gap is closed, or it pressed in the last step."""
+        return ca.logic_or(contact.gap <= 0, memory[0] > 0)
 
 
 @dataclass(frozen=True)
@@ -174,17 +173,18 @@ def asked(law: ForceLaw, contact: Contact, p: Any, memory: SX) -> tuple[SX, SX]:
 
 
 def on_ground(law: Law, contact: Contact, p: Any) -> Any:
-    """The parameters as they are at a contact: the ground has its own share of friction and
-    stiffness.
-    """
+    """The parameters as they are at a contact, scaled by the ground's friction and stiffness."""
     if contact.friction.is_one() and contact.stiffness.is_one():
         return p
+    factors = {
+        "friction": contact.friction,
+        "stiffness": contact.stiffness,
+        "damping": contact.stiffness,
+    }
     here = dict(vars(p))
-    for name in here:
-        if name == "mu":
-            here[name] = contact.friction * here[name]
-        elif name in law.stiff:
-            here[name] = contact.stiffness * here[name]
+    for name, role in roles(type(law)).items():
+        if role in factors and name in here:
+            here[name] = factors[role] * here[name]
     return SimpleNamespace(**here)
 
 

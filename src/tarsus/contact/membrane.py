@@ -9,7 +9,7 @@ contacts together): Eqn. (12) above, a damper that cannot overshoot below.
 
 from __future__ import annotations
 
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import casadi as ca
 import numpy as np
@@ -18,9 +18,19 @@ from numpy.typing import ArrayLike
 
 from tarsus.contact import stability
 from tarsus.contact.problem import Contact, ContactProblem
+from tarsus.parameters import choice
 
 Damper = Literal["timestep", "conventional"]
-DAMPERS: tuple[Damper, ...] = get_args(Damper)
+
+
+def damper_choice() -> Any:
+    """The field `damper` of the laws with a membrane."""
+    return choice(
+        "timestep",
+        "what is added to the damping",
+        timestep="k dt at all times, Eqn. (14)",
+        conventional="nothing, Eqn. (13)",
+    )
 
 
 def contact_impulses(

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from tarsus import registry
 from tarsus.contact.base import Law
+from tarsus.parameters import named
 from tarsus.program.ir.trace import Builder
 from tarsus.simulation.contact_selection import contact_masses
 from tarsus.simulation.step_program import Plan
@@ -37,18 +38,19 @@ def ground_notices(scene: Scene) -> list[str]:
         SX.sym("point", 3), scene.terrain.symbols(Builder("ground"))
     )
     name, notices = registry.name_of(scene.law), []
-    if not stiffness.is_one() and not scene.law.stiff:
+    if not stiffness.is_one() and not named(type(scene.law), "stiffness", "damping"):
         notices.append(f"the law {name!r} has no stiffness: the terrain's is ignored.")
-    if not friction.is_one() and "mu" not in scene.law.parameters():
+    if not friction.is_one() and not named(type(scene.law), "friction"):
         notices.append(f"the law {name!r} has no friction coefficient: the terrain's is ignored.")
     return notices
 
 
 def tolerances_for_float32(chosen: Law, notices: list[str]) -> dict[str, NDArray[np.float64]]:
     """float32 cannot resolve the tolerances meant for float64: at least 1e-4."""
-    raised = {}
-    for name, value in chosen.parameters().items():
-        if name in ("T_rel", "T_abs") and np.min(value) < 1e-4:
+    raised, values = {}, chosen.parameters()
+    for name in named(type(chosen), "relative_tolerance", "absolute_tolerance"):
+        value = values[name]
+        if np.min(value) < 1e-4:
             raised[f"law.{name}"] = np.maximum(value, 1e-4)[..., None]
     if raised:
         notices.append("float32: the solver's tolerances are raised to 1e-4.")

@@ -64,8 +64,7 @@ def velocity_step(
     def solved(which: list[ContactKinematics], at: StepInputs) -> tuple[SX, ContactSolution]:
         coupling = couple(robot, [row for touch in which for row in touch.rows], builder)
         problem = contact_problem(scene.law, coupling, which, at, builder)
-        contact = scene.law.solve(problem, at.law, at.memory, builder)
-        return velocity_after(coupling, contact)
+        return velocity_after(coupling, solution(scene.law, problem, at, builder))
 
     falls = [takes_part(scene.law, touching[i].contact, start, i) for i in scene.rare]
     return builder.stamp("u_E", with_rare_contacts(scene, touching, falls, start, solved, builder))
@@ -200,6 +199,15 @@ def contact_problem(
         make_velocity_form=lambda: _velocity_form(coupling, builder),
         make_bilateral=bilateral if coupling.constraints else None,
     )
+
+
+def solution(
+    law: Law, problem: ContactProblem, at: StepInputs, builder: Builder
+) -> ContactSolution:
+    """The law's impulses; a law is asked only where there are contacts."""
+    if not problem.n:
+        return ContactSolution([], SX(0, 1), SX(0), SX(1))
+    return law.solve(problem, at.law, at.memory, builder)
 
 
 def velocity_after(coupling: Coupling, contact: ContactSolution) -> tuple[SX, ContactSolution]:

@@ -38,11 +38,6 @@ class Scene:
     stabilization: float = 0.0
     rare: tuple[int, ...] = ()
 
-    @property
-    def impulsive(self) -> bool:
-        """Whether the law changes velocities at an instant: one that gives way needs time."""
-        return "rigid" not in self.law.not_modeled
-
 
 @dataclass(frozen=True, eq=False)
 class StepInputs:

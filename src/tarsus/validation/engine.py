@@ -98,11 +98,17 @@ class Motion:
 
 
 class Engine(ABC):
-    """A law with a stepper. not_modeled: effect -> why; parameters: names that a start may set."""
+    """A law with a stepper.
+
+    not_modeled: effect -> why
+    impulsive: whether the law changes velocities at an instant, as rigid ground does
+    parameters: names that a start may set
+    """
 
     law: str
     stepper: str
     not_modeled: Mapping[str, str]
+    impulsive: bool
     parameters: frozenset[str]
 
     def refusal(self) -> str:

@@ -35,6 +35,7 @@ class MuJoCo(Engine):
     law = NAME
     stepper = INTEGRATOR
     not_modeled = NOT_MODELED
+    impulsive = False
     parameters = frozenset({"mu"})
 
     def step(self, dt: float) -> float:

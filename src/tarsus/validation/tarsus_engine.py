@@ -30,12 +30,12 @@ class Ours(Engine):
     def __init__(self, law: str, stepper: str) -> None:
         self.law, self.stepper = law, stepper
         self._law: Law = resolve.law(law)
-        self.not_modeled = self._law.not_modeled
+        self.not_modeled, self.impulsive = self._law.not_modeled, self._law.impulsive
         self.parameters = frozenset(self._law.parameters())
         self._compiled: dict[tuple[str, Controller | None, bool], tuple[Plan, Program]] = {}
 
     def step(self, dt: float) -> float:
-        return min(dt, SOFT_STEP) if "rigid" in self.not_modeled else dt
+        return min(dt, SOFT_STEP) if not self.impulsive else dt
 
     def refusal(self) -> str:
         try:

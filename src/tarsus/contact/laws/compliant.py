@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import casadi as ca
-import numpy as np
 from casadi import SX
-from numpy.typing import NDArray
 
 from tarsus.contact.base import ForceLaw
 from tarsus.contact.problem import Contact
+from tarsus.parameters import Value, damping, friction, stiffness
 from tarsus.references.papers import GEHRING_2014
 from tarsus.references.reference import Citation
 
@@ -31,9 +30,6 @@ class Compliant(ForceLaw):
     While a contact slips its anchor follows, so that the spring holds what friction held when the
     contact sticks again; Alg. 1 renews the anchor at that moment, unstretched, and a loaded foot
     then walks downhill release by release: docs/decisions/0007-gehring-2014-eqn-6.md.
-
-    mu: friction coefficient, -; c_N, c_T: stiffness, normal and tangential, N/m; d_N, d_T: damping,
-    N s/m.
     """
 
     citation: ClassVar[Citation] = (GEHRING_2014.at("Alg. 1"),)
@@ -42,13 +38,12 @@ class Compliant(ForceLaw):
         "restitution": "follows from damping, not a parameter",
     }
     contact_memory: ClassVar[int] = 14
-    stiff: ClassVar[tuple[str, ...]] = ("c_N", "c_T", "d_N", "d_T")
 
-    mu: float | NDArray[np.float64] = 0.8
-    c_N: float | NDArray[np.float64] = 30000.0
-    c_T: float | NDArray[np.float64] = 30000.0
-    d_N: float | NDArray[np.float64] = 50.0
-    d_T: float | NDArray[np.float64] = 50.0
+    mu: Value = friction(0.8)
+    c_N: Value = stiffness(30000.0, "N/m", "normal stiffness", "[0, inf)")
+    c_T: Value = stiffness(30000.0, "N/m", "tangential stiffness", "[0, inf)")
+    d_N: Value = damping(50.0, "N s/m", "normal damping")
+    d_T: Value = damping(50.0, "N s/m", "tangential damping")
 
     def force(self, contact: Contact, p: Any, memory: SX) -> tuple[SX, SX]:
         was_slipping, touched = memory[SLIP], memory[FRESH]

@@ -12,14 +12,15 @@ from typing import Any, ClassVar
 import casadi as ca
 import numpy as np
 from casadi import SX
-from numpy.typing import NDArray
 
 from tarsus.contact.base import ForceLaw
 from tarsus.contact.problem import Contact
 from tarsus.errors import TarsusError
+from tarsus.parameters import Value, damping, friction, parameter, stiffness
 from tarsus.references.papers import TEIXEIRA_DE_PAULA_2024
 from tarsus.references.reference import Citation
 
+K_TABLE = 1e4 * 1e-3 ** (1 - 2.2)  # N/m^e
 NEVER_ZERO = 1e-12  # m/s: width of the fall from mu_s to mu_d where v_d = v_s
 
 
@@ -27,13 +28,6 @@ NEVER_ZERO = 1e-12  # m/s: width of the fall from mu_s to mu_d where v_d = v_s
 class Hertz(ForceLaw):
     """F = K delta^e with a damper that grows from zero at touchdown, and friction that is a
     function of slip speed.
-
-    e: force exponent, -, default 2.2; K: stiffness, N/m^e, default 1e4 N/m of Table I read with
-    delta in mm, 10 N/mm^2.2 = 3.98e7; c_max: damping once deeper than the ramp, N s/m, default 10;
-    w: ramp-up distance, m, default 1e-4; mu: friction coefficient mu_d of a contact that slides at
-    v_d or faster, -, default 2; mu_ratio: mu_s / mu_d, where mu_s is the coefficient at v_s, -,
-    default 1; v_s: stiction velocity, m/s, default 0.35; v_d: velocity from which mu_d holds, m/s,
-    default 0.7.
 
     Below v_s friction is a damper of at most 1.5 mu_s f_n / v_s: a loaded foot creeps, it never
     sticks. A force taken at the start of a step needs dt < 4/3 v_s m / (mu_s f_n), m the mass felt
@@ -51,25 +45,17 @@ class Hertz(ForceLaw):
         "spring": "the force grows as depth^e",
     }
 
-    stiff: ClassVar[tuple[str, ...]] = ("K", "c_max")
-
-    e: float | NDArray[np.float64] = 2.2
-    K: float | NDArray[np.float64] = 1e4 * 1e-3 ** (1 - 2.2)
-    c_max: float | NDArray[np.float64] = 10.0
-    w: float | NDArray[np.float64] = 1e-4
-    mu: float | NDArray[np.float64] = 2.0
-    mu_ratio: float | NDArray[np.float64] = 1.0
-    v_s: float | NDArray[np.float64] = 0.35
-    v_d: float | NDArray[np.float64] = 0.7
+    e: Value = parameter(2.2, "[1]", "exponent of the depth in the force", "(0, inf)")
+    K: Value = stiffness(K_TABLE, "N/m^e", "10 N/mm^2.2: 1e4 N of Table I, delta in mm")
+    c_max: Value = damping(10.0, "N s/m", "damping once deeper than the ramp")
+    w: Value = parameter(1e-4, "m", "depth over which damping grows to c_max", "(0, inf)")
+    mu: Value = friction(2.0, "friction of a contact that slides at v_d or faster", "mu_d")
+    mu_ratio: Value = parameter(1.0, "[1]", "mu_s, friction at v_s, over mu_d", "[0, inf)")
+    v_s: Value = parameter(0.35, "m/s", "stiction velocity: friction is mu_s", "(0, inf)")
+    v_d: Value = parameter(0.7, "m/s", "velocity from which friction is mu_d, >= v_s", "(0, inf)")
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("e", "K", "w", "v_s"):
-            if np.any(np.asarray(getattr(self, name)) <= 0):
-                raise TarsusError(f"Hertz: {name} must be positive.")
-        for name in ("c_max", "mu_ratio"):
-            if np.any(np.asarray(getattr(self, name)) < 0):
-                raise TarsusError(f"Hertz: {name} must not be negative.")
         if np.any(np.asarray(self.v_d) < np.asarray(self.v_s)):
             raise TarsusError(
                 "Hertz: v_d, where sliding friction is reached, must not be below v_s."

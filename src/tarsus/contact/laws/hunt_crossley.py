@@ -9,13 +9,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import casadi as ca
-import numpy as np
 from casadi import SX
-from numpy.typing import NDArray
 
 from tarsus.contact.base import ForceLaw
 from tarsus.contact.problem import Contact
-from tarsus.errors import TarsusError
+from tarsus.parameters import Value, friction, parameter, stiffness
 from tarsus.references.papers import HUNT_1975
 from tarsus.references.reference import Citation
 
@@ -23,11 +21,6 @@ from tarsus.references.reference import Citation
 @dataclass(frozen=True)
 class HuntCrossley(ForceLaw):
     """F = k delta^n (1 + 3/2 alpha delta'), never below zero: no jump at touchdown.
-
-    n: force exponent, -, default 1.5 (sphere on plane); k: stiffness, N/m^n, default 5e5: 22 N sink
-    by 1.2 mm; alpha: loss of restitution with approach speed v, 1 - alpha v for alpha v << 1, s/m,
-    default 1.5; mu: friction coefficient, -, default 0.8; v_s: slip speed at which friction is 71 %
-    of mu F, m/s, default 0.1.
 
     Friction mu F v / sqrt(v^2 + v_s^2) opposes slip and creeps under load: it has no stick. A force
     taken at the start of a step needs dt < 2 v_s m / (mu F), m the mass felt at the foot: on Mini
@@ -42,19 +35,11 @@ class HuntCrossley(ForceLaw):
         "spring": "the force grows as depth^n",
     }
 
-    stiff: ClassVar[tuple[str, ...]] = ("k",)
-
-    n: float | NDArray[np.float64] = 1.5
-    k: float | NDArray[np.float64] = 5e5
-    alpha: float | NDArray[np.float64] = 1.5
-    mu: float | NDArray[np.float64] = 0.8
-    v_s: float | NDArray[np.float64] = 0.1
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for name in ("n", "k", "v_s"):
-            if np.any(np.asarray(getattr(self, name)) <= 0):
-                raise TarsusError(f"HuntCrossley: {name} must be positive.")
+    n: Value = parameter(1.5, "[1]", "exponent of the depth; 1.5: sphere on plane", "(0, inf)")
+    k: Value = stiffness(5e5, "N/m^n", "22 N sink by 1.2 mm")
+    alpha: Value = parameter(1.5, "s/m", "restitution is 1 - alpha v at a low speed v", "[0, inf)")
+    mu: Value = friction(0.8)
+    v_s: Value = parameter(0.1, "m/s", "slip speed at which friction is 71 % of mu F", "(0, inf)")
 
     def force(self, contact: Contact, p: Any, memory: SX) -> tuple[SX, SX]:
         depth = ca.fmax(-contact.gap, 0)

@@ -9,17 +9,22 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import casadi as ca
-import numpy as np
 from casadi import SX
-from numpy.typing import NDArray
 
 from tarsus.algebra import projections
 from tarsus.algebra.ldl import Matrix
-from tarsus.contact.base import Law
-from tarsus.contact.problem import Contact, ContactProblem, ContactSolution
+from tarsus.contact.base import HardLaw
+from tarsus.contact.problem import ContactProblem, ContactSolution
 from tarsus.contact.solvers.base import changes, finite
 from tarsus.contact.solvers.pivoting import Complementarity, Pivoted, pivot
-from tarsus.errors import TarsusError
+from tarsus.parameters import (
+    Value,
+    absolute_tolerance,
+    friction,
+    parameter,
+    relative_tolerance,
+    restitution,
+)
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder, Values
 from tarsus.references.books import FEATHERSTONE_2008
@@ -31,7 +36,7 @@ TOLERANCE, SPREAD = 1e-12, 1e-10
 
 
 @dataclass(frozen=True)
-class LcpImpulse(Law):
+class LcpImpulse(HardLaw):
     """Ogunsola: impulse dynamics (4) where a contact is gained, then the LCP (3) over the step.
 
     First, impulses Lambda >= 0 give the closed contacts velocities zeta+ >= -e_N zeta-,
@@ -48,9 +53,7 @@ class LcpImpulse(Law):
     until both stand still. That need not happen where friction is so high that a leg may jam (mu
     above 1 on Mini Cheetah): `converged` says so.
 
-    mu: friction coefficient, -; e_N: restitution at contact gain, 0 to 1, -; v_0: approach speed
-    above which a contact counts as gained with restitution, m/s; T_rel, T_abs: friction stops when
-    |dL| <= |L| T_rel + T_abs, - and N s; a standing contact creeps at about T_abs G_NN.
+    A standing contact creeps at about T_abs G_NN.
     """
 
     citation: ClassVar[Citation] = (
@@ -61,27 +64,16 @@ class LcpImpulse(Law):
 
     contact_memory: ClassVar[int] = 3  # the last impulse: who pressed, and where friction starts
 
-    mu: float | NDArray[np.float64] = 0.0
-    e_N: float | NDArray[np.float64] = 0.0
-    v_0: float | NDArray[np.float64] = 1e-2
-    T_rel: float | NDArray[np.float64] = 1e-8
-    T_abs: float | NDArray[np.float64] = 1e-9
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if (np.asarray(self.v_0) < 0).any():
-            raise TarsusError(f"LcpImpulse: v_0 must not be negative, not {np.min(self.v_0):g}.")
-
-    def closed(self, contact: Contact, memory: SX) -> SX:
-        """Its gap is closed, or it pressed in the last step."""
-        return ca.logic_or(contact.gap <= 0, memory[0] > 0)
+    mu: Value = friction(0.0)
+    e_N: Value = restitution(0.0, "normal", "restitution at contact gain")
+    v_0: Value = parameter(1e-2, "m/s", "approach speed above which e_N acts", "[0, inf)")
+    T_rel: Value = relative_tolerance(1e-8)
+    T_abs: Value = absolute_tolerance(1e-9)
 
     def solve(
         self, problem: ContactProblem, p: Any, memory: SX, builder: Builder
     ) -> ContactSolution:
         n = problem.n
-        if n == 0:
-            return ContactSolution([], SX(0, 1), SX(0), SX(1))
         closed = entries(builder.keep("closed", ca.vertcat(*problem.active)))
         roomy = [problem.free[i] + ca.vertcat(room(problem, i), 0, 0) for i in range(n)]
         kept = builder.keep("free", ca.vertcat(*roomy))

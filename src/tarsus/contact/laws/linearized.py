@@ -11,7 +11,6 @@ from typing import Any, ClassVar, Literal
 import casadi as ca
 import numpy as np
 from casadi import SX
-from numpy.typing import NDArray
 
 from tarsus.algebra import projections
 from tarsus.algebra.ldl import Matrix, times
@@ -20,13 +19,19 @@ from tarsus.contact.base import Law
 from tarsus.contact.problem import ContactProblem, ContactSolution
 from tarsus.contact.solvers.base import changes, finite
 from tarsus.contact.solvers.minimum_norm import minimum_norm
-from tarsus.errors import TarsusError, unknown
+from tarsus.parameters import (
+    Value,
+    absolute_tolerance,
+    choice,
+    friction,
+    parameter,
+    relative_tolerance,
+)
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder, Values
 from tarsus.references.papers import RENGIFO_2009
 from tarsus.references.reference import Citation
 
-SATURATIONS = ("repeated", "once")
 PASSES = 60
 TINY = 1e-30
 
@@ -41,12 +46,6 @@ class Linearized(Law):
     p'' - (acceleration without contact) is solved for the F of least norm, by iterated
     regularization instead of the pseudo-inverse; forces that pull are set to zero (19) and friction
     is cut to its disc in its own direction (20). No mass appears in k_p and k_v.
-
-    mu: friction coefficient, -; k_p: gain of penetration, 1/s^2; k_v: gain of velocity, 1/s;
-    epsilon: interpenetration at rest, m; rho: regularization relative to the largest diagonal entry
-    of G, -; T_rel, T_abs: stop when |dL| <= |L| T_rel + T_abs, - and N s; saturation: once (as the
-    paper: (18) solved, then (19)-(20) applied) or repeated (solved again with what was saturated
-    held there, until nothing changes).
 
     The acceleration without contact is (free - before) / dt and the points' velocity products, B_c
     of Eqn. (16): without these a foot under a turning leg would drift out of the ground, drop for a
@@ -68,28 +67,19 @@ class Linearized(Law):
         "spring": "k_p is an acceleration per depth, not a stiffness",
     }
 
-    mu: float | NDArray[np.float64] = 0.8
-    k_p: float | NDArray[np.float64] = 500.0
-    k_v: float | NDArray[np.float64] = 250.0
-    epsilon: float | NDArray[np.float64] = 5e-4
-    rho: float | NDArray[np.float64] = 1e-4
-    T_rel: float | NDArray[np.float64] = 1e-6
-    T_abs: float | NDArray[np.float64] = 1e-6
-    saturation: Literal["repeated", "once"] = "repeated"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.saturation not in SATURATIONS:
-            raise unknown("saturation", self.saturation, SATURATIONS)
-        for name, value in self.parameters().items():
-            if (value < 0).any():
-                raise TarsusError(
-                    f"{type(self).__name__}: {name} must not be negative, not {value.min():g}."
-                )
-        if (np.asarray(self.rho) == 0).any():
-            raise TarsusError(
-                "Linearized: rho must not be zero: the force of redundant contacts needs it."
-            )
+    mu: Value = friction(0.8)
+    k_p: Value = parameter(500.0, "1/s^2", "gain of penetration", "[0, inf)")
+    k_v: Value = parameter(250.0, "1/s", "gain of velocity", "[0, inf)")
+    epsilon: Value = parameter(5e-4, "m", "penetration at rest", "[0, inf)")
+    rho: Value = parameter(1e-4, "[1]", "regularization over G's largest entry", "(0, inf)")
+    T_rel: Value = relative_tolerance(1e-6)
+    T_abs: Value = absolute_tolerance(1e-6)
+    saturation: Literal["repeated", "once"] = choice(
+        "repeated",
+        "how the forces are limited",
+        repeated="solved again with what is limited held, until nothing changes",
+        once="as the paper: Eqn. (18) solved, then Eqns. (19)-(20) applied",
+    )
 
     def largest_steps(self, masses: tuple[float, float], load: float) -> dict[str, float]:
         """k_v dt < 2, and with the gap taken halfway k_p dt^2 + 2 k_v dt < 4, whatever the mass."""
@@ -101,8 +91,6 @@ class Linearized(Law):
         self, problem: ContactProblem, p: Any, memory: SX, builder: Builder
     ) -> ContactSolution:
         n = problem.n
-        if n == 0:
-            return ContactSolution([], SX(0, 1), SX(0), SX(1))
         G = [[problem.G[i // 3, j // 3][i % 3, j % 3] for j in range(3 * n)] for i in range(3 * n)]
         columns = [missing_velocity(problem, i, p) for i in range(n)]
         known = Known(

@@ -8,21 +8,19 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import casadi as ca
-import numpy as np
 from casadi import SX
-from numpy.typing import NDArray
 
-from tarsus.contact.base import Law
-from tarsus.contact.problem import Contact, ContactProblem, ContactSolution
+from tarsus.contact.base import HardLaw
+from tarsus.contact.problem import ContactProblem, ContactSolution
 from tarsus.contact.solvers.error_norm import floor, minimize
-from tarsus.errors import TarsusError
+from tarsus.parameters import Value, friction, kinetic_ratio, parameter, restitution
 from tarsus.program.ir.trace import Builder
 from tarsus.references.papers import SUGIHARA_2006
 from tarsus.references.reference import Citation
 
 
 @dataclass(frozen=True)
-class Macro(Law):
+class Macro(HardLaw):
     """Sugihara 2006, Eqns. (16)-(36), without the membrane (micro model) that covers the ground
     there: `micro_macro`.
 
@@ -31,10 +29,6 @@ class Macro(Law):
     that approaches faster than v_0 shall leave at e_N times that speed (29). That makes A df = v,
     Eqns. (30)-(32); df minimizes |A df - v|^2 + damping |df|^2 with no normal impulse below zero
     (33). Friction beyond mu_S of the normal impulse becomes kinetic (35)-(36).
-
-    mu: coefficient of static friction mu_S, -; kinetic: mu_K / mu_S, 0 to 1, - (0.4 in the
-    paper); e_N: rebound coefficient, 0 to 1, -; v_0: speed, m/s, of slip up to which a contact
-    sticks and of approach from which it rebounds; damping: the paper's lambda, 1/kg^2.
 
     What differs from the paper, because its own procedure gains energy or holds what has left
     the ground (docs/decisions/0012-macro-model-solved-until-consistent.md): after (35)-(36) the
@@ -54,31 +48,17 @@ class Macro(Law):
 
     contact_memory: ClassVar[int] = 1  # the last normal impulse: who pressed
 
-    mu: float | NDArray[np.float64] = 0.8
-    kinetic: float | NDArray[np.float64] = 1.0
-    e_N: float | NDArray[np.float64] = 0.0
-    v_0: float | NDArray[np.float64] = 1e-2
-    damping: float | NDArray[np.float64] = 1e-9
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for name in ("kinetic", "v_0", "damping"):
-            if (np.asarray(getattr(self, name)) < 0).any():
-                raise TarsusError(
-                    f"Macro: {name} must not be negative, not {np.min(getattr(self, name)):g}."
-                )
-        if (np.asarray(self.kinetic) > 1).any():
-            raise TarsusError(f"Macro: kinetic must not exceed 1, not {np.max(self.kinetic):g}.")
-
-    def closed(self, contact: Contact, memory: SX) -> SX:
-        """Its gap is closed, or it pressed in the last step."""
-        return ca.logic_or(contact.gap <= 0, memory[0] > 0)
+    mu: Value = friction(0.8, "coefficient of static friction", "mu_S")
+    kinetic: Value = kinetic_ratio(1.0)
+    e_N: Value = restitution(0.0, "normal", "rebound coefficient")
+    v_0: Value = parameter(
+        1e-2, "m/s", "least slip that slides, approach that rebounds", "[0, inf)"
+    )
+    damping: Value = parameter(1e-9, "1/kg^2", "of the least squares", "[0, inf)", "lambda")
 
     def solve(
         self, problem: ContactProblem, p: Any, memory: SX, builder: Builder
     ) -> ContactSolution:
-        if problem.n == 0:
-            return ContactSolution([], SX(0, 1), SX(0), SX(1))
         known, guess = floor(
             problem, [self.own(memory, i)[0] > 0 for i in range(problem.n)], p, builder
         )

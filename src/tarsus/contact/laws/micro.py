@@ -9,14 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
 from casadi import SX
-from numpy.typing import NDArray
 
 from tarsus.contact.base import Law, on_ground
-from tarsus.contact.membrane import DAMPERS, Damper, contact_impulses, largest_steps
+from tarsus.contact.membrane import Damper, contact_impulses, damper_choice, largest_steps
 from tarsus.contact.problem import ContactProblem, ContactSolution
-from tarsus.errors import TarsusError, unknown
+from tarsus.parameters import Value, damping, friction, parameter, stiffness
 from tarsus.program.ir.trace import Builder
 from tarsus.references.papers import SUGIHARA_2006
 from tarsus.references.reference import Citation
@@ -26,11 +24,6 @@ from tarsus.references.reference import Citation
 class Micro(Law):
     """Spring, damper in compression alone, and kinetic friction; not a `ForceLaw`, because (14)
     needs dt.
-
-    k: spring coefficient, N/m, default 5512 (the paper's membrane); c: damping coefficient in
-    compression, N s/m, default 158 (the membrane); mu: kinetic friction coefficient mu_K, -,
-    default 0.4; eps: slip speed from which friction is kinetic, m/s, default 1e-3; damper:
-    "timestep" adds k dt to the damping at all times (14), "conventional" does not (13).
 
     Slower than eps friction is a damper (`contact/membrane.py` says why): a loaded foot creeps at
     about what one step of the load adds; it never sticks. The normal damper is taken at the start
@@ -46,23 +39,11 @@ class Micro(Law):
         "sticking": "friction is a damper below eps: a loaded contact creeps",
     }
 
-    stiff: ClassVar[tuple[str, ...]] = ("k", "c")
-
-    k: float | NDArray[np.float64] = 5512.0
-    c: float | NDArray[np.float64] = 158.0
-    mu: float | NDArray[np.float64] = 0.4
-    eps: float | NDArray[np.float64] = 1e-3
-    damper: Damper = "timestep"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.damper not in DAMPERS:
-            raise unknown("damper", self.damper, DAMPERS)
-        for name in ("k", "eps"):
-            if np.any(np.asarray(getattr(self, name)) <= 0):
-                raise TarsusError(f"Micro: {name} must be positive.")
-        if np.any(np.asarray(self.c) < 0):
-            raise TarsusError("Micro: c must not be negative.")
+    k: Value = stiffness(5512.0, "N/m", "spring coefficient, that of the paper's membrane")
+    c: Value = damping(158.0, "N s/m", "damping coefficient in compression, the membrane's")
+    mu: Value = friction(0.4, "kinetic friction coefficient", "mu_K")
+    eps: Value = parameter(1e-3, "m/s", "slip speed from which friction is kinetic", "(0, inf)")
+    damper: Damper = damper_choice()
 
     def largest_steps(self, masses: tuple[float, float], load: float) -> dict[str, float]:
         """Of the membrane's spring and damper."""

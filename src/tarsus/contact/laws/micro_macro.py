@@ -11,15 +11,20 @@ from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import casadi as ca
-import numpy as np
 from casadi import SX
-from numpy.typing import NDArray
 
 from tarsus.contact.base import Law, on_ground
-from tarsus.contact.membrane import DAMPERS, Damper, contact_impulses, largest_steps
+from tarsus.contact.membrane import Damper, contact_impulses, damper_choice, largest_steps
 from tarsus.contact.problem import Contact, ContactProblem, ContactSolution
 from tarsus.contact.solvers.error_norm import floor, minimize
-from tarsus.errors import TarsusError, unknown
+from tarsus.parameters import (
+    Value,
+    friction,
+    kinetic_ratio,
+    parameter,
+    restitution,
+    stiffness,
+)
 from tarsus.program.ir.trace import Builder
 from tarsus.references.papers import SUGIHARA_2006
 from tarsus.references.reference import Citation
@@ -35,14 +40,6 @@ class MicroMacro(Law):
     are known at the start of the step and are part of u_E for the floor (17)-(18); the law gives
     back their sum.
 
-    thickness: of the membrane, m, default 5e-4; k: its spring coefficient, N/m, default 5512; c:
-    its damping coefficient in compression, N s/m, default 158; eps: slip speed from which its
-    friction is kinetic, m/s; damper: "timestep" adds k dt to the damping at all times (14),
-    "conventional" does not (13); mu: coefficient of static friction mu_S, of both, -; kinetic: mu_K
-    / mu_S, 0 to 1, - (0.4 in the paper); e_N: rebound coefficient of the floor, 0 to 1, -; v_0:
-    slip speed up to which a contact sticks to the floor, and approach speed from which it rebounds,
-    m/s; damping: the paper's lambda, 1/kg^2, 0.01 to 4 there.
-
     The larger lambda, the smoother the floor's impulses and the more of the load is left to the
     membrane: lambda leaves a foot the velocity lambda f / G_NN, so that it creeps, and sinks until
     the membrane carries all of the load. What differs from (16)-(36) is said in the law `macro`,
@@ -57,37 +54,25 @@ class MicroMacro(Law):
         "spring": "deeper than the membrane the rigid floor carries",
     }
     contact_memory: ClassVar[int] = 1  # the floor's last normal impulse: who pressed
-    stiff: ClassVar[tuple[str, ...]] = ("k", "c")
 
-    thickness: float | NDArray[np.float64] = 5e-4
-    k: float | NDArray[np.float64] = 5512.0
-    c: float | NDArray[np.float64] = 158.0
-    eps: float | NDArray[np.float64] = 1e-3
-    damper: Damper = "timestep"
-    mu: float | NDArray[np.float64] = 0.8
-    kinetic: float | NDArray[np.float64] = 1.0
-    e_N: float | NDArray[np.float64] = 0.0
-    v_0: float | NDArray[np.float64] = 1e-2
-    damping: float | NDArray[np.float64] = 1e-2
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.damper not in DAMPERS:
-            raise unknown("damper", self.damper, DAMPERS)
-        for name in ("k", "eps"):
-            if (np.asarray(getattr(self, name)) <= 0).any():
-                raise TarsusError(
-                    f"MicroMacro: {name} must be positive, not {np.min(getattr(self, name)):g}."
-                )
-        for name in ("thickness", "c", "kinetic", "v_0", "damping"):
-            if (np.asarray(getattr(self, name)) < 0).any():
-                raise TarsusError(
-                    f"MicroMacro: {name} must not be negative, not {np.min(getattr(self, name)):g}."
-                )
-        if (np.asarray(self.kinetic) > 1).any():
-            raise TarsusError(
-                f"MicroMacro: kinetic must not exceed 1, not {np.max(self.kinetic):g}."
-            )
+    thickness: Value = parameter(5e-4, "m", "of the membrane", "[0, inf)")
+    k: Value = stiffness(5512.0, "N/m", "the membrane's spring coefficient")
+    c: Value = parameter(
+        158.0,
+        "N s/m",
+        "the membrane's damping coefficient in compression",
+        "[0, inf)",
+        role="damping",
+    )
+    eps: Value = parameter(1e-3, "m/s", "slip from which its friction is kinetic", "(0, inf)")
+    damper: Damper = damper_choice()
+    mu: Value = friction(0.8, "coefficient of static friction of both", "mu_S")
+    kinetic: Value = kinetic_ratio(1.0)
+    e_N: Value = restitution(0.0, "normal", "rebound coefficient of the floor")
+    v_0: Value = parameter(
+        1e-2, "m/s", "least slip that slides, approach that rebounds", "[0, inf)"
+    )
+    damping: Value = parameter(1e-2, "1/kg^2", "the paper's, 0.01 to 4 there", "[0, inf)", "lambda")
 
     def largest_steps(self, masses: tuple[float, float], load: float) -> dict[str, float]:
         """Of the membrane's spring and damper."""
@@ -96,8 +81,6 @@ class MicroMacro(Law):
     def solve(
         self, problem: ContactProblem, p: Any, memory: SX, builder: Builder
     ) -> ContactSolution:
-        if problem.n == 0:
-            return ContactSolution([], SX(0, 1), SX(0), SX(1))
         grounds = []
         for contact in problem.contacts:
             here = on_ground(self, contact, p)

@@ -9,11 +9,9 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import casadi as ca
-import numpy as np
 from casadi import SX
-from numpy.typing import NDArray
 
-from tarsus.contact.base import Law
+from tarsus.contact.base import HardLaw
 from tarsus.contact.criteria import SLIDING
 from tarsus.contact.problem import Contact, ContactProblem, ContactSolution
 from tarsus.contact.solvers.base import HardProblem, Solver, finite
@@ -21,12 +19,23 @@ from tarsus.contact.solvers.exact import Exact
 from tarsus.contact.solvers.newton import Newton
 from tarsus.contact.solvers.prox import Prox
 from tarsus.contact.solvers.prox_bilateral import ProxBilateral
-from tarsus.errors import TarsusError, unknown
+from tarsus.errors import TarsusError
+from tarsus.parameters import (
+    Value,
+    absolute_tolerance,
+    choice,
+    friction,
+    kinetic_ratio,
+    parameter,
+    relative_tolerance,
+    restitution,
+)
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
 from tarsus.references.papers import GEHRING_2014
 from tarsus.references.reference import Citation
 
+Method = Literal["auto", "newton", "exact", "sor", "jor", "sor_velocity", "jor_velocity"]
 SOLVERS: dict[str, Solver] = {
     "newton": Newton(),
     "exact": Exact(),
@@ -43,7 +52,7 @@ DENSE = 10  # contacts up to which all are solved at once
 
 
 @dataclass(frozen=True)
-class Moreau(Law):
+class Moreau(HardLaw):
     """Inclusions (2)-(5) of Gehring 2014 solved over the step, Eqns. (12)-(18).
 
     A contact takes part if its gap is closed at the midpoint, or if it pressed in the last step:
@@ -55,16 +64,8 @@ class Moreau(Law):
     as solvable as the paper's; breaking away and sticking again come a step late, an error of
     order dt.
 
-    mu: friction coefficient mu_S of a contact that sticks, -; kinetic: mu_K / mu_S, mu_K that of
-    one that slides, 0 to 1, - (1: Coulomb friction as in the paper); e_N, e_T: Newton
-    restitution, normal and tangential, 0 to 1, -; recovery: part of a penetration that a pressing
-    contact takes back each step, 0 to 1, - (0 as in the paper: a contact stays as deep as it
-    closed; a body that rocks in a hollow needs some, 0.05 say); alpha: relaxation of jor and sor,
-    -; T_rel, T_abs: stop when |dL| <= |L| T_rel + T_abs, - and N s; solver: auto (newton up to ten
-    contacts, else exact), newton (all contacts at once), exact (each contact's inclusion solved
-    exactly, block by block), sor or jor (prox with G), sor_velocity or jor_velocity (prox in
-    velocities, G not formed); bilateral: constraints of cut joints and loops solved for directly,
-    Eqn. (20), or iterated over by prox, Eqn. (19).
+    With `recovery` 0, as in the paper, a contact stays as deep as it closed; a body that rocks in a
+    hollow needs some, 0.05 say.
     """
 
     citation: ClassVar[Citation] = (GEHRING_2014.at("Eqns. (2)-(18)"),)
@@ -74,35 +75,38 @@ class Moreau(Law):
 
     contact_memory: ClassVar[int] = 4  # the last impulse (3,) and sliding root: the warm start
 
-    mu: float | NDArray[np.float64] = 0.8
-    kinetic: float | NDArray[np.float64] = 1.0
-    e_N: float | NDArray[np.float64] = 0.0
-    e_T: float | NDArray[np.float64] = 0.0
-    recovery: float | NDArray[np.float64] = 0.0
-    alpha: float | NDArray[np.float64] = 0.6
-    T_rel: float | NDArray[np.float64] = 1e-6
-    T_abs: float | NDArray[np.float64] = 1e-6
-    solver: Literal["auto", "newton", "exact", "sor", "jor", "sor_velocity", "jor_velocity"] = (
-        "auto"
+    mu: Value = friction(0.8, "friction coefficient of a contact that sticks", "mu_S")
+    kinetic: Value = kinetic_ratio(1.0)
+    e_N: Value = restitution(0.0, "normal")
+    e_T: Value = restitution(0.0, "tangential")
+    recovery: Value = parameter(0.0, "[1]", "part of a penetration taken back a step", "[0, 1]")
+    alpha: Value = parameter(0.6, "[1]", "relaxation of jor and sor", "[0, inf)")
+    T_rel: Value = relative_tolerance(1e-6)
+    T_abs: Value = absolute_tolerance(1e-6)
+    solver: Method = choice(
+        "auto",
+        "how the inclusions are solved",
+        auto="newton up to ten contacts, else exact",
+        newton="all contacts at once",
+        exact="each contact exactly, block by block",
+        sor="prox with G, one contact after the other",
+        jor="prox with G, all contacts from the last sweep",
+        sor_velocity="sor in velocities, G not formed",
+        jor_velocity="jor in velocities, G not formed",
     )
-    bilateral: Literal["direct", "prox"] = "direct"
+    bilateral: Literal["direct", "prox"] = choice(
+        "direct",
+        "how the constraints of cut joints and loops are solved",
+        direct="directly, Eqn. (20)",
+        prox="iterated over, Eqn. (19)",
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if (np.asarray(self.kinetic) < 0).any() or (np.asarray(self.kinetic) > 1).any():
-            raise TarsusError("Moreau: kinetic = mu_K / mu_S must lie between 0 and 1.")
-        if self.solver not in (*SOLVERS, "auto"):
-            raise unknown("solver", self.solver, (*SOLVERS, "auto"))
-        if self.bilateral not in ("direct", "prox"):
-            raise unknown("way to solve bilateral constraints", self.bilateral, ("direct", "prox"))
         if self.bilateral == "prox" and self.solver not in ITERATED:
             raise TarsusError(
                 f"bilateral='prox' iterates with the solver 'jor' or 'sor', not {self.solver!r}."
             )
-
-    def closed(self, contact: Contact, memory: SX) -> SX:
-        """Its gap is closed, or it pressed in the last step."""
-        return ca.logic_or(contact.gap <= 0, memory[0] > 0)
 
     def _method(self, contacts: int, constrained: bool) -> Solver:
         if constrained and self.bilateral == "prox":
@@ -115,8 +119,6 @@ class Moreau(Law):
         self, problem: ContactProblem, p: Any, memory: SX, builder: Builder
     ) -> ContactSolution:
         n = problem.n
-        if n == 0:
-            return ContactSolution([], SX(0, 1), SX(0), SX(1))
         active = entries(builder.keep("closed", ca.vertcat(*problem.active)))
         c = builder.keep(
             "c", ca.vertcat(SX(0, 1), *(inclusion_constant(problem, i, p) for i in range(n)))

@@ -11,13 +11,18 @@ from typing import Any, ClassVar
 import casadi as ca
 import numpy as np
 from casadi import SX
-from numpy.typing import NDArray
 
 from tarsus.contact.base import Law
 from tarsus.contact.problem import ContactProblem, ContactSolution
 from tarsus.contact.solvers import cone
 from tarsus.contact.solvers.base import HardProblem
-from tarsus.errors import TarsusError
+from tarsus.parameters import (
+    Value,
+    absolute_tolerance,
+    friction,
+    parameter,
+    relative_tolerance,
+)
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
 from tarsus.references.books import MUJOCO
@@ -38,13 +43,7 @@ class SoftConvex(Law):
     (1 - d) / d A_NN, R_T = R_N / impratio. With impulses L = dt f: 1/2 L^T (A + R) L + L^T
     (v_free - v + dt b v + dt k d r).
 
-    mu: friction coefficient, -, default 1; timeconst: time constant of a_ref, s, default 0.02,
-    raised to 2 dt where it is less; dampratio: its damping ratio, -, default 1; d_min, d_max:
-    impedance at depth zero and from `width` on, -, default 0.9 and 0.95; width: depth at which d is
-    d_max, m, default 1e-3; midpoint: share of the width at which d turns from growing ever faster
-    to ever slower, -, default 0.5; power: exponent of that curve, -, default 2; impratio: R_N /
-    R_T, -, default 1; T_rel, T_abs: stop when |dL| <= |L| T_rel + T_abs, - and N s. Defaults are
-    MuJoCo's.
+    The defaults are MuJoCo's.
 
     What it does to a robot: feet sink by what timeconst allows, whatever their mass; friction is a
     damper and creeps, the less the larger impratio; a contact that slides also lifts by mu times
@@ -68,29 +67,17 @@ class SoftConvex(Law):
 
     contact_memory: ClassVar[int] = 3  # the last impulse: the warm start
 
-    mu: float | NDArray[np.float64] = 1.0
-    timeconst: float | NDArray[np.float64] = 0.02
-    dampratio: float | NDArray[np.float64] = 1.0
-    d_min: float | NDArray[np.float64] = 0.9
-    d_max: float | NDArray[np.float64] = 0.95
-    width: float | NDArray[np.float64] = 1e-3
-    midpoint: float | NDArray[np.float64] = 0.5
-    power: float | NDArray[np.float64] = 2.0
-    impratio: float | NDArray[np.float64] = 1.0
-    T_rel: float | NDArray[np.float64] = 1e-10
-    T_abs: float | NDArray[np.float64] = 1e-12
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for name in ("timeconst", "dampratio", "width", "impratio"):
-            if (np.asarray(getattr(self, name)) <= 0).any():
-                raise TarsusError(f"SoftConvex: {name} must be positive.")
-        for name in ("d_min", "d_max", "midpoint"):
-            value = np.asarray(getattr(self, name))
-            if (value <= 0).any() or (value >= 1).any():
-                raise TarsusError(f"SoftConvex: {name} must lie between 0 and 1.")
-        if (np.asarray(self.power) < 1).any():
-            raise TarsusError("SoftConvex: power must be at least 1.")
+    mu: Value = friction(1.0)
+    timeconst: Value = parameter(0.02, "s", "time constant of a_ref, at least 2 dt", "(0, inf)")
+    dampratio: Value = parameter(1.0, "[1]", "damping ratio of a_ref", "(0, inf)")
+    d_min: Value = parameter(0.9, "[1]", "impedance at depth zero", "(0, 1)")
+    d_max: Value = parameter(0.95, "[1]", "impedance from the depth `width` on", "(0, 1)")
+    width: Value = parameter(1e-3, "m", "depth at which the impedance is d_max", "(0, inf)")
+    midpoint: Value = parameter(0.5, "[1]", "part of the width where d grows fastest", "(0, 1)")
+    power: Value = parameter(2.0, "[1]", "exponent of the impedance's curve", "[1, inf)")
+    impratio: Value = parameter(1.0, "[1]", "R_N / R_T", "(0, inf)")
+    T_rel: Value = relative_tolerance(1e-10)
+    T_abs: Value = absolute_tolerance(1e-12)
 
     def largest_steps(self, masses: tuple[float, float], load: float) -> dict[str, float]:
         """timeconst / 2: beyond it timeconst is raised to 2 dt."""
@@ -100,8 +87,6 @@ class SoftConvex(Law):
         self, problem: ContactProblem, p: Any, memory: SX, builder: Builder
     ) -> ContactSolution:
         n = problem.n
-        if n == 0:
-            return ContactSolution([], SX(0, 1), SX(0), SX(1))
         problem = replace(
             problem, active=entries(builder.keep("closed", ca.vertcat(*problem.active)))
         )

@@ -6,18 +6,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
 from tarsus.contact import criteria
+from tarsus.contact.base import Law
 from tarsus.contact.criteria import STATES, Solved
 from tarsus.contact.ledger import SHARES, ledger
 from tarsus.dynamics import loop_constraints
 from tarsus.files import replacing
 from tarsus.model.mechanism import Mechanism
+from tarsus.parameters import Role, declared, named
 from tarsus.program.run.backend import Backend
 from tarsus.program.run.samples import evaluate
 from tarsus.registry import name_of
@@ -26,6 +28,7 @@ from tarsus.simulation.recording.units import LOOPS, UNCUT, UNITS
 from tarsus.simulation.step_program import Plan
 
 Array = NDArray[Any]
+T = TypeVar("T", float, None)
 ROBOT_SHARES = ("motors", "pushes", "joints", "drift")
 
 
@@ -64,7 +67,7 @@ def dataset(
     frame = seen["frame"].reshape(steps, count, n, 3, 3)
     in_world = np.einsum("stnij,stni->stnj", frame, impulse)
     vectors = {k: seen[k].reshape(steps, count, n, 3) for k in ("before", "after", "point")}
-    material = _material(worlds, seen["friction"])
+    material = _material(scene.law, worlds, seen["friction"])
     solved = Solved(seen["gap"], impulse, vectors["before"], vectors["after"], dt=dt, **material)
     sliding = np.hypot(*np.moveaxis(vectors["after"][..., 1:], -1, 0))
     contact, axis = ("time", "world", "contact"), ("time", "world", "contact", "axis")
@@ -103,7 +106,7 @@ def dataset(
             log[name].attrs.update(units=unit, long_name=meaning)
     log["state"].attrs.update(flag_values=list(range(len(STATES))), flag_meanings=" ".join(STATES))
     log.attrs.update(robot=mechanism.name, stepper=name_of(plan.stepper), dt=dt)
-    log.attrs.update({f"mean_{k}": v for k, v in _means(worlds).items()})
+    log.attrs.update(_law_attributes(scene.law, worlds))
     return log.squeeze("world", drop=True) if count == 1 else log
 
 
@@ -163,23 +166,40 @@ def _coordinates(plan: Plan, time: Array, worlds: int) -> dict[str, Any]:
     }
 
 
-def _means(worlds: Backend) -> dict[str, float]:
-    names = [r.name for r in worlds.program.of_kind("parameter") if r.name.startswith("law.")]
-    return {name.removeprefix("law."): float(worlds.get(name).mean()) for name in names}
-
-
-def _material(worlds: Backend, friction: Array) -> dict[str, Any]:
-    """What the yardstick must know: mu of each contact on its ground, e_N, e_T of every world, the
-    law's tolerance.
-    """
-    found: dict[str, Any] = {
-        name: worlds.get(f"law.{name}")[:, 0] if f"law.{name}" in worlds else np.zeros(1)
-        for name in ("mu", "e_N", "e_T")  # 0 where the law has none
-    }
-    found["mu"] = found["mu"][:, None] * friction
-    found["kinetic"] = worlds.get("law.kinetic")[:, 0] if "law.kinetic" in worlds else np.ones(1)
-    found["tolerance"] = float(worlds.get("law.T_abs").max()) if "law.T_abs" in worlds else 0.0
+def _law_attributes(law: Law, worlds: Backend) -> dict[str, float | str]:
+    """Of each of the law's parameters: mean over the worlds, unit, and role if it has one."""
+    found: dict[str, float | str] = {}
+    for name, declaration in declared(type(law)).items():
+        if f"law.{name}" in worlds:
+            found[f"mean_{name}"] = float(worlds.get(f"law.{name}").mean())
+            found[f"unit_{name}"] = declaration.unit
+            if declaration.role:
+                found[f"role_{name}"] = declaration.role
     return found
+
+
+def mean_of_role(log: xr.Dataset, role: Role, missing: T = 0.0) -> float | T:
+    """The mean over the worlds of the law's parameter with this role; `missing` without one."""
+    names = [k[5:] for k, v in log.attrs.items() if k.startswith("role_") and v == role]
+    return float(log.attrs[f"mean_{names[0]}"]) if names else missing
+
+
+def _material(law: Law, worlds: Backend, friction: Array) -> dict[str, Any]:
+    """What the yardstick must know of the law, world by world, and mu of each contact on its
+    ground.
+    """
+
+    def of(role: Role, missing: float) -> Array:
+        names = [name for name in named(type(law), role) if f"law.{name}" in worlds]
+        return worlds.get(f"law.{names[0]}")[:, 0] if names else np.full(1, missing)
+
+    return {
+        "mu": of("friction", 0.0)[:, None] * friction,
+        "e_N": of("restitution_normal", 0.0),
+        "e_T": of("restitution_tangential", 0.0),
+        "kinetic": of("kinetic_ratio", 1.0),
+        "tolerance": float(of("absolute_tolerance", 0.0).max()),
+    }
 
 
 def _observe(

@@ -13,7 +13,7 @@ from tarsus.contact.ledger import SHARES
 from tarsus.model.mechanism import Mechanism
 from tarsus.morphology.fall import fell
 from tarsus.registry import name_of
-from tarsus.simulation.recording.log import ROBOT_SHARES
+from tarsus.simulation.recording.log import ROBOT_SHARES, mean_of_role
 from tarsus.simulation.recording.step_observables import energy_totals
 from tarsus.simulation.simulation import Simulation
 
@@ -78,10 +78,13 @@ def fell_in(robot: Mechanism, log: xr.Dataset) -> bool:
 
 def solved_of(log: xr.Dataset) -> Solved:
     """The log's contact problems and solutions for the yardstick."""
-    material = {name: log.attrs.get(f"mean_{name}", 0.0) for name in ("mu", "e_N", "e_T")}
-    material["mu"] = material["mu"] * log["ground_friction"].values
-    material["kinetic"] = log.attrs.get("mean_kinetic", 1.0)
-    tolerance = log.attrs.get("mean_T_abs", 0.0)
+    material: dict[str, Any] = {
+        "mu": mean_of_role(log, "friction") * log["ground_friction"].values,
+        "e_N": mean_of_role(log, "restitution_normal"),
+        "e_T": mean_of_role(log, "restitution_tangential"),
+        "kinetic": mean_of_role(log, "kinetic_ratio", missing=1.0),
+    }
+    tolerance = mean_of_role(log, "absolute_tolerance")
     contact = [
         log[name].values for name in ("gap", "impulse_contact", "velocity_before", "velocity_after")
     ]

@@ -107,7 +107,7 @@ class EventDriven(Stepper):
             end = attempt(self.inside, scene, start, now, builder)
             verdict = builder.keep("verdict", self._verdict(scene, start, now, end))
             after_impact = (
-                impact(scene, start, end, verdict[1], builder) if scene.impulsive else end
+                impact(scene, start, end, verdict[1], builder) if scene.law.impulsive else end
             )
             return self._next(scene, start, now, after_impact, verdict)
 
@@ -148,7 +148,7 @@ class EventDriven(Stepper):
             leaves = ca.logic_and(contact.gap >= -2 * self.tolerance, contact.velocity[0] > slowest)
             thrown = ca.logic_and(leaves, ca.logic_or(after_impact, ca.logic_not(pressed)))
             open = ca.logic_or(ca.logic_not(law.closed(contact, own)), thrown)
-            side = ca.if_else(open, 1, -1 if scene.impulsive else 0)
+            side = ca.if_else(open, 1, -1 if scene.law.impulsive else 0)
             overrides.append(ca.if_else(gains < self.maximum, side, 0))
             lowest = ca.fmin(lowest, ca.if_else(open, contact.gap, FAR))
         return Bracket.begin(lowest + self.tolerance / 2).values() | {

@@ -33,7 +33,7 @@ class IsotropicFriction(ValidationScene):
 
     def measure(self, engine: Engine) -> list[Case]:
         cases = [self._turned(engine, bodies.point(), 0.0)]
-        if "rigid" not in engine.not_modeled:
+        if engine.impulsive:
             cases.append(self._turned(engine, bodies.box(), BOX[2]))
         return cases
 

@@ -1,0 +1,59 @@
+"""Parameters, declared once: default, unit, meaning, range, symbol and role in one line each.
+
+    mu: Value = friction(0.8, "friction coefficient of a contact that sticks", symbol="mu_S")
+    kinetic: Value = kinetic_ratio(1.0)
+    v_0: Value = parameter(1e-2, "m/s", "slip speed up to which a contact sticks", "[0, inf)")
+    solver: Literal["sor", "jor"] = choice("sor", "how it iterates", sor="in turn", jor="at once")
+
+Each makes a field of a frozen dataclass. From it come the checks (`check`), what other code asks
+for by role instead of by name (`named`, `roles`), and the tables of `tarsus list ... --parameters`
+and of the docs (`table`, `markdown`).
+"""
+
+from __future__ import annotations
+
+from tarsus.parameters.declare import (
+    Parameter,
+    Role,
+    Value,
+    absolute_tolerance,
+    check,
+    check_all_declared,
+    choice,
+    damping,
+    declared,
+    friction,
+    kinetic_ratio,
+    named,
+    parameter,
+    part,
+    relative_tolerance,
+    restitution,
+    roles,
+    stiffness,
+)
+from tarsus.parameters.tables import Row, markdown, table
+
+__all__ = [
+    "Parameter",
+    "Role",
+    "Row",
+    "Value",
+    "absolute_tolerance",
+    "check",
+    "check_all_declared",
+    "choice",
+    "damping",
+    "declared",
+    "friction",
+    "kinetic_ratio",
+    "markdown",
+    "named",
+    "parameter",
+    "part",
+    "relative_tolerance",
+    "restitution",
+    "roles",
+    "stiffness",
+    "table",
+]

@@ -1,0 +1,205 @@
+"""A field of a frozen dataclass, declared with default, unit, meaning, range, symbol and role."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from functools import cache
+from types import MappingProxyType
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tarsus.errors import TarsusError, unknown
+from tarsus.parameters.range import ANY, Range
+
+Value = float | NDArray[np.float64]
+"""A number, or an array (worlds,) with one for each world."""
+
+Role = Literal[
+    "",
+    "friction",
+    "kinetic_ratio",
+    "restitution_normal",
+    "restitution_tangential",
+    "stiffness",
+    "damping",
+    "relative_tolerance",
+    "absolute_tolerance",
+]
+"""What other code asks for: the ground scales friction, stiffness and damping; and so on."""
+
+KEY = "declared parameter"  # of a dataclass field's metadata
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """What is declared of one field.
+
+    default: a number, several (a tuple), a word, or None where the field may be left out
+    unit: in SI, "[1]" for a number without one, "" for what is no number
+    meaning: what it is, in a few words
+    range: the numbers that are allowed
+    symbol: as in the source, where it differs from the name
+    role: what other code asks for
+    choices: words that are allowed, each with its meaning
+    name: the field's
+    """
+
+    default: Any
+    unit: str
+    meaning: str
+    range: Range = ANY
+    symbol: str = ""
+    role: Role = ""
+    choices: Mapping[str, str] = field(default_factory=dict)
+    name: str = ""
+
+    @property
+    def numeric(self) -> bool:
+        """Whether it is a number, or several."""
+        return bool(self.unit)
+
+    def check(self, owner: str, value: Any) -> None:
+        """TarsusError, naming the owner, unless the value is allowed: a number, or an array."""
+        if self.choices:
+            if value not in self.choices:
+                raise unknown(f"{self.name} of {owner}", str(value), self.choices)
+        elif self.numeric and not (value is None and self.default is None):
+            self._check_numbers(owner, value)
+
+    def _check_numbers(self, owner: str, value: Any) -> None:
+        whole = type(self.default) is int
+        kind = "a whole number" if whole else "a number"
+        try:
+            values = np.asarray(value)
+        except ValueError:
+            values = np.asarray("ragged")
+        if values.dtype.kind not in ("iu" if whole else "iuf"):
+            raise TarsusError(f"{owner}: {self.name} must be {kind}, not {value!r}.")
+        if isinstance(self.default, tuple) and values.shape != np.shape(self.default):
+            raise TarsusError(
+                f"{owner}: {self.name} must have shape {np.shape(self.default)}, not"
+                f" {values.shape}."
+            )
+        wrong = values[~self.range.holds(values)]
+        if wrong.size:
+            worst = wrong.ravel()[0]
+            rule = self.range.rule() if np.isfinite(worst) else "be finite"
+            raise TarsusError(f"{owner}: {self.name} must {rule}, not {worst:g}.")
+
+
+# ---------------------------------------------------------------- to declare a field
+
+
+def parameter(
+    default: Any,
+    unit: str,
+    meaning: str,
+    within: str = "(-inf, inf)",
+    symbol: str = "",
+    role: Role = "",
+) -> Any:
+    """A number with an SI unit ("[1]" for none) and a range such as "[0, 1]" or "(0, inf)".
+
+    A tuple as default takes as many numbers, an int whole numbers; None may be left out.
+    """
+    return _field(Parameter(default, unit, meaning, Range.read(within), symbol, role))
+
+
+def choice(default: str, meaning: str, **choices: str) -> Any:
+    """One of several words, each with its meaning."""
+    return _field(Parameter(default, "", meaning, choices=choices))
+
+
+def part(default: Any, meaning: str) -> Any:
+    """A field that is no number: an object, a function, an array that its owner checks."""
+    return _field(Parameter(default, "", meaning))
+
+
+def friction(default: float, meaning: str = "friction coefficient", symbol: str = "mu") -> Any:
+    """A friction coefficient: the ground's own friction scales it."""
+    return parameter(default, "[1]", meaning, "[0, inf)", symbol, "friction")
+
+
+def kinetic_ratio(default: float) -> Any:
+    """mu_K / mu_S: what sliding leaves of the friction coefficient."""
+    meaning = "part of the friction that sliding leaves; 1: Coulomb friction"
+    return parameter(default, "[1]", meaning, "[0, 1]", "mu_K / mu_S", "kinetic_ratio")
+
+
+def restitution(
+    default: float, direction: Literal["normal", "tangential"], meaning: str = ""
+) -> Any:
+    """A coefficient of restitution, 0 (no rebound) to 1 (no loss)."""
+    role: Role = "restitution_normal" if direction == "normal" else "restitution_tangential"
+    text = meaning or f"Newton's coefficient of restitution, {direction}"
+    symbol = "e_N" if direction == "normal" else "e_T"
+    return parameter(default, "[1]", text, "[0, 1]", symbol, role)
+
+
+def stiffness(
+    default: float, unit: str, meaning: str, within: str = "(0, inf)", symbol: str = ""
+) -> Any:
+    """A spring's constant: the ground's own stiffness scales it."""
+    return parameter(default, unit, meaning, within, symbol, "stiffness")
+
+
+def damping(default: float, unit: str, meaning: str, symbol: str = "") -> Any:
+    """A damper's constant, not negative: the ground's own stiffness scales it."""
+    return parameter(default, unit, meaning, "[0, inf)", symbol, "damping")
+
+
+def relative_tolerance(default: float) -> Any:
+    """Of an iterative solver: raised where float32 cannot resolve it."""
+    meaning = "stop when |dL| <= |L| T_rel + T_abs"
+    return parameter(default, "[1]", meaning, "[0, inf)", role="relative_tolerance")
+
+
+def absolute_tolerance(default: float) -> Any:
+    """Of an iterative solver, N s: raised where float32 cannot resolve it."""
+    meaning = "stop when |dL| <= |L| T_rel + T_abs"
+    return parameter(default, "N s", meaning, "[0, inf)", role="absolute_tolerance")
+
+
+def _field(declaration: Parameter) -> Any:
+    return field(default=declaration.default, metadata={KEY: declaration})
+
+
+# ---------------------------------------------------------------- to ask for what was declared
+
+
+@cache
+def declared(owner: type) -> Mapping[str, Parameter]:
+    """The declared fields of a dataclass by name, in their order."""
+    found = {f.name: f.metadata[KEY] for f in fields(owner) if KEY in f.metadata}
+    return MappingProxyType({name: replace(value, name=name) for name, value in found.items()})
+
+
+@cache
+def roles(owner: type) -> Mapping[str, Role]:
+    """The role of every declared field that has one."""
+    return MappingProxyType({n: p.role for n, p in declared(owner).items() if p.role})
+
+
+def named(owner: type, *wanted: Role) -> tuple[str, ...]:
+    """The names of the fields with one of these roles."""
+    return tuple(name for name, role in roles(owner).items() if role in wanted)
+
+
+def check(owner: Any) -> None:
+    """TarsusError unless every declared field of a dataclass holds what its declaration allows."""
+    for name, declaration in declared(type(owner)).items():
+        declaration.check(type(owner).__name__, getattr(owner, name))
+
+
+def check_all_declared(owner: Any) -> None:
+    """TarsusError if a field is not declared: nobody could ask for its role."""
+    for f in fields(owner):
+        if KEY not in f.metadata:
+            raise TarsusError(
+                f"{type(owner).__name__}: declare the field {f.name} with its default, unit and"
+                f" meaning: {f.name}: float = parameter(1.0, 'N/m', 'what it is');"
+                " see docs/add_a_law.md."
+            )

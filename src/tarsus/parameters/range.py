@@ -1,0 +1,59 @@
+"""An interval of numbers, as it is written in mathematics."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+BOUNDS = {"pi/2": np.pi / 2, "-pi/2": -np.pi / 2}
+
+
+class Range(NamedTuple):
+    """An interval of numbers, written as in mathematics: "[0, 1]", "(0, inf)"."""
+
+    low: float
+    high: float
+    low_excluded: bool
+    high_excluded: bool
+    text: str
+
+    @classmethod
+    def read(cls, text: str) -> Range:
+        """From "[0, 1)": square brackets include the bound, round ones exclude it."""
+        bounds = [part.strip() for part in text[1:-1].split(",")]
+        low, high = (BOUNDS[part] if part in BOUNDS else float(part) for part in bounds)
+        return cls(low, high, text[0] == "(", text[-1] == ")", text)
+
+    def holds(self, values: NDArray[Any]) -> NDArray[np.bool_]:
+        """Where values are finite and inside."""
+        above = values > self.low if self.low_excluded else values >= self.low
+        below = values < self.high if self.high_excluded else values <= self.high
+        return np.isfinite(values) & above & below
+
+    def rule(self) -> str:
+        """The end of the sentence "mu must ..."."""
+        low, high = (part.strip() for part in self.text[1:-1].split(","))
+        if self.high == np.inf:
+            if self.low == -np.inf:
+                return "be finite"
+            if self.low == 0:
+                return "be positive" if self.low_excluded else "not be negative"
+            return f"be {'greater than' if self.low_excluded else 'at least'} {low}"
+        if self.low_excluded == self.high_excluded:
+            return f"lie between {low} and {high}{', both excluded' if self.low_excluded else ''}"
+        first = "greater than" if self.low_excluded else "at least"
+        return f"be {first} {low} and {'less than' if self.high_excluded else 'at most'} {high}"
+
+    def short(self) -> str:
+        """For a table: "≥ 0", "0 to 1", "any"."""
+        low, high = (part.strip() for part in self.text[1:-1].split(","))
+        lower = "" if self.low == -np.inf else f"{'>' if self.low_excluded else '≥'} {low}"
+        upper = "" if self.high == np.inf else f"{'<' if self.high_excluded else '≤'} {high}"
+        if lower and upper and not (self.low_excluded or self.high_excluded):
+            return f"{low} to {high}"
+        return ", ".join(part for part in (lower, upper) if part) or "any"
+
+
+ANY = Range.read("(-inf, inf)")

@@ -1,0 +1,51 @@
+"""The declared fields of a class as a table."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from tarsus.parameters.declare import Parameter, declared
+
+
+class Row(NamedTuple):
+    """One declared field in words."""
+
+    name: str
+    default: str
+    unit: str
+    range: str
+    meaning: str
+
+
+COLUMNS = tuple(name.capitalize() for name in Row._fields)
+
+
+def table(owner: type) -> list[Row]:
+    """One row for each declared field of a dataclass."""
+    return [_row(declaration) for declaration in declared(owner).values()]
+
+
+def markdown(owner: type) -> list[str]:
+    """The lines of the same table in Markdown, its header first."""
+    lines = [COLUMNS, ("---",) * len(COLUMNS)]
+    for row in table(owner):
+        name = f"`{row.name}`"
+        lines.append((name, *(cell.replace("|", "\\|") for cell in row[1:])))
+    return [f"| {' | '.join(cells)} |" for cells in lines]
+
+
+def _row(p: Parameter) -> Row:
+    meaning = f"{p.symbol}: {p.meaning}" if p.symbol not in ("", p.name) else p.meaning
+    if p.choices:
+        words = "; ".join(f"{word}: {text}" for word, text in p.choices.items())
+        return Row(p.name, str(p.default), "", "a word", f"{meaning}. {words}")
+    return Row(p.name, _written(p.default), p.unit, p.range.short() if p.numeric else "", meaning)
+
+
+def _written(default: Any) -> str:
+    """A default as a user would write it."""
+    if default is None:
+        return "none"
+    if isinstance(default, tuple):
+        return ", ".join(_written(value) for value in default)
+    return f"{default:g}" if isinstance(default, (int, float)) else str(default)

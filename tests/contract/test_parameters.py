@@ -1,0 +1,106 @@
+"""Every parameter of every law, gait, stepper and terrain is declared, and its range is kept."""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+import numpy as np
+import pytest
+
+from tarsus import registry
+from tarsus.contact.base import Law
+from tarsus.errors import TarsusError
+from tarsus.parameters import Parameter, declared, markdown, table
+
+FAMILIES: dict[str, tuple[str, type]] = {
+    "law": ("tarsus.contact.laws", Law),
+}
+MEMBERS = [
+    pytest.param(registry.member(package, kind, name, family), id=f"{kind} {name}")
+    for kind, (package, family) in FAMILIES.items()
+    for name in registry.names(package)
+]
+
+
+def defaults(owner: Any) -> Any:
+    """One with its defaults; None for one that needs something given."""
+    try:
+        return owner()
+    except TarsusError:
+        return None
+
+
+def outside(p: Parameter) -> list[float]:
+    """Numbers just outside the range of a parameter, and what is no number at all."""
+    found = [np.nan, np.inf, -np.inf]
+    for bound, excluded, away in (
+        (p.range.low, p.range.low_excluded, -1.0),
+        (p.range.high, p.range.high_excluded, 1.0),
+    ):
+        if np.isfinite(bound):
+            found.append(bound if excluded else bound + away * max(1e-9, 1e-9 * abs(bound)))
+    return found
+
+
+@pytest.mark.parametrize("owner", MEMBERS)
+def test_every_field_is_declared_with_unit_and_meaning(owner: type) -> None:
+    assert is_dataclass(owner)
+    for f in fields(owner):
+        assert f.name in declared(owner), f"{f.name} is not declared"
+        p = declared(owner)[f.name]
+        assert len(p.meaning) > 1 and not p.meaning.endswith(".")
+        number = isinstance(p.default, (int, float, tuple)) and not p.choices
+        assert not number or p.unit, f"{f.name} is a number without a unit"
+        assert p.unit != "1" and "-" not in p.unit.split(), f"{f.name}: write [1]"
+
+
+@pytest.mark.parametrize("owner", MEMBERS)
+def test_defaults_are_in_range(owner: type) -> None:
+    for p in declared(owner).values():
+        p.check(owner.__name__, p.default)
+
+
+@pytest.mark.parametrize("owner", MEMBERS)
+def test_choices_are_those_of_the_annotation(owner: type) -> None:
+    hints = get_type_hints(owner)
+    for name, p in declared(owner).items():
+        literal = get_origin(hints[name]) is Literal
+        assert literal == bool(p.choices), name
+        if literal:
+            assert get_args(hints[name]) == tuple(p.choices)
+
+
+@pytest.mark.parametrize("owner", MEMBERS)
+def test_what_is_out_of_range_is_refused_by_name(owner: type) -> None:
+    sound = defaults(owner)
+    if sound is None:
+        pytest.skip("needs something given")
+    for name, p in declared(owner).items():
+        if p.choices:
+            with pytest.raises(TarsusError, match=rf"\b{name}\b"):
+                replace(sound, **{name: "nothing of the kind"})
+        elif p.numeric:
+            several = len(p.default) if isinstance(p.default, tuple) else 0
+            for wrong in outside(p):
+                value = (wrong,) * several if several else wrong
+                with pytest.raises(TarsusError, match=rf"{owner.__name__}: {name} must"):
+                    replace(sound, **{name: value})
+            with pytest.raises(TarsusError, match=rf"{owner.__name__}: {name} must be a"):
+                replace(sound, **{name: "much"})
+
+
+@pytest.mark.parametrize("owner", [m for m in MEMBERS if str(m.id).startswith("law")])
+def test_one_world_out_of_range_is_enough(owner: type) -> None:
+    for name, p in declared(owner).items():
+        if p.numeric:
+            for wrong in outside(p):
+                with pytest.raises(TarsusError, match=rf"{owner.__name__}: {name} must"):
+                    replace(owner(), **{name: np.array([p.default, wrong])})
+
+
+@pytest.mark.parametrize("owner", MEMBERS)
+def test_the_table_has_a_row_for_each_field(owner: type) -> None:
+    assert [row.name for row in table(owner)] == [f.name for f in fields(owner)]  # type: ignore[arg-type]
+    widths = {line.replace("\\|", "").count("|") for line in markdown(owner)}
+    assert widths == {6}
