@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Sequence
 from time import perf_counter
 from typing import Any
@@ -11,7 +12,8 @@ import numpy as np
 from tarsus import robots
 from tarsus.benchmarks.gpu_speed import DT, FRICTION
 from tarsus.control.gaits.trot import Trot
-from tarsus.mujoco_runs.trot import Peer, frictionless_joints, optional_library, trotting_peer
+from tarsus.mujoco_runs.library import mujoco
+from tarsus.mujoco_runs.trot import Peer, frictionless_joints, trotting_peer
 
 CONTACTS = 8  # a world may have at once; the trot has four
 ROWS = 64  # constraint rows a world may have
@@ -21,9 +23,9 @@ def speed(worlds: Sequence[int], steps: int) -> dict[str, Any]:
     """World-steps a second for each number of worlds; the trot's torques are replayed in every
     world.
 
-    Raises ImportError where mujoco_warp is not installed.
+    ImportError if mujoco_warp (package mujoco-warp) is not installed.
     """
-    warp, mjw = optional_library("warp"), optional_library("mujoco_warp")
+    warp, mjw = importlib.import_module("warp"), importlib.import_module("mujoco_warp")
     peer = trotting_peer(
         frictionless_joints(robots.load("mini_cheetah")), Trot(), DT, FRICTION, steps * DT
     )
@@ -45,10 +47,10 @@ def speed(worlds: Sequence[int], steps: int) -> dict[str, Any]:
 
 def _rate(warp: Any, mjw: Any, peer: Peer, worlds: int, steps: int) -> float:
     """The second of two replays: the first compiles."""
-    mujoco = optional_library("mujoco")
-    start = mujoco.MjData(peer.model)
-    mujoco.mj_setState(peer.model, start, peer.start, mujoco.mjtState.mjSTATE_FULLPHYSICS)
-    mujoco.mj_forward(peer.model, start)
+    mj = mujoco()
+    start = mj.MjData(peer.model)
+    mj.mj_setState(peer.model, start, peer.start, mj.mjtState.mjSTATE_FULLPHYSICS)
+    mj.mj_forward(peer.model, start)
     model = mjw.put_model(peer.model)
     torques = warp.array(
         np.broadcast_to(peer.torques[:steps, None], (steps, worlds, peer.model.nu)).astype(

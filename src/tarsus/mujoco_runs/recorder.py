@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.errors import TarsusError
-from tarsus.mujoco_runs.trot import optional_library
+from tarsus.mujoco_runs.contacts import contact_jacobian, ground_contacts
+from tarsus.mujoco_runs.library import mujoco
 
 Array = NDArray[np.float64]
 APART = 1.0  # m, the gap of a contact that MuJoCo does not list
@@ -17,11 +18,12 @@ UP = (0.0, 0.0, 1.0)
 
 
 class Recorder:
-    """Made before the first mj_step of (model, data); `take()` after each; `arrays()` or
-    `save(path)` at the end.
+    """Keeps every step of a MuJoCo simulation (model, data).
 
-    Contacts of the robot with the world are kept, each under its geom; what limits, joint friction
-    and contacts between bodies did is kept with the passive forces.
+    Make it before the first `mj_step`, call `take()` after each step, and `arrays()` or
+    `save(path)` at the end. Contacts of the robot with the world are kept, each under its geom.
+    The forces of joint limits, joint friction and contacts between bodies are added to the passive
+    forces.
     """
 
     def __init__(self, model: Any, data: Any) -> None:
@@ -55,34 +57,26 @@ class Recorder:
         """Slot and values of every contact with the world, and all other constraint forces
         (nv,).
         """
-        mujoco, model, data = optional_library("mujoco"), self.model, self.data
-        found, others = [], np.array(data.qfrc_constraint)
-        six, jacobian, seen = np.zeros(6), np.zeros((3, model.nv)), dict[int, int]()
-        for k in range(data.ncon):
-            contact = data.contact[k]
-            fixed = [model.body_weldid[model.geom_bodyid[geom]] == 0 for geom in contact.geom]
-            if sum(fixed) != 1:
-                continue
-            geom, sign = (contact.geom[1], 1.0) if fixed[0] else (contact.geom[0], -1.0)
-            frame = sign * contact.frame.reshape(3, 3)
-            mujoco.mj_contactForce(model, data, k, six)
-            force = frame.T @ six[:3]
-            mujoco.mj_jac(model, data, jacobian, None, contact.pos, model.geom_bodyid[geom])
-            others -= jacobian.T @ force
-            number = seen[int(geom)] = seen.get(int(geom), -1) + 1
-            slot = self._slots.setdefault((int(geom), number), len(self._slots))
+        model, data = self.model, self.data
+        found, others, seen = [], np.array(data.qfrc_constraint), dict[int, int]()
+        for contact in ground_contacts(model, data):
+            force = contact.frame.T @ contact.force
+            others -= contact_jacobian(model, data, contact).T @ force
+            number = seen[contact.geom] = seen.get(contact.geom, -1) + 1
+            slot = self._slots.setdefault((contact.geom, number), len(self._slots))
             values = {
                 "contact_force": force,
-                "contact_point": np.array(contact.pos),
-                "contact_normal": frame[0].copy(),
+                "contact_point": contact.point,
+                "contact_normal": contact.frame[0].copy(),
+                "gap": contact.gap,
+                "mu": contact.friction,
             }
-            mu = float(contact.friction[0])
-            found.append((slot, values | {"gap": float(contact.dist), "mu": mu}))
+            found.append((slot, values))
         return found, others
 
     def arrays(self) -> dict[str, Any]:
         """The run so far by the names of the format."""
-        mujoco = optional_library("mujoco")
+        mj = mujoco()
         if not self._slots:
             raise TarsusError("this run never touched the world: there is no contact to judge.")
         rows, n = len(self._rows), len(self._slots)
@@ -92,7 +86,7 @@ class Recorder:
         }
         bodies = [int(self.model.geom_bodyid[geom]) for geom, _ in self._slots]
         found["contact_body"] = np.array(
-            [mujoco.mj_id2name(self.model, mujoco.mjtObj.mjOBJ_BODY, k) for k in bodies]
+            [mj.mj_id2name(self.model, mj.mjtObj.mjOBJ_BODY, k) for k in bodies]
         )
         found |= {"contact_force": np.zeros((rows, n, 3)), "contact_point": np.zeros((rows, n, 3))}
         found |= {
@@ -104,7 +98,7 @@ class Recorder:
             for slot, values in row["contacts"]:
                 for name, value in values.items():
                     found[name][k, slot] = value
-        found["stages"] = 4 if self.model.opt.integrator == mujoco.mjtIntegrator.mjINT_RK4 else 1
+        found["stages"] = 4 if self.model.opt.integrator == mj.mjtIntegrator.mjINT_RK4 else 1
         return found
 
     def save(self, path: str | Path) -> None:

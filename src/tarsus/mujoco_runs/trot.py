@@ -1,10 +1,10 @@
-"""MuJoCo on the same robot and trot: closed loop once, to record torques and contacts, then
-replayed by `rollout`.
+"""The trot of our controllers in MuJoCo: once in closed loop, then replayed by `rollout`.
+
+The closed loop records torques and contacts; the replay is what benchmarks time.
 """
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
@@ -20,13 +20,10 @@ from tarsus.control.base import Controller
 from tarsus.dynamics.robot import Robot
 from tarsus.model.mechanism import Mechanism
 from tarsus.model.to_mjcf import to_mjcf
+from tarsus.mujoco_runs.contacts import contact_jacobian, ground_contacts
+from tarsus.mujoco_runs.library import mujoco, rollout
 
 Array = NDArray[np.float64]
-
-
-def optional_library(name: str) -> Any:
-    """A module whose names its type stubs do not list."""
-    return importlib.import_module(name)
 
 
 def frictionless_joints(robot: Robot) -> Robot:
@@ -56,58 +53,68 @@ def control_function(mechanism: Mechanism, controller: Controller) -> ca.Functio
 
 @dataclass(frozen=True, eq=False)
 class Peer:
-    """A MuJoCo model of a robot with its recorded trot.
-
-    torques (steps, actuators); distance, final height: m; normal_force_max: N; residuals: by the
-    same yardstick as every law's; iterations: mean.
-    """
+    """A MuJoCo model of a robot with its recorded trot."""
 
     model: Any
+    """MuJoCo's MjModel."""
     start: Array
+    """MuJoCo's full physics state at the start."""
     torques: Array
+    """Of every step (steps, actuators), N m."""
     distance: float
+    """Walked, m."""
     height: float
+    """Of the base at the end, m."""
     normal_force_max: float
+    """Largest normal force of a foot, N."""
     residuals: dict[str, float]
+    """By the same yardstick as every law's (`contact.criteria`)."""
     iterations: float
+    """Mean iterations of MuJoCo's solver a step."""
     version: str
+    """MuJoCo's version."""
 
     def rollout(self) -> float:
         """Seconds a step of replaying the whole trot on one thread."""
-        mujoco, rollout = optional_library("mujoco"), optional_library("mujoco.rollout")
-        data = mujoco.MjData(self.model)
+        data, replay = mujoco().MjData(self.model), rollout().rollout
         began = perf_counter()
-        rollout.rollout(self.model, data, self.start[None], self.torques[None])
+        replay(self.model, data, self.start[None], self.torques[None])
         return (perf_counter() - began) / len(self.torques)
 
     def step_call(self, calls: int) -> float:
         """Seconds of one mj_step called from Python, the trot's torques being set before each."""
-        mujoco = optional_library("mujoco")
-        data = mujoco.MjData(self.model)
-        mujoco.mj_setState(self.model, data, self.start, mujoco.mjtState.mjSTATE_FULLPHYSICS)
+        mj = mujoco()
+        data = mj.MjData(self.model)
+        mj.mj_setState(self.model, data, self.start, mj.mjtState.mjSTATE_FULLPHYSICS)
         began = perf_counter()
         for k in range(calls):
             data.ctrl[:] = self.torques[k % len(self.torques)]
-            mujoco.mj_step(self.model, data)
+            mj.mj_step(self.model, data)
         return (perf_counter() - began) / calls
 
 
 def trotting_peer(
     robot: Robot, controller: Controller, dt: float, friction: float, seconds: float
 ) -> Peer:
-    """Trot the robot in MuJoCo in closed loop and keep what is needed to replay and to judge it."""
-    mujoco = optional_library("mujoco")
-    model = mujoco.MjModel.from_xml_string(to_mjcf(robot, dt=dt, friction=friction))
-    data = mujoco.MjData(model)
+    """Trot the robot in MuJoCo in closed loop and keep what is needed to replay and to judge it.
+
+    dt: s; friction: coefficient [1]; seconds: length of the trot, s.
+    """
+    # the robot in MuJoCo, at the controller's start
+    mj = mujoco()
+    model = mj.MjModel.from_xml_string(to_mjcf(robot, dt=dt, friction=friction))
+    data = mj.MjData(model)
     data.qpos[:] = controller.initial_coordinates(robot)
-    mujoco.mj_forward(model, data)
-    start = np.empty(mujoco.mj_stateSize(model, mujoco.mjtState.mjSTATE_FULLPHYSICS))
-    mujoco.mj_getState(model, data, start, mujoco.mjtState.mjSTATE_FULLPHYSICS)
+    mj.mj_forward(model, data)
+    start = np.empty(mj.mj_stateSize(model, mj.mjtState.mjSTATE_FULLPHYSICS))
+    mj.mj_getState(model, data, start, mj.mjtState.mjSTATE_FULLPHYSICS)
     control, memory = control_function(robot, controller), controller.initial_memory(robot)
     command = np.array(list(controller.commands.values()))
     low, high = (
         np.array([getattr(a, side) for a in robot.actuators]) for side in ("lower", "upper")
     )
+
+    # closed loop: our controller, MuJoCo's step
     torques, contacts, iterations = [], [], 0
     for k in range(round(seconds / dt)):
         torque, memory = (
@@ -117,9 +124,11 @@ def trotting_peer(
         torques.append(np.clip(torque, low, high))
         data.ctrl[:] = torques[-1]
         before = np.array(data.qvel)
-        mujoco.mj_step(model, data)
+        mj.mj_step(model, data)
         contacts.append(_contacts(model, data, before, dt))
         iterations += data.solver_niter[0]
+
+    # the run by the yardstick of every law
     solved = Solved(
         *(np.stack(parts) for parts in zip(*contacts, strict=True)),
         mu=friction,
@@ -135,27 +144,21 @@ def trotting_peer(
         float(solved.impulse[..., 0].max()) / dt,
         criteria.residuals(solved),
         iterations / len(torques),
-        mujoco.__version__,
+        mj.__version__,
     )
 
 
 def _contacts(model: Any, data: Any, before: Array, dt: float) -> tuple[Array, Array, Array, Array]:
-    """Gap (n,), impulse, velocity before and after (n, 3) of every foot in the step just made,
-    contact frames.
+    """Gap (n,), impulse, velocity before and after (n, 3) of every foot, in contact frames.
 
-    The velocities are those of the contact point by its Jacobian where the step began; a foot in
+    The velocities are those of the contact point by its Jacobian where the step began. A foot in
     the air has gap 1.
     """
-    mujoco = optional_library("mujoco")
     feet = model.ngeom - 1
     gap, impulse, old, new = np.ones(feet), *(np.zeros((feet, 3)) for _ in range(3))
-    force, jacobian = np.zeros(6), np.zeros((3, model.nv))
-    for k in range(data.ncon):
-        contact = data.contact[k]
-        foot = max(contact.geom)
-        mujoco.mj_contactForce(model, data, k, force)
-        mujoco.mj_jac(model, data, jacobian, None, contact.pos, model.geom_bodyid[foot])
-        rows = contact.frame.reshape(3, 3) @ jacobian
-        gap[foot - 1], impulse[foot - 1] = contact.dist, force[:3] * dt
-        old[foot - 1], new[foot - 1] = rows @ before, rows @ data.qvel
+    for contact in ground_contacts(model, data):
+        foot = contact.geom - 1  # the floor is geom 0
+        rows = contact.frame @ contact_jacobian(model, data, contact)
+        gap[foot], impulse[foot] = contact.gap, contact.force * dt
+        old[foot], new[foot] = rows @ before, rows @ data.qvel
     return gap, impulse, old, new

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import xml.etree.ElementTree as ElementTree
 from typing import Any
 
@@ -10,6 +9,8 @@ import numpy as np
 
 from tarsus.model.mechanism import Mechanism
 from tarsus.model.to_mjcf import to_mjcf
+from tarsus.mujoco_runs.contacts import ground_contacts
+from tarsus.mujoco_runs.library import mujoco
 from tarsus.validation.engine import Engine, Motion, NotModeled, Start
 
 NAME = "mujoco"
@@ -51,25 +52,24 @@ class MuJoCo(Engine):
     def _world(
         self, start: Start, k: int, dt: float, count: tuple[int, int]
     ) -> tuple[Any, Any, Any]:
-        mujoco: Any = importlib.import_module("mujoco")
+        mj = mujoco()
         mu = float(np.asarray(start.parameters["mu"])[k]) if "mu" in start.parameters else 0.8
-        model = mujoco.MjModel.from_xml_string(
+        model = mj.MjModel.from_xml_string(
             _mjcf(start.body, dt, mu, float(np.asarray(start.slope)[k]))
         )
-        data = mujoco.MjData(model)
+        data = mj.MjData(model)
         data.qpos[:], data.qvel[:] = np.asarray(start.q)[k], np.asarray(start.u)[k]
         q, u = np.empty((count[0], model.nq)), np.empty((count[0], model.nv))
-        impulse, force = np.zeros((count[0], len(start.body.candidates), 3)), np.zeros(6)
+        impulse = np.zeros((count[0], len(start.body.candidates), 3))
         for i in range(-count[1], count[0]):
             if start.pushed:
                 data.xfrc_applied[1, :3] = start.push_at((i + count[1] + 0.5) * dt)[k]
-            mujoco.mj_step(model, data)
+            mj.mj_step(model, data)
             if i < 0:
                 continue
             q[i], u[i] = data.qpos, data.qvel
-            for j in range(data.ncon):
-                mujoco.mj_contactForce(model, data, j, force)
-                impulse[i, max(data.contact[j].geom) - 1] = dt * force[:3]
+            for contact in ground_contacts(model, data):
+                impulse[i, contact.geom - 1] = dt * contact.force  # the floor is geom 0
         return q, u, impulse
 
 

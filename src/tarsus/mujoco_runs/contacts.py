@@ -1,0 +1,63 @@
+"""What MuJoCo says of the contacts between a robot and the ground in the step it just made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tarsus.mujoco_runs.library import mujoco
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class GroundContact:
+    """One contact of a robot's geom with something that cannot move."""
+
+    geom: int
+    """The robot's geom."""
+    gap: float
+    """Distance, m; negative is penetration."""
+    point: Array
+    """World position (3,), m."""
+    frame: Array
+    """(3, 3), world: rows are the normal, out of the ground, and two tangents."""
+    force: Array
+    """Force (3,) on the robot along the rows of `frame`, N."""
+    friction: float
+    """Friction coefficient [1]."""
+
+
+def ground_contacts(model: Any, data: Any) -> Iterator[GroundContact]:
+    """Every contact of a moving geom with a fixed one; contacts of the robot's own bodies are left
+    out.
+    """
+    contact_force, six = mujoco().mj_contactForce, np.zeros(6)
+    for k in range(data.ncon):
+        contact = data.contact[k]
+        fixed = [model.body_weldid[model.geom_bodyid[geom]] == 0 for geom in contact.geom]
+        if sum(fixed) != 1:
+            continue
+        # MuJoCo's frame points from the first geom to the second
+        geom, sign = (contact.geom[1], 1.0) if fixed[0] else (contact.geom[0], -1.0)
+        contact_force(model, data, k, six)
+        yield GroundContact(
+            geom=int(geom),
+            gap=float(contact.dist),
+            point=np.array(contact.pos),
+            frame=sign * contact.frame.reshape(3, 3),
+            force=six[:3].copy(),
+            friction=float(contact.friction[0]),
+        )
+
+
+def contact_jacobian(model: Any, data: Any, contact: GroundContact) -> Array:
+    """Jacobian (3, nv) of the contact point as a point of the robot, world axes."""
+    jacobian = np.zeros((3, model.nv))
+    body = model.geom_bodyid[contact.geom]
+    mujoco().mj_jac(model, data, jacobian, None, contact.point, body)
+    return jacobian
