@@ -273,7 +273,7 @@ def test_too_many_events_are_said() -> None:
 @pytest.mark.parametrize("inside", ["heun", "rk4", "dormand_prince"])
 def test_impulse_are_refused_inside_with_what_would_work(inside: str) -> None:
     with pytest.raises(
-        tarsus.TarsusError, match="gives impulses, not forces: use the stepper 'midpoint'"
+        tarsus.TarsusError, match=r"gives impulses, not forces: use a stepper .*\bmidpoint\b"
     ):
         tarsus.Simulation("mini_cheetah", law="lcp_impulse", stepper=EventDriven(inside))
 

@@ -484,8 +484,8 @@ def test_impulse_are_refused_with_what_would_work(stepper: str | Stepper) -> Non
         tarsus.Simulation("mini_cheetah", law="moreau", stepper=stepper)
     assert (
         str(refusal.value)
-        == "the law 'moreau' gives impulses, not forces: use the stepper 'midpoint' or"
-        " 'symplectic_euler', or a force law such as 'compliant'."
+        == "the law 'moreau' gives impulses, not forces: use a stepper that takes them"
+        " (event_driven, midpoint, symplectic_euler), or a force law such as 'compliant'."
     )
 
 

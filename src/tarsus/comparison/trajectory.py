@@ -18,9 +18,12 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from tarsus import registry
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError, unknown
+from tarsus.simulation import resolve
 from tarsus.simulation.recording.log import mean_of_role
+from tarsus.stepping.base import METHODS
 
 Array = NDArray[np.float64]
 NEEDED = ("time", "qpos", "qvel", "contact_force")
@@ -34,7 +37,6 @@ OPTIONAL = (
     "qfrc_passive",
 )
 SCALARS = ("e_N", "e_T", "tolerance", "instant", "stages")
-INSTANTS = {"midpoint": 0.5, "symplectic_euler": 0.0}
 EVEN = 1e-6  # of the step: how far two steps may differ in length
 UNIT = 1e-3  # how far a quaternion may be from unit length
 SUFFIXES = {".npz": "NumPy", ".nc": "netCDF"}
@@ -112,7 +114,7 @@ def arrays_of(log: xr.Dataset, robot: Robot) -> dict[str, Any]:
     ]
     if missing:
         raise TarsusError(f"this is no log of tarsus run: {', '.join(missing)} missing.")
-    dt, stepper = float(log.attrs["dt"]), log.attrs["stepper"]
+    dt, instant = float(log.attrs["dt"]), _instant(str(log.attrs["stepper"]))
     motors = np.zeros((log.sizes["time"], robot.nu))
     for k, name in enumerate(log["actuator"].values):
         joint = next((a.joint for a in robot.actuators if a.name == name), "")
@@ -122,8 +124,8 @@ def arrays_of(log: xr.Dataset, robot: Robot) -> dict[str, Any]:
         "qpos": np.concatenate([log["q_start"].values[None], log["q"].values]),
         "qvel": np.concatenate([log["u_start"].values[None], log["u"].values]),
         "contact_body": np.array([str(name) for name in log["contact"].values]),
-        "instant": INSTANTS.get(stepper, 0.0),
-        "stages": 1 if stepper in INSTANTS else 2,
+        "instant": instant or 0.0,
+        "stages": 2 if instant is None else 1,
         "tolerance": mean_of_role(log, "absolute_tolerance"),
         "e_N": mean_of_role(log, "restitution_normal"),
         "e_T": mean_of_role(log, "restitution_tangential"),
@@ -132,6 +134,12 @@ def arrays_of(log: xr.Dataset, robot: Robot) -> dict[str, Any]:
     steps["mu"] = mean_of_role(log, "friction") * log["ground_friction"].values
     steps |= {"contact_force": log["force_world"].values, "qfrc_actuator": motors}
     return found | {name: np.concatenate([value[:1], value]) for name, value in steps.items()}
+
+
+def _instant(stepper: str) -> float | None:
+    """Where in a step a stepper sees its contacts, 0 to 1; None if at several instants."""
+    known = stepper in registry.names(METHODS)
+    return resolve.stepper(stepper).instant if known else None
 
 
 def trajectory(arrays: Mapping[str, Any], robot: Robot) -> Trajectory:

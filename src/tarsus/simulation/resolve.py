@@ -14,7 +14,7 @@ from tarsus.errors import TarsusError, unknown
 from tarsus.model.cut import in_coordinates
 from tarsus.model.mechanism import Candidate, Mechanism
 from tarsus.simulation.contact_selection import rare_contacts
-from tarsus.stepping.base import Scene, Stepper
+from tarsus.stepping.base import METHODS, Scene, Stepper
 from tarsus.terrain.base import Terrain
 
 T = TypeVar("T")
@@ -115,7 +115,7 @@ def stepper(given: Stepper | str) -> Stepper:
     """A stepper by name, or as it is."""
     if not isinstance(given, str):
         return given
-    return registry.member("tarsus.stepping.methods", "stepper", given, Stepper)()
+    return registry.member(METHODS, "stepper", given, Stepper)()
 
 
 def controller(

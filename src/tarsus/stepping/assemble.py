@@ -28,7 +28,7 @@ from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
 from tarsus.registry import name_of
 from tarsus.spatial.rotation import constant
-from tarsus.stepping.base import Scene, StepInputs
+from tarsus.stepping.base import Scene, StepInputs, named_where
 from tarsus.stepping.coupling import (
     Coupling,
     couple,
@@ -77,8 +77,8 @@ def rate(scene: Scene, at: StepInputs) -> Rate:
     mechanism, kin = scene.mechanism, kinematics(scene.mechanism, at.q, at.u)
     if mechanism.loops:
         raise TarsusError(
-            "cut joints and closed loops are held at the level of velocity: use the stepper"
-            " 'midpoint' or 'symplectic_euler'."
+            "cut joints and closed loops are held at the level of velocity: use a stepper that"
+            f" holds them ({named_where(lambda stepper: stepper.holds_constraints)})."
         )
     touching = contact_kinematics(scene, kin, at.terrain)
     forces, memory = contact_forces(scene, touching, at)
@@ -98,8 +98,9 @@ def contact_forces(
     """
     if not isinstance(scene.law, ForceLaw):
         raise TarsusError(
-            f"the law {name_of(scene.law)!r} gives impulses, not forces: use the stepper"
-            " 'midpoint' or 'symplectic_euler', or a force law such as 'compliant'."
+            f"the law {name_of(scene.law)!r} gives impulses, not forces: use a stepper that takes"
+            f" them ({named_where(lambda stepper: stepper.takes_impulses)}), or a force law such as"
+            " 'compliant'."
         )
     forces, memories = [], [SX(0, 1)]
     for i, touch in enumerate(touching):

@@ -1,18 +1,21 @@
 """The stepper interface.
 
 To add a stepper: one file in `stepping/methods/` with one frozen dataclass that derives from
-`Stepper`; its name on the command line is the file's name. What two steppers share goes to
-`assemble`, or to `explicit` if it is for Runge-Kutta steps.
+`Stepper`; its name on the command line is the file's name. It overrides what it can do where that
+differs: `order`, `instant`, `takes_impulses`, `holds_constraints`. What two steppers share goes to
+`assemble`, or to `runge_kutta` if it is for Runge-Kutta steps.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from casadi import SX
 
+from tarsus import registry
 from tarsus.contact.base import Law
 from tarsus.contact.problem import ContactSolution
 from tarsus.model.mechanism import Candidate, Mechanism
@@ -21,14 +24,17 @@ from tarsus.references.reference import Citation
 from tarsus.spatial.inertia import LinearInertia
 from tarsus.terrain.base import Terrain
 
+METHODS = "tarsus.stepping.methods"
+
 
 @dataclass(frozen=True, eq=False)
 class Scene:
     """What is simulated: a mechanism whose candidates may touch a terrain under a contact law.
 
-    stabilization: part of a loop joint's gap that its constraint takes back each step, 0 to 1, -;
-    rare: numbers of the candidates that touch when the robot falls and not else: while none of
-    them does, a step is solved without them.
+    candidates: those of the mechanism that may touch
+    stabilization: part of a loop joint's gap that its constraint takes back each step, 0 to 1 [1]
+    rare: indices of the candidates that touch only when the robot falls; while none of them does, a
+        step is solved without them
     """
 
     mechanism: Mechanism
@@ -43,11 +49,16 @@ class Scene:
 class StepInputs:
     """Symbols at the start of a step.
 
-    q (nq,), u (nu,): coordinates and velocities; memory: the law's; tau (nu,): applied generalized
-    force; dt: s; law, terrain: parameters by name; inertias: of all bodies; tau_loops: force or
-    moment of each loop joint; bilateral (nb,): the constraints' impulses in the last step;
-    overrides (n,): 1 for each contact that is open whatever its gap, -1 for one that stands on the
-    ground although it may be shown above it, 0 for the others.
+    q, u: coordinates (nq,) and velocities (nu,)
+    memory: the law's
+    tau: applied generalized force (nu,), N or N m
+    dt: s
+    law, terrain: parameters by name
+    inertias: of all bodies
+    tau_loops: force or moment of each loop joint, N or N m
+    bilateral: impulses (nb,) of the constraints in the last step
+    contact_override: (n,) +1 = treat as open whatever its gap; -1 = treat as closed although
+        round-off shows a positive gap; 0 = by its gap; None: all by their gaps
     """
 
     q: SX
@@ -65,7 +76,11 @@ class StepInputs:
 
 @dataclass(frozen=True, eq=False)
 class StepOutputs:
-    """The end of the step."""
+    """The end of a step.
+
+    q, u: coordinates (nq,) and velocities (nu,)
+    contact: the law's solution, impulses in N s
+    """
 
     q: SX
     u: SX
@@ -101,12 +116,32 @@ class Stepper(ABC):
     """From the start of a step to its end.
 
     velocity_level: whether one balance of momentum, M (u^E - u^S) = dt h + W L at the coordinates
-    `evaluation`, makes the step; if not (several evaluations a step), the log's equation residual
-    is NaN.
+        `evaluation`, makes the step; if not (several evaluations a step), the log's equation
+        residual is NaN
     """
 
     citation: ClassVar[Citation] = ""
     velocity_level: ClassVar[bool] = True
+
+    @property
+    def order(self) -> int | None:
+        """Order of convergence in smooth motion; None where a tolerance, not dt, sets the error."""
+        return 1
+
+    @property
+    def instant(self) -> float | None:
+        """Fraction of the step at which contacts are seen, 0 to 1 [1]; None if at several."""
+        return 0.0 if self.velocity_level else None
+
+    @property
+    def takes_impulses(self) -> bool:
+        """Whether it takes every law; if not, laws of forces alone (`ForceLaw`)."""
+        return self.velocity_level
+
+    @property
+    def holds_constraints(self) -> bool:
+        """Whether it holds the constraints of cut joints and closed loops."""
+        return self.velocity_level
 
     @property
     def inner_steps(self) -> int:
@@ -127,3 +162,11 @@ class Stepper(ABC):
     @abstractmethod
     def step(self, scene: Scene, start: StepInputs, builder: Builder) -> StepOutputs:
         """One step as symbolic expressions; loops go through the builder."""
+
+
+def named_where(fits: Callable[[Stepper], bool]) -> str:
+    """Names of the known steppers that fit, with commas between them: for a message."""
+    known = {
+        name: registry.member(METHODS, "stepper", name, Stepper) for name in registry.names(METHODS)
+    }
+    return ", ".join(name for name, made in known.items() if fits(made()))

@@ -34,7 +34,23 @@ class Substeps(Stepper):
             raise TarsusError(f"Substeps needs a whole number n of at least 1, not {self.n!r}.")
 
     @property
+    def order(self) -> int | None:
+        """As the inner stepper."""
+        return self.stepper.order
+
+    @property
+    def takes_impulses(self) -> bool:
+        """As the inner stepper."""
+        return self.stepper.takes_impulses
+
+    @property
+    def holds_constraints(self) -> bool:
+        """As the inner stepper."""
+        return self.stepper.holds_constraints
+
+    @property
     def inner_steps(self) -> int:
+        """Those of all inner steps together."""
         return self.n * self.stepper.inner_steps
 
     def evaluation(self, mechanism: Mechanism, q: SX, u: SX, dt: SX) -> SX:

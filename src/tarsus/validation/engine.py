@@ -107,6 +107,7 @@ class Engine(ABC):
 
     law: str
     stepper: str
+    order: int | None = 1
     not_modeled: Mapping[str, str]
     impulsive: bool
     parameters: frozenset[str]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from tarsus.contact.base import Law
 from tarsus.control.base import Controller
 from tarsus.errors import TarsusError
 from tarsus.model.mechanism import Mechanism
@@ -29,7 +28,8 @@ class Ours(Engine):
 
     def __init__(self, law: str, stepper: str) -> None:
         self.law, self.stepper = law, stepper
-        self._law: Law = resolve.law(law)
+        self._law, self._stepper = resolve.law(law), resolve.stepper(stepper)
+        self.order = self._stepper.order
         self.not_modeled, self.impulsive = self._law.not_modeled, self._law.impulsive
         self.parameters = frozenset(self._law.parameters())
         self._compiled: dict[tuple[str, Controller | None, bool], tuple[Plan, Program]] = {}
@@ -74,9 +74,7 @@ class Ours(Engine):
         if key not in self._compiled:
             scene = Scene(body, self._law, Slope(0.0), body.candidates)
             bodies_pushed = (body.bodies[0].name,) if pushed else ()
-            plan = Plan(
-                scene, resolve.stepper(self.stepper), controller, pushed_bodies=bodies_pushed
-            )
+            plan = Plan(scene, self._stepper, controller, pushed_bodies=bodies_pushed)
             self._compiled[key] = plan, step_program(plan)
         return self._compiled[key]
 

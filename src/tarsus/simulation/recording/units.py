@@ -14,10 +14,7 @@ UNITS = {
     "tau": ("N m", "actuator torque during the step, after the limits"),
     "gap": (
         "m",
-        (
-            "signed distance to the ground where the step first looks: halfway (midpoint) or at its"
-            " start"
-        ),
+        "signed distance to the ground at the instant of the step that first sees contacts",
     ),
     "impulse_contact": (
         "N s",
@@ -27,7 +24,7 @@ UNITS = {
     "force_contact": ("N", "impulse divided by dt: normal, tangent 1, tangent 2"),
     "force_world": ("N", "impulse divided by dt, world frame"),
     "contact_normal": ("1", "outward normal of the ground at the gap's instant, world frame"),
-    "ground_friction": ("1", "what the ground has there of the law's friction coefficients"),
+    "ground_friction": ("1", "terrain factor on the law's friction coefficient"),
     "contact_point": ("m", "contact point at the gap's instant, world frame"),
     "velocity_before": (
         "m/s",
@@ -68,8 +65,7 @@ UNITS = {
         "N, N m",
         (
             "largest entry of M du/dt - h - W L/dt at the gap's instant by the Newton-Euler"
-            " recursion; NaN for steppers of several evaluations (heun, rk4, dormand_prince,"
-            " event_driven, Substeps)"
+            " recursion; NaN for steppers of several evaluations a step"
         ),
     ),
 }

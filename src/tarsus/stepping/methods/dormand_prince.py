@@ -79,6 +79,11 @@ class DormandPrince(Stepper):
             )
 
     @property
+    def order(self) -> None:
+        """Its sub-steps follow the tolerance."""
+        return None
+
+    @property
     def inner_steps(self) -> int:
         """The sub-steps that share dt at worst."""
         return self.maximum // 2

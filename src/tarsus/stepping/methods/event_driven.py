@@ -21,7 +21,7 @@ from tarsus.program.ir.trace import Builder, Values
 from tarsus.references.papers import DOWELL_1971, OGUNSOLA
 from tarsus.references.reference import Citation
 from tarsus.stepping import assemble
-from tarsus.stepping.base import Scene, StepInputs, StepOutputs, Stepper
+from tarsus.stepping.base import METHODS, Scene, StepInputs, StepOutputs, Stepper
 from tarsus.stepping.event_location import TRIES, Bracket
 
 FAR = 1e6  # m: height of a contact that is not watched
@@ -61,7 +61,7 @@ class EventDriven(Stepper):
 
     def __post_init__(self) -> None:
         if isinstance(self.stepper, str):
-            named = registry.member("tarsus.stepping.methods", "stepper", self.stepper, Stepper)
+            named = registry.member(METHODS, "stepper", self.stepper, Stepper)
             object.__setattr__(self, "stepper", named())
         if not isinstance(self.stepper, Stepper) or isinstance(self.stepper, EventDriven):
             raise TarsusError(
@@ -79,6 +79,21 @@ class EventDriven(Stepper):
         """The stepper of the smooth phases."""
         assert isinstance(self.stepper, Stepper)
         return self.stepper
+
+    @property
+    def order(self) -> int | None:
+        """As the stepper inside."""
+        return self.inside.order
+
+    @property
+    def takes_impulses(self) -> bool:
+        """As the stepper inside."""
+        return self.inside.takes_impulses
+
+    @property
+    def holds_constraints(self) -> bool:
+        """As the stepper inside."""
+        return self.inside.holds_constraints
 
     @property
     def inner_steps(self) -> int:

@@ -28,6 +28,10 @@ class Heun(Stepper):
     )
     velocity_level: ClassVar[bool] = False
 
+    @property
+    def order(self) -> int:
+        return 2
+
     def step(self, scene: Scene, start: StepInputs, builder: Builder) -> StepOutputs:
         first = assemble.rate(scene, start)
         second = assemble.rate(scene, runge_kutta.stage(scene, start, first, first, start.dt))

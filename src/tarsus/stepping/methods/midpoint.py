@@ -27,6 +27,10 @@ class Midpoint(Stepper):
         GEHRING_2014.at("Eqns. (6)-(8)"),
     )
 
+    @property
+    def instant(self) -> float:
+        return 0.5
+
     def step(self, scene: Scene, start: StepInputs, builder: Builder) -> StepOutputs:
         q_mid = builder.keep("q_mid", self.evaluation(scene.mechanism, start.q, start.u, start.dt))
         builder.stamp("rest")

@@ -25,6 +25,10 @@ class RK4(Stepper):
     )
     velocity_level: ClassVar[bool] = False
 
+    @property
+    def order(self) -> int:
+        return 4
+
     def step(self, scene: Scene, start: StepInputs, builder: Builder) -> StepOutputs:
         half = 0.5 * start.dt
         k1 = assemble.rate(scene, start)
