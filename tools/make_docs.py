@@ -1,0 +1,155 @@
+"""Write the tables of the documents that the code knows better: `python tools/make_docs.py`.
+
+In docs/*.md a table stands between the lines `<!-- generated: NAME -->` and `<!-- end -->`;
+docs/gallery.md is generated as a whole. To add a table: a function here that returns its Markdown,
+its name in TABLES, and the two lines in a document. tests/docs/test_generated.py checks that all
+are up to date.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from pathlib import Path
+
+import xarray as xr
+
+import tarsus
+from tarsus import experiments, references, registry
+from tarsus.contact.base import Law
+from tarsus.control.base import Controller
+from tarsus.parameters import tables
+from tarsus.references.data import TARSUS
+from tarsus.references.reference import Reference
+from tarsus.simulation import options
+from tarsus.validation.scenes.base import EFFECTS, ValidationScene
+from tarsus.validation.table import SCENES
+
+DOCS = Path(__file__).parents[1] / "docs"
+MARKED = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table in Markdown."""
+    cells = [head, ["---"] * len(head), *rows]
+    return "".join(f"| {' | '.join(_cell(text) for text in row)} |\n" for row in cells)
+
+
+def _cell(text: str) -> str:
+    """A cell's text on one line; a bar would end the cell."""
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+@cache
+def log() -> xr.Dataset:
+    """A short run with every variable there is: a robot with cut joints."""
+    simulation = tarsus.Simulation("mini_cheetah", controller="trot", coordinates="extended")
+    return simulation.run(simulation.dt)
+
+
+def log_variables() -> str:
+    """Every variable of the log with its dimensions after time, unit and meaning."""
+    rows = [
+        (
+            f"`{name}`",
+            ", ".join(str(dimension) for dimension in variable.dims if dimension != "time"),
+            str(variable.attrs["units"]),
+            str(variable.attrs["long_name"]),
+        )
+        for name, variable in log().data_vars.items()
+        if "units" in variable.attrs and "time" in variable.dims
+    ]
+    return markdown(("variable", "dimensions after time", "unit", "meaning"), rows)
+
+
+def scenes() -> str:
+    """Every scene of `tarsus validate` with the effects it needs and its tolerance."""
+    rows = []
+    for name in registry.names(SCENES):
+        scene = registry.member(SCENES, "scene", name, ValidationScene)()
+        needs = ", ".join(sorted(scene.needs)) or "-"
+        rows.append((f"`{name}`", scene.__doc__ or "", needs, scene.tolerance))
+    return markdown(("scene", "what it shows", "a law must model", "tolerance, and why"), rows)
+
+
+def effects() -> str:
+    """What a law may say that it does not model."""
+    return markdown(("effect", "meaning"), [(f"`{k}`", text) for k, text in EFFECTS.items()])
+
+
+def simulation_options() -> str:
+    """The options of a Simulation with their defaults."""
+    rows = [
+        (f"`{name}`", f"`{option.default!r}`", option.meaning)
+        for name, option in options.declared().items()
+    ]
+    return markdown(("option", "default", "meaning"), rows)
+
+
+def law_parameters() -> str:
+    """Every law's parameters."""
+    return parameters("tarsus.contact.laws", Law)
+
+
+def gait_parameters() -> str:
+    """Every gait's parameters."""
+    return parameters("tarsus.control.gaits", Controller)
+
+
+def parameters(package: str, family: type) -> str:
+    """A heading and a table for each member that declares parameters."""
+    parts = []
+    for name in registry.names(package):
+        lines = tables.markdown(registry.member(package, "member", name, family))  # type: ignore[arg-type]
+        if len(lines) > 2:
+            parts.append("\n".join([f"### `{name}`\n", *lines]) + "\n")
+    return "\n" + "\n".join(parts) + "\n"
+
+
+def cited() -> str:
+    """Every reference, by kind."""
+    titles = {"papers": "Papers", "books": "Books and manuals", "data": "Robot data"}
+    parts = []
+    for shelf in references.SHELVES:
+        kept = vars(importlib.import_module(f"tarsus.references.{shelf}")).values()
+        rows = [(r.name, r.text()) for r in kept if isinstance(r, Reference) and r is not TARSUS]
+        parts.append(f"## {titles[shelf]}\n\n{markdown(('name', 'source'), rows)}\n")
+    return "".join(parts)
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "log_variables": log_variables,
+    "scenes": scenes,
+    "effects": effects,
+    "simulation_options": simulation_options,
+    "law_parameters": law_parameters,
+    "gait_parameters": gait_parameters,
+    "references": cited,
+}
+
+
+def remade(text: str) -> str:
+    """A document with its generated tables made anew."""
+
+    def table(match: re.Match[str]) -> str:
+        return f"{match[1]}{TABLES[match[2]]()}{match[3]}"
+
+    return MARKED.sub(table, text)
+
+
+def pages() -> dict[Path, str]:
+    """Every document that holds something generated, as it should be."""
+    found = {
+        path: remade(text)
+        for path in sorted(DOCS.glob("*.md"))
+        if MARKED.search(text := path.read_text(encoding="utf-8"))
+    }
+    return found | {DOCS / "gallery.md": experiments.gallery()}
+
+
+if __name__ == "__main__":
+    for page, text in pages().items():
+        page.write_text(text, encoding="utf-8")
+        print(page.relative_to(DOCS.parent))
