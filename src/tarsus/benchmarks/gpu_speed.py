@@ -1,6 +1,4 @@
-"""World-steps a second of a GPU kernel over numbers of worlds and threads a block, and the
-instruction floor.
-"""
+"""Speed of a GPU kernel by number of worlds and threads per block, and its instruction bound."""
 
 from __future__ import annotations
 
@@ -122,7 +120,7 @@ def sweep(
         "bytes_per_world": sim.bytes_per_world(),
         "iterations_last_step": iterations,
         "operations_per_step": operations,
-        "floor_fraction": _floor_fraction(best["each_its_own"], operations, device),
+        "instruction_bound_fraction": _bound_fraction(best["each_its_own"], operations, device),
         "ptxas": _resources(sim),
     }
 
@@ -164,10 +162,8 @@ def _rate(sim: Simulation, steps: int, u: Any = None) -> float:
     return best
 
 
-def _floor_fraction(rate: float, operations: float, device: dict[str, Any]) -> float | None:
-    """Of what the multiprocessors could issue if arithmetic were all; None where their clock is not
-    known.
-    """
+def _bound_fraction(rate: float, operations: float, device: dict[str, Any]) -> float | None:
+    """Share [1] of the speed that arithmetic alone would allow; None if the clock is not known."""
     if not device.get("hertz"):
         return None
     return rate * operations / (device["multiprocessors"] * LANES_A_CYCLE * device["hertz"])

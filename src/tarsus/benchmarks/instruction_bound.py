@@ -1,6 +1,4 @@
-"""The instruction floor: what a step would take if every vector instruction issued at the
-processor's best.
-"""
+"""The instruction bound: the time of a step if every vector instruction issued without waiting."""
 
 from __future__ import annotations
 

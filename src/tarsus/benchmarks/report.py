@@ -1,4 +1,4 @@
-"""The benchmark's figures as a table to read."""
+"""What `tarsus bench` prints: its figures as tables to read."""
 
 from __future__ import annotations
 
@@ -12,51 +12,55 @@ ROWS = (
     ("one_world_f64", "one world, float64, closed loop", 5.0, 7.0),
     ("batch_f64", "4096 worlds, one thread, float64", 35.0, 50.0),
     ("batch_f32", "4096 worlds, one thread, float32", 60.0, 100.0),
-    ("threads", "two threads over one", 1.8, 1.95),
-    ("step_call", "one step() from Python over mj_step", 1.0, 1.0),
+    ("threads", "two threads, against one", 1.8, 1.95),
+    ("step_call", "one step() called from Python, against mj_step", 1.0, 1.0),
 )
 YARDSTICK = {
     "penetration_m": "penetration / m",
     "creep_m_per_s": "creep of sticking feet / m/s",
-    "signorini_J": "Signorini / J",
-    "cone_Ns": "friction cone / N s",
-    "dissipation_J": "maximum dissipation / J",
+    "signorini_J": "Signorini: impulse times gap speed / J",
+    "cone_Ns": "impulse outside the friction cone / N s",
+    "dissipation_J": "missing friction dissipation / J",
 }
 
 
 def tell(figures: dict[str, Any]) -> None:
     """Print ratios with their targets, what they rest on, and the accuracy of both engines."""
     console = Console(highlight=False)
-    table = Table(title="times MuJoCo's rollout on one thread", title_justify="left")
-    for column in ("", "measured", "at least", "aim"):
-        table.add_column(column, justify="left" if not column else "right")
+    table = Table(
+        title="Speed, as a multiple of MuJoCo's rollout on one thread", title_justify="left"
+    )
+    for column in ("case", "measured", "required", "goal"):
+        table.add_column(column, justify="left" if column == "case" else "right")
     for key, text, least, aim in ROWS:
         style = "green" if figures[key] >= least else "red"
         table.add_row(text, f"[{style}]{figures[key]:.2f}x[/]", f"{least:g}x", f"{aim:g}x")
     console.print(table)
     micro = figures["microseconds"]
     console.print(
-        f"microseconds a world-step: MuJoCo rollout {micro['peer_rollout']:.2f}, one world"
-        f" {micro['one']:.2f}, batch float64 {micro['batch64']:.3f}, float32"
-        f" {micro['batch32']:.3f}; calls from Python: step() {micro['call']:.2f}, mj_step"
-        f" {micro['peer_call']:.2f}"
+        f"microseconds for one step of one world: MuJoCo rollout {micro['peer_rollout']:.2f},"
+        f" one world {micro['one']:.2f}, batch float64 {micro['batch64']:.3f},"
+        f" float32 {micro['batch32']:.3f}; calls from Python: step() {micro['call']:.2f},"
+        f" mj_step {micro['peer_call']:.2f}"
     )
     console.print(
-        f"memory {figures['bytes_per_world']:.0f} bytes a world;"
-        f" {figures['operations_per_step']:.0f} arithmetic instructions a step at"
+        f"memory {figures['bytes_per_world']:.0f} bytes per world;"
+        f" {figures['operations_per_step']:.0f} arithmetic instructions per step at"
         f" {figures['iterations_mean']:.2f} iterations; float64 batch at"
-        f" {100 * figures['floor_fraction']:.0f} % of the instruction floor (2 a cycle)"
+        f" {100 * figures['instruction_bound_fraction']:.0f} % of the speed that two vector"
+        " instructions per clock cycle would allow"
     )
     console.print(
-        "compile: " + ", ".join(f"{k} {v:.2f} s" for k, v in figures["compile_seconds"].items())
+        "seconds to compile: "
+        + ", ".join(f"{k} {v:.2f}" for k, v in figures["compile_seconds"].items())
     )
     accuracy = Table(
-        title="the same trot in both engines, largest violations by one yardstick",
+        title="The same trot in both engines: largest violations of the contact conditions",
         title_justify="left",
     )
     engines = {name: figures["accuracy"][name] for name in ("tarsus", "mujoco")}
-    for column in ("", *engines):
-        accuracy.add_column(column, justify="left" if not column else "right")
+    for column in ("quantity", *engines):
+        accuracy.add_column(column, justify="left" if column == "quantity" else "right")
     accuracy.add_row("distance / m", *(f"{a['distance']:.3f}" for a in engines.values()))
     accuracy.add_row(
         "mean solver iterations", *(f"{a['iterations_mean']:.2f}" for a in engines.values())
@@ -71,15 +75,15 @@ def tell(figures: dict[str, Any]) -> None:
 def tell_laws(costs: list[dict[str, Any]]) -> None:
     """Print what each law costs."""
     table = Table(
-        title="a step of Mini Cheetah, 4096 worlds, one thread, float64, dt 1 ms",
+        title="One step of Mini Cheetah: 4096 worlds, one thread, float64, dt 1 ms",
         title_justify="left",
     )
     for column in (
         "law",
-        "of the hard law's time",
-        "us a world-step",
-        "operations once",
-        "in loops",
+        "time / hard law's time",
+        "time per world / µs",
+        "operations once a step",
+        "operations per pass of each loop",
     ):
         table.add_column(column, justify="left" if column == "law" else "right")
     for row in costs:
@@ -95,12 +99,13 @@ def tell_laws(costs: list[dict[str, Any]]) -> None:
 
 
 def tell_parts(found: dict[str, Any]) -> None:
-    """Print what each part of the GPU's benchmark found, as indented JSON under its name."""
+    """Print the results of each part of the GPU benchmark, as indented JSON under its name."""
     console = Console(highlight=False)
     for name, part in found["parts"].items():
         console.print(f"[bold]{name}[/] ({found['seconds'].get(name, 0.0):.1f} s)")
         console.print_json(data=part, default=float)
     ratio = found["ratio_to_mujoco_warp"]
     console.print(
-        f"times MuJoCo Warp on the same card: {'not measured' if ratio is None else f'{ratio:.1f}'}"
+        "speed as a multiple of MuJoCo Warp's on the same card: "
+        f"{'not measured' if ratio is None else f'{ratio:.1f}'}"
     )

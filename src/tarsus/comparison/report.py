@@ -1,4 +1,4 @@
-"""The comparison as tables and a picture."""
+"""What `tarsus compare` prints and draws: the comparison as tables and a picture."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -25,34 +26,49 @@ def _of(group: str, key: str) -> Value:
 
 
 MOTION: dict[str, tuple[str, str, float]] = {
-    "mu": ("mu", "{:.2g}", 1.0),
-    "mean_speed": ("speed m/s", "{:.3f}", 1.0),
-    "penetration_max": ("depth mm", "{:.2f}", 1e3),
-    "creep_max": ("creep mm/s", "{:.2g}", 1e3),
-    "normal_force_max": ("peak N", "{:.0f}", 1.0),
-    "impulse_max": ("impulse N s", "{:.3f}", 1.0),
-    "mean_load": ("load / weight", "{:.4f}", 1.0),
-    "steps_per_second": ("steps/s", "{:,.0f}", 1.0),
+    "mu": ("friction mu", "{:.2g}", 1.0),
+    "mean_speed": ("mean speed / (m/s)", "{:.3f}", 1.0),
+    "penetration_max": ("largest depth / mm", "{:.2f}", 1e3),
+    "creep_max": ("largest creep / (mm/s)", "{:.2g}", 1e3),
+    "normal_force_max": ("peak force / N", "{:.0f}", 1.0),
+    "impulse_max": ("peak impulse / N s", "{:.3f}", 1.0),
+    "mean_load": ("mean load / weight", "{:.4f}", 1.0),
+    "steps_per_second": ("steps per second", "{:,.0f}", 1.0),
 }
-BALANCE: dict[str, tuple[str, str, Value]] = {
-    "motors": ("motors J", "{:.3g}", _of("energy", "motors")),
-    "friction": ("frict. J", "{:.3g}", _of("energy", "friction")),
-    "impact": ("impact J", "{:.3g}", _of("energy", "impact")),
-    "damping": ("damp. J", "{:.3g}", _of("energy", "damping")),
-    "stabilization": ("stabil. J", "{:.3g}", _of("energy", "stabilization")),
-    "drift": ("drift J", "{:.2g}", _of("energy", "drift")),
-    "signorini": ("Signor. J", "{:.1e}", _of("residuals", "signorini_J")),
-    "cone": ("cone N s", "{:.1e}", _of("residuals", "cone_Ns")),
-    "dissipation": ("dissip. J", "{:.1e}", _of("residuals", "dissipation_J")),
-    "motion": ("motion N", "{:.1e}", _of("residuals", "equation_N")),
-    "unconverged": ("unconv.", "{:d}", lambda numbers: numbers.get("unconverged_steps")),
+ENERGY: dict[str, tuple[str, str, Value]] = {
+    "motors": ("motors / J", "{:.3g}", _of("energy", "motors")),
+    "friction": ("friction / J", "{:.3g}", _of("energy", "friction")),
+    "impact": ("impact / J", "{:.3g}", _of("energy", "impact")),
+    "damping": ("damping / J", "{:.3g}", _of("energy", "damping")),
+    "stabilization": ("stabilization / J", "{:.3g}", _of("energy", "stabilization")),
+    "drift": ("drift / J", "{:.2g}", _of("energy", "drift")),
 }
+VIOLATIONS: dict[str, tuple[str, str, Value]] = {
+    "signorini": ("Signorini / J", "{:.1e}", _of("residuals", "signorini_J")),
+    "cone": ("cone / N s", "{:.1e}", _of("residuals", "cone_Ns")),
+    "dissipation": ("dissipation / J", "{:.1e}", _of("residuals", "dissipation_J")),
+    "motion": ("momentum / N", "{:.1e}", _of("residuals", "equation_N")),
+    "unconverged": ("unconverged steps", "{:d}", lambda numbers: numbers.get("unconverged_steps")),
+}
+TITLES = (
+    "Motion and contact",
+    "Energy ledger: work on the robot, positive where it gives energy",
+    "Largest violations of the contact conditions",
+)
+BARS = "±: the larger difference from the same run at dt / 2 and at dt / 4"
+NOTES = (
+    "stabilization: normal work that no spring held; drift: energy made by integration",
+    "Signorini: impulse of a contact that separates or pulls; cone: impulse outside the friction"
+    " cone; dissipation: work that friction should have taken; momentum: residual of the balance of"
+    " momentum; unconverged: steps whose solver did not meet its tolerance",
+)
 OTHERS = ("energy_residual_J", "unconverged_steps", "fell", "energy", "residuals")
 
 
 def rows(runs: Sequence[LawRun]) -> list[dict[str, Any]]:
-    """The comparison as data: one row a run; error_bars: how far each figure lies from those at dt
-    / 2 and dt / 4.
+    """The comparison as data, one row a run.
+
+    error_bars: how far each figure lies from those at dt / 2 and dt / 4.
     """
     found = []
     for run in runs:
@@ -64,40 +80,46 @@ def rows(runs: Sequence[LawRun]) -> list[dict[str, Any]]:
 
 
 def tell(runs: Sequence[LawRun]) -> None:
-    """Print one row a run: how it moved, then what it did with energy and left of the conditions;
-    then notices.
-    """
+    """Print one row a run: its motion, then its energies and violations, then notices."""
     console = Console(highlight=False, width=150)
-    moved, kept = Table(), Table()
-    for table, titles in (
-        (moved, [title for title, _, _ in MOTION.values()]),
-        (kept, [t for t, _, _ in BALANCE.values()]),
-    ):
-        for column in ("law", "dt ms", *titles, *(["largest dt ms"] if table is moved else [])):
-            table.add_column(column, justify="left" if column == "law" else "right")
+    tables = [_table(k) for k in range(len(TITLES))]
+
+    # one row a run in each table
     for run in runs:
         name = (run.law, f"{1e3 * run.dt:g}")
         largest = f"{1e3 * run.largest_dt:.2g}" if run.largest_dt else ""
         if run.failure:
-            moved.add_row(*name, "[red]diverged[/]", *[""] * (len(MOTION) - 1), largest)
+            tables[0].add_row(*name, "[red]diverged[/]", *[""] * (len(MOTION) - 1), largest)
             continue
         cells = [_cell(run, key, form, factor) for key, (_, form, factor) in MOTION.items()]
         fell = " [red]fell[/]" if run.numbers["fell"] else ""
-        moved.add_row(*name, cells[0], cells[1] + fell, *cells[2:], largest)
-        values = [(form, value(run.numbers)) for _, form, value in BALANCE.values()]
-        kept.add_row(
-            *name, *("" if value is None else form.format(value) for form, value in values)
-        )
-    console.print(moved)
-    if any(run.bars for run in runs):
-        console.print("[dim]±: the larger distance from the same run at dt / 2 and at dt / 4[/]")
-    console.print(kept)
+        tables[0].add_row(*name, cells[0], cells[1] + fell, *cells[2:], largest)
+        for table, columns in zip(tables[1:], (ENERGY, VIOLATIONS), strict=True):
+            values = [(form, value(run.numbers)) for _, form, value in columns.values()]
+            table.add_row(*name, *("" if v is None else form.format(v) for form, v in values))
+
+    # what the abbreviations mean, and what the user should know of single laws
+    bars = BARS if any(run.bars for run in runs) else ""
+    for table, note in zip(tables, (bars, *NOTES), strict=True):
+        console.print(table)
+        if note:
+            console.print(f"[dim]{note}[/]")
     for law, notice in dict.fromkeys((run.law, notice) for run in runs for notice in run.notices):
         console.print(f"[yellow]{law}[/]: {notice}")
 
 
+def _table(which: int) -> Table:
+    """An empty table: of motion (0), of energy (1) or of violations (2)."""
+    table = Table(title=TITLES[which], title_justify="left", box=SIMPLE_HEAD)
+    columns = [column[0] for column in (MOTION, ENERGY, VIOLATIONS)[which].values()]
+    last = ["largest stable dt / ms"] if which == 0 else []
+    for name in ("law", "dt / ms", *columns, *last):
+        table.add_column(name, justify="left" if name == "law" else "right")
+    return table
+
+
 def _cell(run: LawRun, key: str, form: str, factor: float) -> str:
-    """A figure with its error bar where that would show."""
+    """A figure, with its error bar if the digits shown are not zero."""
     value, bar = run.numbers.get(key), run.bars.get(key, 0.0)
     if value is None:
         return ""
@@ -107,7 +129,7 @@ def _cell(run: LawRun, key: str, form: str, factor: float) -> str:
 
 
 def _quiet_peak(run: LawRun, seconds: float) -> float:
-    """The force that is exceeded in one sample of fifty only, N."""
+    """The 98 % quantile of the largest normal force, N."""
     assert run.log is not None
     end = run.log["force_contact"].isel(time=slice(-round(seconds / run.dt), None), axis=0).values
     return float(np.quantile(end.max(axis=1), 0.98))

@@ -1,4 +1,4 @@
-"""The rows of `tarsus validate` as a table to read."""
+"""What `tarsus validate` prints: its rows as a table to read."""
 
 from __future__ import annotations
 
@@ -14,9 +14,13 @@ from tarsus.validation import mujoco_engine
 from tarsus.validation.table import FAIL, NOT_MODELED, PASS, ValidationRow
 
 COLORS = {PASS: "green", FAIL: "red", NOT_MODELED: "dim"}
-COLUMNS = ("scene", "law", "stepper", "quantity", "expected", "got", "error", "status")
+COLUMNS = ("scene", "law", "stepper", "quantity / unit", "expected", "measured", "error", "status")
 NUMBERS = COLUMNS[4:7]
-WIDE = 160  # columns of a table that nobody watches
+WIDE = 160  # columns of a table that is not printed on a terminal
+NOTE = (
+    "error: distance from the expected value; pass: the error is within the scene's tolerance;"
+    " not modeled: the law or the stepper does not claim this effect"
+)
 
 
 @contextmanager
@@ -44,6 +48,7 @@ def tell(rows: Sequence[ValidationRow]) -> None:
         console.print(_not_modeled(lacking, len({row.scene for row in rows})))
     counts = [f"{sum(row.status == s for row in rows)} {s}" for s in (PASS, FAIL, NOT_MODELED)]
     console.print(", ".join(counts))
+    console.print(f"[dim]{NOTE}[/]")
     if any(row.law == mujoco_engine.NAME for row in rows):
         console.print(f"[dim]{mujoco_engine.NAME}: {mujoco_engine.SETTINGS}[/]")
 
@@ -51,9 +56,9 @@ def tell(rows: Sequence[ValidationRow]) -> None:
 def _not_modeled(
     groups: Sequence[tuple[ValidationRow, list[str], list[str]]], scenes: int
 ) -> Table:
-    """Laws and steppers that do not claim some scenes, and why."""
+    """Which laws and steppers leave out which scenes, and why."""
     table = Table(box=None, pad_edge=False)
-    for column in (NOT_MODELED, "stepper", "scenes", "reason"):
+    for column in ("law", "steppers", f"scenes {NOT_MODELED}", "reason"):
         table.add_column(column)
     for row, names, steppers in groups:
         where = "all" if len(names) == scenes > 1 else ", ".join(names)
@@ -62,7 +67,7 @@ def _not_modeled(
 
 
 def cells(row: ValidationRow) -> list[str]:
-    """A measured row but for its scene."""
+    """The cells of a measured row, without its scene."""
     text = f"{row.case} / {row.unit}" if row.unit != "1" else row.case
     numbers = [_number(value) for value in (row.expected, row.got)]
     error = "" if row.error is None else f"{row.error:.1e}" if row.error else "0"
@@ -73,7 +78,7 @@ def cells(row: ValidationRow) -> list[str]:
 
 
 def merged(rows: Sequence[ValidationRow]) -> list[tuple[ValidationRow, list[str], list[str]]]:
-    """What is not modeled, with the scenes and steppers that share a law's reason."""
+    """Rows that are not modeled, with the scenes and steppers that share a law's reason."""
     groups: dict[tuple[str, str], list[ValidationRow]] = {}
     for row in rows:
         if row.status == NOT_MODELED:
