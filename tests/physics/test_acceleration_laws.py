@@ -16,11 +16,11 @@ from helpers.free_bodies import HALF, Bench, G, box, point_mass, pose
 from numpy.typing import NDArray
 
 import tarsus
+from tarsus.algebra.minimum_norm import minimum_norm
+from tarsus.algebra.pivoting import Complementarity, pivot
 from tarsus.contact.base import Law, symbols
 from tarsus.contact.laws.lcp_impulse import LcpImpulse
 from tarsus.contact.laws.linearized import Linearized
-from tarsus.contact.solvers.minimum_norm import minimum_norm
-from tarsus.contact.solvers.pivoting import Complementarity, pivot
 from tarsus.control.gaits.stand import Stand
 from tarsus.dynamics.kinematics import displaced, kinematics
 from tarsus.errors import TarsusError

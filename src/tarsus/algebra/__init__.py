@@ -1,1 +1,1 @@
-"""Algebra that both wings share: factorizations and projections on convex sets."""
+"""Algebra that both wings share: products, blocks, a factorization, projections on convex sets."""

@@ -1,50 +1,110 @@
-"""Symmetric positive definite systems by L D L^T, written out symbolically, without square
-roots.
+"""Symmetric positive definite systems by elimination without square roots, written out
+symbolically.
+
+The unknowns are eliminated one after the other, in an order that the caller chooses. From the last
+one to the first it is M = L^T D L without fill-in where a tree's leaves are numbered last
+(Featherstone 2008, sec. 6.5); from the first one to the last it is the textbook's L D L^T. The
+operations on an entry come in the order of elimination, which settles the bits of a result.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from casadi import SX
 
-Matrix = list[list[SX]]
+from tarsus.algebra.products import Matrix
+
+Entries = dict[tuple[int, int], SX]  # the lower triangle of a symmetric matrix: (k, i) with i <= k
 
 
 @dataclass(frozen=True)
-class Ldl:
-    """K = L D L^T: L[i][k] below the unit diagonal, 1 / D."""
+class Factor:
+    """A factored matrix, ready to solve with: one division a row, the rest multiplies."""
 
-    L: Matrix
-    inverse: list[SX]
+    order: tuple[int, ...]
+    """The unknowns in the order in which they were eliminated."""
 
-    def solve(self, b: list[SX]) -> list[SX]:
-        """K^-1 b."""
-        x = list(b)
-        for i, row in enumerate(self.L):
-            for k, entry in enumerate(row):
-                x[i] = x[i] - entry * x[k]
-        for k in reversed(range(len(x))):
-            x[k] = x[k] * self.inverse[k]
-            for i in range(k + 1, len(x)):
-                x[k] = x[k] - self.L[i][k] * x[i]
+    pattern: list[list[int]]
+    """pattern[k]: the unknowns eliminated after k that are coupled to it, in that order."""
+
+    L: Entries
+    """L[k, i] for i in pattern[k]: what of row k was taken from row i."""
+
+    inverse_pivots: list[SX]
+    """1 / D, by unknown."""
+
+    @property
+    def size(self) -> int:
+        """Number of rows."""
+        return len(self.order)
+
+    def backward(self, b: list[SX]) -> list[SX]:
+        """The first half of a solution, in the order of elimination; zeros stay structural."""
+        y = list(b)
+        for k in self.order:
+            if y[k].is_zero():
+                continue
+            for i in self.pattern[k]:
+                y[i] = y[i] - self.L[k, i] * y[k]
+        return y
+
+    def forward(self, y: list[SX]) -> list[SX]:
+        """The second half, after the pivots: back from the last eliminated to the first."""
+        x = list(y)
+        for k in reversed(self.order):
+            for i in self.pattern[k]:
+                x[k] = x[k] - self.L[k, i] * x[i]
         return x
 
-
-def factorize(K: Matrix) -> Ldl:
-    """Only the lower triangle K[i][j], j <= i, is read."""
-    K = [list(row[: i + 1]) for i, row in enumerate(K)]
-    inverse = []
-    for k in range(len(K)):
-        inverse.append(1 / K[k][k])
-        column = [K[i][k] for i in range(k, len(K))]
-        for i in range(k + 1, len(K)):
-            K[i][k] = K[i][k] * inverse[k]
-            for j in range(k + 1, i + 1):
-                K[i][j] = K[i][j] - K[i][k] * column[j - k]
-    return Ldl([row[:-1] for row in K], inverse)
+    def solve(self, b: list[SX]) -> list[SX]:
+        """x with M x = b."""
+        return self.forward(
+            [d * y for d, y in zip(self.inverse_pivots, self.backward(b), strict=True)]
+        )
 
 
-def times(K: Matrix, x: list[SX]) -> list[SX]:
-    """K x."""
-    return [sum((a * b for a, b in zip(row, x, strict=True)), SX(0)) for row in K]
+def factorize(H: Entries, order: Sequence[int]) -> Factor:
+    """Eliminate the unknowns of a symmetric positive definite matrix in the given order.
+
+    H holds what is not zero of the lower triangle.
+    """
+    H = {place: value for place, value in H.items() if not value.is_zero()}
+    factor = Factor(tuple(order), [[] for _ in order], {}, [SX(0)] * len(order))
+    for done, k in enumerate(order, 1):
+        inverse = 1 / H[k, k]
+        factor.inverse_pivots[k] = inverse
+        row = {i: H[_lower(k, i)] for i in order[done:] if _lower(k, i) in H}
+        factor.pattern[k].extend(row)
+        factor.L.update({(k, i): value * inverse for i, value in row.items()})
+        for i in row:
+            for j in row:
+                if j <= i:
+                    H[i, j] = H.get((i, j), SX(0)) - factor.L[k, i] * row[j]
+    return factor
+
+
+def factorize_tree(H: Entries, size: int) -> Factor:
+    """From the last unknown to the first: no fill-in if H couples each to its ancestors alone.
+
+    Velocities are numbered from the root outwards, so that a leaf is eliminated first.
+    """
+    return factorize(H, range(size)[::-1])
+
+
+def factorize_dense(K: Matrix) -> Factor:
+    """From the first unknown to the last; of the rows of K only K[i][j], j <= i, is read."""
+    return factorize({(i, j): K[i][j] for i in range(len(K)) for j in range(i + 1)}, range(len(K)))
+
+
+def lower(M: SX) -> Entries:
+    """The lower triangle of a symmetric matrix (n, n), structural zeros left out."""
+    pattern = M.sparsity()
+    return {
+        (k, i): M[k, i] for k in range(M.shape[0]) for i in range(k + 1) if pattern.has_nz(k, i)
+    }
+
+
+def _lower(k: int, i: int) -> tuple[int, int]:
+    return (k, i) if i <= k else (i, k)

@@ -1,25 +1,126 @@
-"""Convex sets of the force laws and the projections (prox) on them (Gehring 2014, Eqns. (2)-(4) and
-(11)).
+"""Convex sets of contact laws and the projections (prox) on them: half-line, disc, friction cone.
+
+A vector (3,) is normal component first, then the two tangents. The friction cone of mu holds the x
+with |x_T| <= mu x_N, its polar cone those with mu |x_T| <= -x_N: they project to zero.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import casadi as ca
 from casadi import SX
 
+TINY = 1e-30  # against a division by zero
+
 
 def half_line(x: SX) -> SX:
-    """-prox of the non-positive half-line at -x: the nearest non-negative number (unilateral
-    contact, Eqn. (2)).
-    """
+    """The nearest non-negative number: unilateral contact (Gehring 2014, Eqns. (2) and (11))."""
     return ca.fmax(x, 0)
 
 
 def disc(x: SX, radius: SX) -> SX:
-    """Projection of x (2,) on the disc of the given radius >= 0 (spatial Coulomb friction, Eqn.
-    (3)).
+    """The nearest point of a disc around zero: spatial Coulomb friction (Gehring 2014, Eqn. (3)).
+
+    x: (2,).
+    radius: >= 0.
     """
     squared = ca.dot(x, x)
     inside = squared <= radius * radius
     scale = ca.if_else(inside, 1, radius / ca.sqrt(ca.if_else(inside, 1, squared)))
     return scale * x
+
+
+def radial_return(x: SX, mu: SX, on_edge: SX | None = None) -> SX:
+    """x (3,) with its tangents shortened into the friction cone, its normal kept or raised to zero.
+
+    on_edge: 1 where the result shall lie on the cone's edge even if x lies inside.
+    """
+    normal = half_line(x[0])
+    length, edge = ca.sqrt(ca.dot(x[1:], x[1:]) + TINY), mu * normal
+    outside = length > edge
+    moved = outside if on_edge is None else ca.logic_or(on_edge, outside)
+    return ca.vertcat(normal, ca.if_else(moved, edge / length, 1) * x[1:])
+
+
+@dataclass(frozen=True)
+class ConePoint:
+    """Where a vector x (3,) stands to the friction cone of mu, ready to be projected on it.
+
+    Two forms of the same projection: with `direction` for those who need the derivative's factor
+    too, without it for those who try many points and save a division a point.
+    """
+
+    x: SX
+    mu: SX | float
+    length: SX
+    """|x_T|, rounded off at the apex where it was asked for."""
+    inside: SX
+    """1 in the cone, else 0."""
+    polar: SX
+    """1 in the polar cone, else 0."""
+
+    @classmethod
+    def of(cls, x: SX, mu: SX | float, rounding: float = 0.0) -> ConePoint:
+        """Compare x (3,) with the cone.
+
+        rounding: added to |x_T|^2, so that |x_T| is never zero; the cone grows by twice its root.
+        """
+        length = ca.sqrt(ca.dot(x[1:], x[1:]) + rounding)
+        inside = length <= mu * x[0] + 2 * rounding**0.5
+        return cls(x, mu, length, inside, mu * length <= -x[0])
+
+    @property
+    def reach(self) -> SX:
+        """x_N + mu |x_T|: positive wherever the projection lies on the edge."""
+        return self.x[0] + self.mu * self.length
+
+    @property
+    def share(self) -> SX | float:
+        """1 / (1 + mu^2)."""
+        return 1 / (1 + self.mu * self.mu)
+
+    @property
+    def direction(self) -> SX:
+        """Unit vector (2,) along the tangents, zero at the axis."""
+        return self.x[1:] / ca.fmax(self.length, TINY)
+
+    def nearest(self) -> SX:
+        """The nearest point (3,) of the cone; length must not be zero."""
+        normal = (1 - self.polar) * self.reach * self.share
+        tangent = (self.mu * normal / self.length) * self.x[1:]
+        return ca.if_else(self.inside, self.x, ca.vertcat(normal, tangent))
+
+    def nearest_by_direction(self) -> SX:
+        """The nearest point (3,) of the cone, by the unit vector along the tangents."""
+        normal = self.reach * self.share
+        edge = ca.vertcat(normal, self.mu * normal * self.direction)
+        return ca.if_else(self.inside, self.x, ca.if_else(self.polar, 0, edge))
+
+    def squared_length(self) -> SX:
+        """Squared length of the nearest point."""
+        reach, own = self.reach, ca.dot(self.x[1:], self.x[1:]) + self.x[0] * self.x[0]
+        return ca.if_else(self.inside, own, (1 - self.polar) * reach * reach * self.share)
+
+    def derivative(self) -> SX:
+        """A generalized derivative (3, 3) of `nearest` by x; the apex counts as inside."""
+        mu, flat, outside_polar = self.mu, self.share, 1 - self.polar
+        x, y = self.x[1] / self.length, self.x[2] / self.length
+        share = mu * flat * self.reach / self.length
+        rest, along = mu * mu * flat - share, mu * flat
+        on_edge = ca.vertcat(
+            ca.horzcat(flat, along * x, along * y),
+            ca.horzcat(along * x, share + rest * x * x, rest * x * y),
+            ca.horzcat(along * y, rest * x * y, share + rest * y * y),
+        )
+        return ca.if_else(self.inside, SX.eye(3), outside_polar * on_edge)
+
+    def derivative_factor(self) -> SX:
+        """B (3, 3) with B B^T a generalized derivative of the projection by x."""
+        mu, direction = self.mu, self.direction
+        normal = self.reach * self.share
+        along = ca.sqrt(self.share) * ca.vertcat(1, mu * direction)
+        bend = ca.sqrt(ca.fmax(mu * normal, 0) / ca.fmax(self.length, TINY))
+        across = bend * ca.vertcat(0, -direction[1], direction[0])
+        edge = ca.horzcat(along, across, SX.zeros(3))
+        return ca.if_else(self.inside, SX.eye(3), ca.if_else(self.polar, 0, edge))

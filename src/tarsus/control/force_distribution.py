@@ -26,7 +26,8 @@ from typing import NamedTuple
 
 import casadi as ca
 
-from tarsus.algebra.sparse_ldl import factorize, lower
+from tarsus.algebra.ldl import factorize_tree, lower
+from tarsus.algebra.projections import ConePoint
 from tarsus.program.ir.symbolic import entries
 from tarsus.spatial.rotation import skew
 
@@ -89,7 +90,9 @@ def _improved(feet: Feet, wrench: ca.SX, cost: Cost, error: ca.SX) -> ca.SX:
             mixed + levered,
             turning - ca.mtimes(levered, skew(arm)),
         )
-    slope = factorize(lower(ca.vertcat(ca.horzcat(direct, mixed.T), ca.horzcat(mixed, turning))), 6)
+    slope = factorize_tree(
+        lower(ca.vertcat(ca.horzcat(direct, mixed.T), ca.horzcat(mixed, turning))), 6
+    )
     step = ca.vertcat(*slope.solve(entries(residual)))
     return (
         error
@@ -128,37 +131,25 @@ def _wanted(feet: Feet, cost: Cost, error: ca.SX) -> list[ca.SX]:
 
 def project(v: ca.SX, mu: float) -> ca.SX:
     """The point (3,) of the cone |x, y| <= mu z that is nearest to v (3,)."""
-    length, inside, gone = _place(v, mu)
-    normal = (1 - gone) * (v[2] + mu * length) * (1 / (1 + mu * mu))
-    share = mu * normal / length
-    return ca.if_else(inside, v, ca.vertcat(share * v[0], share * v[1], normal))
+    return _z_last(_placed(v, mu).nearest())
 
 
 def cone_derivative(v: ca.SX, mu: float) -> ca.SX:
     """A generalized derivative (3, 3) of `project` by v; the apex counts as inside."""
-    length, inside, gone = _place(v, mu)
-    keep, flat = 1 - gone, 1 / (1 + mu * mu)
-    x, y = v[0] / length, v[1] / length
-    share = mu * flat * (v[2] + mu * length) / length
-    rest, along = mu * mu * flat - share, mu * flat
-    on_cone = ca.vertcat(
-        ca.horzcat(share + rest * x * x, rest * x * y, along * x),
-        ca.horzcat(rest * x * y, share + rest * y * y, along * y),
-        ca.horzcat(along * x, along * y, flat),
-    )
-    return ca.if_else(inside, ca.SX.eye(3), keep * on_cone)
+    derivative = _placed(v, mu).derivative()
+    return ca.SX(ca.horzcat(*(_z_last(derivative[:, k]) for k in (1, 2, 0))))
 
 
 def _square(v: ca.SX, mu: float) -> ca.SX:
     """Squared length of the projection."""
-    length, inside, gone = _place(v, mu)
-    reach = v[2] + mu * length
-    return ca.if_else(inside, ca.dot(v, v), (1 - gone) * reach * reach * (1 / (1 + mu * mu)))
+    return _placed(v, mu).squared_length()
 
 
-def _place(v: ca.SX, mu: float) -> tuple[ca.SX, ca.SX, ca.SX]:
-    """Length of the tangential part; whether v lies in the cone; whether in the polar one, whose
-    points become zero.
-    """
-    length = ca.sqrt(v[0] * v[0] + v[1] * v[1] + TINY)
-    return length, length <= mu * v[2] + 2 * TINY**0.5, mu * length < -v[2]
+def _placed(v: ca.SX, mu: float) -> ConePoint:
+    """v (3,) = (x, y, z) against the cone about z."""
+    return ConePoint.of(ca.vertcat(v[2], v[0], v[1]), mu, TINY)
+
+
+def _z_last(v: ca.SX) -> ca.SX:
+    """(x, y, z) of a vector (z, x, y)."""
+    return ca.vertcat(v[1], v[2], v[0])

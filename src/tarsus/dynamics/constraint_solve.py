@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from casadi import SX
 
-from tarsus.algebra.sparse_ldl import Entries, Factor, factorize
+from tarsus.algebra.ldl import Entries, Factor, factorize_tree
+from tarsus.algebra.products import dot
 
 # of the mean diagonal, added to it: constraints that say the same thing twice share their load
 REDUNDANT = 1e-12
@@ -54,11 +55,4 @@ def factored(G_B: list[list[SX]]) -> Factor:
     lower: Entries = {
         (k, i): G_B[k][i] + (mean if i == k else 0) for k in range(size) for i in range(k + 1)
     }
-    return factorize(lower, size)
-
-
-def dot(a: list[SX], b: list[SX]) -> SX:
-    """a . b over what is not structurally zero."""
-    return sum(
-        (x * y for x, y in zip(a, b, strict=True) if not x.is_zero() and not y.is_zero()), SX(0)
-    )
+    return factorize_tree(lower, size)

@@ -13,6 +13,7 @@ from tarsus.dynamics import loop_constraints
 from tarsus.dynamics.kinematics import Kinematics, kinematics
 from tarsus.model.mechanism import WORLD, LoopJoint, Mechanism
 from tarsus.model.poses import quaternion_from_rotation
+from tarsus.spatial.quaternion import conjugate, product
 from tarsus.spatial.rotation import constant
 
 Array = NDArray[np.float64]
@@ -114,8 +115,8 @@ def _displacement(kin: Kinematics, loop: LoopJoint, turns: list[SX]) -> SX:
             apart = apart - kin.world_position[loop.parent] - home
         return ca.dot(ca.mtimes(kin.world_rotation[loop.child], axis), apart)
     home = constant(quaternion_from_rotation(loop.rotation))
-    above = home if loop.parent == WORLD else _product(turns[loop.parent], home)
-    relative = _product(_conjugate(above), turns[loop.child])
+    above = home if loop.parent == WORLD else product(turns[loop.parent], home)
+    relative = product(conjugate(above), turns[loop.child])
     if loop.joint.kind == "ball":
         return relative
     along = ca.dot(axis, relative[1:])
@@ -141,17 +142,6 @@ def _quaternions(kin: Kinematics) -> list[SX]:
             own = ca.vertcat(ca.cos(qi / 2), constant(joint.axis) * ca.sin(qi / 2))
         elif joint.kind != "slide":
             own = qi[-4:]
-        own = _product(constant(quaternion_from_rotation(body.rotation)), own)
-        found.append(own if body.parent == WORLD else _product(found[body.parent], own))
+        own = product(constant(quaternion_from_rotation(body.rotation)), own)
+        found.append(own if body.parent == WORLD else product(found[body.parent], own))
     return found
-
-
-def _product(a: SX, b: SX) -> SX:
-    """First b, then a."""
-    return ca.vertcat(
-        a[0] * b[0] - ca.dot(a[1:], b[1:]), a[0] * b[1:] + b[0] * a[1:] + ca.cross(a[1:], b[1:])
-    )
-
-
-def _conjugate(p: SX) -> SX:
-    return ca.vertcat(p[0], -p[1:])

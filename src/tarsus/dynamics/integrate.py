@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tarsus.errors import TarsusError
 from tarsus.model.mechanism import Mechanism
+from tarsus.spatial.quaternion import numeric_product
 
 Array = NDArray[np.float64]
 
@@ -37,7 +38,5 @@ def turned(p: Array, by: Array) -> Array:
     """
     angle = np.linalg.norm(by, axis=-1, keepdims=True)
     vector = 0.5 * np.sinc(angle / (2 * np.pi)) * by
-    w, v, c = p[..., :1], p[..., 1:], np.cos(angle / 2)
-    scalar = w * c - (v * vector).sum(-1, keepdims=True)
-    product = np.concatenate([scalar, w * vector + c * v + np.cross(v, vector)], axis=-1)
+    product = numeric_product(p, np.concatenate([np.cos(angle / 2), vector], axis=-1))
     return product / np.linalg.norm(product, axis=-1, keepdims=True)

@@ -11,7 +11,7 @@ import numpy as np
 from casadi import SX
 from numpy.typing import NDArray
 
-from tarsus.algebra.sparse_ldl import Factor, factorize, lower
+from tarsus.algebra.ldl import Factor, factorize_tree, lower
 from tarsus.dynamics import crba, energy, jacobian, rnea
 from tarsus.dynamics.base_parameters import base_parameters
 from tarsus.dynamics.kinematics import Kinematics, coordinate_rate, kinematics
@@ -65,7 +65,7 @@ class Terms:
     @cached_property
     def factor(self) -> Factor:
         """M = L^T D L."""
-        return factorize(lower(crba.mass_matrix(self.kin, self.base)), self.mechanism.nu)
+        return factorize_tree(lower(crba.mass_matrix(self.kin, self.base)), self.mechanism.nu)
 
     @cached_property
     def world_rotation(self) -> SX:

@@ -16,6 +16,7 @@ from tarsus.model.mechanism import WORLD
 from tarsus.program.ir import reference
 from tarsus.program.ir.blocks import Program
 from tarsus.program.ir.trace import Builder
+from tarsus.spatial.quaternion import numeric_product
 from tarsus.spatial.rotation import constant
 from tarsus.stepping.base import Scene
 
@@ -52,7 +53,7 @@ def on_ground(scene: Scene, q: Array) -> Array:
     found = reference.run(look, given | {"q": placed})
     for world, (ground, normals) in enumerate(zip(found["ground"], found["normals"], strict=True)):
         normal = _normal(ground.reshape(-1, 3), normals.reshape(-1, 3))
-        placed[world, 3:7] = _product(_from_vertical(normal), placed[world, 3:7])
+        placed[world, 3:7] = numeric_product(_from_vertical(normal), placed[world, 3:7])
     for _ in range(50):
         gaps = reference.run(look, given | {"q": placed})["gaps"].min(1)
         if np.all(np.abs(gaps) < TOUCHING):
@@ -100,9 +101,3 @@ def _from_vertical(normal: Array) -> Array:
     """The unit quaternion (w, x, y, z) that turns z into `normal` (3,) the shortest way."""
     p = np.array([1 + normal[2], -normal[1], normal[0], 0.0])
     return p / np.linalg.norm(p)
-
-
-def _product(a: Array, b: Array) -> Array:
-    """Quaternion product: first b, then a."""
-    w, v = a[0] * b[0] - a[1:] @ b[1:], a[0] * b[1:] + b[0] * a[1:] + np.cross(a[1:], b[1:])
-    return np.array([w, *v])

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 import casadi as ca
 from casadi import SX
 
-from tarsus.algebra.sparse_ldl import factorize, lower
+from tarsus.algebra.blocks import list_triples
+from tarsus.algebra.ldl import factorize_tree, lower
 from tarsus.contact.base import ForceLaw, Law, asked
 from tarsus.contact.problem import (
     Bilateral,
@@ -85,7 +86,7 @@ def rate(scene: Scene, at: StepInputs) -> Rate:
     h = at.tau - rnea.bias(kin, at.inertias) - dissipation(mechanism, at.u) * at.u
     for touch, force in zip(touching, forces, strict=True):
         h += ca.mtimes(ca.vertcat(*(ca.horzcat(*row) for row in touch.rows)).T, force)
-    factored = factorize(lower(crba.mass_matrix(kin, at.inertias)), mechanism.nu)
+    factored = factorize_tree(lower(crba.mass_matrix(kin, at.inertias)), mechanism.nu)
     change = ca.vertcat(*factored.solve(entries(h)))
     return Rate(coordinate_rate(mechanism, at.q, at.u), change, forces, memory)
 
@@ -175,13 +176,10 @@ def contact_problem(
     """
     contacts = [with_override(touch, start, i) for i, touch in enumerate(touching)]
 
-    def grouped(velocities: list[SX]) -> list[SX]:
-        return [ca.vertcat(*velocities[3 * i : 3 * i + 3]) for i in range(len(contacts))]
-
     def bilateral() -> Bilateral:
         assert coupling.constraints is not None
         G = _delassus(coupling, builder, held=False)
-        free = grouped(coupling.free_velocities(held=False))
+        free = list_triples(coupling.free_velocities(held=False))
         return Bilateral(
             free,
             G,
@@ -194,7 +192,7 @@ def contact_problem(
     return ContactProblem(
         contacts=contacts,
         active=[takes_part(law, contact, start, i) for i, contact in enumerate(contacts)],
-        free=grouped(coupling.free_velocities(held=True)),
+        free=list_triples(coupling.free_velocities(held=True)),
         dt=start.dt,
         make_delassus=lambda: _delassus(coupling, builder, held=True),
         make_velocity_form=lambda: _velocity_form(coupling, builder),

@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 import casadi as ca
 from casadi import SX
 
-from tarsus.algebra.sparse_ldl import Factor, factorize, lower
+from tarsus.algebra.ldl import Factor, factorize_tree, lower
+from tarsus.algebra.products import dot
 from tarsus.dynamics import constraint_solve, loop_constraints
-from tarsus.dynamics.constraint_solve import Constraints, dot
+from tarsus.dynamics.constraint_solve import Constraints
 from tarsus.dynamics.free_motion import Drive, free_motion
 from tarsus.dynamics.kinematics import Kinematics
 from tarsus.program.ir.symbolic import entries
@@ -60,7 +61,7 @@ def without_contact(scene: Scene, kin: Kinematics, start: StepInputs, builder: B
     free = builder.stamp(
         "M, h", free_motion(kin, start.inertias, Drive(start.tau, start.tau_loops), start.dt)
     )
-    factor = builder.stamp("M^-1", factorize(lower(free.M), scene.mechanism.nu))
+    factor = builder.stamp("M^-1", factorize_tree(lower(free.M), scene.mechanism.nu))
     M = builder.hold("L", factor)
     u_free = builder.keep("u_free", kin.u + ca.vertcat(*factor.solve(entries(start.dt * free.h))))
     builder.stamp("u_E")

@@ -12,11 +12,12 @@ import casadi as ca
 from casadi import SX
 
 from tarsus.algebra import projections
-from tarsus.algebra.ldl import Matrix
+from tarsus.algebra.blocks import triples
+from tarsus.algebra.pivoting import Complementarity, Pivoted, pivot
+from tarsus.algebra.products import Matrix
 from tarsus.contact.base import HardLaw
 from tarsus.contact.problem import ContactProblem, ContactSolution
 from tarsus.contact.solvers.base import changes, finite
-from tarsus.contact.solvers.pivoting import Complementarity, Pivoted, pivot
 from tarsus.parameters import (
     Value,
     absolute_tolerance,
@@ -77,7 +78,7 @@ class LcpImpulse(HardLaw):
         closed = entries(builder.keep("closed", ca.vertcat(*problem.active)))
         roomy = [problem.free[i] + ca.vertcat(room(problem, i), 0, 0) for i in range(n)]
         kept = builder.keep("free", ca.vertcat(*roomy))
-        free = [kept[3 * i : 3 * i + 3] for i in range(n)]
+        free = triples(kept)
         mu = entries(
             builder.keep(
                 "mu", ca.vertcat(*(contact.friction * p.mu for contact in problem.contacts))
@@ -95,7 +96,7 @@ class LcpImpulse(HardLaw):
         }
 
         def sweep(values: Values) -> tuple[Values, SX]:
-            impulses = [values["impulse"][3 * i : 3 * i + 3] for i in range(n)]
+            impulses = triples(values["impulse"])
             start = [impulse[0] - L > 0 for impulse, L in zip(impulses, Lambda, strict=True)]
             tangents = [impulse[1:] for impulse in impulses]
             pushed = [ca.vertcat(L, T) for L, T in zip(Lambda, tangents, strict=True)]
@@ -119,7 +120,7 @@ class LcpImpulse(HardLaw):
         good = ca.logic_and(
             good, finite(entries(last["impulse"]) + entries(ca.vertcat(*problem.free)))
         )
-        impulses = [last["impulse"][3 * i : 3 * i + 3] for i in range(n)]
+        impulses = triples(last["impulse"])
         return ContactSolution(impulses, last["impulse"], gained.iterations + last["sweeps"], good)
 
 

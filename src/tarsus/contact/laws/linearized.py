@@ -13,12 +13,13 @@ import numpy as np
 from casadi import SX
 
 from tarsus.algebra import projections
-from tarsus.algebra.ldl import Matrix, times
+from tarsus.algebra.blocks import flat_matrix, triples
+from tarsus.algebra.minimum_norm import minimum_norm
+from tarsus.algebra.products import Matrix, times
 from tarsus.contact import stability
 from tarsus.contact.base import Law
 from tarsus.contact.problem import ContactProblem, ContactSolution
 from tarsus.contact.solvers.base import changes, finite
-from tarsus.contact.solvers.minimum_norm import minimum_norm
 from tarsus.parameters import (
     Value,
     absolute_tolerance,
@@ -91,7 +92,7 @@ class Linearized(Law):
         self, problem: ContactProblem, p: Any, memory: SX, builder: Builder
     ) -> ContactSolution:
         n = problem.n
-        G = [[problem.G[i // 3, j // 3][i % 3, j % 3] for j in range(3 * n)] for i in range(3 * n)]
+        G = flat_matrix(problem.G, n)
         columns = [missing_velocity(problem, i, p) for i in range(n)]
         known = Known(
             G,
@@ -114,7 +115,7 @@ class Linearized(Law):
         }
         many = self.saturation == "repeated"
         last = builder.loop(begin, lambda values: one_pass(known, values), PASSES if many else 1)
-        impulses = [last["impulse"][3 * i : 3 * i + 3] for i in range(n)]
+        impulses = triples(last["impulse"])
         settled = ca.logic_not(last["moving"]) if many else SX(1)
         good = ca.logic_and(
             settled, finite(entries(last["impulse"]) + entries(ca.vertcat(*problem.free)))

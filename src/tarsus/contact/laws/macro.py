@@ -12,7 +12,7 @@ from casadi import SX
 
 from tarsus.contact.base import HardLaw
 from tarsus.contact.problem import ContactProblem, ContactSolution
-from tarsus.contact.solvers.error_norm import floor, minimize
+from tarsus.contact.solvers._error_norm import minimize, set_up
 from tarsus.parameters import Value, friction, kinetic_ratio, parameter, restitution
 from tarsus.program.ir.trace import Builder
 from tarsus.references.papers import SUGIHARA_2006
@@ -59,7 +59,7 @@ class Macro(HardLaw):
     def solve(
         self, problem: ContactProblem, p: Any, memory: SX, builder: Builder
     ) -> ContactSolution:
-        known, guess = floor(
+        known, guess = set_up(
             problem, [self.own(memory, i)[0] > 0 for i in range(problem.n)], p, builder
         )
         found = minimize(known, guess, builder)

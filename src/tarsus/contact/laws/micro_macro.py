@@ -13,10 +13,11 @@ from typing import Any, ClassVar
 import casadi as ca
 from casadi import SX
 
+from tarsus.algebra.blocks import triples
 from tarsus.contact.base import Law, on_ground
 from tarsus.contact.membrane import Damper, contact_impulses, damper_choice, largest_steps
 from tarsus.contact.problem import Contact, ContactProblem, ContactSolution
-from tarsus.contact.solvers.error_norm import floor, minimize
+from tarsus.contact.solvers._error_norm import minimize, set_up
 from tarsus.parameters import (
     Value,
     friction,
@@ -88,9 +89,9 @@ class MicroMacro(Law):
         kept = builder.keep(
             "membrane", ca.vertcat(*contact_impulses(problem, problem.active, grounds, self.damper))
         )
-        soft = [kept[3 * i : 3 * i + 3] for i in range(problem.n)]
+        soft = triples(kept)
         pressed = [self.own(memory, i)[0] > 0 for i in range(problem.n)]
-        known, guess = floor(
+        known, guess = set_up(
             under_membrane(problem, soft, pressed, p.thickness), pressed, p, builder
         )
         found = minimize(known, guess, builder)

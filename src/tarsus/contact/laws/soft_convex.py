@@ -14,7 +14,7 @@ from casadi import SX
 
 from tarsus.contact.base import Law
 from tarsus.contact.problem import ContactProblem, ContactSolution
-from tarsus.contact.solvers import cone
+from tarsus.contact.solvers import _convex
 from tarsus.contact.solvers.base import HardProblem
 from tarsus.parameters import (
     Value,
@@ -51,7 +51,7 @@ class SoftConvex(Law):
     R takes the exact A_NN, which is MuJoCo's with the flag `diagexact`; without it MuJoCo takes 1/m
     of the body alone at the robot's reference pose. solref of the form (-stiffness, -damping) is
     not taken. MuJoCo looks at the start of the step: stepper "symplectic_euler"; its forces leave
-    implicit joint damping out, ours do not. Newton's method, see `contact/solvers/cone.py`.
+    implicit joint damping out, ours do not. Newton's method, see `contact/solvers/_convex.py`.
     """
 
     citation: ClassVar[Citation] = (
@@ -95,7 +95,7 @@ class SoftConvex(Law):
         R = [regularizer(problem.G[i, i][0, 0], d[i], p) for i in range(n)]
         mu = [contact.friction * p.mu for contact in problem.contacts]
         start = [ca.if_else(problem.active[i], self.own(memory, i), 0) for i in range(n)]
-        outcome = cone.minimize(HardProblem(problem, c, mu, p, builder), R, start)
+        outcome = _convex.minimize(HardProblem(problem, c, mu, p, builder), R, start)
         return ContactSolution(
             outcome.impulses, ca.vertcat(*outcome.impulses), outcome.iterations, outcome.converged
         )

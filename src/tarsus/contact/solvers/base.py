@@ -14,6 +14,7 @@ from typing import Any
 import casadi as ca
 from casadi import SX
 
+from tarsus.algebra.blocks import triples
 from tarsus.contact.problem import ContactProblem
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder, Values
@@ -80,7 +81,7 @@ def iterate(
     n = len(start)
 
     def body(values: Values) -> tuple[Values, SX]:
-        old = [values["impulse"][3 * i : 3 * i + 3] for i in range(n)]
+        old = triples(values["impulse"])
         carried = {
             key: value
             for key, value in values.items()
@@ -97,7 +98,7 @@ def iterate(
 
     begin = {"impulse": ca.vertcat(*start), "sweeps": SX(0), "moving": SX(0), **(extra or {})}
     last = hard.builder.loop(begin, body, maximum, first)
-    impulses = [last["impulse"][3 * i : 3 * i + 3] for i in range(n)]
+    impulses = triples(last["impulse"])
     roots = entries(last["root"]) if "root" in last else [SX(0)] * n
     return Outcome(impulses, last["sweeps"], ca.logic_not(last["moving"]), roots)
 

@@ -18,7 +18,9 @@ from dataclasses import dataclass
 import casadi as ca
 from casadi import SX
 
-from tarsus.algebra import ldl
+from tarsus.algebra.blocks import flat, lower_triangle, triples
+from tarsus.algebra.ldl import factorize_dense
+from tarsus.algebra.projections import TINY, radial_return
 from tarsus.contact.solvers.base import HardProblem, Outcome, Solver, velocity_from_others
 from tarsus.contact.solvers.exact import Local, prepared, sweeps
 from tarsus.program.ir.symbolic import entries
@@ -27,7 +29,6 @@ from tarsus.program.ir.trace import Values
 FAR = 1e20  # added to the diagonal of a contact that does not press: its impulse vanishes
 # the least relative trace on the diagonal: round-off must not decide who carries the load
 SPREAD = 1e-10
-TINY = 1e-30
 
 
 @dataclass(frozen=True)
@@ -55,25 +56,27 @@ class Newton(Solver):
         last = hard.builder.loop(
             begin, lambda values: self._iterate(hard, local, values), self.patience
         )
+        moved = triples(last["impulse"])
         settled = ca.logic_not(last["unsettled"])
         known = [
             ca.logic_or(settled, start[i][0] <= 0) for i in range(n)
         ]  # else the last step's is the better guess
-        impulses = [
-            ca.if_else(known[i], last["impulse"][3 * i : 3 * i + 3], start[i]) for i in range(n)
-        ]
+        impulses = [ca.if_else(known[i], moved[i], start[i]) for i in range(n)]
         guesses = [
             ca.if_else(known[i], root, roots[i]) for i, root in enumerate(entries(last["root"]))
         ]
         rest = sweeps(hard, local, impulses, guesses, self.maximum, last["unsettled"])
-        impulses = [on_the_cone(*of) for of in zip(hard.mu, rest.impulses, rest.roots, strict=True)]
+        impulses = [
+            radial_return(L, mu, root > 0)
+            for L, mu, root in zip(rest.impulses, hard.mu, rest.roots, strict=True)
+        ]
         return Outcome(impulses, last["sweeps"] + rest.iterations, rest.converged, rest.roots)
 
     def _iterate(self, hard: HardProblem, local: list[Local], values: Values) -> tuple[Values, SX]:
         n = len(hard.c)
         pressing, roots = entries(values["pressing"]), entries(values["root"])
-        solved = linear_solution(hard, pressing, roots)
-        impulses = [ca.if_else(pressing[i], solved[3 * i : 3 * i + 3], 0) for i in range(n)]
+        solved = triples(linear_solution(hard, pressing, roots))
+        impulses = [ca.if_else(pressing[i], solved[i], 0) for i in range(n)]
         unsettled = SX(0)
         for i in range(n):
             b = velocity_from_others(hard, i, impulses)
@@ -90,29 +93,19 @@ class Newton(Solver):
         return new, unsettled
 
 
-def on_the_cone(mu: SX, impulse: SX, root: SX) -> SX:
-    """What the tolerance left, taken off: a sliding contact's impulse lies on the cone, a
-    sticking one's in it.
-    """
-    normal = ca.fmax(impulse[0], 0)
-    length, edge = ca.sqrt(ca.dot(impulse[1:], impulse[1:]) + TINY), mu * normal
-    scale = ca.if_else(ca.logic_or(root > 0, length > edge), edge / length, 1)
-    return ca.vertcat(normal, scale * impulse[1:])
-
-
 def linear_solution(hard: HardProblem, pressing: list[SX], roots: list[SX]) -> SX:
     """L = -(G + S)^-1 c by L D L^T, contacts that do not press held at zero.
 
     A trace of T_rel^1.5 on the diagonal shares the load of redundant contacts evenly.
     """
     n, G = len(hard.c), hard.problem.G
-    size, spread = 3 * n, 1 + ca.fmax(hard.p.T_rel * ca.sqrt(hard.p.T_rel), SPREAD)
-    K = [[G[i // 3, j // 3][i % 3, j % 3] for j in range(i + 1)] for i in range(size)]
+    spread = 1 + ca.fmax(hard.p.T_rel * ca.sqrt(hard.p.T_rel), SPREAD)
+    K = lower_triangle(G, n)
     for i in range(n):
         far = ca.if_else(pressing[i], 0, FAR)
         for at in range(3 * i, 3 * i + 3):
             K[at][at] = K[at][at] * spread + (far if at == 3 * i else far + roots[i])
-    return ca.vertcat(*ldl.factorize(K).solve([-entry for c in hard.c for entry in entries(c)]))
+    return ca.vertcat(*factorize_dense(K).solve([-c for c in flat(hard.c)]))
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 import casadi as ca
 from casadi import SX
 
+from tarsus.algebra.blocks import list_triples, triples
+from tarsus.algebra.products import dot
 from tarsus.contact.problem import Bilateral
 from tarsus.contact.solvers.base import HardProblem, Outcome, Solver, changes, finite, step_sizes
 from tarsus.contact.solvers.prox import projected
@@ -54,7 +56,7 @@ class ProxBilateral(Solver):
             return {"impulse": ca.vertcat(*new_U), "bilateral": ca.vertcat(*new_B)} | counted, more
 
         last = hard.builder.loop(begin, sweep, self.maximum)
-        impulses = [last["impulse"][3 * i : 3 * i + 3] for i in range(n)]
+        impulses = triples(last["impulse"])
         done = ca.logic_and(ca.logic_not(last["moving"]), finite(entries(last["bilateral"])))
         return Outcome(impulses, last["sweeps"], done, [SX(0)] * n, last["bilateral"])
 
@@ -68,27 +70,20 @@ class ProxBilateral(Solver):
         for i in range(n):
             at = slice(3 * i, 3 * i + 3)
             xi = hard.c[i] + ca.vertcat(*(_felt(form, 3 * i + k, L_B) for k in range(3)))
-            for j in range(n):
-                xi = xi + ca.mtimes(form.G[i, j], ca.vertcat(*L_U[3 * j : 3 * j + 3]))
+            for j, impulse in enumerate(list_triples(L_U)):
+                xi = xi + ca.mtimes(form.G[i, j], impulse)
             new_U[at] = entries(
                 projected(hard, i, ca.vertcat(*old[0][at]), xi, (r[2 * i], r[2 * i + 1]))
             )
         for b in range(nb):
             # what was new last is added last: a sweep then waits for one product a row, not for a
             # row of them
-            known = form.c[b] + _dot(form.G_B[b][b:], L_B[b:]) + _dot(form.coupling[b], L_U)
-            xi_b = _dot(form.G_B[b][:b], L_B[:b], known)
+            known = form.c[b] + dot(form.G_B[b][b:], L_B[b:]) + dot(form.coupling[b], L_U)
+            xi_b = dot(form.G_B[b][:b], L_B[:b], known)
             new_B[b] = old[1][b] - r[2 * n + b] * xi_b
         return new_U, new_B
 
 
 def _felt(form: Bilateral, k: int, L_B: list[SX]) -> SX:
     """What the constraints' impulses add to component k of the contacts' velocities."""
-    return _dot([row[k] for row in form.coupling], L_B)
-
-
-def _dot(a: list[SX], b: list[SX], start: SX | None = None) -> SX:
-    return sum(
-        (x * y for x, y in zip(a, b, strict=True) if not x.is_zero()),
-        SX(0) if start is None else start,
-    )
+    return dot([row[k] for row in form.coupling], L_B)

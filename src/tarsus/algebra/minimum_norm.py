@@ -14,7 +14,8 @@ from __future__ import annotations
 import casadi as ca
 from casadi import SX
 
-from tarsus.algebra.ldl import Matrix, factorize
+from tarsus.algebra.ldl import factorize_dense
+from tarsus.algebra.products import Matrix
 
 PASSES = 4
 FAR = 1e20  # on the diagonal of an unknown that is held at zero
@@ -30,7 +31,7 @@ def minimum_norm(G: Matrix, b: list[SX], rho: SX, used: list[SX]) -> list[SX]:
     for i, row in enumerate(G):
         largest = ca.fmax(largest, used[i] * row[i])
     r = rho * largest
-    factor = factorize(
+    factor = factorize_dense(
         [[*row[:i], row[i] + ca.if_else(used[i], r, FAR)] for i, row in enumerate(G)]
     )
     x, left = [SX(0)] * len(b), list(b)

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 import casadi as ca
 from casadi import SX
 
-from tarsus.algebra.ldl import Matrix, factorize, times
+from tarsus.algebra.ldl import factorize_dense
+from tarsus.algebra.products import Matrix, times
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder, Values
 
@@ -113,7 +114,7 @@ def basic_solution(problem: Complementarity, basic: list[SX]) -> tuple[list[SX],
     diagonal = [
         ca.if_else(b, row[i] * (1 + problem.spread), FAR) for i, (b, row) in enumerate(rows)
     ]
-    factor = factorize(
+    factor = factorize_dense(
         [[*row[:i], at] for i, ((_, row), at) in enumerate(zip(rows, diagonal, strict=True))]
     )
 

@@ -21,7 +21,11 @@ from dataclasses import dataclass
 import casadi as ca
 from casadi import SX
 
-from tarsus.algebra import ldl
+from tarsus.algebra import blocks
+from tarsus.algebra.blocks import flat, list_triples, triples
+from tarsus.algebra.ldl import factorize_dense
+from tarsus.algebra.products import Matrix, times
+from tarsus.algebra.projections import ConePoint
 from tarsus.contact.solvers.base import HardProblem, Outcome, changes, finite
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder, Values
@@ -29,7 +33,6 @@ from tarsus.program.ir.trace import Builder, Values
 MAXIMUM = 50  # Newton steps
 SHORTENINGS = 30  # of one step
 FLAT = 0.5  # of the slope at a step's start: what may be left at its end
-TINY = 1e-30
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,7 @@ class Scaled:
     sqrt(R) (3n,).
     """
 
-    A: ldl.Matrix
+    A: Matrix
     c: list[SX]
     mu: list[SX]
     active: list[SX]
@@ -49,18 +52,18 @@ def minimize(hard: HardProblem, R: list[SX], start: list[SX]) -> Outcome:
     """Impulses (3,) of each contact, from those of the last step; R[i] (2,): R_N and R_T,
     1/kg.
     """
-    n, builder = len(start), hard.builder
+    builder = hard.builder
     problem = scaled(hard, R)
     begin = {
-        "z": ca.vertcat(*(s / u for s, u in zip(_flat(start), problem.unit, strict=True))),
-        "projected": SX.zeros(3 * n),
+        "z": ca.vertcat(*(s / u for s, u in zip(flat(start), problem.unit, strict=True))),
+        "projected": SX.zeros(3 * len(start)),
         "steps": SX(0),
         "moving": SX(1),
     }
 
     def step(values: Values) -> tuple[Values, SX]:
         z = entries(values["z"])
-        p = [-c - a for c, a in zip(problem.c, ldl.times(problem.A, z), strict=True)]
+        p = [-c - a for c, a in zip(problem.c, times(problem.A, z), strict=True)]
         projected, B = project_all(problem, p)
         moving = changes(_impulses(problem, z), _impulses(problem, projected), hard.p)
         way = newton_step(problem, [a - b for a, b in zip(projected, z, strict=True)], B)
@@ -75,8 +78,8 @@ def minimize(hard: HardProblem, R: list[SX], start: list[SX]) -> Outcome:
 
     last = builder.loop(begin, step, MAXIMUM)
     found = _impulses(problem, entries(last["projected"]))
-    good = ca.logic_and(ca.logic_not(last["moving"]), finite(entries(found) + _flat(hard.c)))
-    return Outcome([found[3 * i : 3 * i + 3] for i in range(n)], last["steps"], good)
+    good = ca.logic_and(ca.logic_not(last["moving"]), finite(entries(found) + flat(hard.c)))
+    return Outcome(triples(found), last["steps"], good)
 
 
 def scaled(hard: HardProblem, R: list[SX]) -> Scaled:
@@ -84,11 +87,7 @@ def scaled(hard: HardProblem, R: list[SX]) -> Scaled:
     n, G, builder = len(R), hard.problem.G, hard.builder
     roots = [ca.vertcat(1 / ca.sqrt(r[0]), 1 / ca.sqrt(r[1]), 1 / ca.sqrt(r[1])) for r in R]
     unit = entries(builder.keep("unit", ca.vertcat(*roots)))
-    lower = [
-        unit[i] * G[i // 3, j // 3][i % 3, j % 3] * unit[j]
-        for i in range(3 * n)
-        for j in range(i + 1)
-    ]
+    lower = [unit[i] * blocks.entry(G, i, j) * unit[j] for i in range(3 * n) for j in range(i + 1)]
     held = entries(builder.keep("A", ca.vertcat(*lower)))
     A = [
         [held[max(i, j) * (max(i, j) + 1) // 2 + min(i, j)] for j in range(3 * n)]
@@ -96,7 +95,7 @@ def scaled(hard: HardProblem, R: list[SX]) -> Scaled:
     ]
     c = entries(
         builder.keep(
-            "scaled_c", ca.vertcat(*(u * v for u, v in zip(unit, _flat(hard.c), strict=True)))
+            "scaled_c", ca.vertcat(*(u * v for u, v in zip(unit, flat(hard.c), strict=True)))
         )
     )
     edges = [mu * ca.sqrt(r[1] / r[0]) for mu, r in zip(hard.mu, R, strict=True)]
@@ -110,29 +109,11 @@ def project_all(problem: Scaled, p: list[SX]) -> tuple[list[SX], list[SX]]:
     """
     projected: list[SX] = []
     factors = []
-    for i, (mu, active) in enumerate(zip(problem.mu, problem.active, strict=True)):
-        nearest, B = project(ca.vertcat(*p[3 * i : 3 * i + 3]), mu)
-        projected += entries(ca.if_else(active, nearest, 0))
-        factors.append(ca.if_else(active, B, 0))
+    for x, mu, active in zip(list_triples(p), problem.mu, problem.active, strict=True):
+        point = ConePoint.of(x, mu)
+        projected += entries(ca.if_else(active, point.nearest_by_direction(), 0))
+        factors.append(ca.if_else(active, point.derivative_factor(), 0))
     return projected, factors
-
-
-def project(p: SX, mu: SX) -> tuple[SX, SX]:
-    """The nearest point (3,) of the cone |x_T| <= mu x_N to p (3,), and B (3, 3) with B B^T its
-    derivative.
-    """
-    length = ca.sqrt(ca.dot(p[1:], p[1:]))
-    inside, opens = length <= mu * p[0], mu * length <= -p[0]
-    way = p[1:] / ca.fmax(length, TINY)
-    share = 1 / (1 + mu * mu)
-    normal = (p[0] + mu * length) * share  # > 0 wherever it is used
-    edge = ca.vertcat(normal, mu * normal * way)
-    along = ca.sqrt(share) * ca.vertcat(1, mu * way)
-    across = ca.sqrt(ca.fmax(mu * normal, 0) / ca.fmax(length, TINY)) * ca.vertcat(
-        0, -way[1], way[0]
-    )
-    B = ca.if_else(inside, SX.eye(3), ca.if_else(opens, 0, ca.horzcat(along, across, SX.zeros(3))))
-    return ca.if_else(inside, p, ca.if_else(opens, 0, edge)), B
 
 
 def newton_step(problem: Scaled, r: list[SX], B: list[SX]) -> list[SX]:
@@ -141,23 +122,14 @@ def newton_step(problem: Scaled, r: list[SX], B: list[SX]) -> list[SX]:
     K = [[SX(0)] * (3 * n) for _ in range(3 * n)]
     for i in range(n):
         for j in range(i + 1):
-            block = ca.vertcat(*(ca.horzcat(*A[3 * i + k][3 * j : 3 * j + 3]) for k in range(3)))
-            small = ca.mtimes(ca.mtimes(B[i].T, block), B[j])
+            small = ca.mtimes(ca.mtimes(B[i].T, blocks.block(A, i, j)), B[j])
             for k in range(3):
                 for m in range(3):
                     K[3 * i + k][3 * j + m] = small[k, m] + (1 if i == j and k == m else 0)
-    Ar = ldl.times(A, r)
-    right = [
-        entry
-        for i in range(n)
-        for entry in entries(ca.mtimes(B[i].T, ca.vertcat(*Ar[3 * i : 3 * i + 3])))
-    ]
-    e = ldl.factorize(K).solve(right)
-    back = [
-        entry
-        for i in range(n)
-        for entry in entries(ca.mtimes(B[i], ca.vertcat(*e[3 * i : 3 * i + 3])))
-    ]
+    Ar = list_triples(times(A, r))
+    right = flat(ca.mtimes(b.T, x) for b, x in zip(B, Ar, strict=True))
+    e = list_triples(factorize_dense(K).solve(right))
+    back = flat(ca.mtimes(b, x) for b, x in zip(B, e, strict=True))
     return [a - b for a, b in zip(r, back, strict=True)]
 
 
@@ -168,7 +140,7 @@ def step_length(
     the ends.
     """
     n = len(problem.mu)
-    kept = {"at": at[0], "p": at[1], "way": way, "change": ldl.times(problem.A, way)}
+    kept = {"at": at[0], "p": at[1], "way": way, "change": times(problem.A, way)}
     z, p, delta, change = (
         entries(builder.keep(name, ca.vertcat(*value))) for name, value in kept.items()
     )
@@ -198,10 +170,6 @@ def step_length(
         return new, ca.fabs(here) > v["limit"]
 
     return builder.loop(begin, shorten, SHORTENINGS, steep)["t"]
-
-
-def _flat(columns: list[SX]) -> list[SX]:
-    return [entry for column in columns for entry in entries(column)]
 
 
 def _impulses(problem: Scaled, z: list[SX]) -> SX:

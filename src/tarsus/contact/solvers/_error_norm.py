@@ -24,7 +24,10 @@ from typing import Any
 import casadi as ca
 from casadi import SX
 
-from tarsus.algebra.ldl import Matrix, factorize, times
+from tarsus.algebra.blocks import flat_matrix, triples
+from tarsus.algebra.ldl import factorize_dense
+from tarsus.algebra.products import Matrix, dot, times
+from tarsus.algebra.projections import TINY, radial_return
 from tarsus.contact.problem import ContactProblem
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder, Values
@@ -36,11 +39,10 @@ ROUND_OFF = 1e-9  # relative size below which a wrong sign is none
 SPREAD = 1e-11
 NEAR = 10.0  # velocities that damping leaves, as a multiple of damping f / G_NN
 FAR = 1e20  # on the diagonal of an unknown that is held at zero
-TINY = 1e-30
 
 
 @dataclass(frozen=True)
-class Floor:
+class ErrorNormProblem:
     """What Eqns. (30)-(36) ask for: G (3n, 3n), 1/kg; free (3n,): velocity without impulses, c
     (3n,): what of it is to vanish, m/s; closed[i]; mu[i], kinetic: mu_S, and mu_K / mu_S, -;
     damping: the paper's lambda, 1/kg^2.
@@ -95,9 +97,9 @@ class Minimized:
     settled: SX
 
 
-def floor(
+def set_up(
     problem: ContactProblem, pressed: list[SX], p: Any, builder: Builder
-) -> tuple[Floor, Guess]:
+) -> tuple[ErrorNormProblem, Guess]:
     """The equations of a problem's active contacts and the first guess: who sticks is said by the
     speed before.
 
@@ -113,18 +115,18 @@ def floor(
         rebound = ca.if_else(normal < -p.v_0, p.e_N * normal, 0)
         c.append(free + ca.vertcat(rebound + ca.fmax(contact.gap, 0) / problem.dt, 0, 0))
     closed = entries(builder.keep("closed", ca.vertcat(*problem.active)))
-    G = [[problem.G[i // 3, j // 3][i % 3, j % 3] for j in range(3 * n)] for i in range(3 * n)]
+    G = flat_matrix(problem.G, n)
     mu = entries(
         builder.keep("mu", ca.vertcat(*(contact.friction * p.mu for contact in problem.contacts)))
     )
     kept = entries(builder.keep("c", ca.vertcat(*c)))
     free = entries(builder.keep("free", ca.vertcat(*problem.free)))
-    known = Floor(G, free, kept, closed, mu, p.kinetic, p.damping)
+    known = ErrorNormProblem(G, free, kept, closed, mu, p.kinetic, p.damping)
     pressing = [ca.logic_and(closed[i], ca.logic_or(pressed[i], kept[3 * i] < 0)) for i in range(n)]
     return known, Guess(pressing, pressing, sticking, [SX(0)] * n, [SX(0)] * n, ways)
 
 
-def minimize(known: Floor, guess: Guess, builder: Builder) -> Minimized:
+def minimize(known: ErrorNormProblem, guess: Guess, builder: Builder) -> Minimized:
     """Passes until the guess is right."""
     begin = guess.values() | {"impulse": SX.zeros(3 * known.n), "passes": SX(0), "wrong": SX(0)}
 
@@ -137,12 +139,13 @@ def minimize(known: Floor, guess: Guess, builder: Builder) -> Minimized:
         return new.values() | state, wrong
 
     last = builder.loop(begin, one_pass, PASSES)
-    impulses = [last["impulse"][3 * i : 3 * i + 3] for i in range(known.n)]
-    cut = [on_the_cone(*of) for of in zip(known.mu, impulses, strict=True)]
+    impulses = triples(last["impulse"])
+    # take off what round-off, or a guess that was not settled, left outside the cone
+    cut = [radial_return(L, mu) for L, mu in zip(impulses, known.mu, strict=True)]
     return Minimized(without_gain(known, cut), last["passes"], ca.logic_not(last["wrong"]))
 
 
-def contact_impulses(known: Floor, guess: Guess) -> tuple[list[SX], Matrix]:
+def contact_impulses(known: ErrorNormProblem, guess: Guess) -> tuple[list[SX], Matrix]:
     """Impulses (3,) by a guess, and the columns of A that belong to normal impulses, (n, 3n),
     by (30)-(31).
     """
@@ -169,7 +172,7 @@ def contact_impulses(known: Floor, guess: Guess) -> tuple[list[SX], Matrix]:
     H = [[dot(A[i], A[j]) for j in range(i + 1)] for i in size]
     for k in size:
         H[k][k] = H[k][k] + ca.if_else(used[k], known.damping + SPREAD * H[k][k], FAR)
-    f = factorize(H).solve([-dot(column, known.c) for column in A])
+    f = factorize_dense(H).solve([-dot(column, known.c) for column in A])
     found = []
     for i in range(known.n):
         normal, held = (
@@ -181,7 +184,7 @@ def contact_impulses(known: Floor, guess: Guess) -> tuple[list[SX], Matrix]:
 
 
 def corrected(
-    known: Floor, guess: Guess, impulses: list[SX], columns: Matrix, single: SX
+    known: ErrorNormProblem, guess: Guess, impulses: list[SX], columns: Matrix, single: SX
 ) -> tuple[Guess, SX]:
     """The guess with what the signs show to be wrong changed, of the last such contact alone if
     `single`; 1 if any.
@@ -226,7 +229,7 @@ class Tried:
     largest: SX
 
 
-def changed(known: Floor, guess: Guess, i: int, tried: Tried) -> tuple[SX, SX]:
+def changed(known: ErrorNormProblem, guess: Guess, i: int, tried: Tried) -> tuple[SX, SX]:
     """What to believe of contact i instead (in the order of `Guess`), and 1 if the guess was wrong
     about it.
     """
@@ -267,14 +270,7 @@ def changed(known: Floor, guess: Guess, i: int, tried: Tried) -> tuple[SX, SX]:
     return ca.vertcat(change, ca.if_else(slips, -tangent / length, way)), wrong
 
 
-def on_the_cone(mu: SX, impulse: SX) -> SX:
-    """What round-off, or a guess that was not settled, left outside the cone is taken off."""
-    normal = ca.fmax(impulse[0], 0)
-    length, edge = ca.sqrt(ca.dot(impulse[1:], impulse[1:]) + TINY), mu * normal
-    return ca.vertcat(normal, ca.if_else(length > edge, edge / length, 1) * impulse[1:])
-
-
-def without_gain(known: Floor, impulses: list[SX]) -> list[SX]:
+def without_gain(known: ErrorNormProblem, impulses: list[SX]) -> list[SX]:
     """Impulses scaled back until they do no work: only a guess that was not settled may be about
     to.
 
@@ -285,8 +281,3 @@ def without_gain(known: Floor, impulses: list[SX]) -> list[SX]:
     most = ca.fmax(-2 * linear / ca.fmax(square, TINY), 0)
     scale = ca.if_else(2 * linear + square > ROUND_OFF * square, ca.fmin(most, 1), 1)
     return [scale * impulse for impulse in impulses]
-
-
-def dot(a: list[SX], b: list[SX]) -> SX:
-    """The sum of products."""
-    return sum((x * y for x, y in zip(a, b, strict=True)), SX(0))

@@ -1,0 +1,48 @@
+"""Vectors and matrices in blocks of three: one block a contact, or a pair of contacts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import casadi as ca
+from casadi import SX
+
+from tarsus.algebra.products import Matrix
+from tarsus.program.ir.symbolic import entries
+
+Blocks = Mapping[tuple[int, int], SX]  # (i, j) -> block (3, 3)
+
+
+def triples(x: SX) -> list[SX]:
+    """The vectors (3,) that x (3n,) is made of."""
+    return [x[k : k + 3] for k in range(0, x.numel(), 3)]
+
+
+def list_triples(x: list[SX]) -> list[SX]:
+    """The vectors (3,) that a list of 3n scalars is made of."""
+    return [ca.vertcat(*x[k : k + 3]) for k in range(0, len(x), 3)]
+
+
+def flat(columns: Iterable[SX]) -> list[SX]:
+    """The scalars of vectors, one vector behind the other."""
+    return [entry for column in columns for entry in entries(column)]
+
+
+def flat_matrix(G: Blocks, n: int) -> Matrix:
+    """The rows of the matrix (3n, 3n) that n x n blocks make."""
+    return [[entry(G, i, j) for j in range(3 * n)] for i in range(3 * n)]
+
+
+def lower_triangle(G: Blocks, n: int) -> Matrix:
+    """The rows of `flat_matrix` up to the diagonal: row i has i + 1 entries."""
+    return [[entry(G, i, j) for j in range(i + 1)] for i in range(3 * n)]
+
+
+def entry(G: Blocks, i: int, j: int) -> SX:
+    """Row i, column j of the matrix that the blocks make."""
+    return G[i // 3, j // 3][i % 3, j % 3]
+
+
+def block(A: Matrix, i: int, j: int) -> SX:
+    """Block (i, j), (3, 3), of a matrix given by its rows."""
+    return ca.vertcat(*(ca.horzcat(*A[3 * i + k][3 * j : 3 * j + 3]) for k in range(3)))
