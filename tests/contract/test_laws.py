@@ -9,7 +9,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from helpers.free_bodies import Bench, box, pose
+from helpers.bench import Bench
 from numpy.typing import NDArray
 
 from tarsus import registry
@@ -19,6 +19,7 @@ from tarsus.parameters import named, roles
 from tarsus.program.ir import reference
 from tarsus.robots import mini_cheetah
 from tarsus.terrain.slope import Slope
+from tarsus.validation.bodies import box, pose
 
 PACKAGE = "tarsus.contact.laws"
 LAWS = registry.names(PACKAGE)

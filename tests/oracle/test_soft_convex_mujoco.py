@@ -12,7 +12,6 @@ import casadi as ca
 import numpy as np
 import pytest
 from casadi import SX
-from helpers.free_bodies import box, pose
 from numpy.typing import NDArray
 
 from tarsus.contact.base import symbols
@@ -25,6 +24,7 @@ from tarsus.program.ir import reference
 from tarsus.program.ir.trace import Builder
 from tarsus.robots import mini_cheetah
 from tarsus.simulation.simulation import Simulation
+from tarsus.validation.bodies import box, pose
 
 mujoco: Any = importlib.import_module("mujoco")
 Array = NDArray[np.float64]

@@ -11,8 +11,8 @@ import casadi as ca
 import numpy as np
 import pytest
 from casadi import SX
+from helpers.bench import Bench
 from helpers.contact_algebra import algebra
-from helpers.free_bodies import HALF, Bench, G, box, point_mass, pose
 from numpy.typing import NDArray
 
 import tarsus
@@ -31,6 +31,7 @@ from tarsus.robots import mini_cheetah
 from tarsus.stepping.assemble import contact_kinematics
 from tarsus.stepping.base import Scene
 from tarsus.terrain.slope import Slope
+from tarsus.validation.bodies import BOX, G, box, point_mass, pose
 from tarsus.validation.table import validate
 
 Array = NDArray[np.float64]
@@ -139,12 +140,12 @@ def test_without_k_p_penetration_stays_and_shrinks_with_k_v() -> None:
 @pytest.mark.parametrize("epsilon", [1e-6, 5e-4, 2e-3])
 def test_a_block_rests_epsilon_deep_and_the_ground_carries_it(epsilon: float) -> None:
     start = {
-        "q": pose([0, 0, HALF[2] - 1.5 * epsilon]),
+        "q": pose([0, 0, BOX[2] - 1.5 * epsilon]),
         "law_epsilon": [epsilon],
         "law_k_v": [50.0],
     }
     log = bench("box", Linearized()).run(4000, 0.002, **start)
-    assert log["q"][-1, 0, 2] == pytest.approx(HALF[2] - epsilon, rel=1e-6, abs=1e-3 * epsilon)
+    assert log["q"][-1, 0, 2] == pytest.approx(BOX[2] - epsilon, rel=1e-6, abs=1e-3 * epsilon)
     L = contacts(log)[-1, 0]
     assert L[:, 0].sum() / 0.002 == pytest.approx(2.0 * G, rel=1e-7)
     np.testing.assert_allclose(
@@ -172,7 +173,7 @@ def test_a_brick_slides_and_stops_as_the_paper_s() -> None:
     """
     angle, mu, speed, dt, gain = 0.2, 0.5, 1.0, 1e-3, 250.0
     q = pose([0, 0, 0], -angle)
-    q[:3] = (HALF[2] - 5e-4) * np.array([-np.sin(angle), 0, np.cos(angle)])
+    q[:3] = (BOX[2] - 5e-4) * np.array([-np.sin(angle), 0, np.cos(angle)])
     down = -np.array([np.cos(angle), 0, np.sin(angle)])
     log = Bench(box(), Linearized(mu=mu, k_v=gain), Slope(angle)).run(
         600, dt, q=q, u=[*(speed * down), 0, 0, 0]
@@ -195,7 +196,7 @@ def test_saturated_once_a_sliding_box_sinks_and_turns() -> None:
     """Why `repeated` is the default: the paper's procedure where friction is cut and the box has
     height.
     """
-    start = {"q": pose([0, 0, HALF[2] - 5e-4]), "u": [1.0, 0, 0, 0, 0, 0], "law_mu": [0.15]}
+    start = {"q": pose([0, 0, BOX[2] - 5e-4]), "u": [1.0, 0, 0, 0, 0, 0], "law_mu": [0.15]}
     once = bench("box", Linearized(saturation="once")).run(100, 0.001, **start)
     assert np.abs(once["u"][..., 3:]).max() > 0.5
     repeated = bench("box", Linearized()).run(100, 0.001, **start)
@@ -370,7 +371,7 @@ def test_a_slow_contact_gains_no_restitution() -> None:
 
 def test_a_box_that_fell_lies_still_and_the_ground_carries_it() -> None:
     mass, dt = 2.0, 0.005
-    q = np.stack([pose([0, 0, HALF[2] + 0.01]), pose([0, 0, 0.12], 0.3, [0.6, 0.8, 0.0])])
+    q = np.stack([pose([0, 0, BOX[2] + 0.01]), pose([0, 0, 0.12], 0.3, [0.6, 0.8, 0.0])])
     log = bench("box", LcpImpulse()).run(
         400, dt, q=q, law_mu=[0.5], law_T_rel=[1e-9], law_T_abs=[1e-11]
     )
@@ -420,7 +421,7 @@ def test_friction_holds_below_its_angle_and_lets_slide_above() -> None:
     angle, dt, steps = 0.3, 0.005, 200
     mu = np.array([0.0, 0.1, 0.25, 0.35, 0.8])
     q = pose([0, 0, 0], -angle)
-    q[:3] = (HALF[2] - 1e-9) * np.array([-np.sin(angle), 0, np.cos(angle)])
+    q[:3] = (BOX[2] - 1e-9) * np.array([-np.sin(angle), 0, np.cos(angle)])
     log = Bench(box(), LcpImpulse(), Slope(angle)).run(
         steps, dt, q=q, law_mu=mu, law_T_rel=[1e-9], law_T_abs=[1e-11]
     )

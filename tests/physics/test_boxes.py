@@ -7,7 +7,7 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 import pytest
-from helpers.free_bodies import Bench, G, point_mass, pose, sphere
+from helpers.bench import Bench
 from numpy.typing import ArrayLike, NDArray
 
 import tarsus
@@ -19,11 +19,12 @@ from tarsus.program.ir.trace import Builder
 from tarsus.terrain.base import Terrain
 from tarsus.terrain.boxes import Boxes
 from tarsus.terrain.steps import Steps
+from tarsus.validation.bodies import G, point_mass, pose, sphere
 
 Array = NDArray[np.float64]
 EDGE, CORNER = 0.005, 0.02  # m
-TOP, HALF = 0.1, np.array([0.3, 0.2, 0.05])  # m
-ONE = Boxes([[0.0, 0.0, 0.05]], HALF, edge_radius=EDGE, corner_radius=CORNER)
+TOP, BOX = 0.1, np.array([0.3, 0.2, 0.05])  # m
+ONE = Boxes([[0.0, 0.0, 0.05]], BOX, edge_radius=EDGE, corner_radius=CORNER)
 
 
 def look(terrain: Terrain, points: ArrayLike) -> tuple[Array, Array]:
@@ -37,13 +38,13 @@ def look(terrain: Terrain, points: ArrayLike) -> tuple[Array, Array]:
 
 
 def test_distance_to_faces_edges_corners_and_fillet() -> None:
-    inner = HALF[:2] - EDGE  # where the rounding of the edges begins
+    inner = BOX[:2] - EDGE  # where the rounding of the edges begins
     slant, ball = np.array([0.6, 0.8]), np.array([2.0, 3.0, 6.0]) / 7
     cases = [  # point, distance, normal
         ([0.1, 0.05, TOP + 0.03], 0.03, [0, 0, 1]),  # the top
         ([0.1, 0.05, TOP - 0.002], -0.002, [0, 0, 1]),
-        ([HALF[0] + 0.04, 0.0, 0.06], 0.04, [1, 0, 0]),  # a side, above the fillet
-        ([0.0, -HALF[1] - 0.01, 0.06], 0.01, [0, -1, 0]),
+        ([BOX[0] + 0.04, 0.0, 0.06], 0.04, [1, 0, 0]),  # a side, above the fillet
+        ([0.0, -BOX[1] - 0.01, 0.06], 0.01, [0, -1, 0]),
         ([1.0, 1.0, 0.3], 0.3, [0, 0, 1]),  # the ground
         ([1.0, 1.0, -0.01], -0.01, [0, 0, 1]),
         (
@@ -55,7 +56,7 @@ def test_distance_to_faces_edges_corners_and_fillet() -> None:
         ([*inner, TOP - EDGE] + 0.02 * ball, 0.02 - EDGE, ball),  # a corner
         # the fillet: a quarter of a circle about (side + CORNER, CORNER)
         (
-            [HALF[0] + CORNER - 0.015 * slant[0], 0.0, CORNER - 0.015 * slant[1]],
+            [BOX[0] + CORNER - 0.015 * slant[0], 0.0, CORNER - 0.015 * slant[1]],
             0.005,
             [slant[0], 0, slant[1]],
         ),
@@ -64,7 +65,7 @@ def test_distance_to_faces_edges_corners_and_fillet() -> None:
     for yaw, shift in ((0.0, np.zeros(3)), (0.7, np.array([0.4, -2.0, 0.0]))):
         turn = np.array([[np.cos(yaw), -np.sin(yaw), 0], [np.sin(yaw), np.cos(yaw), 0], [0, 0, 1]])
         terrain = Boxes(
-            [shift + np.array([0.0, 0.0, 0.05])], HALF, yaw, edge_radius=EDGE, corner_radius=CORNER
+            [shift + np.array([0.0, 0.0, 0.05])], BOX, yaw, edge_radius=EDGE, corner_radius=CORNER
         )
         gap, frames = look(terrain, np.array(points) @ turn.T + shift)
         np.testing.assert_allclose(gap, distances, atol=1e-9)
@@ -93,10 +94,10 @@ def test_frames_are_orthonormal_and_turn_without_a_jump() -> None:
     # 3 mm off the ground towards the box, up its side, and about one of its upright edges
     t = np.linspace(0, 1, 20_001)[:, None]
     profile = np.concatenate(
-        [[0.6, 0.1, 0.003] + t * [-0.25, 0, 0], [HALF[0] + 0.003, 0.1, 0.05] + t * [0, 0, 0.045]]
+        [[0.6, 0.1, 0.003] + t * [-0.25, 0, 0], [BOX[0] + 0.003, 0.1, 0.05] + t * [0, 0, 0.045]]
     )
     inner, arc = (
-        HALF[:2] - EDGE,
+        BOX[:2] - EDGE,
         (EDGE + 0.003) * np.array([np.cos(np.pi / 2 * t), np.sin(np.pi / 2 * t)])[..., 0].T,
     )
     corner = np.insert(inner + arc, 2, 0.06, axis=1)
@@ -116,12 +117,12 @@ def test_a_ball_rolls_over_the_edge_of_a_box(heading: float) -> None:
     radius, dt = 0.02, 0.001
     way = np.array([np.cos(heading), np.sin(heading)])
     bench = Bench(sphere(1.0, radius), Moreau(mu=0.6), ONE)
-    start = HALF[0] - 0.1 * way[0], -0.1 * way[1]
+    start = BOX[0] - 0.1 * way[0], -0.1 * way[1]
     u = [*(0.15 * way), 0, -0.15 / radius * way[1], 0.15 / radius * way[0], 0]
     log = bench.run(1500, dt, q=pose([*start, TOP + radius]), u=u)
     x, z = log["q"][:, 0, 0], log["q"][:, 0, 2]
     gap, frames = look(ONE, log["q"][:, 0, :3])
-    on_edge = (log["impulse"][:, 0, 0] > 0) & (np.abs(x - HALF[0]) < 0.02) & (z > 0.06)
+    on_edge = (log["impulse"][:, 0, 0] > 0) & (np.abs(x - BOX[0]) < 0.02) & (z > 0.06)
     leaning = frames[on_edge, 0, 0]
     assert (
         leaning.max() > 0.3 and np.diff(leaning).max() < 0.1
@@ -129,7 +130,7 @@ def test_a_ball_rolls_over_the_edge_of_a_box(heading: float) -> None:
     assert (
         np.diff(np.nonzero(on_edge)[0]) == 1
     ).all()  # and the ball stays on the edge until it leaves for good
-    assert x[-1] > HALF[0] + 0.03 and z[-1] < 0.05 and (gap - radius).min() > -2e-3
+    assert x[-1] > BOX[0] + 0.03 and z[-1] < 0.05 and (gap - radius).min() > -2e-3
 
 
 @pytest.mark.parametrize(
@@ -163,7 +164,7 @@ def test_a_foot_pressed_against_a_box_rests_there(push: float) -> None:
     bench = Bench(drawn, Moreau(mu=0.05), ONE)
     log = bench.run(2000, 0.0025, q=pose([-0.35, 0.05, 0.0]))
     x, z, gap = log["q"][:, 0, 0], log["q"][:, 0, 2], look(ONE, log["q"][:, 0, :3])[0]
-    assert -HALF[0] - CORNER < x[-1] < -HALF[0] + 0.01 and -1e-3 < z[-1] < CORNER  # on the fillet
+    assert -BOX[0] - CORNER < x[-1] < -BOX[0] + 0.01 and -1e-3 < z[-1] < CORNER  # on the fillet
     assert np.abs(log["u"][-400:, 0, :3]).max() < 1e-6 and gap[-400:].min() > -0.01
 
 

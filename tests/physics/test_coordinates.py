@@ -10,7 +10,7 @@ import casadi as ca
 import numpy as np
 import pytest
 from casadi import SX
-from helpers.free_bodies import Bench
+from helpers.bench import Bench
 from helpers.random_mechanisms import Numbers, mechanism_of
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st

@@ -9,7 +9,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from casadi import DM, SX
-from helpers.free_bodies import G, box, point_mass
 
 import tarsus
 from tarsus.contact.base import Law
@@ -19,6 +18,7 @@ from tarsus.contact.problem import Contact
 from tarsus.dynamics.robot import Robot
 from tarsus.simulation.recording.log import ROBOT_SHARES
 from tarsus.simulation.recording.summary import energy_of
+from tarsus.validation.bodies import G, box, point_mass
 
 FREE = {"moreau": 0.0025, "compliant": 0.0005, "macro": 0.001, "linearized": 0.001}
 

@@ -13,7 +13,6 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from helpers.free_bodies import G, box, point_mass, pose, rod
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
@@ -33,6 +32,7 @@ from tarsus.stepping.methods.event_driven import EventDriven
 from tarsus.stepping.methods.heun import Heun
 from tarsus.stepping.methods.rk4 import RK4
 from tarsus.terrain.plane import Plane
+from tarsus.validation.bodies import G, box, point_mass, pose, rod
 
 Array = NDArray[np.float64]
 DROP, E = 1.0, 0.5

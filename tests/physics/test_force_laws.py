@@ -11,7 +11,7 @@ import casadi as ca
 import numpy as np
 import pytest
 from casadi import SX
-from helpers.free_bodies import HALF, Bench, G, box, point_mass, pose
+from helpers.bench import Bench
 from numpy.typing import NDArray
 from scipy.optimize import root_scalar
 
@@ -25,6 +25,7 @@ from tarsus.contact.laws.micro import Micro
 from tarsus.contact.problem import Contact
 from tarsus.errors import TarsusError
 from tarsus.terrain.slope import Slope
+from tarsus.validation.bodies import BOX, G, box, point_mass, pose
 
 Array = NDArray[np.float64]
 WEIGHTLESS = (0.0, 0.0, 0.0)
@@ -39,7 +40,7 @@ def force(law: ForceLaw, gap: float, velocity: list[float]) -> Array:
 
 def rest_depth(law: Law, body: str) -> float:
     """How deep a body lies after 3 s on the plane."""
-    mechanism, height = (point_mass(), 0.0) if body == "point" else (box(), HALF[2])
+    mechanism, height = (point_mass(), 0.0) if body == "point" else (box(), BOX[2])
     log = Bench(mechanism, law).run(6000, 5e-4, q=pose([0, 0, height]))
     assert np.abs(log["u"][-1]).max() < 1e-6
     return height - log["q"][-1, 0, 2]
@@ -179,10 +180,10 @@ def test_micro_friction_slides_as_coulomb_and_stops_a_box_to_within_one_step() -
     mu, speed, dt = 0.4, 1.0, 0.001
     depth = 2 * G / (4 * 5512.0)
     log = Bench(box(), Micro(mu=mu)).run(
-        1000, dt, q=pose([0, 0, HALF[2] - depth]), u=[speed, 0, 0, 0, 0, 0]
+        1000, dt, q=pose([0, 0, BOX[2] - depth]), u=[speed, 0, 0, 0, 0, 0]
     )
     x, u, omega = log["q"][:, 0, :2], log["u"][:, 0, :2], log["u"][:, 0, 3:5]
-    sole = u + HALF[2] * omega[:, ::-1] * [-1, 1]  # the box rocks back on its springs when it stops
+    sole = u + BOX[2] * omega[:, ::-1] * [-1, 1]  # the box rocks back on its springs when it stops
     assert np.linalg.norm(x[-1]) == pytest.approx(speed**2 / (2 * mu * G), rel=0.02)
     assert (sole[:, 0] > -mu * G * dt).all() and np.abs(u[:, 1]).max() < 1e-9
     assert np.abs(u[-1]).max() < 1e-6

@@ -10,7 +10,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 import pytest
-from helpers.free_bodies import Bench, G, point_mass, pose, rod
+from helpers.bench import Bench
 from numpy.typing import ArrayLike, NDArray
 
 import tarsus
@@ -29,6 +29,7 @@ from tarsus.terrain.ice_patch import IcePatch
 from tarsus.terrain.patched import Patch, Patched
 from tarsus.terrain.plane import Plane
 from tarsus.terrain.slope import Slope
+from tarsus.validation.bodies import G, point_mass, pose, rod
 
 Array = NDArray[np.float64]
 LAWS = registry.names("tarsus.contact.laws")

@@ -9,7 +9,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from helpers.free_bodies import HALF, Bench, G, box, point_mass, pose, rod, sphere
+from helpers.bench import Bench
 from helpers.numpy_mechanics import center_of_mass, mass_matrix, quaternion
 from numpy.typing import NDArray
 from scipy.optimize import brentq
@@ -20,10 +20,11 @@ from tarsus.contact.laws.moreau import SOLVERS, Moreau
 from tarsus.model.mechanism import Mechanism
 from tarsus.robots import mini_cheetah
 from tarsus.terrain.slope import Slope
+from tarsus.validation.bodies import BOX, G, box, point_mass, pose, rod, sphere
 
 Array = NDArray[np.float64]
 BODIES = {"point": point_mass, "box": box}
-HEIGHT = {"point": 0.0, "box": HALF[2], "sphere": 0.1}  # m, of the body's origin when it touches
+HEIGHT = {"point": 0.0, "box": BOX[2], "sphere": 0.1}  # m, of the body's origin when it touches
 FRICTION = np.array([0.1, 0.3, 0.5, 0.7, 1.0])
 ANGLES = np.deg2rad([3.0, 10.0, 20.0, 30.0, 40.0])
 MU, SLOPE = (grid.ravel() for grid in np.meshgrid(FRICTION, ANGLES))
@@ -245,7 +246,7 @@ def test_a_ball_that_bounces_comes_to_rest_in_time() -> None:
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_a_box_that_fell_lies_still_and_the_ground_carries_it(solver: str) -> None:
     mass, dt = 2.0, 0.01
-    flat = {"q": pose([0, 0, HALF[2] + 0.01]), "u": np.zeros(6)}
+    flat = {"q": pose([0, 0, BOX[2] + 0.01]), "u": np.zeros(6)}
     tilted = {"q": pose([0, 0, 0.12], 0.3, [0.6, 0.8, 0.0]), "u": [0.3, 0.0, 0.0, 0.0, 1.0, 0.0]}
     start = {name: np.stack([flat[name], tilted[name]]) for name in flat}
     log = bench("box", solver).run(300, dt, **start)

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.bench import Bench
 from helpers.contact_algebra import algebra
-from helpers.free_bodies import HALF, Bench, G, box, point_mass, pose
 from numpy.typing import NDArray
 from scipy.optimize import lsq_linear
 
@@ -27,6 +27,7 @@ from tarsus.model.mechanism import Mechanism
 from tarsus.program.run.worlds import Worlds
 from tarsus.robots import mini_cheetah
 from tarsus.terrain.slope import Slope
+from tarsus.validation.bodies import BOX, G, box, point_mass, pose
 from tarsus.validation.table import validate
 
 Array = NDArray[np.float64]
@@ -218,7 +219,7 @@ def test_friction_that_would_turn_the_slip_about_stops_it() -> None:
 
 def test_a_macro_box_is_carried_and_sinks_as_slowly_as_damping_says() -> None:
     mass, dt, damping = 2.0, 0.005, np.array([1e-6, 1e-4])
-    log = bench("sole", Macro()).run(200, dt, q=pose([0, 0, HALF[2] - 1e-9]), law_damping=damping)
+    log = bench("sole", Macro()).run(200, dt, q=pose([0, 0, BOX[2] - 1e-9]), law_damping=damping)
     L = contacts(log)[-1]
     np.testing.assert_allclose(L[..., 0].sum(1) / dt, mass * G, rtol=1e-6)
     np.testing.assert_allclose(L[..., 0] / dt, mass * G / 4, rtol=1e-3)  # least norm: shared evenly
@@ -260,11 +261,11 @@ def test_floor_and_membrane_share_the_weight_as_lambda_says() -> None:
     membrane takes it all.
     """
     mass, dt, thickness, damping = 2.0, 2.5e-4, 5e-4, np.array([1e-8, 4.0])
-    start = {"q": pose([0, 0, HALF[2] - thickness - 1e-9]), "law_damping": damping}
+    start = {"q": pose([0, 0, BOX[2] - thickness - 1e-9]), "law_damping": damping}
     log = bench("sole", MicroMacro(thickness=thickness)).run(12000, dt, **start)
     total, floor = contacts(log)[-1, ..., 0].sum(1) / dt, log["memory"][-1].sum(1) / dt
     np.testing.assert_allclose(total, mass * G, rtol=1e-6)
-    depth = HALF[2] - log["q"][-1, :, 2]
+    depth = BOX[2] - log["q"][-1, :, 2]
     np.testing.assert_allclose(depth, [thickness, mass * G / (4 * K)], rtol=1e-3)
     np.testing.assert_allclose(floor, mass * G - 4 * K * depth, atol=1e-3 * mass * G)
     assert floor[0] > 5.0

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
-from helpers.free_bodies import GRAVITY, G, box, point_mass, pose
 from helpers.numpy_mechanics import quaternion
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
@@ -36,6 +35,7 @@ from tarsus.stepping.methods.rk4 import RK4
 from tarsus.stepping.methods.symplectic_euler import SymplecticEuler
 from tarsus.stepping.substeps import Substeps
 from tarsus.terrain.plane import Plane
+from tarsus.validation.bodies import GRAVITY, G, box, point_mass, pose
 
 Array = NDArray[np.float64]
 Log = dict[str, Array]

@@ -6,7 +6,7 @@ import casadi as ca
 import numpy as np
 import pytest
 from casadi import SX
-from helpers.free_bodies import Bench, G, box, pose, sphere
+from helpers.bench import Bench
 
 from tarsus.contact.base import symbols
 from tarsus.contact.laws.compliant import Compliant
@@ -15,6 +15,7 @@ from tarsus.contact.problem import Contact
 from tarsus.errors import TarsusError
 from tarsus.terrain.slope import Slope
 from tarsus.validation import bodies
+from tarsus.validation.bodies import G, box, pose, sphere
 from tarsus.validation.engine import Start
 from tarsus.validation.tarsus_engine import Ours
 

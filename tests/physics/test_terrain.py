@@ -13,7 +13,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 import pytest
-from helpers.free_bodies import Bench, G, point_mass, pose, sphere
+from helpers.bench import Bench
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import ArrayLike, NDArray
@@ -35,6 +35,7 @@ from tarsus.terrain.sine import Sine
 from tarsus.terrain.slope import Slope
 from tarsus.terrain.steps import Steps
 from tarsus.terrain.surface import Surface
+from tarsus.validation.bodies import G, point_mass, pose, sphere
 
 Array = NDArray[np.float64]
 BUMPS = 0.01 * np.random.default_rng(3).random((40, 60))  # m

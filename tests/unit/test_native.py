@@ -17,7 +17,7 @@ import casadi as ca
 import llvmlite.binding as llvm
 import numpy as np
 import pytest
-from helpers.free_bodies import Bench
+from helpers.bench import Bench
 
 from tarsus.contact.laws.compliant import Compliant
 from tarsus.contact.laws.moreau import Moreau
@@ -218,7 +218,7 @@ def test_other_code_has_another_key() -> None:
 PROCESS = """
     import sys
     sys.path.insert(0, {tests!r})
-    from helpers.free_bodies import Bench
+    from helpers.bench import Bench
     from tarsus.contact.laws.moreau import Moreau
     from tarsus.control.gaits.trot import Trot
     from tarsus.program.run import native

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers.free_bodies import Bench, G, point_mass, pose
+from helpers.bench import Bench
 
 import tarsus
 from tarsus.comparison.limit import LEAST, MOST, largest_dt
@@ -18,6 +18,7 @@ from tarsus.contact.laws.micro import Micro
 from tarsus.contact.laws.moreau import Moreau
 from tarsus.contact.laws.soft_convex import SoftConvex
 from tarsus.simulation import resolve
+from tarsus.validation.bodies import G, point_mass, pose
 
 MASSES, LOAD = (0.3, 0.08), 90.0
 NORMAL, ACROSS = "the ground's spring and damper", "friction near rest"

@@ -39,7 +39,7 @@ class Ours(Engine):
 
     def refusal(self) -> str:
         try:
-            self._program(bodies.point())
+            self._program(bodies.point_mass())
         except TarsusError as error:
             return str(error)
         return ""

@@ -33,7 +33,7 @@ class BouncingBall(ValidationScene):
     )
 
     def measure(self, engine: Engine) -> list[Case]:
-        dt, body = engine.step(2e-5), bodies.point()
+        dt, body = engine.step(2e-5), bodies.point_mass()
         gains = {"k_p": np.append(SOFT, 0.0), "k_v": np.append(HARD, 400.0), "epsilon": 0.0}
         start = Start(body, bodies.pose([0, 0, 0.0]), [0, 0, -SPEED, 0, 0, 0], parameters=gains)
         motion = engine.run(start, dt, 0.2)

@@ -32,7 +32,7 @@ class IsotropicFriction(ValidationScene):
     )
 
     def measure(self, engine: Engine) -> list[Case]:
-        cases = [self._turned(engine, bodies.point(), 0.0)]
+        cases = [self._turned(engine, bodies.point_mass(), 0.0)]
         if engine.impulsive:
             cases.append(self._turned(engine, bodies.box(), BOX[2]))
         return cases

@@ -24,7 +24,7 @@ class LandingImpulse(ValidationScene):
     )
 
     def measure(self, engine: Engine) -> list[Case]:
-        dt, speed, body = engine.step(0.001), np.sqrt(2 * G * DROP), bodies.point()
+        dt, speed, body = engine.step(0.001), np.sqrt(2 * G * DROP), bodies.point_mass()
         motion = engine.run(Start(body, bodies.pose([0, 0, DROP]), parameters={"e_N": E}), dt, 0.6)
         normal = motion.impulse[:, :, 0, 0]
         got = normal[np.argmax(normal > 0, axis=0), np.arange(len(E))]

@@ -27,7 +27,7 @@ class ManyBounces(ValidationScene):
     def measure(self, engine: Engine) -> list[Case]:
         dt, speed = engine.step(0.001), np.sqrt(2 * G * DROP)
         fall = np.sqrt(2 * DROP / G)
-        start = Start(bodies.point(), bodies.pose([0, 0, DROP]), parameters={"e_N": E})
+        start = Start(bodies.point_mass(), bodies.pose([0, 0, DROP]), parameters={"e_N": E})
         motion = engine.run(start, dt, 2 * fall * (1 + E) / (1 - E))
         flying = np.nonzero(motion.impulse[:, 0, 0, 0] == 0)[0]
         bounces = np.ceil(np.log(2 * speed / (G * dt)) / np.log(1 / E))

@@ -25,7 +25,7 @@ class Restitution(ValidationScene):
 
     def measure(self, engine: Engine) -> list[Case]:
         dt, speed = engine.step(0.001), np.sqrt(2 * G * DROP)
-        start = Start(bodies.point(), bodies.pose([0, 0, DROP]), parameters={"e_N": E})
+        start = Start(bodies.point_mass(), bodies.pose([0, 0, DROP]), parameters={"e_N": E})
         motion = engine.run(start, dt, 1.3)
         rebound = []
         for world, e in enumerate(E):

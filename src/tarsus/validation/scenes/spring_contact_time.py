@@ -29,7 +29,10 @@ class SpringContactTime(ValidationScene):
         dt, omega = engine.step(0.005), np.sqrt(STIFFNESS / 1.0)
         u = [0, 0, -SPEED, 0, 0, 0]
         start = Start(
-            bodies.point(), bodies.pose([0, 0, 0.0]), u, parameters={"c_N": STIFFNESS, "d_N": 0.0}
+            bodies.point_mass(),
+            bodies.pose([0, 0, 0.0]),
+            u,
+            parameters={"c_N": STIFFNESS, "d_N": 0.0},
         )
         motion = engine.run(start, dt, 0.05)
         touching = motion.impulse[:, :, 0, 0] > 0

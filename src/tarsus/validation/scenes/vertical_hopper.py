@@ -39,7 +39,7 @@ class VerticalHopper(ValidationScene):
         else:
             raise NotModeled("the law has neither an undamped spring nor restitution")
         period = 2 * speed / G + on_ground
-        start = Start(bodies.point(), bodies.pose([0, 0, DROP]), parameters=parameters)
+        start = Start(bodies.point_mass(), bodies.pose([0, 0, DROP]), parameters=parameters)
         motion = engine.run(start, dt, speed / G + 1.3 * period)
         touching = motion.impulse[:, 0, 0, 0] > 0
         landings = motion.time[1:][touching[1:] & ~touching[:-1]]
