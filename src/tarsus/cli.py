@@ -14,29 +14,34 @@ from tarsus.errors import TarsusError
 
 COMMANDS = "tarsus.commands"
 BAD_INPUT, INTERRUPTED = 2, 130
+ABOUT = (
+    "Simulate legged robots in contact with the ground.\n\n"
+    "`tarsus COMMAND --help` explains a command, `tarsus --version` prints the version."
+)
 
 
-def parsed(arguments: list[str] | None = None) -> Command:
-    """The command that the arguments (by default the process's own) ask for; exits on bad usage."""
-    kinds: list[Any] = []
-    for name in registry.names(COMMANDS):
-        kinds.append(
-            Annotated[
-                registry.member(COMMANDS, "command", name, Command), tyro.conf.subcommand(name)
-            ]
-        )
-    union: Any = Union[tuple(kinds)]  # noqa: UP007  built from the files
+def parsed(arguments: list[str]) -> Command:
+    """The command that the arguments ask for; exits on bad usage, and after help."""
     return tyro.cli(
-        union,
+        _commands(overview=not arguments or arguments[0].startswith("-")),
         prog="tarsus",
-        description="Legged robots in contact with the ground.",
-        args=arguments,
+        description=ABOUT,
+        args=arguments or ["--help"],
         config=(tyro.conf.FlagCreatePairsOff,),
     )
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The entry point; exit code 2 with one sentence on bad input, 1 for a run that failed."""
+    """The entry point.
+
+    Returns 0, or 2 with one sentence on standard error for bad input, or 1 for a run that failed.
+    """
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments == ["--version"]:
+        from tarsus import __version__
+
+        print(f"tarsus {__version__}")
+        return 0
     given = parsed(arguments)
     try:
         return given.execute()
@@ -48,3 +53,18 @@ def main(arguments: list[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of a pipe has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+
+
+def _commands(overview: bool) -> Any:
+    """The union of all commands in the order of their `place`; for the overview, each is described
+    by its first sentence alone.
+    """
+    kinds: dict[str, Any] = {
+        name: registry.member(COMMANDS, "command", name, Command)
+        for name in registry.names(COMMANDS)
+    }
+    union = []
+    for name, kind in sorted(kinds.items(), key=lambda item: item[1].place):
+        summary = (kind.__doc__ or "").partition("\n\n")[0] if overview else None
+        union.append(Annotated[kind, tyro.conf.subcommand(name, description=summary)])
+    return Union[tuple(union)]  # noqa: UP007  built from the files

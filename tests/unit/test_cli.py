@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 import xarray as xr
 
-from tarsus import cli
+import tarsus
+from tarsus import cli, registry
+from tarsus.commands.base import Command
 
 KEYS = {
     "robot", "law", "stepper", "dt", "duration", "distance", "mean_speed", "height_min",
@@ -142,3 +144,36 @@ def test_what_overflowed_is_null_in_json(capsys: pytest.CaptureFixture) -> None:
 def test_compare_wants_numbers(capsys: pytest.CaptureFixture) -> None:
     assert cli.main(["compare", "mini_cheetah", "--dts", "fast"]) == 2
     assert "numbers separated by commas" in capsys.readouterr().err
+
+
+def test_tarsus_alone_prints_the_help(capsys: pytest.CaptureFixture) -> None:
+    """Every command in one line of a terminal, the first that a newcomer needs at the top."""
+    with pytest.raises(SystemExit) as done:
+        cli.main([])
+    assert done.value.code == 0
+    out = capsys.readouterr().out
+    assert out.index("• run") < out.index("• list") < out.index("• bench") < out.index("• cite")
+
+
+def test_version(capsys: pytest.CaptureFixture) -> None:
+    assert cli.main(["--version"]) == 0
+    assert capsys.readouterr().out == f"tarsus {tarsus.__version__}\n"
+
+
+@pytest.mark.parametrize("name", registry.names("tarsus.commands"))
+def test_help_names_values_as_people_do(name: str, capsys: pytest.CaptureFixture) -> None:
+    with pytest.raises(SystemExit):
+        cli.main([name, "--help"])
+    out = capsys.readouterr().out
+    for word in ("STR", "{None}", "FLOAT", "PATH", "default: None", "default: False"):
+        assert word not in out, word
+    for line in out.splitlines():
+        if "--no-" in line:
+            assert "Skip" in line, "a flag that switches off says so"
+
+
+def test_summaries_of_commands_fit_a_line() -> None:
+    for name in registry.names("tarsus.commands"):
+        kind = registry.member("tarsus.commands", "command", name, Command)
+        summary = (kind.__doc__ or "").partition("\n\n")[0]
+        assert "\n" not in summary and len(summary) <= 76 and summary.endswith("."), name

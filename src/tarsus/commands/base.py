@@ -1,8 +1,9 @@
 """What every command shares.
 
-To add a command: one file here with one frozen dataclass that derives from `Command`; its fields
-are its arguments, explained by the strings under them, its docstring is its help, its name is the
-file's.
+To add a command: one file here with one frozen dataclass that derives from `Command`. Its name is
+the file's, its docstring its help (the first sentence is its line in `tarsus --help`), its fields
+are its arguments, explained by the strings under them. The types below say what an argument is
+called in the help: `ROBOT`, `NAME`, `SECONDS`, ...
 """
 
 from __future__ import annotations
@@ -11,16 +12,42 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+import tyro
 
 from tarsus.files import json_text
 
 FAILED = 1
 
 
+def _default(value: str) -> str:
+    """What the help says of a default: nothing of a flag's or of one that means "not given"."""
+    return "" if value in ("None", "True", "False", "", "''") else f"(default: {value})"
+
+
+def called(name: str | None) -> Any:
+    """How the help calls an argument's value; None for a flag, which has none."""
+    return tyro.conf.arg(metavar=name, help_behavior_hint=_default)
+
+
+RobotName = Annotated[str, called("ROBOT")]
+Name = Annotated[str, called("NAME")]
+Seconds = Annotated[float, called("SECONDS")]
+Folder = Annotated[Path | None, called("FOLDER")]
+File = Annotated[Path | None, called("FILE")]
+Flag = Annotated[bool, called(None)]
+
+
 @dataclass(frozen=True)
 class Command(ABC):
-    """A command with its arguments."""
+    """A command with its arguments.
+
+    place: where `tarsus --help` lists it, smaller first
+    """
+
+    place: ClassVar[int] = 100
 
     @abstractmethod
     def execute(self) -> int:

@@ -4,33 +4,28 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
-from tarsus.commands.base import FAILED, Command, print_json, teller
+from tarsus.commands.base import FAILED, Command, File, Flag, Seconds, print_json, teller
 from tarsus.errors import TarsusError
 from tarsus.files import json_text, write_text
 
 
 @dataclass(frozen=True)
 class Bench(Command):
-    """Measure speed against MuJoCo's rollout on the same robot, trot and machine, settings
-    included.
-    """
+    """Measure speed against MuJoCo on the same robot and trot."""
+
+    place: ClassVar[int] = 70
 
     device: Literal["cpu", "cuda"] = "cpu"
-    """cuda: instead, correctness and speed of the GPU kernel, with MuJoCo Warp beside it if that is
-    installed.
-    """
-    budget: float = 480.0
-    """Seconds after which the GPU's benchmark ends; a part that runs then is stopped, the others'
-    results are kept.
-    """
-    out: Path | None = None
-    """Write the GPU's results to this file too, anew after each part."""
-    laws: bool = False
-    """Instead, the cost of every contact law against the hard law."""
-    json: bool = False
+    """cuda: check and time the GPU kernel instead, beside MuJoCo Warp if that is installed."""
+    budget: Seconds = 480.0
+    """Time limit of the GPU benchmark: the running part is stopped, finished parts are kept."""
+    out: File = None
+    """Also write the GPU results to this file, after each part."""
+    laws: Flag = False
+    """Measure the cost of every contact law instead, relative to the law moreau."""
+    json: Flag = False
     """Print one JSON object and nothing else."""
 
     def execute(self) -> int:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import tyro
 
-from tarsus.commands.base import Command
+from tarsus.commands.base import Command, Name, RobotName, called
 
 if TYPE_CHECKING:
     from tarsus.references.reference import Citation
@@ -19,14 +19,16 @@ ROBOTS = "tarsus.robots"
 class Cite(Command):
     """Print BibTeX entries of the papers and data that a run uses."""
 
-    robot: tyro.conf.Positional[str]
-    """Built-in robot (see `tarsus list robots`) or path to an MJCF or URDF file."""
-    law: str = "moreau"
-    """Contact law, see `tarsus list laws`, or path to a Python file with one of your own."""
-    stepper: str = "midpoint"
-    """Time-stepping method, see `tarsus list steppers`."""
-    gait: str | None = None
-    """Gait, see `tarsus list gaits`; by default the one that `tarsus run` gives the robot."""
+    place: ClassVar[int] = 90
+
+    robot: tyro.conf.Positional[RobotName]
+    """Built-in robot (`tarsus list robots`) or path to an MJCF or URDF file."""
+    law: Name = "moreau"
+    """Contact law (`tarsus list laws`), or path to a Python file with your own."""
+    stepper: Name = "midpoint"
+    """Time-stepping method (`tarsus list steppers`)."""
+    gait: Annotated[str | None, called("NAME")] = None
+    """Gait (`tarsus list gaits`); by default the one that `tarsus run` chooses."""
 
     def execute(self) -> int:
         from tarsus.references.data import TARSUS

@@ -3,43 +3,53 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Annotated, ClassVar
 
 import tyro
 
-from tarsus.commands.base import Command, print_json, teller
+from tarsus.commands.base import (
+    Command,
+    Flag,
+    Folder,
+    RobotName,
+    Seconds,
+    called,
+    print_json,
+    teller,
+)
 from tarsus.errors import TarsusError
 
 
 @dataclass(frozen=True)
 class Compare(Command):
-    """Run one robot, controller and start under several laws and step sizes, and judge them by one
-    yardstick.
+    """Run one robot under several contact laws and step sizes, side by side.
+
+    Robot, controller and start are the same; the same criteria judge every run.
     """
 
-    robot: tyro.conf.Positional[str]
-    """A built-in robot's name, or a path to an MJCF or URDF file."""
-    laws: str = "all"
-    """Laws separated by commas, names or paths of your own files; or all. mujoco adds MuJoCo's soft
-    contact.
-    """
-    dts: str = "0.0001,0.001,0.0025"
-    """Step sizes, s, separated by commas."""
-    gait: str | None = None
-    """Gait, one of `tarsus list gaits`; by default trot where the robot can, else stand."""
-    duration: float = 4.0
-    """Simulated time of each run, s."""
-    friction: float | None = None
-    """Friction coefficient mu of every law; by default each law's own."""
-    restitution: float | None = None
-    """Restitution e_N of every law that has it; by default each law's own."""
-    bars: bool = True
-    """Error bars: run dt / 2 and dt / 4 too."""
-    limits: bool = True
-    """Search the largest stable dt of every law by bisection."""
-    out: Path | None = None
-    """Folder for the picture ROBOT_laws.png; by default none is drawn."""
-    json: bool = False
+    place: ClassVar[int] = 30
+
+    robot: tyro.conf.Positional[RobotName]
+    """Built-in robot (`tarsus list robots`) or path to an MJCF or URDF file."""
+    laws: Annotated[str, called("NAME,...")] = "all"
+    """Contact laws (`tarsus list laws`), paths of your own, mujoco for MuJoCo itself, or all."""
+    dts: Annotated[str, called("SECONDS,...")] = "0.0001,0.001,0.0025"
+    """Lengths of the time step."""
+    gait: Annotated[str | None, called("NAME")] = None
+    """Gait (`tarsus list gaits`); by default trot if the robot can, else stand."""
+    duration: Seconds = 4.0
+    """Simulated time of each run."""
+    friction: Annotated[float | None, called("NUMBER")] = None
+    """Friction coefficient of every law; by default each law's own."""
+    restitution: Annotated[float | None, called("NUMBER")] = None
+    """Coefficient of restitution of every law that has one; by default each law's own."""
+    no_bars: Flag = False
+    """Skip the error bars (runs at dt/2 and dt/4)."""
+    no_limits: Flag = False
+    """Skip the search for the largest stable time step of every law."""
+    out: Folder = None
+    """Write the picture ROBOT_laws.png to this folder."""
+    json: Flag = False
     """Print one JSON list of rows and nothing else."""
 
     def execute(self) -> int:
@@ -55,7 +65,7 @@ class Compare(Command):
         robot = robots.load(self.robot)
         given = {"mu": self.friction, "e_N": self.restitution}
         material = {name: value for name, value in given.items() if value is not None}
-        extra = laws.Extra(material, self.bars, self.limits)
+        extra = laws.Extra(material, not self.no_bars, not self.no_limits)
         runs = laws.compare(
             robot, self.laws, dts, self.duration, self.gait, teller(self.json), extra
         )

@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 import tyro
 
-from tarsus.commands.base import Command, print_json
+from tarsus.commands.base import Command, File, Flag, Name, RobotName, print_json
 
 
 @dataclass(frozen=True)
 class Inspect(Command):
-    """Show the operations of a robot's compiled step, its compile time, and its GPU kernel's
-    registers and spills.
-    """
+    """Show what a robot compiles to: operations, compile time, GPU registers."""
 
-    robot: tyro.conf.Positional[str]
-    """A built-in robot's name, or a path to an MJCF or URDF file."""
-    law: str = "moreau"
-    """Contact law, one of `tarsus list laws`."""
+    place: ClassVar[int] = 80
+
+    robot: tyro.conf.Positional[RobotName]
+    """Built-in robot (`tarsus list robots`) or path to an MJCF or URDF file."""
+    law: Name = "moreau"
+    """Contact law (`tarsus list laws`)."""
     precision: Literal["float32", "float64"] = "float32"
-    """Number format."""
-    ptx: Path | None = None
-    """Write the GPU kernel as PTX text to this file."""
-    json: bool = False
+    """Number format of the simulation."""
+    ptx: File = None
+    """Write the GPU kernel as PTX text (NVIDIA's assembly language) to this file."""
+    json: Flag = False
     """Print one JSON object and nothing else."""
 
     def execute(self) -> int:

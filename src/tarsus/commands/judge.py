@@ -4,36 +4,38 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
 import tyro
 
-from tarsus.commands.base import Command, print_json
+from tarsus.commands.base import Command, Flag, called, print_json
 
 ROWS = {
-    "signorini_J": ("Signorini", "J", "pushes and approaches, or pulls"),
-    "cone_Ns": ("friction cone", "N s", "impulse outside its disc"),
-    "dissipation_J": ("maximum dissipation", "J", "what friction does not take of a slip"),
+    "signorini_J": ("Signorini", "J", "force while the contact separates, or a pull"),
+    "cone_Ns": ("friction cone", "N s", "friction beyond mu times the normal impulse"),
+    "dissipation_J": ("maximum dissipation", "J", "friction not opposed to the slip"),
     "penetration_m": ("penetration", "m", "depth in the ground"),
-    "creep_m_per_s": ("creep", "m/s", "slip of contacts that stick"),
-    "equation_N": ("equation of motion", "N, N m", "left over in the momentum balance of a step"),
+    "creep_m_per_s": ("creep", "m/s", "slip speed of contacts that should stick"),
+    "equation_N": ("equation of motion", "N, N m", "imbalance of momentum over a step"),
 }
 
 
 @dataclass(frozen=True)
 class Judge(Command):
-    """Judge a run of MuJoCo, of another simulator or of our own by the yardstick of every law."""
+    """Check a recorded run, from any simulator, against the laws of contact.
 
-    run: tyro.conf.Positional[Path]
-    """The trajectory: an .npz file (docs/judge.md names its arrays) or a log of tarsus run (.nc).
+    It prints how far each condition of contact is violated, and the energy balance.
     """
-    robot: str | None = None
-    """A built-in robot's name, or a path to an MJCF or URDF file; a log of ours knows its built-in
-    robot.
-    """
-    friction: float | None = None
-    """Friction coefficient, if the trajectory does not say."""
-    json: bool = False
+
+    place: ClassVar[int] = 50
+
+    run: Annotated[tyro.conf.Positional[Path], called("RUN")]
+    """The recorded run: a log of `tarsus run` (.nc), or arrays (.npz, see docs/judge.md)."""
+    robot: Annotated[str | None, called("ROBOT")] = None
+    """Robot's name or file; not needed for a log of `tarsus run` with a built-in robot."""
+    friction: Annotated[float | None, called("NUMBER")] = None
+    """Friction coefficient, if the run does not contain it."""
+    json: Flag = False
     """Print one JSON object and nothing else."""
 
     def execute(self) -> int:

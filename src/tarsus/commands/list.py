@@ -6,7 +6,7 @@ import ast
 import importlib.util
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 import tyro
 
@@ -26,14 +26,14 @@ FOLDERS = {
 
 @dataclass(frozen=True)
 class List(Command):
-    """List what there is: robots, laws, ..., scenes of `tarsus validate`, experiments of `tarsus
-    reproduce`.
-    """
+    """List the available robots, laws, steppers, terrains, gaits, scenes, papers."""
+
+    place: ClassVar[int] = 20
 
     what: tyro.conf.Positional[
         Literal["all", "robots", "laws", "steppers", "terrains", "gaits", "scenes", "experiments"]
     ] = "all"
-    """The kind of thing; by default all kinds."""
+    """What to list."""
 
     def execute(self) -> int:
         for kind in FOLDERS if self.what == "all" else (self.what,):

@@ -6,29 +6,31 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
 import tyro
 
-from tarsus.commands.base import FAILED, Command
+from tarsus.commands.base import FAILED, Command, Flag, Name, called
 
 
 @dataclass(frozen=True)
 class Reproduce(Command):
-    """Measure a paper's tables and figures again and write NAME.html and NAME.json; without a
-    name, list them.
+    """Reproduce the tables and figures of a paper.
 
-    Exit code 1 if something does not hold that must.
+    Writes NAME.html and NAME.json. Without a name, lists the papers and their parts. Exits with 1
+    if a required check fails.
     """
 
-    name: tyro.conf.Positional[str] = ""
-    """One of `tarsus list experiments`."""
-    out: Path = Path(".")
-    """Folder for the page and the data; by default the current one."""
-    parts: str = ""
-    """Parts separated by commas, such as table1,figure5; by default all."""
-    quick: bool = False
-    """Fewer and shorter runs: the reduced version that the tests make."""
+    place: ClassVar[int] = 60
+
+    name: tyro.conf.Positional[Name] = ""
+    """Paper (`tarsus list experiments`)."""
+    out: Annotated[Path, called("FOLDER")] = Path(".")
+    """Folder for the page and the data."""
+    parts: Annotated[str, called("NAME,...")] = ""
+    """Parts to reproduce, such as table1,figure5; by default all."""
+    quick: Flag = False
+    """Fewer and shorter runs, as in the tests."""
 
     def execute(self) -> int:
         from tarsus import experiments
@@ -42,7 +44,7 @@ class Reproduce(Command):
             print(f"written {self.out / f'{self.name}.{kind}'}")
         failures = experiments.failed(record)
         for failure in failures:
-            print(f"does not hold: {failure}", file=sys.stderr)
+            print(f"failed: {failure}", file=sys.stderr)
         return FAILED if failures else 0
 
 

@@ -7,11 +7,21 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
 
 import tyro
 
-from tarsus.commands.base import FAILED, Command, print_json
+from tarsus.commands.base import (
+    FAILED,
+    Command,
+    Flag,
+    Folder,
+    Name,
+    RobotName,
+    Seconds,
+    called,
+    print_json,
+)
 from tarsus.errors import TarsusError, TarsusWarning
 
 if TYPE_CHECKING:
@@ -24,43 +34,41 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Run(Command):
-    """Simulate a robot on the ground and write a summary, a log and a picture."""
+    """Simulate a robot; print a summary, write a log and a picture."""
 
-    robot: tyro.conf.Positional[str]
-    """A built-in robot's name, or a path to an MJCF or URDF file."""
-    law: str = "moreau"
-    """Contact law, one of `tarsus list laws`."""
-    gait: str | None = None
-    """Gait, one of `tarsus list gaits`; by default trot where the robot can, else stand."""
-    duration: float = 10.0
-    """Simulated time, s."""
-    dt: float = 0.0025
-    """Step, s."""
-    slope: float = 0.0
-    """Incline of the ground, degrees, uphill along x."""
-    friction: float | None = None
+    place: ClassVar[int] = 10
+
+    robot: tyro.conf.Positional[RobotName]
+    """Built-in robot (`tarsus list robots`) or path to an MJCF or URDF file."""
+    law: Name = "moreau"
+    """Contact law (`tarsus list laws`), or path to a Python file with your own."""
+    gait: Annotated[str | None, called("NAME")] = None
+    """Gait (`tarsus list gaits`); by default trot if the robot can, else stand."""
+    duration: Seconds = 10.0
+    """Simulated time."""
+    dt: Seconds = 0.0025
+    """Length of a time step."""
+    slope: Annotated[float, called("DEGREES")] = 0.0
+    """Incline of the ground, uphill along x."""
+    friction: Annotated[float | None, called("NUMBER")] = None
     """Friction coefficient; by default the law's own."""
-    set: tuple[str, ...] = ()
-    """Parameters of the law or the gait, NAME=VALUE each, such as kinetic=0.8 solver=sor kp=60."""
-    contacts: str | None = None
-    """Candidates that may touch the ground: a name, a pattern such as *_foot, or all; by default
-    the feet where a robot has many.
-    """
-    coordinates: str = "minimal"
-    """minimal, or with joints cut: extended (those at the base), maximal (all)."""
-    speed: float | None = None
-    """Commanded speed, m/s; by default the gait's own."""
-    terrain: str = "plane"
-    """Terrain, one of `tarsus list terrains`."""
-    stepper: str = "midpoint"
-    """Time stepper, one of `tarsus list steppers`."""
+    set: Annotated[tuple[str, ...], called("NAME=VALUE ...")] = ()
+    """Parameters of the law or the gait, such as kinetic=0.8 solver=sor kp=60."""
+    contacts: Annotated[str | None, called("NAME")] = None
+    """Points that may touch the ground: a name, *_foot or all; by default all, or feet if many."""
+    coordinates: Annotated[str, called("KIND")] = "minimal"
+    """Joints kept as constraints: minimal (none), extended (those at the base), maximal (all)."""
+    speed: Annotated[float | None, called("M/S")] = None
+    """Commanded forward speed; by default the gait's own."""
+    terrain: Name = "plane"
+    """Terrain (`tarsus list terrains`)."""
+    stepper: Name = "midpoint"
+    """Time-stepping method (`tarsus list steppers`)."""
     precision: Literal["float64", "float32"] = "float64"
-    """Number format of the compiled step."""
-    out: Path | None = None
-    """Folder for the log ROBOT.nc (netCDF) and the picture ROBOT.png; by default nothing is
-    written.
-    """
-    json: bool = False
+    """Number format of the simulation."""
+    out: Folder = None
+    """Write the log ROBOT.nc (netCDF) and the picture ROBOT.png to this folder."""
+    json: Flag = False
     """Print one JSON object and nothing else."""
 
     def execute(self) -> int:

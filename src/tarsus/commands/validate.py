@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated, ClassVar
 
-from tarsus.commands.base import FAILED, Command, print_json
+from tarsus.commands.base import FAILED, Command, Flag, called, print_json
 
 PEER = "mujoco"
 
 
 @dataclass(frozen=True)
 class Validate(Command):
-    """Measure laws and steppers, and MuJoCo beside them, on scenes with a known outcome.
+    """Test laws and steppers on scenes whose outcome is known.
 
-    The exit code is 1 if a law is off by more than it may; MuJoCo's rows count only when it is
-    asked for.
+    MuJoCo runs beside them. Exits with 1 if a law misses its tolerance; MuJoCo counts only with
+    `--law mujoco`.
     """
 
-    law: str | None = None
-    """One of `tarsus list laws`, or mujoco; by default every law, and MuJoCo where no stepper is
-    named.
-    """
-    scene: str | None = None
-    """One of `tarsus list scenes`; by default every scene."""
-    stepper: str | None = None
-    """One of `tarsus list steppers`; by default every stepper."""
-    json: bool = False
+    place: ClassVar[int] = 40
+
+    law: Annotated[str | None, called("NAME")] = None
+    """Contact law (`tarsus list laws`), or mujoco; by default all."""
+    scene: Annotated[str | None, called("NAME")] = None
+    """Scene (`tarsus list scenes`); by default all."""
+    stepper: Annotated[str | None, called("NAME")] = None
+    """Time-stepping method (`tarsus list steppers`); by default all."""
+    json: Flag = False
     """Print one JSON list of rows and nothing else."""
 
     def execute(self) -> int:
