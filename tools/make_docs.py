@@ -21,11 +21,13 @@ from tarsus import experiments, references, registry
 from tarsus.contact.base import Law
 from tarsus.control.base import Controller
 from tarsus.parameters import tables
+from tarsus.references import reference
 from tarsus.references.data import TARSUS
 from tarsus.references.reference import Reference
 from tarsus.simulation import options
+from tarsus.stepping.base import Stepper
 from tarsus.validation.scenes.base import EFFECTS, ValidationScene
-from tarsus.validation.table import SCENES
+from tarsus.validation.table import SCENES, STEPPERS
 
 DOCS = Path(__file__).parents[1] / "docs"
 MARKED = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -88,6 +90,26 @@ def simulation_options() -> str:
     return markdown(("option", "default", "meaning"), rows)
 
 
+def steppers() -> str:
+    """Every stepper with what it says of itself."""
+    head = ("stepper", "order", "contacts seen at", "takes", "joints held", "source")
+    rows = []
+    for name in registry.names(STEPPERS):
+        stepper = registry.member(STEPPERS, "stepper", name, Stepper)()
+        instant = stepper.instant
+        rows.append(
+            (
+                f"`{name}`",
+                "by its tolerance" if stepper.order is None else str(stepper.order),
+                "several instants" if instant is None else f"{instant:g} of the step",
+                "every law" if stepper.takes_impulses else "force laws",
+                "yes" if stepper.holds_constraints else "no",
+                reference.text(stepper.citation),
+            )
+        )
+    return markdown(head, rows)
+
+
 def law_parameters() -> str:
     """Every law's parameters."""
     return parameters("tarsus.contact.laws", Law)
@@ -123,6 +145,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "log_variables": log_variables,
     "scenes": scenes,
     "effects": effects,
+    "steppers": steppers,
     "simulation_options": simulation_options,
     "law_parameters": law_parameters,
     "gait_parameters": gait_parameters,

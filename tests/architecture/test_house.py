@@ -346,6 +346,18 @@ def test_start_is_light(name: str) -> None:
     assert not loaded, f"import {name} loads {', '.join(loaded)}"
 
 
+def test_public_classes_have_names_of_their_own() -> None:
+    """No two public classes share a name: a reader who has met one knows them all."""
+    homes: dict[str, list[str]] = {}
+    for d in DEFINITIONS:
+        if isinstance(d.node, ast.ClassDef) and d.public and not d.owners:
+            homes.setdefault(d.node.name, []).append(d.module.name)
+    _none(
+        [f"{name}: {', '.join(found)}" for name, found in homes.items() if len(found) > 1],
+        "public classes of one name:",
+    )
+
+
 def test_files_fit_a_reader() -> None:
     """At most 300 lines a file."""
     lengths = {

@@ -82,6 +82,10 @@ def test_a_robot_has_mujoco_s_mass_matrix(name: str) -> None:
 # ---------------------------------------------------------------- steppers
 
 
+def stepper_of(name: str) -> Stepper:
+    return registry.member("tarsus.stepping.methods", "stepper", name, Stepper)()
+
+
 @pytest.mark.parametrize("name", STEPPERS)
 def test_a_stepper_says_where_it_comes_from(name: str) -> None:
     stepper = registry.member("tarsus.stepping.methods", "stepper", name, Stepper)()
@@ -92,6 +96,16 @@ def test_a_stepper_says_where_it_comes_from(name: str) -> None:
 def test_a_stepper_keeps_momentum_and_has_its_order(name: str) -> None:
     rows = validate("compliant", "free_flight", name)
     assert len(rows) > 1 and all(row.status == "pass" for row in rows), rows
+    order = stepper_of(name).order
+    claims = {row.expected for row in rows if "order" in row.case}
+    assert claims == {float(order or 1)}, "a stepper with a tolerance counts as of first order"
+
+
+@pytest.mark.parametrize("name", STEPPERS)
+def test_a_stepper_sees_contacts_within_the_step(name: str) -> None:
+    stepper = stepper_of(name)
+    assert stepper.instant is None or 0 <= stepper.instant <= 1
+    assert (Ours("moreau", name).refusal() == "") == stepper.takes_impulses
 
 
 @pytest.mark.parametrize("name", STEPPERS)

@@ -32,12 +32,12 @@ from tarsus.parameters.declare import (
     roles,
     stiffness,
 )
-from tarsus.parameters.tables import Row, markdown, table
+from tarsus.parameters.tables import ParameterRow, markdown, table
 
 __all__ = [
     "Parameter",
+    "ParameterRow",
     "Role",
-    "Row",
     "Value",
     "absolute_tolerance",
     "check",

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from tarsus.parameters.declare import Parameter, declared
 
 
-class Row(NamedTuple):
+class ParameterRow(NamedTuple):
     """One declared field in words."""
 
     name: str
@@ -17,10 +17,10 @@ class Row(NamedTuple):
     meaning: str
 
 
-COLUMNS = tuple(name.capitalize() for name in Row._fields)
+COLUMNS = tuple(name.capitalize() for name in ParameterRow._fields)
 
 
-def table(owner: type) -> list[Row]:
+def table(owner: type) -> list[ParameterRow]:
     """One row for each declared field of a dataclass."""
     return [_row(declaration) for declaration in declared(owner).values()]
 
@@ -34,12 +34,14 @@ def markdown(owner: type) -> list[str]:
     return [f"| {' | '.join(cells)} |" for cells in lines]
 
 
-def _row(p: Parameter) -> Row:
+def _row(p: Parameter) -> ParameterRow:
     meaning = f"{p.symbol}: {p.meaning}" if p.symbol not in ("", p.name) else p.meaning
     if p.choices:
         words = "; ".join(f"{word}: {text}" for word, text in p.choices.items())
-        return Row(p.name, str(p.default), "", "a word", f"{meaning}. {words}")
-    return Row(p.name, _written(p.default), p.unit, p.range.short() if p.numeric else "", meaning)
+        return ParameterRow(p.name, str(p.default), "", "a word", f"{meaning}. {words}")
+    return ParameterRow(
+        p.name, _written(p.default), p.unit, p.range.short() if p.numeric else "", meaning
+    )
 
 
 def _written(default: Any) -> str:

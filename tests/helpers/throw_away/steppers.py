@@ -20,6 +20,11 @@ class ThrowAway(Stepper):
     citation: ClassVar[Citation] = (NOBODY.at("Eqn. (2)"),)
     velocity_level: ClassVar[bool] = False
 
+    @property
+    def order(self) -> int:
+        """Two."""
+        return 2
+
     def step(self, scene: Scene, start: StepInputs, builder: Builder) -> StepOutputs:
         first = assemble.rate(scene, start)
         later = runge_kutta.stage(scene, start, first, first, 2 / 3 * start.dt)
