@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 
 import tarsus
 from tarsus import cli, experiments, registry
-from tarsus.control.base import Controller
+from tarsus.control.base import ControlInputs, Controller
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError
 from tarsus.model.to_mjcf import to_mjcf
+from tarsus.parameters import declared
 from tarsus.program.ir import reference
 from tarsus.program.ir.trace import Builder
 from tarsus.references.reference import Citation
@@ -171,8 +172,9 @@ def test_a_gait_says_where_it_comes_from(name: str) -> None:
 def test_a_gait_explains_its_constants_and_commands(name: str) -> None:
     gait = registry.member("tarsus.control.gaits", "gait", name, Controller)
     assert isinstance(gait, type)
-    for word in (*(f.name for f in fields(gait)), *gait.commands):  # type: ignore[arg-type]
-        assert re.search(rf"\b{word}\b", gait.__doc__ or ""), word
+    assert set(declared(gait)) == {f.name for f in fields(gait)}  # type: ignore[arg-type]
+    for command in gait.commands:
+        assert re.search(rf"\b{command}\b", gait.__doc__ or ""), command
 
 
 @pytest.mark.parametrize("name", GAITS)
@@ -185,7 +187,7 @@ def test_a_gait_gives_one_torque_a_motor_and_keeps_its_memory_s_size(name: str) 
         "memory": len(remembered), "dt": 1,
     }  # fmt: skip
     symbols = [ca.SX.sym(key, size) for key, size in sizes.items()]
-    answer = ca.Function("torque", symbols, gait.torque(robot, *symbols))
+    answer = ca.Function("torque", symbols, gait.torque(ControlInputs(robot, *symbols)))
     q = gait.initial_coordinates(robot)
     command = np.array(list(gait.commands.values()))
     torque, after = answer(0.0, q, np.zeros(robot.nu), command, remembered, 0.001)

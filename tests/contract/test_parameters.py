@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -10,11 +11,13 @@ import pytest
 
 from tarsus import registry
 from tarsus.contact.base import Law
+from tarsus.control.base import Controller
 from tarsus.errors import TarsusError
 from tarsus.parameters import Parameter, declared, markdown, table
 
 FAMILIES: dict[str, tuple[str, type]] = {
     "law": ("tarsus.contact.laws", Law),
+    "gait": ("tarsus.control.gaits", Controller),
 }
 MEMBERS = [
     pytest.param(registry.member(package, kind, name, family), id=f"{kind} {name}")
@@ -104,3 +107,18 @@ def test_the_table_has_a_row_for_each_field(owner: type) -> None:
     assert [row.name for row in table(owner)] == [f.name for f in fields(owner)]  # type: ignore[arg-type]
     widths = {line.replace("\\|", "").count("|") for line in markdown(owner)}
     assert widths == {6}
+
+
+@pytest.mark.parametrize("name", registry.names("tarsus.control.gaits"))
+def test_a_gait_says_why_it_does_not_suit_a_robot(name: str) -> None:
+    """Its `suits` and what happens when it is used all the same agree, in the same words."""
+    gait = registry.member("tarsus.control.gaits", "gait", name, Controller)()
+    for robot in registry.names("tarsus.robots"):
+        mechanism = registry.module("tarsus.robots", "robot", robot).describe()
+        reason = gait.suits(mechanism)
+        if reason is None:
+            gait.initial_memory(mechanism)
+        else:
+            assert reason.endswith(".")
+            with pytest.raises(TarsusError, match=re.escape(reason)):
+                gait.initial_memory(mechanism)

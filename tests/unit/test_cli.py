@@ -177,3 +177,10 @@ def test_summaries_of_commands_fit_a_line() -> None:
         kind = registry.member("tarsus.commands", "command", name, Command)
         summary = (kind.__doc__ or "").partition("\n\n")[0]
         assert "\n" not in summary and len(summary) <= 76 and summary.endswith("."), name
+
+
+def test_list_tells_the_parameters_in_a_line_each(capsys: pytest.CaptureFixture) -> None:
+    assert cli.main(["list", "gaits", "--parameters"]) == 0
+    printed = capsys.readouterr().out
+    assert "    kp  40  N m/rad    ≥ 0  proportional gain of the joint servos\n" in printed
+    assert cli.main(["list", "robots", "--parameters"]) != 0

@@ -10,7 +10,7 @@ import pytest
 
 from tarsus import Simulation, Slope
 from tarsus.control import bezier, cpg
-from tarsus.control.base import Controller
+from tarsus.control.base import ControlInputs, Controller
 from tarsus.control.gaits.stand import Stand
 from tarsus.control.gaits.trot import Trot, carrying_torques, diagonals
 from tarsus.control.pd import joint_state, pd_torque
@@ -18,13 +18,15 @@ from tarsus.control.trunk import keep_heading, trunk
 from tarsus.errors import TarsusError
 from tarsus.model.mechanism import Actuator, Body, Candidate, Inertia, Joint, Mechanism
 from tarsus.model.to_mjcf import to_mjcf
-from tarsus.morphology.legs import (
+from tarsus.morphology.leg_inverse_kinematics import (
     LegPoint,
     displaced,
+    leg_inverse_kinematics,
+)
+from tarsus.morphology.legs import (
     find_legs,
     foot_in_hip_frame,
     foot_jacobian,
-    leg_inverse_kinematics,
 )
 from tarsus.robots import mini_cheetah
 
@@ -131,7 +133,10 @@ def compiled(controller: Controller, robot: Mechanism) -> ca.Function:
     }
     symbols = [ca.SX.sym(name, size) for name, size in sizes.items()]
     return ca.Function(
-        "controller", symbols, list(controller.torque(robot, *symbols)), {"cse": True}
+        "controller",
+        symbols,
+        list(controller.torque(ControlInputs(robot, *symbols))),
+        {"cse": True},
     )
 
 

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import importlib.util
+import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import tyro
 
 from tarsus import registry
-from tarsus.commands.base import Command
+from tarsus.commands.base import Command, Flag
+from tarsus.errors import TarsusError
+
+if TYPE_CHECKING:
+    from tarsus.parameters import ParameterRow
 
 FOLDERS = {
     "robots": "tarsus.robots",
@@ -21,6 +27,13 @@ FOLDERS = {
     "gaits": "tarsus.control.gaits",
     "scenes": "tarsus.validation.scenes",
     "experiments": "tarsus.experiments",
+}
+
+FAMILIES = {  # kinds with parameters: where their base class is, and its name
+    "laws": ("tarsus.contact.base", "Law"),
+    "steppers": ("tarsus.stepping.base", "Stepper"),
+    "terrains": ("tarsus.terrain.base", "Terrain"),
+    "gaits": ("tarsus.control.base", "Controller"),
 }
 
 
@@ -35,14 +48,60 @@ class List(Command):
     ] = "all"
     """What to list."""
 
+    parameters: Flag = False
+    """Their parameters too (laws, gaits, steppers, terrains): default, unit, range, meaning."""
+
     def execute(self) -> int:
+        if self.parameters and self.what not in ("all", *FAMILIES):
+            raise TarsusError(f"--parameters is for {', '.join(FAMILIES)}, not for {self.what}.")
         for kind in FOLDERS if self.what == "all" else (self.what,):
             if self.what == "all":
                 print(f"{kind}:")
             for name in registry.names(FOLDERS[kind]):
-                spec = importlib.util.find_spec(f"{FOLDERS[kind]}.{name}")
-                source = Path(str(spec.origin)).read_text() if spec else ""
-                first, _, _ = (ast.get_docstring(ast.parse(source)) or "").partition("\n\n")
-                summary = " ".join(first.split())
-                print(f"{'  ' if self.what == 'all' else ''}{name:20} {summary}")
+                print(f"{'  ' if self.what == 'all' else ''}{name:20} {_summary(kind, name)}")
+                if self.parameters and kind in FAMILIES:
+                    _print_parameters(kind, name)
         return 0
+
+
+def _summary(kind: str, name: str) -> str:
+    """The first sentence of a file, read without running it."""
+    spec = importlib.util.find_spec(f"{FOLDERS[kind]}.{name}")
+    source = Path(str(spec.origin)).read_text() if spec else ""
+    first, _, _ = (ast.get_docstring(ast.parse(source)) or "").partition("\n\n")
+    return " ".join(first.split())
+
+
+def _print_parameters(kind: str, name: str) -> None:
+    """The table of one member: in columns, wrapped in a terminal, one line a row in a pipe."""
+    from tarsus import parameters
+
+    base, family = FAMILIES[kind]
+    owner: Any = registry.member(
+        FOLDERS[kind], kind, name, getattr(importlib.import_module(base), family)
+    )
+    rows = parameters.table(owner)
+    if not rows:
+        return print("    no parameters\n")
+    if sys.stdout.isatty():
+        return _print_wrapped(rows)
+    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]) - 1)]
+    for row in rows:
+        cells = (cell.ljust(width) for cell, width in zip(row[:-1], widths, strict=True))
+        print(f"    {'  '.join(cells)}  {row[-1]}")
+    print()
+
+
+def _print_wrapped(rows: list[ParameterRow]) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.padding import Padding
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD)
+    for heading in rows[0]._fields:
+        table.add_column(heading, no_wrap=heading in ("name", "unit"))
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    Console().print(Padding(table, (0, 0, 0, 4)))

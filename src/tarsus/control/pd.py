@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import casadi as ca
 import numpy as np
 
 from tarsus.errors import unknown
 from tarsus.model.mechanism import Mechanism
+from tarsus.parameters import parameter
 
 Gain = float | tuple[float, ...]
+
+
+def proportional_gain(default: float) -> Any:
+    """The field `kp` of a gait: of its joint servos."""
+    return parameter(default, "N m/rad", "proportional gain of the joint servos", "[0, inf)")
+
+
+def derivative_gain(default: float) -> Any:
+    """The field `kd` of a gait: of its joint servos."""
+    return parameter(default, "N m s/rad", "derivative gain of the joint servos", "[0, inf)")
 
 
 def pd_torque(

@@ -1,4 +1,4 @@
-"""Three-joint legs found in a mechanism, and their inverse kinematics in closed form.
+"""Three-joint legs found in a mechanism, and their forward kinematics.
 
 A leg is a chain abad (about x) - hip (about y) - knee (about y) from the base to a foot, whatever
 the signs of the axes, the offsets between the joints and the side the knee bends to. All vectors
@@ -12,9 +12,7 @@ p = Rx(theta_0) (o + Ry(theta_1) (t + Ry(theta_2) s)), theta_i = sign_i q_i.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
-import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
@@ -24,9 +22,6 @@ from tarsus.model.mechanism import Candidate, Mechanism
 from tarsus.morphology.feet import candidates_of_last_bodies
 
 Array = NDArray[np.float64]
-
-STRAIGHT = 0.9995  # |cos| of the knee angle is kept below: a straight knee has no finite rate
-SHORTEST = 1e-6  # m^2, square of the shortest leg plane radius
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,31 +71,15 @@ class Leg:
         return foot_in_hip_frame(self, self.posture)
 
 
-class LegPoint(NamedTuple):
-    """A foot as its leg reaches it, or the rates of these.
-
-    across: angle of the leg's plane about the base's x axis, rad
-    along, up: the foot against the hip joint in that plane, forwards and away from the ground, m
-    """
-
-    across: ca.SX
-    along: ca.SX
-    up: ca.SX
-
-
 def find_legs(mechanism: Mechanism) -> tuple[Leg, ...]:
     """A leg for every hinged last body that has a contact candidate, the farthest one its foot.
 
     TarsusError if one is of another kind.
     """
-    feet = [
-        max((mechanism.candidates[k] for k in touching), key=_reach)
-        for body, touching in candidates_of_last_bodies(mechanism).items()
-        if mechanism.bodies[body].joint.kind == "hinge"
-    ]
-    if not feet:
-        raise TarsusError(f"{mechanism.name!r} has no legs: no last body has a contact candidate.")
-    return tuple(_leg(mechanism, foot) for foot in feet)
+    reason = _why_no_legs(mechanism)
+    if reason:
+        raise TarsusError(reason)
+    return tuple(_leg(mechanism, foot) for foot in _feet(mechanism))
 
 
 def hinges_to(mechanism: Mechanism, body: int) -> list[int]:
@@ -112,10 +91,16 @@ def hinges_to(mechanism: Mechanism, body: int) -> list[int]:
 def diagonals(legs: tuple[Leg, ...]) -> tuple[int, ...]:
     """The diagonal of each leg: 0 for front left and hind right, 1 for the others."""
     if len(legs) != 4:
-        raise TarsusError(f"a gait of diagonals needs four legs, this robot has {len(legs)}.")
+        raise TarsusError(_not_four(len(legs)))
     middle = np.mean([leg.hip for leg in legs], axis=0)
     signs = [np.sign(leg.hip - middle) for leg in legs]
     return tuple(0 if x * y > 0 else 1 for x, y, _ in signs)
+
+
+def why_no_diagonal_legs(mechanism: Mechanism) -> str | None:
+    """In one sentence why `diagonals(find_legs(mechanism))` fails; None if it does not."""
+    count = len(_feet(mechanism))
+    return _why_no_legs(mechanism) or (None if count == 4 else _not_four(count))
 
 
 def foot_in_hip_frame(leg: Leg, angles: Array) -> Array:
@@ -139,79 +124,43 @@ def foot_jacobian(leg: Leg, angles: Array) -> Array:
     return np.array(columns).T * leg.signs
 
 
-def displaced(leg: Leg, standing: Array, moved: ca.SX, moving: ca.SX) -> tuple[LegPoint, LegPoint]:
-    """Where a foot is, and how fast it goes, when moved by (3,) m and moving with (3,) m/s from
-    where it stands.
-
-    standing: the foot (3,) in the hip frame, m.
-
-    The leg's plane is swung by an angle proportional to `moved` sideways, and the foot is put in it
-    at the height asked for, to second order: on Mini Cheetah a foot 5 cm aside stands 2 mm off and
-    0.2 mm high, one lifted is less far aside. That saves an arc tangent, a root and two divisions a
-    leg.
-    """
-    side, (x, y, z) = leg.lateral, standing
-    down = -np.sqrt(max(y * y + z * z - side * side, SHORTEST))
-    # rounded: an exact 0 makes products fold
-    tilt = round(float(np.arctan2(z * side - y * down, y * side + z * down)), 12)
-    cos, slope = float(np.cos(tilt)), float(np.tan(tilt))
-    angle, turning = moved[1] * float(-cos / down), moving[1] * float(-cos / down)
-
-    # the height z = side sin(a) + up cos(a), solved for `up` and expanded about a = tilt
-    up = z / cos - side * slope + moved[2] * (1 / cos)
-    first = up * slope - side
-    bent = angle * (up * (1 + slope * slope) + first * slope)
-    return (
-        LegPoint(
-            tilt + angle,
-            x - leg.abad[0] + moved[0],
-            up - leg.abad[2] + angle * (first + 0.5 * bent),
-        ),
-        LegPoint(turning, moving[0], moving[2] * (1 / cos) + turning * (first + bent)),
-    )
+def _feet(mechanism: Mechanism) -> list[Candidate]:
+    """The farthest contact candidate of every hinged last body."""
+    return [
+        max((mechanism.candidates[k] for k in touching), key=_reach)
+        for body, touching in candidates_of_last_bodies(mechanism).items()
+        if mechanism.bodies[body].joint.kind == "hinge"
+    ]
 
 
-def leg_inverse_kinematics(leg: Leg, foot: LegPoint, rate: LegPoint) -> tuple[ca.SX, ca.SX]:
-    """Joint angles (3,) rad that put the foot at a point, and their rates (3,) rad/s while the
-    point moves.
-
-    A point out of reach gives the (almost) straight or folded leg in its direction. The rates are
-    solved from the geometry: an arc tangent, an arc cosine, a root and a division are all that a
-    leg costs.
-    """
-    # the leg's constants
-    _, along, up = foot
-    thigh, shank = leg.lengths
-    thigh_rest, shank_rest = leg.rest_angles
-    abad_sign, hip_sign, knee_sign = leg.signs
-    product = thigh * shank
-
-    # the knee by the law of cosines from the squared distance hip-foot
-    square = ca.fmax(along * along + up * up, SHORTEST)
-    cos = square * (0.5 / product) - 0.5 * (thigh / shank + shank / thigh)
-    cos = ca.fmin(ca.fmax(cos, -STRAIGHT), STRAIGHT)
-    sin = leg.bend * ca.sqrt(1 - cos * cos)
-
-    # the hip by the direction of the foot
-    beyond = thigh / shank + cos
-    back, down = along * beyond - up * sin, -(up * beyond) - along * sin
-    hip = ca.atan2(-hip_sign * back, down) - hip_sign * thigh_rest
-    knee = leg.bend * ca.acos(cos) - (shank_rest - thigh_rest)
-
-    # rates of knee and hip
-    inverse = (1 / product) / (sin * square)
-    knee_rate = -(along * rate.along + up * rate.up) * (square * inverse)
-    turning = up * rate.along - along * rate.up - knee_rate * (shank * shank + product * cos)
-    hip_rate = turning * (product * sin * inverse)
-    return (
-        ca.vertcat(abad_sign * foot.across, hip, knee_sign * knee),
-        ca.vertcat(abad_sign * rate.across, hip_sign * hip_rate, knee_sign * knee_rate),
-    )
+def _why_no_legs(mechanism: Mechanism) -> str | None:
+    """In one sentence why its last bodies are no legs of abad, hip and knee; None if they are."""
+    feet = _feet(mechanism)
+    if not feet:
+        return f"{mechanism.name!r} has no legs: no last body has a contact candidate."
+    for foot in feet:
+        _, axes, _ = _chain(mechanism, foot)
+        wanted = np.eye(3)[[0, 1, 1]]
+        if len(axes) != 3 or not np.allclose(np.abs(axes), wanted, atol=1e-6):
+            listed = ", ".join(np.array2string(axis, precision=3) for axis in axes)
+            return (
+                f"the leg to {foot.name!r} of {mechanism.name!r} must have three hinges from the"
+                f" base, about x, y and y (abad, hip, knee), but its axes are {listed}."
+            )
+        if not _leg(mechanism, foot).bend:
+            return (
+                f"the knee of the leg to {foot.name!r} is straight, so the side it bends to is"
+                ' unknown; give the robot a keyframe "stand" with bent knees.'
+            )
+    return None
 
 
-def _leg(mechanism: Mechanism, foot: Candidate) -> Leg:
-    """The leg that ends in a foot; TarsusError if its hinges are not abad, hip and knee."""
-    # axes of the hinges, places of the hinges and of the foot, at zero joint angles
+def _not_four(count: int) -> str:
+    return f"a gait of diagonals needs four legs, this robot has {count}."
+
+
+def _chain(mechanism: Mechanism, foot: Candidate) -> tuple[list[int], list[Array], list[Array]]:
+    """A foot's hinges, their axes, and the places of hinges and foot, at zero joint angles."""
     chain = _unbroken(mechanism, hinges_to(mechanism, foot.body))
     axes, points, turn = [], [], np.eye(3)
     for body in (mechanism.bodies[i] for i in chain):
@@ -219,20 +168,16 @@ def _leg(mechanism: Mechanism, foot: Candidate) -> Leg:
         turn = turn @ body.rotation
         axes.append(turn @ body.joint.axis)
     points.append(turn @ foot.position)
+    return chain, axes, points
 
-    # about x, y and y
-    wanted = np.eye(3)[[0, 1, 1]]
-    if len(chain) != 3 or not np.allclose(np.abs(axes), wanted, atol=1e-6):
-        listed = ", ".join(np.array2string(axis, precision=3) for axis in axes)
-        raise TarsusError(
-            f"the leg to {foot.name!r} of {mechanism.name!r} must have three hinges from the base, "
-            f"about x, y and y (abad, hip, knee), but its axes are {listed}."
-        )
 
-    # the standing posture says to which side the knee bends
+def _leg(mechanism: Mechanism, foot: Candidate) -> Leg:
+    """The leg of three hinges that ends in a foot; its bend is 0 if the knee is straight."""
+    chain, axes, points = _chain(mechanism, foot)
     signs = np.sign(np.sum(axes, axis=1))
     first, second, third = (mechanism.bodies[i].joint.name for i in chain)
-    posture = _posture(mechanism, chain)
+    posture = _posture(mechanism, chain)  # it says to which side the knee bends
+    knee = signs[2] * posture[2] + _down_angle(points[3]) - _down_angle(points[2])
     return Leg(
         name=foot.name,
         joints=(first, second, third),
@@ -243,9 +188,7 @@ def _leg(mechanism: Mechanism, foot: Candidate) -> Leg:
         shank=points[3],
         radius=foot.radius,
         posture=posture,
-        bend=_bend(
-            foot.name, signs[2] * posture[2] + _down_angle(points[3]) - _down_angle(points[2])
-        ),
+        bend=_bend(knee),
     )
 
 
@@ -267,13 +210,11 @@ def _posture(mechanism: Mechanism, chain: list[int]) -> Array:
     return np.where(np.isfinite(ranges).all(axis=1), np.nan_to_num(ranges).mean(axis=1), 0.0)
 
 
-def _bend(name: str, angle: float) -> int:
+def _bend(angle: float) -> int:
+    """The sign of an angle in -pi to pi; 0 if it is nearly zero."""
     angle = (angle + np.pi) % (2 * np.pi) - np.pi
     if abs(angle) < 1e-3:
-        raise TarsusError(
-            f"the knee of the leg to {name!r} is straight, so the side it bends to is unknown; "
-            'give the robot a keyframe "stand" with bent knees.'
-        )
+        return 0
     return 1 if angle > 0 else -1
 
 

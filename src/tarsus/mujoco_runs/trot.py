@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tarsus.contact import criteria
 from tarsus.contact.criteria import Solved
-from tarsus.control.base import Controller
+from tarsus.control.base import ControlInputs, Controller
 from tarsus.dynamics.robot import Robot
 from tarsus.model.mechanism import Mechanism
 from tarsus.model.to_mjcf import to_mjcf
@@ -47,7 +47,10 @@ def control_function(mechanism: Mechanism, controller: Controller) -> ca.Functio
     names = ("t", "q", "u", "command", "memory", "dt")
     symbols = [SX.sym(name, size) for name, size in zip(names, sizes, strict=True)]
     return ca.Function(
-        "control", symbols, list(controller.torque(mechanism, *symbols)), {"cse": True}
+        "control",
+        symbols,
+        list(controller.torque(ControlInputs(mechanism, *symbols))),
+        {"cse": True},
     )
 
 

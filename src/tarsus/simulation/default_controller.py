@@ -12,7 +12,6 @@ from tarsus import registry
 from tarsus.control import servo
 from tarsus.control.base import Controller
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import TarsusError
 from tarsus.morphology import posture
 from tarsus.morphology.feet import feet
 from tarsus.simulation import resolve
@@ -52,10 +51,9 @@ def default(robot: Robot, dt: float, notices: list[str]) -> tuple[Robot, Control
     built_in = _built_in(robot)
     name = "virtual_model" if built_in and robot.mass > LIGHT else "trot"
     posed = _with_posture(robot, [])
-    try:
-        registry.member(GAITS, "gait", name, Controller)().initial_memory(posed)
-    except TarsusError as error:
-        notices.append(f"standing instead of trotting: {error}")
+    reason = registry.member(GAITS, "gait", name, Controller)().suits(posed)
+    if reason:
+        notices.append(f"standing instead of trotting: {reason}")
         return (
             (robot, _standing(robot, notices)) if built_in else fitted(robot, "stand", dt, notices)
         )

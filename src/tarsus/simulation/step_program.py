@@ -11,7 +11,7 @@ from casadi import SX
 from numpy.typing import NDArray
 
 from tarsus.contact.base import symbols
-from tarsus.control.base import Controller
+from tarsus.control.base import ControlInputs, Controller
 from tarsus.dynamics import coordinates, jacobian, loop_constraints
 from tarsus.dynamics.base_parameters import base_parameters
 from tarsus.dynamics.kinematics import kinematics
@@ -103,8 +103,9 @@ def step_program(plan: Plan) -> Program:
         )
         command = b.parameter("command", len(plan.controller.commands))
         seen = coordinates.uncut_state(mechanism, q, u)
+        robot = mechanism.uncut or mechanism
         torque, control = plan.controller.torque(
-            mechanism.uncut or mechanism, steps * dt, *seen, command, before, dt
+            ControlInputs(robot, steps * dt, *seen, command, before, dt)
         )
     tau = b.keep("tau", within_limits(mechanism, torque), "report")
     control = b.stamp("controller", b.hold("control_after", control))

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import casadi as ca
 
-from tarsus.control.base import Controller
-from tarsus.model.mechanism import Mechanism
+from tarsus.control.base import ControlInputs, Controller
+from tarsus.parameters import parameter
 from tarsus.references.reference import Citation, Reference
 
 NOBODY = Reference("Nobody 2026", "misc", ("Nobody",), "A test", "2026")
@@ -16,20 +16,11 @@ NOBODY = Reference("Nobody 2026", "misc", ("Nobody",), "A test", "2026")
 
 @dataclass(frozen=True)
 class ThrowAway(Controller):
-    """Limp; offset: the same torque for every motor, N m."""
+    """Limp."""
 
     citation: ClassVar[Citation] = (NOBODY.at(),)
 
-    offset: float = 0.0
+    offset: float = parameter(0.0, "N m", "the same torque for every motor")
 
-    def torque(
-        self,
-        mechanism: Mechanism,
-        t: ca.SX,
-        q: ca.SX,
-        u: ca.SX,
-        command: ca.SX,
-        memory: ca.SX,
-        dt: ca.SX,
-    ) -> tuple[ca.SX, ca.SX]:
-        return self.offset + ca.SX.zeros(len(mechanism.actuators)), memory
+    def torque(self, now: ControlInputs) -> tuple[ca.SX, ca.SX]:
+        return self.offset + ca.SX.zeros(len(now.mechanism.actuators)), now.memory

@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 
 import casadi as ca
 from casadi import SX
-from numpy.typing import NDArray
 
 from tarsus.contact.base import ForceLaw
 from tarsus.contact.problem import Contact
+from tarsus.parameters import Value, damping, friction, stiffness
 from tarsus.references.reference import Citation, Reference
 
 NOBODY = Reference("Nobody 2026", "misc", ("Nobody",), "A test", "2026")
@@ -19,10 +19,7 @@ NOBODY = Reference("Nobody 2026", "misc", ("Nobody",), "A test", "2026")
 
 @dataclass(frozen=True)
 class ThrowAway(ForceLaw):
-    """Normal force k * depth - d * velocity.
-
-    mu: unused, -; k: stiffness, N/m; d: damping, N s/m.
-    """
+    """Normal force k * depth - d * velocity."""
 
     citation: ClassVar[Citation] = (NOBODY.at("Eqn. (1)"),)
     not_modeled: ClassVar[Mapping[str, str]] = {
@@ -32,9 +29,9 @@ class ThrowAway(ForceLaw):
         "restitution": "follows from damping",
     }
 
-    mu: float | NDArray = 0.0
-    k: float | NDArray = 20000.0
-    d: float | NDArray = 100.0
+    mu: Value = friction(0.0, "not used")
+    k: Value = stiffness(20000.0, "N/m", "of the ground")
+    d: Value = damping(100.0, "N s/m", "of the ground")
 
     def force(self, contact: Contact, p: Any, memory: SX) -> tuple[SX, SX]:
         normal = ca.fmax(-p.k * contact.gap - p.d * contact.velocity[0], 0)

@@ -34,18 +34,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.control import bezier, cpg
-from tarsus.control.base import Controller
-from tarsus.control.pd import Gain, actuated_posture, joint_state, pd_torque, places
+from tarsus.control.base import ControlInputs, Controller, require
+from tarsus.control.pd import (
+    Gain,
+    actuated_posture,
+    derivative_gain,
+    joint_state,
+    pd_torque,
+    places,
+    proportional_gain,
+)
 from tarsus.control.trunk import Planar, keep_heading, trunk
 from tarsus.model.mechanism import Mechanism
+from tarsus.morphology.leg_inverse_kinematics import displaced, leg_inverse_kinematics
 from tarsus.morphology.legs import (
     Leg,
     diagonals,
-    displaced,
     find_legs,
     foot_jacobian,
-    leg_inverse_kinematics,
+    why_no_diagonal_legs,
 )
+from tarsus.parameters import parameter
 from tarsus.references.books import RAIBERT_1986
 from tarsus.references.papers import TEIXEIRA_DE_PAULA_2024
 from tarsus.references.reference import Citation
@@ -60,60 +69,57 @@ class Trot(Controller):
     """A trot for four three-joint legs that holds heading and speed; the defaults are tuned on Mini
     Cheetah.
 
-    frequency: steps of a leg per second, Hz; duty: part of a step in stance; step_height: m;
-    body_height: m, of the base's origin above the ground (None: that of the posture "stand");
-    support: torque fed forward in mid-stance, in parts of what carries half the weight statically;
-    kp: N m/rad, kd: N m s/rad, each one number or one an actuator; coupling: of the oscillators,
-    1/s; ramp: s, time to full speed; heading: turn rate per heading error, 1/s; tracking: growth
-    rate of the speed's correction per error, 1/s; capture: shift of a foot per velocity error, s;
-    lean: shift of the feet, in parts of what puts them vertically below the base's origin. These
-    four need a floating base; zero switches each off. commands: speed m/s forwards, turn rad/s to
-    the left.
-    """
+    `heading`, `tracking`, `capture` and `lean` need a floating base; zero switches each off.
 
-    frequency: float = 2.5
-    duty: float = 0.55
-    step_height: float = 0.06
-    body_height: float | None = None
-    support: float = 0.75
-    kp: Gain = 40.0
-    kd: Gain = 1.0
-    coupling: float = 10.0
-    ramp: float = 1.0
-    heading: float = 5.0
-    tracking: float = 1.0
-    capture: float = 0.08
-    lean: float = 0.6
+    Commands:
+    speed: m/s forwards
+    turn: rad/s to the left
+    """
 
     citation: ClassVar[Citation] = (
         TEIXEIRA_DE_PAULA_2024.at("section 6.2, Table I"),
         RAIBERT_1986.at("foot placement"),
     )
+
+    frequency: float = parameter(2.5, "Hz", "steps of a leg per second", "(0, inf)")
+    duty: float = parameter(0.55, "[1]", "part of a step in stance", "(0, 1)")
+    step_height: float = parameter(0.06, "m", "how high a foot is lifted", "[0, inf)")
+    body_height: float | None = parameter(
+        None, "m", "of the base above the ground, where not that of the posture 'stand'", "(0, inf)"
+    )
+    support: float = parameter(0.75, "[1]", "part of half the weight fed forward in mid-stance")
+    kp: Gain = proportional_gain(40.0)
+    kd: Gain = derivative_gain(1.0)
+    coupling: float = parameter(10.0, "1/s", "of the oscillators", "[0, inf)")
+    ramp: float = parameter(1.0, "s", "time to full speed", "(0, inf)")
+    heading: float = parameter(5.0, "1/s", "turn rate per error of heading")
+    tracking: float = parameter(1.0, "1/s", "growth of the speed's correction per error of speed")
+    capture: float = parameter(0.08, "s", "shift of a foot per error of velocity")
+    lean: float = parameter(0.6, "[1]", "shift of the feet; 1: below the base's origin")
+
     commands: ClassVar[Mapping[str, float]] = {"speed": 0.4, "turn": 0.0}
+
+    def suits(self, mechanism: Mechanism) -> str | None:
+        """It needs four legs of three hinges."""
+        return why_no_diagonal_legs(mechanism)
 
     def initial_memory(self, mechanism: Mechanism) -> NDArray[np.float64]:
         """The diagonals' phases, turns; the heading kept (2,), not yet taken; the speed's
         correction, m/s.
         """
-        diagonals(find_legs(mechanism))
+        require(self.suits(mechanism))
         return np.array([*OFFSETS, 0.0, 0.0, 0.0])
 
-    def torque(
-        self,
-        mechanism: Mechanism,
-        t: ca.SX,
-        q: ca.SX,
-        u: ca.SX,
-        command: ca.SX,
-        memory: ca.SX,
-        dt: ca.SX,
-    ) -> tuple[ca.SX, ca.SX]:
+    def torque(self, now: ControlInputs) -> tuple[ca.SX, ca.SX]:
         """Torques (n_actuators,) N m; memory: see `initial_memory`."""
+        mechanism, q, u, memory, dt = now.mechanism, now.q, now.u, now.memory, now.dt
+
+        # phases of the diagonals, and what is asked of the trunk
         legs = find_legs(mechanism)
         phases = memory[:2]
         turns = cpg.phase_rates(phases, OFFSETS, self.frequency, self.coupling)
         paths = [bezier.foot_path(phases[k], self.duty) for k in range(2)]
-        speed, turn = ca.vertsplit(ca.fmin(t / self.ramp, 1.0) * command)
+        speed, turn = ca.vertsplit(ca.fmin(now.t / self.ramp, 1.0) * now.command)
         velocity, shift, kept = (
             Planar(speed, ca.SX(0), turn),
             Planar(ca.SX(0), ca.SX(0), ca.SX(0)),
@@ -130,6 +136,7 @@ class Trot(Controller):
             for path, rate in zip(paths, ca.vertsplit(turns), strict=True)
         ]
 
+        # joint targets and carrying torques of each leg
         weight = -mechanism.mass * mechanism.gravity_acceleration[2]
         desired = actuated_posture(mechanism, self.initial_coordinates(mechanism))
         desired_rate, carrying = ca.SX.zeros(desired.shape), ca.SX.zeros(desired.shape)
@@ -142,6 +149,8 @@ class Trot(Controller):
                 leg, *displaced(leg, foot - leg.hip, point, rate)
             )
             carrying[at] = paths[k].load * (self.support * carrying_torques(leg, weight / 2))
+
+        # the servos
         angles, rates = joint_state(mechanism, q, u)
         tau = pd_torque(desired, desired_rate, angles, rates, (self.kp, self.kd))
         return tau + carrying, ca.vertcat(cpg.advance(phases, turns, dt), kept)

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.control import schedule
-from tarsus.control.base import Controller
+from tarsus.control.base import ControlInputs, Controller, require
 from tarsus.control.foothold import foothold, pendulum_times, swing
 from tarsus.control.force_distribution import Cost, Feet, distribute
 from tarsus.control.pd import places
@@ -36,12 +36,15 @@ from tarsus.control.trunk import Planar, keep_heading
 from tarsus.dynamics.kinematics import Kinematics, kinematics
 from tarsus.model.mechanism import Mechanism
 from tarsus.morphology.leg_model import Foot, Standing, foot, joint_velocities, standing, weight
-from tarsus.morphology.legs import Leg, diagonals, find_legs
+from tarsus.morphology.legs import Leg, diagonals, find_legs, why_no_diagonal_legs
+from tarsus.parameters import parameter
 from tarsus.references.papers import GEHRING_2013, KAJITA_2001, QI_1993
 from tarsus.references.reference import Citation
 from tarsus.spatial.rotation import constant
 
 Array = NDArray[np.float64]
+Pair = tuple[float, float]
+PAIR = "1/s^2, 1/s"  # units of a stiffness and a damping per mass
 START = (0.0, 1.0, 1.0)  # phase; loads of the diagonals: standing
 AT_REST = (0.0, 0.0, 0.0, 0.0)  # way and heading kept, not yet taken
 HEIGHT = 0.4024  # m, of StarlETH's base: what times and gains are given for
@@ -56,34 +59,37 @@ class VirtualModel(Controller):
     """A trot, or a stand, by virtual forces on the trunk; for four three-joint legs on a floating
     base.
 
-    frequency: cycles of a leg per second, Hz, on StarlETH (others: times 0.4024 m / height); duty:
-    part of it in stance, between 1/2 and 1; clearance: how high a foot is lifted, in parts of the
-    height; friction: of the cones, less than the ground's; iterations: of the force distribution;
-    ramp: s, time to full speed; way, hold, level: (stiffness 1/s^2, damping 1/s) of the trunk's
-    place in the plane, its height, its attitude; leash: m, the most that the place may be behind;
-    track: the same of a swinging foot; feedback: of the velocity error on the foothold, 1 for the
-    capture point of the pendulum. commands: speed m/s forwards, sideways m/s to the left, turn
-    rad/s to the left, gait 1 to trot, 0 to stand.
-    """
+    `frequency` is that of StarlETH; others step at it times 0.4024 m / height. `way`, `hold`,
+    `level` and `track` are pairs of stiffness (1/s^2) and damping (1/s).
 
-    frequency: float = 1.25
-    duty: float = 0.55
-    clearance: float = 0.15
-    friction: float = 0.6
-    iterations: int = 2
-    ramp: float = 1.0
-    way: tuple[float, float] = (10.0, 6.0)
-    hold: tuple[float, float] = (80.0, 15.0)
-    level: tuple[float, float] = (200.0, 25.0)
-    leash: float = 0.05
-    track: tuple[float, float] = (900.0, 50.0)
-    feedback: float = 0.9
+    Commands:
+    speed: m/s forwards
+    sideways: m/s to the left
+    turn: rad/s to the left
+    gait: 1 to trot, 0 to stand
+    """
 
     citation: ClassVar[Citation] = (
         GEHRING_2013.at(),
         KAJITA_2001.at("linear inverted pendulum"),
         QI_1993.at("semismooth Newton"),
     )
+
+    frequency: float = parameter(1.25, "Hz", "cycles of a leg per second", "(0, inf)")
+    duty: float = parameter(0.55, "[1]", "part of a cycle in stance", "[0.5, 1)")
+    clearance: float = parameter(0.15, "[1]", "lift of a foot, in parts of the height", "[0, inf)")
+    friction: float = parameter(0.6, "[1]", "of the cones, less than the ground's", "(0, inf)")
+    iterations: int = parameter(2, "[1]", "of the force distribution", "[1, inf)")
+    ramp: float = parameter(1.0, "s", "time to full speed", "(0, inf)")
+    way: Pair = parameter((10.0, 6.0), PAIR, "of the trunk's place in the plane", "[0, inf)")
+    hold: Pair = parameter((80.0, 15.0), PAIR, "of its height", "[0, inf)")
+    level: Pair = parameter((200.0, 25.0), PAIR, "of its attitude", "[0, inf)")
+    leash: float = parameter(0.05, "m", "the most that the place may be behind", "[0, inf)")
+    track: Pair = parameter((900.0, 50.0), PAIR, "of a swinging foot", "[0, inf)")
+    feedback: float = parameter(
+        0.9, "[1]", "of the velocity error on the foothold; 1: the pendulum's capture point"
+    )
+
     commands: ClassVar[Mapping[str, float]] = {
         "speed": 0.3,
         "sideways": 0.0,
@@ -91,37 +97,37 @@ class VirtualModel(Controller):
         "gait": 1.0,
     }
 
+    def suits(self, mechanism: Mechanism) -> str | None:
+        """It needs four legs of three hinges on a floating base."""
+        if not mechanism.floating:
+            return f"{mechanism.name!r} has a fixed base: no gait can move it."
+        return why_no_diagonal_legs(mechanism)
+
     def initial_memory(self, mechanism: Mechanism) -> Array:
         """Phase and loads (3,); way (2,) and heading (2,) kept; where each foot last stood (8,);
         wrench error (6,).
         """
-        diagonals(find_legs(mechanism))
-        standing(mechanism, find_legs(mechanism), self.initial_coordinates(mechanism))
+        require(self.suits(mechanism))
         return np.array([*START, *AT_REST, *(14 * [0.0])])
 
-    def torque(
-        self,
-        mechanism: Mechanism,
-        t: ca.SX,
-        q: ca.SX,
-        u: ca.SX,
-        command: ca.SX,
-        memory: ca.SX,
-        dt: ca.SX,
-    ) -> tuple[ca.SX, ca.SX]:
+    def torque(self, now: ControlInputs) -> tuple[ca.SX, ca.SX]:
         """Torques (n_actuators,) N m; memory: see `initial_memory`."""
+        mechanism, q, u, memory, dt = now.mechanism, now.q, now.u, now.memory, now.dt
+
+        # the robot, the clock and the ground under it
         legs, kin = find_legs(mechanism), kinematics(mechanism, q, u)
         robot = standing(mechanism, legs, self.initial_coordinates(mechanism))
         time = float(
             np.sqrt(robot.height / HEIGHT)
         )  # of two similar robots the smaller is the quicker
-        clock, walk = Clock(self.frequency / time**2, self.duty), command[3] > 0.5
+        clock, walk = Clock(self.frequency / time**2, self.duty), now.command[3] > 0.5
         pairs, ticked = schedule.both(clock, memory[0], memory[1:3], walk, dt)
         phases = [pairs[k] for k in diagonals(legs)]
         feet, carried = [foot(kin, leg) for leg in legs], weight(kin)
         ground = _ground(q, legs, feet, phases)
 
-        asked = Planar(*ca.vertsplit(walk * ca.fmin(t / self.ramp, 1.0) * command[:3]))
+        # the wrench on the trunk, shared out to the stance feet
+        asked = Planar(*ca.vertsplit(walk * ca.fmin(now.t / self.ramp, 1.0) * now.command[:3]))
         trunk, kept = self._trunk(kin, asked, memory[3:7], time, dt)
         height = self.hold[0] * (ground + robot.height - q[2]) - self.hold[1] * u[2]
         wrench = _wrench(kin, robot, carried, ca.vertcat(trunk.push, height / time**2), trunk.turn)
@@ -130,6 +136,7 @@ class VirtualModel(Controller):
         loads = Feet(arms, [phase.load for phase in phases])
         forces, error = distribute(loads, wrench, cost, memory[15:21], self.iterations)
 
+        # torques of each leg: the ground's force, or the swing's
         gravity = -mechanism.gravity_acceleration[2]
         tau, stood = ca.SX.zeros(len(mechanism.actuators)), []
         for i, (leg, at, phase) in enumerate(zip(legs, feet, phases, strict=True)):
