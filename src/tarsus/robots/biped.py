@@ -1,5 +1,4 @@
-"""Biped: a robot of the kind of Rengifo 2009, five links and two rectangular feet on fourteen
-joints. ESTIMATE.
+"""Biped after Rengifo 2009: two rectangular feet, fourteen joints. ESTIMATE.
 
 Rengifo 2009 states the structure (Fig. 8: five links, two feet, fourteen motors, eight vertices
 that may touch) and no number. Everything numeric here is an ESTIMATE: segment fractions of a human

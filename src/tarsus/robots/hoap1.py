@@ -1,4 +1,4 @@
-"""HOAP-1: Fujitsu's small humanoid of Sugihara 2006, twenty joints. ESTIMATE.
+"""HOAP-1: Fujitsu's 5 kg humanoid of Sugihara 2006, twenty joints. ESTIMATE.
 
 Twelve joints are in the legs, eight in the arms.
 Frames sit at the joints, parallel to the torso when all angles are zero: x forward, y left, z up;

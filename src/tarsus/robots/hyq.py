@@ -1,5 +1,6 @@
-"""HyQ: the 87 kg hydraulic quadruped of IIT, twelve joints, knees pointing inwards; the robot of
-Ogunsola.
+"""HyQ: an 87 kg hydraulic quadruped of IIT, twelve joints.
+
+The robot of Ogunsola; its knees point inwards.
 
 Frames sit at the joints, parallel to the trunk when all angles are zero: x forward, y left, z up.
 Legs in the order LF, RF, LH, RH; joints HAA (a positive angle swings any leg inwards), HFE and KFE

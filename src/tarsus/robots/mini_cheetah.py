@@ -1,4 +1,6 @@
-"""MIT Mini Cheetah: a 9 kg electric quadruped, twelve joints, knees pointing backwards.
+"""Mini Cheetah: a 9 kg electric quadruped of MIT, twelve joints.
+
+Its knees point backwards.
 
 Frames sit at the joints, parallel to the base when all angles are zero: x forward, y left, z up.
 Legs in the order FR, FL, HR, HL; joints abad (+x axis), hip and knee (-y axis). SI units.

@@ -1,7 +1,8 @@
-"""StarlETH: a 23 kg electric quadruped of ETH Zurich with twelve series-elastic joints, knees
-pointing inwards.
+"""StarlETH: a 23 kg electric quadruped of ETH Zurich, twelve joints.
 
-The robot of Gehring 2014. Frames sit at the joints, parallel to the base when all angles are zero:
+The robot of Gehring 2014: series-elastic joints, knees pointing inwards.
+
+Frames sit at the joints, parallel to the base when all angles are zero:
 x forward, y left, z up. Legs in the order LF, RF, LH, RH; joints HAA (+x axis), HFE and KFE (+y
 axis). SI units.
 

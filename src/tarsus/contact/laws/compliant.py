@@ -1,4 +1,4 @@
-"""Compliant contact: spring and damper against the point of first touch, with a slip flag.
+"""Spring and damper from the point of first touch, with stick and slip.
 
 Gehring 2014, Alg. 1.
 """

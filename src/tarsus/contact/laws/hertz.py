@@ -1,4 +1,4 @@
-"""Hertz contact with ramped damping and smooth stick-slip friction.
+"""Hertz spring with ramped damping and smooth stick-slip friction.
 
 Teixeira de Paula 2024, section 5.
 """

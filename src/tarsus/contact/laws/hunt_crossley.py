@@ -1,6 +1,4 @@
-"""Hunt-Crossley contact: a power-law spring whose damping grows with depth, and smoothed Coulomb
-friction.
-"""
+"""Power-law spring with damping that grows with depth, smoothed friction."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Contact forces as a linear complementarity problem of accelerations, and impulses at contact gain
-(Ogunsola).
+"""Rigid contact as a linear complementarity problem (LCP), with impacts.
+
+Ogunsola: forces from accelerations, impulses where a contact closes.
 """
 
 from __future__ import annotations

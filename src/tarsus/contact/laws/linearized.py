@@ -1,5 +1,6 @@
-"""Input-output feedback linearization: the ground imposes the contact points' accelerations
-(Rengifo 2009).
+"""Feedback linearization: the ground imposes the contacts' accelerations.
+
+Rengifo 2009.
 """
 
 from __future__ import annotations

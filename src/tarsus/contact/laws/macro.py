@@ -1,5 +1,6 @@
-"""Rigid contact by minimizing the error of velocity and the norm of the impulse (Sugihara 2006,
-macro model).
+"""Rigid contact: the impulses that leave the least error of velocity.
+
+The macro model of Sugihara 2006: it minimizes the error of velocity and the norm of the impulse.
 """
 
 from __future__ import annotations

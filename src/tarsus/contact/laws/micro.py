@@ -1,4 +1,4 @@
-"""Micro contact model: a linear spring whose damper grows with the time step.
+"""Linear spring whose damper grows with the time step.
 
 Sugihara 2006, section III-A.
 """

@@ -1,4 +1,4 @@
-"""A rigid floor under a thin elastic membrane: micro and macro contact model in one step.
+"""Rigid floor under a thin elastic membrane: micro and macro in one step.
 
 Sugihara 2006.
 """

@@ -1,5 +1,6 @@
-"""Hard contact with Moreau's time-stepping: Signorini and spatial Coulomb friction as normal-cone
-inclusions.
+"""Rigid contact with Coulomb friction and restitution.
+
+Moreau's time-stepping: Signorini's condition and spatial friction as normal-cone inclusions.
 """
 
 from __future__ import annotations

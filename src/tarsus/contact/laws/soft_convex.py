@@ -1,5 +1,6 @@
-"""Soft convex contact with MuJoCo's parameters: a reference acceleration, a regularizer, and cones
-of friction.
+"""MuJoCo's soft contact, as a convex problem with friction cones.
+
+Its parameters are MuJoCo's: a reference acceleration and a regularizer.
 """
 
 from __future__ import annotations

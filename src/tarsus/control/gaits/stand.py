@@ -1,4 +1,4 @@
-"""Stand: hold the posture of the start by a joint servo."""
+"""Hold the posture of the start by joint servos."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trot: diagonal legs step together, driven by a pattern generator and Bezier foot paths.
+"""Diagonal legs step together, by a pattern generator and foot paths.
 
 Teixeira de Paula 2024, section 6.2: a central pattern generator drives the stance and swing
 curves of each foot, closed-form inverse kinematics turns them into joint angles, a PD servo

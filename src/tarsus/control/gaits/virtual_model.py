@@ -1,5 +1,4 @@
-"""Virtual model: virtual forces on the trunk, shared out to the stance legs; the swing legs step
-where it will balance.
+"""Forces on the trunk, shared among the stance legs; feet placed to balance.
 
 The robot of Gehring 2014 walks by the controller of Gehring 2013. This one is written in its
 spirit:

@@ -1,6 +1,4 @@
-"""Gehring et al. 2014 (Gehring 2014): Moreau's time-stepping and compliant contact on the quadruped
-StarlETH.
-"""
+"""Moreau's time-stepping and compliant contact on StarlETH (Gehring 2014)."""
 
 from __future__ import annotations
 

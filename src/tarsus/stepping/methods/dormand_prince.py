@@ -1,4 +1,6 @@
-"""Dormand and Prince's Runge-Kutta pair of orders 5 and 4 with error control; for force laws."""
+"""Runge-Kutta of orders 5 and 4 with error control; for force laws.
+
+The pair of Dormand and Prince 1980."""
 
 from __future__ import annotations
 

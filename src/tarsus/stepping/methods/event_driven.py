@@ -1,5 +1,6 @@
-"""The state propagator of Ogunsola: smooth phases between contact gains, which are located in
-time.
+"""Smooth phases between contacts that close at instants found in time.
+
+The state propagator of Ogunsola.
 """
 
 from __future__ import annotations

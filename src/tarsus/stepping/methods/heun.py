@@ -1,4 +1,6 @@
-"""Heun's explicit second-order Euler: the mean of the rates at both ends; for force laws.
+"""Heun's explicit method of second order; for force laws.
+
+The mean of the rates at both ends of the step.
 
 Teixeira de Paula 2024, Table I.
 """

@@ -1,5 +1,6 @@
-"""Moreau's midpoint scheme (Gehring 2014, Eqns. (6)-(8)): displacement at the midpoint, velocity by
-backward Euler.
+"""Moreau's midpoint scheme: contacts at the midpoint, velocity implicit.
+
+Gehring 2014, Eqns. (6)-(8): displacement at the midpoint, velocity by backward Euler.
 """
 
 from __future__ import annotations

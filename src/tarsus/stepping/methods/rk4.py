@@ -1,4 +1,4 @@
-"""The classical Runge-Kutta method of fourth order; for force laws."""
+"""Classical Runge-Kutta method of fourth order; for force laws."""
 
 from __future__ import annotations
 

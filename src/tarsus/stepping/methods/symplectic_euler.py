@@ -1,5 +1,6 @@
-"""Semi-implicit Euler (Sugihara 2006): velocity at the start's coordinates, then coordinates with
-the new velocity.
+"""Semi-implicit Euler: first the velocity, then the coordinates with it.
+
+Sugihara 2006: the velocity is found at the coordinates of the start.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""The bouncing ball of Rengifo 2009: gains that do not know its mass, and the restitution that
-follows from them.
-"""
+"""The bouncing ball of Rengifo 2009: restitution follows from the gains."""
 
 from __future__ import annotations
 

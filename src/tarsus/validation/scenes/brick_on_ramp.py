@@ -1,4 +1,4 @@
-"""The brick on a ramp of Rengifo 2009: it slides down, slows, stops and is held."""
+"""The brick on a ramp of Rengifo 2009 slides down, slows and stops."""
 
 from __future__ import annotations
 

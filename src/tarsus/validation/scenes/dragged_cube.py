@@ -1,4 +1,4 @@
-"""A cube slides to a stop; dragged by a growing force it slips when the force exceeds mu m g."""
+"""A cube dragged by a growing force slips when it exceeds mu m g."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A rod that jams gets a finite impulse, or the step says that it was not solved."""
+"""A rod that jams gets a finite impulse, or the step reports failure."""
 
 from __future__ import annotations
 
