@@ -48,6 +48,7 @@ HALL = "stepping"
 FAMILIES = (  # one file, one member: siblings share through base alone
     "tarsus.commands",
     "tarsus.contact.laws",
+    "tarsus.contact.solvers",
     "tarsus.control.gaits",
     "tarsus.experiments",
     "tarsus.robots",

@@ -1,4 +1,4 @@
-"""A new robot, law, stepper, terrain, gait, scene, experiment or command is one new file.
+"""A new robot, law, solver, stepper, terrain, gait, scene, experiment or command is one new file.
 
 A copy of the package gets one file of each kind (tests/helpers/throw_away) and no other change.
 Everything that lists, runs, validates or compares must then know it. All runs are processes of
@@ -100,6 +100,14 @@ print(json.dumps(found))
 """
 
 
+def test_moreau_takes_the_solver_by_name(python: Python) -> None:
+    line = f"run mini_cheetah --gait stand --set solver={NAME} --duration 0.05 --json"
+    numbers = json.loads(command(python, line))
+    usual = json.loads(command(python, line.replace(NAME, "sor")))
+    assert numbers["unconverged_steps"] == 0 and not numbers["fell"]
+    assert numbers["iterations_mean"] != usual["iterations_mean"], "it was SOR that ran"
+
+
 @pytest.fixture(scope="module")
 def known(python: Python) -> dict[str, Any]:
     """What Python code on the copy finds."""
@@ -153,7 +161,10 @@ def test_the_command_line_knows_the_command(python: Python) -> None:
     assert command(python, f"{NAME} --word paper") == "thrown away: paper\n"
 
 
-EXAMINED = {"laws": "test_laws.py::test_the_ground_never_pulls"} | {
+EXAMINED = {
+    "laws": "test_laws.py::test_the_ground_never_pulls",
+    "solvers": "test_solvers.py::test_newton_s_impact_law",
+} | {
     kind: f"test_members.py::test_a_{kind[:-1]}_"
     for kind in ("robots", "steppers", "terrains", "gaits", "scenes", "commands")
 }

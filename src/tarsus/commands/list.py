@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 FOLDERS = {
     "robots": "tarsus.robots",
     "laws": "tarsus.contact.laws",
+    "solvers": "tarsus.contact.solvers",
     "steppers": "tarsus.stepping.methods",
     "terrains": "tarsus.terrain",
     "gaits": "tarsus.control.gaits",
@@ -44,7 +45,17 @@ class List(Command):
     place: ClassVar[int] = 20
 
     what: tyro.conf.Positional[
-        Literal["all", "robots", "laws", "steppers", "terrains", "gaits", "scenes", "experiments"]
+        Literal[
+            "all",
+            "robots",
+            "laws",
+            "solvers",
+            "steppers",
+            "terrains",
+            "gaits",
+            "scenes",
+            "experiments",
+        ]
     ] = "all"
     """What to list."""
 

@@ -6,6 +6,7 @@ KINDS names the folder of the package that each one goes to; there it is called 
 KINDS = {
     "robots": "robots",
     "laws": "contact/laws",
+    "solvers": "contact/solvers",
     "steppers": "stepping/methods",
     "terrains": "terrain",
     "gaits": "control/gaits",

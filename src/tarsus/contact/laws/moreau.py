@@ -12,14 +12,12 @@ from typing import Any, ClassVar, Literal
 import casadi as ca
 from casadi import SX
 
+from tarsus import registry
+from tarsus.algebra.blocks import triples
 from tarsus.contact.base import HardLaw
 from tarsus.contact.criteria import SLIDING
 from tarsus.contact.problem import Contact, ContactProblem, ContactSolution
-from tarsus.contact.solvers.base import HardProblem, Solver, finite
-from tarsus.contact.solvers.exact import Exact
-from tarsus.contact.solvers.newton import Newton
-from tarsus.contact.solvers.prox import Prox
-from tarsus.contact.solvers.prox_bilateral import ProxBilateral
+from tarsus.contact.solvers.base import ConstraintSolver, HardProblem, Outcome, Solver, finite
 from tarsus.errors import TarsusError
 from tarsus.parameters import (
     Value,
@@ -36,20 +34,21 @@ from tarsus.program.ir.trace import Builder
 from tarsus.references.papers import GEHRING_2014
 from tarsus.references.reference import Citation
 
-Method = Literal["auto", "newton", "exact", "sor", "jor", "sor_velocity", "jor_velocity"]
+METHODS = "tarsus.contact.solvers"
 SOLVERS: dict[str, Solver] = {
-    "newton": Newton(),
-    "exact": Exact(),
-    "sor": Prox(successive=True),
-    "jor": Prox(successive=False),
-    "sor_velocity": Prox(successive=True, form="velocity"),
-    "jor_velocity": Prox(successive=False, form="velocity"),
+    name: registry.member(METHODS, "solver", name, Solver)() for name in registry.names(METHODS)
 }
-ITERATED: dict[str, Solver] = {
-    "sor": ProxBilateral(successive=True),
-    "jor": ProxBilateral(successive=False),
+ITERATED = {
+    name: method for name, method in SOLVERS.items() if isinstance(method, ConstraintSolver)
 }
+AUTOMATIC = "newton", "exact"  # for few contacts, for many
 DENSE = 10  # contacts up to which all are solved at once
+
+
+def _meaning(method: Solver) -> str:
+    """The first line of its docstring, to go on a sentence with."""
+    first = (type(method).__doc__ or "").partition("\n")[0].rstrip(".")
+    return first[:1].lower() + first[1:]
 
 
 @dataclass(frozen=True)
@@ -84,16 +83,11 @@ class Moreau(HardLaw):
     alpha: Value = parameter(0.6, "[1]", "relaxation of jor and sor", "[0, inf)")
     T_rel: Value = relative_tolerance(1e-6)
     T_abs: Value = absolute_tolerance(1e-6)
-    solver: Method = choice(
+    solver: str = choice(
         "auto",
         "how the inclusions are solved",
         auto="newton up to ten contacts, else exact",
-        newton="all contacts at once",
-        exact="each contact exactly, block by block",
-        sor="prox with G, one contact after the other",
-        jor="prox with G, all contacts from the last sweep",
-        sor_velocity="sor in velocities, G not formed",
-        jor_velocity="jor in velocities, G not formed",
+        **{name: _meaning(method) for name, method in SOLVERS.items()},
     )
     bilateral: Literal["direct", "prox"] = choice(
         "direct",
@@ -105,16 +99,19 @@ class Moreau(HardLaw):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.bilateral == "prox" and self.solver not in ITERATED:
+            known = " or ".join(repr(name) for name in ITERATED)
             raise TarsusError(
-                f"bilateral='prox' iterates with the solver 'jor' or 'sor', not {self.solver!r}."
+                f"bilateral='prox' iterates with the solver {known}, not {self.solver!r}."
             )
 
-    def _method(self, contacts: int, constrained: bool) -> Solver:
-        if constrained and self.bilateral == "prox":
-            return ITERATED[self.solver]
-        if self.solver == "auto":
-            return SOLVERS["newton" if contacts <= DENSE else "exact"]
-        return SOLVERS[self.solver]
+    def _solved(self, hard: HardProblem, start: list[SX], roots: list[SX]) -> Outcome:
+        """By the method asked for, from the last step's impulses and sliding roots."""
+        if hard.problem.bilateral is not None and self.bilateral == "prox":
+            return ITERATED[self.solver].solve_with_constraints(hard, start)
+        few, many = AUTOMATIC
+        automatic = few if hard.problem.n <= DENSE else many
+        name = automatic if self.solver == "auto" else self.solver
+        return SOLVERS[name].solve(hard, start, roots)
 
     def solve(
         self, problem: ContactProblem, p: Any, memory: SX, builder: Builder
@@ -131,18 +128,17 @@ class Moreau(HardLaw):
         )
         hard = HardProblem(
             replace(problem, active=active),
-            [c[3 * i : 3 * i + 3] for i in range(n)],
+            triples(c),
             mu,
             p,
             builder,
         )
         last = [ca.if_else(active[i], self.own(memory, i), 0) for i in range(n)]
-        method = self._method(n, problem.bilateral is not None)
-        outcome = method.solve(hard, [own[:3] for own in last], [own[3] for own in last])
+        outcome = self._solved(hard, [own[:3] for own in last], [own[3] for own in last])
         warm = ca.vertcat(
             *(ca.vertcat(L, s) for L, s in zip(outcome.impulses, outcome.roots, strict=True))
         )
-        numbers = finite([impulse[0] for impulse in outcome.impulses] + [own[0] for own in hard.c])
+        numbers = finite([impulse[0] for impulse in outcome.impulses] + [c_i[0] for c_i in hard.c])
         good = ca.logic_and(outcome.converged, numbers)
         return ContactSolution(outcome.impulses, warm, outcome.iterations, good, outcome.bilateral)
 

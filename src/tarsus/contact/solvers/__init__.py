@@ -1,1 +1,1 @@
-"""Methods for the prox equations of hard contact; one file, one method."""
+"""Methods for hard contact, one a file, found by its name; `_*.py` is what they share."""

@@ -1,7 +1,8 @@
 """What the iterative methods share: the loop, its stopping test, and the disc of friction.
 
-To add a method: one file here with a frozen dataclass that derives from `Solver`, and its name in
-the table SOLVERS and the `solver` field of the law `moreau`.
+To add a method: one file here, with one frozen dataclass that derives from `Solver` (or from
+`ConstraintSolver`) and has a one-line docstring. The file's name is the method's name: `moreau`
+finds it, as do the contract tests. Files with a leading underscore hold what methods share.
 """
 
 from __future__ import annotations
@@ -57,12 +58,21 @@ class Solver(ABC):
     """An iterative method for a hard contact problem."""
 
     maximum: int = 200
+    """Sweeps."""
 
     @abstractmethod
     def solve(self, hard: HardProblem, start: list[SX], roots: list[SX]) -> Outcome:
         """Iterate from the impulses `start` and the sliding roots of the last step (0 where it
         stuck).
         """
+
+
+class ConstraintSolver(Solver):
+    """A method that can also iterate over the bilateral constraints of cut joints and loops."""
+
+    @abstractmethod
+    def solve_with_constraints(self, hard: HardProblem, start: list[SX]) -> Outcome:
+        """Iterate over contacts and constraints together, from the contacts' impulses `start`."""
 
 
 def iterate(

@@ -1,160 +1,18 @@
-"""Block Gauss-Seidel with an exact solution of each contact's own inclusion.
-
-With the others' impulses fixed, one contact is a problem in three unknowns, xi = A L + b:
-- b_N >= 0: the contact opens, L = 0;
-- else L = -A^-1 b if that lies in the cone: it sticks;
-- else it slips: xi_N = 0 and xi_T = -s L_T with s > 0 such that |L_T| = mu L_N. For given s this is
-  linear, (S + s 1) L_T = -d with the Schur complement S of A_NN; s is the root of a secular
-  equation like that of a trust region, found by Newton's method on 1 / |L_T|, which is nearly
-  linear in s.
-The root s is carried from sweep to sweep, so that a Newton step or two a sweep follow it. At the
-fixed point the inclusions of Gehring 2014, Eqn. (13), hold exactly.
-"""
+"""Each contact exactly, block by block: Gauss-Seidel with an exact solution of each inclusion."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
-import casadi as ca
 from casadi import SX
 
-from tarsus.contact.solvers.base import HardProblem, Outcome, Solver, iterate, velocity_from_others
-from tarsus.program.ir.symbolic import entries
-from tarsus.program.ir.trace import Values
-
-TINY = 1e-30
-
-
-@dataclass(frozen=True)
-class Local:
-    """One contact's own block A, prepared: everything a sweep needs without a division by it.
-
-    inverse (3, 3): A^-1; a: 1 / A_NN; k (2,): A_TN / A_NN; S (3,): entries 11, 12, 22 of the Schur
-    complement of A_NN.
-    """
-
-    SIZE: ClassVar[int] = 12
-
-    inverse: SX
-    a: SX
-    k: SX
-    S: SX
-
-    @staticmethod
-    def prepare(A: SX) -> SX:
-        """The twelve numbers of a prepared block as a column."""
-        a = 1 / A[0, 0]
-        k = a * A[1:, 0]
-        S11, S12, S22 = A[1, 1] - k[0] * A[1, 0], A[2, 1] - k[0] * A[2, 0], A[2, 2] - k[1] * A[2, 0]
-        scale = 1 / (S11 * S22 - S12 * S12)
-        i11, i12, i22 = scale * S22, -scale * S12, scale * S11
-        n1, n2 = -(i11 * k[0] + i12 * k[1]), -(i12 * k[0] + i22 * k[1])
-        return ca.vertcat(a - n1 * k[0] - n2 * k[1], n1, n2, i11, i12, i22, a, k, S11, S12, S22)
-
-    @staticmethod
-    def of(v: SX) -> Local:
-        """From the column that `prepare` made."""
-        inverse = ca.vertcat(
-            ca.horzcat(v[0], v[1], v[2]), ca.horzcat(v[1], v[3], v[4]), ca.horzcat(v[2], v[4], v[5])
-        )
-        return Local(inverse, v[6], v[7:9], v[9:12])
-
-    def sticking(self, b: SX) -> SX:
-        """L with xi = 0."""
-        return -ca.mtimes(self.inverse, b)
-
-    def slipping(self, b: SX, mu: SX, s: SX) -> tuple[SX, SX]:
-        """L on the cone's edge with xi_N = 0, xi_T = -s L_T, and the improved s."""
-        d = b[1:] - b[0] * self.k
-        tangent, _ = self._tangent(d, s)
-        trial = ca.vertcat(self._normal(b, tangent), tangent)
-        length = ca.sqrt(ca.dot(tangent, tangent) + TINY)
-        s = self.improved_root(trial, length, mu, s)
-        tangent, length = self._tangent(d, s)
-        # radial return with the normal impulse that goes with it: t L_T with |t L_T| = mu L_N(t
-        # L_T)
-        push, pull = -self.a * b[0], ca.dot(self.k, tangent)
-        t = mu * push / ca.fmax(length + mu * pull, TINY)
-        return ca.vertcat(push - t * pull, t * tangent), s
-
-    def sliding_root(self, b: SX, mu: SX) -> SX:
-        """A first guess of s from the contact alone; not positive if it would stick."""
-        d, push = b[1:] - b[0] * self.k, -self.a * b[0]
-        return ca.sqrt(ca.dot(d, d)) / ca.fmax(mu * push, TINY) - ca.fmax(self.S[0], self.S[2])
-
-    def improved_root(self, impulse: SX, length: SX, mu: SX, s: SX) -> SX:
-        """One Newton step on 1 / |L_T| towards |L_T| = mu L_N; length = |L_T| of the impulse at
-        the root s.
-
-        With t = (S + s 1)^-1 L_T: d|L_T|/ds = -L_T^T t / |L_T| and dL_N/ds = k^T t.
-        """
-        m11, m22, m12 = self.S[0] + s, self.S[2] + s, self.S[1]
-        scale = 1 / (m11 * m22 - m12 * m12)
-        t1 = scale * (m22 * impulse[1] - m12 * impulse[2])
-        t2 = scale * (m11 * impulse[2] - m12 * impulse[1])
-        shrink = ca.fmax((impulse[1] * t1 + impulse[2] * t2) / length, TINY)
-        ratio = -mu * (self.k[0] * t1 + self.k[1] * t2) / shrink
-        target = (mu * impulse[0] - ratio * length) / ca.fmax(1 - ratio, 1e-3)
-        target = ca.fmax(target, 1e-3 * length)
-        return ca.fmax(s + (length / target - 1) * length / shrink, 0)
-
-    def _tangent(self, d: SX, s: SX) -> tuple[SX, SX]:
-        """L_T = -(S + s 1)^-1 d and its length."""
-        m11, m22, m12 = self.S[0] + s, self.S[2] + s, self.S[1]
-        scale = 1 / (m11 * m22 - m12 * m12)
-        x, y = -scale * (m22 * d[0] - m12 * d[1]), -scale * (m11 * d[1] - m12 * d[0])
-        return ca.vertcat(x, y), ca.sqrt(x * x + y * y + TINY)
-
-    def _normal(self, b: SX, tangent: SX) -> SX:
-        return -self.a * b[0] - ca.dot(self.k, tangent)
+from tarsus.contact.solvers._exact_blocks import prepared, sweeps
+from tarsus.contact.solvers.base import HardProblem, Outcome, Solver
 
 
 @dataclass(frozen=True)
 class Exact(Solver):
-    """Gauss-Seidel over contacts, each solved exactly."""
+    """Each contact exactly, block by block."""
 
     def solve(self, hard: HardProblem, start: list[SX], roots: list[SX]) -> Outcome:
         return sweeps(hard, prepared(hard), start, roots, self.maximum)
-
-
-def prepared(hard: HardProblem) -> list[Local]:
-    """Every contact's own block, prepared and kept."""
-    n, size = hard.problem.n, Local.SIZE
-    columns = [Local.prepare(hard.problem.G[i, i]) for i in range(n)]
-    kept = hard.builder.keep("local", ca.vertcat(*columns))
-    return [Local.of(kept[size * i : size * (i + 1)]) for i in range(n)]
-
-
-def sweeps(
-    hard: HardProblem,
-    local: list[Local],
-    start: list[SX],
-    roots: list[SX],
-    maximum: int,
-    first: SX | None = None,
-) -> Outcome:
-    """Gauss-Seidel sweeps from `start`; worlds where `first` is 0 keep it."""
-
-    def sweep(old: list[SX], carried: Values) -> tuple[list[SX], Values]:
-        new, root = list(old), entries(carried["root"])
-        for i in range(len(old)):
-            b = velocity_from_others(hard, i, new)
-            new[i], root[i] = solve_one(local[i], b, hard.mu[i], root[i])
-            new[i] = ca.if_else(hard.problem.active[i], new[i], 0)
-        return new, {"root": ca.vertcat(*root)}
-
-    return iterate(hard, start, sweep, maximum, {"root": ca.vertcat(*roots)}, first)
-
-
-def solve_one(local: Local, b: SX, mu: SX, s: SX) -> tuple[SX, SX]:
-    """The impulse (3,) of one contact with xi = A L + b, and its sliding root s (0 when it does
-    not slip).
-    """
-    stick = local.sticking(b)
-    slip, s_slip = local.slipping(b, mu, s)
-    edge = mu * stick[0]
-    inside = ca.logic_and(edge >= 0, ca.dot(stick[1:], stick[1:]) <= edge * edge)
-    opens = b[0] >= 0
-    impulse = ca.if_else(opens, 0, ca.if_else(inside, stick, slip))
-    return impulse, ca.if_else(ca.logic_or(opens, inside), 0, s_slip)

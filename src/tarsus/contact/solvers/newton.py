@@ -21,8 +21,8 @@ from casadi import SX
 from tarsus.algebra.blocks import flat, lower_triangle, triples
 from tarsus.algebra.ldl import factorize_dense
 from tarsus.algebra.projections import TINY, radial_return
+from tarsus.contact.solvers._exact_blocks import Local, prepared, sweeps
 from tarsus.contact.solvers.base import HardProblem, Outcome, Solver, velocity_from_others
-from tarsus.contact.solvers.exact import Local, prepared, sweeps
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Values
 
@@ -33,11 +33,10 @@ SPREAD = 1e-10
 
 @dataclass(frozen=True)
 class Newton(Solver):
-    """Active-set Newton; `patience` iterations, then block Gauss-Seidel for the worlds that need
-    it.
-    """
+    """All contacts at once."""
 
     patience: int = 12
+    """Newton steps, then block Gauss-Seidel for the worlds that need more."""
 
     def solve(self, hard: HardProblem, start: list[SX], roots: list[SX]) -> Outcome:
         n, active = len(start), hard.problem.active

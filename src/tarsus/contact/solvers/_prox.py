@@ -1,0 +1,77 @@
+"""Projected over-relaxed Jacobi (JOR) and Gauss-Seidel (SOR), in impulses or in velocities
+(Gehring 2014).
+"""
+
+from __future__ import annotations
+
+import casadi as ca
+from casadi import SX
+
+from tarsus.algebra import projections
+from tarsus.contact.problem import VelocityForm
+from tarsus.contact.solvers.base import (
+    HardProblem,
+    Outcome,
+    iterate,
+    residual_velocity,
+    step_sizes,
+)
+from tarsus.program.ir.trace import Values
+
+
+def in_impulses(hard: HardProblem, start: list[SX], *, successive: bool, maximum: int) -> Outcome:
+    """Eqn. (16) with xi from Eqn. (12).
+
+    successive: use new impulses at once (SOR), or all together (JOR).
+    """
+    n = len(start)
+    form, G = hard.problem.bilateral, hard.problem.G  # made here, not in every sweep
+    whole = (
+        G if form is None else form.G
+    )  # r is that of the whole matrix, constraints not solved for
+    steps = [step_sizes(hard, i, whole[i, i]) for i in range(n)]
+    r = hard.builder.keep("r", ca.vertcat(*(ca.vertcat(*pair) for pair in steps)))
+
+    def sweep(old: list[SX], carried: Values) -> tuple[list[SX], Values]:
+        new = list(old)
+        for i in range(n):
+            xi = residual_velocity(hard, i, new if successive else old)
+            new[i] = projected(hard, i, old[i], xi, (r[2 * i], r[2 * i + 1]))
+        return new, carried
+
+    return iterate(hard, start, sweep, maximum)
+
+
+def in_velocities(hard: HardProblem, start: list[SX], *, successive: bool, maximum: int) -> Outcome:
+    """Eqns. (17)-(18): the velocity is carried along, and of G only the diagonal is formed.
+
+    successive: use new impulses at once (SOR), or all together (JOR).
+    """
+    form, n = hard.problem.velocity_form, len(start)
+    columns = [slice(3 * i, 3 * i + 3) for i in range(n)]
+    blocks = [ca.mtimes(form.W[:, at].T, form.response[:, at]) for at in columns]
+    steps = [step_sizes(hard, i, block) for i, block in enumerate(blocks)]
+    r = hard.builder.keep("r", ca.vertcat(*(ca.vertcat(*pair) for pair in steps)))
+    u = form.u_free + ca.mtimes(form.response, ca.vertcat(*start))
+
+    def sweep(old: list[SX], carried: Values) -> tuple[list[SX], Values]:
+        new, u = list(old), carried["u"]
+        for i, at in enumerate(columns):
+            xi = ca.mtimes(form.W[:, at].T, u if successive else carried["u"]) + _b(hard, form, i)
+            new[i] = projected(hard, i, old[i], xi, (r[2 * i], r[2 * i + 1]))
+            u = u + ca.mtimes(form.response[:, at], new[i] - old[i])
+        return new, {"u": u}
+
+    return iterate(hard, start, sweep, maximum, {"u": u})
+
+
+def _b(hard: HardProblem, form: VelocityForm, i: int) -> SX:
+    """b_i = epsilon_i W_i^T u^S: what c_i has beyond the free velocity."""
+    return hard.c[i] - hard.problem.free[i]
+
+
+def projected(hard: HardProblem, i: int, old: SX, xi: SX, r: tuple[SX, SX]) -> SX:
+    """One contact's prox (Eqn. (13)); the disc takes the new normal impulse."""
+    normal = projections.half_line(old[0] - r[0] * xi[0])
+    tangent = projections.disc(old[1:] - r[1] * xi[1:], hard.mu[i] * normal)
+    return ca.if_else(hard.problem.active[i], ca.vertcat(normal, tangent), 0)

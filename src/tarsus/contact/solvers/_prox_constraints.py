@@ -1,0 +1,90 @@
+"""JOR and SOR over contacts and bilateral constraints together (Gehring 2014, Eqns. (12)-(16) and
+(19)).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import casadi as ca
+from casadi import SX
+
+from tarsus.algebra.blocks import list_triples, triples
+from tarsus.algebra.products import dot
+from tarsus.contact.problem import Bilateral
+from tarsus.contact.solvers._prox import projected
+from tarsus.contact.solvers.base import HardProblem, Outcome, changes, finite, step_sizes
+from tarsus.program.ir.symbolic import entries
+from tarsus.program.ir.trace import Values
+
+MAXIMUM = 2000  # sweeps
+
+
+def with_constraints(hard: HardProblem, start: list[SX], *, successive: bool) -> Outcome:
+    """Iterate over both, the constraints' impulses starting from those of the last step.
+
+    r = alpha / G_ll of the whole Delassus matrix.
+    successive: use new impulses at once, contacts first (SOR), or all together (JOR).
+    """
+    form, n = hard.problem.bilateral, len(start)
+    assert form is not None
+    c = [hard.c[i] - hard.problem.free[i] + form.free[i] for i in range(n)]
+    loose = replace(hard, c=hard.builder.hold("c_loose", c))
+    sizes = [size for i in range(n) for size in step_sizes(hard, i, form.G[i, i])]
+    r = entries(
+        hard.builder.keep(
+            "r", ca.vertcat(*sizes, *(hard.p.alpha / row[b] for b, row in enumerate(form.G_B)))
+        )
+    )
+    begin = {
+        "impulse": ca.vertcat(*start),
+        "bilateral": form.start,
+        "sweeps": SX(0),
+        "moving": SX(1),
+    }
+
+    def sweep(values: Values) -> tuple[Values, SX]:
+        old_U, old_B = entries(values["impulse"]), entries(values["bilateral"])
+        new_U, new_B = _sweep(loose, form, r, (old_U, old_B), successive)
+        old, new = ca.vertcat(*old_U, *old_B), ca.vertcat(*new_U, *new_B)
+        more = changes(old, new, hard.p)
+        counted = {"sweeps": values["sweeps"] + 1, "moving": more}
+        return {"impulse": ca.vertcat(*new_U), "bilateral": ca.vertcat(*new_B)} | counted, more
+
+    last = hard.builder.loop(begin, sweep, MAXIMUM)
+    impulses = triples(last["impulse"])
+    done = ca.logic_and(ca.logic_not(last["moving"]), finite(entries(last["bilateral"])))
+    return Outcome(impulses, last["sweeps"], done, [SX(0)] * n, last["bilateral"])
+
+
+def _sweep(
+    hard: HardProblem,
+    form: Bilateral,
+    r: list[SX],
+    old: tuple[list[SX], list[SX]],
+    successive: bool,
+) -> tuple[list[SX], list[SX]]:
+    """New impulses (3n,), (nb,) from the old ones."""
+    n, nb = len(hard.c), len(form.c)
+    new_U, new_B = list(old[0]), list(old[1])
+    L_U, L_B = (new_U, new_B) if successive else old
+    for i in range(n):
+        at = slice(3 * i, 3 * i + 3)
+        xi = hard.c[i] + ca.vertcat(*(_felt(form, 3 * i + k, L_B) for k in range(3)))
+        for j, impulse in enumerate(list_triples(L_U)):
+            xi = xi + ca.mtimes(form.G[i, j], impulse)
+        new_U[at] = entries(
+            projected(hard, i, ca.vertcat(*old[0][at]), xi, (r[2 * i], r[2 * i + 1]))
+        )
+    for b in range(nb):
+        # what was new last is added last: a sweep then waits for one product a row, not for a
+        # row of them
+        known = form.c[b] + dot(form.G_B[b][b:], L_B[b:]) + dot(form.coupling[b], L_U)
+        xi_b = dot(form.G_B[b][:b], L_B[:b], known)
+        new_B[b] = old[1][b] - r[2 * n + b] * xi_b
+    return new_U, new_B
+
+
+def _felt(form: Bilateral, k: int, L_B: list[SX]) -> SX:
+    """What the constraints' impulses add to component k of the contacts' velocities."""
+    return dot([row[k] for row in form.coupling], L_B)

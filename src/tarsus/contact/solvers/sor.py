@@ -1,0 +1,21 @@
+"""Projected over-relaxed Gauss-Seidel, SOR (Gehring 2014, Eqn. (16))."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from casadi import SX
+
+from tarsus.contact.solvers import _prox, _prox_constraints
+from tarsus.contact.solvers.base import ConstraintSolver, HardProblem, Outcome
+
+
+@dataclass(frozen=True)
+class Sor(ConstraintSolver):
+    """Prox with G, one contact after the other."""
+
+    def solve(self, hard: HardProblem, start: list[SX], roots: list[SX]) -> Outcome:
+        return _prox.in_impulses(hard, start, successive=True, maximum=self.maximum)
+
+    def solve_with_constraints(self, hard: HardProblem, start: list[SX]) -> Outcome:
+        return _prox_constraints.with_constraints(hard, start, successive=True)

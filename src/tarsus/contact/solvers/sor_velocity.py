@@ -1,0 +1,18 @@
+"""SOR in velocities: the Delassus matrix is not formed (Gehring 2014, Eqns. (17)-(18))."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from casadi import SX
+
+from tarsus.contact.solvers import _prox
+from tarsus.contact.solvers.base import HardProblem, Outcome, Solver
+
+
+@dataclass(frozen=True)
+class SorVelocity(Solver):
+    """Sor in velocities, G not formed."""
+
+    def solve(self, hard: HardProblem, start: list[SX], roots: list[SX]) -> Outcome:
+        return _prox.in_velocities(hard, start, successive=True, maximum=self.maximum)

@@ -1,0 +1,35 @@
+"""Throw-away solver: projected Gauss-Seidel from the last contact to the first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from casadi import SX
+
+from tarsus.contact.solvers._prox import projected
+from tarsus.contact.solvers.base import (
+    HardProblem,
+    Outcome,
+    Solver,
+    iterate,
+    residual_velocity,
+    step_sizes,
+)
+from tarsus.program.ir.trace import Values
+
+
+@dataclass(frozen=True)
+class Backwards(Solver):
+    """Prox with G, the last contact first."""
+
+    def solve(self, hard: HardProblem, start: list[SX], roots: list[SX]) -> Outcome:
+        steps = [step_sizes(hard, i, hard.problem.G[i, i]) for i in range(len(start))]
+
+        def sweep(old: list[SX], carried: Values) -> tuple[list[SX], Values]:
+            new = list(old)
+            for i in reversed(range(len(old))):
+                xi = residual_velocity(hard, i, new)
+                new[i] = projected(hard, i, old[i], xi, steps[i])
+            return new, carried
+
+        return iterate(hard, start, sweep, self.maximum)
