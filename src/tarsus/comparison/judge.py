@@ -50,10 +50,12 @@ def judge(
     """The report card of a run: a file (.npz, .nc), its arrays by name, or a log; docs/judge.md has
     the format.
 
-    robot: a Robot, a built-in one's name or a model file; a log of ours knows its own. friction:
-    mu, if the run does not say. Returns residuals by the yardstick (None: cannot be judged,
+    robot: a Robot, a built-in one's name or a model file; not needed for a log of ours.
+    friction: mu, if the run does not say.
+
+    Returns residuals by the yardstick (None: cannot be judged,
     `not_judged` says why), penetration_max (m), creep_max (m/s), normal_force_max (N) and the
-    energy ledger (J). TarsusError in one sentence if the run is unfit.
+    energy ledger (J). TarsusError if the arrays are inconsistent.
     """
     given = read(Path(run)) if isinstance(run, str | Path) else run
     name = given.attrs.get("robot") if robot is None and isinstance(given, xr.Dataset) else robot

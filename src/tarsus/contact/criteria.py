@@ -77,8 +77,9 @@ def cone(solved: Solved) -> Array:
 
 
 def dissipation(solved: Solved) -> Array:
-    """What maximum dissipation still misses: mu L_N |xi_T| + L_T . xi_T, zero if friction opposes
-    slip fully, J.
+    """Violation of the maximum-dissipation principle, J: mu L_N |xi_T| + L_T . xi_T.
+
+    It is zero if friction opposes slip fully.
     """
     edge = _edge(solved)
     work = np.sum(solved.impulse[..., 1:] * solved.xi[..., 1:], -1)

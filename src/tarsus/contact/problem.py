@@ -46,12 +46,15 @@ class Roundness:
 class Contact:
     """One contact at one instant, for laws that need no more than that.
 
-    gap: m, negative when it penetrates; velocity (3,): m/s in the contact frame; point (3,): world
-    position, m; frame (3, 3): rows normal, tangent 1, tangent 2 in world coordinates; friction,
-    stiffness: what the ground has there of the law's friction coefficients and of its stiffness and
-    damping, - (1 but where the terrain says otherwise); roundness: how the contact point travels
-    over the body; velocity_product (3,): m/s^2 in the contact frame, what the velocity gains a
-    second at u' = 0, dW^T/dt u with the frame held.
+    gap: m, negative when it penetrates.
+    velocity (3,): m/s in the contact frame.
+    point (3,): world position, m.
+    frame (3, 3): rows normal, tangent 1, tangent 2 in world coordinates.
+    friction: terrain factor on the law's friction coefficients [1].
+    stiffness: terrain factor on the law's stiffness and damping [1].
+    roundness: how the contact point travels over the body.
+    velocity_product (3,): m/s^2 in the contact frame, the contact's acceleration at u' = 0, that
+        is dW^T/dt u with the frame held.
     """
 
     gap: SX

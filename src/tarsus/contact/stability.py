@@ -1,5 +1,4 @@
-"""The longest step at which a contact force that is taken where a step begins, or halfway, stays
-stable.
+"""Largest stable dt of a contact force evaluated at the start or the midpoint of a step.
 
 A mass m on a spring c and damper d, the force taken at the midpoint: dt is stable while c dt^2 + 2
 d dt < 4 m. Without a spring that is dt < 2 m / d, the limit of explicit Euler on a damper; without

@@ -53,7 +53,7 @@ def default(robot: Robot, dt: float, notices: list[str]) -> tuple[Robot, Control
     posed = _with_posture(robot, [])
     reason = registry.member(GAITS, "gait", name, Controller)().suits(posed)
     if reason:
-        notices.append(f"standing instead of trotting: {reason}")
+        notices.append(f"the robot stands instead of trotting: {reason}")
         return (
             (robot, _standing(robot, notices)) if built_in else fitted(robot, "stand", dt, notices)
         )
@@ -79,7 +79,7 @@ def _with_posture(robot: Robot, notices: list[str]) -> Robot:
         return replace(robot, keyframes={**robot.keyframes, "stand": robot.keyframes["home"]})
     q = posture.stand(robot)
     notices.append(
-        f"{robot.name!r} has no keyframe 'stand': it starts with its knees bent and its feet below"
+        f"{robot.name!r} has no keyframe 'stand': it starts with bent knees and its feet below"
         " its hips."
         if q[7:].any()
         else f"{robot.name!r} has no keyframe 'stand': it starts with all joints at zero."
@@ -124,11 +124,9 @@ def _range(values: tuple[float, ...]) -> str:
 
 
 def _standing(robot: Robot, notices: list[str]) -> Controller:
-    """The servo of `stand`, Mini Cheetah's, made as stiff as the robot is heavy and high: gravity
-    tips it with m g h.
+    """The servo of `stand`: Mini Cheetah's gains, scaled with mass times height.
 
-    Its damping acts for one step of `STEP`: light feet follow an explicit damper that is stronger
-    than that to and fro.
+    Its damping suits the step `STEP`: a stronger explicit damper makes light feet oscillate.
     """
     stand: Any = registry.member(GAITS, "gait", "stand", Controller)()
     if not robot.floating:

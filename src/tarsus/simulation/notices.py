@@ -16,9 +16,7 @@ from tarsus.stepping.base import Scene
 
 
 def stability_notices(plan: Plan, q: NDArray[np.float64], dt: float) -> list[str]:
-    """Steps longer than the law says it bears, at the lightest contact with the robot's whole
-    weight on it.
-    """
+    """Warnings if dt exceeds the law's stable limit for the lightest contact under full weight."""
     mechanism = plan.scene.mechanism
     masses = contact_masses(plan.scene, q if q.ndim == 1 else q[0])
     load = mechanism.mass * float(np.linalg.norm(mechanism.gravity_acceleration))
@@ -33,7 +31,7 @@ def stability_notices(plan: Plan, q: NDArray[np.float64], dt: float) -> list[str
 
 
 def ground_notices(scene: Scene) -> list[str]:
-    """What the ground has and the law has no use for."""
+    """Warnings for properties of the terrain that the law ignores."""
     friction, stiffness = scene.terrain.material(
         SX.sym("point", 3), scene.terrain.symbols(Builder("ground"))
     )

@@ -192,8 +192,7 @@ def one_pass(known: Known, values: Values) -> tuple[Values, SX]:
         )
         ways[i] = ca.if_else(sliding[i], ways[i], force[1:] / needed)
         closes = lacking[3 * i] > p.T_abs * G[3 * i][3 * i]
-        # friction that still follows its normal force says nothing yet: judged too early it sticks
-        # and slips for ever
+        # do not tell stick from slip before friction has converged, or the two alternate forever
         steady = ca.logic_not(changes(values["impulse"][at[i]], impulses[i], p))
         sliding[i] = ca.if_else(sliding[i], ca.logic_not(ca.logic_and(sticks, steady)), slips)
         pressing[i] = ca.if_else(

@@ -35,7 +35,7 @@ def within(t: Tape, registers: int, memory: Memory) -> Tape:
     constants apart.
 
     It has three operations more: `store` writes its argument to an output's place, `reload` reads
-    it from there, `again` reads an input once more. Masks are held, but never sent away.
+    it from there, `again` reads an input once more. Masks are never spilled.
     """
     return _Walk(t, registers, memory).walked()
 

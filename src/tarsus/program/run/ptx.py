@@ -1,5 +1,5 @@
-"""The same program as PTX, a world a thread, and what NVIDIA's assembler says of it where it is
-installed.
+"""The same program as PTX, one thread per world, and its registers as NVIDIA's assembler counts
+them.
 """
 
 from __future__ import annotations

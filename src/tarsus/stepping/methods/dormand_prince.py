@@ -45,15 +45,16 @@ class DormandPrince(Stepper):
 
     The error of a sub-step of length h is sqrt(S / n): S sums ((y5 - y4) / (atol + rtol |y|))^2
     over the n coordinates and velocities y and over the contacts' impulses since the start of
-    dt. Not all weights of order 5 are positive: let pass, a force that begins late in a sub-step
-    would pull. A sub-step is accepted if its error is at most 1. The next one is
-    0.9 (1 / error)^(1/5) times as long, at least 0.2 and at most 5 times, and no longer than one
-    that was refused just before. The first tries the whole of dt. Half of the `maximum` attempts
-    are free; the others share the time left and are accepted whatever their error, so that the end
-    of dt is always reached: `converged` is 0 if one was off. `iterations` counts evaluations. Joint
-    damping is explicit; a law's memory advances once in every sub-step that is accepted.
+    dt. One weight of order 5 is negative, so a force that began late in a sub-step would enter with
+    the wrong sign if it were not detected.
 
-    rtol: relative, -; atol: absolute, in m, rad, m/s, rad/s or N s; maximum: attempts in one dt.
+    A sub-step is accepted if its error is at most 1. The next one is 0.9 (1 / error)^(1/5) times as
+    long, at least 0.2 and at most 5 times, and no longer than one that was rejected just before.
+    The first tries the whole of dt. Half of the `maximum` attempts are free; the others share the
+    time left and are accepted whatever their error, so that the end of dt is always reached:
+    `converged` is 0 if one was off. `iterations` counts evaluations. Joint damping is explicit; a
+    law's memory advances once in every sub-step that is accepted. rtol: relative, -; atol:
+    absolute, in m, rad, m/s, rad/s or N s; maximum: attempts in one dt.
     """
 
     citation: ClassVar[Citation] = (

@@ -23,7 +23,7 @@ class PainleveRod(ValidationScene):
 
     needs = frozenset({"friction"})
     tolerance: ClassVar[str] = (
-        "no number that is not finite; steps that count as solved keep friction in its cone to 1e-6"
+        "all numbers finite; steps that count as solved keep friction in its cone to 1e-6"
         " N s, the solver's own tolerance"
     )
 
