@@ -13,7 +13,8 @@ from tarsus.contact.laws.moreau import Moreau
 from tarsus.model.mechanism import Mechanism
 from tarsus.program.ir.blocks import Program
 from tarsus.program.run.worlds import Worlds
-from tarsus.simulation.step_program import Plan, initial_values, step_program
+from tarsus.simulation.loading import loaded, start_registers
+from tarsus.simulation.step_program import Plan, step_program
 from tarsus.stepping.base import Scene
 from tarsus.stepping.methods.midpoint import Midpoint
 from tarsus.terrain.base import Terrain
@@ -42,7 +43,7 @@ class Bench:
 
     def start(self, dt: float, **values: ArrayLike) -> dict[str, Array]:
         """All registers that a run starts from, each (worlds, size)."""
-        full = initial_values(self.plan) | {"dt": np.array([dt])}
+        full = start_registers(self.plan, dt)
         for name, value in values.items():
             array = np.asarray(value, float)
             key = name.replace("law_", "law.")
@@ -62,9 +63,7 @@ class Bench:
         """Compiled worlds at the start."""
         full = self.start(dt, **values)
         made = Worlds(self.program, len(full["q"]), bits=bits, threads=threads, lanes=lanes)
-        for name, value in full.items():
-            made.set(name, value)
-        return made
+        return loaded(made, full)
 
     def run(self, steps: int, dt: float, **options: Any) -> dict[str, Array]:
         """The log of `steps` steps."""

@@ -53,7 +53,7 @@ def test_it_stands(name: str) -> None:
 
 @pytest.mark.parametrize("name", THREE_JOINTS)
 def test_it_trots_as_fast_as_it_is_told(name: str) -> None:
-    robot, gait = default_controller.default(load(name), DT, [])
+    robot, gait = default_controller.prepared(load(name), "auto", DT, [])
     assert isinstance(gait, Trot)
     log = tarsus.Simulation(robot, controller=gait, dt=DT).run(5.0)
     x = log["q"].values[:, 0]
@@ -124,17 +124,17 @@ def test_built_in_robots_keep_their_gains() -> None:
         ("hyq", "stand", Stand()),
     ):
         robot = tarsus.load(name)
-        same, fitted = default_controller.fitted(robot, gait, DT, notices)
+        same, fitted = default_controller.prepared(robot, gait, DT, notices)
         assert same is robot and fitted == tuned
     assert not notices
 
 
 def test_a_robot_of_the_same_name_is_not_built_in() -> None:
     notices: list[str] = []
-    robot, gait = default_controller.fitted(load("hyq"), "stand", DT, notices)
+    robot, gait = default_controller.prepared(load("hyq"), "stand", DT, notices)
     assert robot.name == "hyq" and min(gait.kp) > 400
     assert any("kp 7" in notice and "--set kp" in notice for notice in notices)
-    assert default_controller.fitted(robot, "stand", DT, [])[1] == gait
+    assert default_controller.prepared(robot, "stand", DT, [])[1] == gait
 
 
 def test_what_cannot_stand_is_told() -> None:
@@ -142,13 +142,13 @@ def test_what_cannot_stand_is_told() -> None:
     if folder is None:
         pytest.skip("example-robot-data is not installed")
     notices: list[str] = []
-    default_controller.fitted(
+    default_controller.prepared(
         tarsus.load(folder / "bolt_description/robots/bolt.urdf"), "stand", DT, notices
     )
     assert any("center of mass is not above" in notice for notice in notices)
     for dt, soft in ((0.0025, True), (0.0005, False)):
         notices = []
-        default_controller.fitted(
+        default_controller.prepared(
             tarsus.load(folder / "g1_description/urdf/g1_29dof_rev_1_0.urdf"), "stand", dt, notices
         )
         assert any("softer than gravity" in n and "ankle" in n for n in notices) == soft
@@ -157,7 +157,7 @@ def test_what_cannot_stand_is_told() -> None:
 def test_home_is_where_it_stands() -> None:
     cheetah = tarsus.load("mini_cheetah")
     home = cheetah.keyframes["stand"] + np.eye(cheetah.nq)[9] * 0.1
-    robot = default_controller.fitted(
+    robot = default_controller.prepared(
         replace(cheetah, name="mine", keyframes={"home": home}), "stand", DT, []
     )[0]
     assert np.array_equal(robot.keyframes["stand"], home)

@@ -121,10 +121,12 @@ def test_hoap1_is_scaled_to_its_mass():
 def test_a_humanoid_stands_by_default_and_says_so(name: str):
     notices: list[str] = []
     robot = tarsus.load(name)
-    robot, gait = default_controller.default(robot, 0.0025, notices)
+    robot, gait = default_controller.prepared(robot, "auto", 0.0025, notices)
     assert any("standing instead of trotting" in notice for notice in notices)
     assert any("is scaled to" in notice for notice in notices)
-    log = tarsus.Simulation(robot, controller=gait).run(5.0)
+    simulation = tarsus.Simulation(name, controller="auto")
+    assert simulation.controller == gait and simulation.notices[: len(notices)] == notices
+    log = simulation.run(5.0)
     q = log["q"].values
     assert np.abs(q[:, 2] - q[0, 2]).max() < 0.01
     heel = min(c.position[0] for c in feet(robot))
@@ -135,9 +137,6 @@ def test_a_humanoid_stands_by_default_and_says_so(name: str):
 
 
 def test_hyq_walks_by_default():
-    robot = tarsus.load("hyq")
-    log = tarsus.Simulation(robot, controller=default_controller.default(robot, 0.0025, [])[1]).run(
-        4.0
-    )
+    log = tarsus.Simulation("hyq", controller="auto").run(4.0)
     q = log["q"].values
     assert q[-1, 0] > 0.5 and q[:, 2].min() > 0.5 and np.abs(log["tau"].values).max() <= hyq.TORQUE

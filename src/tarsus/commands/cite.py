@@ -56,8 +56,8 @@ def _citations(asked: Cite) -> list[tuple[str, Citation]]:
 
     robot = resolve.robot(asked.robot)
     if asked.gait is None:
-        _, gait = default_controller.default(robot, 0.0025, [])
-        name = type(gait).__module__.rpartition(".")[2]
+        _, gait = default_controller.prepared(robot, default_controller.AUTO, 0.0025, [])
+        name = registry.name_of(gait)
     else:
         gait, name = resolve.controller(asked.gait), asked.gait
     numbers: Citation = "read from a file"

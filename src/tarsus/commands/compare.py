@@ -11,6 +11,7 @@ from tarsus.commands.base import (
     Command,
     Flag,
     Folder,
+    Name,
     RobotName,
     Seconds,
     called,
@@ -35,8 +36,8 @@ class Compare(Command):
     """Contact laws (`tarsus list laws`), paths of your own, mujoco for MuJoCo itself, or all."""
     dts: Annotated[str, called("SECONDS,...")] = "0.0001,0.001,0.0025"
     """Lengths of the time step."""
-    gait: Annotated[str | None, called("NAME")] = None
-    """Gait (`tarsus list gaits`); by default trot if the robot can, else stand."""
+    gait: Name = "auto"
+    """Gait (`tarsus list gaits`), or auto: trot if the robot can, else stand."""
     duration: Seconds = 4.0
     """Simulated time of each run."""
     friction: Annotated[float | None, called("NUMBER")] = None

@@ -29,13 +29,9 @@ class Inspect(Command):
 
     def execute(self) -> int:
         from tarsus.benchmarks.inspect import inspect, tell
-        from tarsus.simulation import default_controller, resolve
         from tarsus.simulation.simulation import Simulation
 
-        robot, gait = default_controller.default(
-            resolve.robot(self.robot), default_controller.STEP, []
-        )
-        simulation = Simulation(robot, self.law, controller=gait, precision=self.precision)
-        found = inspect(simulation, 32 if self.precision == "float32" else 64, self.ptx)
-        print_json(found) if self.json else tell(found)
+        simulation = Simulation(self.robot, self.law, controller="auto", precision=self.precision)
+        measured = inspect(simulation, 32 if self.precision == "float32" else 64, self.ptx)
+        print_json(measured) if self.json else tell(measured)
         return 0

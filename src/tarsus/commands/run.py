@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import tyro
 
@@ -27,8 +26,6 @@ from tarsus.errors import TarsusError, TarsusWarning
 if TYPE_CHECKING:
     import xarray as xr
 
-    from tarsus.contact.base import Law
-    from tarsus.control.base import Controller
     from tarsus.simulation.simulation import Simulation
 
 
@@ -42,8 +39,8 @@ class Run(Command):
     """Built-in robot (`tarsus list robots`) or path to an MJCF or URDF file."""
     law: Name = "moreau"
     """Contact law (`tarsus list laws`), or path to a Python file with your own."""
-    gait: Annotated[str | None, called("NAME")] = None
-    """Gait (`tarsus list gaits`); by default trot if the robot can, else stand."""
+    gait: Name = "auto"
+    """Gait (`tarsus list gaits`), or auto: trot if the robot can, else stand."""
     duration: Seconds = 10.0
     """Simulated time."""
     dt: Seconds = 0.0025
@@ -102,11 +99,11 @@ class Run(Command):
 
 
 def _simulation(given: Run) -> tuple[Simulation, list[str]]:
-    """The simulation asked for, and what its user should know."""
+    """The simulation asked for, and a notice for each argument that it ignores."""
     import numpy as np
 
     from tarsus.parameters import named
-    from tarsus.simulation import default_controller, resolve
+    from tarsus.simulation import resolve
     from tarsus.simulation.options import Options
     from tarsus.simulation.simulation import Simulation
     from tarsus.terrain.slope import Slope
@@ -123,34 +120,20 @@ def _simulation(given: Run) -> tuple[Simulation, list[str]]:
             law = replace(law, **{names[0]: given.friction})
     if given.slope and given.terrain != "plane":
         raise TarsusError("--slope inclines the plane; it does not go with another --terrain.")
-    terrain = (
-        Slope(angle=np.deg2rad(given.slope)) if given.slope else resolve.terrain(given.terrain)
-    )
-    robot = resolve.robot(given.robot)
-    if given.gait:
-        robot, gait = default_controller.fitted(robot, given.gait, given.dt, notices)
-    else:
-        robot, gait = default_controller.default(robot, given.dt, notices)
-    law, gait = _with_settings(law, gait, given.set)
-    options: Options = {"precision": given.precision, "coordinates": given.coordinates}
+    terrain = Slope(angle=np.deg2rad(given.slope)) if given.slope else given.terrain
+    options: Options = {
+        "precision": given.precision,
+        "coordinates": given.coordinates,
+        "parameters": given.set,
+    }
     if given.contacts is not None:
         options["contacts"] = given.contacts
-    simulation = Simulation(robot, law, given.stepper, terrain, gait, given.dt, **options)
+    simulation = Simulation(
+        given.robot, law, given.stepper, terrain, given.gait, given.dt, **options
+    )
     if given.speed is not None:
         simulation.set(command={"speed": given.speed})
     return simulation, notices
-
-
-def _with_settings(law: Law, gait: Controller, settings: Sequence[str]) -> tuple[Law, Controller]:
-    """The law and the gait with NAME=VALUE set: the gait's are those that the law has not and the
-    gait has.
-    """
-    from tarsus.simulation import resolve
-
-    of_law, of_gait = ({f.name for f in fields(cast(Any, thing))} for thing in (law, gait))
-    own = [text for text in settings if text.partition("=")[0] in of_gait - of_law]
-    rest = [text for text in settings if text not in own]
-    return resolve.with_settings(law, rest, "law"), resolve.with_settings(gait, own, "gait")
 
 
 def _run(simulation: Simulation, given: Run) -> xr.Dataset:

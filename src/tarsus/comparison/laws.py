@@ -84,7 +84,7 @@ def compare(
     names: str,
     dts: Sequence[float],
     duration: float,
-    gait: str | None = None,
+    gait: str = default_controller.AUTO,
     progress: Callable[[str], None] = lambda text: None,
     extra: Extra | None = None,
 ) -> list[LawRun]:
@@ -93,11 +93,7 @@ def compare(
     """
     extra = extra or Extra()
     longest = max(dts)  # one controller for all, its servos for the longest step
-    robot, controller = (
-        default_controller.fitted(robot, gait, longest, [])
-        if gait
-        else default_controller.default(robot, longest, [])
-    )
+    robot, controller = default_controller.prepared(robot, gait, longest, [])
     runs = []
     for name, law in laws_named(names).items():
         run, ignored = runner(robot, controller, name, law, extra.material)

@@ -17,6 +17,8 @@ from tarsus.morphology.feet import feet
 from tarsus.simulation import resolve
 
 GAITS, ROBOTS = "tarsus.control.gaits", "tarsus.robots"
+AUTO = "auto"  # in place of a gait's name: the robot's default gait
+TROT, VIRTUAL_MODEL, STAND = "trot", "virtual_model", "stand"
 LIGHT = 15.0  # kg
 MINI_CHEETAH = 8.912 * 0.286  # kg m: its mass times the height it stands at
 STEP = 0.0025  # s, the default step of a simulation
@@ -25,44 +27,51 @@ SOME = 3  # names that a notice tells
 Given = Controller | Callable[..., Any] | str | None
 
 
-def fitted(robot: Robot, given: Given, dt: float, notices: list[str]) -> tuple[Robot, Any]:
-    """The controller given, a gait by name with the robot's own gains, and the robot with a posture
-    to start from.
+def prepared(robot: Robot, given: Given, dt: float, notices: list[str]) -> tuple[Robot, Any]:
+    """The controller to use, and the robot with a posture to start from.
+
+    given: "auto" for the robot's default gait, a gait's name, a Controller, a function, or None
+    dt: s, the longest that a torque is held
 
     A built-in robot has the gait's gains and its own posture. Another one gets a keyframe "stand"
-    if it has none, and servos for its weight and inertia and for torques held over dt, s
-    (`tarsus.control.servo`).
+    if it has none, and with a gait by name servos for its weight and inertia and for torques held
+    over dt (`tarsus.control.servo`).
     """
-    gait = resolve.controller(given)
-    if not isinstance(gait, Controller):
-        return robot, gait
-    robot = _with_posture(robot, notices)
-    if isinstance(given, str) and not _built_in(robot):
+    auto = isinstance(given, str) and given == AUTO
+    if not auto and not isinstance(resolve.controller(given), Controller):
+        return robot, given
+
+    # posture, gait, gains
+    built_in, on_posture = _built_in(robot), list[str]()
+    robot = _with_posture(robot, on_posture)
+    name = _default_gait(robot, built_in, notices) if auto else given
+    notices += on_posture
+    gait: Any = resolve.controller(name)
+    if isinstance(name, str) and not built_in:
         gait = _with_gains(robot, gait, dt, notices)
+    elif auto and name == STAND:
+        gait = _scaled(robot, gait, notices)
     return robot, gait
 
 
-def default(robot: Robot, dt: float, notices: list[str]) -> tuple[Robot, Controller]:
-    """Trot for a robot with legs that can, else stand, and the robot with a posture to start from.
+def _default_gait(robot: Robot, built_in: bool, notices: list[str]) -> str:
+    """The name of a trot for a robot with legs that can, else "stand" and a notice why.
 
     The trot of a built-in robot has Mini Cheetah's servo, too soft for more than `LIGHT` kg: those
     get virtual_model, whose gains go by mass.
     """
-    built_in = _built_in(robot)
-    name = "virtual_model" if built_in and robot.mass > LIGHT else "trot"
-    posed = _with_posture(robot, [])
-    reason = registry.member(GAITS, "gait", name, Controller)().suits(posed)
+    name = VIRTUAL_MODEL if built_in and robot.mass > LIGHT else TROT
+    reason = registry.member(GAITS, "gait", name, Controller)().suits(robot)
     if reason:
         notices.append(f"the robot stands instead of trotting: {reason}")
-        return (
-            (robot, _standing(robot, notices)) if built_in else fitted(robot, "stand", dt, notices)
-        )
-    return fitted(robot, name, dt, notices)
+        return STAND
+    return name
 
 
 def _built_in(robot: Robot) -> bool:
-    """Whether it is one of ours, by its name, posture and joints: a robot from a file may have the
-    same name.
+    """Whether it is one of ours, by its name, posture and joints.
+
+    A robot from a file may have the same name.
     """
     if robot.name not in registry.names(ROBOTS) or "stand" not in robot.keyframes:
         return False
@@ -123,12 +132,11 @@ def _range(values: tuple[float, ...]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def _standing(robot: Robot, notices: list[str]) -> Controller:
+def _scaled(robot: Robot, stand: Any, notices: list[str]) -> Controller:
     """The servo of `stand`: Mini Cheetah's gains, scaled with mass times height.
 
     Its damping suits the step `STEP`: a stronger explicit damper makes light feet oscillate.
     """
-    stand: Any = registry.member(GAITS, "gait", "stand", Controller)()
     if not robot.floating:
         return stand
     kp = float(f"{stand.kp * robot.mass * robot.keyframes['stand'][2] / MINI_CHEETAH:.3g}")

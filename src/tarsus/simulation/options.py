@@ -27,6 +27,10 @@ class Option:
 class Options(TypedDict, total=False):
     """The optional keyword arguments of a Simulation."""
 
+    parameters: Annotated[
+        Sequence[str],
+        Option((), 'parameters of the law or the gait, "NAME=VALUE" each, such as "kp=60"'),
+    ]
     worlds: Annotated[int, Option(1, "how many copies are simulated side by side")]
     contacts: Annotated[
         str | Sequence[str] | None,

@@ -78,6 +78,21 @@ def with_settings(given: T, settings: Sequence[str], what: str) -> T:
     return replace(changed, **changes)
 
 
+def with_parameters(
+    law: Law, controller: Any, settings: Sequence[str]
+) -> tuple[Law, Controller | Callable[..., Any] | None]:
+    """The law and the controller with NAME=VALUE set; what both have is the law's."""
+    if not settings:
+        return law, controller
+    gait: Any = controller if isinstance(controller, Controller) else law
+    of_gait_only = {f.name for f in fields(gait)} - {f.name for f in fields(law)}
+    of_gait = [text for text in settings if text.partition("=")[0] in of_gait_only]
+    of_law = [text for text in settings if text not in of_gait]
+    if of_gait:
+        controller = with_settings(controller, of_gait, "gait")
+    return with_settings(law, of_law, "law"), controller
+
+
 def _numbers(name: str, value: str, like: object) -> float | tuple[float, ...]:
     """A number, or several with commas between them."""
     several = isinstance(like, tuple)

@@ -19,9 +19,10 @@ from tarsus.program.run.backend import Backend
 from tarsus.simulation import default_controller, inputs, notices, resolve, uncut_state
 from tarsus.simulation.contact_selection import candidates as candidates_of
 from tarsus.simulation.device import backend
+from tarsus.simulation.loading import loaded, start_registers
 from tarsus.simulation.options import Options, complete, described
 from tarsus.simulation.recording.divergence import Diverged, Fault, first_fault
-from tarsus.simulation.step_program import Plan, initial_values, shared, step_program
+from tarsus.simulation.step_program import Plan, shared, step_program
 from tarsus.stepping.base import Stepper
 from tarsus.terrain.base import Terrain
 
@@ -39,8 +40,9 @@ class Simulation:
 
     robot: a Robot, the name of a built-in one, or a path to an MJCF or URDF file
     law, stepper, terrain: a name or an object; numeric fields may be arrays with one value a world
-    controller: a gait's name (gains: docs/own_robot.md), a Controller (compiled into the step), a
-        Python function (t, q, u) -> torques, or None: torques come with step(action)
+    controller: "auto" (the robot's default gait), a gait's name (gains: docs/own_robot.md), a
+        Controller (compiled into the step), a Python function (t, q, u) -> torques, or None:
+        torques come with step(action)
     dt: s
     Arrays are NumPy's, on a GPU CuPy's. Raises TarsusError with one clear sentence on bad input.
 
@@ -59,42 +61,46 @@ class Simulation:
         dt: float = 0.0025,
         **options: Unpack[Options],
     ) -> None:
-        settings = complete(options)
+        # what is simulated: names become objects, the gait and its gains fit the robot
+        chosen = complete(options)
         self.robot = resolve.robot(robot)
         if not np.isfinite(dt) or dt <= 0:
             raise TarsusError(f"dt must be a positive number of seconds, not {dt}.")
-        self.dt, self.worlds = float(dt), settings.worlds
-        self.law, self.stepper = resolve.law(law), resolve.stepper(stepper)
-        self.terrain = resolve.terrain(terrain)
-        self.notices: list[str] = []
-        self.robot, self.controller = default_controller.fitted(
-            self.robot, controller, self.dt, self.notices
-        )
-        candidates = candidates_of(self.robot, settings.contacts, self.notices)
-        scene = resolve.scene(self.robot, self.law, self.terrain, candidates, settings)
+        self.dt, self.worlds, self.notices = float(dt), chosen.worlds, list[str]()
+        self.stepper, self.terrain = resolve.stepper(stepper), resolve.terrain(terrain)
+        prepared = default_controller.prepared(self.robot, controller, self.dt, self.notices)
+        self.robot, gait = prepared
+        law = resolve.law(law)
+        self.law, self.controller = resolve.with_parameters(law, gait, chosen.parameters)
+
+        # what is compiled
+        candidates = candidates_of(self.robot, chosen.contacts, self.notices)
+        scene = resolve.scene(self.robot, self.law, self.terrain, candidates, chosen)
         compiled = self.controller if isinstance(self.controller, Controller) else None
-        scales = dict(settings.mass_scale or {})
-        pushed = inputs.pushed_bodies(self.robot, settings.pushes)
+        scales = dict(chosen.mass_scale or {})
+        pushed = inputs.pushed_bodies(self.robot, chosen.pushes)
         self.plan = shared(Plan(scene, self.stepper, compiled, tuple(scales), pushed))
-        self._every = resolve.control_interval(self.controller, settings.control_rate, self.dt)
-        bits, program = 32 if settings.precision == "float32" else 64, step_program(self.plan)
-        self._worlds = backend(program, settings.device, self.worlds, bits, settings.threads)
-        self._start(scales, bits)
-        single = self.worlds == 1 and self._worlds.target.lanes == 1 and settings.device == "cpu"
+        self._every = resolve.control_interval(self.controller, chosen.control_rate, self.dt)
+
+        # the worlds at the start
+        bits, program = 32 if chosen.precision == "float32" else 64, step_program(self.plan)
+        self._worlds = backend(program, chosen.device, self.worlds, bits, chosen.threads)
+        self._initial = self._start(scales, bits)
+        loaded(self._worlds, self._initial)
+        single = self.worlds == 1 and self._worlds.target.lanes == 1 and chosen.device == "cpu"
         self._action = self._worlds.view("action") if single and "action" in self._worlds else None
 
-    def _start(self, scales: Mapping[str, ArrayLike], bits: int) -> None:
-        values = initial_values(self.plan) | {"dt": np.array([self.dt])}
+    def _start(self, scales: Mapping[str, ArrayLike], bits: int) -> dict[str, Array]:
+        """The registers at the start, and the notices that follow from them."""
+        values = start_registers(self.plan, self.dt)
         values["q"] = uncut_state.placed(self.plan.scene, values["q"], self.notices)
         if bits == 32:
             values |= notices.tolerances_for_float32(self.law, self.notices)
         if scales:
             values["mass_scale"] = inputs.mass_scales(scales, self.worlds)
-        self._initial = values
         self.notices += notices.stability_notices(self.plan, values["q"], self.dt)
         self.notices += notices.ground_notices(self.plan.scene)
-        for name, value in values.items():
-            self._worlds.set(name, value)
+        return values
 
     @property
     def time(self) -> float:
@@ -113,9 +119,7 @@ class Simulation:
 
     @property
     def uncut_state(self) -> tuple[Array, Array]:
-        """q and u of the robot before joints were cut, shaped as q and u are; the same as these if
-        none were.
-        """
+        """q and u of the robot before joints were cut; the same as q and u if none were."""
         if self.plan.scene.mechanism.uncut is None:
             return self.q, self.u
         q, u = uncut_state.uncut_state(self.plan.scene.mechanism, self._worlds)
@@ -139,9 +143,7 @@ class Simulation:
 
     @property
     def backend(self) -> Backend:
-        """The worlds' registers where they live; on a GPU `backend.view("q")` is the state itself,
-        not a copy.
-        """
+        """The worlds' registers where they live; on a GPU `view("q")` is the state, no copy."""
         return self._worlds
 
     @property
@@ -172,9 +174,10 @@ class Simulation:
         """Write q, u, or a parameter such as mu of all worlds, or of those where the mask `where`
         (worlds,) is True.
 
-        command: {name: number or (worlds,)} for the controller, such as {"speed": 0.5}; push:
-        {body: (3,), (6,), or one a world} external force (N), and moment (N m), at its origin in
-        world axes, until set again. Where joints are cut, q and u may be those of the whole robot.
+        command: {name: number or (worlds,)} for the controller, such as {"speed": 0.5}
+        push: {body: (3,), (6,), or one a world} force (N) and moment (N m) at its origin, world
+            axes, until set again
+        Where joints are cut, q and u may be those of the uncut robot.
         """
         mask = self._mask(where)
         if command is not None:
@@ -187,8 +190,7 @@ class Simulation:
         for name, value in uncut_state.in_registers(mechanism, self._worlds, values).items():
             register = name if name in ("q", "u") else f"law.{name}"
             if register not in self._worlds:
-                known = ["q", "u", *self.law.parameters()]
-                raise unknown("state or parameter", name, known)
+                raise unknown("state or parameter", name, ["q", "u", *self.law.parameters()])
             array = self._worlds.arrays.asarray(value, float)
             if not bool(self._worlds.arrays.isfinite(array).all()):
                 raise TarsusError(f"{name} must be finite; it holds NaN or infinity.")
@@ -207,8 +209,9 @@ class Simulation:
                 self._worlds.set(name, self._initial[name], mask)
 
     def step(self, action: ArrayLike | None = None) -> None:
-        """One step of dt; action: torques (actuators,) or (worlds, actuators), N m, if no
-        controller is compiled in.
+        """One step of dt.
+
+        action: torques (actuators,) or (worlds, actuators), N m, if no controller is compiled in
         """
         if action is not None:
             if self._action is not None:
@@ -249,11 +252,10 @@ class Simulation:
         return max(round(seconds / self.dt), 1)
 
     def run(self, seconds: float, progress: Progress | None = None) -> xr.Dataset:
-        """Run and return the log as an xarray Dataset; see `tarsus.simulation.recording.log` for
-        its variables.
+        """Run and return the log as an xarray Dataset (`tarsus.simulation.recording.log`).
 
-        progress: called with the seconds done. A single world that meets a NaN stops there and
-        raises Diverged, which carries the log.
+        progress: called with the seconds done
+        A single world that meets a NaN stops there and raises Diverged, which carries the log.
         """
         from tarsus.simulation.recording import log
 
@@ -291,8 +293,5 @@ class Simulation:
             done += len(parts[-1]["q"])
             if progress:
                 progress(done * self.dt)
-        return (
-            {name: np.concatenate([part[name] for part in parts]) for name in parts[0]},
-            fault,
-            wall,
-        )
+        records = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        return records, fault, wall

@@ -11,7 +11,8 @@ from tarsus.program.ir.blocks import Program
 from tarsus.program.run import native
 from tarsus.program.run.worlds import Worlds
 from tarsus.simulation import resolve
-from tarsus.simulation.step_program import Plan, initial_values, step_program
+from tarsus.simulation.loading import loaded, start_registers
+from tarsus.simulation.step_program import Plan, step_program
 from tarsus.stepping.base import Scene
 from tarsus.terrain.slope import Slope
 from tarsus.validation import bodies
@@ -46,18 +47,13 @@ class Ours(Engine):
 
     def motion(self, start: Start, dt: float, steps: int, skip: int) -> Motion:
         plan, program = self._program(start.body, start.controller, start.pushed)
-        values = initial_values(plan) | {
-            "dt": np.array([dt]),
-            "q": np.asarray(start.q),
-            "u": np.asarray(start.u),
-        }
-        for name, value in Slope(np.asarray(start.slope)).parameters().items():
-            values[f"terrain.{name}"] = value
-        for name, value in start.parameters.items():
-            values[f"law.{name}"] = np.asarray(value)[:, None]
+        ground = Slope(np.asarray(start.slope)).parameters()
+        law = {name: np.asarray(value)[:, None] for name, value in start.parameters.items()}
+        changed: dict[str, Array] = {"q": np.asarray(start.q), "u": np.asarray(start.u)}
+        changed |= {f"terrain.{name}": value for name, value in ground.items()}
+        changed |= {f"law.{name}": value for name, value in law.items()}
         worlds = Worlds(program, start.worlds, lanes=native.host().lanes(64))
-        for name, value in values.items():
-            worlds.set(name, value)
+        loaded(worlds, start_registers(plan, dt, changed))
         if start.pushed:
             log = _recorded_pushed(worlds, start, dt, steps, skip)
         else:

@@ -16,8 +16,8 @@ from tarsus.contact.base import Law
 from tarsus.experiments.gehring2014.configurations import CYCLE, DT, Configuration, trotting
 from tarsus.program.ir.blocks import Program
 from tarsus.program.run.worlds import Worlds
+from tarsus.simulation.loading import loaded, start_registers
 from tarsus.simulation.simulation import Simulation
-from tarsus.simulation.step_program import initial_values
 from tarsus.stepping.methods.midpoint import Midpoint
 from tarsus.stepping.substeps import Substeps
 
@@ -49,8 +49,8 @@ class RecordedSteps:
 
     def restart(self, worlds: Worlds) -> None:
         """Set all worlds back to the starts of their steps."""
-        for name, value in self.starts.items():
-            worlds.set(name, np.tile(value, (worlds.count // self.count, 1)))
+        copies = worlds.count // self.count
+        loaded(worlds, {name: np.tile(value, (copies, 1)) for name, value in self.starts.items()})
 
     def at(self, alpha: float | None) -> RecordedSteps:
         """The same steps with another relaxation, None for a law that has none."""
@@ -89,14 +89,11 @@ def at_start(simulation: Simulation) -> Worlds:
     worlds = Worlds(
         simulation.program, simulation.worlds, lanes=1 if simulation.worlds == 1 else None
     )
-    start = initial_values(simulation.plan) | {"q": simulation.q, "dt": np.array([simulation.dt])}
-    for name, value in start.items():
-        worlds.set(name, value)
-    return worlds
+    return loaded(worlds, start_registers(simulation.plan, simulation.dt, {"q": simulation.q}))
 
 
 def _parameters(simulation: Simulation) -> dict[str, Array]:
-    values = initial_values(simulation.plan) | {"dt": np.array([simulation.dt])}
+    values = start_registers(simulation.plan, simulation.dt)
     return {name: value for name, value in values.items() if name not in ("q", "u", "memory")}
 
 
@@ -111,9 +108,7 @@ def fine(configuration: Configuration, law: Law, substeps: int, before: float) -
     closed_loop.advance(round(before / DT) - 1)
     records = closed_loop.record(CYCLE + 1)
     alone = configuration.simulation(None, law, stepper=Midpoint(), dt=DT / substeps)
-    worlds = at_start(alone)
-    for name in ("q", "u", "memory"):
-        worlds.set(name, records[name][0])
+    worlds = loaded(at_start(alone), {name: records[name][0] for name in ("q", "u", "memory")})
     forces = []
     for torque in records["tau"][1:]:
         worlds.set("action", torque)

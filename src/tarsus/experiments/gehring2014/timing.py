@@ -14,6 +14,7 @@ from tarsus.experiments.gehring2014.configurations import CYCLE, Configuration, 
 from tarsus.experiments.gehring2014.runs import at_start
 from tarsus.program.ir.blocks import CYCLES
 from tarsus.program.run.worlds import Worlds
+from tarsus.simulation.loading import loaded
 from tarsus.simulation.step_program import step_program
 
 Array = NDArray[np.float64]
@@ -48,22 +49,18 @@ class Timed:
         while len(totals) < rounds or (
             totals[-1] < STILL * totals[-3] and len(totals) < PATIENCE * rounds
         ):
-            self._restart(start)
+            loaded(self.worlds, start)
             call = min(_seconds(self.worlds, 0) for _ in range(AT_ONCE))
             wall = np.minimum(
                 wall, [_seconds(self.worlds, AT_ONCE) - call for _ in range(self.steps // AT_ONCE)]
             )
-            self._restart(start)
+            loaded(self.worlds, start)
             records = self.worlds.record(self.steps)
             quickest = np.minimum(quickest, records[CYCLES][:, 0])
             totals.append(quickest.sum())
         self.part_of_wall = float(quickest.sum() * tick / wall.sum())
         iterations = records["iterations"][:, 0, 0]
         return self._summed_up(quickest * tick * 1e6, iterations)
-
-    def _restart(self, start: Mapping[str, Array]) -> None:
-        for name, value in start.items():
-            self.worlds.set(name, value)
 
     def _summed_up(self, spent: Array, iterations: Array) -> Sections:
         n = self.configuration.evaluations_per_update
@@ -94,7 +91,7 @@ def timed(configuration: Configuration, quick: bool) -> Timed:
     simulation = configuration.simulation(trotting())
     plain = at_start(simulation)
     plain.advance(round((QUICK_BEFORE if quick else BEFORE) / simulation.dt))
-    worlds = Worlds(step_program(replace(simulation.plan, timed=True)), 1, lanes=1)
-    for register in plain.program.of_kind("state", "parameter"):
-        worlds.set(register.name, plain.get(register.name))
+    registers = {r.name: plain.get(r.name) for r in plain.program.of_kind("state", "parameter")}
+    program = step_program(replace(simulation.plan, timed=True))
+    worlds = loaded(Worlds(program, 1, lanes=1), registers)
     return Timed(configuration, worlds, CYCLE * (QUICK_GAIT_CYCLES if quick else GAIT_CYCLES))

@@ -1,0 +1,32 @@
+"""The step between a plan and its worlds: what the registers hold at the start, and setting it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tarsus.program.run.backend import Backend
+from tarsus.simulation.step_program import Plan, initial_values
+
+B = TypeVar("B", bound=Backend)
+
+
+def start_registers(
+    plan: Plan, dt: float, changed: Mapping[str, Any] | None = None
+) -> dict[str, NDArray[Any]]:
+    """Every register at time zero by name, but for `action`: `initial_values`, dt in s, and those
+    changed.
+
+    Each is (size,) for all worlds, or (worlds, size).
+    """
+    return initial_values(plan) | {"dt": np.array([dt])} | dict(changed or {})
+
+
+def loaded(worlds: B, registers: Mapping[str, Any]) -> B:
+    """The worlds with these registers set."""
+    for name, value in registers.items():
+        worlds.set(name, value)
+    return worlds
