@@ -71,6 +71,7 @@ def pivot(
 
 def exchange(problem: Complementarity, values: Values) -> tuple[Values, SX]:
     """Solve for the basic unknowns, and let those of the wrong sign change sides."""
+    # solve, and see how large the unknowns are: a wrong sign below round-off is none
     basic, size = entries(values["basic"]), range(len(problem.c))
     refined, x = basic_solution(problem, basic)
     w = [a + c for a, c in zip(times(problem.K, x), problem.c, strict=True)]
@@ -78,6 +79,7 @@ def exchange(problem: Complementarity, values: Values) -> tuple[Values, SX]:
     for i in size:
         alone = ca.if_else(problem.allowed[i], ca.fabs(problem.c[i]) / problem.K[i][i], 0)
         largest = ca.fmax(largest, ca.fmax(ca.fabs(x[i]), alone))
+    # who has the wrong sign
     flips, count = [], SX(0)
     for i in size:
         pulls = x[i] < -problem.tolerance * largest
@@ -87,6 +89,7 @@ def exchange(problem: Complementarity, values: Values) -> tuple[Values, SX]:
         flips.append(ca.if_else(basic[i], pulls, closes))
         count = count + flips[i]
 
+    # all of them change sides, or one alone if their number has not fallen for a while
     better = count < values["fewest"]
     tries = ca.if_else(better, TRIES, values["tries"] - 1)
     together = tries >= 0

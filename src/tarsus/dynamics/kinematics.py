@@ -17,17 +17,21 @@ from tarsus.spatial import rotation
 
 @dataclass(frozen=True)
 class Kinematics:
-    """Poses of all bodies against their parents; everything else is derived when asked for.
+    """Where all bodies are and how they move, as expressions of q and u.
 
-    q (nq,), u (nu,) by the conventions of `Mechanism`; R[i] (3, 3) maps body to parent coordinates,
-    r[i] (3,) is the body's origin in its parent's frame.
+    It holds each body's pose against its parent; velocities and poses in the world are derived
+    when they are first asked for.
     """
 
     mechanism: Mechanism
     q: SX
+    """Coordinates (nq,): joint by joint, m, rad and unit quaternions."""
     u: SX
+    """Velocities (nu,): joint by joint, m/s and rad/s."""
     R: list[SX]
+    """Rotation (3, 3) of each body: maps its own coordinates to its parent's."""
     r: list[SX]
+    """Origin (3,) of each body in its parent's frame, m."""
 
     @cached_property
     def omega(self) -> list[SX]:

@@ -47,6 +47,7 @@ def cut(mechanism: Mechanism, joints: Iterable[str]) -> Mechanism:
     called BODY_free. TarsusError for an unknown, free or twice named joint, and for a mechanism
     that was cut before.
     """
+    # what can be cut
     names = list(joints)
     if mechanism.uncut is not None:
         raise TarsusError(
@@ -62,6 +63,7 @@ def cut(mechanism: Mechanism, joints: Iterable[str]) -> Mechanism:
             raise TarsusError(
                 f"joint {mechanism.bodies[i].joint.name!r} is free: there is nothing to cut."
             )
+    # a body that carries no other gets its frame's origin at its center of mass
     held = {body.parent for i, body in enumerate(mechanism.bodies) if i not in chosen}
     shifts = [
         body.inertia.com if i in chosen - held else np.zeros(3)

@@ -36,10 +36,14 @@ def to_mjcf(
 ) -> str:
     """The mechanism as MJCF, elliptic friction cones.
 
-    dt: s; friction: sliding coefficient of every contact; floor: put a plane at z = 0;
-    joint_limits: enforce the joints' ranges; integrator: "Euler", "implicit", "implicitfast",
-    "RK4"; solref: MuJoCo's time constant (s) and damping ratio of contacts.
+    dt: time step, s.
+    friction: sliding coefficient of every contact, [1].
+    floor: put a plane at z = 0.
+    joint_limits: enforce the joints' ranges.
+    integrator: "Euler", "implicit", "implicitfast" or "RK4".
+    solref: MuJoCo's time constant (s) and damping ratio of contacts.
     """
+    # options that hold for the whole model
     root = Element("mujoco", model=mechanism.name)
     SubElement(
         root,
@@ -66,6 +70,7 @@ def to_mjcf(
         SubElement(
             world, "geom", name="floor", type="plane", size="0 0 1", contype="1", conaffinity="0"
         )
+    # bodies, joints outside the tree, motors, keyframes
     places = [world, *_add_bodies(world, mechanism, joint_limits)]
     add_loops(root, places, mechanism, dt, _text)
     _add_motors(SubElement(root, "actuator"), mechanism)

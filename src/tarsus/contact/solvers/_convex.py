@@ -37,20 +37,25 @@ FLAT = 0.5  # of the slope at a step's start: what may be left at its end
 
 @dataclass(frozen=True)
 class Scaled:
-    """The problem in z: A (3n x 3n rows), c (3n,), the cones' mu' and who is active (n each), 1 /
-    sqrt(R) (3n,).
-    """
+    """The problem in z = sqrt(R) L."""
 
     A: Matrix
+    """R^-1/2 G R^-1/2, the rows of a matrix (3n, 3n)."""
     c: list[SX]
+    """R^-1/2 c (3n,)."""
     mu: list[SX]
+    """The scaled cones' friction coefficients mu' (n,)."""
     active: list[SX]
+    """1 for a contact that takes part, else 0 (n,)."""
     unit: list[SX]
+    """1 / sqrt(R) (3n,): an impulse is unit * z."""
 
 
 def minimize(hard: HardProblem, R: list[SX], start: list[SX]) -> Outcome:
-    """Impulses (3,) of each contact, from those of the last step; R[i] (2,): R_N and R_T,
-    1/kg.
+    """The impulses (3,) of each contact.
+
+    R: for each contact (2,), R_N and R_T, 1/kg.
+    start: impulses (3,) of the last step.
     """
     builder = hard.builder
     problem = scaled(hard, R)
@@ -62,10 +67,12 @@ def minimize(hard: HardProblem, R: list[SX], start: list[SX]) -> Outcome:
     }
 
     def step(values: Values) -> tuple[Values, SX]:
+        # the point that z should be: its own projection
         z = entries(values["z"])
         p = [-c - a for c, a in zip(problem.c, times(problem.A, z), strict=True)]
         projected, B = project_all(problem, p)
         moving = changes(_impulses(problem, z), _impulses(problem, projected), hard.p)
+        # one Newton step towards it, shortened where the slope would grow
         way = newton_step(problem, [a - b for a, b in zip(projected, z, strict=True)], B)
         t = step_length(problem, builder, (z, p), way)
         new = ca.vertcat(*z) + t * ca.vertcat(*way)
@@ -149,11 +156,13 @@ def step_length(
         projected, _ = project_all(problem, [a - t * b for a, b in zip(p, change, strict=True)])
         return sum(((z[k] + t * delta[k] - projected[k]) * change[k] for k in range(3 * n)), SX(0))
 
+    # the whole step is taken unless the slope at its end is too steep
     first, last = slope(SX(0)), slope(SX(1))
     limit = FLAT * ca.fabs(first)
     steep = last > limit
     begin = {"t": SX(1), "low": SX(0), "high": SX(1), "below": first, "above": last, "limit": limit}
 
+    # else its root is enclosed from both sides
     def shorten(v: Values) -> tuple[Values, SX]:
         share = v["below"] / (v["below"] - v["above"])
         t = v["low"] + (v["high"] - v["low"]) * ca.fmin(ca.fmax(share, 0.1), 0.9)

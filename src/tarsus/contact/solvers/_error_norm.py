@@ -43,18 +43,22 @@ FAR = 1e20  # on the diagonal of an unknown that is held at zero
 
 @dataclass(frozen=True)
 class ErrorNormProblem:
-    """What Eqns. (30)-(36) ask for: G (3n, 3n), 1/kg; free (3n,): velocity without impulses, c
-    (3n,): what of it is to vanish, m/s; closed[i]; mu[i], kinetic: mu_S, and mu_K / mu_S, -;
-    damping: the paper's lambda, 1/kg^2.
-    """
+    """What Eqns. (30)-(36) ask for, n contacts together."""
 
     G: Matrix
+    """Delassus matrix (3n, 3n), 1/kg."""
     free: list[SX]
+    """Velocities (3n,) without impulses, m/s."""
     c: list[SX]
+    """What of them is to vanish (3n,), m/s."""
     closed: list[SX]
+    """1 for a contact that may press, else 0 (n,)."""
     mu: list[SX]
+    """Friction coefficients mu_S of sticking (n,), [1]."""
     kinetic: SX
+    """mu_K / mu_S, [1]."""
     damping: SX
+    """The paper's lambda, 1/kg^2."""
 
     @property
     def n(self) -> int:
@@ -64,17 +68,20 @@ class ErrorNormProblem:
 
 @dataclass(frozen=True)
 class Guess:
-    """For each contact: presses; counted in the error; sticks; way (2,) of its slip if it slides.
-
-    lost, held: how often it was let go and how often its friction was made static, in this step.
-    """
+    """What is believed of each contact: 1 or 0, a count, or a direction."""
 
     pressing: list[SX]
+    """It has a normal impulse."""
     counted: list[SX]
+    """Its normal velocity counts in the error."""
     sticking: list[SX]
+    """Its friction is static."""
     lost: list[SX]
+    """How often it was let go in this step."""
     held: list[SX]
+    """How often its friction was made static in this step."""
     ways: list[SX]
+    """Unit vector (2,) of its slip, if it slides."""
 
     def values(self) -> Values:
         """As registers of a loop."""
@@ -100,11 +107,11 @@ class Minimized:
 def set_up(
     problem: ContactProblem, pressed: list[SX], p: Any, builder: Builder
 ) -> tuple[ErrorNormProblem, Guess]:
-    """The equations of a problem's active contacts and the first guess: who sticks is said by the
-    speed before.
+    """The equations of the active contacts, and the first guess: who is slow sticks.
 
-    pressed: 1 for a contact that pressed in the last step; p: mu, kinetic, e_N, v_0, damping. Above
-    the ground a contact may first close its gap.
+    Above the ground a contact may first close its gap.
+    pressed: 1 for a contact that pressed in the last step.
+    p: the parameters mu, kinetic, e_N, v_0, damping.
     """
     n, ways, sticking, c = problem.n, [], [], []
     for contact, free in zip(problem.contacts, problem.free, strict=True):
@@ -114,6 +121,7 @@ def set_up(
         sticking.append(speed <= p.v_0)
         rebound = ca.if_else(normal < -p.v_0, p.e_N * normal, 0)
         c.append(free + ca.vertcat(rebound + ca.fmax(contact.gap, 0) / problem.dt, 0, 0))
+    # all that the passes read is computed once
     closed = entries(builder.keep("closed", ca.vertcat(*problem.active)))
     G = flat_matrix(problem.G, n)
     mu = entries(
@@ -194,6 +202,7 @@ def corrected(
     largest = SX(0)
     for impulse in impulses:
         largest = ca.fmax(largest, impulse[0])
+    # what each contact would change
     changes = [
         changed(
             known,
@@ -203,6 +212,7 @@ def corrected(
         )
         for i in range(known.n)
     ]
+    # all change together, or the last one alone
     last = SX(-1)
     for i, (_, wrong) in enumerate(changes):
         last = ca.if_else(wrong, i, last)
@@ -243,11 +253,13 @@ def changed(known: ErrorNormProblem, guess: Guess, i: int, tried: Tried) -> tupl
     slow = (
         small * G_ii + NEAR * known.damping / G_ii * tried.largest
     )  # what damping leaves of a velocity is no sign
+    # who presses: one that pulls is let go, one that would sink is taken back
     normal, tangent = tried.impulse[0], tried.impulse[1:]
     pulls = ca.logic_and(pressing, normal < -small)
     towards = ca.if_else(counted, tried.gradient < -small * G_ii * G_ii, tried.residual[0] < -slow)
     sinks = ca.logic_and(ca.logic_and(known.closed[i], ca.logic_not(pressing)), towards)
 
+    # who sticks: beyond mu_S f_N it slips; one that would slide backwards sticks
     length = ca.sqrt(ca.dot(tangent, tangent) + TINY)
     stays = ca.logic_and(pressing, ca.logic_not(pulls))
     slips = ca.logic_and(ca.logic_and(stays, sticking), length > known.mu[i] * normal + small)
@@ -256,6 +268,7 @@ def changed(known: ErrorNormProblem, guess: Guess, i: int, tried: Tried) -> tupl
     turns = ca.logic_and(ca.logic_and(stays, ca.logic_not(sticking)), after < -slow)
     holds = ca.logic_and(turns, guess.held[i] < AGAIN)
 
+    # what to believe instead
     presses = ca.logic_or(stays, sinks)
     stands = ca.logic_or(
         presses, ca.logic_and(counted, ca.logic_or(ca.logic_not(pulls), guess.lost[i] >= AGAIN))

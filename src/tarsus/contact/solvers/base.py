@@ -41,17 +41,18 @@ class HardProblem:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Impulses (3,) of each contact, sweeps done, 1 if converged; sliding roots s with xi_T = -s
-    L_T, if known.
-
-    bilateral (nb,): the constraints' impulses, None if they were solved for.
-    """
+    """What a method gives back."""
 
     impulses: list[SX]
+    """(3,) of each contact, N s."""
     iterations: SX
+    """Sweeps or Newton steps done."""
     converged: SX
+    """1 if the tolerance was met, else 0."""
     roots: list[SX] = field(default_factory=list)
+    """Sliding root s of each contact with xi_T = -s L_T, 0 where it sticks; empty if not known."""
     bilateral: SX | None = None
+    """The constraints' impulses (nb,), None if they were solved for."""
 
 
 class Solver(ABC):

@@ -1,4 +1,4 @@
-"""Each contact exactly, block by block: Gauss-Seidel with an exact solution of each inclusion."""
+"""Each contact solved exactly, one after the other (block Gauss-Seidel)."""
 
 from __future__ import annotations
 

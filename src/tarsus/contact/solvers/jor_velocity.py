@@ -1,4 +1,4 @@
-"""JOR in velocities: the Delassus matrix is not formed (Gehring 2014, Eqns. (17)-(18))."""
+"""JOR in velocities, G is not formed (Gehring 2014, Eqns. (17)-(18))."""
 
 from __future__ import annotations
 

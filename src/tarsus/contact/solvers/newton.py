@@ -41,6 +41,7 @@ class Newton(Solver):
     def solve(self, hard: HardProblem, start: list[SX], roots: list[SX]) -> Outcome:
         n, active = len(start), hard.problem.active
         local = prepared(hard)
+        # begin with the contacts that pressed in the last step or would sink without impulse
         pressing = [
             ca.logic_and(active[i], ca.logic_or(start[i][0] > 0, hard.c[i][0] < 0))
             for i in range(n)
@@ -55,16 +56,16 @@ class Newton(Solver):
         last = hard.builder.loop(
             begin, lambda values: self._iterate(hard, local, values), self.patience
         )
+        # worlds that did not settle go on with sweeps, from the better of two guesses
         moved = triples(last["impulse"])
         settled = ca.logic_not(last["unsettled"])
-        known = [
-            ca.logic_or(settled, start[i][0] <= 0) for i in range(n)
-        ]  # else the last step's is the better guess
+        known = [ca.logic_or(settled, start[i][0] <= 0) for i in range(n)]
         impulses = [ca.if_else(known[i], moved[i], start[i]) for i in range(n)]
         guesses = [
             ca.if_else(known[i], root, roots[i]) for i, root in enumerate(entries(last["root"]))
         ]
         rest = sweeps(hard, local, impulses, guesses, self.maximum, last["unsettled"])
+        # take off what the tolerance left outside the cones
         impulses = [
             radial_return(L, mu, root > 0)
             for L, mu, root in zip(rest.impulses, hard.mu, rest.roots, strict=True)

@@ -1,4 +1,4 @@
-"""SOR in velocities: the Delassus matrix is not formed (Gehring 2014, Eqns. (17)-(18))."""
+"""SOR in velocities, G is not formed (Gehring 2014, Eqns. (17)-(18))."""
 
 from __future__ import annotations
 

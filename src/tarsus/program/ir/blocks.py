@@ -22,14 +22,19 @@ Kind = Literal["state", "report", "parameter", "temporary"]
 
 @dataclass(frozen=True)
 class Register:
-    """`size` numbers a world under one name; `kind` says who keeps them.
-
-    state: read and written by every run; report: written by every run; parameter: only read.
-    """
+    """Numbers of each world under one name."""
 
     name: str
     size: int
+    """How many numbers a world has of it."""
     kind: Kind
+    """Who keeps them.
+
+    state: read and written by every run.
+    report: written by every run.
+    parameter: only read.
+    temporary: exists during one run.
+    """
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,17 +86,21 @@ CYCLES = "cycles"
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """Registers, blocks in order, and tables (1-D arrays shared by all worlds).
+    """What one run computes: blocks that read and write registers, one after the other.
 
-    sections: what the entries of the register CYCLES are, if the program is timed; see
-    `Builder.stamp`.
+    A simulation's program is one time step; it runs once a step for every world. `Builder` writes
+    a program, `reference.run` evaluates it in Python, `run.worlds.Worlds` compiles and runs it.
     """
 
     name: str
     registers: tuple[Register, ...]
+    """All numbers that blocks read or write."""
     blocks: tuple[Block, ...]
+    """The work, in order."""
     tables: dict[str, NDArray[np.float64]] = field(default_factory=dict)
+    """Arrays (entries,) that all worlds share, by name, for `Lookup`."""
     sections: tuple[str, ...] = ()
+    """Names of the entries of the register CYCLES, if the program is timed (`Builder.stamp`)."""
 
     def of_kind(self, *kinds: Kind) -> tuple[Register, ...]:
         """Registers of the given kinds in order."""

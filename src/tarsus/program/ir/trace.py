@@ -31,13 +31,16 @@ REST = "rest"  # the section of what follows the last stamp
 
 
 class Builder:
-    """Collects registers and blocks.
+    """Writes a program: ordinary expressions in, registers and blocks out.
 
-    declare(...) gives the symbols of a persistent register; keep(...) names a value that later
-    blocks may use; loop(...) repeats; program(...) writes the results. Only loops and look-ups cut
-    the code: a kept value is inlined where it is used before the next cut, and stored only if
-    something reads it after. timed: stamp(...) cuts it too, and the program tells the cycles of its
-    sections; if not, stamps do nothing at all.
+    declare: symbols of a register that lasts from run to run.
+    keep: a value computed once, here, for later use.
+    loop: repeats until its body says stop, each world for itself.
+    program: writes the results and closes the program.
+
+    Only loops and look-ups cut the code into blocks: until the next cut a kept value stays an
+    expression, and it is stored only if something reads it after the cut.
+    timed: `stamp` cuts too and counts the cycles of sections; otherwise stamps do nothing.
     """
 
     def __init__(self, name: str, timed: bool = False) -> None:
