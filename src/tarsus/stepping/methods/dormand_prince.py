@@ -53,8 +53,11 @@ class DormandPrince(Stepper):
     The first tries the whole of dt. Half of the `maximum` attempts are free; the others share the
     time left and are accepted whatever their error, so that the end of dt is always reached:
     `converged` is 0 if one was off. `iterations` counts evaluations. Joint damping is explicit; a
-    law's memory advances once in every sub-step that is accepted. rtol: relative, -; atol:
-    absolute, in m, rad, m/s, rad/s or N s; maximum: attempts in one dt.
+    law's memory advances once in every sub-step that is accepted.
+
+    rtol: relative error [1].
+    atol: absolute error, in m, rad, m/s, rad/s or N s.
+    maximum: attempts in one dt.
     """
 
     citation: ClassVar[Citation] = (
