@@ -16,6 +16,7 @@ import pytest
 from tarsus import cli, experiments
 from tarsus.errors import TarsusError
 from tarsus.experiments import _record
+from tarsus.references.reference import Reference
 from tarsus.experiments.base import Check, Exhibit, Experiment, Finding, Row, Task
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -132,7 +133,8 @@ class Second(Exhibit):
         return Finding({"double": 2 * x}, checks=[Check("x is three", x == 3, f"{x:g}")])
 
 
-SMALL = Experiment("Small", "Nobody: Nothing.", "about", (First(), Second()))
+PAPER = Reference("Nobody", "misc", ("Nobody, N.",), "Nothing", "n.d.")
+SMALL = Experiment("Small", PAPER, "about", (First(), Second()))
 
 
 def test_a_part_brings_those_it_needs_in_reading_order() -> None:

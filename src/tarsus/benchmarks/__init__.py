@@ -1,1 +1,1 @@
-"""Speed measured against a peer in one process, settings printed with the figures."""
+"""Speed, measured beside MuJoCo in one process; settings are printed with the figures."""

@@ -1,7 +1,7 @@
-"""`tarsus bench --device cuda`: correctness and speed of the GPU kernel in one go.
+"""`tarsus bench --device cuda`: correctness and speed of the GPU kernel.
 
-Every part stands alone: what one finds is kept if another fails, and parts that no longer fit the
-time are named.
+Every part stands alone: its results are kept if another part fails. Parts for which no time is left
+are named.
 """
 
 from __future__ import annotations
@@ -26,19 +26,26 @@ LONGEST = 200.0  # s that a part may take
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much is run: worlds and blocks to sweep, randomized falls and their steps, steps of trot
-    compared.
-    """
+    """How much is run."""
 
     worlds: tuple[int, ...] = (4096, 16384, 65536, 262144, 1_000_000)
+    """Numbers of worlds whose speed is measured."""
     blocks: tuple[int, ...] = (32, 64, 128, 256)
+    """Numbers of threads per block whose speed is measured."""
     falls: int = 100_000
+    """Randomized falls."""
     fall_steps: int = 400
+    """Steps of each fall."""
     compared: int = 16
+    """Worlds that are compared with the CPU program."""
     compared_steps: int = 1000
-    timed_steps: int = 160  # one gait cycle
+    """Steps that are compared."""
+    timed_steps: int = 160
+    """Steps that are timed: one gait cycle."""
     peer_worlds: tuple[int, ...] = (4096, 16384, 65536)
+    """Numbers of worlds for MuJoCo Warp."""
     humanoid_worlds: tuple[int, ...] = (16384, 262144)
+    """Numbers of worlds for the humanoid."""
 
 
 SMALL = Sizes((4, 8), (32, 64), 100, 40, 3, 60, 4, (2,), (2,))
@@ -47,10 +54,13 @@ SMALL = Sizes((4, 8), (32, 64), 100, 40, 3, 60, 4, (2,), (2,))
 def cuda_bench(
     budget: float, progress: Callable[[str], None], keep: Keep | None = None
 ) -> dict[str, Any]:
-    """All parts on the current CUDA device, each in a process of its own, ended after `budget`
-    seconds at the latest.
+    """Run all parts on the current CUDA device, each in its own process.
 
-    keep: called with all that is known after each part. TarsusError where there is no such device.
+    budget: seconds after which everything is ended.
+    progress: called with a line on what is being run.
+    keep: called after each part with all results so far.
+
+    Raises TarsusError if there is no CUDA device.
     """
     CudaLauncher()
     return gpu_bench(
@@ -65,21 +75,26 @@ def directly(part: Part, seconds: float) -> Any:
 
 @dataclass(frozen=True)
 class BenchmarkSession:
-    """How parts are run: for how many seconds in all, who hears of progress, who keeps results, in
-    what process.
-    """
+    """How the parts are run."""
 
     budget: float
+    """Seconds for all parts together."""
     progress: Callable[[str], None]
+    """Called with a line on what is being run."""
     keep: Keep | None = None
+    """Called after each part with all results so far."""
     run: Runner = directly
+    """Runs a part, in this process or another."""
 
 
 def gpu_bench(
     make: MakeLauncher, sizes: Sizes, way: BenchmarkSession, more: dict[str, Part] | None = None
 ) -> dict[str, Any]:
-    """The parts by name: what each found, or {"error": why not}; `seconds` each took; `failed`:
-    errors and not ok.
+    """Run the parts and collect their results.
+
+    parts: the result of each by name, or {"error": why there is none}.
+    seconds: how long each took.
+    failed: names of the parts that raised an error or are not ok.
     """
     parts: dict[str, Part] = {
         "same_as_one_lane_f32": partial(_agreement, make, sizes, 32),
@@ -114,8 +129,9 @@ def _falls(make: MakeLauncher, sizes: Sizes) -> dict[str, Any]:
 
 
 def in_turn(parts: dict[str, Part], way: BenchmarkSession) -> dict[str, Any]:
-    """What each part found, or its error, and the seconds it took; none is begun after the budget's
-    seconds.
+    """Run the parts one after the other; none is started once the budget is spent.
+
+    Returns the result or the error of each, and the seconds it took.
     """
     began, found, seconds = perf_counter(), {}, {}
     for name, part in parts.items():
@@ -148,7 +164,7 @@ def _verdict(part: Any) -> str:
 
 
 def _keep(way: BenchmarkSession, result: dict[str, Any]) -> None:
-    """A full disk must not cost what is yet to be measured."""
+    """Keep the results so far; a full disk must not end the measurement."""
     if way.keep is None:
         return
     try:
@@ -158,7 +174,7 @@ def _keep(way: BenchmarkSession, result: dict[str, Any]) -> None:
 
 
 def _ratio(found: dict[str, Any]) -> float | None:
-    """Best world-steps a second over the peer's best, if both were measured."""
+    """Best world-steps a second over MuJoCo Warp's best [1], if both were measured."""
     try:
         return found["speed_quadruped_f32"]["best"]["each_its_own"] / found["mujoco_warp"]["best"]
     except KeyError:

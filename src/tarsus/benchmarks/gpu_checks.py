@@ -1,5 +1,6 @@
-"""Is the GPU kernel right: against the CPU program with one lane, against itself, and in the
-statistics of falls.
+"""Is the GPU kernel right?
+
+It is compared with the CPU program with one lane, with itself, and in the statistics of falls.
 """
 
 from __future__ import annotations
@@ -37,8 +38,9 @@ def processor_twin(of: Backend, lanes: int | None = 1) -> Worlds:
 def thrown(
     device: Launcher, bits: int, worlds: int, gait: str = "trot", wild: float = 1.0
 ) -> Simulation:
-    """Mini Cheetah in many worlds, lifted, tilted and pushed off differently in each, with a gait's
-    controller.
+    """Mini Cheetah in many worlds, lifted, tilted and pushed off differently in each.
+
+    gait: what moves the joints; wild: scale of all random numbers [1].
     """
     sim = Simulation(
         "mini_cheetah", controller=gait, worlds=worlds, device=device, precision=PRECISION[bits]
@@ -56,10 +58,11 @@ def thrown(
 
 
 def agreement(device: Launcher, bits: int, worlds: int, steps: int) -> dict[str, Any]:
-    """Trot from many starts: step by step and in one launch, against one lane of the CPU program.
+    """Compare a trot from many starts with one lane of the CPU program.
 
-    allowed: what a last bit of the start's coordinates grows to on the processor, times a slack; it
-    is what the number format leaves open.
+    The kernel runs step by step, and again in one launch. `allowed`, m or rad, is the difference
+    that one last bit of the start makes on the processor, times a slack: the number format leaves
+    that much open.
     """
     sim = thrown(device, bits, worlds, wild=0.3)
     nudged, twin = processor_twin(sim.backend), processor_twin(sim.backend)
@@ -89,7 +92,7 @@ def agreement(device: Launcher, bits: int, worlds: int, steps: int) -> dict[str,
 
 
 def deterministic(make: Callable[[int], Launcher], worlds: int, steps: int) -> dict[str, Any]:
-    """The same bits run to run, whatever the block."""
+    """Whether two runs have the same bits, whatever the number of threads per block."""
     ends = []
     for block in (128, 128, 32):
         sim = thrown(make(block), 32, worlds)
@@ -107,16 +110,19 @@ def deterministic(make: Callable[[int], Launcher], worlds: int, steps: int) -> d
 
 
 def falls(device: Launcher, worlds: int, steps: int) -> dict[str, Any]:
-    """Robots thrown anyhow: how they lie at the end, one half on the card against the other half on
-    the processor.
+    """Compare how thrown robots lie at the end on the card and on the processor.
 
+    The statistics are of one half of the worlds on the card and the other half on the processor.
     Also the share of worlds that end with the same bits on both.
     """
+    # the same starts on both
     sim = thrown(device, 32, worlds, "stand")
     same_start = processor_twin(sim.backend, None)
     shuffled = np.random.default_rng(2).permutation(worlds)[: max(worlds // 2, 1)]
     sim.backend.advance(steps)
     same_start.advance(steps)
+
+    # one half of each, so that the samples are independent
     card, cpu = (_how_they_lie(sim.robot, backend) for backend in (sim.backend, same_start))
     rest = np.setdiff1d(np.arange(worlds), shuffled)
     rows = {}
@@ -141,8 +147,12 @@ def falls(device: Launcher, worlds: int, steps: int) -> dict[str, Any]:
 
 
 def _how_they_lie(robot: Robot, backend: Backend) -> dict[str, NDArray[Any]]:
-    """Height (m), upright part of the vertical, joint speed (rad/s) and weight carried (N s a step)
-    of every world.
+    """Four numbers of every world.
+
+    height: m.
+    upright: cosine of the tilt [1].
+    joint_speed: rad/s.
+    normal_impulse: weight carried, N s a step.
     """
     q, u, impulse = (backend.get(name).astype(float) for name in ("q", "u", "impulse"))
     return {

@@ -20,8 +20,9 @@ ROWS = 64  # constraint rows a world may have
 
 
 def speed(worlds: Sequence[int], steps: int) -> dict[str, Any]:
-    """World-steps a second for each number of worlds; the trot's torques are replayed in every
-    world.
+    """World-steps a second for each number of worlds.
+
+    The torques of the recorded trot are replayed in every world.
 
     ImportError if mujoco_warp (package mujoco-warp) is not installed.
     """

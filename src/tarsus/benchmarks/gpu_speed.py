@@ -44,7 +44,7 @@ SETTINGS = {
 
 
 class Swept(Protocol):
-    """What a sweep needs to know of the benchmark's sizes."""
+    """The one size that a sweep needs."""
 
     @property
     def timed_steps(self) -> int:
@@ -76,17 +76,21 @@ def sweep(
     blocks: Sequence[int],
     sizes: Swept,
 ) -> dict[str, Any]:
-    """World-steps a second for each block at the middle number of worlds, then for each number at
-    the best block.
+    """World-steps a second by threads per block, then by number of worlds.
 
-    alike: all worlds do the same, warps never part; each_its_own: speeds, commands and friction
-    differ.
+    The blocks are compared at the middle number of worlds; the best block is used for the rest.
+
+    alike: all worlds do the same, so no warp diverges.
+    each_its_own: speeds, commands and friction differ between worlds.
     """
+    # the best number of threads per block
     steps, middle = sizes.timed_steps, worlds[len(worlds) // 2]
     by_block = {
         block: _rates(build(make(block), middle), steps)["each_its_own"] for block in blocks
     }
     block = max(by_block, key=lambda b: by_block[b])
+
+    # numbers of worlds, as far as memory and time allow
     by_worlds: dict[int, dict[str, float]] = {}
     no_room: dict[int, str] = {}
     no_time: list[int] = []
@@ -100,6 +104,8 @@ def sweep(
             by_worlds[count] = _rates(sim, steps)
         except MemoryError as error:
             no_room[count] = str(error)
+
+    # what the figures rest on
     best = max(by_worlds.values(), key=lambda rates: rates["each_its_own"])
     held = _threads(sim)
     device, iterations = (

@@ -1,5 +1,6 @@
-"""NVIDIA's tools on the running kernel, where they are installed: what bounds it, and whether
-memory is respected.
+"""NVIDIA's tools on the running kernel, if they are installed.
+
+The profiler says what limits the speed; the sanitizer whether all memory accesses are valid.
 """
 
 from __future__ import annotations

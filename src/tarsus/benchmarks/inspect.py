@@ -1,5 +1,6 @@
-"""`tarsus inspect`: what the compiler makes of a robot: blocks, operations, compile time, and the
-GPU kernel.
+"""`tarsus inspect`: the compiled step of a robot.
+
+Its blocks and operations, the time to compile it, and the registers of its GPU kernel.
 """
 
 from __future__ import annotations
@@ -16,16 +17,18 @@ from tarsus.simulation.simulation import Simulation
 
 
 def inspect(simulation: Simulation, bits: int, kernel: Path | None = None) -> dict[str, Any]:
-    """Operations of every straight piece of code, seconds to compile it, and the PTX kernel's
-    registers and spills.
+    """Operations of every block of straight code, seconds to compile, registers and spills.
 
-    kernel: where to write the PTX text, if anywhere.
+    bits: of a number, 32 or 64; kernel: where to write the PTX text, if anywhere.
     """
+    # operations
     program = simulation.program
     blocks = []
     for block, inside in program.straights():
         counts = tape(block.function).counts()
         blocks.append({"in_loop": inside, "operations": sum(counts.values()), "by_name": counts})
+
+    # for the processor, and for the GPU
     lanes = native.host().lanes(bits)
     began = perf_counter()
     native.assembly(program, Target(lanes, bits))
@@ -48,21 +51,24 @@ def inspect(simulation: Simulation, bits: int, kernel: Path | None = None) -> di
 
 
 def tell(found: dict[str, Any]) -> None:
-    """Print it for a person."""
+    """Print it as a table to read."""
     from rich.console import Console
     from rich.table import Table
 
+    # one row a block
     console = Console(highlight=False)
-    table = Table(title=f"{found['robot']}: straight pieces of one step", title_justify="left")
+    table = Table(
+        title=f"{found['robot']}: blocks of straight code of one step", title_justify="left"
+    )
     for column in (
-        "",
+        "block",
         "operations",
         "multiply-adds",
         "multiplies",
         "divisions, roots",
         "sine, cosine, arcs",
     ):
-        table.add_column(column, justify="left" if not column else "right")
+        table.add_column(column, justify="left" if column == "block" else "right")
     groups = (
         ("fma", "fnma", "fms"),
         ("mul", "sq"),
@@ -76,9 +82,11 @@ def tell(found: dict[str, Any]) -> None:
         )
     console.print(table)
     console.print(
-        f"{found['bytes_per_world']:.0f} bytes a world; {found['lanes']} lanes of {found['bits']}"
+        f"{found['bytes_per_world']:.0f} bytes per world; {found['lanes']} lanes of {found['bits']}"
         f" bits compile in {found['compile_seconds']:.2f} s"
     )
+
+    # the GPU kernel
     resources = found["ptx_resources"]
     if resources is None:
         console.print(

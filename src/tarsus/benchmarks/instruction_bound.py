@@ -12,8 +12,9 @@ from tarsus.program.run.worlds import Worlds
 
 
 def operations_per_step(program: Program, target: Target, iterations: float) -> float:
-    """Arithmetic instructions of one step: straight code once, each loop's body `iterations` times
-    (the first loop).
+    """Arithmetic instructions of one step.
+
+    Straight code counts once, the body of the first loop `iterations` times.
     """
     emitter = Emitter(program, target)
     emitter.text()

@@ -26,6 +26,7 @@ YARDSTICK = {
 
 def tell(figures: dict[str, Any]) -> None:
     """Print ratios with their targets, what they rest on, and the accuracy of both engines."""
+    # speed
     console = Console(highlight=False)
     table = Table(
         title="Speed, as a multiple of MuJoCo's rollout on one thread", title_justify="left"
@@ -43,6 +44,8 @@ def tell(figures: dict[str, Any]) -> None:
         f" float32 {micro['batch32']:.3f}; calls from Python: step() {micro['call']:.2f},"
         f" mj_step {micro['peer_call']:.2f}"
     )
+
+    # what a step costs
     console.print(
         f"memory {figures['bytes_per_world']:.0f} bytes per world;"
         f" {figures['operations_per_step']:.0f} arithmetic instructions per step at"
@@ -54,6 +57,8 @@ def tell(figures: dict[str, Any]) -> None:
         "seconds to compile: "
         + ", ".join(f"{k} {v:.2f}" for k, v in figures["compile_seconds"].items())
     )
+
+    # accuracy of both engines, and settings
     accuracy = Table(
         title="The same trot in both engines: largest violations of the contact conditions",
         title_justify="left",

@@ -1,5 +1,6 @@
-"""`tarsus bench`: steps a second against MuJoCo's `rollout` on the same robot, trot and machine, in
-one process.
+"""`tarsus bench`: speed relative to MuJoCo's `rollout` on the same robot, trot and machine.
+
+Both engines run in one process.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ def bench(progress: Callable[[str], None] = lambda text: None) -> dict[str, Any]
     instruction_bound_fraction: share of the speed that arithmetic alone would allow [1]; other
     times are in microseconds per step of one world, or seconds to compile.
     """
+    # speeds, in interleaved rounds
     robot = frictionless_joints(robots.load("mini_cheetah"))
     progress("trotting in MuJoCo")
     peer = trotting_peer(robot, Trot(), DT, FRICTION, SECONDS)
@@ -49,6 +51,8 @@ def bench(progress: Callable[[str], None] = lambda text: None) -> dict[str, Any]
     compiling = compile_times(robot)
     sims = simulations(robot)
     times, iterations = measure(peer, sims, progress)
+
+    # accuracy, and the bound that arithmetic alone would set
     judged = Simulation(robot, Moreau(mu=FRICTION), controller=Trot(), dt=DT)
     numbers = summary(judged, judged.run(SECONDS))
     operations = operations_per_step(sims["batch64"].program, sims["batch64"].target, iterations)
@@ -121,11 +125,11 @@ class Batch:
 
     @property
     def lanes(self) -> int:
-        """Worlds an instruction."""
+        """Worlds per vector instruction."""
         return self.target.lanes
 
     def time(self, seconds: float) -> float:
-        """Seconds a world-step over `seconds` of trot from the start."""
+        """Seconds for one step of one world, over `seconds` of trot from the start."""
         self.simulation.reset()
         began = perf_counter()
         self.simulation.advance(seconds)
@@ -164,8 +168,9 @@ def simulations(robot: Robot) -> dict[str, Batch]:
 def measure(
     peer: Peer, sims: dict[str, Batch], progress: Callable[[str], None]
 ) -> tuple[Times, float]:
-    """Rounds in which every row takes its turn, so that a drifting machine drifts for all; mean
-    iterations too.
+    """Times of all rows, and the mean number of solver iterations a step.
+
+    Every row takes its turn in every round, so that a drift of the machine affects all alike.
     """
     times: Times = {}
 

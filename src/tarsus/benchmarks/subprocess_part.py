@@ -1,6 +1,4 @@
-"""A part of a benchmark in a process of its own: a GPU that faults or hangs there takes nothing
-else with it.
-"""
+"""A part of a benchmark in its own process, so that a GPU that faults or hangs harms no other."""
 
 from __future__ import annotations
 

@@ -47,15 +47,23 @@ def judge(
     robot: Robot | str | None = None,
     friction: float | None = None,
 ) -> dict[str, Any]:
-    """The report card of a run: a file (.npz, .nc), its arrays by name, or a log; docs/judge.md has
-    the format.
+    """The report card of a run: a file (.npz, .nc), its arrays by name, or a log.
 
-    robot: a Robot, a built-in one's name or a model file; not needed for a log of ours.
-    friction: mu, if the run does not say.
+    docs/judge.md has the format.
 
-    Returns residuals by the yardstick (None: cannot be judged,
-    `not_judged` says why), penetration_max (m), creep_max (m/s), normal_force_max (N) and the
-    energy ledger (J). TarsusError if the arrays are inconsistent.
+    robot: a Robot, the name of a built-in one, or a model file; not needed for a log of ours.
+    friction: coefficient mu [1], if the run does not hold it.
+
+    Returns a dictionary:
+
+    residuals: violations of the contact conditions; None: cannot be judged.
+    not_judged: why not, by the name of the residual.
+    penetration_max: m.
+    creep_max: m/s.
+    normal_force_max: N.
+    energy: the energy ledger, J.
+
+    Raises TarsusError, in one sentence, if the arrays are inconsistent.
     """
     given = read(Path(run)) if isinstance(run, str | Path) else run
     name = given.attrs.get("robot") if robot is None and isinstance(given, xr.Dataset) else robot
@@ -72,9 +80,12 @@ def judge(
 
 def report(run: Trajectory) -> dict[str, Any]:
     """The report card of a checked run."""
+    # everything that can be computed
     solved, seen = solved_steps(run)
     residuals: dict[str, float | None] = dict(criteria.residuals(solved))
     residuals["equation_N"] = float(seen["residual"].max())
+
+    # what the run does not hold cannot be judged
     reasons: dict[str, str] = {}
     if run.mu is None:
         reasons |= dict.fromkeys(NEEDS_FRICTION, "no friction coefficient mu is given")
@@ -173,8 +184,9 @@ def judged_program(run: Trajectory) -> Program:
 
 
 def _place(run: Trajectory, kin: Kinematics, i: int, normal: SX, point: SX | None) -> tuple[SX, SX]:
-    """Where contact i stands in its body's frame (3,), and its gap to the ground z = 0 if it is a
-    candidate.
+    """The point (3,) of contact i in its body's frame, m, and its gap to the ground z = 0, m.
+
+    The gap is that of the robot's candidate; 0 if the run has its own contact points.
     """
     body = run.bodies[i]
     if point is not None:
@@ -189,8 +201,9 @@ def _place(run: Trajectory, kin: Kinematics, i: int, normal: SX, point: SX | Non
 
 
 def _frames(normal: Array) -> Array:
-    """Contact frames (..., 3, 3), rows normal and two tangents; no criterion depends on how the
-    tangents turn.
+    """Contact frames (..., 3, 3): rows normal and two tangents.
+
+    No criterion depends on how the tangents are turned.
     """
     helper = np.where(np.abs(normal[..., :1]) < 0.9, [1.0, 0.0, 0.0], [0.0, 1.0, 0.0])
     first = helper - np.sum(helper * normal, -1, keepdims=True) * normal

@@ -1,5 +1,6 @@
-"""`tarsus compare`: the same robot, controller and start under every law and step size, judged by
-one yardstick.
+"""`tarsus compare`: the same robot, controller and start under every law and step size.
+
+All runs are judged by one yardstick.
 """
 
 from __future__ import annotations
@@ -31,22 +32,26 @@ TRIAL = 1.0  # s that a step must last to count as stable
 
 @dataclass(frozen=True, eq=False)
 class LawRun:
-    """One law at one step size: the figures of its run, its log (None if it diverged at once), and
-    what went wrong.
-
-    bars: half-widths of the figures' error bars, how far each lies from those at dt / 2 and dt / 4;
-    finer: those runs.
-    """
+    """The run of one law at one step size."""
 
     law: str
+    """The law's name."""
     dt: float
+    """Length of a step, s."""
     numbers: dict[str, Any]
+    """The figures of the run, see `figures`."""
     log: xr.Dataset | None
+    """The log; None if the run diverged at once."""
     failure: str | None
+    """What went wrong."""
     notices: list[str] = field(default_factory=list)
+    """What the user should know of this run."""
     bars: dict[str, float] = field(default_factory=dict)
+    """Error bars: the largest difference of each figure from those at dt / 2 and dt / 4."""
     finer: tuple[LawRun, ...] = ()
+    """The runs at dt / 2 and dt / 4."""
     largest_dt: float | None = None
+    """The largest stable step of the law, s."""
 
     @property
     def stands(self) -> bool:
@@ -56,20 +61,20 @@ class LawRun:
 
 @dataclass(frozen=True)
 class Extra:
-    """What a comparison may do beyond one run a law and dt.
-
-    material: {parameter: value} given to every law that has it; bars: run dt / 2 and dt / 4 too;
-    limits: search every law's largest stable dt.
-    """
+    """What a comparison does beyond one run of each law at each dt."""
 
     material: Mapping[str, float] = field(default_factory=dict)
+    """Parameters by name, given to every law that has them."""
     bars: bool = True
+    """Run at dt / 2 and dt / 4 too, for error bars."""
     limits: bool = True
+    """Search the largest stable dt of every law."""
 
 
 def laws_named(names: str) -> dict[str, Law | None]:
-    """Laws by name, separated by commas; "all" is every law there is and MuJoCo, which has none of
-    ours (None).
+    """The laws in a list of names separated by commas; None stands for MuJoCo.
+
+    "all" is every law and MuJoCo.
     """
     chosen = (
         [*registry.names(LAWS), PEER]
@@ -88,8 +93,12 @@ def compare(
     progress: Callable[[str], None] = lambda text: None,
     extra: Extra | None = None,
 ) -> list[LawRun]:
-    """LawRun every law named at every dt from the same start for `duration` s; "mujoco" among them
-    adds MuJoCo.
+    """Run every law named at every dt, from the same start, for `duration` seconds.
+
+    names: laws separated by commas, or "all"; "mujoco" among them adds MuJoCo.
+    dts: step sizes, s.
+    gait: its name; None: the robot's default.
+    progress: called with a line on what is being run.
     """
     extra = extra or Extra()
     longest = max(dts)  # one controller for all, its servos for the longest step
@@ -112,7 +121,7 @@ def compare(
 def runner(
     robot: Robot, controller: Any, name: str, law: Law | None, material: Mapping[str, float]
 ) -> tuple[Callable[[float, float], LawRun], list[str]]:
-    """How to run a law, or MuJoCo, for (dt, seconds), and what of the material it ignores."""
+    """A function (dt, seconds) that runs a law or MuJoCo, and notices of ignored material."""
     if law is None:
         friction = float(material.get("mu", np.max(resolve.law("moreau").parameters()["mu"])))
         ignored = [f"{PEER} has no parameter {key!r}: ignored." for key in material if key != "mu"]
@@ -130,8 +139,9 @@ def stands_at(
     law: Law | None,
     material: Mapping[str, float],
 ) -> Callable[[float], bool]:
-    """Whether the robot is still up after TRIAL seconds at a dt; a law of ours need not be logged
-    for that.
+    """A function of dt: whether the robot is still upright after TRIAL seconds.
+
+    For a law of ours it needs no log, which is faster.
     """
     if law is None:
         return lambda dt: run(dt, TRIAL).stands
@@ -151,7 +161,7 @@ def stands_at(
 
 
 def with_bars(run: LawRun, finer: tuple[LawRun, ...], keep: bool) -> LawRun:
-    """The run with its error bars; logs stay where `keep` says that a picture will want them."""
+    """The run with its error bars; keep: keep the logs, for the picture."""
     bars = {}
     if finer and not run.failure and all(not other.failure for other in finer):
         for key, value in run.numbers.items():
@@ -196,8 +206,10 @@ def _one(name: str, simulation: Simulation, duration: float) -> LawRun:
 def figures(simulation: Simulation, log: xr.Dataset) -> dict[str, Any]:
     """The summary of a run, and what a comparison adds.
 
-    mu: -; mean_load: impulse of the ground over that of the weight, -; impulse_max: largest normal
-    impulse of one foot in one step, N s; energy_residual_J: largest drift of energy so far.
+    mu: the law's friction coefficient [1].
+    mean_load: impulse of the ground over that of the weight [1].
+    impulse_max: largest normal impulse of one foot in one step, N s.
+    energy_residual_J: largest drift of energy so far, J.
     """
     numbers = summary(simulation, log)
     weight = -simulation.robot.mass * simulation.robot.gravity_acceleration[2]

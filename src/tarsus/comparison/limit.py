@@ -1,4 +1,4 @@
-"""The largest step that a law bears, by bisection."""
+"""The largest step at which a law is stable, by bisection."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ HALVINGS = 4  # of the last factor of two: to 4.5 %
 
 
 def largest_dt(stands: Callable[[float], bool]) -> float | None:
-    """The largest dt, s, from LEAST to MOST at which `stands`, to 4.5 % below; None if there is
-    none.
+    """The largest dt from LEAST to MOST at which the robot `stands`, s; None if there is none.
 
-    It is taken that what stands at one dt stands at smaller ones: dt doubles or halves from FIRST
-    until the answer turns, then the interval is halved in logarithms. The same dts are tried in the
-    same order every time.
+    The result is at most 4.5 % too small. A robot that stands at one dt is assumed to stand at
+    every smaller one: dt doubles or halves from FIRST until the answer turns, then the interval is
+    halved in logarithms. The same dts are tried in the same order every time.
     """
     dt = FIRST
     if stands(dt):

@@ -138,7 +138,7 @@ def _quiet_peak(run: LawRun, seconds: float) -> float:
 def _band(
     ax: Axes, run: LawRun, seconds: float, value: Callable[[xr.Dataset], Any], color: str
 ) -> None:
-    """A quantity over the last `seconds`, and the band that it spans at dt, dt / 2 and dt / 4."""
+    """Draw a quantity over the last `seconds`, with the band it spans at dt, dt / 2 and dt / 4."""
     assert run.log is not None
     end = run.log.isel(time=slice(-round(seconds / run.dt), None))
     time = end["time"].values
@@ -161,9 +161,11 @@ def _pitch(log: xr.Dataset) -> Any:
 
 
 def picture(runs: Sequence[LawRun], path: Path, seconds: float = 1.0) -> None:
-    """Normal force of the busiest foot, trunk height and pitch of every law at its smallest dt, the
-    last `seconds`.
+    """Draw the last `seconds` of every law at its smallest dt.
+
+    Normal force of the busiest foot, trunk height and trunk pitch.
     """
+    # the finest run of every law that stayed finite
     finest = {
         run.law: run
         for run in sorted(runs, key=lambda run: -run.dt)
@@ -171,6 +173,8 @@ def picture(runs: Sequence[LawRun], path: Path, seconds: float = 1.0) -> None:
     }
     if not finest:
         return
+
+    # one panel of force a law, then height and pitch of all laws
     figure = Figure(figsize=(10, 1.3 * len(finest) + 5), layout="constrained")
     figure.suptitle(
         "normal force of one foot / N (impacts of rigid laws are cut off), and trunk pose; bands:"
@@ -198,6 +202,8 @@ def picture(runs: Sequence[LawRun], path: Path, seconds: float = 1.0) -> None:
         ax.set_ylim(0, ceiling)
         _band(axes[-2], run, seconds, lambda log: log["q"].isel(coordinate=2), color)
         _band(axes[-1], run, seconds, _pitch, color)
+
+    # titles, legend, file
     axes[-2].set_title("trunk height / m", loc="left", fontsize=9)
     axes[-1].set_title("trunk pitch / degrees", loc="left", fontsize=9)
     axes[-1].set_xlabel("time / s")

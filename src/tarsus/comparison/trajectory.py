@@ -1,9 +1,10 @@
-"""A run made elsewhere, as arrays: what `tarsus judge` reads, from .npz, from our own netCDF log,
-or from memory.
+"""A run made elsewhere, as arrays: the input of `tarsus judge`.
 
-Row k holds the state after step k and what acted during that step; row 0 is the start, and its
-forces are not read. MuJoCo's conventions: qpos and qvel are our q and u (docs/conventions.md).
-World axes, SI units; docs/judge.md.
+The arrays come from an .npz file, from our own netCDF log, or from memory.
+
+Row k holds the state after step k and what acted during that step. Row 0 is the start; its forces
+are not read. World axes, SI units. The conventions are MuJoCo's: qpos and qvel are our q and u
+(docs/conventions.md, docs/judge.md).
 """
 
 from __future__ import annotations
@@ -44,33 +45,42 @@ SUFFIXES = {".npz": "NumPy", ".nc": "netCDF"}
 
 @dataclass(frozen=True, eq=False)
 class Trajectory:
-    """A checked run of S steps of dt (s) with n contacts.
-
-    q (S + 1, nq), u (S + 1, nu); force (S, n, 3): N, world, on the robot; bodies: whose each
-    contact is; normal (S, n, 3); point (S, n, 3), m, world, and gap (S, n), m; None: those of the
-    robot's candidates on the ground z = 0; motors (S, nu): generalized forces, None: unknown;
-    passive (S, nu): of joint friction and limits, None: the robot's own damping; mu (S, n), None:
-    unknown; e_N, e_T; tolerance: N s; instant: where in a step the dynamics were evaluated, 0 to 1;
-    stages: how often.
-    """
+    """A checked run of S steps with n contacts."""
 
     robot: Robot
+    """The robot that moves."""
     dt: float
+    """Length of a step, s."""
     q: Array
+    """Coordinates (S + 1, nq)."""
     u: Array
+    """Velocities (S + 1, nu)."""
     force: Array
+    """Contact forces (S, n, 3) on the robot, world, N."""
     bodies: tuple[int, ...]
+    """The body of each contact."""
     normal: Array
+    """Unit normals (S, n, 3), world, out of the ground."""
     point: Array | None
+    """Contact points (S, n, 3), world, m; None: those of the robot's candidates."""
     gap: Array | None
+    """Distances (S, n), m; None: those of the robot's candidates to the ground z = 0."""
     motors: Array | None
+    """Generalized forces (S, nu) of the motors, N or N m; None: unknown."""
     passive: Array | None
+    """Generalized forces (S, nu) of joint friction and limits; None: the robot's own damping."""
     mu: Array | None
+    """Friction coefficients (S, n) [1]; None: unknown."""
     e_N: float
+    """Normal coefficient of restitution [1]."""
     e_T: float
+    """Tangential coefficient of restitution [1]."""
     tolerance: float
+    """To which the solver promises its impulses, N s."""
     instant: float
+    """Where in a step the dynamics were evaluated: 0 its start, 1 its end [1]."""
     stages: int
+    """How many evaluations of the dynamics a step makes."""
 
     @property
     def steps(self) -> int:
@@ -94,8 +104,9 @@ def read(path: Path) -> dict[str, Any] | xr.Dataset:
 
 
 def arrays_of(log: xr.Dataset, robot: Robot) -> dict[str, Any]:
-    """Our own log of one world as the arrays of the format: `numpy.savez(path, **arrays_of(log,
-    robot))`.
+    """Our own log of one world as the arrays of the format.
+
+    `numpy.savez(path, **arrays_of(log, robot))` writes a file that `tarsus judge` reads.
     """
     if "world" in log.dims:
         raise TarsusError("this log holds several worlds: judge one, log.isel(world=0).")
@@ -143,9 +154,11 @@ def _instant(stepper: str) -> float | None:
 
 
 def trajectory(arrays: Mapping[str, Any], robot: Robot) -> Trajectory:
-    """The arrays checked against the robot; TarsusError names the first that is missing, misshapen
-    or not finite.
+    """The arrays, checked against the robot.
+
+    TarsusError names the first array that is unknown, missing, misshapen or not finite.
     """
+    # which arrays there are
     for name in arrays:
         if name not in (*NEEDED, *OPTIONAL, *SCALARS):
             raise unknown("array of a trajectory", name, (*NEEDED, *OPTIONAL, *SCALARS))
@@ -158,6 +171,8 @@ def trajectory(arrays: Mapping[str, Any], robot: Robot) -> Trajectory:
         raise TarsusError(
             f"{robot.name!r} has closed loops: their forces are not part of a trajectory."
         )
+
+    # their shapes and values
     rows, bodies = np.size(arrays["time"]), _bodies(arrays, robot)
     sizes = {"time": (), "qpos": (robot.nq,), "qvel": (robot.nu,), "gap": (len(bodies),)}
     sizes |= dict.fromkeys(("contact_force", "contact_point", "contact_normal"), (len(bodies), 3))
@@ -174,6 +189,8 @@ def trajectory(arrays: Mapping[str, Any], robot: Robot) -> Trajectory:
         raise TarsusError("contacts named by contact_body need contact_point and gap as well.")
     dt, ground = _step(held["time"]), np.broadcast_to([0.0, 0.0, 1.0], (rows, len(bodies), 3))
     _check_quaternions(held["qpos"], robot)
+
+    # row 0 is the start: forces and contacts count from row 1 on
     after = {name: held[name][1:] if name in held else None for name in OPTIONAL}
     return Trajectory(
         robot=robot,

@@ -1,4 +1,4 @@
-"""The papers' experiments by name: what was published, measured again.
+"""The experiments by name: published results of papers, measured again.
 
 One file or folder is one paper; `tarsus.experiments.base` says how to add one.
 """
@@ -55,12 +55,14 @@ def reproduce(
     quick: bool = False,
     tell: Callable[[str], None] = lambda text: None,
 ) -> dict[str, Any]:
-    """Measure an experiment; write NAME.html and NAME.json to the folder `out` if given; return
-    what the JSON holds.
+    """Measure an experiment, and return what its JSON file holds.
 
-    parts: names, all by default; quick: the reduced version; tell: told what is being done. Both
-    files are written whole or not at all. Raises TarsusError for an unknown name and for a folder
-    that cannot be written.
+    out: folder for NAME.html and NAME.json, both written whole or not at all; None: no files.
+    parts: names; all by default.
+    quick: the reduced version.
+    tell: called with a line on what is being run.
+
+    Raises TarsusError for an unknown name and for a folder that cannot be written.
     """
     experiment = load(name)
     experiment.chosen(parts)

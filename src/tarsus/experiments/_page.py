@@ -1,6 +1,4 @@
-"""A reproduction as one HTML page that needs nothing else: pictures inline, readable on a desk and
-on a telephone.
-"""
+"""A reproduction as one self-contained HTML page: pictures inline, readable on any screen."""
 
 from __future__ import annotations
 
@@ -59,7 +57,7 @@ code { font: .875em ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; ba
 @media print { body { max-width: none; } h2 { break-after: avoid; } \
 figure, tr { break-inside: avoid; } }
 """
-SMALL = 1e-3  # a ratio below this is not told
+SMALL = 1e-3  # ratios below this are not given as a number
 FOUND = ("quantity", "published", "measured", "ratio", "unit", "in the paper", "comment")
 
 
@@ -120,9 +118,7 @@ def _section(part: Exhibit, finding: Finding) -> str:
 
 
 def _figure(picture: Figure, part: Exhibit) -> str:
-    """A picture as an SVG inside an image element, so that the names in several pictures cannot
-    meet.
-    """
+    """A picture as an SVG in an image element, so that names in several pictures cannot clash."""
     import matplotlib
 
     buffer = io.BytesIO()
@@ -230,8 +226,9 @@ def _times(ratio: float | None) -> str:
 
 
 def spoken(value: float, digits: int = 3) -> str:
-    """A number for a reader: so many digits, thousands apart, powers of ten for the very small and
-    large (HTML).
+    """A number as HTML text with so many significant digits.
+
+    Thousands are separated; very small and large numbers get a power of ten.
     """
     if not math.isfinite(value):
         return "not finite"

@@ -1,6 +1,4 @@
-"""What is kept of a reproduction: findings, settings, versions and machine as JSON; files written
-together.
-"""
+"""The record of a reproduction: findings, settings, versions and machine, for the JSON file."""
 
 from __future__ import annotations
 
@@ -24,7 +22,7 @@ LIBRARIES = ("tarsus", "numpy", "casadi", "llvmlite", "matplotlib")
 def record(
     name: str, experiment: Experiment, found: Mapping[str, Finding], quick: bool
 ) -> dict[str, Any]:
-    """All that was found and what it rests on, in plain types; what is not finite is None."""
+    """All findings and what they rest on, in JSON's types; a number that is not finite is None."""
     parts = {part.name: part for part in experiment.parts}
     return plain(
         {
@@ -82,7 +80,7 @@ def _processor() -> str:
 
 
 def versions() -> dict[str, str]:
-    """Python and what the numbers depend on."""
+    """Versions of Python and of the libraries that the numbers depend on."""
     return {"python": platform.python_version()} | {
         name: metadata.version(name) for name in LIBRARIES
     }

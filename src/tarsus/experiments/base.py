@@ -1,5 +1,4 @@
-"""What an experiment of a paper promises: parts, each one table or figure with its numbers
-beside the paper's.
+"""The experiment interface: the tables and figures of a paper, measured again.
 
 To add an experiment:
 
@@ -36,19 +35,20 @@ Number = float | str | None
 
 @dataclass(frozen=True)
 class Row:
-    """One quantity, the paper's and ours: published, measured in `unit`; None where there is
-    none.
-
-    where: page, table or figure of the paper; comment: what a reader must know to compare the
-    two.
-    """
+    """One quantity, the paper's and ours."""
 
     quantity: str
+    """Its name."""
     published: float | None
+    """The paper's number in `unit`; None if it gives none."""
     measured: float | None
+    """Ours in `unit`."""
     unit: str
+    """SI unit; empty if dimensionless."""
     where: str
+    """Page, table or figure of the paper."""
     comment: str = ""
+    """What a reader must know to compare the two."""
 
     @property
     def ratio(self) -> float | None:
@@ -60,68 +60,75 @@ class Row:
 
 @dataclass(frozen=True)
 class Check:
-    """Something that must be so, and whether it is; `got` says what was found."""
+    """A required result, and whether it was reached."""
 
     claim: str
+    """What must hold, in words."""
     holds: bool
+    """Whether it does."""
     got: str
+    """By which numbers."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """Numbers beyond the rows: `rows` of as many cells as there are `columns`; None is an empty
-    cell.
-    """
+    """Numbers beyond the rows."""
 
     title: str
+    """Its title."""
     columns: tuple[str, ...]
+    """Column headers."""
     rows: Sequence[Sequence[Number]]
+    """As many cells a row as there are columns; None is an empty cell."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What a part found.
-
-    data: numbers, strings, lists and dictionaries, all that `draw` needs; rows, tables: for the
-    reader; checks: what must hold; notes: settings and remarks, a sentence each.
-    """
+    """The results of a part."""
 
     data: Mapping[str, Any]
+    """Numbers, strings, lists and dictionaries: all that `draw` needs."""
     rows: Sequence[Row] = ()
+    """Published beside measured."""
     tables: Sequence[Table] = ()
+    """Further numbers."""
     checks: Sequence[Check] = ()
+    """What must hold."""
     notes: Sequence[str] = ()
+    """Settings and remarks, a sentence each."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """How to measure: quick is the reduced version that tests run; found: findings of the parts
-    needed, by name.
-    """
+    """How to measure a part."""
 
     quick: bool = False
+    """The reduced version that tests run."""
     tell: Callable[[str], None] = lambda text: None
+    """Called with a line on what is being run."""
     found: Mapping[str, Finding] = field(default_factory=dict)
+    """Findings of the parts needed, by name."""
 
 
 class Exhibit(ABC):
-    """One table or figure, a class without state.
-
-    name: what --parts takes; title; where: in the paper, "" for what goes beyond it; about: what
-    is measured and how, for a reader of the page; caption: of the picture; needs: parts whose
-    findings it uses.
-    """
+    """One table or figure of a paper; a class without state."""
 
     name: ClassVar[str]
+    """The name that `--parts` takes."""
     title: ClassVar[str]
+    """Its title on the page."""
     where: ClassVar[str]
+    """Place in the paper; empty for what goes beyond it."""
     about: ClassVar[str]
+    """What is measured and how, for a reader of the page."""
     caption: ClassVar[str] = ""
+    """Caption of the picture."""
     needs: ClassVar[tuple[str, ...]] = ()
+    """Parts whose findings it uses."""
 
     @abstractmethod
     def measure(self, task: Task) -> Finding:
-        """Run what is to be run. TarsusError if it cannot be."""
+        """Measure the part; TarsusError if that is impossible."""
 
     def draw(self, data: Mapping[str, Any]) -> Figure | None:
         """The picture of a finding's data; None if there is none."""
@@ -130,18 +137,21 @@ class Exhibit(ABC):
 
 @dataclass(frozen=True)
 class Experiment:
-    """A paper's tables and figures: title, reference, what is simulated, and the parts in reading
-    order.
-    """
+    """The tables and figures of a paper."""
 
     title: str
+    """Title of the page."""
     paper: Reference
+    """The paper."""
     about: str
+    """What is simulated, for a reader of the page."""
     parts: tuple[Exhibit, ...]
+    """In reading order."""
 
     def chosen(self, names: Sequence[str]) -> tuple[Exhibit, ...]:
-        """The parts named, all if none is, and those they need, in reading order; TarsusError with
-        near names.
+        """The parts named and those they need, in reading order; all if none is named.
+
+        Raises TarsusError with near names for an unknown one.
         """
         known = {part.name: part for part in self.parts}
         wanted: set[str] = set()

@@ -1,1 +1,1 @@
-"""Closed-form scenes, and how every contact law and stepper does on them."""
+"""Scenes with a known outcome, and how well every contact law and stepper meets it."""

@@ -1,5 +1,6 @@
-"""What a scene is measured on: something that moves a body or a robot on a slope under a law by a
-stepper.
+"""The engine interface: what moves a body or a robot on a slope, under a law, by a stepper.
+
+Scenes are measured on an engine: Tarsus (`tarsus_engine`) or MuJoCo (`mujoco_engine`).
 """
 
 from __future__ import annotations
@@ -24,22 +25,24 @@ class NotModeled(TarsusError):
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """A free body, or a robot, in one or many worlds.
-
-    q (nq,) or (worlds, nq); u: 0, (nu,) or (worlds, nu); slope: incline uphill along x, rad, () or
-    (worlds,); parameters: of the law, such as mu, () or (worlds,); push, push_rate: force (3,) in
-    world axes at the first body's origin when the run starts, N, and how fast it grows, N/s;
-    controller: what moves the joints, if anything does.
-    """
+    """The start of a free body, or of a robot, in one or many worlds."""
 
     body: Mechanism
+    """What moves."""
     q: ArrayLike
+    """Coordinates (nq,) or (worlds, nq)."""
     u: ArrayLike = 0.0
+    """Velocities: 0, (nu,) or (worlds, nu)."""
     slope: ArrayLike = 0.0
+    """Incline of the ground, uphill along x, () or (worlds,), rad."""
     parameters: Mapping[str, ArrayLike] = field(default_factory=dict)
+    """Parameters of the law by name, such as mu, each () or (worlds,)."""
     push: ArrayLike = 0.0
+    """Force (3,) or (worlds, 3) at the first body's origin at time 0, world axes, N."""
     push_rate: ArrayLike = 0.0
+    """How fast this force grows, (3,) or (worlds, 3), N/s."""
     controller: Controller | None = None
+    """What moves the joints, if anything does."""
 
     def __post_init__(self) -> None:
         rows = self.q, self.u, self.push, self.push_rate
@@ -79,21 +82,22 @@ class Start:
 
 @dataclass(frozen=True, eq=False)
 class Motion:
-    """What happened, after every step.
-
-    q (steps, worlds, nq), u (steps, worlds, nu); impulse (steps, worlds, contacts, 3): normal and
-    two tangents, N s; solved (steps, worlds): whether the law says it met its tolerance; dt: s.
-    """
+    """The state after every step, and the impulses during it."""
 
     q: Array
+    """Coordinates (steps, worlds, nq)."""
     u: Array
+    """Velocities (steps, worlds, nu)."""
     impulse: Array
+    """(steps, worlds, contacts, 3): normal and two tangents, N s."""
     solved: NDArray[np.bool_]
+    """Whether the law met its tolerance (steps, worlds)."""
     dt: float
+    """Length of a step, s."""
 
     @property
     def time(self) -> Array:
-        """(steps,), s."""
+        """Time after every step (steps,), s."""
         return np.arange(1, len(self.q) + 1) * np.float64(self.dt)
 
 
@@ -118,14 +122,14 @@ class Engine(ABC):
 
     @abstractmethod
     def step(self, dt: float) -> float:
-        """The step to take where a scene would take dt, s."""
+        """The step that this engine takes where a scene asks for dt, s."""
 
     @abstractmethod
     def motion(self, start: Start, dt: float, steps: int, skip: int) -> Motion:
         """The motion of `steps` steps after the first `skip`."""
 
     def run(self, start: Start, dt: float, seconds: float, skip: float = 0.0) -> Motion:
-        """Simulate; log the last `seconds` - `skip` of `seconds`."""
+        """Simulate `seconds` s in steps of dt, s; the first `skip` s are not logged."""
         for name in start.parameters:
             if name not in self.parameters:
                 raise NotModeled(f"the law has no parameter {name}")

@@ -1,4 +1,4 @@
-"""MuJoCo as an engine, with the settings its documentation recommends against slip."""
+"""MuJoCo as an engine, with the settings that its documentation recommends against slip."""
 
 from __future__ import annotations
 

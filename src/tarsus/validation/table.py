@@ -1,4 +1,4 @@
-"""Every scene over every law and stepper that claims it, as rows."""
+"""Rows of `tarsus validate`: every scene with every law and stepper that claims it."""
 
 from __future__ import annotations
 
@@ -26,21 +26,30 @@ PASS, FAIL, NOT_MODELED = "pass", "fail", "not modeled"
 
 @dataclass(frozen=True)
 class ValidationRow:
-    """One quantity (`case`) of a scene under a law and a stepper; numbers are None where there are
-    none.
-    """
+    """One quantity of a scene under a law and a stepper; None where there is no number."""
 
     scene: str
+    """The scene's name."""
     case: str
+    """The quantity; empty if the scene was not run."""
     law: str
+    """The law's name, or mujoco."""
     stepper: str
+    """The stepper's name."""
     expected: float | None
+    """The closed form, in `unit`."""
     got: float | None
+    """Measured, in `unit`."""
     error: float | None
+    """How far off it is, in `unit`."""
     tolerance: float | None
+    """How far off it may be, in `unit`."""
     unit: str
+    """SI unit; 1 if dimensionless."""
     status: Status
+    """pass, fail, or not modeled."""
     reason: str
+    """Why it failed or was not run."""
 
     def as_json(self) -> dict[str, Any]:
         """The row for JSON."""
@@ -56,7 +65,7 @@ def validate(
     """Rows of the scenes, laws and steppers named, or of all there are, by scene.
 
     MuJoCo's are among them if the law is "mujoco", or if neither law nor stepper is named.
-    TarsusError with near names for an unknown one; tell: called with what is being measured.
+    tell: called with what is being measured. Raises TarsusError with near names for an unknown one.
     """
     names = _named("scene", scene, registry.names(SCENES))
     scenes = {name: registry.member(SCENES, "scene", name, ValidationScene)() for name in names}
@@ -74,7 +83,7 @@ def validate(
 
 
 def engines(law: str | None, stepper: str | None) -> list[Engine]:
-    """What to measure; MuJoCo, with its own stepper, if it is asked for or everything is."""
+    """The engines to measure; MuJoCo is among them if it, or everything, is asked for."""
     laws = _named("law", law, registry.names(LAWS), mujoco_engine.NAME)
     steppers = _named("stepper", stepper, registry.names(STEPPERS))
     if law == mujoco_engine.NAME:
@@ -87,16 +96,14 @@ def engines(law: str | None, stepper: str | None) -> list[Engine]:
 
 
 def _named(kind: str, name: str | None, known: tuple[str, ...], *also: str) -> tuple[str, ...]:
-    """All that is known, or the one named."""
+    """All known names, or the one given."""
     if name is not None and name not in (*known, *also):
         raise unknown(kind, name, (*known, *also))
     return known if name is None else (name,)
 
 
 def _rows(name: str, scene: ValidationScene, engine: Engine) -> Iterator[ValidationRow]:
-    """One row a case; one in all where the law does not claim the scene or the scene cannot be
-    run.
-    """
+    """One row a case, or a single row if the law does not claim the scene or it cannot be run."""
     lacking = [
         f"{effect}: {engine.not_modeled[effect]}"
         for effect in sorted(scene.needs & set(engine.not_modeled))

@@ -1,4 +1,4 @@
-"""The picture of a run: trunk pose, foot forces, contact phases."""
+"""The picture that `tarsus run` draws: trunk pose, foot forces, contact phases."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def save(figure: Figure, path: Path) -> None:
 
 
 def _busiest(log: xr.Dataset) -> list[Any]:
-    """The contacts that carry most, in the robot's order."""
+    """The contacts with the largest total impulse, in the robot's order."""
     carried = log["impulse_contact"].isel(axis=0).sum("time").values
     chosen = np.sort(np.argsort(-carried)[:MOST_FEET])
     return [log["contact"].values[k] for k in chosen]

@@ -1,10 +1,14 @@
 """The scene interface.
 
-To add a scene: one file in `validation/scenes/`; its name is the scene's name. In it one class that
-derives from `ValidationScene`: its docstring says what it shows, `needs` which effects a law must
-model, `tolerance` how far off a result may be and why; `measure` runs bodies of
-`validation/bodies.py` on an engine and returns its cases. The effects are those of `EFFECTS`; a law
-that lacks one says so in its own file, `not_modeled`.
+To add a scene:
+
+1. Make a file in `validation/scenes/`; its name is the scene's name.
+2. Write in it one class that derives from `ValidationScene`; its docstring says what it shows.
+3. Say in `needs` which effects a law must model, and in `tolerance` how far off a result may be,
+   and why.
+4. Let `measure` run bodies of `validation/bodies.py` on an engine and return its cases.
+
+The effects are those of `EFFECTS`. A law that lacks one says so in its own file, `not_modeled`.
 """
 
 from __future__ import annotations
@@ -30,16 +34,20 @@ EFFECTS = {
 
 @dataclass(frozen=True)
 class Case:
-    """One quantity of a scene: expected, got, and how far it may be off; at_least: more than
-    expected is no error.
-    """
+    """One quantity of a scene."""
 
     name: str
+    """What is measured."""
     unit: str
+    """SI unit; 1 if dimensionless."""
     expected: float
+    """The closed form."""
     got: float
+    """Measured."""
     tolerance: float
+    """How far off it may be."""
     at_least: bool = False
+    """Whether more than expected is no error."""
 
     @property
     def error(self) -> float:
@@ -60,8 +68,11 @@ def worst(
     tolerance: ArrayLike,
     labels: Sequence[str],
 ) -> Case:
-    """Of one case a world the one furthest off in tolerances; what: name and unit; labels: what
-    differs by world.
+    """The case of the world that is furthest off, measured in tolerances.
+
+    what: name and unit.
+    expected, got, tolerance: by world.
+    labels: what differs between the worlds.
     """
     arrays = np.broadcast_arrays(
         *(np.asarray(v, float) for v in (expected, got, tolerance)), np.empty(len(labels))
@@ -73,8 +84,9 @@ def worst(
 
 
 def falls_below(level: float, value: Array, time: Array) -> float:
-    """When `value` (steps,) first falls below `level`, between two steps by a straight line; NaN if
-    it does not.
+    """The time at which `value` (steps,) first falls below `level`; NaN if it does not.
+
+    Between two steps a straight line is drawn.
     """
     k = int(np.argmax(value < level))
     if k == 0:
@@ -84,13 +96,13 @@ def falls_below(level: float, value: Array, time: Array) -> float:
 
 
 class ValidationScene(ABC):
-    """A situation with a known outcome. needs: effects of `EFFECTS`; tolerance: how far off is
-    allowed, and why.
-    """
+    """A situation with a known outcome."""
 
     needs: ClassVar[frozenset[str]] = frozenset()
+    """Effects of `EFFECTS` that a law must model."""
     tolerance: ClassVar[str]
+    """How far off a result may be, and why."""
 
     @abstractmethod
     def measure(self, engine: Engine) -> list[Case]:
-        """Run it; one case a quantity."""
+        """Run the scene on an engine: one case for each quantity."""
