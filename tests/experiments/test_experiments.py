@@ -16,8 +16,8 @@ import pytest
 from tarsus import cli, experiments
 from tarsus.errors import TarsusError
 from tarsus.experiments import _record
-from tarsus.references.reference import Reference
 from tarsus.experiments.base import Check, Exhibit, Experiment, Finding, Row, Task
+from tarsus.references.reference import Reference
 
 DOCS = Path(__file__).parents[2] / "docs"
 
