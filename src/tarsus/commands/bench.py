@@ -56,7 +56,5 @@ class Bench(Command):
 
 
 def _say(text: str) -> None:
-    """To standard error, whoever watches: a run of minutes on a borrowed card must show how far it
-    is.
-    """
+    """Progress to standard error, also without a terminal: the run takes minutes."""
     print(text, file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""Blocks on level ground: stepping stones, kerbs, a platform."""
+"""Blocks on level ground: stepping stones, curbs, a platform."""
 
 from __future__ import annotations
 
