@@ -31,20 +31,22 @@ STIFFNESS, DAMPING = (
 
 @dataclass(frozen=True)
 class Configuration:
-    """A row of Table 1: how it is computed, and the published evaluations a second and real-time
-    factor.
-
-    solver: jor or sor, None for compliant contact; bilateral: direct or prox, None in minimal
-    coordinates; alpha: -.
-    """
+    """A row of Table 1: how it is computed, and its published speed."""
 
     name: str
+    """As in the paper."""
     solver: str | None
+    """jor or sor; None for compliant contact."""
     coordinates: str
+    """minimal, extended or maximal."""
     bilateral: str | None
+    """How bilateral constraints are solved, direct or prox; None in minimal coordinates."""
     alpha: float | None
+    """Relaxation of the iteration [1]; None for compliant contact."""
     evaluations: float
+    """Published evaluations a second, 1/s."""
     realtime: float
+    """Published real-time factor [1]."""
 
     @property
     def hard(self) -> bool:
@@ -53,7 +55,7 @@ class Configuration:
 
     @property
     def evaluations_per_update(self) -> int:
-        """RecordedSteps a control update: one, or two of the compliant law."""
+        """Steps per control update: one, or two with the compliant law."""
         return 1 if self.hard else SUBSTEPS
 
     @property

@@ -112,12 +112,15 @@ def counted(configuration: Configuration, alphas: np.ndarray, before: float) -> 
     """Mean and band of the iterations by alpha over a trotting cycle, the limit of alpha, and the
     best alpha.
     """
+    # every step with every alpha, in one batch
     steps = recorded(configuration, before)
     worlds = steps.worlds(copies=len(alphas))
     worlds.set("law.alpha", np.repeat(alphas, steps.count)[:, None])
     worlds.advance(1)
     iterations = worlds.get("iterations").reshape(len(alphas), steps.count)
     converged = worlds.get("converged").reshape(len(alphas), steps.count) > 0
+
+    # the limit of alpha, and statistics of the steps with a closed contact
     loaded = (worlds.get("impulse") != 0).any(axis=1).reshape(len(alphas), steps.count)
     contact = loaded[0]  # steps with a closed contact: those without one need no iteration
     own = iterations[:, contact]

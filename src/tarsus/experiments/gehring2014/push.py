@@ -40,19 +40,24 @@ OUTCOMES = {"stays up": 7, "falls": 0, "some step unconverged": 4, "fails": 1}  
 
 @dataclass(frozen=True)
 class Falls:
-    """What became of every push, (worlds,): whether it fell, and whether all numbers stayed finite.
-
-    unconverged: steps that did not converge; depth: m; closed: contacts at once; force: N.
-    """
+    """The outcome of every push; each field is (worlds,)."""
 
     strength: Array
+    """Impulse of the push, N s."""
     direction: Array
+    """Its heading, rad: 0 forwards."""
     fell: Array
+    """Whether the robot fell."""
     finite: Array
+    """Whether all numbers stayed finite."""
     unconverged: Array
+    """Steps that did not converge."""
     depth: Array
+    """Largest penetration, m."""
     closed: Array
+    """Most contacts closed at once."""
     force: Array
+    """Largest normal force, N."""
 
     @property
     def failed(self) -> Array:

@@ -1,5 +1,6 @@
-"""A recorded stretch of gait whose steps can be made again, each from its own start: for counting
-and for timing.
+"""Recorded steps of a gait that can be made again, each from its own start.
+
+They serve for counting iterations and for timing.
 """
 
 from __future__ import annotations

@@ -36,20 +36,28 @@ PATIENCE = 40.0  # s of compilation: what is larger than what took longer is lef
 
 @dataclass(frozen=True)
 class Size:
-    """One centipede in one set of coordinates: its size, and seconds a step, iterations a step,
-    seconds to compile.
-    """
+    """One centipede in one set of coordinates: its size, and what a step costs."""
 
     coordinates: str
+    """minimal, extended or maximal."""
     legs: int
+    """Number of legs."""
     contacts: int
+    """Number of contact points."""
     freedom: int
+    """Degrees of freedom."""
     velocities: int
+    """Number of velocity coordinates."""
     constraints: int
+    """Number of bilateral constraints."""
     compiled: float
+    """Processor time to compile, s."""
     step: float
+    """Processor time of a step, s."""
     iterations: float
+    """Mean iterations a step."""
     converged: float
+    """Share of steps that converged [1]."""
 
 
 class Scaling(Exhibit):
@@ -156,11 +164,14 @@ class Scaling(Exhibit):
 
 def measured(kind: str, legs: int, points: int, rounds: int) -> Size:
     """One centipede settling: median over the rounds, mean over the steps."""
+    # compile
     robot = Robot.of(centipede(legs, points))
     law = Moreau(mu=MU, solver="sor", alpha=ALPHA, T_rel=TOLERANCE, T_abs=TOLERANCE)
     began = process_time()
     simulation = Simulation(robot, law, controller=standing(), coordinates=kind, dt=DT)
     compiled = process_time() - began
+
+    # time the same steps several times
     worlds = at_start(simulation)
     start = {
         register.name: worlds.get(register.name) for register in simulation.program.of_kind("state")
@@ -172,6 +183,8 @@ def measured(kind: str, legs: int, points: int, rounds: int) -> Size:
         began = thread_time()
         worlds.advance(STEPS)
         times.append((thread_time() - began) / STEPS)
+
+    # once more, for the iterations
     for name, value in start.items():
         worlds.set(name, value)
     found = worlds.record(STEPS)
