@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import fields
+from typing import Any
 
 import casadi as ca
-import mujoco
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -30,6 +30,8 @@ from tarsus.validation.scenes.base import EFFECTS, ValidationScene
 from tarsus.validation.table import validate
 from tarsus.validation.tarsus_engine import Ours
 
+mujoco: Any = pytest.importorskip("mujoco")  # its stubs do not list its names
+
 ROBOTS = registry.names("tarsus.robots")
 STEPPERS = registry.names("tarsus.stepping.methods")
 TERRAINS = registry.names("tarsus.terrain")
@@ -46,7 +48,7 @@ def cites(citation: Citation) -> bool:
 # ---------------------------------------------------------------- robots
 
 
-def placed(robot: Robot, q: NDArray) -> tuple[mujoco.MjModel, mujoco.MjData]:
+def placed(robot: Robot, q: NDArray) -> tuple[Any, Any]:
     """The robot in MuJoCo at q."""
     model = mujoco.MjModel.from_xml_string(to_mjcf(robot))
     data = mujoco.MjData(model)
