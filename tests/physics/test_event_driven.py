@@ -25,6 +25,7 @@ from tarsus.contact.laws.lcp_impulse import LcpImpulse
 from tarsus.contact.laws.moreau import Moreau
 from tarsus.model.mechanism import Mechanism
 from tarsus.program.run.worlds import Worlds
+from tarsus.simulation.loading import loaded
 from tarsus.simulation.step_program import Plan, initial_values, step_program
 from tarsus.stepping.base import Scene, Stepper
 from tarsus.stepping.methods.dormand_prince import DormandPrince
@@ -46,12 +47,8 @@ def worlds(
     """A mechanism on the plane; start: registers by name, each () or (worlds, size)."""
     plan = Plan(Scene(mechanism, law, Plane(), mechanism.candidates), stepper, None)
     values = initial_values(plan) | {name: np.atleast_1d(value) for name, value in start.items()}
-    made = Worlds(
-        step_program(plan), max(np.atleast_2d(v).shape[0] for v in values.values()), lanes=lanes
-    )
-    for name, value in values.items():
-        made.set(name, value)
-    return made
+    count = max(np.atleast_2d(v).shape[0] for v in values.values())
+    return loaded(Worlds(step_program(plan), count, lanes=lanes), values)
 
 
 def dropped(

@@ -25,6 +25,7 @@ from tarsus.contact.laws.moreau import Moreau
 from tarsus.model.mechanism import Body, Candidate, Inertia, Joint, Mechanism
 from tarsus.program.run.worlds import Worlds
 from tarsus.simulation import resolve
+from tarsus.simulation.loading import loaded
 from tarsus.simulation.step_program import Plan, initial_values, step_program
 from tarsus.stepping.base import Scene, Stepper
 from tarsus.stepping.methods.dormand_prince import DormandPrince
@@ -79,12 +80,8 @@ def worlds(
     values = initial_values(plan) | {
         k.replace("law_", "law."): np.atleast_1d(v) for k, v in start.items()
     }
-    made = Worlds(
-        step_program(plan), max(np.atleast_2d(v).shape[0] for v in values.values()), lanes=lanes
-    )
-    for name, value in values.items():
-        made.set(name, value)
-    return made
+    count = max(np.atleast_2d(v).shape[0] for v in values.values())
+    return loaded(Worlds(step_program(plan), count, lanes=lanes), values)
 
 
 def exact(rate: Callable[[float, Array], Array], y: Array, seconds: float) -> Array:

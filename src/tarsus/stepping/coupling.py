@@ -25,9 +25,12 @@ from tarsus.stepping.base import Scene, StepInputs
 class Coupling:
     """How impulses move the robot: its factored mass matrix, its velocity without them.
 
-    rows: of all contacts, three each; W_half: L^-T of each; u_free (nu,): without contact and
-    constraints; constraints: those of cut joints and loops, if any; G_BU[b][k]: what constraint b
-    feels of row k.
+    factor: of the mass matrix
+    u_free: velocity (nu,) at the step's end without contact and constraints
+    rows: of all contacts, three each
+    W_half: L^-T of each row
+    constraints: those of cut joints and loops, if any
+    G_BU: G_BU[b][k] is what constraint b feels of row k
     """
 
     factor: Factor
@@ -58,6 +61,7 @@ class Coupling:
 
 def without_contact(scene: Scene, kin: Kinematics, start: StepInputs, builder: Builder) -> Coupling:
     """The robot and its constraints, kept for use before and after the law's iterations."""
+    # the robot: mass matrix, its factor, free velocity
     free = builder.stamp(
         "M, h", free_motion(kin, start.inertias, Drive(start.tau, start.tau_loops), start.dt)
     )
@@ -67,6 +71,8 @@ def without_contact(scene: Scene, kin: Kinematics, start: StepInputs, builder: B
     builder.stamp("u_E")
     if not scene.mechanism.loops:
         return Coupling(M, u_free, [], [], None, [])
+
+    # the constraints: directions, Delassus matrix, velocities without their impulses
     directions = loop_constraints.directions(kin)
     half_B = builder.hold("half_B", [M.backward(row) for row in directions])
     G_B = builder.hold("G_B", constraint_solve.delassus(M, half_B, half_B))

@@ -19,7 +19,10 @@ class Bracket:
     """A time too early and one too late, s, with what is measured there: above zero before the
     event, below after.
 
-    repeated: 1 or -1 if the last try was too late or too early, 0 before the first; tries: so far.
+    early, late: the times, s
+    before, after: measured at them
+    repeated: 1 or -1 if the last try was too late or too early, 0 before the first
+    tries: so far
     """
 
     early: SX

@@ -40,8 +40,8 @@ def with_rare_contacts(
     """The new velocity (nu,) and the solution, with the rare contacts only in worlds where one of
     them takes part.
 
-    falls: 1 for each rare contact that does; solved: the step with some of the contacts, start
-    with their memory.
+    falls: 1 for each rare contact that does
+    solved: the step with some of the contacts, from a start with their memory
     """
     if not scene.rare:
         return solved(touching, start)
@@ -64,6 +64,7 @@ def with_rare_contacts(
     def falling(_: Values) -> tuple[Values, SX]:
         return StepOutputs(start.q, *solved(touching, start)).values(), SX(0)
 
+    # one of the two passes is made
     fallen = SX(0)
     for flag in falls:
         fallen = ca.logic_or(fallen, flag)

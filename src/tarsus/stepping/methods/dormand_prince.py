@@ -40,8 +40,8 @@ TINY = 1e-10  # errors below this count as zero
 
 @dataclass(frozen=True)
 class DormandPrince(Stepper):
-    """Sub-steps as long as the tolerance allows; one evaluation of the dynamics a turn of the loop,
-    tau held.
+    """Sub-steps as long as the tolerance allows; one evaluation of the dynamics in each pass of the
+    loop, tau held.
 
     The error of a sub-step of length h is sqrt(S / n): S sums ((y5 - y4) / (atol + rtol |y|))^2
     over the n coordinates and velocities y and over the contacts' impulses since the start of
@@ -117,11 +117,14 @@ class DormandPrince(Stepper):
 
     def _stage_step(self, scene: Scene, start: StepInputs, now: Values) -> tuple[Values, SX]:
         """One evaluation at the due stage; after the last, the sub-step is accepted or not."""
+        # the rate at the stage that is due
         stage, slopes = now["stage"], ca.reshape(now["slopes"], -1, STAGES)
         at = stage_of(scene, start, now, slopes)
         rate = assemble.rate(scene, at)
         fresh = ca.vertcat(rate.q, rate.u, *rate.forces)
         slopes = ca.horzcat(*(ca.if_else(stage == k, fresh, slopes[:, k]) for k in range(STAGES)))
+
+        # after the last stage: the step of order 5, its error, and the verdict
         moved = now["h"] * ca.mtimes(slopes, ca.DM(np.stack([np.append(A[-1], 0), ERROR], axis=1)))
         impulse = now["impulse"] + moved[moved.shape[0] - now["impulse"].numel() :, 0]
         error = self._error(now, ca.vertcat(at.q, at.u, impulse), moved[:, 1])
@@ -129,6 +132,8 @@ class DormandPrince(Stepper):
         accepted = ca.logic_and(
             stage == STAGES - 1, ca.logic_or(error <= 1, attempts > self.maximum // 2)
         )
+
+        # what the next pass begins with
         reached = {"q": at.q, "u": at.u, "memory": now["kept"], "impulse": impulse}
         new = {name: ca.if_else(accepted, value, now[name]) for name, value in reached.items()} | {
             "kept": ca.if_else(ca.logic_or(stage == 0, accepted), rate.memory, now["kept"]),

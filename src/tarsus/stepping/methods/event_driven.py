@@ -46,8 +46,9 @@ class EventDriven(Stepper):
     phase is not seen; after `maximum` gains in one dt the rest is one plain step and `converged` is
     0. `iterations` are the law's, tried phases included.
 
-    stepper: the one inside, or its name; tolerance: m, 1e-6 suits float32; maximum: contact gains
-    in one dt.
+    stepper: the one inside, or its name
+    tolerance: m; 1e-6 suits float32
+    maximum: contact gains in one dt
     """
 
     citation: ClassVar[Citation] = (
@@ -130,8 +131,8 @@ class EventDriven(Stepper):
         return StepOutputs.of(builder.loop(begin, turn, (self.maximum + 1) * (TRIES + 1)))
 
     def _verdict(self, scene: Scene, start: StepInputs, now: Values, end: Values) -> SX:
-        """(4,): the phase is accepted; a contact has landed; one is too deep; height of the lowest
-        open contact, m.
+        """Of a phase that was tried (4,): whether it is accepted, whether a contact has landed,
+        whether one is too deep, and the height of the lowest open contact, m.
         """
         deep, met, lowest = SX(0), SX(0), SX(FAR)
         for contact, overrides in zip(
@@ -142,19 +143,20 @@ class EventDriven(Stepper):
             meets = ca.logic_and(contact.gap <= 0, contact.velocity[0] < 0)
             met = ca.logic_or(met, ca.logic_and(watched, meets))
             lowest = ca.fmin(lowest, ca.if_else(watched, contact.gap, FAR))
-        whole = now["h"] >= start.dt - now["time"]
-        found = ca.logic_and(ca.logic_not(deep), ca.logic_or(met, whole))
-        accepted = ca.logic_or(found, Bracket.of(now).exhausted)
+        to_the_end = now["h"] >= start.dt - now["time"]
+        located = ca.logic_and(ca.logic_not(deep), ca.logic_or(met, to_the_end))
+        accepted = ca.logic_or(located, Bracket.of(now).exhausted)
         landed = ca.logic_and(accepted, ca.logic_or(deep, met))
         return ca.vertcat(accepted, landed, deep, lowest)
 
     def _watch(
         self, scene: Scene, start: StepInputs, at: Values, gains: SX, after_impact: SX
     ) -> Values:
-        """What a phase begins with: which contacts are open and which stand, and nothing tried yet.
+        """What a phase begins with: which contacts are open and which closed, and nothing tried
+        yet.
 
-        A contact at the surface that moves away is open, but for one that pressed until now: the
-        end of a phase has turned the normal under it a little, and only a impact can throw it off.
+        A contact at the surface that moves away is open, unless it pressed until now: the end of
+        the phase has turned the normal under it a little, and only an impact can throw it off.
         """
         law, lowest, overrides = scene.law, SX(FAR), []
         slowest = np.sqrt(2 * np.linalg.norm(scene.mechanism.gravity_acceleration) * self.tolerance)
@@ -174,11 +176,13 @@ class EventDriven(Stepper):
     def _next(
         self, scene: Scene, start: StepInputs, now: Values, end: Values, verdict: SX
     ) -> tuple[Values, SX]:
-        """The next phase if this one accepted, else the same one with another length."""
+        """The next phase if this one is accepted, else the same one with another length."""
         accepted, landed, deep, lowest = entries(verdict)
         time = ca.if_else(now["h"] < start.dt - now["time"], now["time"] + now["h"], start.dt)
         gains = now["gains"] + landed
         good = ca.logic_and(ca.logic_not(deep), gains < self.maximum)
+
+        # accepted: the state at its end begins the next phase
         after = {key: end[key] for key in ("q", "u", "memory")} | {
             "impulse": now["impulse"] + end["impulse"],
             "bilateral": now["bilateral"] + end["bilateral"],
@@ -186,6 +190,8 @@ class EventDriven(Stepper):
             "time": time,
             "h": start.dt - time,
         }
+
+        # not accepted: the same phase with another length
         bracket = Bracket.of(now).narrowed(now["h"], lowest + self.tolerance / 2, deep)
         again = now | bracket.values() | {"h": bracket.guess()}
         after |= self._watch(scene, start, end, gains, landed)
@@ -203,7 +209,7 @@ def seen(scene: Scene, start: StepInputs, at: Values) -> list[Any]:
 def attempt(
     stepper: Stepper, scene: Scene, start: StepInputs, now: Values, builder: Builder
 ) -> Values:
-    """A phase of length h."""
+    """The end of a phase of length h."""
     h, guess = now["h"], start.bilateral * (now["h"] / start.dt)
     at = replace(
         start,
@@ -221,8 +227,9 @@ def attempt(
 
 
 def impact(scene: Scene, start: StepInputs, end: Values, landed: SX, builder: Builder) -> Values:
-    """`end` after the law's impulses at standing coordinates on all contacts closed, if one has
-    landed there.
+    """`end` after the impact, if a contact has landed there.
+
+    The law's impulses act on all closed contacts while the coordinates stay.
     """
     changed = {
         key: end[key] for key in ("u", "memory", "impulse", "bilateral", "iterations", "converged")
@@ -247,9 +254,7 @@ def impact(scene: Scene, start: StepInputs, end: Values, landed: SX, builder: Bu
 
 
 def undamped(scene: Scene) -> Scene:
-    """The same for the instant of a impact: no joint damping or friction, and nothing that takes
-    back a loop's gap.
-    """
+    """The scene at the instant of an impact: no joint damping or friction, no stabilization."""
 
     def free(part: Part) -> Part:
         return replace(part, joint=replace(part.joint, damping=0.0, dry_friction=0.0))
