@@ -239,7 +239,7 @@ def test_a_law_without_stiffness_says_so() -> None:
         (lambda: Patched(Patched()), "patched already"),
         (lambda: Patched("plane"), "must be a terrain"),  # type: ignore[arg-type]
         (lambda: Patched(patches=("ice",)), "tuple of Patch"),  # type: ignore[arg-type]
-        (lambda: IcePatch(radius=-1.0), "size must be positive"),
+        (lambda: IcePatch(radius=-1.0), "radius must be positive"),
     ],
 )
 def test_bad_patches_are_refused_in_one_sentence(bad: Any, message: str) -> None:

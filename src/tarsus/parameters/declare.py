@@ -45,6 +45,7 @@ class Parameter:
     role: what other code asks for
     choices: words that are allowed, each with its meaning
     name: the field's
+    any_shape: whether an array of any shape will do, though the default is a tuple
     """
 
     default: Any
@@ -55,6 +56,7 @@ class Parameter:
     role: Role = ""
     choices: Mapping[str, str] = field(default_factory=dict)
     name: str = ""
+    any_shape: bool = False
 
     @property
     def numeric(self) -> bool:
@@ -78,7 +80,8 @@ class Parameter:
             values = np.asarray("ragged")
         if values.dtype.kind not in ("iu" if whole else "iuf"):
             raise TarsusError(f"{owner}: {self.name} must be {kind}, not {value!r}.")
-        if isinstance(self.default, tuple) and values.shape != np.shape(self.default):
+        fixed = isinstance(self.default, tuple) and not self.any_shape
+        if fixed and values.shape != np.shape(self.default):
             raise TarsusError(
                 f"{owner}: {self.name} must have shape {np.shape(self.default)}, not"
                 f" {values.shape}."
@@ -87,7 +90,8 @@ class Parameter:
         if wrong.size:
             worst = wrong.ravel()[0]
             rule = self.range.rule() if np.isfinite(worst) else "be finite"
-            raise TarsusError(f"{owner}: {self.name} must {rule}, not {worst:g}.")
+            found = "NaN" if np.isnan(worst) else f"{worst:g}"
+            raise TarsusError(f"{owner}: {self.name} must {rule}, not {found}.")
 
 
 # ---------------------------------------------------------------- to declare a field
@@ -106,6 +110,11 @@ def parameter(
     A tuple as default takes as many numbers, an int whole numbers; None may be left out.
     """
     return _field(Parameter(default, unit, meaning, Range.read(within), symbol, role))
+
+
+def array(default: Any, unit: str, meaning: str, within: str = "(-inf, inf)") -> Any:
+    """Numbers in an array whose shape its owner checks."""
+    return _field(Parameter(default, unit, meaning, Range.read(within), any_shape=True))
 
 
 def choice(default: str, meaning: str, **choices: str) -> Any:

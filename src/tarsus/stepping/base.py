@@ -19,6 +19,7 @@ from tarsus import registry
 from tarsus.contact.base import Law
 from tarsus.contact.problem import ContactSolution
 from tarsus.model.mechanism import Candidate, Mechanism
+from tarsus.parameters import check
 from tarsus.program.ir.trace import Builder, Values
 from tarsus.references.reference import Citation
 from tarsus.spatial.inertia import LinearInertia
@@ -122,6 +123,9 @@ class Stepper(ABC):
 
     citation: ClassVar[Citation] = ""
     velocity_level: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check(self)
 
     @property
     def order(self) -> int | None:

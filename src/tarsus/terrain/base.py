@@ -16,12 +16,16 @@ from typing import Any
 from casadi import SX
 from numpy.typing import NDArray
 
+from tarsus.parameters import check
 from tarsus.program.ir.trace import Builder
 
 
 @dataclass(frozen=True)
 class Terrain(ABC):
     """A surface the robot may touch."""
+
+    def __post_init__(self) -> None:
+        check(self)
 
     def parameters(self) -> dict[str, NDArray]:
         """Numbers that enter the compiled code as parameters: each (size,), or (worlds, size) if

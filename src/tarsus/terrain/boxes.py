@@ -11,6 +11,7 @@ from casadi import SX
 from numpy.typing import ArrayLike, NDArray
 
 from tarsus.errors import TarsusError
+from tarsus.parameters import array, parameter
 from tarsus.terrain import _graph
 from tarsus.terrain.base import Terrain
 
@@ -36,25 +37,19 @@ class Boxes(Terrain):
     one normal; keep corner_radius above the radius of the foot, or a foot in the corner feels both
     in turns. Boxes that touch each other keep their rounded edges, and the groove or the sharp
     inner corner between them.
-
-    position: centers, m, (n, 3) or (worlds, n, 3); half_sizes: m, (3,), (n, 3) or with worlds in
-    front; yaw: rad about z, (), (n,) or (worlds, n); ground: height of the level ground, m, () or
-    (worlds,): below the stones there may be a pit; edge_radius, corner_radius: m.
     """
 
-    position: ArrayLike = DEFAULT
-    half_sizes: ArrayLike = (0.12, 0.2, 0.02)
-    yaw: ArrayLike = 0.0
-    ground: float | NDArray = 0.0
-    edge_radius: float = 0.005
-    corner_radius: float = 0.02
+    position: ArrayLike = array(DEFAULT, "m", "centers, (n, 3) or (worlds, n, 3)")
+    half_sizes: ArrayLike = array(
+        (0.12, 0.2, 0.02), "m", "(3,), (n, 3) or with worlds in front", "(0, inf)"
+    )
+    yaw: ArrayLike = array(0.0, "rad", "about z, (), (n,) or (worlds, n)")
+    ground: float | NDArray = parameter(0.0, "m", "height of the level ground, a pit if low")
+    edge_radius: float = parameter(0.005, "m", "of the rounded edges", "(0, inf)")
+    corner_radius: float = parameter(0.02, "m", "of the fillets at the ground", "(0, inf)")
 
     def __post_init__(self) -> None:
-        _graph.require_finite("Boxes", position=self.position, yaw=self.yaw, ground=self.ground)
-        _graph.require_positive("Boxes", half_sizes=self.half_sizes)
-        _graph.require_positive(
-            "Boxes", edge_radius=self.edge_radius, corner_radius=self.corner_radius
-        )
+        super().__post_init__()
         shape = np.shape(self.position)
         if len(shape) not in (2, 3) or shape[-1] != 3 or not 0 < shape[-2] <= MOST:
             raise TarsusError(

@@ -12,6 +12,7 @@ from casadi import SX
 from numpy.typing import ArrayLike, NDArray
 
 from tarsus.errors import TarsusError
+from tarsus.parameters import array, parameter
 from tarsus.program.ir.symbolic import entries
 from tarsus.terrain import _graph
 from tarsus.terrain.base import Terrain
@@ -28,19 +29,21 @@ class HeightField(Terrain):
     A plane stays a plane, and no point lies outside the heights around it; at a sample the ground
     differs from it by rounding / 8 of its second difference, in x and in y. Outside the field the
     height is that of its border.
-
-    heights (rows, cols): m, heights[i, j] at x = origin[0] + j cell, y = origin[1] + i cell; cell:
-    m, one number or (along x, along y); origin: m, (2,) or (worlds, 2), by default such that the
-    field's center is at x = y = 0; rounding: above 0, where the slope jumps at borders of cells, to
-    1, where it changes evenly.
     """
 
-    heights: ArrayLike | None = None
-    cell: float | tuple[float, float] = 0.05
-    origin: ArrayLike | None = None
-    rounding: float = 1.0
+    heights: ArrayLike | None = array(None, "m", "(rows, cols), rows along y")
+    cell: float | tuple[float, float] = array(
+        0.05, "m", "between heights, one number or (along x, along y)", "(0, inf)"
+    )
+    origin: ArrayLike | None = array(
+        None, "m", "x and y of heights[0, 0], (2,) or (worlds, 2); none: the center is at 0"
+    )
+    rounding: float = parameter(
+        1.0, "[1]", "cells over which heights are averaged; 1: the slope changes evenly", "(0, 1]"
+    )
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.heights is None:
             raise TarsusError(
                 "HeightField needs heights: HeightField(array) or HeightField.from_image(path)."
@@ -51,16 +54,11 @@ class HeightField(Terrain):
                 f"HeightField: heights must be at least 2 x 2 and at most {MOST}, not of shape"
                 f" {shape}."
             )
-        _graph.require_finite("HeightField", heights=self.heights)
-        _graph.require_positive("HeightField", cell=self.cell, rounding=self.rounding)
         if np.shape(self.cell) not in ((), (2,)):
             raise TarsusError(
                 f"HeightField: cell must be one number or two, not of shape {np.shape(self.cell)}."
             )
-        if self.rounding > 1:
-            raise TarsusError(f"HeightField: rounding must not exceed 1, not {self.rounding:g}.")
         origin = self.parameters()["origin"]
-        _graph.require_finite("HeightField", origin=origin)
         if origin.ndim not in (1, 2) or origin.shape[-1] != 2:
             raise TarsusError(
                 f"HeightField: origin must have shape (2,) or (worlds, 2), not {origin.shape}."

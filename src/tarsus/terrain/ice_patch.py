@@ -8,6 +8,7 @@ from typing import Any
 from casadi import SX
 from numpy.typing import NDArray
 
+from tarsus.parameters import parameter
 from tarsus.terrain import _graph, _material
 from tarsus.terrain._material import Patch
 from tarsus.terrain.base import Terrain
@@ -17,17 +18,13 @@ from tarsus.terrain.base import Terrain
 class IcePatch(Terrain):
     """The plane z = 0 with a disc of ice: a small example of ground whose friction changes from
     place to place.
-
-    friction: on the ice, as a factor of the law's coefficients, -, () or (worlds,); x: of the
-    disc's center, and its radius, m.
     """
 
-    friction: float | NDArray = 0.1
-    x: float = 1.0
-    radius: float = 0.4
-
-    def __post_init__(self) -> None:
-        self._ice()
+    friction: float | NDArray = parameter(
+        0.1, "[1]", "on the ice, as a factor of the law's coefficients", "[0, inf)"
+    )
+    x: float = parameter(1.0, "m", "of the disc's center")
+    radius: float = parameter(0.4, "m", "of the disc", "(0, inf)")
 
     def _ice(self) -> tuple[Patch]:
         return (Patch((self.x, 0.0), self.radius, friction=self.friction),)

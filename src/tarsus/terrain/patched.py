@@ -9,6 +9,7 @@ from casadi import SX
 from numpy.typing import NDArray
 
 from tarsus.errors import TarsusError
+from tarsus.parameters import parameter, part
 from tarsus.terrain import _graph, _material
 from tarsus.terrain._material import Patch as Patch  # the public name
 from tarsus.terrain.base import Terrain
@@ -18,24 +19,28 @@ from tarsus.terrain.base import Terrain
 class Patched(Terrain):
     """The shape of `ground` (None: level at height zero), its material by patches: the last that
     holds a point counts.
-
-    friction, stiffness: factors between the patches, of the law's friction coefficients and of its
-    stiffness and damping, -, each () or (worlds,).
     """
 
-    ground: Terrain | None = None
-    patches: tuple[Patch, ...] = ()
-    friction: float | NDArray = 1.0
-    stiffness: float | NDArray = 1.0
+    ground: Terrain | None = part(None, "the terrain that has the shape")
+    patches: tuple[Patch, ...] = part((), "of another material")
+    friction: float | NDArray = parameter(
+        1.0, "[1]", "between the patches, a factor of the law's coefficients", "[0, inf)"
+    )
+    stiffness: float | NDArray = parameter(
+        1.0,
+        "[1]",
+        "between the patches, a factor of the law's stiffness and damping",
+        "(0, inf)",
+    )
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if isinstance(self.ground, Patched):
             raise TarsusError("Patched: its ground is patched already; give all patches to one.")
         if self.ground is not None and not isinstance(self.ground, Terrain):
             raise TarsusError(f"Patched: the ground must be a terrain, not {self.ground!r}.")
         if not all(isinstance(patch, Patch) for patch in self.patches):
             raise TarsusError("Patched: patches must be a tuple of Patch.")
-        _material.require_factors("Patched", self.friction, self.stiffness)
 
     def parameters(self) -> dict[str, NDArray]:
         own = _material.parameters(self.patches, friction=self.friction, stiffness=self.stiffness)

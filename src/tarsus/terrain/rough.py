@@ -11,38 +11,28 @@ from casadi import SX
 from numpy.typing import NDArray
 
 from tarsus.errors import TarsusError
+from tarsus.parameters import parameter
 from tarsus.terrain import _graph
 from tarsus.terrain.base import Terrain
 
 
 @dataclass(frozen=True)
 class Rough(Terrain):
-    """A sum of plane waves with seeded headings and phases; a wave is as high as it is long.
+    """A sum of plane waves with seeded headings and phases; a wave is as high as it is long."""
 
-    seed: whole number, () or (worlds,): a ground of its own for every world; amplitude: m, no point
-    is higher or lower, () or (worlds,); shortest, longest: wavelengths, m, with `waves` of them
-    between.
-    """
-
-    seed: int | NDArray = 0
-    amplitude: float | NDArray = 0.02
-    shortest: float = 0.25
-    longest: float = 1.5
-    waves: int = 8
+    seed: int | NDArray = parameter(0, "[1]", "a ground of its own for each number", "[0, inf)")
+    amplitude: float | NDArray = parameter(0.02, "m", "no point is higher or lower")
+    shortest: float = parameter(0.25, "m", "shortest wavelength", "(0, inf)")
+    longest: float = parameter(1.5, "m", "longest wavelength", "(0, inf)")
+    waves: int = parameter(8, "[1]", "number of waves between the two", "[1, inf)")
 
     def __post_init__(self) -> None:
-        _graph.require_finite("Rough", amplitude=self.amplitude)
-        _graph.require_positive(
-            "Rough", shortest=self.shortest, longest=self.longest, waves=self.waves
-        )
+        super().__post_init__()
         if self.shortest > self.longest:
             raise TarsusError(
                 f"Rough: shortest ({self.shortest:g} m) must not exceed longest"
                 f" ({self.longest:g} m)."
             )
-        seeds = np.asarray(self.seed)
-        if seeds.dtype.kind not in "iu" or (seeds < 0).any():
-            raise TarsusError(f"Rough: seed must be a whole number of at least 0, not {self.seed}.")
 
     def parameters(self) -> dict[str, NDArray]:
         seeds = np.asarray(self.seed)

@@ -10,27 +10,18 @@ import numpy as np
 from casadi import SX
 from numpy.typing import NDArray
 
+from tarsus.parameters import parameter
 from tarsus.terrain import _graph
 from tarsus.terrain.base import Terrain
 
 
 @dataclass(frozen=True)
 class Sine(Terrain):
-    """z = A sin(2 pi x / L) sin(2 pi y / L); with a heading z = A sin(2 pi s / L), s along it.
+    """z = A sin(2 pi x / L) sin(2 pi y / L); with a heading z = A sin(2 pi s / L), s along it."""
 
-    amplitude: A, m; wavelength: L, m; heading: rad from x about z, or None for the egg box. Each ()
-    or (worlds,).
-    """
-
-    amplitude: float | NDArray = 0.01
-    wavelength: float | NDArray = 0.5
-    heading: float | NDArray | None = None
-
-    def __post_init__(self) -> None:
-        _graph.require_finite("Sine", amplitude=self.amplitude)
-        _graph.require_positive("Sine", wavelength=self.wavelength)
-        if self.heading is not None:
-            _graph.require_finite("Sine", heading=self.heading)
+    amplitude: float | NDArray = parameter(0.01, "m", "half the height of a wave", symbol="A")
+    wavelength: float | NDArray = parameter(0.5, "m", "from crest to crest", "(0, inf)", "L")
+    heading: float | NDArray | None = parameter(None, "rad", "from x about z; none: the egg box")
 
     def parameters(self) -> dict[str, NDArray]:
         wavenumber = 2 * np.pi / np.asarray(self.wavelength, float)

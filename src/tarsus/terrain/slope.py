@@ -10,26 +10,23 @@ import numpy as np
 from casadi import SX
 from numpy.typing import NDArray
 
-from tarsus.errors import TarsusError
+from tarsus.parameters import parameter
 from tarsus.terrain.base import Terrain
+
+FIVE_DEGREES = 0.0872664625997165  # rad
 
 
 @dataclass(frozen=True)
 class Slope(Terrain):
-    """Ground that rises by `angle` (rad) in the direction `heading` (rad from x about z); each ()
-    or (worlds,).
+    """Ground that rises by `angle` in the direction `heading`.
 
     Tangent 1 points uphill, tangent 2 across.
     """
 
-    angle: float | NDArray = 0.0872664625997165
-    heading: float | NDArray = 0.0
-
-    def __post_init__(self) -> None:
-        if not np.all(np.abs(self.angle) < np.pi / 2):
-            raise TarsusError(
-                f"the slope must be less than 90 degrees, not {np.rad2deg(np.max(self.angle)):g}."
-            )
+    angle: float | NDArray = parameter(
+        0.0872664625997165, "rad", "of the ground; 5 degrees", "(-pi/2, pi/2)"
+    )
+    heading: float | NDArray = parameter(0.0, "rad", "of the rise, from x about z")
 
     def parameters(self) -> dict[str, NDArray]:
         angle, heading = np.broadcast_arrays(

@@ -11,6 +11,7 @@ from casadi import SX
 from numpy.typing import NDArray
 
 from tarsus.errors import TarsusError
+from tarsus.parameters import parameter
 from tarsus.terrain import _graph
 from tarsus.terrain.base import Terrain
 
@@ -26,25 +27,19 @@ class Steps(Terrain):
     foot rolls over an edge. Edges and inner corners are rounded, which gives every point near the
     ground one normal; keep corner_radius above the radius of the foot, or a foot in the corner
     feels tread and riser in turns.
-
-    rise: m, negative for steps down; run: m; start: x of the first riser, m: each () or (worlds,);
-    count: number of risers; edge_radius, corner_radius: m.
     """
 
-    rise: float | NDArray = 0.05
-    run: float | NDArray = 0.3
-    count: int = 5
-    start: float | NDArray = 0.5
-    edge_radius: float = 0.005
-    corner_radius: float = 0.03
+    rise: float | NDArray = parameter(0.05, "m", "of a step, negative for steps down")
+    run: float | NDArray = parameter(0.3, "m", "of a step", "(0, inf)")
+    count: int = parameter(5, "[1]", "number of risers", "[1, inf)")
+    start: float | NDArray = parameter(0.5, "m", "x of the first riser")
+    edge_radius: float = parameter(0.005, "m", "of the rounded edges", "(0, inf)")
+    corner_radius: float = parameter(0.03, "m", "of the inner corners", "(0, inf)")
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         size = np.abs(np.asarray(self.rise, float))
-        _graph.require_positive(
-            "Steps", run=self.run, edge_radius=self.edge_radius, corner_radius=self.corner_radius
-        )
-        _graph.require_positive("Steps", **{"the size of rise": size, "count": self.count})
-        _graph.require_finite("Steps", start=self.start)
+        _graph.require_positive("Steps", **{"the size of rise": size})
         if self.edge_radius + self.corner_radius > min(size.min(), np.min(self.run)):
             raise TarsusError(
                 f"Steps: edge_radius + corner_radius ({self.edge_radius + self.corner_radius:g} m)"

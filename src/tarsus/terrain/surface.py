@@ -10,6 +10,7 @@ import casadi as ca
 from casadi import SX
 
 from tarsus.errors import TarsusError
+from tarsus.parameters import part
 from tarsus.terrain import _graph
 from tarsus.terrain.base import Terrain
 
@@ -18,15 +19,14 @@ HINT = "write it with + - * / ** and functions of casadi, and casadi.if_else ins
 
 @dataclass(frozen=True)
 class Surface(Terrain):
-    """z = height(x, y), m; the slopes are found by differentiating the function.
+    """z = height(x, y), m; the slopes are found by differentiating the function."""
 
-    height: called once with two CasADi symbols (m); gives one expression, such as
-    `lambda x, y: 0.02 * casadi.sin(10 * x)`.
-    """
-
-    height: Callable[[SX, SX], Any] | None = None
+    height: Callable[[SX, SX], Any] | None = part(
+        None, "of x and y, two CasADi symbols in m, such as lambda x, y: 0.02 * casadi.sin(10 * x)"
+    )
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not callable(self.height):
             raise TarsusError("Surface needs a function: Surface(height=lambda x, y: ...).")
         self._traced(SX.sym("x"), SX.sym("y"))

@@ -12,6 +12,7 @@ import numpy as np
 from casadi import SX
 
 from tarsus.errors import TarsusError
+from tarsus.parameters import parameter
 from tarsus.program.ir.trace import Builder, Values
 from tarsus.references.books import HAIRER_1993
 from tarsus.references.papers import DORMAND_1980
@@ -54,10 +55,6 @@ class DormandPrince(Stepper):
     time left and are accepted whatever their error, so that the end of dt is always reached:
     `converged` is 0 if one was off. `iterations` counts evaluations. Joint damping is explicit; a
     law's memory advances once in every sub-step that is accepted.
-
-    rtol: relative error [1].
-    atol: absolute error, in m, rad, m/s, rad/s or N s.
-    maximum: attempts in one dt.
     """
 
     citation: ClassVar[Citation] = (
@@ -66,23 +63,14 @@ class DormandPrince(Stepper):
     )
     velocity_level: ClassVar[bool] = False
 
-    rtol: float = 1e-6
-    atol: float = 1e-8
-    maximum: int = 1000
+    rtol: float = parameter(1e-6, "[1]", "relative tolerance", "[0, inf)")
+    atol: float = parameter(1e-8, "m, rad, m/s, rad/s, N s", "absolute tolerance", "[0, inf)")
+    maximum: int = parameter(1000, "[1]", "attempts in one dt", "[2, inf)")
 
     def __post_init__(self) -> None:
-        for name in ("rtol", "atol"):
-            if not 0 <= getattr(self, name) < np.inf:
-                raise TarsusError(
-                    f"DormandPrince: {name} must not be negative, not {getattr(self, name)!r}."
-                )
+        super().__post_init__()
         if self.rtol == self.atol == 0:
             raise TarsusError("DormandPrince: rtol and atol must not both be zero.")
-        if not isinstance(self.maximum, int) or isinstance(self.maximum, bool) or self.maximum < 2:
-            raise TarsusError(
-                "DormandPrince: maximum must be a whole number of at least 2, not"
-                f" {self.maximum!r}."
-            )
 
     @property
     def order(self) -> None:

@@ -17,6 +17,7 @@ from tarsus.dynamics import rnea
 from tarsus.dynamics.kinematics import kinematics
 from tarsus.errors import TarsusError
 from tarsus.model.mechanism import Body, LoopJoint
+from tarsus.parameters import parameter, part
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder, Values
 from tarsus.references.papers import DOWELL_1971, OGUNSOLA
@@ -45,10 +46,6 @@ class EventDriven(Stepper):
     bounce lower than `tolerance` is left to the law; a contact that lands and leaves within one
     phase is not seen; after `maximum` gains in one dt the rest is one plain step and `converged` is
     0. `iterations` are the law's, tried phases included.
-
-    stepper: the one inside, or its name
-    tolerance: m; 1e-6 suits float32
-    maximum: contact gains in one dt
     """
 
     citation: ClassVar[Citation] = (
@@ -57,23 +54,18 @@ class EventDriven(Stepper):
     )
     velocity_level: ClassVar[bool] = False
 
-    stepper: Stepper | str = "midpoint"
-    tolerance: float = 1e-10
-    maximum: int = 100
+    stepper: Stepper | str = part("midpoint", "the stepper inside, or its name")
+    tolerance: float = parameter(1e-10, "m", "of the landing; 1e-6 suits float32", "(0, inf)")
+    maximum: int = parameter(100, "[1]", "contact gains in one dt", "[1, inf)")
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if isinstance(self.stepper, str):
             named = registry.member(METHODS, "stepper", self.stepper, Stepper)
             object.__setattr__(self, "stepper", named())
         if not isinstance(self.stepper, Stepper) or isinstance(self.stepper, EventDriven):
             raise TarsusError(
                 f"EventDriven wraps a stepper such as Midpoint(), not {self.stepper!r}."
-            )
-        if not 0 < self.tolerance < np.inf:
-            raise TarsusError(f"EventDriven: tolerance must be positive, not {self.tolerance!r}.")
-        if not isinstance(self.maximum, int) or isinstance(self.maximum, bool) or self.maximum < 1:
-            raise TarsusError(
-                f"EventDriven: maximum must be a whole number of at least 1, not {self.maximum!r}."
             )
 
     @property
