@@ -96,12 +96,14 @@ def gpu_bench(
     seconds: how long each took.
     failed: names of the parts that raised an error or are not ok.
     """
+    # is the GPU's answer right?
     parts: dict[str, Part] = {
         "same_as_one_lane_f32": partial(_agreement, make, sizes, 32),
         "same_as_one_lane_f64": partial(_agreement, make, sizes, 64),
         "deterministic": partial(
             gpu_checks.deterministic, make, sizes.worlds[0], sizes.timed_steps
         ),
+        # how fast is it, and how fast is another simulator on the same GPU?
         "speed_quadruped_f32": partial(
             gpu_speed.sweep, make, gpu_speed.quadruped, sizes.worlds, sizes.blocks, sizes
         ),

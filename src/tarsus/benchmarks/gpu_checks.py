@@ -64,18 +64,22 @@ def agreement(device: Launcher, bits: int, worlds: int, steps: int) -> dict[str,
     that one last bit of the start makes on the processor, times a slack: the number format leaves
     that much open.
     """
+    # one trot on the device, on one lane of the CPU, and there from a start one bit away
     sim = thrown(device, bits, worlds, wild=0.3)
     nudged, twin = processor_twin(sim.backend), processor_twin(sim.backend)
     together = thrown(device, bits, worlds, wild=0.3)
     nudged.set("q", np.nextafter(nudged.get("q"), np.inf, dtype=nudged.dtype))
     found, expected, other = (w.record(steps) for w in (sim.backend, twin, nudged))
+    # the same steps in one launch
     together.backend.advance(steps)
+    # what agrees, and how far the rest may be apart: as far as one bit grows
     same = [name for name in STATE if np.array_equal(found[name], expected[name], equal_nan=True)]
     apart = np.abs(found["q"] - expected["q"]).max((1, 2))
     allowed = SLACK * float(np.abs(other["q"] - expected["q"]).max())
     several = all(
         np.array_equal(together.backend.get(n), found[n][-1], equal_nan=True) for n in STATE
     )
+    # the findings
     return {
         "ok": bool(several and apart.max() <= allowed),
         "bits": bits,

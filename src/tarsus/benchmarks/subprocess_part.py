@@ -21,11 +21,13 @@ def in_child(part: Callable[[], Any], seconds: float) -> Any:
     the process died without a word, and RuntimeError with the name and text of whatever the part
     raised.
     """
+    # start the child, and hold only our end of the pipe
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)
     child = context.Process(target=_send, args=(part, theirs))
     child.start()
     theirs.close()
+    # wait for its answer, at most `seconds`
     said: tuple[bool, Any] | None = None
     try:
         if not ours.poll(seconds):
@@ -35,6 +37,7 @@ def in_child(part: Callable[[], Any], seconds: float) -> Any:
         wait([child.sentinel], GRACE)
     finally:
         _end(child)
+    # its answer, or the error that it met
     if said is None:
         raise ChildProcessError(f"the process died with exit code {child.exitcode}")
     worked, found = said

@@ -65,6 +65,7 @@ def judge(
 
     Raises TarsusError, in one sentence, if the arrays are inconsistent.
     """
+    # whose run is it?
     given = read(Path(run)) if isinstance(run, str | Path) else run
     name = given.attrs.get("robot") if robot is None and isinstance(given, xr.Dataset) else robot
     if name is None:
@@ -72,6 +73,7 @@ def judge(
             "say which robot this is a run of: a built-in one's name, or its MJCF or URDF file."
         )
     whose = name if isinstance(name, Robot) else robots.load(name)
+    # the run in the format of the report
     arrays = dict(arrays_of(given, whose) if isinstance(given, xr.Dataset) else given)
     if friction is not None:
         arrays["mu"] = friction

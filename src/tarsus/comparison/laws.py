@@ -101,15 +101,19 @@ def compare(
     progress: called with a line on what is being run.
     """
     extra = extra or Extra()
+    # what all laws share
     longest = max(dts)  # one controller for all, its servos for the longest step
     robot, controller = default_controller.prepared(robot, gait, longest, [])
     runs = []
+    # one law after the other
     for name, law in laws_named(names).items():
         run, ignored = runner(robot, controller, name, law, extra.material)
+        # the largest time step with which it stands
         limit = None
         if extra.limits:
             progress(f"{name}, largest stable dt")
             limit = largest_dt(stands_at(robot, controller, run, law, extra.material))
+        # every time step, with finer runs for the error bars
         for dt in sorted(dts, reverse=True):
             progress(f"{name}, dt {1e3 * dt:g} ms")
             finer = tuple(run(dt / k, duration) for k in FINER) if extra.bars else ()
@@ -143,10 +147,12 @@ def stands_at(
 
     For a law of ours it needs no log, which is faster.
     """
+    # MuJoCo has no law of ours: its whole run tells
     if law is None:
         return lambda dt: run(dt, TRIAL).stands
     law, _ = resolve.with_material(law, material)
 
+    # a law of ours is told by its last state
     def stands(dt: float) -> bool:
         simulation = Simulation(robot, law, controller=controller, dt=dt)
         start = simulation.q

@@ -108,6 +108,7 @@ def arrays_of(log: xr.Dataset, robot: Robot) -> dict[str, Any]:
 
     `numpy.savez(path, **arrays_of(log, robot))` writes a file that `tarsus judge` reads.
     """
+    # is it a whole log of one world?
     if "world" in log.dims:
         raise TarsusError("this log holds several worlds: judge one, log.isel(world=0).")
     missing = [
@@ -125,11 +126,13 @@ def arrays_of(log: xr.Dataset, robot: Robot) -> dict[str, Any]:
     ]
     if missing:
         raise TarsusError(f"this is no log of tarsus run: {', '.join(missing)} missing.")
+    # motor torques at the joints they drive
     dt, instant = float(log.attrs["dt"]), _instant(str(log.attrs["stepper"]))
     motors = np.zeros((log.sizes["time"], robot.nu))
     for k, name in enumerate(log["actuator"].values):
         joint = next((a.joint for a in robot.actuators if a.name == name), "")
         motors[:, robot.u_slices[robot.joint_index(joint)].start] += log["tau"].values[:, k]
+    # the start and every step after it
     found: dict[str, Any] = {
         "time": np.concatenate([log["time"].values[:1] - dt, log["time"].values]),
         "qpos": np.concatenate([log["q_start"].values[None], log["q"].values]),
@@ -141,6 +144,7 @@ def arrays_of(log: xr.Dataset, robot: Robot) -> dict[str, Any]:
         "e_N": mean_of_role(log, "restitution_normal"),
         "e_T": mean_of_role(log, "restitution_tangential"),
     }
+    # per step alone: the start repeats the first step's values
     steps = {name: log[name].values for name in ("contact_normal", "contact_point", "gap")}
     steps["mu"] = mean_of_role(log, "friction") * log["ground_friction"].values
     steps |= {"contact_force": log["force_world"].values, "qfrc_actuator": motors}

@@ -146,6 +146,7 @@ class ForceLaw(Law):
 def asked(law: ForceLaw, contact: Contact, p: Any, memory: SX) -> tuple[SX, SX]:
     """law.force(...), with the mistakes of a new law told in one sentence (TarsusError)."""
     name = type(law).__name__
+    # ask, and turn Python's errors into sentences
     try:
         answer = law.force(contact, on_ground(law, contact, p), memory)
     except AttributeError as error:
@@ -159,6 +160,7 @@ def asked(law: ForceLaw, contact: Contact, p: Any, memory: SX) -> tuple[SX, SX]:
             f"{name}.force branches with Python's `if`, `and` or `max` on a symbol: use ca.if_else,"
             " ca.logic_and or ca.fmax."
         ) from None
+    # check what came back
     if not isinstance(answer, tuple) or len(answer) != 2:
         raise TarsusError(
             f"{name}.force must give back two things, the force (3,) and the next memory."

@@ -49,12 +49,14 @@ def of_force(
     which it feels least. The smallest limit of all worlds, s; what is not finite, or has no depth
     that carries the load, is left out.
     """
+    # the force as an expression, its memory that of a contact that has just touched
     gap, velocity, point = SX.sym("gap"), SX.sym("velocity", 3), SX.sym("point", 3)
     symbols = {name: SX.sym(name) for name in parameters}
     p, contact = SimpleNamespace(**symbols), Contact(gap, velocity, point, SX.eye(3))
     _, touched = force(Contact(gap, SX.zeros(3), SX.zeros(3), SX.eye(3)), p, SX(memory))
     f, _ = force(contact, p, touched)
     place = ca.vertcat(gap, point[1:])
+    # its normal part, stiffness and damping, for all parameters at once
     inputs = [gap, velocity, point, *symbols.values()]
     normal = ca.Function("normal", inputs, [f[0]])
     slopes = ca.Function(
@@ -63,20 +65,24 @@ def of_force(
     worlds = max((value.size for value in parameters.values()), default=1)
     values = [DM(np.broadcast_to(value, worlds)).T for value in parameters.values()]
 
+    # a function at a depth, for a contact that closes at speed `approach`
     def at(function: ca.Function, depth: Array, approach: float) -> list[Array]:
         speed = DM(np.tile([[-approach], [0], [0]], worlds))
         found = function.call([DM(-depth).T, speed, DM.zeros(3, worlds), *values])
         return [np.array(part) for part in found]
 
+    # the depth that carries the load, by halving the interval
     low, high = np.full(worlds, SHALLOW), np.full(worlds, DEEP)
     for _ in range(HALVINGS):
         middle = np.sqrt(low * high)
         carries = at(normal, middle, 0.0)[0][0] >= load
         low, high = np.where(carries, low, middle), np.where(carries, middle, high)
+    # the largest step of a spring and damper with the masses felt
     stiffness, damping = at(slopes, high, APPROACH)
     felt = np.array([[masses[0]], [masses[1]], [masses[1]]])
     limits = spring_limit(np.maximum(stiffness, 0), np.maximum(damping, 0), felt)
     limits = np.where(np.isfinite(stiffness) & np.isfinite(damping) & (high < DEEP), limits, np.inf)
+    # what limits at all, the strictest of all worlds
     found = {
         "the ground's spring and damper": limits[0].min(),
         "friction near rest": limits[1:].min(),

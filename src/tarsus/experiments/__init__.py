@@ -64,11 +64,14 @@ def reproduce(
 
     Raises TarsusError for an unknown name and for a folder that cannot be written.
     """
+    # complain before the long measurement, not after it
     experiment = load(name)
     experiment.chosen(parts)
     folder = _record.writable(Path(out)) if out is not None else None
+    # measure
     found = findings(experiment, parts, quick, tell)
     record = _record.record(name, experiment, found, quick)
+    # write the page and its data
     if folder is not None:
         tell("drawing the page")
         page, data = _page.page(experiment, found, record), json_text(record, indent=1) + "\n"

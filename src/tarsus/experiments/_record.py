@@ -26,13 +26,16 @@ def record(
     parts = {part.name: part for part in experiment.parts}
     return plain(
         {
+            # what was measured
             "experiment": name,
             "title": experiment.title,
             "citation": experiment.paper.text(),
             "quick": quick,
             "measured": datetime.now(UTC).isoformat(timespec="seconds"),
+            # what it rests on
             "machine": machine(),
             "versions": versions(),
+            # what was found
             "parts": {
                 key: {
                     "title": parts[key].title,

@@ -133,12 +133,14 @@ def _about_origin(inertia: Inertia) -> np.ndarray:
 def _check_parts(mechanism: Mechanism) -> None:
     """Frames, candidates, actuators, keyframes and excluded pairs must speak of what is there."""
     count = len(mechanism.bodies)
+    # bodies that parts sit on
     for what, parts in (("frame", mechanism.frames), ("candidate", mechanism.candidates)):
         for part in parts:
             if not 0 <= part.body < count:
                 raise TarsusError(
                     f"{what} {part.name!r} sits on body number {part.body}, which is not there."
                 )
+    # bodies that loop joints join
     for loop in mechanism.loops:
         if (
             not (0 <= loop.child < count and WORLD <= loop.parent < count)
@@ -147,6 +149,7 @@ def _check_parts(mechanism: Mechanism) -> None:
             raise TarsusError(
                 f"loop joint {loop.joint.name!r} must join two different bodies that are there."
             )
+    # joints that motors drive
     loops = {loop.joint.name: loop.joint.kind for loop in mechanism.loops}
     for actuator in mechanism.actuators:
         known = loops.get(actuator.joint)
@@ -161,11 +164,13 @@ def _check_parts(mechanism: Mechanism) -> None:
                 f"actuator {actuator.name!r}: the limits {actuator.lower}, {actuator.upper} are"
                 " empty."
             )
+    # sizes of keyframes
     for name, q in mechanism.keyframes.items():
         if np.shape(q) != (mechanism.nq,):
             raise TarsusError(
                 f"keyframe {name!r} must have shape ({mechanism.nq},), not {np.shape(q)}."
             )
+    # names of excluded pairs
     for pair in mechanism.excluded:
         for name in pair:
             mechanism.body_index(name)

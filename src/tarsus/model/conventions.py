@@ -139,6 +139,7 @@ def _slots(
     """A mechanism's joints in a library's arrays, given names, (nq, nu) and first indices of joints
     there.
     """
+    # match joints by name, the one free joint whatever its name
     left = dict(zip(names, range(len(names)), strict=True))
     matches = {name: left.pop(name) for name in mechanism.joint_names if name in left}
     free_there = [number for number in left.values() if widths[number] == WIDTHS["free"]]
@@ -149,6 +150,7 @@ def _slots(
     ]
     if len(free_there) == len(free_here) == 1:
         matches[free_here[0]] = free_there[0]
+    # none may be left over on either side
     missing = [name for name in mechanism.joint_names if name not in matches]
     extra = [name for number, name in enumerate(names) if number not in matches.values()]
     if missing or extra:
@@ -156,6 +158,7 @@ def _slots(
             f"the joints of {mechanism.name!r} and of the {library} model differ: "
             f"only here {missing or 'none'}, only there {extra or 'none'}."
         )
+    # widths must agree, but a hinge may be there a cosine and a sine
     slots: list[Slot] = []
     for body, q, u in zip(mechanism.bodies, mechanism.q_slices, mechanism.u_slices, strict=True):
         number = matches[body.joint.name]

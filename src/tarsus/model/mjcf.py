@@ -44,17 +44,21 @@ def read_mjcf(source: str | Path) -> Mechanism:
 
 def from_mujoco_model(model: Any, file: str, fallback_name: str) -> Mechanism:
     """The mechanism of a compiled mujoco.MjModel; `file` is what notes and warnings call it."""
+    # bodies and what sits on them
     report = Report(file)
     parts, owner, anchors = _parts(model)
     welded = weld(parts, report)
+    # what of the model is left out
     _report_terrain(model, report)
     report_dropped(model, report)
+    # loops, and a word on how they are held
     loops = loop_joints(model, welded, owner, anchors)
     if loops:
         names = ", ".join(loop.joint.name for loop in loops)
         report.note(
             f"Each active 'connect' is a ball joint that closes a loop, held without give: {names}."
         )
+    # the mechanism
     name = model.names.split(b"\0")[0].decode()
     return Mechanism(
         name=fallback_name if name in ("", UNNAMED) else name,

@@ -40,6 +40,7 @@ def body_names(model: Any) -> list[str]:
 
 def actuators(model: Any, report: Report) -> tuple[Actuator, ...]:
     """One motor a joint with its torque limits, N m (or N); several actuators on a joint add up."""
+    # every actuator that drives one hinge or slide
     joints = mujoco_joint_names(model)
     found: dict[int, Actuator] = {}
     servos, merged, dropped = [], [], []
@@ -50,15 +51,18 @@ def actuators(model: Any, report: Report) -> tuple[Actuator, ...]:
         if not on_joint or model.jnt_type[joint] not in (2, 3):  # slide, hinge
             dropped.append(name or f"actuator {number}")
             continue
+        # what is kept of it: its limits
         name = name or joints[joint]
         if _has_law(model, number):
             servos.append(name)
         lower, upper = _effort(model, number)
+        # a second one on a joint adds to the first
         if joint in found:
             first = found[joint]
             merged.append(f"{name} into {first.name}")
             name, lower, upper = first.name, first.lower + lower, first.upper + upper
         found[joint] = Actuator(name, joints[joint], lower, upper)
+    # what the reader should know
     if servos:
         report.note(
             f"Motors only: the control law of {', '.join(servos)} is left out, its limits are kept."

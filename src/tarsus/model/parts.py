@@ -76,6 +76,7 @@ def weld(parts: Sequence[Part], report: Report) -> Welded:
     """Bodies, candidates and frames of parts that stand parents first; welded links live on as
     frames.
     """
+    # what is found so far; parents stand before their children
     bodies: list[Body] = []
     places: list[tuple[int, Pose]] = []  # the body that each part belongs to, and where in it
     frames: list[Frame] = []
@@ -83,8 +84,10 @@ def weld(parts: Sequence[Part], report: Report) -> Welded:
     for part in parts:
         if part.inertia.mass < 0:
             raise TarsusError(f"the mass of {part.name!r} is negative: {part.inertia.mass} kg.")
+        # where the parent stands
         host, outer = (WORLD, Pose()) if part.parent == WORLD else places[part.parent]
         here = outer @ part.pose
+        # a joint makes a body; without one the part joins its parent's
         if part.joint is not None:
             bodies.append(
                 Body(part.name, host, part.joint, part.inertia, here.position, here.rotation)
@@ -93,6 +96,7 @@ def weld(parts: Sequence[Part], report: Report) -> Welded:
         elif host != WORLD:
             bodies[host] = _with_inertia(bodies[host], moved(part.inertia, here))
             frames.append(Frame(part.name, host, here.position, here.rotation))
+        # what sits on it, in the body's frame
         places.append((host, here))
         if host != WORLD:
             shapes += [(part.name, host, shape.at(here)) for shape in part.shapes]

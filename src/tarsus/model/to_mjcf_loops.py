@@ -33,6 +33,7 @@ def add_loops(
         [],
         {frame.name for frame in mechanism.frames},
     )
+    # every loop joint, a hinge by two points of its axis
     for loop in mechanism.loops:
         _check(mechanism, loop)
         hinge = loop.joint.kind == "hinge"
@@ -40,6 +41,7 @@ def add_loops(
             : 2 if hinge else 1
         ]:
             offset = along * loop.joint.axis
+            # the point seen from both bodies
             ends = {
                 "parent": loop.position + loop.rotation @ offset,
                 "child": loop.in_child + offset,
@@ -48,6 +50,7 @@ def add_loops(
                 body = loop.parent if end == "parent" else loop.child
                 sites.append(_new(f"{name}/{end}", taken))
                 SubElement(places[body + 1], "site", name=sites[-1], pos=text(point))
+            # hold the two together as firmly as the step allows
             row = {"solref": text((FASTEST * dt, 1.0)), "solimp": text(SOLIMP)}
             SubElement(
                 equality, "connect", {"name": name, "site1": sites[-2], "site2": sites[-1]} | row

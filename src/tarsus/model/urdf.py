@@ -44,6 +44,7 @@ def read_urdf(
 def _mechanism(
     text: str | bytes, file: str, folder: Path, packages: Mapping[str, str | Path], floating: bool
 ) -> Mechanism:
+    # read links and joints
     robot = xml_root(text)
     if any("${" in value for element in robot.iter() for value in element.attrib.values()):
         raise TarsusError(
@@ -53,10 +54,12 @@ def _mechanism(
     links = [link_of(element, folder, packages) for element in robot.findall("link")]
     joints = [joint_of(element) for element in robot.findall("joint")]
     _report_shapes(links, missing_visuals(robot, folder, packages), report)
+    # hang them into a tree, and weld what does not move
     root, children = _tree(links, joints)
     parts = _parts({link.name: link for link in links}, root, children, floating)
     welded = weld(_without_massless(parts, report), report)
     _report_joints([joint for joint in joints if joint.name in welded.joint_names], report)
+    # the mechanism, with a motor for every driven joint
     return Mechanism(
         name=robot.get("name") or "robot",
         bodies=welded.bodies,
@@ -76,6 +79,7 @@ def _tree(links: list[UrdfLink], joints: list[UrdfJoint]) -> tuple[str, dict[str
     """The root link, and the joints below each link; TarsusError if links and joints are not one
     tree.
     """
+    # names must tell links and joints apart
     names = [link.name for link in links]
     if not names:
         raise TarsusError("there is no link in it.")
@@ -83,6 +87,7 @@ def _tree(links: list[UrdfLink], joints: list[UrdfJoint]) -> tuple[str, dict[str
         twice = sorted({name for name in given if given.count(name) > 1})
         if twice:
             raise TarsusError(f"two {what} are named {' and two '.join(map(repr, twice))}.")
+    # the joint above each link and those below it
     above: dict[str, UrdfJoint] = {}
     children: dict[str, list[UrdfJoint]] = {name: [] for name in names}
     for joint in joints:
@@ -96,6 +101,7 @@ def _tree(links: list[UrdfLink], joints: list[UrdfJoint]) -> tuple[str, dict[str
             )
         above[joint.child] = joint
         children[joint.parent].append(joint)
+    # one root, from which every link is reached
     roots = [name for name in names if name not in above]
     if len(roots) > 1:
         raise TarsusError(
@@ -116,17 +122,20 @@ def _parts(
     links: dict[str, UrdfLink], root: str, children: dict[str, list[UrdfJoint]], floating: bool
 ) -> list[Part]:
     """The links depth-first, children in the order of the file."""
+    # the root, on a free joint if the robot floats
     taken = {joint.name for below in children.values() for joint in below}
     base = None
     if floating and root != "world":
         base = Joint(next(name for name in BASE_JOINTS if name not in taken), "free")
     parts = [_part(links[root], WORLD, Pose(), base)]
     moving = [base is not None]
+    # depth-first
     stack = [(joint, 0) for joint in reversed(children[root])]
     while stack:
         joint, parent = stack.pop()
         motion = _motion(joint)
         pose = joint.pose
+        # a floating joint stands in the world, so its parent must not move
         if motion is not None and motion.kind == "free":
             if moving[parent]:
                 raise TarsusError(
@@ -134,6 +143,7 @@ def _parts(
                     "only a link that stands still can carry a floating joint (try floating=False)."
                 )
             pose = Pose()  # its coordinates are the pose in the world
+        # the link and what hangs below it
         parts.append(_part(links[joint.child], parent, pose, motion))
         moving.append(moving[parent] or motion is not None)
         number = len(parts) - 1

@@ -61,12 +61,14 @@ def link_of(element: ET.Element, folder: Path, packages: Packages) -> UrdfLink:
     shapes: list[Shape] = []
     missing: list[str] = []
     strange: list[str] = []
+    # every collision shape
     for collision in element.findall("collision"):
         geometry = collision.find("geometry")
         solid = geometry[0] if geometry is not None and len(geometry) else None
         label, pose = collision.get("name") or "", _origin(collision, where)
         if solid is None:
             strange.append("an empty <collision>")
+        # a mesh, if its file is found
         elif solid.tag == "mesh":
             uri = _attribute(solid, "filename", where)
             path = resolve(uri, folder, packages)
@@ -75,6 +77,7 @@ def link_of(element: ET.Element, folder: Path, packages: Packages) -> UrdfLink:
             else:
                 vertices = mesh_vertices(path) * _numbers(solid, "scale", "1 1 1", 3, where)
                 shapes.append(Shape("mesh", (), pose, label, vertices))
+        # a primitive, or something unknown
         elif solid.tag in ("box", "sphere", "cylinder", "capsule"):
             shapes.append(_primitive(solid, pose, label, where))
         else:
@@ -87,6 +90,7 @@ def joint_of(element: ET.Element) -> UrdfJoint:
     name = _attribute(element, "name", "a joint")
     where = f"joint {name!r}"
     kind = _attribute(element, "type", where)
+    # the elements that may be missing
     limit, dynamics, mimic = element.find("limit"), element.find("dynamics"), element.find("mimic")
     axis = element.find("axis")
     direction = (
@@ -94,6 +98,7 @@ def joint_of(element: ET.Element) -> UrdfJoint:
     )
     if kind not in ("fixed", "floating") and not np.any(direction):
         raise TarsusError(f"{where}: the axis must not be zero.")
+    # every field, by what URDF takes a missing one for
     return UrdfJoint(
         name=name,
         kind=kind,

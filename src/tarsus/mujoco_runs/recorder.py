@@ -79,11 +79,13 @@ class Recorder:
         mj = mujoco()
         if not self._slots:
             raise TarsusError("this run never touched the world: there is no contact to judge.")
+        # the state of every step
         rows, n = len(self._rows), len(self._slots)
         names = [name for name in self._rows[0] if name != "contacts"]
         found: dict[str, Any] = {
             name: np.array([row[name] for row in self._rows]) for name in names
         }
+        # the contacts, apart from the ground unless a step says otherwise
         bodies = [int(self.model.geom_bodyid[geom]) for geom, _ in self._slots]
         found["contact_body"] = np.array(
             [mj.mj_id2name(self.model, mj.mjtObj.mjOBJ_BODY, k) for k in bodies]
@@ -94,6 +96,7 @@ class Recorder:
             "gap": np.full((rows, n), APART),
             "mu": np.zeros((rows, n)),
         }
+        # what the steps say
         for k, row in enumerate(self._rows):
             for slot, values in row["contacts"]:
                 for name, value in values.items():

@@ -144,9 +144,12 @@ def describe(mass: float = MASS) -> Mechanism:
     """The robot: 21 bodies, 26 degrees of freedom; `mass` kg in all, spread as HOAP-2's."""
     if not 0 < mass < np.inf:
         raise TarsusError(f"hoap1: the mass must be positive, not {mass}.")
+    # the torso
     scale = mass / TABLE_MASS
     bodies = [Body("torso", -1, Joint("floating_base", "free"), _inertia(TORSO, 1, scale))]
+    # legs with soles and knees
     feet, others, frames, actuators = [], _torso_points(), [], []
+    # arms with hands
     for side, left in SIDES.items():
         bodies += _limb(f"{side}LEG", len(bodies), left, LEG_JOINTS, LEG, scale)
         foot, knee = len(bodies) - 1, len(bodies) - 4
@@ -156,6 +159,7 @@ def describe(mass: float = MASS) -> Mechanism:
     for side, left in SIDES.items():
         bodies += _limb(f"{side}ARM", len(bodies), left, ARM_JOINTS, ARM, scale)
         others.append(Candidate(f"{side}_hand", len(bodies) - 1, np.array(HAND_IN_FOREARM)))
+    # a motor at every joint
     actuators = [Actuator(body.joint.name, body.joint.name, -TORQUE, TORQUE) for body in bodies[1:]]
     return Mechanism(
         name="hoap1",

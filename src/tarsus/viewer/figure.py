@@ -26,25 +26,30 @@ CLOSE_UP = 2.0  # s: forces and phases are shown for the end of the run
 
 def run_figure(log: xr.Dataset, title: str) -> Figure:
     """A figure of one world's log."""
+    # four panels: two of the whole run, two of its end
     figure = Figure(figsize=(10, 9), layout="constrained")
     floating = log.sizes["coordinate"] > 6 and str(log["coordinate"].values[0]).endswith(".x")
     feet = [str(name) for name in _busiest(log)]
     axes = figure.subplots(4, 1, height_ratios=[1.2, 1.2, 1.4, 0.2 + 0.16 * max(len(feet), 1)])
     axes[0].sharex(axes[1])
     axes[2].sharex(axes[3])
+    # the end of the run
     end = log.isel(
         time=slice(
             -round(min(CLOSE_UP, log.sizes["time"] * log.attrs["dt"]) / log.attrs["dt"]), None
         )
     )
+    # motion
     if floating:
         _position(axes[0], log)
         _attitude(axes[1], log)
     else:
         _joints(axes[0], log)
         _torques(axes[1], log)
+    # contacts
     _forces(axes[2], end, feet)
     _phases(axes[3], end, feet)
+    # labels
     axes[3].set_xlabel("time / s")
     for ax in axes:
         ax.spines[["top", "right"]].set_visible(False)

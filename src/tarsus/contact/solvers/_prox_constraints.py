@@ -28,6 +28,7 @@ def with_constraints(hard: HardProblem, start: list[SX], *, successive: bool) ->
     """
     form, n = hard.problem.bilateral, len(start)
     assert form is not None
+    # the contacts' problem with the constraints loose, and a step size for each unknown
     c = [hard.c[i] - hard.problem.free[i] + form.free[i] for i in range(n)]
     loose = replace(hard, c=hard.builder.hold("c_loose", c))
     sizes = [size for i in range(n) for size in step_sizes(hard, i, form.G[i, i])]
@@ -36,6 +37,7 @@ def with_constraints(hard: HardProblem, start: list[SX], *, successive: bool) ->
             "r", ca.vertcat(*sizes, *(hard.p.alpha / row[b] for b, row in enumerate(form.G_B)))
         )
     )
+    # sweep over both until nothing changes
     begin = {
         "impulse": ca.vertcat(*start),
         "bilateral": form.start,
@@ -51,6 +53,7 @@ def with_constraints(hard: HardProblem, start: list[SX], *, successive: bool) ->
         counted = {"sweeps": values["sweeps"] + 1, "moving": more}
         return {"impulse": ca.vertcat(*new_U), "bilateral": ca.vertcat(*new_B)} | counted, more
 
+    # read the result off
     last = hard.builder.loop(begin, sweep, MAXIMUM)
     impulses = triples(last["impulse"])
     done = ca.logic_and(ca.logic_not(last["moving"]), finite(entries(last["bilateral"])))

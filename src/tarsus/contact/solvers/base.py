@@ -91,6 +91,7 @@ def iterate(
     """
     n = len(start)
 
+    # one sweep: the solver's own values pass through beside the counters
     def body(values: Values) -> tuple[Values, SX]:
         old = triples(values["impulse"])
         carried = {
@@ -107,8 +108,10 @@ def iterate(
             **carried,
         }, moving
 
+    # repeat it
     begin = {"impulse": ca.vertcat(*start), "sweeps": SX(0), "moving": SX(0), **(extra or {})}
     last = hard.builder.loop(begin, body, maximum, first)
+    # read the result off
     impulses = triples(last["impulse"])
     roots = entries(last["root"]) if "root" in last else [SX(0)] * n
     return Outcome(impulses, last["sweeps"], ca.logic_not(last["moving"]), roots)

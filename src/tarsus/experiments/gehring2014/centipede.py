@@ -32,10 +32,12 @@ def centipede(legs: int, points: int = 1) -> Mechanism:
     All numbers are made up, about those of a small quadruped: 6 + 3 legs degrees of freedom.
     TarsusError for others.
     """
+    # check the numbers
     if legs < 2 or legs % 2:
         raise TarsusError(f"a centipede has an even number of legs, 2 or more, not {legs}.")
     if points not in POINTS:
         raise TarsusError(f"a centipede's foot has 1, 2 or 4 contact points, not {points}.")
+    # the trunk
     pairs = legs // 2
     bodies = [
         Body(
@@ -45,6 +47,7 @@ def centipede(legs: int, points: int = 1) -> Mechanism:
             _box(pairs * SEGMENT_MASS, pairs * PITCH, WIDTH, DEPTH),
         )
     ]
+    # the legs, pair by pair from the front, and their contact points
     candidates: list[Candidate] = []
     for pair in range(pairs):
         for side, name in ((1, f"L{pair + 1}"), (-1, f"R{pair + 1}")):
@@ -55,6 +58,7 @@ def centipede(legs: int, points: int = 1) -> Mechanism:
                 Candidate(f"{name}_foot{k + 1}", len(bodies) - 1, foot)
                 for k, foot in enumerate(feet)
             ]
+    # a motor at every hinge
     hinges = [body.joint.name for body in bodies[1:]]
     return Mechanism(
         name=f"centipede_{legs}_{points}",

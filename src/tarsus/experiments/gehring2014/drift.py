@@ -65,6 +65,7 @@ class Drift(Exhibit):
     def draw(self, data: Mapping[str, Any]) -> Figure:
         from matplotlib.figure import Figure
 
+        # a line for each method and step
         figure = Figure(figsize=(9, 4), layout="constrained")
         ax = figure.subplots()
         lines = zip(COLORS, data["um_per_min"].items(), "os^vD", strict=False)
@@ -80,7 +81,9 @@ class Drift(Exhibit):
                     color=color,
                     label=method if style == "-" else None,
                 )
+        # the paper's number
         ax.plot(TOLERANCE, PUBLISHED, "*", color="#1c1e21", ms=13, label="paper")
+        # axes and legend
         ax.set_xscale("log")
         ax.set_yscale("log")
         ax.set_xlabel("tolerance T_rel = T_abs (N s)")

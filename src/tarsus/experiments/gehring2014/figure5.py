@@ -56,6 +56,7 @@ class Figure5(Exhibit):
     )
 
     def measure(self, task: Task) -> Finding:
+        # the force on one foot over the last cycle
         before = 2.4 if task.quick else 8.0
         foot = [candidate.name for candidate in robot().candidates].index(FOOT)
         curves: dict[str, dict[str, Any]] = {}
@@ -66,6 +67,7 @@ class Figure5(Exhibit):
             )
             force = fine(configuration, law, substeps, before)
             curves[name] = {"dt": DT / substeps, "force": force[:, foot]}
+        # mean and peak, as rows
         load = {name: float(np.mean(curve["force"])) for name, curve in curves.items()}
         peak = {name: float(np.max(curve["force"])) for name, curve in curves.items()}
         weight = -robot().mass * robot().gravity_acceleration[2]
@@ -80,6 +82,7 @@ class Figure5(Exhibit):
             )
             for name in curves
         ] + [Row(f"{name}: peak", None, peak[name], "N", "") for name in curves]
+        # the steps with which it diverges
         steps = {} if task.quick else _largest_step(before, task)
         data = {"curves": curves, "mean": load, "peak": peak, "diverges": steps}
         return Finding(data, rows, _tables(steps), _checks(load, peak), [_chatter(curves)])

@@ -68,6 +68,7 @@ class Figure6(Exhibit):
     def draw(self, data: Mapping[str, Any]) -> Figure:
         from matplotlib.figure import Figure
 
+        # a panel for each kind of coordinates
         alphas, counts = np.asarray(data["alpha"]), data["iterations"]
         shown = [
             kind
@@ -76,6 +77,7 @@ class Figure6(Exhibit):
         ]
         figure = Figure(figsize=(9, 4), layout="constrained")
         axes = figure.subplots(1, len(shown), sharey=True, squeeze=False)[0]
+        # iterations over the relaxation
         for ax, kind in zip(axes, shown, strict=True):
             for name, count in counts.items():
                 if BY_NAME[name].coordinates == kind:
@@ -85,6 +87,7 @@ class Figure6(Exhibit):
             ax.set_xlabel("relaxation α")
             ax.spines[["top", "right"]].set_visible(False)
             ax.legend(frameon=False, fontsize=9, loc="upper right")
+        # the common axis
         axes[0].set_yscale("log")
         axes[0].set_ylim(10, 4000)
         ticks = (10, 20, 50, 100, 200, 500, 1000, 2000)

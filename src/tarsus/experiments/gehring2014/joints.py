@@ -105,6 +105,7 @@ def trotted(name: str, method: str, seconds: float) -> dict[str, list[float]]:
     Worlds with shorter steps are looked at after as many more of them; the controller runs once a
     step.
     """
+    # a world for each step and tolerance
     size = len(TOLERANCES)
     tolerance = np.tile(TOLERANCES, len(STEPS))
     law = BY_NAME[name].law(
@@ -114,14 +115,17 @@ def trotted(name: str, method: str, seconds: float) -> dict[str, list[float]]:
     simulation = BY_NAME[name].simulation(
         trotting(), law, worlds=len(tolerance), stepper=Midpoint(), **options
     )
+    # each with its own step
     worlds = at_start(simulation)
     worlds.set("dt", np.repeat(STEPS, size)[:, None])
+    # the gaps before and after, at the same instants for every step
     finer = [round(DT / dt) for dt in STEPS]
     due = sorted({round(t / DT) * k for k in finer for t in (BEFORE, BEFORE + seconds)})
     seen, done = {}, 0
     for step in due:
         worlds.advance(step - done)
         seen[step], done = gaps(simulation.plan.scene.mechanism, worlds.get("q")), step
+    # their change per minute
     drifts = {}
     for k, (dt, times) in enumerate(zip(STEPS, finer, strict=True)):
         own = slice(k * size, (k + 1) * size)
@@ -143,15 +147,18 @@ def gaps(mechanism: Mechanism, q: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _rows(drifts: Gaps) -> list[Row]:
+    # where the paper's numbers stand in the tables
     coarse, half = (f"{1e3 * dt:g}" for dt in STEPS[:2])
     at, tight = TOLERANCES.index(TOLERANCE), len(TOLERANCES) - 1
     place, rows = "section Accuracy", []
+    # joints left free to drift
     for kind, methods in drifts.items():
         free = methods[DIRECT]
         order = np.log2(free[coarse][at] / free[half][at])
         rows.append(
             Row(f"{kind}, 2.5 ms, 1e-6, direct", PUBLISHED, free[coarse][at], "µm/min", place)
         )
+        # contacts and joints iterated together
         if PROX in methods:
             told = "with what the tolerance adds"
             rows.append(
@@ -164,6 +171,7 @@ def _rows(drifts: Gaps) -> list[Row]:
                     told,
                 )
             )
+        # what sets the drift: the step, not the tolerance
         rows += [
             Row(
                 f"{kind}, 1.25 ms, 1e-6, direct", None, free[half][at], "µm/min", "",
@@ -174,6 +182,7 @@ def _rows(drifts: Gaps) -> list[Row]:
                 "µm/min", "", "does not fall with the tolerance",
             ),
         ]  # fmt: skip
+        # the gap taken back
         if HELD in methods:
             told = (
                 "bounded: what is left is the gap's change within a cycle, and what the pull adds"

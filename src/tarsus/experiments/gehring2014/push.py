@@ -101,6 +101,7 @@ class Push(Exhibit):
     def draw(self, data: Mapping[str, Any]) -> Figure:
         from matplotlib.figure import Figure
 
+        # a polar plot for each configuration, the last place for the legend
         hard = {name: f for name, f in data.items() if name != Cm.name}
         across = min(len(hard) + 1, 4)  # the last place is the legend's
         down = -(-(len(hard) + 1) // across)
@@ -110,6 +111,7 @@ class Push(Exhibit):
         ).ravel()
         for ax in axes[len(hard) :]:
             ax.axis("off")
+        # every push by its direction, strength and outcome
         for ax, (name, f) in zip(axes, hard.items(), strict=False):
             failed, fell = np.asarray(f["failed"], bool), np.asarray(f["fell"], bool)
             loose = np.asarray(f["unconverged"]) > 0
@@ -117,12 +119,14 @@ class Push(Exhibit):
             for which, color in zip(outcomes, OUTCOMES.values(), strict=True):
                 angle, radius = np.asarray(f["direction"])[which], np.asarray(f["strength"])[which]
                 ax.scatter(angle, radius, s=7, color=COLORS[color], lw=0)
+            # rings and rays
             ax.set_title(name, fontsize=10)
             ax.set_ylim(0, STRONGEST)
             ax.set_rticks([25, 50, 75, 100], ["", "50", "", "100 N s"], fontsize=7)
             ax.set_thetagrids([0, 90, 180, 270], ["0°", "90°", "180°", "270°"], fontsize=8)
             ax.tick_params(pad=0)
             ax.grid(alpha=0.3)
+        # the legend
         marks = [
             axes[-1].scatter([], [], s=20, color=COLORS[color], lw=0) for color in OUTCOMES.values()
         ]
@@ -132,17 +136,20 @@ class Push(Exhibit):
 
 def pushed(configuration: Configuration, directions: int, strengths: int, seconds: float) -> Falls:
     """Push the standing robot and follow every fall."""
+    # one world for each push, at rest
     angle = np.repeat(np.arange(directions) * 2 * np.pi / directions, strengths)
     strength = np.tile(np.linspace(WEAKEST, STRONGEST, strengths), directions)
     simulation = configuration.simulation(
         standing(), worlds=len(angle), contacts="all", pushes=TRUNK, threads=os.cpu_count() or 1
     )
     simulation.advance(SETTLE)
+    # the push: a force above the trunk's origin for one block
     pressed = (
         strength[:, None] * np.stack([np.cos(angle), np.sin(angle), 0 * angle], axis=-1) / LASTS
     )
     wrench = np.concatenate([pressed, np.cross([0, 0, HEIGHT], pressed)], axis=-1)
     simulation.set(push={TRUNK: wrench})
+    # follow the fall block by block, keeping only its extremes
     worlds = np.zeros(len(angle))
     fell, finite, unconverged = worlds > 0, worlds == 0, worlds.copy()
     depth, closed, force = worlds.copy(), worlds.copy(), worlds.copy()

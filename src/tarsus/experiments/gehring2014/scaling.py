@@ -115,13 +115,16 @@ class Scaling(Exhibit):
     def draw(self, data: Mapping[str, Any]) -> Figure:
         from matplotlib.figure import Figure
 
+        # three panels
         sizes = [Size(**size) for size in data["sizes"]]
         figure = Figure(figsize=(9, 3.8), layout="constrained")
         left, middle, right = figure.subplots(1, 3)
+        # each kind of coordinates in its color
         for color, kind in zip(COLORS, KINDS, strict=False):
             own = [s for s in sizes if s.coordinates == kind]
             if not own:
                 continue
+            # time by degrees of freedom, one contact a leg
             thin = [s for s in own if s.contacts == s.legs]
             power = data["exponents"][kind].get("time by freedom")
             label = kind if power is None else f"{kind}, power {power:.1f}"
@@ -133,11 +136,13 @@ class Scaling(Exhibit):
                 ms=4,
                 label=label,
             )
+            # time by contacts, the legs kept
             for legs, style in ((4, "o-"), (8, "s--")):
                 at = [s for s in own if s.legs == legs]
                 middle.plot(
                     [s.contacts for s in at], [1e6 * s.step for s in at], style, color=color, ms=4
                 )
+            # iterations by contacts
             right.plot(
                 [s.contacts for s in own],
                 [s.iterations for s in own],
@@ -146,12 +151,14 @@ class Scaling(Exhibit):
                 ms=4,
                 alpha=0.7,
             )
+        # axes
         for ax, label in ((left, "degrees of freedom"), (middle, "contacts"), (right, "contacts")):
             ax.set(xscale="log", yscale="log", xlabel=label)
             ticks = (12, 18, 30, 54) if ax is left else (2, 4, 8, 16, 32)
             ax.set_xticks(ticks, [str(tick) for tick in ticks])
             ax.xaxis.minorticks_off()
             ax.spines[["top", "right"]].set_visible(False)
+        # labels and legends
         left.set_ylabel("time of a step / µs")
         left.legend(frameon=False, fontsize=8)
         middle.plot([], [], "o-", color="#7f7f7f", ms=4, label="4 legs")

@@ -29,6 +29,7 @@ class Sinkage(Exhibit):
     )
 
     def measure(self, task: Task) -> Finding:
+        # how deep the feet sink while the robot trots
         depth = {}
         for configuration in (Cm, HmJ):
             task.tell(configuration.name)
@@ -38,8 +39,10 @@ class Sinkage(Exhibit):
             gap, pressed = log["gap"].values, log["impulse_contact"].values[..., 0] > 0
             deep = np.maximum(-gap[pressed], 0)
             depth[configuration.name] = {"mean": float(deep.mean()), "largest": float(deep.max())}
+        # how deep two feet sink at rest
         weight = -robot().mass * robot().gravity_acceleration[2]
         static = weight / 2 / STIFFNESS
+        # beside the paper's number
         place = "section Accuracy"
         rows = [
             Row(
@@ -63,6 +66,7 @@ class Sinkage(Exhibit):
             ),
             Row("HmJ, largest", None, 1e3 * depth["HmJ"]["largest"], "mm", "", "hard contact"),
         ]
+        # does rest explain the trot?
         apart = depth["Cm"]["mean"] / static
         check = Check(
             "compliant feet sink in the mean within a factor of two of W / (2 c_N)",

@@ -92,10 +92,12 @@ def timed(
     """Timings by configuration; every one takes its turn in every round, so that a drift is shared
     by all.
     """
+    # configurations of one program share it
     worlds: dict[tuple[str, str], Worlds] = {}
     for key, own in steps.items():
         same = next((worlds[other] for other in worlds if other[0] == key[0]), None)
         worlds[key] = same or own.worlds(lanes=1)
+    # rounds in which every one takes its turn
     times: dict[tuple[str, str], list[float]] = {key: [] for key in steps}
     iterations: dict[tuple[str, str], float] = {}
     for k in range(rounds):
@@ -104,6 +106,7 @@ def timed(
         for key, own in steps.items():
             times[key].append(own.seconds(worlds[key]))
             iterations[key] = float(worlds[key].get("iterations").mean())
+    # their medians
     found: dict[str, dict[str, Any]] = {name: {} for name, _ in steps}
     for (name, source), own in steps.items():
         hard = BY_NAME[name].hard

@@ -149,6 +149,7 @@ class Emitter:
         )
 
     def _while(self, block: While) -> None:
+        # count the rounds from 0
         self._labels += 1
         tag, s = f"loop{self._labels}", self.scribe
         before = f"{tag}.before"
@@ -159,6 +160,7 @@ class Emitter:
             f"{tag}.head:",
             f"  %{tag}.count = phi i64 [ 0, %{before} ], [ %{tag}.count.next, %{tag}.end ]",
         ]
+        # go on while a lane of those active wants more
         more = self._load(block.more, 0)
         mask = s.lt(s.const(0.0), more)
         if self._masks:
@@ -170,11 +172,13 @@ class Emitter:
             f"  br i1 %{tag}.go, label %{tag}.body, label %{tag}.exit",
             f"{tag}.body:",
         ]
+        # the body, for these lanes alone
         s.forget()
         self._masks.append(mask)
         for inner in block.body:
             self._block(inner)
         self._masks.pop()
+        # back to the head; no value read before holds after it
         s.lines += [
             f"  br label %{tag}.end",
             f"{tag}.end:",

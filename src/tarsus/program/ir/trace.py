@@ -91,6 +91,7 @@ class Builder:
 
         Worlds where `first` is not positive do not enter the loop at all.
         """
+        # a register for each value carried, and one that says whether to go on
         names: dict[str, str] = {}
         symbols: Values = {}
         for key, value in start.items():
@@ -98,23 +99,27 @@ class Builder:
             symbols[key] = self.declare(names[key], value.numel(), "temporary")
         more = self._fresh("more")
         self.declare(more, 1, "temporary")
+        # its start ends the block before the loop
         self._pending.update(
             {names[key]: value for key, value in start.items()}
             | {more: SX(1) if first is None else first}
         )
         self._cut()
+        # trace the body once
         outer, self._blocks = self._blocks, []
         values, again = body(dict(symbols))
         if missing := set(start) ^ set(values):
             raise ValueError(
                 f"the loop's body must give back exactly what it was given; check {sorted(missing)}"
             )
+        # what it gives back must have the sizes of what it was given
         for key, symbol in symbols.items():
             if values[key].numel() != symbol.numel():
                 raise ValueError(
                     f"the loop's {key!r} has {symbol.numel()} numbers, its body gives"
                     f" {values[key].numel()}"
                 )
+        # the body's end, and on with the outer blocks
         self._pending.update({names[key]: values[key] for key in start} | {more: again})
         self._cut()
         outer.append(_Loop(more, self._blocks, maximum))
@@ -181,6 +186,7 @@ class Builder:
         """Write the results into state and report registers (declared here if new) and close the
         program.
         """
+        # check and declare the results
         for name, value in results.items():
             if name not in self._registers:
                 self.declare(name, value.numel(), "report")
@@ -191,13 +197,16 @@ class Builder:
                     f"register {name!r} has {self._registers[name].size} numbers, not"
                     f" {value.numel()}"
                 )
+        # end the last block
         self._pending.update(results)
         self._cut()
+        # time the rest, and stamp the start
         if self.timed:
             self.stamp(REST)
             self.declare(CYCLES, len(self._sections), "report")
             self.declare(CLOCK, 1, "temporary")
             self._blocks.insert(0, Stamp(None, CLOCK))
+        # drop registers that nobody reads
         read = self._read_anywhere(self._blocks)
         registers = [r for r in self._registers.values() if r.kind != "temporary" or r.name in read]
         blocks = tuple(self._finished(block, read) for block in self._blocks)

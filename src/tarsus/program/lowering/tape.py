@@ -98,11 +98,13 @@ def _with_reciprocals(t: Tape) -> Tape:
     """Divisions by one number become its reciprocal and multiplications (CasADi folds x * (1 / y)
     to x / y).
     """
+    # how often each number divides
     uses = t.live()
     divisors: dict[int, int] = {}
     for node, used in zip(t.nodes, uses, strict=True):
         if used and node.op in ("div", "inv"):
             divisors[node.args[-1]] = divisors.get(node.args[-1], 0) + 1
+    # rewrite, each reciprocal where it is first needed
     nodes: list[Node] = []
     at: list[int] = []
     reciprocal: dict[int, int] = {}

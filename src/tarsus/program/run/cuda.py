@@ -141,6 +141,7 @@ def _load(program: Program, bits: int, device: int) -> CudaKernel:
 
 def _machine_code(cupy: Any, program: Program, bits: int, capability: str) -> bytes:
     """The kernel for this GPU, from the cache or from the driver's assembler."""
+    # everything that the code depends on names it
     chip, version = chip_for(capability), cupy.cuda.runtime.driverGetVersion()
     parts = (
         program.fingerprint,
@@ -152,6 +153,7 @@ def _machine_code(cupy: Any, program: Program, bits: int, capability: str) -> by
         llvmlite.__version__,
     )
     name = f"{hashlib.sha256(repr(parts).encode()).hexdigest()[:40]}.cubin"
+    # assemble it if it is not in the cache
     code = cache.kept(name)
     if code is None:
         text = ptx.ptx(program, bits, chip)

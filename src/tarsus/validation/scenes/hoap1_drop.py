@@ -38,9 +38,11 @@ class Hoap1Drop(ValidationScene):
     def measure(self, engine: Engine) -> list[Case]:
         if not set(FLOOR) <= engine.parameters:
             raise NotModeled("the law has no stiffness k and damping c")
+        # the robot with locked joints, above its stand
         robot = resolve.robot("hoap1")
         body, standing = locked(robot), np.array(robot.keyframes["stand"])[:7]
         start = Start(body, standing + DROP * np.eye(7)[2], parameters=FLOOR)
+        # how high it leaps, and how deep its soles rest
         depths, leaps = [], []
         for dt in STEPS:
             motion = engine.run(start, dt, 6.0)
@@ -53,6 +55,7 @@ class Hoap1Drop(ValidationScene):
             )  # z axis in the body
             corners = np.array([c.position for c in body.candidates])
             depths.append(-float(np.mean(motion.q[-1, 0, 2] + corners @ up)))
+        # beside the static depth and no leap at all
         labels, expected = (
             [f"dt {1e3 * dt:g} ms" for dt in STEPS],
             robot.mass * G / (8 * FLOOR["k"]),
