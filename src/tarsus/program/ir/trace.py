@@ -68,8 +68,7 @@ class Builder:
         return self.declare(name, size, "parameter")
 
     def keep(self, name: str, value: SX, kind: Literal["temporary", "report"] = "temporary") -> SX:
-        """Name a value so that it is computed once, here; its symbols can be used in this and every
-        later block.
+        """Name a value, so that it is computed once, here; all that follows can use its symbols.
 
         A report is stored here too, and not carried through the blocks to the program's end.
         """
@@ -86,8 +85,7 @@ class Builder:
         maximum: int,
         first: SX | None = None,
     ) -> Values:
-        """Carry `start` through body(values) -> (values, more) while more > 0; returns the last
-        values.
+        """Carry `start` through body(values) -> (values, more) while more > 0; the last values.
 
         Worlds where `first` is not positive do not enter the loop at all.
         """
@@ -143,8 +141,7 @@ class Builder:
         return symbols
 
     def hold(self, name: str, values: Held) -> Held:
-        """Keep all that is computed in an expression, or in lists, dictionaries and dataclasses of
-        them, as one value.
+        """Keep, as one value, all that is computed in an expression or a structure of them.
 
         Returns the same with symbols in its place; zeros, constants and symbols stay what they are.
         """
@@ -183,9 +180,7 @@ class Builder:
         return held
 
     def program(self, **results: SX) -> Program:
-        """Write the results into state and report registers (declared here if new) and close the
-        program.
-        """
+        """Write the results into registers (reports, declared here, if new); close the program."""
         # check and declare the results
         for name, value in results.items():
             if name not in self._registers:
