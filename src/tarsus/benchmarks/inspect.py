@@ -96,6 +96,7 @@ def tell(found: dict[str, Any]) -> None:
     console.print(
         f"PTX for {found['ptx_chip']}: {found['ptx_lines']} lines, {resources['registers']}"
         f" registers, {resources['spill_stores']} / {resources['spill_loads']} bytes of spill"
-        f" stores / loads and {resources['planned_stores']} / {resources['planned_loads']} planned,"
-        f" {resources['stack']} bytes of stack, {resources['code']} bytes of code"
+        f" stores / loads, {resources['planned_stores']} / {resources['planned_loads']} bytes that"
+        f" Tarsus itself keeps in memory, {resources['stack']} bytes of stack,"
+        f" {resources['code']} bytes of code"
     )

@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar
 
 import tyro
 
-from tarsus.commands.base import FAILED, Command, Flag, Name, called
+from tarsus.commands.base import FAILED, Command, Flag, called
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Reproduce(Command):
 
     place: ClassVar[int] = 60
 
-    name: tyro.conf.Positional[Name] = ""
+    name: tyro.conf.Positional[Annotated[str, called("[NAME]")]] = ""
     """Paper (`tarsus list experiments`)."""
     out: Annotated[Path, called("FOLDER")] = Path(".")
     """Folder for the page and the data."""

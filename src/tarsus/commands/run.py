@@ -46,15 +46,18 @@ class Run(Command):
     dt: Seconds = 0.0025
     """Length of a time step."""
     slope: Annotated[float, called("DEGREES")] = 0.0
-    """Incline of the ground, uphill along x."""
+    """Incline of the ground, rising along x."""
     friction: Annotated[float | None, called("NUMBER")] = None
     """Friction coefficient; by default the law's own."""
     set: Annotated[tuple[str, ...], called("NAME=VALUE ...")] = ()
-    """Parameters of the law or the gait, such as kinetic=0.8 solver=sor kp=60."""
+    """Parameters of the law or the gait (`tarsus list laws --parameters`), such as kinetic=0.8
+    solver=sor kp=60."""
     contacts: Annotated[str | None, called("NAME")] = None
-    """Points that may touch the ground: a name, *_foot or all; by default all, or feet if many."""
+    """Points that may touch the ground: a name, a pattern such as *_foot, or all; by default all up
+    to 16, else those of the feet."""
     coordinates: Annotated[str, called("KIND")] = "minimal"
-    """Joints kept as constraints: minimal (none), extended (those at the base), maximal (all)."""
+    """Joints kept as constraints: minimal (none), extended (at the base), maximal (all);
+    docs/coordinates.md."""
     speed: Annotated[float | None, called("M/S")] = None
     """Commanded forward speed; by default the gait's own."""
     terrain: Name = "plane"
@@ -120,6 +123,8 @@ def _simulation(given: Run) -> tuple[Simulation, list[str]]:
             law = replace(law, **{names[0]: given.friction})
     if given.slope and given.terrain != "plane":
         raise TarsusError("--slope inclines the plane; it does not go with another --terrain.")
+    if not abs(given.slope) < 90:
+        raise TarsusError(f"--slope must be less than 90 degrees, not {given.slope:g}.")
     terrain = Slope(angle=np.deg2rad(given.slope)) if given.slope else given.terrain
     options: Options = {
         "precision": given.precision,
@@ -223,7 +228,7 @@ def _tell(numbers: dict[str, Any], files: list[Path]) -> None:
 
 
 def _measure(value: float | None, unit: str) -> str:
-    """A residual with its unit, or that this stepper has none."""
+    """A residual with its unit, or "not applicable" where the stepper defines none."""
     return "not applicable" if value is None else f"{value:.1e} {unit}"
 
 
@@ -233,7 +238,7 @@ def _energy(e: dict[str, float]) -> str:
         name: value for name, value in e.items() if name not in ("change", "unbalanced") and value
     }
     told = ", ".join(f"{name} {value:+.3g}" for name, value in shares.items())
-    return f"{told}; change {e['change']:+.3g} J, balanced to {e['unbalanced']:.1e} J"
+    return f"{told} J; change {e['change']:+.3g} J, balanced to {e['unbalanced']:.1e} J"
 
 
 def _walked(n: dict[str, Any]) -> str:

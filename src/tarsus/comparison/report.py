@@ -47,7 +47,7 @@ VIOLATIONS: dict[str, tuple[str, str, Value]] = {
     "signorini": ("Signorini / J", "{:.1e}", _of("residuals", "signorini_J")),
     "cone": ("cone / N s", "{:.1e}", _of("residuals", "cone_Ns")),
     "dissipation": ("dissipation / J", "{:.1e}", _of("residuals", "dissipation_J")),
-    "motion": ("momentum / N", "{:.1e}", _of("residuals", "equation_N")),
+    "motion": ("motion / N", "{:.1e}", _of("residuals", "equation_N")),
     "unconverged": ("unconverged steps", "{:d}", lambda numbers: numbers.get("unconverged_steps")),
 }
 TITLES = (
@@ -57,10 +57,11 @@ TITLES = (
 )
 BARS = "±: the larger difference from the same run at dt / 2 and at dt / 4"
 NOTES = (
-    "stabilization: normal work that no spring held; drift: energy made by integration",
+    "impact, damping, stabilization: normal work of the contacts, at touchdown, taking energy and"
+    " giving energy; drift: energy error of the time integration",
     "Signorini: impulse of a contact that separates or pulls; cone: impulse outside the friction"
-    " cone; dissipation: work that friction should have taken; momentum: residual of the balance of"
-    " momentum; unconverged: steps whose solver did not meet its tolerance",
+    " cone; dissipation: work that friction should have taken; motion: residual of the equation of"
+    " motion; unconverged: steps whose solver did not meet its tolerance",
 )
 OTHERS = ("energy_residual_J", "unconverged_steps", "fell", "energy", "residuals")
 

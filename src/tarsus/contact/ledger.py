@@ -1,7 +1,7 @@
 """The energy ledger: what every contact did to the robot's energy, split the same way for every
 law.
 
-A impulse L over a step that changes the contact's velocity from gamma^S to gamma^E, the mass
+An impulse L over a step that changes the contact's velocity from gamma^S to gamma^E, the mass
 matrix held, changes the kinetic energy by L . (gamma^S + gamma^E) / 2 exactly. The tangential part
 of that work is friction. The normal part, less what an elastic ground took in, is impact in the
 step in which the contact begins to press; in later steps it is normal damping where it takes

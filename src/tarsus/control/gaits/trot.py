@@ -2,25 +2,24 @@
 
 Teixeira de Paula 2024, section 6.2: a central pattern generator drives the stance and swing
 curves of each foot, closed-form inverse kinematics turns them into joint angles, a PD servo
-(kp = 40, kd = 1, Table I) follows them. It is open loop: nothing but joint angles and rates is fed
-back.
+(kp = 40, kd = 1, Table I) follows them. It is open loop: only joint angles and rates are fed back.
 Trot(heading=0, tracking=0, capture=0, lean=0, support=0) is that trot.
 
 The rest is ours, because the open-loop trot turns away on a slope of 5 degrees until it rolls over:
 
 - `lean` shifts the feet to where gravity pulls the trunk: downhill on a slope, to the low side when
   it tips;
-- `capture` shifts each foot with the velocity that the trunk there has too much (Raibert 1986),
+- `capture` shifts each foot with the excess velocity of the trunk at that leg (Raibert 1986),
   turning included;
 - `heading` turns back to the heading at the start, plus the turns commanded since;
 - `tracking` lengthens the stride while the robot is slower than commanded (an integral, of 0.4 m/s
   at most);
 - the feet are also placed sideways, on circles about the trunk's center when turning (the paper:
   abad joints at zero);
-- `support`: a loaded leg of so soft a servo sags, pushes its foot forwards against the trunk and so
-  shortens the stride. Each stance leg gets, besides the servo, the joint torques that carry half
-  the weight, rising and falling over the stance. In open loop, Mini Cheetah told to trot at 0.4 m/s
-  makes 0.27 m/s without it, 0.40 m/s with 1.4.
+- `support`: with so soft a servo a loaded leg sags, pushes its foot forwards against the trunk and
+  so shortens the stride. Each stance leg gets, besides the servo, the joint torques that carry half
+  the weight, rising and falling over the stance. In open loop, Mini Cheetah commanded to trot at
+  0.4 m/s reaches 0.27 m/s without it, 0.40 m/s with 1.4.
 """
 
 from __future__ import annotations
@@ -81,21 +80,25 @@ class Trot(Controller):
         RAIBERT_1986.at("foot placement"),
     )
 
-    frequency: float = parameter(2.5, "Hz", "steps of a leg per second", "(0, inf)")
-    duty: float = parameter(0.55, "[1]", "part of a step in stance", "(0, 1)")
+    frequency: float = parameter(2.5, "Hz", "cycles of a leg per second", "(0, inf)")
+    duty: float = parameter(0.55, "[1]", "part of a cycle in stance", "(0, 1)")
     step_height: float = parameter(0.06, "m", "how high a foot is lifted", "[0, inf)")
     body_height: float | None = parameter(
-        None, "m", "of the base above the ground, where not that of the posture 'stand'", "(0, inf)"
+        None, "m", "of the base above the ground; none: that of the posture 'stand'", "(0, inf)"
     )
-    support: float = parameter(0.75, "[1]", "part of half the weight fed forward in mid-stance")
+    support: float = parameter(
+        0.75, "[1]", "part of half the weight that a leg carries by feedforward in mid-stance"
+    )
     kp: Gain = proportional_gain(40.0)
     kd: Gain = derivative_gain(1.0)
-    coupling: float = parameter(10.0, "1/s", "of the oscillators", "[0, inf)")
+    coupling: float = parameter(10.0, "1/s", "of the legs' oscillators", "[0, inf)")
     ramp: float = parameter(1.0, "s", "time to full speed", "(0, inf)")
-    heading: float = parameter(5.0, "1/s", "turn rate per error of heading")
-    tracking: float = parameter(1.0, "1/s", "growth of the speed's correction per error of speed")
-    capture: float = parameter(0.08, "s", "shift of a foot per error of velocity")
-    lean: float = parameter(0.6, "[1]", "shift of the feet; 1: below the base's origin")
+    heading: float = parameter(5.0, "1/s", "turn rate per heading error")
+    tracking: float = parameter(1.0, "1/s", "integral gain of the speed error")
+    capture: float = parameter(0.08, "s", "shift of a foothold per velocity error")
+    lean: float = parameter(
+        0.6, "[1]", "shift of the feet against a tilt; 1: straight below the base's origin"
+    )
 
     commands: ClassVar[Mapping[str, float]] = {"speed": 0.4, "turn": 0.0}
 

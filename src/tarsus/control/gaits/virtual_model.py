@@ -76,17 +76,39 @@ class VirtualModel(Controller):
 
     frequency: float = parameter(1.25, "Hz", "cycles of a leg per second", "(0, inf)")
     duty: float = parameter(0.55, "[1]", "part of a cycle in stance", "[0.5, 1)")
-    clearance: float = parameter(0.15, "[1]", "lift of a foot, in parts of the height", "[0, inf)")
-    friction: float = parameter(0.6, "[1]", "of the cones, less than the ground's", "(0, inf)")
-    iterations: int = parameter(2, "[1]", "of the force distribution", "[1, inf)")
+    clearance: float = parameter(
+        0.15, "[1]", "lift of a foot, as a fraction of the base's height", "[0, inf)"
+    )
+    friction: float = parameter(
+        0.6,
+        "[1]",
+        "friction coefficient assumed in sharing forces; keep it below the ground's",
+        "(0, inf)",
+    )
+    iterations: int = parameter(
+        2, "[1]", "Newton iterations of the force distribution in each control step", "[1, inf)"
+    )
     ramp: float = parameter(1.0, "s", "time to full speed", "(0, inf)")
-    way: Pair = parameter((10.0, 6.0), PAIR, "of the trunk's place in the plane", "[0, inf)")
-    hold: Pair = parameter((80.0, 15.0), PAIR, "of its height", "[0, inf)")
-    level: Pair = parameter((200.0, 25.0), PAIR, "of its attitude", "[0, inf)")
-    leash: float = parameter(0.05, "m", "the most that the place may be behind", "[0, inf)")
-    track: Pair = parameter((900.0, 50.0), PAIR, "of a swinging foot", "[0, inf)")
+    way: Pair = parameter(
+        (10.0, 6.0),
+        PAIR,
+        "stiffness and damping of the trunk's horizontal position, per mass",
+        "[0, inf)",
+    )
+    hold: Pair = parameter(
+        (80.0, 15.0), PAIR, "stiffness and damping of its height, per mass", "[0, inf)"
+    )
+    level: Pair = parameter(
+        (200.0, 25.0), PAIR, "stiffness and damping of its attitude, per inertia", "[0, inf)"
+    )
+    leash: float = parameter(
+        0.05, "m", "largest position error that the trunk's spring sees", "[0, inf)"
+    )
+    track: Pair = parameter(
+        (900.0, 50.0), PAIR, "stiffness and damping of a swinging foot, per mass", "[0, inf)"
+    )
     feedback: float = parameter(
-        0.9, "[1]", "of the velocity error on the foothold; 1: the pendulum's capture point"
+        0.9, "[1]", "effect of the velocity error on the foothold; 1: the pendulum's capture point"
     )
 
     commands: ClassVar[Mapping[str, float]] = {
