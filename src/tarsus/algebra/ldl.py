@@ -1,5 +1,4 @@
-"""Symmetric positive definite systems by elimination without square roots, written out
-symbolically.
+"""Symmetric positive definite systems by elimination without square roots, written symbolically.
 
 The unknowns are eliminated one after the other, in an order that the caller chooses. From the last
 one to the first it is M = L^T D L without fill-in where a tree's leaves are numbered last

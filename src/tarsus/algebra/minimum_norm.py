@@ -1,5 +1,4 @@
-"""The least-squares solution of least norm of G x = b, G symmetric, positive semidefinite and
-perhaps singular.
+"""The least-squares solution of least norm of G x = b, G symmetric positive semidefinite.
 
 With F = (G + r 1)^-1 the iteration x <- x + (F - r F F) (b - G x) from x = 0 tends to the
 Moore-Penrose solution G^+ b for any b, also one outside the range of G: along an eigenvector with

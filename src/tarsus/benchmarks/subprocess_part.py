@@ -14,8 +14,7 @@ GRACE = 5.0  # s to end by itself after the result
 
 
 def in_child(part: Callable[[], Any], seconds: float) -> Any:
-    """What `part` (picklable) returns from a fresh process, ended with all that it started after
-    `seconds`.
+    """What `part` (picklable) returns from a new process, ended with its children after `seconds`.
 
     What it prints goes to standard error. Raises TimeoutError after `seconds`, ChildProcessError if
     the process died without a word, and RuntimeError with the name and text of whatever the part
@@ -56,9 +55,7 @@ def _send(part: Callable[[], Any], to: Connection) -> None:
 
 
 def _end(child: Any) -> None:
-    """The process and what it started; not reaped before, so that its number cannot be
-    another's.
-    """
+    """The process and what it started; not reaped before, so its number cannot be another's."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(child.pid, signal.SIGKILL)
     child.kill()

@@ -55,9 +55,7 @@ class Command(ABC):
 
 
 def print_json(value: Any) -> None:
-    """One JSON document on standard output; what is not finite becomes null, as JSON has no word
-    for it.
-    """
+    """One JSON document on standard output; null stands for what is not finite."""
     print(json_text(value))
 
 

@@ -117,9 +117,7 @@ class ForceLaw(Law):
 
     @abstractmethod
     def force(self, contact: Contact, p: Any, memory: SX) -> tuple[SX, SX]:
-        """Force (3,) in N in the contact frame of a closed contact, and the contact's next
-        memory.
-        """
+        """Force (3,) in N in the contact frame of a closed contact, and its next memory."""
 
     def largest_steps(self, masses: tuple[float, float], load: float) -> dict[str, float]:
         """From the force's own slopes where it carries the load: see `contact/stability.py`."""

@@ -87,8 +87,7 @@ def dissipation(solved: Solved) -> Array:
 
 
 def state(solved: Solved, margin: float = 1e-4) -> NDArray[np.int32]:
-    """0 open (no push), 1 stick (friction inside its disc), 2 slip (on its edge, to a relative
-    `margin`).
+    """0 open (no push), 1 stick (friction in its disc), 2 slip (on its edge, to relative `margin`).
 
     What the solver's own tolerance leaves undecided counts as on the edge if it moves, as inside if
     it does not.

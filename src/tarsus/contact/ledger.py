@@ -1,5 +1,4 @@
-"""The energy ledger: what every contact did to the robot's energy, split the same way for every
-law.
+"""The energy ledger: what each contact did to the robot's energy, split the same way for every law.
 
 An impulse L over a step that changes the contact's velocity from gamma^S to gamma^E, the mass
 matrix held, changes the kinetic energy by L . (gamma^S + gamma^E) / 2 exactly. The tangential part
@@ -31,8 +30,7 @@ NODES = (
 
 @dataclass(frozen=True, eq=False)
 class Ledger:
-    """Work on the robot by each contact in each step, J, each (steps, ..., n): positive gives the
-    robot energy.
+    """Work of each contact on the robot in each step, J, (steps, ..., n): positive gives it energy.
 
     impact: normal, in the step in which the contact begins to press (positive where another
     contact's impact pressed a leaving one, or a law makes energy); damping: normal, in all other
@@ -76,8 +74,7 @@ def ledger(solved: Solved, stored: ArrayLike = 0.0) -> Ledger:
 
 
 def stored_energy(law: Law, contact: Contact, p: Any) -> SX:
-    """What the ground's spring holds under a contact, J: the law's normal force at rest, integrated
-    over the depth.
+    """What the ground's spring holds under a contact, J: the integral of its force at rest.
 
     Zero for a law that gives impulses only. With depth d t^2, t in 0 to 1, whole and half powers
     are exact.

@@ -1,5 +1,4 @@
-"""From what can be measured on a foot or a ground to the constants of a linear spring and damper,
-and back.
+"""From measurements of a foot or a ground to the constants of a linear spring and damper, and back.
 
 The bounce: a mass m meets a spring c and damper d that cannot pull, m x'' = -max(c x + d x', 0),
 until the force is zero. With zeta = d / (2 sqrt(c m)) and omega = sqrt(c / m) the force first

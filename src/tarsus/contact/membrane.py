@@ -1,5 +1,4 @@
-"""A linear spring whose damper grows with the time step, and kinetic friction (Sugihara 2006,
-section III-A).
+"""A linear spring whose damper grows with dt, and kinetic friction (Sugihara 2006, section III-A).
 
 Slower than eps the paper has sigma = 0 (7) and leaves holding to its macro model; alone that
 lets a loaded foot slide freely at up to eps, and a friction that reverses the slip within a step

@@ -18,16 +18,13 @@ Blocks = dict[tuple[int, int], SX]
 
 @dataclass(frozen=True)
 class Roundness:
-    """A body that is a ball where it touches: its radius, m, and its rotation (3, 3) to world
-    coordinates.
-    """
+    """A body that is a ball where it touches: its radius, m, and rotation (3, 3) to the world."""
 
     radius: float
     rotation: SX
 
     def rolled(self, before: SX, normal: SX) -> SX:
-        """How far (3,) the contact point has rolled over the body, m, world, since the rotation was
-        `before` (3, 3).
+        """How far (3,) the contact point rolled, m, world, since the rotation was `before` (3, 3).
 
         By turns of less than about one radian: r theta x n, with theta = asin(|s|) s / |s| to the
         fifth power.
@@ -82,8 +79,7 @@ class VelocityForm:
 
 @dataclass(frozen=True)
 class Bilateral:
-    """Bilateral constraints beside the contacts, for laws that iterate over both (Gehring 2014,
-    Eqns. (12)-(15)).
+    """Bilateral constraints, for laws that iterate over them too (Gehring 2014, Eqns. (12)-(15)).
 
     xi_B = G_BU L_U + G_B L_B + c = 0. free[i] (3,), G[i, j] (3, 3): contacts' free velocity and
     Delassus matrix without the constraints; coupling[b][3 i + k]: G_BU; G_B[b][b']; c (nb,); start

@@ -1,5 +1,4 @@
-"""Fewer instructions for the same dynamics: inertia that a joint cannot feel is handed to the
-parent.
+"""Fewer instructions for the same dynamics: inertia that a joint cannot feel goes to the parent.
 
 Matter that a hinge's rotation leaves unchanged (a mass anywhere on the axis, and a moment of
 inertia B (1 - a a^T)) moves the same way whether it rides on the body or on its parent, so it may
@@ -42,9 +41,7 @@ class _Parameters:
 
 
 def base_parameters(mechanism: Mechanism) -> list[LinearInertia]:
-    """Inertias of all bodies in their own frames, regrouped towards the root: same M, c and g, more
-    zeros.
-    """
+    """Bodies' inertias in their frames, regrouped towards the root: same M, c, g, more zeros."""
     own = [_about_origin(body.inertia) for body in mechanism.bodies]
     for i in reversed(range(len(own))):
         body = mechanism.bodies[i]

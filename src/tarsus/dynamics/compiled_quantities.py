@@ -1,6 +1,4 @@
-"""Numbers in, numbers out: a quantity's arguments checked, its program compiled once, run on one
-state or many.
-"""
+"""Numbers in, numbers out: arguments checked, programs compiled once, run on one state or many."""
 
 from __future__ import annotations
 
@@ -35,9 +33,7 @@ class Calls:
         ]
 
     def __call__(self, quantity: str, frame: str = "", /, **given: ArrayLike) -> Array:
-        """The quantity at the given states: its shape, or (N, *shape) if any argument is a
-        batch.
-        """
+        """The quantity at the given states: its shape, or (N, *shape) if an argument is a batch."""
         arguments, asked = self.checked(**given), QUANTITIES[quantity]
         count = self.states(arguments)
         if count == 0:

@@ -1,5 +1,4 @@
-"""A mechanism held by bilateral constraints W_B^T u = -d, solved with it directly (Gehring 2014,
-Eqn. (20)).
+"""A mechanism with bilateral constraints W_B^T u = -d, solved directly (Gehring 2014, Eqn. (20)).
 
 For impulses L_U on other directions W_U the constraints answer with L_B = -G_B^-1 (gamma_B +
 G_BU L_U), so that the Delassus matrix that is left is G_UU - G_UB G_B^-1 G_BU.
@@ -22,8 +21,7 @@ Half = list[SX]  # L^-T w (nu,) of a force direction w, with structural zeros
 
 @dataclass(frozen=True)
 class Constraints:
-    """Constraints (nb,) beside a factored mass matrix: half-solved directions, G_B, and G_B
-    factored.
+    """Constraints (nb,) beside a factored mass matrix: half-solved directions, G_B and its factors.
 
     gamma (nb,): what W_B^T u would be at the end of the step without them, plus what stabilization
     asks for.

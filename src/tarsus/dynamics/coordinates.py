@@ -20,8 +20,7 @@ Array = NDArray[np.float64]
 
 
 def uncut_state(mechanism: Mechanism, q: SX, u: SX) -> tuple[SX, SX]:
-    """Coordinates and velocities of the mechanism before its joints were cut; those given if none
-    were.
+    """Coordinates and velocities of the mechanism before joints were cut; those given if none were.
 
     A cut hinge's angle is in (-pi, pi]; what a joint cannot do (drift) is left out.
     """
@@ -46,9 +45,7 @@ def uncut_state(mechanism: Mechanism, q: SX, u: SX) -> tuple[SX, SX]:
 
 
 def cut_state(mechanism: Mechanism, q: SX, u: SX) -> tuple[SX, SX]:
-    """Coordinates (nq,) and velocities (nu,) of a mechanism with cut joints from those of the whole
-    one.
-    """
+    """Coordinates (nq,), velocities (nu,) of a mechanism with cut joints from the whole one's."""
     uncut = mechanism.uncut
     if uncut is None:
         return q, u

@@ -40,9 +40,7 @@ def potential_energy(kin: Kinematics, inertias: list[LinearInertia]) -> SX:
 
 
 def momentum(kin: Kinematics, inertias: list[LinearInertia]) -> SX:
-    """Linear momentum (N s) and angular momentum about the world's origin (N m s), world frame:
-    (6,).
-    """
+    """(6,): linear (N s) and angular momentum about the world's origin (N m s), world frame."""
     linear, angular = SX.zeros(3), SX.zeros(3)
     for i, inertia in enumerate(inertias):
         spin, push = inertia.momentum(kin.omega[i], kin.velocity[i])

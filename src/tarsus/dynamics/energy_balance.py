@@ -18,9 +18,7 @@ from tarsus.spatial.inertia import LinearInertia
 
 
 def work(force: SX, kin: Kinematics, u1: SX, dt: SX) -> SX:
-    """Work of a generalized force (nu,) over a step in which the velocity goes from kin.u to u1,
-    J.
-    """
+    """Work of a generalized force (nu,) over a step from velocity kin.u to u1, J."""
     return 0.5 * dt * ca.dot(force, kin.u + u1)
 
 
@@ -47,8 +45,7 @@ def joint_work(kin: Kinematics, inertias: list[LinearInertia], u1: SX, dt: SX) -
 def integration_drift(
     kin: Kinematics, start: Kinematics, end: Kinematics, inertias: list[LinearInertia], dt: SX
 ) -> SX:
-    """Energy made by holding M, c and g at kin's coordinates q, kin.u = start.u, over a step to
-    `end`, J.
+    """Energy, J, made by holding M, c and g at kin's q, kin.u = start.u, over a step to `end`.
 
     [T(q1, u1) - T(q, u1)] - [T(q0, u0) - T(q, u0)] + V(q1) - V(q0) - dt (c + g)(q, u0) . (u0 + u1)
     / 2.

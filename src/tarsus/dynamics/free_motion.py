@@ -17,9 +17,7 @@ DRY_FRICTION_SPEED = 1e-2  # rad/s (m/s): below it a joint's dry friction acts a
 
 @dataclass(frozen=True, eq=False)
 class Drive:
-    """What acts on the joints: generalized force tau (nu,); in_loops: force or moment of each loop
-    joint.
-    """
+    """What acts on the joints: generalized force tau (nu,); in_loops: that of each loop joint."""
 
     tau: SX
     in_loops: SX = field(default_factory=lambda: SX(0, 1))
@@ -79,9 +77,7 @@ def residual_force(
 
 
 def dissipation(mechanism: Mechanism, u: SX) -> SX:
-    """D (nu,) with friction torque -D u: viscous damping, and dry friction f as f / max(|u|,
-    u_s).
-    """
+    """D (nu,) with friction torque -D u: viscous damping, dry friction f as f / max(|u|, u_s)."""
     bodies = zip(mechanism.bodies, mechanism.u_slices, strict=True)
     return ca.vertcat(
         *(_dissipation(body.joint, u[k]) for body, at in bodies for k in range(at.start, at.stop))

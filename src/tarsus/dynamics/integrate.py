@@ -33,9 +33,7 @@ def integrated(mechanism: Mechanism, q: Array, u: Array, dt: ArrayLike) -> Array
 
 
 def turned(p: Array, by: Array) -> Array:
-    """The quaternion p (..., 4) = (w, x, y, z), turned by a rotation vector (..., 3) of its body's
-    frame, rad.
-    """
+    """The quaternion p (..., 4), turned by a rotation vector (..., 3) of its body's frame, rad."""
     angle = np.linalg.norm(by, axis=-1, keepdims=True)
     vector = 0.5 * np.sinc(angle / (2 * np.pi)) * by
     product = numeric_product(p, np.concatenate([np.cos(angle / 2), vector], axis=-1))

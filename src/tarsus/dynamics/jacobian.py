@@ -30,9 +30,7 @@ def place(kin: Kinematics, body: int, point: NDArray[np.float64]) -> NDArray[np.
 
 
 def axis(kin: Kinematics, body: int) -> NDArray[np.float64]:
-    """The world axis (3,) of a hinged body's joint, for kinematics at coordinates that are
-    numbers.
-    """
+    """The world axis (3,) of a hinged body's joint, for kinematics at numeric coordinates."""
     return np.array(DM(kin.world_rotation[body])) @ kin.mechanism.bodies[body].joint.axis
 
 
@@ -51,9 +49,7 @@ def direction_in_world(kin: Kinematics, body: int, direction: SX) -> SX:
 
 
 def point_jacobian(kin: Kinematics, body: int, point: SX) -> Columns:
-    """Columns of J with (world velocity of the point fixed to the body) = J u; only the support
-    path has any.
-    """
+    """Columns of J: world velocity of the body's point = J u; only the support path has any."""
     mechanism, columns = kin.mechanism, Columns()
     for i in tree.path(mechanism, body):
         joint, first = mechanism.bodies[i].joint, mechanism.u_slices[i].start

@@ -87,9 +87,7 @@ class Kinematics:
 
 
 def kinematics(mechanism: Mechanism, q: SX, u: SX | None = None) -> Kinematics:
-    """Relative poses of all bodies at coordinates q (nq,), velocities u (nu,) (zero if not
-    given).
-    """
+    """Relative poses of all bodies at coordinates q (nq,), velocities u (nu,) (default 0)."""
     R, r = [], []
     for i, body in enumerate(mechanism.bodies):
         if body.joint.kind == "free" and (body.parent != WORLD or _displaced(body)):

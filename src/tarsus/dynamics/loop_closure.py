@@ -1,5 +1,4 @@
-"""Coordinates that close a mechanism's loops: the nearest to those given, by Newton's method on
-g_B(q) = 0.
+"""Coordinates that close the loops, nearest to those given: Newton's method on g_B(q) = 0.
 
 Each step moves along du = -(W_B^T)^+ g_B, the shortest that closes the loops to first order
 (Nocedal and Wright 2006, section 11.1), redundant rows or not.
@@ -42,9 +41,7 @@ def gaps(mechanism: Mechanism, q: Array) -> Array:
 
 
 def widest(mechanism: Mechanism, q: Array) -> tuple[float, str]:
-    """The largest gap (m or rad) over all coordinates (nq,) or (N, nq), and the name of its loop
-    joint.
-    """
+    """The largest gap (m or rad) over all coordinates (nq,) or (N, nq), and its joint's name."""
     apart = np.abs(np.atleast_2d(gaps(mechanism, q))).max(0, initial=0.0)
     if not apart.size:
         return 0.0, ""
@@ -57,8 +54,7 @@ def widest(mechanism: Mechanism, q: Array) -> tuple[float, str]:
 
 
 def closed(mechanism: Mechanism, q: Array) -> Array:
-    """The coordinates nearest to q, (nq,) or (N, nq), that close every loop; free joints move if
-    others cannot do it.
+    """Coordinates nearest to q, (nq,) or (N, nq), that close every loop; free joints move last.
 
     TarsusError with the gap that is left if there are none near, or only with a joint turned the
     wrong way round.
@@ -120,9 +116,7 @@ def _the_right_way_round(mechanism: Mechanism, q: Array) -> Array:
 
 @cache
 def _seen(mechanism: Mechanism) -> ca.Function:
-    """From q: g_B (nb,), W_B^T (nb, nu), and of each loop joint the cosine between its two
-    halves.
-    """
+    """From q: g_B (nb,), W_B^T (nb, nu), and of each loop joint the cosine between its halves."""
     q = SX.sym("q", mechanism.nq)
     kin = kinematics(mechanism, q)
     rows = [ca.horzcat(*row) for row in loop_constraints.directions(kin)]

@@ -105,8 +105,7 @@ def freedoms(kin: Kinematics) -> list[Row]:
 
 
 def rotors(kin: Kinematics, acceleration: SX | None = None) -> SX:
-    """Force (nu,), N or N m, that turns the rotors of loop joints faster, at u' = acceleration
-    (zero if left out).
+    """Force (nu,), N or N m, that speeds up loop joints' rotors at u' = acceleration (default 0).
 
     The rate w . u of a hinge between bodies of chains grows with w . u' + w' . u: of their angular
     accelerations, the part along the axis.
@@ -161,9 +160,7 @@ def entries_of(row: SX) -> Row:
 
 
 def _square(kin: Kinematics, loop: LoopJoint) -> list[tuple[SX, SX]]:
-    """Pairs of directions (3,), child's and parent's, in the child's frame, that stay at right
-    angles.
-    """
+    """Direction pairs (3,), child's and parent's, in the child's frame, that stay perpendicular."""
     joint = loop.joint
     if joint.kind == "ball":
         return []
@@ -222,9 +219,7 @@ def _spin_of(kin: Kinematics, body: int, direction: SX) -> Row:
 
 
 def _along(kin: Kinematics, loop: LoopJoint, ways: SX) -> list[Row]:
-    """Rows of the child's anchor's velocity against the parent's point there, along world
-    directions (3, k).
-    """
+    """Rows of the child anchor's velocity against the parent, along world directions (3, k)."""
     child = jacobian.dense(
         jacobian.point_jacobian(kin, loop.child, constant(loop.in_child)), kin.mechanism.nu
     )
@@ -259,9 +254,7 @@ def _turn_between(kin: Kinematics, loop: LoopJoint) -> SX:
 
 
 def _across(axis: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Two unit vectors (3, 2) at right angles to an axis and to each other, right-handed with it as
-    the third.
-    """
+    """Two unit vectors (3, 2) that with the axis as third make a right-handed orthonormal frame."""
     start: NDArray[np.float64] = np.eye(3)[int(np.argmin(np.abs(axis)))]
     first = start - float(start @ axis) * axis
     first /= np.linalg.norm(first)

@@ -34,9 +34,7 @@ def body_inertias(mechanism: Mechanism) -> list[LinearInertia]:
 
 
 def velocity_terms(kin: Kinematics, inertias: list[LinearInertia]) -> SX:
-    """c(q, u) (nu,): generalized force that holds u' = 0 against Coriolis and centrifugal terms
-    (Alg. 2).
-    """
+    """c(q, u) (nu,): generalized force of Coriolis and centrifugal terms, at u' = 0 (Alg. 2)."""
     return _inverse_dynamics(kin, inertias, SX.zeros(3), None, moving=True)
 
 
@@ -62,9 +60,7 @@ def inverse_dynamics(kin: Kinematics, inertias: list[LinearInertia], acceleratio
 
 
 def external_terms(kin: Kinematics, wrenches: Mapping[int, Wrench]) -> SX:
-    """Generalized force (nu,) of wrenches {body: (moment about its origin, force)} in body frames
-    (Alg. 4).
-    """
+    """Generalized force (nu,) of {body: (moment at its origin, force)} in body frames (Alg. 4)."""
     zero = (SX.zeros(3), SX.zeros(3))
     own = [wrenches.get(i, zero) for i in range(len(kin.mechanism.bodies))]
     return _project(kin, own)
@@ -111,9 +107,7 @@ def _inverse_dynamics(
 def _accelerations(
     kin: Kinematics, gravity: SX, acceleration: SX | None, omega: list[SX]
 ) -> tuple[list[Motion], dict[int, SX]]:
-    """Every body's motion, gravity as the world's acceleration upwards, and its field (3, 3),
-    1/s^2.
-    """
+    """Every body's motion, gravity as the world's acceleration up, and its field (3, 3), 1/s^2."""
     fields: dict[
         int, SX
     ] = {}  # [alpha]x + omega omega^T - |omega|^2: acceleration field of each body
@@ -133,9 +127,7 @@ def _accelerations(
 def _accelerate(
     kin: Kinematics, i: int, carried: Motion, omega: list[SX], acceleration: SX | None
 ) -> Motion:
-    """Acceleration of body i from the motion of its joint's foot point, both in the parent's
-    frame.
-    """
+    """Body i's acceleration from the motion of its joint's foot point, both in the parent frame."""
     mechanism = kin.mechanism
     joint, where = mechanism.bodies[i].joint, mechanism.u_slices[i]
     alpha, a = ca.mtimes(kin.R[i].T, carried[0]), ca.mtimes(kin.R[i].T, carried[1])
@@ -153,9 +145,7 @@ def _accelerate(
 
 
 def _project(kin: Kinematics, own: list[Wrench]) -> SX:
-    """Hand wrenches down to the root and read off each joint's share (Teixeira de Paula 2024, Eqns.
-    (22)-(23)).
-    """
+    """Hand wrenches to the root, each joint its share (Teixeira de Paula 2024, Eqns. (22)-(23))."""
 
     def to_parent(i: int, wrench: Wrench) -> Wrench:
         force = ca.mtimes(kin.R[i], wrench[1])

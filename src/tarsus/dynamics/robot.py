@@ -1,5 +1,4 @@
-"""A robot that can be asked for its dynamics: M(q) u' + c(q, u) + g(q) = tau + J^T f, compiled when
-first asked.
+"""A robot to ask for its dynamics: M(q) u' + c(q, u) + g(q) = tau + J^T f, compiled on demand.
 
 Every method takes one state, q (nq,) and u (nu,), or many, (N, nq) and (N, nu), and answers with
 the same leading axis; single states and batches may be mixed. Units SI; conventions as in
@@ -81,15 +80,11 @@ class Robot(Mechanism):
         return self._ask("inverse_dynamics", q=q, u=u, acceleration=acceleration)
 
     def forward_dynamics(self, q: ArrayLike, u: ArrayLike, tau: ArrayLike) -> Array:
-        """u' (nu,) = M^-1 (tau - c - g), m/s^2 or rad/s^2, for a generalized force tau (nu,),
-        without contact.
-        """
+        """u' (nu,) = M^-1 (tau - c - g), m/s^2 or rad/s^2, for tau (nu,), without contact."""
         return self._ask("forward_dynamics", q=q, u=u, tau=tau)
 
     def solve_mass_matrix(self, q: ArrayLike, b: ArrayLike) -> Array:
-        """M(q)^-1 b (nu,) by the branch-sparse factor M = L^T D L (Featherstone 2008, section
-        6.5).
-        """
+        """M(q)^-1 b (nu,) by branch-sparse M = L^T D L (Featherstone 2008, section 6.5)."""
         return self._ask("solve_mass_matrix", q=q, b=b)
 
     def external_force(self, q: ArrayLike, name: str, wrench: ArrayLike) -> Array:
@@ -101,8 +96,7 @@ class Robot(Mechanism):
         return self._ask("external_force", name, q=q, wrench=wrench)
 
     def jacobian(self, q: ArrayLike, name: str) -> Array:
-        """J (6, nu) with velocity(q, u, name) = J u: rows linear (m/s), angular (rad/s),
-        world-aligned.
+        """J (6, nu), velocity(q, u, name) = J u: rows linear (m/s), angular (rad/s), world-aligned.
 
         At the origin of a frame, a body, or the center of a contact candidate's sphere (Teixeira de
         Paula 2024, Alg. 6).
@@ -118,9 +112,7 @@ class Robot(Mechanism):
         return self._ask("rotation", name, q=q)
 
     def velocity(self, q: ArrayLike, u: ArrayLike, name: str) -> Array:
-        """(6,): linear velocity of the frame's origin (m/s) and angular velocity (rad/s),
-        world-aligned (Alg. 1).
-        """
+        """(6,): velocity of a frame's origin (m/s) and angular (rad/s), world-aligned (Alg. 1)."""
         return self._ask("velocity", name, q=q, u=u)
 
     def center_of_mass(self, q: ArrayLike) -> Array:
@@ -146,9 +138,7 @@ class Robot(Mechanism):
         return self._ask("coordinate_rate", q=q, u=u)
 
     def integrate(self, q: ArrayLike, u: ArrayLike, dt: ArrayLike) -> Array:
-        """Coordinates (nq,) after constant u for dt seconds, () or (N,); quaternions turn exactly
-        and stay unit.
-        """
+        """q (nq,) after constant u for dt seconds, () or (N,); unit quaternions turn exactly."""
         given = self._ask.checked(q=q, u=u)
         return integrated(self, given["q"], given["u"], dt)
 
@@ -166,9 +156,7 @@ class Robot(Mechanism):
         return loop_closure.closed(self, self._ask.checked(q=q)["q"])
 
     def with_contacts(self, names: str | Iterable[str]) -> Robot:
-        """The robot with only these contact candidates: names or patterns such as "*_foot", one or
-        several.
-        """
+        """The robot with only these candidates: names or patterns such as "*_foot", one or more."""
         known = [candidate.name for candidate in self.candidates]
         chosen: set[str] = set()
         for pattern in [names] if isinstance(names, str) else names:

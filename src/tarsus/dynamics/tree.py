@@ -24,9 +24,7 @@ def outward(mechanism: Mechanism, visit: Callable[[int, T], T], at_world: T) -> 
 def inward(
     mechanism: Mechanism, own: list[T], to_parent: Callable[[int, T], T], add: Callable[[T, T], T]
 ) -> list[T]:
-    """values[i] = own[i] + what each child hands over with to_parent(child, value), leaves
-    first.
-    """
+    """values[i] = own[i] + what each child hands over by to_parent(child, value), leaves first."""
     values = list(own)
     for i in reversed(range(len(mechanism.bodies))):
         parent = mechanism.bodies[i].parent

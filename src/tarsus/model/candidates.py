@@ -1,6 +1,4 @@
-"""Contact candidates from collision shapes: the points of a shape that can touch the ground
-first.
-"""
+"""Contact candidates from collision shapes: the points of a shape that can touch ground first."""
 
 from __future__ import annotations
 
@@ -40,16 +38,13 @@ class Shape:
 
 
 def points(shape: Shape) -> tuple[Array, float]:
-    """Centers (n, 3) in the link's frame and the radius of the spheres that stand for a shape,
-    m.
-    """
+    """Centers (n, 3) in the link's frame and radius of the spheres that stand for a shape, m."""
     local, radius = _local_points(shape)
     return shape.pose.point(local), radius
 
 
 def candidates(shapes: Iterable[tuple[str, int, Shape]]) -> tuple[Candidate, ...]:
-    """Candidates of (link name, body, shape), named after the shape or its link; several end in _0,
-    _1, ...
+    """Candidates of (link name, body, shape), named after shape or link; several end in _0, _1, ...
 
     A shape's name that stands on several links is not used.
     """
@@ -73,9 +68,7 @@ def candidates(shapes: Iterable[tuple[str, int, Shape]]) -> tuple[Candidate, ...
 
 
 def spread(vertices: Array, count: int = MESH_POINTS) -> Array:
-    """At most `count` of the vertices (n, 3): the outermost, then always the farthest from those
-    taken.
-    """
+    """At most `count` of vertices (n, 3): the outermost, then the farthest from those taken."""
     if len(vertices) <= count:
         return vertices
     taken = [int(np.argmax(np.linalg.norm(vertices - vertices.mean(0), axis=1)))]

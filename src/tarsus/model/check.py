@@ -1,6 +1,4 @@
-"""Is a mechanism sound? Errors for what cannot be simulated, warnings for what no real robot
-has.
-"""
+"""Is a mechanism sound? Errors: what cannot be simulated; warnings: what no real robot has."""
 
 from __future__ import annotations
 
@@ -16,9 +14,7 @@ INEQUALITY_SLACK = 1e-3  # files round their inertias to a few digits
 
 
 def check(mechanism: Mechanism) -> Mechanism:
-    """The same mechanism; TarsusError if it cannot be simulated, TarsusWarning for suspicious
-    inertias.
-    """
+    """The same mechanism; TarsusError if it cannot be simulated, TarsusWarning for odd inertias."""
     if not mechanism.bodies:
         raise TarsusError(f"{mechanism.name!r} has no body that can move.")
     _check_names(mechanism)
@@ -108,9 +104,7 @@ def _check_motion(mechanism: Mechanism) -> None:
 
 
 def _joint_inertia(body: Body) -> float:
-    """The smallest inertia a joint meets when it moves this body alone, kg or kg m^2; 0 for
-    round-off.
-    """
+    """The smallest inertia a joint meets moving this body alone, kg or kg m^2; 0 for round-off."""
     inertia, joint = body.inertia, body.joint
     if joint.kind == "slide":
         return inertia.mass

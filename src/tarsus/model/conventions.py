@@ -28,9 +28,7 @@ XYZW, WXYZ = [1, 2, 3, 0], [3, 0, 1, 2]
 
 @dataclass(frozen=True)
 class Slot:
-    """Where a joint stands in our arrays (q, u) and in the library's; `number`: which joint it is
-    there.
-    """
+    """Where a joint stands in our arrays (q, u) and the library's; `number`: its number there."""
 
     kind: str
     q: slice
@@ -97,9 +95,7 @@ def from_pinocchio(
 
 
 def mujoco_joint_names(model: Any) -> list[str]:
-    """The names of a MuJoCo model's joints; an unnamed one is called <body>/<kind>, numbered if
-    several.
-    """
+    """Names of a MuJoCo model's joints; an unnamed one is <body>/<kind>, numbered if several."""
     names: list[str] = []
     for number in range(model.njnt):
         name = model.joint(number).name
@@ -136,9 +132,7 @@ def _slots(
     widths: Sequence[tuple[int, int]],
     starts: Sequence[tuple[int, int]],
 ) -> list[Slot]:
-    """A mechanism's joints in a library's arrays, given names, (nq, nu) and first indices of joints
-    there.
-    """
+    """A mechanism's joints in a library's arrays, given names, (nq, nu) and first indices there."""
     # match joints by name, the one free joint whatever its name
     left = dict(zip(names, range(len(names)), strict=True))
     matches = {name: left.pop(name) for name in mechanism.joint_names if name in left}
@@ -175,9 +169,7 @@ def _slots(
 
 
 def _free_to_pinocchio(placement: Any, q: Array, u: Array) -> tuple[Array, Array]:
-    """A free joint (..., 7), (..., 6): pose seen from the joint's placement, velocity in the body's
-    frame.
-    """
+    """A free joint (..., 7), (..., 6): pose from the joint's placement, velocity in body frame."""
     base, attitude = Rotation.from_matrix(np.array(placement.rotation)), _rotation(q[..., 3:])
     position = _turned(base.inv(), q[..., :3] - np.array(placement.translation))
     quaternion = q[..., 3:][..., XYZW]

@@ -19,9 +19,7 @@ COORDINATES = ("minimal", "extended", "maximal")
 
 
 def in_coordinates(mechanism: Mechanism, which: str | Iterable[str]) -> Mechanism:
-    """The mechanism in "minimal", "extended" or "maximal" coordinates, or with the joints named
-    cut.
-    """
+    """The mechanism in "minimal", "extended" or "maximal" coordinates, or with named joints cut."""
     if not isinstance(which, str):
         return cut(mechanism, which)
     if which not in COORDINATES:
@@ -39,8 +37,7 @@ def in_coordinates(mechanism: Mechanism, which: str | Iterable[str]) -> Mechanis
 
 
 def cut(mechanism: Mechanism, joints: Iterable[str]) -> Mechanism:
-    """The mechanism with these joints cut: each body below one floats, and a loop joint holds it
-    where it was.
+    """The mechanism with these joints cut: each body below one floats, held by a loop joint.
 
     Bodies keep their order and names. A floating body that carries no other has its frame's origin
     at its center of mass, so that its mass matrix is constant. The new free joint of a body is

@@ -1,6 +1,4 @@
-"""Files that models are made of: finding them, reading their XML, loading the vertices of their
-meshes.
-"""
+"""Files that models are made of: finding them, reading XML, loading the vertices of meshes."""
 
 from __future__ import annotations
 
@@ -49,9 +47,7 @@ def existing_file(path: str | Path) -> Path:
 
 
 def needed_library(name: str, purpose: str) -> Any:
-    """An installed package that Tarsus does without otherwise; TarsusError that says how to get
-    it.
-    """
+    """An optional package, imported; TarsusError that says how to get it."""
     try:
         return importlib.import_module(name)
     except ImportError:

@@ -85,9 +85,7 @@ def _compiled(text: str, path: Path | None) -> Any:
 
 
 def _parts(model: Any) -> tuple[list[Part], list[int], list[Array]]:
-    """The parts of a model; of each MuJoCo body its part (WORLD: the world body) and its joint's
-    anchor (3,).
-    """
+    """A model's parts; of each MuJoCo body its part (WORLD: the world) and joint's anchor (3,)."""
     names = body_names(model)
     joints = mujoco_joint_names(model)
     parts: list[Part] = []
@@ -124,8 +122,7 @@ def _parts(model: Any) -> tuple[list[Part], list[int], list[Array]]:
 
 
 def _to_joint(model: Any, number: int, from_anchor: Array) -> tuple[Pose, Array]:
-    """The step from one anchor of a body to that of joint `number`, and this anchor in the body's
-    frame.
+    """The step from one anchor of a body to joint `number`'s, and this anchor in the body's frame.
 
     MuJoCo's body stands as drawn at qpos0; we turn it back, so that it does at zero.
     """

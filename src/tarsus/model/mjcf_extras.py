@@ -1,6 +1,4 @@
-"""The rest of a compiled MuJoCo model: names, motors, and a report of what a mechanism cannot
-hold.
-"""
+"""The rest of a compiled MuJoCo model: names, motors, a report of what a mechanism cannot hold."""
 
 from __future__ import annotations
 
@@ -77,9 +75,7 @@ def actuators(model: Any, report: Report) -> tuple[Actuator, ...]:
 
 
 def report_dropped(model: Any, report: Report) -> None:
-    """A warning for everything that moves or pushes in MuJoCo and that a mechanism does not
-    hold.
-    """
+    """A warning for everything that moves or pushes in MuJoCo but that a mechanism lacks."""
     dropped = [
         _equality_name(model, number)
         for number in range(model.neq)

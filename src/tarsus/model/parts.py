@@ -1,6 +1,4 @@
-"""Parts as a file lists them, and their welding into bodies: a part without a joint joins its
-parent.
-"""
+"""Parts as a file lists them, welded into bodies: one without a joint joins its parent."""
 
 from __future__ import annotations
 
@@ -16,8 +14,7 @@ from tarsus.model.poses import Pose, joined, moved
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """A link of a file: `pose` is its frame, at its joint, in the parent part; without a joint it
-    is welded.
+    """A link of a file: `pose` is its frame, at its joint, in the parent; welded without a joint.
 
     frames: named poses in the part (sites).
     """
@@ -33,9 +30,7 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Welded:
-    """Bodies with all they carry; places: of each part its body, WORLD if it cannot move, and its
-    pose in it.
-    """
+    """Bodies with all they carry; places: each part's body (WORLD: it cannot move), pose in it."""
 
     bodies: tuple[Body, ...]
     candidates: tuple[Candidate, ...]
@@ -54,9 +49,7 @@ class Welded:
 
 
 class Report:
-    """What a reader of the file should know: notes stay with the mechanism, warnings are also said
-    aloud.
-    """
+    """What a reader of a file should know: the mechanism keeps notes; warnings are also issued."""
 
     def __init__(self, file: str) -> None:
         self.file = file
@@ -73,9 +66,7 @@ class Report:
 
 
 def weld(parts: Sequence[Part], report: Report) -> Welded:
-    """Bodies, candidates and frames of parts that stand parents first; welded links live on as
-    frames.
-    """
+    """Bodies, candidates and frames of parts, parents first; welded links live on as frames."""
     # what is found so far; parents stand before their children
     bodies: list[Body] = []
     places: list[tuple[int, Pose]] = []  # the body that each part belongs to, and where in it

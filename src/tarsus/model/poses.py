@@ -1,6 +1,4 @@
-"""Poses and inertias as numbers: what an importer needs to move matter from one frame to
-another.
-"""
+"""Poses and inertias as numbers: what an importer needs to move matter between frames."""
 
 from __future__ import annotations
 
@@ -17,9 +15,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Pose:
-    """A frame in its parent: `position` (3,) in m, `rotation` (3, 3); x_parent = rotation x +
-    position.
-    """
+    """Frame in its parent: position (3,), m, rotation (3, 3); x_parent = rotation x + position."""
 
     position: Array = field(default_factory=lambda: np.zeros(3))
     rotation: Array = field(default_factory=lambda: np.eye(3))
@@ -44,9 +40,7 @@ def rotation_from_quaternion(quaternion: ArrayLike) -> Array:
 
 
 def quaternion_from_rotation(rotation: Array) -> Array:
-    """Unit quaternion (w, x, y, z) of a rotation matrix: the column of 4 q q^T with the largest
-    diagonal.
-    """
+    """Unit quaternion (w, x, y, z) of a rotation: the column of 4 q q^T of largest diagonal."""
     r = rotation
     diagonal = np.diag(r)
     k = np.empty((4, 4))

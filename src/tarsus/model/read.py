@@ -12,9 +12,7 @@ from tarsus.model.mechanism import Mechanism
 
 
 def read(path: str | Path, **options: Any) -> Mechanism:
-    """The mechanism of an MJCF (<mujoco>) or URDF (<robot>) file, checked; `options` go to its
-    importer.
-    """
+    """An MJCF (<mujoco>) or URDF (<robot>) file's mechanism, checked; options: its importer's."""
     from tarsus.model.mjcf import read_mjcf
     from tarsus.model.urdf import read_urdf
 

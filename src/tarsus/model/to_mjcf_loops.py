@@ -20,8 +20,7 @@ Text = Callable[[Iterable[float]], str]
 def add_loops(
     root: Element, places: list[Element], mechanism: Mechanism, dt: float, text: Text
 ) -> None:
-    """A ball as one connect, a hinge as two on its axis; places: the world's element and those of
-    the bodies.
+    """A ball as one connect, a hinge as two on its axis; places: elements of world and bodies.
 
     TarsusError for a slide, and for a loop joint with a motor, armature, damping or friction, for
     it is no joint there.
@@ -58,9 +57,7 @@ def add_loops(
 
 
 def _new(name: str, taken: set[str]) -> str:
-    """The name, lengthened until no site has it: a robot read from such a file brings these sites
-    as frames.
-    """
+    """The name, lengthened until no site has it: a robot read back brings these sites as frames."""
     while name in taken:
         name += "_"
     taken.add(name)

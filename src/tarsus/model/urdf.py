@@ -76,9 +76,7 @@ def _mechanism(
 
 
 def _tree(links: list[UrdfLink], joints: list[UrdfJoint]) -> tuple[str, dict[str, list[UrdfJoint]]]:
-    """The root link, and the joints below each link; TarsusError if links and joints are not one
-    tree.
-    """
+    """The root link, and the joints below each link; TarsusError if they are not one tree."""
     # names must tell links and joints apart
     names = [link.name for link in links]
     if not names:
@@ -152,9 +150,7 @@ def _parts(
 
 
 def _without_massless(parts: list[Part], report: Report) -> list[Part]:
-    """The parts with every joint locked that moves no mass at all: nothing could say how it
-    accelerates.
-    """
+    """The parts, joints that move no mass locked: nothing could say how they accelerate."""
     matter = [part.inertia.mass + np.abs(part.inertia.about_com).max() for part in parts]
     for number in range(len(parts) - 1, 0, -1):
         if parts[number].parent != WORLD:

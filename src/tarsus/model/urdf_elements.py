@@ -22,9 +22,7 @@ Packages = Mapping[str, str | Path]
 
 @dataclass(frozen=True, eq=False)
 class UrdfLink:
-    """A <link>: inertia and shapes in its own frame; meshes that are not there and shapes we do not
-    know.
-    """
+    """A <link>: inertia and shapes in its own frame; missing meshes and unknown shapes."""
 
     name: str
     inertia: Inertia
@@ -175,9 +173,7 @@ def _number(element: ET.Element | None, key: str, where: str) -> float:
 
 
 def _numbers(element: ET.Element, key: str, default: str | None, count: int, where: str) -> Array:
-    """`count` numbers (count,) of an attribute; TarsusError if there are others, or none and no
-    default.
-    """
+    """`count` numbers of an attribute; TarsusError if there are others, or none and no default."""
     text = element.get(key, default)
     if text is None:
         raise TarsusError(f"{where}: the <{element.tag}> has no {key}.")

@@ -1,3 +1,1 @@
-"""MuJoCo as a peer: the same robot and gait run and recorded there, for comparisons and
-benchmarks.
-"""
+"""MuJoCo as a peer: the same robot and gait run and recorded, for comparisons and benchmarks."""

@@ -33,9 +33,7 @@ class GroundContact:
 
 
 def ground_contacts(model: Any, data: Any) -> Iterator[GroundContact]:
-    """Every contact of a moving geom with a fixed one; contacts of the robot's own bodies are left
-    out.
-    """
+    """Every contact of a moving geom with a fixed one; the robot's with itself are left out."""
     contact_force, six = mujoco().mj_contactForce, np.zeros(6)
     for k in range(data.ncon):
         contact = data.contact[k]

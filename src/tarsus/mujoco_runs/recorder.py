@@ -54,9 +54,7 @@ class Recorder:
         }
 
     def _contacts(self) -> tuple[list[tuple[int, dict[str, Any]]], Array]:
-        """Slot and values of every contact with the world, and all other constraint forces
-        (nv,).
-        """
+        """Slot and values of each contact with the world, and all other constraint forces (nv,)."""
         model, data = self.model, self.data
         found, others, seen = [], np.array(data.qfrc_constraint), dict[int, int]()
         for contact in ground_contacts(model, data):

@@ -1,3 +1,1 @@
-"""Programs: blocks over named registers, traced from CasADi, evaluated by reference or compiled. No
-physics here.
-"""
+"""Programs, not physics: blocks over named registers traced from CasADi, evaluated or compiled."""

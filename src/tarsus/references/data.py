@@ -1,6 +1,4 @@
-"""Where the robots' numbers come from: repositories, of which numbers alone are taken, and Tarsus
-itself.
-"""
+"""Where robots' numbers come from: repositories (numbers alone are taken), and Tarsus itself."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Robots by name: one file is one robot, described as data with its sources by a function
-`describe()`.
+"""Robots by name: one file is one robot, described as data with its sources by `describe()`.
 
 To add a robot, write a file here whose `describe()` returns a `Mechanism`; its name is the file's.
 """
@@ -17,9 +16,7 @@ if TYPE_CHECKING:
 
 
 def load(path_or_name: str | Path, **options: Any) -> Robot:
-    """A robot by its name here, or from an MJCF or URDF file; `options` go to `describe` or to the
-    importer.
-    """
+    """A robot by name, or from an MJCF or URDF file; `options` go to `describe` or the importer."""
     from tarsus.dynamics.robot import Robot
     from tarsus.model.check import check
     from tarsus.model.read import read

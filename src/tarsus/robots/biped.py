@@ -73,9 +73,7 @@ NOTES = (
 
 
 def describe() -> Mechanism:
-    """The robot: 15 bodies (8 of them without mass), 20 degrees of freedom, 45 kg; contact
-    candidates: 8 vertices.
-    """
+    """The robot: 15 bodies (8 massless), 20 degrees of freedom, 45 kg; 8 vertices may touch."""
     bodies = [Body("trunk", -1, Joint("floating_base", "free"), _trunk())]
     candidates, frames, actuators = [], [], []
     for side, left in SIDES.items():
@@ -105,9 +103,7 @@ def stand() -> Array:
 
 
 def _leg(side: str, first: int, left: int) -> list[Body]:
-    """The seven bodies of one leg; the first of them, number `first` of the robot, hangs on the
-    trunk.
-    """
+    """The seven bodies of one leg; the first, number `first` of the robot, hangs on the trunk."""
     places = {
         "hip_1": (0.0, left * HIP, 0.0),
         "shin": (0.0, 0.0, -THIGH),

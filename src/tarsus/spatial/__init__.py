@@ -1,3 +1,1 @@
-"""Rotations and rigid-body inertia as symbolic expressions; constants stay constants so that they
-fold.
-"""
+"""Rotations and rigid-body inertia as symbolic expressions; constants stay constants to fold."""

@@ -1,6 +1,4 @@
-"""Rigid-body inertia as ten linear parameters: mass m, first moment h = m c, second moment I about
-the origin.
-"""
+"""Rigid-body inertia as ten linear parameters: mass m, first moment h = m c, second moment I."""
 
 from __future__ import annotations
 
@@ -14,9 +12,7 @@ from tarsus.spatial.rotation import skew
 
 @dataclass(frozen=True)
 class LinearInertia:
-    """m (kg), h (3,) (kg m), I (3, 3) (kg m^2) about the origin of the frame they are written
-    in.
-    """
+    """m (kg), h (3,) (kg m), I (3, 3) (kg m^2) about the origin of the frame they are in."""
 
     m: SX
     h: SX
@@ -41,9 +37,7 @@ class LinearInertia:
         return LinearInertia(self.m, h + self.m * r, turned + moved + steiner)
 
     def momentum(self, omega: SX, v: SX) -> tuple[SX, SX]:
-        """Angular momentum about the origin and linear momentum for a twist (omega, v) of the
-        origin.
-        """
+        """Angular (about the origin) and linear momentum for a twist (omega, v) of the origin."""
         return ca.mtimes(self.I, omega) + ca.cross(self.h, v), self.m * v - ca.mtimes(
             skew(self.h), omega
         )

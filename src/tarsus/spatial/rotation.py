@@ -31,9 +31,7 @@ def skew(a: SX) -> SX:
 
 
 def about_axis(axis: NDArray[np.float64], angle: SX) -> SX:
-    """Rotation by `angle` (rad) about a constant unit axis, written so that aligned axes leave only
-    c, s, 0, 1.
-    """
+    """Rotation by `angle` (rad) about a constant unit axis; aligned axes leave only c, s, 0, 1."""
     a = constant(axis)
     outer = ca.mtimes(a, a.T)
     return outer + ca.cos(angle) * (SX.eye(3) - outer) + ca.sin(angle) * skew(a)

@@ -1,5 +1,4 @@
-"""Regularized convex contact: Newton's method on the smooth problem that is dual to a quadratic one
-over cones.
+"""Regularized convex contact: Newton's method on the smooth dual of a quadratic problem over cones.
 
 Wanted are impulses L_i in the cones |L_T| <= mu_i L_N that minimize 1/2 L^T (G + R) L + L^T c
 with a diagonal R > 0. In z = sqrt(R) L the cones stay circular, with mu' = mu sqrt(R_T / R_N), and
@@ -111,9 +110,7 @@ def scaled(hard: HardProblem, R: list[SX]) -> Scaled:
 
 
 def project_all(problem: Scaled, p: list[SX]) -> tuple[list[SX], list[SX]]:
-    """P(p) (3n,), and B (3, 3) of each contact with B B^T = P'(p); zero for a contact that takes no
-    part.
-    """
+    """P(p) (3n,), and B (3, 3) of each contact with B B^T = P'(p); zero if it takes no part."""
     projected: list[SX] = []
     factors = []
     for x, mu, active in zip(list_triples(p), problem.mu, problem.active, strict=True):
@@ -143,9 +140,7 @@ def newton_step(problem: Scaled, r: list[SX], B: list[SX]) -> list[SX]:
 def step_length(
     problem: Scaled, builder: Builder, at: tuple[list[SX], list[SX]], way: list[SX]
 ) -> SX:
-    """t in (0, 1] that leaves at most FLAT of the slope of phi at t = 0, by false position held off
-    the ends.
-    """
+    """t in (0, 1] leaving at most FLAT of phi's slope at t = 0, by safeguarded false position."""
     n = len(problem.mu)
     kept = {"at": at[0], "p": at[1], "way": way, "change": times(problem.A, way)}
     z, p, delta, change = (

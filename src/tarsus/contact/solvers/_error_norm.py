@@ -154,9 +154,7 @@ def minimize(known: ErrorNormProblem, guess: Guess, builder: Builder) -> Minimiz
 
 
 def contact_impulses(known: ErrorNormProblem, guess: Guess) -> tuple[list[SX], Matrix]:
-    """Impulses (3,) by a guess, and the columns of A that belong to normal impulses, (n, 3n),
-    by (30)-(31).
-    """
+    """Impulses (3,) by a guess, and A's columns of normal impulses, (n, 3n), by (30)-(31)."""
     size, G = range(3 * known.n), known.G
     # 0 and 1 as factors: the tracer would move a selection out of every product and add what is
     # left
@@ -240,9 +238,7 @@ class Tried:
 
 
 def changed(known: ErrorNormProblem, guess: Guess, i: int, tried: Tried) -> tuple[SX, SX]:
-    """What to believe of contact i instead (in the order of `Guess`), and 1 if the guess was wrong
-    about it.
-    """
+    """What to believe of contact i instead (ordered as `Guess`), and 1 if the guess was wrong."""
     pressing, counted, sticking, way = (
         guess.pressing[i],
         guess.counted[i],
@@ -284,8 +280,7 @@ def changed(known: ErrorNormProblem, guess: Guess, i: int, tried: Tried) -> tupl
 
 
 def without_gain(known: ErrorNormProblem, impulses: list[SX]) -> list[SX]:
-    """Impulses scaled back until they do no work: only a guess that was not settled may be about
-    to.
+    """Impulses scaled back until they do no work: only a guess not settled may be about to.
 
     Their work is L . free + L . G L / 2: kinetic energy with them less that without them.
     """

@@ -84,8 +84,7 @@ class Local:
         return ca.sqrt(ca.dot(d, d)) / ca.fmax(mu * push, TINY) - ca.fmax(self.S[0], self.S[2])
 
     def improved_root(self, impulse: SX, length: SX, mu: SX, s: SX) -> SX:
-        """One Newton step on 1 / |L_T| towards |L_T| = mu L_N; length = |L_T| of the impulse at
-        the root s.
+        """One Newton step on 1 / |L_T| towards |L_T| = mu L_N; length = |L_T| at the root s.
 
         With t = (S + s 1)^-1 L_T: d|L_T|/ds = -L_T^T t / |L_T| and dL_N/ds = k^T t.
         """
@@ -140,9 +139,7 @@ def sweeps(
 
 
 def solve_one(local: Local, b: SX, mu: SX, s: SX) -> tuple[SX, SX]:
-    """The impulse (3,) of one contact with xi = A L + b, and its sliding root s (0 when it does
-    not slip).
-    """
+    """The impulse (3,) of one contact with xi = A L + b, and its sliding root s (0: no slip)."""
     stick = local.sticking(b)
     slip, s_slip = local.slipping(b, mu, s)
     edge = mu * stick[0]

@@ -1,6 +1,4 @@
-"""JOR and SOR over contacts and bilateral constraints together (Gehring 2014, Eqns. (12)-(16) and
-(19)).
-"""
+"""JOR and SOR over contacts and constraints together (Gehring 2014, Eqns. (12)-(16) and (19))."""
 
 from __future__ import annotations
 

@@ -25,8 +25,7 @@ HUGE = 1e30  # N s or m/s: what is larger has overflowed, in either precision
 
 @dataclass(frozen=True)
 class HardProblem:
-    """Inclusions (12)-(13): xi = G L + c, xi_N in N(-L_N), xi_T in N_disc(-L_T), for the active
-    contacts.
+    """Inclusions (12)-(13) of active contacts: xi = G L + c, xi_N in N(-L_N), xi_T in N_disc(-L_T).
 
     c[i] (3,) = free velocity + restitution * velocity before (Eqn. (15)); mu[i]: friction
     coefficient.
@@ -63,9 +62,7 @@ class Solver(ABC):
 
     @abstractmethod
     def solve(self, hard: HardProblem, start: list[SX], roots: list[SX]) -> Outcome:
-        """Iterate from the impulses `start` and the sliding roots of the last step (0 where it
-        stuck).
-        """
+        """Iterate from impulses `start` and the last step's sliding roots (0 where it stuck)."""
 
 
 class ConstraintSolver(Solver):
@@ -118,9 +115,7 @@ def iterate(
 
 
 def changes(old: SX, new: SX, p: Any) -> SX:
-    """1 if any component moved by more than |old| T_rel + T_abs; what is not a number ends a loop:
-    see `finite`.
-    """
+    """1 if any component moved by more than |old| T_rel + T_abs; NaN ends a loop, see `finite`."""
     excess = [
         ca.fabs(b - a) - (ca.fabs(a) * p.T_rel + p.T_abs)
         for a, b in zip(entries(old), entries(new), strict=True)
@@ -133,9 +128,7 @@ def changes(old: SX, new: SX, p: Any) -> SX:
 
 
 def finite(values: list[SX]) -> SX:
-    """1 if the values are numbers and have not overflowed, else 0: without this, nothing has
-    converged.
-    """
+    """1 if no value is NaN or overflowed, else 0: without this, nothing has converged."""
     return ca.fabs(sum(values, SX(0))) < HUGE
 
 
@@ -148,9 +141,7 @@ def residual_velocity(hard: HardProblem, i: int, impulses: list[SX]) -> SX:
 
 
 def velocity_from_others(hard: HardProblem, i: int, impulses: list[SX]) -> SX:
-    """b_i = c_i + sum over j != i of G_ij L_j: what contact i would do without its own
-    impulse.
-    """
+    """b_i = c_i + sum over j != i of G_ij L_j: what contact i would do without its own impulse."""
     b = hard.c[i]
     for j, impulse in enumerate(impulses):
         if j != i:
@@ -159,7 +150,5 @@ def velocity_from_others(hard: HardProblem, i: int, impulses: list[SX]) -> SX:
 
 
 def step_sizes(hard: HardProblem, i: int, G_ii: SX) -> tuple[SX, SX]:
-    """r_N = alpha / G_NN and one r_T = alpha / max(G_T1T1, G_T2T2) (Gehring 2014, after Eqn.
-    (16)).
-    """
+    """r_N = alpha / G_NN, one r_T = alpha / max(G_T1T1, G_T2T2) (Gehring 2014, after Eqn. (16))."""
     return hard.p.alpha / G_ii[0, 0], hard.p.alpha / ca.fmax(G_ii[1, 1], G_ii[2, 2])

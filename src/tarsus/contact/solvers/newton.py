@@ -110,9 +110,7 @@ def linear_solution(hard: HardProblem, pressing: list[SX], roots: list[SX]) -> S
 
 @dataclass(frozen=True)
 class State:
-    """What is believed of one contact: presses (1) or not (0), sliding root, and the impulse
-    (3,) that follows.
-    """
+    """What is believed of a contact: presses (1) or not (0), sliding root, and its impulse (3,)."""
 
     pressing: SX
     root: SX

@@ -26,8 +26,7 @@ TORQUE = 60.0  # N m
 
 
 def centipede(legs: int, points: int = 1) -> Mechanism:
-    """A rigid trunk on `legs` legs (even, 2 or more) of three hinges, each foot with 1, 2 or 4
-    contact points.
+    """A rigid trunk on `legs` three-hinge legs (even, 2 or more), each foot with 1, 2 or 4 points.
 
     All numbers are made up, about those of a small quadruped: 6 + 3 legs degrees of freedom.
     TarsusError for others.

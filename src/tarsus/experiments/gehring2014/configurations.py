@@ -136,7 +136,5 @@ def standing() -> Controller:
 
 
 def trotting() -> Controller:
-    """Trots forwards at a cycle of 1.25 Hz, the trunk held by virtual forces (the paper's
-    reference [22]).
-    """
+    """Trots forwards at 1.25 Hz, the trunk held by virtual forces (the paper's reference [22])."""
     return VirtualModel(frequency=1.25)

@@ -94,9 +94,7 @@ class Drift(Exhibit):
 
 
 def stood(method: str, dt: float, settle: float, stand: float) -> list[float]:
-    """Largest change of a foot's height, µm/min, for each tolerance; all tolerances in one
-    batch.
-    """
+    """Largest change of a foot's height, µm/min, for each tolerance, all of them in one batch."""
     configuration, solver, from_zero = METHODS[method]
     tolerance = np.array(TOLERANCES)
     law = configuration.law(solver=solver, T_rel=tolerance, T_abs=tolerance)

@@ -1,6 +1,4 @@
-"""Figure 5: normal force of the left fore foot over one trotting cycle (Gehring 2014, section
-Accuracy).
-"""
+"""Figure 5: the left fore foot's normal force over a cycle (Gehring 2014, section Accuracy)."""
 
 from __future__ import annotations
 
@@ -34,9 +32,7 @@ FINER = 4  # times the steps
 
 
 class Figure5(Exhibit):
-    """Hard contact, compliant contact, and compliant contact with ten times the damping at smaller
-    steps.
-    """
+    """Hard contact, compliant contact, and that with ten times the damping at smaller steps."""
 
     name: ClassVar[str] = "figure5"
     title: ClassVar[str] = "Figure 5: normal force of the left fore foot"

@@ -1,6 +1,4 @@
-"""Figure 6: number of prox iterations against the relaxation alpha (Gehring 2014, section
-Computation Speed).
-"""
+"""Figure 6: prox iterations against relaxation alpha (Gehring 2014, section Computation Speed)."""
 
 from __future__ import annotations
 
@@ -112,9 +110,7 @@ def _line(
 
 
 def counted(configuration: Configuration, alphas: np.ndarray, before: float) -> dict[str, Any]:
-    """Mean and band of the iterations by alpha over a trotting cycle, the limit of alpha, and the
-    best alpha.
-    """
+    """Mean and band of iterations by alpha over a cycle, alpha's limit and best value."""
     # every step with every alpha, in one batch
     steps = recorded(configuration, before)
     worlds = steps.worlds(copies=len(alphas))

@@ -39,9 +39,7 @@ Gaps = dict[
 
 
 class Joints(Exhibit):
-    """How far the halves of cut joints come apart in a trot, by step, tolerance and
-    stabilization.
-    """
+    """How far cut joints' halves come apart in a trot, by step, tolerance and stabilization."""
 
     name: ClassVar[str] = "joints"
     title: ClassVar[str] = "Drift of the bilateral constraints while trotting"
@@ -99,8 +97,7 @@ class Joints(Exhibit):
 
 
 def trotted(name: str, method: str, seconds: float) -> dict[str, list[float]]:
-    """Largest change of a joint's gap, µm/min, by step in ms and for each tolerance; all worlds in
-    one batch.
+    """Largest change of a joint's gap, µm/min, by step in ms and tolerance; all in one batch.
 
     Worlds with shorter steps are looked at after as many more of them; the controller runs once a
     step.
@@ -136,9 +133,7 @@ def trotted(name: str, method: str, seconds: float) -> dict[str, list[float]]:
 
 
 def gaps(mechanism: Mechanism, q: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Distance vectors (worlds, joints, 3) between the halves of cut hinges, m, at q (worlds,
-    nq).
-    """
+    """Distance vectors (worlds, joints, 3) between cut hinges' halves, m, at q (worlds, nq)."""
     symbol = SX.sym("q", mechanism.nq)
     found = ca.Function(
         "gaps", [symbol], [loop_constraints.gaps(kinematics(mechanism, symbol))]

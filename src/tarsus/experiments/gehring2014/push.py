@@ -1,6 +1,4 @@
-"""The stress test: pushed at the trunk while standing so that it falls (Gehring 2014, section
-Robustness).
-"""
+"""Stress test: pushed at the trunk while standing, to fall (Gehring 2014, section Robustness)."""
 
 from __future__ import annotations
 

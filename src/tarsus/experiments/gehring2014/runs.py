@@ -41,9 +41,7 @@ class RecordedSteps:
         return len(self.starts["q"])
 
     def worlds(self, lanes: int | None = None, copies: int = 1) -> Worlds:
-        """A world for each step, set to its start; as many copies of all of them, one copy after
-        the other.
-        """
+        """A world for each step, at its start; as many copies of them all, one after the other."""
         worlds = Worlds(self.program, copies * self.count, lanes=lanes)
         self.restart(worlds)
         return worlds
@@ -60,9 +58,7 @@ class RecordedSteps:
         return replace(self, starts=self.starts | {"law.alpha": np.full((self.count, 1), alpha)})
 
     def seconds(self, worlds: Worlds) -> float:
-        """Mean time of a step, s of the processor, all made once on one thread, one after the
-        other.
-        """
+        """Mean time of a step, s of the processor, all made on one thread, one after the other."""
         self.restart(worlds)
         began = thread_time()
         worlds.advance(1)

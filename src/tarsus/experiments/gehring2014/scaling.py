@@ -1,6 +1,4 @@
-"""Growth of a step's time and iterations with degrees of freedom and contacts (the future work of
-Gehring 2014).
-"""
+"""How a step's time and iterations grow with freedom and contacts (future work of Gehring 2014)."""
 
 from __future__ import annotations
 

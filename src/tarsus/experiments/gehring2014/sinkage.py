@@ -1,6 +1,4 @@
-"""Sinkage: how deep compliant feet are in the ground while trotting (Gehring 2014, section
-Accuracy).
-"""
+"""Sinkage: how deep compliant feet sink while trotting (Gehring 2014, section Accuracy)."""
 
 from __future__ import annotations
 

@@ -31,9 +31,7 @@ Timing = Mapping[
 
 
 class Table1(Exhibit):
-    """Time of one step of each configuration, the controller left out, at three choices of
-    alpha.
-    """
+    """Time of a step of each configuration, the controller left out, at three choices of alpha."""
 
     name: ClassVar[str] = "table1"
     title: ClassVar[str] = "Table 1: speed of the eleven configurations"
@@ -89,9 +87,7 @@ def _alphas(configuration: Configuration, limits: Mapping[str, Any]) -> dict[str
 def timed(
     steps: dict[tuple[str, str], RecordedSteps], rounds: int, task: Task
 ) -> dict[str, dict[str, Any]]:
-    """Timings by configuration; every one takes its turn in every round, so that a drift is shared
-    by all.
-    """
+    """Timings by configuration; each takes its turn in every round, so that all share a drift."""
     # configurations of one program share it
     worlds: dict[tuple[str, str], Worlds] = {}
     for key, own in steps.items():
@@ -138,9 +134,7 @@ def _rows(configuration: Configuration, seconds: float | None) -> list[Row]:
 
 
 def _ranking(evaluations: Mapping[str, float]) -> Table:
-    """Places by evaluations a second, the paper's and ours; time of a step against that of the
-    fastest hard one.
-    """
+    """Places by evaluations a second, the paper's and ours; time over the fastest hard one's."""
     theirs = {name: BY_NAME[name].evaluations for name in evaluations}
     places = [
         {name: k + 1 for k, name in enumerate(sorted(e, key=e.__getitem__, reverse=True))}
@@ -188,9 +182,7 @@ def _three(number: float) -> str:
 
 
 def _by_alpha(timings: Mapping[str, Timing]) -> Table:
-    """Alpha, mean iterations, evaluations a second and their ratio to the paper's, by where
-    alpha is from.
-    """
+    """Alpha, mean iterations, evaluations a second, also over the paper's, by alpha's source."""
     columns = (
         "",
         "alpha from",

@@ -163,9 +163,7 @@ def log1p(s: Arithmetic, x: str) -> str:
 
 
 def power(s: Arithmetic, x: str, y: str) -> str:
-    """x**y: 1.5 ulp for normal results; special values as C's pow (x**0 and 1**y are 1 even with a
-    NaN).
-    """
+    """x**y: 1.5 ulp if normal; special values as C's pow (x**0 and 1**y are 1 even with a NaN)."""
     form = FORMATS[s.bits]
     zero, half, one = s.const(0.0), s.const(0.5), s.const(1.0)
     size, limit = s.abs(x), 2.0 ** (form.digits + 18)
@@ -200,9 +198,7 @@ def hypot(s: Arithmetic, x: str, y: str) -> str:
 
 
 def fmod(s: Arithmetic, x: str, y: str) -> str:
-    """Remainder with the sign of x: exact where |x / y| < 2**53 (float32: 2**24), else without
-    meaning.
-    """
+    """Remainder with x's sign: exact where |x / y| < 2**53 (float32: 2**24), else meaningless."""
     size, by = s.abs(x), s.abs(y)
     rest = s.fma(s.neg(s.floor(s.div(size, by))), by, size)
     rest = s.select(s.lt(rest, s.const(0.0)), s.add(rest, by), rest)

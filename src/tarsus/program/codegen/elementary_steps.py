@@ -1,5 +1,4 @@
-"""Steps that elementary functions share: argument reduction, powers of two, logarithms in two
-parts.
+"""Steps elementary functions share: argument reduction, powers of two, logarithms in two parts.
 
 They are written to a `Arithmetic`, in basic operations only; see `elementary`.
 """
@@ -43,9 +42,7 @@ class Arithmetic(Protocol):
 
 @dataclass(frozen=True)
 class Format:
-    """A binary floating-point format, and arguments beyond which functions overflow or no longer
-    change.
-    """
+    """A binary floating-point format, and arguments beyond which functions overflow or saturate."""
 
     digits: int
     bias: int
@@ -124,9 +121,7 @@ def exp_parts(s: Arithmetic, x: str) -> tuple[str, str]:
 
 
 def raised_minus(s: Arithmetic, n: str, q: str, fewer: int) -> str:
-    """(2**n * (1 + q) - 1) / 2**fewer; `fewer` keeps results near the largest number from
-    overflowing.
-    """
+    """(2**n * (1 + q) - 1) / 2**fewer; `fewer` keeps results near the largest from overflowing."""
     scale = power_of_two(s, s.sub(n, s.const(float(fewer))) if fewer else n)
     return s.fma(scale, q, s.sub(scale, s.const(2.0**-fewer)))
 
@@ -159,9 +154,7 @@ def split_exponent(s: Arithmetic, x: str) -> tuple[str, str]:
 
 
 def log_plus(s: Arithmetic, x: str, extra: str) -> str:
-    """log(x) + extra, for positive finite x and tiny `extra`: log(1 + f) = f - ratio * (f - z *
-    P(z)).
-    """
+    """log(x) + extra, positive finite x, tiny `extra`: log(1 + f) = f - ratio * (f - z * P(z))."""
     high, low = (s.const(part) for part in table.LN2[s.bits])
     m, e = split_exponent(s, x)
     f = s.sub(m, s.const(1.0))
@@ -180,9 +173,7 @@ def log_ends(s: Arithmetic, x: str, result: str) -> str:
 
 
 def log2_pair(s: Arithmetic, x: str) -> tuple[str, str]:
-    """log2(x) of positive finite x as a sum of two numbers, to about 2**-63 (float32: 2**-35) of
-    itself.
-    """
+    """log2(x) of positive finite x as two summands, to a relative 2**-63 (float32: 2**-35)."""
     one = s.const(1.0)
     lead, lead_low = (s.const(part) for part in table.TWO_OVER_LN2[s.bits])
     third, third_low = (s.const(part) for part in table.TWO_THIRDS_OVER_LN2[s.bits])

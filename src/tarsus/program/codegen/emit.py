@@ -16,9 +16,7 @@ EXACT_FLOAT32 = 1 << 24  # beyond it float32 skips integers, and with them entri
 
 
 class Emitter:
-    """Writes one kernel: the frame says how worlds are stored and walked, the emitter what is done
-    with one.
-    """
+    """Writes a kernel: what is done with a world; the frame says how they are stored and walked."""
 
     def __init__(self, program: Program, target: Target, frame: KernelShell | None = None) -> None:
         self.program, self.target, self.frame = program, target, frame or LaneGroups()
@@ -49,8 +47,7 @@ class Emitter:
         return "\n".join([*declarations, *around.opening, *self.scribe.lines, *around.closing, ""])
 
     def _workspace(self) -> str:
-        """Room for temporaries, which a compiler turns into registers, and for those that must stay
-        in memory.
+        """Room for temporaries that a compiler keeps in registers, and those that stay in memory.
 
         The latter begin at an offset that is zero, but no compiler knows it: else the assembler of
         a GPU makes registers of them as well, and then spills what does not fit.
@@ -137,9 +134,7 @@ class Emitter:
         s.forget()
 
     def _lying(self, block: Straight) -> Memory:
-        """What of a block's arguments lies in memory: records, and temporaries that were put
-        there.
-        """
+        """What of a block's arguments lies in memory: records, and temporaries put there."""
         lying = self._persistent | self._memory
         written = [
             k for k, name in enumerate(block.outputs) if name in lying and name not in block.inputs

@@ -1,6 +1,4 @@
-"""Writes operations on lanes as LLVM IR: no fast-math flags, so that only this file decides the
-bits.
-"""
+"""Writes operations on lanes as LLVM IR: no fast-math flags, so only this file decides the bits."""
 
 from __future__ import annotations
 
@@ -14,8 +12,7 @@ UNARY = {"neg", "fabs", "sqrt", "floor", "ceil"}
 
 
 class IrWriter:
-    """Lines of IR over values of `lanes` numbers with `bits` bits; values are named by their SSA
-    names.
+    """Lines of IR over values of `lanes` numbers with `bits` bits; values go by their SSA names.
 
     Masks (one bit a lane) and numbers are told apart by name, so that comparisons stay masks until
     used as 0 or 1.

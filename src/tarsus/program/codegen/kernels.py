@@ -116,8 +116,7 @@ attributes #0 = {{ nounwind "stackrealign" }}"""
 
 
 class GpuThreads(KernelShell):
-    """kernel(worlds, tables, count, steps) over worlds[entry][world]: a thread a world, neighbors
-    side by side.
+    """kernel(worlds, tables, count, steps) over worlds[entry][world]: one thread for each world.
 
     tables: all of them, one behind the other; count points to the number of worlds in memory. It is
     read anew in every step: a number known before would let the compiler compute all the addresses

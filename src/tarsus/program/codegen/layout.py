@@ -1,6 +1,4 @@
-"""How many worlds and bits code is made for, and where registers lie in a world's record and
-workspace.
-"""
+"""How many worlds and bits code is made for, and where registers lie in record and workspace."""
 
 from __future__ import annotations
 

@@ -1,3 +1,1 @@
-"""The intermediate representation: programs as blocks, traced from CasADi, and a reference that
-evaluates them.
-"""
+"""Programs as blocks traced from CasADi (intermediate representation), evaluated by a reference."""

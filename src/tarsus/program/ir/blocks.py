@@ -1,5 +1,4 @@
-"""A program is a list of blocks over named registers: straight-line code, masked loops, look-ups,
-time stamps.
+"""A program is blocks over named registers: straight-line code, masked loops, look-ups, stamps.
 
 Every world has its own copy of the registers. Persistent registers (state, report, parameter) live
 in memory between calls; temporaries live for one run of the program.

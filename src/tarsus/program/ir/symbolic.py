@@ -15,8 +15,7 @@ def entries(x: SX) -> list[SX]:
 
 
 def mapped(thing: Any, change: Callable[[SX], SX]) -> Any:
-    """The same thing with every expression in it changed: an SX, or lists, tuples, dictionaries,
-    dataclasses of them.
+    """The same with every SX changed: one, or lists, tuples, dictionaries, dataclasses of them.
 
     What holds no expression is left as it is.
     """

@@ -217,9 +217,7 @@ class Builder:
         return candidate
 
     def _cut(self) -> None:
-        """Close the straight piece of code: what was kept in it is inlined in what follows in
-        it.
-        """
+        """Close the straight piece of code: what was kept is inlined in what follows in it."""
         outputs: Values = {}
         for name, value in self._pending.items():
             known = [key for key in self._kept if key in outputs]

@@ -1,3 +1,1 @@
-"""From expressions to an ordered list of operations: what is computed when, and what waits in
-memory.
-"""
+"""From expressions to ordered operations: what is computed when, and what waits in memory."""

@@ -11,9 +11,7 @@ from tarsus.program.lowering.tape import Node, Tape
 
 
 def on_demand(t: Tape) -> Tape:
-    """Every value just before its first use, of two arguments the one that needs more registers
-    first.
-    """
+    """Every value just before its first use, the argument that needs more registers first."""
     need = _registers_needed(t)
     order: list[int] = []
     done = [False] * len(t.nodes)
@@ -33,9 +31,7 @@ def on_demand(t: Tape) -> Tape:
 
 
 def _registers_needed(t: Tape) -> list[int]:
-    """Registers that each value's tree of operations takes if nothing is shared (Sethi and Ullman's
-    number).
-    """
+    """Registers of each value's tree if nothing is shared (Sethi and Ullman's number)."""
     need: list[int] = []
     for node in t.nodes:
         own = sorted((need[a] for a in set(node.args)), reverse=True)

@@ -31,8 +31,7 @@ class Memory:
 
 
 def within(t: Tape, registers: int, memory: Memory) -> Tape:
-    """The same operations in the same order; between them at most `registers` numbers are held,
-    constants apart.
+    """The same operations in the same order, at most `registers` numbers held, constants apart.
 
     It has three operations more: `store` writes its argument to an output's place, `reload` reads
     it from there, `again` reads an input once more. Masks are never spilled.
@@ -67,9 +66,7 @@ def _scalars(blocks: tuple[object, ...]) -> set[str]:
 
 
 def most_alive(t: Tape) -> int:
-    """Most values held at once in the order in which the tape stands; constants and unused values
-    cost nothing.
-    """
+    """Most values held at once in the tape's order; constants and unused values cost nothing."""
     uses = t.live()
     last = {a: k for k, node in enumerate(t.nodes) if uses[k] for a in node.args}
     last |= {k: len(t.nodes) for _, k in t.outputs}

@@ -1,5 +1,4 @@
-"""From a CasADi function to a tape of machine-like operations: selects, fused multiply-adds, one
-sine-cosine.
+"""From CasADi functions to tapes of machine operations: selects, fused multiply-adds, sine-cosine.
 
 Multiply-adds are fused here, by a rule that looks at the expression alone, and never by the
 compiler: so a world's bits do not depend on the lane width, the batch or the machine.
@@ -17,9 +16,7 @@ MASKS = {"lt", "le", "eq", "ne", "not", "and", "or"}
 
 @dataclass(slots=True)
 class Node:
-    """One operation: `args` are indices of earlier nodes; inputs and outputs name (argument,
-    entry).
-    """
+    """One operation: `args` index earlier nodes; inputs and outputs name (argument, entry)."""
 
     op: str
     args: tuple[int, ...]
@@ -56,9 +53,7 @@ class Tape:
 
 
 def tape(function: ca.Function) -> Tape:
-    """The tape of a straight-line function; raises ValueError for an operation that has no scalar
-    meaning.
-    """
+    """The tape of a straight-line function; ValueError for an operation without scalar meaning."""
     nodes: list[Node] = []
     outputs: list[tuple[tuple[int, int], int]] = []
     at: dict[int, int] = {}
@@ -95,9 +90,7 @@ def _with_selects(t: Tape) -> Tape:
 
 
 def _with_reciprocals(t: Tape) -> Tape:
-    """Divisions by one number become its reciprocal and multiplications (CasADi folds x * (1 / y)
-    to x / y).
-    """
+    """Divisions by one number become multiplications (CasADi folds x * (1 / y) to x / y)."""
     # how often each number divides
     uses = t.live()
     divisors: dict[int, int] = {}

@@ -1,6 +1,4 @@
-"""What a simulation asks of a back end: the registers of many worlds somewhere, and the program run
-over them.
-"""
+"""What a simulation asks of a back end: many worlds' registers, and a program run over them."""
 
 from __future__ import annotations
 
@@ -40,9 +38,7 @@ class Backend(ABC):
 
     @abstractmethod
     def output(self, name: str) -> Any:
-        """A copy of one register of all worlds, (worlds, size), as an array of the back end's own
-        kind.
-        """
+        """A copy of a register of all worlds, (worlds, size), an array of the back end's kind."""
 
     @abstractmethod
     def view(self, name: str) -> Any:
@@ -64,9 +60,7 @@ class Backend(ABC):
 
     @abstractmethod
     def record(self, steps: int) -> dict[str, Array]:
-        """Run `steps` times and return what state and report registers were after each: (steps,
-        worlds, size).
-        """
+        """Run `steps` times; state and report registers after each: (steps, worlds, size)."""
 
     @property
     @abstractmethod

@@ -16,8 +16,7 @@ SWEEPS, ROUNDS = 100_000, 9  # milliseconds a round, beside which a call's micro
 
 
 def seconds_per_cycle() -> float:
-    """Seconds between two ticks of the counter, constant on processors whose counter does not
-    follow their clock.
+    """Seconds between two ticks of the counter; constant where it does not follow the clock.
 
     x86 since about 2008 (invariant TSC) and Arm are such; where it follows the clock, it is that of
     just now.

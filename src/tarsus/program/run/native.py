@@ -44,9 +44,7 @@ def host() -> Host:
 
 
 def compile_kernel(program: Program, target: Target) -> Kernel:
-    """The program's kernel over groups of lanes as a C function; see `kernels.LaneGroups` for its
-    arguments.
-    """
+    """The program's kernel over groups of lanes, a C function; arguments: `kernels.LaneGroups`."""
     return _compiled(program, target, LaneGroups(), [ctypes.c_void_p] * 3 + [ctypes.c_int64] * 4)
 
 

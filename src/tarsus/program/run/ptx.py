@@ -1,6 +1,4 @@
-"""The same program as PTX, one thread per world, and its registers as NVIDIA's assembler counts
-them.
-"""
+"""The program as PTX, one thread per world, and its registers as NVIDIA's assembler counts them."""
 
 from __future__ import annotations
 
@@ -25,8 +23,7 @@ CHIP, TRIPLE = "sm_90", "nvptx64-nvidia-cuda"
 
 @dataclass(frozen=True)
 class Resources:
-    """What ptxas reports for the kernel: registers a thread, bytes of spills and stack, bytes of
-    machine code.
+    """What ptxas reports: registers a thread, bytes of spills and stack, bytes of machine code.
 
     planned_stores, planned_loads: bytes that the text itself stores to and loads from the thread's
     memory (`program/lowering/spill.py`), beside the spills: each instruction counted once, in loops
@@ -43,9 +40,7 @@ class Resources:
 
 
 def ptx(program: Program, bits: int = 32, chip: str = CHIP) -> str:
-    """PTX text of the program's kernel (worlds, tables, count, steps); worlds are stored
-    [entry][world].
-    """
+    """PTX of the program's kernel (worlds, tables, count, steps); worlds lie [entry][world]."""
     target = Target(1, bits)
     module = llvm.parse_assembly(Emitter(program, target, GpuThreads()).text())
     machine = _machine(chip)

@@ -1,6 +1,4 @@
-"""Many worlds' registers as [entry][world], a thread a world: what a GPU runs, and a processor for
-trying it out.
-"""
+"""Many worlds' registers as [entry][world], a thread a world: on a GPU, or a processor on trial."""
 
 from __future__ import annotations
 
@@ -19,9 +17,7 @@ STEPS_A_LAUNCH = 100  # control steps: a driver may stop a kernel that runs for 
 
 
 class Launcher(ABC):
-    """Where the threads run: whose arrays hold the worlds, and how a kernel is started over
-    them.
-    """
+    """Where the threads run: whose arrays hold the worlds, and how a kernel starts over them."""
 
     arrays: Any
 
@@ -75,8 +71,7 @@ class HostLauncher(Launcher):
 
 
 class ThreadWorlds(Backend):
-    """`worlds` copies of a program's persistent registers, data[entry, world], where a launcher
-    keeps them.
+    """`worlds` copies of a program's persistent registers, data[entry, world], kept by a launcher.
 
     Everything but `get`, `first` and `record` stays there.
     """
@@ -101,9 +96,7 @@ class ThreadWorlds(Backend):
         ).T.copy()  # also where one entry or one world makes the transpose contiguous as it is
 
     def view(self, name: str) -> Any:
-        """The register of all worlds in place, (worlds, size) with the worlds side by side in
-        memory.
-        """
+        """The register of all worlds in place, (worlds, size), worlds side by side in memory."""
         return self._rows(name).T
 
     def first(self, name: str) -> Array:

@@ -1,6 +1,4 @@
-"""Many worlds' registers in this computer's memory, and running a compiled program over them on its
-processor.
-"""
+"""Many worlds' registers in this computer's memory, and a compiled program run over them."""
 
 from __future__ import annotations
 
@@ -19,8 +17,7 @@ ALIGNMENT = 256  # bytes: no vector is wider
 
 
 class Worlds(Backend):
-    """`worlds` copies of a program's persistent registers, grouped by lanes: data[group, entry,
-    lane].
+    """`worlds` copies of a program's persistent registers, in lanes: data[group, entry, lane].
 
     bits: 64 or 32; threads: how many share the work (the results do not depend on it); lanes:
     worlds an instruction, by default the host's vector width for batches and 1 for a few worlds.
@@ -67,9 +64,7 @@ class Worlds(Backend):
         return self._rows(name)[0, :, 0].copy()
 
     def view(self, name: str) -> Array:
-        """The register of the first world in place, (size,): writing to it changes the world (one
-        lane only).
-        """
+        """The first world's register in place, (size,): writing changes it (one lane only)."""
         return self._rows(name)[0, :, 0]
 
     def set(self, name: str, values: ArrayLike, where: NDArray[np.bool_] | None = None) -> None:

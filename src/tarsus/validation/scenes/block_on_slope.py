@@ -18,9 +18,7 @@ SECONDS = 1.0
 
 
 class BlockOnSlope(ValidationScene):
-    """Coulomb's cone: five coefficients by five angles, speed after one second, g (sin - mu cos) t
-    or zero.
-    """
+    """Coulomb's cone: 5 coefficients by 5 angles, speed after 1 s, g (sin - mu cos) t or zero."""
 
     needs = frozenset({"friction", "sticking"})
     tolerance: ClassVar[str] = (

@@ -57,9 +57,7 @@ class BouncingBall(ValidationScene):
 
 
 def restitution(k_p: Array, k_v: Array) -> Array:
-    """sqrt(k_p) d / v, d / v the greatest depth of p'' = -k_p p - k_v p' from p = 0 at unit
-    speed.
-    """
+    """sqrt(k_p) d / v, d / v the greatest depth of p'' = -k_p p - k_v p' from 0 at unit speed."""
     half = k_v / 2
     root = np.sqrt(np.abs(half**2 - k_p))
     under = half**2 < k_p

@@ -18,9 +18,7 @@ MU, DEGREES = (
 
 
 class Creep(ValidationScene):
-    """Blocks below their friction angle: the largest speed along the slope in the last tenth of
-    three seconds.
-    """
+    """Blocks below their friction angle: the largest speed in the last tenth of three seconds."""
 
     needs = frozenset({"friction", "sticking"})
     tolerance: ClassVar[str] = (

@@ -15,9 +15,7 @@ SECONDS = 6.0
 
 
 class FlatBox(ValidationScene):
-    """0.2 x 0.15 x 0.08 m dropped from 10 mm, steps of 10 ms where the law can take them; the last
-    0.1 s of six.
-    """
+    """0.2 x 0.15 x 0.08 m dropped from 10 mm, steps of 10 ms if the law can; last 0.1 s of 6."""
 
     tolerance: ClassVar[str] = (
         "1e-9 rad/s and 1e-6 of the weight: four corners share one load in infinitely many ways,"

@@ -17,9 +17,7 @@ DROP = 0.002  # m
 
 
 class FourLegStance(ValidationScene):
-    """A rigid stool of 10 kg lands from 2 mm on four feet, its center of mass off their middle;
-    twelve seconds.
-    """
+    """A rigid 10 kg stool lands from 2 mm on four feet, its center of mass off-center; 12 s."""
 
     needs = frozenset({"friction", "sticking"})
     tolerance: ClassVar[str] = (

@@ -37,9 +37,7 @@ class FreeFlight(ValidationScene):
 
 
 def _errors(engine: Engine, dt: float) -> Array:
-    """The largest relative errors of linear and angular momentum and of the energy over one
-    second.
-    """
+    """The largest relative errors of linear and angular momentum and of energy over one second."""
     body = bodies.flyer()
     inertia, mass = np.diag(body.bodies[0].inertia.about_com), body.mass
     motion = engine.run(Start(body, bodies.pose([0, 0, 1.0]), VELOCITY), dt, 1.0)

@@ -1,6 +1,4 @@
-"""HOAP-1 dropped on the springs of Sugihara 2006: it stays on the floor at the paper's large
-step.
-"""
+"""HOAP-1 dropped on springs of Sugihara 2006: it stays on the floor at the paper's large step."""
 
 from __future__ import annotations
 
@@ -21,8 +19,7 @@ FLOOR = {"k": 4410.0, "c": 282.0, "mu": 0.4}  # N/m, N s/m
 
 
 class Hoap1Drop(ValidationScene):
-    """Sugihara 2006, section IV.B: 5 cm high, floor of 4410 N/m and 282 N s/m, mu 0.4, steps of 1
-    and 2.5 ms.
+    """Sugihara 2006, section IV.B: 5 cm, floor of 4410 N/m and 282 N s/m, mu 0.4, dt 1 and 2.5 ms.
 
     With its Eqn. (14) the robot comes to rest on the floor at both steps and does not leap. It is
     let fall standing, its joints locked: how the paper's robot holds them is not stated. At rest

@@ -21,8 +21,7 @@ DROPS = (
 
 
 class HyqDrop(ValidationScene):
-    """Feet 1 m above level ground, the trunk turned by 5 degrees about y; 0.5 m above ground
-    inclined by 5 degrees.
+    """Feet 1 m above level ground, trunk turned by 5° about y; 0.5 m above ground inclined by 5°.
 
     No joint moves in the fall. The feet that land first get the impulses of Ogunsola's Eqn.
     (4) without friction and rebound: T^T H^-1 T Lambda = -T^T q'. The robot's posture is not stated
@@ -66,9 +65,7 @@ def _clearances(robot: Robot, q: Array, normal: Array) -> Array:
 
 
 def _impulses(robot: Robot, q: Array, normal: Array, speed: float) -> Array:
-    """Ogunsola, Eqn. (4), e = 0: of the feet that land first, all of the robot falling at
-    `speed`, N s.
-    """
+    """Ogunsola, Eqn. (4), e = 0: of the feet that land first, robot falling at `speed`, N s."""
     gaps = _clearances(robot, q, normal)
     first = np.nonzero(gaps < gaps.min() + 1e-9)[0]
     rows = []

@@ -17,9 +17,7 @@ SPEED = np.tile(np.repeat([3.0, -3.0], 5), 3)
 
 
 class PainleveRod(ValidationScene):
-    """A steep rod slides with mu up to 4, beyond the 4/3 from which no bounded force obeys
-    Coulomb's law; 0.6 s.
-    """
+    """A steep rod slides with mu up to 4; from 4/3 no bounded force obeys Coulomb's law; 0.6 s."""
 
     needs = frozenset({"friction"})
     tolerance: ClassVar[str] = (

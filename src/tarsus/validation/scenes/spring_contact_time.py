@@ -15,9 +15,7 @@ STIFFNESS, SPEED = np.array([1e4, 3e4]), 2.0
 
 
 class SpringContactTime(ValidationScene):
-    """1 kg at 2 m/s, no damping: pi sqrt(m / k), longer by 2 atan(g / (omega v)) / omega under
-    gravity.
-    """
+    """1 kg at 2 m/s, undamped: pi sqrt(m / k), with gravity + 2 atan(g / (omega v)) / omega."""
 
     needs = frozenset({"spring"})
     tolerance: ClassVar[str] = (

@@ -15,8 +15,7 @@ DROP, STIFFNESS = 0.1, 1e4  # m, N/m
 
 
 class VerticalHopper(ValidationScene):
-    """1 kg from 0.1 m, on an undamped spring of 10 kN/m or, on rigid ground, with e 1: the time
-    between landings.
+    """1 kg from 0.1 m on an undamped 10 kN/m spring or rigid ground, e 1: time between landings.
 
     The flight takes 2 v / g, the time on the spring (pi + 2 atan(g / (omega v))) / omega.
     """
