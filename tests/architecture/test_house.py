@@ -63,6 +63,7 @@ LIGHT = ("tarsus", "tarsus.cli", "tarsus.errors", "tarsus.parameters", "tarsus.r
 HEAVY = ("casadi", "llvmlite", "mujoco", "xarray", "matplotlib")
 
 FILE_LINES, FUNCTION_LINES, STEP_LINES, PARAMETERS = 300, 60, 25, 7
+BARE_LINES = 25  # a longer function says in comments what its stages are for
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Named = Function | ast.ClassDef
@@ -169,6 +170,14 @@ class Definition:
     def lines(self) -> int:
         """Its length."""
         return (self.node.end_lineno or self.node.lineno) - self.node.lineno + 1
+
+    @property
+    def commented(self) -> bool:
+        """Whether a line below its docstring is a comment."""
+        first = self.node.body[0]
+        start = first.end_lineno if ast.get_docstring(self.node) else self.node.lineno
+        text = self.module.path.read_text(encoding="utf-8").splitlines()
+        return any(line.lstrip().startswith("#") for line in text[start : self.node.end_lineno])
 
     @property
     def parameters(self) -> int:
@@ -377,6 +386,12 @@ def test_functions_fit_a_screen() -> None:
         f"{d.where}: {d.lines} lines, not {limit}" for d, limit in limits.items() if d.lines > limit
     ]
     _none(wrong, "functions that are too long:")
+
+
+def test_long_functions_head_their_stages() -> None:
+    """More than 25 lines hold at least one comment line: what a stage is for."""
+    wrong = [d.where for d in FUNCTIONS if d.lines > BARE_LINES and not d.commented]
+    _none(wrong, "long functions without a comment line:")
 
 
 def test_functions_take_few_parameters() -> None:

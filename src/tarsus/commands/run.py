@@ -75,6 +75,7 @@ class Run(Command):
         from tarsus.simulation.recording.divergence import Diverged
         from tarsus.simulation.recording.summary import summary
 
+        # make the simulation, keeping every warning as a notice
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", TarsusWarning)
             simulation, notices = _simulation(self)
@@ -82,6 +83,7 @@ class Run(Command):
             *(str(w.message) for w in caught if issubclass(w.category, TarsusWarning)),
             *notices,
         ]
+        # run it; a run that diverged leaves what came before
         failure = None
         try:
             log = _run(simulation, self)
@@ -90,6 +92,7 @@ class Run(Command):
                 raise
             log, failure = diverged.log, str(diverged)
         log.attrs["warnings"] = [*notices, *(w for w in log.attrs["warnings"] if w != failure)]
+        # sum it up, write and print it
         numbers = summary(simulation, log) | ({"diverged": failure} if failure else {})
         files = _write(self, simulation, log, numbers) if self.out else []
         if self.json:
@@ -111,6 +114,7 @@ def _simulation(given: Run) -> tuple[Simulation, list[str]]:
     from tarsus.simulation.simulation import Simulation
     from tarsus.terrain.slope import Slope
 
+    # the law, its friction replaced
     notices: list[str] = []
     law = resolve.law(given.law)
     if given.friction is not None:
@@ -121,11 +125,13 @@ def _simulation(given: Run) -> tuple[Simulation, list[str]]:
             )
         else:
             law = replace(law, **{names[0]: given.friction})
+    # the ground
     if given.slope and given.terrain != "plane":
         raise TarsusError("--slope inclines the plane; it does not go with another --terrain.")
     if not abs(given.slope) < 90:
         raise TarsusError(f"--slope must be less than 90 degrees, not {given.slope:g}.")
     terrain = Slope(angle=np.deg2rad(given.slope)) if given.slope else given.terrain
+    # the simulation, and the speed that its gait is to walk at
     options: Options = {
         "precision": given.precision,
         "coordinates": given.coordinates,
@@ -181,11 +187,13 @@ def _tell(numbers: dict[str, Any], files: list[Path]) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    # a table of two columns
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="bold")
     table.add_column()
     n, r = numbers, numbers["residuals"]
+    # a line for each thing to know
     rows = {
         "robot": (
             f"{n['robot']}, law {n['law']}, stepper {n['stepper']}, terrain {n['terrain']}, "
@@ -217,6 +225,7 @@ def _tell(numbers: dict[str, Any], files: list[Path]) -> None:
             f"{n['steps_per_second']:,.0f} steps/s, {n['realtime_factor']:,.0f} times real time"
         ),
     }
+    # a run that diverged has few of them
     for name, text in rows.items():
         if text and ("diverged" not in n or name in ("robot", "walked")):
             table.add_row(name, text)

@@ -72,12 +72,14 @@ def distribute(
 
 def _improved(feet: Feet, wrench: ca.SX, cost: Cost, error: ca.SX) -> ca.SX:
     """The error after one Newton iteration."""
+    # what the feet's forces leave of the wrench, and how that changes with the error
     compliance = ca.SX([1 / cost.force] * 3 + [1 / cost.moment] * 3)
     wanted = _wanted(feet, cost, error)
     residual = wrench - compliance * error
     direct, mixed, turning = (
         ca.diag(part) for part in (compliance[:3], ca.SX(3, 1), compliance[3:])
     )
+    # foot by foot: its force within the cone and its derivative
     for arm, load, v in zip(feet.arms, feet.loads, wanted, strict=True):
         force, derivative = (
             load * project(v, cost.mu),
@@ -90,10 +92,12 @@ def _improved(feet: Feet, wrench: ca.SX, cost: Cost, error: ca.SX) -> ca.SX:
             mixed + levered,
             turning - ca.mtimes(levered, skew(arm)),
         )
+    # Newton's direction
     slope = factorize_tree(
         lower(ca.vertcat(ca.horzcat(direct, mixed.T), ca.horzcat(mixed, turning))), 6
     )
     step = ca.vertcat(*slope.solve(entries(residual)))
+    # as far along it as it helps
     return (
         error
         + _length(wrench, compliance, (error, step), (wanted, _wanted(feet, cost, step)), cost)

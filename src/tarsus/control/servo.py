@@ -78,17 +78,20 @@ def _loads(kin: Kinematics, own: Array, feet: Sequence[Candidate]) -> tuple[Arra
     own (nu,): the diagonal of M, what hangs on each joint; one between ground and trunk also turns
     a foot's share.
     """
+    # masses, where they are, and the joints that carry them
     mechanism, bodies = kin.mechanism, kin.mechanism.bodies
     g = float(np.linalg.norm(mechanism.gravity_acceleration))
     masses = np.array([body.inertia.mass for body in bodies])
     centers = np.array([place(kin, i, body.inertia.com) for i, body in enumerate(bodies)])
     paths = [set(tree.path(mechanism, i)) for i in range(len(bodies))]
+    # how high above its feet the robot stands, and each foot's share of it
     standing = set[int]().union(*(paths[foot.body] for foot in feet))
     share = masses.sum() / max(len({foot.body for foot in feet}), 1)
     ground = min(
         (place(kin, foot.body, foot.position)[2] - foot.radius for foot in feet), default=0.0
     )
     height = masses @ centers[:, 2] / masses.sum() - ground
+    # what hangs on each joint
     pull, inertia = np.zeros(mechanism.nu), own.copy()
     for i, body in enumerate(bodies):
         hung = [k for k, path in enumerate(paths) if i in path]
@@ -97,6 +100,7 @@ def _loads(kin: Kinematics, own: Array, feet: Sequence[Candidate]) -> tuple[Arra
             held = g * float(np.linalg.norm(np.cross(axis(kin, i), moment)))
         else:
             held = g * float(masses[hung].sum()) / LIFT
+        # a leg carries its share of the robot, if that is more
         if i in standing:
             held = max(held, share * g * height)
             inertia[mechanism.u_slices[i]] += share * height**2

@@ -89,27 +89,27 @@ def _parts(model: Any) -> tuple[list[Part], list[int], list[Array]]:
     names = body_names(model)
     joints = mujoco_joint_names(model)
     parts: list[Part] = []
-    owner, anchors = (
-        [WORLD],
-        [np.zeros(3)],
-    )  # of each MuJoCo body: its part, its joint's anchor in its own frame
+    # of each MuJoCo body: its part, its joint's anchor in its own frame
+    owner, anchors = [WORLD], [np.zeros(3)]
+    # shapes of the world itself
     world_shapes = _shapes(model, 0, Pose())
     if world_shapes:
         parts.append(Part("worldbody", WORLD, shapes=world_shapes))
+    # body by body: its pose against the last joint above it
     for body in range(1, model.nbody):
         parent = int(model.body_parentid[body])
         pose = shift(-anchors[parent]) @ Pose(
             np.array(model.body_pos[body]), rotation_from_quaternion(model.body_quat[body])
         )
+        # every joint but the last moves a massless body
         first, count = int(model.body_jntadr[body]), int(model.body_jntnum[body])
         above, anchor = owner[parent], np.zeros(3)
-        for number in range(
-            first, first + count - 1
-        ):  # every joint but the last moves a massless body
+        for number in range(first, first + count - 1):
             joint = _joint(model, number, joints[number])
             step, anchor = _to_joint(model, number, anchor)
             parts.append(Part(f"{names[body]}/{joint.name}", above, pose @ step, joint))
             above, pose = len(parts) - 1, Pose()
+        # the last joint moves the body itself
         last = None
         if count:
             last = _joint(model, first + count - 1, joints[first + count - 1])

@@ -32,12 +32,14 @@ def candidates(
 
     A robot with a fixed base needs none.
     """
+    # a robot needs a contact, unless its base is fixed
     if not robot.candidates and not robot.floating and names is None:
         return ()  # a machine on a stand
     if not robot.candidates:
         raise TarsusError(
             f"the robot {robot.name!r} has no contact candidate: give it a collision shape."
         )
+    # those asked for, or all
     chosen = (
         robot.candidates if names is None or names == ALL else robot.with_contacts(names).candidates
     )
@@ -45,6 +47,7 @@ def candidates(
         raise TarsusError(
             f"{len(chosen)} contacts are more than one compiled step can hold ({MOST}): name fewer."
         )
+    # many that nobody asked for become the feet's
     if names is not None or len(chosen) <= MANY:
         return chosen
     chosen = feet(robot)

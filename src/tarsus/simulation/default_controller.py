@@ -101,8 +101,10 @@ def _with_gains(robot: Robot, gait: Controller, dt: float, notices: list[str]) -
     them.
     """
     changed: Any = gait
+    # gaits without servos need none
     if not {"kp", "kd"} <= {f.name for f in fields(changed)} or not robot.actuators:
         return gait
+    # stiff enough to hold the robot where it starts
     q = gait.initial_coordinates(robot)
     standing = feet(robot) if robot.candidates else ()
     found = servo.gains(robot, q, standing, dt)
@@ -111,6 +113,7 @@ def _with_gains(robot: Robot, gait: Controller, dt: float, notices: list[str]) -
         f" {_range(found.kd)} N m s/rad; --set kp=... kd=..., or a controller of your own, gives"
         " others."
     )
+    # what may go wrong
     if found.soft:
         some = ", ".join(found.soft[:SOME]) + (
             f" and {len(found.soft) - SOME} more" if len(found.soft) > SOME else ""
@@ -124,6 +127,7 @@ def _with_gains(robot: Robot, gait: Controller, dt: float, notices: list[str]) -
             "the center of mass is not above the points that the robot stands on: it will tip over;"
             " name other contacts, or give it a keyframe 'stand' that balances."
         )
+    # the gait with these gains
     return replace(changed, kp=found.kp, kd=found.kd)
 
 

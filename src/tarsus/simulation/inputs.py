@@ -26,14 +26,17 @@ def wrenches(
     """The register `push` of `held` with forces (3,), or forces and moments (6,), of all worlds or
     each, by body.
     """
+    # is there a body to push?
     if not bodies:
         raise TarsusError(
             'no body of this simulation can be pushed: name some with pushes=["base"].'
         )
+    # the wrenches held, those named replaced
     values, fetched = held.get("push").astype(float), getattr(held.arrays, "asnumpy", np.asarray)
     for name, given in push.items():
         if name not in bodies:
             raise unknown("pushed body", name, bodies)
+        # checked: it fits all worlds or each
         wrench = np.asarray(fetched(given), float)
         if (
             wrench.shape not in [(3,), (6,), (len(values), 3), (len(values), 6)]
@@ -43,6 +46,7 @@ def wrenches(
                 f"the push on {name!r} must be a finite force (3,), or force and moment (6,), of"
                 " all worlds or each."
             )
+        # a force alone has no moment
         first = 6 * bodies.index(name)
         values[:, first : first + 6] = 0.0
         values[:, first : first + wrench.shape[-1]] = wrench

@@ -33,6 +33,7 @@ def on_ground(scene: Scene, q: Array) -> Array:
     q is that of the whole robot; where joints are cut, it comes back in the cut robot's
     coordinates.
     """
+    # a robot with cut joints is placed whole
     cut, whole = scene.mechanism, scene.mechanism.uncut
     if whole is not None:
         names = {candidate.name for candidate in scene.candidates}
@@ -41,19 +42,23 @@ def on_ground(scene: Scene, q: Array) -> Array:
         )
         placed = on_ground(uncut, q)
         return coordinates.in_cut(cut, placed)[0]
+    # one that is fixed or tied stays where it is
     values = scene.terrain.parameters()
     tied = any(loop.parent == WORLD for loop in cut.loops)
     if tied or not cut.floating or not scene.candidates:
         return q
+    # one robot for each world where the ground differs
     look = _look(scene)
     worlds = max((value.shape[0] for value in values.values() if value.ndim > 1), default=0)
     placed = np.tile(np.array(q, dtype=float), (max(worlds, 1), 1))
     given = {f"terrain.{name}": value for name, value in values.items()}
 
+    # parallel to the ground
     found = reference.run(look, given | {"q": placed})
     for world, (ground, normals) in enumerate(zip(found["ground"], found["normals"], strict=True)):
         normal = _normal(ground.reshape(-1, 3), normals.reshape(-1, 3))
         placed[world, 3:7] = numeric_product(_from_vertical(normal), placed[world, 3:7])
+    # down, or up, until the lowest candidate touches
     for _ in range(50):
         gaps = reference.run(look, given | {"q": placed})["gaps"].min(1)
         if np.all(np.abs(gaps) < TOUCHING):

@@ -180,12 +180,14 @@ class Simulation:
         Where joints are cut, q and u may be those of the uncut robot.
         """
         mask = self._mask(where)
+        # commands and pushes have registers of their own
         if command is not None:
             commands = inputs.commands(self.controller, command, self._worlds)
             self._worlds.set("command", commands, mask)
         if push is not None:
             wrenches = inputs.wrenches(self.plan.pushed_bodies, push, self._worlds)
             self._worlds.set("push", wrenches, mask)
+        # the state and the law's parameters
         mechanism = self.plan.scene.mechanism
         for name, value in uncut_state.in_registers(mechanism, self._worlds, values).items():
             register = name if name in ("q", "u") else f"law.{name}"

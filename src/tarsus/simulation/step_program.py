@@ -85,6 +85,7 @@ def step_program(plan: Plan) -> Program:
     converged, tau (actuators,); parameters: dt, action or command, law.*, terrain.*, mass_scale,
     push.
     """
+    # registers of state, and parameters
     scene, mechanism = plan.scene, plan.scene.mechanism
     b = Builder(mechanism.name, plan.timed)
     q, u = b.declare("q", mechanism.nq), b.declare("u", mechanism.nu)
@@ -94,6 +95,7 @@ def step_program(plan: Plan) -> Program:
     terrain = scene.terrain.symbols(b)
     inertias = scaled(plan, base_parameters(mechanism), b)
 
+    # torques: given from outside, or by the controller for the whole robot
     control = SX(0, 1)
     if plan.controller is None:
         torque = b.parameter("action", len(mechanism.actuators))
@@ -107,9 +109,11 @@ def step_program(plan: Plan) -> Program:
         torque, control = plan.controller.torque(
             ControlInputs(robot, steps * dt, *seen, command, before, dt)
         )
+    # what the motors make of them
     tau = b.keep("tau", within_limits(mechanism, torque), "report")
     control = b.stamp("controller", b.hold("control_after", control))
 
+    # the step
     force = applied(mechanism, tau) + pushes(plan, q, b)
     bilateral = b.declare("bilateral", loop_constraints.count(mechanism))
     inputs = StepInputs(q, u, memory, force, dt, symbols(law), terrain, inertias)

@@ -57,12 +57,14 @@ def in_registers(mechanism: Mechanism, worlds: Backend, given: Mapping[str, Any]
     A q of the whole robot without u keeps its joint rates, a u without q the joint angles. A
     TarsusWarning says if the new q leaves a loop open.
     """
+    # values of the cut robot go as they are
     uncut = mechanism.uncut
     state: dict[str, Any] = {name: given[name] for name in ("q", "u") if name in given}
     sizes = {} if uncut is None else {"q": uncut.nq, "u": uncut.nu}
     if not any(np.shape(value)[-1:] == (sizes.get(name),) for name, value in state.items()):
         _warn_if_open(mechanism, state, worlds)
         return dict(given)
+    # what is not given of the whole robot is what the registers hold
     held = {"q": worlds.get("q"), "u": worlds.get("u")}
     as_cut = {
         name: value for name, value in state.items() if np.shape(value)[-1:] != (sizes[name],)
@@ -71,10 +73,12 @@ def in_registers(mechanism: Mechanism, worlds: Backend, given: Mapping[str, Any]
         np.broadcast_to(_here(worlds, as_cut.get(name, held[name])), held[name].shape)
         for name in ("q", "u")
     ]
+    # to the whole robot's coordinates, with what is given in them
     q, u = coordinates.in_uncut(mechanism, *full)
     known = {"q": q, "u": u} | {
         name: _here(worlds, value) for name, value in state.items() if name not in as_cut
     }
+    # and back to the cut ones
     both = [np.broadcast_to(known[name], (worlds.count, sizes[name])) for name in ("q", "u")]
     q, u = coordinates.in_cut(mechanism, *both)
     moved = {"q": q, "u": u}

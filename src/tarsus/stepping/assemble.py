@@ -132,6 +132,7 @@ def with_override(touch: ContactKinematics, at: StepInputs, i: int) -> Contact:
 
 def contact_kinematics(scene: Scene, kin: Kinematics, terrain: object) -> list[ContactKinematics]:
     """Gap, frame, Jacobian and velocity of every candidate."""
+    # the ground below all candidates at once
     found = []
     centers = [jacobian.position(kin, c.body, constant(c.position)) for c in scene.candidates]
     surfaces = scene.terrain.surfaces(centers, terrain)
@@ -139,14 +140,17 @@ def contact_kinematics(scene: Scene, kin: Kinematics, terrain: object) -> list[C
     for candidate, center, (distance, frame) in zip(
         scene.candidates, centers, surfaces, strict=True
     ):
+        # the candidate's lowest point and how it moves
         middle = constant(candidate.position)
         arm = -candidate.radius * jacobian.direction_in_body(kin, candidate.body, frame[0, :].T)
         columns = jacobian.point_jacobian(kin, candidate.body, middle + arm)
         rows = ca.mtimes(frame, jacobian.dense(columns, scene.mechanism.nu))
         point = center - candidate.radius * frame[0, :].T
+        # what the ground says there
         material = scene.terrain.material(point, terrain)
         roundness = Roundness(candidate.radius, kin.world_rotation[candidate.body])
         gained = ca.mtimes(frame, velocity_product(candidate.body, middle, arm))
+        # in the contact frame
         contact = Contact(
             distance - candidate.radius,
             ca.mtimes(rows, kin.u),
@@ -174,8 +178,10 @@ def contact_problem(
     """Gaps, velocities and Delassus matrix as a law wants them, the constraints solved for unless
     it asks for them.
     """
+    # contacts with what event location says of them
     contacts = [with_override(touch, start, i) for i, touch in enumerate(touching)]
 
+    # both apart, for a law that iterates over the constraints too
     def bilateral() -> Bilateral:
         assert coupling.constraints is not None
         G = _delassus(coupling, builder, held=False)
@@ -189,6 +195,7 @@ def contact_problem(
             start.bilateral,
         )
 
+    # the constraints solved for; matrices only when asked for
     return ContactProblem(
         contacts=contacts,
         active=[takes_part(law, contact, start, i) for i, contact in enumerate(contacts)],

@@ -50,6 +50,7 @@ class Boxes(Terrain):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        # do the arrays fit each other?
         shape = np.shape(self.position)
         if len(shape) not in (2, 3) or shape[-1] != 3 or not 0 < shape[-2] <= MOST:
             raise TarsusError(
@@ -63,6 +64,7 @@ class Boxes(Terrain):
                 f"Boxes: half_sizes {np.shape(self.half_sizes)}, yaw {np.shape(self.yaw)} and"
                 f" ground {np.shape(self.ground)} do not fit position {shape}."
             ) from None
+        # do the boxes stand on the ground?
         bottom = (
             np.asarray(self.position, float)[..., 2] - np.asarray(self.half_sizes, float)[..., 2]
         )
@@ -71,6 +73,7 @@ class Boxes(Terrain):
             raise TarsusError(
                 "Boxes: a box must reach down to the ground; nobody walks below one that floats."
             )
+        # is there room for the rounding?
         if (described[..., 6] < ground + self.edge_radius + self.corner_radius).any():
             raise TarsusError(
                 f"Boxes: edge_radius + corner_radius ({self.edge_radius + self.corner_radius:g} m)"

@@ -39,6 +39,7 @@ class Surface(Terrain):
 
     def _traced(self, x: SX, y: SX) -> SX:
         assert self.height is not None
+        # call the user's function on symbols
         try:
             given = self.height(x, y)
         except Exception as error:
@@ -46,6 +47,7 @@ class Surface(Terrain):
             raise TarsusError(
                 f"Surface: height(x, y) failed on symbols ({why}); {HINT}."
             ) from error
+        # one number must come back
         try:
             height = SX(given)
         except NotImplementedError:
@@ -56,6 +58,7 @@ class Surface(Terrain):
             raise TarsusError(
                 f"Surface: height(x, y) must give one number, not an array of shape {height.shape}."
             )
+        # of x and y alone, and finite
         known = {x.element_hash(), y.element_hash()}
         if others := [s.name() for s in ca.symvar(height) if s.element_hash() not in known]:
             raise TarsusError(

@@ -75,6 +75,7 @@ class LcpImpulse(HardLaw):
     def solve(
         self, problem: ContactProblem, p: Any, memory: SX, builder: Builder
     ) -> ContactSolution:
+        # what all sweeps share, computed once: closed contacts, free velocities, friction
         n = problem.n
         closed = entries(builder.keep("closed", ca.vertcat(*problem.active)))
         roomy = [problem.free[i] + ca.vertcat(room(problem, i), 0, 0) for i in range(n)]
@@ -85,8 +86,10 @@ class LcpImpulse(HardLaw):
                 "mu", ca.vertcat(*(contact.friction * p.mu for contact in problem.contacts))
             )
         )
+        # normal impulses that cancel the approach
         gained = at_contact_gain(problem, closed, p, builder)
         Lambda = entries(builder.keep("Lambda", ca.vertcat(*gained.x)))
+        # from the last step's impulses
         begin = {
             "impulse": ca.vertcat(
                 *(ca.if_else(closed[i], self.own(memory, i), 0) for i in range(n))
@@ -96,6 +99,7 @@ class LcpImpulse(HardLaw):
             "moving": SX(1),
         }
 
+        # one sweep: the LCP for given friction, then friction for given normal impulses
         def sweep(values: Values) -> tuple[Values, SX]:
             impulses = triples(values["impulse"])
             start = [impulse[0] - L > 0 for impulse, L in zip(impulses, Lambda, strict=True)]
@@ -114,6 +118,7 @@ class LcpImpulse(HardLaw):
                 "moving": more,
             }, more
 
+        # repeat; solved if the LCP was, nothing moved on and all is finite
         last = builder.loop(begin, sweep, SWEEPS)
         good = ca.logic_and(
             ca.logic_and(last["right"], ca.logic_not(last["moving"])), gained.settled
@@ -121,6 +126,7 @@ class LcpImpulse(HardLaw):
         good = ca.logic_and(
             good, finite(entries(last["impulse"]) + entries(ca.vertcat(*problem.free)))
         )
+        # read the result off
         impulses = triples(last["impulse"])
         return ContactSolution(impulses, last["impulse"], gained.iterations + last["sweeps"], good)
 

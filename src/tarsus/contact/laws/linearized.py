@@ -92,6 +92,7 @@ class Linearized(Law):
     def solve(
         self, problem: ContactProblem, p: Any, memory: SX, builder: Builder
     ) -> ContactSolution:
+        # what every pass shares, computed once
         n = problem.n
         G = flat_matrix(problem.G, n)
         columns = [missing_velocity(problem, i, p) for i in range(n)]
@@ -106,6 +107,7 @@ class Linearized(Law):
             ),
             p,
         )
+        # from no impulse, all closed contacts pressing and none sliding
         begin = {
             "impulse": SX.zeros(3 * n),
             "pressing": ca.vertcat(*known.closed),
@@ -114,9 +116,11 @@ class Linearized(Law):
             "passes": SX(0),
             "moving": SX(1),
         }
+        # one pass, or repeated until nobody changes sides
         many = self.saturation == "repeated"
         last = builder.loop(begin, lambda values: one_pass(known, values), PASSES if many else 1)
         impulses = triples(last["impulse"])
+        # solved if it settled and all is finite
         settled = ca.logic_not(last["moving"]) if many else SX(1)
         good = ca.logic_and(
             settled, finite(entries(last["impulse"]) + entries(ca.vertcat(*problem.free)))

@@ -116,6 +116,7 @@ class Moreau(HardLaw):
     def solve(
         self, problem: ContactProblem, p: Any, memory: SX, builder: Builder
     ) -> ContactSolution:
+        # the inclusions of the closed contacts
         n = problem.n
         active = entries(builder.keep("closed", ca.vertcat(*problem.active)))
         c = builder.keep(
@@ -133,11 +134,14 @@ class Moreau(HardLaw):
             p,
             builder,
         )
+        # from the last step's impulses and sliding roots to those of this one
         last = [ca.if_else(active[i], self.own(memory, i), 0) for i in range(n)]
         outcome = self._solved(hard, [own[:3] for own in last], [own[3] for own in last])
+        # what the law remembers
         warm = ca.vertcat(
             *(ca.vertcat(L, s) for L, s in zip(outcome.impulses, outcome.roots, strict=True))
         )
+        # solved if the solver says so and all is finite
         numbers = finite([impulse[0] for impulse in outcome.impulses] + [c_i[0] for c_i in hard.c])
         good = ca.logic_and(outcome.converged, numbers)
         return ContactSolution(outcome.impulses, warm, outcome.iterations, good, outcome.bilateral)

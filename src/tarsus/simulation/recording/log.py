@@ -57,11 +57,13 @@ def dataset(
     plan: Plan, worlds: Backend, start: Mapping[str, Array], records: Mapping[str, Array], t0: float
 ) -> xr.Dataset:
     """The log of steps: records (steps, worlds, size) after each, `start` (worlds, size) before."""
+    # what the registers held before each step, and what follows from them
     scene, mechanism = plan.scene, plan.scene.mechanism
     steps, count = records["q"].shape[:2]
     dt = float(worlds.get("dt")[0, 0])
     before = {k: np.concatenate([start[k][None], records[k][:-1]]) for k in ("q", "u")}
     seen = _observe(plan, worlds, before, records)
+    # contacts: impulses in their frames and the world's, judged against the law
     n = len(scene.candidates)
     impulse = records["impulse"].reshape(steps, count, n, 3).astype(float)
     frame = seen["frame"].reshape(steps, count, n, 3, 3)
@@ -70,6 +72,7 @@ def dataset(
     material = _material(scene.law, worlds, seen["friction"])
     solved = Solved(seen["gap"], impulse, vectors["before"], vectors["after"], dt=dt, **material)
     sliding = np.hypot(*np.moveaxis(vectors["after"][..., 1:], -1, 0))
+    # the variables with their dimensions
     contact, axis = ("time", "world", "contact"), ("time", "world", "contact", "axis")
     xyz = ("time", "world", "contact", "xyz")
     each = ("time", "world")
@@ -100,11 +103,13 @@ def dataset(
         "q_start": (("world", "coordinate"), start["q"]),
         "u_start": (("world", "velocity"), start["u"]),
     }
+    # the dataset with units and meanings
     log = xr.Dataset(variables, _coordinates(plan, t0 + dt * np.arange(1, steps + 1), count))
     for name, (unit, meaning) in (UNITS | LOOPS | UNCUT).items():
         if name in log:
             log[name].attrs.update(units=unit, long_name=meaning)
     log["state"].attrs.update(flag_values=list(range(len(STATES))), flag_meanings=" ".join(STATES))
+    # what was run
     log.attrs.update(robot=mechanism.name, stepper=name_of(plan.stepper), dt=dt)
     log.attrs.update(_law_attributes(scene.law, worlds))
     return log.squeeze("world", drop=True) if count == 1 else log
@@ -230,10 +235,12 @@ def warnings_of(mechanism: Mechanism, log: xr.Dataset) -> list[str]:
     """What a reader of the log must know of the robot (before cuts): unconverged steps, joints
     beyond their limits.
     """
+    # steps that were not solved
     found = []
     unconverged = int((log["converged"] == 0).sum())
     if unconverged:
         found.append(f"{unconverged} steps did not converge to the solver's tolerance.")
+    # how far each joint went beyond its limits
     beyond: dict[str, float] = {}
     q = log["q_uncut" if "q_uncut" in log else "q"].values
     for body, at in zip(mechanism.bodies, mechanism.q_slices, strict=True):
@@ -242,6 +249,7 @@ def warnings_of(mechanism: Mechanism, log: xr.Dataset) -> list[str]:
             beyond[joint.name] = max(
                 float(values.max()) - joint.upper, joint.lower - float(values.min())
             )
+    # the worst of them
     worst = sorted((name for name, by in beyond.items() if by > 0), key=lambda name: -beyond[name])
     if worst:
         listed = ", ".join(f"{name} by {beyond[name]:.3g}" for name in worst[:3]) + (

@@ -28,6 +28,7 @@ def summary(simulation: Simulation, log: xr.Dataset) -> dict[str, Any]:
     """What `tarsus run --json` prints, for the log of one world; lengths m, speeds m/s; None: does
     not apply.
     """
+    # how well the contact conditions hold
     solved = solved_of(log)
     residuals: dict[str, float | None] = dict(criteria.residuals(solved))
     residuals["equation_N"] = (
@@ -35,11 +36,13 @@ def summary(simulation: Simulation, log: xr.Dataset) -> dict[str, Any]:
     )
     if not simulation.stepper.solves_once:
         residuals |= dict.fromkeys(OF_ONE_SOLVE)
+    # how far and how high the base went
     base, start = log["q"].values[:, :3], log["q_start"].values[:3]
     floating = simulation.robot.floating
     distance = float(np.linalg.norm(base[-1, :2] - start[:2])) if floating else 0.0
     duration = float(log.sizes["time"] * log.attrs["dt"])
     heights = base[:, 2] if floating else np.zeros(1)
+    # the numbers by name
     wall = float(log.attrs["wall_time"])
     return {
         "robot": simulation.robot.name,
