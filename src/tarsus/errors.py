@@ -1,4 +1,4 @@
-"""What can go wrong, said in one sentence that tells the reader what to do."""
+"""Errors and warnings: each is one sentence that tells the reader what to do."""
 
 from __future__ import annotations
 

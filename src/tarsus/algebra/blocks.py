@@ -14,12 +14,12 @@ Blocks = Mapping[tuple[int, int], SX]  # (i, j) -> block (3, 3)
 
 
 def triples(x: SX) -> list[SX]:
-    """The vectors (3,) that x (3n,) is made of."""
+    """The n vectors (3,) stacked in x (3n,)."""
     return [x[k : k + 3] for k in range(0, x.numel(), 3)]
 
 
 def list_triples(x: list[SX]) -> list[SX]:
-    """The vectors (3,) that a list of 3n scalars is made of."""
+    """The n vectors (3,) listed as 3n scalars."""
     return [ca.vertcat(*x[k : k + 3]) for k in range(0, len(x), 3)]
 
 

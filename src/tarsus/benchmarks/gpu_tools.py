@@ -1,6 +1,6 @@
 """NVIDIA's tools on the running kernel, if they are installed.
 
-The profiler says what limits the speed; the sanitizer whether all memory accesses are valid.
+The profiler shows what limits the speed; the sanitizer checks that all memory accesses are valid.
 """
 
 from __future__ import annotations

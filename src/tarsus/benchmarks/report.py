@@ -1,4 +1,4 @@
-"""What `tarsus bench` prints: its figures as tables to read."""
+"""The output of `tarsus bench`: its figures as tables."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ class Batch:
 
     @property
     def target(self) -> Target:
-        """What it was compiled for."""
+        """The lanes and bits of its machine code."""
         return self.simulation.target
 
     @property

@@ -1,9 +1,9 @@
-"""What every command shares.
+"""The base class of the commands.
 
 To add a command: one file here with one frozen dataclass that derives from `Command`. Its name is
 the file's, its docstring its help (the first sentence is its line in `tarsus --help`), its fields
-are its arguments, explained by the strings under them. The types below say what an argument is
-called in the help: `ROBOT`, `NAME`, `SECONDS`, ...
+are its arguments, explained by the strings under them. The types below name an argument's
+value in the help: `ROBOT`, `NAME`, `SECONDS`, ...
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ FAILED = 1
 
 
 def _default(value: str) -> str:
-    """What the help says of a default: nothing of a flag's or of one that means "not given"."""
+    """A default as the help shows it: empty for a flag and for "not given"."""
     return "" if value in ("None", "True", "False", "", "''") else f"(default: {value})"
 
 
@@ -60,7 +60,7 @@ def print_json(value: Any) -> None:
 
 
 def teller(quiet: bool) -> Callable[[str], None]:
-    """Says on standard error what is being done, unless quiet or nobody watches."""
+    """Prints progress on standard error, unless quiet or not a terminal."""
     if quiet or not sys.stderr.isatty():
         return lambda text: None
     from rich.console import Console

@@ -50,7 +50,7 @@ class Cite(Command):
 
 
 def _citations(asked: Cite) -> list[tuple[str, Citation]]:
-    """What the run uses, in words, and where it comes from."""
+    """The parts of the run, named for the reader, with their references."""
     from tarsus import registry
     from tarsus.simulation import default_controller, resolve
 

@@ -57,7 +57,7 @@ class List(Command):
             "experiments",
         ]
     ] = "all"
-    """What to list."""
+    """Kind of things to list."""
 
     parameters: Flag = False
     """Their parameters too (laws, gaits, steppers, terrains): default, unit, range, meaning."""

@@ -1,6 +1,6 @@
-"""`tarsus judge`: a run made elsewhere, measured by the yardstick of every law.
+"""`tarsus judge`: a run made elsewhere, measured by the criteria that judge every law.
 
-It needs the run's arrays and the robot alone. The expressions are those of our own logs,
+It needs the run's arrays and the robot alone. The expressions are those of Tarsus's own logs,
 `simulation.recording.step_observables`.
 """
 
@@ -170,7 +170,7 @@ def judged_program(run: Trajectory) -> Program:
         rows = ca.mtimes(axes, world)
         contacts.append(ObservedContact(gap, rows, ca.mtimes(rows, u0)))
 
-    # the yardstick
+    # the criteria
     nothing = SX.zeros(robot.nu)
     step = ObservedStep(
         start=kinematics(robot, q0, u0),

@@ -1,6 +1,6 @@
 """`tarsus compare`: the same robot, controller and start under every law and step size.
 
-All runs are judged by one yardstick.
+All runs are judged by the same criteria.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ class LawRun:
     log: xr.Dataset | None
     """The log; None if the run diverged at once."""
     failure: str | None
-    """What went wrong."""
+    """Why the run failed."""
     notices: list[str] = field(default_factory=list)
-    """What the user should know of this run."""
+    """Notices for the user about this run."""
     bars: dict[str, float] = field(default_factory=dict)
     """Error bars: the largest difference of each figure from those at dt / 2 and dt / 4."""
     finer: tuple[LawRun, ...] = ()
@@ -61,7 +61,7 @@ class LawRun:
 
 @dataclass(frozen=True)
 class Extra:
-    """What a comparison does beyond one run of each law at each dt."""
+    """Extra runs of a comparison, beyond one of each law at each dt."""
 
     material: Mapping[str, float] = field(default_factory=dict)
     """Parameters by name, given to every law that has them."""

@@ -1,4 +1,4 @@
-"""What `tarsus compare` prints and draws: the comparison as tables and a picture."""
+"""The output of `tarsus compare`: the comparison as tables and a picture."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The laws wing: contact problems as pure algebra. Nothing here knows a robot."""
+"""Contact laws and their solvers: contact problems as pure algebra, independent of the robot."""

@@ -38,7 +38,7 @@ class Law(ABC):
     """Impulses over one step for all contacts together."""
 
     citation: ClassVar[Citation] = ""
-    """The published work that it comes from."""
+    """The published source."""
 
     not_modeled: ClassVar[Mapping[str, str]] = {}
     """Effect (of `tarsus validate`) -> why this law does not have it."""
@@ -66,7 +66,7 @@ class Law(ABC):
         return self.contact_memory * contacts
 
     def initial_memory(self, contacts: int) -> NDArray[np.float64]:
-        """What the memory holds before the first step."""
+        """The memory before the first step."""
         return np.zeros(self.memory_size(contacts))
 
     def own(self, memory: SX, i: int) -> SX:
@@ -142,7 +142,7 @@ class ForceLaw(Law):
 
 
 def asked(law: ForceLaw, contact: Contact, p: Any, memory: SX) -> tuple[SX, SX]:
-    """law.force(...), with the mistakes of a new law told in one sentence (TarsusError)."""
+    """law.force(...), with the mistakes of a new law explained in one sentence (TarsusError)."""
     name = type(law).__name__
     # ask, and turn Python's errors into sentences
     try:

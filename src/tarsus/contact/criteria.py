@@ -1,4 +1,4 @@
-"""The yardstick: what any law's solution violates, from the problem and the solution alone.
+"""Criteria for any law: violations of the contact conditions, from problem and solution alone.
 
 All functions are NumPy over any leading axes; contacts' components are (normal, tangent 1, tangent
 2). Natural units: impulses in N s, velocities in m/s, their products in J.

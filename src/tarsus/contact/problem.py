@@ -1,4 +1,4 @@
-"""What a contact law is given, and what it gives back: algebra over contacts, no robot.
+"""The input and output of a contact law: algebra over contacts, without a robot.
 
 Components are ordered (normal, tangent 1, tangent 2), the normal pointing away from the ground, so
 that a positive normal impulse pushes and a positive normal velocity separates.

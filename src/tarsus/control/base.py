@@ -1,4 +1,4 @@
-"""What every controller promises: torques from time, state, commands and its own memory."""
+"""The base class of controllers: torques from time, state, commands and their own memory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tarsus.references.reference import Citation
 
 @dataclass(frozen=True, eq=False)
 class ControlInputs:
-    """What a controller is given at the start of a step, as symbols.
+    """The inputs of a controller at the start of a step, as symbols.
 
     mechanism: the robot
     t: s

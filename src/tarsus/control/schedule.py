@@ -3,7 +3,7 @@
 One phase in turns drives both diagonals, half a turn apart (reference [22] of Gehring 2014: a gait
 is a table of lift-off and touch-down phases). Stance fills the first `duty` > 1/2 of a diagonal's
 turn, so all four feet stand for a moment before a pair lifts off; there the clock waits while the
-robot is told to stand.
+robot is commanded to stand.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ def gains(mechanism: Mechanism, q: Array, feet: Sequence[Candidate], dt: float) 
 
 
 def _loads(kin: Kinematics, own: Array, feet: Sequence[Candidate]) -> tuple[Array, Array]:
-    """What gravity pulls each joint with, N m/rad, and the inertia that it turns, kg m^2; both
+    """The pull of gravity on each joint, N m/rad, and the inertia that it turns, kg m^2; both
     (nu,).
 
     own (nu,): the diagonal of M, what hangs on each joint; one between ground and trunk also turns

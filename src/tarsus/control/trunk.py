@@ -1,4 +1,4 @@
-"""What a gait feels of a floating trunk, in products and sums: no angle is ever computed.
+"""The motion of a floating trunk as gaits use it, in products and sums without angles.
 
 x points forwards and y to the left, both seen from the trunk; `Planar` triples move the feet under
 it.

@@ -13,7 +13,7 @@ from casadi import SX
 from tarsus.algebra.ldl import Entries, Factor, factorize_tree
 from tarsus.algebra.products import dot
 
-# of the mean diagonal, added to it: constraints that say the same thing twice share their load
+# of the mean diagonal, added to it: redundant constraints share their load
 REDUNDANT = 1e-12
 
 Half = list[SX]  # L^-T w (nu,) of a force direction w, with structural zeros

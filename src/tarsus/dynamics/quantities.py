@@ -1,4 +1,4 @@
-"""What a robot can be asked for: each quantity's inputs, shape and expression, in one table."""
+"""The quantities that a robot computes: each one's inputs, shape and expression, in one table."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SIZES: dict[str, str | int] = {
 
 @dataclass(frozen=True, eq=False)
 class Terms:
-    """What an expression may use: the inputs' symbols and everything that follows from them."""
+    """The terms of an expression: the inputs' symbols and everything that follows from them."""
 
     mechanism: Mechanism
     given: Mapping[str, SX]

@@ -28,9 +28,9 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Robot(Mechanism):
-    """A `Mechanism` that can be asked for its dynamics.
+    """A `Mechanism` with methods for its dynamics.
 
-    The first question of a kind is compiled (and cached on disk), the next ones take microseconds.
+    The first call of a method compiles it (and caches it on disk); later calls take microseconds.
     """
 
     @classmethod
@@ -41,7 +41,7 @@ class Robot(Mechanism):
         return cls(**{f.name: getattr(mechanism, f.name) for f in fields(Mechanism)})
 
     def __getstate__(self) -> dict[str, Any]:
-        """What a copy or a pickle carries: the description, not the compiled code."""
+        """State for copies and pickles: the description, not the compiled code."""
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
     @cached_property
@@ -63,7 +63,7 @@ class Robot(Mechanism):
         return self._ask("velocity_terms", q=q, u=u)
 
     def gravity(self, q: ArrayLike) -> Array:
-        """g(q) (nu,), N or N m: what holds the robot against gravity, left-hand side.
+        """g(q) (nu,), N or N m: forces that hold the robot against gravity, left-hand side.
 
         Teixeira de Paula 2024, Alg. 3.
         """

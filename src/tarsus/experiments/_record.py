@@ -83,7 +83,7 @@ def _processor() -> str:
 
 
 def versions() -> dict[str, str]:
-    """Versions of Python and of the libraries that the numbers depend on."""
+    """Versions of Python and of the libraries behind the numbers."""
     return {"python": platform.python_version()} | {
         name: metadata.version(name) for name in LIBRARIES
     }

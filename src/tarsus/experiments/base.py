@@ -48,7 +48,7 @@ class Row:
     where: str
     """Page, table or figure of the paper."""
     comment: str = ""
-    """What a reader must know to compare the two."""
+    """Remark for comparing the two."""
 
     @property
     def ratio(self) -> float | None:
@@ -63,7 +63,7 @@ class Check:
     """A required result, and whether it was reached."""
 
     claim: str
-    """What must hold, in words."""
+    """The claim to check, in words."""
     holds: bool
     """Whether it does."""
     got: str
@@ -93,7 +93,7 @@ class Finding:
     tables: Sequence[Table] = ()
     """Further numbers."""
     checks: Sequence[Check] = ()
-    """What must hold."""
+    """The claims that must hold."""
     notes: Sequence[str] = ()
     """Settings and remarks, a sentence each."""
 
@@ -120,7 +120,7 @@ class Exhibit(ABC):
     where: ClassVar[str]
     """Place in the paper; empty for what goes beyond it."""
     about: ClassVar[str]
-    """What is measured and how, for a reader of the page."""
+    """The measurement, explained for a reader of the page."""
     caption: ClassVar[str] = ""
     """Caption of the picture."""
     needs: ClassVar[tuple[str, ...]] = ()
@@ -144,7 +144,7 @@ class Experiment:
     paper: Reference
     """The paper."""
     about: str
-    """What is simulated, for a reader of the page."""
+    """The simulation, explained for a reader of the page."""
     parts: tuple[Exhibit, ...]
     """In reading order."""
 

@@ -24,7 +24,7 @@ UNBOUND_PREFIX = 27  # expat's code for a tag such as <drake:capsule> whose pref
 
 @contextmanager
 def naming(file: str) -> Iterator[None]:
-    """Every TarsusError said inside begins with the file's name."""
+    """Every TarsusError raised inside begins with the file's name."""
     try:
         yield
     except TarsusError as error:

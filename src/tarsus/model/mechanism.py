@@ -52,7 +52,7 @@ def _freeze(owner: object, what: str, **shapes: tuple[int, ...]) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Joint:
-    """What a body may do against its parent.
+    """The motion of a body relative to its parent.
 
     axis: unit vector in the body's frame (hinge, slide); lower, upper: rad or m;
     armature: reflected rotor inertia, kg m^2 (or kg); damping: N m s/rad (or N s/m);

@@ -92,7 +92,7 @@ def report_dropped(model: Any, report: Report) -> None:
 
 
 def _dropped(model: Any) -> dict[str, list[str]]:
-    """What is left out besides equality constraints, and its names."""
+    """Elements left out besides equality constraints, and their names."""
     names = body_names(model)
     joints = mujoco_joint_names(model)
     springs = np.array(model.jnt_stiffness) != 0

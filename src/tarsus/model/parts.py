@@ -60,7 +60,7 @@ class Report:
         self.notes.append(text)
 
     def warn(self, text: str) -> None:
-        """Keep a sentence and say it as a TarsusWarning."""
+        """Keep a sentence and issue it as a TarsusWarning."""
         self.notes.append(text)
         warnings.warn(f"{self.file}: {text}", TarsusWarning, stacklevel=2)
 

@@ -1,1 +1,1 @@
-"""What a robot is shaped like: its feet, its legs, a posture it can stand in."""
+"""The shape of a robot: its feet, its legs, a posture to stand in."""

@@ -1,4 +1,4 @@
-"""What MuJoCo says of the contacts between a robot and the ground in the step it just made."""
+"""The contacts between a robot and the ground in MuJoCo's last step."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ class Peer:
     normal_force_max: float
     """Largest normal force of a foot, N."""
     residuals: dict[str, float]
-    """By the same yardstick as every law's (`contact.criteria`)."""
+    """By the same criteria as every law's (`contact.criteria`)."""
     iterations: float
     """Mean iterations of MuJoCo's solver a step."""
     version: str
@@ -131,7 +131,7 @@ def trotting_peer(
         contacts.append(_contacts(model, data, before, dt))
         iterations += data.solver_niter[0]
 
-    # the run by the yardstick of every law
+    # the run by the criteria of every law
     solved = Solved(
         *(np.stack(parts) for parts in zip(*contacts, strict=True)),
         mu=friction,

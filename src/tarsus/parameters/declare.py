@@ -28,21 +28,21 @@ Role = Literal[
     "relative_tolerance",
     "absolute_tolerance",
 ]
-"""What other code asks for: the ground scales friction, stiffness and damping; and so on."""
+"""Roles that other code looks up: the ground scales friction, stiffness and damping; and so on."""
 
 KEY = "declared parameter"  # of a dataclass field's metadata
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """What is declared of one field.
+    """The declaration of one field.
 
     default: a number, several (a tuple), a word, or None where the field may be left out
     unit: in SI, "[1]" for a number without one, "" for what is no number
     meaning: what it is, in a few words
     range: the numbers that are allowed
     symbol: as in the source, where it differs from the name
-    role: what other code asks for
+    role: by which other code finds the field
     choices: words that are allowed, each with its meaning
     name: the field's
     any_shape: whether an array of any shape will do, though the default is a tuple

@@ -1,4 +1,4 @@
-"""Papers, in the order of the alphabet but for the five that Tarsus started from."""
+"""Papers: first the five behind the first version of Tarsus, then the others by name."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ TROT, VIRTUAL_MODEL, STAND = "trot", "virtual_model", "stand"
 LIGHT = 15.0  # kg
 MINI_CHEETAH = 8.912 * 0.286  # kg m: its mass times the height it stands at
 STEP = 0.0025  # s, the default step of a simulation
-SOME = 3  # names that a notice tells
+SOME = 3  # names that a notice shows
 
 Given = Controller | Callable[..., Any] | str | None
 
@@ -97,7 +97,7 @@ def _with_posture(robot: Robot, notices: list[str]) -> Robot:
 
 
 def _with_gains(robot: Robot, gait: Controller, dt: float, notices: list[str]) -> Controller:
-    """The gait with servos for this robot, where it has servos, and what its user should know of
+    """The gait with servos for this robot, where it has servos, and notices about
     them.
     """
     changed: Any = gait

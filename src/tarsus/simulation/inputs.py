@@ -1,4 +1,4 @@
-"""What a user sets while a simulation runs: commands, pushes, masks, mass scales."""
+"""Inputs that a user sets during a simulation: commands, pushes, masks, mass scales."""
 
 from __future__ import annotations
 

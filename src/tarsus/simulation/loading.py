@@ -17,7 +17,7 @@ B = TypeVar("B", bound=Backend)
 def start_registers(
     plan: Plan, dt: float, changed: Mapping[str, Any] | None = None
 ) -> dict[str, NDArray[Any]]:
-    """Every register at time zero by name, but for `action`: `initial_values`, dt in s, and those
+    """Every register at time zero by name, except `action`: `initial_values`, dt in s, and those
     changed.
 
     Each is (size,) for all worlds, or (worlds, size).

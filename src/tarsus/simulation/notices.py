@@ -1,4 +1,4 @@
-"""What a user should be told about a choice."""
+"""Warnings about a user's choices: too large a dt, ignored properties of the terrain."""
 
 from __future__ import annotations
 

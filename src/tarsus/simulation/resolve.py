@@ -108,7 +108,7 @@ def _numbers(name: str, value: str, like: object) -> float | tuple[float, ...]:
 def scene(
     robot: Robot, law: Law, terrain: Terrain, candidates: tuple[Candidate, ...], chosen: Any
 ) -> Scene:
-    """What is simulated, the robot in the coordinates chosen."""
+    """The scene, with the robot in the coordinates chosen."""
     mechanism = in_coordinates(robot, chosen.coordinates)
     names = {candidate.name for candidate in candidates}
     touching = tuple(candidate for candidate in mechanism.candidates if candidate.name in names)

@@ -30,11 +30,11 @@ _PLANS: list[Plan] = []
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What is compiled: a scene, how it steps, who moves the joints.
+    """The plan of a compiled step: a scene, a stepper, a controller.
 
     scaled_bodies: whose masses vary by world; pushed_bodies: which an external force and moment act
-    on; timed: whether the program tells the cycles of its sections (`Builder.stamp`), for one world
-    at a time.
+    on; timed: whether the program reports the cycles of its sections (`Builder.stamp`), one world at
+    a time.
     """
 
     scene: Scene
@@ -179,7 +179,7 @@ def pushes(plan: Plan, q: SX, b: Builder) -> SX:
 
 
 def scaled(plan: Plan, inertias: list[LinearInertia], b: Builder) -> list[LinearInertia]:
-    """Constants, but for bodies whose mass differs between worlds: those carry a scale."""
+    """Constants, except for bodies whose mass differs between worlds: those carry a scale."""
     mechanism = plan.scene.mechanism
     if not plan.scaled_bodies:
         return inertias
@@ -192,7 +192,7 @@ def scaled(plan: Plan, inertias: list[LinearInertia], b: Builder) -> list[Linear
 
 
 def initial_values(plan: Plan) -> dict[str, NDArray[np.float64]]:
-    """What the registers hold at time zero, but for dt and action; q in the coordinates of the
+    """The registers at time zero, except dt and action; q in the coordinates of the
     whole robot.
     """
     scene, mechanism = plan.scene, plan.scene.mechanism

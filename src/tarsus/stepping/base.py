@@ -30,7 +30,7 @@ METHODS = "tarsus.stepping.methods"
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """What is simulated: a mechanism whose candidates may touch a terrain under a contact law.
+    """The simulated system: a mechanism whose candidates may touch a terrain under a contact law.
 
     candidates: those of the mechanism that may touch
     stabilization: part of a loop joint's gap that its constraint takes back each step, 0 to 1 [1]

@@ -1,4 +1,4 @@
-"""What ground that is a height over x and y has in common."""
+"""Shared by terrains that are a height over x and y."""
 
 from __future__ import annotations
 

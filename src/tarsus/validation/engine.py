@@ -28,7 +28,7 @@ class Start:
     """The start of a free body, or of a robot, in one or many worlds."""
 
     body: Mechanism
-    """What moves."""
+    """The mechanism to simulate."""
     q: ArrayLike
     """Coordinates (nq,) or (worlds, nq)."""
     u: ArrayLike = 0.0
@@ -42,7 +42,7 @@ class Start:
     push_rate: ArrayLike = 0.0
     """How fast this force grows, (3,) or (worlds, 3), N/s."""
     controller: Controller | None = None
-    """What moves the joints, if anything does."""
+    """The controller of the joints, if any."""
 
     def __post_init__(self) -> None:
         rows = self.q, self.u, self.push, self.push_rate

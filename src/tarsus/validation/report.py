@@ -1,4 +1,4 @@
-"""What `tarsus validate` prints: its rows as a table to read."""
+"""The output of `tarsus validate`: its rows as a table."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class LcpImpulse(HardLaw):
     the ground; and friction, which the paper leaves to future work: Coulomb's disc by turns with
     the LCP (friction for given normal impulses, then normal impulses for given friction)
     until both stand still. That need not happen where friction is so high that a leg may jam (mu
-    above 1 on Mini Cheetah): `converged` says so.
+    above 1 on Mini Cheetah): `converged` is then 0.
 
     A standing contact creeps at about T_abs G_NN.
     """

@@ -59,7 +59,7 @@ class Linearized(Law):
     0.05 ms. Stable for k_v dt < 2. With saturation "once" the normal forces are those that would go
     with the friction wanted, not with the friction left over: a box that slides (the paper has a
     brick without height) sinks and tumbles; hence "repeated", which may not settle where friction
-    is so high that a leg may jam (mu above 1 on Mini Cheetah): `converged` says so.
+    is so high that a leg may jam (mu above 1 on Mini Cheetah): `converged` is then 0.
     """
 
     citation: ClassVar[Citation] = (RENGIFO_2009.at("Eqns. (16)-(20), section V"),)
@@ -196,7 +196,7 @@ def one_pass(known: Known, values: Values) -> tuple[Values, SX]:
         )
         ways[i] = ca.if_else(sliding[i], ways[i], force[1:] / needed)
         closes = lacking[3 * i] > p.T_abs * G[3 * i][3 * i]
-        # do not tell stick from slip before friction has converged, or the two alternate forever
+        # decide between stick and slip once friction has converged, or the two alternate forever
         steady = ca.logic_not(changes(values["impulse"][at[i]], impulses[i], p))
         sliding[i] = ca.if_else(sliding[i], ca.logic_not(ca.logic_and(sticks, steady)), slips)
         pressing[i] = ca.if_else(

@@ -25,7 +25,7 @@ class Micro(Law):
     """Spring, damper in compression alone, and kinetic friction; not a `ForceLaw`, because (14)
     needs dt.
 
-    Slower than eps friction is a damper (`contact/membrane.py` says why): a loaded foot creeps at
+    Slower than eps friction is a damper (see `contact/membrane.py`): a loaded foot creeps at
     about what one step of the load adds; it never sticks. The normal damper is taken at the start
     of a step: it is stable up to about dt = 2 m / (c + k dt), m the mass felt at the foot, 3 ms on
     Mini Cheetah, and reverses a single foot in one step from half of that on, (14) more than (13).

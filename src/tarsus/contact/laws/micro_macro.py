@@ -43,8 +43,8 @@ class MicroMacro(Law):
 
     The larger lambda, the smoother the floor's impulses and the more of the load is left to the
     membrane: lambda leaves a foot the velocity lambda f / G_NN, so that it creeps, and sinks until
-    the membrane carries all of the load. What differs from (16)-(36) is said in the law `macro`,
-    what differs from (7) in `micro`; the membrane's damper limits the step as it does there.
+    the membrane carries all of the load. The law `macro` lists the differences from (16)-(36),
+    `micro` those from (7); the membrane's damper limits the step as it does there.
     """
 
     citation: ClassVar[Citation] = (SUGIHARA_2006.at(),)

@@ -46,7 +46,7 @@ DENSE = 10  # contacts up to which all are solved at once
 
 
 def _meaning(method: Solver) -> str:
-    """The first line of its docstring, to go on a sentence with."""
+    """The first line of its docstring, as the rest of a sentence."""
     first = (type(method).__doc__ or "").partition("\n")[0].rstrip(".")
     return first[:1].lower() + first[1:]
 
@@ -59,13 +59,13 @@ class Moreau(HardLaw):
     round-off of the positions then cannot drop a standing foot for one step
     (docs/decisions/0009-contacts-that-pressed-stay.md). Friction has one coefficient a contact and
     step, known before it: mu_K where the contact slides faster than 1 mm/s as the step begins, else
-    mu_S (stick and slip told by speed as in Sugihara 2006, Eqn. (7); not by the impulse: of
+    mu_S (stick and slip differ by speed, as in Sugihara 2006, Eqn. (7), not by the impulse: of
     redundant contacts one may be on its cone at rest). So each step is a problem with fixed cones,
     as solvable as the paper's; breaking away and sticking again come a step late, an error of
     order dt.
 
     With `recovery` 0, as in the paper, a contact stays as deep as it closed; a body that rocks in a
-    hollow needs some, 0.05 say.
+    hollow needs some, such as 0.05.
     """
 
     citation: ClassVar[Citation] = (GEHRING_2014.at("Eqns. (2)-(18)"),)

@@ -43,14 +43,14 @@ FAR = 1e20  # on the diagonal of an unknown that is held at zero
 
 @dataclass(frozen=True)
 class ErrorNormProblem:
-    """What Eqns. (30)-(36) ask for, n contacts together."""
+    """The inputs of Eqns. (30)-(36), n contacts together."""
 
     G: Matrix
     """Delassus matrix (3n, 3n), 1/kg."""
     free: list[SX]
     """Velocities (3n,) without impulses, m/s."""
     c: list[SX]
-    """What of them is to vanish (3n,), m/s."""
+    """The part of them that is to vanish (3n,), m/s."""
     closed: list[SX]
     """1 for a contact that may press, else 0 (n,)."""
     mu: list[SX]
@@ -68,7 +68,7 @@ class ErrorNormProblem:
 
 @dataclass(frozen=True)
 class Guess:
-    """What is believed of each contact: 1 or 0, a count, or a direction."""
+    """The guessed state of each contact: 1 or 0, a count, or a direction."""
 
     pressing: list[SX]
     """It has a normal impulse."""

@@ -87,5 +87,5 @@ def _sweep(
 
 
 def _felt(form: Bilateral, k: int, L_B: list[SX]) -> SX:
-    """What the constraints' impulses add to component k of the contacts' velocities."""
+    """Component k of the contacts' velocities due to the constraints' impulses."""
     return dot([row[k] for row in form.coupling], L_B)

@@ -1,4 +1,4 @@
-"""What the iterative methods share: the loop, its stopping test, and the disc of friction.
+"""Shared by the iterative methods: the loop, its stopping test, and the disc of friction.
 
 To add a method: one file here, with one frozen dataclass that derives from `Solver` (or from
 `ConstraintSolver`) and has a one-line docstring. The file's name is the method's name: `moreau`
@@ -40,7 +40,7 @@ class HardProblem:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a method gives back."""
+    """The result of a method."""
 
     impulses: list[SX]
     """(3,) of each contact, N s."""

@@ -180,7 +180,7 @@ class VirtualModel(Controller):
     def _trunk(
         self, kin: Kinematics, asked: Planar, kept: ca.SX, time: float, dt: ca.SX
     ) -> tuple[TrunkCommand, ca.SX]:
-        """What the trunk is to do in the plane and about its axes, and the way and heading kept
+        """The command of the trunk in the plane and about its axes, and the way and heading kept
         (4,) after dt.
         """
         q, u, R = kin.q, kin.u, kin.world_rotation[0]

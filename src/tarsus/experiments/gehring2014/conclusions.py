@@ -9,7 +9,7 @@ from tarsus.experiments.base import Exhibit, Finding, Table, Task
 from tarsus.experiments.gehring2014.configurations import CONFIGURATIONS, DT
 
 Data = Mapping[str, Mapping[str, Any]]  # of every part needed, by its name
-Verdict = tuple[bool | None, str]  # whether it is so (None: cannot be told), and by which numbers
+Verdict = tuple[bool | None, str]  # whether it is so (None: undecided), and by which numbers
 AS_FAST = 1.02  # times: so much slower still counts as fast
 FEET = 750.0  # µm/min: the drift of standing feet that the paper calls acceptable
 COINCIDE = 0.1  # parts of the mean force

@@ -60,7 +60,7 @@ class Configuration:
 
     @property
     def words(self) -> str:
-        """What it is, for a reader."""
+        """Its description, for a reader."""
         if not self.hard:
             return "compliant, minimal coordinates"
         bilateral = f", bilateral constraints {self.bilateral}" if self.bilateral else ""

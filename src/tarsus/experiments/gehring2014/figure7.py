@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Verdict = tuple[bool | None, str]  # whether it is so (None: cannot be told), and by which numbers
+Verdict = tuple[bool | None, str]  # whether it is so (None: undecided), and by which numbers
 
 ROUNDS, QUICK_ROUNDS = 9, 5
-ALIKE = 0.15  # means that differ by this part are told alike
+ALIKE = 0.15  # means that differ by this part count as alike
 SMALL = 0.1  # of a step
 APART = 20  # times the quickest: slower steps have a picture of their own
 

@@ -15,7 +15,7 @@ INF, NAN = math.inf, math.nan
 
 
 class Arithmetic(Protocol):
-    """What writes the operations down: values and masks are opaque names of all lanes at once."""
+    """Writer of the operations: values and masks are opaque names of all lanes at once."""
 
     bits: int
 

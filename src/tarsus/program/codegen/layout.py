@@ -9,7 +9,7 @@ from tarsus.program.ir.blocks import Program
 
 @dataclass(frozen=True)
 class Target:
-    """What code is emitted for: worlds an instruction, and 32 or 64 bits a number."""
+    """The target of emitted code: worlds per instruction, and 32 or 64 bits per number."""
 
     lanes: int
     bits: int = 64

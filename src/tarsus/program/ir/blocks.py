@@ -85,7 +85,7 @@ CYCLES = "cycles"
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """What one run computes: blocks that read and write registers, one after the other.
+    """A program: blocks that read and write registers, one after the other.
 
     A simulation's program is one time step; it runs once a step for every world. `Builder` writes
     a program, `reference.run` evaluates it in Python, `run.worlds.Worlds` compiles and runs it.

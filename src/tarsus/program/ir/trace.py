@@ -35,7 +35,7 @@ class Builder:
 
     declare: symbols of a register that lasts from run to run.
     keep: a value computed once, here, for later use.
-    loop: repeats until its body says stop, each world for itself.
+    loop: repeats until its body ends it, each world for itself.
     program: writes the results and closes the program.
 
     Only loops and look-ups cut the code into blocks: until the next cut a kept value stays an

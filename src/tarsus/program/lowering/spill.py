@@ -1,7 +1,7 @@
 """Which values of a tape wait in memory, where more are alive at once than a thread has registers.
 
 A GPU's assembler decides that as well, but in blocks of many thousand operations it stores and
-loads about twice as much as it must. So the tape says it: what is used farthest from now waits
+loads about twice as much as it must. So the tape plans it: what is used farthest from now waits
 (Belady 1966), and what lies in memory
 anyway is read again. Not a bit changes.
 """
@@ -19,7 +19,7 @@ NEVER = 1 << 62  # the next use of a value that the end of the block needs
 
 @dataclass(frozen=True)
 class Memory:
-    """What a straight block has in memory, by numbers of its arguments.
+    """The part of a straight block's data in memory, by numbers of its arguments.
 
     inputs: can be read again; outputs: can be written early and read back; spare: the output that
     is room for the rest.

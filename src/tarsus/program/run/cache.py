@@ -1,4 +1,4 @@
-"""Compiled code kept on disk for later sessions, under names that say all it depends on.
+"""Compiled code kept on disk, under names made from everything that affects it.
 
 A name must hold a hash of the program, of the processor and of `source_hash`, the compiler itself.
 """

@@ -38,7 +38,7 @@ CHIPS = (
 
 @functools.cache
 def cupy_with_gpu() -> Any:
-    """CuPy with a GPU to run on; TarsusError that says what is missing."""
+    """CuPy with a GPU to run on; TarsusError naming what is missing."""
     try:
         cupy = importlib.import_module("cupy")
     except ImportError as error:
@@ -108,7 +108,7 @@ class CudaLauncher(Launcher):
         found, clock = (
             device.attributes,
             device.attributes.get("ClockRate"),
-        )  # kHz; not every version tells it
+        )  # kHz; not every version reports it
         return {
             "name": runtime.getDeviceProperties(device.id)["name"].decode(),
             "compute_capability": device.compute_capability,

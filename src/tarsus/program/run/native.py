@@ -24,7 +24,7 @@ Kernel = Callable[..., None]
 
 @dataclass(frozen=True)
 class Host:
-    """The processor code is compiled for."""
+    """The target processor of compiled code."""
 
     cpu: str
     features: str

@@ -190,7 +190,7 @@ def mean_of_role(log: xr.Dataset, role: Role, missing: T = 0.0) -> float | T:
 
 
 def _material(law: Law, worlds: Backend, friction: Array) -> dict[str, Any]:
-    """What the yardstick must know of the law, world by world, and mu of each contact on its
+    """Parameters of the law that the criteria need, world by world, and mu of each contact on its
     ground.
     """
 
@@ -232,7 +232,7 @@ def _observe(
 
 
 def warnings_of(mechanism: Mechanism, log: xr.Dataset) -> list[str]:
-    """What a reader of the log must know of the robot (before cuts): unconverged steps, joints
+    """Warnings for a reader of the log about the robot (before cuts): unconverged steps, joints
     beyond their limits.
     """
     # steps that were not solved

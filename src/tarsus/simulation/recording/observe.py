@@ -68,7 +68,7 @@ def observer(plan: Plan) -> Program:
         ),
     )
 
-    # the yardstick, and what is known of our own steps alone
+    # the criteria, and quantities known of our own steps alone
     start, end = kinematics(mechanism, q0, u0), kinematics(mechanism, q1, u1)
     contacts = [_observed(touch) for touch in touching]
     step = ObservedStep(
@@ -84,7 +84,7 @@ def observer(plan: Plan) -> Program:
 
 
 def _observed(touch: ContactKinematics) -> ObservedContact:
-    """A contact of ours for the yardstick."""
+    """A simulated contact as the criteria take it."""
     rows = ca.vertcat(*(ca.horzcat(*row) for row in touch.rows))
     return ObservedContact(touch.contact.gap, rows, touch.contact.velocity)
 

@@ -1,4 +1,4 @@
-"""The yardstick of one step: contact velocities, energies, works and the momentum residual.
+"""The observables of one step: contact velocities, energies, works and the momentum residual.
 
 Our own logs (`observe.observer`) and runs made elsewhere (`comparison.judge`) are both measured by
 the expressions of this file.
@@ -71,13 +71,13 @@ class ObservedStep:
     contacts: Sequence[ObservedContact]
     """All contacts that may touch, open or closed."""
     acting: Acting
-    """What acted during the step."""
+    """Forces and drives during the step."""
     one_balance: bool
     """Whether one balance of momentum, at `seen`, gives u1; if not, its residual is drift."""
 
 
 def step_observables(step: ObservedStep) -> dict[str, SX]:
-    """Everything the yardstick asks of a step with n contacts.
+    """Everything that the criteria need of a step with n contacts.
 
     gap (n,): distance to the ground, m.
     before, after (3n,): contact velocities with u0 and u1, m/s.

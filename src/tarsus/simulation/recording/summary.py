@@ -25,8 +25,8 @@ OF_ONE_SOLVE = (
 
 
 def summary(simulation: Simulation, log: xr.Dataset) -> dict[str, Any]:
-    """What `tarsus run --json` prints, for the log of one world; lengths m, speeds m/s; None: does
-    not apply.
+    """The output of `tarsus run --json` for one world: lengths in m, speeds in m/s, None where a
+    figure does not apply.
     """
     # how well the contact conditions hold
     solved = solved_of(log)

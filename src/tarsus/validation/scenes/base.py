@@ -37,7 +37,7 @@ class Case:
     """One quantity of a scene."""
 
     name: str
-    """What is measured."""
+    """The quantity measured."""
     unit: str
     """SI unit; 1 if dimensionless."""
     expected: float
