@@ -33,8 +33,8 @@ class Plan:
     """The plan of a compiled step: a scene, a stepper, a controller.
 
     scaled_bodies: whose masses vary by world; pushed_bodies: which an external force and moment act
-    on; timed: whether the program reports the cycles of its sections (`Builder.stamp`), one world at
-    a time.
+    on; timed: whether the program counts the cycles of its sections (`Builder.stamp`), one world
+    at a time.
     """
 
     scene: Scene
