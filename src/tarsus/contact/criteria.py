@@ -21,10 +21,13 @@ STATES = ("open", "stick", "slip")
 class Solved:
     """A contact problem and its solution over one or many steps.
 
-    gap (..., n): m; impulse (..., n, 3): N s; before, after (..., n, 3): contact velocities, m/s;
-    mu, e_N, e_T: friction and restitution coefficients, mu of all contacts or (..., n) of each;
-    kinetic: mu_K / mu_S, mu_K being that of contacts that slid faster than SLIDING before;
-    tolerance: what the solver promised, N s; dt: the step, s.
+    gap (..., n): m
+    impulse (..., n, 3): N s
+    before, after (..., n, 3): contact velocities, m/s
+    mu, e_N, e_T: friction and restitution coefficients [1], mu of all contacts or (..., n) of each
+    kinetic: mu_K / mu_S [1], mu_K being that of contacts that slid faster than SLIDING before
+    tolerance: what the solver promised, N s
+    dt: the step, s
     """
 
     gap: Array

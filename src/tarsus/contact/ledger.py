@@ -32,10 +32,12 @@ NODES = (
 class Ledger:
     """Work of each contact on the robot in each step, J, (steps, ..., n): positive gives it energy.
 
-    impact: normal, in the step in which the contact begins to press (positive where another
-    contact's impact pressed a leaving one, or a law makes energy); damping: normal, in all other
-    steps, at most 0; stabilization: the same, at least 0; elastic: what the ground's spring gave
-    back, less what it took in; friction: tangential, with what a tangential spring holds.
+    impact: normal, in the step in which the contact begins to press; positive where another
+        contact's impact pressed a leaving one, or a law makes energy
+    damping: normal, in all other steps, at most 0
+    stabilization: the same, at least 0
+    elastic: what the ground's spring gave back, less what it took in
+    friction: tangential, with what a tangential spring holds
     """
 
     impact: Array

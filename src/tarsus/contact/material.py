@@ -37,12 +37,16 @@ def material(
     """c_N (N/m) and d_N (N s/m) of the law `compliant`: Compliant(**material(1e-3, 22, 0.3,
     restitution=0.2)).
 
-    depth: m, how far a foot sinks at rest under load, N: exact; mass: kg, felt at the contact; and
-    one of damping_ratio, -: exact for that mass, and restitution, -, above 0 and at most 1: see the
-    error of the bounce above. Raises TarsusError for numbers that no spring and damper has.
+    depth: m, how far a foot sinks at rest under load, N: exact
+    mass: kg, felt at the contact
+    damping_ratio or restitution: [1], the former exact for that mass, the latter above 0 and at
+        most 1: see the error of the bounce above
+
+    Raises TarsusError for numbers that no spring and damper has.
     """
     if (damping_ratio is None) == (restitution is None):
         raise TarsusError("give either damping_ratio or restitution.")
+    # the spring from the depth, the damper from one of the two ratios
     c_N = stiffness(depth, load)
     zeta = (
         damping_ratio_of(restitution)
@@ -90,7 +94,7 @@ def restitution(damping_ratio: ArrayLike) -> Array:
 
 
 def damping_ratio_of(restitution_wanted: ArrayLike) -> Array:
-    """zeta with restitution(zeta) = e, -, by bisection to round-off; e in (0, 1]."""
+    """zeta with restitution(zeta) = e [1], by bisection to round-off; e in (0, 1]."""
     e = np.asarray(restitution_wanted, float)
     if not np.all((e > restitution(LARGEST)) & (e <= 1)):
         raise TarsusError(

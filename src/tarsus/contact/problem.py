@@ -68,8 +68,9 @@ class Contact:
 class VelocityForm:
     """The same problem without its Delassus matrix (Gehring 2014, Eqns. (17)-(18)).
 
-    u_free (nu,): velocity at the end of the step without contact; W (nu, 3n): force directions;
-    response (nu, 3n): M^-1 W.
+    u_free (nu,): velocity at the end of the step without contact
+    W (nu, 3n): force directions
+    response (nu, 3n): M^-1 W
     """
 
     u_free: SX
@@ -81,9 +82,12 @@ class VelocityForm:
 class Bilateral:
     """Bilateral constraints, for laws that iterate over them too (Gehring 2014, Eqns. (12)-(15)).
 
-    xi_B = G_BU L_U + G_B L_B + c = 0. free[i] (3,), G[i, j] (3, 3): contacts' free velocity and
-    Delassus matrix without the constraints; coupling[b][3 i + k]: G_BU; G_B[b][b']; c (nb,); start
-    (nb,): the last step's impulses.
+    xi_B = G_BU L_U + G_B L_B + c = 0.
+
+    free[i] (3,), G[i, j] (3, 3): free velocity and Delassus matrix without the constraints
+    coupling[b][3 i + k]: G_BU
+    G_B[b][b'], c (nb,): of the constraints
+    start (nb,): the last step's impulses
     """
 
     free: list[SX]
@@ -98,10 +102,13 @@ class Bilateral:
 class ContactProblem:
     """n contacts over one step of length dt.
 
-    contacts: each at the step's midpoint with the velocity before, gamma^S; active[i]: 1 where the
-    law calls it closed, else 0; free[i] (3,): velocity at the end of the step without contact, m/s;
-    dt: s. The Delassus matrix G = W^T M^-1 W (1/kg) and the velocity form are made only when a law
-    asks for them. Bilateral constraints (cut joints, closed loops) are solved for in all of these;
+    contacts: each at the step's midpoint with the velocity before, gamma^S
+    active[i]: 1 where the law calls it closed, else 0
+    free[i] (3,): velocity at the end of the step without contact, m/s
+    dt: s
+
+    The Delassus matrix G = W^T M^-1 W (1/kg) and the velocity form are made only when a law asks
+    for them. Bilateral constraints (cut joints, closed loops) are solved for in all of these;
     `bilateral` has both apart.
     """
 
@@ -140,8 +147,9 @@ class ContactProblem:
 class ContactSolution:
     """Impulses over the step: impulses[i] (3,) in N s; memory of the law; how the solve went.
 
-    iterations: number of sweeps (0 for an explicit law); converged: 1 or 0; bilateral (nb,): the
-    constraints' impulses, None from a law that leaves them to the step.
+    iterations: number of sweeps (0 for an explicit law)
+    converged: 1 or 0
+    bilateral (nb,): the constraints' impulses, None from a law that leaves them to the step
     """
 
     impulses: list[SX]

@@ -41,13 +41,14 @@ def of_force(
     masses: tuple[float, float],
     load: float,
 ) -> dict[str, float]:
-    """Of a force law's tangent stiffness and damping at the depth that carries `load`, N: along the
-    normal and across.
+    """The smallest limits, s, of a force law at the depth that carries `load`, N, of all worlds.
 
-    force: as a `ForceLaw` has it; parameters: (), or (worlds,); memory: of a contact that has not
-    touched; masses: kg, that the contact feels along the normal and, less, in the direction in
-    which it feels least. The smallest limit of all worlds, s; what is not finite, or has no depth
-    that carries the load, is left out.
+    force: as a `ForceLaw` has it, by its tangent stiffness and damping, along the normal and across
+    parameters: each (), or (worlds,)
+    memory: of a contact that has not touched
+    masses: kg, that the contact feels along the normal and, less, where it feels least
+
+    What is not finite, or has no depth that carries the load, is left out.
     """
     # the force as an expression, its memory that of a contact that has just touched
     gap, velocity, point = SX.sym("gap"), SX.sym("velocity", 3), SX.sym("point", 3)

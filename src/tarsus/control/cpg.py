@@ -20,7 +20,12 @@ import casadi as ca
 def phase_rates(
     phases: ca.SX, offsets: Sequence[float], frequency: float, coupling: float
 ) -> ca.SX:
-    """Rates (n,) turns/s of phases (n,); offsets: turns; frequency: Hz; coupling k: 1/s."""
+    """Rates (n,) turns/s of phases (n,).
+
+    offsets: turns
+    frequency: Hz
+    coupling: k, 1/s
+    """
     rates = [ca.SX(frequency)]
     for i in range(1, len(offsets)):
         ahead = phases[0] - phases[i] + (offsets[i] - offsets[0]) % 1.0

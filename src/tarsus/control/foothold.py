@@ -28,9 +28,11 @@ def foothold(
 ) -> ca.SX:
     """Where to touch down (2,), m, world axes.
 
-    hip: (2,) where the foot would stand at rest; velocity: (2,) of that point, m/s; asked: (2,)
-    what it should be; remaining: s until touch-down; times: s, by which the velocity asked for and
-    its excess put the foot ahead.
+    hip: (2,) where the foot would stand at rest
+    velocity: (2,) of that point, m/s
+    asked: (2,) what it should be
+    remaining: s until touch-down
+    times: s, by which the velocity asked for and its excess put the foot ahead
     """
     steady, feedback = times
     return hip + velocity * remaining + asked * steady + (velocity - asked) * feedback

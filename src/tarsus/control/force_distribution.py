@@ -36,8 +36,11 @@ STEPS = (1.0, 0.5, 0.2, 0.05)  # lengths of a Newton step that are tried
 
 
 class Cost(NamedTuple):
-    """force, moment: diagonal of S, 1/N^2 and 1/(N m)^2 up to a common factor; alpha: of the
-    forces; mu: friction.
+    """What forces, moments and friction cost.
+
+    force, moment: diagonal of S, 1/N^2 and 1/(N m)^2 up to a common factor
+    alpha: of the forces
+    mu: friction coefficient [1]
     """
 
     force: float
@@ -47,8 +50,10 @@ class Cost(NamedTuple):
 
 
 class Feet(NamedTuple):
-    """arms: (3,) from where the wrench is taken to each foot, m; loads: c_i in [0, 1]; the cones'
-    axis is z.
+    """Where the legs push; the friction cones' axis is z.
+
+    arms: (3,) from where the wrench is taken to each foot, m
+    loads: c_i in [0, 1]
     """
 
     arms: Sequence[ca.SX]

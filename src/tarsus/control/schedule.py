@@ -36,8 +36,11 @@ class Clock(NamedTuple):
 
 
 class Diagonal(NamedTuple):
-    """swinging: 0 or 1; progress: of the swing, from 0 to 1; load: what it may carry, from 0 to
-    1.
+    """Where a diagonal pair of legs is in its cycle.
+
+    swinging: 0 or 1
+    progress: of the swing, from 0 to 1
+    load: what it may carry, from 0 to 1
     """
 
     swinging: ca.SX

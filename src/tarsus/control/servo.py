@@ -42,8 +42,11 @@ GIVES = 0.1  # rad: a motor's whole torque answers an error of this, or a larger
 
 @dataclass(frozen=True)
 class Gains:
-    """kp N m/rad (N/m of a slide) and kd N m s/rad (N s/m), one an actuator; soft: joints softer
-    than gravity.
+    """Gains of servos, one an actuator.
+
+    kp: N m/rad (N/m of a slide)
+    kd: N m s/rad (N s/m)
+    soft: joints softer than gravity
     """
 
     kp: tuple[float, ...]

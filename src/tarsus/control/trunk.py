@@ -36,8 +36,11 @@ class Planar(NamedTuple):
 
 
 class TrunkMotion(NamedTuple):
-    """heading: (2,) the x axis seen from above; rise: (2,) world height gained per meter along x
-    and y; velocity.
+    """How the trunk stands and moves.
+
+    heading: (2,) the x axis seen from above
+    rise: (2,) world height gained per meter along x and y
+    velocity: in the trunk's plane
     """
 
     heading: ca.SX

@@ -17,7 +17,11 @@ DRY_FRICTION_SPEED = 1e-2  # rad/s (m/s): below it a joint's dry friction acts a
 
 @dataclass(frozen=True, eq=False)
 class Drive:
-    """What acts on the joints: generalized force tau (nu,); in_loops: that of each loop joint."""
+    """What acts on the joints.
+
+    tau: generalized force (nu,), N or N m
+    in_loops: force or moment of each loop joint
+    """
 
     tau: SX
     in_loops: SX = field(default_factory=lambda: SX(0, 1))

@@ -54,9 +54,12 @@ def _freeze(owner: object, what: str, **shapes: tuple[int, ...]) -> None:
 class Joint:
     """The motion of a body relative to its parent.
 
-    axis: unit vector in the body's frame (hinge, slide); lower, upper: rad or m;
-    armature: reflected rotor inertia, kg m^2 (or kg); damping: N m s/rad (or N s/m);
-    dry_friction: N m (or N); velocity_limit: rad/s (or m/s).
+    axis: unit vector in the body's frame (hinge, slide)
+    lower, upper: rad or m
+    armature: reflected rotor inertia, kg m^2 (or kg)
+    damping: N m s/rad (or N s/m)
+    dry_friction: N m (or N)
+    velocity_limit: rad/s (or m/s)
     """
 
     name: str
@@ -105,10 +108,7 @@ class Inertia:
 
 @dataclass(frozen=True, eq=False)
 class Body:
-    """A rigid body.
-
-    position (3,), rotation (3, 3): its frame in the parent's at zero displacement.
-    """
+    """A rigid body; position (3,), rotation (3, 3): its frame in the parent's, undisplaced."""
 
     name: str
     parent: int
@@ -125,9 +125,10 @@ class Body:
 class LoopJoint:
     """A joint outside the tree: it closes a loop, or was cut (Gehring 2014, Eqn. (4)).
 
-    joint: hinge, slide or ball, its axis in the joint's frame; parent, child: bodies, -1 is the
-    world; position (3,), rotation (3, 3): the joint's frame in the parent at zero displacement;
-    in_child (3,): its origin in the child, whose axes it has.
+    joint: hinge, slide or ball, its axis in the joint's frame
+    parent, child: bodies, -1 is the world
+    position (3,), rotation (3, 3): the joint's frame in the parent at zero displacement
+    in_child (3,): its origin in the child, whose axes it has
     """
 
     joint: Joint
@@ -168,7 +169,8 @@ class Frame:
 class Candidate:
     """A sphere fixed to a body that may touch the ground.
 
-    position (3,): its center in the body's frame, m; radius: >= 0, m.
+    position (3,): its center in the body's frame, m
+    radius: >= 0, m
 
     A box gives its corners, a capsule its two ends, a cylinder points of its rims, a mesh some
     vertices of its convex hull; corners and vertices are spheres of radius zero.
@@ -201,10 +203,11 @@ class Actuator:
 class Mechanism:
     """A frozen tree of bodies, depth-first: a body's parent stands before it; -1 is the world.
 
-    keyframes: named coordinates, each (nq,); excluded: pairs of body names that never collide;
-    notes: what a reader of the file should know (sources, what was dropped on loading); loops:
-    joints outside the tree; uncut: the mechanism as it was before joints were cut (see
-    `tarsus.model.cut`), else None.
+    keyframes: named coordinates, each (nq,)
+    excluded: pairs of body names that never collide
+    notes: what a reader of the file should know (sources, what was dropped on loading)
+    loops: joints outside the tree
+    uncut: the mechanism before joints were cut (see `tarsus.model.cut`), else None
     """
 
     name: str

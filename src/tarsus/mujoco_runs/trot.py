@@ -101,7 +101,9 @@ def trotting_peer(
 ) -> Peer:
     """Trot the robot in MuJoCo in closed loop and keep what is needed to replay and to judge it.
 
-    dt: s; friction: coefficient [1]; seconds: length of the trot, s.
+    dt: s
+    friction: coefficient [1]
+    seconds: length of the trot, s
     """
     # the robot in MuJoCo, at the controller's start
     mj = mujoco()

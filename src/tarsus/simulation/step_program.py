@@ -32,9 +32,10 @@ _PLANS: list[Plan] = []
 class Plan:
     """The plan of a compiled step: a scene, a stepper, a controller.
 
-    scaled_bodies: whose masses vary by world; pushed_bodies: which an external force and moment act
-    on; timed: whether the program counts the cycles of its sections (`Builder.stamp`), one world
-    at a time.
+    scaled_bodies: whose masses vary by world
+    pushed_bodies: which an external force and moment act on
+    timed: whether the program counts the cycles of its sections (`Builder.stamp`), one world at a
+        time
     """
 
     scene: Scene
@@ -80,10 +81,10 @@ def _same(a: Plan, b: Plan) -> bool:
 def step_program(plan: Plan) -> Program:
     """The program of one step.
 
-    State: q, u, memory (the law's), control (the controller's), bilateral (the constraints'
-    impulses), steps (done so far); report: impulse (3n,), N s in contact frames, iterations,
-    converged, tau (actuators,); parameters: dt, action or command, law.*, terrain.*, mass_scale,
-    push.
+    state: q, u, memory (the law's), control (the controller's), bilateral (the constraints'
+        impulses), steps (done so far)
+    report: impulse (3n,), N s in contact frames, iterations, converged, tau (actuators,)
+    parameters: dt, action or command, law.*, terrain.*, mass_scale, push
     """
     # registers of state, and parameters
     scene, mechanism = plan.scene, plan.scene.mechanism

@@ -19,9 +19,11 @@ from tarsus.terrain import _graph
 class Patch:
     """A disc or a rectangle, seen from above, where the ground is of another material.
 
-    center: x and y, m, (2,) or (worlds, 2); size: the disc's radius, or the rectangle's two edges,
-    m; yaw: of the rectangle's first edge from x, rad; friction, stiffness: factors of the law's
-    friction coefficients, and of its stiffness and damping, -, each () or (worlds,).
+    center: x and y, m, (2,) or (worlds, 2)
+    size: the disc's radius, or the rectangle's two edges, m
+    yaw: of the rectangle's first edge from x, rad
+    friction: factor of the law's friction coefficients [1], () or (worlds,)
+    stiffness: factor of its stiffness and damping [1], () or (worlds,)
     """
 
     center: ArrayLike = (0.0, 0.0)

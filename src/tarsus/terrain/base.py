@@ -50,9 +50,7 @@ class Terrain(ABC):
         """
 
     def material(self, point: SX, p: Any) -> tuple[SX, SX]:
-        """Factors at a world point (3,) of the law's friction coefficients, and of its stiffness
-        and damping, -.
-        """
+        """Factors [1] at a point (3,) of the law's friction, and of its stiffness and damping."""
         return SX(1), SX(1)
 
     def surfaces(self, points: list[SX], p: Any) -> list[tuple[SX, SX]]:

@@ -146,8 +146,12 @@ def missing_velocity(problem: ContactProblem, i: int, p: Any) -> SX:
 
 @dataclass(frozen=True)
 class Known:
-    """Eqn. (18) for the loop: G (3n, 3n), 1/kg; wanted (3n,): velocities to add, m/s; closed[i];
-    mu[i]; parameters.
+    """Eqn. (18) for the loop.
+
+    G (3n, 3n): 1/kg
+    wanted (3n,): velocities to add, m/s
+    closed[i], mu[i]: of each contact
+    p: parameters
     """
 
     G: Matrix

@@ -30,8 +30,10 @@ TINY = 1e-30
 class Local:
     """One contact's own block A, prepared: everything a sweep needs without a division by it.
 
-    inverse (3, 3): A^-1; a: 1 / A_NN; k (2,): A_TN / A_NN; S (3,): entries 11, 12, 22 of the Schur
-    complement of A_NN.
+    inverse (3, 3): A^-1
+    a: 1 / A_NN
+    k (2,): A_TN / A_NN
+    S (3,): entries 11, 12, 22 of the Schur complement of A_NN
     """
 
     SIZE: ClassVar[int] = 12

@@ -227,8 +227,12 @@ class VirtualModel(Controller):
 
 
 class TrunkCommand(NamedTuple):
-    """heading, velocity asked for: (2,) world axes; rate: turn asked for, rad/s; push: (2,) m/s^2;
-    turn: rad/s^2.
+    """What the trunk is to do.
+
+    heading, velocity: asked for, (2,) world axes
+    rate: turn asked for, rad/s
+    push: (2,) m/s^2
+    turn: rad/s^2
     """
 
     heading: ca.SX

@@ -21,8 +21,9 @@ NEVER = 1 << 62  # the next use of a value that the end of the block needs
 class Memory:
     """The part of a straight block's data in memory, by numbers of its arguments.
 
-    inputs: can be read again; outputs: can be written early and read back; spare: the output that
-    is room for the rest.
+    inputs: can be read again
+    outputs: can be written early and read back
+    spare: the output that is room for the rest
     """
 
     inputs: Container[int]

@@ -18,8 +18,9 @@ Array = NDArray[Any]  # float64 or float32
 class Backend(ABC):
     """`count` copies of a program's persistent registers and a compiled kernel that runs over them.
 
-    arrays: the module whose arrays it gives and takes, NumPy or CuPy; target: lanes and bits of the
-    compiled code; dtype: of every register.
+    arrays: the module whose arrays it gives and takes, NumPy or CuPy
+    target: lanes and bits of the compiled code
+    dtype: of every register
     """
 
     arrays: Any = np
