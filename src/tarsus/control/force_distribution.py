@@ -1,5 +1,4 @@
-"""Contact forces of stance legs that make a wanted force and moment on the trunk, within their
-friction cones.
+"""Contact forces of stance legs that make a wanted wrench on the trunk, within friction cones.
 
     min  (A f - w)^T S (A f - w) + alpha sum_i |f_i|^2 / c_i^2,   |f_i,t| <= mu f_i,n
 

@@ -61,8 +61,7 @@ def displaced(leg: Leg, standing: Array, moved: ca.SX, moving: ca.SX) -> tuple[L
 
 
 def leg_inverse_kinematics(leg: Leg, foot: LegPoint, rate: LegPoint) -> tuple[ca.SX, ca.SX]:
-    """Joint angles (3,) rad that put the foot at a point, and their rates (3,) rad/s while the
-    point moves.
+    """Joint angles (3,), rad, that put the foot at a point, and their rates (3,) while it moves.
 
     A point out of reach gives the (almost) straight or folded leg in its direction. The rates are
     solved from the geometry: an arc tangent, an arc cosine, a root and a division are all that a

@@ -1,5 +1,4 @@
-"""A robot as a force controller needs it: weight, inertia, where its feet are, and how they move
-with its joints.
+"""A robot for a force controller: weight, inertia, its feet, and how they move with its joints.
 
 Everything numeric is taken in the standing posture and is a constant of the compiled controller.
 """

@@ -68,9 +68,7 @@ def stand(robot: Robot) -> Array:
 
 
 def balanced(robot: Robot, q: Array) -> bool:
-    """Whether the center of mass at q (nq,) stands above the convex hull of each foot's lowest
-    points.
-    """
+    """Whether the center of mass at q (nq,) is above the hull of each foot's lowest points."""
     kin = kinematics(robot, SX(q))
     low: list[Array] = []
     for body, sole in soles(robot).items():

@@ -60,17 +60,14 @@ def candidates(
 
 
 def rare_contacts(robot: Robot, chosen: Sequence[Candidate]) -> tuple[int, ...]:
-    """Which of many chosen candidates touch only when the robot falls: those that are not its
-    feet's.
-    """
+    """Which of many chosen candidates touch only when the robot falls: those not its feet's."""
     standing = {candidate.name for candidate in feet(robot)} if len(chosen) > FEW else set()
     others = tuple(k for k, candidate in enumerate(chosen) if candidate.name not in standing)
     return others if 0 < len(others) < len(chosen) else ()
 
 
 def contact_masses(scene: Scene, q: NDArray[np.float64]) -> tuple[float, float]:
-    """The smallest effective masses, kg, of a candidate along the ground's normal, and in any
-    direction.
+    """The smallest effective masses, kg, of a candidate along the normal and in any direction.
 
     1 / n^T G n and 1 / the largest eigenvalue of G = J M^-1 J^T; n is the base's upward axis, for a
     robot starts parallel to the ground.
@@ -90,9 +87,7 @@ def contact_masses(scene: Scene, q: NDArray[np.float64]) -> tuple[float, float]:
 
 
 def _mobility(kin: Kinematics) -> NDArray[Any]:
-    """M^-1 (nu, nu), of a robot with loop joints M^-1 - M^-1 W_B G_B^+ W_B^T M^-1: what they let
-    move.
-    """
+    """M^-1 (nu, nu), of a robot with loop joints M^-1 - M^-1 W_B G_B^+ W_B^T M^-1."""
     mechanism = kin.mechanism
     M = np.array(DM(crba.mass_matrix(kin, body_inertias(mechanism))))
     if not mechanism.loops:

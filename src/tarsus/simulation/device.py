@@ -14,9 +14,7 @@ Device = str | Launcher
 
 
 def checked(device: Device, precision: str | None, threads: int) -> tuple[Device, str]:
-    """The device, and the precision given or the device's own: float64 on a processor, float32 on a
-    GPU.
-    """
+    """The device, and the given precision or its own: float64 on a processor, float32 on a GPU."""
     if isinstance(device, str) and device not in DEVICES:
         raise unknown("device", device, DEVICES)
     if device != "cpu" and threads > 1:

@@ -1,6 +1,4 @@
-"""Put a floating robot on the ground before it starts: parallel to it, the lowest candidate just
-touching.
-"""
+"""Put a floating robot on the ground: parallel to it, the lowest candidate just touching."""
 
 from __future__ import annotations
 
@@ -68,9 +66,7 @@ def on_ground(scene: Scene, q: Array) -> Array:
 
 
 def _look(scene: Scene) -> Program:
-    """From q to every candidate's gap, the ground's point next to it (3,) and its normal there
-    (3,).
-    """
+    """From q to every candidate's gap, the nearest ground point (3,) and normal there (3,)."""
     b = Builder("look")
     kin = kinematics(scene.mechanism, b.parameter("q", scene.mechanism.nq))
     terrain = scene.terrain.symbols(b)

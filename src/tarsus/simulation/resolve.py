@@ -28,9 +28,7 @@ def robot(given: Robot | Mechanism | str) -> Robot:
 
 
 def law(given: Law | str) -> Law:
-    """A law by name with its defaults, from a user's own file (a path that ends in .py), or as it
-    is.
-    """
+    """A law by name with its defaults, from a user's file (a path ending in .py), or as it is."""
     if not isinstance(given, str):
         return given
     if given.endswith(".py"):
@@ -60,8 +58,7 @@ def with_material(given: Law, material: Mapping[str, float]) -> tuple[Law, list[
 
 
 def with_settings(given: T, settings: Sequence[str], what: str) -> T:
-    """The law or gait (`what`) with fields NAME=VALUE set; TarsusError with near names for one it
-    lacks.
+    """The law or gait (`what`) with fields NAME=VALUE set; TarsusError for one it lacks.
 
     A value is a number, several with commas between them, or a word, as the field's own is.
     """

@@ -47,9 +47,7 @@ class Plan:
 
 
 def shared(plan: Plan) -> Plan:
-    """An earlier plan of the very same parts, or this one: what was traced for it need not be
-    traced again.
-    """
+    """An earlier plan of the very same parts, or this one: nothing is traced twice."""
     for known in _PLANS:
         if _same(known, plan):
             return known
@@ -59,9 +57,7 @@ def shared(plan: Plan) -> Plan:
 
 
 def _same(a: Plan, b: Plan) -> bool:
-    """Whether two plans have the same objects; steppers and terrains without fields are alike by
-    their class.
-    """
+    """Whether two plans have the same objects; steppers and terrains without fields: same class."""
     one, other = a.scene, b.scene
     alike = (
         one.candidates == other.candidates

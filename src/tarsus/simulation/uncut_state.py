@@ -1,6 +1,4 @@
-"""A simulation with cut joints seen and set in the whole robot's coordinates, and loops that must
-be closed.
-"""
+"""A simulation with cut joints in the whole robot's coordinates, and loops that must be closed."""
 
 from __future__ import annotations
 

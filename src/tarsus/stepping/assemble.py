@@ -1,6 +1,4 @@
-"""The hall where the wings meet: from a robot at a configuration to a contact problem, and back to
-velocities.
-"""
+"""The hall where the wings meet: from a robot to a contact problem, and back to velocities."""
 
 from __future__ import annotations
 
@@ -52,8 +50,7 @@ class ContactKinematics:
 def velocity_step(
     scene: Scene, q: SX, start: StepInputs, builder: Builder
 ) -> tuple[SX, ContactSolution]:
-    """u^E (nu,) from u^S and the law's impulses, with everything that depends on coordinates
-    taken at q.
+    """u^E (nu,) from u^S and the law's impulses, all that depends on coordinates taken at q.
 
     A timed program has the sections of Gehring 2014, Fig. 7: M and h, M^-1, G_B with its inverse,
     u_E, the rest.
@@ -72,9 +69,7 @@ def velocity_step(
 
 
 def rate(scene: Scene, at: StepInputs) -> Rate:
-    """u' = M^-1 (tau - c - g - D u + W f) at an instant: the damping is explicit, unlike in
-    `free_motion`.
-    """
+    """u' = M^-1 (tau - c - g - D u + W f) at an instant: explicit damping, unlike `free_motion`."""
     mechanism, kin = scene.mechanism, kinematics(scene.mechanism, at.q, at.u)
     if mechanism.loops:
         raise TarsusError(
@@ -217,9 +212,7 @@ def solution(
 
 
 def velocity_after(coupling: Coupling, contact: ContactSolution) -> tuple[SX, ContactSolution]:
-    """u_end (nu,) = u_free + M^-1 (W_U L_U + W_B L_B), and the solution with the constraints'
-    impulses L_B.
-    """
+    """u_end (nu,) = u_free + M^-1 (W_U L_U + W_B L_B), and the solution with impulses L_B."""
     impulse = entries(contact.stacked())
     answer = (
         coupling.constraint_impulses(impulse)
@@ -258,9 +251,7 @@ def _delassus(coupling: Coupling, builder: Builder, *, held: bool) -> Blocks:
 
 
 def _velocity_form(coupling: Coupling, builder: Builder) -> VelocityForm:
-    """The same problem in velocities; with constraints, each direction brings their answer with
-    it.
-    """
+    """The same problem in velocities; with constraints, each direction brings their answer."""
     nu, columns = coupling.factor.size, []
     u_free, hold = coupling.u_free, coupling.constraints
     if hold is not None:

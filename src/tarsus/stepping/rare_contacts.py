@@ -1,6 +1,4 @@
-"""A step without the contacts that touch only when the robot falls, in the worlds where none of
-them does.
-"""
+"""A step without the contacts that touch only when the robot falls, in worlds where none does."""
 
 from __future__ import annotations
 

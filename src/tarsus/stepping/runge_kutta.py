@@ -24,9 +24,7 @@ class Rate:
 
 
 def stage(scene: Scene, start: StepInputs, first: Rate, slope: Rate, dt: SX) -> StepInputs:
-    """The instant dt later along `slope`; the law remembers what the step's `first` instant
-    left.
-    """
+    """The instant dt later along `slope`; the law remembers what the `first` instant left."""
     q = with_unit_quaternions(scene.mechanism, start.q + dt * slope.q)
     return replace(start, q=q, u=start.u + dt * slope.u, memory=first.memory)
 

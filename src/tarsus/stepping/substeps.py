@@ -17,9 +17,7 @@ from tarsus.stepping.base import Scene, StepInputs, StepOutputs, Stepper
 
 @dataclass(frozen=True)
 class Substeps(Stepper):
-    """`n` steps of dt / n in a loop: impulses and iterations are summed, converged is the worst
-    of them.
-    """
+    """`n` steps of dt / n in a loop: impulses and iterations summed, converged the worst."""
 
     citation: ClassVar[Citation] = "see the inner stepper"
     velocity_level: ClassVar[bool] = False

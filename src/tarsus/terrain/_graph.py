@@ -15,8 +15,7 @@ LEVEL = SX(
 
 
 def touch(point: SX, height: SX, along_x: SX, along_y: SX) -> tuple[SX, SX]:
-    """Distance to first order, (z - h) / sqrt(1 + |grad h|^2), and the frame; h and its slopes are
-    those below.
+    """Distance to first order, (z - h) / sqrt(1 + |grad h|^2), and the frame; h and slopes below.
 
     Tangent 1 lies above the x axis, tangent 2 to its left: both turn continuously with the slopes.
     """

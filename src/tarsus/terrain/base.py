@@ -28,9 +28,7 @@ class Terrain(ABC):
         check(self)
 
     def parameters(self) -> dict[str, NDArray]:
-        """Numbers that enter the compiled code as parameters: each (size,), or (worlds, size) if
-        they differ.
-        """
+        """Numbers that are the compiled code's parameters: (size,), or (worlds, size)."""
         return {}
 
     def tables(self) -> dict[str, NDArray]:
@@ -41,8 +39,7 @@ class Terrain(ABC):
 
     @abstractmethod
     def surface(self, point: SX, p: Any) -> tuple[SX, SX]:
-        """Signed distance (m) of a world point (3,) from the surface, and the contact frame (3, 3)
-        there.
+        """Signed distance (m) of a world point (3,) from the surface, and the contact frame (3, 3).
 
         The frame's rows are the outward normal and two tangents, right-handed. p has the
         parameters' symbols under their names, and p.lookup(table, index (k,)): the entries (k,) at
@@ -58,9 +55,7 @@ class Terrain(ABC):
         return [self.surface(point, p) for point in points]
 
     def symbols(self, builder: Builder) -> SimpleNamespace:
-        """What `surface` takes as p: parameters are registers `terrain.NAME` of the program being
-        built.
-        """
+        """What `surface` takes as p: registers `terrain.NAME` of the program being built."""
         tables = self.tables()
 
         def lookup(table: str, index: SX) -> SX:

@@ -23,8 +23,7 @@ WHITE = {"L": 255.0, "I;16": 65535.0, "I;16B": 65535.0, "I": 65535.0, "F": 1.0} 
 
 @dataclass(frozen=True, eq=False)
 class HeightField(Terrain):
-    """Bilinear between the heights, averaged over a square of `rounding` cells, so that its slope
-    never jumps.
+    """Bilinear between heights, averaged over `rounding` cells a side, so the slope never jumps.
 
     A plane stays a plane, and no point lies outside the heights around it; at a sample the ground
     differs from it by rounding / 8 of its second difference, in x and in y. Outside the field the
@@ -72,9 +71,7 @@ class HeightField(Terrain):
         cell: float | tuple[float, float] = 0.05,
         **more: Any,
     ) -> HeightField:
-        """Black is 0, white is `height` (m), a pixel is a height; the picture's top is where y is
-        greatest.
-        """
+        """Black is 0, white is `height` (m), a pixel is a height; y is greatest at the top."""
         from PIL import Image
 
         try:

@@ -16,9 +16,7 @@ from tarsus.terrain.base import Terrain
 
 @dataclass(frozen=True)
 class IcePatch(Terrain):
-    """The plane z = 0 with a disc of ice: a small example of ground whose friction changes from
-    place to place.
-    """
+    """The plane z = 0 with a disc of ice: an example of ground whose friction changes."""
 
     friction: float | NDArray = parameter(
         0.1, "[1]", "on the ice, as a factor of the law's coefficients", "[0, inf)"

@@ -148,9 +148,7 @@ def at_contact_gain(problem: ContactProblem, closed: list[SX], p: Any, builder: 
 
 
 def normal_velocity(problem: ContactProblem, free: list[SX], pushed: list[SX]) -> list[SX]:
-    """dt d + zeta+ of Eqn. (3): normal velocities at the end of the step under the impulses
-    `pushed`.
-    """
+    """dt d + zeta+ of Eqn. (3): normal velocities at the step's end under the impulses `pushed`."""
     velocities = []
     for i in range(problem.n):
         velocity = free[i][0]
@@ -170,9 +168,7 @@ def lcp(problem: ContactProblem, closed: list[SX], c: list[SX], p: Any) -> Compl
 def with_friction(
     problem: ContactProblem, free: list[SX], normals: list[SX], tangents: list[SX], mu: list[SX]
 ) -> list[SX]:
-    """Impulses (3,) after one Gauss-Seidel sweep of Coulomb's friction under given normal
-    ones.
-    """
+    """Impulses (3,) after one Gauss-Seidel sweep of Coulomb's friction under given normal ones."""
     impulses = [ca.vertcat(N, T) for N, T in zip(normals, tangents, strict=True)]
     for i, normal in enumerate(normals):
         slip = free[i][1:]

@@ -40,8 +40,7 @@ TINY = 1e-30
 
 @dataclass(frozen=True)
 class Linearized(Law):
-    """Rengifo 2009: desired acceleration (17), the force that gives it (18), then its saturations
-    (19)-(20).
+    """Rengifo 2009: desired acceleration (17), the force that gives it (18), saturations (19)-(20).
 
     A closed contact shall accelerate as p'' = k_p (-epsilon - gap) - k_v min(0, v_N) along the
     normal and -k_v v_T along the ground, Eqn. (17) with the interpenetration of section V. G F =
@@ -136,9 +135,7 @@ def desired_acceleration(problem: ContactProblem, i: int, p: Any) -> SX:
 
 
 def missing_velocity(problem: ContactProblem, i: int, p: Any) -> SX:
-    """dt times the right side of Eqn. (18): the velocity (3,) that the impulses must add to the
-    free one.
-    """
+    """dt times the right side of Eqn. (18): the velocity (3,) that impulses must add."""
     contact = problem.contacts[i]
     sought = desired_acceleration(problem, i, p) - contact.velocity_product
     return problem.dt * sought - (problem.free[i] - contact.velocity)

@@ -22,8 +22,7 @@ from tarsus.references.reference import Citation
 
 @dataclass(frozen=True)
 class Micro(Law):
-    """Spring, damper in compression alone, and kinetic friction; not a `ForceLaw`, because (14)
-    needs dt.
+    """Spring, damper in compression, and kinetic friction; no `ForceLaw`, because (14) needs dt.
 
     Slower than eps friction is a damper (see `contact/membrane.py`): a loaded foot creeps at
     about what one step of the load adds; it never sticks. The normal damper is taken at the start

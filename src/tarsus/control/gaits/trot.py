@@ -65,8 +65,7 @@ SPEED_LIMIT = 0.4  # m/s, at most, on top of the command, to regain the speed
 
 @dataclass(frozen=True)
 class Trot(Controller):
-    """A trot for four three-joint legs that holds heading and speed; the defaults are tuned on Mini
-    Cheetah.
+    """A trot for four three-joint legs that holds heading and speed; tuned on Mini Cheetah.
 
     `heading`, `tracking`, `capture` and `lean` need a floating base; zero switches each off.
 
@@ -107,9 +106,7 @@ class Trot(Controller):
         return why_no_diagonal_legs(mechanism)
 
     def initial_memory(self, mechanism: Mechanism) -> NDArray[np.float64]:
-        """The diagonals' phases, turns; the heading kept (2,), not yet taken; the speed's
-        correction, m/s.
-        """
+        """The diagonals' phases, turns; the heading kept (2,); the speed's correction, m/s."""
         require(self.suits(mechanism))
         return np.array([*OFFSETS, 0.0, 0.0, 0.0])
 

@@ -55,8 +55,7 @@ PUSH, TURN = (
 
 @dataclass(frozen=True)
 class VirtualModel(Controller):
-    """A trot, or a stand, by virtual forces on the trunk; for four three-joint legs on a floating
-    base.
+    """A trot, or stand, by virtual forces on the trunk; for four three-joint legs, floating base.
 
     `frequency` is that of StarlETH; others step at it times 0.4024 m / height. `way`, `hold`,
     `level` and `track` are pairs of stiffness (1/s^2) and damping (1/s).
@@ -210,9 +209,7 @@ class VirtualModel(Controller):
         place: Array,
         when: tuple[Diagonal, Clock, float, float],
     ) -> ca.SX:
-        """Where a foot that stands at `place` (2,) in the base at rest should touch down (2,),
-        world axes.
-        """
+        """Where a foot at `place` (2,) in the base at rest should touch down (2,), world axes."""
         phase, clock, height, gravity = when
         x, y = place
         cos, sin = trunk.heading[0], trunk.heading[1]

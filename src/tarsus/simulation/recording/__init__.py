@@ -1,3 +1,1 @@
-"""What is kept of a run: the log, what can be derived from it, its summary, and where it
-diverged.
-"""
+"""What is kept of a run: the log, what is derived from it, its summary, and where it diverged."""

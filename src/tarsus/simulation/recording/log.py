@@ -1,6 +1,4 @@
-"""A run's log as an xarray Dataset: named dimensions, units, impulse and force in contact and world
-frames.
-"""
+"""A run's log as an xarray Dataset: named dimensions, units, contact and world frames."""
 
 from __future__ import annotations
 
@@ -116,9 +114,7 @@ def dataset(
 
 
 def _energies(seen: Mapping[str, Array], solved: Solved) -> dict[str, Any]:
-    """The energy ledger, contact by contact and of the robot; its sum is the change of energy in
-    every step.
-    """
+    """The energy ledger by contact and of the robot; its sum is every step's change of energy."""
     entries = ledger(solved, seen["stored"])
     found: dict[str, Any] = {
         f"energy_{share}": (("time", "world", "contact"), getattr(entries, share))

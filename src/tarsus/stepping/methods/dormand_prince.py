@@ -164,9 +164,7 @@ class DormandPrince(Stepper):
 
 
 def stage_of(scene: Scene, start: StepInputs, now: Values, slopes: SX) -> StepInputs:
-    """The instant at which the stage that is due looks at the robot; slopes (nq + nu + 3n,
-    STAGES).
-    """
+    """The instant at which the stage due looks at the robot; slopes (nq + nu + 3n, STAGES)."""
     nq, nu = start.q.numel(), start.u.numel()
     weights = [
         sum((ca.if_else(now["stage"] == k, A[k, j], 0) for k in range(j + 1, STAGES)), SX(0))

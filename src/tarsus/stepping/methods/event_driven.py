@@ -144,8 +144,7 @@ class EventDriven(Stepper):
     def _watch(
         self, scene: Scene, start: StepInputs, at: Values, gains: SX, after_impact: SX
     ) -> Values:
-        """What a phase begins with: which contacts are open and which closed, and nothing tried
-        yet.
+        """What a phase begins with: which contacts are open or closed, and nothing tried yet.
 
         A contact at the surface that moves away is open, unless it pressed until now: the end of
         the phase has turned the normal under it a little, and only an impact can throw it off.
