@@ -1,8 +1,8 @@
-"""Write the tables of the documents that the code knows better: `python tools/make_docs.py`.
+"""Write the tables of the docs that are generated from the code: `python tools/make_docs.py`.
 
 In docs/*.md a table stands between the lines `<!-- generated: NAME -->` and `<!-- end -->`;
 docs/gallery.md is generated as a whole. To add a table: a function here that returns its Markdown,
-its name in TABLES, and the two lines in a document. tests/docs/test_generated.py checks that all
+its name in TABLES, and the two lines in a page. tests/docs/test_generated.py checks that all
 are up to date.
 """
 
@@ -154,7 +154,7 @@ TABLES: dict[str, Callable[[], str]] = {
 
 
 def remade(text: str) -> str:
-    """A document with its generated tables made anew."""
+    """A page with its generated tables made anew."""
 
     def table(match: re.Match[str]) -> str:
         return f"{match[1]}{TABLES[match[2]]()}{match[3]}"
@@ -163,7 +163,7 @@ def remade(text: str) -> str:
 
 
 def pages() -> dict[Path, str]:
-    """Every document that holds something generated, as it should be."""
+    """Every page with generated parts, as it should be."""
     found = {
         path: remade(text)
         for path in sorted(DOCS.glob("*.md"))

@@ -1,4 +1,4 @@
-"""The command line: `tarsus COMMAND`, one command a file in `commands/`."""
+"""The command line: `tarsus COMMAND`, one command per file in `commands/`."""
 
 from __future__ import annotations
 

@@ -60,5 +60,5 @@ def plain(value: Any) -> Any:
 
 
 def json_text(value: Any, indent: int | None = None) -> str:
-    """One JSON document of `plain(value)`."""
+    """The JSON text of `plain(value)`."""
     return json.dumps(plain(value), allow_nan=False, indent=indent)

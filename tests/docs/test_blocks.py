@@ -1,6 +1,6 @@
 """README's and the documents' blocks of code run as they stand.
 
-Python blocks of a document run one after the other in one folder and one namespace. Of the shell
+Python blocks of a page run one after the other in one folder and one namespace. Of the shell
 blocks, `tarsus run`, `list`, `cite`, `inspect` and `judge` run; of the other commands, and where
 there are placeholders such as ROBOT, the command line is read by the parser and no more.
 

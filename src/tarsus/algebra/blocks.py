@@ -1,4 +1,4 @@
-"""Vectors and matrices in blocks of three: one block a contact, or a pair of contacts."""
+"""Vectors and matrices in blocks of three: one block per contact, or a pair of contacts."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ Entries = dict[tuple[int, int], SX]  # the lower triangle of a symmetric matrix:
 
 @dataclass(frozen=True)
 class Factor:
-    """A factored matrix, ready to solve with: one division a row, the rest multiplies."""
+    """A factored matrix, ready to solve with: one division per row, the rest multiplies."""
 
     order: tuple[int, ...]
     """The unknowns in the order in which they were eliminated."""

@@ -84,7 +84,7 @@ def _summary(kind: str, name: str) -> str:
 
 
 def _print_parameters(kind: str, name: str) -> None:
-    """The table of one member: in columns, wrapped in a terminal, one line a row in a pipe."""
+    """The table of one member: in columns, wrapped in a terminal, one line per row in a pipe."""
     from tarsus import parameters
 
     base, family = FAMILIES[kind]

@@ -65,7 +65,7 @@ def _list() -> int:
 
 
 def _tell(record: Mapping[str, Any]) -> None:
-    """Published beside measured, one table a part."""
+    """Published beside measured, one table per part."""
     from rich.console import Console
     from rich.table import Table
 

@@ -207,7 +207,7 @@ def _tell(numbers: dict[str, Any], files: list[Path]) -> None:
             f" {_measure(n['creep_max'], 'm/s')}"
         ),
         "solver": (
-            f"{n['iterations_mean']:.2f} iterations a step, at most {n['iterations_max']}; "
+            f"{n['iterations_mean']:.2f} iterations per step, at most {n['iterations_max']}; "
             f"{n['unconverged_steps']} steps unconverged"
         ),
         "residuals": (

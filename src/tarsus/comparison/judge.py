@@ -51,7 +51,7 @@ def judge(
 
     docs/judge.md has the format.
 
-    robot: a Robot, the name of a built-in one, or a model file; not needed for a log of ours.
+    robot: a Robot, the name of a built-in one, or a model file; not needed for a log of Tarsus.
     friction: coefficient mu [1], if the run does not hold it.
 
     Returns a dictionary:

@@ -145,14 +145,14 @@ def stands_at(
 ) -> Callable[[float], bool]:
     """A function of dt: whether the robot is still upright after TRIAL seconds.
 
-    For a law of ours it needs no log, which is faster.
+    For a law of Tarsus it needs no log, which is faster.
     """
-    # MuJoCo has no law of ours: its whole run tells
+    # MuJoCo has no law of Tarsus: its whole run decides
     if law is None:
         return lambda dt: run(dt, TRIAL).stands
     law, _ = resolve.with_material(law, material)
 
-    # a law of ours is told by its last state
+    # a law of Tarsus is judged by its last state
     def stands(dt: float) -> bool:
         simulation = Simulation(robot, law, controller=controller, dt=dt)
         start = simulation.q

@@ -67,7 +67,7 @@ OTHERS = ("energy_residual_J", "unconverged_steps", "fell", "energy", "residuals
 
 
 def rows(runs: Sequence[LawRun]) -> list[dict[str, Any]]:
-    """The comparison as data, one row a run.
+    """The comparison as data, one row per run.
 
     error_bars: how far each figure lies from those at dt / 2 and dt / 4.
     """
@@ -81,11 +81,11 @@ def rows(runs: Sequence[LawRun]) -> list[dict[str, Any]]:
 
 
 def tell(runs: Sequence[LawRun]) -> None:
-    """Print one row a run: its motion, then its energies and violations, then notices."""
+    """Print one row per run: its motion, then its energies and violations, then notices."""
     console = Console(highlight=False, width=150)
     tables = [_table(k) for k in range(len(TITLES))]
 
-    # one row a run in each table
+    # one row per run in each table
     for run in runs:
         name = (run.law, f"{1e3 * run.dt:g}")
         largest = f"{1e3 * run.largest_dt:.2g}" if run.largest_dt else ""

@@ -7,7 +7,7 @@ To add a law:
    `HardLaw`: impulses over a step, all contacts together, velocities may jump (prox, LCP),
    `Law`: impulses over a step of ground that gives way;
 3. declare its parameters, one line each (`tarsus.parameters`); every number may be an array with
-   one value a world;
+   one value per world;
 4. say where it comes from in `citation`;
 5. done: list, command line, contract tests, comparison and benchmark find it by its file.
 """

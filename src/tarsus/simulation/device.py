@@ -25,7 +25,7 @@ def checked(device: Device, precision: str | None, threads: int) -> tuple[Device
 
 
 def backend(program: Program, device: Device, worlds: int, bits: int, threads: int) -> Backend:
-    """The worlds on their device; a launcher in the device's place runs a thread a world."""
+    """The worlds on their device; a launcher in the device's place runs one thread per world."""
     if device == "cpu":
         return Worlds(program, worlds, bits=bits, threads=threads)
     launcher = device if isinstance(device, Launcher) else CudaLauncher()

@@ -78,7 +78,7 @@ def _sweep(
             projected(hard, i, ca.vertcat(*old[0][at]), xi, (r[2 * i], r[2 * i + 1]))
         )
     for b in range(nb):
-        # what was new last is added last: a sweep then waits for one product a row, not for a
+        # what was new last is added last: a sweep then waits for one product per row, not for a
         # row of them
         known = form.c[b] + dot(form.G_B[b][b:], L_B[b:]) + dot(form.coupling[b], L_U)
         xi_b = dot(form.G_B[b][:b], L_B[:b], known)

@@ -1,4 +1,4 @@
-"""Many worlds' registers as [entry][world], a thread a world: on a GPU, or a processor on trial."""
+"""Many worlds' registers as [entry][world], one thread per world, on a GPU or a test processor."""
 
 from __future__ import annotations
 
