@@ -281,7 +281,7 @@ def test_impulse_are_refused_inside_with_what_would_work(inside: str) -> None:
         (lambda: EventDriven("heum"), "did you mean heun"),
         (lambda: EventDriven(EventDriven()), "wraps a stepper"),
         (lambda: EventDriven(tolerance=0.0), "tolerance must be positive"),
-        (lambda: EventDriven(maximum=0), "whole number of at least 1"),
+        (lambda: EventDriven(maximum=0), "maximum must be at least 1"),
     ],
 )
 def test_it_says_what_it_needs(make: Callable[[], EventDriven], message: str) -> None:

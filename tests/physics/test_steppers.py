@@ -515,7 +515,7 @@ def test_the_stability_notice_looks_at_the_inner_step() -> None:
     [
         ({"rtol": -1e-6}, "rtol must not be negative"),
         ({"rtol": 0.0, "atol": 0.0}, "must not both be zero"),
-        ({"maximum": 1.5}, "whole number of at least 2"),
+        ({"maximum": 1.5}, "maximum must be a whole number"),
     ],
 )
 def test_dormand_prince_says_what_it_needs(given: dict, message: str) -> None:
