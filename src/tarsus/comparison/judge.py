@@ -180,7 +180,7 @@ def judged_program(run: Trajectory) -> Program:
         dt=dt,
         contacts=contacts,
         acting=Acting(Drive(motors), impulse, nothing, nothing, passive),
-        one_balance=run.stages <= 1,
+        one_balance=SX(run.stages <= 1),
     )
     return b.program(**step_observables(step))
 

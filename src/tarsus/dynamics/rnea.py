@@ -9,6 +9,7 @@ generalized forces are the same; see docs/decisions/0003-classical-accelerations
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import casadi as ca
 from casadi import SX
@@ -36,6 +37,18 @@ def body_inertias(mechanism: Mechanism) -> list[LinearInertia]:
 def velocity_terms(kin: Kinematics, inertias: list[LinearInertia]) -> SX:
     """c(q, u) (nu,): generalized force of Coriolis and centrifugal terms, at u' = 0 (Alg. 2)."""
     return _inverse_dynamics(kin, inertias, SX.zeros(3), None, moving=True)
+
+
+def velocity_matrix(kin: Kinematics, inertias: list[LinearInertia]) -> SX:
+    """C(q, u) (nu, nu), half the derivative of c(q, u) by u.
+
+    c is quadratic in u, so C(q, u) v is linear in both velocities, symmetric in them, and
+    C(q, u) u = c(q, u).
+    """
+    v = SX.sym("v", kin.mechanism.nu)
+    moving = replace(kin, u=v)
+    C = 0.5 * ca.jacobian(velocity_terms(moving, inertias), v)
+    return ca.substitute(C, v, kin.u)
 
 
 def gravity_terms(kin: Kinematics, inertias: list[LinearInertia]) -> SX:

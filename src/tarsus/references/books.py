@@ -28,6 +28,14 @@ HAIRER_2006 = Reference(
     "2006",
     {"publisher": "Springer"},
 )
+KAHAN_1993 = Reference(
+    "Kahan 1993",
+    "misc",
+    ("Kahan, William",),
+    "Unconventional numerical methods for trajectory calculations",
+    "1993",
+    {"note": "Lecture notes, Computer Science Division, University of California at Berkeley"},
+)
 MUJOCO = Reference(
     "MuJoCo documentation",
     "misc",

@@ -35,6 +35,7 @@ from tarsus.stepping.coupling import (
     velocity_change,
     without_contact,
 )
+from tarsus.stepping.fast_motion import fast_motion
 from tarsus.stepping.rare_contacts import with_rare_contacts
 from tarsus.stepping.runge_kutta import Rate
 
@@ -55,9 +56,10 @@ def velocity_step(
     A timed program has the sections of Gehring 2014, Fig. 7: M and h, M^-1, G_B with its inverse,
     u_E, the rest.
     """
+    moving = builder.stamp("M, h", fast_motion(scene.mechanism, q, start, builder))
     kin = builder.stamp("M, h", kinematics(scene.mechanism, q, start.u))
     touching = builder.stamp("rest", contact_kinematics(scene, kin, start.terrain))
-    robot = without_contact(scene, kin, start, builder)
+    robot = without_contact(scene, kin, start, moving, builder)
 
     def solved(which: list[ContactKinematics], at: StepInputs) -> tuple[SX, ContactSolution]:
         coupling = couple(robot, [row for touch in which for row in touch.rows], builder)

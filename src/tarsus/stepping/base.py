@@ -60,6 +60,8 @@ class StepInputs:
     bilateral: impulses (nb,) of the constraints in the last step
     contact_override: (n,) +1 = treat as open whatever its gap; -1 = treat as closed although
         round-off shows a positive gap; 0 = by its gap; None: all by their gaps
+    last: coordinates (nq,) at which the last step evaluated its dynamics; None: not known, and
+        joints that turn fast are not treated apart (`fast_motion`)
     """
 
     q: SX
@@ -73,6 +75,7 @@ class StepInputs:
     tau_loops: SX = field(default_factory=lambda: SX(0, 1))
     bilateral: SX = field(default_factory=lambda: SX(0, 1))
     contact_override: SX | None = None
+    last: SX | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,6 +19,7 @@ from tarsus.dynamics.kinematics import Kinematics
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
 from tarsus.stepping.base import Scene, StepInputs
+from tarsus.stepping.fast_motion import FastMotion
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +60,9 @@ class Coupling:
         ]
 
 
-def without_contact(scene: Scene, kin: Kinematics, start: StepInputs, builder: Builder) -> Coupling:
+def without_contact(
+    scene: Scene, kin: Kinematics, start: StepInputs, moving: FastMotion, builder: Builder
+) -> Coupling:
     """The robot and its constraints, kept for use before and after the law's iterations."""
     # the robot: mass matrix, its factor, free velocity
     free = builder.stamp(
@@ -67,7 +70,8 @@ def without_contact(scene: Scene, kin: Kinematics, start: StepInputs, builder: B
     )
     factor = builder.stamp("M^-1", factorize_tree(lower(free.M), scene.mechanism.nu))
     M = builder.hold("L", factor)
-    u_free = builder.keep("u_free", kin.u + ca.vertcat(*factor.solve(entries(start.dt * free.h))))
+    slow = kin.u + ca.vertcat(*factor.solve(entries(start.dt * free.h)))
+    u_free = builder.keep("u_free", moving.instead_of(slow))
     builder.stamp("u_E")
     if not scene.mechanism.loops:
         return Coupling(M, u_free, [], [], None, [])

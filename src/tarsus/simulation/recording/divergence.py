@@ -1,4 +1,4 @@
-"""Where a run stopped being finite."""
+"""Where a run stopped being finite, or turned faster than its steps can follow."""
 
 from __future__ import annotations
 
@@ -16,8 +16,12 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
+TURN = np.pi  # rad in one step: no step follows a joint that turns further
+SPEED = 300.0  # m/s: no legged robot is that fast
+
+
 class Diverged(TarsusError):
-    """A run hit a NaN or an infinity; `log` holds everything up to there."""
+    """A run hit a NaN or left the range of motion of robots; `log` holds all up to there."""
 
     def __init__(self, message: str, log: xr.Dataset | None) -> None:
         super().__init__(message)
@@ -35,10 +39,14 @@ class Fault:
 def first_fault(
     robot: Mechanism, part: Mapping[str, NDArray[Any]], done: int, end: float, dt: float
 ) -> Fault | None:
-    """The first step of `part` (steps, worlds, size) that is not finite; `done` steps before it
-    ended at `end`, s.
+    """The first step of `part` (steps, worlds, size) that diverged; `done` before it ended at
+    `end`, s.
+
+    It holds a NaN or an infinity, turns a joint by more than TURN, or moves faster than SPEED.
     """
-    bad = ~np.isfinite(part["u"])
+    u = part["u"]
+    with np.errstate(invalid="ignore"):
+        bad = ~(np.abs(u) <= _largest(robot, dt))
     if not bad.any():
         return None
     step, world, entry = (int(k[0]) for k in np.nonzero(bad))
@@ -46,8 +54,21 @@ def first_fault(
     joint = next(body.joint.name for body, at in ends if entry < at.stop)
     where = f" of world {world}" if bad.shape[1] > 1 else ""
     when = end + (step + 1) * dt
+    finite = np.isfinite(u[step, world, entry])
+    how = "moves faster than its steps can follow" if finite else "is no longer finite"
     return Fault(
         done + step,
-        f"the simulation{where} diverged at t = {when:.4f} s: joint {joint!r} is no longer finite; "
+        f"the simulation{where} diverged at t = {when:.4f} s: joint {joint!r} {how}; "
         "use a smaller dt, softer gains or the law 'moreau'.",
     )
+
+
+def _largest(robot: Mechanism, dt: float) -> NDArray[np.float64]:
+    """The largest rate (nu,) of every velocity that a run may reach, rad/s or m/s."""
+    largest = np.full(robot.nu, TURN / dt)
+    for body, at in zip(robot.bodies, robot.u_slices, strict=True):
+        if body.joint.kind == "slide":
+            largest[at] = SPEED
+        elif body.joint.kind == "free":
+            largest[at.start : at.start + 3] = SPEED
+    return largest

@@ -24,6 +24,7 @@ from tarsus.registry import name_of
 from tarsus.simulation.recording.observe import observer
 from tarsus.simulation.recording.units import LOOPS, UNCUT, UNITS
 from tarsus.simulation.step_program import Plan
+from tarsus.stepping.fast_motion import FAST
 
 Array = NDArray[Any]
 T = TypeVar("T", float, None)
@@ -109,7 +110,7 @@ def dataset(
     log["state"].attrs.update(flag_values=list(range(len(STATES))), flag_meanings=" ".join(STATES))
     # what was run
     log.attrs.update(robot=mechanism.name, stepper=name_of(plan.stepper), dt=dt)
-    log.attrs.update(_law_attributes(scene.law, worlds))
+    log.attrs.update(_law_attributes(scene.law, worlds), fast_steps=int(seen["fast"].sum()))
     return log.squeeze("world", drop=True) if count == 1 else log
 
 
@@ -236,6 +237,13 @@ def warnings_of(mechanism: Mechanism, log: xr.Dataset) -> list[str]:
     unconverged = int((log["converged"] == 0).sum())
     if unconverged:
         found.append(f"{unconverged} steps did not converge to the solver's tolerance.")
+    # steps with the other treatment of velocity terms
+    fast = log.attrs["fast_steps"]
+    if fast:
+        found.append(
+            f"in {fast} steps a joint turned by more than {FAST:g} rad: their velocity terms are"
+            " damped so that no energy comes from nothing; a smaller dt follows such motion."
+        )
     # how far each joint went beyond its limits
     beyond: dict[str, float] = {}
     q = log["q_uncut" if "q_uncut" in log else "q"].values

@@ -24,6 +24,7 @@ from tarsus.simulation.recording.step_observables import (
 from tarsus.simulation.step_program import KEPT, Plan, applied, applied_in_loops, pushes, scaled
 from tarsus.stepping import assemble
 from tarsus.stepping.assemble import ContactKinematics
+from tarsus.stepping.fast_motion import turns_fast
 
 
 @lru_cache(maxsize=KEPT)
@@ -40,6 +41,7 @@ def observer(plan: Plan) -> Program:
     frame (9n,): rows normal, tangent 1, tangent 2 of every contact frame.
     friction (n,): the terrain's factor on the law's friction coefficients [1].
     stored (n,): energy that the ground's springs took in, J.
+    fast: 1 where a joint turns so far in the step that it has another treatment (fast_motion).
     drift: largest gap of a loop joint at the end, m or rad.
     q_uncut, u_uncut: the end in the coordinates of the robot before joints were cut; empty if none.
     """
@@ -71,15 +73,16 @@ def observer(plan: Plan) -> Program:
     # the criteria, and quantities known of our own steps alone
     start, end = kinematics(mechanism, q0, u0), kinematics(mechanism, q1, u1)
     contacts = [_observed(touch) for touch in touching]
-    step = ObservedStep(
-        start, seen, end, inertias, dt, contacts, acting, plan.stepper.velocity_level
-    )
+    fast = turns_fast(mechanism, u0, dt)
+    balanced = ca.logic_not(fast) if plan.stepper.velocity_level else SX(0)
+    step = ObservedStep(start, seen, end, inertias, dt, contacts, acting, balanced)
     stored = [_stored(plan, kin, terrain, law) for kin in (start, end)]
     return b.program(
         **step_observables(step),
         **_places([touch.contact for touch in touching]),
         stored=stored[1] - stored[0],
         **_of_loops(end),
+        fast=fast,
     )
 
 

@@ -72,8 +72,8 @@ class ObservedStep:
     """All contacts that may touch, open or closed."""
     acting: Acting
     """Forces and drives during the step."""
-    one_balance: bool
-    """Whether one balance of momentum, at `seen`, gives u1; if not, its residual is drift."""
+    one_balance: SX
+    """1 where one balance of momentum, at `seen`, gives u1; where 0, its residual is drift."""
 
 
 def step_observables(step: ObservedStep) -> dict[str, SX]:
@@ -84,7 +84,7 @@ def step_observables(step: ObservedStep) -> dict[str, SX]:
     kinetic, potential: energies at the end, J.
     energy_before: sum of both energies at the start, J.
     work_motors, work_pushes, work_joints, work_drift: the robot's share of the energy ledger, J.
-    residual: largest entry of M (u1 - u0) / dt - h - W L / dt, N or N m; NaN without `one_balance`.
+    residual: largest entry of M (u1 - u0) / dt - h - W L / dt, N or N m; NaN unless balanced.
     """
     start, seen, end, dt = step.start, step.seen, step.end, step.dt
     acting, inertias, u1 = step.acting, step.inertias, step.end.u
@@ -100,8 +100,9 @@ def step_observables(step: ObservedStep) -> dict[str, SX]:
 
     # energy ledger: what integration made, a missing balance included
     drift = energy_balance.integration_drift(seen, start, end, inertias, dt)
-    if not step.one_balance:
-        drift += energy_balance.work(residual, seen, u1, dt)
+    if not step.one_balance.is_one():
+        missed = energy_balance.work(residual, seen, u1, dt)
+        drift += ca.if_else(step.one_balance, 0, missed)
     return {
         "gap": ca.vertcat(empty, *(contact.gap for contact in step.contacts)),
         "before": ca.vertcat(empty, *(contact.before for contact in step.contacts)),
@@ -114,7 +115,7 @@ def step_observables(step: ObservedStep) -> dict[str, SX]:
         "work_pushes": energy_balance.work(acting.pushes, seen, u1, dt),
         "work_joints": joints + energy_balance.work(acting.constraints, seen, u1, dt),
         "work_drift": drift,
-        "residual": ca.norm_inf(residual) if step.one_balance else SX.nan(),
+        "residual": ca.if_else(step.one_balance, ca.norm_inf(residual), SX.nan()),
     }
 
 

@@ -5,7 +5,7 @@ Gehring 2014, Eqns. (6)-(8): displacement at the midpoint, velocity by backward 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from casadi import SX
@@ -13,6 +13,7 @@ from casadi import SX
 from tarsus.dynamics.kinematics import displaced
 from tarsus.model.mechanism import Mechanism
 from tarsus.program.ir.trace import Builder
+from tarsus.references.books import KAHAN_1993
 from tarsus.references.papers import GEHRING_2014, MOREAU_1988
 from tarsus.references.reference import Citation
 from tarsus.stepping import assemble
@@ -26,6 +27,7 @@ class Midpoint(Stepper):
     citation: ClassVar[Citation] = (
         MOREAU_1988.at(),
         GEHRING_2014.at("Eqns. (6)-(8)"),
+        KAHAN_1993.at("joints that turn fast"),
     )
 
     @property
@@ -35,7 +37,9 @@ class Midpoint(Stepper):
     def step(self, scene: Scene, start: StepInputs, builder: Builder) -> StepOutputs:
         q_mid = builder.keep("q_mid", self.evaluation(scene.mechanism, start.q, start.u, start.dt))
         builder.stamp("rest")
-        u_end, contact = assemble.velocity_step(scene, q_mid, start, builder)
+        last = displaced(scene.mechanism, start.q, start.u, -0.5 * start.dt)
+        seen = replace(start, last=last)
+        u_end, contact = assemble.velocity_step(scene, q_mid, seen, builder)
         q_end = displaced(scene.mechanism, q_mid, u_end, 0.5 * start.dt)
         return StepOutputs(q_end, u_end, contact)
 

@@ -5,12 +5,12 @@ Sugihara 2006: the velocity is found at the coordinates of the start.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from tarsus.dynamics.kinematics import displaced
 from tarsus.program.ir.trace import Builder
-from tarsus.references.books import HAIRER_2006
+from tarsus.references.books import HAIRER_2006, KAHAN_1993
 from tarsus.references.papers import SUGIHARA_2006
 from tarsus.references.reference import Citation
 from tarsus.stepping import assemble
@@ -26,9 +26,12 @@ class SymplecticEuler(Stepper):
     citation: ClassVar[Citation] = (
         SUGIHARA_2006.at("first order symplectic method"),
         HAIRER_2006.at("section I.1.2"),
+        KAHAN_1993.at("joints that turn fast"),
     )
 
     def step(self, scene: Scene, start: StepInputs, builder: Builder) -> StepOutputs:
-        u_end, contact = assemble.velocity_step(scene, start.q, start, builder)
+        last = displaced(scene.mechanism, start.q, start.u, -start.dt)
+        seen = replace(start, last=last)
+        u_end, contact = assemble.velocity_step(scene, start.q, seen, builder)
         q_end = displaced(scene.mechanism, start.q, u_end, start.dt)
         return StepOutputs(q_end, u_end, contact)
