@@ -77,11 +77,17 @@ def test_what_is_taken_from_the_joints_leaves_momentum_alone() -> None:
     M = crba.mass_matrix(kin, rnea.body_inertias(robot))
     u = rng.normal(size=robot.nu)
     dense = np.array(DM(M))
-    slower = np.array(DM(fast_motion.without_gain(robot, M, SX(u), SX(0.1)))).ravel()
+    kinetic = 0.5 * u @ dense @ u
+
+    def limited(allowed: float) -> Array:
+        return np.array(DM(fast_motion.without_gain(robot, M, SX(u), SX(allowed)))).ravel()
+
+    slower = limited(kinetic - 0.1)
     np.testing.assert_allclose(dense[:6] @ slower, dense[:6] @ u, rtol=1e-12, atol=1e-12)
     assert 0.5 * (u @ dense @ u - slower @ dense @ slower) == pytest.approx(0.1, rel=1e-9)
-    same = np.array(DM(fast_motion.without_gain(robot, M, SX(u), SX(-1.0)))).ravel()
-    np.testing.assert_allclose(same, u, rtol=1e-14)
+    np.testing.assert_allclose(limited(kinetic + 1.0), u, rtol=1e-14)
+    hardly = limited(0.01 * kinetic)  # less than the locked robot has
+    assert 0.5 * hardly @ dense @ hardly == pytest.approx(0.01 * kinetic, rel=1e-9)
 
 
 def test_steps_of_fast_joints_are_counted() -> None:

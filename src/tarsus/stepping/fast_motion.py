@@ -61,12 +61,11 @@ def fast_motion(mechanism: Mechanism, q: SX, start: StepInputs, builder: Builder
         if mechanism.loops:
             return {"u_fast": u_end}, SX(0)
 
-        # kinetic energy where the last step and this one look at the robot, and the work between
+        # kinetic energy where the last step looked at the robot, and the work since
         before = energy.kinetic_energy(kinematics(mechanism, last, kin.u), start.inertias)
-        after = 0.5 * ca.dot(u_end, ca.mtimes(free.M, u_end))
         driving = start.tau - rnea.gravity_terms(kin, start.inertias)
         work = dt * ca.dot(kin.u + 0.5 * change, driving)
-        return {"u_fast": without_gain(mechanism, free.M, u_end, after - before - work)}, SX(0)
+        return {"u_fast": without_gain(mechanism, free.M, u_end, before + work)}, SX(0)
 
     fast = builder.keep("fast", fast)
     return FastMotion(fast, builder.loop({"u_fast": start.u}, turning_fast, 1, fast)["u_fast"])
@@ -85,17 +84,21 @@ def turns_fast(mechanism: Mechanism, u: SX, dt: SX) -> SX:
     return dt * fastest > FAST
 
 
-def without_gain(mechanism: Mechanism, M: SX, u: SX, excess: SX) -> SX:
-    """u (nu,) with so much less motion of the joints that kinetic energy falls by `excess`, J.
+def without_gain(mechanism: Mechanism, M: SX, u: SX, allowed: SX) -> SX:
+    """u (nu,) with so much less motion that its kinetic energy is `allowed`, J, at most.
 
-    Where excess is not positive u stays. The momentum of the whole robot stays too: its joints
-    slow down against the robot locked in its posture.
+    The joints slow down against the robot locked in its posture, which leaves the robot's momentum
+    as it is. Only if that does not suffice, the locked robot slows down too.
     """
     locked = SX.zeros(u.numel())
     if mechanism.floating:
         momentum = entries(ca.mtimes(M[:6, :], u))
         locked[:6] = ca.vertcat(*factorize_tree(lower(M[:6, :6]), 6).solve(momentum))
     inner = u - locked
-    moving = 0.5 * ca.dot(inner, ca.mtimes(M, inner))
-    left = ca.fmin(ca.fmax(1 - excess / ca.fmax(moving, SMALL), 0), 1)
-    return locked + ca.sqrt(left) * inner
+    of_locked, of_inner = (0.5 * ca.dot(part, ca.mtimes(M, part)) for part in (locked, inner))
+    return _part(allowed, of_locked) * locked + _part(allowed - of_locked, of_inner) * inner
+
+
+def _part(allowed: SX, kinetic: SX) -> SX:
+    """The factor, 1 at most, on a velocity that leaves no more than `allowed` of its `kinetic`."""
+    return ca.sqrt(ca.fmin(ca.fmax(allowed, 0) / ca.fmax(kinetic, SMALL), 1))
