@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from tarsus.stepping.base import Scene
 from tarsus.stepping.methods.midpoint import Midpoint
 from tarsus.terrain.base import Terrain
 from tarsus.terrain.plane import Plane
+from tarsus.validation.bodies import box, point_mass
 
 Array = NDArray[np.float64]
 
@@ -68,3 +70,15 @@ class Bench:
     def run(self, steps: int, dt: float, **options: Any) -> dict[str, Array]:
         """The log of `steps` steps."""
         return self.worlds(dt, **options).record(steps)
+
+
+@cache
+def bench(body: str, law: Law) -> Bench:
+    """A body on the plane; `heavy` is the box, a hundred times its mass."""
+    mechanisms = {"point": point_mass, "box": box, "heavy": lambda: box(200.0)}
+    return Bench(mechanisms[body](), law)
+
+
+def contacts(log: dict[str, Array]) -> Array:
+    """Impulses (steps, worlds, contacts, 3)."""
+    return log["impulse"].reshape(*log["impulse"].shape[:2], -1, 3)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from functools import cache
 from itertools import product
 
 import casadi as ca
 import numpy as np
 import pytest
 from casadi import SX
-from helpers.bench import Bench
+from helpers.bench import Bench, bench, contacts
 from helpers.contact_algebra import algebra
 from numpy.typing import NDArray
 
@@ -23,22 +22,10 @@ from tarsus.program.ir.trace import Builder
 from tarsus.program.run.worlds import Worlds
 from tarsus.robots import mini_cheetah
 from tarsus.terrain.slope import Slope
-from tarsus.validation.bodies import BOX, G, box, point_mass, pose
+from tarsus.validation.bodies import BOX, G, box, pose
 from tarsus.validation.table import validate
 
 Array = NDArray[np.float64]
-
-
-@cache
-def bench(body: str, law: Law) -> Bench:
-    """A body on the plane; `heavy` is the box, a hundred times its mass."""
-    mechanisms = {"point": point_mass, "box": box, "heavy": lambda: box(200.0)}
-    return Bench(mechanisms[body](), law)
-
-
-def contacts(log: dict[str, Array]) -> Array:
-    """Impulses (steps, worlds, contacts, 3)."""
-    return log["impulse"].reshape(*log["impulse"].shape[:2], -1, 3)
 
 
 def by_trying_all_sets(K: Array, c: Array) -> Array:

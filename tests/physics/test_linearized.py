@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
 
 import casadi as ca
 import numpy as np
 import pytest
 from casadi import SX
-from helpers.bench import Bench
+from helpers.bench import Bench, bench, contacts
 from numpy.typing import NDArray
 
 import tarsus
 from tarsus.algebra.minimum_norm import minimum_norm
-from tarsus.contact.base import Law, symbols
+from tarsus.contact.base import symbols
 from tarsus.contact.laws.linearized import Linearized
 from tarsus.control.gaits.stand import Stand
 from tarsus.dynamics.kinematics import displaced, kinematics
@@ -27,21 +26,9 @@ from tarsus.robots import mini_cheetah
 from tarsus.stepping.assemble import contact_kinematics
 from tarsus.stepping.base import Scene
 from tarsus.terrain.slope import Slope
-from tarsus.validation.bodies import BOX, G, box, point_mass, pose
+from tarsus.validation.bodies import BOX, G, box, pose
 
 Array = NDArray[np.float64]
-
-
-@cache
-def bench(body: str, law: Law) -> Bench:
-    """A body on the plane; `heavy` is the box, a hundred times its mass."""
-    mechanisms = {"point": point_mass, "box": box, "heavy": lambda: box(200.0)}
-    return Bench(mechanisms[body](), law)
-
-
-def contacts(log: dict[str, Array]) -> Array:
-    """Impulses (steps, worlds, contacts, 3)."""
-    return log["impulse"].reshape(*log["impulse"].shape[:2], -1, 3)
 
 
 def computed(function: Callable[..., SX], *inputs: Array) -> Array:

@@ -73,8 +73,9 @@ def observer(plan: Plan) -> Program:
     # the criteria, and quantities known of our own steps alone
     start, end = kinematics(mechanism, q0, u0), kinematics(mechanism, q1, u1)
     contacts = [_observed(touch) for touch in touching]
-    fast = turns_fast(mechanism, u0, dt)
-    balanced = ca.logic_not(fast) if plan.stepper.velocity_level else SX(0)
+    one_evaluation = plan.stepper.velocity_level
+    fast = turns_fast(mechanism, u0, dt) if one_evaluation else SX(0)
+    balanced = ca.logic_not(fast) if one_evaluation else SX(0)
     step = ObservedStep(start, seen, end, inertias, dt, contacts, acting, balanced)
     stored = [_stored(plan, kin, terrain, law) for kin in (start, end)]
     return b.program(
