@@ -1,12 +1,15 @@
-"""The cache of compiled code: its names cover the whole compiler."""
+"""The cache of compiled code: its names cover the whole compiler, and nobody else's code runs."""
 
 from __future__ import annotations
 
+import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tarsus.errors import TarsusWarning
 from tarsus.program.run import cache
 
 
@@ -38,3 +41,96 @@ def test_a_new_file_in_a_new_folder_changes_its_hash(copied_compiler: Path) -> N
     (copied_compiler / "run" / "other" / "new.py").write_text("")
     cache.source_hash.cache_clear()
     assert cache.source_hash(copied_compiler) != before
+
+
+# ---------------------------------------------------------------- whose code it is
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The cache's folder of this test, with one object, `mine.o`."""
+    monkeypatch.setenv("TARSUS_CACHE", str(tmp_path / "cache"))
+    cache.keep("mine.o", b"code")
+    cache._say.cache_clear()
+    return tmp_path / "cache"
+
+
+def test_only_the_user_can_write_what_is_kept(folder: Path) -> None:
+    assert cache.kept("mine.o") == b"code"
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert (folder / "mine.o").stat().st_mode & 0o777 == 0o600
+
+
+def test_an_object_under_another_s_name_is_not_used(folder: Path) -> None:
+    cache.keep("other.o", b"another robot's code")
+    shutil.copy(folder / "other.o", folder / "mine.o")
+    assert cache.kept("mine.o") is None
+    assert cache.kept("other.o") == b"another robot's code"
+
+
+@pytest.mark.parametrize("what", [".", "mine.o"])
+@pytest.mark.parametrize("mode", [0o777, 0o770, 0o1777, 0o702])
+def test_what_others_may_write_is_not_used_and_said_once(
+    folder: Path, what: str, mode: int
+) -> None:
+    (folder / what).chmod(mode)
+    with pytest.warns(TarsusWarning, match=r"others may write to .*chmod go-w.*not used") as said:
+        assert cache.kept("mine.o") is None
+        assert cache.kept("mine.o") is None
+    assert len(said) == 1
+    (folder / what).chmod(0o700)
+    assert cache.kept("mine.o") == b"code"
+
+
+def test_nothing_is_kept_where_others_may_write(folder: Path) -> None:
+    folder.chmod(0o777)
+    with pytest.warns(TarsusWarning, match="others may write"):
+        cache.keep("next.o", b"code")
+    assert [file.name for file in folder.iterdir()] == ["mine.o"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+@pytest.mark.parametrize("what", [".", "mine.o"])
+def test_another_user_s_code_is_not_used(folder: Path, what: str) -> None:
+    os.chown(folder / what, 12345, 12345)
+    with pytest.warns(TarsusWarning, match=r"belongs to another user \(number 12345\)"):
+        assert cache.kept("mine.o") is None
+
+
+def a_pipe(file: Path) -> None:
+    os.mkfifo(file)
+
+
+def a_link(file: Path) -> None:
+    file.symlink_to(file.parent / "elsewhere")
+
+
+def endless(file: Path) -> None:
+    file.symlink_to("/dev/zero")
+
+
+def huge(file: Path) -> None:
+    with open(file, "wb") as opened:
+        opened.truncate(1 << 40)
+
+
+@pytest.mark.parametrize("put", [a_pipe, a_link, endless, huge, Path.mkdir])
+def test_what_is_no_regular_file_neither_hangs_nor_fills_memory(
+    folder: Path, put: Callable[[Path], None]
+) -> None:
+    (folder / "mine.o").rename(folder / "elsewhere")
+    put(folder / "mine.o")
+    with pytest.warns(TarsusWarning, match=r"mine\.o .*regular file"):
+        assert cache.kept("mine.o") is None
+
+
+def test_without_a_home_nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TARSUS_CACHE", raising=False)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+
+    def homeless(self: Path) -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "expanduser", homeless)
+    cache.keep("mine.o", b"code")
+    assert cache.kept("mine.o") is None

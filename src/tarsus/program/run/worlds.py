@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor, wait
+import os
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from itertools import pairwise
+from time import perf_counter
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +16,8 @@ from tarsus.program.run import native
 from tarsus.program.run.backend import Array, Backend
 
 ALIGNMENT = 256  # bytes: no vector is wider
+AT_A_TIME = 0.05  # s of work between two looks for Ctrl-C
+FIRST = 64  # group-steps of the first piece of work, whose time says how long the others may be
 
 
 class Worlds(Backend):
@@ -40,7 +44,7 @@ class Worlds(Backend):
         self._kernel = native.compile_kernel(program, self.target)
         self._tables = [np.ascontiguousarray(t, self.dtype) for t in program.tables.values()]
         self._pointers = np.array([t.ctypes.data for t in self._tables] or [0], dtype=np.uintp)
-        self._pool = ThreadPoolExecutor(threads - 1) if threads > 1 else None
+        self._pool: tuple[int, ThreadPoolExecutor] | None = None
         self._addresses = self.data.ctypes.data, self._pointers.ctypes.data
         edges = np.linspace(0, self.groups, min(threads, self.groups) + 1).astype(int).tolist()
         self._spans: list[tuple[int, int]] = list(pairwise(edges))
@@ -78,7 +82,7 @@ class Worlds(Backend):
         rows[...] = padded.reshape(self.groups, self.lanes, size).transpose(0, 2, 1)
 
     def advance(self, steps: int = 1) -> None:
-        if steps == 1 and self._pool is None:
+        if steps == 1 and len(self._spans) == 1:
             self._kernel(*self._once)
         else:
             self._run(steps, None)
@@ -100,19 +104,45 @@ class Worlds(Backend):
         return self.data.nbytes
 
     def _run(self, steps: int, log: Array | None) -> None:
-        address = log.ctypes.data if log is not None else None
+        """Run `steps` times in pieces of about AT_A_TIME, so that Ctrl-C is soon heard: a kernel
+        hears nothing. Between two pieces all worlds have made the same number of steps.
+        """
+        done, piece = 0, max(1, FIRST // max(self._spans[0][1], 1))
+        while True:
+            piece = min(piece, steps - done)
+            began = perf_counter()
+            self._piece(piece, None if log is None else log[done:].ctypes.data)
+            done += piece
+            if done == steps:
+                return
+            took = max(perf_counter() - began, 1e-9)
+            piece = max(1, int(piece * AT_A_TIME / took))
+
+    def _piece(self, steps: int, log: int | None) -> None:
+        """Run `steps` times on every thread; `log`: the address of the first step's row."""
         data, tables = self._addresses
 
         def work(first: int, last: int) -> None:
-            self._kernel(data, address, tables, first, last, steps, self.groups)
+            self._kernel(data, log, tables, first, last, steps, self.groups)
 
-        if self._pool is None:
+        if len(self._spans) == 1:
             return work(*self._spans[0])
-        others = [self._pool.submit(work, *span) for span in self._spans[1:]]
-        work(*self._spans[0])
-        wait(others)
+        others: list[Future[None]] = []
+        try:
+            others += (self._workers().submit(work, *span) for span in self._spans[1:])
+            work(*self._spans[0])
+        finally:
+            wait(others)
         for other in others:
             other.result()
+
+    def _workers(self) -> ThreadPoolExecutor:
+        """The other threads; a process that was forked has none of its parent's and starts its
+        own.
+        """
+        if self._pool is None or self._pool[0] != os.getpid():
+            self._pool = os.getpid(), ThreadPoolExecutor(len(self._spans) - 1)
+        return self._pool[1]
 
 
 def _aligned(shape: tuple[int, ...], dtype: np.dtype) -> Array:

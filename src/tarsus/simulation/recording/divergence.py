@@ -23,7 +23,7 @@ SPEED = 300.0  # m/s: no legged robot is that fast
 class Diverged(TarsusError):
     """A run hit a NaN or left the range of motion of robots; `log` holds all up to there."""
 
-    def __init__(self, message: str, log: xr.Dataset | None) -> None:
+    def __init__(self, message: str, log: xr.Dataset | None = None) -> None:
         super().__init__(message)
         self.log = log
 

@@ -1,0 +1,123 @@
+"""Signals, forks and worker pools: a run stops when asked, a child runs, an error comes back."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Timer
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from tarsus.errors import TarsusError
+from tarsus.program.ir.trace import Builder
+from tarsus.program.run.worlds import Worlds
+from tarsus.simulation.recording.divergence import Diverged
+from tarsus.validation.engine import NotModeled
+
+AFTER, SOON = 0.2, 0.6  # s
+
+
+def counters(worlds: int, threads: int = 1) -> Worlds:
+    """Worlds that count their steps."""
+    b = Builder("count")
+    return Worlds(b.program(x=b.declare("x", 1) + 1), worlds, threads=threads)
+
+
+def exit_code(child: int, seconds: float) -> int | None:
+    """How a child process ended; None if it had to be killed."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.01)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return None
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # Python says that forking is delicate
+def test_a_forked_child_steps_on_with_threads_of_its_own() -> None:
+    worlds = counters(100, threads=2)
+    worlds.advance(10)
+    child = os.fork()
+    if child == 0:
+        worlds.advance(5)
+        os._exit(0 if (worlds.get("x") == 15).all() else 1)
+    assert exit_code(child, 10.0) == 0
+    worlds.advance(5)
+    np.testing.assert_array_equal(worlds.get("x"), np.full((100, 1), 15.0))
+
+
+def interrupted(advance: Callable[[], None]) -> float:
+    """Seconds from Ctrl-C until `advance`, which would run for much longer, has ended."""
+    timer = Timer(AFTER, os.kill, (os.getpid(), signal.SIGINT))
+    began = time.perf_counter()
+    with pytest.raises(KeyboardInterrupt):
+        timer.start()
+        advance()
+    return time.perf_counter() - began - AFTER
+
+
+@pytest.mark.parametrize(("worlds", "threads"), [(1, 1), (20_000, 1), (20_000, 2)])
+def test_ctrl_c_ends_a_long_advance_at_once(worlds: int, threads: int) -> None:
+    counting = counters(worlds, threads)
+    assert interrupted(lambda: counting.advance(10**11 // worlds)) < SOON
+    steps = counting.get("x")  # every world has made the same number of them
+    assert steps.min() == steps.max() > 0
+    counting.advance(2)
+    np.testing.assert_array_equal(counting.get("x"), steps + 2)
+
+
+def test_errors_come_back_from_worker_processes_whole() -> None:
+    log = xr.Dataset({"q": ("time", [1.0, 2.0])})
+    sent = pickle.loads(pickle.dumps(Diverged("it flew away.", log)))
+    assert str(sent) == "it flew away." and sent.log.equals(log)
+    for error in (TarsusError("no."), NotModeled("not here."), Diverged("at once.")):
+        back = pickle.loads(pickle.dumps(error))
+        assert type(back) is type(error) and str(back) == str(error)
+
+
+COMPILES = """
+from casadi import sin
+from tarsus.program.ir.trace import Builder
+from tarsus.program.run.worlds import Worlds
+b = Builder("race")
+x = b.declare("x", 40)
+for _ in range(2):
+    x = sin(x) + x
+worlds = Worlds(b.program(x=x))
+worlds.set("x", 1.0)
+worlds.advance()
+print(worlds.get("x").tobytes().hex())
+"""
+
+
+def test_processes_that_compile_at_once_share_a_cache(tmp_path: Path) -> None:
+    environment = os.environ | {"TARSUS_CACHE": str(tmp_path / "cache")}
+    command = [sys.executable, "-c", COMPILES]
+    running = [subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) for _ in range(3)]
+    found = [process.communicate(timeout=120)[0] for process in running]
+    assert [process.returncode for process in running] == [0, 0, 0]
+    assert len(set(found)) == 1 and len(found[0]) > 600
+    assert len(list((tmp_path / "cache").iterdir())) == 1
+
+
+def test_threads_that_compile_at_once_share_one_kernel() -> None:
+    b = Builder("race of threads")
+    program = b.program(x=b.declare("x", 7) * 3)
+    with ThreadPoolExecutor(8) as pool:
+        raced = list(pool.map(lambda _: Worlds(program), range(8)))
+    for worlds in raced:
+        worlds.set("x", 2.0)
+        worlds.advance()
+        np.testing.assert_array_equal(worlds.get("x"), np.full((1, 7), 6.0))
