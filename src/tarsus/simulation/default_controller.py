@@ -6,7 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields, replace
+from functools import lru_cache
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tarsus import registry
 from tarsus.control import servo
@@ -20,8 +24,9 @@ GAITS, ROBOTS = "tarsus.control.gaits", "tarsus.robots"
 AUTO = "auto"  # in place of a gait's name: the robot's default gait
 TROT, VIRTUAL_MODEL, STAND = "trot", "virtual_model", "stand"
 LIGHT = 15.0  # kg
-MINI_CHEETAH = 8.912 * 0.286  # kg m: its mass times the height it stands at
-STEP = 0.0025  # s, the default step of a simulation
+TUNED = "mini_cheetah"  # the built-in robot that the gaits' default gains are tuned on
+STANDING = ("stand", "standing", "stance", "home", "default")  # keyframes to start from, best first
+ROBOTS_KEPT = 64  # robots whose posture is remembered
 SOME = 3  # names that a notice shows
 
 Given = Controller | Callable[..., Any] | str | None
@@ -33,24 +38,20 @@ def prepared(robot: Robot, given: Given, dt: float, notices: list[str]) -> tuple
     given: "auto" for the robot's default gait, a gait's name, a Controller, a function, or None
     dt: s, the longest that a torque is held
 
-    A built-in robot has the gait's gains and its own posture. Another one gets a keyframe "stand"
-    if it has none, and with a gait by name servos for its weight and inertia and for torques held
-    over dt (`tarsus.control.servo`).
+    Every robot starts from its keyframe "stand"; one without gets it here. A gait by name has
+    servos for the robot's weight and inertia and for torques held over dt (`tarsus.control.servo`);
+    only Mini Cheetah keeps the gaits' default gains, which are its own.
     """
+    # posture, gait
+    built_in = _built_in(robot)
+    robot, of_posture = _standing(robot)
     auto = isinstance(given, str) and given == AUTO
-    if not auto and not isinstance(resolve.controller(given), Controller):
-        return robot, given
-
-    # posture, gait, gains
-    built_in, on_posture = _built_in(robot), list[str]()
-    robot = _with_posture(robot, on_posture)
     name = _default_gait(robot, built_in, notices) if auto else given
-    notices += on_posture
+    notices += of_posture
     gait: Any = resolve.controller(name)
-    if isinstance(name, str) and not built_in:
+    # gains
+    if isinstance(name, str) and not (built_in and robot.name == TUNED):
         gait = _with_gains(robot, gait, dt, notices)
-    elif auto and name == STAND:
-        gait = _scaled(robot, gait, notices)
     return robot, gait
 
 
@@ -78,22 +79,33 @@ def _built_in(robot: Robot) -> bool:
     return robot.joint_names == registry.module(ROBOTS, "robot", robot.name).describe().joint_names
 
 
-def _with_posture(robot: Robot, notices: list[str]) -> Robot:
-    """The robot with a keyframe "stand": its own, "home" as files for MuJoCo call it, or one with
-    bent knees.
+@lru_cache(maxsize=ROBOTS_KEPT)
+def _standing(robot: Robot) -> tuple[Robot, tuple[str, ...]]:
+    """The robot with a keyframe "stand", and a notice if no keyframe of its file is called so.
+
+    The first of `STANDING` that it has, in capitals or not; else a floating robot without loops
+    gets bent knees. Made once for each robot object, so that its simulations share one program.
     """
-    if "stand" in robot.keyframes or not robot.floating or not robot.candidates or robot.loops:
-        return robot
-    if "home" in robot.keyframes:
-        return replace(robot, keyframes={**robot.keyframes, "stand": robot.keyframes["home"]})
+    own = {name.lower(): q for name, q in reversed(list(robot.keyframes.items()))}
+    found = next((own[name] for name in STANDING if name in own), None)
+    if found is not None:
+        return _starting_at(robot, found), ()
+    if not robot.floating or not robot.candidates or robot.loops:
+        return robot, ()
+    # knees bent
     q = posture.stand(robot)
-    notices.append(
-        f"{robot.name!r} has no keyframe 'stand': it starts with bent knees and its feet below"
-        " its hips."
+    others = f" (its {', '.join(map(repr, robot.keyframes))} may be none)" if own else ""
+    start = (
+        "it starts with bent knees and its feet below its hips."
         if q[7:].any()
-        else f"{robot.name!r} has no keyframe 'stand': it starts with all joints at zero."
+        else "it starts with all joints at zero."
     )
-    return replace(robot, keyframes={**robot.keyframes, "stand": q})
+    return _starting_at(robot, q), (f"{robot.name!r} has no keyframe 'stand'{others}: {start}",)
+
+
+def _starting_at(robot: Robot, q: NDArray[np.float64]) -> Robot:
+    known = robot.keyframes.get("stand")
+    return robot if known is q else replace(robot, keyframes={**robot.keyframes, "stand": q})
 
 
 def _with_gains(robot: Robot, gait: Controller, dt: float, notices: list[str]) -> Controller:
@@ -134,19 +146,3 @@ def _with_gains(robot: Robot, gait: Controller, dt: float, notices: list[str]) -
 def _range(values: tuple[float, ...]) -> str:
     low, high = f"{min(values):g}", f"{max(values):g}"
     return low if low == high else f"{low} to {high}"
-
-
-def _scaled(robot: Robot, stand: Any, notices: list[str]) -> Controller:
-    """The servo of `stand`: Mini Cheetah's gains, scaled with mass times height.
-
-    Its damping suits the step `STEP`: a stronger explicit damper makes light feet oscillate.
-    """
-    if not robot.floating:
-        return stand
-    kp = float(f"{stand.kp * robot.mass * robot.keyframes['stand'][2] / MINI_CHEETAH:.3g}")
-    kd = float(f"{kp * STEP:.3g}")
-    notices.append(
-        f"the servo that holds the posture is scaled to {robot.name!r}: kp {kp:g} N m/rad, kd"
-        f" {kd:g} N m s/rad."
-    )
-    return replace(stand, kp=kp, kd=kd)
