@@ -15,20 +15,26 @@ from tarsus.errors import TarsusError
 COMMANDS = "tarsus.commands"
 BAD_INPUT, INTERRUPTED = 2, 130
 ABOUT = (
-    "Simulate legged robots in contact with the ground.\n\n"
+    "Simulate legged robots in contact with the ground. "
     "`tarsus COMMAND --help` explains a command, `tarsus --version` prints the version."
 )
 
 
 def parsed(arguments: list[str]) -> Command:
-    """The command that the arguments ask for; exits on bad usage, and after help."""
-    return tyro.cli(
-        _commands(overview=not arguments or arguments[0].startswith("-")),
-        prog="tarsus",
-        description=ABOUT,
-        args=arguments or ["--help"],
-        config=(tyro.conf.FlagCreatePairsOff,),
-    )
+    """The command that the arguments ask for; exits on bad usage, and after help.
+
+    A command's name alone decides which command is imported and explains its errors.
+    """
+    if not arguments or arguments[0].startswith("-"):
+        return _of(_commands(), "tarsus", arguments or ["--help"], ABOUT)
+    name, *given = arguments
+    kind: Any = registry.member(COMMANDS, "command", name, Command)
+    return _of(kind, f"tarsus {name}", given, None)
+
+
+def _of(kind: Any, program: str, arguments: list[str], about: str | None) -> Command:
+    pairs_off = (tyro.conf.FlagCreatePairsOff,)
+    return tyro.cli(kind, prog=program, description=about, args=arguments, config=pairs_off)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -42,8 +48,9 @@ def main(arguments: list[str] | None = None) -> int:
 
         print(f"tarsus {__version__}")
         return 0
-    given = parsed(arguments)
     try:
+        given = parsed(arguments)
+        given.check_names()
         return given.execute()
     except TarsusError as error:
         print(f"error: {error}", file=sys.stderr)
@@ -55,8 +62,8 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
 
 
-def _commands(overview: bool) -> Any:
-    """The union of all commands in the order of their `place`; for the overview, each is described
+def _commands() -> Any:
+    """The union of all commands in the order of their `place`, for the overview: each is described
     by its first sentence alone.
     """
     kinds: dict[str, Any] = {
@@ -65,6 +72,6 @@ def _commands(overview: bool) -> Any:
     }
     union = []
     for name, kind in sorted(kinds.items(), key=lambda item: item[1].place):
-        summary = (kind.__doc__ or "").partition("\n\n")[0] if overview else None
+        summary = (kind.__doc__ or "").partition("\n\n")[0]
         union.append(Annotated[kind, tyro.conf.subcommand(name, description=summary)])
     return Union[tuple(union)]  # noqa: UP007  built from the files

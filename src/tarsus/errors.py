@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+NEAR = 0.5  # likeness, 0 to 1, from which a name is suggested
+
 
 class TarsusError(ValueError):
     """Bad input: the message is one complete sentence for the person at the keyboard."""
@@ -16,7 +18,12 @@ class TarsusWarning(UserWarning):
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> TarsusError:
     """An error for a name that is not there, with the nearest names suggested."""
-    known = sorted(known)
-    near = difflib.get_close_matches(name, known, n=3, cutoff=0.4)
+    known = sorted(set(known))
+    near = near_names(name, known)
     hint = f"did you mean {' or '.join(near)}?" if near else f"known are: {', '.join(known)}."
     return TarsusError(f"there is no {kind} named {name!r}; {hint}")
+
+
+def near_names(name: str, known: Iterable[str]) -> list[str]:
+    """At most three of the known names that a typo may have meant, the nearest first."""
+    return difflib.get_close_matches(name, list(known), n=3, cutoff=NEAR)

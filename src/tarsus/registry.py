@@ -28,10 +28,16 @@ def names(package: str) -> tuple[str, ...]:
     )
 
 
+def require(package: str, kind: str, name: str, also: tuple[str, ...] = ()) -> None:
+    """TarsusError with near names unless a folder has the file `name`, or `also` has it."""
+    known = (*names(package), *also)
+    if name not in known:
+        raise unknown(kind, name, known)
+
+
 def module(package: str, kind: str, name: str) -> ModuleType:
     """The file `name` of a folder; TarsusError with near names if there is none."""
-    if name not in names(package):
-        raise unknown(kind, name, names(package))
+    require(package, kind, name)
     return importlib.import_module(f"{package}.{name}")
 
 

@@ -13,7 +13,7 @@ from tarsus import registry
 from tarsus.contact.base import Law
 from tarsus.control.base import Controller
 from tarsus.errors import TarsusError
-from tarsus.parameters import Parameter, declared, markdown, table
+from tarsus.parameters import Parameter, declared, markdown, name_of, table
 from tarsus.stepping.base import Stepper
 from tarsus.terrain.base import Terrain
 from tarsus.terrain.heightfield import HeightField
@@ -66,7 +66,7 @@ def test_every_field_is_declared_with_unit_and_meaning(owner: type) -> None:
 @pytest.mark.parametrize("owner", MEMBERS)
 def test_defaults_are_in_range(owner: type) -> None:
     for p in declared(owner).values():
-        p.check(owner.__name__, p.default)
+        p.check(name_of(sound(owner)), p.default)
 
 
 @pytest.mark.parametrize("owner", MEMBERS)
@@ -90,9 +90,9 @@ def test_what_is_out_of_range_is_refused_by_name(owner: type) -> None:
             several = len(p.default) if isinstance(p.default, tuple) else 0
             for wrong in outside(p):
                 value = (wrong,) * several if several else wrong
-                with pytest.raises(TarsusError, match=rf"{owner.__name__}: {name} must"):
+                with pytest.raises(TarsusError, match=rf"{name_of(sound(owner))}: {name} must"):
                     replace(whole, **{name: value})
-            with pytest.raises(TarsusError, match=rf"{owner.__name__}: {name} must be a"):
+            with pytest.raises(TarsusError, match=rf"{name_of(whole)}: {name} must be {p.kind}"):
                 replace(whole, **{name: "much"})
 
 
@@ -101,7 +101,7 @@ def test_one_world_out_of_range_is_enough(owner: type) -> None:
     for name, p in declared(owner).items():
         if p.numeric:
             for wrong in outside(p):
-                with pytest.raises(TarsusError, match=rf"{owner.__name__}: {name} must"):
+                with pytest.raises(TarsusError, match=rf"{name_of(sound(owner))}: {name} must"):
                     replace(owner(), **{name: np.array([p.default, wrong])})
 
 

@@ -182,5 +182,84 @@ def test_summaries_of_commands_fit_a_line() -> None:
 def test_list_tells_the_parameters_in_a_line_each(capsys: pytest.CaptureFixture) -> None:
     assert cli.main(["list", "gaits", "--parameters"]) == 0
     printed = capsys.readouterr().out
-    assert "    kp  40  N m/rad    ≥ 0  proportional gain of the joint servos\n" in printed
+    assert "    Name  Default  Unit       Range     Meaning\n" in printed
+    assert (
+        "    kp    40       N m/rad    0 to 1e7  proportional gain of the joint servos" in printed
+    )
     assert cli.main(["list", "robots", "--parameters"]) != 0
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("freq=2", "did you mean frequency (gait trot)?"),
+        ("kp=60,60", "the gait's kp must be one number, or 12, one for each motor, not 2."),
+        ("kp=1e308", "trot: kp must lie between 0 and 1e7"),
+        ("frequency=nan", "trot: frequency must be finite, not NaN."),
+        ("frequency=2,2", "trot: frequency must be a number, not 2 of them."),
+        ("gait.mu=1", "no part of this run has a parameter named 'gait.mu'"),
+        ("stepper.kp=1", "did you mean kp (gait trot)"),
+        ("xyzzy=1", "mu, kinetic"),
+        ("kp", "NAME=VALUE"),
+    ],
+)
+def test_a_parameter_is_checked_where_it_is_declared(
+    setting: str, message: str, capsys: pytest.CaptureFixture
+) -> None:
+    assert cli.main(["run", "mini_cheetah", "--set", setting]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_set_reaches_the_terrain_and_the_stepper() -> None:
+    simulation = tarsus.Simulation(
+        "mini_cheetah",
+        stepper="dormand_prince",
+        law="compliant",
+        terrain="slope",
+        controller="trot",
+        parameters=["rtol=1e-4", "heading=4", "terrain.heading=0.5", "mu=0.7"],
+    )
+    assert vars(simulation.stepper)["rtol"] == 1e-4 and vars(simulation.law)["mu"] == 0.7
+    assert vars(simulation.controller)["heading"] == 4
+    assert vars(simulation.terrain)["heading"] == 0.5
+    with pytest.raises(tarsus.TarsusError, match="kp of the gait is set twice"):
+        tarsus.Simulation("mini_cheetah", controller="trot", parameters=["kp=1", "gait.kp=2"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("rnu mini_cheetah", "no command named 'rnu'; did you mean run?"),
+        ("run mini_chetah", "did you mean mini_cheetah"),
+        ("run mini_cheetah --law hertzz", "did you mean hertz"),
+        ("run mini_cheetah --gait trott", "did you mean trot"),
+        ("run mini_cheetah --stepper midpint", "did you mean midpoint"),
+        ("run mini_cheetah --terrain plain", "did you mean plane"),
+        ("compare mini_cheetah --laws moreau,foo", "mujoco, soft_convex"),
+        ("compare mini_cheetah --dts fast", "numbers separated by commas"),
+        ("validate --law foo", "known are: compliant, hertz"),
+        ("validate --scene boks", "there is no scene named 'boks'"),
+        ("cite mini_cheetah --gait trott", "did you mean trot"),
+        ("inspect mini_cheetah --law hertzz", "did you mean hertz"),
+    ],
+)
+def test_a_typo_is_answered_before_anything_heavy_is_imported(arguments: str, message: str) -> None:
+    code = (
+        "import sys; from tarsus import cli; code = cli.main(sys.argv[1:]); print(code, [m for m in"
+        " ('casadi', 'llvmlite', 'mujoco', 'xarray', 'scipy', 'matplotlib') if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments.split()], capture_output=True, text=True
+    )
+    assert message in done.stderr and done.stdout == "2 []\n"
+
+
+@pytest.mark.parametrize("option", ["--speed", "--dt", "--friction", "--slope", "--duration"])
+def test_what_is_no_number_is_told_in_plain_words(
+    option: str, capsys: pytest.CaptureFixture
+) -> None:
+    with pytest.raises(SystemExit) as done:
+        cli.main(["run", "mini_cheetah", option, "abc"])
+    told = capsys.readouterr().err
+    assert done.value.code == 2 and "'abc' is not a number" in told
+    assert "NoneType" not in told and "{None}" not in told

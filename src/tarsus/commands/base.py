@@ -2,8 +2,9 @@
 
 To add a command: one file here with one frozen dataclass that derives from `Command`. Its name is
 the file's, its docstring its help (the first sentence is its line in `tarsus --help`), its fields
-are its arguments, explained by the strings under them. The types below name an argument's
-value in the help: `ROBOT`, `NAME`, `SECONDS`, ...
+are its arguments, explained by the strings under them. The types below are the arguments that
+several commands share, each with its word in the help, `ROBOT`, `NAME`, `SECONDS`, ..., and with
+its explanation where that is the same for all.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, get_type_hints
 
 import tyro
 
+from tarsus import registry, robots
 from tarsus.files import json_text
 
 FAILED = 1
@@ -27,14 +29,88 @@ def _default(value: str) -> str:
     return "" if value in ("None", "True", "False", "", "''") else f"(default: {value})"
 
 
-def called(name: str | None) -> Any:
-    """How the help calls an argument's value; None for a flag, which has none."""
-    return tyro.conf.arg(metavar=name, help_behavior_hint=_default)
+def called(name: str | None, help: str | None = None) -> Any:
+    """How the help calls an argument's value, None for a flag, which has none; and what it says of
+    it, where the string under the field does not.
+    """
+    return tyro.conf.arg(metavar=name, help=help, help_behavior_hint=_default)
 
 
-RobotName = Annotated[str, called("ROBOT")]
-Name = Annotated[str, called("NAME")]
-Seconds = Annotated[float, called("SECONDS")]
+@dataclass(frozen=True)
+class Checked:
+    """Marks an argument whose value is checked at once, before anything heavy is imported.
+
+    check: raises TarsusError
+    """
+
+    check: Callable[[str], None]
+
+
+def name_of(kind: str, package: str, *also: str) -> Checked:
+    """The name of a file in a folder, or one of `also`; a path to a Python file is read later."""
+
+    def check(name: str) -> None:
+        if not name.endswith(".py"):
+            registry.require(package, kind, name, also)
+
+    return Checked(check)
+
+
+def names_of(kind: str, package: str, *also: str) -> Checked:
+    """The same for several names with commas between them."""
+    one = name_of(kind, package, *also)
+
+    def check(names: str) -> None:
+        for name in names.split(","):
+            one.check(name.strip())
+
+    return Checked(check)
+
+
+def _number(words: list[str]) -> float:
+    try:
+        return float(words[0])
+    except ValueError:
+        raise ValueError(f"{words[0]!r} is not a number") from None
+
+
+def number(called: str) -> Any:
+    """A number with this word for it in the help; None stands for "not given"."""
+    return tyro.constructors.PrimitiveConstructorSpec(
+        nargs=1,
+        metavar=called,
+        instance_from_str=_number,
+        is_instance=lambda value: value is None or isinstance(value, float | int),
+        str_from_instance=lambda value: [str(value)],
+    )
+
+
+LAWS, STEPPERS = "tarsus.contact.laws", "tarsus.stepping.methods"
+OWN = "or path to a Python file with your own"
+
+RobotName = Annotated[
+    tyro.conf.Positional[str],
+    called("ROBOT", "Built-in robot (`tarsus list robots`) or path to an MJCF or URDF file."),
+    Checked(robots.require),
+]
+LawName = Annotated[
+    str, called("NAME", f"Contact law (`tarsus list laws`), {OWN}."), name_of("law", LAWS)
+]
+StepperName = Annotated[
+    str,
+    called("NAME", "Time-stepping method (`tarsus list steppers`)."),
+    name_of("stepper", STEPPERS),
+]
+TerrainName = Annotated[
+    str, called("NAME", "Terrain (`tarsus list terrains`)."), name_of("terrain", "tarsus.terrain")
+]
+GaitName = Annotated[
+    str,
+    called("NAME", "Gait (`tarsus list gaits`), or auto: trot if the robot can, else stand."),
+    name_of("gait", "tarsus.control.gaits", "auto"),
+]
+Seconds = Annotated[float, number("SECONDS"), called("SECONDS")]
+Number = Annotated[float | None, number("NUMBER"), called("NUMBER")]
 Folder = Annotated[Path | None, called("FOLDER")]
 File = Annotated[Path | None, called("FILE")]
 Flag = Annotated[bool, called(None)]
@@ -48,6 +124,14 @@ class Command(ABC):
     """
 
     place: ClassVar[int] = 100
+
+    def check_names(self) -> None:
+        """TarsusError for a name that is not there, before anything heavy is imported."""
+        for name, hint in get_type_hints(type(self), include_extras=True).items():
+            given = getattr(self, name, None)
+            for mark in getattr(hint, "__metadata__", ()):
+                if isinstance(mark, Checked) and given is not None:
+                    mark.check(given)
 
     @abstractmethod
     def execute(self) -> int:

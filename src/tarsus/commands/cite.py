@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-import tyro
-
-from tarsus.commands.base import Command, Name, RobotName, called
+from tarsus.commands.base import Command, GaitName, LawName, RobotName, StepperName
 
 if TYPE_CHECKING:
     from tarsus.references.reference import Citation
 
 ROBOTS = "tarsus.robots"
+STEP = 0.0025  # s: no citation depends on it
 
 
 @dataclass(frozen=True)
@@ -21,14 +20,10 @@ class Cite(Command):
 
     place: ClassVar[int] = 90
 
-    robot: tyro.conf.Positional[RobotName]
-    """Built-in robot (`tarsus list robots`) or path to an MJCF or URDF file."""
-    law: Name = "moreau"
-    """Contact law (`tarsus list laws`), or path to a Python file with your own."""
-    stepper: Name = "midpoint"
-    """Time-stepping method (`tarsus list steppers`)."""
-    gait: Annotated[str | None, called("NAME")] = None
-    """Gait (`tarsus list gaits`); by default the one that `tarsus run` chooses."""
+    robot: RobotName
+    law: LawName = "moreau"
+    stepper: StepperName = "midpoint"
+    gait: GaitName = "auto"
 
     def execute(self) -> int:
         from tarsus.references.data import TARSUS
@@ -55,11 +50,7 @@ def _citations(asked: Cite) -> list[tuple[str, Citation]]:
     from tarsus.simulation import default_controller, resolve
 
     robot = resolve.robot(asked.robot)
-    if asked.gait is None:
-        _, gait = default_controller.prepared(robot, default_controller.AUTO, 0.0025, [])
-        name = registry.name_of(gait)
-    else:
-        gait, name = resolve.controller(asked.gait), asked.gait
+    _, gait = default_controller.prepared(robot, asked.gait, STEP, [])
     numbers: Citation = "read from a file"
     if asked.robot in registry.names(ROBOTS):
         numbers = getattr(registry.module(ROBOTS, "robot", asked.robot), "CITATION", "")
@@ -67,5 +58,5 @@ def _citations(asked: Cite) -> list[tuple[str, Citation]]:
         (f"robot {robot.name}", numbers),
         (f"contact law {asked.law}", resolve.law(asked.law).citation),
         (f"stepper {asked.stepper}", resolve.stepper(asked.stepper).citation),
-        (f"gait {name}", getattr(gait, "citation", "")),
+        (f"gait {registry.name_of(gait)}", getattr(gait, "citation", "")),
     ]

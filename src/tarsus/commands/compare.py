@@ -5,16 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-import tyro
-
 from tarsus.commands.base import (
+    LAWS,
     Command,
     Flag,
     Folder,
-    Name,
+    GaitName,
+    Number,
     RobotName,
     Seconds,
     called,
+    names_of,
     print_json,
     teller,
 )
@@ -30,19 +31,17 @@ class Compare(Command):
 
     place: ClassVar[int] = 30
 
-    robot: tyro.conf.Positional[RobotName]
-    """Built-in robot (`tarsus list robots`) or path to an MJCF or URDF file."""
-    laws: Annotated[str, called("NAME,...")] = "all"
+    robot: RobotName
+    laws: Annotated[str, called("NAME,..."), names_of("law", LAWS, "mujoco", "all")] = "all"
     """Contact laws (`tarsus list laws`), paths of your own, mujoco for MuJoCo itself, or all."""
     dts: Annotated[str, called("SECONDS,...")] = "0.0001,0.001,0.0025"
     """Lengths of the time step."""
-    gait: Name = "auto"
-    """Gait (`tarsus list gaits`), or auto: trot if the robot can, else stand."""
+    gait: GaitName = "auto"
     duration: Seconds = 4.0
     """Simulated time of each run."""
-    friction: Annotated[float | None, called("NUMBER")] = None
+    friction: Number = None
     """Friction coefficient of every law; by default each law's own."""
-    restitution: Annotated[float | None, called("NUMBER")] = None
+    restitution: Number = None
     """Coefficient of restitution of every law that has one; by default each law's own."""
     no_bars: Flag = False
     """Skip the error bars (runs at dt/2 and dt/4)."""
@@ -54,15 +53,15 @@ class Compare(Command):
     """Print one JSON list of rows and nothing else."""
 
     def execute(self) -> int:
-        from tarsus import robots
-        from tarsus.comparison import laws, report
-
         try:
             dts = [float(dt) for dt in self.dts.split(",")]
         except ValueError:
             raise TarsusError(
                 f"--dts takes numbers separated by commas, not {self.dts!r}."
             ) from None
+        from tarsus import robots
+        from tarsus.comparison import laws, report
+
         robot = robots.load(self.robot)
         given = {"mu": self.friction, "e_N": self.restitution}
         material = {name: value for name, value in given.items() if value is not None}

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-import tyro
-
-from tarsus.commands.base import Command, File, Flag, Name, RobotName, print_json
+from tarsus.commands.base import Command, File, Flag, LawName, RobotName, print_json
 
 
 @dataclass(frozen=True)
@@ -16,10 +14,8 @@ class Inspect(Command):
 
     place: ClassVar[int] = 80
 
-    robot: tyro.conf.Positional[RobotName]
-    """Built-in robot (`tarsus list robots`) or path to an MJCF or URDF file."""
-    law: Name = "moreau"
-    """Contact law (`tarsus list laws`)."""
+    robot: RobotName
+    law: LawName = "moreau"
     precision: Literal["float32", "float64"] = "float32"
     """Number format of the simulation."""
     ptx: File = None

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar
 
 import tyro
 
-from tarsus.commands.base import Command, Flag, called, print_json
+from tarsus.commands.base import Command, Flag, Number, called, print_json
 
 ROWS = {
     "signorini_J": ("Signorini", "J", "force while the contact separates, or a pull"),
@@ -33,7 +33,7 @@ class Judge(Command):
     """The recorded run: a log of `tarsus run` (.nc), or arrays (.npz, see docs/judge.md)."""
     robot: Annotated[str | None, called("ROBOT")] = None
     """Robot's name or file; not needed for a log of `tarsus run` with a built-in robot."""
-    friction: Annotated[float | None, called("NUMBER")] = None
+    friction: Number = None
     """Friction coefficient, if the run does not contain it."""
     json: Flag = False
     """Print one JSON object and nothing else."""

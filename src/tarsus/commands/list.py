@@ -96,8 +96,9 @@ def _print_parameters(kind: str, name: str) -> None:
         return print("    no parameters\n")
     if sys.stdout.isatty():
         return _print_wrapped(rows)
-    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]) - 1)]
-    for row in rows:
+    lines = [parameters.COLUMNS, *rows]
+    widths = [max(len(line[k]) for line in lines) for k in range(len(rows[0]) - 1)]
+    for row in lines:
         cells = (cell.ljust(width) for cell, width in zip(row[:-1], widths, strict=True))
         print(f"    {'  '.join(cells)}  {row[-1]}")
     print()
@@ -110,9 +111,11 @@ def _print_wrapped(rows: list[ParameterRow]) -> None:
     from rich.table import Table
     from rich.text import Text
 
+    from tarsus.parameters import COLUMNS
+
     table = Table(box=box.SIMPLE_HEAD)
-    for heading in rows[0]._fields:
-        table.add_column(heading, no_wrap=heading in ("name", "unit"))
+    for heading in COLUMNS:
+        table.add_column(heading, no_wrap=heading in ("Name", "Unit"))
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
     Console().print(Padding(table, (0, 0, 0, 4)))

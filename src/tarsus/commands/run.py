@@ -8,17 +8,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-import tyro
-
 from tarsus.commands.base import (
     FAILED,
     Command,
     Flag,
     Folder,
-    Name,
+    GaitName,
+    LawName,
+    Number,
     RobotName,
     Seconds,
+    StepperName,
+    TerrainName,
     called,
+    number,
     print_json,
 )
 from tarsus.errors import TarsusError, TarsusWarning
@@ -35,19 +38,16 @@ class Run(Command):
 
     place: ClassVar[int] = 10
 
-    robot: tyro.conf.Positional[RobotName]
-    """Built-in robot (`tarsus list robots`) or path to an MJCF or URDF file."""
-    law: Name = "moreau"
-    """Contact law (`tarsus list laws`), or path to a Python file with your own."""
-    gait: Name = "auto"
-    """Gait (`tarsus list gaits`), or auto: trot if the robot can, else stand."""
+    robot: RobotName
+    law: LawName = "moreau"
+    gait: GaitName = "auto"
     duration: Seconds = 10.0
     """Simulated time."""
     dt: Seconds = 0.0025
     """Length of a time step."""
-    slope: Annotated[float, called("DEGREES")] = 0.0
+    slope: Annotated[float, number("DEGREES"), called("DEGREES")] = 0.0
     """Incline of the ground, rising along x."""
-    friction: Annotated[float | None, called("NUMBER")] = None
+    friction: Number = None
     """Friction coefficient; by default the law's own."""
     set: Annotated[tuple[str, ...], called("NAME=VALUE ...")] = ()
     """Parameters of the law or the gait (`tarsus list laws --parameters`), such as kinetic=0.8
@@ -58,12 +58,10 @@ class Run(Command):
     coordinates: Annotated[str, called("KIND")] = "minimal"
     """Joints kept as constraints: minimal (none), extended (at the base), maximal (all);
     docs/coordinates.md."""
-    speed: Annotated[float | None, called("M/S")] = None
+    speed: Annotated[float | None, number("M/S"), called("M/S")] = None
     """Commanded forward speed; by default the gait's own."""
-    terrain: Name = "plane"
-    """Terrain (`tarsus list terrains`)."""
-    stepper: Name = "midpoint"
-    """Time-stepping method (`tarsus list steppers`)."""
+    terrain: TerrainName = "plane"
+    stepper: StepperName = "midpoint"
     precision: Literal["float64", "float32"] = "float64"
     """Number format of the simulation."""
     out: Folder = None

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from tarsus.commands.base import FAILED, Command, Flag, called, print_json
+from tarsus.commands.base import FAILED, LAWS, STEPPERS, Command, Flag, called, name_of, print_json
 
-PEER = "mujoco"
+PEER, SCENES = "mujoco", "tarsus.validation.scenes"
 
 
 @dataclass(frozen=True)
@@ -20,11 +20,12 @@ class Validate(Command):
 
     place: ClassVar[int] = 40
 
-    law: Annotated[str | None, called("NAME")] = None
-    """Contact law (`tarsus list laws`), or mujoco; by default all."""
-    scene: Annotated[str | None, called("NAME")] = None
+    law: Annotated[str | None, called("NAME"), name_of("law", LAWS, PEER)] = None
+    """Contact law (`tarsus list laws`), path to a Python file with your own, or mujoco; by default
+    all."""
+    scene: Annotated[str | None, called("NAME"), name_of("scene", SCENES)] = None
     """Scene (`tarsus list scenes`); by default all."""
-    stepper: Annotated[str | None, called("NAME")] = None
+    stepper: Annotated[str | None, called("NAME"), name_of("stepper", STEPPERS)] = None
     """Time-stepping method (`tarsus list steppers`); by default all."""
     json: Flag = False
     """Print one JSON list of rows and nothing else."""

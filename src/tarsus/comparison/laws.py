@@ -81,6 +81,9 @@ def laws_named(names: str) -> dict[str, Law | None]:
         if names == "all"
         else [name.strip() for name in names.split(",")]
     )
+    for name in chosen:
+        if not name.endswith(".py"):
+            registry.require(LAWS, "law", name, (PEER, "all"))
     return {name: None if name == PEER else resolve.law(name) for name in chosen}
 
 

@@ -8,21 +8,25 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from tarsus.errors import unknown
+from tarsus.errors import TarsusError, unknown
 from tarsus.model.mechanism import Mechanism
-from tarsus.parameters import parameter
+from tarsus.parameters import array
 
 Gain = float | tuple[float, ...]
 
 
 def proportional_gain(default: float) -> Any:
-    """The field `kp` of a gait: of its joint servos."""
-    return parameter(default, "N m/rad", "proportional gain of the joint servos", "[0, inf)")
+    """The field `kp` of a gait: of its joint servos, one number or one for each motor."""
+    return array(
+        default, "N m/rad", "proportional gain of the joint servos, one or one a motor", "[0, 1e7]"
+    )
 
 
 def derivative_gain(default: float) -> Any:
-    """The field `kd` of a gait: of its joint servos."""
-    return parameter(default, "N m s/rad", "derivative gain of the joint servos", "[0, inf)")
+    """The field `kd` of a gait: of its joint servos, one number or one for each motor."""
+    return array(
+        default, "N m s/rad", "derivative gain of the joint servos, one or one a motor", "[0, 1e7]"
+    )
 
 
 def pd_torque(
@@ -30,14 +34,25 @@ def pd_torque(
 ) -> ca.SX:
     """tau = kp (q_d - q) + kd (dq_d - u), N m; gains: kp N m/rad, kd N m s/rad; all vectors (n,).
 
-    A gain is one number for all joints or n of them.
+    A gain is one number for all joints or n of them; TarsusError for another number of them.
 
     Teixeira de Paula 2024, Eqn. (44), which prints tau = kp (q - q_d) + kd dq: with that sign the
     error grows, so it is turned here; the desired rate is the feed-forward the paper's text speaks
     of.
     """
-    kp, kd = (gain if isinstance(gain, float | int) else ca.SX(ca.DM(gain)) for gain in gains)
+    kp, kd = (_gain(name, gain, q.numel()) for name, gain in zip(("kp", "kd"), gains, strict=True))
     return kp * (desired - q) + kd * (desired_rate - u)
+
+
+def _gain(name: str, gain: Gain, motors: int) -> float | ca.SX:
+    if isinstance(gain, float | int):
+        return gain
+    if np.shape(gain) != (motors,):
+        raise TarsusError(
+            f"the gait's {name} must be one number, or {motors}, one for each motor, not"
+            f" {np.size(gain)}."
+        )
+    return ca.SX(ca.DM(gain))
 
 
 def actuated(mechanism: Mechanism) -> tuple[list[int], list[int]]:

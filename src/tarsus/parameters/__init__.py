@@ -25,6 +25,7 @@ from tarsus.parameters.declare import (
     declared,
     friction,
     kinetic_ratio,
+    name_of,
     named,
     parameter,
     part,
@@ -33,9 +34,10 @@ from tarsus.parameters.declare import (
     roles,
     stiffness,
 )
-from tarsus.parameters.tables import ParameterRow, markdown, table
+from tarsus.parameters.tables import COLUMNS, ParameterRow, markdown, table
 
 __all__ = [
+    "COLUMNS",
     "Parameter",
     "ParameterRow",
     "Role",
@@ -50,6 +52,7 @@ __all__ = [
     "friction",
     "kinetic_ratio",
     "markdown",
+    "name_of",
     "named",
     "parameter",
     "part",

@@ -63,35 +63,50 @@ class Parameter:
         """Whether it is a number, or several."""
         return bool(self.unit)
 
-    def check(self, owner: str, value: Any) -> None:
-        """TarsusError, naming the owner, unless the value is allowed: a number, or an array."""
+    @property
+    def whole(self) -> bool:
+        """Whether it is a whole number."""
+        return type(self.default) is int
+
+    @property
+    def kind(self) -> str:
+        """What a value must be, in words."""
+        if isinstance(self.default, tuple) and not self.any_shape:
+            return f"{len(self.default)} numbers"
+        return "a whole number" if self.whole else "a number"
+
+    def check(self, owner: str, value: Any, arrays: bool = True) -> None:
+        """TarsusError, naming the owner, unless the value is allowed: a number, or an array.
+
+        arrays: whether a number may be an array, one for each world
+        """
         if self.choices:
             if value not in self.choices:
                 raise unknown(f"{self.name} of {owner}", str(value), self.choices)
         elif self.numeric and not (value is None and self.default is None):
-            self._check_numbers(owner, value)
+            self._check_numbers(owner, value, arrays or self.any_shape)
 
-    def _check_numbers(self, owner: str, value: Any) -> None:
-        whole = type(self.default) is int
-        kind = "a whole number" if whole else "a number"
+    def _check_numbers(self, owner: str, value: Any, arrays: bool) -> None:
         try:
             values = np.asarray(value)
         except ValueError:
             values = np.asarray("ragged")
-        if values.dtype.kind not in ("iu" if whole else "iuf"):
-            raise TarsusError(f"{owner}: {self.name} must be {kind}, not {value!r}.")
-        fixed = isinstance(self.default, tuple) and not self.any_shape
-        if fixed and values.shape != np.shape(self.default):
-            raise TarsusError(
-                f"{owner}: {self.name} must have shape {np.shape(self.default)}, not"
-                f" {values.shape}."
-            )
+        if values.dtype.kind not in ("iu" if self.whole else "iuf"):
+            raise TarsusError(f"{owner}: {self.name} must be {self.kind}, not {value!r}.")
+        several = isinstance(self.default, tuple) and not self.any_shape
+        if (several or not arrays) and values.shape != np.shape(self.default):
+            raise TarsusError(f"{owner}: {self.name} must be {self.kind}, not {_counted(values)}.")
         wrong = values[~self.range.holds(values)]
         if wrong.size:
             worst = wrong.ravel()[0]
-            rule = self.range.rule() if np.isfinite(worst) else "be finite"
             found = "NaN" if np.isnan(worst) else f"{worst:g}"
-            raise TarsusError(f"{owner}: {self.name} must {rule}, not {found}.")
+            raise TarsusError(f"{owner}: {self.name} must {self.range.rule(worst)}, not {found}.")
+
+
+def _counted(values: NDArray[Any]) -> str:
+    """How many numbers there are, or of which shape."""
+    shape = values.shape
+    return f"an array of shape {shape}" if len(shape) > 1 else f"{values.size} of them"
 
 
 # ---------------------------------------------------------------- to declare a field
@@ -113,7 +128,7 @@ def parameter(
 
 
 def array(default: Any, unit: str, meaning: str, within: str = "(-inf, inf)") -> Any:
-    """Numbers in an array whose shape its owner checks."""
+    """Numbers in an array, or one number, whose shape its owner checks."""
     return _field(Parameter(default, unit, meaning, Range.read(within), any_shape=True))
 
 
@@ -197,10 +212,19 @@ def named(owner: type, *wanted: Role) -> tuple[str, ...]:
     return tuple(name for name, role in roles(owner).items() if role in wanted)
 
 
-def check(owner: Any) -> None:
-    """TarsusError unless every declared field of a dataclass holds what its declaration allows."""
+def check(owner: Any, arrays: bool = True) -> None:
+    """TarsusError unless every declared field of a dataclass holds what its declaration allows.
+
+    arrays: whether a number may be an array, one for each world
+    """
     for name, declaration in declared(type(owner)).items():
-        declaration.check(type(owner).__name__, getattr(owner, name))
+        declaration.check(name_of(owner), getattr(owner, name), arrays)
+
+
+def name_of(owner: object) -> str:
+    """What lists call a law, stepper, terrain or gait, its file's name; else its class's name."""
+    name, file = type(owner).__name__, type(owner).__module__.rpartition(".")[2]
+    return file if file.replace("_", "") == name.lower() else name
 
 
 def check_all_declared(owner: Any) -> None:
@@ -208,7 +232,7 @@ def check_all_declared(owner: Any) -> None:
     for f in fields(owner):
         if KEY not in f.metadata:
             raise TarsusError(
-                f"{type(owner).__name__}: declare the field {f.name} with its default, unit and"
+                f"{name_of(owner)}: declare the field {f.name} with its default, unit and"
                 f" meaning: {f.name}: float = parameter(1.0, 'N/m', 'what it is');"
                 " see docs/add_a_law.md."
             )

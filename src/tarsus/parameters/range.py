@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+LARGEST = 1e15  # in SI units, of any number: beyond, floating-point arithmetic runs out
+SMALLEST = 1e-15  # of a number that must be positive: its inverse stays below LARGEST
 BOUNDS = {"pi/2": np.pi / 2, "-pi/2": -np.pi / 2}
 
 
@@ -27,13 +29,22 @@ class Range(NamedTuple):
         return cls(low, high, text[0] == "(", text[-1] == ")", text)
 
     def holds(self, values: NDArray[Any]) -> NDArray[np.bool_]:
-        """Where values are finite and inside."""
+        """Where values are finite, inside, and neither too large nor too near an excluded zero."""
         above = values > self.low if self.low_excluded else values >= self.low
         below = values < self.high if self.high_excluded else values <= self.high
-        return np.isfinite(values) & above & below
+        return (np.abs(values) <= LARGEST) & above & below & ~self._too_small(values)
 
-    def rule(self) -> str:
-        """The end of the sentence "mu must ..."."""
+    def _too_small(self, values: NDArray[Any]) -> NDArray[np.bool_]:
+        return np.asarray((self.low == 0) & self.low_excluded & (values > 0) & (values < SMALLEST))
+
+    def rule(self, value: float = 0.0) -> str:
+        """The end of the sentence "mu must ..." for a value that is not allowed."""
+        if not np.isfinite(value):
+            return "be finite"
+        if abs(value) > LARGEST and self.high == np.inf:
+            return f"not be larger than {LARGEST:g} in size"
+        if self._too_small(np.asarray(value)):
+            return f"be at least {SMALLEST:g}"
         low, high = (part.strip() for part in self.text[1:-1].split(","))
         if self.high == np.inf:
             if self.low == -np.inf:

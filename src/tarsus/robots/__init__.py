@@ -21,11 +21,17 @@ def load(path_or_name: str | Path, **options: Any) -> Robot:
     from tarsus.model.check import check
     from tarsus.model.read import read
 
-    name, path = str(path_or_name), Path(path_or_name)
-    known = registry.names(__name__)
-    if name in known:
+    require(path_or_name)
+    name = str(path_or_name)
+    if name in registry.names(__name__):
         described = registry.module(__name__, "robot", name).describe(**options)
         return Robot.of(check(described))
-    if path.suffix or len(path.parts) > 1 or path.exists():
-        return Robot.of(read(path, **options))
-    raise unknown("robot", name, known)
+    return Robot.of(read(Path(path_or_name), **options))
+
+
+def require(path_or_name: str | Path) -> None:
+    """TarsusError with near names unless it is a robot's name, or may be a path."""
+    name, path = str(path_or_name), Path(path_or_name)
+    known = registry.names(__name__)
+    if name not in known and not (path.suffix or len(path.parts) > 1 or path.exists()):
+        raise unknown("robot", name, known)

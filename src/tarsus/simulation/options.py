@@ -29,7 +29,7 @@ class Options(TypedDict, total=False):
 
     parameters: Annotated[
         Sequence[str],
-        Option((), 'parameters of the law or the gait, "NAME=VALUE" each, such as "kp=60"'),
+        Option((), 'of the law, gait, stepper or terrain, "NAME=VALUE" each, such as "kp=60"'),
     ]
     worlds: Annotated[int, Option(1, "how many copies are simulated side by side")]
     contacts: Annotated[

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, replace
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
 
 from tarsus import registry, robots
 from tarsus.contact.base import Law
 from tarsus.control.base import Controller
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import TarsusError, unknown
+from tarsus.errors import TarsusError
 from tarsus.model.cut import in_coordinates
 from tarsus.model.mechanism import Candidate, Mechanism
 from tarsus.simulation.contact_selection import rare_contacts
 from tarsus.stepping.base import METHODS, Scene, Stepper
 from tarsus.terrain.base import Terrain
-
-T = TypeVar("T")
 
 
 def robot(given: Robot | Mechanism | str) -> Robot:
@@ -55,51 +53,6 @@ def with_material(given: Law, material: Mapping[str, float]) -> tuple[Law, list[
         replace(given, **{key: value for key, value in material.items() if key in known}),
         ignored,
     )
-
-
-def with_settings(given: T, settings: Sequence[str], what: str) -> T:
-    """The law or gait (`what`) with fields NAME=VALUE set; TarsusError for one it lacks.
-
-    A value is a number, several with commas between them, or a word, as the field's own is.
-    """
-    changed: Any = given
-    own = {f.name: getattr(changed, f.name) for f in fields(changed)}
-    changes: dict[str, object] = {}
-    for text in settings:
-        name, equals, value = text.partition("=")
-        if not equals:
-            raise TarsusError(f"a {what}'s parameter is set as NAME=VALUE, not {text!r}.")
-        if name not in own:
-            raise unknown(f"parameter of {type(given).__name__}", name, own)
-        changes[name] = value if isinstance(own[name], str) else _numbers(name, value, own[name])
-    return replace(changed, **changes)
-
-
-def with_parameters(
-    law: Law, controller: Any, settings: Sequence[str]
-) -> tuple[Law, Controller | Callable[..., Any] | None]:
-    """The law and the controller with NAME=VALUE set; what both have is the law's."""
-    if not settings:
-        return law, controller
-    gait: Any = controller if isinstance(controller, Controller) else law
-    of_gait_only = {f.name for f in fields(gait)} - {f.name for f in fields(law)}
-    of_gait = [text for text in settings if text.partition("=")[0] in of_gait_only]
-    of_law = [text for text in settings if text not in of_gait]
-    if of_gait:
-        controller = with_settings(controller, of_gait, "gait")
-    return with_settings(law, of_law, "law"), controller
-
-
-def _numbers(name: str, value: str, like: object) -> float | tuple[float, ...]:
-    """A number, or several with commas between them."""
-    several = isinstance(like, tuple)
-    try:
-        found = [int(part) if type(like) is int else float(part) for part in value.split(",")]
-    except ValueError:
-        raise TarsusError(
-            f"{name} must be {'numbers' if several else 'a number'}, not {value!r}."
-        ) from None
-    return found[0] if len(found) == 1 else tuple(found)
 
 
 def scene(

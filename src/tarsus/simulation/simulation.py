@@ -22,6 +22,7 @@ from tarsus.simulation.device import backend
 from tarsus.simulation.loading import loaded, start_registers
 from tarsus.simulation.options import Options, complete, described
 from tarsus.simulation.recording.divergence import Diverged, Fault, first_fault
+from tarsus.simulation.settings import with_parameters
 from tarsus.simulation.step_program import Plan, shared, step_program
 from tarsus.stepping.base import Stepper
 from tarsus.terrain.base import Terrain
@@ -67,11 +68,11 @@ class Simulation:
         if not np.isfinite(dt) or dt <= 0:
             raise TarsusError(f"dt must be a positive number of seconds, not {dt}.")
         self.dt, self.worlds, self.notices = float(dt), chosen.worlds, list[str]()
-        self.stepper, self.terrain = resolve.stepper(stepper), resolve.terrain(terrain)
         prepared = default_controller.prepared(self.robot, controller, self.dt, self.notices)
-        self.robot, gait = prepared
-        law = resolve.law(law)
-        self.law, self.controller = resolve.with_parameters(law, gait, chosen.parameters)
+        self.robot, parts = prepared[0], {"law": resolve.law(law), "gait": prepared[1]}
+        parts |= {"stepper": resolve.stepper(stepper), "terrain": resolve.terrain(terrain)}
+        parts = with_parameters(parts, chosen.parameters)
+        self.law, self.controller, self.stepper, self.terrain = parts.values()
 
         # what is compiled
         candidates = candidates_of(self.robot, chosen.contacts, self.notices)

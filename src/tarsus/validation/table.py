@@ -64,6 +64,7 @@ def validate(
 ) -> list[ValidationRow]:
     """Rows of the scenes, laws and steppers named, or of all there are, by scene.
 
+    law: a name, or the path to a Python file with one's own.
     MuJoCo's are among them if the law is "mujoco", or if neither law nor stepper is named.
     tell: called with what is being measured. Raises TarsusError with near names for an unknown one.
     """
@@ -96,10 +97,12 @@ def engines(law: str | None, stepper: str | None) -> list[Engine]:
 
 
 def _named(kind: str, name: str | None, known: tuple[str, ...], *also: str) -> tuple[str, ...]:
-    """All known names, or the one given."""
-    if name is not None and name not in (*known, *also):
+    """All known names, or the one given; a path to a Python file is read later."""
+    if name is None:
+        return known
+    if name not in (*known, *also) and not name.endswith(".py"):
         raise unknown(kind, name, (*known, *also))
-    return known if name is None else (name,)
+    return (name,)
 
 
 def _rows(name: str, scene: ValidationScene, engine: Engine) -> Iterator[ValidationRow]:

@@ -79,24 +79,30 @@ class Trot(Controller):
         RAIBERT_1986.at("foot placement"),
     )
 
-    frequency: float = parameter(2.5, "Hz", "cycles of a leg per second", "(0, inf)")
-    duty: float = parameter(0.55, "[1]", "part of a cycle in stance", "(0, 1)")
-    step_height: float = parameter(0.06, "m", "how high a foot is lifted", "[0, inf)")
+    frequency: float = parameter(2.5, "Hz", "cycles of a leg per second", "(0, 100]")
+    duty: float = parameter(0.55, "[1]", "part of a cycle in stance", "[0.01, 0.99]")
+    step_height: float = parameter(0.06, "m", "how high a foot is lifted", "[0, 10]")
     body_height: float | None = parameter(
-        None, "m", "of the base above the ground; none: that of the posture 'stand'", "(0, inf)"
+        None, "m", "of the base above the ground; none: that of the posture 'stand'", "(0, 100]"
     )
     support: float = parameter(
-        0.75, "[1]", "part of half the weight that a leg carries by feedforward in mid-stance"
+        0.75,
+        "[1]",
+        "part of half the weight that a leg carries by feedforward in mid-stance",
+        "[-10, 10]",
     )
     kp: Gain = proportional_gain(40.0)
     kd: Gain = derivative_gain(1.0)
-    coupling: float = parameter(10.0, "1/s", "of the legs' oscillators", "[0, inf)")
-    ramp: float = parameter(1.0, "s", "time to full speed", "(0, inf)")
-    heading: float = parameter(5.0, "1/s", "turn rate per heading error")
-    tracking: float = parameter(1.0, "1/s", "integral gain of the speed error")
-    capture: float = parameter(0.08, "s", "shift of a foothold per velocity error")
+    coupling: float = parameter(10.0, "1/s", "of the legs' oscillators", "[0, 1000]")
+    ramp: float = parameter(1.0, "s", "time to full speed", "(0, 1000]")
+    heading: float = parameter(5.0, "1/s", "turn rate per heading error", "[-1000, 1000]")
+    tracking: float = parameter(1.0, "1/s", "integral gain of the speed error", "[-1000, 1000]")
+    capture: float = parameter(0.08, "s", "shift of a foothold per velocity error", "[-10, 10]")
     lean: float = parameter(
-        0.6, "[1]", "shift of the feet against a tilt; 1: straight below the base's origin"
+        0.6,
+        "[1]",
+        "shift of the feet against a tilt; 1: straight below the base's origin",
+        "[-10, 10]",
     )
 
     commands: ClassVar[Mapping[str, float]] = {"speed": 0.4, "turn": 0.0}

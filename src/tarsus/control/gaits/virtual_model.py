@@ -73,41 +73,44 @@ class VirtualModel(Controller):
         QI_1993.at("semismooth Newton"),
     )
 
-    frequency: float = parameter(1.25, "Hz", "cycles of a leg per second", "(0, inf)")
-    duty: float = parameter(0.55, "[1]", "part of a cycle in stance", "[0.5, 1)")
+    frequency: float = parameter(1.25, "Hz", "cycles of a leg per second", "(0, 100]")
+    duty: float = parameter(0.55, "[1]", "part of a cycle in stance", "[0.51, 0.99]")
     clearance: float = parameter(
-        0.15, "[1]", "lift of a foot, as a fraction of the base's height", "[0, inf)"
+        0.15, "[1]", "lift of a foot, as a fraction of the base's height", "[0, 10]"
     )
     friction: float = parameter(
         0.6,
         "[1]",
         "friction coefficient assumed in sharing forces; keep it below the ground's",
-        "(0, inf)",
+        "(0, 100]",
     )
     iterations: int = parameter(
-        2, "[1]", "Newton iterations of the force distribution in each control step", "[1, inf)"
+        2, "[1]", "Newton iterations of the force distribution in each control step", "[1, 100]"
     )
-    ramp: float = parameter(1.0, "s", "time to full speed", "(0, inf)")
+    ramp: float = parameter(1.0, "s", "time to full speed", "(0, 1000]")
     way: Pair = parameter(
         (10.0, 6.0),
         PAIR,
         "stiffness and damping of the trunk's horizontal position, per mass",
-        "[0, inf)",
+        "[0, 1e6]",
     )
     hold: Pair = parameter(
-        (80.0, 15.0), PAIR, "stiffness and damping of its height, per mass", "[0, inf)"
+        (80.0, 15.0), PAIR, "stiffness and damping of its height, per mass", "[0, 1e6]"
     )
     level: Pair = parameter(
-        (200.0, 25.0), PAIR, "stiffness and damping of its attitude, per inertia", "[0, inf)"
+        (200.0, 25.0), PAIR, "stiffness and damping of its attitude, per inertia", "[0, 1e6]"
     )
     leash: float = parameter(
-        0.05, "m", "largest position error that the trunk's spring sees", "[0, inf)"
+        0.05, "m", "largest position error that the trunk's spring sees", "[0, 100]"
     )
     track: Pair = parameter(
-        (900.0, 50.0), PAIR, "stiffness and damping of a swinging foot, per mass", "[0, inf)"
+        (900.0, 50.0), PAIR, "stiffness and damping of a swinging foot, per mass", "[0, 1e6]"
     )
     feedback: float = parameter(
-        0.9, "[1]", "effect of the velocity error on the foothold; 1: the pendulum's capture point"
+        0.9,
+        "[1]",
+        "effect of the velocity error on the foothold; 1: the pendulum's capture point",
+        "[-10, 10]",
     )
 
     commands: ClassVar[Mapping[str, float]] = {

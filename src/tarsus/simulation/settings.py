@@ -1,0 +1,97 @@
+"""Parameters given as text, NAME=VALUE, into the law, gait, stepper and terrain that have them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import is_dataclass, replace
+from typing import Any, NamedTuple
+
+from tarsus import parameters
+from tarsus.errors import TarsusError, near_names
+from tarsus.parameters import Parameter
+
+NONE = "none"  # the word for a parameter that is left out, as tables print it
+
+
+class Setting(NamedTuple):
+    """One NAME=VALUE: whose it is (a key of the parts), the name and the value as text."""
+
+    whose: str
+    name: str
+    value: str
+
+
+def with_parameters(parts: Mapping[str, Any], given: Sequence[str]) -> dict[str, Any]:
+    """The parts of a run ("law", "gait", ...) with NAME=VALUE set; TarsusError if none has it.
+
+    A name that several have is the first one's; law.NAME=VALUE, gait.NAME=VALUE and so on say whose
+    is meant. A value is a number, several with commas between them, or a word, as its declaration
+    says.
+    """
+    changes: dict[str, dict[str, Any]] = {whose: {} for whose in parts}
+    for text in given:
+        setting = _read(text, parts)
+        if setting.name in changes[setting.whose]:
+            raise TarsusError(f"{setting.name} of the {setting.whose} is set twice.")
+        declaration = _declared(parts[setting.whose])[setting.name]
+        owner = parameters.name_of(parts[setting.whose])
+        changes[setting.whose][setting.name] = _value(owner, declaration, setting.value)
+    return {
+        whose: replace(part, **changes[whose]) if changes[whose] else part
+        for whose, part in parts.items()
+    }
+
+
+def _declared(part: Any) -> Mapping[str, Parameter]:
+    """The declared parameters of a part; a function, or None, has none."""
+    return parameters.declared(type(part)) if is_dataclass(part) else {}
+
+
+def _read(text: str, parts: Mapping[str, Any]) -> Setting:
+    """Whose parameter a NAME=VALUE sets."""
+    full, equals, value = text.partition("=")
+    if not equals:
+        raise TarsusError(f"a parameter is set as NAME=VALUE, such as kp=60, not {text!r}.")
+    whose, dot, name = full.rpartition(".")
+    asked = (whose,) if dot else tuple(parts)
+    for part in asked:
+        if name in _declared(parts.get(part)):
+            return Setting(part, name, value)
+    raise _unknown(full, parts)
+
+
+def _unknown(name: str, parts: Mapping[str, Any]) -> TarsusError:
+    """An error that names the near parameters and their owners, else all."""
+    owners: dict[str, str] = {}
+    for whose, part in parts.items():
+        for known in _declared(part):
+            owners.setdefault(known, f"{whose} {parameters.name_of(part)}")
+    near = near_names(name.rpartition(".")[2], owners)
+    if near:
+        hint = f"did you mean {' or '.join(f'{n} ({owners[n]})' for n in near)}?"
+    else:
+        hint = f"there are: {'; '.join(_listed(parts))}."
+    return TarsusError(f"no part of this run has a parameter named {name!r}; {hint}")
+
+
+def _listed(parts: Mapping[str, Any]) -> Iterator[str]:
+    for whose, part in parts.items():
+        if _declared(part):
+            yield f"{', '.join(_declared(part))} ({whose} {parameters.name_of(part)})"
+
+
+def _value(owner: str, declaration: Parameter, text: str) -> Any:
+    """The value that a text stands for: its owner checks it."""
+    if text == NONE and declaration.default is None:
+        return None
+    if not declaration.numeric:
+        if isinstance(declaration.default, str):
+            return text
+        raise TarsusError(f"{owner}: {declaration.name} can be set from Python only.")
+    number = int if declaration.whole else float
+    try:
+        found = [number(part) for part in text.split(",")]
+    except ValueError:
+        rule = f"{owner}: {declaration.name} must be {declaration.kind}"
+        raise TarsusError(f"{rule}, not {text!r}.") from None
+    return found[0] if len(found) == 1 else tuple(found)
