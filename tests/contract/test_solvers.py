@@ -597,3 +597,31 @@ def test_what_is_not_finite_never_calls_itself_converged(solver: str) -> None:
             wild = solve(solver, problem, bits=bits, alpha=1e6)
             overflown = ~np.isfinite(wild.L).all((1, 2))
             assert overflown.sum() > 100 and not wild.converged[overflown].any()
+
+
+# ---------------------------------------------------------------- a foot that jams
+
+# two feet of a falling HyQ, 1/kg and m/s: the second one's friction presses as much as it carries
+JAMMED_G = [
+    [0.7182, -1.3241, 0.0889, 0.0078, 0.0088, -0.0241],
+    [-1.3241, 3.7277, 0.2478, 0.0042, 0.0036, -0.0071],
+    [0.0889, 0.2478, 0.2555, -0.0056, -0.0072, 0.0162],
+    [0.0078, 0.0042, -0.0056, 1.5648, -1.9507, -0.1816],
+    [0.0088, 0.0036, -0.0072, -1.9507, 2.7108, 0.2555],
+    [-0.0241, -0.0071, 0.0162, -0.1816, 0.2555, 0.0848],
+]
+JAMMED_C = [-0.117, -1.6193, -2.4471, -0.0233, -13.5658, -1.3614]
+LAST_STEP = [0.9527, 0.398, 0.65, 2.2274, 3.3825, 2.6984, 0.2029, 5.7529]  # impulses and roots
+
+
+@pytest.mark.parametrize("solver", ["newton", "exact"])
+def test_a_contact_that_jams_is_solved(solver: str) -> None:
+    """Along the old slip no friction lies on the cone's edge: impulses of 1e12 N s came out,
+    called converged."""
+    W = np.linalg.cholesky(np.array(JAMMED_G)).T
+    u = np.linalg.solve(W.T, JAMMED_C)
+    free, one = np.zeros((1, 6)), np.ones(1)
+    problem = Problems(W[None], u[None], 0.8 * one, free, 0 * one, -np.ones((1, 2)))
+    answer = solve(solver, problem, np.array([LAST_STEP]))
+    assert answer.converged.all()
+    assert worst(problem, answer.L)[0] < SMALL

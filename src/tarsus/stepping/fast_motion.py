@@ -16,16 +16,18 @@ from casadi import SX
 
 from tarsus.algebra.elimination import solve_tree
 from tarsus.algebra.ldl import factorize_tree, lower
-from tarsus.dynamics import energy, rnea
+from tarsus.dynamics import energy, rnea, tree
 from tarsus.dynamics.free_motion import Drive, free_motion
-from tarsus.dynamics.kinematics import kinematics
+from tarsus.dynamics.kinematics import Kinematics, kinematics
 from tarsus.model.mechanism import Mechanism
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder, Values
+from tarsus.spatial.inertia import LinearInertia
 from tarsus.stepping.base import StepInputs
 
 FAST = 0.1  # rad in one step: below it c(q, u^S) does
 SMALL = 1e-30  # J
+LARGE = 1e100  # of a squared velocity: what is above was divided by zero
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,11 +63,12 @@ def fast_motion(mechanism: Mechanism, q: SX, start: StepInputs, builder: Builder
         if mechanism.loops:
             return {"u_fast": u_end}, SX(0)
 
-        # kinetic energy where the last step looked at the robot, and the work since
-        before = energy.kinetic_energy(kinematics(mechanism, last, kin.u), start.inertias)
-        driving = start.tau - rnea.gravity_terms(kin, start.inertias)
-        work = dt * ca.dot(kin.u + 0.5 * change, driving)
-        return {"u_fast": without_gain(mechanism, free.M, u_end, before + work)}, SX(0)
+        # kinetic energy and momentum where the last step looked at the robot
+        seen = kinematics(mechanism, last, kin.u)
+        push = dt * (start.tau - rnea.gravity_terms(kin, start.inertias))
+        bound = Bound(free.M, kin.u, push, energy.kinetic_energy(seen, start.inertias))
+        momentum = push + momentum_since(seen, kin, start.inertias)
+        return {"u_fast": without_gain(mechanism, bound, momentum, u_end)}, SX(0)
 
     fast = builder.keep("fast", fast)
     return FastMotion(fast, builder.loop({"u_fast": start.u}, turning_fast, 1, fast)["u_fast"])
@@ -84,21 +87,78 @@ def turns_fast(mechanism: Mechanism, u: SX, dt: SX) -> SX:
     return dt * fastest > FAST
 
 
-def without_gain(mechanism: Mechanism, M: SX, u: SX, allowed: SX) -> SX:
-    """u (nu,) with so much less motion that its kinetic energy is `allowed`, J, at most.
+@dataclass(frozen=True, eq=False)
+class Bound:
+    """What bounds the energy at the end of a step: T <= before + push . (u^S + u^E) / 2.
 
-    The joints slow down against the robot locked in its posture, which leaves the robot's momentum
-    as it is. Only if that does not suffice, the locked robot slows down too.
+    M: mass matrix (nu, nu) of T
+    u: velocity (nu,) at the start
+    push: impulse (nu,) of motors and gravity, N s or N m s
+    before: kinetic energy before the step, J
     """
-    locked = SX.zeros(u.numel())
-    if mechanism.floating:
-        momentum = entries(ca.mtimes(M[:6, :], u))
-        locked[:6] = ca.vertcat(*factorize_tree(lower(M[:6, :6]), 6).solve(momentum))
-    inner = u - locked
-    of_locked, of_inner = (0.5 * ca.dot(part, ca.mtimes(M, part)) for part in (locked, inner))
-    return _part(allowed, of_locked) * locked + _part(allowed - of_locked, of_inner) * inner
+
+    M: SX
+    u: SX
+    push: SX
+    before: SX
+
+    def gained(self, u: SX) -> SX:
+        """Energy from nothing, J, if the step ends with the velocity u (nu,)."""
+        kinetic = 0.5 * ca.dot(u, ca.mtimes(self.M, u))
+        return kinetic - self.before - 0.5 * ca.dot(self.push, self.u + u)
+
+    def along(self, origin: SX, way: SX) -> SX:
+        """The largest part, 1 at most, of `way` (nu,) that may be added to the velocity `origin`
+        (nu,); 0 if none may.
+        """
+        momentum = ca.mtimes(self.M, way)
+        square = 0.5 * ca.dot(way, momentum)
+        slope = ca.dot(origin, momentum) - 0.5 * ca.dot(self.push, way)
+        root = ca.sqrt(ca.fmax(slope * slope - 4 * square * self.gained(origin), 0)) - slope
+        return ca.fmin(ca.fmax(root, 0) / ca.fmax(2 * square, SMALL), 1)
 
 
-def _part(allowed: SX, kinetic: SX) -> SX:
-    """The factor, 1 at most, on a velocity that leaves no more than `allowed` of its `kinetic`."""
-    return ca.sqrt(ca.fmin(ca.fmax(allowed, 0) / ca.fmax(kinetic, SMALL), 1))
+def without_gain(mechanism: Mechanism, bound: Bound, momentum: SX, u: SX) -> SX:
+    """u (nu,) where it gains no energy, else with as much less motion of the joints.
+
+    momentum: (nu,), of each floating base with all it carries in the rows of its joint: what the
+        velocity then has instead of u's, and only if that is too much energy, less
+    u may be infinite or NaN: then the step goes on from the velocity at its start.
+    """
+    u = ca.if_else(ca.dot(u, u) < LARGE, u, bound.u)
+    origin = locked(mechanism, bound.M, momentum)
+    origin *= bound.along(SX.zeros(u.numel()), origin)
+    inner = u - locked(mechanism, bound.M, ca.mtimes(bound.M, u))
+    return ca.if_else(bound.gained(u) > 0, origin + bound.along(origin, inner) * inner, u)
+
+
+def locked(mechanism: Mechanism, M: SX, momentum: SX) -> SX:
+    """Velocity (nu,) of the robot locked in its posture, from the momentum (nu,) of its floating
+    base with all it carries; a fixed base stands still.
+    """
+    u = SX.zeros(momentum.numel())
+    for at in free_bodies(mechanism).values():
+        u[at] = ca.vertcat(*factorize_tree(lower(M[at, at]), 6).solve(entries(momentum[at])))
+    return u
+
+
+def momentum_since(seen: Kinematics, kin: Kinematics, inertias: list[LinearInertia]) -> SX:
+    """Momentum (nu,) at `seen` of every floating base with all it carries, about the base's origin
+    and in its axes at `kin`; zero elsewhere.
+    """
+    mechanism, found = kin.mechanism, SX.zeros(kin.u.numel())
+    for base, at in free_bodies(mechanism).items():
+        own = [
+            inertia.scaled(SX(int(base in tree.path(mechanism, i))))
+            for i, inertia in enumerate(inertias)
+        ]
+        linear, angular = ca.vertsplit(energy.momentum(seen, own), 3)
+        about = angular - ca.cross(kin.world_position[base], linear)
+        found[at] = ca.vertcat(linear, ca.mtimes(kin.world_rotation[base].T, about))
+    return found
+
+
+def free_bodies(mechanism: Mechanism) -> dict[int, slice]:
+    """Bodies on a free joint, and where it stands in u."""
+    at = mechanism.u_slices
+    return {i: at[i] for i, body in enumerate(mechanism.bodies) if body.joint.kind == "free"}

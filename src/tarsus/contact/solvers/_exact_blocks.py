@@ -24,6 +24,7 @@ from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Values
 
 TINY = 1e-30
+JAMMED = 0.01  # of a friction impulse: what it may carry beyond what it presses itself
 
 
 @dataclass(frozen=True)
@@ -77,8 +78,14 @@ class Local:
         # radial return with the normal impulse that goes with it: t L_T with |t L_T| = mu L_N(t
         # L_T)
         push, pull = -self.a * b[0], ca.dot(self.k, tangent)
-        t = mu * push / ca.fmax(length + mu * pull, TINY)
-        return ca.vertcat(push - t * pull, t * tangent), s
+        room = length + mu * pull
+        t = mu * push / ca.fmax(room, TINY)
+        # friction that presses about as much as it may carry has no such t: the tangent stays as it
+        # is, and inside the cone the root is searched below
+        jammed = room < JAMMED * length
+        inside = ca.logic_and(jammed, length < mu * (push - pull))
+        t = ca.if_else(jammed, 1, t)
+        return ca.vertcat(push - t * pull, t * tangent), ca.if_else(inside, 0.5 * s, s)
 
     def sliding_root(self, b: SX, mu: SX) -> SX:
         """A first guess of s from the contact alone; not positive if it would stick."""
