@@ -15,6 +15,16 @@ from tarsus.program.lowering.tape import tape
 from tarsus.program.run import native, ptx
 from tarsus.simulation.simulation import Simulation
 
+SOME = 3  # names of what a block makes that a row shows
+COLUMNS = (
+    "block",
+    "operations",
+    "multiply-\nadds",
+    "products",
+    "divisions,\nroots",
+    "sines,\ncosines,\narcs",
+)
+
 
 def inspect(simulation: Simulation, bits: int, kernel: Path | None = None) -> dict[str, Any]:
     """Operations of every block of straight code, seconds to compile, registers and spills.
@@ -26,7 +36,9 @@ def inspect(simulation: Simulation, bits: int, kernel: Path | None = None) -> di
     blocks = []
     for block, inside in program.straights():
         counts = tape(block.function).counts()
-        blocks.append({"in_loop": inside, "operations": sum(counts.values()), "by_name": counts})
+        made = [name.removeprefix("~") for name in block.outputs]
+        operations = {"operations": sum(counts.values()), "by_name": counts}
+        blocks.append({"in_loop": inside, "makes": made, **operations})
 
     # for the processor, and for the GPU
     lanes = native.host().lanes(bits)
@@ -52,23 +64,19 @@ def inspect(simulation: Simulation, bits: int, kernel: Path | None = None) -> di
 
 def tell(found: dict[str, Any]) -> None:
     """Print it as a table to read."""
+    from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
 
-    # one row a block
+    # one row a block, named by what it makes
     console = Console(highlight=False)
     table = Table(
-        title=f"{found['robot']}: blocks of straight code of one step", title_justify="left"
+        title=f"{found['robot']}: straight code, run once a step or in a loop, and what it makes",
+        title_justify="left",
+        box=SIMPLE_HEAD,
     )
-    for column in (
-        "block",
-        "operations",
-        "multiply-adds",
-        "multiplies",
-        "divisions, roots",
-        "sine, cosine, arcs",
-    ):
-        table.add_column(column, justify="left" if column == "block" else "right")
+    for column in COLUMNS:
+        table.add_column(column, justify="left" if column == COLUMNS[0] else "right")
     groups = (
         ("fma", "fnma", "fms"),
         ("mul", "sq"),
@@ -77,9 +85,7 @@ def tell(found: dict[str, Any]) -> None:
     )
     for block in found["blocks"]:
         counts = [str(sum(block["by_name"].get(name, 0) for name in names)) for names in groups]
-        table.add_row(
-            "in a loop" if block["in_loop"] else "once a step", str(block["operations"]), *counts
-        )
+        table.add_row(_name(block), str(block["operations"]), *counts)
     console.print(table)
     console.print(
         f"{found['bytes_per_world']:.0f} bytes per world; {found['lanes']} lanes of {found['bits']}"
@@ -100,3 +106,10 @@ def tell(found: dict[str, Any]) -> None:
         f" Tarsus itself keeps in memory, {resources['stack']} bytes of stack,"
         f" {resources['code']} bytes of code"
     )
+
+
+def _name(block: dict[str, Any]) -> str:
+    """A block by the first registers that it makes."""
+    made = [name for name in block["makes"] if not name.startswith("more")]
+    more = ", ..." if len(made) > SOME else ""
+    return f"{'loop' if block['in_loop'] else 'once'}: {', '.join(made[:SOME])}{more}"

@@ -8,7 +8,8 @@ from typing import Annotated, Any, ClassVar
 
 import tyro
 
-from tarsus.commands.base import Command, Flag, Number, called, print_json
+from tarsus import robots
+from tarsus.commands.base import Checked, Command, Flag, Number, called, print_json
 
 ROWS = {
     "signorini_J": ("Signorini", "J", "force while the contact separates, or a pull"),
@@ -31,8 +32,8 @@ class Judge(Command):
 
     run: Annotated[tyro.conf.Positional[Path], called("RUN")]
     """The recorded run: a log of `tarsus run` (.nc), or arrays (.npz, see docs/judge.md)."""
-    robot: Annotated[str | None, called("ROBOT")] = None
-    """Robot's name or file; not needed for a log of `tarsus run` with a built-in robot."""
+    robot: Annotated[str | None, called("ROBOT"), Checked(robots.require)] = None
+    """Robot's name or file; not needed for a log of `tarsus run`, which names its own."""
     friction: Number = None
     """Friction coefficient, if the run does not contain it."""
     json: Flag = False

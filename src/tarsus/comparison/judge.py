@@ -6,6 +6,8 @@ It needs the run's arrays and the robot alone. The expressions are those of Tars
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -51,7 +53,8 @@ def judge(
 
     docs/judge.md has the format.
 
-    robot: a Robot, the name of a built-in one, or a model file; not needed for a log of Tarsus.
+    robot: a Robot, the name of a built-in one, or a model file; not needed for a log of
+        Tarsus, which names its own.
     friction: coefficient mu [1], if the run does not hold it.
 
     Returns a dictionary:
@@ -67,17 +70,33 @@ def judge(
     """
     # whose run is it?
     given = read(Path(run)) if isinstance(run, str | Path) else run
-    name = given.attrs.get("robot") if robot is None and isinstance(given, xr.Dataset) else robot
-    if name is None:
-        raise TarsusError(
-            "say which robot this is a run of: a built-in one's name, or its MJCF or URDF file."
-        )
-    whose = name if isinstance(name, Robot) else robots.load(name)
+    whose = robot if isinstance(robot, Robot) else robots.load(robot) if robot else _robot_of(given)
     # the run in the format of the report
     arrays = dict(arrays_of(given, whose) if isinstance(given, xr.Dataset) else given)
     if friction is not None:
         arrays["mu"] = friction
     return report(trajectory(arrays, whose))
+
+
+def _robot_of(run: Mapping[str, Any] | xr.Dataset) -> Robot:
+    """The robot that a log names; TarsusError if its file is no longer what it was."""
+    attrs = run.attrs if isinstance(run, xr.Dataset) else {}
+    name, file = str(attrs.get("robot", "")), Path(str(attrs.get("robot_file", "")))
+    if not name:
+        raise TarsusError(
+            "say which robot this is a run of: a built-in one's name, or its MJCF or URDF file."
+        )
+    options = json.loads(attrs.get("robot_options", "{}"))
+    if file == Path():
+        return robots.load(name, **options)
+    if not file.is_file():
+        raise TarsusError(f"the log's robot file {file} is not there: name it (--robot FILE).")
+    digest = attrs.get("robot_sha256")
+    if digest and hashlib.sha256(file.read_bytes()).hexdigest() != digest:
+        raise TarsusError(
+            f"{file} has changed since the run: name the file that was simulated (--robot FILE)."
+        )
+    return robots.load(file, **options)
 
 
 def report(run: Trajectory) -> dict[str, Any]:

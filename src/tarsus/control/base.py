@@ -66,7 +66,7 @@ class Controller(ABC):
     commands: ClassVar[Mapping[str, float]] = {}
 
     def __post_init__(self) -> None:
-        check(self, arrays=False)
+        check(self)
 
     def suits(self, mechanism: Mechanism) -> str | None:
         """None, or in one sentence why it cannot move this robot."""

@@ -13,10 +13,8 @@ SHOWN = 12  # names listed before "and ... more"
 def described(mechanism: Mechanism) -> str:
     """Totals, one row a body, contact candidates, keyframes and notes."""
     m = mechanism
-    base = "floating base" if m.floating else "fixed base"
     lines = [
-        f"{m.name}: {len(m.bodies)} bodies, {m.nu} degrees of freedom ({base}), {m.mass:.6g} kg, "
-        f"{len(m.actuators)} motors, {len(m.candidates)} contact candidates",
+        totals(m),
         "",
         *_table([HEAD, *(_row(m, body) for body in m.bodies)]),
         "",
@@ -26,6 +24,16 @@ def described(mechanism: Mechanism) -> str:
         f"keyframes: {_some(list(m.keyframes))}",
     ]
     return "\n".join([*lines, *(f"note: {note}" for note in m.notes)])
+
+
+def totals(mechanism: Mechanism) -> str:
+    """What it is made of, in one line."""
+    m = mechanism
+    base = "floating base" if m.floating else "fixed base"
+    return (
+        f"{m.name}: {len(m.bodies)} bodies, {m.nu} degrees of freedom ({base}), {m.mass:.6g} kg, "
+        f"{len(m.actuators)} motors, {len(m.candidates)} contact candidates"
+    )
 
 
 def _row(mechanism: Mechanism, body: Body) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tarsus.dynamics import loop_closure
 from tarsus.dynamics.compiled_quantities import Calls
-from tarsus.dynamics.describe import described
+from tarsus.dynamics.describe import described, totals
 from tarsus.dynamics.integrate import integrated
 from tarsus.errors import unknown
 from tarsus.model.mechanism import Mechanism
@@ -169,3 +169,6 @@ class Robot(Mechanism):
     def describe(self) -> str:
         """A table for people: bodies, joints, masses, limits, motors, contact candidates."""
         return described(self)
+
+    def __repr__(self) -> str:
+        return f"Robot({totals(self)})"

@@ -31,6 +31,7 @@ Role = Literal[
 """Roles that other code looks up: the ground scales friction, stiffness and damping; and so on."""
 
 KEY = "declared parameter"  # of a dataclass field's metadata
+ONE = ("float", "int", "float | None", float, int, float | None)  # annotations of a single number
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,7 @@ class Parameter:
     choices: words that are allowed, each with its meaning
     name: the field's
     any_shape: whether an array of any shape will do, though the default is a tuple
+    one: whether it is one number for all worlds, as the annotation `float` or `int` says
     """
 
     default: Any
@@ -57,6 +59,7 @@ class Parameter:
     choices: Mapping[str, str] = field(default_factory=dict)
     name: str = ""
     any_shape: bool = False
+    one: bool = False
 
     @property
     def numeric(self) -> bool:
@@ -75,26 +78,23 @@ class Parameter:
             return f"{len(self.default)} numbers"
         return "a whole number" if self.whole else "a number"
 
-    def check(self, owner: str, value: Any, arrays: bool = True) -> None:
-        """TarsusError, naming the owner, unless the value is allowed: a number, or an array.
-
-        arrays: whether a number may be an array, one for each world
-        """
+    def check(self, owner: str, value: Any) -> None:
+        """TarsusError, naming the owner, unless the value is allowed: a number, or an array."""
         if self.choices:
             if value not in self.choices:
                 raise unknown(f"{self.name} of {owner}", str(value), self.choices)
         elif self.numeric and not (value is None and self.default is None):
-            self._check_numbers(owner, value, arrays or self.any_shape)
+            self._check_numbers(owner, value)
 
-    def _check_numbers(self, owner: str, value: Any, arrays: bool) -> None:
+    def _check_numbers(self, owner: str, value: Any) -> None:
         try:
             values = np.asarray(value)
         except ValueError:
             values = np.asarray("ragged")
         if values.dtype.kind not in ("iu" if self.whole else "iuf"):
             raise TarsusError(f"{owner}: {self.name} must be {self.kind}, not {value!r}.")
-        several = isinstance(self.default, tuple) and not self.any_shape
-        if (several or not arrays) and values.shape != np.shape(self.default):
+        fixed = isinstance(self.default, tuple) or self.one
+        if fixed and not self.any_shape and values.shape != np.shape(self.default):
             raise TarsusError(f"{owner}: {self.name} must be {self.kind}, not {_counted(values)}.")
         wrong = values[~self.range.holds(values)]
         if wrong.size:
@@ -197,8 +197,13 @@ def _field(declaration: Parameter) -> Any:
 @cache
 def declared(owner: type) -> Mapping[str, Parameter]:
     """The declared fields of a dataclass by name, in their order."""
-    found = {f.name: f.metadata[KEY] for f in fields(owner) if KEY in f.metadata}
-    return MappingProxyType({name: replace(value, name=name) for name, value in found.items()})
+    return MappingProxyType(
+        {
+            f.name: replace(f.metadata[KEY], name=f.name, one=f.type in ONE)
+            for f in fields(owner)
+            if KEY in f.metadata
+        }
+    )
 
 
 @cache
@@ -212,13 +217,10 @@ def named(owner: type, *wanted: Role) -> tuple[str, ...]:
     return tuple(name for name, role in roles(owner).items() if role in wanted)
 
 
-def check(owner: Any, arrays: bool = True) -> None:
-    """TarsusError unless every declared field of a dataclass holds what its declaration allows.
-
-    arrays: whether a number may be an array, one for each world
-    """
+def check(owner: Any) -> None:
+    """TarsusError unless every declared field of a dataclass holds what its declaration allows."""
     for name, declaration in declared(type(owner)).items():
-        declaration.check(name_of(owner), getattr(owner, name), arrays)
+        declaration.check(name_of(owner), getattr(owner, name))
 
 
 def name_of(owner: object) -> str:
@@ -233,6 +235,6 @@ def check_all_declared(owner: Any) -> None:
         if KEY not in f.metadata:
             raise TarsusError(
                 f"{name_of(owner)}: declare the field {f.name} with its default, unit and"
-                f" meaning: {f.name}: float = parameter(1.0, 'N/m', 'what it is');"
+                f" meaning: {f.name}: Value = parameter(1.0, 'N/m', 'what it is');"
                 " see docs/add_a_law.md."
             )

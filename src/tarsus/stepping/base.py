@@ -128,7 +128,7 @@ class Stepper(ABC):
     velocity_level: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        check(self, arrays=False)
+        check(self)
 
     @property
     def order(self) -> int | None:

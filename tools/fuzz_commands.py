@@ -1,0 +1,217 @@
+"""Hand thousands of hostile command lines to Tarsus and report what no sentence answers.
+
+    python tools/fuzz_commands.py [--count 1000] [--seed 0] [--workers 2] [--show]
+
+Every option of every command, and every declared parameter of every law, stepper, terrain and gait,
+gets values that nobody should give: of a wrong length, not finite, huge, tiny, negative, empty,
+text, paths. Each command line runs in a process of its own with a time limit. Good are a refusal in
+one sentence (exit code 2) and a run with finite figures. Faults are a traceback, a hang, a crash,
+and silent nonsense; runs that diverge are counted beside them. The exit code is 1 if there are
+faults. --count 0 takes all there are.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import json
+import math
+import os
+import random
+import signal
+import sys
+import tempfile
+import traceback
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from tarsus import cli, parameters, registry
+from tarsus.contact.base import Law
+from tarsus.control.base import Controller
+from tarsus.parameters import Parameter
+from tarsus.stepping.base import Stepper
+from tarsus.terrain.base import Terrain
+
+SECONDS = 60  # for one command line
+MESSAGE = 2000  # letters that a refusal may have: it may repeat a long value or list all names
+FAULTS = ("traceback", "hang", "crash", "nonsense")
+FAMILIES: dict[str, tuple[str, type]] = {
+    "law": ("tarsus.contact.laws", Law),
+    "stepper": ("tarsus.stepping.methods", Stepper),
+    "terrain": ("tarsus.terrain", Terrain),
+    "gait": ("tarsus.control.gaits", Controller),
+}
+NUMBERS = (
+    *("nan", "inf", "-inf", "1e308", "-1e308", "1e-308", "1e15", "-1e15", "1e-15", "-1", "0", ""),
+    *("-0.0", "1e400", "9" * 4000, "9" * 5000, "0x10", "1,5", "1,,2", ",", "1,2,3", "1 2", "1e"),
+    *(",".join(["1"] * 13), ",".join(["1"] * 1000), "nan,nan", "abc", "None", "none", "True"),
+    *("½", "१", "∞", "../../etc/passwd", "{}", "[1, 2]", "--", "=", "1=2", "%s", "\n", "💥"),
+)
+WORDS = ("", " ", ".", "..", "/", "-", "a" * 300, "a" * 5000, "naïve", "💥", "*", "[", "%s", "\n")
+PATHS = (
+    "/dev/null",
+    "/proc/self/mem",
+    "/nowhere/x.urdf",
+    "x.py",
+    "/",
+    "~",
+    "x.xml",
+    "..",
+    "a" * 300,
+)
+SHORT = ("--duration", "0.02", "--json")
+
+
+def command_lines() -> list[list[str]]:
+    """Every hostile command line, in an order that depends on nothing."""
+    return [*_settings(), *_run_options(), *_other_commands()]
+
+
+def _settings() -> Iterator[list[str]]:
+    """A hostile value for each declared parameter of each member of each family."""
+    for kind, (package, family) in FAMILIES.items():
+        for name in registry.names(package):
+            owner: Any = registry.member(package, kind, name, family)
+            start = ["run", "mini_cheetah", *SHORT, f"--{kind}", name]
+            if kind == "stepper":
+                start += ["--law", "compliant"]
+            for declared in parameters.declared(owner).values():
+                for value in _values(declared):
+                    yield [*start, "--set", f"{declared.name}={value}"]
+
+
+def _values(declared: Parameter) -> Iterator[str]:
+    """Hostile values for a parameter, and the bounds of its range."""
+    if not declared.numeric:
+        yield from (*WORDS, *PATHS, "1", "nan")
+        return
+    yield from NUMBERS
+    for bound in (declared.range.low, declared.range.high):
+        if math.isfinite(bound):
+            yield repr(bound)
+            yield ",".join([repr(bound)] * 2)
+
+
+def _run_options() -> Iterator[list[str]]:
+    start = ["run", "mini_cheetah", *SHORT]
+    for option in ("--dt", "--duration", "--slope", "--friction", "--speed"):
+        for value in NUMBERS:
+            yield [*start, f"{option}={value}"]
+    for option in ("--law", "--gait", "--stepper", "--terrain", "--contacts", "--coordinates"):
+        for value in (*WORDS, *PATHS, "nan", "moreau"):
+            yield [*start, f"{option}={value}"]
+    for value in (*WORDS, "=", "=1", "kp", "kp==1", "gait.=1", ".kp=1", "gait.kp.x=1", "a.b=1"):
+        yield [*start, "--set", value]
+    for value in ("/dev/null", "/dev/null/x", "/proc/x", "a" * 300, "/", __file__):
+        yield [*start, "--out", value]
+    for robot in (*WORDS, *PATHS):
+        yield ["run", robot, *SHORT]
+
+
+def _other_commands() -> Iterator[list[str]]:
+    compare = ["compare", "mini_cheetah", "--no-bars", "--no-limits", "--json", "--laws", "moreau"]
+    for option in ("--dts", "--duration", "--friction", "--restitution"):
+        for value in NUMBERS:
+            yield [*compare, *SHORT[:2], "--dts", "0.0025", f"{option}={value}"]
+    for value in (*WORDS, *PATHS, "moreau,", ",", "all,moreau,foo", "mujoco,nan"):
+        yield ["compare", "mini_cheetah", f"--laws={value}"]
+        yield ["validate", f"--law={value}"] if value not in ("x", "all") else ["list"]
+        yield ["validate", "--law", "moreau", f"--scene={value or 'x'}"]
+        yield ["cite", "mini_cheetah", f"--law={value}"]
+        yield ["cite", value or "x"]
+        yield ["inspect", value or "x"]
+        yield ["judge", value]
+        yield ["list", value]
+        yield ["reproduce", value or "x"]
+        yield [value]
+        yield ["run", "mini_cheetah", value, value]
+
+
+def examined(arguments: list[str]) -> str:
+    """What Tarsus makes of a command line: `refused`, `accepted`, `diverged` or a fault and what it
+    is.
+    """
+    out, err = io.StringIO(), io.StringIO()
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            code = cli.main(arguments)
+    except SystemExit as leaving:
+        code = leaving.code
+    except BaseException as error:
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{Path(place.filename).name}:{place.lineno}"
+        return f"traceback: {type(error).__name__} at {where}: {str(error)[:200]}"
+    return _judged(code, out.getvalue(), err.getvalue())
+
+
+def _judged(code: Any, out: str, err: str) -> str:
+    if "Traceback" in err:
+        return f"traceback: {err[-300:]}"
+    if code == 2:
+        short = len(err.strip()) > 0 and len(err) < MESSAGE + 10000
+        return f"refused: {err.strip()}" if short else f"nonsense: refused with {err[:200]!r}"
+    if code == 1 and "diverged" in err + out:
+        return f"diverged: {err.strip()[:300]}"
+    if "Infinity" in out or "NaN" in out:
+        return f"nonsense: not finite: {out[:200]}"
+    return f"accepted: {code}"
+
+
+def bounded(call: Callable[[], str], seconds: float = SECONDS) -> str:
+    """The answer of a call in a process of its own; `hang` or `crash` if none came."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        os.close(reading)
+        signal.setitimer(signal.ITIMER_REAL, seconds)  # its signal ends the process
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        warnings.simplefilter("ignore")
+        os.write(writing, call().encode(errors="replace")[:4000])
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        answer = pipe.read().decode(errors="replace")
+    _, status = os.waitpid(child, 0)
+    if os.WIFSIGNALED(status):
+        number = os.WTERMSIG(status)
+        return f"hang: more than {seconds} s" if number == signal.SIGALRM else f"crash: {number}"
+    return answer or "crash: no answer"
+
+
+def main() -> int:
+    """Run it; returns the exit code."""
+    asked = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    asked.add_argument("--count", type=int, default=1000)
+    asked.add_argument("--seed", type=int, default=0)
+    asked.add_argument("--workers", type=int, default=1)
+    asked.add_argument("--only", default="", help="a word that the command line must have")
+    asked.add_argument("--show", action="store_true", help="print every answer")
+    given = asked.parse_args()
+
+    # the command lines, and one run so that the processes to come have all imports
+    lines = [line for line in command_lines() if given.only in " ".join(line)]
+    random.Random(given.seed).shuffle(lines)
+    lines = lines[: given.count or None]
+    examined(["run", "mini_cheetah", *SHORT])
+
+    # each in a process of its own
+    counts: Counter[str] = Counter()
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(given.workers) as pool:
+        os.chdir(folder)
+        answers = pool.map(lambda line: bounded(lambda: examined(line)), lines)
+        for line, answer in zip(lines, answers, strict=True):
+            kind = answer.partition(":")[0]
+            counts[kind] += 1
+            if given.show or kind in (*FAULTS, "diverged"):
+                print(json.dumps([answer, *(word[:60] for word in line)], ensure_ascii=False))
+    print(json.dumps(counts))
+    return 1 if any(counts[fault] for fault in FAULTS) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
