@@ -125,3 +125,12 @@ def test_a_gait_says_why_it_does_not_suit_a_robot(name: str) -> None:
             assert reason.endswith(".")
             with pytest.raises(TarsusError, match=re.escape(reason)):
                 gait.initial_memory(mechanism)
+
+
+@pytest.mark.parametrize("owner", MEMBERS)
+def test_several_numbers_where_one_belongs_are_refused(owner: type) -> None:
+    """A field annotated as one number takes one; the message counts what was given."""
+    for name, p in declared(owner).items():
+        if p.numeric and p.one:
+            with pytest.raises(TarsusError, match=rf"{name} must be {p.kind}, not 13 of them"):
+                replace(sound(owner), **{name: (p.default or 1,) * 13})

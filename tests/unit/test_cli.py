@@ -12,7 +12,9 @@ import xarray as xr
 
 import tarsus
 from tarsus import cli, registry
+from tarsus.benchmarks import inspect
 from tarsus.commands.base import Command
+from tarsus.contact.laws import compliant
 
 KEYS = {
     "robot", "law", "stepper", "dt", "duration", "distance", "mean_speed", "height_min",
@@ -263,3 +265,43 @@ def test_what_is_no_number_is_told_in_plain_words(
     told = capsys.readouterr().err
     assert done.value.code == 2 and "'abc' is not a number" in told
     assert "NoneType" not in told and "{None}" not in told
+
+
+def test_a_run_without_an_end_is_refused(capsys: pytest.CaptureFixture) -> None:
+    assert cli.main(["run", "mini_cheetah", "--duration", "1e12"]) == 2
+    assert "4e+14 steps" in capsys.readouterr().err
+
+
+def test_validate_takes_a_law_s_file(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    law = tmp_path / "my_law.py"
+    law.write_text(Path(str(compliant.__file__)).read_text())
+    arguments = ["validate", "--law", str(law), "--scene", "landing_impulse"]
+    assert cli.main([*arguments, "--stepper", "symplectic_euler", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert {row["law"] for row in rows} == {str(law)} and rows[0]["status"] != "fail"
+
+
+def test_inspect_names_its_rows_in_80_columns(
+    capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    blocks = [
+        {"in_loop": False, "makes": ["tau", "q_mid"], "operations": 5, "by_name": {"fma": 1}},
+        {"in_loop": True, "makes": ["a", "b", "c", "d", "more"], "operations": 7, "by_name": {}},
+    ]
+    found = dict.fromkeys(("bytes_per_world", "lanes", "bits", "compile_seconds", "ptx_lines"), 1)
+    inspect.tell({"robot": "x", "blocks": blocks, "ptx_resources": None} | found)
+    out = capsys.readouterr().out
+    assert "once: tau, q_mid" in out and "loop: a, b, c, ..." in out
+    assert "…" not in out and "multiply-" in out and max(map(len, out.splitlines())) <= 80
+
+
+def test_a_robot_prints_in_a_line() -> None:
+    robot = tarsus.load("mini_cheetah")
+    assert str(robot) == repr(robot) and "\n" not in repr(robot) and len(repr(robot)) < 120
+    assert "mini_cheetah: 13 bodies, 18 degrees of freedom" in repr(robot)
+
+
+def test_cite_names_the_gait_that_run_chooses(capsys: pytest.CaptureFixture) -> None:
+    assert cli.main(["cite", "mini_cheetah"]) == 0
+    assert "% gait trot" in capsys.readouterr().out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 import tarsus
 from tarsus.cli import main
 from tarsus.comparison.trajectory import arrays_of
+from tarsus.model.to_mjcf import to_mjcf
 
 
 @pytest.fixture(scope="module")
@@ -102,3 +104,21 @@ def test_unfit_files_and_robots(
     ]:
         assert main(["judge", *arguments]) == 2
         assert message in capsys.readouterr().err
+
+
+def test_a_log_names_the_robot_s_file(tmp_path: Path) -> None:
+    """It is found, unless it is gone or is no longer the file that was simulated."""
+    file = tmp_path / "dog.xml"
+    file.write_text(to_mjcf(tarsus.load("mini_cheetah")))
+    simulation = tarsus.Simulation(tarsus.load(file), controller="stand")
+    log = simulation.run(0.05)
+    digest = hashlib.sha256(file.read_bytes()).hexdigest()
+    log.attrs |= {"robot": "dog", "robot_file": str(file), "robot_sha256": digest}
+    assert tarsus.judge(log)["steps"] == 20
+    file.write_text(file.read_text() + "\n")
+    with pytest.raises(tarsus.TarsusError, match=r"dog\.xml has changed since the run"):
+        tarsus.judge(log)
+    assert tarsus.judge(log, file)["steps"] == 20
+    file.unlink()
+    with pytest.raises(tarsus.TarsusError, match=r"dog\.xml is not there"):
+        tarsus.judge(log)

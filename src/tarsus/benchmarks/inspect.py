@@ -74,6 +74,8 @@ def tell(found: dict[str, Any]) -> None:
         title=f"{found['robot']}: straight code, run once a step or in a loop, and what it makes",
         title_justify="left",
         box=SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+        pad_edge=False,
     )
     for column in COLUMNS:
         table.add_column(column, justify="left" if column == COLUMNS[0] else "right")

@@ -46,7 +46,7 @@ NEEDS_FRICTION = ("cone_Ns", "dissipation_J", "creep_m_per_s")
 
 def judge(
     run: str | Path | Mapping[str, Any] | xr.Dataset,
-    robot: Robot | str | None = None,
+    robot: Robot | str | Path | None = None,
     friction: float | None = None,
 ) -> dict[str, Any]:
     """The report card of a run: a file (.npz, .nc), its arrays by name, or a log.

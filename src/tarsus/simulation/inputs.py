@@ -13,6 +13,20 @@ from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError, unknown
 from tarsus.program.run.backend import Backend
 
+MOST_STEPS = 1e9  # of one call: more than a day's work
+
+
+def steps(seconds: float, dt: float) -> int:
+    """The steps of dt that make a time, one at least; TarsusError if there is no end of them."""
+    if not np.isfinite(seconds) or seconds <= 0:
+        raise TarsusError(f"the duration must be a positive number of seconds, not {seconds}.")
+    if seconds / dt > MOST_STEPS:
+        raise TarsusError(
+            f"a duration of {seconds:g} s takes {seconds / dt:.3g} steps of {dt:g} s; at most"
+            f" {MOST_STEPS:g} are run at once."
+        )
+    return max(round(seconds / dt), 1)
+
 
 def pushed_bodies(chosen: Robot, names: str | Sequence[str]) -> tuple[str, ...]:
     """The bodies that may be pushed; TarsusError with near names for an unknown one."""

@@ -250,9 +250,7 @@ class Simulation:
             self.step()
 
     def _steps(self, seconds: float) -> int:
-        if not np.isfinite(seconds) or seconds <= 0:
-            raise TarsusError(f"the duration must be a positive number of seconds, not {seconds}.")
-        return max(round(seconds / self.dt), 1)
+        return inputs.steps(seconds, self.dt)
 
     def run(self, seconds: float, progress: Progress | None = None) -> xr.Dataset:
         """Run and return the log as an xarray Dataset (`tarsus.simulation.recording.log`).
