@@ -9,11 +9,11 @@ from typing import Annotated, Any, Union
 import tyro
 
 from tarsus import registry
-from tarsus.commands.base import Command
+from tarsus.commands.base import INTERRUPTED, Command, typed
 from tarsus.errors import TarsusError
 
 COMMANDS = "tarsus.commands"
-BAD_INPUT, INTERRUPTED = 2, 130
+BAD_INPUT = 2
 ABOUT = (
     "Simulate legged robots in contact with the ground. "
     "`tarsus COMMAND --help` explains a command, `tarsus --version` prints the version."
@@ -48,6 +48,8 @@ def main(arguments: list[str] | None = None) -> int:
 
         print(f"tarsus {__version__}")
         return 0
+    # the command, and what may come between, told in a sentence
+    typed.set(arguments)
     try:
         given = parsed(arguments)
         given.check_names()
@@ -56,10 +58,14 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return BAD_INPUT
     except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:  # the reader of a pipe has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:  # a full disk, a folder that nobody may write to
+        print(f"error: {error.filename or 'a file'}: {error.strerror or error}.", file=sys.stderr)
+        return BAD_INPUT
 
 
 def _commands() -> Any:

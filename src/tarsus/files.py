@@ -6,11 +6,37 @@ import errno
 import json
 import math
 import os
+import re
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
+
+LONGEST_NAME = 100  # bytes of a name in a file's name: file systems take 255 in all
+
+
+def file_name(*parts: str) -> str:
+    """One file's name of several names (a robot's, a law's), joined by "_".
+
+    Whatever is no letter, digit, dot, plus or minus becomes "_": no blanks, and no way out of the
+    folder.
+    """
+    short = (re.sub(r"[^\w.+-]+", "_", part).lstrip(".") for part in parts)
+    bounded = (part.encode()[:LONGEST_NAME].decode(errors="ignore") for part in short)
+    return "_".join(part or "unnamed" for part in bounded)
+
+
+def check_writable(folder: Path) -> None:
+    """OSError unless files can be written to the folder, or it can be made; it is not made yet."""
+    there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    with _naming(folder):
+        probe = _part_of(there / "probe")
+        try:
+            probe.touch()
+        finally:
+            if there.is_dir():
+                probe.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -18,16 +44,32 @@ def replacing(path: Path) -> Iterator[Path]:
     """A temporary file name in the folder of `path`, which takes the place of `path` at the end.
 
     Write to the name inside the `with` block. If the block raises, the temporary file is removed
-    and `path` stays as it was. IsADirectoryError if `path` is a folder.
+    and `path` stays as it was. OSError names `path`; IsADirectoryError if `path` is a folder.
     """
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
+    temporary = _part_of(path)
+    with _naming(path):
+        try:
+            yield temporary
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+def _part_of(path: Path) -> Path:
+    """A name beside `path` that nobody else uses."""
+    return path.with_name(f".{uuid.uuid4().hex}.part")
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """An OSError inside the `with` block comes out as one about `path`."""
     try:
-        yield temporary
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+        yield
+    except OSError as error:
+        code = error.errno or errno.EIO
+        raise OSError(code, error.strerror or str(error), str(path)) from error
 
 
 def write_text(files: Mapping[Path, str]) -> None:

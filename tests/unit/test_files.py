@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tarsus.files import json_text, replacing, write_text
+from tarsus.files import check_writable, file_name, json_text, replacing, write_text
 
 
 def test_a_block_that_fails_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
@@ -40,6 +43,68 @@ def test_of_several_texts_all_are_written_or_none(tmp_path: Path) -> None:
     second.rmdir()
     write_text({first: "1", second: "ü"})
     assert (first.read_text(), second.read_text(encoding="utf-8")) == ("1", "ü")
+
+
+@pytest.mark.parametrize("name", ["../escaped", "/abs/path", "..", ".", "", "a b\tc\nd", "x" * 300])
+def test_a_name_makes_one_file_in_its_folder(name: str, tmp_path: Path) -> None:
+    path = tmp_path / f"{file_name(name, 'law ü')}.nc"
+    assert path.resolve().parent == tmp_path.resolve() and len(path.name) < 150
+    assert not any(mark in path.name for mark in " \t\n/\\")
+    path.touch()
+    assert list(tmp_path.iterdir()) == [path] and not path.name.startswith(".")
+
+
+def test_names_that_are_fine_stay() -> None:
+    assert (
+        file_name("mini_cheetah") == "mini_cheetah" and file_name("Größe-1.2", "x") == "Größe-1.2_x"
+    )
+
+
+def test_three_writers_of_one_file_leave_one_whole_file(tmp_path: Path) -> None:
+    path, texts = tmp_path / "log.nc", [letter * 100_000 for letter in "abc"]
+
+    def write(text: str) -> None:
+        for _ in range(20):
+            with replacing(path) as temporary:
+                temporary.write_text(text)
+
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(write, texts))
+    assert path.read_text() in texts and list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no limits on the size of files")
+def test_a_full_disk_is_told_with_the_file_and_leaves_nothing(tmp_path: Path) -> None:
+    """A limit on the size of files stands for the disk."""
+    path = tmp_path / "log.nc"
+    path.write_text("old")
+    code = """if True:
+        import resource, signal, sys
+        from pathlib import Path
+        from tarsus.files import write_text
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+        try:
+            write_text({Path(sys.argv[1]): "x" * 100_000})
+        except OSError as error:
+            print(error.filename)
+    """
+    done = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True)
+    assert done.stdout.strip() == str(path)
+    assert path.read_text() == "old" and list(tmp_path.iterdir()) == [path]
+
+
+def test_a_folder_that_cannot_be_made_is_told_before_the_work(tmp_path: Path) -> None:
+    check_writable(tmp_path / "a" / "b")
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "file").touch()
+    for folder in (tmp_path / "file" / "folder", tmp_path / "file"):
+        with pytest.raises(OSError, match="Not a directory") as told:
+            check_writable(folder)
+        assert told.value.filename == str(folder)
+    if Path("/proc/self").is_dir():  # nobody may write there, not even root
+        with pytest.raises(OSError, match="/proc/new"):
+            check_writable(Path("/proc/new/folder"))
 
 
 def test_json_has_no_infinities_and_knows_numpy() -> None:

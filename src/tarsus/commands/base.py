@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, get_type_hints
@@ -21,7 +22,10 @@ import tyro
 from tarsus import registry, robots
 from tarsus.files import json_text
 
-FAILED = 1
+FAILED, INTERRUPTED = 1, 130
+
+typed: ContextVar[Sequence[str]] = ContextVar("typed", default=())
+"""The command line's arguments as they were typed."""
 
 
 def _default(value: str) -> str:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from tarsus.commands.base import (
     FAILED,
+    INTERRUPTED,
     Command,
     Flag,
     Folder,
@@ -23,6 +26,7 @@ from tarsus.commands.base import (
     called,
     number,
     print_json,
+    typed,
 )
 from tarsus.errors import TarsusError, TarsusWarning
 
@@ -70,7 +74,9 @@ class Run(Command):
     """Print one JSON object and nothing else."""
 
     def execute(self) -> int:
+        from tarsus.files import check_writable
         from tarsus.simulation.recording.divergence import Diverged
+        from tarsus.simulation.recording.interrupt import Interrupted
         from tarsus.simulation.recording.summary import summary
 
         # make the simulation, keeping every warning as a notice
@@ -81,25 +87,36 @@ class Run(Command):
             *(str(w.message) for w in caught if issubclass(w.category, TarsusWarning)),
             *notices,
         ]
-        # run it; a run that diverged leaves what came before
-        failure = None
+        if self.out:
+            check_writable(self.out)
+        # run it; a run that diverged or was interrupted leaves what came before
+        failure: dict[str, str] = {}
         try:
             log = _run(simulation, self)
-        except Diverged as diverged:
-            if diverged.log is None:
+        except (Diverged, Interrupted) as stop:
+            if stop.log is None:
                 raise
-            log, failure = diverged.log, str(diverged)
-        log.attrs["warnings"] = [*notices, *(w for w in log.attrs["warnings"] if w != failure)]
+            log = stop.log
+            failure = {"diverged" if isinstance(stop, Diverged) else "interrupted": str(stop)}
+        told = [text for text in log.attrs["warnings"].splitlines() if text not in failure.values()]
+        log.attrs["warnings"] = "\n".join([*notices, *told])
+        log.attrs["command_line"] = shlex.join(["tarsus", *typed.get()])
         # sum it up, write and print it
-        numbers = summary(simulation, log) | ({"diverged": failure} if failure else {})
+        numbers = summary(simulation, log) | failure
         files = _write(self, simulation, log, numbers) if self.out else []
         if self.json:
             print_json(numbers)
         else:
             _tell(numbers, files)
-        if failure:
-            print(f"error: {failure}", file=sys.stderr)
-        return FAILED if failure else 0
+        return _end(failure, files)
+
+
+def _end(failure: Mapping[str, str], files: Sequence[Path]) -> int:
+    """Why the run ended early, if it did, on standard error; returns the exit code."""
+    kept = f"; the log up to there is in {files[0]}" if files else ""
+    for text in failure.values():
+        print(f"error: {text.removesuffix('.')}{kept}.", file=sys.stderr)
+    return INTERRUPTED if "interrupted" in failure else FAILED if failure else 0
 
 
 def _simulation(given: Run) -> tuple[Simulation, list[str]]:
@@ -142,7 +159,23 @@ def _simulation(given: Run) -> tuple[Simulation, list[str]]:
     )
     if given.speed is not None:
         simulation.set(command={"speed": given.speed})
+        _check_speed(simulation, given.speed)
     return simulation, notices
+
+
+def _check_speed(simulation: Simulation, speed: float) -> None:
+    """TarsusError for a speed that the gait's legs cannot reach."""
+    from tarsus.control.base import Controller
+
+    gait = simulation.controller
+    assert isinstance(gait, Controller)  # it takes commands
+    fastest = gait.fastest(simulation.robot)
+    if not abs(speed) <= fastest:
+        raise TarsusError(
+            f"--speed {speed:g} m/s is out of reach: the legs of {simulation.robot.name!r} are too"
+            f" short for more than {fastest:.2g} m/s at the gait's frequency;"
+            " --set frequency=... raises that."
+        )
 
 
 def _run(simulation: Simulation, given: Run) -> xr.Dataset:
@@ -161,23 +194,21 @@ def _write(
     given: Run, simulation: Simulation, log: xr.Dataset, numbers: dict[str, Any]
 ) -> list[Path]:
     """The log as netCDF and the picture, each whole or not at all."""
+    from tarsus.files import file_name
     from tarsus.simulation.recording.log import save as save_log
     from tarsus.viewer.figure import run_figure, save
 
     assert given.out is not None
-    try:
-        given.out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise TarsusError(f"cannot write to {given.out}: {error.strerror}.") from None
-    name = simulation.robot.name
+    given.out.mkdir(parents=True, exist_ok=True)
+    name, log_file = simulation.robot.name, given.out / f"{file_name(simulation.robot.name)}.nc"
     title = (
         f"{name}, {numbers['law']}, dt {1e3 * given.dt:g} ms: {numbers['distance']:.2f} m in"
         f" {numbers['duration']:g} s"
     )
-    files = [given.out / f"{name}.nc", given.out / f"{name}.png"]
-    save_log(log, files[0])
-    save(run_figure(log, title), files[1])
-    return files
+    save_log(log, log_file)
+    picture = log_file.with_suffix(".png")
+    save(run_figure(log, title), picture)
+    return [log_file, picture]
 
 
 def _tell(numbers: dict[str, Any], files: list[Path]) -> None:
@@ -198,15 +229,23 @@ def _tell(numbers: dict[str, Any], files: list[Path]) -> None:
             f"dt {1e3 * n['dt']:g} ms"
         ),
         "walked": _walked(n),
-        "height": f"{n['height_final']:.4f} m at the end, {n['height_min']:.4f} m at the lowest",
+        "height": (
+            ""
+            if n["height_final"] is None
+            else f"{n['height_final']:.4f} m at the end, {n['height_min']:.4f} m at the lowest"
+        ),
         "contact": (
             f"peak normal force {n['normal_force_max']:.1f} N, penetration"
             f" {1e3 * n['penetration_max']:.3f} mm, creep of sticking contacts"
             f" {_measure(n['creep_max'], 'm/s')}"
+            if n["contacts"]
+            else "there are no contacts"
         ),
         "solver": (
             f"{n['iterations_mean']:.2f} iterations per step, at most {n['iterations_max']}; "
             f"{n['unconverged_steps']} steps unconverged"
+            if n["contacts"] or n["drift_max"] is not None
+            else ""
         ),
         "residuals": (
             f"Signorini {_measure(r['signorini_J'], 'J')}, cone {_measure(r['cone_Ns'], 'N s')},"
@@ -245,11 +284,15 @@ def _energy(e: dict[str, float]) -> str:
         name: value for name, value in e.items() if name not in ("change", "unbalanced") and value
     }
     told = ", ".join(f"{name} {value:+.3g}" for name, value in shares.items())
-    return f"{told} J; change {e['change']:+.3g} J, balanced to {e['unbalanced']:.1e} J"
+    shown = f"{told} J; " if told else ""
+    return f"{shown}change {e['change']:+.3g} J, balanced to {e['unbalanced']:.1e} J"
 
 
 def _walked(n: dict[str, Any]) -> str:
     if "diverged" in n:
         return f"diverged after {n['duration']:g} s"
-    fell = ", and fell" if n["fell"] else ""
-    return f"{n['distance']:.3f} m in {n['duration']:g} s: {n['mean_speed']:.3f} m/s{fell}"
+    end = ", and fell" if n["fell"] else ""
+    end += "; interrupted" if "interrupted" in n else ""
+    if n["height_final"] is None:
+        return f"nowhere in {n['duration']:g} s, for its base is fixed{end}"
+    return f"{n['distance']:.3f} m in {n['duration']:g} s: {n['mean_speed']:.3f} m/s{end}"

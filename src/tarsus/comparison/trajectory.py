@@ -23,6 +23,7 @@ from tarsus import registry
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError, unknown
 from tarsus.simulation import resolve
+from tarsus.simulation.recording.empty import with_empty
 from tarsus.simulation.recording.log import mean_of_role
 from tarsus.stepping.base import METHODS
 
@@ -111,6 +112,7 @@ def arrays_of(log: xr.Dataset, robot: Robot) -> dict[str, Any]:
     # is it a whole log of one world?
     if "world" in log.dims:
         raise TarsusError("this log holds several worlds: judge one, log.isel(world=0).")
+    log = with_empty(log)
     missing = [
         name
         for name in (

@@ -72,6 +72,10 @@ class Controller(ABC):
         """None, or in one sentence why it cannot move this robot."""
         return None
 
+    def fastest(self, mechanism: Mechanism) -> float:
+        """The forward speed, m/s, that no command may exceed on this robot; infinite by default."""
+        return float("inf")
+
     def initial_memory(self, mechanism: Mechanism) -> NDArray[np.float64]:
         """The memory (m,) at time zero; empty by default."""
         return np.zeros(0)

@@ -66,7 +66,7 @@ def actuated(mechanism: Mechanism) -> tuple[list[int], list[int]]:
 def joint_state(mechanism: Mechanism, q: ca.SX, u: ca.SX) -> tuple[ca.SX, ca.SX]:
     """Angles and rates (n_actuators,) of the actuated joints, in the order of the actuators."""
     in_q, in_u = actuated(mechanism)
-    return q[in_q], u[in_u]
+    return ca.vec(q[in_q]), ca.vec(u[in_u])
 
 
 def places(mechanism: Mechanism, joints: Sequence[str]) -> list[int]:

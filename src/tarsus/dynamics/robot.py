@@ -7,8 +7,8 @@ the same leading axis; single states and batches may be mixed. Units SI; convent
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import Any
@@ -26,12 +26,30 @@ from tarsus.model.mechanism import Mechanism
 Array = NDArray[np.float64]
 
 
+@dataclass(frozen=True)
+class Origin:
+    """Where a robot was loaded from.
+
+    file: absolute path; empty for a built-in robot
+    sha256: of the file's bytes, hexadecimal; empty without a file
+    options: of the importer, or of the built-in robot's description
+    """
+
+    file: str = ""
+    sha256: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
 @dataclass(frozen=True, eq=False)
 class Robot(Mechanism):
     """A `Mechanism` with methods for its dynamics.
 
+    origin: where it was loaded from
+
     The first call of a method compiles it (and caches it on disk); later calls take microseconds.
     """
+
+    origin: Origin = Origin()
 
     @classmethod
     def of(cls, mechanism: Mechanism) -> Robot:

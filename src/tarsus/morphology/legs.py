@@ -103,6 +103,11 @@ def why_no_diagonal_legs(mechanism: Mechanism) -> str | None:
     return _why_no_legs(mechanism) or (None if count == 4 else _not_four(count))
 
 
+def longest_stroke(mechanism: Mechanism) -> float:
+    """A distance, m, that a standing foot cannot sweep: twice the longest leg's thigh and shank."""
+    return 2 * max(sum(leg.lengths) for leg in find_legs(mechanism))
+
+
 def foot_in_hip_frame(leg: Leg, angles: Array) -> Array:
     """Forward kinematics: the foot (3,) m in the hip frame at joint angles (3,) rad."""
     abad, hip, knee = leg.signs * angles

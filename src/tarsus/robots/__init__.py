@@ -5,6 +5,8 @@ To add a robot, write a file here whose `describe()` returns a `Mechanism`; its 
 
 from __future__ import annotations
 
+import hashlib
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 
 def load(path_or_name: str | Path, **options: Any) -> Robot:
     """A robot by name, or from an MJCF or URDF file; `options` go to `describe` or the importer."""
-    from tarsus.dynamics.robot import Robot
+    from tarsus.dynamics.robot import Origin, Robot
     from tarsus.model.check import check
     from tarsus.model.read import read
 
@@ -25,8 +27,11 @@ def load(path_or_name: str | Path, **options: Any) -> Robot:
     name = str(path_or_name)
     if name in registry.names(__name__):
         described = registry.module(__name__, "robot", name).describe(**options)
-        return Robot.of(check(described))
-    return Robot.of(read(Path(path_or_name), **options))
+        return replace(Robot.of(check(described)), origin=Origin(options=options))
+    path = Path(path_or_name)
+    found = Robot.of(read(path, **options))
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    return replace(found, origin=Origin(str(path.resolve()), digest, options))
 
 
 def require(path_or_name: str | Path) -> None:

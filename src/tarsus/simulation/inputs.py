@@ -14,6 +14,7 @@ from tarsus.errors import TarsusError, unknown
 from tarsus.program.run.backend import Backend
 
 MOST_STEPS = 1e9  # of one call: more than a day's work
+LONGEST = 0.1  # s: in less than three such steps a robot of our size falls over its whole height
 
 
 def steps(seconds: float, dt: float) -> int:
@@ -26,6 +27,19 @@ def steps(seconds: float, dt: float) -> int:
             f" {MOST_STEPS:g} are run at once."
         )
     return max(round(seconds / dt), 1)
+
+
+def step(dt: float) -> float:
+    """A time step, s; TarsusError for one that is not positive, or that no legged robot bears."""
+    if not np.isfinite(dt) or dt <= 0:
+        raise TarsusError(f"dt must be a positive number of seconds, not {dt}.")
+    if dt > LONGEST:
+        meant = f"; did you mean {dt / 1000:g}?" if dt / 1000 <= LONGEST else ""
+        raise TarsusError(
+            f"dt = {dt:g} s is longer than any step that a legged robot bears, {LONGEST:g} s"
+            f"{meant or '.'}"
+        )
+    return float(dt)
 
 
 def pushed_bodies(chosen: Robot, names: str | Sequence[str]) -> tuple[str, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from time import perf_counter
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
@@ -21,7 +20,10 @@ from tarsus.simulation.contact_selection import candidates as candidates_of
 from tarsus.simulation.device import backend
 from tarsus.simulation.loading import loaded, start_registers
 from tarsus.simulation.options import Options, complete, described
-from tarsus.simulation.recording.divergence import Diverged, Fault, first_fault
+from tarsus.simulation.recording.divergence import Diverged, advice, first_fault
+from tarsus.simulation.recording.interrupt import Interrupted
+from tarsus.simulation.recording.provenance import Setup, attributes
+from tarsus.simulation.recording.recorder import record
 from tarsus.simulation.settings import with_parameters
 from tarsus.simulation.step_program import Plan, shared, step_program
 from tarsus.stepping.base import Stepper
@@ -33,7 +35,6 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 Feedback = Callable[[float, Array, Array], ArrayLike]
 Progress = Callable[[float], None]
-CHUNK_BYTES = 32 << 20
 
 
 class Simulation:
@@ -65,9 +66,8 @@ class Simulation:
         # what is simulated: names become objects, the gait and its gains fit the robot
         chosen = complete(options)
         self.robot = resolve.robot(robot)
-        if not np.isfinite(dt) or dt <= 0:
-            raise TarsusError(f"dt must be a positive number of seconds, not {dt}.")
-        self.dt, self.worlds, self.notices = float(dt), chosen.worlds, list[str]()
+        self.dt, self.worlds, self.notices = inputs.step(dt), chosen.worlds, list[str]()
+        self.options = chosen
         prepared = default_controller.prepared(self.robot, controller, self.dt, self.notices)
         self.robot, parts = prepared[0], {"law": resolve.law(law), "gait": prepared[1]}
         parts |= {"stepper": resolve.stepper(stepper), "terrain": resolve.terrain(terrain)}
@@ -256,43 +256,41 @@ class Simulation:
         """Run and return the log as an xarray Dataset (`tarsus.simulation.recording.log`).
 
         progress: called with the seconds done
-        A single world that meets a NaN stops there and raises Diverged, which carries the log.
+        A single world that leaves the physical range stops there and raises Diverged; Ctrl-C raises
+        Interrupted, a KeyboardInterrupt. Both carry the log up to there.
         """
         from tarsus.simulation.recording import log
 
+        # the steps, up to a fault or Ctrl-C
         t0, start = self.time, {name: self._worlds.get(name) for name in ("q", "u")}
-        records, fault, wall = self._record(self._steps(seconds), t0, progress)
-        if fault is not None and self.worlds == 1:
-            records = {name: value[: fault.good_steps] for name, value in records.items()}
+        feed_back = self._feed_back if self._every else None
+        kept = record(
+            self._worlds,
+            self._steps(seconds),
+            self.dt,
+            lambda part, done: first_fault(self.plan.scene.mechanism, part, done, t0, self.dt),
+            self._every,
+            feed_back,
+            progress,
+        )
+        records, message = kept.records, ""
+        if kept.fault is not None:
+            message = kept.fault.message + advice(self.plan, self._initial["q"], self.dt)
+            if self.worlds == 1:
+                records = {k: value[: kept.fault.good_steps] for k, value in records.items()}
+        # their log
         result = None
-        if len(records["q"]):
+        if records and len(records["q"]):
             result = log.dataset(self.plan, self._worlds, start, records, t0)
-            warnings = [fault.message] if fault else log.warnings_of(self.robot, result)
-            result.attrs["warnings"] = [*self.notices, *warnings]
-            result.attrs["wall_time"] = wall
-        if fault is not None and self.worlds == 1:
-            raise Diverged(fault.message, result)
+            setup = Setup(self.robot, self.plan, self._worlds, self.controller, self.options)
+            result.attrs.update(attributes(setup))
+            warnings = [message] if message else log.warnings_of(self.robot, result)
+            result.attrs["warnings"] = "\n".join([*self.notices, *warnings])
+            result.attrs["wall_time"] = kept.wall
+        # how it ended
+        if message and self.worlds == 1:
+            raise Diverged(message, result)
+        if kept.interrupted:
+            raise Interrupted(f"interrupted at t = {self.time:.4g} s.", result)
         assert result is not None
         return result
-
-    def _record(
-        self, steps: int, t0: float, progress: Progress | None
-    ) -> tuple[dict[str, NDArray], Fault | None, float]:
-        """State and report registers after every step, the first fault, and the wall time, s."""
-        chunk = self._every or max(1, min(CHUNK_BYTES // self._worlds.nbytes, int(0.25 / self.dt)))
-        parts: list[dict[str, NDArray]] = []
-        done, fault, wall = 0, None, 0.0
-        while done < steps and (fault is None or self.worlds > 1):
-            began = perf_counter()
-            if self._every:
-                self._feed_back()
-            parts.append(self._worlds.record(min(chunk, steps - done)))
-            wall += perf_counter() - began
-            fault = fault or first_fault(
-                self.plan.scene.mechanism, parts[-1], done, t0 + done * self.dt, self.dt
-            )
-            done += len(parts[-1]["q"])
-            if progress:
-                progress(done * self.dt)
-        records = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-        return records, fault, wall

@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tarsus.files import replacing
+from tarsus.simulation.recording.empty import with_empty
 from tarsus.viewer.colors import COLORS
 
 MOST_FEET = 8
@@ -26,6 +27,7 @@ CLOSE_UP = 2.0  # s: forces and phases are shown for the end of the run
 
 def run_figure(log: xr.Dataset, title: str) -> Figure:
     """A figure of one world's log."""
+    log = with_empty(log)
     # four panels: two of the whole run, two of its end
     figure = Figure(figsize=(10, 9), layout="constrained")
     floating = log.sizes["coordinate"] > 6 and str(log["coordinate"].values[0]).endswith(".x")

@@ -51,6 +51,7 @@ from tarsus.morphology.legs import (
     diagonals,
     find_legs,
     foot_jacobian,
+    longest_stroke,
     why_no_diagonal_legs,
 )
 from tarsus.parameters import parameter
@@ -110,6 +111,10 @@ class Trot(Controller):
     def suits(self, mechanism: Mechanism) -> str | None:
         """It needs four legs of three hinges."""
         return why_no_diagonal_legs(mechanism)
+
+    def fastest(self, mechanism: Mechanism) -> float:
+        """Its feet would sweep more than their legs reach while they stand."""
+        return longest_stroke(mechanism) * self.frequency / self.duty
 
     def initial_memory(self, mechanism: Mechanism) -> NDArray[np.float64]:
         """The diagonals' phases, turns; the heading kept (2,); the speed's correction, m/s."""

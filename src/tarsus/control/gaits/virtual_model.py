@@ -35,7 +35,7 @@ from tarsus.control.trunk import Planar, keep_heading
 from tarsus.dynamics.kinematics import Kinematics, kinematics
 from tarsus.model.mechanism import Mechanism
 from tarsus.morphology.leg_model import Foot, Standing, foot, joint_velocities, standing, weight
-from tarsus.morphology.legs import Leg, diagonals, find_legs, why_no_diagonal_legs
+from tarsus.morphology.legs import Leg, diagonals, find_legs, longest_stroke, why_no_diagonal_legs
 from tarsus.parameters import parameter
 from tarsus.references.papers import GEHRING_2013, KAJITA_2001, QI_1993
 from tarsus.references.reference import Citation
@@ -125,6 +125,13 @@ class VirtualModel(Controller):
         if not mechanism.floating:
             return f"{mechanism.name!r} has a fixed base: no gait can move it."
         return why_no_diagonal_legs(mechanism)
+
+    def fastest(self, mechanism: Mechanism) -> float:
+        """Its feet would sweep more than their legs reach while they stand."""
+        height = standing(
+            mechanism, find_legs(mechanism), self.initial_coordinates(mechanism)
+        ).height
+        return longest_stroke(mechanism) * self.frequency * HEIGHT / height / self.duty
 
     def initial_memory(self, mechanism: Mechanism) -> Array:
         """Phase and loads (3,); way (2,) and heading (2,) kept; where each foot last stood (8,);

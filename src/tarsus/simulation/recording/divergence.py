@@ -1,4 +1,4 @@
-"""Where a run stopped being finite, or turned faster than its steps can follow."""
+"""Where a run stopped being finite, or left the range in which robots move."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tarsus.contact.base import ForceLaw
 from tarsus.errors import TarsusError
 from tarsus.model.mechanism import Mechanism
+from tarsus.simulation.notices import comfortable_step
+from tarsus.simulation.step_program import Plan
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -18,6 +21,8 @@ if TYPE_CHECKING:
 
 TURN = np.pi  # rad in one step: no step follows a joint that turns further
 SPEED = 300.0  # m/s: no legged robot is that fast
+FAR = 1e6  # m or rad: no legged robot gets there
+SMALL = 1e-5  # s: a step this small is not what a run diverged from
 
 
 class Diverged(TarsusError):
@@ -26,6 +31,9 @@ class Diverged(TarsusError):
     def __init__(self, message: str, log: xr.Dataset | None = None) -> None:
         super().__init__(message)
         self.log = log
+
+    def __reduce__(self) -> Any:
+        return type(self), (*self.args, self.log)
 
 
 @dataclass(frozen=True)
@@ -37,30 +45,55 @@ class Fault:
 
 
 def first_fault(
-    robot: Mechanism, part: Mapping[str, NDArray[Any]], done: int, end: float, dt: float
+    robot: Mechanism, part: Mapping[str, NDArray[Any]], done: int, start: float, dt: float
 ) -> Fault | None:
-    """The first step of `part` (steps, worlds, size) that diverged; `done` before it ended at
-    `end`, s.
+    """The first step of `part` (steps, worlds, size) that diverged; `done` came before it since
+    `start`, s.
 
-    It holds a NaN or an infinity, turns a joint by more than TURN, or moves faster than SPEED.
+    It holds a NaN or an infinity, turns a joint by more than TURN, moves faster than SPEED, or is
+    farther away than FAR.
     """
-    u = part["u"]
+    q, u = part["q"], part["u"]
     with np.errstate(invalid="ignore"):
-        bad = ~(np.abs(u) <= _largest(robot, dt))
+        fast, far = ~(np.abs(u) <= _largest(robot, dt)), ~(np.abs(q) <= FAR)
+    bad = fast.any(-1) | far.any(-1)
     if not bad.any():
         return None
-    step, world, entry = (int(k[0]) for k in np.nonzero(bad))
-    ends = zip(robot.bodies, robot.u_slices, strict=True)
+
+    # what happened first, and to which joint
+    step, world = (int(k[0]) for k in np.nonzero(bad))
+    which, places = (fast, robot.u_slices) if fast[step, world].any() else (far, robot.q_slices)
+    entry = int(np.argmax(which[step, world]))
+    ends = zip(robot.bodies, places, strict=True)
     joint = next(body.joint.name for body, at in ends if entry < at.stop)
-    where = f" of world {world}" if bad.shape[1] > 1 else ""
-    when = end + (step + 1) * dt
-    finite = np.isfinite(u[step, world, entry])
-    how = "moves faster than its steps can follow" if finite else "is no longer finite"
+    where = f" of world {world}" if part["q"].shape[1] > 1 else ""
+    how = "moves faster than its steps can follow" if which is fast else "left the physical range"
+    if not (np.isfinite(u[step, world]).all() and np.isfinite(q[step, world]).all()):
+        how = "is no longer finite"
+    when = start + (done + step + 1) * dt
     return Fault(
         done + step,
-        f"the simulation{where} diverged at t = {when:.4f} s: joint {joint!r} {how}; "
-        "use a smaller dt, softer gains or the law 'moreau'.",
+        f"the simulation{where} diverged at t = {when:.4f} s: joint {joint!r} {how}",
     )
+
+
+def advice(plan: Plan, q: NDArray[np.float64], dt: float) -> str:
+    """The end of the sentence: what may keep a run that started at q (nq,) from diverging.
+
+    Nothing that it has already.
+    """
+    ways: list[str] = []
+    if dt > SMALL:
+        limit = comfortable_step(plan, q)
+        ways.append(f"dt = {limit:g} s or less" if limit < dt else "a smaller dt")
+    if plan.scene.mechanism.actuators:
+        ways.append("smaller torques" if plan.controller is None else "softer gains")
+    if isinstance(plan.scene.law, ForceLaw) and plan.scene.candidates:
+        ways.append("the law 'moreau'")
+    if not ways:
+        return "."
+    *others, last = ways
+    return f"; use {', '.join(others)} or {last}." if others else f"; use {last}."
 
 
 def _largest(robot: Mechanism, dt: float) -> NDArray[np.float64]:

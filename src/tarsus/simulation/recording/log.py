@@ -20,7 +20,7 @@ from tarsus.model.mechanism import Mechanism
 from tarsus.parameters import Role, declared, named
 from tarsus.program.run.backend import Backend
 from tarsus.program.run.samples import evaluate
-from tarsus.registry import name_of
+from tarsus.simulation.recording.empty import without_empty
 from tarsus.simulation.recording.observe import observer
 from tarsus.simulation.recording.units import LOOPS, UNCUT, UNITS
 from tarsus.simulation.step_program import Plan
@@ -108,10 +108,10 @@ def dataset(
         if name in log:
             log[name].attrs.update(units=unit, long_name=meaning)
     log["state"].attrs.update(flag_values=list(range(len(STATES))), flag_meanings=" ".join(STATES))
-    # what was run
-    log.attrs.update(robot=mechanism.name, stepper=name_of(plan.stepper), dt=dt)
-    log.attrs.update(_law_attributes(scene.law, worlds), fast_steps=int(seen["fast"].sum()))
-    return log.squeeze("world", drop=True) if count == 1 else log
+    log.attrs.update(_law_attributes(scene.law, worlds))
+    log.attrs.update(dt=dt, fast_steps=int(seen["fast"].sum()))
+    log = log.squeeze("world", drop=True) if count == 1 else log
+    return without_empty(log)
 
 
 def _energies(seen: Mapping[str, Array], solved: Solved) -> dict[str, Any]:
@@ -267,8 +267,6 @@ def warnings_of(mechanism: Mechanism, log: xr.Dataset) -> list[str]:
 
 
 def save(log: xr.Dataset, path: Path) -> None:
-    """Write a netCDF file, whole or not at all; lists in the attributes become lines."""
-    flat = log.copy()
-    flat.attrs = {k: "\n".join(v) if isinstance(v, list) else v for k, v in log.attrs.items()}
+    """Write a netCDF file, whole or not at all; OSError names `path`."""
     with replacing(path) as temporary:
-        flat.to_netcdf(temporary, engine="scipy")
+        log.to_netcdf(temporary, engine="scipy")

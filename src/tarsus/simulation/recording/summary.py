@@ -12,7 +12,8 @@ from tarsus.contact.criteria import Solved
 from tarsus.contact.ledger import SHARES
 from tarsus.model.mechanism import Mechanism
 from tarsus.morphology.fall import fell
-from tarsus.registry import name_of
+from tarsus.simulation.recording import provenance
+from tarsus.simulation.recording.empty import with_empty
 from tarsus.simulation.recording.log import ROBOT_SHARES, mean_of_role
 from tarsus.simulation.recording.step_observables import energy_totals
 from tarsus.simulation.simulation import Simulation
@@ -29,6 +30,7 @@ def summary(simulation: Simulation, log: xr.Dataset) -> dict[str, Any]:
     figure does not apply.
     """
     # how well the contact conditions hold
+    log = with_empty(log)
     solved = solved_of(log)
     residuals: dict[str, float | None] = dict(criteria.residuals(solved))
     residuals["equation_N"] = (
@@ -41,20 +43,17 @@ def summary(simulation: Simulation, log: xr.Dataset) -> dict[str, Any]:
     floating = simulation.robot.floating
     distance = float(np.linalg.norm(base[-1, :2] - start[:2])) if floating else 0.0
     duration = float(log.sizes["time"] * log.attrs["dt"])
-    heights = base[:, 2] if floating else np.zeros(1)
     # the numbers by name
     wall = float(log.attrs["wall_time"])
     return {
-        "robot": simulation.robot.name,
-        "law": name_of(simulation.law),
-        "stepper": name_of(simulation.stepper),
-        "terrain": name_of(simulation.terrain),
+        **provenance.read(log.attrs),
         "dt": simulation.dt,
+        "contacts": log.sizes["contact"],
         "duration": duration,
         "distance": distance,
         "mean_speed": distance / duration,
-        "height_min": float(heights.min()),
-        "height_final": float(heights[-1]),
+        "height_min": float(base[:, 2].min()) if floating else None,
+        "height_final": float(base[-1, 2]) if floating else None,
         "penetration_max": residuals["penetration_m"],
         "creep_max": residuals["creep_m_per_s"],
         "iterations_mean": float(log["iterations"].mean()),
@@ -67,16 +66,16 @@ def summary(simulation: Simulation, log: xr.Dataset) -> dict[str, Any]:
         "drift_max": float(log["drift"].max()) if "drift" in log else None,
         "residuals": residuals,
         "energy": energy_of(log),
-        "warnings": list(log.attrs["warnings"]),
+        "warnings": log.attrs["warnings"].splitlines(),
     }
 
 
 def fell_in(robot: Mechanism, log: xr.Dataset) -> bool:
-    """Whether the base tipped over or sank towards the lowest contact point."""
+    """Whether the base tipped over or sank towards the lowest contact point, if there is one."""
     if not robot.floating:
         return False
-    q = log["q"].values
-    return fell(robot, q, q[:, 2] - log["contact_point"].values[..., 2].min(axis=1))
+    q, lowest = log["q"].values, log["contact_point"].values[..., 2].min(axis=1, initial=np.inf)
+    return log.sizes["contact"] > 0 and fell(robot, q, q[:, 2] - lowest)
 
 
 def solved_of(log: xr.Dataset) -> Solved:

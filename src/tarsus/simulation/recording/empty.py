@@ -1,0 +1,39 @@
+"""Variables of the contacts and motors that a robot lacks: netCDF files hold no empty dimension."""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray as xr
+
+from tarsus.contact.ledger import SHARES
+
+OPTIONAL = ("contact", "actuator")  # dimensions that may be empty
+EACH = ("time", "world", "contact")
+BY_CONTACT = ("gap", "ground_friction", "slip_speed", "state", *(f"energy_{s}" for s in SHARES))
+BY_AXIS = ("impulse_contact", "force_contact", "velocity_before", "velocity_after")
+BY_XYZ = ("impulse_world", "force_world", "contact_normal", "contact_point")
+DIMENSIONS = {
+    "tau": ("time", "world", "actuator"),
+    **dict.fromkeys(BY_CONTACT, EACH),
+    **dict.fromkeys(BY_AXIS, (*EACH, "axis")),
+    **dict.fromkeys(BY_XYZ, (*EACH, "xyz")),
+}
+
+
+def without_empty(log: xr.Dataset) -> xr.Dataset:
+    """The log without what a robot without contacts, or motors, leaves empty."""
+    return log.drop_dims([name for name in OPTIONAL if not log.sizes[name]])
+
+
+def with_empty(log: xr.Dataset) -> xr.Dataset:
+    """The log with every variable of `DIMENSIONS`, those of no contacts and no motors empty."""
+    absent = [name for name in OPTIONAL if name not in log.sizes]
+    if not absent:
+        return log
+    sizes = {"axis": 3, "xyz": 3, **dict.fromkeys(absent, 0), **log.sizes}
+    missing = {}
+    for name, dims in DIMENSIONS.items():
+        kept = [dim for dim in dims if dim in sizes]
+        if name not in log and set(kept) & set(absent):
+            missing[name] = (kept, np.zeros([sizes[dim] for dim in kept]))
+    return log.assign(missing).assign_coords({name: np.zeros(0, str) for name in absent})

@@ -1,0 +1,72 @@
+"""Steps run and recorded, chunk by chunk, until the end, a fault or Ctrl-C."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tarsus.program.run.backend import Backend
+from tarsus.simulation.recording.divergence import Fault
+from tarsus.simulation.recording.interrupt import noticing
+
+Records = dict[str, NDArray[Any]]
+CHUNK_BYTES = 32 << 20
+CHUNK_SECONDS = 0.25  # simulated, between two looks at faults, Ctrl-C and the clock
+
+
+@dataclass(frozen=True)
+class Recording:
+    """What a run left behind.
+
+    records: state and report registers (steps, worlds, size) after every step
+    fault: the first step that diverged, if any
+    wall: time that the steps took, s
+    interrupted: whether Ctrl-C ended it
+    """
+
+    records: Records
+    fault: Fault | None
+    wall: float
+    interrupted: bool
+
+
+def record(
+    worlds: Backend,
+    steps: int,
+    dt: float,
+    fault_in: Callable[[Records, int], Fault | None],
+    every: int = 0,
+    before: Callable[[], None] | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> Recording:
+    """Run `steps` steps of dt, s, or up to a fault of a single world, or up to Ctrl-C.
+
+    fault_in: of records and the steps done before them, the first fault
+    every: steps between two calls of `before`, such as a Python controller; 0: as is handy
+    progress: called with the seconds done
+    """
+    # chunk by chunk
+    chunk = every or max(1, min(CHUNK_BYTES // worlds.nbytes, int(CHUNK_SECONDS / dt)))
+    parts: list[Records] = []
+    done, fault, wall = 0, None, 0.0
+    with noticing() as interrupted:
+        while done < steps and (fault is None or worlds.count > 1) and not interrupted():
+            began = perf_counter()
+            if before:
+                before()
+            parts.append(worlds.record(min(chunk, steps - done)))
+            wall += perf_counter() - began
+            fault = fault or fault_in(parts[-1], done)
+            done += len(parts[-1]["q"])
+            if progress:
+                progress(done * dt)
+        stopped = interrupted() and done < steps and (fault is None or worlds.count > 1)
+    # all chunks in one
+    names = parts[0] if parts else ()
+    records = {name: np.concatenate([part[name] for part in parts]) for name in names}
+    return Recording(records, fault, wall, stopped)
