@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import isfinite
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tarsus.contact.base import Law
 from tarsus.control.base import Controller
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError, unknown
+from tarsus.model.mechanism import Mechanism
+from tarsus.parameters import declared
 from tarsus.program.run.backend import Backend
+from tarsus.simulation.options import Options, positive
+from tarsus.terrain.base import Terrain
+
+UNIT = 0.01  # [1]: a quaternion whose length differs more from 1 is none
+HEAVIEST = 1e6  # [1]: factor on a mass
 
 MOST_STEPS = 1e9  # of one call: more than a day's work
 LONGEST = 0.1  # s: in less than three such steps a robot of our size falls over its whole height
@@ -19,9 +28,7 @@ LONGEST = 0.1  # s: in less than three such steps a robot of our size falls over
 
 def steps(seconds: float, dt: float) -> int:
     """The steps of dt that make a time, one at least; TarsusError if there is no end of them."""
-    if not np.isfinite(seconds) or seconds <= 0:
-        raise TarsusError(f"the duration must be a positive number of seconds, not {seconds}.")
-    if seconds / dt > MOST_STEPS:
+    if positive("the duration", seconds, "seconds") / dt > MOST_STEPS:
         raise TarsusError(
             f"a duration of {seconds:g} s takes {seconds / dt:.3g} steps of {dt:g} s; at most"
             f" {MOST_STEPS:g} are run at once."
@@ -60,20 +67,14 @@ def wrenches(
             'no body of this simulation can be pushed: name some with pushes=["base"].'
         )
     # the wrenches held, those named replaced
-    values, fetched = held.get("push").astype(float), getattr(held.arrays, "asnumpy", np.asarray)
+    values = held.get("push").astype(float)
+    if not isinstance(push, Mapping):
+        raise TarsusError(f'push must be a dictionary such as {{"{bodies[0]}": (10.0, 0.0, 0.0)}}.')
     for name, given in push.items():
         if name not in bodies:
             raise unknown("pushed body", name, bodies)
-        # checked: it fits all worlds or each
-        wrench = np.asarray(fetched(given), float)
-        if (
-            wrench.shape not in [(3,), (6,), (len(values), 3), (len(values), 6)]
-            or not np.isfinite(wrench).all()
-        ):
-            raise TarsusError(
-                f"the push on {name!r} must be a finite force (3,), or force and moment (6,), of"
-                " all worlds or each."
-            )
+        shapes = [(3,), (6,), (len(values), 3), (len(values), 6)]
+        wrench = _fetched(held, _fitting(f"the push on {name!r}", given, shapes, held))
         # a force alone has no moment
         first = 6 * bodies.index(name)
         values[:, first : first + 6] = 0.0
@@ -81,22 +82,117 @@ def wrenches(
     return values
 
 
-def mask(where: ArrayLike, worlds: Backend) -> Any:
-    """A mask (worlds,) where the worlds live; TarsusError for another shape."""
-    chosen = worlds.arrays.asarray(where, bool)
-    if chosen.shape != (worlds.count,):
+def mask(where: ArrayLike | None, worlds: Backend) -> Any:
+    """A mask (worlds,) where the worlds live, None for all; TarsusError for another shape, or for
+    indices.
+    """
+    if where is None:
+        return None
+    given = worlds.arrays.asarray(where)
+    if given.shape != (worlds.count,):
+        found = f"an array of shape {given.shape}" if given.ndim else repr(where)
+        hint = "" if worlds.count == 1 else f"; world 1 alone is np.arange({worlds.count}) == 1"
         raise TarsusError(
             f"where must be a mask of shape ({worlds.count},), one truth value a world, not"
-            f" {chosen.shape}."
+            f" {found}{hint}."
         )
-    return chosen
+    if given.dtype != bool:
+        raise TarsusError(
+            f"where must hold truth values, one a world, not numbers such as {given.ravel()[0]}."
+        )
+    return given
+
+
+def act(torques: ArrayLike, what: str, held: NDArray[Any] | None, worlds: Backend) -> None:
+    """Write torques (actuators,) of all worlds or (worlds, actuators) of each for the next step.
+
+    held: the register in place, if there is one world
+    TarsusError, naming `what`, for another shape or what is not finite.
+    """
+    # a quick look at what is mostly right: NaN and infinity show in the square
+    if isinstance(torques, np.ndarray) and held is not None:
+        like = torques.shape == held.shape and torques.dtype == held.dtype
+        if like and isfinite(torques.dot(torques)):
+            held[:] = torques
+            return
+    # the rest
+    size = worlds.program.sizes["action"]
+    given = _fitting(what, torques, [(size,), (worlds.count, size)], worlds)
+    if held is None:
+        worlds.set("action", given)
+    else:
+        held[:] = given
+
+
+def state(name: str, given: Any, mechanism: Mechanism, worlds: Backend) -> Any:
+    """q or u of `set`, all worlds alike or each: finite, of the robot's size, unit quaternions.
+
+    Where joints are cut, it may be the whole robot's.
+    """
+    robots = [robot for robot in (mechanism, mechanism.uncut) if robot is not None]
+    sizes = {getattr(robot, f"n{name}"): robot for robot in robots}
+    shapes = [shape for n in sizes for shape in ((n,), (worlds.count, n))]
+    value = _fitting(name, given, shapes, worlds)
+    if name == "q":
+        unit_quaternions(sizes[value.shape[-1]], value)
+    return value
+
+
+def unit_quaternions(mechanism: Mechanism, q: Any) -> None:
+    """TarsusError unless the quaternions in q (..., nq) have length 1."""
+    for body, at in zip(mechanism.bodies, mechanism.q_slices, strict=True):
+        if body.joint.kind in ("free", "ball"):
+            norms = (q[..., at.stop - 4 : at.stop] ** 2).sum(-1) ** 0.5
+            off = abs(norms - 1)
+            if bool((off > UNIT).any()):
+                worst = float(norms.ravel()[int(off.ravel().argmax())])
+                raise TarsusError(
+                    f"the quaternion (w, x, y, z) of {body.joint.name!r} in q must have length 1,"
+                    f" not {worst:.3g}; (1, 0, 0, 0) is upright."
+                )
+
+
+def parameter(law: Law, name: str, given: Any, worlds: Backend) -> Any:
+    """A value of `set` for a parameter of the law, (1,) or (worlds, 1), in its declared range."""
+    if name in Options.__annotations__:
+        raise TarsusError(f"{name} is chosen once, when the Simulation is made.")
+    if f"law.{name}" not in worlds:
+        raise unknown("state or parameter", name, ["q", "u", *law.parameters()])
+    value = _fitting(name, given, [(), (worlds.count,)], worlds)
+    declared(type(law))[name].check(type(law).__name__, _fetched(worlds, value))
+    return value[..., None]
+
+
+def one_or_each(law: Law, terrain: Terrain, worlds: int) -> None:
+    """TarsusError unless every parameter of law and terrain has one value, or one a world."""
+    of_law = [(name, value.shape, ()) for name, value in law.parameters().items()]
+    of_terrain = [
+        (name, value.shape, value.shape[1:] if value.ndim > 1 else value.shape)
+        for name, value in terrain.parameters().items()
+    ]
+    for name, shape, one in of_law + of_terrain:
+        if shape not in (one, (worlds, *one)):
+            raise TarsusError(
+                f"{name} has {shape[0]} values: give one, or one for each of {worlds} worlds."
+                if worlds > 1
+                else f"{name} has {shape[0]} values, but there is one world: worlds={shape[0]}."
+            )
 
 
 def mass_scales(scales: Mapping[str, ArrayLike], worlds: int) -> NDArray[np.float64]:
     """Factors (worlds, bodies) on the masses of the bodies named."""
-    columns = [np.broadcast_to(np.asarray(v, float), worlds) for v in scales.values()]
-    if not all(np.all(column > 0) for column in columns):
-        raise TarsusError("mass_scale must be positive for every body and world.")
+    columns = []
+    for name, given in scales.items():
+        try:
+            column = np.asarray(given, float)
+        except (TypeError, ValueError):
+            column = np.full(1, np.nan)
+        if column.shape not in ((), (worlds,)) or not np.all((column > 0) & (column <= HEAVIEST)):
+            raise TarsusError(
+                f"mass_scale must be positive for every body and world, at most {HEAVIEST:g}: one"
+                f" factor, or one for each of {worlds} worlds; that of {name!r} is {given!r}."
+            )
+        columns.append(np.broadcast_to(column, worlds))
     return np.stack(columns, -1)
 
 
@@ -105,10 +201,38 @@ def commands(controller: object, command: Mapping[str, ArrayLike], worlds: Backe
     if not isinstance(controller, Controller) or not controller.commands:
         raise TarsusError("this controller takes no commands.")
     names, arrays = list(controller.commands), worlds.arrays
+    if not isinstance(command, Mapping):
+        raise TarsusError(f'command must be a dictionary such as {{"{names[0]}": 0.5}}.')
     columns = list(worlds.output("command").astype(float).T)
     for name, value in command.items():
         if name not in names:
             raise unknown("command", name, names)
-        given = arrays.asarray(value, float)
+        given = _fitting(f"the command {name!r}", value, [(), (worlds.count,)], worlds)
         columns[names.index(name)] = arrays.broadcast_to(given, (worlds.count,))
     return arrays.stack(columns, -1)
+
+
+def _fitting(what: str, given: Any, shapes: Sequence[tuple[int, ...]], worlds: Backend) -> Any:
+    """Finite numbers, where the worlds live, in one of the shapes; else TarsusError."""
+    try:
+        value = worlds.arrays.asarray(given, float)
+    except (TypeError, ValueError):
+        value = None
+    if value is None or given is None:
+        kind = "a number" if () in shapes else "numbers"
+        raise TarsusError(f"{what} must be {kind}, not {given!r}.")
+    if value.shape not in shapes:
+        several = worlds.count > 1
+        if () in shapes:
+            each = f", or {worlds.count}, one a world" if several else ""
+            raise TarsusError(f"{what} must be one number{each}, not of shape {value.shape}.")
+        allowed = [str(shape) for shape in shapes if several or len(shape) == 1]
+        raise TarsusError(f"{what} must have shape {' or '.join(allowed)}, not {value.shape}.")
+    if not bool(worlds.arrays.isfinite(value).all()):
+        raise TarsusError(f"{what} must be finite; it holds NaN or infinity.")
+    return value
+
+
+def _fetched(worlds: Backend, value: Any) -> NDArray[np.float64]:
+    """An array in this computer's memory."""
+    return np.asarray(getattr(worlds.arrays, "asnumpy", np.asarray)(value), float)

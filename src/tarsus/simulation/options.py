@@ -94,7 +94,21 @@ def complete(given: Options) -> SimpleNamespace:
         value = getattr(chosen, name)
         if not isinstance(value, int | np.integer) or value < 1:
             raise TarsusError(f"{name} must be a whole number of at least 1, not {value}.")
-    if not 0 <= chosen.stabilization <= 1:
-        raise TarsusError(f"stabilization must lie between 0 and 1, not {chosen.stabilization}.")
+    part = chosen.stabilization
+    if not isinstance(part, float | int | np.number) or not 0 <= part <= 1:
+        raise TarsusError(f"stabilization must lie between 0 and 1, not {part}.")
+    if chosen.control_rate is not None:
+        positive("control_rate", chosen.control_rate, "Hz")
+    if not isinstance(chosen.mass_scale, Mapping | None):
+        raise TarsusError(
+            f'mass_scale must be a dictionary such as {{"base": 1.2}}, not {chosen.mass_scale!r}.'
+        )
     chosen.device, chosen.precision = checked(chosen.device, chosen.precision, chosen.threads)
     return chosen
+
+
+def positive(name: str, value: Any, unit: str) -> float:
+    """The value as a number; TarsusError unless it is positive and finite."""
+    if not isinstance(value, float | int | np.number) or not (value > 0 and np.isfinite(value)):
+        raise TarsusError(f"{name} must be a positive number of {unit}, not {value!r}.")
+    return float(value)

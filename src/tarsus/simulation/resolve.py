@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from tarsus import registry, robots
 from tarsus.contact.base import Law
@@ -18,17 +20,20 @@ from tarsus.stepping.base import METHODS, Scene, Stepper
 from tarsus.terrain.base import Terrain
 
 
+T = TypeVar("T")
+
+
 def robot(given: Robot | Mechanism | str) -> Robot:
     """A Robot from itself, a name or a path."""
-    if isinstance(given, Robot):
-        return given
-    return Robot.of(given) if isinstance(given, Mechanism) else robots.load(given)
+    if isinstance(given, Mechanism):
+        return given if isinstance(given, Robot) else Robot.of(given)
+    return robots.load(_one_of("robot", given, Robot, str, os.PathLike))
 
 
 def law(given: Law | str) -> Law:
     """A law by name with its defaults, from a user's file (a path ending in .py), or as it is."""
     if not isinstance(given, str):
-        return given
+        return _one_of("law", given, Law)
     if given.endswith(".py"):
         own = registry.only_member(registry.from_file(given, "law"), Law)
         try:
@@ -69,17 +74,15 @@ def scene(
 
 def terrain(given: Terrain | str) -> Terrain:
     """A terrain by name with its defaults, or as it is."""
-    return (
-        registry.member("tarsus.terrain", "terrain", given, Terrain)()
-        if isinstance(given, str)
-        else given
-    )
+    if not isinstance(given, str):
+        return _one_of("terrain", given, Terrain)
+    return registry.member("tarsus.terrain", "terrain", given, Terrain)()
 
 
 def stepper(given: Stepper | str) -> Stepper:
     """A stepper by name, or as it is."""
     if not isinstance(given, str):
-        return given
+        return _one_of("stepper", given, Stepper)
     return registry.member(METHODS, "stepper", given, Stepper)()
 
 
@@ -89,12 +92,37 @@ def controller(
     """A gait by name with its defaults, or as it is."""
     if isinstance(given, str):
         return registry.member("tarsus.control.gaits", "gait", given, Controller)()
-    if given is not None and not isinstance(given, Controller) and not callable(given):
+    if given is None or isinstance(given, Controller):
+        return given
+    if isinstance(given, type) or not callable(given) or not _takes_three(given):
         raise TarsusError(
-            "the controller must be a gait's name, a Controller, a function (t, q, u) -> torques,"
-            " or None."
+            "the controller must be a gait's name, a Controller such as Trot(), a function"
+            f" (t, q, u) -> torques, or None, not {given!r}."
         )
     return given
+
+
+def _takes_three(function: Callable[..., Any]) -> bool:
+    """Whether it can be called with t, q and u."""
+    try:
+        inspect.signature(function).bind(0.0, 0.0, 0.0)
+    except TypeError:
+        return False
+    except ValueError:  # a built-in function shows no signature
+        return True
+    return True
+
+
+def _one_of(what: str, given: T, *families: type) -> T:
+    """The object given; TarsusError if it is of none of the families."""
+    if isinstance(given, families):
+        return given
+    if isinstance(given, type):
+        raise TarsusError(
+            f"{given.__name__} is a class; the {what} is an object of it, such as"
+            f" {given.__name__}()."
+        )
+    raise TarsusError(f"the {what} must be a name or a {families[0].__name__}, not {given!r}.")
 
 
 def control_interval(given: object, rate: float | None, dt: float) -> int:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from tarsus.contact.base import Law
 from tarsus.control.base import Controller
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import TarsusError, unknown
+from tarsus.errors import TarsusError
 from tarsus.program.codegen.layout import Target
 from tarsus.program.ir.blocks import Program
 from tarsus.program.run.backend import Backend
@@ -93,7 +93,9 @@ class Simulation:
 
     def _start(self, scales: Mapping[str, ArrayLike], bits: int) -> dict[str, Array]:
         """The registers at the start, and the notices that follow from them."""
+        inputs.one_or_each(self.law, self.terrain, self.worlds)
         values = start_registers(self.plan, self.dt)
+        inputs.unit_quaternions(self.robot, values["q"])
         values["q"] = uncut_state.placed(self.plan.scene, values["q"], self.notices)
         if bits == 32:
             values |= notices.tolerances_for_float32(self.law, self.notices)
@@ -180,33 +182,28 @@ class Simulation:
             axes, until set again
         Where joints are cut, q and u may be those of the uncut robot.
         """
-        mask = self._mask(where)
+        mask, new = inputs.mask(where, self._worlds), dict[str, Any]()
         # commands and pushes have registers of their own
         if command is not None:
-            commands = inputs.commands(self.controller, command, self._worlds)
-            self._worlds.set("command", commands, mask)
+            new["command"] = inputs.commands(self.controller, command, self._worlds)
         if push is not None:
-            wrenches = inputs.wrenches(self.plan.pushed_bodies, push, self._worlds)
-            self._worlds.set("push", wrenches, mask)
-        # the state and the law's parameters
+            new["push"] = inputs.wrenches(self.plan.pushed_bodies, push, self._worlds)
+        # the law's parameters and the state
         mechanism = self.plan.scene.mechanism
-        for name, value in uncut_state.in_registers(mechanism, self._worlds, values).items():
-            register = name if name in ("q", "u") else f"law.{name}"
-            if register not in self._worlds:
-                raise unknown("state or parameter", name, ["q", "u", *self.law.parameters()])
-            array = self._worlds.arrays.asarray(value, float)
-            if not bool(self._worlds.arrays.isfinite(array).all()):
-                raise TarsusError(f"{name} must be finite; it holds NaN or infinity.")
-            if register != name and array.ndim:
-                array = array[..., None]
-            self._worlds.set(register, array, mask)
-
-    def _mask(self, where: ArrayLike | None) -> Any:
-        return None if where is None else inputs.mask(where, self._worlds)
+        for name, value in values.items():
+            if name in ("q", "u"):
+                values[name] = inputs.state(name, value, mechanism, self._worlds)
+            else:
+                new[f"law.{name}"] = inputs.parameter(self.law, name, value, self._worlds)
+        state = {name: value for name, value in values.items() if name in ("q", "u")}
+        new |= uncut_state.in_registers(mechanism, self._worlds, state)
+        # nothing is written unless all is right
+        for name, value in new.items():
+            self._worlds.set(name, value, mask)
 
     def reset(self, where: ArrayLike | None = None) -> None:
         """All worlds, or those of the mask, back to the start; commands and parameters stay."""
-        mask = self._mask(where)
+        mask = inputs.mask(where, self._worlds)
         for name in ("q", "u", "memory", "control", "bilateral", "steps"):
             if name in self._initial:
                 self._worlds.set(name, self._initial[name], mask)
@@ -217,15 +214,12 @@ class Simulation:
         action: torques (actuators,) or (worlds, actuators), N m, if no controller is compiled in
         """
         if action is not None:
-            if self._action is not None:
-                self._action[:] = action
-            elif "action" in self._worlds:
-                self._worlds.set("action", action)
-            else:
+            if "action" not in self._worlds:
                 raise TarsusError(
                     "a compiled controller moves this robot: step() takes no action;"
                     " set(command=...)."
                 )
+            inputs.act(action, "the action", self._action, self._worlds)
         elif self._every and round(self.time / self.dt) % self._every == 0:
             self._feed_back()
         self._worlds.advance()
@@ -233,13 +227,8 @@ class Simulation:
     def _feed_back(self) -> None:
         """Ask the Python controller for torques."""
         assert callable(self.controller)
-        torque = self._worlds.arrays.asarray(self.controller(self.time, *self.uncut_state), float)
-        size = len(self.robot.actuators)
-        if torque.shape not in ((size,), (self.worlds, size)):
-            raise TarsusError(
-                f"the controller must return torques of shape ({size},), not {torque.shape}."
-            )
-        self._worlds.set("action", torque)
+        torques = self.controller(self.time, *self.uncut_state)
+        inputs.act(torques, "the controller's answer", self._action, self._worlds)
 
     def advance(self, seconds: float) -> None:
         """Run without logging."""

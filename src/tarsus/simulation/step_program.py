@@ -11,6 +11,7 @@ from casadi import SX
 from numpy.typing import NDArray
 
 from tarsus.contact.base import symbols
+from tarsus.control import ask
 from tarsus.control.base import ControlInputs, Controller
 from tarsus.dynamics import coordinates, jacobian, loop_constraints
 from tarsus.dynamics.base_parameters import base_parameters
@@ -97,15 +98,12 @@ def step_program(plan: Plan) -> Program:
     if plan.controller is None:
         torque = b.parameter("action", len(mechanism.actuators))
     else:
-        before = b.declare(
-            "control", plan.controller.initial_memory(mechanism.uncut or mechanism).size
-        )
-        command = b.parameter("command", len(plan.controller.commands))
-        seen = coordinates.uncut_state(mechanism, q, u)
         robot = mechanism.uncut or mechanism
-        torque, control = plan.controller.torque(
-            ControlInputs(robot, steps * dt, *seen, command, before, dt)
-        )
+        before = b.declare("control", ask.memory(plan.controller, robot).size)
+        command = b.parameter("command", ask.commands(plan.controller).size)
+        seen = coordinates.uncut_state(mechanism, q, u)
+        now = ControlInputs(robot, steps * dt, *seen, command, before, dt)
+        torque, control = ask.torque(plan.controller, now)
     # what the motors make of them
     tau = b.keep("tau", within_limits(mechanism, torque), "report")
     control = b.stamp("controller", b.hold("control_after", control))
@@ -195,15 +193,15 @@ def initial_values(plan: Plan) -> dict[str, NDArray[np.float64]]:
     scene, mechanism = plan.scene, plan.scene.mechanism
     whole = mechanism.uncut or mechanism
     if plan.controller is not None:
-        q = plan.controller.initial_coordinates(whole)
+        q = ask.coordinates(plan.controller, whole)
     else:
         q = np.asarray(whole.keyframes.get("stand", whole.neutral()))
     values = {"q": q, "u": np.zeros(mechanism.nu), "steps": np.zeros(1)}
     values["bilateral"] = np.zeros(loop_constraints.count(mechanism))
     values["memory"] = scene.law.initial_memory(len(scene.candidates))
     if plan.controller is not None:
-        values["control"] = plan.controller.initial_memory(whole)
-        values["command"] = np.array(list(plan.controller.commands.values()), dtype=float)
+        values["control"] = ask.memory(plan.controller, whole)
+        values["command"] = ask.commands(plan.controller)
     for name, value in scene.law.parameters().items():
         values[f"law.{name}"] = value[..., None]
     for name, value in scene.terrain.parameters().items():

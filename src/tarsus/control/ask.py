@@ -1,0 +1,158 @@
+"""What a controller answers, with the mistakes of a new one explained in one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from typing import Any, cast
+
+import casadi as ca
+import numpy as np
+from casadi import SX
+from numpy.typing import NDArray
+
+from tarsus.control.base import ControlInputs, Controller
+from tarsus.errors import TarsusError, unknown
+from tarsus.model.mechanism import Mechanism
+
+Array = NDArray[np.float64]
+INPUTS = tuple(f.name for f in fields(ControlInputs))
+
+
+def torque(controller: Controller, now: ControlInputs) -> tuple[SX, SX]:
+    """controller.torque(now): torques (n_actuators,) N m and the next memory (m,), checked."""
+    name = type(controller).__name__
+    answer = _answer(lambda: controller.torque(now), controller, now)
+    if not isinstance(answer, tuple) or len(answer) != 2:
+        raise TarsusError(
+            f"{name}.torque must give back two things, the torques (n_actuators,) and the next"
+            " memory (now.memory if it keeps none)."
+        )
+    sizes = {"torques": len(now.mechanism.actuators), "a next memory": now.memory.numel()}
+    wanted, kept = (
+        _vector(f"{name}.torque", what, value, size)
+        for value, (what, size) in zip(answer, sizes.items(), strict=True)
+    )
+    _only_inputs(name, ca.vertcat(wanted, kept), now)
+    _without_nan(name, ca.vertcat(wanted, kept))
+    return wanted, kept
+
+
+def memory(controller: Controller, mechanism: Mechanism) -> Array:
+    """The memory (m,) that it starts with; TarsusError unless these are finite numbers."""
+    return _numbers(controller, "initial_memory", controller.initial_memory(mechanism), None)
+
+
+def coordinates(controller: Controller, mechanism: Mechanism) -> Array:
+    """The coordinates (nq,) that it starts from; TarsusError unless these are finite numbers."""
+    q = controller.initial_coordinates(mechanism)
+    return _numbers(controller, "initial_coordinates", q, mechanism.nq)
+
+
+def commands(controller: Controller) -> Array:
+    """The defaults (n_commands,) of its commands; TarsusError unless each is a finite number."""
+    given: object = controller.commands
+    if not isinstance(given, Mapping):
+        raise TarsusError(
+            f"{type(controller).__name__}.commands must be a dictionary {{name: default}}, not"
+            f" {given!r}."
+        )
+    return _numbers(controller, "commands", list(given.values()), len(given))
+
+
+def _answer(ask: Callable[[], object], controller: Controller, now: ControlInputs) -> object:
+    """What the controller gives back; what it raises as a sentence."""
+    name = type(controller).__name__
+    try:
+        return ask()
+    except TarsusError:
+        raise
+    except AttributeError as error:
+        if error.obj is now:
+            raise unknown(f"input of {name}.torque", str(error.name), INPUTS) from None
+        if error.obj is controller:
+            own = (f.name for f in fields(cast(Any, controller)))
+            raise unknown(f"parameter of {name}", str(error.name), own) from None
+        reason = _reason(error)
+    except RuntimeError as error:
+        if "truth value" in str(error):
+            raise TarsusError(
+                f"{name}.torque branches with Python's `if`, `and` or `max` on a symbol: use"
+                " ca.if_else, ca.logic_and or ca.fmax."
+            ) from None
+        if "out of bounds" in str(error):
+            sizes = ", ".join(
+                f"{what} {getattr(now, what).numel()}" for what in ("q", "u", "command", "memory")
+            )
+            raise TarsusError(
+                f"{name}.torque takes an entry that is not there; for this robot the sizes are:"
+                f" {sizes}."
+            ) from error
+        reason = _reason(error)
+    except Exception as error:
+        reason = _reason(error)
+    raise reason
+
+
+def _reason(error: Exception) -> TarsusError:
+    """An error in the controller's own code, with that error as its cause."""
+    lines = str(error).strip().splitlines()
+    found = TarsusError(
+        f"the controller's torque(now) failed: {type(error).__name__}: {lines[-1] if lines else ''}"
+    )
+    found.__cause__ = error
+    return found
+
+
+def _vector(who: str, what: str, value: Any, size: int) -> SX:
+    """The value as a column (size,)."""
+    try:
+        vector = SX(value)
+    except (NotImplementedError, TypeError, RuntimeError, ValueError):
+        raise TarsusError(
+            f"{who} gave {what} of the kind {type(value).__name__}; it must be a casadi.SX."
+        ) from None
+    if vector.numel() != size or min(vector.shape) > 1:
+        shape = vector.shape[:1] if vector.shape[1] == 1 else vector.shape
+        of = ", that of initial_memory" if what == "a next memory" else ", one an actuator"
+        raise TarsusError(f"{who} gave {what} of shape {shape}; it must be ({size},){of}.")
+    return ca.vec(vector)
+
+
+def _only_inputs(name: str, answer: SX, now: ControlInputs) -> None:
+    """TarsusError if a symbol stands in the answer that is none of the inputs."""
+    given = ca.vertcat(now.t, now.q, now.u, now.command, now.memory, now.dt)
+    known = {symbol.element_hash() for symbol in ca.symvar(given)}
+    for symbol in ca.symvar(answer):
+        if symbol.element_hash() not in known:
+            raise TarsusError(
+                f"{name}.torque uses a symbol {symbol.name()!r} of its own: it may use those of"
+                f" now alone ({', '.join(INPUTS[1:])}), and what varies by world is a command."
+            )
+
+
+def _without_nan(name: str, answer: SX) -> None:
+    """TarsusError if NaN stands in the expression as a constant."""
+    function = ca.Function("answer", ca.symvar(answer), [answer])
+    for k in range(function.n_instructions()):
+        constant = function.instruction_id(k) == ca.OP_CONST
+        if constant and np.isnan(function.instruction_constant(k)):
+            raise TarsusError(
+                f"{name}.torque computes with NaN: float() and Python's math make NaN of a symbol,"
+                " use CasADi's functions."
+            )
+
+
+def _numbers(controller: Controller, what: str, value: Any, size: int | None) -> Array:
+    """The value as an array (size,), of any length if size is None, of finite numbers."""
+    who = f"{type(controller).__name__}.{what}"
+    try:
+        array = np.array(value, dtype=float)
+    except (TypeError, ValueError):
+        raise TarsusError(f"{who} must be finite numbers, not {value!r}.") from None
+    if array.ndim != 1 or (size is not None and len(array) != size):
+        needed = "(m,)" if size is None else f"({size},)"
+        raise TarsusError(f"{who} must have shape {needed}, not {array.shape}.")
+    if not np.isfinite(array).all():
+        raise TarsusError(f"{who} must be finite; it holds NaN or infinity.")
+    return array

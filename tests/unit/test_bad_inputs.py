@@ -1,0 +1,245 @@
+"""What a user gives a simulation while it runs, and controllers that are wrong: each mistake gets a
+sentence of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import tarsus
+from tarsus.control import ask
+from tarsus.control.base import ControlInputs, Controller
+from tarsus.control.gaits.stand import Stand
+
+NAN = float("nan")
+
+
+@pytest.fixture(scope="module")
+def one() -> tarsus.Simulation:
+    return tarsus.Simulation("mini_cheetah")
+
+
+@pytest.fixture(scope="module")
+def four() -> tarsus.Simulation:
+    return tarsus.Simulation("mini_cheetah", worlds=4)
+
+
+@pytest.fixture(scope="module")
+def trots() -> tarsus.Simulation:
+    return tarsus.Simulation("mini_cheetah", controller="trot", worlds=4, pushes="base")
+
+
+Q = tarsus.load("mini_cheetah").keyframes["stand"]
+LONG = np.r_[Q[:3], 2.0, Q[4:]]
+IN_ONE: list[tuple[Callable[[tarsus.Simulation], Any], str]] = [
+    (lambda s: s.step(np.zeros(11)), r"the action must have shape \(12,\), not \(11,\)"),
+    (lambda s: s.step(np.zeros((2, 12))), r"must have shape \(12,\), not \(2, 12\)"),
+    (lambda s: s.step(0.0), r"must have shape \(12,\), not \(\)"),
+    (lambda s: s.step(np.full(12, NAN)), "the action must be finite"),
+    (lambda s: s.step(np.full(12, np.inf)), "the action must be finite"),
+    (lambda s: s.step("abc"), "the action must be numbers, not 'abc'"),
+    (lambda s: s.set(q=0 * Q), "'floating_base' in q must have length 1, not 0"),
+    (lambda s: s.set(q=LONG), "must have length 1, not 2"),
+    (lambda s: s.set(q=Q * NAN), "q must be finite"),
+    (lambda s: s.set(q="abc"), "q must be numbers"),
+    (lambda s: s.set(u=np.zeros((4, 18))), r"u must have shape \(18,\), not \(4, 18\)"),
+    (lambda s: s.set(mu=[0.1, 0.2]), r"mu must be one number, not of shape \(2,\)"),
+    (lambda s: s.advance("1 s"), "the duration must be a positive number"),
+]
+IN_FOUR: list[tuple[Callable[[tarsus.Simulation], Any], str]] = [
+    (lambda s: s.step(np.zeros((1, 12))), r"shape \(12,\) or \(4, 12\), not \(1, 12\)"),
+    (lambda s: s.step(np.zeros((4, 1))), r"shape \(12,\) or \(4, 12\), not \(4, 1\)"),
+    (lambda s: s.step(np.full((4, 12), NAN)), "the action must be finite"),
+    (lambda s: s.set(q=np.tile(0 * Q, (4, 1))), "must have length 1, not 0"),
+    (lambda s: s.set(mu=[0.1, 0.2]), r"mu must be one number, or 4, one a world, not of shape"),
+    (lambda s: s.set(mu=np.ones((2, 1))), r"one a world, not of shape \(2, 1\)"),
+    (lambda s: s.set(mu=-1.0), "mu must not be negative, not -1"),
+    (lambda s: s.set(e_N=[0, 0, 0, 1.5]), "e_N must lie between 0 and 1, not 1.5"),
+    (lambda s: s.set(mu="rough"), "mu must be a number, not 'rough'"),
+    (lambda s: s.set(mass_scale={"base": 2.0}), "mass_scale is chosen once"),
+    (lambda s: s.set(where=7, mu=0.1), r"one truth value a world, not 7; world 1 alone is"),
+    (lambda s: s.set(where=[4, 5, 6, 7], mu=0.1), "truth values, one a world, not numbers such"),
+    (lambda s: s.reset(where=[2]), r"mask of shape \(4,\)"),
+]
+IN_TROT: list[tuple[Callable[[tarsus.Simulation], Any], str]] = [
+    (lambda s: s.set(command={"speed": NAN}), "the command 'speed' must be finite"),
+    (lambda s: s.set(command={"speed": [1.0, np.inf, 0, 0]}), "the command 'speed' must be finite"),
+    (lambda s: s.set(command={"speed": [1, 2]}), "'speed' must be one number, or 4, one a world"),
+    (
+        lambda s: s.set(command={"speed": "fast"}),
+        "the command 'speed' must be a number, not 'fast'",
+    ),
+    (lambda s: s.set(command=0.5), "command must be a dictionary"),
+    (lambda s: s.set(push={"base": [NAN, 0, 0]}), "the push on 'base' must be finite"),
+    (lambda s: s.set(push={"base": [1.0, 0]}), "the push on 'base' must have shape"),
+    (lambda s: s.set(push={"base": "hard"}), "the push on 'base' must be numbers"),
+    (lambda s: s.set(push=[1, 0, 0]), "push must be a dictionary"),
+]
+
+
+@pytest.mark.parametrize(("act", "message"), IN_ONE)
+def test_bad_values_of_one_world(one: tarsus.Simulation, act: Callable, message: str) -> None:
+    refused(one, act, message)
+
+
+@pytest.mark.parametrize(("act", "message"), IN_FOUR)
+def test_bad_values_of_many_worlds(four: tarsus.Simulation, act: Callable, message: str) -> None:
+    refused(four, act, message)
+
+
+@pytest.mark.parametrize(("act", "message"), IN_TROT)
+def test_bad_commands_and_pushes(trots: tarsus.Simulation, act: Callable, message: str) -> None:
+    refused(trots, act, message)
+
+
+def refused(simulation: tarsus.Simulation, act: Callable, message: str) -> None:
+    """With the message, and nothing is written."""
+    before = simulation.backend.get("steps"), simulation.q, simulation.backend.get("law.mu")
+    with pytest.raises(tarsus.TarsusError, match=message) as caught:
+        act(simulation)
+    assert str(caught.value).count("\n") == 0
+    after = simulation.backend.get("steps"), simulation.q, simulation.backend.get("law.mu")
+    assert all(np.array_equal(a, b) for a, b in zip(before, after, strict=True))
+    if "action" in simulation.backend:
+        assert not simulation.backend.get("action").any()
+
+
+def test_set_writes_all_or_nothing(four: tarsus.Simulation) -> None:
+    before = four.q
+    with pytest.raises(tarsus.TarsusError, match="did you mean mu"):
+        four.set(q=np.r_[1.0, Q[1:]], mv=0.3)
+    assert np.array_equal(four.q, before)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"dt": "0.001"}, "dt must be a positive number of seconds, not '0.001'"),
+        ({"control_rate": 0.0}, "control_rate must be a positive number of Hz"),
+        ({"control_rate": NAN}, "control_rate must be a positive number of Hz"),
+        ({"stabilization": "much"}, "stabilization must lie between 0 and 1"),
+        ({"mass_scale": 2.0}, "mass_scale must be a dictionary"),
+        ({"mass_scale": {"base": [1, 2]}}, "one for each of 4 worlds; that of 'base' is"),
+        ({"mass_scale": {"base": np.inf}}, "mass_scale must be positive .* at most 1e"),
+        ({"mass_scale": {"base": "heavy"}}, "mass_scale must be positive"),
+        ({"law": tarsus.Moreau(mu=np.ones(2))}, "mu has 2 values: give one, or one for each of 4"),
+        ({"terrain": tarsus.Slope(angle=np.ones(3) / 9)}, "has 3 values: give one, or one for"),
+        ({"law": tarsus.Moreau}, r"Moreau is a class; .* Moreau\(\)"),
+        ({"law": 3}, "the law must be a name or a Law, not 3"),
+        ({"terrain": 3}, "the terrain must be a name or a Terrain, not 3"),
+        ({"stepper": 3}, "the stepper must be a name or a Stepper, not 3"),
+        ({"robot": 3}, "the robot must be a name or a Robot, not 3"),
+        ({"controller": Stand}, r"the controller must be .* such as Trot\(\)"),
+        ({"controller": lambda t, q: q}, r"a function \(t, q, u\) -> torques"),
+    ],
+)
+def test_bad_options(options: dict, message: str) -> None:
+    with pytest.raises(tarsus.TarsusError, match=message):
+        tarsus.Simulation(**({"robot": "mini_cheetah", "worlds": 4} | options))
+
+
+@pytest.mark.parametrize(
+    ("torques", "message"),
+    [
+        (np.zeros(3), r"the controller's answer must have shape \(12,\), not \(3,\)"),
+        (np.full(12, NAN), "the controller's answer must be finite"),
+        (None, "the controller's answer must be numbers, not None"),
+        ("none", "the controller's answer must be numbers, not 'none'"),
+    ],
+)
+def test_a_python_controller_s_answer(torques: Any, message: str) -> None:
+    simulation = tarsus.Simulation("mini_cheetah", controller=lambda t, q, u: torques)
+    for act in (simulation.step, lambda: simulation.advance(0.01), lambda: simulation.run(0.01)):
+        with pytest.raises(tarsus.TarsusError, match=message):
+            act()
+
+
+# ---------------------------------------------------------------- symbolic controllers
+
+
+@dataclass(frozen=True)
+class Mine(Controller):
+    """Torques and memory by a function of the inputs."""
+
+    answer: Any = None
+    start: Any = ()
+    where: Any = None
+
+    def torque(self, now: ControlInputs) -> Any:
+        return self.answer(self, now)
+
+    def initial_memory(self, mechanism: Any) -> Any:
+        return self.start
+
+    def initial_coordinates(self, mechanism: Any) -> Any:
+        return Q if self.where is None else self.where
+
+
+def right(self: Mine, now: Any) -> Any:
+    return -now.q[7:19] - now.u[6:18], now.memory
+
+
+class Wanting(Mine):
+    commands: ClassVar[Any] = ["speed"]
+
+
+class Unready(Mine):
+    commands: ClassVar[Any] = {"speed": NAN}
+
+
+def wrong(change: Callable[[Mine, Any], Any]) -> Mine:
+    return Mine(change)
+
+
+CONTROLLERS = [
+    (wrong(lambda self, now: (now.q[:11], now.memory)), r"torques of shape \(11,\); .* \(12,\)"),
+    (wrong(lambda self, now: (now.q[7:], ca.SX(3, 1))), r"\(3,\); it must be \(0,\), that of init"),
+    (wrong(lambda self, now: now.q[7:]), "must give back two things"),
+    (wrong(lambda self, now: None), "must give back two things"),
+    (wrong(lambda self, now: (now.q[7:], now.memory, 0)), "must give back two things"),
+    (wrong(lambda self, now: (ca.MX(12, 1), now.memory)), "kind MX; it must be a casadi.SX"),
+    (wrong(lambda self, now: ("none", now.memory)), "of the kind str; it must be a casadi.SX"),
+    (wrong(lambda self, now: (now.qq, now.memory)), "no input of Mine.torque named 'qq'; did you"),
+    (wrong(lambda self, now: (self.wher, now.memory)), "no parameter of Mine named 'wher'; did"),
+    (wrong(lambda self, now: (now.q[7:] if now.t > 1 else 0, 0)), "use ca.if_else"),
+    (wrong(lambda self, now: (now.q[7:] * max(now.t, 1), 0)), "use ca.if_else"),
+    (wrong(lambda self, now: (now.q[19], now.memory)), "sizes are: q 19, u 18, command 0"),
+    (wrong(lambda self, now: (1 / 0, now.memory)), "failed: ZeroDivisionError: division by zero"),
+    (wrong(lambda self, now: (now.q[7:] * math.sin(now.t), now.memory)), "computes with NaN"),
+    (wrong(lambda self, now: (now.q[7:] + ca.SX.sym("q"), now.memory)), "symbol 'q' of its own"),
+    (Mine(right, start=[NAN]), "Mine.initial_memory must be finite"),
+    (Mine(right, start=[[0.0]]), r"Mine.initial_memory must have shape \(m,\)"),
+    (Mine(right, start="none"), "Mine.initial_memory must be finite numbers"),
+    (Mine(right, where=Q[:5]), r"Mine.initial_coordinates must have shape \(19,\), not \(5,\)"),
+    (Mine(right, where=Q * NAN), "Mine.initial_coordinates must be finite"),
+    (Mine(right, where=0 * Q), "must have length 1, not 0"),
+    (Wanting(right), "Wanting.commands must be a dictionary"),
+    (Unready(right), "Unready.commands must be finite"),
+]
+
+
+@pytest.mark.parametrize(("controller", "message"), CONTROLLERS)
+def test_mistakes_of_a_controller_are_answered_clearly(controller: Mine, message: str) -> None:
+    with pytest.raises(tarsus.TarsusError, match=message) as caught:
+        tarsus.Simulation("mini_cheetah", controller=controller)
+    assert str(caught.value).count("\n") == 0
+
+
+def test_numpy_and_rows_will_do() -> None:
+    """Torques as arrays, a list or a row are what they seem to be."""
+    robot = tarsus.load("mini_cheetah")
+    sizes = {"t": 1, "q": robot.nq, "u": robot.nu, "command": 0, "memory": 0, "dt": 1}
+    now = ControlInputs(robot, **{name: ca.SX.sym(name, size) for name, size in sizes.items()})
+    numbers = np.arange(12.0)
+    for given in (numbers, numbers[:, None], list(numbers), ca.DM(numbers), ca.SX(numbers).T):
+        wanted, kept = ask.torque(Mine(lambda self, now, given=given: (given, ())), now)
+        assert np.array_equal(np.array(ca.DM(wanted)).ravel(), numbers) and kept.numel() == 0
+    row = ask.torque(Mine(lambda self, now: (now.q[7:].T, now.memory)), now)[0]
+    assert row.shape == (12, 1) and str(row) == str(now.q[7:])
