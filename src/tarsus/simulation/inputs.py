@@ -103,7 +103,7 @@ def mask(where: ArrayLike | None, worlds: Backend) -> Any:
     return given
 
 
-def act(torques: ArrayLike, what: str, held: NDArray[Any] | None, worlds: Backend) -> None:
+def act(torques: Any, what: str, held: NDArray[Any] | None, worlds: Backend) -> None:
     """Write torques (actuators,) of all worlds or (worlds, actuators) of each for the next step.
 
     held: the register in place, if there is one world

@@ -19,7 +19,6 @@ from tarsus.simulation.contact_selection import rare_contacts
 from tarsus.stepping.base import METHODS, Scene, Stepper
 from tarsus.terrain.base import Terrain
 
-
 T = TypeVar("T")
 
 
