@@ -63,10 +63,12 @@ def commands(controller: Controller) -> Array:
 def _answer(ask: Callable[[], object], controller: Controller, now: ControlInputs) -> object:
     """What the controller gives back; what it raises as a sentence."""
     name = type(controller).__name__
+    # a sentence of its own
     try:
         return ask()
     except TarsusError:
         raise
+    # a name that is not there
     except AttributeError as error:
         if error.obj is now:
             raise unknown(f"input of {name}.torque", str(error.name), INPUTS) from None
@@ -74,6 +76,7 @@ def _answer(ask: Callable[[], object], controller: Controller, now: ControlInput
             own = (f.name for f in fields(cast(Any, controller)))
             raise unknown(f"parameter of {name}", str(error.name), own) from None
         reason = _reason(error)
+    # CasADi's: a branch on a symbol, an index
     except RuntimeError as error:
         if "truth value" in str(error):
             raise TarsusError(
@@ -89,6 +92,7 @@ def _answer(ask: Callable[[], object], controller: Controller, now: ControlInput
                 f" {sizes}."
             ) from error
         reason = _reason(error)
+    # all else
     except Exception as error:
         reason = _reason(error)
     raise reason
