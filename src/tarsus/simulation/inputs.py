@@ -21,7 +21,6 @@ from tarsus.terrain.base import Terrain
 
 UNIT = 0.01  # [1]: a quaternion whose length differs more from 1 is none
 HEAVIEST = 1e6  # [1]: factor on a mass
-
 MOST_STEPS = 1e9  # of one call: more than a day's work
 LONGEST = 0.1  # s: in less than three such steps a robot of our size falls over its whole height
 
@@ -38,9 +37,7 @@ def steps(seconds: float, dt: float) -> int:
 
 def step(dt: float) -> float:
     """A time step, s; TarsusError for one that is not positive, or that no legged robot bears."""
-    if not np.isfinite(dt) or dt <= 0:
-        raise TarsusError(f"dt must be a positive number of seconds, not {dt}.")
-    if dt > LONGEST:
+    if positive("dt", dt, "seconds") > LONGEST:
         meant = f"; did you mean {dt / 1000:g}?" if dt / 1000 <= LONGEST else ""
         raise TarsusError(
             f"dt = {dt:g} s is longer than any step that a legged robot bears, {LONGEST:g} s"
