@@ -38,6 +38,7 @@ def test_run_writes_a_log_and_a_picture_and_one_json_object(
     )
     assert sorted(p.name for p in tmp_path.iterdir()) == ["mini_cheetah.nc", "mini_cheetah.png"]
     log = xr.open_dataset(tmp_path / "mini_cheetah.nc")
+    assert numbers["creep_max"] <= 3e-7, "the README says so"
     assert log["force_world"].dims == ("time", "contact", "xyz")
     assert (tmp_path / "mini_cheetah.png").read_bytes().startswith(b"\x89PNG")
 
@@ -254,6 +255,19 @@ def test_a_typo_is_answered_before_anything_heavy_is_imported(arguments: str, me
         [sys.executable, "-c", code, *arguments.split()], capture_output=True, text=True
     )
     assert message in done.stderr and done.stdout == "2 []\n"
+
+
+def test_a_typo_of_a_parameter_imports_what_it_must() -> None:
+    """The laws and gaits are CasADi's; logs, pictures and hulls come after the arguments."""
+    code = (
+        "import sys; from tarsus import cli; cli.main(sys.argv[1:]); print([m for m in ('mujoco',"
+        " 'xarray', 'scipy', 'matplotlib') if m in sys.modules])"
+    )
+    arguments = ["run", "mini_cheetah", "--set", "kinetik=1"]
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True
+    )
+    assert "did you mean kinetic (law moreau)?" in done.stderr and done.stdout == "[]\n"
 
 
 @pytest.mark.parametrize("option", ["--speed", "--dt", "--friction", "--slope", "--duration"])

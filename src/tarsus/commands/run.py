@@ -54,8 +54,8 @@ class Run(Command):
     friction: Number = None
     """Friction coefficient; by default the law's own."""
     set: Annotated[tuple[str, ...], called("NAME=VALUE ...")] = ()
-    """Parameters of the law or the gait (`tarsus list laws --parameters`), such as kinetic=0.8
-    solver=sor kp=60."""
+    """Parameters of the law, gait, stepper or terrain (`tarsus list --parameters`), such as
+    kinetic=0.8 solver=sor kp=60."""
     contacts: Annotated[str | None, called("NAME")] = None
     """Points that may touch the ground: a name, a pattern such as *_foot, or all; by default all up
     to 16, else those of the feet."""
@@ -77,7 +77,6 @@ class Run(Command):
         from tarsus.files import check_writable
         from tarsus.simulation.recording.divergence import Diverged
         from tarsus.simulation.recording.interrupt import Interrupted
-        from tarsus.simulation.recording.summary import summary
 
         # make the simulation, keeping every warning as a notice
         with warnings.catch_warnings(record=True) as caught:
@@ -102,6 +101,8 @@ class Run(Command):
         log.attrs["warnings"] = "\n".join([*notices, *told])
         log.attrs["command_line"] = shlex.join(["tarsus", *typed.get()])
         # sum it up, write and print it
+        from tarsus.simulation.recording.summary import summary
+
         numbers = summary(simulation, log) | failure
         files = _write(self, simulation, log, numbers) if self.out else []
         if self.json:

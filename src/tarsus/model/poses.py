@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.spatial.transform import Rotation
 
 from tarsus.model.mechanism import Inertia
+
+if TYPE_CHECKING:
+    from scipy.spatial.transform import Rotation
 
 Array = NDArray[np.float64]
 
@@ -34,9 +37,16 @@ def shift(position: ArrayLike) -> Pose:
     return Pose(np.asarray(position, dtype=float))
 
 
+def _rotation() -> type[Rotation]:
+    """SciPy's class, imported when a file is first read: that takes most of a second."""
+    from scipy.spatial.transform import Rotation
+
+    return Rotation
+
+
 def rotation_from_quaternion(quaternion: ArrayLike) -> Array:
     """Rotation matrix (3, 3) of a quaternion (w, x, y, z) of any length."""
-    return Rotation.from_quat(np.asarray(quaternion, dtype=float), scalar_first=True).as_matrix()
+    return _rotation().from_quat(np.asarray(quaternion, dtype=float), scalar_first=True).as_matrix()
 
 
 def quaternion_from_rotation(rotation: Array) -> Array:
@@ -53,12 +63,12 @@ def quaternion_from_rotation(rotation: Array) -> Array:
 
 def rotation_from_rpy(rpy: ArrayLike) -> Array:
     """Rotation matrix (3, 3) of URDF's roll, pitch, yaw about fixed axes (rad)."""
-    return Rotation.from_euler("xyz", np.asarray(rpy, dtype=float)).as_matrix()
+    return _rotation().from_euler("xyz", np.asarray(rpy, dtype=float)).as_matrix()
 
 
 def rotation_about(axis: ArrayLike, angle: float) -> Array:
     """Rotation matrix (3, 3) by `angle` (rad) about a unit axis (3,)."""
-    return Rotation.from_rotvec(angle * np.asarray(axis, dtype=float)).as_matrix()
+    return _rotation().from_rotvec(angle * np.asarray(axis, dtype=float)).as_matrix()
 
 
 def moved(inertia: Inertia, pose: Pose) -> Inertia:

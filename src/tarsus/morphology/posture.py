@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 from casadi import SX
 from numpy.typing import NDArray
-from scipy.spatial import ConvexHull, QhullError
 
 from tarsus.dynamics.jacobian import axis as axis_of
 from tarsus.dynamics.jacobian import place
@@ -69,6 +68,8 @@ def stand(robot: Robot) -> Array:
 
 def balanced(robot: Robot, q: Array) -> bool:
     """Whether the center of mass at q (nq,) is above the hull of each foot's lowest points."""
+    from scipy.spatial import ConvexHull, QhullError  # most of a second to import
+
     kin = kinematics(robot, SX(q))
     low: list[Array] = []
     for body, sole in soles(robot).items():

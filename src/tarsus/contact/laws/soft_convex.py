@@ -1,6 +1,7 @@
-"""MuJoCo's soft contact, as a convex problem with friction cones.
+"""MuJoCo's soft contact, as a convex problem with friction cones, the inertia at a contact exact.
 
-Its parameters are MuJoCo's: a reference acceleration and a regularizer.
+Its parameters are MuJoCo's: a reference acceleration and a regularizer. It differs from MuJoCo in
+the regularizer, in implicit joint damping and in the instant, as the class says.
 """
 
 from __future__ import annotations
