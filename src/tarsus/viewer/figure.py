@@ -2,45 +2,56 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
 from tarsus.files import replacing
 from tarsus.simulation.recording.empty import with_empty
 from tarsus.viewer.colors import COLORS
 
+Array = NDArray[Any]
 MOST_FEET = 8
+LETTERS = 20  # of a name, longer ones are shortened in the middle
+TITLE = 90  # letters in a line of the title
 ABOVE: dict[str, Any] = {
     "frameon": False,
     "fontsize": 9,
     "loc": "lower right",
     "bbox_to_anchor": (1, 0.99),
     "borderpad": 0,
+    "columnspacing": 1.2,
+    "handlelength": 1.4,
 }
+BESIDE: dict[str, Any] = {
+    "frameon": False,
+    "fontsize": 8,
+    "loc": "upper left",
+    "bbox_to_anchor": (1.0, 1.03),
+    "handlelength": 1.0,
+    "labelspacing": 0.25,
+}
+NOTE: dict[str, Any] = {"fontsize": 9, "loc": "left", "color": "#555555"}
 CLOSE_UP = 2.0  # s: forces and phases are shown for the end of the run
 
 
 def run_figure(log: xr.Dataset, title: str) -> Figure:
     """A figure of one world's log."""
+    # two panels of the whole run, and two of its end if there are contacts
     log = with_empty(log)
-    # four panels: two of the whole run, two of its end
-    figure = Figure(figsize=(10, 9), layout="constrained")
     floating = log.sizes["coordinate"] > 6 and str(log["coordinate"].values[0]).endswith(".x")
-    feet = [str(name) for name in _busiest(log)]
-    axes = figure.subplots(4, 1, height_ratios=[1.2, 1.2, 1.4, 0.2 + 0.16 * max(len(feet), 1)])
+    feet = _busiest(log)
+    heights = [1.2, 1.2, 1.4, 0.2 + 0.16 * max(len(feet), 1)] if feet else [1.2, 1.2]
+    figure = Figure(figsize=(10, 2.25 * len(heights)), layout="constrained")
+    axes = figure.subplots(len(heights), 1, height_ratios=heights)
     axes[0].sharex(axes[1])
-    axes[2].sharex(axes[3])
-    # the end of the run
-    end = log.isel(
-        time=slice(
-            -round(min(CLOSE_UP, log.sizes["time"] * log.attrs["dt"]) / log.attrs["dt"]), None
-        )
-    )
     # motion
     if floating:
         _position(axes[0], log)
@@ -49,13 +60,17 @@ def run_figure(log: xr.Dataset, title: str) -> Figure:
         _joints(axes[0], log)
         _torques(axes[1], log)
     # contacts
-    _forces(axes[2], end, feet)
-    _phases(axes[3], end, feet)
+    if feet:
+        dt = log.attrs["dt"]
+        end = log.isel(time=slice(-round(min(CLOSE_UP, log.sizes["time"] * dt) / dt), None))
+        axes[2].sharex(axes[3])
+        _forces(axes[2], end, feet)
+        _phases(axes[3], end, feet)
     # labels
-    axes[3].set_xlabel("time / s")
+    axes[-1].set_xlabel("time / s")
     for ax in axes:
         ax.spines[["top", "right"]].set_visible(False)
-    figure.suptitle(title, fontsize=12, x=0.01, ha="left")
+    figure.suptitle("\n".join(wrap(_as_typed(title), TITLE)), fontsize=12, x=0.01, ha="left")
     return figure
 
 
@@ -65,11 +80,24 @@ def save(figure: Figure, path: Path) -> None:
         figure.savefig(temporary, format="png", dpi=150)
 
 
-def _busiest(log: xr.Dataset) -> list[Any]:
+def short(names: Sequence[str]) -> list[str]:
+    """Names of at most LETTERS letters, numbered where that makes two the same."""
+    half = (LETTERS - 1) // 2
+    cut = [n if len(n) <= LETTERS else f"{n[: LETTERS - 1 - half]}…{n[-half:]}" for n in names]
+    if len(set(cut)) < len(set(names)):
+        cut = [f"{n[: LETTERS - 4]}… {k + 1}" for k, n in enumerate(names)]
+    return [_as_typed(name) for name in cut]
+
+
+def _as_typed(text: str) -> str:
+    """The text so that Matplotlib sees no formula in it, and no label to hide."""
+    return text.replace("$", r"\$") if text[:1] != "_" else " " + text.replace("$", r"\$")
+
+
+def _busiest(log: xr.Dataset) -> list[int]:
     """The contacts with the largest total impulse, in the robot's order."""
     carried = log["impulse_contact"].isel(axis=0).sum("time").values
-    chosen = np.sort(np.argsort(-carried)[:MOST_FEET])
-    return [log["contact"].values[k] for k in chosen]
+    return np.sort(np.argsort(-carried, kind="stable")[:MOST_FEET]).tolist()
 
 
 def _position(ax: Axes, log: xr.Dataset) -> None:
@@ -101,50 +129,50 @@ def _attitude(ax: Axes, log: xr.Dataset) -> None:
 
 
 def _joints(ax: Axes, log: xr.Dataset) -> None:
-    for k in range(min(log.sizes["coordinate"], len(COLORS))):
-        ax.plot(
-            log["time"].values,
-            log["q"].values[:, k],
-            color=COLORS[k],
-            label=str(log["coordinate"].values[k]),
-        )
-    ax.set_ylabel("joints / rad")
-    ax.legend(ncols=4, frameon=False, fontsize=8)
+    _lines(ax, log["time"].values, log["q"].values, log["coordinate"].values)
+    ax.set_ylabel("joints / rad, m")
 
 
 def _torques(ax: Axes, log: xr.Dataset) -> None:
-    for k in range(min(log.sizes["actuator"], len(COLORS))):
-        ax.plot(
-            log["time"].values,
-            log["tau"].values[:, k],
-            color=COLORS[k],
-            label=str(log["actuator"].values[k]),
-        )
-    ax.set_ylabel("torque / N m")
+    """Of the motors; of a robot without any its joint rates."""
+    motors = log.sizes["actuator"] > 0
+    shown, names = ("tau", "actuator") if motors else ("u", "velocity")
+    _lines(ax, log["time"].values, log[shown].values, log[names].values)
+    ax.set_ylabel("torque / N m" if motors else "rates / rad/s, m/s")
 
 
-def _forces(ax: Axes, log: xr.Dataset, feet: list[str]) -> None:
-    for color, name in zip(COLORS, feet, strict=False):
-        normal = log["force_contact"].sel(contact=name, axis="normal").values
+def _lines(ax: Axes, time: Array, values: Array, names: Array) -> None:
+    """The columns of values (time, n) that move most, with their names beside them."""
+    span = np.ptp(values, axis=0)
+    most = np.sort(np.argsort(-span, kind="stable")[: len(COLORS)])
+    labels = short([str(names[k]) for k in most])
+    for color, k, label in zip(COLORS, most, labels, strict=False):
+        ax.plot(time, values[:, k], color=color, label=label, lw=1.2)
+    if len(names) > len(most):
+        ax.set_title(f"{len(most)} of {len(names)}, those that change most", **NOTE)
+    ax.legend(**BESIDE)
+
+
+def _forces(ax: Axes, log: xr.Dataset, feet: list[int]) -> None:
+    names = short([str(log["contact"].values[k]) for k in feet])
+    for color, k, name in zip(COLORS, feet, names, strict=False):
+        normal = log["force_contact"].isel(contact=k, axis=0).values
         ax.plot(log["time"].values, normal, color=color, lw=1.2, label=name)
     ax.set_ylabel("normal force / N")
-    ax.set_title(
-        f"the last {log.sizes['time'] * log.attrs['dt']:g} s",
-        fontsize=9,
-        loc="left",
-        color="#555555",
-    )
-    if feet:
-        peaks = log["force_contact"].sel(axis="normal").max("contact").values
-        ax.set_ylim(0, 1.15 * max(float(np.quantile(peaks, 0.998)), 1.0))
-        ax.legend(ncols=len(feet), **ABOVE)
+    shown = f"the last {log.sizes['time'] * log.attrs['dt']:g} s"
+    if log.sizes["contact"] > len(feet):
+        shown += f"; {len(feet)} of {log.sizes['contact']} contacts, those that carry most"
+    ax.set_title(shown, **NOTE)
+    peaks = log["force_contact"].isel(axis=0).max("contact").values
+    ax.set_ylim(0, 1.15 * max(float(np.quantile(peaks, 0.998)), 1.0))
+    ax.legend(**BESIDE)
 
 
-def _phases(ax: Axes, log: xr.Dataset, feet: list[str]) -> None:
+def _phases(ax: Axes, log: xr.Dataset, feet: list[int]) -> None:
     """A bar where a foot sticks, a pale one where it slips."""
     time, dt = log["time"].values, log.attrs["dt"]
-    for row, (color, name) in enumerate(zip(COLORS, feet, strict=False)):
-        state = log["state"].sel(contact=name).values
+    for row, (color, k) in enumerate(zip(COLORS, feet, strict=False)):
+        state = log["state"].isel(contact=k).values
         for value, alpha in ((1, 0.95), (2, 0.4)):
             ax.broken_barh(
                 _spans(time, state == value, dt),
@@ -153,12 +181,13 @@ def _phases(ax: Axes, log: xr.Dataset, feet: list[str]) -> None:
                 alpha=alpha,
                 lw=0,
             )
-    ax.set_yticks(range(len(feet)), feet, fontsize=9)
+    ax.set_yticks(range(len(feet)), short([str(log["contact"].values[k]) for k in feet]))
+    ax.tick_params(axis="y", labelsize=8)
     ax.set_ylim(len(feet) - 0.4, -0.6)
-    ax.set_title("contact: dark sticks, pale slips", fontsize=9, loc="left", color="#555555")
+    ax.set_title("contact: dark sticks, pale slips", **NOTE)
 
 
-def _spans(time: np.ndarray, on: np.ndarray, dt: float) -> list[tuple[float, float]]:
+def _spans(time: Array, on: Array, dt: float) -> list[tuple[float, float]]:
     edges = np.diff(np.concatenate([[False], on, [False]]).astype(int))
     starts, ends = np.nonzero(edges == 1)[0], np.nonzero(edges == -1)[0]
     return [(time[a] - dt, (b - a) * dt) for a, b in zip(starts, ends, strict=True)]
