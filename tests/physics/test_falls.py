@@ -16,10 +16,12 @@ from tarsus.simulation.recording.step_observables import Array
 from tarsus.stepping import fast_motion
 
 
-def thrown(name: str, worlds: int, rate: float) -> tuple[Robot, tarsus.Simulation]:
+def thrown(
+    name: str, worlds: int, rate: float, law: str = "moreau"
+) -> tuple[Robot, tarsus.Simulation]:
     """A robot half a meter above where it stands, in random attitudes, its joints turning."""
     robot = tarsus.load(name)
-    simulation = tarsus.Simulation(robot, worlds=worlds)
+    simulation = tarsus.Simulation(robot, law, worlds=worlds)
     rng = np.random.default_rng(0)
     q = np.array(simulation.q)
     q[:, 2] += 0.5
@@ -34,10 +36,16 @@ def energy(robot: Robot, simulation: tarsus.Simulation) -> Array:
     return robot.kinetic_energy(simulation.q, simulation.u) + robot.potential_energy(simulation.q)
 
 
-@pytest.mark.parametrize("name", ["hoap1", "biped", "hyq", "mini_cheetah", "starleth"])
-def test_a_fall_gains_no_energy(name: str) -> None:
-    """No motors, hard ground, dt = 2.5 ms: HOAP-1 and the biped used to end in NaN here."""
-    robot, simulation = thrown(name, worlds=128, rate=1.0)
+FALLS = [(name, "moreau") for name in ("hoap1", "biped", "hyq", "mini_cheetah", "starleth")]
+
+
+@pytest.mark.parametrize(("name", "law"), [*FALLS, ("hyq", "soft_convex"), ("hyq", "linearized")])
+def test_a_fall_gains_no_energy(name: str, law: str) -> None:
+    """No motors, dt = 2.5 ms: HOAP-1 and the biped used to end in NaN here.
+
+    Under `soft_convex` 1,419 of 20,000 HyQ gained more than 10 J, under `linearized` 67 of 512.
+    """
+    robot, simulation = thrown(name, worlds=128, rate=1.0, law=law)
     start = energy(robot, simulation)
     weight = robot.mass * 9.81
     for _ in range(25):

@@ -153,7 +153,8 @@ def test_the_projection_s_derivative_and_its_factor(mu: float) -> None:
 
 
 def test_at_the_apex_nothing_is_divided_by_zero() -> None:
-    for mu in (0.1, 0.5):
+    """Without friction (mu = 0) a pull straight away from the ground lay in the cone."""
+    for mu in (0.0, 0.1, 0.5):
         for x in (np.zeros(3), np.array([-1.0, 0, 0]), np.array([1.0, 0, 0])):
             point = ConePoint.of(SX(x), mu)
             expected = np.maximum(x, 0)

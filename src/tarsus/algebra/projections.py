@@ -68,6 +68,8 @@ class ConePoint:
         """
         length = ca.sqrt(ca.dot(x[1:], x[1:]) + rounding)
         inside = length <= mu * x[0] + 2 * rounding**0.5
+        # a cone without friction is a half line: its other half is polar
+        inside = ca.logic_and(inside, ca.logic_or(x[0] >= 0, mu > 0))
         return cls(x, mu, length, inside, mu * length <= -x[0])
 
     @property

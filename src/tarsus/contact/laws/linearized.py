@@ -58,7 +58,8 @@ class Linearized(Law):
     0.05 ms. Stable for k_v dt < 2. With saturation "once" the normal forces are those that would go
     with the friction wanted, not with the friction left over: a box that slides (the paper has a
     brick without height) sinks and tumbles; hence "repeated", which may not settle where friction
-    is so high that a leg may jam (mu above 1 on Mini Cheetah): `converged` is then 0.
+    is so high that a leg may jam (mu above 1 on Mini Cheetah, 0.8 on a fallen HyQ): `converged` is
+    then 0, and the impulses are shortened until they give the robot no energy.
     """
 
     citation: ClassVar[Citation] = (RENGIFO_2009.at("Eqns. (16)-(20), section V"),)
@@ -118,12 +119,14 @@ class Linearized(Law):
         # one pass, or repeated until nobody changes sides
         many = self.saturation == "repeated"
         last = builder.loop(begin, lambda values: one_pass(known, values), PASSES if many else 1)
-        impulses = triples(last["impulse"])
-        # solved if it settled and all is finite
+        # solved if it settled and all is finite; what has not settled at least gives no energy
         settled = ca.logic_not(last["moving"]) if many else SX(1)
-        good = ca.logic_and(
-            settled, finite(entries(last["impulse"]) + entries(ca.vertcat(*problem.free)))
-        )
+        free = ca.vertcat(*problem.free)
+        impulse = last["impulse"]
+        if many:
+            impulse = ca.if_else(settled, impulse, harmless(G, free, impulse))
+        good = ca.logic_and(settled, finite(entries(impulse) + entries(free)))
+        impulses = triples(impulse)
         return ContactSolution(impulses, SX(0, 1), last["passes"], good)
 
 
@@ -212,6 +215,13 @@ def one_pass(known: Known, values: Values) -> tuple[Values, SX]:
     given = ca.logic_and(ca.sum1(new["sliding"]) > 0, changes(values["impulse"], new["impulse"], p))
     more = ca.logic_or(given, ca.sum1(flips) > 0)
     return new | {"way": ca.vertcat(*ways), "passes": values["passes"] + 1, "moving": more}, more
+
+
+def harmless(G: Matrix, free: SX, impulse: SX) -> SX:
+    """The impulses (3n,) shortened until they give no energy to what moves with `free` (3n,)."""
+    moved = ca.vertcat(*times(G, entries(impulse)))
+    given, bent = ca.dot(impulse, free), ca.dot(impulse, moved)
+    return ca.fmin(ca.fmax(-2 * given, 0) / ca.fmax(bent, TINY), 1) * impulse
 
 
 def saturated(force: SX, friction: SX, edge: SX) -> SX:
