@@ -72,20 +72,7 @@ def command_lines() -> list[list[str]]:
     return [*_settings(), *_run_options(), *_other_commands()]
 
 
-def _settings() -> Iterator[list[str]]:
-    """A hostile value for each declared parameter of each member of each family."""
-    for kind, (package, family) in FAMILIES.items():
-        for name in registry.names(package):
-            owner: Any = registry.member(package, kind, name, family)
-            start = ["run", "mini_cheetah", *SHORT, f"--{kind}", name]
-            if kind == "stepper":
-                start += ["--law", "compliant"]
-            for declared in parameters.declared(owner).values():
-                for value in _values(declared):
-                    yield [*start, "--set", f"{declared.name}={value}"]
-
-
-def _values(declared: Parameter) -> Iterator[str]:
+def hostile_values(declared: Parameter) -> Iterator[str]:
     """Hostile values for a parameter, and the bounds of its range."""
     if not declared.numeric:
         yield from (*WORDS, *PATHS, "1", "nan")
@@ -95,6 +82,19 @@ def _values(declared: Parameter) -> Iterator[str]:
         if math.isfinite(bound):
             yield repr(bound)
             yield ",".join([repr(bound)] * 2)
+
+
+def _settings() -> Iterator[list[str]]:
+    """A hostile value for each declared parameter of each member of each family."""
+    for kind, (package, family) in FAMILIES.items():
+        for name in registry.names(package):
+            owner: Any = registry.member(package, kind, name, family)
+            start = ["run", "mini_cheetah", *SHORT, f"--{kind}", name]
+            if kind == "stepper":
+                start += ["--law", "compliant"]
+            for declared in parameters.declared(owner).values():
+                for value in hostile_values(declared):
+                    yield [*start, "--set", f"{declared.name}={value}"]
 
 
 def _run_options() -> Iterator[list[str]]:

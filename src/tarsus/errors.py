@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+SHOWN = 80  # letters of a name that is not there
 NEAR = 0.5  # likeness, 0 to 1, from which a name is suggested
 
 
@@ -21,7 +22,8 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> TarsusError:
     known = sorted(set(known))
     near = near_names(name, known)
     hint = f"did you mean {' or '.join(near)}?" if near else f"known are: {', '.join(known)}."
-    return TarsusError(f"there is no {kind} named {name!r}; {hint}")
+    shown = name if len(name) <= SHOWN else f"{name[:SHOWN]}..."
+    return TarsusError(f"there is no {kind} named {shown!r}; {hint}")
 
 
 def near_names(name: str, known: Iterable[str]) -> list[str]:

@@ -29,7 +29,7 @@ def file_name(*parts: str) -> str:
 
 def check_writable(folder: Path) -> None:
     """OSError unless files can be written to the folder, or it can be made; it is not made yet."""
-    there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    there = next(place for place in (folder, *folder.absolute().parents) if os.path.exists(place))
     with _naming(folder):
         probe = _part_of(there / "probe")
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 import pkgutil
 import sys
 from collections.abc import Callable
@@ -54,7 +55,7 @@ def name_of(member: object) -> str:
 def from_file(path: str, kind: str) -> ModuleType:
     """The module in a user's own file; TarsusError if there is none or it does not run."""
     file = Path(path)
-    if not file.is_file():
+    if not os.path.isfile(file):
         raise TarsusError(f"there is no file {path} to read the {kind} from.")
     spec = importlib.util.spec_from_file_location(file.stem, file)
     assert spec is not None and spec.loader is not None

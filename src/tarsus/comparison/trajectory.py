@@ -9,6 +9,7 @@ are not read. World axes, SI units. The conventions are MuJoCo's: qpos and qvel 
 
 from __future__ import annotations
 
+import os
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -91,7 +92,7 @@ class Trajectory:
 
 def read(path: Path) -> dict[str, Any] | xr.Dataset:
     """The arrays of an .npz file, or the log in a netCDF file; TarsusError if it is neither."""
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise TarsusError(f"there is no file {path} to judge.")
     if path.suffix not in SUFFIXES:
         raise TarsusError(f"{path.name}: a trajectory is an .npz file or a netCDF log (.nc).")

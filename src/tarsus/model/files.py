@@ -34,11 +34,11 @@ def naming(file: str) -> Iterator[None]:
 def existing_file(path: str | Path) -> Path:
     """The path if a file is there; TarsusError that suggests near names in that folder if not."""
     path = Path(path).expanduser()
-    if path.is_file():
+    if os.path.isfile(path):
         return path
-    if path.is_dir():
+    if os.path.isdir(path):
         raise TarsusError(f"{path} is a folder: give the .urdf or .xml file in it.")
-    if not path.parent.is_dir():
+    if not os.path.isdir(path.parent):
         raise TarsusError(f"there is no file {path}: the folder {path.parent} does not exist.")
     names = sorted(entry.name for entry in path.parent.iterdir() if entry.is_file())
     near = difflib.get_close_matches(path.name, names, n=3, cutoff=0.4)

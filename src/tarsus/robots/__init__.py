@@ -6,6 +6,7 @@ To add a robot, write a file here whose `describe()` returns a `Mechanism`; its 
 from __future__ import annotations
 
 import hashlib
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,5 +39,5 @@ def require(path_or_name: str | Path) -> None:
     """TarsusError with near names unless it is a robot's name, or may be a path."""
     name, path = str(path_or_name), Path(path_or_name)
     known = registry.names(__name__)
-    if name not in known and not (path.suffix or len(path.parts) > 1 or path.exists()):
+    if name not in known and not (path.suffix or len(path.parts) > 1 or os.path.exists(path)):
         raise unknown("robot", name, known)

@@ -54,14 +54,19 @@ class Boxes(Terrain):
         shape = np.shape(self.position)
         if len(shape) not in (2, 3) or shape[-1] != 3 or not 0 < shape[-2] <= MOST:
             raise TarsusError(
-                f"Boxes: position must be (n, 3) or (worlds, n, 3) with n up to {MOST}, not"
+                f"boxes: position must be (n, 3) or (worlds, n, 3) with n up to {MOST}, not"
                 f" {shape}."
+            )
+        if np.shape(self.half_sizes)[-1:] != (3,):
+            raise TarsusError(
+                "boxes: half_sizes must be (3,), (n, 3) or (worlds, n, 3), not"
+                f" {np.shape(self.half_sizes)}."
             )
         try:
             described = self._described()
         except ValueError:
             raise TarsusError(
-                f"Boxes: half_sizes {np.shape(self.half_sizes)}, yaw {np.shape(self.yaw)} and"
+                f"boxes: half_sizes {np.shape(self.half_sizes)}, yaw {np.shape(self.yaw)} and"
                 f" ground {np.shape(self.ground)} do not fit position {shape}."
             ) from None
         # do the boxes stand on the ground?
@@ -71,17 +76,17 @@ class Boxes(Terrain):
         ground = np.asarray(self.ground, float)[..., None]
         if (bottom > ground + TINY).any():
             raise TarsusError(
-                "Boxes: a box must reach down to the ground; nobody walks below one that floats."
+                "boxes: a box must reach down to the ground; nobody walks below one that floats."
             )
         # is there room for the rounding?
         if (described[..., 6] < ground + self.edge_radius + self.corner_radius).any():
             raise TarsusError(
-                f"Boxes: edge_radius + corner_radius ({self.edge_radius + self.corner_radius:g} m)"
+                f"boxes: edge_radius + corner_radius ({self.edge_radius + self.corner_radius:g} m)"
                 " must fit on the side of every box above the ground."
             )
         if (described[..., 4:6] < self.edge_radius).any():
             raise TarsusError(
-                f"Boxes: edge_radius ({self.edge_radius:g} m) must not exceed a box's half sizes."
+                f"boxes: edge_radius ({self.edge_radius:g} m) must not exceed a box's half sizes."
             )
 
     def _described(self) -> NDArray[np.float64]:

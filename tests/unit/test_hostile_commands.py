@@ -1,0 +1,68 @@
+"""A part of tools/fuzz_commands.py that needs no simulation: every hostile parameter, and a sample
+of the hostile options.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import random
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tarsus import cli, registry
+from tarsus.errors import TarsusError
+from tarsus.parameters import declared, name_of
+from tarsus.parameters.range import LARGEST
+from tarsus.simulation.settings import with_parameters
+
+TOOLS = Path(__file__).parents[2] / "tools"
+
+
+@pytest.fixture(scope="module")
+def fuzz() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("fuzz_commands", TOOLS / "fuzz_commands.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("kind", ["law", "stepper", "terrain", "gait"])
+def test_a_hostile_parameter_is_refused_or_sound(kind: str, fuzz: ModuleType) -> None:
+    """In one sentence that names it, else it is finite and of the length that was declared."""
+    package, family = fuzz.FAMILIES[kind]
+    for name in registry.names(package):
+        try:
+            member: Any = registry.member(package, kind, name, family)()
+        except TarsusError:
+            continue  # heightfield and surface cannot do without heights
+        for p in declared(type(member)).values():
+            for value in fuzz.hostile_values(p):
+                try:
+                    changed = with_parameters({kind: member}, [f"{p.name}={value}"])[kind]
+                except TarsusError as error:
+                    assert "\n" not in str(error).replace(value, "")
+                    assert name_of(member) in str(error) or p.name in str(error)
+                    continue
+                if p.numeric and getattr(changed, p.name) is not None:
+                    found = np.asarray(getattr(changed, p.name), float)
+                    assert np.isfinite(found).all() and np.abs(found).max() <= LARGEST
+                    assert not p.one or found.shape == ()
+
+
+def test_a_hostile_option_is_refused_in_a_sentence(
+    fuzz: ModuleType, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = [line for line in fuzz.command_lines() if "--set" not in line]
+    for line in random.Random(0).sample(lines, 200):
+        try:
+            cli.parsed(line).check_names()
+        except TarsusError as error:
+            assert str(error)
+        except SystemExit as done:
+            assert done.code in (0, 2)
+        assert "NoneType" not in capsys.readouterr().err
