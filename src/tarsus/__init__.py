@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tarsus.errors import TarsusWarning as TarsusWarning
     from tarsus.robots import load as load
     from tarsus.simulation.recording.divergence import Diverged as Diverged
+    from tarsus.simulation.recording.interrupt import Interrupted as Interrupted
     from tarsus.simulation.recording.summary import summary as summary
     from tarsus.simulation.simulation import Simulation as Simulation
     from tarsus.stepping.substeps import Substeps as Substeps
@@ -55,6 +56,7 @@ _HOMES = {
     "TarsusError": "tarsus.errors",
     "TarsusWarning": "tarsus.errors",
     "Diverged": "tarsus.simulation.recording.divergence",
+    "Interrupted": "tarsus.simulation.recording.interrupt",
 }
 __all__ = [*_HOMES, "__version__"]  # noqa: PLE0604  the names above
 

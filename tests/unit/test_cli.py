@@ -115,7 +115,7 @@ def test_a_diverged_run_fails_and_keeps_its_log(
         "--law",
         "compliant",
         "--dt",
-        "0.01",
+        "0.02",
         "--json",
         "--out",
         str(tmp_path),

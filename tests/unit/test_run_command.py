@@ -147,3 +147,14 @@ def test_absurd_input_is_refused(
 ) -> None:
     assert cli.main(["run", "mini_cheetah", "--duration", "0.1", *arguments.split()]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_compare_needs_contacts_and_a_place_to_write(
+    tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    """Both are told before the long measurement."""
+    assert cli.main(["compare", robot(tmp_path, "swing")]) == 2
+    assert "no contacts" in capsys.readouterr().err
+    (tmp_path / "file").touch()
+    assert cli.main(["compare", "mini_cheetah", "--out", str(tmp_path / "file")]) == 2
+    assert "file: Not a directory" in capsys.readouterr().err

@@ -61,8 +61,15 @@ class Compare(Command):
             ) from None
         from tarsus import robots
         from tarsus.comparison import laws, report
+        from tarsus.files import check_writable, file_name
 
+        # complain before the long measurement, not after it
         robot = robots.load(self.robot)
+        if not robot.candidates:
+            raise TarsusError(f"{robot.name!r} has no contacts: there is no law to compare.")
+        if self.out:
+            check_writable(self.out)
+        # every law at every step
         given = {"mu": self.friction, "e_N": self.restitution}
         material = {name: value for name, value in given.items() if value is not None}
         extra = laws.Extra(material, not self.no_bars, not self.no_limits)
@@ -71,6 +78,6 @@ class Compare(Command):
         )
         if self.out:
             self.out.mkdir(parents=True, exist_ok=True)
-            report.picture(runs, self.out / f"{robot.name}_laws.png")
+            report.picture(runs, self.out / f"{file_name(robot.name)}_laws.png")
         print_json(report.rows(runs)) if self.json else report.tell(runs)
         return 0

@@ -170,7 +170,7 @@ def picture(runs: Sequence[LawRun], path: Path, seconds: float = 1.0) -> None:
     finest = {
         run.law: run
         for run in sorted(runs, key=lambda run: -run.dt)
-        if run.log is not None and not run.failure
+        if run.log is not None and not run.failure and "contact" in run.log.sizes
     }
     if not finest:
         return

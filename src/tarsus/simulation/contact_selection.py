@@ -52,9 +52,10 @@ def candidates(
         return chosen
     chosen = feet(robot)
     bodies = list(dict.fromkeys(robot.bodies[c.body].name for c in chosen))
+    some = f"those of {', '.join(bodies)}" if bodies else "for no body looks like a foot"
     notices.append(
-        f"{len(chosen)} of {len(robot.candidates)} contact candidates are simulated, those of"
-        f' {", ".join(bodies)}; name others with contacts=[...] or contacts="all".'
+        f"{len(chosen)} of {len(robot.candidates)} contact candidates are simulated, {some};"
+        ' name others with contacts=[...] or contacts="all".'
     )
     return chosen
 
