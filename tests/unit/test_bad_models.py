@@ -271,7 +271,8 @@ def test_unsound_mechanism(name: str) -> None:
 
 def test_sound_mechanisms_pass_without_a_word() -> None:
     hollow = Body("hollow", 0, Joint("yaw", "hinge"), Inertia(0.0))
-    chain = replace(SOUND, bodies=(BASE, hollow, replace(LEG, parent=1)))
+    pitch = Joint("hip", "hinge", axis=np.array([1.0, 0.0, 0.0]))
+    chain = replace(SOUND, bodies=(BASE, hollow, replace(LEG, parent=1, joint=pitch)))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert check(SOUND) is SOUND

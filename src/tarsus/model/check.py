@@ -7,9 +7,12 @@ import warnings
 import numpy as np
 
 from tarsus.errors import TarsusError, TarsusWarning
+from tarsus.model.mass_matrix import mass_matrix
 from tarsus.model.mechanism import WORLD, Body, Inertia, Joint, Mechanism
 
 ROUND_OFF = 1e-12
+POSTURES = 10  # in which the mass matrix is looked at where an inertia is doubtful
+LARGEST = 1e10  # in SI units: no robot comes near, and products of three fit into float32
 INEQUALITY_SLACK = 1e-3  # files round their inertias to a few digits
 
 
@@ -23,7 +26,10 @@ def check(mechanism: Mechanism) -> Mechanism:
         _check_joint(body.joint)
     _check_motion(mechanism)
     _check_parts(mechanism)
-    _warn_about_inertias(mechanism)
+    _check_sizes(mechanism)
+    doubtful = _not_definite(mechanism)
+    _check_mass_matrix(mechanism, POSTURES if doubtful else 1)
+    _warn_about_inertias(mechanism, doubtful)
     return mechanism
 
 
@@ -95,11 +101,13 @@ def _check_motion(mechanism: Mechanism) -> None:
             leaf[parent] = False
     for number, body in enumerate(bodies):
         carried = mass[number] if body.joint.kind in ("free", "slide") else matter[number]
-        light = _joint_inertia(body) <= 0 if leaf[number] else carried <= 0
-        if body.joint.armature <= 0 and light:
+        least = _joint_inertia(body) if leaf[number] else carried
+        if body.joint.armature <= 0 and least <= 0:
+            which = "a negative" if least < 0 else "no"
             raise TarsusError(
-                f"joint {body.joint.name!r} moves {body.name!r}, which has no inertia against it: "
-                "give the body mass and inertia or the joint an armature, or weld it."
+                f"joint {body.joint.name!r} moves {body.name!r}, which has {which} inertia against"
+                " it: give the body mass and inertia (look off its diagonal, too) or the joint an"
+                " armature, or weld it."
             )
 
 
@@ -114,7 +122,7 @@ def _joint_inertia(body: Body) -> float:
         least = float(joint.axis @ about_joint @ joint.axis)
     else:
         least = float(np.linalg.eigvalsh(about_joint if joint.kind == "ball" else about_com)[0])
-    least = 0.0 if least <= ROUND_OFF * size else least
+    least = 0.0 if abs(least) <= ROUND_OFF * size else least
     return min(least, inertia.mass) if joint.kind == "free" else least
 
 
@@ -170,15 +178,70 @@ def _check_parts(mechanism: Mechanism) -> None:
             mechanism.body_index(name)
 
 
-def _warn_about_inertias(mechanism: Mechanism) -> None:
-    broken, flat = [], []
+def _check_sizes(mechanism: Mechanism) -> None:
+    """No quantity may be larger than any robot's: its square would overflow, or round all else."""
+    found: list[tuple[str, object]] = [("gravity", mechanism.gravity_acceleration)]
+    found += [(f"keyframe {name!r}", q) for name, q in mechanism.keyframes.items()]
+    found += [(f"frame {f.name!r}: position", f.position) for f in mechanism.frames]
+    for c in mechanism.candidates:
+        found.append((f"candidate {c.name!r}: position or radius", (*c.position, c.radius)))
     for body in mechanism.bodies:
-        if body.inertia.mass == 0 and not body.inertia.about_com.any():
-            continue
+        what, inertia, joint = f"body {body.name!r}", body.inertia, body.joint
+        found += [(f"{what}: position", body.position), (f"{what}: mass", inertia.mass)]
+        found += [(f"{what}: center of mass", inertia.com), (f"{what}: inertia", inertia.about_com)]
+        resisting = (joint.armature, joint.damping, joint.dry_friction)
+        found.append((f"joint {joint.name!r}: armature, damping or friction", resisting))
+    for actuator in mechanism.actuators:
+        limits = np.array([actuator.lower, actuator.upper])
+        found.append((f"actuator {actuator.name!r}: limits", limits[np.isfinite(limits)]))
+    for what, value in found:
+        largest = np.abs(np.asarray(value, dtype=float)).max(initial=0.0)
+        if not largest <= LARGEST:
+            raise TarsusError(
+                f"{what} must be finite and at most {LARGEST:g} in SI units, not {largest:g}."
+            )
+
+
+def _check_mass_matrix(mechanism: Mechanism, postures: int) -> None:
+    """M(q) must be positive definite; looked at in postures without any symmetry."""
+    random = np.random.default_rng(0)
+    for _ in range(postures):
+        q = random.uniform(-1.0, 1.0, mechanism.nq)
+        for body, at in zip(mechanism.bodies, mechanism.q_slices, strict=True):
+            if body.joint.kind in ("free", "ball"):
+                q[at.stop - 4 : at.stop] /= np.linalg.norm(q[at.stop - 4 : at.stop])
+        M = mass_matrix(mechanism, q)
+        share = np.diag(M)  # of each velocity: zero, negative or small where one is wrong
+        if share.min() > 0:
+            scale = np.sqrt(share)
+            values, vectors = np.linalg.eigh(M / np.outer(scale, scale))
+            if values[0] > ROUND_OFF:
+                continue
+            share = -np.abs(vectors[:, 0])
+        joints = [body.joint.name for body in mechanism.bodies for _ in range(body.joint.nu)]
+        raise TarsusError(
+            "the mass matrix is not positive definite: moving joint"
+            f" {joints[int(np.argmin(share))]!r} takes no energy, or gives some. Look for a missing"
+            " or negative inertia, also off its diagonal, in what this joint moves."
+        )
+
+
+def _not_definite(mechanism: Mechanism) -> list[str]:
+    """Bodies whose inertia is not positive definite; some robots of the field have such."""
+    found = []
+    for body in mechanism.bodies:
+        about = np.linalg.eigvalsh(body.inertia.about_com)
+        matter = body.inertia.mass > 0 or body.inertia.about_com.any()
+        if matter and about[0] <= ROUND_OFF * about[2]:
+            found.append(body.name)
+    return found
+
+
+def _warn_about_inertias(mechanism: Mechanism, broken: list[str]) -> None:
+    flat = []
+    for body in mechanism.bodies:
         least, middle, most = np.linalg.eigvalsh(body.inertia.about_com)
-        if least <= ROUND_OFF * most:
-            broken.append(body.name)
-        elif least + middle < (1 - INEQUALITY_SLACK) * most:
+        if body.name not in broken and least + middle < (1 - INEQUALITY_SLACK) * most:
             flat.append(body.name)
     if broken:
         _warn(f"{mechanism.name}: the inertia of {', '.join(broken)} is not positive definite.")

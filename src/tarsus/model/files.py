@@ -17,9 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.errors import TarsusError
+from tarsus.model.check import LARGEST
 
 Array = NDArray[np.float64]
 UNBOUND_PREFIX = 27  # expat's code for a tag such as <drake:capsule> whose prefix nothing declares
+
+
+MOST_BYTES = 1 << 26  # of a robot's file
 
 
 @contextmanager
@@ -33,10 +37,14 @@ def naming(file: str) -> Iterator[None]:
 
 def existing_file(path: str | Path) -> Path:
     """The path if a file is there; TarsusError that suggests near names in that folder if not."""
-    path = Path(path).expanduser()
-    if os.path.isfile(path):
+    try:
+        path = Path(path).expanduser()
+        there, folder = path.is_file(), path.is_dir()
+    except (OSError, ValueError, RuntimeError):  # too long, a null in it, a home that nobody has
+        raise TarsusError(f"{shortened(str(path))} cannot be a file's name.") from None
+    if there:
         return path
-    if os.path.isdir(path):
+    if folder:
         raise TarsusError(f"{path} is a folder: give the .urdf or .xml file in it.")
     if not os.path.isdir(path.parent):
         raise TarsusError(f"there is no file {path}: the folder {path.parent} does not exist.")
@@ -44,6 +52,29 @@ def existing_file(path: str | Path) -> Path:
     near = difflib.get_close_matches(path.name, names, n=3, cutoff=0.4)
     hint = f" did you mean {' or '.join(near)}?" if near else ""
     raise TarsusError(f"there is no file {path};{hint}" if hint else f"there is no file {path}.")
+
+
+def is_file(path: Path) -> bool:
+    """True if a regular file is there; what cannot even be a file's name is none."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def file_bytes(path: Path) -> bytes:
+    """What is in a file; TarsusError if it is larger than any robot's or cannot be read."""
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise TarsusError(f"it is larger than {MOST_BYTES >> 20} MiB: no robot's file is.")
+        return path.read_bytes()
+    except OSError as error:
+        raise TarsusError(f"it cannot be read: {error.strerror}.") from None
+
+
+def shortened(text: str) -> str:
+    """A text in quotation marks, its middle left out if it is long."""
+    return repr(text if len(text) <= 60 else f"{text[:40]} ... {text[-10:]}")
 
 
 def needed_library(name: str, purpose: str) -> Any:
@@ -58,6 +89,8 @@ def xml_root(text: bytes | str) -> ET.Element:
     """The root element of XML text; TarsusError with the line if it is broken."""
     try:
         return ET.fromstring(text)
+    except (LookupError, ValueError) as error:
+        raise _unknown_encoding(error) from None
     except ET.ParseError as error:
         if error.code == UNBOUND_PREFIX:
             return xml_root(_with_prefixes(text))
@@ -69,9 +102,17 @@ def root_tag(path: Path) -> str:
     try:
         for _, element in ET.iterparse(path, events=("start",)):
             return element.tag.rpartition("}")[2]
+    except (LookupError, ValueError) as error:
+        raise _unknown_encoding(error) from None
+    except OSError as error:
+        raise TarsusError(f"it cannot be read: {error.strerror}.") from None
     except ET.ParseError as error:
         raise TarsusError(f"the XML is broken: {error}.") from None
     raise TarsusError("the XML is empty.")
+
+
+def _unknown_encoding(error: Exception) -> TarsusError:
+    return TarsusError(f"its encoding cannot be read ({error}): save it as UTF-8.")
 
 
 def resolve(uri: str, folder: Path, packages: Mapping[str, str | Path]) -> Path | None:
@@ -83,10 +124,10 @@ def resolve(uri: str, folder: Path, packages: Mapping[str, str | Path]) -> Path 
     scheme, mark, rest = uri.partition("://")
     if not mark or scheme == "file":
         path = folder / (rest if mark else uri)
-        return path if path.is_file() else None
+        return path if is_file(path) else None
     package, _, inner = rest.lstrip("/").partition("/")
     for root in _package_folders(package, folder, packages):
-        if (root / inner).is_file():
+        if is_file(root / inner):
             return root / inner
     return None
 
@@ -111,7 +152,10 @@ def _hull_vertices(path: str, stamp: int) -> Array:
     unit = re.fullmatch(
         r"([\d.eE+-]+) \* meters", str(mesh.metadata.get("units"))
     )  # COLLADA states its unit
-    vertices = hull(np.array(mesh.vertices, dtype=float) * (float(unit[1]) if unit else 1.0))
+    given = np.array(mesh.vertices, dtype=float) * (float(unit[1]) if unit else 1.0)
+    if not (np.abs(given) <= LARGEST).all():
+        raise TarsusError(f"the mesh {path} has vertices farther than {LARGEST:g} m, or none.")
+    vertices = hull(given)
     vertices.setflags(write=False)
     return vertices
 

@@ -13,6 +13,7 @@ from tarsus.model.candidates import Shape, ShapeKind
 from tarsus.model.conventions import mujoco_joint_names
 from tarsus.model.files import existing_file, naming, needed_library
 from tarsus.model.mechanism import WORLD, Inertia, Joint, JointKind, Mechanism
+from tarsus.model.mjcf_bounds import check_bounds
 from tarsus.model.mjcf_extras import actuators, body_names, report_dropped
 from tarsus.model.mjcf_loops import loop_joints
 from tarsus.model.parts import Part, Report, Welded, weld
@@ -76,11 +77,12 @@ def from_mujoco_model(model: Any, file: str, fallback_name: str) -> Mechanism:
 
 def _compiled(text: str, path: Path | None) -> Any:
     mujoco = needed_library("mujoco", "reading MJCF")
+    check_bounds(text, path)
     try:
         if path is None:
             return mujoco.MjModel.from_xml_string(text)
         return mujoco.MjModel.from_xml_path(str(path))
-    except ValueError as error:
+    except Exception as error:  # beside ValueError, MuJoCo's own and those of allocation
         raise TarsusError(f"MuJoCo cannot compile it: {' '.join(str(error).split())}") from None
 
 
@@ -147,8 +149,7 @@ def _carrier(model: Any, body: int, part: Part, anchor: Array) -> Part:
     )
     sites = [
         (model.site(site).name or f"{part.name}/site_{site}", back @ _pose(model, "site", site))
-        for site in range(model.nsite)
-        if model.site_bodyid[site] == body
+        for site in np.flatnonzero(model.site_bodyid == body).tolist()
     ]
     if anchor.any():
         sites.insert(0, (f"{part.name}/origin", back))
@@ -193,14 +194,15 @@ def _colliding(model: Any) -> list[int]:
     """Geoms that can collide: by their bits or in an explicit pair."""
     paired = {*np.array(model.pair_geom1).tolist(), *np.array(model.pair_geom2).tolist()}
     bits = np.array(model.geom_contype) | np.array(model.geom_conaffinity)
-    return [geom for geom in range(model.ngeom) if bits[geom] or geom in paired]
+    return sorted(paired.union(np.flatnonzero(bits).tolist()))
 
 
 def _shapes(model: Any, body: int, back: Pose) -> tuple[Shape, ...]:
     found: list[Shape] = []
-    for geom in _colliding(model):
+    on_body = np.flatnonzero(model.geom_bodyid == body)
+    for geom in np.intersect1d(on_body, _colliding(model)).tolist():
         kind = int(model.geom_type[geom])
-        if model.geom_bodyid[geom] != body or kind in (PLANE, HFIELD):
+        if kind in (PLANE, HFIELD):
             continue
         name, pose = model.geom(geom).name, back @ _pose(model, "geom", geom)
         if kind in MESHES:
@@ -236,15 +238,22 @@ def _keyframes(model: Any) -> dict[str, Array]:
     rows = {model.key(k).name or f"key_{k}": model.key_qpos[k] for k in range(model.nkey)}
     rows.setdefault("qpos0", model.qpos0)
     return {
-        name: _unit_quaternions(model, np.array(row, dtype=float)) for name, row in rows.items()
+        name: _unit_quaternions(model, name, np.array(row, dtype=float))
+        for name, row in rows.items()
     }
 
 
-def _unit_quaternions(model: Any, q: Array) -> Array:
+def _unit_quaternions(model: Any, keyframe: str, q: Array) -> Array:
     for kind, start in zip(model.jnt_type, model.jnt_qposadr, strict=True):
         if KINDS[int(kind)] in ("free", "ball"):
             first = start + (3 if KINDS[int(kind)] == "free" else 0)
-            q[first : first + 4] /= np.linalg.norm(q[first : first + 4])
+            length = np.linalg.norm(q[first : first + 4])
+            if not 0 < length < np.inf:
+                raise TarsusError(
+                    f"keyframe {keyframe!r}: the quaternion in entries {first} to {first + 3} must"
+                    " be finite and not zero."
+                )
+            q[first : first + 4] /= length
     return q
 
 

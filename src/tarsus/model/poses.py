@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tarsus.errors import TarsusError
 from tarsus.model.mechanism import Inertia
 
 if TYPE_CHECKING:
@@ -45,7 +46,9 @@ def _rotation() -> type[Rotation]:
 
 
 def rotation_from_quaternion(quaternion: ArrayLike) -> Array:
-    """Rotation matrix (3, 3) of a quaternion (w, x, y, z) of any length."""
+    """Rotation matrix (3, 3) of a quaternion (w, x, y, z) of any length but zero."""
+    if not 0 < np.linalg.norm(quaternion) < np.inf:
+        raise TarsusError(f"a quaternion must be finite and not zero, not {quaternion}.")
     return _rotation().from_quat(np.asarray(quaternion, dtype=float), scalar_first=True).as_matrix()
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from tarsus.errors import TarsusError, unknown
-from tarsus.model.files import existing_file, naming, xml_root
+from tarsus.model.files import existing_file, file_bytes, naming, xml_root
 from tarsus.model.mechanism import WORLD, Actuator, Joint, JointKind, Mechanism
 from tarsus.model.parts import Part, Report, weld
 from tarsus.model.poses import Pose
@@ -21,6 +21,7 @@ KINDS: dict[str, JointKind] = {
     "prismatic": "slide",
     "floating": "free",
 }
+LINKS = 2000  # the largest robots have a tenth of them
 BASE_JOINTS = ("root", "floating_base", "tarsus_floating_base")
 
 
@@ -38,7 +39,7 @@ def read_urdf(
             return _mechanism(source, "URDF text", Path.cwd(), packages or {}, floating)
     path = existing_file(source)
     with naming(path.name):
-        return _mechanism(path.read_bytes(), path.name, path.parent, packages or {}, floating)
+        return _mechanism(file_bytes(path), path.name, path.parent, packages or {}, floating)
 
 
 def _mechanism(
@@ -50,6 +51,8 @@ def _mechanism(
         raise TarsusError(
             "this is xacro, not URDF: expand it first (xacro robot.xacro > robot.urdf)."
         )
+    if len(robot.findall("link")) > LINKS:
+        raise TarsusError(f"it has more than {LINKS} links, too many for one robot.")
     report = Report(file)
     links = [link_of(element, folder, packages) for element in robot.findall("link")]
     joints = [joint_of(element) for element in robot.findall("joint")]

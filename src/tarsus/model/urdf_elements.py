@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from tarsus.errors import TarsusError
 from tarsus.model.candidates import Shape
-from tarsus.model.files import mesh_vertices, resolve
+from tarsus.model.check import LARGEST
+from tarsus.model.files import mesh_vertices, resolve, shortened
 from tarsus.model.mechanism import Inertia
 from tarsus.model.poses import Pose, moved, rotation_from_rpy
 
@@ -104,10 +105,10 @@ def joint_of(element: ET.Element) -> UrdfJoint:
         child=_attribute(_only(element, "child", where), "link", where),
         pose=_origin(element, where),
         axis=direction,
-        lower=_number(limit, "lower", where),
-        upper=_number(limit, "upper", where),
+        lower=_number(limit, "lower", where, largest=np.inf),
+        upper=_number(limit, "upper", where, largest=np.inf),
         effort=np.inf if limit is None else _number(limit, "effort", where),
-        velocity=_number(limit, "velocity", where),
+        velocity=_number(limit, "velocity", where, largest=np.inf),
         damping=_number(dynamics, "damping", where),
         friction=_number(dynamics, "friction", where),
         mimic="" if mimic is None else _attribute(mimic, "joint", where),
@@ -167,13 +168,23 @@ def _attribute(element: ET.Element, key: str, where: str) -> str:
     return value
 
 
-def _number(element: ET.Element | None, key: str, where: str) -> float:
+def _number(element: ET.Element | None, key: str, where: str, largest: float = LARGEST) -> float:
     """One number; 0, URDF's own default, if the element or the attribute is not there."""
-    return 0.0 if element is None else float(_numbers(element, key, "0", 1, where)[0])
+    return 0.0 if element is None else float(_numbers(element, key, "0", 1, where, largest)[0])
 
 
-def _numbers(element: ET.Element, key: str, default: str | None, count: int, where: str) -> Array:
-    """`count` numbers of an attribute; TarsusError if there are others, or none and no default."""
+def _numbers(
+    element: ET.Element,
+    key: str,
+    default: str | None,
+    count: int,
+    where: str,
+    largest: float = LARGEST,
+) -> Array:
+    """`count` numbers of an attribute, none beyond `largest`.
+
+    TarsusError if there are others, or none and no default.
+    """
     text = element.get(key, default)
     if text is None:
         raise TarsusError(f"{where}: the <{element.tag}> has no {key}.")
@@ -183,5 +194,12 @@ def _numbers(element: ET.Element, key: str, default: str | None, count: int, whe
         numbers = np.array([np.nan])
     if numbers.shape != (count,) or np.isnan(numbers).any():
         what = "a number" if count == 1 else f"{count} numbers"
-        raise TarsusError(f"{where}: {key} of <{element.tag}> must be {what}, not {text!r}.")
+        raise TarsusError(
+            f"{where}: {key} of <{element.tag}> must be {what}, not {shortened(text)}."
+        )
+    if np.abs(numbers).max() > largest:
+        raise TarsusError(
+            f"{where}: {key} of <{element.tag}> must be finite and at most {largest:g} in SI units,"
+            f" not {shortened(text)}."
+        )
     return numbers

@@ -1,0 +1,55 @@
+"""The mass matrix of a mechanism in numbers: what a check on loading needs (Featherstone 2008)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
+
+from tarsus.model.mechanism import WORLD, Body, Inertia, Mechanism
+
+Array = NDArray[np.float64]
+
+
+def mass_matrix(mechanism: Mechanism, q: Array) -> Array:
+    """M(q) (nu, nu): sum of J^T I J over the bodies, plus the armatures."""
+    M = np.diag([b.joint.armature for b in mechanism.bodies for _ in range(b.joint.nu)]).astype(
+        float
+    )
+    jacobians: list[Array] = []  # of each body, in its frame: angular velocity, then linear
+    for body, at, own in zip(mechanism.bodies, mechanism.q_slices, mechanism.u_slices, strict=True):
+        rotation, shift, motion = _joint(body, q[at])
+        jacobian = np.zeros((6, mechanism.nu))
+        if body.parent != WORLD:
+            above = jacobians[body.parent]
+            jacobian[:3] = rotation.T @ above[:3]
+            jacobian[3:] = rotation.T @ (above[3:] - np.cross(shift, above[:3].T).T)
+        jacobian[:, own] += motion
+        jacobians.append(jacobian)
+        M += jacobian.T @ _spatial(body.inertia) @ jacobian
+    return M
+
+
+def _joint(body: Body, q: Array) -> tuple[Array, Array, Array]:
+    """Rotation (3, 3) and place (3,) of a body in its parent, and its joint's motion (6, nu)."""
+    joint, turn, shift = body.joint, np.eye(3), np.zeros(3)
+    motion = np.zeros((6, joint.nu))
+    if joint.kind in ("free", "ball"):
+        turn = Rotation.from_quat(q[-4:], scalar_first=True).as_matrix()
+        motion[:3, -3:] = np.eye(3)
+    if joint.kind == "free":
+        shift, motion[3:, :3] = q[:3], turn.T @ body.rotation.T
+    if joint.kind == "hinge":
+        turn = Rotation.from_rotvec(q[0] * joint.axis).as_matrix()
+        motion[:3, 0] = joint.axis
+    if joint.kind == "slide":
+        shift, motion[3:, 0] = q[0] * joint.axis, joint.axis
+    return body.rotation @ turn, body.position + body.rotation @ shift, motion
+
+
+def _spatial(inertia: Inertia) -> Array:
+    """The inertia (6, 6) about the body's origin."""
+    x, y, z = inertia.com
+    c = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
+    m = inertia.mass
+    return np.block([[inertia.about_com - m * c @ c, m * c], [-m * c, m * np.eye(3)]])

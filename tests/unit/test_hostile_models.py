@@ -1,0 +1,188 @@
+"""Hostile robot files: refused with a sentence, within bounds of time and memory."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tarsus.errors import TarsusError
+from tarsus.model.read import read
+
+ROOT = Path(__file__).parents[2]
+TETRAHEDRON = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
+INERTIA = '<inertia ixx="1" iyy="1" izz="1"/>'
+BODY = '<body name="b"><freejoint/><geom size="1"/></body>'
+FREE = f"<worldbody>{BODY}</worldbody>"
+BOMB = '<!DOCTYPE r [<!ENTITY a "aaaaaaaaaa">' + "".join(
+    f'<!ENTITY {chr(98 + k)} "{f"&{chr(97 + k)};" * 10}">' for k in range(9)
+)
+
+
+def urdf(inside: str = "", mass: str = "1", inertia: str = INERTIA) -> str:
+    """A link with more in it and after it."""
+    base = f'<inertial><mass value="{mass}"/>{inertia}</inertial>'
+    return f'<robot name="r"><link name="base">{base}</link>{inside}</robot>'
+
+
+def hung(what: str, kind: str = "revolute") -> str:
+    """A second link, and a joint of the first with something in it."""
+    second = f'<link name="arm"><inertial><mass value="1"/>{INERTIA}</inertial></link>'
+    ends = '<parent link="base"/><child link="arm"/>'
+    return urdf(f'{second}<joint name="j" type="{kind}">{ends}{what}</joint>')
+
+
+def mesh(scale: str = "1 1 1", file: str = "t.obj") -> str:
+    shape = f'<mesh filename="{file}" scale="{scale}"/>'
+    inside = f'<link name="m"><collision><geometry>{shape}</geometry></collision></link>'
+    ends = '<parent link="base"/><child link="m"/>'
+    return urdf(f'{inside}<joint name="j" type="fixed">{ends}</joint>')
+
+
+def mjcf(inside: str) -> str:
+    return f'<mujoco model="m">{inside}</mujoco>'
+
+
+HOSTILE = {
+    # URDF: numbers
+    "huge mass": (urdf(mass="1e39"), r"link 'base': value of <mass> must be finite and at most"),
+    "infinite mass": (urdf(mass="inf"), "value of <mass> must be finite"),
+    "huge inertia": (urdf(inertia=INERTIA.replace('"1"', '"1e39"')), "ixx of <inertia> must be"),
+    "inertia off its diagonal": (
+        urdf(inertia=INERTIA.replace("/>", ' ixy="3"/>')),
+        "joint 'root' moves 'base', which has a negative inertia against it.*off its diagonal",
+    ),
+    "two joints about one axis": (
+        urdf(
+            '<link name="ring"/><link name="arm"><inertial><mass value="1"/>'
+            + INERTIA
+            + '</inertial></link><joint name="a" type="continuous"><parent link="base"/>'
+            '<child link="ring"/></joint><joint name="b" type="continuous"><parent link="ring"/>'
+            '<child link="arm"/></joint>'
+        ),
+        "mass matrix is not positive definite: moving joint '[ab]' takes no energy",
+    ),
+    "huge torque": (hung('<limit effort="1e39" velocity="1"/>'), "joint 'j': effort of <limit>"),
+    "infinite torque": (hung('<limit effort="inf" velocity="1"/>'), "joint 'j': effort of <limit>"),
+    "huge damping": (hung('<dynamics damping="1e39"/>'), "joint 'j': damping of <dynamics>"),
+    "far joint": (hung('<origin xyz="0 1e300 0"/>'), "joint 'j': xyz of <origin>"),
+    "endless turns": (hung('<origin rpy="0 inf 0"/>'), "joint 'j': rpy of <origin>"),
+    "mesh of 1e308": (mesh("1e308 1e308 1e308"), "link 'm': scale of <mesh>"),
+    "long number": (urdf(mass="9" * 1000), r"not '9{40} \.\.\. 9{10}'"),
+    # URDF: names, encodings, sizes
+    "long file name": (mesh(file="x" * 10_000), "collision meshes are not found"),
+    "null in a name": (mesh(file="a&#0;b"), "XML is broken: reference to invalid character"),
+    "device for a mesh": (mesh(file="/dev/zero"), "collision meshes are not found: /dev/zero"),
+    "folder for a mesh": (mesh(file="/"), "collision meshes are not found: /"),
+    "too many links": (
+        urdf("".join(f'<link name="l{k}"/>' for k in range(20_000))),
+        "more than 2000 links",
+    ),
+    "entity bomb": (BOMB + "]>" + urdf("<x>&j;</x>"), "XML is broken.*amplification"),
+    "unknown encoding": ('<?xml version="1.0" encoding="klingon"?>' + urdf(), "save it as UTF-8"),
+    "no text encoding": ('<?xml version="1.0" encoding="hex"?>' + urdf(), "save it as UTF-8"),
+    "wide encoding": ('<?xml version="1.0" encoding="big5"?>' + urdf(), "save it as UTF-8"),
+    # MJCF: numbers
+    "MJCF mass": (
+        mjcf(FREE.replace('"/></', '" mass="1e39"/></')),
+        "<geom>: mass must be finite and at most",
+    ),
+    "MJCF density": (mjcf(FREE.replace('"/></', '" density="inf"/></')), "<geom>: density must be"),
+    "MJCF place": (mjcf(FREE.replace('"b"', '"b" pos="0 nan 0"')), "<body>: pos must be finite"),
+    "mass by size": (mjcf(FREE.replace('size="1"', 'size="1e9"')), "body 'b': mass must be finite"),
+    "gravity": (mjcf('<option gravity="0 0 inf"/>' + FREE), "<option>: gravity must be finite"),
+    "keyframe": (mjcf(FREE + '<keyframe><key qpos="nan 0 0 1 0 0 0"/></keyframe>'), "<key>: qpos"),
+    "zero quaternion": (mjcf(FREE.replace('"b"', '"b" quat="0 0 0 0"')), "zero quaternion is not allowed"),
+    "MJCF mesh of 1e308": (
+        mjcf('<asset><mesh name="t" file="t.obj" scale="1e308 1 1"/></asset>' + FREE),
+        "<mesh>: scale must be",
+    ),
+    # MJCF: sizes
+    "three million bodies": (
+        mjcf(f'<worldbody><replicate count="3000000">{BODY}</replicate></worldbody>'),
+        "too large for one robot: more than 2000 bodies",
+    ),
+    "replicas of replicas": (
+        mjcf(
+            '<worldbody><replicate count="999"><replicate count="999"><geom size="1"/></replicate>'
+            f"</replicate>{BODY}</worldbody>"
+        ),
+        "too large for one robot.*repetitions included",
+    ),
+    "height field": (
+        mjcf('<asset><hfield name="h" nrow="100000" ncol="100000" size="1 1 1 1"/></asset>' + FREE),
+        r"<hfield> is too large: 1e\+10 points",
+    ),
+    "flexible grid": (
+        mjcf(
+            '<worldbody><flexcomp name="f" type="grid" count="2000 2000 200" spacing=".1 .1 .1"/>'
+            "</worldbody>"
+        ),
+        "<flexcomp> is too large",
+    ),
+    "deep": (
+        mjcf("<worldbody>" + "<body>" * 900 + "</body>" * 900 + "</worldbody>"),
+        "more than 500 deep",
+    ),
+    # MJCF: files
+    "includes itself": (mjcf('<include file="robot.xml"/>' + FREE), "MuJoCo cannot compile it"),
+    "includes a device": (mjcf('<include file="/dev/zero"/>' + FREE), "MuJoCo cannot compile it"),
+    "a device for a mesh": (
+        mjcf('<asset><mesh name="t" file="/dev/zero"/></asset>' + FREE),
+        "MuJoCo cannot compile it",
+    ),
+    "plugin": (
+        mjcf('<extension><plugin plugin="no.such.thing"/></extension>' + FREE),
+        "MuJoCo cannot compile it",
+    ),
+    "bomb in MJCF": (BOMB + "]>" + mjcf(FREE + "<x>&j;</x>"), "XML is broken"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_file_is_refused_with_one_sentence_at_once(name: str, tmp_path: Path) -> None:
+    text, sentence = HOSTILE[name]
+    (tmp_path / "t.obj").write_text(TETRAHEDRON)
+    file = tmp_path / "robot.xml"
+    file.write_text(text)
+    began = time.perf_counter()
+    with pytest.raises(TarsusError, match=sentence) as caught:
+        read(file)
+    assert time.perf_counter() - began < 5
+    assert "robot.xml" in str(caught.value) and "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 500 + 2 * len("x" * 10_000) * (name == "long file name")
+
+
+def test_bytes_that_are_no_text(tmp_path: Path) -> None:
+    file = tmp_path / "robot.xml"
+    for data, sentence in {
+        mjcf(FREE.replace('"b"', '"bäse"')).encode("latin-1"): "text is not UTF-8",
+        urdf().replace("base", "bäse").encode("latin-1"): "XML is broken: not well-formed",
+        b"\xff\xfe\x00\xd8": "XML is broken|UTF-8",
+    }.items():
+        file.write_bytes(data)
+        with pytest.raises(TarsusError, match=sentence):
+            read(file)
+    file.write_text('<?xml version="1.0" encoding="latin-1"?>' + urdf(), encoding="latin-1")
+    assert read(file).body_names == ("base",)
+    with pytest.raises(TarsusError, match="cannot be a file's name"):
+        read(tmp_path / ("x" * 5000))
+    with pytest.raises(TarsusError, match=r"there is no file|cannot be"):
+        read(tmp_path / ("x" * 300))
+
+
+def test_what_mujoco_allows_but_xml_does_not(tmp_path: Path) -> None:
+    file = tmp_path / "robot.xml"
+    file.write_text(mjcf("<!-- a -- comment -->" + FREE))
+    assert read(file).body_names == ("b",)
+
+
+def test_a_hundred_mutants_have_no_fault(tmp_path: Path) -> None:
+    command = [sys.executable, ROOT / "tools" / "fuzz.py", "--kind", "small", "--seed", "11"]
+    done = subprocess.run(
+        [*command, "--count", "100", "--kept", tmp_path], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr

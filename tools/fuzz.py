@@ -1,0 +1,226 @@
+"""Hand thousands of broken files to Tarsus and report what it does not answer with a sentence.
+
+    python tools/fuzz.py [--kind robots|small|logs] [--count 10000] [--seed 0] [--replay FILE]
+
+Mutants of robot files (`small`: of two small ones alone) are read by `tarsus.model.read`, mutants
+of logs by `tarsus judge`, each in a process of its own with bounds on time and memory. Good are a
+refusal (TarsusError, one sentence) and a sound answer. Faults are a traceback, a hang, a crash, and
+silent nonsense: a robot whose mass matrix is not finite and positive definite or whose values no
+robot has, or a report card whose gaps no sentence explains. The files of faults are kept. The exit
+code is 1 if there are any.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import json
+import os
+import resource
+import select
+import shutil
+import signal
+import sys
+import tempfile
+import traceback
+import warnings
+from collections import Counter
+from pathlib import Path
+from time import perf_counter
+
+os.environ |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+sys.path.insert(0, str(Path(__file__).parent))
+
+import fuzz_mutants
+import fuzz_samples
+import mujoco  # noqa: F401  imported once, before the processes part
+import numpy as np
+import scipy.spatial  # noqa: F401
+import trimesh  # noqa: F401
+from fuzz_samples import TETRAHEDRON, Sample
+from helpers.numpy_mechanics import mass_matrix, random_state
+from helpers.robots_of_the_field import robots_folder
+
+from tarsus.cli import main as tarsus_command
+from tarsus.comparison import judge  # noqa: F401
+from tarsus.errors import TarsusError, TarsusWarning
+from tarsus.model import mjcf, urdf  # noqa: F401
+from tarsus.model.mechanism import Mechanism
+from tarsus.model.read import read
+
+SECONDS, WAIT, BYTES = 10, 60.0, 6 << 30  # of processor time, of waiting, of memory
+LARGEST = 1e10  # in SI units: no robot has such a mass, length, inertia or torque
+SUFFIX = {"mjcf": "xml", "urdf": "urdf", "nc": "nc", "npz": "npz"}
+FAULTS = ("traceback", "hang", "crash", "nonsense")
+
+
+def examined(kind: str, file: Path) -> str:
+    """What Tarsus makes of a file: `refused: ...`, `accepted` or a fault and what it is."""
+    try:
+        if kind in ("mjcf", "urdf"):
+            return _robot(file)
+        return _log(file)
+    except TarsusError as error:
+        text = str(error)
+        return f"refused: {text}" if text.strip() and "\n" not in text else f"traceback: {text!r}"
+    except BaseException as error:
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{Path(place.filename).name}:{place.lineno}"
+        return f"traceback: {type(error).__name__} at {where}: {str(error)[:200]}"
+
+
+def _robot(file: Path) -> str:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", TarsusWarning)
+        mechanism = read(file)
+    if any("not positive definite" in str(warning.message) for warning in caught):
+        return "accepted with a warning"
+    with np.errstate(all="ignore"):
+        wrong = nonsense(mechanism)
+    return f"nonsense: {wrong}" if wrong else "accepted"
+
+
+def nonsense(mechanism: Mechanism) -> str:
+    """What is wrong with a robot that was accepted; empty if nothing is."""
+    values = {
+        "mass": [body.inertia.mass for body in mechanism.bodies],
+        "center of mass": [body.inertia.com for body in mechanism.bodies],
+        "inertia": [body.inertia.about_com for body in mechanism.bodies],
+        "place": [body.position for body in mechanism.bodies],
+        "frame": [frame.position for frame in mechanism.frames],
+        "candidate": [(*c.position, c.radius) for c in mechanism.candidates],
+        "gravity": [mechanism.gravity_acceleration],
+        "keyframe": list(mechanism.keyframes.values()),
+        "joint": [
+            (b.joint.armature, b.joint.damping, b.joint.dry_friction) for b in mechanism.bodies
+        ],
+    }
+    for what, numbers in values.items():
+        flat = np.concatenate([np.zeros(1), *(np.ravel(number) for number in numbers)])
+        if not (np.abs(flat) <= LARGEST).all():
+            return f"a {what} of {np.abs(flat).max():g}"
+    for end in (end for motor in mechanism.actuators for end in (motor.lower, motor.upper)):
+        if np.isnan(end) or (np.isfinite(end) and abs(end) > LARGEST):
+            return f"a motor's limit of {end}"
+    for q in (mechanism.neutral(), random_state(mechanism, 1)[0]):
+        M = mass_matrix(mechanism, q)
+        scale = np.sqrt(np.abs(np.diag(M)))
+        if not np.isfinite(M).all():
+            return "the mass matrix is not finite"
+        if not scale.all() or np.linalg.eigvalsh(M / np.outer(scale, scale))[0] <= -1e-12:
+            return "the mass matrix is not positive definite"
+    return ""
+
+
+def _log(file: Path) -> str:
+    said, card = io.StringIO(), io.StringIO()
+    robot = ["--robot", "mini_cheetah" if "cheetah" in file.stem else str(file.parent / "s.urdf")]
+    with contextlib.redirect_stdout(card), contextlib.redirect_stderr(said):
+        code = tarsus_command(["judge", str(file), "--json", *robot])
+    text = said.getvalue()
+    if code == 2 and text.startswith("error: ") and "Traceback" not in text:
+        return f"refused: {text.strip()}"
+    if code != 0:
+        return f"traceback: exit code {code}: {text[-300:]}"
+    found = json.loads(card.getvalue())
+    unexplained = [
+        name
+        for name, value in found["residuals"].items()
+        if value is None and name not in found["not_judged"]
+    ]
+    energies = found["energy"] or {}
+    unexplained += [name for name, value in energies.items() if value is None]
+    return f"nonsense: no word on {', '.join(unexplained)}" if unexplained else "accepted"
+
+
+def outcome(sample: Sample, folder: Path) -> tuple[str, float]:
+    """What a process of its own makes of a mutant in a folder, and how long it took, s."""
+    file = _written(sample, folder)
+    reading, writing = os.pipe()
+    began, child = perf_counter(), os.fork()
+    if child == 0:
+        _child(sample.kind, file, writing)
+    os.close(writing)
+    ready = select.select([reading], [], [], WAIT)[0]
+    said = os.read(reading, 1 << 16).decode(errors="replace") if ready else ""
+    os.close(reading)
+    if not ready:
+        os.kill(child, signal.SIGKILL)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    took = perf_counter() - began
+    if not ready or status == -signal.SIGXCPU:
+        return f"hang: {took:.0f} s", took
+    return said or f"crash: exit code {status}", took
+
+
+def _child(kind: str, file: Path, writing: int) -> None:
+    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, 2 * SECONDS))
+    resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(nowhere, stream)
+    os.chdir(file.parent)
+    os.write(writing, examined(kind, file)[:4000].encode(errors="replace"))
+    os._exit(0)
+
+
+def _written(sample: Sample, folder: Path) -> Path:
+    """The mutant in a folder with the files that it may name."""
+    (folder / "t.obj").write_text(TETRAHEDRON)
+    (folder / "self.xml").write_text('<mujoco><include file="self.xml"/></mujoco>')
+    (folder / "s.urdf").write_text(fuzz_samples.SMALL_URDF)
+    name = "cheetah" if len(sample.data) > 60_000 and sample.kind in ("nc", "npz") else "mutant"
+    file = folder / f"{name}.{SUFFIX[sample.kind]}"
+    file.write_bytes(sample.data)
+    return file
+
+
+def fuzz(kind: str, count: int, seed: int, kept: Path) -> Counter[str]:
+    """How often each outcome came; files of faults go to the folder `kept`."""
+    make, found, slowest = fuzz_mutants.mutants(kind, seed), Counter[str](), 0.0
+    with tempfile.TemporaryDirectory() as scratch:
+        for sample in fuzz_samples.robot_files() if kind == "robots" else ():
+            examined(sample.kind, _written(sample, Path(scratch)))  # meshes are read once
+        for number in range(count):
+            sample = make()
+            said, took = outcome(sample, Path(scratch))
+            word = said.partition(":")[0]
+            found[word] += 1
+            slowest = max(slowest, took)
+            if word in FAULTS:
+                kept.mkdir(parents=True, exist_ok=True)
+                file = _written(sample, Path(scratch))
+                name = f"{kind}-{seed}-{number}-{file.name}"
+                shutil.copy(file, kept / name)
+                print(f"{name}: {said}", flush=True)
+            for file in Path(scratch).iterdir():
+                file.unlink()
+    print(f"{kind}, seed {seed}: {count} mutants: {dict(found)}; the slowest took {slowest:.1f} s")
+    return found
+
+
+def main() -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
+    parser.add_argument(
+        "--kind", choices=("robots", "small", "logs"), nargs="*", default=("robots", "logs")
+    )
+    parser.add_argument("--count", type=int, default=10_000, help="mutants of each kind")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--kept", type=Path, default=Path("fuzz_faults"), help="folder for faults")
+    parser.add_argument("--replay", type=Path, help="one file, in this process")
+    given = parser.parse_args()
+    if given.replay:
+        kind = {suffix: kind for kind, suffix in SUFFIX.items()}[given.replay.suffix[1:]]
+        print(examined(kind, given.replay))
+        return 0
+    if folder := robots_folder():
+        os.environ["ROS_PACKAGE_PATH"] = str(folder.parents[1])
+    found = sum((fuzz(k, given.count, given.seed, given.kept) for k in given.kind), Counter[str]())
+    return int(any(found[fault] for fault in FAULTS))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

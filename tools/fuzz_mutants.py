@@ -1,0 +1,240 @@
+"""Mutants of robot files and logs: sound ones with one to three random changes."""
+
+from __future__ import annotations
+
+import io
+import random
+import re
+from collections.abc import Callable
+
+import numpy as np
+import xarray as xr
+from fuzz_samples import Sample, logs, robot_files, small_files
+
+NUMBERS = (
+    *("nan", "inf", "-inf", "1e39", "-1e39", "1e308", "1e-320", "1e20", "-1", "0", "-0.0", "1e9"),
+    *("", " ", "abc", "0x10", "1,5", "١", "1e", "--1", "1 2", "0 0 0", "1 2 3 4 5 6 7", "9" * 400),
+    *("1e15", "-1e-6", "1000000", "2147483648", "-2147483649", "18446744073709551616", "true"),
+)
+WORDS = (
+    *("", " ", "x" * 100_000, "\u0000", "ü", "../escaped", "/abs/path", "a\nb", "world", "${x}"),
+    *("package://x/y.stl", "/dev/zero", "t.obj", "robot", "free", "fixed", "floating", "mesh"),
+)
+ATTRIBUTE = re.compile(rb'([\w:]+)="([^"]*)"')
+ELEMENT = re.compile(rb"<[\w:]+[^<>]*/>")
+SPECIAL = {
+    "mjcf": (
+        '<option gravity="nan 0 0"/>',
+        '<option gravity="0 0 -1e300"/>',
+        '<worldbody><replicate count="3000000" offset="1 0 0"><body><freejoint/>'
+        '<geom size="1"/></body></replicate></worldbody>',
+        '<worldbody><replicate count="999"><replicate count="999"><geom size="1"/></replicate>'
+        "</replicate></worldbody>",
+        '<asset><hfield name="h" nrow="100000" ncol="100000" size="1 1 1 1"/></asset>',
+        '<asset><hfield name="h" nrow="3" ncol="3" size="1e300 1 nan 1"/></asset>',
+        '<asset><mesh name="zero" file="/dev/zero"/></asset>',
+        '<asset><mesh name="fat" file="t.obj" scale="1e308 1e308 1e308"/></asset>'
+        '<worldbody><body><freejoint/><geom type="mesh" mesh="fat"/></body></worldbody>',
+        '<include file="self.xml"/>',
+        '<include file="/dev/zero"/>',
+        '<size memory="900G"/>',
+        '<size njmax="2000000000" nconmax="2000000000"/>',
+        '<worldbody><flexcomp name="f" type="grid" count="2000 2000 200" spacing=".1 .1 .1"/>'
+        "</worldbody>",
+        '<worldbody><composite type="cable" count="9000000 1 1" size="1"><geom size=".1"/>'
+        "</composite></worldbody>",
+        '<extension><plugin plugin="mujoco.elasticity.cable"/></extension>',
+        '<keyframe><key qpos="nan"/></keyframe>',
+        '<custom><numeric name="n" size="2000000000" data="1"/></custom>',
+        '<asset><texture name="t" type="2d" builtin="flat" width="90000" height="90000"/></asset>',
+        '<worldbody><body quat="0 0 0 0"><freejoint/><geom size="1"/></body></worldbody>',
+        '<contact><pair geom1="a" geom2="b"/></contact>',
+        "<worldbody>" + "<body>" * 3000 + "</body>" * 3000 + "</worldbody>",
+    ),
+    "urdf": (
+        '<link name="x"><inertial><mass value="1e39"/><inertia ixx="1" iyy="1" izz="1"/></inertial>'
+        '</link><joint name="jx" type="fixed"><parent link="base"/><child link="x"/></joint>',
+        '<link name="m"><collision><geometry><mesh filename="t.obj" scale="1e308 1e308 1e308"/>'
+        '</geometry></collision></link><joint name="jm" type="fixed"><parent link="base"/>'
+        '<child link="m"/></joint>',
+        '<link name="m"><collision><geometry><mesh filename="/dev/zero"/></geometry></collision>'
+        "</link>",
+        "<link>" * 20_000 + "</link>" * 20_000,
+        "".join(f'<link name="l{k}"/>' for k in range(20_000)),
+    ),
+}
+ENCODINGS = ("latin-1", "utf-16", "utf-8-sig", "ascii", "klingon", "utf-7", "big5", "cp037", "hex")
+BOMB = (
+    b'<!DOCTYPE r [<!ENTITY a "aaaaaaaaaa">'
+    + b"".join(b'<!ENTITY %c "%s">' % (98 + k, b"&%c;" % (97 + k) * 10) for k in range(9))
+    + b"]>"
+)
+
+
+def mutants(kind: str, seed: int) -> Callable[[], Sample]:
+    """A function that makes the next mutant of this kind, `robots`, `small` or `logs`."""
+    chance, made = random.Random(seed), {"robots": robot_files, "small": small_files, "logs": logs}
+    samples = made[kind]()
+
+    def make() -> Sample:
+        sample = chance.choice(samples)
+        change = of_log if kind == "logs" else of_robot
+        data = sample.data
+        for _ in range(chance.choice((1, 1, 1, 2, 3))):
+            data = change(sample.kind, data, chance)
+        return Sample(sample.kind, data, sample.folder)
+
+    return make
+
+
+def of_robot(kind: str, data: bytes, chance: random.Random) -> bytes:
+    """Robot text with one change."""
+    if chance.random() < 0.07:
+        return special(kind, data, chance)
+    change = chance.choice((*(a_number,) * 6, a_word, no_attribute, *ELEMENTS, *BYTES))
+    return change(data, chance)
+
+
+def a_number(data: bytes, chance: random.Random) -> bytes:
+    """One number of one attribute becomes another."""
+    hits = [m for m in ATTRIBUTE.finditer(data) if re.search(rb"\d", m[2])]
+    return _number_in(data, chance.choice(hits), chance) if hits else data
+
+
+def _number_in(data: bytes, hit: re.Match[bytes], chance: random.Random) -> bytes:
+    words = hit[2].split() or [b""]
+    words[chance.randrange(len(words))] = chance.choice(NUMBERS).encode()
+    if chance.random() < 0.1:
+        words = words * chance.choice((0, 2, 1000))
+    return data[: hit.start(2)] + b" ".join(words) + data[hit.end(2) :]
+
+
+def a_word(data: bytes, chance: random.Random) -> bytes:
+    """One attribute's value becomes a word, or another attribute's value."""
+    hits = list(ATTRIBUTE.finditer(data))
+    if not hits:
+        return data
+    hit, other = chance.choice(hits), chance.choice(hits)
+    value = other[2] if chance.random() < 0.5 else chance.choice(WORDS).encode()
+    return data[: hit.start(2)] + value + data[hit.end(2) :]
+
+
+def no_attribute(data: bytes, chance: random.Random) -> bytes:
+    """One attribute is lost."""
+    hits = list(ATTRIBUTE.finditer(data))
+    hit = chance.choice(hits) if hits else None
+    return data[: hit.start()] + data[hit.end() :] if hit else data
+
+
+def no_element(data: bytes, chance: random.Random) -> bytes:
+    """One element is lost."""
+    hits = list(ELEMENT.finditer(data))
+    hit = chance.choice(hits) if hits else None
+    return data[: hit.start()] + data[hit.end() :] if hit else data
+
+
+def twice(data: bytes, chance: random.Random) -> bytes:
+    """One element stands elsewhere, too."""
+    hits = list(ELEMENT.finditer(data))
+    if not hits:
+        return data
+    hit, place = chance.choice(hits), chance.choice(hits)
+    return data[: place.start()] + hit[0] * chance.choice((1, 1, 1, 500)) + data[place.start() :]
+
+
+def a_byte(data: bytes, chance: random.Random) -> bytes:
+    """One byte becomes another."""
+    at = chance.randrange(max(len(data), 1))
+    return data[:at] + bytes([chance.randrange(256)]) + data[at + 1 :]
+
+
+def cut(data: bytes, chance: random.Random) -> bytes:
+    """A piece is lost, or the end."""
+    first = chance.randrange(max(len(data), 1))
+    last = chance.choice((len(data), first + chance.randrange(200)))
+    return data[:first] + data[last:]
+
+
+def encoding(data: bytes, chance: random.Random) -> bytes:
+    """The text is said, or made, to be in another encoding."""
+    name = chance.choice(ENCODINGS)
+    body = re.sub(rb"^\s*<\?xml[^>]*\?>", b"", data).replace(b"base", "bäse".encode())
+    head = f'<?xml version="1.0" encoding="{name}"?>'.encode()
+    try:
+        recoded = (head + body).decode("utf-8", "replace").encode(name, "replace")
+    except LookupError:
+        recoded = head + body
+    return chance.choice((head + body, recoded))
+
+
+def special(kind: str, data: bytes, chance: random.Random) -> bytes:
+    """Something hostile stands behind the root's tag; or an entity bomb stands before it."""
+    if chance.random() < 0.1:
+        body = re.sub(rb"^\s*<\?xml[^>]*\?>", b"", data)
+        return BOMB + body.replace(b'name="', b'name="&j;', 1)
+    root = re.search(rb"<(mujoco|robot)[^>]*>", data)
+    at = root.end() if root else 0
+    return data[:at] + chance.choice(SPECIAL[kind]).encode() + data[at:]
+
+
+ELEMENTS, BYTES = (no_element, twice), (a_byte, cut, encoding)
+VALUES = (np.nan, np.inf, -np.inf, 1e308, -1e308, 1e39, -1.0, 0.0, 1e-320, 1e20)
+
+
+def of_log(kind: str, data: bytes, chance: random.Random) -> bytes:
+    """A log with one change: of its bytes, or of what it holds."""
+    if chance.random() < 0.4:
+        return chance.choice((a_byte, cut))(data, chance)
+    try:
+        return (in_netcdf if kind == "nc" else in_arrays)(data, chance)
+    except Exception:  # it was broken before, or cannot be written like this
+        return a_byte(data, chance)
+
+
+def in_netcdf(data: bytes, chance: random.Random) -> bytes:
+    """One variable, attribute or dimension of a log is changed."""
+    log = xr.load_dataset(io.BytesIO(data), engine="scipy")
+    name, how = str(chance.choice(list(log.variables))), chance.randrange(6)
+    if how == 0:
+        log = log.drop_vars(name)
+    elif how == 1:
+        log[name] = log[name].dims, changed(log[name].values, chance), log[name].attrs
+    elif how == 2:
+        log.attrs[chance.choice(list(log.attrs))] = chance.choice((*VALUES, *WORDS[2:9], [1, 2]))
+    elif how == 3:
+        del log.attrs[chance.choice(list(log.attrs))]
+    elif how == 4:
+        dimension = chance.choice(list(log.sizes))
+        log = log.isel({dimension: slice(0, chance.choice((0, 1, 2)))})
+    else:
+        log = log.rename({name: name + "_"})
+    return bytes(log.to_netcdf(engine="scipy") or b"")
+
+
+def in_arrays(data: bytes, chance: random.Random) -> bytes:
+    """One array is changed, lost or of another shape or type."""
+    arrays = dict(np.load(io.BytesIO(data)))
+    name, how = chance.choice(list(arrays)), chance.randrange(5)
+    if how == 0:
+        del arrays[name]
+    elif how == 1:
+        arrays[name] = changed(arrays[name], chance)
+    elif how == 2:
+        arrays[name] = arrays[name][..., None]
+    elif how == 3:
+        arrays[name] = arrays[name].astype(chance.choice(("U8", "c16", "?", "i4", "f2", "M8[s]")))
+    else:
+        arrays[name] = np.atleast_1d(arrays[name])[: chance.randrange(3)]
+    changed_file = io.BytesIO()
+    np.savez(changed_file, **arrays)
+    return changed_file.getvalue()
+
+
+def changed(values: np.ndarray, chance: random.Random) -> np.ndarray:
+    """One value of an array, or all, become a strange number, or words."""
+    if values.dtype.kind not in "fiu" or not values.size:
+        return np.full(values.shape, chance.choice(WORDS[2:9]))
+    found, value = values.astype(float), chance.choice(VALUES)
+    where = slice(None) if chance.random() < 0.2 else chance.randrange(values.size)
+    found.reshape(-1)[where] = value
+    return found

@@ -1,0 +1,126 @@
+"""Sound robot files and logs, which fuzzing changes: our own, small ones, some of the field."""
+
+from __future__ import annotations
+
+import io
+import sys
+import tempfile
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+import tarsus
+from tarsus.comparison.trajectory import arrays_of
+from tarsus.model.to_mjcf import to_mjcf
+from tarsus.robots import biped, hoap1, hyq, mini_cheetah, starleth
+from tarsus.simulation.recording.log import save
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from helpers.robots_of_the_field import urdf_files
+
+TETRAHEDRON = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
+SMALL_MJCF = """<mujoco model="small">
+<compiler angle="radian"/><option gravity="0 0 -9.81"/>
+<default><geom friction="0.7"/><default class="leg"><joint damping="0.1" armature="0.01"/>
+</default></default>
+<asset><mesh name="t" file="t.obj" scale="0.1 0.1 0.1"/>
+<hfield name="h" nrow="4" ncol="4" size="1 1 0.1 0.1"/></asset>
+<worldbody><geom type="plane" size="5 5 1"/><geom type="hfield" hfield="h"/>
+<body name="base" pos="0 0 0.5"><freejoint/><geom type="box" size="0.2 0.1 0.05"/>
+<geom type="mesh" mesh="t"/><site name="imu" quat="1 0 0 0"/>
+<replicate count="2" offset="0 0.2 0"><body pos="0.1 -0.1 0" euler="0 0 0.1"><geom size="0.02"/>
+</body></replicate>
+<body name="thigh" pos="0.1 0 0" axisangle="0 1 0 0.2" childclass="leg">
+<joint name="hip" axis="0 1 0" range="-1 1" ref="0.1"/>
+<joint name="roll" axis="1 0 0" pos="0 0 0.01"/>
+<geom type="capsule" fromto="0 0 0 0 0 -0.2" size="0.02"/>
+<body name="shank" pos="0 0 -0.2">
+<inertial pos="0 0 -0.1" mass="0.2" fullinertia="0.01 0.02 0.02 0.001 0 0"/>
+<joint name="knee" type="hinge" axis="0 1 0" actuatorfrcrange="-20 20" frictionloss="0.1"
+ stiffness="1"/>
+<geom type="cylinder" size="0.02 0.1"/><geom type="ellipsoid" size="0.02 0.03 0.04"/></body></body>
+<body name="ball" pos="-0.2 0 0"><joint type="ball"/><geom type="sphere" size="0.03" mass="0.3"/>
+</body>
+<body name="rail" pos="-0.1 0 0.1"><joint name="slide" type="slide" axis="1 0 0"/>
+<geom size="0.02"/></body>
+</body></worldbody>
+<contact><exclude body1="base" body2="thigh"/></contact>
+<equality><connect body1="shank" body2="base" anchor="0 0 -0.2"/>
+<joint joint1="hip" joint2="knee"/></equality>
+<actuator><motor name="m" joint="knee" gear="6" ctrlrange="-2 2" ctrllimited="true"/>
+<position joint="hip" kp="10" forcerange="-5 5"/><general joint="slide" gear="2"/></actuator>
+<keyframe><key name="home" qpos="0 0 0.5 1 0 0 0 0 0 0 1 0 0 0 0"/></keyframe></mujoco>"""
+SMALL_URDF = """<?xml version="1.0"?><robot name="small">
+<link name="base"><inertial><origin xyz="0 0 0.1" rpy="0 0 0.1"/><mass value="3"/>
+<inertia ixx="0.1" ixy="0.01" ixz="0" iyy="0.2" iyz="0" izz="0.2"/></inertial>
+<collision><geometry><box size="0.4 0.2 0.1"/></geometry></collision>
+<collision name="tetra"><origin xyz="0 0 0" rpy="0 0 1"/><geometry>
+<mesh filename="t.obj" scale="0.1 0.1 0.1"/></geometry></collision></link>
+<link name="thigh"><inertial><mass value="1"/><inertia ixx="0.01" iyy="0.01" izz="0.01"/></inertial>
+<collision><geometry><cylinder radius="0.02" length="0.2"/></geometry></collision></link>
+<link name="foot"><inertial><mass value="0.2"/><inertia ixx="0.001" iyy="0.001" izz="0.001"/>
+</inertial>
+<collision><geometry><sphere radius="0.03"/></geometry></collision></link>
+<link name="tip"/>
+<joint name="hip" type="revolute"><origin xyz="0 0 -0.1" rpy="0.1 0 0"/><parent link="base"/>
+<child link="thigh"/>
+<axis xyz="0 1 0"/><limit lower="-1" upper="1" effort="20" velocity="10"/>
+<dynamics damping="0.1" friction="0.05"/></joint>
+<joint name="slide" type="prismatic"><origin xyz="0 0 -0.2"/><parent link="thigh"/>
+<child link="foot"/>
+<axis xyz="0 0 1"/><limit lower="-0.1" upper="0.1" effort="50" velocity="2"/></joint>
+<joint name="end" type="fixed"><parent link="foot"/><child link="tip"/><origin xyz="0 0 -0.05"/>
+</joint></robot>"""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A sound file: its kind (mjcf, urdf, nc, npz) and bytes, and the folder of its meshes."""
+
+    kind: str
+    data: bytes
+    folder: Path | None = None
+
+
+def small_files() -> list[Sample]:
+    """Two small robots with a bit of everything."""
+    return [Sample("mjcf", SMALL_MJCF.encode()), Sample("urdf", SMALL_URDF.encode())]
+
+
+@cache
+def robot_files() -> list[Sample]:
+    """Our own robots as MJCF, small files with a bit of everything, and some robots of the field,
+    the small ones among them more often.
+    """
+    own = (biped, hoap1, hyq, mini_cheetah, starleth)
+    found = [Sample("mjcf", to_mjcf(robot.describe()).encode()) for robot in own]
+    found += 6 * small_files()
+    of_field = [Sample("urdf", file.read_bytes(), file.parent) for file in urdf_files()]
+    return found + [sample for sample in of_field if len(sample.data) < 40_000]
+
+
+@cache
+def logs() -> list[Sample]:
+    """Short runs of the small robot and of a quadruped: netCDF as written, arrays for others."""
+    found = []
+    for robot, duration in ((tarsus.load(small_robot()), 0.03), ("mini_cheetah", 0.02)):
+        simulation = tarsus.Simulation(robot, controller=None, law="moreau")
+        log = simulation.run(duration)
+        path = small_robot().with_name("log.nc")
+        save(log, path)
+        found.append(Sample("nc", path.read_bytes()))
+        arrays = io.BytesIO()
+        np.savez(arrays, **arrays_of(log, simulation.robot))
+        found.append(Sample("npz", arrays.getvalue()))
+    return found
+
+
+@cache
+def small_robot() -> Path:
+    """The small URDF in a folder of its own, with its mesh."""
+    folder = Path(tempfile.mkdtemp())
+    (folder / "t.obj").write_text(TETRAHEDRON)
+    (folder / "small.urdf").write_text(SMALL_URDF)
+    return folder / "small.urdf"
