@@ -95,7 +95,10 @@ HOSTILE = {
     "mass by size": (mjcf(FREE.replace('size="1"', 'size="1e9"')), "body 'b': mass must be finite"),
     "gravity": (mjcf('<option gravity="0 0 inf"/>' + FREE), "<option>: gravity must be finite"),
     "keyframe": (mjcf(FREE + '<keyframe><key qpos="nan 0 0 1 0 0 0"/></keyframe>'), "<key>: qpos"),
-    "zero quaternion": (mjcf(FREE.replace('"b"', '"b" quat="0 0 0 0"')), "zero quaternion is not allowed"),
+    "zero quaternion": (
+        mjcf(FREE.replace('"b"', '"b" quat="0 0 0 0"')),
+        "zero quaternion is not allowed",
+    ),
     "MJCF mesh of 1e308": (
         mjcf('<asset><mesh name="t" file="t.obj" scale="1e308 1 1"/></asset>' + FREE),
         "<mesh>: scale must be",

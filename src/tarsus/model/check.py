@@ -180,6 +180,7 @@ def _check_parts(mechanism: Mechanism) -> None:
 
 def _check_sizes(mechanism: Mechanism) -> None:
     """No quantity may be larger than any robot's: its square would overflow, or round all else."""
+    # what has a size
     found: list[tuple[str, object]] = [("gravity", mechanism.gravity_acceleration)]
     found += [(f"keyframe {name!r}", q) for name, q in mechanism.keyframes.items()]
     found += [(f"frame {f.name!r}: position", f.position) for f in mechanism.frames]
@@ -194,6 +195,7 @@ def _check_sizes(mechanism: Mechanism) -> None:
     for actuator in mechanism.actuators:
         limits = np.array([actuator.lower, actuator.upper])
         found.append((f"actuator {actuator.name!r}: limits", limits[np.isfinite(limits)]))
+    # none may be too large, or no number
     for what, value in found:
         largest = np.abs(np.asarray(value, dtype=float)).max(initial=0.0)
         if not largest <= LARGEST:

@@ -185,6 +185,7 @@ def _numbers(
 
     TarsusError if there are others, or none and no default.
     """
+    # are they numbers?
     text = element.get(key, default)
     if text is None:
         raise TarsusError(f"{where}: the <{element.tag}> has no {key}.")
@@ -197,6 +198,7 @@ def _numbers(
         raise TarsusError(
             f"{where}: {key} of <{element.tag}> must be {what}, not {shortened(text)}."
         )
+    # are they a robot's?
     if np.abs(numbers).max() > largest:
         raise TarsusError(
             f"{where}: {key} of <{element.tag}> must be finite and at most {largest:g} in SI units,"
