@@ -19,15 +19,16 @@ import json
 import os
 import resource
 import select
-import shutil
 import signal
 import sys
 import tempfile
 import traceback
 import warnings
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
-from time import perf_counter
+from time import process_time
+from typing import IO
 
 os.environ |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 sys.path.insert(0, str(Path(__file__).parent))
@@ -50,6 +51,7 @@ from tarsus.model.mechanism import Mechanism
 from tarsus.model.read import read
 
 SECONDS, WAIT, BYTES = 10, 60.0, 6 << 30  # of processor time, of waiting, of memory
+BATCH = 50  # mutants of one process
 LARGEST = 1e10  # in SI units: no robot has such a mass, length, inertia or torque
 SUFFIX = {"mjcf": "xml", "urdf": "urdf", "nc": "nc", "npz": "npz"}
 FAULTS = ("traceback", "hang", "crash", "nonsense")
@@ -134,35 +136,51 @@ def _log(file: Path) -> str:
     return f"nonsense: no word on {', '.join(unexplained)}" if unexplained else "accepted"
 
 
-def outcome(sample: Sample, folder: Path) -> tuple[str, float]:
-    """What a process of its own makes of a mutant in a folder, and how long it took, s."""
-    file = _written(sample, folder)
-    reading, writing = os.pipe()
-    began, child = perf_counter(), os.fork()
-    if child == 0:
-        _child(sample.kind, file, writing)
-    os.close(writing)
-    ready = select.select([reading], [], [], WAIT)[0]
-    said = os.read(reading, 1 << 16).decode(errors="replace") if ready else ""
-    os.close(reading)
-    if not ready:
-        os.kill(child, signal.SIGKILL)
-    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    took = perf_counter() - began
-    if not ready or status == -signal.SIGXCPU:
-        return f"hang: {took:.0f} s", took
-    return said or f"crash: exit code {status}", took
+def outcomes(samples: list[Sample], folder: Path) -> Iterator[tuple[str, float]]:
+    """What a process apart makes of mutants, and its time for each, s.
+
+    Where the process dies or hangs, another goes on with the next mutant.
+    """
+    done = 0
+    while done < len(samples):
+        reading, writing = os.pipe()
+        child = os.fork()
+        if child == 0:
+            _child(samples[done:], folder, writing)
+        os.close(writing)
+        # a line for every mutant
+        with open(reading, "rb", buffering=0) as lines:
+            while done < len(samples) and (line := _line(lines)):
+                yield tuple(json.loads(line))
+                done += 1
+        # the mutant that it could not answer
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(child, signal.SIGKILL)
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        if done < len(samples):
+            hung = status in (-signal.SIGXCPU, -signal.SIGKILL)
+            yield ("hang: it never ended" if hung else f"crash: exit code {status}"), float(SECONDS)
+            done += 1
 
 
-def _child(kind: str, file: Path, writing: int) -> None:
-    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, 2 * SECONDS))
+def _line(lines: IO[bytes]) -> bytes:
+    """The next line; none where the process has died, or waits for ever."""
+    return lines.readline() if select.select([lines], [], [], WAIT)[0] else b""
+
+
+def _child(samples: list[Sample], folder: Path, writing: int) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     nowhere = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(nowhere, stream)
-    os.chdir(file.parent)
-    os.write(writing, examined(kind, file)[:4000].encode(errors="replace"))
+    os.chdir(folder)
+    for sample in samples:
+        file, began = _written(sample, folder), process_time()
+        resource.setrlimit(resource.RLIMIT_CPU, (int(began) + 1 + SECONDS, resource.RLIM_INFINITY))
+        said = examined(sample.kind, file)[:4000]
+        line = json.dumps([said, process_time() - began]) + "\n"
+        os.write(writing, line.encode())
     os._exit(0)
 
 
@@ -181,23 +199,22 @@ def fuzz(kind: str, count: int, seed: int, kept: Path) -> Counter[str]:
     """How often each outcome came; files of faults go to the folder `kept`."""
     make, found, slowest = fuzz_mutants.mutants(kind, seed), Counter[str](), 0.0
     with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
         for sample in fuzz_samples.robot_files() if kind == "robots" else ():
-            examined(sample.kind, _written(sample, Path(scratch)))  # meshes are read once
-        for number in range(count):
-            sample = make()
-            said, took = outcome(sample, Path(scratch))
-            word = said.partition(":")[0]
-            found[word] += 1
-            slowest = max(slowest, took)
-            if word in FAULTS:
-                kept.mkdir(parents=True, exist_ok=True)
-                file = _written(sample, Path(scratch))
-                name = f"{kind}-{seed}-{number}-{file.name}"
-                shutil.copy(file, kept / name)
-                print(f"{name}: {said}", flush=True)
-            for file in Path(scratch).iterdir():
-                file.unlink()
-    print(f"{kind}, seed {seed}: {count} mutants: {dict(found)}; the slowest took {slowest:.1f} s")
+            examined(sample.kind, _written(sample, folder))  # meshes are read once
+        for first in range(0, count, BATCH):
+            samples = [make() for _ in range(min(BATCH, count - first))]
+            answers = zip(samples, outcomes(samples, folder), strict=True)
+            for number, (sample, (said, took)) in enumerate(answers, first):
+                word = said.partition(":")[0]
+                found[word] += 1
+                slowest = max(slowest, took)
+                if word in FAULTS:
+                    kept.mkdir(parents=True, exist_ok=True)
+                    file = kept / f"{kind}-{seed}-{number}.{SUFFIX[sample.kind]}"
+                    file.write_bytes(sample.data)
+                    print(f"{file.name}: {said}", flush=True)
+    print(f"{kind}, seed {seed}, {count} mutants: {dict(found)}; the slowest took {slowest:.1f} s")
     return found
 
 

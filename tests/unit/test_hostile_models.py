@@ -151,10 +151,10 @@ def test_a_hostile_file_is_refused_with_one_sentence_at_once(name: str, tmp_path
     (tmp_path / "t.obj").write_text(TETRAHEDRON)
     file = tmp_path / "robot.xml"
     file.write_text(text)
-    began = time.perf_counter()
+    began = time.process_time()
     with pytest.raises(TarsusError, match=sentence) as caught:
         read(file)
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 5
     assert "robot.xml" in str(caught.value) and "\n" not in str(caught.value)
     assert len(str(caught.value)) < 500 + 2 * len("x" * 10_000) * (name == "long file name")
 
