@@ -117,7 +117,9 @@ def nonsense(mechanism: Mechanism) -> str:
 
 def _log(file: Path) -> str:
     said, card = io.StringIO(), io.StringIO()
-    robot = ["--robot", "mini_cheetah" if "cheetah" in file.stem else str(file.parent / "s.urdf")]
+    own = "cheetah" in file.stem  # its log names the robot
+    robot = ["--robot", "mini_cheetah" if own else str(file.parent / "s.urdf")]
+    robot = [] if own and file.suffix == ".nc" else robot
     with contextlib.redirect_stdout(card), contextlib.redirect_stderr(said):
         code = tarsus_command(["judge", str(file), "--json", *robot])
     text = said.getvalue()

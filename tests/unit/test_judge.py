@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 from pathlib import Path
@@ -9,17 +10,23 @@ from typing import Any
 
 import numpy as np
 import pytest
+import xarray as xr
 
 import tarsus
 from tarsus.cli import main
-from tarsus.comparison.trajectory import arrays_of
+from tarsus.comparison.trajectory import arrays_of, read, trajectory
 from tarsus.model.to_mjcf import to_mjcf
+from tarsus.simulation.recording.log import save
 
 
 @pytest.fixture(scope="module")
-def arrays() -> dict[str, Any]:
-    simulation = tarsus.Simulation("mini_cheetah", controller="stand")
-    return arrays_of(simulation.run(0.1), simulation.robot)
+def log() -> xr.Dataset:
+    return tarsus.Simulation("mini_cheetah", controller="stand").run(0.1)
+
+
+@pytest.fixture(scope="module")
+def arrays(log: xr.Dataset) -> dict[str, Any]:
+    return arrays_of(log, tarsus.load("mini_cheetah"))
 
 
 @pytest.fixture(scope="module")
@@ -81,6 +88,45 @@ def test_unfit_arrays_get_one_sentence(
             wrong[name] = make(wrong[name])
     with pytest.raises(tarsus.TarsusError, match=message):
         tarsus.judge(wrong, "mini_cheetah")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda log: log.drop_vars("gap"), "no log of tarsus run: gap missing"),
+        (lambda log: log.assign(q=log.q.T), "dimensions of q must be time, coordinate, not"),
+        (lambda log: log.assign(u=log.u.astype(str)), "u must hold numbers"),
+        (lambda log: log.assign_attrs(dt="short"), "dt must hold numbers"),
+        (lambda log: log.assign_attrs(dt=np.nan), "dt must be one number that is finite"),
+        (lambda log: log.assign_attrs(mean_mu=[1, 2]), "its friction must be one number"),
+        (lambda log: log.isel(time=slice(0)), "this log holds no step"),
+        (lambda log: log.assign(q=1e300 * log.q), "qpos must be at most 1e"),
+        (lambda log: log.assign_coords(actuator=["x"] * 12), "no actuator of 'mini_cheetah'"),
+        (lambda log: log.assign_attrs(robot=3.0), "there is no file 3.0"),
+        (lambda log: log.assign_attrs(robot_options="{]"), "robot_options are none of"),
+        (lambda log: log.assign_attrs(robot_options='{"x": 1}'), "robot_options are none of"),
+        (lambda log: log.assign_attrs(robot_file="x" * 9999), "robot file x+ is not there"),
+    ],
+)
+def test_unfit_logs_get_one_sentence(log: xr.Dataset, change: Any, message: str) -> None:
+    with pytest.raises(tarsus.TarsusError, match=message) as caught:
+        tarsus.judge(change(log))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_log_without_its_stepper_is_judged(log: xr.Dataset) -> None:
+    del (bare := log.copy()).attrs["stepper"]
+    assert "equation_N" in tarsus.judge(bare)["not_judged"]
+
+
+def test_a_damaged_log_is_refused(log: xr.Dataset, tmp_path: Path) -> None:
+    save(log, tmp_path / "log.nc")
+    whole = (tmp_path / "log.nc").read_bytes()
+    chance, robot = np.random.default_rng(0), tarsus.load("mini_cheetah")
+    for at in chance.integers(0, len(whole) // 4, 60).tolist():  # names and types stand in front
+        (tmp_path / "bad.nc").write_bytes(whole[:at] + b"\x82" + whole[at + 1 :])
+        with contextlib.suppress(tarsus.TarsusError):
+            trajectory(arrays_of(read(tmp_path / "bad.nc"), robot), robot)
 
 
 def test_an_unknown_array_gets_a_near_name(arrays: dict[str, Any]) -> None:

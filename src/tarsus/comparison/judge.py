@@ -28,6 +28,7 @@ from tarsus.dynamics.free_motion import Drive
 from tarsus.dynamics.kinematics import Kinematics, displaced, kinematics
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError
+from tarsus.model.files import file_bytes, is_file, shortened
 from tarsus.program.ir.blocks import Program
 from tarsus.program.ir.trace import Builder
 from tarsus.program.run.samples import evaluate
@@ -86,17 +87,30 @@ def _robot_of(run: Mapping[str, Any] | xr.Dataset) -> Robot:
         raise TarsusError(
             "say which robot this is a run of: a built-in one's name, or its MJCF or URDF file."
         )
-    options = json.loads(attrs.get("robot_options", "{}"))
     if file == Path():
-        return robots.load(name, **options)
-    if not file.is_file():
+        return _loaded(name, attrs)
+    if not is_file(file):
         raise TarsusError(f"the log's robot file {file} is not there: name it (--robot FILE).")
     digest = attrs.get("robot_sha256")
-    if digest and hashlib.sha256(file.read_bytes()).hexdigest() != digest:
+    if digest and hashlib.sha256(file_bytes(file)).hexdigest() != digest:
         raise TarsusError(
             f"{file} has changed since the run: name the file that was simulated (--robot FILE)."
         )
-    return robots.load(file, **options)
+    return _loaded(file, attrs)
+
+
+def _loaded(source: str | Path, attrs: Mapping[str, Any]) -> Robot:
+    """The robot with the options that a log names."""
+    told = str(attrs.get("robot_options", "{}"))
+    try:
+        return robots.load(source, **json.loads(told))
+    except TarsusError:
+        raise
+    except (TypeError, ValueError):  # no JSON object, or no option of this robot
+        raise TarsusError(
+            f"the log's robot_options are none of {source}, {shortened(told)}: name the robot"
+            " (--robot)."
+        ) from None
 
 
 def report(run: Trajectory) -> dict[str, Any]:

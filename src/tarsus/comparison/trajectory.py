@@ -9,8 +9,6 @@ are not read. World axes, SI units. The conventions are MuJoCo's: qpos and qvel 
 
 from __future__ import annotations
 
-import os
-import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,8 +19,12 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from tarsus import registry
+from tarsus.comparison.own_log import check_log, floats
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError, unknown
+from tarsus.model.check import LARGEST
+from tarsus.model.files import is_file
+from tarsus.parameters import Role
 from tarsus.simulation import resolve
 from tarsus.simulation.recording.empty import with_empty
 from tarsus.simulation.recording.log import mean_of_role
@@ -42,6 +44,7 @@ OPTIONAL = (
 SCALARS = ("e_N", "e_T", "tolerance", "instant", "stages")
 EVEN = 1e-6  # of the step: how far two steps may differ in length
 UNIT = 1e-3  # how far a quaternion may be from unit length
+SHORTEST = 1e-9  # s
 SUFFIXES = {".npz": "NumPy", ".nc": "netCDF"}
 
 
@@ -92,7 +95,7 @@ class Trajectory:
 
 def read(path: Path) -> dict[str, Any] | xr.Dataset:
     """The arrays of an .npz file, or the log in a netCDF file; TarsusError if it is neither."""
-    if not os.path.isfile(path):
+    if not is_file(path):
         raise TarsusError(f"there is no file {path} to judge.")
     if path.suffix not in SUFFIXES:
         raise TarsusError(f"{path.name}: a trajectory is an .npz file or a netCDF log (.nc).")
@@ -101,7 +104,7 @@ def read(path: Path) -> dict[str, Any] | xr.Dataset:
             return xr.load_dataset(path, engine="scipy")
         with np.load(path, allow_pickle=False) as file:
             return {name: file[name] for name in file.files}
-    except (OSError, ValueError, TypeError, EOFError, zipfile.BadZipFile):
+    except Exception:  # readers let whatever a damaged file provokes through
         raise TarsusError(f"{path} cannot be read as a {SUFFIXES[path.suffix]} file.") from None
 
 
@@ -114,27 +117,15 @@ def arrays_of(log: xr.Dataset, robot: Robot) -> dict[str, Any]:
     if "world" in log.dims:
         raise TarsusError("this log holds several worlds: judge one, log.isel(world=0).")
     log = with_empty(log)
-    missing = [
-        name
-        for name in (
-            "q",
-            "u",
-            "q_start",
-            "u_start",
-            "force_world",
-            "contact_normal",
-            "ground_friction",
-        )
-        if name not in log
-    ]
-    if missing:
-        raise TarsusError(f"this is no log of tarsus run: {', '.join(missing)} missing.")
+    check_log(log)
+    dt, instant = _number("dt", log.attrs.get("dt")), _instant(str(log.attrs.get("stepper")))
     # motor torques at the joints they drive
-    dt, instant = float(log.attrs["dt"]), _instant(str(log.attrs["stepper"]))
     motors = np.zeros((log.sizes["time"], robot.nu))
-    for k, name in enumerate(log["actuator"].values):
-        joint = next((a.joint for a in robot.actuators if a.name == name), "")
-        motors[:, robot.u_slices[robot.joint_index(joint)].start] += log["tau"].values[:, k]
+    driven = {actuator.name: actuator.joint for actuator in robot.actuators}
+    for k, name in enumerate(map(str, log["actuator"].values)):
+        if name not in driven:
+            raise unknown(f"actuator of {robot.name!r}", name, driven)
+        motors[:, robot.u_slices[robot.joint_index(driven[name])].start] += log["tau"].values[:, k]
     # the start and every step after it
     found: dict[str, Any] = {
         "time": np.concatenate([log["time"].values[:1] - dt, log["time"].values]),
@@ -143,15 +134,23 @@ def arrays_of(log: xr.Dataset, robot: Robot) -> dict[str, Any]:
         "contact_body": np.array([str(name) for name in log["contact"].values]),
         "instant": instant or 0.0,
         "stages": 2 if instant is None else 1,
-        "tolerance": mean_of_role(log, "absolute_tolerance"),
-        "e_N": mean_of_role(log, "restitution_normal"),
-        "e_T": mean_of_role(log, "restitution_tangential"),
+        "tolerance": _mean(log, "absolute_tolerance"),
+        "e_N": _mean(log, "restitution_normal"),
+        "e_T": _mean(log, "restitution_tangential"),
     }
     # per step alone: the start repeats the first step's values
     steps = {name: log[name].values for name in ("contact_normal", "contact_point", "gap")}
-    steps["mu"] = mean_of_role(log, "friction") * log["ground_friction"].values
+    steps["mu"] = _mean(log, "friction") * log["ground_friction"].values
     steps |= {"contact_force": log["force_world"].values, "qfrc_actuator": motors}
     return found | {name: np.concatenate([value[:1], value]) for name, value in steps.items()}
+
+
+def _mean(log: xr.Dataset, role: Role) -> float:
+    """The log's mean of the law's parameter with this role, 0 if it has none."""
+    try:
+        return mean_of_role(log, role)
+    except (KeyError, TypeError, ValueError):
+        raise TarsusError(f"the log's law: its {role} must be one number.") from None
 
 
 def _instant(stepper: str) -> float | None:
@@ -227,10 +226,7 @@ def _bodies(arrays: Mapping[str, Any], robot: Robot) -> tuple[int, ...]:
 
 
 def _checked(name: str, given: Any, shape: tuple[int, ...]) -> Array:
-    try:
-        value = np.asarray(given, dtype=float)
-    except (TypeError, ValueError):
-        raise TarsusError(f"{name} must hold numbers.") from None
+    value = floats(name, given)
     if value.shape != shape:
         raise TarsusError(
             f"{name} must have shape {shape} for this time and robot, not {value.shape}."
@@ -240,22 +236,26 @@ def _checked(name: str, given: Any, shape: tuple[int, ...]) -> Array:
         raise TarsusError(
             f"{name} is not finite in row {bad[0][0]}: nothing after a NaN can be judged."
         )
+    if np.abs(value).max(initial=0.0) > LARGEST:
+        raise TarsusError(f"{name} must be at most {LARGEST:g} in SI units: no robot comes near.")
     return value
 
 
 def _number(name: str, given: Any) -> float:
-    value = np.asarray(given, dtype=float)
-    if value.size != 1 or not np.isfinite(value).all() or value.min() < 0:
-        raise TarsusError(f"{name} must be one number that is not negative.")
+    if given is None:
+        raise TarsusError(f"this is no log of tarsus run: {name} missing.")
+    value = floats(name, given)
+    if value.size != 1 or not (value >= 0).all() or not (value <= LARGEST).all():
+        raise TarsusError(f"{name} must be one number that is finite and not negative.")
     return float(value.reshape(()))
 
 
 def _friction(given: Any, shape: tuple[int, int]) -> Array:
-    value = np.asarray(given, dtype=float)
+    value = floats("mu", given)
     if (
         value.shape not in ((), (1,), shape[1:], shape)
-        or not np.isfinite(value).all()
-        or value.min(initial=0) < 0
+        or not (value >= 0).all()
+        or not (value <= LARGEST).all()
     ):
         raise TarsusError(
             f"mu must be one friction coefficient, {shape[1:]} or {shape} of them, none negative."
@@ -270,6 +270,8 @@ def _step(time: Array) -> float:
             "time must have two rows at least and rise: row 0 is the start, one more row a step."
         )
     dt = float(steps.mean())
+    if dt < SHORTEST:
+        raise TarsusError(f"time is in seconds: steps of {dt:g} s are too short.")
     if np.abs(steps - dt).max() > EVEN * dt:
         raise TarsusError(
             f"time must be evenly spaced, every step recorded: steps are {steps.min():g} to"

@@ -1,0 +1,53 @@
+"""Is a dataset a log of `tarsus run`? What is read of it must be there, and be numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from tarsus.errors import TarsusError
+
+Array = NDArray[np.float64]
+LOGGED = {  # what is read of our own log, and its dimensions
+    "time": ("time",),
+    "q": ("time", "coordinate"),
+    "u": ("time", "velocity"),
+    "tau": ("time", "actuator"),
+    "q_start": ("coordinate",),
+    "u_start": ("velocity",),
+    **dict.fromkeys(("force_world", "contact_normal", "contact_point"), ("time", "contact", "xyz")),
+    **dict.fromkeys(("gap", "ground_friction"), ("time", "contact")),
+    "contact": ("contact",),
+    "actuator": ("actuator",),
+}
+
+
+def check_log(log: xr.Dataset) -> None:
+    """TarsusError if it is no whole log of one world."""
+    missing = [name for name in LOGGED if name not in log.variables]
+    if missing:
+        raise TarsusError(f"this is no log of tarsus run: {', '.join(missing)} missing.")
+    if not log["time"].size:
+        raise TarsusError("this log holds no step.")
+    for name, dims in LOGGED.items():
+        if log[name].dims != dims:
+            raise TarsusError(
+                f"this is no log of tarsus run: the dimensions of {name} must be"
+                f" {', '.join(dims)}, not {', '.join(map(str, log[name].dims)) or 'none'}."
+            )
+        if name not in ("contact", "actuator"):
+            floats(name, log[name].values)
+
+
+def floats(name: str, given: Any) -> Array:
+    """An array of numbers; TarsusError for anything else."""
+    try:
+        value = np.asarray(given)
+    except ValueError:  # rows of different lengths
+        value = np.asarray("")
+    if value.dtype.kind not in "fiub":
+        raise TarsusError(f"{name} must hold numbers.")
+    return value.astype(float)
