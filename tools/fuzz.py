@@ -50,7 +50,7 @@ from tarsus.model import mjcf, urdf  # noqa: F401
 from tarsus.model.mechanism import Mechanism
 from tarsus.model.read import read
 
-SECONDS, WAIT, BYTES = 10, 60.0, 6 << 30  # of processor time, of waiting, of memory
+SECONDS, WAIT, BYTES = 10, 300.0, 6 << 30  # of processor time, of waiting, of memory
 BATCH = 50  # mutants of one process
 LARGEST = 1e10  # in SI units: no robot has such a mass, length, inertia or torque
 SUFFIX = {"mjcf": "xml", "urdf": "urdf", "nc": "nc", "npz": "npz"}

@@ -17,13 +17,17 @@ class TarsusWarning(UserWarning):
     """Something was dropped, ignored or out of range; the work goes on."""
 
 
+def shortened(text: str) -> str:
+    """A text in quotation marks, its middle left out if it is long."""
+    return repr(text if len(text) <= 60 else f"{text[:40]} ... {text[-10:]}")
+
+
 def unknown(kind: str, name: str, known: Iterable[str]) -> TarsusError:
     """An error for a name that is not there, with the nearest names suggested."""
     known = sorted(set(known))
     near = near_names(name, known)
     hint = f"did you mean {' or '.join(near)}?" if near else f"known are: {', '.join(known)}."
-    shown = name if len(name) <= SHOWN else f"{name[:SHOWN]}..."
-    return TarsusError(f"there is no {kind} named {shown!r}; {hint}")
+    return TarsusError(f"there is no {kind} named {shortened(name)}; {hint}")
 
 
 def near_names(name: str, known: Iterable[str]) -> list[str]:

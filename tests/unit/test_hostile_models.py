@@ -7,9 +7,14 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
+from helpers import numpy_mechanics
+from helpers.numpy_mechanics import random_state
 
+import tarsus
 from tarsus.errors import TarsusError
+from tarsus.model.mass_matrix import mass_matrix
 from tarsus.model.read import read
 
 ROOT = Path(__file__).parents[2]
@@ -181,6 +186,22 @@ def test_what_mujoco_allows_but_xml_does_not(tmp_path: Path) -> None:
     file = tmp_path / "robot.xml"
     file.write_text(mjcf("<!-- a -- comment -->" + FREE))
     assert read(file).body_names == ("b",)
+
+
+@pytest.mark.parametrize("name", ["mini_cheetah", "biped"])
+def test_the_mass_matrix_that_is_checked_is_the_robot_s(name: str) -> None:
+    robot = tarsus.load(name)
+    q = random_state(robot, 3)[0]
+    np.testing.assert_allclose(
+        mass_matrix(robot, q), numpy_mechanics.mass_matrix(robot, q), rtol=0, atol=1e-12
+    )
+
+
+def test_a_name_that_cannot_be_a_file_s_is_no_robot() -> None:
+    for name in ("x" * 10_000, "a\0b"):
+        with pytest.raises(TarsusError, match="there is no robot named") as caught:
+            tarsus.load(name)
+        assert len(str(caught.value)) < 300
 
 
 def test_a_hundred_mutants_have_no_fault(tmp_path: Path) -> None:

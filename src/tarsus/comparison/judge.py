@@ -27,8 +27,8 @@ from tarsus.dynamics import jacobian, rnea
 from tarsus.dynamics.free_motion import Drive
 from tarsus.dynamics.kinematics import Kinematics, displaced, kinematics
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import TarsusError
-from tarsus.model.files import file_bytes, is_file, shortened
+from tarsus.errors import TarsusError, shortened
+from tarsus.model.files import file_bytes, is_file
 from tarsus.program.ir.blocks import Program
 from tarsus.program.ir.trace import Builder
 from tarsus.program.run.samples import evaluate

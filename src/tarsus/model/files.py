@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.errors import TarsusError
+from tarsus.errors import TarsusError, shortened
 from tarsus.model.check import LARGEST
 
 Array = NDArray[np.float64]
@@ -70,11 +70,6 @@ def file_bytes(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise TarsusError(f"it cannot be read: {error.strerror}.") from None
-
-
-def shortened(text: str) -> str:
-    """A text in quotation marks, its middle left out if it is long."""
-    return repr(text if len(text) <= 60 else f"{text[:40]} ... {text[-10:]}")
 
 
 def needed_library(name: str, purpose: str) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.transform import Rotation
 
 from tarsus.model.mechanism import WORLD, Body, Inertia, Mechanism
 
@@ -35,21 +34,27 @@ def _joint(body: Body, q: Array) -> tuple[Array, Array, Array]:
     joint, turn, shift = body.joint, np.eye(3), np.zeros(3)
     motion = np.zeros((6, joint.nu))
     if joint.kind in ("free", "ball"):
-        turn = Rotation.from_quat(q[-4:], scalar_first=True).as_matrix()
+        across = _skew(q[-3:])
+        turn = np.eye(3) + 2 * q[-4] * across + 2 * across @ across
         motion[:3, -3:] = np.eye(3)
     if joint.kind == "free":
         shift, motion[3:, :3] = q[:3], turn.T @ body.rotation.T
     if joint.kind == "hinge":
-        turn = Rotation.from_rotvec(q[0] * joint.axis).as_matrix()
+        across = _skew(joint.axis)
+        turn = np.eye(3) + np.sin(q[0]) * across + (1 - np.cos(q[0])) * across @ across
         motion[:3, 0] = joint.axis
     if joint.kind == "slide":
         shift, motion[3:, 0] = q[0] * joint.axis, joint.axis
     return body.rotation @ turn, body.position + body.rotation @ shift, motion
 
 
+def _skew(v: Array) -> Array:
+    """The matrix (3, 3) of the cross product with v."""
+    x, y, z = v
+    return np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
+
+
 def _spatial(inertia: Inertia) -> Array:
     """The inertia (6, 6) about the body's origin."""
-    x, y, z = inertia.com
-    c = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
-    m = inertia.mass
+    c, m = _skew(inertia.com), inertia.mass
     return np.block([[inertia.about_com - m * c @ c, m * c], [-m * c, m * np.eye(3)]])

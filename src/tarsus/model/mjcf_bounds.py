@@ -12,9 +12,9 @@ import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from pathlib import Path
 
-from tarsus.errors import TarsusError
+from tarsus.errors import TarsusError, shortened
 from tarsus.model.check import LARGEST
-from tarsus.model.files import file_bytes, is_file, shortened, xml_root
+from tarsus.model.files import file_bytes, is_file, xml_root
 
 BODIES, ELEMENTS = 2000, 20_000  # after replication; the largest robots have a tenth of them
 DEPTH = 500  # elements inside each other

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.errors import TarsusError
+from tarsus.errors import TarsusError, shortened
 from tarsus.model.candidates import Shape
 from tarsus.model.check import LARGEST
-from tarsus.model.files import mesh_vertices, resolve, shortened
+from tarsus.model.files import mesh_vertices, resolve
 from tarsus.model.mechanism import Inertia
 from tarsus.model.poses import Pose, moved, rotation_from_rpy
 
