@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-SHOWN = 80  # letters of a name that is not there
+SHOWN = 80  # letters of a text in a sentence
 NEAR = 0.5  # likeness, 0 to 1, from which a name is suggested
 
 
@@ -19,7 +19,7 @@ class TarsusWarning(UserWarning):
 
 def shortened(text: str) -> str:
     """A text in quotation marks, its middle left out if it is long."""
-    return repr(text if len(text) <= 60 else f"{text[:40]} ... {text[-10:]}")
+    return repr(text if len(text) <= SHOWN else f"{text[:40]} ... {text[-10:]}")
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> TarsusError:

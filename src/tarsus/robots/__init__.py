@@ -35,17 +35,9 @@ def load(path_or_name: str | Path, **options: Any) -> Robot:
     return replace(found, origin=Origin(str(path.resolve()), digest, options))
 
 
-def is_there(path: Path) -> bool:
-    """True for a file or folder; False for what cannot even be a file's name."""
-    try:
-        return path.exists()
-    except (OSError, ValueError):
-        return False
-
-
 def require(path_or_name: str | Path) -> None:
     """TarsusError with near names unless it is a robot's name, or may be a path."""
     name, path = str(path_or_name), Path(path_or_name)
     known = registry.names(__name__)
-    if name not in known and not (path.suffix or len(path.parts) > 1 or is_there(path)):
+    if name not in known and not (path.suffix or len(path.parts) > 1 or os.path.exists(path)):
         raise unknown("robot", name, known)
