@@ -22,6 +22,7 @@ from tarsus.model.mechanism import Candidate, Mechanism
 from tarsus.morphology.feet import candidates_of_last_bodies
 
 Array = NDArray[np.float64]
+ALIGNED = 1e-3  # rad: a hinge's axis may be off by so much, the rounding of a file; a foot by a mm
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,11 +147,12 @@ def _why_no_legs(mechanism: Mechanism) -> str | None:
     for foot in feet:
         _, axes, _ = _chain(mechanism, foot)
         wanted = np.eye(3)[[0, 1, 1]]
-        if len(axes) != 3 or not np.allclose(np.abs(axes), wanted, atol=1e-6):
-            listed = ", ".join(np.array2string(axis, precision=3) for axis in axes)
+        if len(axes) != 3 or not np.allclose(np.abs(axes), wanted, atol=ALIGNED):
+            listed = ", ".join(np.array2string(axis, precision=4) for axis in axes)
             return (
                 f"the leg to {foot.name!r} of {mechanism.name!r} must have three hinges from the"
-                f" base, about x, y and y (abad, hip, knee), but its axes are {listed}."
+                f" base, about x, y and y to within {ALIGNED:g} rad (abad, hip, knee), but its axes"
+                f" are {listed}."
             )
         if not _leg(mechanism, foot).bend:
             return (

@@ -11,6 +11,7 @@ from casadi import SX
 from numpy.typing import NDArray
 
 from tarsus.contact.base import symbols
+from tarsus.contact.solvers.base import finite
 from tarsus.control import ask
 from tarsus.control.base import ControlInputs, Controller
 from tarsus.dynamics import coordinates, jacobian, loop_constraints
@@ -115,6 +116,10 @@ def step_program(plan: Plan) -> Program:
     start = replace(inputs, tau_loops=applied_in_loops(mechanism, tau), bilateral=bilateral)
     end = plan.stepper.step(scene, start, b)
     results = end.values() | {"steps": steps + 1}
+    # nothing has converged that is not finite, whatever the law says
+    results["converged"] = ca.logic_and(
+        results["converged"], finite([*entries(results["q"]), *entries(results["u"])])
+    )
     if plan.controller is not None:
         results["control"] = control
     return b.program(**results)
