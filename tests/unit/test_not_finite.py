@@ -8,6 +8,7 @@ import pytest
 import tarsus
 from tarsus import registry
 from tarsus.dynamics.robot import Robot
+from tarsus.stepping.base import METHODS
 from tarsus.validation import bodies
 
 LAWS = registry.names("tarsus.contact.laws")
@@ -30,7 +31,7 @@ def test_a_state_of_nan_has_not_converged(law: str) -> None:
                 assert simulation.converged.tolist() == [True, False], (name, entry)
 
 
-@pytest.mark.parametrize("stepper", ["midpoint", "heun", "dormand_prince", "event_driven"])
+@pytest.mark.parametrize("stepper", registry.names(METHODS))
 def test_under_any_stepper(stepper: str) -> None:
     simulation = tarsus.Simulation(Robot.of(bodies.point_mass()), "compliant", stepper, dt=1e-4)
     simulation.step()

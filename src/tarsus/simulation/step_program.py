@@ -116,9 +116,10 @@ def step_program(plan: Plan) -> Program:
     start = replace(inputs, tau_loops=applied_in_loops(mechanism, tau), bilateral=bilateral)
     end = plan.stepper.step(scene, start, b)
     results = end.values() | {"steps": steps + 1}
-    # nothing has converged that is not finite, whatever the law says
+    # nothing has converged that is not finite; where u^E moves q, it shows there
+    state = [end.q] if plan.stepper.velocity_level else [end.q, end.u]
     results["converged"] = ca.logic_and(
-        results["converged"], finite([*entries(results["q"]), *entries(results["u"])])
+        results["converged"], finite([entry for part in state for entry in entries(part)])
     )
     if plan.controller is not None:
         results["control"] = control
