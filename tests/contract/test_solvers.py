@@ -19,6 +19,7 @@ from scipy.optimize import brentq
 from tarsus.contact.base import symbols
 from tarsus.contact.laws.moreau import SOLVERS, Moreau
 from tarsus.contact.problem import Contact, ContactProblem, VelocityForm
+from tarsus.contact.solvers._interior_point import STEPS
 from tarsus.program.ir import reference
 from tarsus.program.ir.blocks import Program
 from tarsus.program.ir.trace import Builder
@@ -27,7 +28,8 @@ from tarsus.program.run.worlds import Worlds
 Array = NDArray[np.float64]
 T_REL, T_ABS = 1e-7, 1e-9
 SMALL = 1e-5  # relative residual of what calls itself converged
-PATIENCE = 12  # iterations of newton before it goes on block by block
+PATIENCE = 12  # iterations of newton before it goes on with interior points
+MOST = 200 + STEPS + PATIENCE  # sweeps, interior points, Newton steps
 MU = [0.0, 0.2, 0.5, 0.8, 1.0]
 
 
@@ -81,7 +83,7 @@ class Problems:
         count = len(self.u)
         law = {
             f"law.{name}": np.full((count, 1), value)
-            for name, value in Moreau().parameters().items()
+            for name, value in Moreau(recovery=0.0).parameters().items()
         }
         law |= {"law.mu": self.mu[:, None], "law.e_N": self.e_N[:, None]}
         law |= {"law.T_rel": np.full((count, 1), T_REL), "law.T_abs": np.full((count, 1), T_ABS)}
@@ -111,7 +113,7 @@ class Answer:
 def solving(solver: str, n: int, nu: int) -> Program:
     """A program that solves one problem a world, everything given in registers."""
     b = Builder("solving")
-    law = Moreau(solver=solver)  # type: ignore[arg-type]
+    law = Moreau(solver=solver, recovery=0.0)  # type: ignore[arg-type]
     W, G = (
         ca.reshape(b.parameter("W", 3 * n * nu), nu, 3 * n),
         ca.reshape(b.parameter("G", 9 * n * n), 3 * n, 3 * n),
@@ -344,7 +346,7 @@ def going_through_the_cases(family: str) -> list[list[Array]]:
 def test_what_calls_itself_converged_is_a_solution(solver: str, family: str, n: int) -> None:
     problem, answer = problems(family, n), answers(solver, family, n)
     assert np.isfinite(answer.L).all() and np.isfinite(answer.memory).all()
-    assert np.isin(answer.iterations, np.arange(0, 201 + PATIENCE)).all()
+    assert np.isin(answer.iterations, np.arange(0, MOST + 1)).all()
     for name, value in residuals(
         problem.only(answer.converged), answer.L[answer.converged]
     ).items():
@@ -551,7 +553,8 @@ def test_compiled_is_the_reference(solver: str, family: str) -> None:
     program = solving(solver, n, problem.W.shape[1])
     values = problem.registers() | {"memory": np.zeros((12, 4 * n))}
     found = reference.run(program, values)
-    np.testing.assert_array_equal(found["iterations"][:, 0], answer.iterations)
+    before = answer.iterations <= PATIENCE  # interior points stop where round-off says
+    np.testing.assert_array_equal(found["iterations"][before, 0], answer.iterations[before])
     error = np.abs(found["impulse"].reshape(answer.L.shape) - answer.L).max((1, 2))
     limit = 1e-5 if (family, solver) == ("redundant", "newton") else 1e-9
     assert (error / scale(problem, answer.L)).max() < limit

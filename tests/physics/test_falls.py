@@ -117,7 +117,9 @@ def kicked(robot: Robot, simulation: tarsus.Simulation, seconds: float) -> tuple
 @pytest.mark.parametrize(
     "worlds", [256, pytest.param(20_000, marks=pytest.mark.slow, id="20,000 worlds")]
 )
-@pytest.mark.parametrize("name", ["mini_cheetah", "hyq", "biped"])
+@pytest.mark.parametrize(
+    "name", ["mini_cheetah", "hyq", pytest.param("biped", marks=pytest.mark.slow)]
+)
 def test_random_torques_and_pushes_end_in_no_explosion(name: str, worlds: int) -> None:
     """At 2.5 ms: 812 worlds of Mini Cheetah, 2,197 of HyQ and all of the biped ended in NaN."""
     robot = tarsus.load(name)

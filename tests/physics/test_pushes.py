@@ -86,6 +86,6 @@ def test_bad_pushes_are_refused():
     simulation = Simulation(TOP, pushes=["top"])
     with pytest.raises(TarsusError, match="no pushed body named 'base'"):
         simulation.set(push={"base": np.zeros(3)})
-    for push in (np.zeros(4), [np.nan, 0, 0]):
-        with pytest.raises(TarsusError, match="finite force"):
+    for push, said in ((np.zeros(4), r"shape \(3,\) or \(6,\)"), ([np.nan, 0, 0], "finite")):
+        with pytest.raises(TarsusError, match=said):
             simulation.set(push={"top": push})

@@ -16,6 +16,7 @@ from tarsus.control.gaits.stand import Stand
 from tarsus.simulation import default_controller
 
 ROBOTS = registry.names(default_controller.ROBOTS)
+QUICK = ("hyq", "mini_cheetah")
 LOOPED = """<mujoco model="looped"><option/>
  <worldbody><geom type="plane" size="1 1 1"/>
   <body name="base" pos="0 0 0.5"><freejoint/><geom type="box" size=".1 .1 .05" mass="2"/>
@@ -40,7 +41,10 @@ def stands(name: str, seconds: float) -> None:
     assert np.abs(simulation.u).max() < 0.05
 
 
-@pytest.mark.parametrize("name", ROBOTS)
+@pytest.mark.parametrize(
+    "name",
+    [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in ROBOTS],
+)
 def test_every_built_in_robot_stands(name: str) -> None:
     stands(name, 5.0)
 

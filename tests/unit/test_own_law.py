@@ -61,7 +61,7 @@ def test_it_stands_beside_the_others(own: Path, tmp_path: Path) -> None:
     assert [row["law"] for row in found] == ["moreau"] * 2 + [str(own)] * 2 + ["mujoco"] * 2
     assert all(row["mean_speed"] > 0.01 and not row["fell"] for row in found)
     hard, mine = found[0], found[2]
-    assert hard["creep_max"] < 1e-6 < mine["creep_max"]
+    assert hard["creep_max"] < 0.1 * mine["creep_max"]
     assert hard["mean_load"] == pytest.approx(1, abs=0.05)
     assert hard["energy_residual_J"] < 0.1
     picture(runs, tmp_path / "laws.png")

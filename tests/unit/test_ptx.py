@@ -27,10 +27,11 @@ from tarsus.terrain.heightfield import HeightField
 
 # bytes a thread of Mini Cheetah's trot on hard ground stores to and loads from its own memory,
 # spills and what the tape says itself (measured 1808, 2608 and 5768, 10760)
-LIMITS = {32: (1900, 2750), 64: (6060, 11300)}
-# the same with the branch for joints that turn fast, which worlds enter rarely (measured 5040, 7512
-# and 16332, 28992)
-LIMITS_WITH_BRANCH = {32: (5400, 7700), 64: (17100, 30400)}
+# with the interior points of hard steps (measured 2868, 5020 and 8192, 16088)
+LIMITS = {32: (3000, 5300), 64: (8600, 16900)}
+# the same with the branch for joints that turn fast, which worlds enter rarely (measured 6192,
+# 10168 and 21108, 37556)
+LIMITS_WITH_BRANCH = {32: (6500, 10700), 64: (22200, 39400)}
 
 
 @pytest.fixture(scope="module")

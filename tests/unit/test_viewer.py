@@ -84,6 +84,7 @@ def test_short_names_differ_where_the_names_do() -> None:
     assert short(["foot", "hand"]) == ["foot", "hand"]
 
 
+@pytest.mark.slow
 def test_hoap_1_with_its_eight_contacts() -> None:
     log = tarsus.Simulation("hoap1").run(0.05)
     readable(drawn(log))

@@ -171,6 +171,8 @@ def solved_steps(run: Trajectory) -> tuple[Solved, dict[str, Array]]:
     before, after = (seen[name].reshape(run.steps, n, 3) for name in ("before", "after"))
     gap = seen["gap"] if run.gap is None else run.gap
     material = {"mu": 0.0 if run.mu is None else run.mu, "e_N": run.e_N, "e_T": run.e_T}
+    if run.correction is not None:
+        material["correction"] = run.correction
     return Solved(gap, impulse, before, after, tolerance=run.tolerance, dt=run.dt, **material), seen
 
 

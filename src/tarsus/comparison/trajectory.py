@@ -32,15 +32,8 @@ from tarsus.stepping.base import METHODS
 
 Array = NDArray[np.float64]
 NEEDED = ("time", "qpos", "qvel", "contact_force")
-OPTIONAL = (
-    "mu",
-    "contact_body",
-    "contact_point",
-    "contact_normal",
-    "gap",
-    "qfrc_actuator",
-    "qfrc_passive",
-)
+VECTORS = ("contact_point", "contact_normal", "correction")
+OPTIONAL = ("mu", "contact_body", *VECTORS, "gap", "qfrc_actuator", "qfrc_passive")
 SCALARS = ("e_N", "e_T", "tolerance", "instant", "stages")
 EVEN = 1e-6  # of the step: how far two steps may differ in length
 UNIT = 1e-3  # how far a quaternion may be from unit length
@@ -68,6 +61,8 @@ class Trajectory:
     """Unit normals (S, n, 3), world, out of the ground."""
     point: Array | None
     """Contact points (S, n, 3), world, m; None: those of the robot's candidates."""
+    correction: Array | None
+    """Added by a hard law (S, n, 3) to velocities after a step, contact frame, m/s; None: zero."""
     gap: Array | None
     """Distances (S, n), m; None: those of the robot's candidates to the ground z = 0."""
     motors: Array | None
@@ -140,6 +135,7 @@ def arrays_of(log: xr.Dataset, robot: Robot) -> dict[str, Any]:
     }
     # per step alone: the start repeats the first step's values
     steps = {name: log[name].values for name in ("contact_normal", "contact_point", "gap")}
+    steps["correction"] = log["velocity_correction"].values
     steps["mu"] = _mean(log, "friction") * log["ground_friction"].values
     steps |= {"contact_force": log["force_world"].values, "qfrc_actuator": motors}
     return found | {name: np.concatenate([value[:1], value]) for name, value in steps.items()}
@@ -181,7 +177,7 @@ def trajectory(arrays: Mapping[str, Any], robot: Robot) -> Trajectory:
     # their shapes and values
     rows, bodies = np.size(arrays["time"]), _bodies(arrays, robot)
     sizes = {"time": (), "qpos": (robot.nq,), "qvel": (robot.nu,), "gap": (len(bodies),)}
-    sizes |= dict.fromkeys(("contact_force", "contact_point", "contact_normal"), (len(bodies), 3))
+    sizes |= dict.fromkeys(("contact_force", *VECTORS), (len(bodies), 3))
     sizes |= dict.fromkeys(("qfrc_actuator", "qfrc_passive"), (robot.nu,))
     held = {
         name: _checked(name, arrays[name], (rows, *size))
@@ -207,6 +203,7 @@ def trajectory(arrays: Mapping[str, Any], robot: Robot) -> Trajectory:
         bodies=bodies,
         normal=_units(held.get("contact_normal", ground)[1:]),
         point=after["contact_point"],
+        correction=after["correction"],
         gap=after["gap"],
         motors=after["qfrc_actuator"],
         passive=after["qfrc_passive"],

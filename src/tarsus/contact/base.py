@@ -77,6 +77,12 @@ class Law(ABC):
         """1 where a contact with this memory (contact_memory,) takes part in the step, else 0."""
         return contact.gap <= 0
 
+    def correction(self, contact: Contact, p: Any, memory: SX, dt: SX) -> SX:
+        """What a hard law adds to a contact's velocity after the step (3,), m/s, before it asks
+        that the contact rest.
+        """
+        return SX.zeros(3)
+
     def released(self, contact: Contact, p: Any, memory: SX) -> SX:
         """The next memory (contact_memory,) of a contact that takes no part."""
         return SX.zeros(self.contact_memory)

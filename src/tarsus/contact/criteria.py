@@ -24,6 +24,7 @@ class Solved:
     gap (..., n): m
     impulse (..., n, 3): N s
     before, after (..., n, 3): contact velocities, m/s
+    correction (..., n, 3): what the law adds to `after` before it asks for rest, m/s
     mu, e_N, e_T: friction and restitution coefficients [1], mu of all contacts or (..., n) of each
     kinetic: mu_K / mu_S [1], mu_K being that of contacts that slid faster than SLIDING before
     tolerance: what the solver promised, N s
@@ -40,6 +41,12 @@ class Solved:
     tolerance: float = 1e-6
     dt: float = np.inf
     kinetic: ArrayLike = 1.0
+    correction: Array | float = 0.0
+
+    @property
+    def resting(self) -> Array:
+        """The velocity after the step with the law's correction (..., n, 3), m/s."""
+        return self.after + self.correction
 
     @property
     def closed(self) -> NDArray[np.bool_]:
@@ -52,7 +59,7 @@ class Solved:
         close first.
         """
         factors = np.stack(np.broadcast_arrays(self.e_N, self.e_T, self.e_T), -1).astype(float)
-        xi = self.after + (factors[..., None, :] if factors.ndim > 1 else factors) * self.before
+        xi = self.resting + (factors[..., None, :] if factors.ndim > 1 else factors) * self.before
         xi[..., 0] += np.maximum(self.gap, 0) / self.dt
         return xi
 
@@ -98,15 +105,21 @@ def state(solved: Solved, margin: float = 1e-4) -> NDArray[np.int32]:
     normal = solved.impulse[..., 0]
     edge = _edge(solved)
     inner = edge * (1 - margin) - 2 * solved.tolerance
-    slips = (_length(solved.impulse) >= inner) & (_length(solved.after) > 1e-6)
+    slips = (_length(solved.impulse) >= inner) & (_length(solved.resting) > 1e-6)
     return np.where(normal <= 0, OPEN, np.where(slips, SLIP, STICK)).astype(np.int32)
+
+
+def slip_speed(solved: Solved) -> Array:
+    """Tangential speed after the step of contacts that push, m/s, else 0."""
+    return np.where(solved.impulse[..., 0] > 0, _length(solved.resting), 0)
 
 
 def creep(solved: Solved, settled: float = 0.02) -> Array:
     """Tangential speed of contacts in stance, m/s: those whose friction was inside its disc for the
     last `settled` s.
 
-    The first axis is time. A landing foot is given that long to come to rest, whatever the law.
+    It is the way over the step by dt: the mean of the velocities before and after. The first axis
+    is time. A landing foot is given that long to come to rest, whatever the law.
     """
     stick = state(solved) == STICK
     steps = 1 if not np.isfinite(solved.dt) else max(round(settled / solved.dt), 1)
@@ -115,7 +128,7 @@ def creep(solved: Solved, settled: float = 0.02) -> Array:
     if steps:
         windows = np.lib.stride_tricks.sliding_window_view(stick, steps, axis=0)
         stood[steps - 1 :] = windows.all(-1)
-    return np.where(stood, _length(solved.after), 0)
+    return np.where(stood, _length(0.5 * (solved.before + solved.after)), 0)
 
 
 def residuals(solved: Solved) -> dict[str, float]:

@@ -14,6 +14,7 @@ import casadi as ca
 from casadi import SX
 
 Blocks = dict[tuple[int, int], SX]
+Softened = Callable[[list[SX], list[SX]], list[SX]]
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,7 @@ class Contact:
     roundness: how the contact point travels over the body.
     velocity_product (3,): m/s^2 in the contact frame, the contact's acceleration at u' = 0, that
         is dW^T/dt u with the frame held.
+    located: whether the step itself found when the contact touched (event location).
     """
 
     gap: SX
@@ -62,6 +64,7 @@ class Contact:
     stiffness: SX = field(default_factory=lambda: SX(1))
     roundness: Roundness = field(default_factory=lambda: Roundness(0.0, SX.eye(3)))
     velocity_product: SX = field(default_factory=lambda: SX.zeros(3))
+    located: bool = False
 
 
 @dataclass(frozen=True)
@@ -119,6 +122,9 @@ class ContactProblem:
     make_delassus: Callable[[], Blocks]
     make_velocity_form: Callable[[], VelocityForm]
     make_bilateral: Callable[[], Bilateral] | None = None
+    softened: Softened | None = None
+    """(B, r) -> z with (G + B^-1) z = r for blocks B[i] (3, 3) and r[i] (3,) of each contact, at a
+    cost that grows with the contacts, not with their square; None where it is not to be had."""
 
     @property
     def n(self) -> int:

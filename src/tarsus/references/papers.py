@@ -81,6 +81,15 @@ BELADY_1966 = Reference(
     "1966",
     {"journal": "IBM Systems Journal", "volume": "5", "number": "2"},
 )
+DE_SAXCE_1998 = Reference(
+    "De Saxcé and Feng 1998",
+    "article",
+    ("De Saxcé, G.", "Feng, Z.-Q."),
+    "The bipotential method: a constructive approach to design the complete contact law with"
+    " friction and improved numerical algorithms",
+    "1998",
+    {"journal": "Mathematical and Computer Modelling", "volume": "28", "pages": "225--245"},
+)
 DORMAND_1980 = Reference(
     "Dormand and Prince 1980",
     "article",
@@ -195,6 +204,14 @@ MURTY_1974 = Reference(
     "Note on a Bard-type scheme for solving the complementarity problem",
     "1974",
     {"journal": "Opsearch", "volume": "11"},
+)
+NESTEROV_1997 = Reference(
+    "Nesterov and Todd 1997",
+    "article",
+    ("Nesterov, Yu. E.", "Todd, M. J."),
+    "Self-scaled barriers and interior-point methods for convex programming",
+    "1997",
+    {"journal": "Mathematics of Operations Research", "volume": "22", "pages": "1--42"},
 )
 QI_1993 = Reference(
     "Qi and Sun 1993",

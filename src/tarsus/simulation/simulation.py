@@ -251,7 +251,7 @@ class Simulation:
         from tarsus.simulation.recording import log
 
         # the steps, up to a fault or Ctrl-C
-        t0, start = self.time, {name: self._worlds.get(name) for name in ("q", "u")}
+        t0, start = self.time, {name: self._worlds.get(name) for name in ("q", "u", "memory")}
         feed_back = self._feed_back if self._every else None
         kept = record(
             self._worlds,

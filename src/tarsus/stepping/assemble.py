@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import casadi as ca
 from casadi import SX
@@ -32,6 +33,7 @@ from tarsus.stepping.coupling import (
     Coupling,
     couple,
     mass_products,
+    softened,
     velocity_change,
     without_contact,
 )
@@ -131,9 +133,8 @@ def with_override(touch: ContactKinematics, at: StepInputs, i: int) -> Contact:
     contact = touch.contact
     if at.contact_override is None:
         return contact
-    return replace(
-        contact, gap=ca.if_else(at.contact_override[i] < 0, ca.fmin(contact.gap, 0), contact.gap)
-    )
+    gap = ca.if_else(at.contact_override[i] < 0, ca.fmin(contact.gap, 0), contact.gap)
+    return replace(contact, gap=gap, located=True)
 
 
 def contact_kinematics(scene: Scene, kin: Kinematics, terrain: object) -> list[ContactKinematics]:
@@ -210,6 +211,7 @@ def contact_problem(
         make_delassus=lambda: _delassus(coupling, builder, held=True),
         make_velocity_form=lambda: _velocity_form(coupling, builder),
         make_bilateral=bilateral if coupling.constraints else None,
+        softened=None if coupling.constraints else partial(softened, coupling),
     )
 
 

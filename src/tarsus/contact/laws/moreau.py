@@ -31,7 +31,7 @@ from tarsus.parameters import (
 )
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
-from tarsus.references.papers import GEHRING_2014
+from tarsus.references.papers import DE_SAXCE_1998, GEHRING_2014, NESTEROV_1997
 from tarsus.references.reference import Citation
 
 METHODS = "tarsus.contact.solvers"
@@ -64,11 +64,17 @@ class Moreau(HardLaw):
     as solvable as the paper's; breaking away and sticking again come a step late, an error of
     order dt.
 
-    With `recovery` 0, as in the paper, a contact stays as deep as it closed; a body that rocks in a
-    hollow needs some, such as 0.05.
+    A contact that pressed in the last step shall rest at the end of this one, half a step after the
+    midpoint, and what lies deeper than `slop` comes up by `recovery` a step: so feet neither creep
+    nor sink (docs/decisions/0017-standing-contacts-rest-at-the-end.md). With `standing` "midpoint"
+    and `recovery` 0 the law is that of the paper: a contact stays as deep as it closed.
     """
 
-    citation: ClassVar[Citation] = (GEHRING_2014.at("Eqns. (2)-(18)"),)
+    citation: ClassVar[Citation] = (
+        GEHRING_2014.at("Eqns. (2)-(18)"),
+        DE_SAXCE_1998.at("steps that the solvers newton and exact cannot settle otherwise"),
+        NESTEROV_1997.at("their interior points"),
+    )
     not_modeled: ClassVar[Mapping[str, str]] = {
         "spring": "hard contact does not give way",
     }
@@ -79,7 +85,10 @@ class Moreau(HardLaw):
     kinetic: Value = kinetic_ratio(1.0)
     e_N: Value = restitution(0.0, "normal")
     e_T: Value = restitution(0.0, "tangential")
-    recovery: Value = parameter(0.0, "[1]", "part of a penetration taken back a step", "[0, 1]")
+    recovery: Value = parameter(
+        0.2, "[1]", "part of a depth beyond slop taken back each step", "[0, 1]"
+    )
+    slop: Value = parameter(5e-4, "m", "depth that is left as it is", "[0, inf)")
     alpha: Value = parameter(0.6, "[1]", "relaxation of jor and sor", "[0, inf)")
     T_rel: Value = relative_tolerance(1e-6)
     T_abs: Value = absolute_tolerance(1e-6)
@@ -88,6 +97,12 @@ class Moreau(HardLaw):
         "how the inclusions are solved",
         auto="newton up to ten contacts, else exact",
         **{name: _meaning(method) for name, method in SOLVERS.items()},
+    )
+    standing: Literal["end", "midpoint"] = choice(
+        "end",
+        "where in the step a contact that pressed in the last one shall rest",
+        end="at its end, the midpoint's velocity carried on",
+        midpoint="at its midpoint, Eqn. (8)",
     )
     bilateral: Literal["direct", "prox"] = choice(
         "direct",
@@ -103,6 +118,16 @@ class Moreau(HardLaw):
             raise TarsusError(
                 f"bilateral='prox' iterates with the solver {known}, not {self.solver!r}."
             )
+
+    def correction(self, contact: Contact, p: Any, memory: SX, dt: SX) -> SX:
+        """Of a contact that pressed: half a step on its velocity has changed by dW^T/dt u dt / 2,
+        by which it would sink and creep (one that event location found rests where it looks, or
+        would be seen leaving); and a part of its depth is taken back.
+        """
+        added = ca.vertcat(p.recovery * ca.fmin(contact.gap + p.slop, 0) / dt, 0, 0)
+        if self.standing == "end" and not contact.located:
+            added += 0.5 * dt * contact.velocity_product
+        return ca.if_else(memory[0] > 0, added, 0)
 
     def _solved(self, hard: HardProblem, start: list[SX], roots: list[SX]) -> Outcome:
         """By the method asked for, from the last step's impulses and sliding roots."""
@@ -120,7 +145,7 @@ class Moreau(HardLaw):
         n = problem.n
         active = entries(builder.keep("closed", ca.vertcat(*problem.active)))
         c = builder.keep(
-            "c", ca.vertcat(SX(0, 1), *(inclusion_constant(problem, i, p) for i in range(n)))
+            "c", ca.vertcat(SX(0, 1), *(self._constant(problem, i, p, memory) for i in range(n)))
         )
         mu = entries(
             builder.keep(
@@ -146,21 +171,20 @@ class Moreau(HardLaw):
         good = ca.logic_and(outcome.converged, numbers)
         return ContactSolution(outcome.impulses, warm, outcome.iterations, good, outcome.bilateral)
 
+    def _constant(self, problem: ContactProblem, i: int, p: Any, memory: SX) -> SX:
+        """c_i (3,) with xi_i = sum_j G_ij L_j + c_i (Eqn. (15)); a contact above the ground may
+        first close its gap.
+        """
+        contact = problem.contacts[i]
+        return (
+            problem.free[i]
+            + self.correction(contact, p, self.own(memory, i), problem.dt)
+            + ca.vertcat(p.e_N, p.e_T, p.e_T) * contact.velocity
+            + ca.vertcat(ca.fmax(contact.gap, 0) / problem.dt, 0, 0)
+        )
+
 
 def coefficient(contact: Contact, p: Any) -> SX:
     """mu_K of a contact that slides where the step begins, else mu_S."""
     slip = contact.velocity[1:]
     return contact.friction * p.mu * ca.if_else(ca.dot(slip, slip) > SLIDING**2, p.kinetic, 1)
-
-
-def inclusion_constant(problem: ContactProblem, i: int, p: Any) -> SX:
-    """c_i (3,) with xi_i = sum_j G_ij L_j + c_i (Eqn. (15)); a contact above the ground may first
-    close its gap.
-    """
-    contact = problem.contacts[i]
-    room = (ca.fmax(contact.gap, 0) + p.recovery * ca.fmin(contact.gap, 0)) / problem.dt
-    return (
-        problem.free[i]
-        + ca.vertcat(p.e_N, p.e_T, p.e_T) * contact.velocity
-        + ca.vertcat(room, 0, 0)
-    )

@@ -53,6 +53,25 @@ class Outcome:
     bilateral: SX | None = None
     """The constraints' impulses (nb,), None if they were solved for."""
 
+    def reached(self) -> Values:
+        """What the next method goes on from."""
+        return {
+            "impulse": ca.vertcat(*self.impulses),
+            "root": ca.vertcat(*self.roots),
+            "sweeps": self.iterations,
+            "unsettled": ca.logic_not(self.converged),
+        }
+
+    @staticmethod
+    def of(reached: Values) -> Outcome:
+        """The result of a method that went on from `reached`."""
+        return Outcome(
+            triples(reached["impulse"]),
+            reached["sweeps"],
+            ca.logic_not(reached["unsettled"]),
+            entries(reached["root"]),
+        )
+
 
 class Solver(ABC):
     """An iterative method for a hard contact problem."""

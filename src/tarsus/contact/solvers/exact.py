@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from casadi import SX
 
-from tarsus.contact.solvers._exact_blocks import prepared, sweeps
+from tarsus.contact.solvers._exact_blocks import prepared
+from tarsus.contact.solvers._interior_point import settled
 from tarsus.contact.solvers.base import HardProblem, Outcome, Solver
 
 
@@ -15,4 +16,5 @@ class Exact(Solver):
     """Each contact exactly, block by block."""
 
     def solve(self, hard: HardProblem, start: list[SX], roots: list[SX]) -> Outcome:
-        return sweeps(hard, prepared(hard), start, roots, self.maximum)
+        near = Outcome(start, SX(0), SX(0), roots)
+        return settled(hard, prepared(hard), near.reached(), self.maximum)

@@ -13,7 +13,7 @@ the block Gauss-Seidel method from where they are.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import casadi as ca
 from casadi import SX
@@ -21,7 +21,8 @@ from casadi import SX
 from tarsus.algebra.blocks import flat, lower_triangle, triples
 from tarsus.algebra.ldl import factorize_dense
 from tarsus.algebra.projections import TINY, radial_return
-from tarsus.contact.solvers._exact_blocks import Local, prepared, sweeps
+from tarsus.contact.solvers._exact_blocks import Local, prepared
+from tarsus.contact.solvers._interior_point import settled
 from tarsus.contact.solvers.base import HardProblem, Outcome, Solver, velocity_from_others
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Values
@@ -56,21 +57,21 @@ class Newton(Solver):
         last = hard.builder.loop(
             begin, lambda values: self._iterate(hard, local, values), self.patience
         )
-        # worlds that did not settle go on with sweeps, from the better of two guesses
-        moved = triples(last["impulse"])
-        settled = ca.logic_not(last["unsettled"])
-        known = [ca.logic_or(settled, start[i][0] <= 0) for i in range(n)]
+        # worlds that did not settle go on, from the better of two guesses
+        moved, done = triples(last["impulse"]), ca.logic_not(last["unsettled"])
+        known = [ca.logic_or(done, start[i][0] <= 0) for i in range(n)]
         impulses = [ca.if_else(known[i], moved[i], start[i]) for i in range(n)]
         guesses = [
             ca.if_else(known[i], root, roots[i]) for i, root in enumerate(entries(last["root"]))
         ]
-        rest = sweeps(hard, local, impulses, guesses, self.maximum, last["unsettled"])
+        near = Outcome(impulses, last["sweeps"], done, guesses)
+        rest = settled(hard, local, near.reached(), self.maximum)
         # take off what the tolerance left outside the cones
         impulses = [
             radial_return(L, mu, root > 0)
             for L, mu, root in zip(rest.impulses, hard.mu, rest.roots, strict=True)
         ]
-        return Outcome(impulses, last["sweeps"] + rest.iterations, rest.converged, rest.roots)
+        return replace(rest, impulses=impulses)
 
     def _iterate(self, hard: HardProblem, local: list[Local], values: Values) -> tuple[Values, SX]:
         n = len(hard.c)

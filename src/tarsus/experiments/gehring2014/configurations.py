@@ -23,6 +23,8 @@ DT = 0.0025  # s: one control update at 400 Hz (section Evaluation)
 CYCLE = 320  # steps of DT in a gait cycle at 1.25 Hz (section Evaluation)
 SUBSTEPS = 2  # compliant steps a control update (section Robustness and Ease of Use)
 MU, TOLERANCE = 0.8, 1e-6  # sections Evaluation and Accuracy
+# the scheme as printed, Eqns. (8) and (15): contacts rest at the midpoint, as deep as they closed
+PUBLISHED: dict[str, Any] = {"standing": "midpoint", "recovery": 0.0, "slop": 0.0}
 STIFFNESS, DAMPING = (
     30000.0,
     50.0,
@@ -77,7 +79,7 @@ class Configuration:
                 "d_T": DAMPING,
             }
             return Compliant(**(own | changes))
-        own = {
+        own = PUBLISHED | {
             "mu": MU,
             "solver": self.solver,
             "alpha": self.alpha,

@@ -15,7 +15,7 @@ from tarsus.dynamics import loop_constraints
 from tarsus.dynamics.robot import Robot
 from tarsus.experiments.base import Check, Exhibit, Finding, Row, Table, Task
 from tarsus.experiments.gehring2014.centipede import centipede
-from tarsus.experiments.gehring2014.configurations import DT, MU, TOLERANCE, standing
+from tarsus.experiments.gehring2014.configurations import DT, MU, PUBLISHED, TOLERANCE, standing
 from tarsus.experiments.gehring2014.runs import at_start
 from tarsus.simulation.simulation import Simulation
 from tarsus.viewer.colors import COLORS
@@ -171,7 +171,7 @@ def measured(kind: str, legs: int, points: int, rounds: int) -> Size:
     """One centipede settling: median over the rounds, mean over the steps."""
     # compile
     robot = Robot.of(centipede(legs, points))
-    law = Moreau(mu=MU, solver="sor", alpha=ALPHA, T_rel=TOLERANCE, T_abs=TOLERANCE)
+    law = Moreau(**PUBLISHED, mu=MU, solver="sor", alpha=ALPHA, T_rel=TOLERANCE, T_abs=TOLERANCE)
     began = process_time()
     simulation = Simulation(robot, law, controller=standing(), coordinates=kind, dt=DT)
     compiled = process_time() - began

@@ -10,7 +10,13 @@ from tarsus.contact.ledger import SHARES
 OPTIONAL = ("contact", "actuator")  # dimensions that may be empty
 EACH = ("time", "world", "contact")
 BY_CONTACT = ("gap", "ground_friction", "slip_speed", "state", *(f"energy_{s}" for s in SHARES))
-BY_AXIS = ("impulse_contact", "force_contact", "velocity_before", "velocity_after")
+BY_AXIS = (
+    "impulse_contact",
+    "force_contact",
+    "velocity_before",
+    "velocity_after",
+    "velocity_correction",
+)
 BY_XYZ = ("impulse_world", "force_world", "contact_normal", "contact_point")
 DIMENSIONS = {
     "tau": ("time", "world", "actuator"),

@@ -28,6 +28,7 @@ from tarsus.stepping.fast_motion import FAST
 
 Array = NDArray[Any]
 T = TypeVar("T", float, None)
+VECTORS = ("before", "after", "correction", "point")
 ROBOT_SHARES = ("motors", "pushes", "joints", "drift")
 
 
@@ -60,17 +61,17 @@ def dataset(
     scene, mechanism = plan.scene, plan.scene.mechanism
     steps, count = records["q"].shape[:2]
     dt = float(worlds.get("dt")[0, 0])
-    before = {k: np.concatenate([start[k][None], records[k][:-1]]) for k in ("q", "u")}
+    before = {k: np.concatenate([start[k][None], records[k][:-1]]) for k in ("q", "u", "memory")}
     seen = _observe(plan, worlds, before, records)
     # contacts: impulses in their frames and the world's, judged against the law
     n = len(scene.candidates)
     impulse = records["impulse"].reshape(steps, count, n, 3).astype(float)
     frame = seen["frame"].reshape(steps, count, n, 3, 3)
     in_world = np.einsum("stnij,stni->stnj", frame, impulse)
-    vectors = {k: seen[k].reshape(steps, count, n, 3) for k in ("before", "after", "point")}
+    vectors = {k: seen[k].reshape(steps, count, n, 3) for k in VECTORS}
     material = _material(scene.law, worlds, seen["friction"])
+    material["correction"] = vectors["correction"]
     solved = Solved(seen["gap"], impulse, vectors["before"], vectors["after"], dt=dt, **material)
-    sliding = np.hypot(*np.moveaxis(vectors["after"][..., 1:], -1, 0))
     # the variables with their dimensions
     contact, axis = ("time", "world", "contact"), ("time", "world", "contact", "axis")
     xyz = ("time", "world", "contact", "xyz")
@@ -89,7 +90,8 @@ def dataset(
         "contact_point": (xyz, vectors["point"]),
         "velocity_before": (axis, vectors["before"]),
         "velocity_after": (axis, vectors["after"]),
-        "slip_speed": (contact, np.where(impulse[..., 0] > 0, sliding, 0)),
+        "velocity_correction": (axis, vectors["correction"]),
+        "slip_speed": (contact, criteria.slip_speed(solved)),
         "state": (contact, criteria.state(solved)),
         "iterations": (each, records["iterations"][..., 0].astype(np.int32)),
         "converged": (each, records["converged"][..., 0].astype(np.int8)),
@@ -110,8 +112,7 @@ def dataset(
     log["state"].attrs.update(flag_values=list(range(len(STATES))), flag_meanings=" ".join(STATES))
     log.attrs.update(_law_attributes(scene.law, worlds))
     log.attrs.update(dt=dt, fast_steps=int(seen["fast"].sum()))
-    log = log.squeeze("world", drop=True) if count == 1 else log
-    return without_empty(log)
+    return without_empty(log.squeeze("world", drop=True) if count == 1 else log)
 
 
 def _energies(seen: Mapping[str, Array], solved: Solved) -> dict[str, Any]:
@@ -213,6 +214,7 @@ def _observe(
     samples = {
         "q0": before["q"],
         "u0": before["u"],
+        "memory": before["memory"],
         "q1": records["q"],
         "u1": records["u"],
         "impulse": records["impulse"],

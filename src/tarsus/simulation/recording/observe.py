@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Any
 
 import casadi as ca
 from casadi import SX
@@ -32,13 +33,14 @@ def observer(plan: Plan) -> Program:
     """The program that observes one step: from its start, its end and what acted to reports.
 
     Parameters: q0, u0 at the start; q1, u1 at the end; impulse (3n,), N s; bilateral, the impulses
-    of the constraints; tau (actuators,); those of the step program.
+    of the constraints; tau (actuators,); memory of the law at the start; those of the step program.
 
     Contacts are observed where the stepper first looks at them, its `evaluation`. Reports, beside
     those of `step_observables`:
 
     point (3n,): contact points, world, m.
     frame (9n,): rows normal, tangent 1, tangent 2 of every contact frame.
+    correction (3n,): what the law adds to the velocities after the step, m/s.
     friction (n,): the terrain's factor on the law's friction coefficients [1].
     stored (n,): energy that the ground's springs took in, J.
     fast: 1 where a joint turns so far in the step that it has another treatment (fast_motion).
@@ -53,7 +55,7 @@ def observer(plan: Plan) -> Program:
     q0, u0 = b.parameter("q0", mechanism.nq), b.parameter("u0", mechanism.nu)
     q1, u1 = b.parameter("q1", mechanism.nq), b.parameter("u1", mechanism.nu)
     impulse, tau = b.parameter("impulse", 3 * n), b.parameter("tau", len(mechanism.actuators))
-    dt = b.parameter("dt")
+    memory, dt = b.parameter("memory", scene.law.memory_size(n)), b.parameter("dt")
     law = symbols({name: b.parameter(f"law.{name}") for name in scene.law.parameters()})
     terrain = scene.terrain.symbols(b)
     inertias = scaled(plan, rnea.body_inertias(mechanism), b)
@@ -81,6 +83,7 @@ def observer(plan: Plan) -> Program:
     return b.program(
         **step_observables(step),
         **_places([touch.contact for touch in touching]),
+        correction=_corrections(plan, [touch.contact for touch in touching], law, memory, dt),
         stored=stored[1] - stored[0],
         **_of_loops(end),
         fast=fast,
@@ -91,6 +94,14 @@ def _observed(touch: ContactKinematics) -> ObservedContact:
     """A simulated contact as the criteria take it."""
     rows = ca.vertcat(*(ca.horzcat(*row) for row in touch.rows))
     return ObservedContact(touch.contact.gap, rows, touch.contact.velocity)
+
+
+def _corrections(plan: Plan, contacts: list[Contact], p: Any, memory: SX, dt: SX) -> SX:
+    """What the law adds to the velocities after the step, (3n,)."""
+    law = plan.scene.law
+    return ca.vertcat(
+        SX(0, 1), *(law.correction(c, p, law.own(memory, i), dt) for i, c in enumerate(contacts))
+    )
 
 
 def _places(contacts: list[Contact]) -> dict[str, SX]:

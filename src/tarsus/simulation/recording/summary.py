@@ -90,6 +90,7 @@ def solved_of(log: xr.Dataset) -> Solved:
     contact = [
         log[name].values for name in ("gap", "impulse_contact", "velocity_before", "velocity_after")
     ]
+    material["correction"] = log["velocity_correction"].values
     return Solved(*contact, dt=log.attrs["dt"], tolerance=tolerance, **material)
 
 

@@ -34,6 +34,10 @@ UNITS = {
         "m/s",
         "contact velocity after the step, contact frame of the gap's instant",
     ),
+    "velocity_correction": (
+        "m/s",
+        "what the law adds to it before it asks that the contact rest: half a step on, recovery",
+    ),
     "slip_speed": ("m/s", "tangential speed after the step where the contact pushes, else 0"),
     "state": ("1", "0 open, 1 stick, 2 slip"),
     "iterations": ("1", "solver iterations"),

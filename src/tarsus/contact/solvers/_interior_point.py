@@ -1,0 +1,247 @@
+"""All contacts at once by an interior-point method, for problems on which the others get stuck.
+
+With xi~_N = xi_N + mu |xi_T| the inclusions (12)-(13) of Gehring 2014 say that L lies in the
+friction cone, xi~ in its dual, and that both are orthogonal (De Saxcé and Feng 1998). In scaled
+unknowns x = (mu L_N, L_T) and y = (xi~_N / mu, xi_T) both cones are that of x_N >= |x_T|, and
+
+    y = D (G D x + c) + |y_T| e_N,    x o y = 0,    D = diag(1 / mu, 1, 1).
+
+Newton steps follow the points x o y = sigma e inside both cones while sigma goes to zero, in the
+scaling of Nesterov and Todd 1997. A load that many contacts share, on which the active-set method
+cycles and the sweeps crawl, is shared evenly on the way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import casadi as ca
+from casadi import SX
+
+from tarsus.algebra.blocks import flat, triples
+from tarsus.algebra.elimination import solve_tree
+from tarsus.contact.solvers._exact_blocks import Local, sweeps
+from tarsus.contact.solvers.base import HardProblem, Outcome, residual_velocity
+from tarsus.program.ir.trace import Values
+
+STEPS = 40
+DENSE = 10  # contacts up to which the Delassus matrix is eliminated
+BACK = 0.99  # part of the way to the cones' edge
+SLIDING = 0.9  # part of the derivative of |y_T|: all of it need not lead down
+FLAT = 1e-3  # the least coefficient of friction that a cone is drawn with
+OUT = 1e20  # on the diagonal of an open contact
+FINEST = 1e-7  # relative: beyond it round-off would say where to stop
+TINY = 1e-30
+
+
+@dataclass(frozen=True)
+class Metric:
+    """How y of a contact follows its own x, linearized.
+
+    H (3, 3): of `scaling`, H x = y
+    along (2,): SLIDING times the direction of y_T
+    """
+
+    H: SX
+    H_inverse: SX
+    along: SX
+
+    @staticmethod
+    def of(x: SX, y: SX) -> Metric:
+        """At a point (3,), (3,) inside both cones."""
+        along = SLIDING * y[1:] / ca.fmax(ca.sqrt(squared_slide(y)), TINY)
+        return Metric(scaling(x, y), scaling(y, x), along)
+
+    def tilted(self, v: SX) -> SX:
+        """A v for v (3,) or (3, 3): the normal row less what y_N gains by sliding faster."""
+        return ca.vertcat(v[0, :] - ca.mtimes(self.along.T, v[1:, :]), v[1:, :])
+
+    def block(self) -> SX:
+        """A H."""
+        return self.tilted(self.H)
+
+    def inverse(self) -> SX:
+        """(A H)^-1."""
+        first = self.H_inverse[:, 0]
+        return ca.horzcat(first, self.H_inverse[:, 1:] + ca.mtimes(first, self.along.T))
+
+
+@dataclass(frozen=True)
+class Cones:
+    """The problem in scaled unknowns; D has one row (3,) for each contact."""
+
+    hard: HardProblem
+    D: list[SX]
+
+    @staticmethod
+    def of(hard: HardProblem) -> Cones:
+        """Scaled by the coefficients of friction."""
+        return Cones(hard, [ca.vertcat(1 / ca.fmax(mu, FLAT), 1, 1) for mu in hard.mu])
+
+    @property
+    def active(self) -> list[SX]:
+        """1 for each contact that takes part, else 0."""
+        return self.hard.problem.active
+
+    def impulses(self, x: list[SX]) -> list[SX]:
+        """L (3,) of each contact."""
+        return [D * own for D, own in zip(self.D, x, strict=True)]
+
+    def velocities(self, x: list[SX]) -> list[SX]:
+        """D (G D x + c), (3,) of each contact."""
+        L = self.impulses(x)
+        return [D * residual_velocity(self.hard, i, L) for i, D in enumerate(self.D)]
+
+    def scales(self) -> tuple[SX, SX]:
+        """The largest velocity without impulses, and the impulse that answers it."""
+        G, fastest, lightest = self.hard.problem.G, SX(TINY), SX(TINY)
+        for i, (D, active) in enumerate(zip(self.D, self.active, strict=True)):
+            for k in range(3):
+                velocity, mobility = ca.fabs(D[k] * self.hard.c[i][k]), D[k] ** 2 * G[i, i][k, k]
+                fastest = ca.fmax(fastest, ca.if_else(active, velocity, 0))
+                lightest = ca.fmax(lightest, ca.if_else(active, mobility, 0))
+        return fastest, fastest / lightest
+
+    def solve(self, metrics: list[Metric], rest: list[SX]) -> list[SX]:
+        """d (3,) of each contact with D G D d + A H d = rest; rest is 0 where it takes no part."""
+        problem, n = self.hard.problem, len(self.D)
+        if n > DENSE and problem.softened is not None:
+            give = [
+                ca.if_else(active, D * metric.inverse() * ca.repmat(D.T, 3, 1), 0)
+                for D, metric, active in zip(self.D, metrics, self.active, strict=True)
+            ]
+            answer = problem.softened(give, [r / D for r, D in zip(rest, self.D, strict=True)])
+            return [L / D for L, D in zip(answer, self.D, strict=True)]
+        rows = [
+            [self.D[i] * problem.G[i, j] * ca.repmat(self.D[j].T, 3, 1) for j in range(n)]
+            for i in range(n)
+        ]
+        for i, (metric, active) in enumerate(zip(metrics, self.active, strict=True)):
+            rows[i][i] = rows[i][i] + ca.if_else(active, metric.block(), OUT * SX.eye(3))
+        K = ca.vertcat(*(ca.horzcat(*row) for row in rows))
+        return triples(ca.vertcat(*solve_tree(K, flat(rest))))
+
+
+def settled(hard: HardProblem, local: list[Local], reached: Values, maximum: int) -> Outcome:
+    """Sweeps where `unsettled` is 1; where they crawl, interior points, then sweeps again.
+
+    reached: impulse (3n,), root (n,), sweeps and unsettled; `maximum` bounds the sweeps.
+    """
+    # without a way to solve for many contacts at once: sweeps alone
+    last = Outcome.of(reached)
+    if len(hard.c) > DENSE and hard.problem.softened is None:
+        rest = sweeps(hard, local, last.impulses, last.roots, maximum, reached["unsettled"])
+        return replace(rest, iterations=last.iterations + rest.iterations)
+
+    # two rounds, the second with interior points first
+    def again(values: Values) -> tuple[Values, SX]:
+        near, second = Outcome.of(values), values["second"] > 0
+        impulses, roots, steps = interior_point(hard, second)
+        rest = sweeps(
+            hard,
+            local,
+            [ca.if_else(second, *pair) for pair in zip(impulses, near.impulses, strict=True)],
+            [ca.if_else(second, *pair) for pair in zip(roots, near.roots, strict=True)],
+            maximum // 4,
+        )
+        done = near.iterations + steps + rest.iterations
+        new = replace(rest, iterations=done).reached() | {"second": SX(1)}
+        return new, new["unsettled"]
+
+    begin = reached | {"second": SX(0)}
+    return Outcome.of(hard.builder.loop(begin, again, 2, reached["unsettled"]))
+
+
+def interior_point(hard: HardProblem, first: SX) -> tuple[list[SX], list[SX], SX]:
+    """Impulses (3,), sliding roots and the number of steps, in worlds where `first` is 1."""
+    # begin on the axes of both cones
+    cones = Cones.of(hard)
+    scales = cones.scales()
+    axis = [ca.if_else(active, ca.vertcat(1, 0, 0), 0) for active in cones.active]
+    begin = {
+        "x": ca.vertcat(*(scales[1] * e for e in axis)),
+        "y": ca.vertcat(*(scales[0] * e for e in axis)),
+        "length": SX(0.5),
+        "steps": SX(0),
+    }
+    last = hard.builder.loop(begin, lambda values: _step(cones, values, scales), STEPS, first)
+    # in the units of the problem
+    impulses = cones.impulses(triples(last["x"]))
+    roots = [
+        ca.sqrt(squared_slide(y) / ca.fmax(squared_slide(L), TINY))
+        for y, L in zip(triples(last["y"]), impulses, strict=True)
+    ]
+    return impulses, roots, last["steps"]
+
+
+def _step(cones: Cones, values: Values, scales: tuple[SX, SX]) -> tuple[Values, SX]:
+    """One Newton step, and whether to go on; scales: a velocity and an impulse."""
+    x, y, active = triples(values["x"]), triples(values["y"]), cones.active
+    n, fine = len(x), ca.fmax(cones.hard.p.T_rel, FINEST)
+
+    # how far from a solution, and where to aim: nearer to the axes after a short step
+    product = sum((ca.dot(a, b) for a, b in zip(x, y, strict=True)), SX(0))
+    product = product / ca.fmax(sum(active, SX(0)), 1)
+    sigma = ca.fmin(ca.fmax(1 - values["length"], 0.05), 0.5) * product
+
+    # the direction
+    metrics, aims, rest, far = [], [], [], SX(0)
+    for i, velocity in enumerate(cones.velocities(x)):
+        metrics.append(Metric.of(x[i], y[i]))
+        aims.append(sigma * reflected(x[i]) / lorentz(x[i]) - y[i])
+        error = velocity + ca.vertcat(ca.sqrt(squared_slide(y[i])), 0, 0) - y[i]
+        rest.append(ca.if_else(active[i], metrics[i].tilted(aims[i]) - error, 0))
+        far = ca.fmax(far, ca.if_else(active[i], ca.mmax(ca.fabs(error)), 0))
+    dx = cones.solve(metrics, rest)
+    dy = [aims[i] - ca.mtimes(metrics[i].H, dx[i]) for i in range(n)]
+
+    # as far as the cones' edges allow
+    reach = SX(BACK)
+    for i in range(n):
+        nearest = ca.fmax(approach(x[i], dx[i]), approach(y[i], dy[i]))
+        reach = ca.fmax(reach, ca.if_else(active[i], nearest, 0))
+    length, inside = BACK / reach, SX(1)
+    for i in range(n):
+        x[i], y[i] = x[i] + length * dx[i], y[i] + length * dy[i]
+        good = ca.logic_and(lorentz(x[i]) > 0, lorentz(y[i]) > 0)
+        inside = ca.logic_and(inside, ca.logic_or(ca.logic_not(active[i]), good))
+
+    # stop at a solution, or where round-off leads out of the cones
+    unsolved = ca.logic_or(product > fine * fine * scales[0] * scales[1], far > fine * scales[0])
+    moved = [ca.if_else(ca.logic_and(inside, take), 1, 0) for take in active for _ in range(3)]
+    new = {
+        "x": ca.if_else(ca.vertcat(*moved), ca.vertcat(*x), values["x"]),
+        "y": ca.if_else(ca.vertcat(*moved), ca.vertcat(*y), values["y"]),
+        "length": length,
+        "steps": values["steps"] + 1,
+    }
+    return new, ca.logic_and(inside, unsolved)
+
+
+def lorentz(v: SX) -> SX:
+    """v_N^2 - |v_T|^2 of v (3,): positive inside the cone and its mirror image."""
+    return v[0] * v[0] - squared_slide(v)
+
+
+def squared_slide(v: SX) -> SX:
+    """|v_T|^2 of v (3,)."""
+    return v[1] * v[1] + v[2] * v[2]
+
+
+def reflected(v: SX) -> SX:
+    """(v_N, -v_T): divided by lorentz(v) it is the inverse in the cone's algebra."""
+    return ca.vertcat(v[0], -v[1], -v[2])
+
+
+def scaling(x: SX, y: SX) -> SX:
+    """H (3, 3), symmetric and positive definite, that maps the cone to itself and x to y."""
+    size_x, size_y = ca.sqrt(lorentz(x)), ca.sqrt(lorentz(y))
+    unit_x, unit_y = x / size_x, y / size_y
+    v = (reflected(unit_x) + unit_y) / ca.sqrt(2 + 2 * ca.dot(unit_x, unit_y))
+    return (size_y / size_x) * (2 * ca.mtimes(v, v.T) - ca.diag(SX([1, -1, -1])))
+
+
+def approach(v: SX, d: SX) -> SX:
+    """1 / t for the t where v + t d meets the edge of the cone; not positive if it never does."""
+    own, mixed, change = lorentz(v), v[0] * d[0] - ca.dot(v[1:], d[1:]), lorentz(d)
+    return (ca.sqrt(ca.fmax(mixed * mixed - own * change, 0)) - mixed) / own
