@@ -39,7 +39,13 @@ def energy(robot: Robot, simulation: tarsus.Simulation) -> Array:
 FALLS = [(name, "moreau") for name in ("hoap1", "biped", "hyq", "mini_cheetah", "starleth")]
 
 
-@pytest.mark.parametrize(("name", "law"), [*FALLS, ("hyq", "soft_convex"), ("hyq", "linearized")])
+@pytest.mark.parametrize(
+    ("name", "law"),
+    [
+        pytest.param(*pair, marks=pytest.mark.slow if pair[0] in ("biped", "starleth") else ())
+        for pair in (*FALLS, ("hyq", "soft_convex"), ("hyq", "linearized"))
+    ],
+)
 def test_a_fall_gains_no_energy(name: str, law: str) -> None:
     """No motors, dt = 2.5 ms: HOAP-1 and the biped used to end in NaN here.
 
