@@ -340,7 +340,9 @@ def going_through_the_cases(family: str) -> list[list[Array]]:
 # ---------------------------------------------------------------- what every solver owes
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize(
+    "n", [1, 2, 3, pytest.param(4, marks=pytest.mark.slow), pytest.param(5, marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_what_calls_itself_converged_is_a_solution(solver: str, family: str, n: int) -> None:
@@ -353,7 +355,9 @@ def test_what_calls_itself_converged_is_a_solution(solver: str, family: str, n: 
         assert value.max(initial=0) < SMALL, name
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize(
+    "n", [1, 2, 3, pytest.param(4, marks=pytest.mark.slow), pytest.param(5, marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_well_posed_problems_are_all_solved_and_all_solvers_agree(solver: str, n: int) -> None:
     problem, answer = problems("legs", n), answers(solver, "legs", n)
@@ -377,7 +381,9 @@ UNSOLVED = {  # the most of 300 that stay unsolved when started cold, measured: 
 }
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize(
+    "n", [1, 2, 3, pytest.param(4, marks=pytest.mark.slow), pytest.param(5, marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("family", UNSOLVED)
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_hard_problems_seldom_stay_unsolved(solver: str, family: str, n: int) -> None:
@@ -436,7 +442,9 @@ def test_redundant_impulse_move_the_body_alike(solver: str, n: int) -> None:
     assert (error / size)[usable].max() < 1e-4  # SMALL, times the condition of the body's G
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize(
+    "n", [1, 2, 3, pytest.param(4, marks=pytest.mark.slow), pytest.param(5, marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_without_friction_it_is_a_linear_complementarity_problem(solver: str, n: int) -> None:
     rng = np.random.default_rng(n)
