@@ -30,6 +30,14 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> TarsusError:
     return TarsusError(f"there is no {kind} named {shortened(name)}; {hint}")
 
 
+def branches(who: str) -> TarsusError:
+    """An error for a function that branches with Python on a symbol."""
+    return TarsusError(
+        f"{who} branches with Python's `if`, `and` or `max` on a symbol: use ca.if_else,"
+        " ca.logic_and or ca.fmax."
+    )
+
+
 def near_names(name: str, known: Iterable[str]) -> list[str]:
     """At most three of the known names that a typo may have meant, the nearest first."""
     return difflib.get_close_matches(name, list(known), n=3, cutoff=NEAR)

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from tarsus.contact import stability
 from tarsus.contact.problem import Contact, ContactProblem, ContactSolution
-from tarsus.errors import TarsusError, unknown
+from tarsus.errors import TarsusError, branches, unknown
 from tarsus.parameters import check, check_all_declared, declared, roles
 from tarsus.program.ir.trace import Builder
 from tarsus.references.reference import Citation
@@ -160,10 +160,7 @@ def asked(law: ForceLaw, contact: Contact, p: Any, memory: SX) -> tuple[SX, SX]:
     except RuntimeError as error:
         if "truth value" not in str(error):
             raise
-        raise TarsusError(
-            f"{name}.force branches with Python's `if`, `and` or `max` on a symbol: use ca.if_else,"
-            " ca.logic_and or ca.fmax."
-        ) from None
+        raise branches(f"{name}.force") from None
     # check what came back
     if not isinstance(answer, tuple) or len(answer) != 2:
         raise TarsusError(

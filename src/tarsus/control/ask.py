@@ -12,7 +12,7 @@ from casadi import SX
 from numpy.typing import NDArray
 
 from tarsus.control.base import ControlInputs, Controller
-from tarsus.errors import TarsusError, unknown
+from tarsus.errors import TarsusError, branches, unknown
 from tarsus.model.mechanism import Mechanism
 
 Array = NDArray[np.float64]
@@ -79,10 +79,7 @@ def _answer(ask: Callable[[], object], controller: Controller, now: ControlInput
     # CasADi's: a branch on a symbol, an index
     except RuntimeError as error:
         if "truth value" in str(error):
-            raise TarsusError(
-                f"{name}.torque branches with Python's `if`, `and` or `max` on a symbol: use"
-                " ca.if_else, ca.logic_and or ca.fmax."
-            ) from None
+            raise branches(f"{name}.torque") from None
         if "out of bounds" in str(error):
             sizes = ", ".join(
                 f"{what} {getattr(now, what).numel()}" for what in ("q", "u", "command", "memory")

@@ -17,7 +17,14 @@ from tarsus.algebra.blocks import triples
 from tarsus.contact.base import HardLaw
 from tarsus.contact.criteria import SLIDING
 from tarsus.contact.problem import Contact, ContactProblem, ContactSolution
-from tarsus.contact.solvers.base import ConstraintSolver, HardProblem, Outcome, Solver, finite
+from tarsus.contact.solvers.base import (
+    DENSE,
+    ConstraintSolver,
+    HardProblem,
+    Outcome,
+    Solver,
+    finite,
+)
 from tarsus.errors import TarsusError
 from tarsus.parameters import (
     Value,
@@ -42,7 +49,6 @@ ITERATED = {
     name: method for name, method in SOLVERS.items() if isinstance(method, ConstraintSolver)
 }
 AUTOMATIC = "newton", "exact"  # for few contacts, for many
-DENSE = 10  # contacts up to which all are solved at once
 
 
 def _meaning(method: Solver) -> str:

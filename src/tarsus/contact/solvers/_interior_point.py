@@ -20,18 +20,17 @@ from casadi import SX
 
 from tarsus.algebra.blocks import flat, triples
 from tarsus.algebra.elimination import solve_tree
+from tarsus.algebra.projections import TINY
 from tarsus.contact.solvers._exact_blocks import Local, sweeps
-from tarsus.contact.solvers.base import HardProblem, Outcome, residual_velocity
+from tarsus.contact.solvers.base import DENSE, HardProblem, Outcome, residual_velocity
 from tarsus.program.ir.trace import Values
 
 STEPS = 40
-DENSE = 10  # contacts up to which the Delassus matrix is eliminated
 BACK = 0.99  # part of the way to the cones' edge
 SLIDING = 0.9  # part of the derivative of |y_T|: all of it need not lead down
 FLAT = 1e-3  # the least coefficient of friction that a cone is drawn with
 OUT = 1e20  # on the diagonal of an open contact
 FINEST = 1e-7  # relative: beyond it round-off would say where to stop
-TINY = 1e-30
 
 
 @dataclass(frozen=True)
@@ -125,7 +124,8 @@ class Cones:
 def settled(hard: HardProblem, local: list[Local], reached: Values, maximum: int) -> Outcome:
     """Sweeps where `unsettled` is 1; where they crawl, interior points, then sweeps again.
 
-    reached: impulse (3n,), root (n,), sweeps and unsettled; `maximum` bounds the sweeps.
+    reached: impulse (3n,), root (n,), sweeps and unsettled
+    maximum: sweeps where there are no interior points, else a quarter of it before and after them
     """
     # without a way to solve for many contacts at once: sweeps alone
     last = Outcome.of(reached)

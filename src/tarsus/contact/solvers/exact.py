@@ -1,4 +1,7 @@
-"""Each contact solved exactly, one after the other (block Gauss-Seidel)."""
+"""Each contact solved exactly, one after the other (block Gauss-Seidel).
+
+Worlds on which the sweeps crawl go on with interior points (`_interior_point.py`).
+"""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ positive definite), then corrects every s_i by a Newton step on 1 / |L_T| with t
 block as derivative (as for a trust region), and the set by signs: a contact that pulls opens if it
 would fly off by itself, else it slides; one that closes by itself presses. While feet stick, one
 factorization gives the exact answer. Worlds that do not settle within a few iterations go on with
-the block Gauss-Seidel method from where they are.
+the block Gauss-Seidel method from where they are, and at last with interior points.
 """
 
 from __future__ import annotations
