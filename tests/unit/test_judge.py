@@ -94,6 +94,7 @@ def test_unfit_arrays_get_one_sentence(
     ("change", "message"),
     [
         (lambda log: log.drop_vars("gap"), "no log of tarsus run: gap missing"),
+        (lambda log: log.drop_vars("velocity_correction"), "velocity_correction missing"),
         (lambda log: log.assign(q=log.q.T), "dimensions of q must be time, coordinate, not"),
         (lambda log: log.assign(u=log.u.astype(str)), "u must hold numbers"),
         (lambda log: log.assign_attrs(dt="short"), "dt must hold numbers"),

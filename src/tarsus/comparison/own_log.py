@@ -19,6 +19,7 @@ LOGGED = {  # what is read of our own log, and its dimensions
     "q_start": ("coordinate",),
     "u_start": ("velocity",),
     **dict.fromkeys(("force_world", "contact_normal", "contact_point"), ("time", "contact", "xyz")),
+    "velocity_correction": ("time", "contact", "axis"),
     **dict.fromkeys(("gap", "ground_friction"), ("time", "contact")),
     "contact": ("contact",),
     "actuator": ("actuator",),
