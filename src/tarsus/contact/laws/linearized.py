@@ -20,6 +20,7 @@ from tarsus.algebra.products import Matrix, times
 from tarsus.contact import stability
 from tarsus.contact.base import Law
 from tarsus.contact.problem import ContactProblem, ContactSolution
+from tarsus.contact.solvers._error_norm import without_gain
 from tarsus.contact.solvers.base import changes, finite
 from tarsus.parameters import (
     Value,
@@ -124,7 +125,8 @@ class Linearized(Law):
         free = ca.vertcat(*problem.free)
         impulse = last["impulse"]
         if many:
-            impulse = ca.if_else(settled, impulse, harmless(G, free, impulse))
+            shortened = without_gain(G, entries(free), triples(impulse))
+            impulse = ca.if_else(settled, impulse, ca.vertcat(*shortened))
         good = ca.logic_and(settled, finite(entries(impulse) + entries(free)))
         impulses = triples(impulse)
         return ContactSolution(impulses, SX(0, 1), last["passes"], good)
@@ -215,13 +217,6 @@ def one_pass(known: Known, values: Values) -> tuple[Values, SX]:
     given = ca.logic_and(ca.sum1(new["sliding"]) > 0, changes(values["impulse"], new["impulse"], p))
     more = ca.logic_or(given, ca.sum1(flips) > 0)
     return new | {"way": ca.vertcat(*ways), "passes": values["passes"] + 1, "moving": more}, more
-
-
-def harmless(G: Matrix, free: SX, impulse: SX) -> SX:
-    """The impulses (3n,) shortened until they give no energy to what moves with `free` (3n,)."""
-    moved = ca.vertcat(*times(G, entries(impulse)))
-    given, bent = ca.dot(impulse, free), ca.dot(impulse, moved)
-    return ca.fmin(ca.fmax(-2 * given, 0) / ca.fmax(bent, TINY), 1) * impulse
 
 
 def saturated(force: SX, friction: SX, edge: SX) -> SX:

@@ -150,7 +150,9 @@ def minimize(known: ErrorNormProblem, guess: Guess, builder: Builder) -> Minimiz
     impulses = triples(last["impulse"])
     # take off what round-off, or a guess that was not settled, left outside the cone
     cut = [radial_return(L, mu) for L, mu in zip(impulses, known.mu, strict=True)]
-    return Minimized(without_gain(known, cut), last["passes"], ca.logic_not(last["wrong"]))
+    return Minimized(
+        without_gain(known.G, known.free, cut), last["passes"], ca.logic_not(last["wrong"])
+    )
 
 
 def contact_impulses(known: ErrorNormProblem, guess: Guess) -> tuple[list[SX], Matrix]:
@@ -279,13 +281,13 @@ def changed(known: ErrorNormProblem, guess: Guess, i: int, tried: Tried) -> tupl
     return ca.vertcat(change, ca.if_else(slips, -tangent / length, way)), wrong
 
 
-def without_gain(known: ErrorNormProblem, impulses: list[SX]) -> list[SX]:
+def without_gain(G: Matrix, free: list[SX], impulses: list[SX]) -> list[SX]:
     """Impulses scaled back until they do no work: only a guess not settled may be about to.
 
     Their work is L . free + L . G L / 2: kinetic energy with them less that without them.
     """
     flat = entries(ca.vertcat(*impulses))
-    linear, square = dot(flat, known.free), dot(flat, times(known.G, flat))
+    linear, square = dot(flat, free), dot(flat, times(G, flat))
     most = ca.fmax(-2 * linear / ca.fmax(square, TINY), 0)
     scale = ca.if_else(2 * linear + square > ROUND_OFF * square, ca.fmin(most, 1), 1)
     return [scale * impulse for impulse in impulses]
