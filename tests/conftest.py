@@ -1,19 +1,42 @@
 """Here so that every test finds the helpers that stand next to this file; the compiler's cache is
-the session's own.
+the session's own, and it does not optimize unless asked: `TARSUS_OPTIMIZE=1 pytest`.
 """
 
+import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tarsus.program.run import native
+
 
 @pytest.fixture(scope="session", autouse=True)
 def session_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Compiled objects are kept in a folder of this session alone: caching is exercised, nobody's
-    cache is touched.
+    """Compiled objects are kept in a folder of this session, which its workers share: caching is
+    exercised, nobody's cache is touched.
     """
-    folder = tmp_path_factory.mktemp("tarsus_cache")
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "tarsus_cache"
+    folder.mkdir(mode=0o700, exist_ok=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TARSUS_CACHE", str(folder))
+        if native.OPTIMIZE not in os.environ:
+            patch.setenv(native.OPTIMIZE, "0")  # the same bits in half the time to compile
         yield folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def ctrl_c() -> None:
+    """Ctrl-C interrupts, also where the tests run in the background of a shell that ignores it."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(scope="module")
+def optimized(session_cache: Path) -> Iterator[None]:
+    """Code as users get it, for tests of the code itself and for long runs."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(native.OPTIMIZE, "1")
+        yield

@@ -37,7 +37,7 @@ from tarsus.parameters import Parameter
 from tarsus.stepping.base import Stepper
 from tarsus.terrain.base import Terrain
 
-SECONDS = 60  # for one command line
+SECONDS, WAIT = 60, 600  # of processor time for one command line, of waiting
 MESSAGE = 2000  # letters that a refusal may have: it may repeat a long value or list all names
 FAULTS = ("traceback", "hang", "crash", "nonsense")
 FAMILIES: dict[str, tuple[str, type]] = {
@@ -168,8 +168,8 @@ def bounded(call: Callable[[], str], seconds: float = SECONDS) -> str:
     child = os.fork()
     if not child:
         os.close(reading)
-        signal.setitimer(signal.ITIMER_REAL, seconds)  # its signal ends the process
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        for timer, limit in ((signal.ITIMER_PROF, seconds), (signal.ITIMER_REAL, WAIT)):
+            signal.setitimer(timer, limit)  # its signal ends the process
         warnings.simplefilter("ignore")
         os.write(writing, call().encode(errors="replace")[:4000])
         os._exit(0)
@@ -179,7 +179,8 @@ def bounded(call: Callable[[], str], seconds: float = SECONDS) -> str:
     _, status = os.waitpid(child, 0)
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
-        return f"hang: more than {seconds} s" if number == signal.SIGALRM else f"crash: {number}"
+        late = number in (signal.SIGALRM, signal.SIGPROF)
+        return f"hang: more than {seconds} s" if late else f"crash: {number}"
     return answer or "crash: no answer"
 
 

@@ -20,6 +20,7 @@ import tarsus
 from tarsus import experiments, references, registry
 from tarsus.contact.base import Law
 from tarsus.control.base import Controller
+from tarsus.mujoco_runs.settings import MujocoSettings
 from tarsus.parameters import tables
 from tarsus.references import reference
 from tarsus.references.data import TARSUS
@@ -102,7 +103,7 @@ def steppers() -> str:
                 f"`{name}`",
                 "by its tolerance" if stepper.order is None else str(stepper.order),
                 "several instants" if instant is None else f"{instant:g} of the step",
-                "every law" if stepper.takes_impulses else "force laws",
+                "every law" if stepper.takes_impulses else "laws with forces",
                 "yes" if stepper.holds_constraints else "no",
                 reference.text(stepper.citation),
             )
@@ -118,6 +119,11 @@ def law_parameters() -> str:
 def gait_parameters() -> str:
     """Every gait's parameters."""
     return parameters("tarsus.control.gaits", Controller)
+
+
+def mujoco_parameters() -> str:
+    """MuJoCo's contact and integrator, as options of a run."""
+    return "\n".join(tables.markdown(MujocoSettings)) + "\n"
 
 
 def parameters(package: str, family: type) -> str:
@@ -149,6 +155,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "simulation_options": simulation_options,
     "law_parameters": law_parameters,
     "gait_parameters": gait_parameters,
+    "mujoco_parameters": mujoco_parameters,
     "references": cited,
 }
 

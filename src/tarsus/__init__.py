@@ -22,8 +22,10 @@ if TYPE_CHECKING:
     from tarsus.errors import TarsusError as TarsusError
     from tarsus.errors import TarsusWarning as TarsusWarning
     from tarsus.robots import load as load
+    from tarsus.simulation.recording.attitude import trunk_angles as trunk_angles
     from tarsus.simulation.recording.divergence import Diverged as Diverged
     from tarsus.simulation.recording.interrupt import Interrupted as Interrupted
+    from tarsus.simulation.recording.strikes import strikes as strikes
     from tarsus.simulation.recording.summary import summary as summary
     from tarsus.simulation.simulation import Simulation as Simulation
     from tarsus.stepping.substeps import Substeps as Substeps
@@ -40,6 +42,8 @@ _HOMES = {
     "load": "tarsus.robots",
     "Simulation": "tarsus.simulation.simulation",
     "summary": "tarsus.simulation.recording.summary",
+    "trunk_angles": "tarsus.simulation.recording.attitude",
+    "strikes": "tarsus.simulation.recording.strikes",
     "judge": "tarsus.comparison.judge",
     "Robot": "tarsus.dynamics.robot",
     "Moreau": "tarsus.contact.laws.moreau",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import importlib.util
 import os
@@ -40,6 +41,25 @@ def module(package: str, kind: str, name: str) -> ModuleType:
     """The file `name` of a folder; TarsusError with near names if there is none."""
     require(package, kind, name)
     return importlib.import_module(f"{package}.{name}")
+
+
+def source(package: str, name: str) -> ast.Module:
+    """The file `name` of a folder, read without running it."""
+    spec = importlib.util.find_spec(f"{package}.{name}")
+    return ast.parse(Path(str(spec.origin)).read_text(encoding="utf-8") if spec else "")
+
+
+def parameters_of(package: str, name: str) -> tuple[str, ...]:
+    """The parameters that the file `name` of a folder declares, read without running it."""
+    return tuple(
+        ast.unparse(field.target)
+        for defined in source(package, name).body
+        if isinstance(defined, ast.ClassDef)
+        for field in defined.body
+        if isinstance(field, ast.AnnAssign)
+        and isinstance(field.value, ast.Call)
+        and not ast.unparse(field.annotation).startswith("ClassVar")
+    )
 
 
 def member(package: str, kind: str, name: str, family: type[T]) -> Callable[..., T]:

@@ -46,6 +46,7 @@ LAWS_WING = "contact"  # stands beside the mechanics wing, on the algebra
 MECHANICS_WING = {"spatial", "model", "dynamics", "morphology", "terrain", "control", "robots"}
 HALL = "stepping"
 FAMILIES = (  # one file, one member: siblings share through base alone
+    "tarsus.benchmarks.peers",
     "tarsus.commands",
     "tarsus.contact.laws",
     "tarsus.contact.solvers",

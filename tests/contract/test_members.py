@@ -1,5 +1,5 @@
-"""What every robot, stepper, terrain, gait, scene, experiment and command owes, each found by its
-file. Laws and solvers have files of their own.
+"""What every robot, stepper, terrain, gait, scene, experiment, command and peer owes, each found by
+its file. Laws and solvers have files of their own.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 import tarsus
 from tarsus import cli, experiments, registry
+from tarsus.benchmarks.peer_process import engine_class
 from tarsus.control.base import ControlInputs, Controller
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError
@@ -23,7 +24,7 @@ from tarsus.parameters import declared
 from tarsus.program.ir import reference
 from tarsus.program.ir.trace import Builder
 from tarsus.references.reference import Citation
-from tarsus.robots import mini_cheetah
+from tarsus.robots import hoap1, mini_cheetah
 from tarsus.stepping.base import Stepper
 from tarsus.terrain.base import Terrain
 from tarsus.validation.scenes.base import EFFECTS, ValidationScene
@@ -38,6 +39,7 @@ TERRAINS = registry.names("tarsus.terrain")
 GAITS = registry.names("tarsus.control.gaits")
 SCENES = registry.names("tarsus.validation.scenes")
 COMMANDS = registry.names("tarsus.commands")
+PEERS = registry.names("tarsus.benchmarks.peers")
 
 
 def cites(citation: Citation) -> bool:
@@ -181,8 +183,9 @@ def test_a_gait_explains_its_constants_and_commands(name: str) -> None:
 
 @pytest.mark.parametrize("name", GAITS)
 def test_a_gait_gives_one_torque_a_motor_and_keeps_its_memory_s_size(name: str) -> None:
-    robot = mini_cheetah.describe()
     gait = registry.member("tarsus.control.gaits", "gait", name, Controller)()
+    robots = (m.describe() for m in (mini_cheetah, hoap1))
+    robot = next(robot for robot in robots if gait.suits(robot) is None)
     remembered = gait.initial_memory(robot)
     sizes = {
         "t": 1, "q": robot.nq, "u": robot.nu, "command": len(gait.commands),
@@ -222,3 +225,15 @@ def test_a_command_explains_itself(name: str, capsys: pytest.CaptureFixture[str]
         cli.main([name, "--help"])
     out = capsys.readouterr().out
     assert stop.value.code == 0 and f"usage: tarsus {name}" in out
+
+
+# ---------------------------------------------------------------- peers
+
+
+@pytest.mark.parametrize("name", PEERS)
+def test_a_peer_says_how_to_get_it_and_what_its_variants_are(name: str) -> None:
+    """Its file is read whether or not the simulator is installed."""
+    engine = engine_class(name)
+    assert engine.package and "install" in engine.install
+    assert "" in engine.variants and all(engine.variants.values())
+    assert engine.installed() or name not in ("tarsus", "mujoco")

@@ -52,6 +52,13 @@ def outside(p: Parameter) -> list[float]:
 
 
 @pytest.mark.parametrize("owner", MEMBERS)
+def test_the_source_alone_tells_the_names(owner: type) -> None:
+    """So that a typo is answered before CasADi is imported."""
+    package, _, name = owner.__module__.rpartition(".")
+    assert registry.parameters_of(package, name) == tuple(declared(owner))
+
+
+@pytest.mark.parametrize("owner", MEMBERS)
 def test_every_field_is_declared_with_unit_and_meaning(owner: type) -> None:
     assert is_dataclass(owner)
     for f in fields(owner):

@@ -391,6 +391,7 @@ def test_hard_problems_seldom_stay_unsolved(solver: str, family: str, n: int) ->
     assert (~answer.converged).sum() <= 1.2 * UNSOLVED[family][solver]
 
 
+@pytest.mark.slow
 def test_table_of_iterations() -> None:
     print(f"\n{COUNT} cold problems each, T_rel {T_REL:g}, T_abs {T_ABS:g}:")
     print(

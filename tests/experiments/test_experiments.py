@@ -22,7 +22,17 @@ from tarsus.references.reference import Reference
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-@pytest.fixture(scope="module", params=experiments.names())
+# its quick version times sections of steps and compiles forty of them: two minutes
+SLOW = ("gehring2014",)
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name
+        for name in experiments.names()
+    ],
+)
 def made(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[str, Path, dict[str, Any]]:

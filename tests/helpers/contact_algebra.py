@@ -5,12 +5,17 @@ from __future__ import annotations
 from functools import cache
 
 import casadi as ca
+import numpy as np
 from casadi import SX
+from numpy.typing import NDArray
 
 from tarsus.contact.base import Law, symbols
 from tarsus.contact.problem import Contact, ContactProblem, VelocityForm
 from tarsus.program.ir.blocks import Program
 from tarsus.program.ir.trace import Builder
+from tarsus.program.run.worlds import Worlds
+
+Array = NDArray[np.float64]
 
 
 @cache
@@ -44,4 +49,33 @@ def algebra(law: Law, n: int) -> Program:
         memory=found.memory,
         iterations=found.iterations,
         converged=found.converged,
+    )
+
+
+def solved(
+    law: Law, delassus: Array, free: Array, before: Array
+) -> tuple[Array, NDArray[np.bool_]]:
+    """Impulses (worlds, n, 3) of closed contacts, and whether each world was settled."""
+    count, size = free.shape
+    worlds = Worlds(algebra(law, size // 3), count)
+    values: dict[str, Array] = {"G": delassus.reshape(count, -1), "free": free, "before": before}
+    values |= {
+        f"law.{name}": np.full((count, 1), value) for name, value in law.parameters().items()
+    }
+    for name, value in (
+        values | {"gap": np.full((count, size // 3), -1e-3), "dt": np.full((count, 1), 1e-3)}
+    ).items():
+        worlds.set(name, value)
+    worlds.advance()
+    return worlds.get("impulse").reshape(count, -1, 3).copy(), worlds.get("converged")[:, 0] > 0
+
+
+def problems(seed: int, count: int, n: int, rank: int) -> tuple[Array, Array]:
+    """Delassus matrices (count, 3n, 3n) and free velocities (count, 3n) of bodies with `rank`
+    degrees of freedom.
+    """
+    rng = np.random.default_rng(seed)
+    A = rng.normal(size=(count, 3 * n, rank)) / np.sqrt(rank)
+    return np.einsum("wik,wjk->wij", A, A), np.einsum(
+        "wik,wk->wi", A, rng.normal(size=(count, rank))
     )

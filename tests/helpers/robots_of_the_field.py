@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
+
+from tarsus.model.robot_data import robots_folder
 
 LEGGED = (  # folders of quadrupeds, bipeds and humanoids
     "a1_description",
@@ -27,23 +28,6 @@ LEGGED = (  # folders of quadrupeds, bipeds and humanoids
     "solo_description",
     "talos_data",
 )
-
-
-def robots_folder() -> Path | None:
-    """Where example-robot-data keeps its robots; None if it is not installed."""
-    try:
-        files = distribution("example-robot-data").files or ()
-    except PackageNotFoundError:
-        return None
-    for file in files:
-        if file.suffix == ".urdf":
-            path = Path(str(file.locate()))
-            return next(
-                above
-                for above in path.parents
-                if above.name == "robots" and above.parent.name == "example-robot-data"
-            )
-    return None
 
 
 def urdf_files() -> list[Path]:

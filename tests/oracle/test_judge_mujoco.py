@@ -8,14 +8,14 @@ from typing import Any
 import mujoco
 import numpy as np
 import pytest
+import xarray as xr
 
 import tarsus
 from tarsus.comparison.trajectory import arrays_of
 from tarsus.dynamics.robot import Robot
-from tarsus.model.to_mjcf import to_mjcf
 from tarsus.mujoco_runs.recorder import Recorder
-from tarsus.mujoco_runs.trot import control_function, trotting_peer
-from tarsus.simulation import resolve
+from tarsus.mujoco_runs.settings import MujocoSettings
+from tarsus.mujoco_runs.simulation import MujocoSimulation
 from tarsus.simulation.recording.log import save
 
 DT, SECONDS = 0.002, 1.0
@@ -32,24 +32,12 @@ def moving(
     """A gait in MuJoCo, recorded, and the forces on each foot in the world, in the order of the
     robot's candidates.
     """
-    controller = resolve.controller(gait)
-    model = mujoco.MjModel.from_xml_string(
-        to_mjcf(robot, dt=DT, friction=0.8, integrator=integrator)
-    )
-    data = mujoco.MjData(model)
-    data.qpos[:] = controller.initial_coordinates(robot)
+    settings = MujocoSettings(integrator=integrator)
+    simulation = MujocoSimulation(robot, settings, controller=gait, dt=DT)
+    model, data = simulation.model, simulation.data
     recorder, forces = Recorder(model, data), [np.zeros((4, 3))]
-    control, memory = control_function(robot, controller), controller.initial_memory(robot)
-    command = np.array(list(controller.commands.values()))
-    for k in range(round(seconds / DT)):
-        torque, memory = (
-            np.asarray(x).ravel()
-            for x in control(k * DT, data.qpos, data.qvel, command, memory, DT)
-        )
-        data.ctrl[:] = np.clip(
-            torque, [a.lower for a in robot.actuators], [a.upper for a in robot.actuators]
-        )
-        mujoco.mj_step(model, data)
+    for _ in range(round(seconds / DT)):
+        simulation.step()
         recorder.take()
         forces.append(np.zeros((4, 3)))
         for j in range(data.ncon):
@@ -67,15 +55,47 @@ def trot(cheetah: Robot) -> tuple[dict[str, Any], np.ndarray]:
     return recorder.arrays(), np.array(forces)
 
 
-def test_mujoco_gets_the_figures_that_compare_reports(cheetah: Robot, trot, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def run(cheetah: Robot) -> tuple[MujocoSimulation, xr.Dataset]:
+    """The same trot as a log."""
+    simulation = MujocoSimulation(cheetah, controller="trot", dt=DT)
+    return simulation, simulation.run(SECONDS)
+
+
+def test_a_log_of_mujoco_gets_the_figures_of_its_recorder(trot, run, tmp_path: Path) -> None:
+    """From the arrays, from the log, from its file, and in the summary."""
     np.savez(tmp_path / "trot.npz", **trot[0])
-    card = tarsus.judge(tmp_path / "trot.npz", "mini_cheetah")
-    peer = trotting_peer(cheetah, resolve.controller("trot"), DT, 0.8, SECONDS)
-    for name, value in peer.residuals.items():
-        assert card["residuals"][name] == pytest.approx(value, rel=1e-9, abs=1e-12), name
+    save(run[1], tmp_path / "trot.nc")
+    card, ours = tarsus.judge(tmp_path / "trot.npz", "mini_cheetah"), tarsus.summary(*run)
+    for other in (tarsus.judge(run[1]), tarsus.judge(tmp_path / "trot.nc"), ours):
+        for name, value in card["residuals"].items():
+            assert other["residuals"][name] == pytest.approx(value, rel=1e-9, abs=1e-12), name
+        for name, value in card["energy"].items():
+            assert other["energy"][name] == pytest.approx(value, rel=1e-9, abs=1e-12), name
+        assert other["normal_force_max"] == pytest.approx(card["normal_force_max"], rel=1e-9)
     assert card["creep_max"] > 1e-3  # soft contact: its feet slip while they stick
-    assert card["normal_force_max"] == pytest.approx(peer.normal_force_max, rel=1e-9)
     assert not card["not_judged"]
+
+
+def test_the_log_holds_the_forces_and_the_ways_of_all_feet(cheetah: Robot, trot, run) -> None:
+    log = run[1]
+    assert np.abs(log["force_world"].values - trot[1][1:]).max() < 1e-9
+    # open feet: where the robot's own kinematics put them before the step
+    q = np.concatenate([log["q_start"].values[None], log["q"].values[:-1]])
+    for k, foot in enumerate(cheetah.candidates):
+        gap = cheetah.position(q, foot.name)[:, 2] - foot.radius
+        assert np.abs(log["gap"].values[:, k] - gap).max() < 1e-12
+    assert set(np.unique(log["state"])) == {0, 1, 2}
+
+
+def test_a_replay_ends_where_the_run_did(run) -> None:
+    simulation, log = run
+    replay, data = simulation.replay(log), mujoco.MjData(simulation.model)
+    mujoco.mj_setState(simulation.model, data, replay.start, mujoco.mjtState.mjSTATE_FULLPHYSICS)
+    for torques in replay.torques:
+        data.ctrl[:] = torques
+        mujoco.mj_step(simulation.model, data)
+    assert np.abs(data.qpos - log["q"].values[-1]).max() < 1e-12
 
 
 def test_mujocos_step_and_our_ledger_agree_to_round_off(trot) -> None:

@@ -112,8 +112,8 @@ def test_a_cut_mechanism_accelerates_like_the_whole_one(
 @pytest.mark.parametrize(
     ("robot", "which"),
     [
-        pytest.param(starleth, "extended", id="starleth-extended"),
-        pytest.param(starleth, "maximal", id="starleth-maximal"),
+        pytest.param(starleth, "extended", id="starleth-extended", marks=pytest.mark.slow),
+        pytest.param(starleth, "maximal", id="starleth-maximal", marks=pytest.mark.slow),
         pytest.param(mini_cheetah, "extended", id="mini_cheetah-extended"),
         # armature and damping couple the bodies: half a minute to compile
         pytest.param(mini_cheetah, "maximal", id="mini_cheetah-maximal", marks=pytest.mark.slow),
@@ -130,7 +130,7 @@ def test_a_standing_robot_stands_the_same(robot: object, which: str) -> None:
     np.testing.assert_allclose(runs[0], runs[1], atol=0.05)
 
 
-@pytest.mark.parametrize("which", CUT)
+@pytest.mark.parametrize("which", ["extended", pytest.param("maximal", marks=pytest.mark.slow)])
 def test_the_difference_vanishes_with_the_step(which: str) -> None:
     """In free flight, joints turning; the midpoint scheme is of first order in coordinates with
     constraints.
@@ -162,9 +162,13 @@ CONFIGURATIONS = [
     ("maximal", "sor", "direct", 1.0),
     ("maximal", "sor", "prox", 0.6),
 ]
+QUICK = (CONFIGURATIONS[1], CONFIGURATIONS[6])
 
 
-@pytest.mark.parametrize(("which", "solver", "bilateral", "alpha"), CONFIGURATIONS)
+@pytest.mark.parametrize(
+    ("which", "solver", "bilateral", "alpha"),
+    [row if row in QUICK else pytest.param(*row, marks=pytest.mark.slow) for row in CONFIGURATIONS],
+)
 def test_every_configuration_of_table_1_finds_the_same_forces(
     which: str, solver: str, bilateral: str, alpha: float
 ) -> None:
@@ -207,6 +211,7 @@ def test_compliant_feet_in_maximal_coordinates() -> None:
     assert abs(heights[0] - heights[1]) < 3e-5  # the drift of the joints while it settled
 
 
+@pytest.mark.slow
 def test_joints_that_are_constraints_stay_together() -> None:
     """A trot's impacts leave no gaps behind; what its swinging legs leave is of third order a
     second.
@@ -222,7 +227,9 @@ def test_joints_that_are_constraints_stay_together() -> None:
     assert coarse > 2.5 * fine
 
 
-@pytest.mark.parametrize("stepper", ["midpoint", "symplectic_euler"])
+@pytest.mark.parametrize(
+    "stepper", ["midpoint", pytest.param("symplectic_euler", marks=pytest.mark.slow)]
+)
 def test_a_chain_that_whirls_keeps_its_joints(stepper: str) -> None:
     """Thrown at 20 rad/s: what is left of a gap is the change of dt^2/2 d^2/dt^2 g_B, and so of
     second order.

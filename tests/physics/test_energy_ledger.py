@@ -18,8 +18,8 @@ from tarsus.contact.laws.hertz import Hertz
 from tarsus.contact.ledger import SHARES, stored_energy
 from tarsus.contact.problem import Contact
 from tarsus.dynamics.robot import Robot
-from tarsus.simulation.recording.log import ROBOT_SHARES
 from tarsus.simulation.recording.summary import energy_of
+from tarsus.simulation.recording.variables import ROBOT_SHARES
 from tarsus.validation.bodies import G, box, point_mass
 
 LAWS = registry.names("tarsus.contact.laws")

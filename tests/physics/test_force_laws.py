@@ -96,6 +96,22 @@ def test_hertz_friction_is_mu_s_at_v_s_and_mu_d_beyond_v_d_at_every_heading() ->
         )
 
 
+def test_hertz_apart_is_the_curve_along_each_tangent() -> None:
+    """Eqn. (38): each component of its own slip; along one tangent both options are the same."""
+    together, apart = (
+        Hertz(mu=0.6, v_s=0.05, v_d=0.2, axes=axes) for axes in ("together", "apart")
+    )
+    x, y = 0.03, -0.1
+    alone = [force(law, -1e-3, [0.0, x, 0.0]) for law in (together, apart)]
+    assert alone[0] == pytest.approx(alone[1], abs=1e-12)
+    both = force(apart, -1e-3, [0.0, x, y])
+    assert both[1] == pytest.approx(force(apart, -1e-3, [0.0, x, 0.0])[1], abs=1e-12)
+    assert both[2] == pytest.approx(force(apart, -1e-3, [0.0, 0.0, y])[2], abs=1e-12)
+    # sliding obliquely at full friction meets sqrt(2) mu f_n
+    fast = force(apart, -1e-3, [0.0, 1.0, 1.0])
+    assert np.hypot(*fast[1:]) == pytest.approx(np.sqrt(2) * 0.6 * fast[0])
+
+
 def test_hertz_with_v_s_equal_to_v_d_has_no_middle() -> None:
     law = Hertz(mu=0.6, mu_ratio=1.5, v_s=0.05, v_d=0.05)
     ratios = [np.divide(*force(law, -1e-3, [0, v, 0])[[1, 0]]) for v in (0.05, 0.0501)]

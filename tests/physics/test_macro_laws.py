@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers.bench import Bench
-from helpers.contact_algebra import algebra
+from helpers.contact_algebra import problems, solved
 from numpy.typing import NDArray
 from scipy.optimize import lsq_linear
 
@@ -24,7 +24,7 @@ from tarsus.contact.laws.micro_macro import MicroMacro
 from tarsus.control.gaits.stand import Stand
 from tarsus.errors import TarsusError
 from tarsus.model.mechanism import Mechanism
-from tarsus.program.run.worlds import Worlds
+from tarsus.parameters import declared
 from tarsus.robots import mini_cheetah
 from tarsus.terrain.slope import Slope
 from tarsus.validation.bodies import BOX, G, box, point_mass, pose
@@ -48,33 +48,6 @@ def bench(body: str, law: Law) -> Bench:
 def contacts(log: dict[str, Array]) -> Array:
     """Impulses (steps, worlds, contacts, 3)."""
     return log["impulse"].reshape(*log["impulse"].shape[:2], -1, 3)
-
-
-def solved(law: Macro, delassus: Array, free: Array, before: Array) -> tuple[Array, Array]:
-    """Impulses (worlds, n, 3) of closed contacts, and whether each world was settled."""
-    count, size = free.shape
-    worlds = Worlds(algebra(law, size // 3), count)
-    values: dict[str, Array] = {"G": delassus.reshape(count, -1), "free": free, "before": before}
-    values |= {
-        f"law.{name}": np.full((count, 1), value) for name, value in law.parameters().items()
-    }
-    for name, value in (
-        values | {"gap": np.full((count, size // 3), -1e-3), "dt": np.full((count, 1), 1e-3)}
-    ).items():
-        worlds.set(name, value)
-    worlds.advance()
-    return worlds.get("impulse").reshape(count, -1, 3).copy(), worlds.get("converged")[:, 0] > 0
-
-
-def problems(seed: int, count: int, n: int, rank: int) -> tuple[Array, Array]:
-    """Delassus matrices (count, 3n, 3n) and free velocities (count, 3n) of bodies with `rank`
-    degrees of freedom.
-    """
-    rng = np.random.default_rng(seed)
-    A = rng.normal(size=(count, 3 * n, rank)) / np.sqrt(rank)
-    return np.einsum("wik,wjk->wij", A, A), np.einsum(
-        "wik,wk->wi", A, rng.normal(size=(count, rank))
-    )
 
 
 def subsets(n: int) -> list[tuple[int, ...]]:
@@ -135,17 +108,17 @@ def test_sticking_contacts_have_the_impulse_of_least_error_and_norm(rank: int) -
     np.testing.assert_allclose(L[pushes.all(1)], expected[pushes.all(1)], rtol=0, atol=1e-8)
 
 
-@pytest.mark.parametrize("kinetic", [0.4, 1.0])
+@pytest.mark.parametrize("ratio", [0.4, 1.0])
 @pytest.mark.parametrize("e_N", [0.0, 0.8])
 def test_no_impulse_does_work_on_the_robot_however_high_friction_is(
-    kinetic: float, e_N: float
+    ratio: float, e_N: float
 ) -> None:
     """L . free + L . G L / 2 <= 0 in problems that jam as in those that do not, and all of them
     stay in their cone.
     """
     mu, speed = 2.5, 3.0
     delassus, free = problems(7, 400, 3, 7)
-    L, good = solved(Macro(mu=mu, kinetic=kinetic, e_N=e_N), delassus, speed * free, speed * free)
+    L, good = solved(Macro(mu=mu, mu_K=ratio * mu, e_N=e_N), delassus, speed * free, speed * free)
     flat = L.reshape(len(L), -1)
     square = np.einsum("wi,wij,wj->w", flat, delassus, flat)
     work = np.einsum("wi,wi->w", flat, speed * free) + 0.5 * square
@@ -187,16 +160,15 @@ def test_a_macro_ball_rebounds_to_e_squared_h() -> None:
 
 def test_a_macro_point_stops_by_kinetic_friction_and_holds_by_static() -> None:
     mu, ratio, dt, speed = 0.5, 0.4, 1e-3, 1.0
-    log = bench("point", Macro()).run(
-        700, dt, q=pose([0, 0, -1e-9]), u=[speed, 0, 0, 0, 0, 0], law_mu=[mu], law_kinetic=[ratio]
-    )
+    law = Macro(mu=mu, mu_K=ratio * mu)
+    log = bench("point", law).run(700, dt, q=pose([0, 0, -1e-9]), u=[speed, 0, 0, 0, 0, 0])
     assert log["q"][-1, 0, 0] == pytest.approx(
         speed**2 / (2 * mu * ratio * G), abs=0.03 * dt + 3e-4
     )
     assert np.abs(log["u"][-1]).max() < 1e-9
     angle = np.arctan([0.4, 0.55])
     q = np.array([pose([1e-9 * np.sin(a), 0, -1e-9 * np.cos(a)]) for a in angle])
-    log = Bench(point_mass(), Macro(mu=mu, kinetic=ratio), Slope(angle)).run(200, 1e-3, q=q)
+    log = Bench(point_mass(), Macro(mu=mu, mu_K=ratio * mu), Slope(angle)).run(200, 1e-3, q=q)
     down = -(log["u"][-1, :, 0] * np.cos(angle) + log["u"][-1, :, 2] * np.sin(angle))
     assert abs(down[0]) < 1e-9
     assert down[1] == pytest.approx(
@@ -244,7 +216,7 @@ def thrown(law: Law, **values: Any) -> dict[str, Array]:
 
 
 def test_in_a_thick_membrane_the_floor_is_not_felt() -> None:
-    log, alone = thrown(MicroMacro(thickness=1.0, kinetic=0.5)), thrown(Micro(mu=0.4))
+    log, alone = thrown(MicroMacro(thickness=1.0, mu_K=0.4)), thrown(Micro(mu=0.4))
     assert (contacts(alone)[..., 0] > 0).any()
     np.testing.assert_array_equal(log["q"], alone["q"])
 
@@ -289,23 +261,24 @@ def test_a_foot_that_leaves_the_floor_is_still_in_the_membrane() -> None:
 # ---------------------------------------------------------------- both
 
 
-@pytest.mark.parametrize("name", ["kinetic", "v_0", "damping", "thickness", "c", "k", "eps"])
+@pytest.mark.parametrize("name", ["mu_K", "v_0", "damping", "thickness", "c", "k", "eps"])
 def test_negative_parameters_are_rejected(name: str) -> None:
     for law in (Macro(), MicroMacro()):
-        if name in law.parameters():
+        if name in declared(type(law)):
             with pytest.raises(TarsusError, match=name):
                 replace(law, **{name: -1.0})
 
 
 def test_what_is_no_parameter_is_rejected() -> None:
     for law in (Macro, MicroMacro):
-        with pytest.raises(TarsusError, match="kinetic"):
-            law(kinetic=1.1)
-    with pytest.raises(TarsusError, match="damper"):
-        MicroMacro(damper="strong")  # type: ignore[arg-type]
+        with pytest.raises(TarsusError, match="passes"):
+            law(passes="twice")  # type: ignore[call-arg]
+    for name in ("damper", "phase", "spring"):
+        with pytest.raises(TarsusError, match=name):
+            MicroMacro(**{name: "strong"})  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("law", [Macro(), Macro(kinetic=0.4), MicroMacro()])
+@pytest.mark.parametrize("law", [Macro(), Macro(mu_K=0.32), MicroMacro()])
 def test_mini_cheetah_stands_for_a_second(law: Law) -> None:
     robot, dt = mini_cheetah.describe(), 0.001
     log = Bench(robot, law, controller=Stand()).run(1000, dt, q=mini_cheetah.stand())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -29,6 +30,11 @@ FILES = {
     "talos": "talos_data/robots/talos_reduced_box.urdf",
 }
 THREE_JOINTS = ("go1", "solo12", "anymal_b", "anymal_c", "hyq")
+QUICK = ("go1",)  # the others are the slow tests
+
+
+def quick_first(names: Iterable[str]) -> list[object]:
+    return [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in names]
 
 
 def load(name: str) -> tarsus.Robot:
@@ -38,7 +44,7 @@ def load(name: str) -> tarsus.Robot:
     return tarsus.load(folder / FILES[name])
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", quick_first(FILES))
 def test_it_stands(name: str) -> None:
     """Five seconds: the trunk sinks by less than 3 % of its height and tilts by less than 4
     degrees.
@@ -51,7 +57,7 @@ def test_it_stands(name: str) -> None:
     assert np.abs(log["u"].values[-1]).max() < 0.1
 
 
-@pytest.mark.parametrize("name", THREE_JOINTS)
+@pytest.mark.parametrize("name", quick_first(THREE_JOINTS))
 def test_it_trots_as_fast_as_it_is_told(name: str) -> None:
     robot, gait = default_controller.prepared(load(name), "auto", DT, [])
     assert isinstance(gait, Trot)

@@ -16,7 +16,7 @@ from tarsus.control.gaits.stand import Stand
 from tarsus.simulation import default_controller
 
 ROBOTS = registry.names(default_controller.ROBOTS)
-QUICK = ("hyq", "mini_cheetah")
+QUICK = ("mini_cheetah",)
 LOOPED = """<mujoco model="looped"><option/>
  <worldbody><geom type="plane" size="1 1 1"/>
   <body name="base" pos="0 0 0.5"><freejoint/><geom type="box" size=".1 .1 .05" mass="2"/>

@@ -482,7 +482,8 @@ def test_impulse_are_refused_with_what_would_work(stepper: str | Stepper) -> Non
     assert (
         str(refusal.value)
         == "the law 'moreau' gives impulses, not forces: use a stepper that takes them"
-        " (event_driven, midpoint, symplectic_euler), or a force law such as 'compliant'."
+        " (event_driven, midpoint, symplectic_euler), or a law that gives forces, such as"
+        " 'compliant'."
     )
 
 

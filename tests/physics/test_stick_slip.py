@@ -32,7 +32,9 @@ def on_slope(depth: float = 1e-5) -> np.ndarray:
     return q
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize(
+    "solver", ["newton", *(pytest.param(s, marks=pytest.mark.slow) for s in SOLVERS[1:])]
+)
 def test_between_mu_K_and_mu_S_a_resting_block_stays_and_a_pushed_one_slides_on(
     solver: str,
 ) -> None:
@@ -57,7 +59,7 @@ def test_with_kinetic_1_the_pushed_block_stops() -> None:
     assert np.abs(log["u"][-1, 0]).max() < 1e-6
 
 
-@pytest.mark.parametrize("solver", ["newton", "sor"])
+@pytest.mark.parametrize("solver", ["newton", pytest.param("sor", marks=pytest.mark.slow)])
 def test_a_block_stops_after_v0_squared_over_2_mu_K_g(solver: str) -> None:
     law, dt, v = Moreau(mu=MU, kinetic=KINETIC, solver=solver), 0.001, 1.0
     log = Bench(box(), law).run(600, dt, q=pose([0, 0, 0.04 - 1e-5]), u=[v, 0, 0, 0, 0, 0])
@@ -112,7 +114,12 @@ def test_compliant_friction_creates_no_energy() -> None:
         assert (np.diff(flights) < 2e-3 * energy[0, world]).all() and flights[-1] < 0.7 * flights[0]
 
 
-@pytest.mark.parametrize("stepper", ["midpoint", "symplectic_euler", "heun", "rk4"])
+STEPPERS = ("symplectic_euler", "heun", "rk4")
+
+
+@pytest.mark.parametrize(
+    "stepper", ["midpoint", *(pytest.param(s, marks=pytest.mark.slow) for s in STEPPERS)]
+)
 def test_a_compliant_corner_that_creeps_at_its_cone_does_not_chatter(stepper: str) -> None:
     """A dragged cube, nudged by 1e-6 m/s: its rear corners, relieved, slip at 0.1 mm/s while the
     front ones hold.

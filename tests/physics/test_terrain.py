@@ -354,8 +354,8 @@ def test_worlds_have_grounds_of_their_own() -> None:
 @pytest.mark.parametrize(
     "terrain",
     [
-        Sine(amplitude=[0.01, 0.02]),
-        Rough(seed=[0, 1, 2], amplitude=[0.01, 0.02, 0.02]),
+        pytest.param(Sine(amplitude=[0.01, 0.02]), marks=pytest.mark.slow),
+        pytest.param(Rough(seed=[0, 1, 2], amplitude=[0.01, 0.02, 0.02]), marks=pytest.mark.slow),
         HeightField(0.02 * np.random.default_rng(0).random((60, 60)), 0.1),
     ],
     ids=["sine", "rough", "heightfield"],

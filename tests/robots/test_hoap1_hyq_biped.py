@@ -117,6 +117,7 @@ def test_hoap1_is_scaled_to_its_mass():
         tarsus.load("hoap1", mass=-1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["hoap1", "biped"])
 def test_a_humanoid_stands_by_default_and_says_so(name: str):
     notices: list[str] = []
@@ -140,3 +141,41 @@ def test_hyq_walks_by_default():
     log = tarsus.Simulation("hyq", controller="auto").run(4.0)
     q = log["q"].values
     assert q[-1, 0] > 0.5 and q[:, 2].min() > 0.5 and np.abs(log["tau"].values).max() <= hyq.TORQUE
+
+
+def test_hyq_s_knees_and_trunk_may_touch_but_only_when_asked_for():
+    robot = tarsus.load("hyq")
+    assert len(robot.candidates) == 20
+    q = np.array(robot.keyframes["stand"])
+    bottoms = {c.name: robot.position(q, c.name)[2] - c.radius for c in robot.candidates}
+    assert all(height > 0.2 for name, height in bottoms.items() if "foot" not in name)
+    for leg in hyq.LEGS:
+        knee, joint = robot.position(q, f"{leg}_knee"), robot.position(q, f"{leg}_lower_leg")
+        assert knee == pytest.approx(joint, abs=1e-12)
+    simulation = tarsus.Simulation("hyq", controller="stand")
+    assert len(simulation.plan.scene.candidates) == 4 and not simulation.plan.scene.rare
+
+
+def test_hyq_s_servos_hold_a_drop_of_half_a_meter():
+    """It totters and comes to rest; from 1 m 150 N m do not: the knees reach the ground."""
+    simulation = tarsus.Simulation("hyq", controller="stand")
+    q, standing = simulation.q, simulation.q[2]
+    q[2] += 0.5
+    simulation.set(q=q)
+    simulation.advance(5.0)
+    assert simulation.q[2] == pytest.approx(standing, rel=0.05)
+    assert np.abs(simulation.u).max() < 0.05
+    assert 1 - 2 * (simulation.q[4:6] ** 2).sum() > np.cos(np.deg2rad(2.0))
+
+
+@pytest.mark.slow
+def test_hyq_without_torques_ends_on_its_knees_and_trunk():
+    simulation = tarsus.Simulation("hyq", controller="free", contacts="all")
+    simulation.advance(4.0)
+    robot = simulation.robot
+    heights = [robot.position(simulation.q, c.name)[2] - c.radius for c in robot.candidates]
+    assert min(heights) > -1e-3
+    pressing = simulation.contact_force[:, 0] > 0
+    names = [c.name for c, on in zip(robot.candidates, pressing, strict=True) if on]
+    assert any("foot" not in name for name in names)
+    assert simulation.contact_force[:, 0].sum() == pytest.approx(robot.mass * 9.81, rel=0.01)

@@ -76,6 +76,8 @@ IN_TROT: list[tuple[Callable[[tarsus.Simulation], Any], str]] = [
         lambda s: s.set(command={"speed": "fast"}),
         "the command 'speed' must be a number, not 'fast'",
     ),
+    (lambda s: s.set(command={"speed": 20}), "a speed of 20 m/s is out of reach"),
+    (lambda s: s.set(command={"speed": [0, 0, -9, 0]}), "a speed of 9 m/s is out of reach"),
     (lambda s: s.set(command=0.5), "command must be a dictionary"),
     (lambda s: s.set(push={"base": [NAN, 0, 0]}), "the push on 'base' must be finite"),
     (lambda s: s.set(push={"base": [1.0, 0]}), "the push on 'base' must have shape"),

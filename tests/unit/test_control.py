@@ -11,6 +11,7 @@ import pytest
 from tarsus import Simulation, Slope
 from tarsus.control import bezier, cpg
 from tarsus.control.base import ControlInputs, Controller
+from tarsus.control.gaits.free import Free
 from tarsus.control.gaits.stand import Stand
 from tarsus.control.gaits.trot import Trot, carrying_torques, diagonals
 from tarsus.control.pd import joint_state, pd_torque
@@ -490,3 +491,10 @@ def test_other_joints_hold_their_posture():
     assert float(tau[0]) == pytest.approx(40 * 0.2 - 2)
     angles, _ = joint_state(robot, ca.SX(q), ca.SX(u))
     assert float(angles[0]) == pytest.approx(0.1)
+
+
+def test_free_legs_get_no_torques() -> None:
+    q, u, n = ca.SX.sym("q", CHEETAH.nq), ca.SX.sym("u", CHEETAH.nu), len(CHEETAH.actuators)
+    now = ControlInputs(CHEETAH, ca.SX(0), q, u, ca.SX(0, 1), ca.SX(0, 1), ca.SX(0.001))
+    torque, memory = Free().torque(now)
+    assert torque.shape == (n, 1) and torque.is_zero() and memory.numel() == 0

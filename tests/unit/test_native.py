@@ -30,6 +30,7 @@ from tarsus.program.run import native
 from tarsus.program.run.worlds import Worlds
 from tarsus.robots import mini_cheetah
 
+pytestmark = pytest.mark.usefixtures("optimized")
 COUNT, STEPS, DT = 100, 50, 0.0025
 LAWS = {"moreau": Moreau(), "exact": Moreau(solver="exact"), "compliant": Compliant()}
 STATE = ("q", "u", "memory", "control", "impulse", "iterations", "converged", "tau")
@@ -70,6 +71,19 @@ def assert_same_bits(
 # ---------------------------------------------------------------- the same bits
 
 
+@pytest.mark.parametrize("bits", [64, 32])
+def test_bits_do_not_depend_on_optimization(bits: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected, which = everyone("moreau", bits), np.arange(COUNT)
+    monkeypatch.setenv(native.OPTIMIZE, "0")
+    assert_same_bits(run("moreau", which, lanes=8, threads=1, bits=bits), expected, which)
+
+
+def test_optimization_is_on_or_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(native.OPTIMIZE, "fast")
+    with pytest.raises(TarsusError, match="TARSUS_OPTIMIZE must be 0 or 1, not 'fast'"):
+        native.optimizes()
+
+
 @pytest.mark.parametrize("law", LAWS)
 def test_the_worlds_differ_and_stay_finite(law: str) -> None:
     last = everyone(law, 64)
@@ -81,8 +95,9 @@ def test_the_worlds_differ_and_stay_finite(law: str) -> None:
 
 @pytest.mark.parametrize(
     ("law", "bits", "lanes"),
-    [("moreau", 64, 2), ("moreau", 64, 8), ("moreau", 64, 16), ("moreau", 32, 16), ("exact", 64, 8),
-     ("compliant", 64, 4), ("compliant", 32, 8)],
+    [("moreau", 64, 8), ("moreau", 32, 16), ("compliant", 64, 4), ("compliant", 32, 8),
+     *(pytest.param(*each, marks=pytest.mark.slow)
+       for each in (("moreau", 64, 2), ("moreau", 64, 16), ("exact", 64, 8)))],
 )  # fmt: skip
 def test_bits_do_not_depend_on_lanes_batch_position_or_threads(
     law: str, bits: int, lanes: int
@@ -183,7 +198,7 @@ EXPECTED = 3 * np.sin([1.0, 2.0, 3.0]) + [1.0, 2.0, 3.0]
 def forget(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a new process would know: nothing."""
     monkeypatch.setattr(native, "_loaded", {})
-    native._machine()
+    native._machine(native.optimizes())
     compiler = llvm.orcjit.create_lljit_compiler()
     monkeypatch.setattr(native, "_jit", lambda: compiler)
 

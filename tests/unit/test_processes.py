@@ -121,3 +121,40 @@ def test_threads_that_compile_at_once_share_one_kernel() -> None:
         worlds.set("x", 2.0)
         worlds.advance()
         np.testing.assert_array_equal(worlds.get("x"), np.full((1, 7), 6.0))
+
+
+LEAKS = """
+import gc
+import os
+import numpy as np
+import tarsus
+from tarsus.model.mechanism import Body, Candidate, Inertia, Joint, Mechanism
+
+inertia = Inertia(1.0, np.zeros(3), 4e-3 * np.eye(3))
+
+def simulations(count):
+    for _ in range(count):
+        body = Body("ball", -1, Joint("root", "free"), inertia)
+        ball = Mechanism("ball", (body,), (Candidate("ball", 0, np.zeros(3), 0.1),))
+        simulation = tarsus.Simulation(ball, "compliant", worlds=64, threads=2)
+        simulation.advance(0.05)
+        simulation.run(0.05)
+    gc.collect()
+    pages = int(open("/proc/self/statm").read().split()[1])
+    open_now = [len(os.listdir(f"/proc/self/{what}")) for what in ("task", "fd")]
+    return pages * os.sysconf("SC_PAGE_SIZE"), open_now
+
+simulations(20)
+before, after = simulations(1), simulations(200)
+print((after[0] - before[0]) >> 10, after[1] == before[1])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="reads Linux's /proc")
+def test_two_hundred_simulations_leave_nothing_behind() -> None:
+    """Memory, threads and files of a process; each simulation traces its program anew."""
+    command = [sys.executable, "-W", "ignore", "-c", LEAKS]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=900)
+    kilobytes, same = done.stdout.split()
+    assert int(kilobytes) < 200 * 10 and same == "True"

@@ -81,7 +81,7 @@ def test_a_table_that_float32_cannot_count_is_refused() -> None:
 
 
 @pytest.mark.skipif(shutil.which("ptxas") is None, reason="ptxas is not installed")
-@pytest.mark.parametrize("bits", [32, 64])
+@pytest.mark.parametrize("bits", [32, pytest.param(64, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("which", ["usual_program", "program"])
 def test_spills_do_not_grow_unnoticed(
     which: str, bits: int, request: pytest.FixtureRequest

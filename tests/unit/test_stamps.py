@@ -29,6 +29,7 @@ from tarsus.simulation.step_program import step_program
 from tarsus.stepping.methods.midpoint import Midpoint
 from tarsus.stepping.substeps import Substeps
 
+pytestmark = pytest.mark.usefixtures("optimized")
 SECTIONS = {"controller", "rest", "M, h", "M^-1", "u_E"}
 
 
@@ -128,6 +129,7 @@ def test_values_are_computed_on_their_side_of_a_stamp() -> None:
     assert pieces == [0, 5, 0, 7, 0, 0]
 
 
+@pytest.mark.slow
 def test_the_sections_make_up_the_step(trot: tarsus.Simulation, timed: Program) -> None:
     """The same steps made twice: their sections' cycles, and the time of all of them by the
     system's clock.
@@ -153,6 +155,7 @@ def test_the_sections_make_up_the_step(trot: tarsus.Simulation, timed: Program) 
     assert sections / whole == pytest.approx(1, abs=0.08)
 
 
+@pytest.mark.slow
 def test_substeps_add_up(trot: tarsus.Simulation) -> None:
     """Eight steps in one: each section but the controller's takes about eight times as long."""
     found = []

@@ -31,7 +31,7 @@ class Complementarity:
     """K symmetric, positive semidefinite; allowed[i]: 1 where x_i may be above zero.
 
     tolerance: relative size below which a wrong sign is round-off; spread: relative trace on the
-    diagonal.
+    diagonal; free[i]: True where x_i may have either sign, then w_i = 0; nowhere by default.
     """
 
     K: Matrix
@@ -39,6 +39,11 @@ class Complementarity:
     allowed: list[SX]
     tolerance: SX
     spread: SX
+    free: tuple[bool, ...] = ()
+
+    def signed(self, i: int) -> bool:
+        """Whether x_i must not be negative."""
+        return not (self.free and self.free[i])
 
 
 @dataclass(frozen=True)
@@ -86,7 +91,7 @@ def exchange(problem: Complementarity, values: Values) -> tuple[Values, SX]:
         closes = ca.logic_and(
             problem.allowed[i], w[i] < -problem.tolerance * largest * problem.K[i][i]
         )
-        flips.append(ca.if_else(basic[i], pulls, closes))
+        flips.append(ca.if_else(basic[i], pulls, closes) if problem.signed(i) else SX(0))
         count = count + flips[i]
 
     # all of them change sides, or one alone if their number has not fallen for a while
@@ -99,7 +104,9 @@ def exchange(problem: Complementarity, values: Values) -> tuple[Values, SX]:
     chosen = [ca.logic_and(flips[i], ca.logic_or(together, highest == i)) for i in size]
     more = count > 0
     new = {
-        "x": ca.vertcat(*(ca.fmax(x, 0) for x in refined)),
+        "x": ca.vertcat(
+            *(ca.fmax(x, 0) if problem.signed(i) else x for i, x in enumerate(refined))
+        ),
         "basic": ca.vertcat(
             *(ca.if_else(chosen[i], ca.logic_not(basic[i]), basic[i]) for i in size)
         ),

@@ -13,7 +13,9 @@ from tarsus import robots
 from tarsus.benchmarks.gpu_speed import DT, FRICTION
 from tarsus.control.gaits.trot import Trot
 from tarsus.mujoco_runs.library import mujoco
-from tarsus.mujoco_runs.trot import Peer, frictionless_joints, trotting_peer
+from tarsus.mujoco_runs.replay import Replay, frictionless_joints
+from tarsus.mujoco_runs.settings import MujocoSettings
+from tarsus.mujoco_runs.simulation import MujocoSimulation
 
 CONTACTS = 8  # a world may have at once; the trot has four
 ROWS = 64  # constraint rows a world may have
@@ -27,9 +29,9 @@ def speed(worlds: Sequence[int], steps: int) -> dict[str, Any]:
     ImportError if mujoco_warp (package mujoco-warp) is not installed.
     """
     warp, mjw = importlib.import_module("warp"), importlib.import_module("mujoco_warp")
-    peer = trotting_peer(
-        frictionless_joints(robots.load("mini_cheetah")), Trot(), DT, FRICTION, steps * DT
-    )
+    robot = frictionless_joints(robots.load("mini_cheetah"))
+    trot = MujocoSimulation(robot, MujocoSettings(mu=FRICTION), controller=Trot(), dt=DT)
+    peer = trot.replay(trot.run(steps * DT))
     by_worlds = {count: _rate(warp, mjw, peer, count, steps) for count in worlds}
     return {
         "best": max(by_worlds.values()),
@@ -46,7 +48,7 @@ def speed(worlds: Sequence[int], steps: int) -> dict[str, Any]:
     }
 
 
-def _rate(warp: Any, mjw: Any, peer: Peer, worlds: int, steps: int) -> float:
+def _rate(warp: Any, mjw: Any, peer: Replay, worlds: int, steps: int) -> float:
     """The second of two replays: the first compiles."""
     mj = mujoco()
     start = mj.MjData(peer.model)

@@ -11,7 +11,7 @@ import numpy as np
 from tarsus import robots
 from tarsus.benchmarks.instruction_bound import operations_per_step
 from tarsus.contact.laws.moreau import Moreau
-from tarsus.mujoco_runs.trot import frictionless_joints
+from tarsus.mujoco_runs.replay import frictionless_joints
 from tarsus.program.codegen.layout import Target
 from tarsus.program.run import ptx
 from tarsus.program.run.threads import Launcher, ThreadWorlds

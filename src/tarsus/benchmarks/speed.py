@@ -18,7 +18,9 @@ from tarsus.benchmarks.instruction_bound import clock, operations_per_step
 from tarsus.contact.laws.moreau import Moreau
 from tarsus.control.gaits.trot import Trot
 from tarsus.dynamics.robot import Robot
-from tarsus.mujoco_runs.trot import Peer, frictionless_joints, trotting_peer
+from tarsus.mujoco_runs.replay import Replay, frictionless_joints
+from tarsus.mujoco_runs.settings import MujocoSettings
+from tarsus.mujoco_runs.simulation import MujocoSimulation
 from tarsus.program.codegen.layout import Target
 from tarsus.program.run import native
 from tarsus.simulation.recording.summary import summary
@@ -46,7 +48,9 @@ def bench(progress: Callable[[str], None] = lambda text: None) -> dict[str, Any]
     # speeds, in interleaved rounds
     robot = frictionless_joints(robots.load("mini_cheetah"))
     progress("trotting in MuJoCo")
-    peer = trotting_peer(robot, Trot(), DT, FRICTION, SECONDS)
+    trot = MujocoSimulation(robot, MujocoSettings(mu=FRICTION), controller=Trot(), dt=DT)
+    trotted = trot.run(SECONDS)
+    peer, theirs = trot.replay(trotted), summary(trot, trotted)
     progress("compiling")
     compiling = compile_times(robot)
     sims = simulations(robot)
@@ -72,17 +76,13 @@ def bench(progress: Callable[[str], None] = lambda text: None) -> dict[str, Any]
         "compile_seconds": compiling,
         "accuracy": {
             "tarsus": {k: numbers[k] for k in ("distance", "iterations_mean", "residuals")},
-            "mujoco": {
-                "distance": peer.distance,
-                "iterations_mean": peer.iterations,
-                "residuals": peer.residuals,
-            },
+            "mujoco": {k: theirs[k] for k in ("distance", "iterations_mean", "residuals")},
         },
-        "settings": settings(peer, sims["batch64"], hertz),
+        "settings": settings(theirs["engine_version"], sims["batch64"], hertz),
     }
 
 
-def settings(peer: Peer, batch: Batch, hertz: float) -> dict[str, Any]:
+def settings(version: str, batch: Batch, hertz: float) -> dict[str, Any]:
     """Everything a reader needs to repeat the figures."""
     return {
         "robot": (
@@ -96,7 +96,7 @@ def settings(peer: Peer, batch: Batch, hertz: float) -> dict[str, Any]:
         "dt": DT,
         "friction": FRICTION,
         "law": "moreau, solver newton, T_rel = T_abs = 1e-6 (float32: 1e-4)",
-        "mujoco": f"{peer.version}, rollout, one thread, elliptic cone, model defaults otherwise",
+        "mujoco": f"{version}, rollout, one thread, elliptic cone, model defaults otherwise",
         "worlds": WORLDS,
         "seconds": {"one world": SECONDS, "batch": BATCH_SECONDS},
         "rounds": ROUNDS,
@@ -166,7 +166,7 @@ def simulations(robot: Robot) -> dict[str, Batch]:
 
 
 def measure(
-    peer: Peer, sims: dict[str, Batch], progress: Callable[[str], None]
+    peer: Replay, sims: dict[str, Batch], progress: Callable[[str], None]
 ) -> tuple[Times, float]:
     """Times of all rows, and the mean number of solver iterations a step.
 

@@ -90,6 +90,8 @@ def number(called: str) -> Any:
 
 
 LAWS, STEPPERS = "tarsus.contact.laws", "tarsus.stepping.methods"
+GAITS, TERRAINS = "tarsus.control.gaits", "tarsus.terrain"
+AUTO = "auto"  # in place of a gait's name
 OWN = "or path to a Python file with your own"
 
 RobotName = Annotated[
@@ -106,13 +108,18 @@ StepperName = Annotated[
     name_of("stepper", STEPPERS),
 ]
 TerrainName = Annotated[
-    str, called("NAME", "Terrain (`tarsus list terrains`)."), name_of("terrain", "tarsus.terrain")
+    str, called("NAME", "Terrain (`tarsus list terrains`)."), name_of("terrain", TERRAINS)
 ]
 GaitName = Annotated[
     str,
     called("NAME", "Gait (`tarsus list gaits`), or auto: trot if the robot can, else stand."),
-    name_of("gait", "tarsus.control.gaits", "auto"),
+    name_of("gait", GAITS, AUTO),
 ]
+Settings = Annotated[
+    tyro.conf.UseAppendAction[tuple[tuple[str, ...], ...]],
+    called("NAME=VALUE ..."),
+]
+"""What `--set` was given, each time."""
 Seconds = Annotated[float, number("SECONDS"), called("SECONDS")]
 Number = Annotated[float | None, number("NUMBER"), called("NUMBER")]
 Folder = Annotated[Path | None, called("FOLDER")]

@@ -1,12 +1,22 @@
-"""`tarsus bench`: speed against MuJoCo."""
+"""`tarsus bench`: speed against MuJoCo, and against other simulators."""
 
 from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from tarsus.commands.base import FAILED, Command, File, Flag, Seconds, print_json, teller
+from tarsus.commands.base import (
+    FAILED,
+    Command,
+    File,
+    Flag,
+    Seconds,
+    called,
+    names_of,
+    print_json,
+    teller,
+)
 from tarsus.errors import TarsusError
 from tarsus.files import json_text, write_text
 
@@ -22,23 +32,29 @@ class Bench(Command):
     budget: Seconds = 480.0
     """Time limit of the GPU benchmark: the running part is stopped, finished parts are kept."""
     out: File = None
-    """Also write the GPU results to this file, after each part."""
+    """Also write the results of the GPU, after each part, or of --peers to this file."""
     laws: Flag = False
     """Measure the cost of every contact law instead, relative to the law moreau."""
+    peers: Flag = False
+    """Compare with other simulators instead: ANYmal stands, flies and falls (docs/peers.md)."""
+    engines: Annotated[
+        str | None,
+        called("NAMES", "With --peers: only these (`tarsus list peers`), with commas between."),
+        names_of("simulator", "tarsus.benchmarks.peers"),
+    ] = None
     json: Flag = False
     """Print one JSON object and nothing else."""
 
     def execute(self) -> int:
+        self._check()
+        if self.peers:
+            return self._compare()
         from tarsus.benchmarks.gpu import cuda_bench
         from tarsus.benchmarks.laws import law_costs
         from tarsus.benchmarks.report import tell, tell_laws, tell_parts
         from tarsus.benchmarks.speed import bench
 
         if self.device == "cuda":
-            if self.out is not None and not self.out.parent.is_dir():
-                raise TarsusError(
-                    f"there is no folder {str(self.out.parent)!r} to write {self.out.name!r} to."
-                )
             found = cuda_bench(self.budget, _say, self._keep)
             print_json(found) if self.json else tell_parts(found)
             return FAILED if found["failed"] else 0
@@ -48,6 +64,29 @@ class Bench(Command):
             return 0
         figures = bench(teller(self.json))
         print_json(figures) if self.json else tell(figures)
+        return 0
+
+    def _check(self) -> None:
+        """TarsusError for options that exclude each other, or a folder that is not there."""
+        chosen = {"--device cuda": self.device == "cuda", "--laws": self.laws}
+        for option, given in chosen.items():
+            if self.peers and given:
+                raise TarsusError(f"--peers and {option} are two benchmarks: ask for one of them.")
+        if self.engines is not None and not self.peers:
+            raise TarsusError("--engines names the simulators of --peers: give --peers too.")
+        if self.out is not None and not self.out.parent.is_dir():
+            raise TarsusError(
+                f"there is no folder {str(self.out.parent)!r} to write {self.out.name!r} to."
+            )
+
+    def _compare(self) -> int:
+        from tarsus.benchmarks.peer_bench import bench_peers
+        from tarsus.benchmarks.peer_report import tell_peers
+
+        names = None if self.engines is None else [n.strip() for n in self.engines.split(",")]
+        found = bench_peers(names, progress=teller(self.json))
+        self._keep(found)
+        print_json(found) if self.json else tell_peers(found)
         return 0
 
     def _keep(self, found: dict[str, Any]) -> None:

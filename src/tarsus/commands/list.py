@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import ast
 import importlib
-import importlib.util
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import tyro
@@ -28,6 +26,7 @@ FOLDERS = {
     "gaits": "tarsus.control.gaits",
     "scenes": "tarsus.validation.scenes",
     "experiments": "tarsus.experiments",
+    "peers": "tarsus.benchmarks.peers",
 }
 
 FAMILIES = {  # kinds with parameters: where their base class is, and its name
@@ -55,6 +54,7 @@ class List(Command):
             "gaits",
             "scenes",
             "experiments",
+            "peers",
         ]
     ] = "all"
     """Kind of things to list."""
@@ -77,9 +77,8 @@ class List(Command):
 
 def _summary(kind: str, name: str) -> str:
     """The first sentence of a file, read without running it."""
-    spec = importlib.util.find_spec(f"{FOLDERS[kind]}.{name}")
-    source = Path(str(spec.origin)).read_text() if spec else ""
-    first, _, _ = (ast.get_docstring(ast.parse(source)) or "").partition("\n\n")
+    source = registry.source(FOLDERS[kind], name)
+    first, _, _ = (ast.get_docstring(source) or "").partition("\n\n")
     return " ".join(first.split())
 
 

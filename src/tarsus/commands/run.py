@@ -6,13 +6,20 @@ import shlex
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
+from tarsus import registry
+from tarsus.commands._run_lines import lines
 from tarsus.commands.base import (
+    AUTO,
     FAILED,
+    GAITS,
     INTERRUPTED,
+    LAWS,
+    STEPPERS,
+    TERRAINS,
     Command,
     Flag,
     Folder,
@@ -21,6 +28,7 @@ from tarsus.commands.base import (
     Number,
     RobotName,
     Seconds,
+    Settings,
     StepperName,
     TerrainName,
     called,
@@ -33,7 +41,19 @@ from tarsus.errors import TarsusError, TarsusWarning
 if TYPE_CHECKING:
     import xarray as xr
 
+    from tarsus.mujoco_runs.simulation import MujocoSimulation
     from tarsus.simulation.simulation import Simulation
+    from tarsus.terrain.base import Terrain
+
+    Simulated = Simulation | MujocoSimulation
+
+
+OURS_ALONE = {  # arguments that MuJoCo has no use for, and why
+    "law": "MuJoCo has a contact of its own; --set solref=... solimp=... mu=... set it",
+    "stepper": "MuJoCo has integrators of its own; --set integrator=... names one",
+    "precision": "MuJoCo computes in float64",
+    "coordinates": "MuJoCo's joints are those of the tree",
+}
 
 
 @dataclass(frozen=True)
@@ -53,7 +73,7 @@ class Run(Command):
     """Incline of the ground, rising along x."""
     friction: Number = None
     """Friction coefficient; by default the law's own."""
-    set: Annotated[tuple[str, ...], called("NAME=VALUE ...")] = ()
+    set: Settings = ()
     """Parameters of the law, gait, stepper or terrain (`tarsus list --parameters`), such as
     kinetic=0.8 solver=sor kp=60."""
     contacts: Annotated[str | None, called("NAME")] = None
@@ -66,12 +86,40 @@ class Run(Command):
     """Commanded forward speed; by default the gait's own."""
     terrain: TerrainName = "plane"
     stepper: StepperName = "midpoint"
+    engine: Literal["tarsus", "mujoco"] = "tarsus"
+    """Simulator. MuJoCo has a contact and integrators of its own: --set solref=0.02,1 solimp=...
+    integrator=implicit cone=pyramidal impratio=10 mu=0.8."""
     precision: Literal["float64", "float32"] = "float64"
     """Number format of the simulation."""
     out: Folder = None
     """Write the log ROBOT.nc (netCDF) and the picture ROBOT.png to this folder."""
     json: Flag = False
     """Print one JSON object and nothing else."""
+
+    @property
+    def parameters(self) -> list[str]:
+        """All that `--set` was given."""
+        return [setting for given in self.set for setting in given]
+
+    def check_names(self) -> None:
+        """Those of the parameters too; what a law of one's own declares is seen when it is read."""
+        super().check_names()
+        from tarsus.simulation.settings import Owner, read
+
+        chosen = {"law": (LAWS, self.law), "gait": (GAITS, self.gait)}
+        chosen["stepper"] = STEPPERS, self.stepper
+        if self.engine == "mujoco":
+            chosen = {"engine": ("tarsus.mujoco_runs", "settings"), "gait": (GAITS, self.gait)}
+        chosen["terrain"] = TERRAINS, "slope" if self.slope else self.terrain
+        owners = [
+            Owner(whose, name, registry.parameters_of(folder, name))
+            for whose, (folder, asked) in chosen.items()
+            for name in registry.names(folder)
+            if asked in (name, AUTO)
+        ]
+        if not self.law.endswith(".py"):
+            for setting in self.parameters:
+                read(setting, owners)
 
     def execute(self) -> int:
         from tarsus.files import check_writable
@@ -120,15 +168,35 @@ def _end(failure: Mapping[str, str], files: Sequence[Path]) -> int:
     return INTERRUPTED if "interrupted" in failure else FAILED if failure else 0
 
 
-def _simulation(given: Run) -> tuple[Simulation, list[str]]:
+def _simulation(given: Run) -> tuple[Simulated, list[str]]:
     """The simulation asked for, and a notice for each argument that it ignores."""
     import numpy as np
 
+    from tarsus.terrain.slope import Slope
+
+    # the ground
+    if given.slope and given.terrain != "plane":
+        raise TarsusError("--slope inclines the plane; it does not go with another --terrain.")
+    if not abs(given.slope) < 90:
+        raise TarsusError(f"--slope must be less than 90 degrees, not {given.slope:g}.")
+    terrain = Slope(angle=np.deg2rad(given.slope)) if given.slope else given.terrain
+    # the simulation, and the speed that its gait is to walk at
+    simulation, notices = (
+        _on_mujoco(given, terrain) if given.engine == "mujoco" else _on_tarsus(given, terrain)
+    )
+    own_speed = getattr(simulation.controller, "commands", {}).get("speed")
+    speed = own_speed if given.speed is None else given.speed
+    if speed is not None:
+        simulation.set(command={"speed": speed})
+    return simulation, notices
+
+
+def _on_tarsus(given: Run, terrain: Terrain | str) -> tuple[Simulation, list[str]]:
+    """The simulation on our own steps."""
     from tarsus.parameters import named
     from tarsus.simulation import resolve
     from tarsus.simulation.options import Options
     from tarsus.simulation.simulation import Simulation
-    from tarsus.terrain.slope import Slope
 
     # the law, its friction replaced
     notices: list[str] = []
@@ -141,45 +209,37 @@ def _simulation(given: Run) -> tuple[Simulation, list[str]]:
             )
         else:
             law = replace(law, **{names[0]: given.friction})
-    # the ground
-    if given.slope and given.terrain != "plane":
-        raise TarsusError("--slope inclines the plane; it does not go with another --terrain.")
-    if not abs(given.slope) < 90:
-        raise TarsusError(f"--slope must be less than 90 degrees, not {given.slope:g}.")
-    terrain = Slope(angle=np.deg2rad(given.slope)) if given.slope else given.terrain
-    # the simulation, and the speed that its gait is to walk at
+    # the rest
     options: Options = {
         "precision": given.precision,
         "coordinates": given.coordinates,
-        "parameters": given.set,
+        "parameters": given.parameters,
     }
     if given.contacts is not None:
         options["contacts"] = given.contacts
-    simulation = Simulation(
-        given.robot, law, given.stepper, terrain, given.gait, given.dt, **options
+    made = Simulation(given.robot, law, given.stepper, terrain, given.gait, given.dt, **options)
+    return made, notices
+
+
+def _on_mujoco(given: Run, terrain: Terrain | str) -> tuple[MujocoSimulation, list[str]]:
+    """The simulation on MuJoCo; TarsusError for what is ours alone."""
+    from tarsus.mujoco_runs.settings import MujocoSettings
+    from tarsus.mujoco_runs.simulation import MujocoSimulation
+
+    for name, instead in OURS_ALONE.items():
+        default = next(f.default for f in fields(Run) if f.name == name)
+        flag = f"--{name}"
+        said = any(word == flag or word.startswith(f"{flag}=") for word in typed.get())
+        if said or getattr(given, name) != default:
+            raise TarsusError(f"{flag} does not go with --engine mujoco: {instead}.")
+    settings = MujocoSettings() if given.friction is None else MujocoSettings(mu=given.friction)
+    made = MujocoSimulation(
+        given.robot, settings, terrain, given.gait, given.dt, given.contacts, given.parameters
     )
-    if given.speed is not None:
-        simulation.set(command={"speed": given.speed})
-        _check_speed(simulation, given.speed)
-    return simulation, notices
+    return made, []
 
 
-def _check_speed(simulation: Simulation, speed: float) -> None:
-    """TarsusError for a speed that the gait's legs cannot reach."""
-    from tarsus.control.base import Controller
-
-    gait = simulation.controller
-    assert isinstance(gait, Controller)  # it takes commands
-    fastest = gait.fastest(simulation.robot)
-    if not abs(speed) <= fastest:
-        raise TarsusError(
-            f"--speed {speed:g} m/s is out of reach: the legs of {simulation.robot.name!r} are too"
-            f" short for more than {fastest:.2g} m/s at the gait's frequency;"
-            " --set frequency=... raises that."
-        )
-
-
-def _run(simulation: Simulation, given: Run) -> xr.Dataset:
+def _run(simulation: Simulated, given: Run) -> xr.Dataset:
     """Run with a progress bar on a terminal."""
     if given.json or not sys.stderr.isatty():
         return simulation.run(given.duration)
@@ -192,7 +252,7 @@ def _run(simulation: Simulation, given: Run) -> xr.Dataset:
 
 
 def _write(
-    given: Run, simulation: Simulation, log: xr.Dataset, numbers: dict[str, Any]
+    given: Run, simulation: Simulated, log: xr.Dataset, numbers: dict[str, Any]
 ) -> list[Path]:
     """The log as netCDF and the picture, each whole or not at all."""
     from tarsus.files import file_name
@@ -222,78 +282,12 @@ def _tell(numbers: dict[str, Any], files: list[Path]) -> None:
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="bold")
     table.add_column()
-    n, r = numbers, numbers["residuals"]
-    # a line for each thing to know
-    rows = {
-        "robot": (
-            f"{n['robot']}, law {n['law']}, stepper {n['stepper']}, terrain {n['terrain']}, "
-            f"dt {1e3 * n['dt']:g} ms"
-        ),
-        "walked": _walked(n),
-        "height": (
-            ""
-            if n["height_final"] is None
-            else f"{n['height_final']:.4f} m at the end, {n['height_min']:.4f} m at the lowest"
-        ),
-        "contact": (
-            f"peak normal force {n['normal_force_max']:.1f} N, penetration"
-            f" {1e3 * n['penetration_max']:.3f} mm, creep of sticking contacts"
-            f" {_measure(n['creep_max'], 'm/s')}"
-            if n["contacts"]
-            else "there are no contacts"
-        ),
-        "solver": (
-            f"{n['iterations_mean']:.2f} iterations per step, at most {n['iterations_max']}; "
-            f"{n['unconverged_steps']} steps unconverged"
-            if n["contacts"] or n["drift_max"] is not None
-            else ""
-        ),
-        "residuals": (
-            f"Signorini {_measure(r['signorini_J'], 'J')}, cone {_measure(r['cone_Ns'], 'N s')},"
-            f" dissipation {_measure(r['dissipation_J'], 'J')}, motion"
-            f" {_measure(r['equation_N'], 'N')}"
-        ),
-        "loops": (
-            ""
-            if n["drift_max"] is None
-            else f"largest gap of a loop joint {n['drift_max']:.1e} m or rad"
-        ),
-        "energy": _energy(n["energy"]),
-        "speed": (
-            f"{n['steps_per_second']:,.0f} steps/s, {n['realtime_factor']:,.0f} times real time"
-        ),
-    }
     # a run that diverged has few of them
-    for name, text in rows.items():
-        if text and ("diverged" not in n or name in ("robot", "walked")):
+    for name, text in lines(numbers).items():
+        if text and ("diverged" not in numbers or name in ("robot", "walked")):
             table.add_row(name, text)
-    for warning in n["warnings"]:
+    for warning in numbers["warnings"]:
         table.add_row("[yellow]warning[/]", warning)
     for file in files:
         table.add_row("written", str(file))
     console.print(table)
-
-
-def _measure(value: float | None, unit: str) -> str:
-    """A residual with its unit, or "not applicable" where the stepper defines none."""
-    return "not applicable" if value is None else f"{value:.1e} {unit}"
-
-
-def _energy(e: dict[str, float]) -> str:
-    """The ledger's shares that are not zero."""
-    shares = {
-        name: value for name, value in e.items() if name not in ("change", "unbalanced") and value
-    }
-    told = ", ".join(f"{name} {value:+.3g}" for name, value in shares.items())
-    shown = f"{told} J; " if told else ""
-    return f"{shown}change {e['change']:+.3g} J, balanced to {e['unbalanced']:.1e} J"
-
-
-def _walked(n: dict[str, Any]) -> str:
-    if "diverged" in n:
-        return f"diverged after {n['duration']:g} s"
-    end = ", and fell" if n["fell"] else ""
-    end += "; interrupted" if "interrupted" in n else ""
-    if n["height_final"] is None:
-        return f"nowhere in {n['duration']:g} s, for its base is fixed{end}"
-    return f"{n['distance']:.3f} m in {n['duration']:g} s: {n['mean_speed']:.3f} m/s{end}"

@@ -15,10 +15,10 @@ import xarray as xr
 from tarsus import registry
 from tarsus.comparison.limit import largest_dt
 from tarsus.contact.base import Law
-from tarsus.control.base import Controller
 from tarsus.dynamics.robot import Robot
 from tarsus.morphology.fall import fell
-from tarsus.mujoco_runs.trot import trotting_peer
+from tarsus.mujoco_runs.settings import MujocoSettings
+from tarsus.mujoco_runs.simulation import MujocoSimulation
 from tarsus.simulation import default_controller, resolve
 from tarsus.simulation.recording.divergence import Diverged
 from tarsus.simulation.recording.log import mean_of_role
@@ -28,6 +28,7 @@ from tarsus.simulation.simulation import Simulation
 LAWS, PEER = "tarsus.contact.laws", "mujoco"
 FINER = (2, 4)  # dt is divided by these for the error bars
 TRIAL = 1.0  # s that a step must last to count as stable
+Make = Callable[[float], Simulation | MujocoSimulation]
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,61 +111,52 @@ def compare(
     runs = []
     # one law after the other
     for name, law in laws_named(names).items():
-        run, ignored = runner(robot, controller, name, law, extra.material)
+        make, ignored = maker(robot, controller, law, extra.material)
         # the largest time step with which it stands
         limit = None
         if extra.limits:
             progress(f"{name}, largest stable dt")
-            limit = largest_dt(stands_at(robot, controller, run, law, extra.material))
+            limit = largest_dt(stands_at(make))
         # every time step, with finer runs for the error bars
         for dt in sorted(dts, reverse=True):
             progress(f"{name}, dt {1e3 * dt:g} ms")
-            finer = tuple(run(dt / k, duration) for k in FINER) if extra.bars else ()
-            own = with_bars(run(dt, duration), finer, keep=dt == min(dts))
+            shorter = [dt / k for k in FINER] if extra.bars else []
+            finer = tuple(run_of(name, make(short), duration) for short in shorter)
+            own = with_bars(run_of(name, make(dt), duration), finer, keep=dt == min(dts))
             runs.append(replace(own, notices=[*ignored, *own.notices], largest_dt=limit))
     return runs
 
 
-def runner(
-    robot: Robot, controller: Any, name: str, law: Law | None, material: Mapping[str, float]
-) -> tuple[Callable[[float, float], LawRun], list[str]]:
-    """A function (dt, seconds) that runs a law or MuJoCo, and notices of ignored material."""
+def maker(
+    robot: Robot, controller: Any, law: Law | None, material: Mapping[str, float]
+) -> tuple[Make, list[str]]:
+    """A function of dt that makes the simulation of a law, or MuJoCo's, and notices of ignored
+    material.
+    """
     if law is None:
         friction = float(material.get("mu", np.max(resolve.law("moreau").parameters()["mu"])))
         ignored = [f"{PEER} has no parameter {key!r}: ignored." for key in material if key != "mu"]
-        return lambda dt, seconds: _peer(robot, controller, dt, friction, seconds), ignored
+        settings = MujocoSettings(mu=friction)
+        return lambda dt: MujocoSimulation(robot, settings, controller=controller, dt=dt), ignored
     law, ignored = resolve.with_material(law, material)
-    return lambda dt, seconds: _one(
-        name, Simulation(robot, law, controller=controller, dt=dt), seconds
-    ), ignored
+    return lambda dt: Simulation(robot, law, controller=controller, dt=dt), ignored
 
 
-def stands_at(
-    robot: Robot,
-    controller: Any,
-    run: Callable[[float, float], LawRun],
-    law: Law | None,
-    material: Mapping[str, float],
-) -> Callable[[float], bool]:
+def stands_at(make: Make) -> Callable[[float], bool]:
     """A function of dt: whether the robot is still upright after TRIAL seconds.
 
-    For a law of Tarsus it needs no log, which is faster.
+    It needs no log, which is faster.
     """
-    # MuJoCo has no law of Tarsus: its whole run decides
-    if law is None:
-        return lambda dt: run(dt, TRIAL).stands
-    law, _ = resolve.with_material(law, material)
 
-    # a law of Tarsus is judged by its last state
     def stands(dt: float) -> bool:
-        simulation = Simulation(robot, law, controller=controller, dt=dt)
+        simulation = make(dt)
         start = simulation.q
         simulation.advance(TRIAL)
         q = simulation.q
         if not np.isfinite(q).all():
             return False
         path = np.stack([start, q])
-        return not fell(robot, path, path[:, 2])
+        return not fell(simulation.robot, path, path[:, 2])
 
     return stands
 
@@ -180,39 +172,24 @@ def with_bars(run: LawRun, finer: tuple[LawRun, ...], keep: bool) -> LawRun:
     return replace(run, bars=bars, finer=finer) if keep else replace(run, log=None, bars=bars)
 
 
-def _peer(
-    robot: Robot, controller: Controller, dt: float, friction: float, duration: float
-) -> LawRun:
-    """The same gait in MuJoCo's soft contact."""
-    peer = trotting_peer(robot, controller, dt, friction, duration)
-    numbers = {
-        "mu": friction,
-        "mean_speed": peer.distance / duration,
-        "penetration_max": peer.residuals["penetration_m"],
-        "creep_max": peer.residuals["creep_m_per_s"],
-        "normal_force_max": peer.normal_force_max,
-        "impulse_max": peer.normal_force_max * dt,
-        "steps_per_second": 1 / peer.rollout(),
-        "residuals": peer.residuals,
-        "fell": peer.height < 0.5 * controller.initial_coordinates(robot)[2],
-    }
-    return LawRun(PEER, dt, numbers, None, None)
-
-
-def _one(name: str, simulation: Simulation, duration: float) -> LawRun:
+def run_of(name: str, simulation: Simulation | MujocoSimulation, duration: float) -> LawRun:
+    """The run of a law, or of MuJoCo, for `duration` seconds."""
     failure = None
     try:
         log = simulation.run(duration)
     except Diverged as diverged:
         log, failure = diverged.log, str(diverged)
     numbers = figures(simulation, log) if log is not None else {}
+    if isinstance(simulation, MujocoSimulation) and log is not None:
+        # its own speed: the loop in Python is ours
+        numbers["steps_per_second"] = 1 / simulation.replay(log).rollout()
     notices = [
         notice for notice in numbers.get("warnings", simulation.notices) if notice != failure
     ]
     return LawRun(name, simulation.dt, numbers, log, failure, notices)
 
 
-def figures(simulation: Simulation, log: xr.Dataset) -> dict[str, Any]:
+def figures(simulation: Simulation | MujocoSimulation, log: xr.Dataset) -> dict[str, Any]:
     """The summary of a run, and what a comparison adds.
 
     mu: the law's friction coefficient [1].

@@ -16,6 +16,7 @@ from rich.table import Table
 
 from tarsus.comparison.laws import LawRun
 from tarsus.files import replacing
+from tarsus.simulation.recording.attitude import floats, trunk_angles
 from tarsus.viewer.colors import COLORS
 
 Value = Callable[[dict[str, Any]], Any]
@@ -156,9 +157,8 @@ def _band(
 
 
 def _pitch(log: xr.Dataset) -> Any:
-    """Rotation of the base about y, degrees, from its quaternion."""
-    w, x, y, z = (log["q"].isel(coordinate=k).values for k in range(3, 7))
-    return np.rad2deg(np.arcsin(np.clip(2 * (w * y - z * x), -1, 1)))
+    """Pitch of the trunk, degrees."""
+    return np.rad2deg(trunk_angles(log).sel(angle="pitch").values)
 
 
 def picture(runs: Sequence[LawRun], path: Path, seconds: float = 1.0) -> None:
@@ -183,7 +183,9 @@ def picture(runs: Sequence[LawRun], path: Path, seconds: float = 1.0) -> None:
         fontsize=11,
     )
     ceiling = 1.2 * max(_quiet_peak(run, seconds) for run in finest.values())
-    axes = figure.subplots(len(finest) + 2, 1, sharex=True, squeeze=False)[:, 0]
+    floating = all(run.log is not None and floats(run.log) for run in finest.values())
+    panels = len(finest) + (2 if floating else 0)
+    axes = figure.subplots(panels, 1, sharex=True, squeeze=False)[:, 0]
     for ax, (law, run), color in zip(axes, finest.items(), COLORS * 3, strict=False):
         assert run.log is not None
         end = run.log.isel(time=slice(-round(seconds / run.dt), None))
@@ -201,16 +203,18 @@ def picture(runs: Sequence[LawRun], path: Path, seconds: float = 1.0) -> None:
         )
         ax.set_title(title, loc="left", fontsize=9)
         ax.set_ylim(0, ceiling)
-        _band(axes[-2], run, seconds, lambda log: log["q"].isel(coordinate=2), color)
-        _band(axes[-1], run, seconds, _pitch, color)
+        if floating:
+            _band(axes[-2], run, seconds, lambda log: log["q"].isel(coordinate=2), color)
+            _band(axes[-1], run, seconds, _pitch, color)
 
     # titles, legend, file
-    axes[-2].set_title("trunk height / m", loc="left", fontsize=9)
-    axes[-1].set_title("trunk pitch / degrees", loc="left", fontsize=9)
+    if floating:
+        axes[-2].set_title("trunk height / m", loc="left", fontsize=9)
+        axes[-1].set_title("trunk pitch / degrees", loc="left", fontsize=9)
+        axes[-1].legend(
+            ncols=4, frameon=False, fontsize=9, loc="upper center", bbox_to_anchor=(0.5, -0.35)
+        )
     axes[-1].set_xlabel("time / s")
-    axes[-1].legend(
-        ncols=4, frameon=False, fontsize=9, loc="upper center", bbox_to_anchor=(0.5, -0.35)
-    )
     for ax in axes:
         ax.spines[["top", "right"]].set_visible(False)
     with replacing(path) as temporary:

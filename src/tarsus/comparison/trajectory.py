@@ -10,7 +10,6 @@ are not read. World axes, SI units. The conventions are MuJoCo's: qpos and qvel 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +27,7 @@ from tarsus.parameters import Role
 from tarsus.simulation import resolve
 from tarsus.simulation.recording.empty import with_empty
 from tarsus.simulation.recording.log import mean_of_role
+from tarsus.simulation.recording.observed_run import Trajectory
 from tarsus.stepping.base import METHODS
 
 Array = NDArray[np.float64]
@@ -39,53 +39,6 @@ EVEN = 1e-6  # of the step: how far two steps may differ in length
 UNIT = 1e-3  # how far a quaternion may be from unit length
 SHORTEST = 1e-9  # s
 SUFFIXES = {".npz": "NumPy", ".nc": "netCDF"}
-
-
-@dataclass(frozen=True, eq=False)
-class Trajectory:
-    """A checked run of S steps with n contacts."""
-
-    robot: Robot
-    """The robot that moves."""
-    dt: float
-    """Length of a step, s."""
-    q: Array
-    """Coordinates (S + 1, nq)."""
-    u: Array
-    """Velocities (S + 1, nu)."""
-    force: Array
-    """Contact forces (S, n, 3) on the robot, world, N."""
-    bodies: tuple[int, ...]
-    """The body of each contact."""
-    normal: Array
-    """Unit normals (S, n, 3), world, out of the ground."""
-    point: Array | None
-    """Contact points (S, n, 3), world, m; None: those of the robot's candidates."""
-    correction: Array | None
-    """Added by a hard law (S, n, 3) to velocities after a step, contact frame, m/s; None: zero."""
-    gap: Array | None
-    """Distances (S, n), m; None: those of the robot's candidates to the ground z = 0."""
-    motors: Array | None
-    """Generalized forces (S, nu) of the motors, N or N m; None: unknown."""
-    passive: Array | None
-    """Generalized forces (S, nu) of joint friction and limits; None: the robot's own damping."""
-    mu: Array | None
-    """Friction coefficients (S, n) [1]; None: unknown."""
-    e_N: float
-    """Normal coefficient of restitution [1]."""
-    e_T: float
-    """Tangential coefficient of restitution [1]."""
-    tolerance: float
-    """To which the solver promises its impulses, N s."""
-    instant: float
-    """Where in a step the dynamics were evaluated: 0 its start, 1 its end [1]."""
-    stages: int
-    """How many evaluations of the dynamics a step makes."""
-
-    @property
-    def steps(self) -> int:
-        """S."""
-        return len(self.force)
 
 
 def read(path: Path) -> dict[str, Any] | xr.Dataset:
@@ -113,7 +66,8 @@ def arrays_of(log: xr.Dataset, robot: Robot) -> dict[str, Any]:
         raise TarsusError("this log holds several worlds: judge one, log.isel(world=0).")
     log = with_empty(log)
     check_log(log)
-    dt, instant = _number("dt", log.attrs.get("dt")), _instant(str(log.attrs.get("stepper")))
+    dt = _number("dt", log.attrs.get("dt"))
+    instant = log.attrs.get("evaluation_instant", _instant(str(log.attrs.get("stepper"))))
     # motor torques at the joints they drive
     motors = np.zeros((log.sizes["time"], robot.nu))
     driven = {actuator.name: actuator.joint for actuator in robot.actuators}
@@ -138,6 +92,8 @@ def arrays_of(log: xr.Dataset, robot: Robot) -> dict[str, Any]:
     steps["correction"] = log["velocity_correction"].values
     steps["mu"] = _mean(log, "friction") * log["ground_friction"].values
     steps |= {"contact_force": log["force_world"].values, "qfrc_actuator": motors}
+    if "passive_force" in log:  # of a run on MuJoCo
+        steps["qfrc_passive"] = log["passive_force"].values
     return found | {name: np.concatenate([value[:1], value]) for name, value in steps.items()}
 
 

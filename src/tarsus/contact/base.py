@@ -46,6 +46,10 @@ class Law(ABC):
     impulsive: ClassVar[bool] = False
     """Whether it changes velocities at an instant; a law that gives way needs time."""
 
+    at_instants: ClassVar[bool] = False
+    """Whether its impulses over dt, divided by it, are forces at an instant: steppers that look at
+    several instants of a step then take it (`stepping/instants.py`)."""
+
     contact_memory: ClassVar[int] = 0
     """Numbers that it keeps of each contact from step to step, one contact after the other."""
 
@@ -54,11 +58,13 @@ class Law(ABC):
         check(self)
 
     def parameters(self) -> dict[str, NDArray[np.float64]]:
-        """Every numeric field as an array (), or (worlds,) if it differs from world to world."""
+        """Every numeric field as an array (), or (worlds,) if it differs from world to world; none
+        of what was left out (None).
+        """
         return {
             name: np.asarray(getattr(self, name), dtype=float)
             for name, declaration in declared(type(self)).items()
-            if declaration.numeric
+            if declaration.numeric and getattr(self, name) is not None
         }
 
     def memory_size(self, contacts: int) -> int:
@@ -116,10 +122,18 @@ class HardLaw(Law):
         """Its gap is closed, or it pressed in the last step."""
         return ca.logic_or(contact.gap <= 0, memory[0] > 0)
 
+    def carried_on(self, contact: Contact, dt: SX) -> SX:
+        """What dW^T/dt u adds to a contact's velocity (3,) in half a step, m/s: if a contact that
+        pressed rests but for that, it moves by nothing of second order in dt over the whole step.
+        """
+        return 0.5 * dt * contact.velocity_product
+
 
 @dataclass(frozen=True)
 class ForceLaw(Law):
     """A force at an instant, one contact at a time; over a step its impulse is dt * force."""
+
+    at_instants: ClassVar[bool] = True
 
     @abstractmethod
     def force(self, contact: Contact, p: Any, memory: SX) -> tuple[SX, SX]:
@@ -181,6 +195,7 @@ def on_ground(law: Law, contact: Contact, p: Any) -> Any:
         return p
     factors = {
         "friction": contact.friction,
+        "kinetic_friction": contact.friction,
         "stiffness": contact.stiffness,
         "damping": contact.stiffness,
     }

@@ -26,7 +26,8 @@ class Solved:
     before, after (..., n, 3): contact velocities, m/s
     correction (..., n, 3): what the law adds to `after` before it asks for rest, m/s
     mu, e_N, e_T: friction and restitution coefficients [1], mu of all contacts or (..., n) of each
-    kinetic: mu_K / mu_S [1], mu_K being that of contacts that slid faster than SLIDING before
+    mu_K: of contacts that slid faster than SLIDING before [1], shaped as mu; None: mu. Where it
+        exceeds mu it may hold slower ones as well
     tolerance: what the solver promised, N s
     dt: the step, s
     """
@@ -40,7 +41,7 @@ class Solved:
     e_T: ArrayLike = 0.0
     tolerance: float = 1e-6
     dt: float = np.inf
-    kinetic: ArrayLike = 1.0
+    mu_K: ArrayLike | None = None
     correction: Array | float = 0.0
 
     @property
@@ -145,9 +146,13 @@ def residuals(solved: Solved) -> dict[str, float]:
 
 def _edge(solved: Solved) -> Array:
     """mu L_N (..., n): the radius of each contact's friction disc, N s."""
-    mu, kinetic, normal = np.asarray(solved.mu), np.asarray(solved.kinetic), solved.impulse[..., 0]
-    share = np.where(_length(solved.before) > SLIDING, kinetic[..., None], 1)
-    return (mu if mu.ndim == normal.ndim else mu[..., None]) * share * normal
+    normal = solved.impulse[..., 0]
+    given = solved.mu if solved.mu_K is None else solved.mu_K
+    mu, mu_K = (
+        of if of.ndim == normal.ndim else of[..., None]
+        for of in (np.asarray(solved.mu), np.asarray(given))
+    )
+    return np.where(_length(solved.before) > SLIDING, mu_K, np.maximum(mu, mu_K)) * normal
 
 
 def _length(vectors: Array) -> Array:

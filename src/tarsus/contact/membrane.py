@@ -1,5 +1,8 @@
 """A linear spring whose damper grows with dt, and kinetic friction (Sugihara 2006, section III-A).
 
+Which phase the damper acts in depends on which of two signs one believes: with (4) it is
+compression, as (13) prints its force release (docs/decisions/0020-the-sign-of-the-micro-damper.md).
+
 Slower than eps the paper has sigma = 0 (7) and leaves holding to its macro model; alone that
 lets a loaded foot slide freely at up to eps, and a friction that reverses the slip within a step
 dithers. Here sigma grows linearly below max(eps, the slip that mu_K f_nu stops in one step, all
@@ -8,6 +11,7 @@ contacts together): Eqn. (12) above, a damper that cannot overshoot below.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import casadi as ca
@@ -20,6 +24,19 @@ from tarsus.contact.problem import Contact, ContactProblem
 from tarsus.parameters import choice
 
 Damper = Literal["timestep", "conventional"]
+Phase = Literal["compression", "release"]
+
+
+@dataclass(frozen=True)
+class SpringDamper:
+    """Which of the readings of (13)-(15) a membrane has."""
+
+    damper: Damper
+    """"timestep", (14), or "conventional", (13)."""
+    phase: Phase
+    """When the damping coefficient acts."""
+    thickness: SX | None = None
+    """Depth at which the spring's force no longer grows and the damper ends, m; None: nowhere."""
 
 
 def damper_choice() -> Any:
@@ -32,21 +49,29 @@ def damper_choice() -> Any:
     )
 
 
+def phase_choice() -> Any:
+    """The field `phase` of the laws with a membrane."""
+    return choice(
+        "compression",
+        "the phase in which c acts",
+        compression="the point goes deeper: d counts into the ground, Eqn. (4)",
+        release="it comes out: d counts out of the ground, as Eqn. (13) pushes",
+    )
+
+
 def contact_impulses(
-    problem: ContactProblem, inside: list[SX], grounds: list[Any], damper: Damper
+    problem: ContactProblem, inside: list[SX], grounds: list[Any], kind: SpringDamper
 ) -> list[SX]:
     """Impulses (3,) in N s of the contacts that are `inside` (1 or 0), by (12)-(15).
 
-    grounds[i]: k, c, mu (kinetic) and eps at contact i; damper: "timestep", (14), or
-    "conventional", (13).
+    grounds[i]: k, c, mu (kinetic) and eps at contact i
     """
     impulses = []
     for i, (contact, here) in enumerate(zip(problem.contacts, grounds, strict=True)):
         yielding = [
             ca.if_else(inside[j], frobenius(problem.G[i, j][1:, 1:]), 0) for j in range(problem.n)
         ]
-        extra = here.k * problem.dt if damper == "timestep" else SX(0)  # (15) against (13)
-        normal = problem.dt * normal_force(contact, here, extra)
+        normal = problem.dt * normal_force(contact, here, problem.dt, kind)
         impulse = ca.vertcat(normal, friction(contact, here, normal, sum(yielding, SX(0))))
         impulses.append(inside[i] * impulse)
     return impulses
@@ -62,13 +87,20 @@ def largest_steps(k: ArrayLike, c: ArrayLike, damper: Damper, mass: float) -> di
     return {"the ground's spring and damper": float(np.min(limit))}
 
 
-def normal_force(contact: Contact, p: Any, extra: SX) -> SX:
-    """f_nu in N with `extra` damping, (13)-(15); the paper's d is positive in the ground and its
-    f_nu pushes.
-    """
-    sinking = -contact.velocity[0]
-    damping = extra + ca.if_else(sinking > 0, p.c, 0)
-    return ca.fmax(-p.k * contact.gap + damping * sinking, 0)
+def normal_force(contact: Contact, p: Any, dt: SX, kind: SpringDamper) -> SX:
+    """f_nu in N, (13)-(15), never pulling; depth = -gap, sinking = -velocity, into the ground."""
+    depth, sinking = -contact.gap, -contact.velocity[0]
+    spring, damping = p.k * depth, ca.if_else(_acts(sinking, kind.phase), p.c, 0)
+    if kind.damper == "timestep":
+        spring = spring + p.k * dt * sinking  # (15) against (13)
+    if kind.thickness is not None:
+        spring = ca.fmin(spring, p.k * kind.thickness)
+        damping = ca.if_else(depth < kind.thickness, damping, 0)
+    return ca.fmax(spring + damping * sinking, 0)
+
+
+def _acts(sinking: SX, phase: Phase) -> SX:
+    return sinking > 0 if phase == "compression" else sinking < 0
 
 
 def friction(contact: Contact, p: Any, normal: SX, yielding: SX) -> SX:

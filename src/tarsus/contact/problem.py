@@ -52,8 +52,7 @@ class Contact:
     stiffness: terrain factor on the law's stiffness and damping [1].
     roundness: how the contact point travels over the body.
     velocity_product (3,): m/s^2 in the contact frame, the contact's acceleration at u' = 0, that
-        is dW^T/dt u with the frame held.
-    located: whether the step itself found when the contact touched (event location).
+        is dW^T/dt u with the frame held; zero where the coordinates stand still.
     """
 
     gap: SX
@@ -64,7 +63,6 @@ class Contact:
     stiffness: SX = field(default_factory=lambda: SX(1))
     roundness: Roundness = field(default_factory=lambda: Roundness(0.0, SX.eye(3)))
     velocity_product: SX = field(default_factory=lambda: SX.zeros(3))
-    located: bool = False
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ def pendulum_times(height: float, gravity: float, stance: float) -> tuple[float,
 
 
 def swing(
-    start: ca.SX, end: ca.SX, lift: tuple[ca.SX, float], progress: ca.SX, duration: float
+    start: ca.SX, end: ca.SX, lift: tuple[ca.SX, ca.SX | float], progress: ca.SX, duration: float
 ) -> FootTarget:
     """From start (2,) to end (2,), leaving and arriving at rest; progress: 0 to 1 in `duration` s.
 

@@ -17,9 +17,11 @@ tarsus reproduce NAME [--out DIR] [--parts PART,PART] [--quick]
 tarsus list experiments
 ```
 
-A full run takes half an hour on two cores; `--quick`, the reduced version that \
+A full run takes up to half an hour on two cores; `--quick`, the reduced version that \
 the tests run, a minute or two. The exit
 code is 1 if something that must hold does not.
+Two controllers made from the parts of the equation of motion, legs without weight and a foot that \
+pushes with 20 N, are in [controllers](controllers.md).
 To add an experiment, see `src/tarsus/experiments/base.py`. \
 This page is made by `tarsus.experiments.gallery()`.
 """

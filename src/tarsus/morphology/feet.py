@@ -9,7 +9,6 @@ from casadi import SX
 
 from tarsus.dynamics.jacobian import place
 from tarsus.dynamics.kinematics import kinematics
-from tarsus.dynamics.robot import Robot
 from tarsus.model.mechanism import Candidate, Mechanism
 
 MOST = 40  # candidates that one compiled step can hold
@@ -20,7 +19,7 @@ ROBOTS = 64  # robots whose feet are remembered
 
 
 @lru_cache(maxsize=ROBOTS)
-def feet(robot: Robot) -> tuple[Candidate, ...]:
+def feet(robot: Mechanism) -> tuple[Candidate, ...]:
     """The lowest candidates of the links that end each leg, with all joints at zero.
 
     Found once for each robot object.
@@ -39,7 +38,7 @@ def feet(robot: Robot) -> tuple[Candidate, ...]:
     return tuple(robot.candidates[k] for k in sorted(chosen)[:MOST])
 
 
-def soles(robot: Robot) -> dict[int, list[Candidate]]:
+def soles(robot: Mechanism) -> dict[int, list[Candidate]]:
     """The `feet`, grouped by the body they belong to."""
     by_body: dict[int, list[Candidate]] = {}
     for foot in feet(robot):

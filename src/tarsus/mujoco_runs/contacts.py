@@ -34,22 +34,25 @@ class GroundContact:
 
 def ground_contacts(model: Any, data: Any) -> Iterator[GroundContact]:
     """Every contact of a moving geom with a fixed one; the robot's with itself are left out."""
+    if not data.ncon:
+        return
     contact_force, six = mujoco().mj_contactForce, np.zeros(6)
-    for k in range(data.ncon):
-        contact = data.contact[k]
-        fixed = [model.body_weldid[model.geom_bodyid[geom]] == 0 for geom in contact.geom]
-        if sum(fixed) != 1:
+    geoms, contacts = data.contact.geom, data.contact
+    fixed = (model.body_weldid[model.geom_bodyid[geoms]] == 0).tolist()
+    gaps, points, frames = contacts.dist, contacts.pos, contacts.frame.reshape(-1, 3, 3)
+    friction = contacts.friction[:, 0]
+    for k, sides in enumerate(fixed):
+        if sum(sides) != 1:
             continue
         # MuJoCo's frame points from the first geom to the second
-        geom, sign = (contact.geom[1], 1.0) if fixed[0] else (contact.geom[0], -1.0)
         contact_force(model, data, k, six)
         yield GroundContact(
-            geom=int(geom),
-            gap=float(contact.dist),
-            point=np.array(contact.pos),
-            frame=sign * contact.frame.reshape(3, 3),
+            geom=int(geoms[k, 1 if sides[0] else 0]),
+            gap=float(gaps[k]),
+            point=points[k],
+            frame=frames[k] if sides[0] else -frames[k],
             force=six[:3].copy(),
-            friction=float(contact.friction[0]),
+            friction=float(friction[k]),
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,13 @@ from tarsus.mujoco_runs.library import mujoco
 Array = NDArray[np.float64]
 APART = 1.0  # m, the gap of a contact that MuJoCo does not list
 UP = (0.0, 0.0, 1.0)
+TOUCH = {  # columns of a recorded contact
+    "contact_force": slice(0, 3),
+    "contact_point": slice(3, 6),
+    "contact_normal": slice(6, 9),
+    "gap": 9,
+    "mu": 10,
+}
 
 
 class Recorder:
@@ -24,82 +32,75 @@ class Recorder:
     `save(path)` at the end. Contacts of the robot with the world are kept, each under its geom.
     The forces of joint limits, joint friction and contacts between bodies are added to the passive
     forces.
+
+    geoms: those whose contacts come first, in this order, whether they touch or not; with None a
+        run that touches nothing has no arrays
     """
 
-    def __init__(self, model: Any, data: Any) -> None:
+    def __init__(self, model: Any, data: Any, geoms: Sequence[int] | None = None) -> None:
+        self._may_be_empty = geoms is not None
         self.model, self.data = model, data
-        self._rows: list[dict[str, Any]] = []
-        self._slots: dict[tuple[int, int], int] = {}
+        self._rows: list[Array] = []
+        self._touches: list[Array] = []  # the columns of TOUCH
+        self._places: list[tuple[int, int]] = []  # row and slot of each
+        self._slots = {(geom, 0): k for k, geom in enumerate(geoms or ())}
         self._damping = np.array(model.dof_damping)
         self._before = np.array(data.qvel)
-        self._rows.append(self._row([], np.zeros(model.nv)))
+        self._keep(np.zeros(model.nv))
 
     def take(self) -> None:
         """Keep the step that mj_step just made."""
-        contacts, others = self._contacts()
-        self._rows.append(self._row(contacts, others))
-        self._before = np.array(self.data.qvel)
-
-    def _row(self, contacts: list[tuple[int, dict[str, Any]]], others: Array) -> dict[str, Any]:
-        data = self.data
-        # Euler and the implicit integrators take joint damping at the end of the step
-        damped = np.array(data.qfrc_passive) + self._damping * (self._before - data.qvel)
-        return {
-            "time": float(data.time),
-            "qpos": np.array(data.qpos),
-            "qvel": np.array(data.qvel),
-            "qfrc_actuator": data.qfrc_actuator + data.qfrc_applied,
-            "qfrc_passive": damped + others,
-            "contacts": contacts,
-        }
-
-    def _contacts(self) -> tuple[list[tuple[int, dict[str, Any]]], Array]:
-        """Slot and values of each contact with the world, and all other constraint forces (nv,)."""
         model, data = self.model, self.data
-        found, others, seen = [], np.array(data.qfrc_constraint), dict[int, int]()
+        others, seen = np.array(data.qfrc_constraint), dict[int, int]()
         for contact in ground_contacts(model, data):
-            force = contact.frame.T @ contact.force
-            others -= contact_jacobian(model, data, contact).T @ force
+            force = contact.force @ contact.frame
+            others -= force @ contact_jacobian(model, data, contact)
             number = seen[contact.geom] = seen.get(contact.geom, -1) + 1
             slot = self._slots.setdefault((contact.geom, number), len(self._slots))
-            values = {
-                "contact_force": force,
-                "contact_point": contact.point,
-                "contact_normal": contact.frame[0].copy(),
-                "gap": contact.gap,
-                "mu": contact.friction,
-            }
-            found.append((slot, values))
-        return found, others
+            self._places.append((len(self._rows), slot))
+            touch = (force, contact.point, contact.frame[0], (contact.gap, contact.friction))
+            self._touches.append(np.concatenate(touch))
+        self._keep(others)
+        self._before = np.array(data.qvel)
+
+    def _keep(self, others: Array) -> None:
+        """The state of a row, and the generalized forces (nv,): others are those of constraints
+        without contacts with the world.
+        """
+        data = self.data
+        # Euler and the implicit integrators take joint damping at the end of the step
+        passive = data.qfrc_passive + self._damping * (self._before - data.qvel) + others
+        driven = data.qfrc_actuator + data.qfrc_applied
+        self._rows.append(np.concatenate(((data.time,), data.qpos, data.qvel, driven, passive)))
+
+    def states(self, first: int = 0) -> tuple[Array, Array]:
+        """qpos (rows, nq) and qvel (rows, nv) from row `first` on; row 0 is the start."""
+        nq, nv = self.model.nq, self.model.nv
+        kept = np.array(self._rows[first:]).reshape(-1, len(self._rows[0]))
+        return kept[:, 1 : 1 + nq], kept[:, 1 + nq : 1 + nq + nv]
 
     def arrays(self) -> dict[str, Any]:
         """The run so far by the names of the format."""
-        mj = mujoco()
-        if not self._slots:
+        mj, model = mujoco(), self.model
+        if not self._slots and not self._may_be_empty:
             raise TarsusError("this run never touched the world: there is no contact to judge.")
         # the state of every step
-        rows, n = len(self._rows), len(self._slots)
-        names = [name for name in self._rows[0] if name != "contacts"]
-        found: dict[str, Any] = {
-            name: np.array([row[name] for row in self._rows]) for name in names
-        }
+        kept, rows, n = np.array(self._rows), len(self._rows), len(self._slots)
+        ends = np.cumsum([1, model.nq, model.nv, model.nv])
+        names = ("time", "qpos", "qvel", "qfrc_actuator", "qfrc_passive")
+        found: dict[str, Any] = dict(zip(names, np.split(kept, ends, axis=1), strict=True))
+        found["time"] = kept[:, 0]
         # the contacts, apart from the ground unless a step says otherwise
-        bodies = [int(self.model.geom_bodyid[geom]) for geom, _ in self._slots]
+        bodies = [int(model.geom_bodyid[geom]) for geom, _ in self._slots]
         found["contact_body"] = np.array(
-            [mj.mj_id2name(self.model, mj.mjtObj.mjOBJ_BODY, k) for k in bodies]
+            [mj.mj_id2name(model, mj.mjtObj.mjOBJ_BODY, k) for k in bodies]
         )
-        found |= {"contact_force": np.zeros((rows, n, 3)), "contact_point": np.zeros((rows, n, 3))}
-        found |= {
-            "contact_normal": np.tile(UP, (rows, n, 1)),
-            "gap": np.full((rows, n), APART),
-            "mu": np.zeros((rows, n)),
-        }
-        # what the steps say
-        for k, row in enumerate(self._rows):
-            for slot, values in row["contacts"]:
-                for name, value in values.items():
-                    found[name][k, slot] = value
-        found["stages"] = 4 if self.model.opt.integrator == mj.mjtIntegrator.mjINT_RK4 else 1
+        touches = np.zeros((rows, n, 11))
+        touches[..., TOUCH["contact_normal"]], touches[..., TOUCH["gap"]] = UP, APART
+        if self._places:
+            touches[tuple(np.transpose(self._places))] = self._touches
+        found |= {name: touches[..., columns] for name, columns in TOUCH.items()}
+        found["stages"] = 4 if model.opt.integrator == mj.mjtIntegrator.mjINT_RK4 else 1
         return found
 
     def save(self, path: str | Path) -> None:

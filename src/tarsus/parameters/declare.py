@@ -21,6 +21,7 @@ Role = Literal[
     "",
     "friction",
     "kinetic_ratio",
+    "kinetic_friction",
     "restitution_normal",
     "restitution_tangential",
     "stiffness",
@@ -151,6 +152,12 @@ def kinetic_ratio(default: float) -> Any:
     """mu_K / mu_S: what sliding leaves of the friction coefficient."""
     meaning = "part of the friction that sliding leaves; 1: Coulomb friction"
     return parameter(default, "[1]", meaning, "[0, 1]", "mu_K / mu_S", "kinetic_ratio")
+
+
+def kinetic_friction() -> Any:
+    """mu_K as a number of its own, which may exceed mu_S; None (left out): mu_K = mu_S."""
+    meaning = "friction coefficient of what slides; none: mu, Coulomb friction"
+    return parameter(None, "[1]", meaning, "[0, inf)", "mu_K", "kinetic_friction")
 
 
 def restitution(

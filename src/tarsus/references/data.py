@@ -22,6 +22,14 @@ CHEETAH_SOFTWARE = Reference(
     "n.d.",
     {"url": f"{GITHUB}/mit-biomimetics/Cheetah-Software", "note": "Commit c71c5a1"},
 )
+SIMBENCHMARK = Reference(
+    "SimBenchmark",
+    "misc",
+    ("Kang, Dongho", "Hwangbo, Jemin"),
+    "SimBenchmark: physics engine benchmark for robotics applications",
+    "n.d.",
+    {"url": f"{GITHUB}/leggedrobotics/SimBenchmark", "note": "Commit 3fd1764"},
+)
 HYQ_DESCRIPTION = Reference(
     "hyq-description",
     "misc",

@@ -106,6 +106,14 @@ DOWELL_1971 = Reference(
     "1971",
     {"journal": "BIT", "volume": "11"},
 )
+ENGLSBERGER_2015 = Reference(
+    "Englsberger 2015",
+    "article",
+    ("Englsberger, Johannes", "Ott, Christian", "Albu-Schäffer, Alin"),
+    "Three-dimensional bipedal walking control based on divergent component of motion",
+    "2015",
+    {"journal": "IEEE Transactions on Robotics", "volume": "31", "pages": "355--368"},
+)
 GAUTIER_1990 = Reference(
     "Gautier and Khalil 1990",
     "article",
@@ -212,6 +220,17 @@ NESTEROV_1997 = Reference(
     "Self-scaled barriers and interior-point methods for convex programming",
     "1997",
     {"journal": "Mathematics of Operations Research", "volume": "22", "pages": "1--42"},
+)
+PRATT_2006 = Reference(
+    "Pratt 2006",
+    "inproceedings",
+    ("Pratt, Jerry", "Carff, John", "Drakunov, Sergey", "Goswami, Ambarish"),
+    "Capture point: a step toward humanoid push recovery",
+    "2006",
+    {
+        "booktitle": "6th IEEE-RAS International Conference on Humanoid Robots",
+        "pages": "200--207",
+    },
 )
 QI_1993 = Reference(
     "Qi and Sun 1993",

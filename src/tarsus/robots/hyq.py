@@ -1,6 +1,7 @@
 """HyQ: an 87 kg hydraulic quadruped of IIT, twelve joints.
 
-The robot of Ogunsola; its knees point inwards.
+The robot of Ogunsola; its knees point inwards. Besides its feet, its knees and the corners of its
+trunk may touch the ground.
 
 Frames sit at the joints, parallel to the trunk when all angles are zero: x forward, y left, z up.
 Legs in the order LF, RF, LH, RH; joints HAA (a positive angle swings any leg inwards), HFE and KFE
@@ -32,6 +33,15 @@ HFE_IN_HIP = (0.0, 0.0, -0.08)
 KFE_IN_UPPER_LEG = (0.0, 0.0, -0.35)
 FOOT_IN_LOWER_LEG = (0.0, 0.0, -0.346)  # center of the foot's ball
 FOOT_RADIUS = 0.02175
+KNEE_RADIUS = 0.02  # of the lower leg's collision cylinder, whose upper end the knee is
+
+# where the trunk's frame can touch the ground, m, left front -- derived: the extremes of its
+# collision mesh (trunk.dae) at the bottom, where it is longest, at its widest, and at the top
+TRUNK_CORNERS = {
+    "bottom": (0.645, 0.188, -0.104),
+    "side": (0.301, 0.298, 0.02),
+    "top": (0.493, 0.205, 0.27),
+}
 
 # bodies, mass kg, center of mass m, ixx iyy izz ixy ixz iyz about it kg m^2 -- published; the right
 # legs carry the left ones' numbers, the hind legs the front ones' turned by pi about z
@@ -74,8 +84,8 @@ NOTES = (
     ),
     (
         "Masses, inertias, lengths, ranges, torque limits (150 N m; a comment there says 120),"
-        " damping, foot radius and stand angles: published. Height of the base in the stand"
-        " posture: derived. The IMU (18 g) is left out."
+        " damping, radii of foot and lower leg and stand angles: published. Height of the base in"
+        " the stand posture and corners of the trunk's mesh: derived. The IMU (18 g) is left out."
     ),
     (
         "The source puts the trunk's center of mass 21.5 mm to the left. Another published set of"
@@ -85,13 +95,18 @@ NOTES = (
 
 
 def describe() -> Mechanism:
-    """The robot: 13 bodies, 18 degrees of freedom, 86.756 kg; contact candidates: the feet."""
+    """The robot: 13 bodies, 18 degrees of freedom, 86.756 kg; contact candidates: feet, knees,
+    trunk corners.
+    """
     bodies = [Body("trunk", -1, Joint("floating_base", "free"), _inertia(TRUNK, 1))]
-    candidates, frames, actuators = [], [], []
+    feet, knees, frames, actuators = [], [], [], []
     for leg, (front, left) in LEGS.items():
         bodies += _leg(leg, len(bodies), front, left)
         shank = len(bodies) - 1
-        candidates.append(Candidate(f"{leg}_foot", shank, np.array(FOOT_IN_LOWER_LEG), FOOT_RADIUS))
+        feet.append(Candidate(f"{leg}_foot", shank, np.array(FOOT_IN_LOWER_LEG), FOOT_RADIUS))
+        # the knee hangs on the body above: its center is the same, and fewer joints move it
+        knee = np.array(KFE_IN_UPPER_LEG)
+        knees.append(Candidate(f"{leg}_knee", shank - 1, knee, KNEE_RADIUS))
         frames.append(Frame(f"{leg}_foot", shank, np.array(FOOT_IN_LOWER_LEG)))
         actuators += [
             Actuator(f"{leg}_{joint}", f"{leg}_{joint}", -TORQUE, TORQUE) for joint in RANGES
@@ -99,7 +114,7 @@ def describe() -> Mechanism:
     return Mechanism(
         name="hyq",
         bodies=tuple(bodies),
-        candidates=tuple(candidates),
+        candidates=(*feet, *knees, *_trunk_corners()),
         frames=tuple(frames),
         actuators=tuple(actuators),
         keyframes={"stand": stand()},
@@ -139,6 +154,15 @@ def _leg(leg: str, first: int, front: int, left: int) -> list[Body]:
             lower,
             np.array(KFE_IN_UPPER_LEG),
         ),
+    ]
+
+
+def _trunk_corners() -> list[Candidate]:
+    """Twelve points of the trunk's frame: corners of its bottom, its sides and its top."""
+    return [
+        Candidate(f"trunk_{leg}_{level}", 0, np.array(corner) * (front, left, 1))
+        for level, corner in TRUNK_CORNERS.items()
+        for leg, (front, left) in LEGS.items()
     ]
 
 

@@ -14,13 +14,14 @@ from tarsus.control.base import Controller
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError, unknown
 from tarsus.model.mechanism import Mechanism
-from tarsus.parameters import declared
+from tarsus.parameters import declared, name_of
 from tarsus.program.run.backend import Backend
 from tarsus.simulation.options import Options, positive
 from tarsus.terrain.base import Terrain
 
 UNIT = 0.01  # [1]: a quaternion whose length differs more from 1 is none
 HEAVIEST = 1e6  # [1]: factor on a mass
+SPEED = "speed"  # the command that legs bound
 MOST_STEPS = 1e9  # of one call: more than a day's work
 LONGEST = 0.1  # s: in less than three such steps a robot of our size falls over its whole height
 
@@ -153,6 +154,10 @@ def parameter(law: Law, name: str, given: Any, worlds: Backend) -> Any:
     """A value of `set` for a parameter of the law, (1,) or (worlds, 1), in its declared range."""
     if name in Options.__annotations__:
         raise TarsusError(f"{name} is chosen once, when the Simulation is made.")
+    if name in declared(type(law)) and getattr(law, name) is None:
+        raise TarsusError(
+            f"{name} was left out of the law {name_of(law)}: give it a number when you make it."
+        )
     if f"law.{name}" not in worlds:
         raise unknown("state or parameter", name, ["q", "u", *law.parameters()])
     value = _fitting(name, given, [(), (worlds.count,)], worlds)
@@ -193,8 +198,13 @@ def mass_scales(scales: Mapping[str, ArrayLike], worlds: int) -> NDArray[np.floa
     return np.stack(columns, -1)
 
 
-def commands(controller: object, command: Mapping[str, ArrayLike], worlds: Backend) -> Any:
-    """All commands (worlds, commands) of a controller, those named changed."""
+def commands(
+    controller: object, command: Mapping[str, ArrayLike], fastest: float, worlds: Backend
+) -> Any:
+    """All commands (worlds, commands) of a controller, those named changed.
+
+    fastest: the forward speed, m/s, that its legs reach
+    """
     if not isinstance(controller, Controller) or not controller.commands:
         raise TarsusError("this controller takes no commands.")
     names, arrays = list(controller.commands), worlds.arrays
@@ -205,8 +215,19 @@ def commands(controller: object, command: Mapping[str, ArrayLike], worlds: Backe
         if name not in names:
             raise unknown("command", name, names)
         given = _fitting(f"the command {name!r}", value, [(), (worlds.count,)], worlds)
+        if name == SPEED:
+            within_reach(float(np.abs(_fetched(worlds, given)).max()), fastest)
         columns[names.index(name)] = arrays.broadcast_to(given, (worlds.count,))
     return arrays.stack(columns, -1)
+
+
+def within_reach(speed: float, fastest: float) -> None:
+    """TarsusError for a forward speed that a gait's legs cannot reach, m/s."""
+    if not speed <= fastest:
+        raise TarsusError(
+            f"a speed of {speed:g} m/s is out of reach: the legs are too short for more than"
+            f" {fastest:.2g} m/s at the gait's frequency; a higher frequency raises that."
+        )
 
 
 def _fitting(what: str, given: Any, shapes: Sequence[tuple[int, ...]], worlds: Backend) -> Any:

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import is_dataclass, replace
 from typing import Any, NamedTuple
 
 from tarsus import parameters
-from tarsus.errors import TarsusError, near_names
+from tarsus.errors import TarsusError, near_names, shortened
 from tarsus.parameters import Parameter
 
 NONE = "none"  # the word for a parameter that is left out, as tables print it
+
+
+class Owner(NamedTuple):
+    """Names alone: a part of a run ("law", "gait", ...), what it is, and its parameters."""
+
+    whose: str
+    name: str
+    parameters: Collection[str]
 
 
 class Setting(NamedTuple):
@@ -29,8 +37,9 @@ def with_parameters(parts: Mapping[str, Any], given: Sequence[str]) -> dict[str,
     says.
     """
     changes: dict[str, dict[str, Any]] = {whose: {} for whose in parts}
+    owners = [Owner(p, parameters.name_of(part), _declared(part)) for p, part in parts.items()]
     for text in given:
-        setting = _read(text, parts)
+        setting = read(text, owners)
         if setting.name in changes[setting.whose]:
             raise TarsusError(f"{setting.name} of the {setting.whose} is set twice.")
         declaration = _declared(parts[setting.whose])[setting.name]
@@ -47,37 +56,32 @@ def _declared(part: Any) -> Mapping[str, Parameter]:
     return parameters.declared(type(part)) if is_dataclass(part) else {}
 
 
-def _read(text: str, parts: Mapping[str, Any]) -> Setting:
-    """Whose parameter a NAME=VALUE sets."""
+def read(text: str, owners: Sequence[Owner]) -> Setting:
+    """Whose parameter a NAME=VALUE sets, the first owner's that has it; TarsusError if none has."""
     full, equals, value = text.partition("=")
     if not equals:
         raise TarsusError(f"a parameter is set as NAME=VALUE, such as kp=60, not {text!r}.")
     whose, dot, name = full.rpartition(".")
-    asked = (whose,) if dot else tuple(parts)
-    for part in asked:
-        if name in _declared(parts.get(part)):
-            return Setting(part, name, value)
-    raise _unknown(full, parts)
+    for owner in owners:
+        if name in owner.parameters and (not dot or whose == owner.whose):
+            return Setting(owner.whose, name, value)
+    raise _unknown(full, owners)
 
 
-def _unknown(name: str, parts: Mapping[str, Any]) -> TarsusError:
+def _unknown(name: str, owners: Sequence[Owner]) -> TarsusError:
     """An error that names the near parameters and their owners, else all."""
-    owners: dict[str, str] = {}
-    for whose, part in parts.items():
-        for known in _declared(part):
-            owners.setdefault(known, f"{whose} {parameters.name_of(part)}")
-    near = near_names(name.rpartition(".")[2], owners)
+    whose = dict[str, list[str]]()
+    for owner in owners:
+        for known in owner.parameters:
+            whose.setdefault(known, []).append(f"{owner.whose} {owner.name}")
+    near = near_names(name.rpartition(".")[2], whose)
     if near:
-        hint = f"did you mean {' or '.join(f'{n} ({owners[n]})' for n in near)}?"
+        meant = (f"{known} ({' or '.join(whose[known])})" for known in near)
+        hint = f"did you mean {' or '.join(meant)}?"
     else:
-        hint = f"there are: {'; '.join(_listed(parts))}."
-    return TarsusError(f"no part of this run has a parameter named {name!r}; {hint}")
-
-
-def _listed(parts: Mapping[str, Any]) -> Iterator[str]:
-    for whose, part in parts.items():
-        if _declared(part):
-            yield f"{', '.join(_declared(part))} ({whose} {parameters.name_of(part)})"
+        there = [f"{', '.join(o.parameters)} ({o.whose} {o.name})" for o in owners if o.parameters]
+        hint = f"there are: {'; '.join(there)}."
+    return TarsusError(f"no part of this run has a parameter named {shortened(name)}; {hint}")
 
 
 def _value(owner: str, declaration: Parameter, text: str) -> Any:

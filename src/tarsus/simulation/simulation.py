@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
@@ -163,6 +164,12 @@ class Simulation:
         """Memory a world takes between steps."""
         return self._worlds.bytes_per_world()
 
+    @cached_property
+    def _fastest(self) -> float:
+        """The forward speed, m/s, that the legs of its gait reach."""
+        gait = self.controller
+        return gait.fastest(self.robot) if isinstance(gait, Controller) else np.inf
+
     def _get(self, name: str) -> Array:
         values = self._worlds.output(name)
         return values[0] if self.worlds == 1 else values
@@ -185,7 +192,7 @@ class Simulation:
         mask, new = inputs.mask(where, self._worlds), dict[str, Any]()
         # commands and pushes have registers of their own
         if command is not None:
-            new["command"] = inputs.commands(self.controller, command, self._worlds)
+            new["command"] = inputs.commands(self.controller, command, self._fastest, self._worlds)
         if push is not None:
             new["push"] = inputs.wrenches(self.plan.pushed_bodies, push, self._worlds)
         # the law's parameters and the state

@@ -81,7 +81,8 @@ def step_program(plan: Plan) -> Program:
 
     state: q, u, memory (the law's), control (the controller's), bilateral (the constraints'
         impulses), steps (done so far)
-    report: impulse (3n,), N s in contact frames, iterations, converged, tau (actuators,)
+    report: impulse (3n,), N s in contact frames, iterations, converged, tau (actuators,); those of
+        `Strikes`, from a stepper that locates impacts
     parameters: dt, action or command, law.*, terrain.*, mass_scale, push
     """
     # registers of state, and parameters
@@ -115,7 +116,7 @@ def step_program(plan: Plan) -> Program:
     inputs = StepInputs(q, u, memory, force, dt, symbols(law), terrain, inertias)
     start = replace(inputs, tau_loops=applied_in_loops(mechanism, tau), bilateral=bilateral)
     end = plan.stepper.step(scene, start, b)
-    results = end.values() | {"steps": steps + 1}
+    results = end.values() | end.reports | {"steps": steps + 1}
     # nothing has converged that is not finite; where u^E moves q, it shows there
     state = [end.q] if plan.stepper.velocity_level else [end.q, end.u]
     results["converged"] = ca.logic_and(

@@ -1,4 +1,4 @@
-"""Products of quaternions (w, x, y, z), as expressions and as numbers.
+"""Products of quaternions (w, x, y, z), as expressions and as numbers; Euler angles.
 
 The product a b of two rotations turns by b first, then by a.
 """
@@ -30,3 +30,12 @@ def numeric_product(a: Array, b: Array) -> Array:
     w, v, c, r = a[..., :1], a[..., 1:], b[..., :1], b[..., 1:]
     scalar = w * c - (v * r).sum(-1, keepdims=True)
     return np.concatenate([scalar, w * r + c * v + np.cross(v, r)], axis=-1)
+
+
+def zyx_angles(p: Array) -> Array:
+    """Yaw, pitch and roll (..., 3), rad, of unit quaternions (..., 4): R = R_z R_y R_x."""
+    w, x, y, z = np.moveaxis(p, -1, 0)
+    yaw = np.arctan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z))
+    pitch = np.arcsin(np.clip(2 * (w * y - z * x), -1, 1))
+    roll = np.arctan2(2 * (w * x + y * z), 1 - 2 * (x * x + y * y))
+    return np.stack([yaw, pitch, roll], -1)

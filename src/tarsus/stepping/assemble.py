@@ -13,30 +13,29 @@ from tarsus.algebra.ldl import factorize_tree, lower
 from tarsus.contact.base import ForceLaw, Law, asked
 from tarsus.contact.problem import (
     Bilateral,
-    Blocks,
     Contact,
     ContactProblem,
     ContactSolution,
     Roundness,
-    VelocityForm,
 )
 from tarsus.dynamics import crba, jacobian, rnea
 from tarsus.dynamics.free_motion import dissipation
 from tarsus.dynamics.kinematics import Kinematics, coordinate_rate, kinematics
 from tarsus.errors import TarsusError
 from tarsus.program.ir.symbolic import entries
-from tarsus.program.ir.trace import Builder
+from tarsus.program.ir.trace import Builder, Values
 from tarsus.registry import name_of
 from tarsus.spatial.rotation import constant
+from tarsus.stepping import instants
 from tarsus.stepping.base import Scene, StepInputs, named_where
 from tarsus.stepping.coupling import (
     Coupling,
     couple,
-    mass_products,
     softened,
     velocity_change,
     without_contact,
 )
+from tarsus.stepping.delassus import delassus, velocity_form
 from tarsus.stepping.fast_motion import FastMotion, fast_motion
 from tarsus.stepping.rare_contacts import with_rare_contacts
 from tarsus.stepping.runge_kutta import Rate
@@ -61,7 +60,7 @@ def velocity_step(
     moving = builder.stamp("M, h", fast_motion(scene.mechanism, q, start, builder))
     kin = builder.stamp("M, h", kinematics(scene.mechanism, q, start.u))
     touching = builder.stamp("rest", contact_kinematics(scene, kin, start.terrain))
-    touching = [not_ahead(touch, moving) for touch in touching]
+    touching = [not_ahead(touch, moving, start) for touch in touching]
     robot = without_contact(scene, kin, start, moving, builder)
 
     def solved(which: list[ContactKinematics], at: StepInputs) -> tuple[SX, ContactSolution]:
@@ -73,16 +72,23 @@ def velocity_step(
     return builder.stamp("u_E", with_rare_contacts(scene, touching, falls, start, solved, builder))
 
 
-def not_ahead(touch: ContactKinematics, moving: FastMotion) -> ContactKinematics:
+def not_ahead(touch: ContactKinematics, moving: FastMotion, start: StepInputs) -> ContactKinematics:
     """The contact without its velocity product where a joint turns fast: taken at the start of the
-    step it would say as little of the step's end as c does.
+    step it would say as little of the step's end as c does. At an impact there is no way to go.
     """
-    product = ca.if_else(moving.fast, 0, touch.contact.velocity_product)
+    own = touch.contact.velocity_product
+    product = SX.zeros(3) if start.impact else ca.if_else(moving.fast, 0, own)
     return replace(touch, contact=replace(touch.contact, velocity_product=product))
 
 
-def rate(scene: Scene, at: StepInputs) -> Rate:
+def rate(scene: Scene, at: StepInputs, builder: Builder) -> Rate:
     """u' = M^-1 (tau - c - g - D u + W f) at an instant: explicit damping, unlike `free_motion`."""
+    if not scene.law.at_instants:
+        raise TarsusError(
+            f"the law {name_of(scene.law)!r} gives impulses, not forces: use a stepper that takes"
+            f" them ({named_where(lambda stepper: stepper.takes_impulses)}), or a law that gives"
+            " forces, such as 'compliant'."
+        )
     mechanism, kin = scene.mechanism, kinematics(scene.mechanism, at.q, at.u)
     if mechanism.loops:
         raise TarsusError(
@@ -90,33 +96,56 @@ def rate(scene: Scene, at: StepInputs) -> Rate:
             f" holds them ({named_where(lambda stepper: stepper.holds_constraints)})."
         )
     touching = contact_kinematics(scene, kin, at.terrain)
-    forces, memory = contact_forces(scene, touching, at)
     h = at.tau - rnea.bias(kin, at.inertias) - dissipation(mechanism, at.u) * at.u
-    for touch, force in zip(touching, forces, strict=True):
+    moving = coordinate_rate(mechanism, at.q, at.u)
+    forces, memory = contact_forces(scene.law, touching, at)
+    for touch, force in zip(touching, forces, strict=False):
         h += ca.mtimes(ca.vertcat(*(ca.horzcat(*row) for row in touch.rows)).T, force)
     factored = factorize_tree(lower(crba.mass_matrix(kin, at.inertias)), mechanism.nu)
     change = ca.vertcat(*factored.solve(entries(h)))
-    return Rate(coordinate_rate(mechanism, at.q, at.u), change, forces, memory)
+    if isinstance(scene.law, ForceLaw) or not touching:
+        return Rate(moving, change, forces, memory)
+
+    # a law that solves for all contacts together
+    loose = Coupling(builder.hold("L", factored), builder.keep("slope", change), [], [], None, [])
+    coupling = couple(loose, [row for touch in touching for row in touch.rows], builder)
+    seen = contact_problem(scene.law, coupling, touching, at, builder)
+    begun = held = None
+    if scene.law.impulsive:
+        begun = builder.keep("begun", instants.begun(seen.contacts, seen.active))
+        held = begun if at.begun is None else at.begun
+    solved = solution(scene.law, instants.over_window(seen, held), at, builder)
+    forces = [impulse / at.dt for impulse in solved.impulses]
+    change, _ = velocity_after(coupling, replace(solved, impulses=forces))
+    found = Rate(moving, change, forces, solved.memory, begun, solved.iterations, solved.converged)
+    return builder.hold("rate", found)
+
+
+def begun(scene: Scene, at: StepInputs) -> Values:
+    """What a step that begins here holds under a law of impulses; nothing under another."""
+    if not scene.law.impulsive:
+        return {}
+    kin = kinematics(scene.mechanism, at.q, at.u)
+    touching = enumerate(contact_kinematics(scene, kin, at.terrain))
+    contacts = [with_override(touch, at, i) for i, touch in touching]
+    closed = [takes_part(scene.law, contact, at, i) for i, contact in enumerate(contacts)]
+    return {"begun": instants.begun(contacts, closed)}
 
 
 def contact_forces(
-    scene: Scene, touching: list[ContactKinematics], at: StepInputs
+    law: Law, touching: list[ContactKinematics], at: StepInputs
 ) -> tuple[list[SX], SX]:
-    """The law's force (3,) on every contact at an instant, zero where it is open, and the law's
-    next memory.
+    """A force law's force (3,) on every contact at an instant, zero where it is open, and its next
+    memory; no forces of another law.
     """
-    if not isinstance(scene.law, ForceLaw):
-        raise TarsusError(
-            f"the law {name_of(scene.law)!r} gives impulses, not forces: use a stepper that takes"
-            f" them ({named_where(lambda stepper: stepper.takes_impulses)}), or a force law such as"
-            " 'compliant'."
-        )
+    if not isinstance(law, ForceLaw):
+        return [], at.memory
     forces, memories = [], [SX(0, 1)]
     for i, touch in enumerate(touching):
-        own, closed = scene.law.own(at.memory, i), takes_part(scene.law, touch.contact, at, i)
-        force, pressed = asked(scene.law, touch.contact, at.law, own)
+        own, closed = law.own(at.memory, i), takes_part(law, touch.contact, at, i)
+        force, pressed = asked(law, touch.contact, at.law, own)
         forces.append(ca.if_else(closed, force, 0))
-        memories.append(ca.if_else(closed, pressed, scene.law.released(touch.contact, at.law, own)))
+        memories.append(ca.if_else(closed, pressed, law.released(touch.contact, at.law, own)))
     return forces, ca.vertcat(*memories)
 
 
@@ -134,7 +163,7 @@ def with_override(touch: ContactKinematics, at: StepInputs, i: int) -> Contact:
     if at.contact_override is None:
         return contact
     gap = ca.if_else(at.contact_override[i] < 0, ca.fmin(contact.gap, 0), contact.gap)
-    return replace(contact, gap=gap, located=True)
+    return replace(contact, gap=gap)
 
 
 def contact_kinematics(scene: Scene, kin: Kinematics, terrain: object) -> list[ContactKinematics]:
@@ -191,7 +220,7 @@ def contact_problem(
     # both apart, for a law that iterates over the constraints too
     def bilateral() -> Bilateral:
         assert coupling.constraints is not None
-        G = _delassus(coupling, builder, held=False)
+        G = delassus(coupling, builder, held=False)
         free = list_triples(coupling.free_velocities(held=False))
         return Bilateral(
             free,
@@ -208,8 +237,8 @@ def contact_problem(
         active=[takes_part(law, contact, start, i) for i, contact in enumerate(contacts)],
         free=list_triples(coupling.free_velocities(held=True)),
         dt=start.dt,
-        make_delassus=lambda: _delassus(coupling, builder, held=True),
-        make_velocity_form=lambda: _velocity_form(coupling, builder),
+        make_delassus=lambda: delassus(coupling, builder, held=True),
+        make_velocity_form=lambda: velocity_form(coupling, builder),
         make_bilateral=bilateral if coupling.constraints else None,
         softened=None if coupling.constraints else partial(softened, coupling),
     )
@@ -237,47 +266,3 @@ def velocity_after(coupling: Coupling, contact: ContactSolution) -> tuple[SX, Co
         acting += zip(coupling.constraints.half, answer, strict=True)
     moved = coupling.u_free + ca.vertcat(*velocity_change(coupling.factor, acting))
     return moved, replace(contact, bilateral=ca.vertcat(SX(0, 1), *answer))
-
-
-def _delassus(coupling: Coupling, builder: Builder, *, held: bool) -> Blocks:
-    """G = W^T M^-1 W of all contacts, or with the constraints acting G - G_UB G_B^-1 G_BU."""
-    entry = mass_products(coupling.factor, coupling.W_half)
-    if held and coupling.constraints is not None:
-        inner = coupling.constraints.factor
-        taken = mass_products(
-            inner, [inner.backward(list(column)) for column in zip(*coupling.G_BU, strict=True)]
-        )
-        loose, entry = entry, lambda r, c: loose(r, c) - taken(r, c)
-    lower_places = [(r, c) for r in range(len(coupling.rows)) for c in range(r + 1)]
-    # apart, bodies' blocks are zero
-    values = builder.hold("G", [entry(r, c) for r, c in lower_places])
-    places = {place: k for k, place in enumerate(lower_places)}
-    n = len(coupling.rows) // 3
-
-    def block(i: int, j: int) -> SX:
-        at = [[(3 * i + k, 3 * j + m) for m in range(3)] for k in range(3)]
-        return ca.vertcat(
-            *(ca.horzcat(*(values[places[max(p), min(p)]] for p in row)) for row in at)
-        )
-
-    return {(i, j): block(i, j) for i in range(n) for j in range(n)}
-
-
-def _velocity_form(coupling: Coupling, builder: Builder) -> VelocityForm:
-    """The same problem in velocities; with constraints, each direction brings their answer."""
-    nu, columns = coupling.factor.size, []
-    u_free, hold = coupling.u_free, coupling.constraints
-    if hold is not None:
-        answer = coupling.constraint_impulses([SX(0)] * len(coupling.rows))
-        u_free = u_free + ca.vertcat(
-            *velocity_change(coupling.factor, list(zip(hold.half, answer, strict=True)))
-        )
-    for k, row in enumerate(coupling.W_half):
-        acting = [(row, SX(1))]
-        if hold is not None:
-            answer = hold.impulses([G_BU[k] for G_BU in coupling.G_BU])
-            acting += zip(hold.half, answer, strict=True)
-        columns += velocity_change(coupling.factor, acting)
-    response = ca.reshape(ca.vertcat(*builder.hold("response", columns)), nu, len(coupling.rows))
-    W = builder.hold("W", [entry for row in coupling.rows for entry in row])
-    return VelocityForm(u_free, ca.reshape(ca.vertcat(*W), nu, len(coupling.rows)), response)

@@ -23,6 +23,7 @@ from tarsus.parameters import check
 from tarsus.program.ir.trace import Builder, Values
 from tarsus.references.reference import Citation
 from tarsus.spatial.inertia import LinearInertia
+from tarsus.stepping.strikes import Strikes
 from tarsus.terrain.base import Terrain
 
 METHODS = "tarsus.stepping.methods"
@@ -60,8 +61,10 @@ class StepInputs:
     bilateral: impulses (nb,) of the constraints in the last step
     contact_override: (n,) +1 = treat as open whatever its gap; -1 = treat as closed although
         round-off shows a positive gap; 0 = by its gap; None: all by their gaps
-    last: coordinates (nq,) at which the last step evaluated its dynamics; None: not known, and
-        joints that turn fast are not treated apart (`fast_motion`)
+    instant: fraction of a step at which the dynamics are evaluated, as in the last one; None: not
+        known, and joints that turn fast are not treated apart (`fast_motion`)
+    impact: whether the coordinates stand still while velocities change
+    begun: what the step began with, where a stepper looks again (`instants.begun`); None: here
     """
 
     q: SX
@@ -75,7 +78,9 @@ class StepInputs:
     tau_loops: SX = field(default_factory=lambda: SX(0, 1))
     bilateral: SX = field(default_factory=lambda: SX(0, 1))
     contact_override: SX | None = None
-    last: SX | None = None
+    instant: float | None = None
+    impact: bool = False
+    begun: SX | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,11 +89,18 @@ class StepOutputs:
 
     q, u: coordinates (nq,) and velocities (nu,)
     contact: the law's solution, impulses in N s
+    strikes: the impacts that the step located; None if it locates none
     """
 
     q: SX
     u: SX
     contact: ContactSolution
+    strikes: Strikes | None = None
+
+    @property
+    def reports(self) -> Values:
+        """What the step tells beside its end, by the names of report registers."""
+        return {} if self.strikes is None else self.strikes.values()
 
     def values(self) -> Values:
         """By the names of a program's registers: q, u, memory, impulse (3n,), bilateral,
@@ -142,7 +154,7 @@ class Stepper(ABC):
 
     @property
     def takes_impulses(self) -> bool:
-        """Whether it takes every law; if not, laws of forces alone (`ForceLaw`)."""
+        """Whether it takes every law; if not, those with forces at an instant alone."""
         return self.velocity_level
 
     @property

@@ -18,7 +18,7 @@ from tarsus.algebra.elimination import solve_tree
 from tarsus.algebra.ldl import factorize_tree, lower
 from tarsus.dynamics import energy, rnea, tree
 from tarsus.dynamics.free_motion import Drive, free_motion
-from tarsus.dynamics.kinematics import Kinematics, kinematics
+from tarsus.dynamics.kinematics import Kinematics, displaced, kinematics
 from tarsus.model.mechanism import Mechanism
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder, Values
@@ -48,9 +48,9 @@ class FastMotion:
 
 def fast_motion(mechanism: Mechanism, q: SX, start: StepInputs, builder: Builder) -> FastMotion:
     """Kahan's free velocity where a joint turns by more than FAST in the step seen at q (nq,)."""
-    dt, last = start.dt, start.last
-    fast = SX(0) if last is None else turns_fast(mechanism, start.u, dt)
-    if last is None or fast.is_zero():
+    dt, instant = start.dt, start.instant
+    fast = SX(0) if instant is None else turns_fast(mechanism, start.u, dt)
+    if instant is None or fast.is_zero():
         return FastMotion(SX(0), start.u)
 
     def turning_fast(_: Values) -> tuple[Values, SX]:
@@ -64,6 +64,7 @@ def fast_motion(mechanism: Mechanism, q: SX, start: StepInputs, builder: Builder
             return {"u_fast": u_end}, SX(0)
 
         # kinetic energy and momentum where the last step looked at the robot
+        last = displaced(mechanism, start.q, kin.u, (instant - 1) * dt)
         seen = kinematics(mechanism, last, kin.u)
         push = dt * (start.tau - rnea.gravity_terms(kin, start.inertias))
         bound = Bound(free.M, kin.u, push, energy.kinetic_energy(seen, start.inertias))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import reduce
 
 import casadi as ca
 from casadi import SX
@@ -13,20 +14,27 @@ from tarsus.stepping.base import Scene, StepInputs, StepOutputs
 
 @dataclass(frozen=True, eq=False)
 class Rate:
-    """The smooth robot at an instant: q' (nq,), u' (nu,), contact forces[i] (3,) in N, and the
-    law's next memory.
+    """The smooth robot at an instant: q' (nq,), u' (nu,), contact forces[i] (3,) in N, the law's
+    next memory, what a step that began there holds (`instants.begun`), and how the law's solve
+    went.
     """
 
     q: SX
     u: SX
     forces: list[SX]
     memory: SX
+    begun: SX | None = None
+    iterations: SX = field(default_factory=lambda: SX(0))
+    converged: SX = field(default_factory=lambda: SX(1))
 
 
 def stage(scene: Scene, start: StepInputs, first: Rate, slope: Rate, dt: SX) -> StepInputs:
-    """The instant dt later along `slope`; the law remembers what the `first` instant left."""
+    """The instant dt later along `slope`; the law remembers what the `first` instant left, and
+    what the step began with.
+    """
     q = with_unit_quaternions(scene.mechanism, start.q + dt * slope.q)
-    return replace(start, q=q, u=start.u + dt * slope.u, memory=first.memory)
+    u = start.u + dt * slope.u
+    return replace(start, q=q, u=u, memory=first.memory, begun=first.begun)
 
 
 def weighted(
@@ -41,6 +49,6 @@ def weighted(
     end = stage(scene, start, rates[0], Rate(q, u, forces, rates[0].memory), start.dt)
     impulse = ca.vertcat(SX(0, 1), *(start.dt * force for force in forces))
     solved = {"memory": rates[0].memory, "impulse": impulse, "bilateral": SX(0, 1)}
-    return StepOutputs.of(
-        {"q": end.q, "u": end.u, "iterations": SX(0), "converged": SX(1)} | solved
-    )
+    solved["iterations"] = sum((k.iterations for k in rates), SX(0))
+    solved["converged"] = reduce(ca.fmin, (k.converged for k in rates))
+    return StepOutputs.of({"q": end.q, "u": end.u} | solved)

@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from tarsus.files import replacing
+from tarsus.simulation.recording.attitude import floats, trunk_angles
 from tarsus.simulation.recording.empty import with_empty
 from tarsus.viewer.colors import COLORS
 
@@ -46,7 +47,7 @@ def run_figure(log: xr.Dataset, title: str) -> Figure:
     """A figure of one world's log."""
     # two panels of the whole run, and two of its end if there are contacts
     log = with_empty(log)
-    floating = log.sizes["coordinate"] > 6 and str(log["coordinate"].values[0]).endswith(".x")
+    floating = floats(log)
     feet = _busiest(log)
     heights = [1.2, 1.2, 1.4, 0.2 + 0.16 * max(len(feet), 1)] if feet else [1.2, 1.2]
     figure = Figure(figsize=(10, 2.25 * len(heights)), layout="constrained")
@@ -116,14 +117,9 @@ def _position(ax: Axes, log: xr.Dataset) -> None:
 
 
 def _attitude(ax: Axes, log: xr.Dataset) -> None:
-    w, x, y, z = log["q"].values[:, 3:7].T
-    roll = np.arctan2(2 * (w * x + y * z), 1 - 2 * (x * x + y * y))
-    pitch = np.arcsin(np.clip(2 * (w * y - z * x), -1, 1))
-    yaw = np.unwrap(np.arctan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z)))
-    for color, (name, angle) in zip(
-        COLORS, {"roll": roll, "pitch": pitch, "yaw": yaw}.items(), strict=False
-    ):
-        ax.plot(log["time"].values, np.rad2deg(angle), color=color, label=name, lw=1.2)
+    angles = np.rad2deg(trunk_angles(log).values)
+    for color, k, name in zip(COLORS, (2, 1, 0), ("roll", "pitch", "yaw"), strict=False):
+        ax.plot(log["time"].values, angles[:, k], color=color, label=name, lw=1.2)
     ax.set_ylabel("attitude / deg")
     ax.legend(ncols=3, **ABOVE)
 

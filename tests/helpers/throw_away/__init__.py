@@ -13,4 +13,5 @@ KINDS = {
     "scenes": "validation/scenes",
     "experiments": "experiments",
     "commands": "commands",
+    "peers": "benchmarks/peers",
 }

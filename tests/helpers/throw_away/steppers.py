@@ -26,7 +26,7 @@ class ThrowAway(Stepper):
         return 2
 
     def step(self, scene: Scene, start: StepInputs, builder: Builder) -> StepOutputs:
-        first = assemble.rate(scene, start)
+        first = assemble.rate(scene, start, builder)
         later = runge_kutta.stage(scene, start, first, first, 2 / 3 * start.dt)
-        second = assemble.rate(scene, later)
+        second = assemble.rate(scene, later, builder)
         return runge_kutta.weighted(scene, start, [1 / 4, 3 / 4], [first, second])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import casadi as ca
 import numpy as np
@@ -16,7 +16,7 @@ from casadi import SX
 from tarsus.contact.base import ForceLaw
 from tarsus.contact.problem import Contact
 from tarsus.errors import TarsusError
-from tarsus.parameters import Value, damping, friction, parameter, stiffness
+from tarsus.parameters import Value, choice, damping, friction, parameter, stiffness
 from tarsus.references.papers import TEIXEIRA_DE_PAULA_2024
 from tarsus.references.reference import Citation
 
@@ -33,8 +33,8 @@ class Hertz(ForceLaw):
     sticks. A force taken at the start of a step needs dt < 4/3 v_s m / (mu_s f_n), m the mass felt
     at the foot: the defaults suit dt = 1e-4 s on a trotting Mini Cheetah (m = 0.08 kg, f_n up to
     190 N). Lower mu allows a lower v_s in proportion; the 1e-4 and 2e-4 m/s of Table I would need
-    dt = 3e-8 s. Slip is isotropic where the paper takes x and y apart:
-    docs/decisions/0010-isotropic-stick-slip.md.
+    dt = 3e-8 s: at 1e-4 s they run, the feet chattering. Slip is isotropic where the paper takes x
+    and y apart, which `axes` does: docs/decisions/0010-isotropic-stick-slip.md.
     """
 
     citation: ClassVar[Citation] = (TEIXEIRA_DE_PAULA_2024.at("Eqns. (34)-(38), Table I"),)
@@ -53,6 +53,12 @@ class Hertz(ForceLaw):
     mu_ratio: Value = parameter(1.0, "[1]", "mu_s, friction at v_s, over mu_d", "[0, inf)")
     v_s: Value = parameter(0.35, "m/s", "stiction velocity: friction is mu_s", "(0, inf)")
     v_d: Value = parameter(0.7, "m/s", "velocity from which friction is mu_d, >= v_s", "(0, inf)")
+    axes: Literal["together", "apart"] = choice(
+        "together",
+        "what friction is a function of",
+        together="the slip speed, against the slip",
+        apart="along each tangent of its own slip, Eqn. (38)",
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -68,8 +74,11 @@ class Hertz(ForceLaw):
             p.K * depth**p.e - c * contact.velocity[0], 0
         )  # (34) + (35); the ground does not pull
         sliding = contact.velocity[1:]
-        speed2 = ca.dot(sliding, sliding)
-        return ca.vertcat(normal, -normal * friction_per_speed(speed2, p) * sliding), memory
+        if self.axes == "apart":
+            factor = ca.vertcat(*(friction_per_speed(sliding[k] ** 2, p) for k in range(2)))
+        else:
+            factor = friction_per_speed(ca.dot(sliding, sliding), p)
+        return ca.vertcat(normal, -normal * factor * sliding), memory
 
 
 def smoothstep(x: SX) -> SX:

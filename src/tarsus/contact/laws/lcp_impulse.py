@@ -6,19 +6,20 @@ Ogunsola: forces from accelerations, impulses where a contact closes.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import casadi as ca
 from casadi import SX
 
-from tarsus.algebra import projections
-from tarsus.algebra.blocks import triples
+from tarsus.algebra.blocks import flat, triples
 from tarsus.algebra.pivoting import Complementarity, Pivoted, pivot
 from tarsus.algebra.products import Matrix
 from tarsus.contact.base import HardLaw
-from tarsus.contact.problem import ContactProblem, ContactSolution
-from tarsus.contact.solvers.base import changes, finite
+from tarsus.contact.problem import Contact, ContactProblem, ContactSolution
+from tarsus.contact.solvers.base import DENSE, HardProblem, Outcome, finite
+from tarsus.contact.solvers.exact import Exact
+from tarsus.contact.solvers.newton import Newton
 from tarsus.parameters import (
     Value,
     absolute_tolerance,
@@ -28,12 +29,11 @@ from tarsus.parameters import (
     restitution,
 )
 from tarsus.program.ir.symbolic import entries
-from tarsus.program.ir.trace import Builder, Values
+from tarsus.program.ir.trace import Builder
 from tarsus.references.books import FEATHERSTONE_2008
 from tarsus.references.papers import OGUNSOLA
 from tarsus.references.reference import Citation
 
-SWEEPS = 200
 TOLERANCE, SPREAD = 1e-12, 1e-10
 
 
@@ -48,14 +48,13 @@ class LcpImpulse(HardLaw):
     exactly by principal pivoting. The law returns Lambda + dt lambda.
 
     What differs from the paper: (4) with complementarity instead of equality, so that no foot is
-    pulled while another lands; d = (free - before) / dt lacks the part of the points' own rotation;
-    a contact that pressed in the last step takes part in this one although round-off shows it above
-    the ground; and friction, which the paper leaves to future work: Coulomb's disc by turns with
-    the LCP (friction for given normal impulses, then normal impulses for given friction)
-    until both stand still. That need not happen where friction is so high that a leg may jam (mu
-    above 1 on Mini Cheetah): `converged` is then 0.
+    pulled while another lands; over a step, the acceleration is that from the start of the step to
+    its end, so that a contact that pressed rests there (`HardLaw.carried_on`); a contact that
+    pressed in the last step takes part in this one although round-off shows it above the ground.
 
-    A standing contact creeps at about T_abs G_NN.
+    Friction, which the paper leaves to future work, is Coulomb's cone: where a closed contact has
+    any, Lambda and dt lambda are one impulse with Newton's restitution, found by the solvers of
+    `moreau` (newton up to ten contacts, else exact). Under `event_driven` they stay apart.
     """
 
     citation: ClassVar[Citation] = (
@@ -64,7 +63,8 @@ class LcpImpulse(HardLaw):
     )
     not_modeled: ClassVar[Mapping[str, str]] = {"spring": "hard contact does not give way"}
 
-    contact_memory: ClassVar[int] = 3  # the last impulse: who pressed, and where friction starts
+    at_instants: ClassVar[bool] = True
+    contact_memory: ClassVar[int] = 4  # the last impulse (3,), who pressed, and sliding root
 
     mu: Value = friction(0.0)
     e_N: Value = restitution(0.0, "normal", "restitution at contact gain")
@@ -72,63 +72,82 @@ class LcpImpulse(HardLaw):
     T_rel: Value = relative_tolerance(1e-8)
     T_abs: Value = absolute_tolerance(1e-9)
 
+    def correction(self, contact: Contact, p: Any, memory: SX, dt: SX) -> SX:
+        """Of a contact that pressed: its velocity is carried on to the step's end."""
+        return ca.if_else(memory[0] > 0, self.carried_on(contact, dt), 0)
+
+    def _free(self, problem: ContactProblem, i: int, p: Any, memory: SX) -> SX:
+        """What may not approach (3,): the velocity at the step's end without impulses, m/s."""
+        on = self.correction(problem.contacts[i], p, self.own(memory, i), problem.dt)
+        return problem.free[i] + ca.vertcat(room(problem, i), 0, 0) + on
+
     def solve(
         self, problem: ContactProblem, p: Any, memory: SX, builder: Builder
     ) -> ContactSolution:
-        # what all sweeps share, computed once: closed contacts, free velocities, friction
-        n = problem.n
+        # what both ways share, computed once: closed contacts, free velocities, friction
+        n, contacts = problem.n, problem.contacts
         closed = entries(builder.keep("closed", ca.vertcat(*problem.active)))
-        roomy = [problem.free[i] + ca.vertcat(room(problem, i), 0, 0) for i in range(n)]
-        kept = builder.keep("free", ca.vertcat(*roomy))
-        free = triples(kept)
-        mu = entries(
-            builder.keep(
-                "mu", ca.vertcat(*(contact.friction * p.mu for contact in problem.contacts))
+        G, free = problem.G, [self._free(problem, i, p, memory) for i in range(n)]
+        free = triples(builder.keep("free", ca.vertcat(*free)))
+        problem = replace(problem, active=closed, free=free, make_delassus=lambda: G)
+        mu = [contact.friction * p.mu for contact in contacts]
+        mu = entries(builder.keep("mu", ca.vertcat(*mu)))
+        rubs = SX(0)
+        for flag, coefficient in zip(closed, mu, strict=True):
+            rubs = ca.logic_or(rubs, ca.logic_and(flag, coefficient > 0))
+        # from the last step's impulses; one of the two passes is made
+        last = [ca.if_else(closed[i], self.own(memory, i), 0) for i in range(n)]
+        begin = Outcome([SX.zeros(3)] * n, SX(0), SX(1), [SX(0)] * n).reached()
+        smooth = builder.loop(
+            begin,
+            lambda _: (without_friction(problem, last, p, builder).reached(), SX(0)),
+            1,
+            ca.logic_not(rubs),
+        )
+        found = Outcome.of(
+            builder.loop(
+                smooth,
+                lambda _: (with_friction(problem, mu, last, p, builder).reached(), SX(0)),
+                1,
+                rubs,
             )
         )
-        # normal impulses that cancel the approach
-        gained = at_contact_gain(problem, closed, p, builder)
-        Lambda = entries(builder.keep("Lambda", ca.vertcat(*gained.x)))
-        # from the last step's impulses
-        begin = {
-            "impulse": ca.vertcat(
-                *(ca.if_else(closed[i], self.own(memory, i), 0) for i in range(n))
-            ),
-            "sweeps": SX(0),
-            "right": SX(0),
-            "moving": SX(1),
-        }
+        # what the law remembers; solved if all is finite, too
+        pairs = zip(found.impulses, found.roots, strict=True)
+        warm = ca.vertcat(*(ca.vertcat(impulse, root) for impulse, root in pairs))
+        good = ca.logic_and(found.converged, finite(entries(warm) + flat(free)))
+        return ContactSolution(found.impulses, warm, found.iterations, good)
 
-        # one sweep: the LCP for given friction, then friction for given normal impulses
-        def sweep(values: Values) -> tuple[Values, SX]:
-            impulses = triples(values["impulse"])
-            start = [impulse[0] - L > 0 for impulse, L in zip(impulses, Lambda, strict=True)]
-            tangents = [impulse[1:] for impulse in impulses]
-            pushed = [ca.vertcat(L, T) for L, T in zip(Lambda, tangents, strict=True)]
-            pressed = pivot(
-                lcp(problem, closed, normal_velocity(problem, free, pushed), p), start, builder
-            )
-            normals = [a + b for a, b in zip(Lambda, pressed.x, strict=True)]
-            new = ca.vertcat(*with_friction(problem, free, normals, tangents, mu))
-            more = changes(values["impulse"], new, p)
-            return {
-                "impulse": new,
-                "sweeps": values["sweeps"] + 1,
-                "right": pressed.settled,
-                "moving": more,
-            }, more
 
-        # repeat; solved if the LCP was, nothing moved on and all is finite
-        last = builder.loop(begin, sweep, SWEEPS)
-        good = ca.logic_and(
-            ca.logic_and(last["right"], ca.logic_not(last["moving"])), gained.settled
-        )
-        good = ca.logic_and(
-            good, finite(entries(last["impulse"]) + entries(ca.vertcat(*problem.free)))
-        )
-        # read the result off
-        impulses = triples(last["impulse"])
-        return ContactSolution(impulses, last["impulse"], gained.iterations + last["sweeps"], good)
+def without_friction(problem: ContactProblem, last: list[SX], p: Any, builder: Builder) -> Outcome:
+    """Eqn. (4), then Eqn. (3) over the step; last[i] (4,): the last step's impulse and root."""
+    n, closed = problem.n, problem.active
+    gained = at_contact_gain(problem, closed, p, builder)
+    Lambda = entries(builder.keep("Lambda", ca.vertcat(*gained.x)))
+    start = [own[0] - L > 0 for own, L in zip(last, Lambda, strict=True)]
+    pressed = pivot(lcp(problem, closed, normal_velocity(problem, Lambda), p), start, builder)
+    impulses = [ca.vertcat(a + b, 0, 0) for a, b in zip(Lambda, pressed.x, strict=True)]
+    settled = ca.logic_and(gained.settled, pressed.settled)
+    return Outcome(impulses, gained.iterations + pressed.iterations, settled, [SX(0)] * n)
+
+
+def with_friction(
+    problem: ContactProblem, mu: list[SX], last: list[SX], p: Any, builder: Builder
+) -> Outcome:
+    """Both at once in Coulomb's cones mu[i], with Newton's restitution."""
+    c = [
+        free + ca.vertcat(rebound(contact, p), 0, 0)
+        for free, contact in zip(problem.free, problem.contacts, strict=True)
+    ]
+    solver = Newton() if problem.n <= DENSE else Exact()
+    hard = HardProblem(problem, c, mu, p, builder)
+    return solver.solve(hard, [own[:3] for own in last], [own[3] for own in last])
+
+
+def rebound(contact: Contact, p: Any) -> SX:
+    """e_N times the approach, m/s, where it is faster than v_0."""
+    approach = contact.velocity[0]
+    return ca.if_else(approach < -p.v_0, p.e_N * approach, 0)
 
 
 def room(problem: ContactProblem, i: int) -> SX:
@@ -140,21 +159,18 @@ def at_contact_gain(problem: ContactProblem, closed: list[SX], p: Any, builder: 
     """Lambda of Eqn. (4): zeta+ = zeta- + M Lambda >= -e zeta-."""
     c, begins = [], SX(0)
     for i, contact in enumerate(problem.contacts):
-        approach = contact.velocity[0]
-        c.append(approach + ca.if_else(approach < -p.v_0, p.e_N * approach, 0) + room(problem, i))
+        c.append(contact.velocity[0] + rebound(contact, p) + room(problem, i))
         begins = ca.logic_or(begins, ca.logic_and(closed[i], c[i] < 0))
     kept = entries(builder.keep("gain", ca.vertcat(*c)))
     return pivot(lcp(problem, closed, kept, p), [value < 0 for value in kept], builder, begins)
 
 
-def normal_velocity(problem: ContactProblem, free: list[SX], pushed: list[SX]) -> list[SX]:
-    """dt d + zeta+ of Eqn. (3): normal velocities at the step's end under the impulses `pushed`."""
+def normal_velocity(problem: ContactProblem, Lambda: list[SX]) -> list[SX]:
+    """dt d + zeta+ of Eqn. (3): normal velocities at the step's end under the impulses Lambda."""
     velocities = []
     for i in range(problem.n):
-        velocity = free[i][0]
-        for j, push in enumerate(pushed):
-            velocity = velocity + ca.dot(problem.G[i, j][0, :].T, push)
-        velocities.append(velocity)
+        pushed = (problem.G[i, j][0, 0] * L for j, L in enumerate(Lambda))
+        velocities.append(sum(pushed, problem.free[i][0]))
     return velocities
 
 
@@ -163,20 +179,3 @@ def lcp(problem: ContactProblem, closed: list[SX], c: list[SX], p: Any) -> Compl
     M: Matrix = [[problem.G[i, j][0, 0] for j in range(problem.n)] for i in range(problem.n)]
     small = p.T_rel * ca.sqrt(p.T_rel)
     return Complementarity(M, c, closed, ca.fmax(small, TOLERANCE), ca.fmax(small, SPREAD))
-
-
-def with_friction(
-    problem: ContactProblem, free: list[SX], normals: list[SX], tangents: list[SX], mu: list[SX]
-) -> list[SX]:
-    """Impulses (3,) after one Gauss-Seidel sweep of Coulomb's friction under given normal ones."""
-    impulses = [ca.vertcat(N, T) for N, T in zip(normals, tangents, strict=True)]
-    for i, normal in enumerate(normals):
-        slip = free[i][1:]
-        for j, impulse in enumerate(impulses):
-            slip = slip + ca.mtimes(problem.G[i, j][1:, :], impulse)
-        a, b, d = problem.G[i, i][1, 1], problem.G[i, i][1, 2], problem.G[i, i][2, 2]
-        step = 2 / (a + d + ca.sqrt((a - d) ** 2 + 4 * b * b))
-        impulses[i] = ca.vertcat(
-            normal, projections.disc(tangents[i] - step * slip, mu[i] * normal)
-        )
-    return impulses

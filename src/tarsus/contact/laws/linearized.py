@@ -70,6 +70,8 @@ class Linearized(Law):
         "spring": "k_p is an acceleration per depth, not a stiffness",
     }
 
+    at_instants: ClassVar[bool] = True
+
     mu: Value = friction(0.8)
     k_p: Value = parameter(500.0, "1/s^2", "gain of penetration", "[0, inf)")
     k_v: Value = parameter(250.0, "1/s", "gain of velocity", "[0, inf)")

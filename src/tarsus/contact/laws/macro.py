@@ -12,9 +12,10 @@ import casadi as ca
 from casadi import SX
 
 from tarsus.contact.base import HardLaw
-from tarsus.contact.problem import ContactProblem, ContactSolution
+from tarsus.contact.problem import Contact, ContactProblem, ContactSolution
 from tarsus.contact.solvers._error_norm import minimize, set_up
-from tarsus.parameters import Value, friction, kinetic_ratio, parameter, restitution
+from tarsus.contact.solvers._single_pass import Passes, passes_choice, single_pass, with_kinetic
+from tarsus.parameters import Value, friction, kinetic_friction, parameter, restitution
 from tarsus.program.ir.trace import Builder
 from tarsus.references.papers import SUGIHARA_2006
 from tarsus.references.reference import Citation
@@ -38,7 +39,8 @@ class Macro(HardLaw):
     sticks, as in (7) but not (25); impulses that would still do work on the robot, where no
     consistent answer was found and `converged` is 0, are scaled back until they do none; a contact
     that pressed in the last step takes part in this one although round-off shows it above the
-    ground.
+    ground; friction that could stop a contact may hold it, where mu_K is above mu_S. `passes`
+    "once" is the paper's own procedure without all that.
 
     A standing robot sinks and creeps at about damping f / G_NN, f its impulse a step: below 1e-9
     m/s for the default; the paper's values of 0.01 to 4 need its membrane. In float32 that
@@ -50,19 +52,26 @@ class Macro(HardLaw):
     contact_memory: ClassVar[int] = 1  # the last normal impulse: who pressed
 
     mu: Value = friction(0.8, "coefficient of static friction", "mu_S")
-    kinetic: Value = kinetic_ratio(1.0)
+    mu_K: Value | None = kinetic_friction()
     e_N: Value = restitution(0.0, "normal", "rebound coefficient")
     v_0: Value = parameter(
         1e-2, "m/s", "least slip that slides, approach that rebounds", "[0, inf)"
     )
     damping: Value = parameter(1e-9, "1/kg^2", "of the least squares", "[0, inf)", "lambda")
+    passes: Passes = passes_choice()
+
+    def closed(self, contact: Contact, memory: SX) -> SX:
+        """As every hard law; once, as in the paper, where the gap is closed."""
+        return super().closed(contact, memory) if self.passes == "consistent" else contact.gap <= 0
 
     def solve(
         self, problem: ContactProblem, p: Any, memory: SX, builder: Builder
     ) -> ContactSolution:
-        known, guess = set_up(
-            problem, [self.own(memory, i)[0] > 0 for i in range(problem.n)], p, builder
-        )
-        found = minimize(known, guess, builder)
+        p = with_kinetic(p)
+        if self.passes == "once":
+            found = single_pass(problem, p, builder)
+        else:
+            pressed = [self.own(memory, i)[0] > 0 for i in range(problem.n)]
+            found = minimize(*set_up(problem, pressed, p, builder), builder)
         normals = ca.vertcat(*(impulse[0] for impulse in found.impulses))
         return ContactSolution(found.impulses, normals, found.passes, found.settled)

@@ -12,7 +12,15 @@ from typing import Any, ClassVar
 from casadi import SX
 
 from tarsus.contact.base import Law, on_ground
-from tarsus.contact.membrane import Damper, contact_impulses, damper_choice, largest_steps
+from tarsus.contact.membrane import (
+    Damper,
+    Phase,
+    SpringDamper,
+    contact_impulses,
+    damper_choice,
+    largest_steps,
+    phase_choice,
+)
 from tarsus.contact.problem import ContactProblem, ContactSolution
 from tarsus.parameters import Value, damping, friction, parameter, stiffness
 from tarsus.program.ir.trace import Builder
@@ -22,7 +30,7 @@ from tarsus.references.reference import Citation
 
 @dataclass(frozen=True)
 class Micro(Law):
-    """Spring, damper in compression, and kinetic friction; no `ForceLaw`, because (14) needs dt.
+    """Spring, damper in one phase, and kinetic friction; no `ForceLaw`, because (14) needs dt.
 
     Slower than eps friction is a damper (see `contact/membrane.py`): a loaded foot creeps at
     about what one step of the load adds; it never sticks. The normal damper is taken at the start
@@ -38,11 +46,14 @@ class Micro(Law):
         "sticking": "friction is a damper below eps: a loaded contact creeps",
     }
 
+    at_instants: ClassVar[bool] = True
+
     k: Value = stiffness(5512.0, "N/m", "spring coefficient, that of the paper's membrane")
-    c: Value = damping(158.0, "N s/m", "damping coefficient in compression, the membrane's")
+    c: Value = damping(158.0, "N s/m", "damping coefficient in one phase, the membrane's")
     mu: Value = friction(0.4, "kinetic friction coefficient", "mu_K")
     eps: Value = parameter(1e-3, "m/s", "slip speed from which friction is kinetic", "(0, inf)")
     damper: Damper = damper_choice()
+    phase: Phase = phase_choice()
 
     def largest_steps(self, masses: tuple[float, float], load: float) -> dict[str, float]:
         """Of the membrane's spring and damper."""
@@ -52,5 +63,6 @@ class Micro(Law):
         self, problem: ContactProblem, p: Any, memory: SX, builder: Builder
     ) -> ContactSolution:
         grounds = [on_ground(self, contact, p) for contact in problem.contacts]
-        impulses = contact_impulses(problem, problem.active, grounds, self.damper)
+        kind = SpringDamper(self.damper, self.phase)
+        impulses = contact_impulses(problem, problem.active, grounds, kind)
         return ContactSolution(impulses, memory, SX(0), SX(1))

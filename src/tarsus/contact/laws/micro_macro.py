@@ -8,20 +8,30 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import casadi as ca
 from casadi import SX
 
 from tarsus.algebra.blocks import triples
 from tarsus.contact.base import Law, on_ground
-from tarsus.contact.membrane import Damper, contact_impulses, damper_choice, largest_steps
+from tarsus.contact.membrane import (
+    Damper,
+    Phase,
+    SpringDamper,
+    contact_impulses,
+    damper_choice,
+    largest_steps,
+    phase_choice,
+)
 from tarsus.contact.problem import Contact, ContactProblem, ContactSolution
 from tarsus.contact.solvers._error_norm import minimize, set_up
+from tarsus.contact.solvers._single_pass import Passes, passes_choice, single_pass, with_kinetic
 from tarsus.parameters import (
     Value,
+    choice,
     friction,
-    kinetic_ratio,
+    kinetic_friction,
     parameter,
     restitution,
     stiffness,
@@ -40,6 +50,9 @@ class MicroMacro(Law):
     it is `thickness` deep; from there on the rigid floor acts as well. The membrane's impulses
     are known at the start of the step and are part of u_E for the floor (17)-(18); the law gives
     back their sum.
+
+    Deeper than that the membrane pushes no harder and damps no more if its `spring` "ends": lambda
+    may then be too large for the floor to carry the robot.
 
     The larger lambda, the smoother the floor's impulses and the more of the load is left to the
     membrane: lambda leaves a foot the velocity lambda f / G_NN, so that it creeps, and sinks until
@@ -61,19 +74,27 @@ class MicroMacro(Law):
     c: Value = parameter(
         158.0,
         "N s/m",
-        "the membrane's damping coefficient in compression",
+        "the membrane's damping coefficient in one phase",
         "[0, inf)",
         role="damping",
     )
     eps: Value = parameter(1e-3, "m/s", "slip from which its friction is kinetic", "(0, inf)")
     damper: Damper = damper_choice()
-    mu: Value = friction(0.8, "coefficient of static friction of both", "mu_S")
-    kinetic: Value = kinetic_ratio(1.0)
+    phase: Phase = phase_choice()
+    spring: Literal["endless", "ends"] = choice(
+        "endless",
+        "what the membrane does below its thickness",
+        endless="spring and damper act at any depth",
+        ends="its force grows no further, and nothing damps",
+    )
+    mu: Value = friction(0.8, "coefficient of static friction", "mu_S")
+    mu_K: Value | None = kinetic_friction()
     e_N: Value = restitution(0.0, "normal", "rebound coefficient of the floor")
     v_0: Value = parameter(
         1e-2, "m/s", "least slip that slides, approach that rebounds", "[0, inf)"
     )
     damping: Value = parameter(1e-2, "1/kg^2", "the paper's, 0.01 to 4 there", "[0, inf)", "lambda")
+    passes: Passes = passes_choice()
 
     def largest_steps(self, masses: tuple[float, float], load: float) -> dict[str, float]:
         """Of the membrane's spring and damper."""
@@ -82,19 +103,24 @@ class MicroMacro(Law):
     def solve(
         self, problem: ContactProblem, p: Any, memory: SX, builder: Builder
     ) -> ContactSolution:
-        grounds = []
+        # the membrane
+        p, grounds = with_kinetic(p), []
         for contact in problem.contacts:
             here = on_ground(self, contact, p)
-            grounds.append(SimpleNamespace(k=here.k, c=here.c, eps=p.eps, mu=p.kinetic * here.mu))
-        kept = builder.keep(
-            "membrane", ca.vertcat(*contact_impulses(problem, problem.active, grounds, self.damper))
-        )
-        soft = triples(kept)
-        pressed = [self.own(memory, i)[0] > 0 for i in range(problem.n)]
-        known, guess = set_up(
-            under_membrane(problem, soft, pressed, p.thickness), pressed, p, builder
-        )
-        found = minimize(known, guess, builder)
+            grounds.append(SimpleNamespace(k=here.k, c=here.c, eps=p.eps, mu=here.mu_K))
+        end = p.thickness if self.spring == "ends" else None
+        kind = SpringDamper(self.damper, self.phase, end)
+        pushes = contact_impulses(problem, problem.active, grounds, kind)
+        soft = triples(builder.keep("membrane", ca.vertcat(*pushes)))
+
+        # the floor under it
+        once = self.passes == "once"  # which forgets who pressed, as the paper does
+        pressed = [SX(0) if once else self.own(memory, i)[0] > 0 for i in range(problem.n)]
+        floor = under_membrane(problem, soft, pressed, p.thickness)
+        if once:
+            found = single_pass(floor, p, builder)
+        else:
+            found = minimize(*set_up(floor, pressed, p, builder), builder)
         normals = ca.vertcat(*(impulse[0] for impulse in found.impulses))
         both = [a + b for a, b in zip(soft, found.impulses, strict=True)]
         return ContactSolution(both, normals, found.passes, found.settled)

@@ -92,7 +92,7 @@ class Moreau(HardLaw):
     e_N: Value = restitution(0.0, "normal")
     e_T: Value = restitution(0.0, "tangential")
     recovery: Value = parameter(
-        0.2, "[1]", "part of a depth beyond slop taken back each step", "[0, 1]"
+        0.005, "[1]", "part of a depth beyond slop taken back each step", "[0, 1]"
     )
     slop: Value = parameter(5e-4, "m", "depth that is left as it is", "[0, inf)")
     alpha: Value = parameter(0.6, "[1]", "relaxation of jor and sor", "[0, inf)")
@@ -126,13 +126,12 @@ class Moreau(HardLaw):
             )
 
     def correction(self, contact: Contact, p: Any, memory: SX, dt: SX) -> SX:
-        """Of a contact that pressed: half a step on its velocity has changed by dW^T/dt u dt / 2,
-        by which it would sink and creep (one that event location found rests where it looks, or
-        would be seen leaving); and a part of its depth is taken back.
+        """Of a contact that pressed: its velocity is carried on to the step's end, and a part of
+        its depth is taken back.
         """
         added = ca.vertcat(p.recovery * ca.fmin(contact.gap + p.slop, 0) / dt, 0, 0)
-        if self.standing == "end" and not contact.located:
-            added += 0.5 * dt * contact.velocity_product
+        if self.standing == "end":
+            added += self.carried_on(contact, dt)
         return ca.if_else(memory[0] > 0, added, 0)
 
     def _solved(self, hard: HardProblem, start: list[SX], roots: list[SX]) -> Outcome:

@@ -54,9 +54,9 @@ class ErrorNormProblem:
     closed: list[SX]
     """1 for a contact that may press, else 0 (n,)."""
     mu: list[SX]
-    """Friction coefficients mu_S of sticking (n,), [1]."""
-    kinetic: SX
-    """mu_K / mu_S, [1]."""
+    """Friction coefficients of sticking (n,), [1]: mu_S, or mu_K if that is larger."""
+    mu_K: list[SX]
+    """Friction coefficients of sliding (n,), [1]."""
     damping: SX
     """The paper's lambda, 1/kg^2."""
 
@@ -111,7 +111,7 @@ def set_up(
 
     Above the ground a contact may first close its gap.
     pressed: 1 for a contact that pressed in the last step.
-    p: the parameters mu, kinetic, e_N, v_0, damping.
+    p: the parameters mu, mu_K, e_N, v_0, damping.
     """
     n, ways, sticking, c = problem.n, [], [], []
     for contact, free in zip(problem.contacts, problem.free, strict=True):
@@ -124,12 +124,13 @@ def set_up(
     # all that the passes read is computed once
     closed = entries(builder.keep("closed", ca.vertcat(*problem.active)))
     G = flat_matrix(problem.G, n)
-    mu = entries(
-        builder.keep("mu", ca.vertcat(*(contact.friction * p.mu for contact in problem.contacts)))
-    )
+    ground = ca.vertcat(*(contact.friction for contact in problem.contacts))
+    # friction that could stop a contact can hold it: mu_K may be above mu_S
+    mu = entries(builder.keep("mu", ground * ca.fmax(p.mu, p.mu_K)))
+    mu_K = entries(builder.keep("mu_K", ground * p.mu_K))
     kept = entries(builder.keep("c", ca.vertcat(*c)))
     free = entries(builder.keep("free", ca.vertcat(*problem.free)))
-    known = ErrorNormProblem(G, free, kept, closed, mu, p.kinetic, p.damping)
+    known = ErrorNormProblem(G, free, kept, closed, mu, mu_K, p.damping)
     pressing = [ca.logic_and(closed[i], ca.logic_or(pressed[i], kept[3 * i] < 0)) for i in range(n)]
     return known, Guess(pressing, pressing, sticking, [SX(0)] * n, [SX(0)] * n, ways)
 
@@ -161,8 +162,7 @@ def contact_impulses(known: ErrorNormProblem, guess: Guess) -> tuple[list[SX], M
     # 0 and 1 as factors: the tracer would move a selection out of every product and add what is
     # left
     friction = [
-        ca.logic_not(guess.sticking[i]) * known.kinetic * known.mu[i] * guess.ways[i]
-        for i in range(known.n)
+        ca.logic_not(guess.sticking[i]) * known.mu_K[i] * guess.ways[i] for i in range(known.n)
     ]
     holds = [ca.logic_and(a, b) for a, b in zip(guess.pressing, guess.sticking, strict=True)]
     asked = [holds[k // 3] if k % 3 else guess.counted[k // 3] for k in size]

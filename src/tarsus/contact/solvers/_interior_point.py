@@ -25,8 +25,8 @@ from tarsus.contact.solvers._exact_blocks import Local, sweeps
 from tarsus.contact.solvers.base import DENSE, HardProblem, Outcome, residual_velocity
 from tarsus.program.ir.trace import Values
 
-STEPS = 40
-BACK = 0.99  # part of the way to the cones' edge
+STEPS = 100
+BACK = 0.95  # part of the way to the cones' edge
 SLIDING = 0.9  # part of the derivative of |y_T|: all of it need not lead down
 FLAT = 1e-3  # the least coefficient of friction that a cone is drawn with
 OUT = 1e20  # on the diagonal of an open contact

@@ -10,47 +10,24 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from tarsus.contact import criteria
 from tarsus.contact.base import Law
-from tarsus.contact.criteria import STATES, Solved
-from tarsus.contact.ledger import SHARES, ledger
+from tarsus.contact.criteria import Solved
 from tarsus.dynamics import loop_constraints
 from tarsus.files import replacing
 from tarsus.model.mechanism import Mechanism
 from tarsus.parameters import Role, declared, named
 from tarsus.program.run.backend import Backend
 from tarsus.program.run.samples import evaluate
+from tarsus.simulation.recording import variables
 from tarsus.simulation.recording.empty import without_empty
 from tarsus.simulation.recording.observe import observer
-from tarsus.simulation.recording.units import LOOPS, UNCUT, UNITS
+from tarsus.simulation.recording.strikes import strike_variables, strikes_lost
 from tarsus.simulation.step_program import Plan
 from tarsus.stepping.fast_motion import FAST
 
 Array = NDArray[Any]
 T = TypeVar("T", float, None)
 VECTORS = ("before", "after", "correction", "point")
-ROBOT_SHARES = ("motors", "pushes", "joints", "drift")
-
-
-def coordinate_names(mechanism: Mechanism) -> list[str]:
-    """A name for every entry of q."""
-    return _entry_names(
-        mechanism, ("x", "y", "z", "qw", "qx", "qy", "qz"), ("qw", "qx", "qy", "qz")
-    )
-
-
-def velocity_names(mechanism: Mechanism) -> list[str]:
-    """A name for every entry of u."""
-    return _entry_names(mechanism, ("vx", "vy", "vz", "wx", "wy", "wz"), ("wx", "wy", "wz"))
-
-
-def _entry_names(mechanism: Mechanism, free: tuple[str, ...], ball: tuple[str, ...]) -> list[str]:
-    suffixes = {"free": free, "ball": ball}
-    names = []
-    for body in mechanism.bodies:
-        ends = suffixes.get(body.joint.kind)
-        names += [f"{body.joint.name}.{end}" for end in ends] if ends else [body.joint.name]
-    return names
 
 
 def dataset(
@@ -59,74 +36,41 @@ def dataset(
     """The log of steps: records (steps, worlds, size) after each, `start` (worlds, size) before."""
     # what the registers held before each step, and what follows from them
     scene, mechanism = plan.scene, plan.scene.mechanism
-    steps, count = records["q"].shape[:2]
+    steps, count, n = *records["q"].shape[:2], len(scene.candidates)
     dt = float(worlds.get("dt")[0, 0])
     before = {k: np.concatenate([start[k][None], records[k][:-1]]) for k in ("q", "u", "memory")}
     seen = _observe(plan, worlds, before, records)
-    # contacts: impulses in their frames and the world's, judged against the law
-    n = len(scene.candidates)
+    # contacts: impulses in their frames, judged against the law
     impulse = records["impulse"].reshape(steps, count, n, 3).astype(float)
-    frame = seen["frame"].reshape(steps, count, n, 3, 3)
-    in_world = np.einsum("stnij,stni->stnj", frame, impulse)
     vectors = {k: seen[k].reshape(steps, count, n, 3) for k in VECTORS}
     material = _material(scene.law, worlds, seen["friction"])
     material["correction"] = vectors["correction"]
     solved = Solved(seen["gap"], impulse, vectors["before"], vectors["after"], dt=dt, **material)
+    frame = seen["frame"].reshape(steps, count, n, 3, 3)
+    contacts = variables.of_contacts(solved, frame, vectors["point"], seen["friction"])
     # the variables with their dimensions
-    contact, axis = ("time", "world", "contact"), ("time", "world", "contact", "axis")
-    xyz = ("time", "world", "contact", "xyz")
     each = ("time", "world")
-    variables = {
+    found = {
         "q": (("time", "world", "coordinate"), records["q"]),
         "u": (("time", "world", "velocity"), records["u"]),
         "tau": (("time", "world", "actuator"), records["tau"]),
-        "gap": (contact, seen["gap"]),
-        "impulse_contact": (axis, impulse),
-        "impulse_world": (xyz, in_world),
-        "force_contact": (axis, impulse / dt),
-        "force_world": (xyz, in_world / dt),
-        "contact_normal": (xyz, frame[..., 0, :]),
-        "ground_friction": (contact, seen["friction"]),
-        "contact_point": (xyz, vectors["point"]),
-        "velocity_before": (axis, vectors["before"]),
-        "velocity_after": (axis, vectors["after"]),
-        "velocity_correction": (axis, vectors["correction"]),
-        "slip_speed": (contact, criteria.slip_speed(solved)),
-        "state": (contact, criteria.state(solved)),
+        **contacts,
         "iterations": (each, records["iterations"][..., 0].astype(np.int32)),
         "converged": (each, records["converged"][..., 0].astype(np.int8)),
-        "kinetic_energy": (each, seen["kinetic"][..., 0]),
-        "potential_energy": (each, seen["potential"][..., 0]),
-        "equation_residual": (each, seen["residual"][..., 0]),
-        **_energies(seen, solved),
+        **variables.of_energies(seen, solved, seen["stored"]),
+        **variables.of_balance(seen, contacts, -mechanism.gravity_acceleration[2]),
         **_of_loops(mechanism, seen, records["bilateral"], dt),
-        "energy_start": (("world",), seen["energy_before"][0, :, 0]),
+        **strike_variables(plan, worlds, records, t0),
         "q_start": (("world", "coordinate"), start["q"]),
         "u_start": (("world", "velocity"), start["u"]),
     }
     # the dataset with units and meanings
-    log = xr.Dataset(variables, _coordinates(plan, t0 + dt * np.arange(1, steps + 1), count))
-    for name, (unit, meaning) in (UNITS | LOOPS | UNCUT).items():
-        if name in log:
-            log[name].attrs.update(units=unit, long_name=meaning)
-    log["state"].attrs.update(flag_values=list(range(len(STATES))), flag_meanings=" ".join(STATES))
-    log.attrs.update(_law_attributes(scene.law, worlds))
-    log.attrs.update(dt=dt, fast_steps=int(seen["fast"].sum()))
+    time = t0 + dt * np.arange(1, steps + 1)
+    labels = variables.labels(mechanism, scene.candidates, time) | {"world": np.arange(count)}
+    log = variables.described(xr.Dataset(found, labels))
+    log.attrs.update(_law_attributes(scene.law, worlds) | {"dt": dt})
+    log.attrs.update(fast_steps=int(seen["fast"].sum()), strikes_lost=strikes_lost(plan, records))
     return without_empty(log.squeeze("world", drop=True) if count == 1 else log)
-
-
-def _energies(seen: Mapping[str, Array], solved: Solved) -> dict[str, Any]:
-    """The energy ledger by contact and of the robot; its sum is every step's change of energy."""
-    entries = ledger(solved, seen["stored"])
-    found: dict[str, Any] = {
-        f"energy_{share}": (("time", "world", "contact"), getattr(entries, share))
-        for share in SHARES
-    }
-    found |= {
-        f"energy_{share}": (("time", "world"), seen[f"work_{share}"][..., 0])
-        for share in ROBOT_SHARES
-    }
-    return found
 
 
 def _of_loops(
@@ -146,27 +90,12 @@ def _of_loops(
         }
     if mechanism.uncut is not None:
         for letter, what, names in (
-            ("q", "coordinate", coordinate_names),
-            ("u", "velocity", velocity_names),
+            ("q", "coordinate", variables.coordinate_names),
+            ("u", "velocity", variables.velocity_names),
         ):
             found[f"{letter}_uncut"] = (("time", "world", f"uncut_{what}"), seen[f"{letter}_uncut"])
             found[f"uncut_{what}"] = (f"uncut_{what}", names(mechanism.uncut))
     return found
-
-
-def _coordinates(plan: Plan, time: Array, worlds: int) -> dict[str, Any]:
-    """Names along every dimension."""
-    mechanism = plan.scene.mechanism
-    return {
-        "time": ("time", time, {"units": "s"}),
-        "world": np.arange(worlds),
-        "coordinate": coordinate_names(mechanism),
-        "velocity": velocity_names(mechanism),
-        "actuator": [a.name for a in mechanism.actuators],
-        "contact": [c.name for c in plan.scene.candidates],
-        "axis": ["normal", "tangent1", "tangent2"],
-        "xyz": ["x", "y", "z"],
-    }
 
 
 def _law_attributes(law: Law, worlds: Backend) -> dict[str, float | str]:
@@ -196,11 +125,15 @@ def _material(law: Law, worlds: Backend, friction: Array) -> dict[str, Any]:
         names = [name for name in named(type(law), role) if f"law.{name}" in worlds]
         return worlds.get(f"law.{names[0]}")[:, 0] if names else np.full(1, missing)
 
+    mu = of("friction", 0.0)[:, None] * friction
+    mu_K = of("kinetic_ratio", 1.0)[:, None] * mu
+    if np.isfinite(own := of("kinetic_friction", np.nan)).all():
+        mu_K = own[:, None] * friction
     return {
-        "mu": of("friction", 0.0)[:, None] * friction,
+        "mu": mu,
+        "mu_K": mu_K,
         "e_N": of("restitution_normal", 0.0),
         "e_T": of("restitution_tangential", 0.0),
-        "kinetic": of("kinetic_ratio", 1.0),
         "tolerance": float(of("absolute_tolerance", 0.0).max()),
     }
 
@@ -245,6 +178,13 @@ def warnings_of(mechanism: Mechanism, log: xr.Dataset) -> list[str]:
         found.append(
             f"in {fast} steps a joint turned by more than {FAST:g} rad: their velocity terms are"
             " damped so that no energy comes from nothing; a smaller dt follows such motion."
+        )
+    # impacts that found no slot
+    lost = log.attrs.get("strikes_lost", 0)
+    if lost:
+        found.append(
+            f"{lost} impacts are missing in the log's table of strikes, for some steps had more"
+            " than it keeps: --set strikes=16, or a smaller dt."
         )
     # how far each joint went beyond its limits
     beyond: dict[str, float] = {}

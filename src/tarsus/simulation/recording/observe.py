@@ -11,7 +11,7 @@ from casadi import SX
 from tarsus.contact.base import ForceLaw, symbols
 from tarsus.contact.ledger import stored_energy
 from tarsus.contact.problem import Contact
-from tarsus.dynamics import coordinates, loop_constraints, rnea
+from tarsus.dynamics import coordinates, energy, loop_constraints, rnea
 from tarsus.dynamics.free_motion import Drive
 from tarsus.dynamics.kinematics import Kinematics, kinematics
 from tarsus.program.ir.blocks import Program
@@ -23,6 +23,7 @@ from tarsus.simulation.recording.step_observables import (
     step_observables,
 )
 from tarsus.simulation.step_program import KEPT, Plan, applied, applied_in_loops, pushes, scaled
+from tarsus.spatial.inertia import LinearInertia
 from tarsus.stepping import assemble
 from tarsus.stepping.assemble import ContactKinematics
 from tarsus.stepping.fast_motion import turns_fast
@@ -43,15 +44,14 @@ def observer(plan: Plan) -> Program:
     correction (3n,): what the law adds to the velocities after the step, m/s.
     friction (n,): the terrain's factor on the law's friction coefficients [1].
     stored (n,): energy that the ground's springs took in, J.
+    center, center_velocity (3,): of mass, at the end.
     fast: 1 where a joint turns so far in the step that it has another treatment (fast_motion).
     drift: largest gap of a loop joint at the end, m or rad.
     q_uncut, u_uncut: the end in the coordinates of the robot before joints were cut; empty if none.
     """
-    scene, mechanism = plan.scene, plan.scene.mechanism
-    n = len(scene.candidates)
-
     # parameters
-    b = Builder(f"{mechanism.name}_observer")
+    scene, mechanism = plan.scene, plan.scene.mechanism
+    n, b = len(scene.candidates), Builder(f"{mechanism.name}_observer")
     q0, u0 = b.parameter("q0", mechanism.nq), b.parameter("u0", mechanism.nu)
     q1, u1 = b.parameter("q1", mechanism.nq), b.parameter("u1", mechanism.nu)
     impulse, tau = b.parameter("impulse", 3 * n), b.parameter("tau", len(mechanism.actuators))
@@ -85,6 +85,7 @@ def observer(plan: Plan) -> Program:
         **_places([touch.contact for touch in touching]),
         correction=_corrections(plan, [touch.contact for touch in touching], law, memory, dt),
         stored=stored[1] - stored[0],
+        **_center(end, inertias),
         **_of_loops(end),
         fast=fast,
     )
@@ -112,6 +113,13 @@ def _places(contacts: list[Contact]) -> dict[str, SX]:
         "frame": ca.vertcat(empty, *(ca.vec(c.frame.T) for c in contacts)),
         "friction": ca.vertcat(empty, *(c.friction for c in contacts)),
     }
+
+
+def _center(kin: Kinematics, inertias: list[LinearInertia]) -> dict[str, SX]:
+    """Place and velocity (3,) of the center of mass."""
+    mass = sum((inertia.m for inertia in inertias), SX(0))
+    velocity = energy.momentum(kin, inertias)[:3] / mass
+    return {"center": energy.center_of_mass(kin, inertias), "center_velocity": velocity}
 
 
 def _constraint_force(kin: Kinematics, bilateral: SX, dt: SX) -> SX:

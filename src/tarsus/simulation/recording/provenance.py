@@ -25,6 +25,7 @@ from tarsus.simulation.step_program import Plan
 OURS = "tarsus."
 MOST = 100_000  # numbers of an array that are kept; of a longer one its checksum
 KINDS = ("law", "stepper", "terrain", "gait")
+ENGINE = ("engine", "engine_version")  # of a run on another engine
 TEXTS = ("robot_options", "command", "options", *(f"{kind}_parameters" for kind in KINDS))
 
 
@@ -54,18 +55,9 @@ def attributes(setup: Setup) -> dict[str, str]:
     options: of the simulation, where they differ from the default.
     tarsus_version: as `tarsus --version` prints it.
     """
-    scene, origin = setup.plan.scene, setup.robot.origin
-    found: dict[str, str] = {
-        "robot": setup.robot.name,
-        "robot_file": origin.file,
-        "robot_sha256": origin.sha256,
-        "robot_options": json_text(_plain(origin.options)),
-    }
-    # the parts: names, files of a user's own, parameters
+    scene = setup.plan.scene
     parts = (scene.law, setup.plan.stepper, scene.terrain, setup.controller)
-    for kind, part in zip(KINDS, parts, strict=True):
-        found |= {kind: _name(part)} | _file(kind, part)
-        found[f"{kind}_parameters"] = json_text(_parameters(part))
+    found = of_parts(setup.robot, dict(zip(KINDS, parts, strict=True)))
     law = _parameters(scene.law) | _changed(scene.law, setup.worlds)
     found["law_parameters"] = json_text(law)
     # what was asked of them
@@ -77,13 +69,32 @@ def attributes(setup: Setup) -> dict[str, str]:
     }
     found["options"] = json_text(options)
     found["command"] = json_text(_command(setup))
-    return found | {"tarsus_version": metadata.version("tarsus")}
+    return found
+
+
+def of_parts(robot: Robot, parts: Mapping[str, Any]) -> dict[str, str]:
+    """The attributes of the robot and of the parts of a run by kind ("law", ...), and the version.
+
+    Of each part: name, file of a user's own, parameters.
+    """
+    origin = robot.origin
+    found: dict[str, str] = {
+        "robot": robot.name,
+        "robot_file": origin.file,
+        "robot_sha256": origin.sha256,
+        "robot_options": json_text(_plain(origin.options)),
+        "tarsus_version": metadata.version("tarsus"),
+    }
+    for kind, part in parts.items():
+        found |= {kind: _name(part)} | _file(kind, part)
+        found[f"{kind}_parameters"] = json_text(_parameters(part))
+    return found
 
 
 def read(attrs: Mapping[str, Any]) -> dict[str, Any]:
     """The same of a log's attributes, with objects in place of their JSON text."""
     names = ("robot", "robot_file", "robot_sha256", *TEXTS, "tarsus_version", "command_line")
-    known = [*names, *KINDS, *(f"{kind}_file" for kind in KINDS)]
+    known = [*names, *ENGINE, *KINDS, *(f"{kind}_file" for kind in KINDS)]
     return {
         name: json.loads(attrs[name]) if name in TEXTS else attrs[name]
         for name in known

@@ -1,6 +1,6 @@
 """The observables of one step: contact velocities, energies, works and the momentum residual.
 
-Our own logs (`observe.observer`) and runs made elsewhere (`comparison.judge`) are both measured by
+Our own logs (`observe.observer`) and runs made elsewhere (`observed_run`) are both measured by
 the expressions of this file.
 
 The residual is checked against the plain Newton-Euler recursion with the bodies' own inertias. It

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import xarray as xr
@@ -14,9 +14,9 @@ from tarsus.model.mechanism import Mechanism
 from tarsus.morphology.fall import fell
 from tarsus.simulation.recording import provenance
 from tarsus.simulation.recording.empty import with_empty
-from tarsus.simulation.recording.log import ROBOT_SHARES, mean_of_role
+from tarsus.simulation.recording.log import mean_of_role
 from tarsus.simulation.recording.step_observables import energy_totals
-from tarsus.simulation.simulation import Simulation
+from tarsus.simulation.recording.variables import ROBOT_SHARES
 
 OF_ONE_SOLVE = (
     "signorini_J",
@@ -25,7 +25,40 @@ OF_ONE_SOLVE = (
 )  # what sums of several solutions need not obey
 
 
-def summary(simulation: Simulation, log: xr.Dataset) -> dict[str, Any]:
+class SteppedBy(Protocol):
+    """What a summary asks of a stepper, or of another engine."""
+
+    @property
+    def velocity_level(self) -> bool:
+        """Whether one balance of momentum makes a step."""
+        ...
+
+    @property
+    def solves_once(self) -> bool:
+        """Whether the impulses of a step are one solution."""
+        ...
+
+
+class Simulated(Protocol):
+    """What a summary asks of a simulation: `Simulation`, or one on another engine."""
+
+    @property
+    def robot(self) -> Mechanism:
+        """The robot."""
+        ...
+
+    @property
+    def dt(self) -> float:
+        """Length of a step, s."""
+        ...
+
+    @property
+    def stepper(self) -> SteppedBy:
+        """What makes a step."""
+        ...
+
+
+def summary(simulation: Simulated, log: xr.Dataset) -> dict[str, Any]:
     """The output of `tarsus run --json` for one world: lengths in m, speeds in m/s, None where a
     figure does not apply.
     """
@@ -80,11 +113,14 @@ def fell_in(robot: Mechanism, log: xr.Dataset) -> bool:
 
 def solved_of(log: xr.Dataset) -> Solved:
     """The log's contact problems and solutions for the yardstick."""
+    ground = log["ground_friction"].values
+    mu, own = mean_of_role(log, "friction"), mean_of_role(log, "kinetic_friction", missing=None)
+    mu_K = mean_of_role(log, "kinetic_ratio", missing=1.0) * mu if own is None else own
     material: dict[str, Any] = {
-        "mu": mean_of_role(log, "friction") * log["ground_friction"].values,
+        "mu": mu * ground,
+        "mu_K": mu_K * ground,
         "e_N": mean_of_role(log, "restitution_normal"),
         "e_T": mean_of_role(log, "restitution_tangential"),
-        "kinetic": mean_of_role(log, "kinetic_ratio", missing=1.0),
     }
     tolerance = mean_of_role(log, "absolute_tolerance")
     contact = [

@@ -42,6 +42,23 @@ UNITS = {
     "state": ("1", "0 open, 1 stick, 2 slip"),
     "iterations": ("1", "solver iterations"),
     "converged": ("1", "1 if the solver met its tolerance"),
+    "center_of_mass": ("m", "after the step, world frame"),
+    "center_of_mass_velocity": ("m/s", "after the step, world frame"),
+    "zero_moment_point": (
+        "m",
+        "contact points' mean by their vertical forces, world frame; NaN in flight",
+    ),
+    "capture_point": (
+        "m",
+        "where a pendulum above the zero moment point comes to rest: c + c' sqrt(h / g)",
+    ),
+    "support_margin": (
+        "m",
+        (
+            "from the zero moment point to the edge of the hull of contacts within 1 mm of the"
+            " ground, seen from above"
+        ),
+    ),
     "kinetic_energy": ("J", "after the step"),
     "potential_energy": ("J", "after the step, zero at the world's origin"),
     "energy_impact": ("J", "normal work in the step in which a contact begins to press"),
@@ -82,10 +99,38 @@ LOOPS = {  # of robots with cut joints or closed loops alone
     ),
     "force_constraint": ("N, N m", "the same divided by dt: .x, .y, .z along world axes"),
 }
+STRIKES = {  # of steppers that locate impacts, with laws of impulses
+    "impulse_strikes": (
+        "N s",
+        "of the step's impulse, that of located impacts: normal, tangent 1, tangent 2",
+    ),
+    "force_without_strikes": (
+        "N",
+        "contact force, mean of the step: its impulse without that of located impacts, by dt",
+    ),
+    "strike_time": ("s", "when the impact was"),
+    "strike_step": ("1", "index along time of the step in which it was"),
+    "strike_world": ("1", "world of the impact; of batches alone"),
+    "strike_impulse": ("N s", "impulse of the impact on the robot: normal, tangent 1, tangent 2"),
+    "strike_velocity_before": ("m/s", "contact velocity before it, contact frame there"),
+    "strike_velocity_after": ("m/s", "contact velocity after it, contact frame there"),
+    "strike_kinetic_before": ("J", "kinetic energy before it"),
+    "strike_kinetic_after": ("J", "kinetic energy after it"),
+    "strike_potential": ("J", "potential energy there, the same before and after"),
+    "strike_q": (UNITS["q"][0], "coordinates at the impact"),
+    "strike_u_before": (UNITS["u"][0], "velocities before it"),
+    "strike_u_after": (UNITS["u"][0], "velocities after it"),
+}
 UNCUT = {  # of robots with cut joints alone
     "q_uncut": (
         UNITS["q"][0],
         "coordinates after the step of the robot before joints were cut; hinges in (-pi, pi]",
     ),
     "u_uncut": (UNITS["u"][0], "velocities after the step of the robot before joints were cut"),
+}
+PEER = {  # of runs on another engine alone
+    "passive_force": (
+        "N, N m",
+        "generalized forces of joint damping, dry friction and limits during the step",
+    ),
 }

@@ -1,4 +1,4 @@
-"""Runge-Kutta of orders 5 and 4 with error control; for force laws.
+"""Runge-Kutta of orders 5 and 4 with error control; for laws with forces.
 
 The pair of Dormand and Prince 1980."""
 
@@ -95,20 +95,23 @@ class DormandPrince(Stepper):
         counts = {"attempts": SX(0), "iterations": SX(0)}
         size = STAGES * (start.q.numel() + start.u.numel() + n)
         stages = {"slopes": SX.zeros(size), "stage": SX(0), "converged": SX(1)}
+        stages |= assemble.begun(scene, start)
 
         def turn(now: Values) -> tuple[Values, SX]:
-            return self._stage_step(scene, start, now)
+            return self._stage_step(scene, start, now, builder)
 
         turns = 1 + (STAGES - 1) * self.maximum
         end = builder.loop(state | clock | counts | stages, turn, turns)
         return StepOutputs.of(end | {"bilateral": SX(0, 1)})
 
-    def _stage_step(self, scene: Scene, start: StepInputs, now: Values) -> tuple[Values, SX]:
+    def _stage_step(
+        self, scene: Scene, start: StepInputs, now: Values, builder: Builder
+    ) -> tuple[Values, SX]:
         """One evaluation at the due stage; after the last, the sub-step is accepted or not."""
         # the rate at the stage that is due
         stage, slopes = now["stage"], ca.reshape(now["slopes"], -1, STAGES)
         at = stage_of(scene, start, now, slopes)
-        rate = assemble.rate(scene, at)
+        rate = assemble.rate(scene, at, builder)
         fresh = ca.vertcat(rate.q, rate.u, *rate.forces)
         slopes = ca.horzcat(*(ca.if_else(stage == k, fresh, slopes[:, k]) for k in range(STAGES)))
 
@@ -128,11 +131,14 @@ class DormandPrince(Stepper):
             "slopes": ca.vec(ca.horzcat(ca.if_else(accepted, fresh, slopes[:, 0]), slopes[:, 1:])),
             # the last stage is the next sub-step's first
             "stage": ca.if_else(stage == STAGES - 1, 1, stage + 1),
-            "converged": ca.if_else(
-                ca.logic_and(accepted, ca.logic_not(error <= 1)), 0, now["converged"]
+            "converged": ca.fmin(
+                ca.if_else(ca.logic_and(accepted, ca.logic_not(error <= 1)), 0, now["converged"]),
+                rate.converged,
             ),
             "iterations": now["iterations"] + 1,
         }
+        if rate.begun is not None:
+            new["begun"] = ca.if_else(accepted, rate.begun, now["begun"])
         clock = self._next(start.dt, now, error, attempts, accepted)
         return new | clock | {"attempts": attempts}, clock["time"] < start.dt
 
@@ -172,5 +178,6 @@ def stage_of(scene: Scene, start: StepInputs, now: Values, slopes: SX) -> StepIn
     ]
     slope = ca.mtimes(slopes[: nq + nu, : STAGES - 1], ca.vertcat(*weights))
     memory = ca.if_else(now["stage"] == 0, now["memory"], now["kept"])
-    mean = runge_kutta.Rate(slope[:nq], slope[nq:], [], memory)
-    return runge_kutta.stage(scene, replace(start, q=now["q"], u=now["u"]), mean, mean, now["h"])
+    mean = runge_kutta.Rate(slope[:nq], slope[nq:], [], memory, now.get("begun"))
+    begin = replace(start, q=now["q"], u=now["u"], dt=now["h"])
+    return runge_kutta.stage(scene, begin, mean, mean, now["h"])

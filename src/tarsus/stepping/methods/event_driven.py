@@ -25,6 +25,7 @@ from tarsus.references.reference import Citation
 from tarsus.stepping import assemble
 from tarsus.stepping.base import METHODS, Scene, StepInputs, StepOutputs, Stepper
 from tarsus.stepping.event_location import TRIES, Bracket
+from tarsus.stepping.strikes import Strikes
 
 FAR = 1e6  # m: height of a contact that is not watched
 
@@ -42,10 +43,11 @@ class EventDriven(Stepper):
     damping: Ogunsola's Eqn. (4), or the law's own restitution. Then the next phase begins, the
     landed contact closed under the law: Ogunsola's Eqn. (3).
 
-    What differs from the paper: contact is lost when the law lets go, which is not located; a
-    bounce lower than `tolerance` is left to the law; a contact that lands and leaves within one
-    phase is not seen; after `maximum` gains in one dt the rest is one plain step and `converged` is
-    0. `iterations` are the law's, tried phases included.
+    What differs from the paper: contact is lost when the law lets go, which is not located (its
+    force ends with a kink, no jump: an error of second order in dt, once); a bounce lower than
+    `tolerance` is left to the law; a contact that lands and leaves within one phase is not seen;
+    after `maximum` gains in one dt the rest is one plain step and `converged` is 0. `iterations`
+    are the law's, tried phases included.
     """
 
     citation: ClassVar[Citation] = (
@@ -54,25 +56,27 @@ class EventDriven(Stepper):
     )
     velocity_level: ClassVar[bool] = False
 
-    stepper: Stepper | str = part("midpoint", "the stepper inside, or its name")
+    inner: Stepper | str = part("midpoint", "the stepper of the phases, or its name")
     tolerance: float = parameter(1e-10, "m", "of the landing; 1e-6 suits float32", "(0, inf)")
     maximum: int = parameter(100, "[1]", "contact gains in one dt", "[1, inf)")
+    strikes: int = parameter(4, "[1]", "impacts of one dt that the log keeps", "[0, 100]")
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if isinstance(self.stepper, str):
-            named = registry.member(METHODS, "stepper", self.stepper, Stepper)
-            object.__setattr__(self, "stepper", named())
-        if not isinstance(self.stepper, Stepper) or isinstance(self.stepper, EventDriven):
+        if isinstance(self.inner, str):
+            named = registry.member(METHODS, "stepper", self.inner, Stepper)
+            object.__setattr__(self, "inner", named())
+        if not isinstance(self.inner, Stepper) or isinstance(self.inner, EventDriven):
             raise TarsusError(
-                f"EventDriven wraps a stepper such as Midpoint(), not {self.stepper!r}."
+                "event_driven wraps another stepper, such as inner=midpoint in text or Midpoint(),"
+                f" not {self.inner!r}."
             )
 
     @property
     def inside(self) -> Stepper:
         """The stepper of the smooth phases."""
-        assert isinstance(self.stepper, Stepper)
-        return self.stepper
+        assert isinstance(self.inner, Stepper)
+        return self.inner
 
     @property
     def order(self) -> int | None:
@@ -100,9 +104,25 @@ class EventDriven(Stepper):
         return False
 
     def step(self, scene: Scene, start: StepInputs, builder: Builder) -> StepOutputs:
-        n = len(scene.candidates)
-        if n == 0:
+        if not scene.candidates:
             return self.inside.step(scene, start, builder)
+        begin = self._begin(scene, start)
+
+        def turn(now: Values) -> tuple[Values, SX]:
+            end = attempt(self.inside, scene, start, now, builder)
+            verdict = builder.keep("verdict", self._verdict(scene, start, now, end))
+            if scene.law.impulsive:
+                end |= Strikes.of(now).values() | {"time": now["time"] + now["h"]}
+                end = impact(scene, start, end, verdict[1], builder)
+            return self._next(scene, start, now, end, verdict)
+
+        end = builder.loop(begin, turn, (self.maximum + 1) * (TRIES + 1))
+        found = Strikes.of(end) if scene.law.impulsive else None
+        return replace(StepOutputs.of(end), strikes=found)
+
+    def _begin(self, scene: Scene, start: StepInputs) -> Values:
+        """What the first phase begins with."""
+        n = len(scene.candidates)
         sums = {
             "impulse": SX.zeros(3 * n),
             "bilateral": SX.zeros(start.bilateral.numel()),
@@ -111,16 +131,10 @@ class EventDriven(Stepper):
         state = {"q": start.q, "u": start.u, "memory": start.memory, "converged": SX(1)}
         clock = {"time": SX(0), "h": start.dt, "gains": SX(0)}
         begin = state | sums | clock | self._watch(scene, start, state, SX(0), SX(0))
-
-        def turn(now: Values) -> tuple[Values, SX]:
-            end = attempt(self.inside, scene, start, now, builder)
-            verdict = builder.keep("verdict", self._verdict(scene, start, now, end))
-            after_impact = (
-                impact(scene, start, end, verdict[1], builder) if scene.law.impulsive else end
-            )
-            return self._next(scene, start, now, after_impact, verdict)
-
-        return StepOutputs.of(builder.loop(begin, turn, (self.maximum + 1) * (TRIES + 1)))
+        if scene.law.impulsive:
+            sizes = start.q.numel(), start.u.numel(), n
+            begin |= Strikes.none(*sizes, self.strikes).values()
+        return begin
 
     def _verdict(self, scene: Scene, start: StepInputs, now: Values, end: Values) -> SX:
         """Of a phase that was tried (4,): whether it is accepted, whether a contact has landed,
@@ -188,6 +202,7 @@ class EventDriven(Stepper):
         after |= self._watch(scene, start, end, gains, landed)
         new = {key: ca.if_else(accepted, value, again[key]) for key, value in after.items()}
         new |= {"gains": gains, "iterations": now["iterations"] + end["iterations"]}
+        new |= {key: end[key] for key in now if key in Strikes.__dataclass_fields__}
         return new, ca.logic_not(ca.logic_and(accepted, time >= start.dt))
 
 
@@ -220,11 +235,10 @@ def attempt(
 def impact(scene: Scene, start: StepInputs, end: Values, landed: SX, builder: Builder) -> Values:
     """`end` after the impact, if a contact has landed there.
 
-    The law's impulses act on all closed contacts while the coordinates stay.
+    The law's impulses act on all closed contacts while the coordinates stay; what they did is kept.
     """
-    changed = {
-        key: end[key] for key in ("u", "memory", "impulse", "bilateral", "iterations", "converged")
-    }
+    keys = ("u", "memory", "impulse", "bilateral", "iterations", "converged")
+    changed = {key: end[key] for key in (*keys, *Strikes.__dataclass_fields__)}
     law, loose = scene.law, undamped(scene)
 
     def once(now: Values) -> tuple[Values, SX]:
@@ -239,7 +253,8 @@ def impact(scene: Scene, start: StepInputs, end: Values, landed: SX, builder: Bu
         new = StepOutputs(at.q, u, solved).values()
         sums = {key: now[key] + new[key] for key in ("impulse", "bilateral", "iterations")}
         good = ca.fmin(now["converged"], new["converged"])
-        return {"u": u, "memory": new["memory"], "converged": good} | sums, SX(0)
+        kept = Strikes.of(now).after(end["time"], at.q, now["u"], u, new["impulse"]).values()
+        return {"u": u, "memory": new["memory"], "converged": good} | sums | kept, SX(0)
 
     return end | builder.loop(changed, once, 1, first=landed)
 
@@ -261,4 +276,4 @@ def balanced(scene: Scene, at: StepInputs) -> StepInputs:
     """Forces under which a robot without dampers would keep its velocity, were it free."""
     hold = rnea.bias(kinematics(scene.mechanism, at.q, at.u), at.inertias)
     nothing = SX.zeros(at.tau_loops.numel()), SX.zeros(at.bilateral.numel())
-    return replace(at, tau=hold, tau_loops=nothing[0], bilateral=nothing[1])
+    return replace(at, tau=hold, tau_loops=nothing[0], bilateral=nothing[1], impact=True)

@@ -1,4 +1,4 @@
-"""Heun's explicit method of second order; for force laws.
+"""Heun's explicit method of second order; for laws with forces.
 
 The mean of the rates at both ends of the step.
 
@@ -35,6 +35,7 @@ class Heun(Stepper):
         return 2
 
     def step(self, scene: Scene, start: StepInputs, builder: Builder) -> StepOutputs:
-        first = assemble.rate(scene, start)
-        second = assemble.rate(scene, runge_kutta.stage(scene, start, first, first, start.dt))
+        first = assemble.rate(scene, start, builder)
+        later = runge_kutta.stage(scene, start, first, first, start.dt)
+        second = assemble.rate(scene, later, builder)
         return runge_kutta.weighted(scene, start, [1 / 2, 1 / 2], [first, second])

@@ -37,8 +37,7 @@ class Midpoint(Stepper):
     def step(self, scene: Scene, start: StepInputs, builder: Builder) -> StepOutputs:
         q_mid = builder.keep("q_mid", self.evaluation(scene.mechanism, start.q, start.u, start.dt))
         builder.stamp("rest")
-        last = displaced(scene.mechanism, start.q, start.u, -0.5 * start.dt)
-        seen = replace(start, last=last)
+        seen = replace(start, instant=self.instant)
         u_end, contact = assemble.velocity_step(scene, q_mid, seen, builder)
         q_end = displaced(scene.mechanism, q_mid, u_end, 0.5 * start.dt)
         return StepOutputs(q_end, u_end, contact)

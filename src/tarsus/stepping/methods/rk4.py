@@ -1,9 +1,11 @@
-"""Classical Runge-Kutta method of fourth order; for force laws."""
+"""Classical Runge-Kutta method of fourth order; for laws with forces."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import ClassVar
+
+from casadi import SX
 
 from tarsus.program.ir.trace import Builder
 from tarsus.references.books import HAIRER_1993
@@ -30,9 +32,14 @@ class RK4(Stepper):
         return 4
 
     def step(self, scene: Scene, start: StepInputs, builder: Builder) -> StepOutputs:
+        def rate(first: runge_kutta.Rate, slope: runge_kutta.Rate, after: SX) -> runge_kutta.Rate:
+            return assemble.rate(
+                scene, runge_kutta.stage(scene, start, first, slope, after), builder
+            )
+
         half = 0.5 * start.dt
-        k1 = assemble.rate(scene, start)
-        k2 = assemble.rate(scene, runge_kutta.stage(scene, start, k1, k1, half))
-        k3 = assemble.rate(scene, runge_kutta.stage(scene, start, k1, k2, half))
-        k4 = assemble.rate(scene, runge_kutta.stage(scene, start, k1, k3, start.dt))
+        k1 = assemble.rate(scene, start, builder)
+        k2 = rate(k1, k1, half)
+        k3 = rate(k1, k2, half)
+        k4 = rate(k1, k3, start.dt)
         return runge_kutta.weighted(scene, start, [1 / 6, 1 / 3, 1 / 3, 1 / 6], [k1, k2, k3, k4])

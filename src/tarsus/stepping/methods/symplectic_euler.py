@@ -30,8 +30,7 @@ class SymplecticEuler(Stepper):
     )
 
     def step(self, scene: Scene, start: StepInputs, builder: Builder) -> StepOutputs:
-        last = displaced(scene.mechanism, start.q, start.u, -start.dt)
-        seen = replace(start, last=last)
+        seen = replace(start, instant=self.instant)
         u_end, contact = assemble.velocity_step(scene, start.q, seen, builder)
         q_end = displaced(scene.mechanism, start.q, u_end, start.dt)
         return StepOutputs(q_end, u_end, contact)

@@ -6,9 +6,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from tarsus.dynamics.robot import Robot
-from tarsus.model.mechanism import Body, Candidate, Inertia, Joint, Mechanism
 from tarsus.morphology.feet import feet
+from tarsus.morphology.locked import locked
 from tarsus.simulation import resolve
 from tarsus.validation.bodies import G
 from tarsus.validation.engine import Engine, NotModeled, Start
@@ -37,7 +36,8 @@ class Hoap1Drop(ValidationScene):
             raise NotModeled("the law has no stiffness k and damping c")
         # the robot with locked joints, above its stand
         robot = resolve.robot("hoap1")
-        body, standing = locked(robot), np.array(robot.keyframes["stand"])[:7]
+        q = np.array(robot.keyframes["stand"])
+        body, standing = locked(robot, q, feet(robot)), q[:7]
         start = Start(body, standing + DROP * np.eye(7)[2], parameters=FLOOR)
         # how high it leaps, and how deep its soles rest
         depths, leaps = [], []
@@ -61,15 +61,3 @@ class Hoap1Drop(ValidationScene):
             worst(("mean depth", "m"), expected, depths, 1e-6 * expected, labels),
             worst(("height of a leap", "m"), 0.0, leaps, DROP / 10, labels),
         ]
-
-
-def locked(robot: Robot) -> Mechanism:
-    """The standing robot as one rigid body in its base's frame, with the corners of its soles."""
-    q = np.array(robot.keyframes["stand"])
-    com = robot.center_of_mass(q) - q[:3]
-    about_base = robot.mass_matrix(q)[3:6, 3:6]
-    about_com = about_base - robot.mass * (com @ com * np.eye(3) - np.outer(com, com))
-    about_com = (about_com + about_com.T) / 2
-    corners = tuple(Candidate(c.name, 0, robot.position(q, c.name) - q[:3]) for c in feet(robot))
-    body = Body("body", -1, Joint("floating_base", "free"), Inertia(robot.mass, com, about_com))
-    return Mechanism(f"{robot.name}_locked", (body,), corners, gravity_acceleration=(0.0, 0.0, -G))

@@ -1,0 +1,109 @@
+"""The output of `tarsus bench --peers`: one table of speed against error, and what it rests on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+WIDTH = 132  # letters; a pipe has no width of its own
+# heading, case, error, factor to the heading's unit
+ERRORS = (
+    ("stand: depth / mm", "stand", "penetration_m", 1e3),
+    ("creep / mm/s", "stand", "creep_m_per_s", 1e3),
+    ("height / m", "stand", "height_m", 1.0),
+    ("flight: energy / J", "flight", "energy_J", 1.0),
+    ("momentum / N s", "flight", "momentum_Ns", 1.0),
+    ("spin / N m s", "flight", "angular_momentum_Nms", 1.0),
+    ("joints / rad", "flight", "joint_rad", 1.0),
+    ("fall: depth / mm", "fall", "penetration_m", 1e3),
+    ("gained / J", "fall", "gained_J", 1.0),
+)
+HEAD = ("simulator", "dt / ms", "steps/s", *(row[0] for row in ERRORS))
+
+
+def cells(row: Mapping[str, Any]) -> tuple[str, ...]:
+    """A row of the table as text, by `HEAD`."""
+    speed = row["steps_per_second"]
+    return (
+        f"{row['engine']} {row['variant']}".strip(),
+        f"{1e3 * row['dt']:g}",
+        "-" if speed is None else _thousands(speed),
+        *(_number(key, row.get(case, {}).get(key), factor) for _, case, key, factor in ERRORS),
+    )
+
+
+def _thousands(speed: float) -> str:
+    return f"{speed / 1e3:.3g} k" if speed >= 1e3 else f"{speed:.3g}"
+
+
+def _number(key: str, value: float | None, factor: float) -> str:
+    if value is None:
+        return "-"
+    digits = ".3f" if key == "height_m" else ".2g"
+    return f"{factor * value:{digits}}" if math.isfinite(value) else "not finite"
+
+
+def tell_peers(found: dict[str, Any]) -> None:
+    """Print the table, the settings of each simulator, who is missing, and what is quoted."""
+    console = Console(highlight=False)
+    wide = Console(highlight=False, width=max(console.width, WIDTH))
+    # measured
+    table = Table(
+        title="Speed of a step on one core, and errors: ANYmal stands, flies and falls",
+        title_justify="left",
+        box=SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+        pad_edge=False,
+    )
+    for heading in HEAD:
+        table.add_column(heading, justify="left" if heading == HEAD[0] else "right")
+    for row in found["rows"]:
+        table.add_row(*cells(row))
+    wide.print(table)
+    for name, value in found["settings"].items():
+        console.print(f"{name}: {value}")
+    _tell_engines(console, found)
+    _tell_quoted(console, found["quoted"])
+
+
+def _tell_engines(console: Console, found: dict[str, Any]) -> None:
+    """How each was set, what failed, and what is not here."""
+    for engine in found["engines"]:
+        name = f"{engine['engine']} {engine['variant']}".strip()
+        console.print(f"\n[bold]{name}[/]: {engine['meaning']}")
+        if "mass" in engine:
+            servo = "computed by the simulator" if engine["own_servo"] else "computed in Python"
+            console.print(
+                f"  mass {engine['mass']:.4f} kg; servo {servo}; {engine['worlds']} worlds"
+            )
+            for key, value in engine["settings"].items():
+                console.print(f"  {key}: {value}", markup=False)
+        for case, why in engine["failed"].items():
+            console.print(f"  failed, {case}: {why}", markup=False, style="red")
+    if found["missing"]:
+        console.print("\nNot measured, for it is not installed:")
+    for row in found["missing"]:
+        console.print(f"  {row['engine']}: {row['install']}", markup=False)
+
+
+def _tell_quoted(console: Console, quoted: dict[str, Any]) -> None:
+    """What others measured, and where it stands."""
+    console.print(f"\nQuoted, not measured here ({quoted['machine']}):")
+    console.print(f"  standing, dt 5 ms; {quoted['speed_source']}", markup=False)
+    for row in quoted["speed"]:
+        console.print(
+            f"    {row['engine']}, {row['solver']}: {_thousands(row['steps_per_second'])} steps/s"
+        )
+    console.print(
+        f"  flight, mean squared error of energy; {quoted['energy_source']}", markup=False
+    )
+    for row in quoted["energy"]:
+        console.print(
+            f"    {row['engine']}, {row['integrator']}, dt {1e3 * row['dt']:g} ms:"
+            f" {row['energy_squared_J2']:.3g} J^2"
+        )

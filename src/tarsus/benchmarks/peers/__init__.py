@@ -1,0 +1,1 @@
+"""Simulators that `tarsus bench --peers` measures: one file each, found by its name."""

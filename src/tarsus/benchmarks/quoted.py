@@ -1,0 +1,80 @@
+"""Figures that can only be quoted: SimBenchmark's, measured by its authors on their machine.
+
+Its authors are also RaiSim's. RaiSim is closed source and in no package index, so that its figures
+are quoted here and not measured. Their robot is another ANYmal (34.0 kg) with feet of 3 cm, their
+position correction is off, MuJoCo is 1.5 with no-slip iterations.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from tarsus.references.data import SIMBENCHMARK
+
+STEPS = 50_000  # 250 s in steps of 5 ms, the servo in C++ included
+MACHINE = "Intel Core i7-7700HQ, 2.8 GHz"
+SPEED_SOURCE = SIMBENCHMARK.at("data/anymal-stand/sample.csv, one robot, median of ten runs").text()
+ENERGY_SOURCE = SIMBENCHMARK.at("data/anymal-energy/sample.csv").text()
+
+
+@dataclass(frozen=True)
+class QuotedSpeed:
+    """ANYmal standing, steps of 5 ms.
+
+    seconds: for `STEPS` steps of one robot
+    """
+
+    engine: str
+    solver: str
+    seconds: float
+
+    def as_json(self) -> dict[str, Any]:
+        """For JSON, with steps a second."""
+        return asdict(self) | {"steps_per_second": STEPS / self.seconds}
+
+
+@dataclass(frozen=True)
+class QuotedEnergy:
+    """ANYmal in free flight: mean squared error of the energy, J^2, over 2 s in steps of dt, s."""
+
+    engine: str
+    integrator: str
+    dt: float
+    energy_squared_J2: float
+
+
+SPEEDS = (
+    QuotedSpeed("RaiSim", "bisection", 0.4063985),
+    QuotedSpeed("MuJoCo 1.5", "PGS, no-slip", 1.73089),
+    QuotedSpeed("MuJoCo 1.5", "Newton, no-slip", 1.854535),
+    QuotedSpeed("Bullet 2.88", "sequential impulses", 3.706675),
+    QuotedSpeed("DART 6.4", "PGS", 5.751985),
+    QuotedSpeed("DART 6.4", "Dantzig", 5.83235),
+    QuotedSpeed("ODE 0.15.2", "Dantzig", 22.8405),
+)
+ENERGIES = (
+    QuotedEnergy("RaiSim", "midpoint", 0.01, 1.39767),
+    QuotedEnergy("RaiSim", "midpoint", 0.001, 0.0118404),
+    QuotedEnergy("MuJoCo 1.5", "Euler", 0.01, 343.91),
+    QuotedEnergy("MuJoCo 1.5", "Euler", 0.001, 3.48198),
+    QuotedEnergy("MuJoCo 1.5", "RK4", 0.01, 5.56596e-11),
+    QuotedEnergy("MuJoCo 1.5", "RK4", 0.001, 1.6273e-17),
+    QuotedEnergy("Bullet 2.88", "Euler", 0.01, 342.786),
+    QuotedEnergy("Bullet 2.88", "Euler", 0.001, 3.65233),
+    QuotedEnergy("DART 6.4", "Euler", 0.01, 918.391),
+    QuotedEnergy("DART 6.4", "Euler", 0.001, 236.756),
+    QuotedEnergy("ODE 0.15.2", "Euler", 0.01, 378.123),
+    QuotedEnergy("ODE 0.15.2", "Euler", 0.001, 3.89101),
+)
+
+
+def as_json() -> dict[str, Any]:
+    """All of it, with its sources."""
+    return {
+        "machine": MACHINE,
+        "speed": [row.as_json() for row in SPEEDS],
+        "speed_source": SPEED_SOURCE,
+        "energy": [asdict(row) for row in ENERGIES],
+        "energy_source": ENERGY_SOURCE,
+    }

@@ -1,0 +1,77 @@
+"""A mechanism as URDF text, so that the same robot can be run in other simulators.
+
+What is kept: the tree, inertias, joint axes and damping, contact candidates as spheres. The free
+joint of a floating robot is left out: its first link is the root. Links are called after the
+bodies, joints after the joints. Format: the URDF specification (wiki.ros.org/urdf/XML).
+"""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterable
+from xml.etree.ElementTree import Element, SubElement
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from tarsus.errors import TarsusError
+from tarsus.model.mechanism import WORLD, Body, Candidate, Mechanism
+
+KINDS = {"hinge": "continuous", "slide": "prismatic"}
+LARGE = 1e6  # stands for no limit: N m, N, m, rad/s or m/s
+
+
+def to_urdf(mechanism: Mechanism) -> str:
+    """The mechanism as URDF; TarsusError if it has loops, ball joints or several roots, which URDF
+    cannot say.
+    """
+    # what URDF cannot say
+    roots = [body for body in mechanism.bodies if body.parent == WORLD]
+    others = [body for body in mechanism.bodies if body not in roots]
+    odd = [body.joint.name for body in others if body.joint.kind not in KINDS]
+    if mechanism.loops or odd or len(roots) != 1 or not mechanism.floating:
+        raise TarsusError(
+            f"{mechanism.name!r} cannot be written as URDF: it takes one root on a free joint,"
+            " hinges and slides below it, and no loops."
+        )
+    # links, and the joints between them
+    robot = Element("robot", name=mechanism.name)
+    for number, body in enumerate(mechanism.bodies):
+        _add_link(robot, body, [c for c in mechanism.candidates if c.body == number])
+    for body in others:
+        _add_joint(robot, body, mechanism.bodies[body.parent].name)
+    ElementTree.indent(robot)
+    return ElementTree.tostring(robot, encoding="unicode")
+
+
+def _add_link(robot: Element, body: Body, candidates: Iterable[Candidate]) -> None:
+    link = SubElement(robot, "link", name=body.name)
+    inertial, I = SubElement(link, "inertial"), body.inertia.about_com  # noqa: E741
+    SubElement(inertial, "origin", xyz=_text(body.inertia.com), rpy="0 0 0")
+    SubElement(inertial, "mass", value=repr(float(body.inertia.mass)))
+    entries = {"ixx": I[0, 0], "ixy": I[0, 1], "ixz": I[0, 2]}
+    entries |= {"iyy": I[1, 1], "iyz": I[1, 2], "izz": I[2, 2]}
+    SubElement(inertial, "inertia", {name: repr(float(entry)) for name, entry in entries.items()})
+    for candidate in candidates:
+        collision = SubElement(link, "collision", name=candidate.name)
+        SubElement(collision, "origin", xyz=_text(candidate.position), rpy="0 0 0")
+        geometry = SubElement(collision, "geometry")
+        SubElement(geometry, "sphere", radius=repr(float(candidate.radius)))
+
+
+def _add_joint(robot: Element, body: Body, parent: str) -> None:
+    joint = SubElement(robot, "joint", name=body.joint.name, type=KINDS[body.joint.kind])
+    turned = Rotation.from_matrix(np.array(body.rotation)).as_euler("xyz")
+    SubElement(joint, "origin", xyz=_text(body.position), rpy=_text(turned))
+    SubElement(joint, "parent", link=parent)
+    SubElement(joint, "child", link=body.name)
+    SubElement(joint, "axis", xyz=_text(body.joint.axis))
+    SubElement(joint, "dynamics", damping=repr(float(body.joint.damping)), friction="0.0")
+    limits = {"effort": repr(LARGE), "velocity": repr(LARGE)}
+    if body.joint.kind == "slide":
+        limits |= {"lower": repr(-LARGE), "upper": repr(LARGE)}
+    SubElement(joint, "limit", limits)
+
+
+def _text(values: Iterable[float]) -> str:
+    return " ".join(repr(float(value)) for value in values)

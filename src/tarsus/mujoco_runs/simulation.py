@@ -1,0 +1,236 @@
+"""A robot and its controller in closed loop on MuJoCo: what `Simulation` is for our own steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tarsus.contact.laws.moreau import Moreau
+from tarsus.control.base import Controller
+from tarsus.dynamics.robot import Robot
+from tarsus.errors import TarsusError
+from tarsus.model.poses import quaternion_from_rotation
+from tarsus.model.to_mjcf import to_mjcf
+from tarsus.mujoco_runs import log
+from tarsus.mujoco_runs.closed_loop import ClosedLoop, Feedback
+from tarsus.mujoco_runs.library import mujoco
+from tarsus.mujoco_runs.recorder import Recorder
+from tarsus.mujoco_runs.replay import Replay
+from tarsus.mujoco_runs.settings import MujocoSettings
+from tarsus.simulation import default_controller, inputs, resolve
+from tarsus.simulation.contact_selection import candidates
+from tarsus.simulation.placement import on_ground
+from tarsus.simulation.recording.divergence import Diverged, Fault, first_fault
+from tarsus.simulation.recording.interrupt import Interrupted, noticing
+from tarsus.simulation.settings import with_parameters
+from tarsus.stepping.base import Scene
+from tarsus.terrain.base import Terrain
+from tarsus.terrain.plane import Plane
+from tarsus.terrain.slope import Slope
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+Array = NDArray[np.float64]
+LOOK = 0.25  # s simulated between two looks for a fault
+
+
+class MujocoSimulation:
+    """A robot simulated in MuJoCo by the controllers of Tarsus.
+
+    robot, controller, dt: as for `Simulation`
+    settings: MuJoCo's contact and integrator
+    terrain: "plane", "slope" or an object of theirs
+    contacts: names of the candidates that may touch, as for `Simulation`
+    parameters: of the engine, the gait and the terrain, "NAME=VALUE" each
+
+    Only contacts of the candidates with the ground are simulated. The robot starts where
+    `Simulation` starts it. TarsusError in one sentence for what MuJoCo does not do.
+    """
+
+    def __init__(
+        self,
+        robot: Robot | str,
+        settings: MujocoSettings | None = None,
+        terrain: Terrain | str = "plane",
+        controller: Controller | Feedback | str | None = None,
+        dt: float = 0.0025,
+        contacts: str | Sequence[str] | None = None,
+        parameters: Sequence[str] = (),
+    ) -> None:
+        # what is simulated
+        self.notices: list[str] = []
+        self.dt, whole = inputs.step(dt), resolve.robot(robot)
+        prepared = default_controller.prepared(whole, controller, self.dt, self.notices)
+        parts = {"engine": settings or MujocoSettings(), "gait": prepared[1]}
+        parts = with_parameters(parts | {"terrain": resolve.terrain(terrain)}, parameters)
+        self.settings, self.controller, self.terrain = parts.values()
+        self.robot = _touching(prepared[0], contacts, self.notices)
+        self.control = ClosedLoop(self.robot, self.controller, self.dt)
+
+        # the same in MuJoCo, on its ground
+        mj, place = mujoco(), _frame(self.terrain)
+        text = to_mjcf(self.robot, dt=self.dt, friction=self.settings.coefficient)
+        self.model = mj.MjModel.from_xml_string(text)
+        self.settings.apply(self.model)
+        self.model.opt.disableflags |= mj.mjtDisableBit.mjDSBL_AUTORESET
+        self.model.geom_quat[0] = quaternion_from_rotation(place[[1, 2, 0]].T)
+        self.normal, self.data = place[0], mj.MjData(self.model)
+        self._start = _start(self.robot, self.terrain, self.controller)
+        self.reset()
+
+    @property
+    def stepper(self) -> MujocoSettings:
+        """What a summary asks about the integrator."""
+        return self.settings
+
+    @property
+    def q(self) -> Array:
+        """Coordinates (nq,): a copy."""
+        return np.array(self.data.qpos)
+
+    @property
+    def u(self) -> Array:
+        """Velocities (nu,): a copy."""
+        return np.array(self.data.qvel)
+
+    @property
+    def time(self) -> float:
+        """Simulated time, s."""
+        return self._done * self.dt
+
+    def set(self, command: dict[str, float]) -> None:
+        """Tell the gait its commands, such as {"speed": 0.5}."""
+        self.control.tell(command)
+
+    def reset(self) -> None:
+        """Back to the start; commands stay."""
+        mujoco().mj_resetData(self.model, self.data)
+        self.data.qpos[:] = self._start
+        mujoco().mj_forward(self.model, self.data)
+        self._done = 0
+        self.control.reset()
+
+    def step(self) -> None:
+        """One step of dt."""
+        self.data.ctrl[:] = self.control(self.time, self.data.qpos, self.data.qvel)
+        mujoco().mj_step(self.model, self.data)
+        self._done += 1
+
+    def advance(self, seconds: float) -> None:
+        """Run without a log, up to a state that is not finite."""
+        for _ in range(inputs.steps(seconds, self.dt)):
+            self.step()
+            if not np.isfinite(self.data.qvel.sum()):
+                return
+
+    def run(self, seconds: float, progress: Callable[[float], None] | None = None) -> xr.Dataset:
+        """Run and return the log, with the variables of a log of ours and `passive_force`.
+
+        progress: called with the seconds done
+        Raises Diverged and Interrupted, with the log up to there, as `Simulation.run` does.
+        """
+        # step by step, up to a fault or Ctrl-C
+        steps, t0 = inputs.steps(seconds, self.dt), self.time
+        look = max(1, round(LOOK / self.dt))
+        geoms = range(1, 1 + len(self.robot.candidates))  # the floor is geom 0
+        recorder, extra, wall = Recorder(self.model, self.data, geoms), [], 0.0
+        fault, checked = None, 0
+        with noticing() as interrupted:
+            while len(extra) < steps and fault is None and not interrupted():
+                began = perf_counter()
+                self.step()
+                wall += perf_counter() - began
+                recorder.take()
+                extra.append(self._extra())
+                if len(extra) % look and np.isfinite(self.data.qvel.sum()):
+                    continue
+                fault, checked = self._fault(recorder, checked, t0), len(extra)
+                if progress:
+                    progress(len(extra) * self.dt)
+            stopped = interrupted() and len(extra) < steps
+
+        # the log up to there
+        fault = fault or self._fault(recorder, checked, t0)
+        whole = log.Recorded(recorder.arrays(), np.array(extra), t0, wall)
+        good = whole if fault is None else whole.first(fault.good_steps)
+        setup = log.MujocoSetup(
+            self.robot,
+            self.settings,
+            self.terrain,
+            self.controller,
+            self.dt,
+            self.normal,
+            self.control.told(),
+            self.notices,
+        )
+        result = log.dataset(setup, good) if good.steps else None
+        if fault is not None:
+            message = f"{fault.message}; use a smaller dt."
+            if result is not None:
+                result.attrs["warnings"] = "\n".join([*self.notices, message])
+            raise Diverged(message, result)
+        if stopped:
+            raise Interrupted(f"interrupted at t = {self.time:.4g} s.", result)
+        assert result is not None
+        return result
+
+    def replay(self, run: xr.Dataset) -> Replay:
+        """A run from the start, to be made again from its torques."""
+        mj = mujoco()
+        data, kind = mj.MjData(self.model), mj.mjtState.mjSTATE_FULLPHYSICS
+        data.qpos[:] = self._start
+        mj.mj_forward(self.model, data)
+        start = np.empty(mj.mj_stateSize(self.model, kind))
+        mj.mj_getState(self.model, data, start, kind)
+        return Replay(self.model, start, np.array(run["tau"].values))
+
+    def _extra(self) -> tuple[float, ...]:
+        """Torques of the last step, N m, its solver's iterations, and whether they were enough."""
+        iterations = self.data.solver_niter[0]
+        return (*self.data.ctrl, iterations, iterations < self.model.opt.iterations)
+
+    def _fault(self, recorder: Recorder, checked: int, t0: float) -> Fault | None:
+        """The first step that diverged after those already checked."""
+        q, u = recorder.states(1 + checked)
+        if not len(q):
+            return None
+        return first_fault(self.robot, {"q": q[:, None], "u": u[:, None]}, checked, t0, self.dt)
+
+
+def _touching(robot: Robot, names: str | Sequence[str] | None, notices: list[str]) -> Robot:
+    """The robot with the candidates that may touch; TarsusError if it has closed loops."""
+    if robot.loops:
+        raise TarsusError(
+            f"{robot.name!r} has closed loops: their forces are not part of a log of MuJoCo; run it"
+            " on Tarsus."
+        )
+    chosen = candidates(robot, names, notices)
+    return robot if chosen == robot.candidates else replace(robot, candidates=chosen)
+
+
+def _frame(terrain: Terrain) -> Array:
+    """Rows (3, 3): normal and tangents of a plane; TarsusError for ground that is none."""
+    if isinstance(terrain, Plane):
+        return np.eye(3)[[2, 0, 1]]
+    if isinstance(terrain, Slope):
+        frame = terrain.parameters()["frame"]
+        if frame.shape == (9,):
+            return frame.reshape(3, 3)
+    raise TarsusError("on MuJoCo the ground is one plane, level or inclined: plane or slope.")
+
+
+def _start(robot: Robot, terrain: Terrain, controller: Any) -> Array:
+    """Coordinates (nq,) of the robot standing on the ground, as our own simulation starts it."""
+    if isinstance(controller, Controller):
+        q = np.array(controller.initial_coordinates(robot), float)
+    else:
+        q = np.array(robot.keyframes.get("stand", robot.neutral()), float)
+    inputs.unit_quaternions(robot, q)
+    # a scene has a law; where the robot stands does not depend on it
+    return on_ground(Scene(robot, Moreau(), terrain, robot.candidates), q)

@@ -1,0 +1,81 @@
+"""Balance from a log: where the ground pushes, where the robot would come to rest, and how far the
+push is from the edge of the feet.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+NEAR = 1e-3  # m: a contact point that near to the ground can carry the robot
+BALANCE = {"zero_moment_point": ("xyz",), "capture_point": ("xy",), "support_margin": ()}
+"""The dimensions of each in a log, after time and world."""
+AT_ONCE = 4096  # instants whose support polygons are looked at together
+
+
+def balance(
+    center: Array, velocity: Array, point: Array, force: Array, gap: Array, gravity: float
+) -> dict[str, Array]:
+    """Zero moment point, capture point and support margin of every instant and world.
+
+    center, velocity: (..., 3) of the center of mass, m and m/s
+    point, force: (..., n, 3) of the contacts, world, m and N
+    gap: (..., n) m
+    gravity: m/s^2, downwards
+
+    The zero moment point (..., 3) is the contact points' mean, by their vertical forces: on a plane
+    the point about which the contact forces have no horizontal moment. The capture point (..., 2)
+    is where a linear inverted pendulum that starts at the center of mass, above the zero moment
+    point, comes to rest (Pratt 2006). The margin (...) is the distance of the zero moment point
+    from the edge of the hull of the contacts near the ground, seen from above, m; outside it is
+    negative, the distance from the line through the edge that is farthest away. All are NaN without
+    a force upwards.
+    """
+    # both points
+    with np.errstate(invalid="ignore", divide="ignore"):
+        up = np.maximum(force[..., 2], 0.0)
+        total = up.sum(-1)
+        pressure = (up[..., None] * point).sum(-2) / np.where(total > 0, total, np.nan)[..., None]
+        height = np.maximum(center[..., 2] - pressure[..., 2], 0.0)
+        pace = np.sqrt(height / gravity) if gravity > 0 else np.full(height.shape, np.nan)
+        capture = center[..., :2] + velocity[..., :2] * pace[..., None]
+    # the support polygon of each instant
+    target, contacts = pressure[..., :2].reshape(-1, 2), gap.shape[-1]
+    flat = point[..., :2].reshape(len(target), contacts, 2)
+    near = gap.reshape(len(target), contacts)
+    parts = [slice(k, k + AT_ONCE) for k in range(0, len(flat), AT_ONCE)]
+    margins = [margin(flat[part], near[part] <= NEAR, target[part]) for part in parts]
+    return {
+        "zero_moment_point": pressure,
+        "capture_point": capture,
+        "support_margin": np.concatenate([np.zeros(0), *margins]).reshape(center.shape[:-1]),
+    }
+
+
+def margin(points: Array, carries: NDArray[np.bool_], target: Array) -> Array:
+    """Distance (m,) of a target (m, 2) from the edge of the hull of those points (m, n, 2) that
+    carry (m, n), m: positive inside, NaN without points or target.
+    """
+    # each pair of points makes a line; it is an edge where no point lies beyond it
+    first, second = np.triu_indices(points.shape[1], 1)
+    along = points[:, second] - points[:, first]
+    length = np.linalg.norm(along, axis=-1)
+    usable = carries[:, first] & carries[:, second] & (length > 0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        normal = np.stack([along[..., 1], -along[..., 0]], -1) / length[..., None]
+    nearest = np.full(len(points), np.inf)
+    for k in np.flatnonzero(usable.any(0)):
+        side = ((points - points[:, first[k], None]) * normal[:, k, None]).sum(-1)
+        beyond = np.where(carries, side, -np.inf).max(-1), np.where(carries, -side, -np.inf).max(-1)
+        inside = ((points[:, first[k]] - target) * normal[:, k]).sum(-1)
+        tiny = 1e-12 + 1e-9 * length[:, k]
+        for sign, over in zip((1.0, -1.0), beyond, strict=True):
+            edge = usable[:, k] & (over <= tiny)
+            nearest = np.where(edge, np.minimum(nearest, sign * inside), nearest)
+    # one point, or none
+    alone = carries.sum(1) == 1
+    only = points[np.arange(len(points)), carries.argmax(1)] if points.shape[1] else target
+    nearest = np.where(alone, -np.linalg.norm(only - target, axis=-1), nearest)
+    return np.where(np.isfinite(nearest) & np.isfinite(target[:, 0]), nearest, np.nan)

@@ -1,0 +1,196 @@
+"""A run made elsewhere, observed step by step: what its states and contact forces tell.
+
+`tarsus judge` and the logs of MuJoCo's runs rest on it. The expressions are those of our own logs,
+`step_observables`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import casadi as ca
+import numpy as np
+from casadi import SX
+from numpy.typing import NDArray
+
+from tarsus.contact.criteria import Solved
+from tarsus.dynamics import jacobian, rnea
+from tarsus.dynamics.free_motion import Drive
+from tarsus.dynamics.kinematics import Kinematics, displaced, kinematics
+from tarsus.dynamics.robot import Robot
+from tarsus.program.ir.blocks import Program
+from tarsus.program.ir.trace import Builder
+from tarsus.program.run.samples import evaluate
+from tarsus.simulation.recording.step_observables import (
+    Acting,
+    ObservedContact,
+    ObservedStep,
+    step_observables,
+)
+from tarsus.simulation.step_program import KEPT
+from tarsus.spatial.rotation import constant
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectory:
+    """A checked run of S steps with n contacts."""
+
+    robot: Robot
+    """The robot that moves."""
+    dt: float
+    """Length of a step, s."""
+    q: Array
+    """Coordinates (S + 1, nq)."""
+    u: Array
+    """Velocities (S + 1, nu)."""
+    force: Array
+    """Contact forces (S, n, 3) on the robot, world, N."""
+    bodies: tuple[int, ...]
+    """The body of each contact."""
+    normal: Array
+    """Unit normals (S, n, 3), world, out of the ground."""
+    point: Array | None
+    """Contact points (S, n, 3), world, m; None: those of the robot's candidates."""
+    correction: Array | None
+    """Added by a hard law (S, n, 3) to velocities after a step, contact frame, m/s; None: zero."""
+    gap: Array | None
+    """Distances (S, n), m; None: those of the robot's candidates to the ground z = 0."""
+    motors: Array | None
+    """Generalized forces (S, nu) of the motors, N or N m; None: unknown."""
+    passive: Array | None
+    """Generalized forces (S, nu) of joint friction and limits; None: the robot's own damping."""
+    mu: Array | None
+    """Friction coefficients (S, n) [1]; None: unknown."""
+    e_N: float
+    """Normal coefficient of restitution [1]."""
+    e_T: float
+    """Tangential coefficient of restitution [1]."""
+    tolerance: float
+    """To which the solver promises its impulses, N s."""
+    instant: float
+    """Where in a step the dynamics were evaluated: 0 its start, 1 its end [1]."""
+    stages: int
+    """How many evaluations of the dynamics a step makes."""
+
+    @property
+    def steps(self) -> int:
+        """S."""
+        return len(self.force)
+
+
+def solved_steps(run: Trajectory) -> tuple[Solved, dict[str, Array]]:
+    """The contact problems and solutions of a run, and the reports of `observing_program`."""
+    # the run's forces and normals, in contact frames
+    n, frame = len(run.bodies), frames(run.normal)
+    impulse = np.einsum("snij,snj->sni", frame, run.dt * run.force)
+    unknown = np.zeros((run.steps, run.robot.nu))
+    given = {
+        "q0": run.q[:-1],
+        "q1": run.q[1:],
+        "u0": run.u[:-1],
+        "u1": run.u[1:],
+        "dt": np.full((run.steps, 1), run.dt),
+        "motors": unknown if run.motors is None else run.motors,
+        "frame": frame,
+        "impulse": impulse,
+    }
+    optional = {"passive": run.passive, "point": run.point}
+    given |= {name: value for name, value in optional.items() if value is not None}
+
+    # what the robot tells of every step
+    samples = {name: value.reshape(run.steps, -1) for name, value in given.items()}
+    kinds = run.point is not None, run.passive is not None
+    program = observing_program(run.robot, run.bodies, *kinds, run.instant, run.stages)
+    seen = evaluate(program, samples)
+    before, after = (seen[name].reshape(run.steps, n, 3) for name in ("before", "after"))
+    gap = seen["gap"] if run.gap is None else run.gap
+    material = {"mu": 0.0 if run.mu is None else run.mu, "e_N": run.e_N, "e_T": run.e_T}
+    if run.correction is not None:
+        material["correction"] = run.correction
+    return Solved(gap, impulse, before, after, tolerance=run.tolerance, dt=run.dt, **material), seen
+
+
+@lru_cache(maxsize=KEPT)
+def observing_program(
+    robot: Robot,
+    bodies: tuple[int, ...],
+    own_points: bool,
+    own_passive: bool,
+    instant: float,
+    stages: int,
+) -> Program:
+    """The program that observes one step of a run; its reports are those of `step_observables`.
+
+    bodies, instant, stages: of the `Trajectory`
+    own_points, own_passive: whether the run has contact points and passive forces of its own
+
+    Parameters: q0, u0 at the start; q1, u1 at the end; motors, and passive if the run has them,
+    (nu,), N or N m; frame (9n,), the contact frames row by row; impulse (3n,) in them, N s; point
+    (3n,), m, if the run has them.
+    """
+    n = len(bodies)
+
+    # parameters
+    b = Builder(f"{robot.name}_observed")
+    q0, u0 = b.parameter("q0", robot.nq), b.parameter("u0", robot.nu)
+    q1, u1 = b.parameter("q1", robot.nq), b.parameter("u1", robot.nu)
+    dt, motors = b.parameter("dt"), b.parameter("motors", robot.nu)
+    frame, impulse = b.parameter("frame", 9 * n), b.parameter("impulse", 3 * n)
+    point = b.parameter("point", 3 * n) if own_points else None
+    passive = b.parameter("passive", robot.nu) if own_passive else None
+
+    # the robot where the step looked, and its contacts there
+    q = displaced(robot, q0, u0, instant * dt) if instant else q0
+    seen, contacts = kinematics(robot, q, u0), []
+    for i in range(n):
+        axes = ca.reshape(frame[9 * i : 9 * i + 9], 3, 3).T
+        at = None if point is None else point[3 * i : 3 * i + 3]
+        place, gap = _place(seen, i, bodies[i], axes[0, :].T, at)
+        world = jacobian.dense(jacobian.point_jacobian(seen, bodies[i], place), robot.nu)
+        rows = ca.mtimes(axes, world)
+        contacts.append(ObservedContact(gap, rows, ca.mtimes(rows, u0)))
+
+    # the criteria
+    nothing = SX.zeros(robot.nu)
+    step = ObservedStep(
+        start=kinematics(robot, q0, u0),
+        seen=seen,
+        end=kinematics(robot, q1, u1),
+        inertias=rnea.body_inertias(robot),
+        dt=dt,
+        contacts=contacts,
+        acting=Acting(Drive(motors), impulse, nothing, nothing, passive),
+        one_balance=SX(stages <= 1),
+    )
+    return b.program(**step_observables(step))
+
+
+def _place(kin: Kinematics, i: int, body: int, normal: SX, point: SX | None) -> tuple[SX, SX]:
+    """The point (3,) of contact i in its body's frame, m, and its gap to the ground z = 0, m.
+
+    The gap is that of the robot's candidate; 0 if the run has its own contact points.
+    """
+    if point is not None:
+        from_body = point - jacobian.position(kin, body, SX.zeros(3))
+        return jacobian.direction_in_body(kin, body, from_body), SX(0)
+    candidate = kin.mechanism.candidates[i]
+    center = jacobian.position(kin, body, constant(candidate.position))
+    lowest = constant(candidate.position) - candidate.radius * jacobian.direction_in_body(
+        kin, body, normal
+    )
+    return lowest, ca.dot(normal, center) - candidate.radius
+
+
+def frames(normal: Array) -> Array:
+    """Contact frames (..., 3, 3): rows normal and two tangents.
+
+    No criterion depends on how the tangents are turned.
+    """
+    helper = np.where(np.abs(normal[..., :1]) < 0.9, [1.0, 0.0, 0.0], [0.0, 1.0, 0.0])
+    first = helper - np.sum(helper * normal, -1, keepdims=True) * normal
+    first /= np.linalg.norm(first, axis=-1, keepdims=True)
+    second = np.asarray(np.cross(normal, first), dtype=float)
+    return np.stack([normal, first, second], -2)

@@ -1,0 +1,163 @@
+"""The impacts that a stepper located in time, as a table in the log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+import casadi as ca
+import numpy as np
+import xarray as xr
+from casadi import SX
+from numpy.typing import NDArray
+
+from tarsus.dynamics import energy, rnea
+from tarsus.dynamics.kinematics import kinematics
+from tarsus.model.mechanism import Mechanism
+from tarsus.program.ir.blocks import Program
+from tarsus.program.ir.trace import Builder
+from tarsus.program.run.backend import Backend
+from tarsus.program.run.samples import evaluate
+from tarsus.simulation.step_program import KEPT, Plan, scaled
+from tarsus.stepping import assemble
+
+Array = NDArray[Any]
+
+
+def strikes(log: xr.Dataset) -> xr.Dataset:
+    """The impacts located in a run, one row each along the dimension `strike`, in order of time.
+
+    log: of a run with `event_driven` and a law of impulses; another has no row.
+
+    Variables (docs/conventions.md): strike_time in s, strike_step (index along `time`),
+    strike_impulse in N s and strike_velocity_before, strike_velocity_after in m/s (strike, contact,
+    axis) in contact frames, strike_kinetic_before, strike_kinetic_after and strike_potential in J,
+    and the state there: strike_q, strike_u_before, strike_u_after; of a batch strike_world. The
+    total energy before an impact is strike_kinetic_before + strike_potential.
+    """
+    names = [name for name in log.variables if str(name).startswith("strike_")]
+    return log[names] if names else xr.Dataset(coords={"strike": np.zeros(0, int)})
+
+
+def strike_variables(
+    plan: Plan, worlds: Backend, records: Mapping[str, Array], t0: float
+) -> dict[str, Any]:
+    """Variables of the log; records: of a run that began at t0, s. None from a stepper that locates
+    no impact; without rows if it located none.
+    """
+    if "strike_count" not in records:
+        return {}
+    # per step: the sum of all
+    impulse, dt = records["impulse"].astype(float), float(worlds.get("dt")[0, 0])
+    sums = records["impulse_strikes"].astype(float)
+    found: dict[str, Any] = {}
+    for name, value in (
+        ("impulse_strikes", sums),
+        ("force_without_strikes", (impulse - sums) / dt),
+    ):
+        by_contact = value.reshape(*value.shape[:2], -1, 3)
+        found[name] = ("time", "world", "contact", "axis"), by_contact
+
+    # one row for each that was kept
+    rows, step, world = _rows(plan, records)
+    if not len(rows):
+        return found
+    parts = _parts(plan.scene.mechanism, rows)
+    seen = _looked_at(plan, worlds, parts, world)
+    vectors = {
+        "impulse": parts["impulse"],
+        "velocity_before": seen["before"],
+        "velocity_after": seen["after"],
+    }
+    for name, value in vectors.items():
+        found[f"strike_{name}"] = ("strike", "contact", "axis"), value.reshape(len(rows), -1, 3)
+    for name in ("kinetic_before", "kinetic_after", "potential"):
+        found[f"strike_{name}"] = ("strike",), seen[name][:, 0]
+    for name, dimension in (
+        ("q", "coordinate"),
+        ("u_before", "velocity"),
+        ("u_after", "velocity"),
+    ):
+        found[f"strike_{name}"] = ("strike", dimension), parts[name]
+    found["strike_time"] = ("strike",), t0 + dt * step + parts["time"][:, 0]
+    found["strike_step"] = ("strike",), step.astype(np.int32)
+    if worlds.count > 1:
+        found["strike_world"] = ("strike",), world.astype(np.int32)
+    return found
+
+
+def strikes_lost(plan: Plan, records: Mapping[str, Array]) -> int:
+    """How many impacts found no slot."""
+    if "strike_count" not in records:
+        return 0
+    counts = records["strike_count"][..., 0].astype(int)
+    return int(np.maximum(counts - _slots(plan, records), 0).sum())
+
+
+def _size(plan: Plan) -> int:
+    """Numbers in one slot."""
+    mechanism = plan.scene.mechanism
+    return 1 + mechanism.nq + 2 * mechanism.nu + 3 * len(plan.scene.candidates)
+
+
+def _slots(plan: Plan, records: Mapping[str, Array]) -> int:
+    return records["strike_rows"].shape[-1] // _size(plan)
+
+
+def _rows(plan: Plan, records: Mapping[str, Array]) -> tuple[Array, Array, Array]:
+    """The slots that are filled (rows, size), their step and their world, in order of time."""
+    steps, count = records["strike_count"].shape[:2]
+    slots = _slots(plan, records)
+    rows = records["strike_rows"].astype(float).reshape(steps, count, slots, _size(plan))
+    filled = np.arange(slots) < records["strike_count"]
+    step, world, slot = np.nonzero(filled)
+    if not len(step):
+        return rows[:0, 0, 0], step, world
+    order = np.lexsort((world, rows[step, world, slot, 0], step))
+    step, world, slot = step[order], world[order], slot[order]
+    return rows[step, world, slot], step, world
+
+
+def _parts(mechanism: Mechanism, rows: Array) -> dict[str, Array]:
+    """The rows by what they hold, as `Strikes` says."""
+    ends = np.cumsum([1, mechanism.nq, mechanism.nu, mechanism.nu])
+    names = ("time", "q", "u_before", "u_after", "impulse")
+    return dict(zip(names, np.split(rows, ends, axis=1), strict=True))
+
+
+def _looked_at(
+    plan: Plan, worlds: Backend, parts: Mapping[str, Array], world: Array
+) -> dict[str, Array]:
+    """Contact velocities and energies of every row."""
+    program = _observer(plan)
+    samples = {"q": parts["q"], "u0": parts["u_before"], "u1": parts["u_after"]}
+    for register in program.of_kind("parameter"):
+        if register.name not in samples:
+            samples[register.name] = worlds.get(register.name)[world]
+    return evaluate(program, samples)
+
+
+@lru_cache(maxsize=KEPT)
+def _observer(plan: Plan) -> Program:
+    """From q, u0 and u1 to contact velocities before and after (3n,), and energies."""
+    scene, mechanism = plan.scene, plan.scene.mechanism
+    b = Builder(f"{mechanism.name}_strikes")
+    q = b.parameter("q", mechanism.nq)
+    before, after = (
+        kinematics(mechanism, q, b.parameter(name, mechanism.nu)) for name in ("u0", "u1")
+    )
+    terrain = scene.terrain.symbols(b)
+    inertias = scaled(plan, rnea.body_inertias(mechanism), b)
+
+    def velocities(kin: Any) -> SX:
+        touching = assemble.contact_kinematics(scene, kin, terrain)
+        return ca.vertcat(SX(0, 1), *(touch.contact.velocity for touch in touching))
+
+    return b.program(
+        before=velocities(before),
+        after=velocities(after),
+        kinetic_before=energy.kinetic_energy(before, inertias),
+        kinetic_after=energy.kinetic_energy(after, inertias),
+        potential=energy.potential_energy(before, inertias),
+    )

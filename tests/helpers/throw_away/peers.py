@@ -1,0 +1,35 @@
+"""Throw-away simulator: it leaves the robot where it is."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from tarsus.benchmarks.peers.base import Array, PeerEngine, Work
+
+
+class Still(PeerEngine):
+    """Nothing moves."""
+
+    package: ClassVar[str] = "tarsus"
+    install: ClassVar[str] = "pip install tarsus"
+
+    def __init__(self, work: Work, variant: str) -> None:
+        self._work = work
+
+    def settings(self) -> dict[str, str]:
+        return {"number format": "float64"}
+
+    def mass(self) -> float:
+        return self._work.robot.mass
+
+    def reset(self) -> None:
+        pass
+
+    def act(self) -> None:
+        pass
+
+    def move(self) -> None:
+        pass
+
+    def state(self) -> tuple[Array, Array]:
+        return self._work.q, self._work.u
