@@ -21,14 +21,16 @@ from casadi import SX
 from tarsus.algebra.blocks import flat, triples
 from tarsus.algebra.elimination import solve_tree
 from tarsus.algebra.projections import TINY
+from tarsus.contact.problem import Softened
 from tarsus.contact.solvers._exact_blocks import Local, sweeps
-from tarsus.contact.solvers.base import DENSE, HardProblem, Outcome, residual_velocity
+from tarsus.contact.solvers.base import DENSE, HardProblem, Outcome
 from tarsus.program.ir.trace import Values
 
 STEPS = 100
 BACK = 0.95  # part of the way to the cones' edge
 SLIDING = 0.9  # part of the derivative of |y_T|: all of it need not lead down
 FLAT = 1e-3  # the least coefficient of friction that a cone is drawn with
+REFINED = 1  # corrections of a solution through the bodies
 OUT = 1e20  # on the diagonal of an open contact
 FINEST = 1e-7  # relative: beyond it round-off would say where to stop
 
@@ -88,8 +90,15 @@ class Cones:
 
     def velocities(self, x: list[SX]) -> list[SX]:
         """D (G D x + c), (3,) of each contact."""
-        L = self.impulses(x)
-        return [D * residual_velocity(self.hard, i, L) for i, D in enumerate(self.D)]
+        return [a + D * c for a, D, c in zip(self.answers(x), self.D, self.hard.c, strict=True)]
+
+    def answers(self, x: list[SX]) -> list[SX]:
+        """D G D x, (3,) of each contact."""
+        G, L, n = self.hard.problem.G, self.impulses(x), len(x)
+        return [
+            D * sum((ca.mtimes(G[i, j], L[j]) for j in range(n)), SX.zeros(3))
+            for i, D in enumerate(self.D)
+        ]
 
     def scales(self) -> tuple[SX, SX]:
         """The largest velocity without impulses, and the impulse that answers it."""
@@ -105,12 +114,7 @@ class Cones:
         """d (3,) of each contact with D G D d + A H d = rest; rest is 0 where it takes no part."""
         problem, n = self.hard.problem, len(self.D)
         if n > DENSE and problem.softened is not None:
-            give = [
-                ca.if_else(active, D * metric.inverse() * ca.repmat(D.T, 3, 1), 0)
-                for D, metric, active in zip(self.D, metrics, self.active, strict=True)
-            ]
-            answer = problem.softened(give, [r / D for r, D in zip(rest, self.D, strict=True)])
-            return [L / D for L, D in zip(answer, self.D, strict=True)]
+            return self._softened(problem.softened, metrics, rest)
         rows = [
             [self.D[i] * problem.G[i, j] * ca.repmat(self.D[j].T, 3, 1) for j in range(n)]
             for i in range(n)
@@ -119,6 +123,29 @@ class Cones:
             rows[i][i] = rows[i][i] + ca.if_else(active, metric.block(), OUT * SX.eye(3))
         K = ca.vertcat(*(ca.horzcat(*row) for row in rows))
         return triples(ca.vertcat(*solve_tree(K, flat(rest))))
+
+    def _softened(self, softened: Softened, metrics: list[Metric], rest: list[SX]) -> list[SX]:
+        """The same through the bodies, and once more for what round-off left: near a solution
+        nearly rigid contacts cost it all but a few digits.
+        """
+        give = [
+            ca.if_else(active, D * metric.inverse() * ca.repmat(D.T, 3, 1), 0)
+            for D, metric, active in zip(self.D, metrics, self.active, strict=True)
+        ]
+
+        def refined(values: Values) -> tuple[Values, SX]:
+            d = triples(values["d"])
+            left = []
+            answered = self.answers(d)
+            for i, D in enumerate(self.D):
+                missing = rest[i] - answered[i] - ca.mtimes(metrics[i].block(), d[i])
+                left.append(ca.if_else(self.active[i], missing / D, 0))
+            more = softened(give, left)
+            new = [a + L / D for a, L, D in zip(d, more, self.D, strict=True)]
+            return {"d": ca.vertcat(*new)}, SX(1)
+
+        begin = {"d": SX.zeros(3 * len(self.D))}
+        return triples(self.hard.builder.loop(begin, refined, 1 + REFINED)["d"])
 
 
 def settled(hard: HardProblem, local: list[Local], reached: Values, maximum: int) -> Outcome:
