@@ -1,0 +1,51 @@
+"""The ball and the brick of Rengifo 2009, Figs. 1 and 6; the paper states no size and no mass."""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tarsus.dynamics.robot import Robot
+from tarsus.model.mechanism import Body, Candidate, Inertia, Joint, Mechanism
+
+Array = NDArray[Any]
+G = 9.81  # m/s^2
+BRICK = np.array([0.1, 0.05, 0.03])  # m, half edges -- ESTIMATE
+
+
+@cache
+def ball(mass: float = 1.0) -> Robot:
+    """A point (kg) that touches with its center, which is all that Eqn. (1) has."""
+    return _free("ball", mass, 0.01 * mass * np.eye(3), (Candidate("point", 0, np.zeros(3)),))
+
+
+@cache
+def brick(mass: float = 1.0) -> Robot:
+    """A box (kg) that touches with the four corners of its lower face."""
+    x, y, z = BRICK
+    corners = tuple(
+        Candidate(f"corner_{k}", 0, np.array([a * x, b * y, -z]))
+        for k, (a, b) in enumerate(product((1, -1), repeat=2))
+    )
+    squares = (2 * BRICK) ** 2
+    return _free("brick", mass, mass / 12 * np.diag(squares.sum() - squares), corners)
+
+
+def lying(height: Array | float, angle: float = 0.0) -> Array:
+    """Coordinates (..., 7) of a body turned with a slope that rises by `angle`, rad, along x.
+
+    height (...): of its origin above the slope, m.
+    """
+    up = np.array([-np.sin(angle), 0.0, np.cos(angle)])
+    turn = np.array([np.cos(angle / 2), 0.0, -np.sin(angle / 2), 0.0])
+    place = np.asarray(height)[..., None] * up
+    return np.concatenate([place, np.broadcast_to(turn, (*place.shape[:-1], 4))], axis=-1)
+
+
+def _free(name: str, mass: float, moments: Array, candidates: tuple[Candidate, ...]) -> Robot:
+    body = Body(name, -1, Joint("free", "free"), Inertia(mass, np.zeros(3), moments))
+    return Robot.of(Mechanism(name, (body,), candidates))
