@@ -54,7 +54,7 @@ class BallLanding(Exhibit):
     caption: ClassVar[str] = (
         "Left: height of the ball after the landing, as in Fig. 4 (dashed k_p 0, solid 1, dotted"
         " 5). Right: force of the ground, as in Fig. 5: the first 2 ms (all three on one line),"
-        " and around m g (gray) until the ball is back at the surface."
+        " and how far it is above m g once the ball has stopped, until it is back at the surface."
     )
 
     def measure(self, task: Task) -> Finding:
@@ -90,7 +90,7 @@ class BallLanding(Exhibit):
         for (k_p, style), color in zip(STYLES.items(), COLORS, strict=False):
             curve = data["curves"][f"{k_p:g}"]
             time, force = np.array(curve["time"]), np.array(curve["force"])
-            look = {"ls": style, "color": color, "lw": 1.4, "label": f"k_p = {k_p:g}"}
+            look = {"ls": style, "color": color, "lw": 1.4, "label": f"k_p = {k_p:g} 1/s²"}
             left.plot(time, 1e3 * np.array(curve["height"]), **look)
             shown = (time > LIMP) & (time < Landing(k_p, K_V, SPEED).back - 2e-3)
             right.plot(time[shown], 1e3 * (force[shown] / G - 1), **look)
@@ -100,7 +100,7 @@ class BallLanding(Exhibit):
         for ax, title, label in (
             (left, "height / mm", "time after landing / s"),
             (middle, "force / N", "time after landing / ms"),
-            (right, "(force / m g - 1) / 1000", "time after landing / s"),
+            (right, "1000 (force / (m g) - 1)", "time after landing / s"),
         ):
             _named(ax, title, label)
         for ax in (left, right):

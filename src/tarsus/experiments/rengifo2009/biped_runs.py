@@ -151,7 +151,7 @@ class BipedRun:
 
 def short(epsilon: float) -> str:
     """As text: 1e-6, not 1e-06."""
-    return f"{epsilon:g}".replace("e-0", "e-")
+    return f"{epsilon:.0e}".replace("e-0", "e-") if epsilon else "0"
 
 
 def ground(epsilons: tuple[float, ...] = EPSILONS, saturation: str = "repeated") -> Linearized:
@@ -160,13 +160,20 @@ def ground(epsilons: tuple[float, ...] = EPSILONS, saturation: str = "repeated")
 
 
 @cache
+def paper_walk(quick: bool) -> BipedRun:
+    """The walk that most parts look at; the reduced one makes one step under the paper's two
+    epsilons.
+    """
+    return walked(EPSILONS[:2], seconds=FIRST_STEP) if quick else walked()
+
+
 def walked(
     epsilons: tuple[float, ...] = EPSILONS,
     dt: float = DT,
     saturation: str = "repeated",
     seconds: float = SECONDS,
 ) -> BipedRun:
-    """The walk under the paper's law."""
+    """A walk under the paper's law."""
     return walk_on(ground(epsilons, saturation), len(epsilons), dt, seconds)
 
 

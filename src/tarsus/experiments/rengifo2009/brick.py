@@ -25,6 +25,7 @@ DT, SECONDS = 1e-4, 0.25  # s
 BRAKING = G * (MU * np.cos(ANGLE) - np.sin(ANGLE))  # m/s^2
 SLOW = BRAKING / K_V  # m/s, v_s below Eqn. (9)
 WHERE = "section II.B"
+LIMITED = {"repeated": "forces limited consistently", "once": "limited once, as printed"}
 WITHOUT_HEIGHT, WITH_HEIGHT = "without height", "a box"
 
 
@@ -97,8 +98,8 @@ class SlidingBrick(Exhibit):
         }
         rows = [row for name, slide in found.items() for row in _rows(name, slide)]
         rows += [
-            Row(f"box, forces limited {way}: fastest turn", None, turn, "rad/s", "Eqns. (18)-(20)",
-                "the paper's procedure" if way == "once" else "ours, the law's default")
+            Row(f"box, {LIMITED[way]}: fastest turn", None, turn, "rad/s", "Eqns. (18)-(20)",
+                "it sinks and tumbles" if way == "once" else "the law's default")
             for way, turn in turned.items()
         ]  # fmt: skip
         checks = [check for name, slide in found.items() for check in _checks(name, slide)]

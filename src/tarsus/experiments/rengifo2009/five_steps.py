@@ -10,10 +10,7 @@ import numpy as np
 from tarsus.experiments.base import Check, Exhibit, Finding, Row, Task
 from tarsus.experiments.rengifo2009.biped_runs import (
     DT,
-    EPSILONS,
-    FIRST_STEP,
     LIFTED,
-    SECONDS,
     SIDES,
     SPEED,
     STEPS,
@@ -21,7 +18,7 @@ from tarsus.experiments.rengifo2009.biped_runs import (
     WEIGHT,
     BipedRun,
     biped,
-    walked,
+    paper_walk,
 )
 from tarsus.experiments.rengifo2009.landing import Landing
 from tarsus.viewer import strip
@@ -64,8 +61,7 @@ class FiveSteps(Exhibit):
 
     def measure(self, task: Task) -> Finding:
         task.tell("the walk")
-        seconds = FIRST_STEP if task.quick else SECONDS
-        run = walked(EPSILONS[:2] if task.quick else EPSILONS, seconds=seconds)
+        run = paper_walk(task.quick)
         landings = run.landings(0)
         foot = landings[-1][1] if task.quick else 0
         trunk = run.q[:, 0, 2]

@@ -80,7 +80,12 @@ class SteadyDepth(Exhibit):
                 )
             ],
         )
-        data = {"masses": MASSES, "spring": spring[-1], "law": law[EPSILON][-1]}
+        data = {
+            "masses": MASSES,
+            "spring": spring[-1],
+            "law": law[EPSILON][-1],
+            "surface": law[0.0].max(),
+        }
         return Finding(data, rows, [table], checks)
 
 

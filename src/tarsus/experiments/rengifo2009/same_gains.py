@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 FACTORS = (0.1, 1.0, 10.0)
 EQUAL, CURVE = 1e-6, 0.01  # of the depth
 FORM = Landing(K_P, K_V, SPEED)
+TITLES = {
+    "ball": "ball", "brick": "brick", "biped": "biped", "hoap1": "HOAP-1",
+    "mini_cheetah": "Mini Cheetah",
+}  # fmt: skip
 
 
 class SameGains(Exhibit):
@@ -47,9 +51,10 @@ class SameGains(Exhibit):
         " contacts must follow the closed form of Eqn. (3), as long as no force is cut."
     )
     caption: ClassVar[str] = (
-        "Gap of every contact of every body at every mass against time, and the closed form of"
-        " Eqn. (3) for one point (gray): 25 contacts, three masses each, on one curve. Right: how"
-        " far each body's contacts are from it."
+        "Gap of every contact of every body against time, and the closed form of"
+        " Eqn. (3) for one point (gray): 25 contacts on one curve. Right: how far each body's"
+        " contacts are from it at most, which is the first order of the integrator; Mini Cheetah's"
+        " round feet also roll."
     )
 
     def measure(self, task: Task) -> Finding:
@@ -75,7 +80,7 @@ class SameGains(Exhibit):
             "off the closed form", "largest depth / mm",
         )  # fmt: skip
         rows = [
-            (name, float(found[name, 1.0].gap.shape[1]), apart[name][0], apart[name][2],
+            (TITLES[name], float(found[name, 1.0].gap.shape[1]), apart[name][0], apart[name][2],
              off[name], -1e3 * float(found[name, 1.0].gap.min()))
             for name in names
         ]  # fmt: skip
@@ -90,7 +95,7 @@ class SameGains(Exhibit):
             Check(
                 "every contact of every body follows the closed form of one point, to 1 %",
                 max(off.values()) < CURVE,
-                ", ".join(f"{name} {value:.1e}" for name, value in off.items()),
+                ", ".join(f"{TITLES[name]} {value:.1e}" for name, value in off.items()),
             ),
             Check(
                 "every step is solved", data["unconverged"] == 0, f"{data['unconverged']} are not"
@@ -100,23 +105,24 @@ class SameGains(Exhibit):
 
     def draw(self, data: Mapping[str, Any]) -> Figure:
         from matplotlib.figure import Figure
+        from matplotlib.lines import Line2D
 
         figure = Figure(figsize=(10, 3.5), layout="constrained")
         left, right = figure.subplots(1, 2, width_ratios=[1.5, 1])
         time = np.linspace(0, FORM.back, 300)
         left.plot(1e3 * time, 1e3 * FORM.height(time), color="#c8c8c8", lw=6, zorder=0)
-        for k, (color, (name, gaps)) in enumerate(zip(COLORS, data["gaps"].items(), strict=False)):
+        for k, (color, gaps) in enumerate(zip(COLORS, data["gaps"].values(), strict=False)):
             at, gap = np.array(gaps["time"]), np.array(gaps["gap"])
             inside = at < FORM.back
             exact = FORM.height(at[inside])[:, None]
             style = {"color": color, "lw": 1.2, "ls": (4 * k, (4, 4 * len(data["gaps"]) - 4))}
-            left.plot(1e3 * at[inside], 1e3 * gap[inside, :1], label=name, **style)
-            left.plot(1e3 * at[inside], 1e3 * gap[inside, 1:], **style)
+            left.plot(1e3 * at[inside], 1e3 * gap[inside], **style)
             right.plot(
                 1e3 * at[inside], 1e2 * np.abs(gap[inside] - exact).max(axis=1) / FORM.depth,
-                color=color, lw=1.2,
+                color=color, lw=6.0 - k,
             )  # fmt: skip
-        left.legend(frameon=False, fontsize=9)
+        solid = [Line2D([], [], color=c, lw=1.5) for c in COLORS[: len(data["gaps"])]]
+        left.legend(solid, [TITLES[n] for n in data["gaps"]], frameon=False, fontsize=9)
         for ax, title in (
             (left, "gap of every contact / mm"),
             (right, "off the closed form / % of the depth"),
