@@ -76,6 +76,7 @@ class RestitutionCurve(Exhibit):
 
         figure = Figure(figsize=(10, 3.3), layout="constrained")
         left, middle, right = figure.subplots(1, 3)
+        # the closed form, and the runs on it
         ratio = np.array(data["ratio"])
         fine = np.geomspace(ratio[0], ratio[-1], 200)
         curve = [Landing(k, 1.0, SPEED).restitution for k in fine]
@@ -86,6 +87,7 @@ class RestitutionCurve(Exhibit):
             look = {"color": color, "ms": 5, "ls": "none", "marker": marker, "label": name}
             left.plot(ratio, found["e"], **look)
             middle.plot(np.array(found["k_p"]) / found["k_v"], found["e"], **look)
+        # the largest force, and scales
         peak = data["found"][BEST]["peak"]
         right.plot(ratio, peak, "x", color=COLORS[1], ms=5)
         middle.legend(frameon=False, fontsize=9, loc="upper left")

@@ -58,6 +58,7 @@ class SameGains(Exhibit):
     )
 
     def measure(self, task: Task) -> Finding:
+        # every body at every mass
         found = {}
         for name in (*BODIES, *(() if task.quick else ROBOTS)):
             for factor in FACTORS:
@@ -75,6 +76,7 @@ class SameGains(Exhibit):
             "off": off,
             "unconverged": sum(run.unconverged for run in found.values()),
         }
+        # how far from one another and from the closed form
         columns = (
             "", "contacts", "masses × 0.1, apart", "masses × 10, apart",
             "off the closed form", "largest depth / mm",
@@ -109,6 +111,7 @@ class SameGains(Exhibit):
 
         figure = Figure(figsize=(10, 3.5), layout="constrained")
         left, right = figure.subplots(1, 2, width_ratios=[1.5, 1])
+        # all on one curve
         time = np.linspace(0, FORM.back, 300)
         left.plot(1e3 * time, 1e3 * FORM.height(time), color="#c8c8c8", lw=6, zorder=0)
         for k, (color, gaps) in enumerate(zip(COLORS, data["gaps"].values(), strict=False)):
@@ -121,6 +124,7 @@ class SameGains(Exhibit):
                 1e3 * at[inside], 1e2 * np.abs(gap[inside] - exact).max(axis=1) / FORM.depth,
                 color=color, lw=6.0 - k,
             )  # fmt: skip
+        # names and scales
         solid = [Line2D([], [], color=c, lw=1.5) for c in COLORS[: len(data["gaps"])]]
         left.legend(solid, [TITLES[n] for n in data["gaps"]], frameon=False, fontsize=9)
         for ax, title in (
