@@ -11,7 +11,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from tarsus import experiments, robots
-from tarsus.experiments.rengifo2009.biped_runs import SAMPLE, WEIGHT, BipedRun, biped
+from tarsus.experiments.rengifo2009.biped_runs import SAMPLE, BipedRun, biped, weight
 from tarsus.experiments.rengifo2009.bodies import ball, brick
 from tarsus.experiments.rengifo2009.landing import Landing
 from tarsus.experiments.rengifo2009.scaled import scaled
@@ -85,7 +85,7 @@ def steady() -> BipedRun:
     was in the air, 20 mm high, from 0.3 to 0.4 s.
     """
     steps, samples = round(1 / DT), round(1 / SAMPLE)
-    force, height = np.full((steps, 1, 8), WEIGHT / 8), np.full((samples, 1, 8), -1e-6)
+    force, height = np.full((steps, 1, 8), weight() / 8), np.full((samples, 1, 8), -1e-6)
     force[3000:4000, 0, :4] = 0
     height[1500:2000, 0, :4] = 0.02
     nothing = np.zeros((samples, 1, 24))

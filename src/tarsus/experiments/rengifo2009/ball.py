@@ -10,7 +10,7 @@ import numpy as np
 
 from tarsus.contact.laws.linearized import Linearized
 from tarsus.experiments.base import Check, Exhibit, Finding, Row, Task
-from tarsus.experiments.rengifo2009.bodies import Array, G, ball, lying
+from tarsus.experiments.rengifo2009.bodies import Array, G, ball, lying, short
 from tarsus.experiments.rengifo2009.landing import Landing
 from tarsus.simulation.simulation import Simulation
 from tarsus.stepping.methods.event_driven import EventDriven
@@ -198,8 +198,8 @@ def _checks(
             ", ".join(f"{returns[k]:.4f} s for k_p {k:g}" for k in moving),
         ),
         Check(
-            f"heights follow the closed form to {CURVE:g} of the depth, forces to 1e-6 of m g once"
-            " the ball has stopped",
+            f"heights follow the closed form to {short(CURVE)} of the depth, forces to 1e-6 of m g"
+            " once the ball has stopped",
             curve < CURVE and push < 1e-6,
             f"{curve:.1e} and {push:.1e}",
         ),

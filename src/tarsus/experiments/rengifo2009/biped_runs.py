@@ -41,7 +41,10 @@ def biped() -> Robot:
     return robots.load("biped")
 
 
-WEIGHT = biped().mass * G  # N
+@cache
+def weight() -> float:
+    """Of the biped, N."""
+    return biped().mass * G
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +118,7 @@ class BipedRun:
                 back = gained[np.searchsorted(gained, begin) :][:1]
                 first = max(begin - window, 0)
                 mean = (total[begin] - total[first])[vertex // 4] / (begin - first)
-                if back.size and back[0] - begin < window and mean > CARRIES * WEIGHT:
+                if back.size and back[0] - begin < window and mean > CARRIES * weight():
                     at = begin * self.dt
                     fresh = any(
                         foot == vertex // 4 and 0 <= at - landed < BOUNCES
@@ -147,11 +150,6 @@ class BipedRun:
             coords={"time": self.time},
             attrs={"terrain": "plane"},
         )
-
-
-def short(epsilon: float) -> str:
-    """As text: 1e-6, not 1e-06."""
-    return f"{epsilon:.0e}".replace("e-0", "e-") if epsilon else "0"
 
 
 def ground(epsilons: tuple[float, ...] = EPSILONS, saturation: str = "repeated") -> Linearized:

@@ -46,6 +46,11 @@ def lying(height: Array | float, angle: float = 0.0) -> Array:
     return np.concatenate([place, np.broadcast_to(turn, (*place.shape[:-1], 4))], axis=-1)
 
 
+def short(value: float) -> str:
+    """A power of ten as text: 1e-6, not 1e-06."""
+    return f"{value:.0e}".replace("e-0", "e-") if value else "0"
+
+
 def _free(name: str, mass: float, moments: Array, candidates: tuple[Candidate, ...]) -> Robot:
     body = Body(name, -1, Joint("free", "free"), Inertia(mass, np.zeros(3), moments))
     return Robot.of(Mechanism(name, (body,), candidates))

@@ -99,7 +99,7 @@ class SlidingBrick(Exhibit):
         rows = [row for name, slide in found.items() for row in _rows(name, slide)]
         rows += [
             Row(f"box, {LIMITED[way]}: fastest turn", None, turn, "rad/s", "Eqns. (18)-(20)",
-                "it sinks and tumbles" if way == "once" else "the law's default")
+                "the paper's procedure" if way == "once" else "the law's default")
             for way, turn in turned.items()
         ]  # fmt: skip
         checks = [check for name, slide in found.items() for check in _checks(name, slide)]

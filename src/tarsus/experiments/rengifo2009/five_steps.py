@@ -15,10 +15,10 @@ from tarsus.experiments.rengifo2009.biped_runs import (
     SPEED,
     STEPS,
     TOLD_TO_STOP,
-    WEIGHT,
     BipedRun,
     biped,
     paper_walk,
+    weight,
 )
 from tarsus.experiments.rengifo2009.landing import Landing
 from tarsus.viewer import strip
@@ -54,9 +54,10 @@ class FiveSteps(Exhibit):
     )
     caption: ClassVar[str] = (
         "Pictures: right leg orange, left leg blue, forces of the ground as arrows (half the"
-        " robot's height: its weight). Middle: heights of all vertices, as in Fig. 11. Below:"
-        " those of the right foot around zero after its first landing, as in Fig. 12, with the"
-        " closed form of Eqn. (3) for a point that lands with its heel's speed (gray)."
+        " robot's height: its weight); the trunk, which touches nothing, is not drawn. Middle:"
+        " heights of all vertices, as in Fig. 11. Below: those of the right foot around zero after"
+        " its first landing, as in Fig. 12, with the closed form of Eqn. (3) for a point that lands"
+        " with its speed (gray)."
     )
 
     def measure(self, task: Task) -> Finding:
@@ -189,7 +190,7 @@ def _rows(
             "Fig. 12", f"v / k_v of the fastest landing, {fastest:.3f} m/s:"
             f" {1e3 * fastest / 250.0:.3f} mm"),
         Row("largest force of a vertex", None, float(run.force[:, 0].max()), "N", "Fig. 13",
-            f"weight {WEIGHT:.0f} N"),
+            f"weight {weight():.0f} N"),
         Row("largest height of a vertex", None, 1e3 * float(run.height[:, 0].max()), "mm",
             "Fig. 11", "ours"),
         Row("way walked", None, float(way), "m", "", "ours"),

@@ -14,10 +14,10 @@ from tarsus.experiments.base import Exhibit, Finding, Row, Table, Task
 from tarsus.experiments.rengifo2009.biped_runs import (
     DT,
     MU,
-    WEIGHT,
     BipedRun,
     paper_walk,
     walk_on,
+    weight,
 )
 from tarsus.viewer.colors import COLORS
 
@@ -121,7 +121,7 @@ def _measured(run: BipedRun) -> tuple[float, ...]:
     return (
         float(len(run.landings(0))),
         -1e3 * float(run.height[:, 0].min()),
-        float(run.load[:, 0].max() / WEIGHT),
+        float(run.load[:, 0].max() / weight()),
         float(rough),
         1e3 * run.slip(0),
         float(run.q[-1, 0, 0] - run.q[0, 0, 0]),
@@ -138,6 +138,6 @@ def _stance(run: BipedRun) -> dict[str, Any]:
     steps = np.round(run.time[span] / run.dt).astype(int) - 1
     return {
         "time": np.round(run.time[span] - landed, 5),
-        "load": np.round(run.load[steps, 0, 0] / WEIGHT, 4),
+        "load": np.round(run.load[steps, 0, 0] / weight(), 4),
         "height": np.round(run.height[span, 0, 0], 7),
     }

@@ -10,7 +10,7 @@ import numpy as np
 from tarsus.contact.laws.linearized import Linearized
 from tarsus.experiments.base import Check, Exhibit, Finding, Row, Table, Task
 from tarsus.experiments.rengifo2009.ball import landing_stepper
-from tarsus.experiments.rengifo2009.bodies import Array, G, ball
+from tarsus.experiments.rengifo2009.bodies import Array, G, ball, short
 from tarsus.experiments.rengifo2009.landing import Landing
 from tarsus.simulation.simulation import Simulation
 from tarsus.viewer.colors import COLORS
@@ -62,8 +62,22 @@ class RestitutionCurve(Exhibit):
         }  # fmt: skip
         lowest, highest = (float(next(iter(found.values()))["e"][k]) for k in (0, -1))
         rows = [
-            Row("e at the smallest k_p / k_v²", 0.0, lowest, "", WHERE, f"{ratios[0]:g}"),
-            Row("e at the largest k_p / k_v²", 1.0, highest, "", WHERE, f"{ratios[-1]:g}"),
+            Row(
+                "e at the smallest k_p / k_v²",
+                0.0,
+                lowest,
+                "",
+                WHERE,
+                f"at {short(float(ratios[0]))}; the paper's 0 is the limit",
+            ),
+            Row(
+                "e at the largest k_p / k_v²",
+                1.0,
+                highest,
+                "",
+                WHERE,
+                f"at {ratios[-1]:g}; the paper's 1 is the limit",
+            ),
         ]
         checks = [
             Check("e is that of the closed form to 1 %", worst < 0.01, f"{worst:.1e} off"),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from tarsus.experiments.base import Check, Exhibit, Finding, Table, Task
+from tarsus.experiments.rengifo2009.bodies import short
 from tarsus.experiments.rengifo2009.landing import Landing
 from tarsus.experiments.rengifo2009.scaled import (
     BODIES,
@@ -90,7 +91,7 @@ class SameGains(Exhibit):
         worst = max(max(values) for values in apart.values())
         checks = [
             Check(
-                f"masses times 0.1 and 10 move no contact by more than {EQUAL:g} of the depth",
+                f"masses times 0.1 and 10 move no contact by more than {short(EQUAL)} of the depth",
                 worst < EQUAL,
                 f"at most {worst:.1e}",
             ),
