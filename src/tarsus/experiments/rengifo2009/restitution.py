@@ -48,11 +48,13 @@ class RestitutionCurve(Exhibit):
     )
 
     def measure(self, task: Task) -> Finding:
+        # balls of both k_p side by side
         ratios = FEW if task.quick else RATIOS
         found = {}
         for name, k_p in GAINS.items():
             task.tell(name)
             found[name] = _bounced(k_p, ratios)
+        # beside the closed form
         exact = np.array([Landing(k, 1.0, SPEED).restitution for k in ratios])
         worst = max(float(np.abs(f["e"] / exact - 1).max()) for f in found.values())
         pair = {name: _at(found[name]) for name in GAINS}
