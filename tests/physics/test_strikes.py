@@ -13,6 +13,7 @@ import tarsus
 from tarsus.contact.laws.lcp_impulse import LcpImpulse
 from tarsus.dynamics.robot import Robot
 from tarsus.stepping.methods.event_driven import EventDriven
+from tarsus.stepping.substeps import Substeps
 from tarsus.validation.bodies import G, point_mass, pose, rod
 
 DROP, E = 1.0, np.array([0.5, 0.8])
@@ -64,6 +65,20 @@ def test_impacts_beyond_the_slots_are_counted_and_said(balls: xr.Dataset) -> Non
     total = balls.impulse_strikes.sum("time").isel(world=0, contact=0, axis=0)
     kept = balls.strike_impulse[balls.strike_world.values == 0, 0, 0].sum()
     assert float(total) > float(kept) > 0
+
+
+def test_substeps_keep_the_impacts_of_their_inner_steps(balls: xr.Dataset) -> None:
+    """Four steps of dt = 20 ms in one of 80 ms: the same impacts at the same times."""
+    stepper = Substeps(EventDriven(strikes=12), 4)
+    simulation = tarsus.Simulation(point_mass(), LcpImpulse(e_N=E), stepper, dt=0.08, worlds=2)
+    simulation.set(q=pose([0, 0, DROP]))
+    table, second = tarsus.strikes(simulation.run(1.6)), balls.strike_world.values == 1
+    own = table.isel(strike=np.nonzero(table.strike_world.values == 1)[0])
+    assert len(own.strike) == second.sum() == 2
+    np.testing.assert_allclose(own.strike_time, balls.strike_time[second], atol=1e-12)
+    np.testing.assert_allclose(own.strike_impulse, balls.strike_impulse[second], atol=1e-12)
+    total = table.strike_impulse[table.strike_world.values == 0].sum()
+    assert total <= float(balls.impulse_strikes[:, 0].sum()) + 1e-12
 
 
 def test_contact_force_and_impacts_stand_apart(balls: xr.Dataset) -> None:

@@ -178,6 +178,10 @@ class Stepper(ABC):
         """
         return q
 
+    def no_strikes(self, scene: Scene, start: StepInputs) -> Strikes | None:
+        """The table of located impacts before the first; None if the stepper locates none."""
+        return None
+
     @abstractmethod
     def step(self, scene: Scene, start: StepInputs, builder: Builder) -> StepOutputs:
         """One step as symbolic expressions; loops go through the builder."""

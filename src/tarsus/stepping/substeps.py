@@ -13,6 +13,7 @@ from tarsus.model.mechanism import Mechanism
 from tarsus.program.ir.trace import Builder, Values
 from tarsus.references.reference import Citation
 from tarsus.stepping.base import Scene, StepInputs, StepOutputs, Stepper
+from tarsus.stepping.strikes import Strikes, slot_size
 
 
 @dataclass(frozen=True)
@@ -55,22 +56,32 @@ class Substeps(Stepper):
         """That of the first inner step."""
         return self.stepper.evaluation(mechanism, q, u, dt / self.n)
 
+    def no_strikes(self, scene: Scene, start: StepInputs) -> Strikes | None:
+        """As the inner stepper: as many slots for all inner steps together."""
+        return self.stepper.no_strikes(scene, start)
+
     def step(self, scene: Scene, start: StepInputs, builder: Builder) -> StepOutputs:
+        strikes = self.no_strikes(scene, start)
         none = SX.zeros(3 * len(scene.candidates))
         before = {"q": start.q, "u": start.u, "memory": start.memory, "impulse": none}
         before["bilateral"] = SX.zeros(start.bilateral.numel())
 
         def inner(now: Values) -> tuple[Values, SX]:
             at = replace(start, q=now["q"], u=now["u"], memory=now["memory"], dt=start.dt / self.n)
-            end = self.stepper.step(
-                scene, replace(at, bilateral=start.bilateral / self.n), builder
-            ).values()
+            out = self.stepper.step(scene, replace(at, bilateral=start.bilateral / self.n), builder)
+            end = out.values()
             for summed in ("impulse", "bilateral"):
                 end[summed] = now[summed] + end[summed]
             end["iterations"] = now["iterations"] + end["iterations"]
             end["converged"] = ca.fmin(now["converged"], end["converged"])
+            if out.strikes is not None:
+                size = slot_size(start.q.numel(), start.u.numel(), len(scene.candidates))
+                begun = now["done"] * start.dt / self.n
+                end |= Strikes.of(now).followed_by(out.strikes, begun, size).values()
             done = now["done"] + 1
             return end | {"done": done}, done < self.n
 
         counts = {"iterations": SX(0), "converged": SX(1), "done": SX(0)}
-        return StepOutputs.of(builder.loop(before | counts, inner, self.n))
+        begin = before | counts | ({} if strikes is None else strikes.values())
+        end = builder.loop(begin, inner, self.n)
+        return replace(StepOutputs.of(end), strikes=None if strikes is None else Strikes.of(end))

@@ -21,6 +21,7 @@ from tarsus.program.run.backend import Backend
 from tarsus.program.run.samples import evaluate
 from tarsus.simulation.step_program import KEPT, Plan, scaled
 from tarsus.stepping import assemble
+from tarsus.stepping.strikes import slot_size
 
 Array = NDArray[Any]
 
@@ -98,7 +99,7 @@ def strikes_lost(plan: Plan, records: Mapping[str, Array]) -> int:
 def _size(plan: Plan) -> int:
     """Numbers in one slot."""
     mechanism = plan.scene.mechanism
-    return 1 + mechanism.nq + 2 * mechanism.nu + 3 * len(plan.scene.candidates)
+    return slot_size(mechanism.nq, mechanism.nu, len(plan.scene.candidates))
 
 
 def _slots(plan: Plan, records: Mapping[str, Array]) -> int:

@@ -25,7 +25,7 @@ from tarsus.references.reference import Citation
 from tarsus.stepping import assemble
 from tarsus.stepping.base import METHODS, Scene, StepInputs, StepOutputs, Stepper
 from tarsus.stepping.event_location import TRIES, Bracket
-from tarsus.stepping.strikes import Strikes
+from tarsus.stepping.strikes import Strikes, slot_size
 
 FAR = 1e6  # m: height of a contact that is not watched
 
@@ -103,6 +103,13 @@ class EventDriven(Stepper):
         """A step is as many phases and impacts as it takes."""
         return False
 
+    def no_strikes(self, scene: Scene, start: StepInputs) -> Strikes | None:
+        """With the slots asked for, under a law whose impacts are its own."""
+        if not scene.candidates or not scene.law.impulsive:
+            return None
+        n = len(scene.candidates)
+        return Strikes.none(slot_size(start.q.numel(), start.u.numel(), n), n, self.strikes)
+
     def step(self, scene: Scene, start: StepInputs, builder: Builder) -> StepOutputs:
         if not scene.candidates:
             return self.inside.step(scene, start, builder)
@@ -117,7 +124,7 @@ class EventDriven(Stepper):
             return self._next(scene, start, now, end, verdict)
 
         end = builder.loop(begin, turn, (self.maximum + 1) * (TRIES + 1))
-        found = Strikes.of(end) if scene.law.impulsive else None
+        found = None if self.no_strikes(scene, start) is None else Strikes.of(end)
         return replace(StepOutputs.of(end), strikes=found)
 
     def _begin(self, scene: Scene, start: StepInputs) -> Values:
@@ -131,10 +138,8 @@ class EventDriven(Stepper):
         state = {"q": start.q, "u": start.u, "memory": start.memory, "converged": SX(1)}
         clock = {"time": SX(0), "h": start.dt, "gains": SX(0)}
         begin = state | sums | clock | self._watch(scene, start, state, SX(0), SX(0))
-        if scene.law.impulsive:
-            sizes = start.q.numel(), start.u.numel(), n
-            begin |= Strikes.none(*sizes, self.strikes).values()
-        return begin
+        none = self.no_strikes(scene, start)
+        return begin if none is None else begin | none.values()
 
     def _verdict(self, scene: Scene, start: StepInputs, now: Values, end: Values) -> SX:
         """Of a phase that was tried (4,): whether it is accepted, whether a contact has landed,
