@@ -290,7 +290,10 @@ def lifting_torque(angle: float) -> float:
     return (potential(angle + 1e-5) - potential(angle - 1e-5)) / 2e-5 / 8
 
 
-@pytest.mark.parametrize(("law", "dt"), [("moreau", 0.001), ("compliant", 0.00025)])
+@pytest.mark.parametrize(
+    ("law", "dt"),
+    [("moreau", 0.001), pytest.param("compliant", 0.00025, marks=pytest.mark.slow)],
+)
 def test_a_robot_on_five_bar_legs_stands_by_virtual_work(law: str, dt: float) -> None:
     mechanism = quadruped()
     simulation = Simulation(mechanism, law=law, controller=hold, dt=dt)

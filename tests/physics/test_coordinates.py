@@ -78,7 +78,7 @@ def test_mass_matrices_are_constant_in_maximal_coordinates() -> None:
 trees = st.lists(st.sampled_from(["hinge", "slide", "ball"]), min_size=2, max_size=5)
 
 
-@settings(deadline=None, max_examples=10, derandomize=True, phases=(Phase.explicit, Phase.generate))
+@settings(deadline=None, max_examples=6, derandomize=True, phases=(Phase.explicit, Phase.generate))
 @given(trees, st.integers(0, 10**6), st.booleans(), st.data())
 def test_a_cut_mechanism_accelerates_like_the_whole_one(
     kinds: list[str], seed: int, plain: bool, data: st.DataObject
@@ -130,7 +130,8 @@ def test_a_standing_robot_stands_the_same(robot: object, which: str) -> None:
     np.testing.assert_allclose(runs[0], runs[1], atol=0.05)
 
 
-@pytest.mark.parametrize("which", ["extended", pytest.param("maximal", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("which", ["extended", "maximal"])
 def test_the_difference_vanishes_with_the_step(which: str) -> None:
     """In free flight, joints turning; the midpoint scheme is of first order in coordinates with
     constraints.

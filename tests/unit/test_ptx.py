@@ -97,6 +97,7 @@ def test_spills_do_not_grow_unnoticed(
     assert found.planned_loads > 0 and found.spill_loads + found.planned_loads <= loads
 
 
+@pytest.mark.slow
 def test_terrain_tables_are_read_in_the_kernel() -> None:
     heights = np.random.default_rng(0).uniform(0, 0.02, size=(20, 30))
     sim = tarsus.Simulation("mini_cheetah", terrain=HeightField(heights), controller="trot")
