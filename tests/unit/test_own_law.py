@@ -55,6 +55,7 @@ def test_the_documented_law_runs_by_its_path(own: Path, capsys: pytest.CaptureFi
     assert numbers["residuals"]["equation_N"] < 1e-8
 
 
+@pytest.mark.slow
 def test_it_stands_beside_the_others(own: Path, tmp_path: Path) -> None:
     runs = compare(tarsus.load("mini_cheetah"), f"moreau,{own},mujoco", [0.0005, 0.001], 1.0)
     found = rows(runs)

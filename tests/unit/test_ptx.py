@@ -66,7 +66,15 @@ def test_every_operation_rounds_alone_and_none_is_fused_that_was_not_written_fus
 
 
 @pytest.mark.skipif(shutil.which("ptxas") is None, reason="ptxas is not installed")
-@pytest.mark.parametrize("chip", [f"sm_{chip}" for chip in CHIPS])
+@pytest.mark.parametrize(
+    "chip",
+    [
+        pytest.param(
+            f"sm_{chip}", marks=() if chip in (min(CHIPS), max(CHIPS)) else pytest.mark.slow
+        )
+        for chip in CHIPS
+    ],
+)
 def test_every_chip_s_kernel_assembles(chip: str) -> None:
     flying = tarsus.Simulation("mini_cheetah", contacts=[]).program
     assert ptx.resources(ptx.ptx(flying, 32, chip), chip) is not None
@@ -81,7 +89,8 @@ def test_a_table_that_float32_cannot_count_is_refused() -> None:
 
 
 @pytest.mark.skipif(shutil.which("ptxas") is None, reason="ptxas is not installed")
-@pytest.mark.parametrize("bits", [32, pytest.param(64, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("bits", [32, 64])
 @pytest.mark.parametrize("which", ["usual_program", "program"])
 def test_spills_do_not_grow_unnoticed(
     which: str, bits: int, request: pytest.FixtureRequest
