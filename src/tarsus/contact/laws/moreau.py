@@ -127,12 +127,14 @@ class Moreau(HardLaw):
 
     def correction(self, contact: Contact, p: Any, memory: SX, dt: SX) -> SX:
         """Of a contact that pressed: its velocity is carried on to the step's end, and a part of
-        its depth is taken back.
+        its depth is taken back; the latter also where others carry the load and it lies still.
         """
-        added = ca.vertcat(p.recovery * ca.fmin(contact.gap + p.slop, 0) / dt, 0, 0)
+        pressed, rise = memory[0] > 0, p.recovery * ca.fmin(contact.gap + p.slop, 0) / dt
+        lies = ca.logic_or(pressed, contact.velocity[0] > rise)  # it has not just landed
+        added = ca.vertcat(ca.if_else(lies, rise, 0), 0, 0)
         if self.standing == "end":
-            added += self.carried_on(contact, dt)
-        return ca.if_else(memory[0] > 0, added, 0)
+            added += ca.if_else(pressed, self.carried_on(contact, dt), 0)
+        return added
 
     def _solved(self, hard: HardProblem, start: list[SX], roots: list[SX]) -> Outcome:
         """By the method asked for, from the last step's impulses and sliding roots."""

@@ -6,9 +6,10 @@ unknowns x = (mu L_N, L_T) and y = (xi~_N / mu, xi_T) both cones are that of x_N
 
     y = D (G D x + c) + |y_T| e_N,    x o y = 0,    D = diag(1 / mu, 1, 1).
 
-Newton steps follow the points x o y = sigma e inside both cones while sigma goes to zero, in the
+Newton steps follow the points x o y = sigma e_N inside both cones while sigma goes to zero, in the
 scaling of Nesterov and Todd 1997. A load that many contacts share, on which the active-set method
-cycles and the sweeps crawl, is shared evenly on the way.
+cycles and the sweeps crawl, is shared evenly on the way: each contact gives by e, a hundred
+millionth of its mobility, so that no two ways to share it are as good.
 """
 
 from __future__ import annotations
@@ -20,10 +21,12 @@ from casadi import SX
 
 from tarsus.algebra.blocks import flat, triples
 from tarsus.algebra.elimination import solve_tree
-from tarsus.algebra.projections import TINY
+from tarsus.algebra.projections import TINY, radial_return
+from tarsus.algebra.second_order_cone import approach, lorentz, reflected, squared_slide
 from tarsus.contact.problem import Softened
 from tarsus.contact.solvers._exact_blocks import Local, sweeps
-from tarsus.contact.solvers.base import DENSE, HardProblem, Outcome
+from tarsus.contact.solvers._prox import projected
+from tarsus.contact.solvers.base import DENSE, HardProblem, Outcome, changes, residual_velocity
 from tarsus.program.ir.trace import Values
 
 STEPS = 100
@@ -32,6 +35,7 @@ SLIDING = 0.9  # part of the derivative of |y_T|: all of it need not lead down
 FLAT = 1e-3  # the least coefficient of friction that a cone is drawn with
 REFINED = 1  # corrections of a solution through the bodies
 OUT = 1e20  # on the diagonal of an open contact
+SPREAD = 1e-8  # of a contact's own mobility: added, so that one way to share a load is the best
 FINEST = 1e-7  # relative: beyond it round-off would say where to stop
 
 
@@ -39,7 +43,8 @@ FINEST = 1e-7  # relative: beyond it round-off would say where to stop
 class Metric:
     """How y of a contact follows its own x, linearized.
 
-    H (3, 3): of `scaling`, H x = y
+    H (3, 3): symmetric and positive definite; it maps the cone to itself and x to y, but for e on
+        the diagonal
     along (2,): SLIDING times the direction of y_T
     """
 
@@ -48,14 +53,30 @@ class Metric:
     along: SX
 
     @staticmethod
-    def of(x: SX, y: SX) -> Metric:
+    def of(x: SX, y: SX, e: SX) -> Metric:
         """At a point (3,), (3,) inside both cones."""
+        # H = t (2 v v^T - J) in Nesterov and Todd's scaling point v, with v_N^2 - |v_T|^2 = 1
+        size_x, size_y = ca.sqrt(lorentz(x)), ca.sqrt(lorentz(y))
+        unit_x, unit_y, t = x / size_x, y / size_y, size_y / size_x
+        v = (reflected(unit_x) + unit_y) / ca.sqrt(2 + 2 * ca.dot(unit_x, unit_y))
+        H = t * (2 * ca.mtimes(v, v.T) - ca.diag(SX([1, -1, -1])))
+        # its eigenvalues are t (v_N + |v_T|)^2, t / (v_N + |v_T|)^2 and t: no digits are lost
+        length = ca.sqrt(squared_slide(v))
+        d, stretch = v[1:] / ca.fmax(length, TINY), (v[0] + length) ** 2
+        most, least = 1 / (t * stretch + e), 1 / (t / stretch + e)
+        across, mean, mixed = 1 / (t + e), (most + least) / 2, (most - least) / 2 * d
+        inside = across * SX.eye(2) + (mean - across) * ca.mtimes(d, d.T)
+        inverse = ca.vertcat(ca.horzcat(mean, mixed.T), ca.horzcat(mixed, inside))
         along = SLIDING * y[1:] / ca.fmax(ca.sqrt(squared_slide(y)), TINY)
-        return Metric(scaling(x, y), scaling(y, x), along)
+        return Metric(H + e * SX.eye(3), inverse, along)
 
     def tilted(self, v: SX) -> SX:
         """A v for v (3,) or (3, 3): the normal row less what y_N gains by sliding faster."""
         return ca.vertcat(v[0, :] - ca.mtimes(self.along.T, v[1:, :]), v[1:, :])
+
+    def leveled(self, v: SX) -> SX:
+        """The inverse of `tilted` for v (3,)."""
+        return ca.vertcat(v[0] + ca.dot(self.along, v[1:]), v[1:])
 
     def block(self) -> SX:
         """A H."""
@@ -88,9 +109,17 @@ class Cones:
         """L (3,) of each contact."""
         return [D * own for D, own in zip(self.D, x, strict=True)]
 
+    def spread(self, i: int) -> SX:
+        """A little of the contact's own largest mobility: e."""
+        own = self.hard.problem.G[i, i]
+        return SPREAD * ca.mmax(ca.vertcat(*(self.D[i][k] ** 2 * own[k, k] for k in range(3))))
+
     def velocities(self, x: list[SX]) -> list[SX]:
-        """D (G D x + c), (3,) of each contact."""
-        return [a + D * c for a, D, c in zip(self.answers(x), self.D, self.hard.c, strict=True)]
+        """D (G D x + c) + e x, (3,) of each contact."""
+        return [
+            a + D * c + self.spread(i) * x[i]
+            for i, (a, D, c) in enumerate(zip(self.answers(x), self.D, self.hard.c, strict=True))
+        ]
 
     def answers(self, x: list[SX]) -> list[SX]:
         """D G D x, (3,) of each contact."""
@@ -111,7 +140,7 @@ class Cones:
         return fastest, fastest / lightest
 
     def solve(self, metrics: list[Metric], rest: list[SX]) -> list[SX]:
-        """d (3,) of each contact with D G D d + A H d = rest; rest is 0 where it takes no part."""
+        """d (3,) of each contact with D G D d + A H d = rest; 0 where it has no part."""
         problem, n = self.hard.problem, len(self.D)
         if n > DENSE and problem.softened is not None:
             return self._softened(problem.softened, metrics, rest)
@@ -160,27 +189,28 @@ def settled(hard: HardProblem, local: list[Local], reached: Values, maximum: int
         rest = sweeps(hard, local, last.impulses, last.roots, maximum, reached["unsettled"])
         return replace(rest, iterations=last.iterations + rest.iterations)
 
-    # two rounds, the second with interior points first
+    # two rounds, the second with interior points first: what they solved stands where the sweeps,
+    # which ask more of it, do not settle
     def again(values: Values) -> tuple[Values, SX]:
         near, second = Outcome.of(values), values["second"] > 0
-        impulses, roots, steps = interior_point(hard, second)
-        rest = sweeps(
-            hard,
-            local,
-            [ca.if_else(second, *pair) for pair in zip(impulses, near.impulses, strict=True)],
-            [ca.if_else(second, *pair) for pair in zip(roots, near.roots, strict=True)],
-            maximum // 4,
-        )
-        done = near.iterations + steps + rest.iterations
-        new = replace(rest, iterations=done).reached() | {"second": SX(1)}
-        return new, new["unsettled"]
+        inner = interior_point(hard, second)
+        begin = near.replaced(inner, second)
+        rest = sweeps(hard, local, begin.impulses, begin.roots, maximum // 4)
+        solved = ca.logic_and(ca.logic_and(second, inner.converged), ca.logic_not(rest.converged))
+        done = near.iterations + inner.iterations + rest.iterations
+        new = replace(rest.replaced(inner, solved), iterations=done)
+        return new.reached() | {"second": SX(1)}, ca.logic_not(new.converged)
 
     begin = reached | {"second": SX(0)}
     return Outcome.of(hard.builder.loop(begin, again, 2, reached["unsettled"]))
 
 
-def interior_point(hard: HardProblem, first: SX) -> tuple[list[SX], list[SX], SX]:
-    """Impulses (3,), sliding roots and the number of steps, in worlds where `first` is 1."""
+def interior_point(hard: HardProblem, first: SX) -> Outcome:
+    """Newton steps inside the cones, in worlds where `first` is 1.
+
+    Solved if Eqn. (16), with r of the contact's own mobility, would change the impulses by no more
+    than the tolerance.
+    """
     # begin on the axes of both cones
     cones = Cones.of(hard)
     scales = cones.scales()
@@ -198,7 +228,15 @@ def interior_point(hard: HardProblem, first: SX) -> tuple[list[SX], list[SX], SX
         ca.sqrt(squared_slide(y) / ca.fmax(squared_slide(L), TINY))
         for y, L in zip(triples(last["y"]), impulses, strict=True)
     ]
-    return impulses, roots, last["steps"]
+    impulses = [radial_return(L, mu) for L, mu in zip(impulses, hard.mu, strict=True)]
+    # whether that is a solution
+    better = []
+    for i, L in enumerate(impulses):
+        own = hard.problem.G[i, i]
+        r = 1 / own[0, 0], 1 / ca.fmax(own[1, 1], own[2, 2])
+        better.append(projected(hard, i, L, residual_velocity(hard, i, impulses), r))
+    moving = changes(ca.vertcat(*impulses), ca.vertcat(*better), hard.p)
+    return Outcome(impulses, last["steps"], ca.logic_not(moving), roots)
 
 
 def _step(cones: Cones, values: Values, scales: tuple[SX, SX]) -> tuple[Values, SX]:
@@ -212,15 +250,17 @@ def _step(cones: Cones, values: Values, scales: tuple[SX, SX]) -> tuple[Values, 
     sigma = ca.fmin(ca.fmax(1 - values["length"], 0.05), 0.5) * product
 
     # the direction
-    metrics, aims, rest, far = [], [], [], SX(0)
+    metrics, errors, rest, far = [], [], [], SX(0)
     for i, velocity in enumerate(cones.velocities(x)):
-        metrics.append(Metric.of(x[i], y[i]))
-        aims.append(sigma * reflected(x[i]) / lorentz(x[i]) - y[i])
-        error = velocity + ca.vertcat(ca.sqrt(squared_slide(y[i])), 0, 0) - y[i]
-        rest.append(ca.if_else(active[i], metrics[i].tilted(aims[i]) - error, 0))
-        far = ca.fmax(far, ca.if_else(active[i], ca.mmax(ca.fabs(error)), 0))
+        metrics.append(Metric.of(x[i], y[i], cones.spread(i)))
+        aim = sigma * reflected(x[i]) / lorentz(x[i]) - y[i]
+        errors.append(velocity + ca.vertcat(ca.sqrt(squared_slide(y[i])), 0, 0) - y[i])
+        rest.append(ca.if_else(active[i], metrics[i].tilted(aim) - errors[i], 0))
+        far = ca.fmax(far, ca.if_else(active[i], ca.mmax(ca.fabs(errors[i])), 0))
     dx = cones.solve(metrics, rest)
-    dy = [aims[i] - ca.mtimes(metrics[i].H, dx[i]) for i in range(n)]
+    # from the velocities, not from H: where a contact opens H is large and dx all round-off
+    answers = cones.answers(dx)
+    dy = [metrics[i].leveled(errors[i] + answers[i]) + cones.spread(i) * dx[i] for i in range(n)]
 
     # as far as the cones' edges allow
     reach = SX(BACK)
@@ -243,32 +283,3 @@ def _step(cones: Cones, values: Values, scales: tuple[SX, SX]) -> tuple[Values, 
         "steps": values["steps"] + 1,
     }
     return new, ca.logic_and(inside, unsolved)
-
-
-def lorentz(v: SX) -> SX:
-    """v_N^2 - |v_T|^2 of v (3,): positive inside the cone and its mirror image."""
-    return v[0] * v[0] - squared_slide(v)
-
-
-def squared_slide(v: SX) -> SX:
-    """|v_T|^2 of v (3,)."""
-    return v[1] * v[1] + v[2] * v[2]
-
-
-def reflected(v: SX) -> SX:
-    """(v_N, -v_T): divided by lorentz(v) it is the inverse in the cone's algebra."""
-    return ca.vertcat(v[0], -v[1], -v[2])
-
-
-def scaling(x: SX, y: SX) -> SX:
-    """H (3, 3), symmetric and positive definite, that maps the cone to itself and x to y."""
-    size_x, size_y = ca.sqrt(lorentz(x)), ca.sqrt(lorentz(y))
-    unit_x, unit_y = x / size_x, y / size_y
-    v = (reflected(unit_x) + unit_y) / ca.sqrt(2 + 2 * ca.dot(unit_x, unit_y))
-    return (size_y / size_x) * (2 * ca.mtimes(v, v.T) - ca.diag(SX([1, -1, -1])))
-
-
-def approach(v: SX, d: SX) -> SX:
-    """1 / t for the t where v + t d meets the edge of the cone; not positive if it never does."""
-    own, mixed, change = lorentz(v), v[0] * d[0] - ca.dot(v[1:], d[1:]), lorentz(d)
-    return (ca.sqrt(ca.fmax(mixed * mixed - own * change, 0)) - mixed) / own

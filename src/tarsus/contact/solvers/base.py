@@ -54,6 +54,16 @@ class Outcome:
     bilateral: SX | None = None
     """The constraints' impulses (nb,), None if they were solved for."""
 
+    def replaced(self, other: Outcome, where: SX) -> Outcome:
+        """The other one where `where` is 1."""
+        pairs = zip(self.impulses, other.impulses, strict=True)
+        return Outcome(
+            [ca.if_else(where, b, a) for a, b in pairs],
+            ca.if_else(where, other.iterations, self.iterations),
+            ca.if_else(where, other.converged, self.converged),
+            [ca.if_else(where, b, a) for a, b in zip(self.roots, other.roots, strict=True)],
+        )
+
     def reached(self) -> Values:
         """What the next method goes on from."""
         return {
