@@ -28,7 +28,7 @@ from tarsus.program.run.worlds import Worlds
 Array = NDArray[np.float64]
 T_REL, T_ABS = 1e-7, 1e-9
 SMALL = 1e-5  # relative residual of what calls itself converged
-PATIENCE = 12  # iterations of newton before it goes on with interior points
+PATIENCE = 12  # iterations of newton that are made before interior points, at least
 MOST = 200 + STEPS + PATIENCE  # sweeps, interior points, Newton steps
 MU = [0.0, 0.2, 0.5, 0.8, 1.0]
 
@@ -591,7 +591,7 @@ def test_problems_with_no_or_many_solutions_give_finite_impulse_and_say_so(solve
     assert np.isfinite(answer.L).all() and np.isfinite(answer.memory).all()
     solved = steep.only(answer.converged)
     assert worst(solved, answer.L[answer.converged]).max() < 1e-4
-    assert not answer.converged.all()
+    assert answer.converged.all() == (solver == "newton"), "newton solves them all"
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
@@ -609,6 +609,38 @@ def test_what_is_not_finite_never_calls_itself_converged(solver: str) -> None:
             wild = solve(solver, problem, bits=bits, alpha=1e6)
             overflown = ~np.isfinite(wild.L).all((1, 2))
             assert overflown.sum() > 100 and not wild.converged[overflown].any()
+
+
+# ---------------------------------------------------------------- soles
+
+
+def soles(count: int, uneven: float, rng: np.random.Generator) -> Problems:
+    """A body on the four corners of a sole that it presses down and shears by up to its friction.
+
+    uneven: m/s, what each corner asks for beside the others, so that a rigid sole cannot follow
+    """
+    r = np.array(list(product((0.1, -0.1), (0.05, -0.05), (-0.3,))))
+    W = body_directions(np.tile(r, (count, 1, 1)), np.array([0.2, 0.2, 0.1]), 10.0)
+    push = np.zeros((count, 6))
+    push[:, :2] = rng.uniform(-0.015, 0.015, (count, 2))
+    push[:, 2], push[:, 5] = -0.025, rng.uniform(-0.05, 0.05, count)
+    u = push * np.sqrt(10.0) * [1, 1, 1, 0.2, 0.2, 0.1]
+    one, before = np.ones(count), uneven * rng.normal(size=(count, 12))
+    return Problems(W, u, 0.8 * one, before, one, -np.ones((count, 4)))
+
+
+@pytest.mark.parametrize("uneven", [0.0, 1e-7, 1e-5, 1e-3])
+def test_a_sole_is_solved_in_a_few_newton_steps(uneven: float) -> None:
+    """Who presses and who slides went round in circles: 12 to 15 iterations, at most 109."""
+    problem = soles(200, uneven, np.random.default_rng(5))
+    answer = solve("newton", problem, T_rel=1e-6, T_abs=1e-6)
+    assert answer.converged.all() and answer.iterations.mean() < 8
+    assert worst(problem, answer.L).max() < 1e-4  # of impulses of 0.1 N s
+    exact, settled = sor_in_numpy(problem.only(np.arange(20)), 2000, 1e-9)
+    found = velocity(problem.only(np.arange(20)), answer.L[:20])
+    there = velocity(problem.only(np.arange(20)), exact)
+    assert settled.sum() > 10
+    assert np.abs(found - there)[settled].max() < 2e-6
 
 
 # ---------------------------------------------------------------- a foot that jams

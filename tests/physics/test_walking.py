@@ -153,6 +153,20 @@ def test_hoap1_walks_as_told(hoap1):
     assert walked.loads[-1, -1].min() > 15, "on both feet"
 
 
+def test_a_walk_on_soles_takes_few_iterations(hoap1):
+    """The corners of a sole share its load; the mean was 20, as who presses went round in circles
+    and from step to step."""
+    hoap1.reset()
+    told(hoap1, np.array(list(COMMANDS.values())))
+    iterations, converged = [], []
+    for _ in range(800):
+        hoap1.step()
+        iterations.append(hoap1.iterations)
+        converged.append(hoap1.converged)
+    assert np.all(converged)
+    assert np.mean(iterations) < 3 and np.percentile(iterations, 99) < 20
+
+
 def test_hoap1_withstands_pushes(hoap1):
     """A tenth of its weight for 0.1 s, from eight sides, at two moments of a step, walking on."""
     angles = np.arange(len(COMMANDS)) * np.pi / 4

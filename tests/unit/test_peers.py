@@ -84,6 +84,7 @@ def test_a_simulator_that_is_missing_is_named(
         ("--peers --engines mojoco", "mujoco"),
         ("--engines mujoco", "--peers"),
         ("--peers --laws", "--laws"),
+        ("--walks --laws", "--laws"),
         ("--peers --device cuda", "--device"),
         ("--peers --out nowhere/to/found.json", "nowhere"),
     ],

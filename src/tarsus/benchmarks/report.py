@@ -103,6 +103,48 @@ def tell_laws(costs: list[dict[str, Any]]) -> None:
     Console(highlight=False).print(table)
 
 
+def tell_walks(found: dict[str, Any]) -> None:
+    """Print how fast bipeds walk beside MuJoCo, and how their contacts were solved."""
+    table = Table(
+        title="Bipeds walking: speed as a multiple of MuJoCo's rollout on one thread",
+        title_justify="left",
+    )
+    cells = (
+        ("one world", lambda row: f"{row['one_world']:.2f}x"),
+        ("512 worlds, a thread", lambda row: f"{row['batch']:.1f}x"),
+        ("µs a step: MuJoCo, one, many", lambda row: _three(row["microseconds"])),
+        ("distance / m: MuJoCo, ours", lambda row: _two(row["distance"])),
+        ("iterations: mean, 99 %, most", lambda row: _spread(row["solver"]["one"])),
+        ("of 512 worlds", lambda row: _spread(row["solver"]["batch"])),
+        ("steps not converged", lambda row: _unsolved(row["solver"])),
+    )
+    table.add_column("")
+    for row in found["rows"]:
+        table.add_column(row["robot"], justify="right")
+    for text, cell in cells:
+        table.add_row(text, *(cell(row) for row in found["rows"]))
+    console = Console(highlight=False)
+    console.print(table)
+    for key, value in found["settings"].items():
+        console.print(f"[dim]{key}: {value}[/]")
+
+
+def _three(micro: dict[str, float]) -> str:
+    return f"{micro['peer']:.2f}, {micro['one']:.2f}, {micro['batch']:.3f}"
+
+
+def _two(distance: dict[str, float]) -> str:
+    return f"{distance['mujoco']:.2f}, {distance['tarsus']:.2f}"
+
+
+def _spread(count: dict[str, float]) -> str:
+    return f"{count['mean']:.2f}, {count['percentile_99']:.0f}, {count['most']:.0f}"
+
+
+def _unsolved(counts: dict[str, dict[str, float]]) -> str:
+    return ", ".join(f"{count['unconverged']} of {count['steps']}" for count in counts.values())
+
+
 def tell_parts(found: dict[str, Any]) -> None:
     """Print the results of each part of the GPU benchmark, as indented JSON under its name."""
     console = Console(highlight=False)

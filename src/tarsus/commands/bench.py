@@ -35,6 +35,8 @@ class Bench(Command):
     """Also write the results of the GPU, after each part, or of --peers to this file."""
     laws: Flag = False
     """Measure the cost of every contact law instead, relative to the law moreau."""
+    walks: Flag = False
+    """Time the walks of bipeds on flat feet instead, one world and 512, beside MuJoCo."""
     peers: Flag = False
     """Compare with other simulators instead: ANYmal stands, flies and falls (docs/peers.md)."""
     engines: Annotated[
@@ -51,8 +53,9 @@ class Bench(Command):
             return self._compare()
         from tarsus.benchmarks.gpu import cuda_bench
         from tarsus.benchmarks.laws import law_costs
-        from tarsus.benchmarks.report import tell, tell_laws, tell_parts
+        from tarsus.benchmarks.report import tell, tell_laws, tell_parts, tell_walks
         from tarsus.benchmarks.speed import bench
+        from tarsus.benchmarks.walks import walk_costs
 
         if self.device == "cuda":
             found = cuda_bench(self.budget, _say, self._keep)
@@ -62,16 +65,25 @@ class Bench(Command):
             costs = law_costs(teller(self.json))
             print_json(costs) if self.json else tell_laws(costs)
             return 0
+        if self.walks:
+            walks = walk_costs(teller(self.json))
+            print_json(walks) if self.json else tell_walks(walks)
+            return 0
         figures = bench(teller(self.json))
         print_json(figures) if self.json else tell(figures)
         return 0
 
     def _check(self) -> None:
         """TarsusError for options that exclude each other, or a folder that is not there."""
-        chosen = {"--device cuda": self.device == "cuda", "--laws": self.laws}
-        for option, given in chosen.items():
-            if self.peers and given:
-                raise TarsusError(f"--peers and {option} are two benchmarks: ask for one of them.")
+        options = {
+            "--peers": self.peers,
+            "--walks": self.walks,
+            "--laws": self.laws,
+            "--device cuda": self.device == "cuda",
+        }
+        first, *others = [name for name, given in options.items() if given] or [""]
+        if others:
+            raise TarsusError(f"{first} and {others[0]} are two benchmarks: ask for one of them.")
         if self.engines is not None and not self.peers:
             raise TarsusError("--engines names the simulators of --peers: give --peers too.")
         if self.out is not None and not self.out.parent.is_dir():

@@ -65,6 +65,19 @@ OGUNSOLA = Reference(
 )
 
 # --- the others
+ALART_1991 = Reference(
+    "Alart and Curnier 1991",
+    "article",
+    ("Alart, P.", "Curnier, A."),
+    "A mixed formulation for frictional contact problems prone to Newton like solution methods",
+    "1991",
+    {
+        "journal": "Computer Methods in Applied Mechanics and Engineering",
+        "volume": "92",
+        "pages": "353--375",
+        "doi": "10.1016/0045-7825(91)90022-X",
+    },
+)
 BAUMGARTE_1972 = Reference(
     "Baumgarte 1972",
     "article",

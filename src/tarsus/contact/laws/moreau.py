@@ -38,7 +38,7 @@ from tarsus.parameters import (
 )
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
-from tarsus.references.papers import DE_SAXCE_1998, GEHRING_2014, NESTEROV_1997
+from tarsus.references.papers import ALART_1991, DE_SAXCE_1998, GEHRING_2014, NESTEROV_1997
 from tarsus.references.reference import Citation
 
 METHODS = "tarsus.contact.solvers"
@@ -70,16 +70,19 @@ class Moreau(HardLaw):
     as solvable as the paper's; breaking away and sticking again come a step late, an error of
     order dt.
 
-    A contact that pressed in the last step shall rest at the end of this one, half a step after the
+    A contact that does not just land shall rest at the end of the step, half a step after the
     midpoint, and what lies deeper than `slop` comes up by `recovery` a step: so feet neither creep
-    nor sink (docs/decisions/0017-standing-contacts-rest-at-the-end.md). With `standing` "midpoint"
-    and `recovery` 0 the law is that of the paper: a contact stays as deep as it closed.
+    nor sink (docs/decisions/0017-standing-contacts-rest-at-the-end.md). That is one that pressed in
+    the last step or was closed a step ago, as are all corners of a sole that stands
+    (docs/decisions/0024-soles.md). With `standing` "midpoint" and `recovery` 0 the law is that of
+    the paper: a contact stays as deep as it closed.
     """
 
     citation: ClassVar[Citation] = (
         GEHRING_2014.at("Eqns. (2)-(18)"),
         DE_SAXCE_1998.at("steps that the solvers newton and exact cannot settle otherwise"),
         NESTEROV_1997.at("their interior points"),
+        ALART_1991.at("steps that newton takes on the cones' edges"),
     )
     not_modeled: ClassVar[Mapping[str, str]] = {
         "spring": "hard contact does not give way",
@@ -126,14 +129,16 @@ class Moreau(HardLaw):
             )
 
     def correction(self, contact: Contact, p: Any, memory: SX, dt: SX) -> SX:
-        """Of a contact that pressed: its velocity is carried on to the step's end, and a part of
-        its depth is taken back; the latter also where others carry the load and it lies still.
+        """Of a contact that stood: its velocity is carried on to the step's end, and a part of its
+        depth is taken back; the latter also where others carry the load and it lies still. All
+        corners of a sole are told the same, whoever pressed.
         """
         pressed, rise = memory[0] > 0, p.recovery * ca.fmin(contact.gap + p.slop, 0) / dt
         lies = ca.logic_or(pressed, contact.velocity[0] > rise)  # it has not just landed
         added = ca.vertcat(ca.if_else(lies, rise, 0), 0, 0)
         if self.standing == "end":
-            added += ca.if_else(pressed, self.carried_on(contact, dt), 0)
+            stood = ca.logic_or(pressed, contact.gap <= dt * contact.velocity[0])
+            added += ca.if_else(stood, self.carried_on(contact, dt), 0)
         return added
 
     def _solved(self, hard: HardProblem, start: list[SX], roots: list[SX]) -> Outcome:

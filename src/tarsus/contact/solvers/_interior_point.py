@@ -14,6 +14,7 @@ millionth of its mobility, so that no two ways to share it are as good.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import casadi as ca
@@ -37,6 +38,9 @@ REFINED = 1  # corrections of a solution through the bodies
 OUT = 1e20  # on the diagonal of an open contact
 SPREAD = 1e-8  # of a contact's own mobility: added, so that one way to share a load is the best
 FINEST = 1e-7  # relative: beyond it round-off would say where to stop
+
+
+Refined = Callable[[list[SX], list[SX]], Outcome]  # from impulses and sliding roots
 
 
 @dataclass(frozen=True)
@@ -177,32 +181,40 @@ class Cones:
         return triples(self.hard.builder.loop(begin, refined, 1 + REFINED)["d"])
 
 
-def settled(hard: HardProblem, local: list[Local], reached: Values, maximum: int) -> Outcome:
-    """Sweeps where `unsettled` is 1; where they crawl, interior points, then sweeps again.
+def settled(hard: HardProblem, local: list[Local], near: Outcome, maximum: int) -> Outcome:
+    """Sweeps where `near` has not converged; where they crawl, interior points, then sweeps again.
 
-    reached: impulse (3n,), root (n,), sweeps and unsettled
     maximum: sweeps where there are no interior points, else a quarter of it before and after them
     """
     # without a way to solve for many contacts at once: sweeps alone
-    last = Outcome.of(reached)
     if len(hard.c) > DENSE and hard.problem.softened is None:
-        rest = sweeps(hard, local, last.impulses, last.roots, maximum, reached["unsettled"])
-        return replace(rest, iterations=last.iterations + rest.iterations)
+        unsettled = ca.logic_not(near.converged)
+        rest = sweeps(hard, local, near.impulses, near.roots, maximum, unsettled)
+        return replace(rest, iterations=near.iterations + rest.iterations)
+    return in_two_rounds(
+        hard, near, lambda start, roots: sweeps(hard, local, start, roots, maximum // 4)
+    )
 
-    # two rounds, the second with interior points first: what they solved stands where the sweeps,
-    # which ask more of it, do not settle
+
+def in_two_rounds(hard: HardProblem, near: Outcome, refined: Refined) -> Outcome:
+    """`refined` from impulses and roots where `near` has not converged; where that does not
+    converge either, again from interior points.
+    """
+
+    # the second round with interior points first: what they solved stands where `refined`, which
+    # asks more of it, does not settle
     def again(values: Values) -> tuple[Values, SX]:
-        near, second = Outcome.of(values), values["second"] > 0
+        last, second = Outcome.of(values), values["second"] > 0
         inner = interior_point(hard, second)
-        begin = near.replaced(inner, second)
-        rest = sweeps(hard, local, begin.impulses, begin.roots, maximum // 4)
+        begin = last.replaced(inner, second)
+        rest = refined(begin.impulses, begin.roots)
         solved = ca.logic_and(ca.logic_and(second, inner.converged), ca.logic_not(rest.converged))
-        done = near.iterations + inner.iterations + rest.iterations
+        done = last.iterations + inner.iterations + rest.iterations
         new = replace(rest.replaced(inner, solved), iterations=done)
         return new.reached() | {"second": SX(1)}, ca.logic_not(new.converged)
 
-    begin = reached | {"second": SX(0)}
-    return Outcome.of(hard.builder.loop(begin, again, 2, reached["unsettled"]))
+    begin = near.reached() | {"second": SX(0)}
+    return Outcome.of(hard.builder.loop(begin, again, 2, ca.logic_not(near.converged)))
 
 
 def interior_point(hard: HardProblem, first: SX) -> Outcome:

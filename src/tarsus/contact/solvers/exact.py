@@ -20,4 +20,4 @@ class Exact(Solver):
 
     def solve(self, hard: HardProblem, start: list[SX], roots: list[SX]) -> Outcome:
         near = Outcome(start, SX(0), SX(0), roots)
-        return settled(hard, prepared(hard), near.reached(), self.maximum)
+        return settled(hard, prepared(hard), near, self.maximum)

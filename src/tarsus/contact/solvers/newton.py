@@ -7,8 +7,10 @@ tangents of contact i, because xi_T = -s L_T. Sticking is s = 0. What remains ar
 positive definite), then corrects every s_i by a Newton step on 1 / |L_T| with the contact's own
 block as derivative (as for a trust region), and the set by signs: a contact that pulls opens if it
 would fly off by itself, else it slides; one that closes by itself presses. While feet stick, one
-factorization gives the exact answer. Worlds that do not settle within a few iterations go on with
-the block Gauss-Seidel method from where they are, and at last with interior points.
+factorization gives the exact answer. Where rigid bodies touch with several points the roots chase
+one another: worlds that do not settle at once go on with Newton steps on the cones' edges
+(`_cone_edges.py`), and at last with interior points; beyond ten contacts with block Gauss-Seidel
+sweeps.
 """
 
 from __future__ import annotations
@@ -21,9 +23,16 @@ from casadi import SX
 from tarsus.algebra.blocks import flat, lower_triangle, triples
 from tarsus.algebra.ldl import factorize_dense
 from tarsus.algebra.projections import TINY, radial_return
+from tarsus.contact.solvers._cone_edges import on_edges
 from tarsus.contact.solvers._exact_blocks import Local, prepared
-from tarsus.contact.solvers._interior_point import settled
-from tarsus.contact.solvers.base import HardProblem, Outcome, Solver, velocity_from_others
+from tarsus.contact.solvers._interior_point import in_two_rounds, settled
+from tarsus.contact.solvers.base import (
+    DENSE,
+    HardProblem,
+    Outcome,
+    Solver,
+    velocity_from_others,
+)
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Values
 
@@ -36,8 +45,13 @@ SPREAD = 1e-10
 class Newton(Solver):
     """All contacts at once."""
 
-    patience: int = 12
-    """Newton steps, then block Gauss-Seidel for the worlds that need more."""
+    patience: int = 4
+    """Steps on the roots before those on the edges; an even number, as roots that go to and fro are
+    too large after it: loads start well inside the cones."""
+    edges: int = 20
+    """Steps on the cones' edges, before interior points and after them."""
+    many: int = 12
+    """Steps on the roots of more than ten contacts, before sweeps."""
 
     def solve(self, hard: HardProblem, start: list[SX], roots: list[SX]) -> Outcome:
         n, active = len(start), hard.problem.active
@@ -54,18 +68,18 @@ class Newton(Solver):
             "sweeps": SX(0),
             "unsettled": SX(1),
         }
-        last = hard.builder.loop(
-            begin, lambda values: self._iterate(hard, local, values), self.patience
-        )
-        # worlds that did not settle go on, from the better of two guesses
+        steps = self.patience if n <= DENSE else self.many
+        last = hard.builder.loop(begin, lambda values: self._iterate(hard, local, values), steps)
+        # worlds that did not settle go on
         moved, done = triples(last["impulse"]), ca.logic_not(last["unsettled"])
-        known = [ca.logic_or(done, start[i][0] <= 0) for i in range(n)]
-        impulses = [ca.if_else(known[i], moved[i], start[i]) for i in range(n)]
-        guesses = [
-            ca.if_else(known[i], root, roots[i]) for i, root in enumerate(entries(last["root"]))
+        inside = [
+            ca.if_else(done, L, radial_return(L, mu)) for L, mu in zip(moved, hard.mu, strict=True)
         ]
-        near = Outcome(impulses, last["sweeps"], done, guesses)
-        rest = settled(hard, local, near.reached(), self.maximum)
+        near = Outcome(inside, last["sweeps"], done, entries(last["root"]))
+        if n > DENSE:
+            rest = settled(hard, local, near, self.maximum)
+        else:
+            rest = in_two_rounds(hard, near, lambda L, _: on_edges(hard, L, self.edges))
         # take off what the tolerance left outside the cones
         impulses = [
             radial_return(L, mu, root > 0)

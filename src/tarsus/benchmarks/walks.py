@@ -1,0 +1,136 @@
+"""`tarsus bench --walks`: bipeds on flat feet, eight sole vertices, beside MuJoCo's `rollout`.
+
+Both engines run in one process. The worlds of a batch walk at different speeds, so that those side
+by side in one vector do not all need the same iterations.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from tarsus import robots
+from tarsus.benchmarks.speed import Batch, Times, ratio
+from tarsus.contact.laws.moreau import Moreau
+from tarsus.control.gaits.walk import Walk
+from tarsus.dynamics.robot import Robot
+from tarsus.mujoco_runs.library import mujoco
+from tarsus.mujoco_runs.replay import Replay, frictionless_joints
+from tarsus.mujoco_runs.settings import MujocoSettings
+from tarsus.mujoco_runs.simulation import MujocoSimulation
+from tarsus.program.run import native
+from tarsus.simulation.recording.summary import summary
+from tarsus.simulation.simulation import Simulation
+
+ROBOTS = ("hoap1", "biped")
+DT, FRICTION, SECONDS, WORLDS, ROUNDS = 0.0025, 0.8, 5.0, 512, 7
+BATCH_SECONDS = 1.0  # of a walk a round for all worlds
+
+
+def walk_costs(progress: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
+    """One row for every biped, and the settings.
+
+    one_world, batch: speed as a multiple of MuJoCo's on one thread [1], the median over the rounds;
+        that of the batch is a thread's, counted in steps of one world.
+    microseconds: time of a step of one world, median.
+    iterations, unconverged: of the hard law's solver a step, of one world and of the batch.
+    distance: walked in both engines, m.
+    """
+    return {"rows": [cost(name, progress) for name in ROBOTS], "settings": settings()}
+
+
+def cost(name: str, progress: Callable[[str], None]) -> dict[str, Any]:
+    """The row of one robot."""
+    # the walk that MuJoCo makes again
+    robot = frictionless_joints(robots.load(name))
+    progress(f"{name} walking in MuJoCo")
+    theirs = MujocoSimulation(robot, MujocoSettings(mu=FRICTION), controller=Walk(), dt=DT)
+    walked = theirs.run(SECONDS)
+    peer, said = theirs.replay(walked), summary(theirs, walked)
+
+    # ours, counted and timed
+    progress(f"compiling {name}")
+    one, many = (Batch(walking(robot, worlds)) for worlds in (1, WORLDS))
+    solver = {"one": counted(one.simulation, SECONDS)}
+    reached = float(one.simulation.q[0])
+    solver["batch"] = counted(many.simulation, BATCH_SECONDS)
+    times = measure(peer, one, many, lambda text: progress(f"{name}: {text}"))
+    return {
+        "robot": name,
+        "one_world": ratio(times, "peer", "one"),
+        "batch": ratio(times, "peer", "batch"),
+        "microseconds": {row: 1e6 * median(values) for row, values in times.items()},
+        "solver": solver,
+        "distance": {"mujoco": said["distance"], "tarsus": reached},
+        "lanes": many.lanes,
+    }
+
+
+def walking(robot: Robot, worlds: int) -> Simulation:
+    """Told the walk's own speed; many worlds one each, up to it."""
+    simulation = Simulation(robot, Moreau(mu=FRICTION), controller=Walk(), dt=DT, worlds=worlds)
+    if worlds > 1:
+        simulation.set(command={"speed": np.linspace(0.0, Walk().commands["speed"], worlds)})
+    return simulation
+
+
+def counted(simulation: Simulation, seconds: float) -> dict[str, float]:
+    """Iterations a step: mean, 99 %, most; of all steps those not converged, their number; the mean
+    of the most in the worlds that are computed side by side.
+    """
+    simulation.reset()
+    lanes, side_by_side = simulation.target.lanes, []
+    iterations, unconverged = [], 0
+    for _ in range(round(seconds / simulation.dt)):
+        simulation.step()
+        done = np.atleast_1d(simulation.iterations)
+        iterations.append(done)
+        groups = done[: len(done) // lanes * lanes].reshape(-1, lanes)
+        side_by_side.append(groups.max(1).mean())
+        unconverged += int((~np.atleast_1d(simulation.converged)).sum())
+    every = np.concatenate(iterations)
+    return {
+        "mean": float(every.mean()),
+        "percentile_99": float(np.percentile(every, 99)),
+        "most": float(every.max()),
+        "mean_of_lanes": float(np.mean(side_by_side)),
+        "steps": every.size,
+        "unconverged": unconverged,
+    }
+
+
+def measure(peer: Replay, one: Batch, many: Batch, progress: Callable[[str], None]) -> Times:
+    """Seconds a world-step of all, in interleaved rounds."""
+    times: Times = {"peer": [], "one": [], "batch": []}
+    for k in range(ROUNDS):
+        progress(f"round {k + 1} of {ROUNDS}")
+        times["one"].append(median(one.time(SECONDS) for _ in range(3)))
+        times["peer"].append(median(peer.rollout() for _ in range(3)))
+        times["batch"].append(many.time(BATCH_SECONDS))
+    return times
+
+
+def settings() -> dict[str, Any]:
+    """Everything a reader needs to repeat the figures."""
+    return {
+        "robots": "no dry joint friction, no self-collision, eight sole vertices on the ground",
+        "gait": (
+            f"walk at {Walk().commands['speed']:g} m/s; Tarsus closed loop, controller compiled in;"
+            " MuJoCo replays the torques of the same gait in closed loop on MuJoCo"
+        ),
+        "dt": DT,
+        "friction": FRICTION,
+        "law": "moreau, solver newton, T_rel = T_abs = 1e-6, float64",
+        "mujoco": (
+            f"{mujoco().__version__}, rollout, one thread, elliptic cone, model defaults otherwise"
+        ),
+        "worlds": f"{WORLDS} on one thread, told speeds from 0",
+        "seconds": {"one world": SECONDS, "batch": BATCH_SECONDS},
+        "rounds": ROUNDS,
+        "statistic": "median over the rounds of the ratio within a round",
+        "processor": f"{native.host().cpu}, {os.cpu_count()} cores",
+    }

@@ -1,0 +1,162 @@
+"""All contacts at once by Newton steps on the edges of the friction cones.
+
+With z = L - r xi for any r > 0, the inclusions (12)-(13) of Gehring 2014 are the equations L_N =
+max(z_N, 0) and L_T = z_T, cut off at the length mu z_N (Alart and Curnier 1991). A step takes from
+z what each contact does and solves one linear problem for all: a contact with z_N <= 0 is open, one
+with |z_T| <= mu z_N rests, xi = 0, another slides along t = z_T / |z_T| on its cone's edge,
+
+    xi_N = 0,    t . L_T = mu L_N,    and across t    xi = -s L,    1 + r s = |z_T| / (mu z_N).
+
+Unlike a root s for both directions, the edge follows a load that moves from contact to contact,
+however rigid the body that they share. A load that no velocity tells of is held where it was, so
+that it stays inside the cones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import casadi as ca
+from casadi import SX
+
+from tarsus.algebra.blocks import flat, triples
+from tarsus.algebra.elimination import solve_tree
+from tarsus.algebra.projections import TINY
+from tarsus.contact.solvers.base import (
+    HUGE,
+    HardProblem,
+    Outcome,
+    finite,
+    residual_velocity,
+)
+from tarsus.program.ir.symbolic import entries
+from tarsus.program.ir.trace import Values
+
+HELD = 1e-4  # of the diagonal: what holds a load that is not determined
+EDGE = 1e-4  # how much the cone's edge gives way in a step, relative to the contact's own mobility
+SLOWEST = 1e-6  # the least mu z_N / |z_T| that the direction across is solved with
+STRAIGHT, WIDE = 3, 10.0  # steps with r as it is, then r, WIDE r and r / WIDE in turn
+FAR = 1e20  # on the diagonal of an open contact: its impulse vanishes
+
+
+@dataclass(frozen=True)
+class Touch:
+    """What z says of one contact.
+
+    normal: max(z_N, 0)
+    presses, slides: 1 or 0
+    along (2,): t
+    share: mu z_N / |z_T|
+    cut (2,): z_T, cut off where it slides
+    r: of the tangents
+    """
+
+    normal: SX
+    presses: SX
+    slides: SX
+    along: SX
+    share: SX
+    cut: SX
+    r: SX
+
+    @staticmethod
+    def of(hard: HardProblem, i: int, impulse: SX, xi: SX, scale: float | SX = 1.0) -> Touch:
+        """Contact i with an impulse (3,) and the velocity (3,) that goes with it; scale: of r."""
+        r_N, r_T = (scale * r for r in step_sizes(hard, i))
+        z_N, z_T = impulse[0] - r_N * xi[0], impulse[1:] - r_T * xi[1:]
+        length, normal = ca.sqrt(ca.dot(z_T, z_T) + TINY), ca.fmax(z_N, 0)
+        presses = ca.logic_and(hard.problem.active[i], z_N > 0)
+        along, reach = z_T / length, hard.mu[i] * normal
+        cut = ca.if_else(length > reach, reach * along, z_T)
+        slides = ca.logic_and(presses, length > reach)
+        return Touch(normal, presses, slides, along, reach / length, cut, r_T)
+
+    def root(self, least: float = TINY) -> SX:
+        """s, 0 where it does not slide; the share is taken as `least` at least."""
+        share = ca.fmax(self.share, least)
+        return ca.if_else(self.slides, (1 - share) / (self.r * share), 0)
+
+
+def step_sizes(hard: HardProblem, i: int) -> tuple[SX, SX]:
+    """r of the normal and of the tangents: the inverse of the contact's own mobility."""
+    own = hard.problem.G[i, i]
+    return 1 / own[0, 0], 1 / ca.fmax(own[1, 1], own[2, 2])
+
+
+def on_edges(hard: HardProblem, start: list[SX], maximum: int) -> Outcome:
+    """Newton steps from impulses (3,) of each contact; of all tried the nearest to a solution."""
+
+    def met(impulses: list[SX], xi: list[SX]) -> Values:
+        touches = [Touch.of(hard, i, L, xi[i]) for i, L in enumerate(impulses)]
+        return {
+            "best": ca.vertcat(*impulses),
+            "root": ca.vertcat(*(touch.root() for touch in touches)),
+            "miss": largest_miss(hard, impulses, touches),
+        }
+
+    def step(values: Values) -> tuple[Values, SX]:
+        L, xi = triples(values["impulse"]), triples(values["velocity"])
+        impulses = triples(next_impulses(hard, L, xi, values["scale"]))
+        after = velocities(hard, impulses)
+        found = met(impulses, after)
+        better = found["miss"] < values["miss"]
+        kept = {name: ca.if_else(better, value, values[name]) for name, value in found.items()}
+        moved = {"impulse": ca.vertcat(*impulses), "velocity": ca.vertcat(*after)}
+        # another r than the last one's, where that led round in a circle
+        again = ca.if_else(values["scale"] > 1, 1 / WIDE, WIDE * values["scale"])
+        counted = {
+            "scale": ca.if_else(values["sweeps"] < STRAIGHT, 1, again),
+            "sweeps": values["sweeps"] + 1,
+        }
+        # one step more than the tolerance asks for takes off what HELD left
+        return kept | moved | counted, values["miss"] > 1
+
+    before = velocities(hard, start)
+    begin = met(start, before)
+    begin |= {"impulse": begin["best"], "velocity": ca.vertcat(*before)}
+    begin |= {"scale": SX(1), "sweeps": SX(0)}
+    last = hard.builder.loop(begin, step, maximum)
+    return Outcome(triples(last["best"]), last["sweeps"], last["miss"] <= 1, entries(last["root"]))
+
+
+def velocities(hard: HardProblem, impulses: list[SX]) -> list[SX]:
+    """xi (3,) of each contact."""
+    return [residual_velocity(hard, i, impulses) for i in range(len(impulses))]
+
+
+def next_impulses(hard: HardProblem, impulses: list[SX], xi: list[SX], scale: SX) -> SX:
+    """L (3n,) after a step from these impulses and their velocities; scale: of r."""
+    n, G = len(impulses), hard.problem.G
+    rows, rest, presses = [[G[i, j] for j in range(n)] for i in range(n)], [], []
+    for i, L in enumerate(impulses):
+        touch, mu = Touch.of(hard, i, L, xi[i], scale), hard.mu[i]
+        # where it slides: on the edge along t, by its root s across
+        t, o = touch.along, ca.vertcat(-touch.along[1], touch.along[0])
+        stiff, s = 1 / (EDGE * step_sizes(hard, i)[1]), touch.root(SLOWEST)
+        edge = ca.horzcat(-stiff * mu * t, stiff * ca.mtimes(t, t.T) + s * ca.mtimes(o, o.T))
+        off = stiff * (ca.dot(t, L[1:]) - mu * L[0])
+        slip = off * t + (ca.dot(o, xi[i][1:]) + s * ca.dot(o, L[1:])) * o
+        slip = ca.if_else(touch.slides, slip, xi[i][1:])
+        # an open contact is far from all others
+        own = ca.vertcat(SX.zeros(1, 3), ca.if_else(touch.slides, edge, 0))
+        own = ca.if_else(touch.presses, own + HELD * ca.diag(ca.diag(G[i, i])), FAR * SX.eye(3))
+        rows[i][i] = rows[i][i] + own
+        rest.append(-ca.if_else(touch.presses, ca.vertcat(xi[i][0], slip), FAR * L))
+        presses += 3 * [touch.presses]
+    K = ca.vertcat(*(ca.horzcat(*row) for row in rows))
+    moved = ca.vertcat(*impulses) + ca.vertcat(*solve_tree(K, flat(rest)))
+    return ca.if_else(ca.vertcat(*presses), moved, 0)
+
+
+def largest_miss(hard: HardProblem, impulses: list[SX], touches: list[Touch]) -> SX:
+    """How far the equations are from being met, in tolerances |L| T_rel + T_abs; HUGE where an
+    impulse is no number.
+    """
+    p, most = hard.p, SX(0)
+    for i, (L, touch) in enumerate(zip(impulses, touches, strict=True)):
+        missed = ca.fabs(L - ca.vertcat(touch.normal, touch.cut))
+        length = ca.sqrt(ca.dot(L[1:], L[1:]) + TINY)
+        allowed = p.T_abs + p.T_rel * ca.vertcat(ca.fabs(L[0]), length, length)
+        own = ca.mmax(missed / allowed)
+        most = ca.fmax(most, ca.if_else(hard.problem.active[i], own, 0))
+    return ca.if_else(finite(flat(impulses)), ca.fmin(most, HUGE), HUGE)
