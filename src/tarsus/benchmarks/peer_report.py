@@ -10,7 +10,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-WIDTH = 132  # letters; a pipe has no width of its own
+WIDTH = 152  # letters; a pipe has no width of its own
 # heading, case, error, factor to the heading's unit
 ERRORS = (
     ("stand: depth / mm", "stand", "penetration_m", 1e3),
@@ -38,7 +38,10 @@ def cells(row: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _thousands(speed: float) -> str:
-    return f"{speed / 1e3:.3g} k" if speed >= 1e3 else f"{speed:.3g}"
+    for size, letter in ((1e6, "M"), (1e3, "k")):
+        if speed >= size:
+            return f"{speed / size:.3g} {letter}"
+    return f"{speed:.3g}"
 
 
 def _number(key: str, value: float | None, factor: float) -> str:
@@ -60,10 +63,12 @@ def tell_peers(found: dict[str, Any]) -> None:
         padding=(0, 1, 0, 0),
         pad_edge=False,
     )
-    for heading in HEAD:
-        table.add_column(heading, justify="left" if heading == HEAD[0] else "right")
-    for row in found["rows"]:
-        table.add_row(*cells(row))
+    rows = [cells(row) for row in found["rows"]]
+    for column, heading in enumerate(HEAD):
+        least = max((len(row[column]) for row in rows), default=0)  # headings break, cells do not
+        table.add_column(heading, justify="right" if column else "left", min_width=least)
+    for row in rows:
+        table.add_row(*row)
     wide.print(table)
     for name, value in found["settings"].items():
         console.print(f"{name}: {value}")
