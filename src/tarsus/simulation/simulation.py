@@ -18,7 +18,7 @@ from tarsus.program.ir.blocks import Program
 from tarsus.program.run.backend import Backend
 from tarsus.simulation import default_controller, inputs, notices, resolve, uncut_state
 from tarsus.simulation.contact_selection import candidates as candidates_of
-from tarsus.simulation.device import backend
+from tarsus.simulation.kept_state import KeptState
 from tarsus.simulation.loading import loaded, start_registers
 from tarsus.simulation.options import Options, complete, described
 from tarsus.simulation.recording.divergence import Diverged, advice, first_fault
@@ -26,7 +26,7 @@ from tarsus.simulation.recording.interrupt import Interrupted
 from tarsus.simulation.recording.provenance import Setup, attributes
 from tarsus.simulation.recording.recorder import record
 from tarsus.simulation.settings import with_parameters
-from tarsus.simulation.step_program import Plan, shared, step_program
+from tarsus.simulation.step_program import Plan, shared
 from tarsus.stepping.base import Stepper
 from tarsus.terrain.base import Terrain
 
@@ -38,7 +38,7 @@ Feedback = Callable[[float, Array, Array], ArrayLike]
 Progress = Callable[[float], None]
 
 
-class Simulation:
+class Simulation(KeptState):
     """A robot simulated in one or many worlds that differ in state, commands and parameters.
 
     robot: a Robot, the name of a built-in one, or a path to an MJCF or URDF file
@@ -85,12 +85,9 @@ class Simulation:
         self._every = resolve.control_interval(self.controller, chosen.control_rate, self.dt)
 
         # the worlds at the start
-        bits, program = 32 if chosen.precision == "float32" else 64, step_program(self.plan)
-        self._worlds = backend(program, chosen.device, self.worlds, bits, chosen.threads)
-        self._initial = self._start(scales, bits)
+        self._house()
+        self._initial = self._start(scales, self._worlds.target.bits)
         loaded(self._worlds, self._initial)
-        single = self.worlds == 1 and self._worlds.target.lanes == 1 and chosen.device == "cpu"
-        self._action = self._worlds.view("action") if single and "action" in self._worlds else None
 
     def _start(self, scales: Mapping[str, ArrayLike], bits: int) -> dict[str, Array]:
         """The registers at the start, and the notices that follow from them."""

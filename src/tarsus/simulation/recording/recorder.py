@@ -47,19 +47,22 @@ def record(
     """Run `steps` steps of dt, s, or up to a fault of a single world, or up to Ctrl-C.
 
     fault_in: of records and the steps done before them, the first fault
-    every: steps between two calls of `before`, such as a Python controller; 0: as is handy
+    every: steps between two calls of `before`, such as a Python controller, counted from the first
+        world's step 0; 0: as is handy
     progress: called with the seconds done
     """
     # chunk by chunk
     chunk = every or max(1, min(CHUNK_BYTES // worlds.nbytes, int(CHUNK_SECONDS / dt)))
+    late = round(float(worlds.first("steps")[0])) % every if every else 0  # into an interval
     parts: list[Records] = []
     done, fault, wall = 0, None, 0.0
     with noticing() as interrupted:
         while done < steps and (fault is None or worlds.count > 1) and not interrupted():
             began = perf_counter()
-            if before:
+            if before and not late:
                 before()
-            parts.append(worlds.record(min(chunk, steps - done)))
+            parts.append(worlds.record(min(chunk - late, steps - done)))
+            late = 0
             wall += perf_counter() - began
             fault = fault or fault_in(parts[-1], done)
             done += len(parts[-1]["q"])

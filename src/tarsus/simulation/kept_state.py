@@ -1,0 +1,230 @@
+"""The whole state of a simulation as numbers, put back bit for bit; copies and pickles.
+
+State is what evolves: coordinates, velocities, the memory of the law, the controller and the
+stepper, the steps done, what the last step reported, and the torques held between two control
+instants. What is set stays: commands, pushes, mu and the other parameters.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from functools import cached_property
+from types import SimpleNamespace
+from typing import Any, Self
+
+from numpy.typing import ArrayLike
+
+from tarsus.control.base import Controller
+from tarsus.errors import TarsusError
+from tarsus.program.run.backend import Array, Backend
+from tarsus.simulation import inputs
+from tarsus.simulation.device import backend
+from tarsus.simulation.loading import loaded
+from tarsus.simulation.step_program import KEPT, Plan, step_program
+
+HELD = "action"  # the one parameter that belongs to the state: torques between control instants
+FROZEN = ("robot", "law", "stepper", "terrain", "plan")  # shared by copies, pickled together
+REBUILT = ("_worlds", "_action")  # compiled code and the registers it runs over
+
+_PARTS: dict[bytes, dict[str, Any]] = {}
+
+
+class KeptState:
+    """A simulation as what can be kept of it: its state, a copy, a pickle."""
+
+    plan: Plan
+    dt: float
+    worlds: int
+    controller: Controller | Callable[..., Any] | None
+    options: SimpleNamespace
+    notices: list[str]
+    _worlds: Backend
+    _action: Array | None
+
+    def _house(self) -> None:
+        """Registers for the worlds on their device, and the code that runs over them."""
+        chosen, bits = self.options, 32 if self.options.precision == "float32" else 64
+        program = step_program(self.plan)
+        self._worlds = backend(program, chosen.device, self.worlds, bits, chosen.threads)
+        single = self.worlds == 1 and self._worlds.target.lanes == 1 and chosen.device == "cpu"
+        self._action = self._worlds.view(HELD) if single and HELD in self._worlds else None
+
+    @cached_property
+    def _kept(self) -> dict[str, int]:
+        """Names and sizes of the registers that make the state, in order."""
+        program = self._worlds.program
+        found = {r.name: r.size for r in (*program.of_kind("state"), *program.of_kind("report"))}
+        return found | {HELD: program.sizes[HELD]} if HELD in self._worlds else found
+
+    @cached_property
+    def _whose(self) -> float:
+        """A number that says of what a state is: robot, law, stepper, gait, dt, registers."""
+        scene = self.plan.scene
+        bodies = [(body.joint.name, body.joint.kind) for body in scene.mechanism.bodies]
+        touching = [candidate.name for candidate in scene.candidates]
+        parts = (scene.law, self.plan.stepper, self.plan.controller)
+        names = [type(part).__qualname__ for part in parts]
+        told = repr((scene.mechanism.name, bodies, touching, names, self.dt, self._kept))
+        return float(int.from_bytes(hashlib.sha256(told.encode()).digest()[:6], "big"))
+
+    def state(self) -> Array:
+        """The whole state, (worlds, n), float64 at any precision: a copy for `restore`.
+
+        Columns: a number that says of what the state is, then the registers of kind state and
+        report (docs/kept_state.md), then the torques held, if they come from outside. Commands,
+        pushes and parameters are not in it, nor what a Python controller remembers.
+        """
+        arrays = self._worlds.arrays
+        registers = [self._worlds.output(name) for name in self._kept]
+        whose = arrays.full((self.worlds, 1), self._whose)
+        return arrays.concatenate([whose, *registers], axis=1)
+
+    def restore(self, state: ArrayLike, where: ArrayLike | None = None) -> None:
+        """Write a state back: what follows has the same bits as if it had not stopped.
+
+        state: (n,) for all worlds alike, or (worlds, n)
+        where: a mask (worlds,): the other worlds stay; then the state may be (chosen worlds, n)
+        It may be of another Simulation with other parameters. TarsusError, and nothing is written,
+        for another shape, or for a state of another robot, law, stepper, gait or dt.
+        """
+        # what is given, checked
+        mask = inputs.mask(where, self._worlds)
+        rows = self._rows(state, self.worlds if mask is None else int(mask.sum()))
+        # one row a world: those that stay are not looked at
+        arrays = self._worlds.arrays
+        if mask is not None and len(rows) != self.worlds:
+            full = arrays.zeros((self.worlds, rows.shape[1]))
+            full[arrays.flatnonzero(mask)] = rows
+            rows = full
+        # into the registers
+        at = 1
+        for name, size in self._kept.items():
+            self._worlds.set(name, rows[:, at : at + size], mask)
+            at += size
+
+    def _rows(self, state: ArrayLike, chosen: int) -> Any:
+        """The state as (worlds, n) or (chosen, n), where the worlds live; TarsusError unless it is
+        one of this simulation's.
+        """
+        # numbers of the right shape
+        arrays, size = self._worlds.arrays, 1 + sum(self._kept.values())
+        try:
+            given = arrays.asarray(state)
+        except (TypeError, ValueError):
+            given = arrays.zeros(0)
+        if given.shape not in ((size,), (chosen, size), (self.worlds, size)):
+            shapes = sorted({chosen, self.worlds} - {0})
+            allowed = "".join(f" or ({count}, {size})" for count in shapes)
+            raise TarsusError(
+                f"a state of this simulation has shape ({size},){allowed}, not {given.shape}: the"
+                " robot, law, stepper, controller and number of worlds must be those of the"
+                " simulation that gave it."
+            )
+        if given.dtype != float:
+            raise TarsusError(f"a state holds float64 numbers, not {given.dtype}.")
+        # of such a simulation
+        if not bool((given[..., 0] == self._whose).all()):
+            parts = (self.plan.scene.law, self.plan.stepper, self.plan.controller)
+            law, stepper, gait = (type(part).__name__ for part in parts)
+            raise TarsusError(
+                "this state is of a simulation with another robot, law, stepper, controller or dt:"
+                f" here they are {self.plan.scene.mechanism.name}, {law}, {stepper},"
+                f" {'None' if self.plan.controller is None else gait} and {self.dt:g} s."
+            )
+        return given if given.ndim == 2 else arrays.broadcast_to(given, (self.worlds, size))
+
+    def __copy__(self) -> Self:
+        """Worlds of its own; robot, law and the like, which are frozen, and a Python controller are
+        shared.
+        """
+        made = type(self).__new__(type(self))
+        made.__dict__.update({k: v for k, v in self.__dict__.items() if k not in REBUILT})
+        made.notices = list(self.notices)
+        made._house()
+        loaded(made._worlds, _registers(self._worlds))
+        return made
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """As a copy, with a Python controller of its own."""
+        made = self.__copy__()
+        memo[id(self)] = made
+        if not isinstance(self.controller, Controller):
+            made.controller = deepcopy(self.controller, memo)
+        return made
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a pickle holds: frozen parts, registers, the rest; TarsusError naming a part that
+        cannot be pickled.
+        """
+        shared = {name: getattr(self, name) for name in FROZEN}
+        left_out = {*FROZEN, *REBUILT, "_kept", "_whose"}
+        rest = {name: value for name, value in self.__dict__.items() if name not in left_out}
+        if isinstance(self.controller, Controller):
+            shared["controller"] = rest.pop("controller")
+        else:
+            _must_pickle("controller", self.controller)
+        parts = _pickled(shared)
+        _remembered(parts, shared)
+        return {
+            "parts": parts,
+            "rest": rest,
+            "registers": _registers(self._worlds),
+            "fingerprint": self._worlds.program.fingerprint,
+        }
+
+    def __setstate__(self, kept: Mapping[str, Any]) -> None:
+        """Found again: the program is traced, its code comes from the cache or is compiled."""
+        self.__dict__.update(_unpickled(kept["parts"]) | kept["rest"])
+        program = step_program(self.plan)
+        if program.fingerprint != kept["fingerprint"]:
+            raise TarsusError(
+                "this simulation was pickled by another version of Tarsus or CasADi, and would not"
+                " go on to the same bits: make it anew, and set q and u."
+            )
+        self._house()
+        loaded(self._worlds, kept["registers"])
+
+
+def _registers(worlds: Backend) -> dict[str, Array]:
+    """Every register of the worlds by name, (worlds, size)."""
+    return {r.name: worlds.get(r.name) for r in worlds.program.persistent}
+
+
+def _pickled(parts: dict[str, Any]) -> bytes:
+    """The parts in one pickle; TarsusError naming the first that cannot be pickled."""
+    try:
+        found = pickle.dumps(parts)
+    except Exception:
+        for kind, part in parts.items():
+            _must_pickle(kind, part)
+        raise
+    return found
+
+
+def _must_pickle(kind: str, part: Any) -> None:
+    """TarsusError, naming the part, unless it can be pickled."""
+    try:
+        pickle.dumps(part)
+    except Exception as error:
+        name = getattr(part, "__qualname__", type(part).__qualname__)
+        reason = str(error).rstrip(".")
+        raise TarsusError(
+            f"the {kind} {name!r} cannot be pickled ({reason}): functions and classes can that"
+            " stand at the top level of a module."
+        ) from error
+
+
+def _remembered(pickled: bytes, parts: dict[str, Any]) -> dict[str, Any]:
+    """The parts, kept: those of one pickle are the same objects, and nothing is traced twice."""
+    _PARTS[pickled] = parts
+    for oldest in list(_PARTS)[:-KEPT]:
+        _PARTS.pop(oldest, None)
+    return parts
+
+
+def _unpickled(pickled: bytes) -> dict[str, Any]:
+    """The parts of a pickle; the same objects where it is one that this process has read before."""
+    return _PARTS.get(pickled) or _remembered(pickled, pickle.loads(pickled))

@@ -1,0 +1,299 @@
+"""State that can be kept: what was stopped, copied or sent to another process goes on to the same
+bits.
+"""
+
+from __future__ import annotations
+
+import copy
+import multiprocessing
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tarsus
+from tarsus.model.mechanism import Actuator, Body, Candidate, Inertia, Joint
+from tarsus.program.run.threads import HostLauncher
+
+DT, STEPS = 0.0025, 30
+
+
+def hopper(name: str = "hopper") -> tarsus.Robot:
+    """A trunk on one leg with a motor: it falls over in half a second."""
+    trunk = Inertia(2.0, np.zeros(3), 0.02 * np.eye(3))
+    leg = Inertia(0.3, np.array([0.0, 0.0, -0.1]), 1e-3 * np.eye(3))
+    hip = Joint("hip", "hinge", np.array([0.0, 1.0, 0.0]), armature=0.01, damping=0.02)
+    bodies = (Body("trunk", -1, Joint("root", "free"), trunk), Body("leg", 0, hip, leg))
+    feet = [Candidate(f"foot_{y:+}", 1, np.array([0.0, 0.05 * y, -0.2]), 0.02) for y in (-1, 1)]
+    motors = (Actuator("hip", "hip", -20.0, 20.0),)
+    return tarsus.Robot(name, bodies, tuple(feet), actuators=motors)
+
+
+HOPPER, MOREAU = hopper(), tarsus.Moreau()  # the same objects: traced and compiled once
+OTHER = tarsus.Moreau(mu=0.3)
+TORQUES = np.random.default_rng(3).uniform(-4.0, 4.0, (2 * STEPS, 6, 1))  # N m
+
+
+class Shaker:
+    """A Python controller with a memory of its own: an angle that it goes on by at every call."""
+
+    def __init__(self) -> None:
+        self.angle = 0.0
+
+    def __call__(self, t: float, q: np.ndarray, u: np.ndarray) -> np.ndarray:
+        self.angle += 0.3
+        return 2.0 * np.sin(self.angle) - 3.0 * q[..., 7:] - 0.1 * u[..., 6:]
+
+
+def servo(t: float, q: np.ndarray, u: np.ndarray) -> np.ndarray:
+    return 3.0 * np.sin(40.0 * t) - 5.0 * q[..., 7:] - 0.1 * u[..., 6:]
+
+
+def moved(sim: tarsus.Simulation, first: int, last: int) -> list[bytes]:
+    """Everything that can be read after each of the steps, with the torques of those steps."""
+    seen = []
+    for k in range(first, last):
+        sim.step(TORQUES[k, : sim.worlds].reshape(sim.worlds, 1))
+        seen.append(readings(sim))
+    return seen
+
+
+def readings(sim: tarsus.Simulation) -> bytes:
+    told = (sim.q, sim.u, sim.contact_force, sim.iterations, sim.converged, sim.time)
+    return b"".join(np.asarray(part).tobytes() for part in told)
+
+
+@pytest.mark.parametrize(
+    ("law", "stepper", "options"),
+    [
+        ("moreau", "midpoint", {"worlds": 5, "threads": 2}),
+        ("moreau", "midpoint", {"worlds": 5, "precision": "float32"}),
+        ("moreau", "midpoint", {"worlds": 3, "device": HostLauncher(), "precision": "float32"}),
+        ("moreau", "event_driven", {}),
+        ("linearized", "midpoint", {}),
+        ("lcp_impulse", "midpoint", {}),
+        ("compliant", "heun", {}),
+        ("moreau", "midpoint", {"coordinates": "maximal"}),
+    ],
+)
+def test_what_was_stopped_goes_on_to_the_same_bits(law: str, stepper: str, options: dict) -> None:
+    chosen = MOREAU if law == "moreau" else law
+    sim = tarsus.Simulation(HOPPER, chosen, stepper, dt=DT, **options)
+    moved(sim, 0, STEPS)
+    kept, then = sim.state(), readings(sim)
+    assert kept.shape == (sim.worlds, kept.shape[1]) and kept.dtype == np.float64
+    assert np.abs(sim.contact_force).max() > 0  # it stands on something
+    expected = moved(sim, STEPS, 2 * STEPS)
+    # the same simulation again, and another one that stands at its start
+    other = tarsus.Simulation(HOPPER, sim.law, stepper, dt=DT, **options)
+    for again in (sim, other):
+        again.restore(kept)
+        assert readings(again) == then
+        assert again.state().tobytes() == kept.tobytes()
+        assert moved(again, STEPS, 2 * STEPS) == expected
+
+
+def test_a_gait_goes_on_with_its_memory() -> None:
+    sim = tarsus.Simulation("mini_cheetah", "moreau", controller="trot", worlds=3)
+    sim.set(command={"speed": [0.0, 0.2, 0.4]})
+    sim.advance(0.2)
+    kept, q, u = sim.state(), sim.q, sim.u
+    sim.advance(0.1)
+    expected = readings(sim)
+    sim.restore(kept)
+    sim.advance(0.1)
+    assert readings(sim) == expected
+    # coordinates and velocities alone do not make the state
+    sim.reset()
+    sim.set(q=q, u=u)
+    sim.advance(0.1)
+    assert readings(sim) != expected
+
+
+@pytest.mark.parametrize("worlds", [1, 4])
+def test_torques_are_held_from_one_control_instant_to_the_next(worlds: int) -> None:
+    made = {"worlds": worlds, "dt": DT, "control_rate": 80.0}  # Hz: every fifth step
+    sim = tarsus.Simulation(HOPPER, MOREAU, controller=servo, **made)
+    sim.advance(13 * DT)  # three steps into an interval
+    kept = sim.state()
+    sim.advance(20 * DT)
+    expected = readings(sim)
+    other = tarsus.Simulation(HOPPER, MOREAU, controller=servo, **made)
+    other.restore(kept)
+    other.run(20 * DT)  # a log does not move the control instants
+    assert readings(other) == expected
+    assert other.time == pytest.approx(33 * DT)
+
+
+def test_one_state_rolled_out_under_many_actions() -> None:
+    sim = tarsus.Simulation(HOPPER, MOREAU, dt=DT)
+    planner = tarsus.Simulation(HOPPER, MOREAU, dt=DT, worlds=5)
+    moved(sim, 0, STEPS)
+    actions = np.linspace(-4.0, 4.0, 5)[:, None]
+    for _ in range(2):  # a plan at a time
+        planner.restore(sim.state()[0])
+        for _ in range(STEPS):
+            planner.step(actions)
+        for _ in range(STEPS):
+            sim.step(actions[1])
+        assert len(np.unique(planner.q[:, 7])) == 5
+        np.testing.assert_array_equal(planner.state()[1], sim.state()[0])
+
+
+def test_some_worlds_alone_are_restored() -> None:
+    sim = tarsus.Simulation(HOPPER, MOREAU, dt=DT, worlds=5)
+    moved(sim, 0, STEPS)
+    early = sim.state()
+    moved(sim, STEPS, 2 * STEPS)
+    late, where = sim.state(), np.array([False, True, False, True, False])
+    rows = early[[1, 4]]
+    for given, expected in ((early, early[where]), (rows, rows), (early[2], early[[2, 2]])):
+        sim.restore(late)
+        sim.restore(given, where=where)
+        np.testing.assert_array_equal(sim.state()[where], expected)
+        np.testing.assert_array_equal(sim.state()[~where], late[~where])
+    sim.restore(early[[4, 4, 0, 1, 1]])  # worlds change places
+    np.testing.assert_array_equal(sim.state(), early[[4, 4, 0, 1, 1]])
+
+
+def test_a_world_that_has_diverged_stays_as_it_was_beside_the_others() -> None:
+    sim = tarsus.Simulation(HOPPER, MOREAU, dt=DT, worlds=5)
+    moved(sim, 0, STEPS)
+    sound = sim.state()
+    moved(sim, STEPS, 2 * STEPS)
+    expected, broken = sim.state(), sound.copy()
+    broken[1, 1:20] = np.nan
+    sim.restore(broken)
+    assert sim.state().tobytes() == broken.tobytes()
+    moved(sim, STEPS, 2 * STEPS)
+    np.testing.assert_array_equal(np.delete(sim.state(), 1, 0), np.delete(expected, 1, 0))
+    assert np.isnan(sim.q[1]).any()
+
+
+def test_what_is_set_is_no_state() -> None:
+    sim = tarsus.Simulation(HOPPER, MOREAU, dt=DT, worlds=5)
+    kept = sim.state()
+    sim.set(mu=0.1)
+    np.testing.assert_array_equal(sim.state(), kept)
+    sim.restore(kept)
+    assert (sim.backend.get("law.mu") == 0.1).all()
+    # so it fits another simulation whose parameters differ
+    tarsus.Simulation(HOPPER, OTHER, dt=DT, worlds=5).restore(kept)
+
+
+@pytest.fixture(scope="module")
+def standing() -> tarsus.Simulation:
+    return tarsus.Simulation(HOPPER, MOREAU, dt=DT, worlds=5)
+
+
+def test_a_state_of_something_else_is_refused(standing: tarsus.Simulation) -> None:
+    own = standing.state()
+    twin = hopper("twin")
+    strangers = (
+        tarsus.Simulation(twin, MOREAU, dt=DT, worlds=5),
+        tarsus.Simulation(HOPPER, MOREAU, dt=2 * DT, worlds=5),
+    )
+    for stranger in strangers:
+        with pytest.raises(tarsus.TarsusError, match="another robot, law, stepper, controller or"):
+            standing.restore(stranger.state())
+    for mixed in (1, 3):  # one strange row is enough
+        rows = own.copy()
+        rows[mixed] = strangers[0].state()[0]
+        with pytest.raises(tarsus.TarsusError, match="another robot"):
+            standing.restore(rows)
+    np.testing.assert_array_equal(standing.state(), own)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda s: s[:, :-1], "has shape"),
+        (lambda s: s[:2], "has shape"),
+        (lambda s: s[None], "has shape"),
+        (lambda s: s[0, 0], "has shape"),
+        (lambda s: None, "has shape"),
+        (lambda s: "kept", "has shape"),
+        (lambda s: [[1.0], [1.0, 2.0]], "has shape"),
+        (lambda s: s.astype(np.float32), "float64 numbers, not float32"),
+        (lambda s: s + 1.0, "another robot"),
+        (lambda s: np.full_like(s, np.nan), "another robot"),
+    ],
+)
+def test_a_wrong_state_gets_one_sentence(standing: tarsus.Simulation, change, message: str) -> None:
+    own = standing.state()
+    moved(standing, 0, 3)
+    now = standing.state()
+    for where in (None, [True, False, True, True, False]):
+        with pytest.raises(tarsus.TarsusError, match=message) as caught:
+            standing.restore(change(own), where)
+        assert "\n" not in str(caught.value)
+    np.testing.assert_array_equal(standing.state(), now)
+    with pytest.raises(tarsus.TarsusError, match=r"mask of shape \(5,\)"):
+        standing.restore(own, where=[True])
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy])
+@pytest.mark.parametrize("worlds", [1, 5])
+def test_a_copy_goes_its_own_way_to_the_same_bits(copied, worlds: int) -> None:
+    sim = tarsus.Simulation(HOPPER, MOREAU, dt=DT, worlds=worlds)
+    sim.set(mu=0.3)
+    moved(sim, 0, STEPS)
+    twin, kept = copied(sim), sim.state()
+    assert twin.program is sim.program and twin.robot is sim.robot
+    expected = moved(twin, STEPS, 2 * STEPS)
+    np.testing.assert_array_equal(sim.state(), kept)  # which has not moved
+    assert moved(sim, STEPS, 2 * STEPS) == expected
+    twin.reset()
+    assert twin.time == 0 and sim.time > 0
+
+
+def test_a_deep_copy_has_a_python_controller_of_its_own() -> None:
+    sim = tarsus.Simulation(HOPPER, MOREAU, controller=Shaker(), dt=DT)
+    sim.advance(10 * DT)
+    twins = [copy.deepcopy(sim), pickle.loads(pickle.dumps(sim))]
+    sim.advance(10 * DT)
+    for twin in twins:
+        twin.advance(10 * DT)
+        assert readings(twin) == readings(sim)
+
+
+def _goes_on(sim: tarsus.Simulation) -> tuple[list[bytes], bytes, int]:
+    """In another process: what it does next, its bytes, and the sizes of the program traced."""
+    seen = moved(sim, STEPS, 2 * STEPS)
+    return seen, pickle.dumps(sim), len(sim.program.blocks)
+
+
+def test_a_simulation_sent_to_another_process_goes_on_there(session_cache: Path) -> None:
+    sim = tarsus.Simulation(HOPPER, MOREAU, dt=DT, worlds=5)
+    sim.set(mu=[0.1, 0.2, 0.3, 0.4, 0.5])
+    moved(sim, 0, STEPS)
+    compiled = sorted(session_cache.iterdir())
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        seen, back, blocks = pool.apply(_goes_on, (sim,))
+    assert sorted(session_cache.iterdir()) == compiled  # found there, not made again
+    assert moved(sim, STEPS, 2 * STEPS) == seen and len(sim.program.blocks) == blocks
+    returned = pickle.loads(back)
+    np.testing.assert_array_equal(returned.state(), sim.state())
+    np.testing.assert_array_equal(returned.backend.get("law.mu"), sim.backend.get("law.mu"))
+    returned.restore(sim.state())  # the same robot after its journey
+
+
+def test_pickles_in_one_process_share_one_program() -> None:
+    sim = tarsus.Simulation(HOPPER, MOREAU, dt=DT)
+    again = [pickle.loads(pickle.dumps(sim)) for _ in range(2)]
+    assert all(one.program is sim.program for one in again)
+    assert len(pickle.dumps(sim)) < 20_000  # a description and its registers, no code
+
+
+def test_what_cannot_be_pickled_is_named() -> None:
+    sim = tarsus.Simulation(HOPPER, MOREAU, controller=lambda t, q, u: servo(t, q, u), dt=DT)
+    with pytest.raises(tarsus.TarsusError, match=r"the controller '.*<lambda>' cannot be pickled"):
+        pickle.dumps(sim)
+    assert copy.deepcopy(sim).controller is sim.controller  # a function has no copies
+
+
+def test_a_pickle_of_another_version_is_refused(standing: tarsus.Simulation) -> None:
+    kept = standing.__getstate__() | {"fingerprint": "another"}
+    with pytest.raises(tarsus.TarsusError, match="another version of Tarsus or CasADi"):
+        object.__new__(tarsus.Simulation).__setstate__(kept)
