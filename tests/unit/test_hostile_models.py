@@ -104,6 +104,10 @@ HOSTILE = {
         mjcf(FREE.replace('"b"', '"b" quat="0 0 0 0"')),
         "zero quaternion is not allowed",
     ),
+    "empty anchor": (
+        mjcf(FREE + '<equality><connect body1="b" anchor=""/></equality>'),
+        "<connect>: anchor must be three numbers, and is empty",
+    ),
     "MJCF mesh of 1e308": (
         mjcf('<asset><mesh name="t" file="t.obj" scale="1e308 1 1"/></asset>' + FREE),
         "<mesh>: scale must be",

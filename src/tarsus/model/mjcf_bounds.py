@@ -99,6 +99,10 @@ def _check_numbers(element: ET.Element) -> None:
     for key, text in element.attrib.items():
         if key in NOT_NUMBERS:
             continue
+        if (
+            key == "anchor" and not text.strip()
+        ):  # MuJoCo 4.0.0 gives up, and hangs on the next file
+            raise TarsusError(f"<{element.tag}>: anchor must be three numbers, and is empty.")
         if not all(abs(number) <= LARGEST for number in _numbers(text)):
             raise TarsusError(
                 f"<{element.tag}>: {key} must be finite and at most {LARGEST:g} in SI units, not"
