@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import xarray as xr
+from scipy.io import netcdf_file
 
 import tarsus
 from tarsus.cli import main
@@ -128,6 +130,20 @@ def test_a_damaged_log_is_refused(log: xr.Dataset, tmp_path: Path) -> None:
         (tmp_path / "bad.nc").write_bytes(whole[:at] + b"\x82" + whole[at + 1 :])
         with contextlib.suppress(tarsus.TarsusError):
             trajectory(arrays_of(read(tmp_path / "bad.nc"), robot), robot)
+
+
+def test_a_fill_value_that_is_none_is_not_spoken_of(log: xr.Dataset, tmp_path: Path) -> None:
+    """Of NaN, said to fill whole numbers, xarray would warn in words of its own."""
+    odd = log.drop_vars("u").assign(u=log["u"].astype(np.int32))
+    file = tmp_path / "odd.nc"
+    odd.to_netcdf(file, engine="scipy")
+    data = file.read_bytes()
+    with netcdf_file(file, "a") as raw:
+        raw.variables["u"]._FillValue = np.float64(np.nan)
+    assert file.read_bytes() != data
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert set(read(file)) == set(odd)
 
 
 def test_an_unknown_array_gets_a_near_name(arrays: dict[str, Any]) -> None:

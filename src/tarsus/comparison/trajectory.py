@@ -9,6 +9,7 @@ are not read. World axes, SI units. The conventions are MuJoCo's: qpos and qvel 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -49,7 +50,9 @@ def read(path: Path) -> dict[str, Any] | xr.Dataset:
         raise TarsusError(f"{path.name}: a trajectory is an .npz file or a netCDF log (.nc).")
     try:
         if path.suffix == ".nc":
-            return xr.load_dataset(path, engine="scipy")
+            with warnings.catch_warnings():  # a fill value that is none changes no number
+                warnings.simplefilter("ignore", xr.SerializationWarning)
+                return xr.load_dataset(path, engine="scipy")
         with np.load(path, allow_pickle=False) as file:
             return {name: file[name] for name in file.files}
     except Exception:  # readers let whatever a damaged file provokes through
