@@ -594,6 +594,23 @@ def test_problems_with_no_or_many_solutions_give_finite_impulse_and_say_so(solve
     assert answer.converged.all() == (solver == "newton"), "newton solves them all"
 
 
+@pytest.mark.parametrize("solver", ["newton", "exact"])
+def test_what_is_not_solved_gives_no_energy(solver: str) -> None:
+    """Steep friction and restitution: an unsolved step of a falling biped once gave it 22 kJ."""
+    rng = np.random.default_rng(4)
+    problem = coupled(3, 300, rng)
+    wild = Problems(
+        problem.W, problem.u, np.full(300, 12.0), problem.before, problem.e_N, problem.gap
+    )
+    answer = solve(solver, wild)
+    unsolved = ~answer.converged
+    assert unsolved.sum() > 3
+    L = answer.L[unsolved].reshape(unsolved.sum(), -1)
+    work = np.einsum("wi,wi->w", L, wild.free[unsolved])
+    work += 0.5 * np.einsum("wi,wij,wj->w", L, wild.G[unsolved], L)
+    assert work.max() < 1e-12
+
+
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_what_is_not_finite_never_calls_itself_converged(solver: str) -> None:
     """A number that is none in what is given, and impulses that overflow on the way."""

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import casadi as ca
 from casadi import SX
 
 from tarsus.algebra.blocks import triples
+from tarsus.algebra.projections import TINY
 from tarsus.contact.problem import ContactProblem
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder, Values
@@ -177,6 +178,26 @@ def velocity_from_others(hard: HardProblem, i: int, impulses: list[SX]) -> SX:
         if j != i:
             b = b + ca.mtimes(hard.problem.G[i, j], impulse)
     return b
+
+
+def without_gain(hard: HardProblem, found: Outcome) -> Outcome:
+    """What was not solved, shortened until its impulses do no work.
+
+    Their work is L . free + L . G L / 2: kinetic energy with them less that without them. The rest
+    of an unsolved step may be wrong, but it cannot throw the robot.
+    """
+
+    def shortened(values: Values) -> tuple[Values, SX]:
+        impulses, linear, square = triples(values["impulse"]), SX(0), SX(0)
+        for i, L in enumerate(impulses):
+            linear += ca.dot(L, hard.problem.free[i])
+            square += ca.dot(L, residual_velocity(hard, i, impulses) - hard.c[i])
+        most = ca.fmax(-2 * linear / ca.fmax(square, TINY), 0)
+        return {"impulse": values["impulse"] * ca.fmin(most, 1)}, SX(0)
+
+    begin = {"impulse": ca.vertcat(*found.impulses)}
+    last = hard.builder.loop(begin, shortened, 1, ca.logic_not(found.converged))
+    return replace(found, impulses=triples(last["impulse"]))
 
 
 def step_sizes(hard: HardProblem, i: int, G_ii: SX) -> tuple[SX, SX]:

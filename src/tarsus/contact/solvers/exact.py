@@ -11,7 +11,7 @@ from casadi import SX
 
 from tarsus.contact.solvers._exact_blocks import prepared
 from tarsus.contact.solvers._interior_point import settled
-from tarsus.contact.solvers.base import HardProblem, Outcome, Solver
+from tarsus.contact.solvers.base import HardProblem, Outcome, Solver, without_gain
 
 
 @dataclass(frozen=True)
@@ -20,4 +20,4 @@ class Exact(Solver):
 
     def solve(self, hard: HardProblem, start: list[SX], roots: list[SX]) -> Outcome:
         near = Outcome(start, SX(0), SX(0), roots)
-        return settled(hard, prepared(hard), near, self.maximum)
+        return without_gain(hard, settled(hard, prepared(hard), near, self.maximum))

@@ -32,6 +32,7 @@ from tarsus.contact.solvers.base import (
     Outcome,
     Solver,
     velocity_from_others,
+    without_gain,
 )
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Values
@@ -85,7 +86,7 @@ class Newton(Solver):
             radial_return(L, mu, root > 0)
             for L, mu, root in zip(rest.impulses, hard.mu, rest.roots, strict=True)
         ]
-        return replace(rest, impulses=impulses)
+        return without_gain(hard, replace(rest, impulses=impulses))
 
     def _iterate(self, hard: HardProblem, local: list[Local], values: Values) -> tuple[Values, SX]:
         n = len(hard.c)
