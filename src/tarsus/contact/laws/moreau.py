@@ -42,6 +42,7 @@ from tarsus.references.papers import ALART_1991, DE_SAXCE_1998, GEHRING_2014, NE
 from tarsus.references.reference import Citation
 
 METHODS = "tarsus.contact.solvers"
+TOUCH = 1e-8  # m: no deeper is a contact whose touch was located, which has just landed
 SOLVERS: dict[str, Solver] = {
     name: registry.member(METHODS, "solver", name, Solver)() for name in registry.names(METHODS)
 }
@@ -137,7 +138,7 @@ class Moreau(HardLaw):
         lies = ca.logic_or(pressed, contact.velocity[0] > rise)  # it has not just landed
         added = ca.vertcat(ca.if_else(lies, rise, 0), 0, 0)
         if self.standing == "end":
-            stood = ca.logic_or(pressed, contact.gap <= dt * contact.velocity[0])
+            stood = ca.logic_or(pressed, contact.gap <= ca.fmin(dt * contact.velocity[0], -TOUCH))
             added += ca.if_else(stood, self.carried_on(contact, dt), 0)
         return added
 
