@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from threading import RLock
 from typing import Any
 
 import llvmlite
@@ -146,16 +147,18 @@ def _jit() -> llvm.orcjit.LLJIT:
 
 
 _loaded: dict[str, tuple[llvm.orcjit.ResourceTracker, Kernel]] = {}
+_linking = RLock()  # a library's name may be given once
 
 
 def _load(key: str, code: bytes, arguments: list[Any]) -> Kernel:
-    if key not in _loaded:
-        library = (
-            llvm.JITLibraryBuilder()
-            .add_object_img(code)
-            .add_current_process()
-            .export_symbol("kernel")
-        )
-        tracker = library.link(_jit(), f"tarsus_{key}")
-        _loaded[key] = (tracker, ctypes.CFUNCTYPE(None, *arguments)(tracker["kernel"]))
-    return _loaded[key][1]
+    with _linking:
+        if key not in _loaded:
+            library = (
+                llvm.JITLibraryBuilder()
+                .add_object_img(code)
+                .add_current_process()
+                .export_symbol("kernel")
+            )
+            tracker = library.link(_jit(), f"tarsus_{key}")
+            _loaded[key] = (tracker, ctypes.CFUNCTYPE(None, *arguments)(tracker["kernel"]))
+        return _loaded[key][1]

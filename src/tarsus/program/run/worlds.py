@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
+from threading import Event
 from time import perf_counter
 
 import numpy as np
@@ -119,29 +120,40 @@ class Worlds(Backend):
             piece = max(1, int(piece * AT_A_TIME / took))
 
     def _piece(self, steps: int, log: int | None) -> None:
-        """Run `steps` times on every thread; `log`: the address of the first step's row."""
+        """Run `steps` times on every thread; `log`: the address of the first step's row.
+
+        Ctrl-C is raised when all have: whenever it comes, no span is left out or run twice.
+        """
         data, tables = self._addresses
-
-        def work(first: int, last: int) -> None:
-            self._kernel(data, log, tables, first, last, steps, self.groups)
-
         if len(self._spans) == 1:
-            return work(*self._spans[0])
-        others: list[Future[None]] = []
-        try:
-            others += (self._workers().submit(work, *span) for span in self._spans[1:])
-            work(*self._spans[0])
-        finally:
-            wait(others)
-        for other in others:
-            other.result()
+            return self._kernel(data, log, tables, *self._spans[0], steps, self.groups)
+        claimed: dict[int, object] = {}
+        finished: set[int] = set()
+        all_finished, stop = Event(), None
+
+        def work(k: int) -> None:
+            if claimed.setdefault(k, own := object()) is own:
+                self._kernel(data, log, tables, *self._spans[k], steps, self.groups)
+                finished.add(k)
+                if len(finished) == len(self._spans):
+                    all_finished.set()
+
+        # what an interrupt kept from being handed over is handed over again
+        while not all_finished.is_set():
+            try:
+                for k in range(len(self._spans)):
+                    if k not in claimed:
+                        self._workers().submit(work, k)
+                all_finished.wait()
+            except KeyboardInterrupt as interrupt:
+                stop = interrupt
+        if stop is not None:
+            raise stop
 
     def _workers(self) -> ThreadPoolExecutor:
-        """The other threads; a process that was forked has none of its parent's and starts its
-        own.
-        """
+        """The threads; a process that was forked has none of its parent's and starts its own."""
         if self._pool is None or self._pool[0] != os.getpid():
-            self._pool = os.getpid(), ThreadPoolExecutor(len(self._spans) - 1)
+            self._pool = os.getpid(), ThreadPoolExecutor(len(self._spans))
         return self._pool[1]
 
 
