@@ -148,7 +148,17 @@ def run_command(command: str) -> None:
     assert cli.main(words[1:]) == 0, command
 
 
-@pytest.mark.parametrize("page", RUN, ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(
+            page,
+            id=str(page.relative_to(ROOT)),
+            marks=pytest.mark.slow if page.name in ("gpu.md", "terrain.md") else (),
+        )
+        for page in RUN
+    ],
+)
 def test_a_page_s_blocks_run(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -465,6 +465,7 @@ def test_a_file_with_a_connect_runs_from_the_command_line(
     assert "pin (ball, coupler to rocker)" in load(str(path)).describe()
 
 
+@pytest.mark.slow
 def test_rotors_of_loop_joints_have_their_energy_and_the_ledger_closes() -> None:
     """The same state has the same kinetic energy in every set of coordinates, rotors included."""
     robot = load("mini_cheetah")

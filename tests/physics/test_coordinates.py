@@ -114,7 +114,7 @@ def test_a_cut_mechanism_accelerates_like_the_whole_one(
     [
         pytest.param(starleth, "extended", id="starleth-extended", marks=pytest.mark.slow),
         pytest.param(starleth, "maximal", id="starleth-maximal", marks=pytest.mark.slow),
-        pytest.param(mini_cheetah, "extended", id="mini_cheetah-extended"),
+        pytest.param(mini_cheetah, "extended", id="mini_cheetah-extended", marks=pytest.mark.slow),
         # armature and damping couple the bodies: half a minute to compile
         pytest.param(mini_cheetah, "maximal", id="mini_cheetah-maximal", marks=pytest.mark.slow),
     ],

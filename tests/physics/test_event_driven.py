@@ -237,6 +237,7 @@ def test_a_flat_box_lands_on_all_corners_at_once() -> None:
     np.testing.assert_allclose(log["u"][-1, 0, 2], E * speed - G * after, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_lanes_do_not_change_the_bits() -> None:
     """Worlds that land at different times, each as if alone."""
     u = np.array([[s, 0.3, -1, 2, s, 0] for s in np.linspace(-2, 2, 5)])

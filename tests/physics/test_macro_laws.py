@@ -221,6 +221,7 @@ def test_in_a_thick_membrane_the_floor_is_not_felt() -> None:
     np.testing.assert_array_equal(log["q"], alone["q"])
 
 
+@pytest.mark.slow
 def test_without_a_membrane_the_floor_is_that_of_macro() -> None:
     law = MicroMacro(thickness=0.0, k=1e-12, c=0.0, damping=1e-9)
     log, alone = thrown(law), thrown(Macro())

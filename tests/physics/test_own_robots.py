@@ -165,6 +165,7 @@ def test_home_is_where_it_stands() -> None:
     assert np.array_equal(robot.keyframes["stand"], home)
 
 
+@pytest.mark.slow
 def test_gains_by_hand(capsys: pytest.CaptureFixture) -> None:
     """--set reaches the gait: a servo as soft as this lets the trunk of a robot from a file
     sink.

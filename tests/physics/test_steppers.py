@@ -390,8 +390,11 @@ def test_what_is_reported_is_what_moved_the_body(stepper: Stepper, law: Law) -> 
 
 @pytest.mark.parametrize(
     ("stepper", "law"),
-    [(RK4(), Compliant()), (Substeps(Midpoint(), 3), Moreau()), (DormandPrince(), Hertz())],
-    ids=("rk4", "substeps", "dormand_prince"),
+    [
+        pytest.param(RK4(), Compliant(), id="rk4"),
+        pytest.param(Substeps(Midpoint(), 3), Moreau(), id="substeps", marks=pytest.mark.slow),
+        pytest.param(DormandPrince(), Hertz(), id="dormand_prince"),
+    ],
 )
 def test_lanes_do_not_change_the_bits(stepper: Stepper, law: Law) -> None:
     speeds = np.linspace(-2, 2, 5)

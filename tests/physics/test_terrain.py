@@ -373,6 +373,7 @@ def test_mini_cheetah_trots_over_uneven_ground(terrain: Terrain) -> None:
     assert bool(np.asarray(log.converged).all())
 
 
+@pytest.mark.slow
 def test_a_robot_is_placed_on_the_ground_it_stands_on() -> None:
     for terrain in (
         Sine(0.03, 0.3),

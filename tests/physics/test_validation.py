@@ -116,6 +116,7 @@ def test_json_is_a_list_of_rows(capsys: pytest.CaptureFixture) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_table_for_people(capsys: pytest.CaptureFixture) -> None:
     assert cli.main(["validate", "--law", "moreau", "--scene", "sliding_cube"]) == 0
     out = capsys.readouterr().out

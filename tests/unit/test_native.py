@@ -71,7 +71,7 @@ def assert_same_bits(
 # ---------------------------------------------------------------- the same bits
 
 
-@pytest.mark.parametrize("bits", [64, 32])
+@pytest.mark.parametrize("bits", [64, pytest.param(32, marks=pytest.mark.slow)])
 def test_bits_do_not_depend_on_optimization(bits: int, monkeypatch: pytest.MonkeyPatch) -> None:
     expected, which = everyone("moreau", bits), np.arange(COUNT)
     monkeypatch.setenv(native.OPTIMIZE, "0")

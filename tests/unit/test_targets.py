@@ -27,7 +27,14 @@ def program():
     return tarsus.Simulation("mini_cheetah", controller="trot").program
 
 
-@pytest.mark.parametrize("name", PROCESSORS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        "x86",
+        pytest.param("arm", marks=pytest.mark.slow),
+        pytest.param("apple", marks=pytest.mark.slow),
+    ],
+)
 def test_it_compiles_for_others_without_library_calls(program, name: str) -> None:
     triple, cpu, features, lanes, fused = PROCESSORS[name]
     module = llvm.parse_assembly(emit.ir_text(program, Target(lanes, 64)))
