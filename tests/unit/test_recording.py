@@ -214,3 +214,17 @@ def test_a_robot_without_contacts_runs_and_its_log_comes_back(tmp_path: Path) ->
     assert numbers["height_min"] is None and np.ptp(log["q"].values[:, 0]) > 0.1
     card = tarsus.judge(tmp_path / "log.nc", str(path))
     assert card["contacts"] == 0 and card["residuals"]["equation_N"] < 1e-9
+
+
+@pytest.mark.parametrize("beyond", [1e-12, 0.01])
+def test_a_joint_on_its_limit_is_told_of_only_where_it_is_beyond(
+    beyond: float, tmp_path: Path
+) -> None:
+    text = '<mujoco><option gravity="0 0 0"/><worldbody><body><joint name="j" type="hinge"'
+    text += f' range="{np.degrees(beyond):.15g} 90"/><geom type="sphere" size=".1" mass="1"'
+    text += ' contype="0" conaffinity="0"/></body></worldbody></mujoco>'
+    (tmp_path / "hinge.xml").write_text(text)
+    simulation = tarsus.Simulation(str(tmp_path / "hinge.xml"), controller=None)
+    simulation.set(q=[0.0])
+    log = simulation.run(0.01)
+    assert ("beyond their limits" in log.attrs.get("warnings", "")) == (beyond > 1e-6)

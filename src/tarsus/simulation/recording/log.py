@@ -28,6 +28,7 @@ from tarsus.stepping.fast_motion import FAST
 Array = NDArray[Any]
 T = TypeVar("T", float, None)
 VECTORS = ("before", "after", "correction", "point")
+AT_LIMIT = 1e-6  # rad or m: a joint that rests on its limit is told of no round-off
 
 
 def dataset(
@@ -196,7 +197,9 @@ def warnings_of(mechanism: Mechanism, log: xr.Dataset) -> list[str]:
                 float(values.max()) - joint.upper, joint.lower - float(values.min())
             )
     # the worst of them
-    worst = sorted((name for name, by in beyond.items() if by > 0), key=lambda name: -beyond[name])
+    worst = sorted(
+        (name for name, by in beyond.items() if by > AT_LIMIT), key=lambda name: -beyond[name]
+    )
     if worst:
         listed = ", ".join(f"{name} by {beyond[name]:.3g}" for name in worst[:3]) + (
             ", ..." if len(worst) > 3 else ""
