@@ -5,7 +5,7 @@ from __future__ import annotations
 import casadi as ca
 from casadi import SX
 
-from tarsus.dynamics import loop_constraints
+from tarsus.dynamics import loop_constraints, springs
 from tarsus.dynamics.kinematics import Kinematics
 from tarsus.spatial.inertia import LinearInertia
 
@@ -32,11 +32,12 @@ def kinetic_energy(kin: Kinematics, inertias: list[LinearInertia]) -> SX:
 
 
 def potential_energy(kin: Kinematics, inertias: list[LinearInertia]) -> SX:
-    """Potential energy in gravity, zero at the world's origin, J."""
+    """Potential energy in gravity, zero at the world's origin, and in the joints' springs, J."""
     mass = sum((inertia.m for inertia in inertias), SX(0))
-    return -mass * ca.dot(
+    raised = -mass * ca.dot(
         SX(list(kin.mechanism.gravity_acceleration)), center_of_mass(kin, inertias)
     )
+    return raised + springs.stored(kin) if springs.has_springs(kin.mechanism) else raised
 
 
 def momentum(kin: Kinematics, inertias: list[LinearInertia]) -> SX:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import casadi as ca
 from casadi import SX
 
-from tarsus.dynamics import energy, loop_constraints, rnea
+from tarsus.dynamics import energy, loop_constraints, rnea, springs
 from tarsus.dynamics.free_motion import Drive, armature, residual_force
 from tarsus.dynamics.kinematics import Kinematics, kinematics
 from tarsus.program.ir.symbolic import entries
@@ -39,6 +39,8 @@ def joint_work(kin: Kinematics, inertias: list[LinearInertia], u1: SX, dt: SX) -
         + armature(kin.mechanism) * rate
         + loop_constraints.rotors(kin, rate)
     )
+    if springs.has_springs(kin.mechanism):
+        body -= springs.mean_force(kin, u1, dt)
     return work(body - residual_force(kin, inertias, idle, u1, dt), kin, u1, dt)
 
 
@@ -48,7 +50,7 @@ def integration_drift(
     """Energy, J, made by holding M, c and g at kin's q, kin.u = start.u, over a step to `end`.
 
     [T(q1, u1) - T(q, u1)] - [T(q0, u0) - T(q, u0)] + V(q1) - V(q0) - dt (c + g)(q, u0) . (u0 + u1)
-    / 2.
+    / 2, and of springs what their mean force leaves of their change of energy.
     """
     held = kinematics(kin.mechanism, kin.q, end.u)
     before, held_before, after, held_after = (
@@ -56,4 +58,6 @@ def integration_drift(
     )
     raised = energy.potential_energy(end, inertias) - energy.potential_energy(start, inertias)
     bias = rnea.bias(kin, inertias) + loop_constraints.rotors(kin)
+    if springs.has_springs(kin.mechanism):
+        bias -= springs.mean_force(kin, end.u, dt)
     return (after - held_after) - (before - held_before) + raised - work(bias, kin, end.u, dt)

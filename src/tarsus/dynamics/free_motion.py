@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import casadi as ca
 from casadi import SX
 
-from tarsus.dynamics import crba, loop_constraints, rnea
+from tarsus.dynamics import crba, loop_constraints, rnea, springs
 from tarsus.dynamics.kinematics import Kinematics
 from tarsus.model.mechanism import Joint, Mechanism
 from tarsus.spatial.inertia import LinearInertia
@@ -38,13 +38,16 @@ class FreeMotion:
 
 
 def free_motion(kin: Kinematics, inertias: list[LinearInertia], drive: Drive, dt: SX) -> FreeMotion:
-    """(M + dt D)(u_free - u) = dt (tau - c - g - D u): damping acts at the end of the step and
-    cannot blow up.
+    """(M + dt D + dt^2/4 K)(u_free - u) = dt (tau - c - g - D u - K (q - rest)): damping acts at
+    the end of the step, a spring at its mean coordinates, and neither can blow up.
     """
     mechanism = kin.mechanism
     D = dissipation(mechanism, kin.u)
     M = crba.mass_matrix(kin, inertias) + ca.diag(dt * D)
     h = drive.tau - rnea.bias(kin, inertias) - loop_constraints.rotors(kin) - D * kin.u
+    if springs.has_springs(mechanism):
+        M += ca.diag(springs.inertia(mechanism, dt))
+        h += springs.force(kin)
     free = loop_constraints.freedoms(kin) if mechanism.loops else []
     for k, (loop, row) in enumerate(zip(mechanism.loops, free, strict=True)):
         way = ca.vertcat(*row)
@@ -72,6 +75,8 @@ def residual_force(
         - drive.tau
     )
     needed += armature(mechanism) * acceleration + dissipation(mechanism, kin.u) * u1
+    if springs.has_springs(mechanism):
+        needed -= springs.mean_force(kin, u1, dt)
     free = loop_constraints.freedoms(kin) if mechanism.loops else []
     for k, (loop, row) in enumerate(zip(mechanism.loops, free, strict=True)):
         way = ca.vertcat(*row)

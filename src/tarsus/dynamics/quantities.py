@@ -12,7 +12,7 @@ from casadi import SX
 from numpy.typing import NDArray
 
 from tarsus.algebra.ldl import Factor, factorize_tree, lower
-from tarsus.dynamics import crba, energy, jacobian, rnea
+from tarsus.dynamics import crba, energy, jacobian, rnea, springs
 from tarsus.dynamics.base_parameters import base_parameters
 from tarsus.dynamics.kinematics import Kinematics, coordinate_rate, kinematics
 from tarsus.model.mechanism import Frame, Mechanism
@@ -157,6 +157,7 @@ QUANTITIES: dict[str, Quantity] = {
     "mass_matrix": Quantity(("q",), ("nu", "nu"), lambda t: crba.mass_matrix(t.kin, t.base)),
     "velocity_terms": Quantity(("q", "u"), ("nu",), lambda t: rnea.velocity_terms(t.kin, t.base)),
     "gravity": Quantity(("q",), ("nu",), lambda t: rnea.gravity_terms(t.kin, t.base)),
+    "spring_forces": Quantity(("q",), ("nu",), lambda t: springs.force(t.kin)),
     "bias": Quantity(("q", "u"), ("nu",), lambda t: rnea.bias(t.kin, t.base)),
     "inverse_dynamics": Quantity(("q", "u", "acceleration"), ("nu",), _inverse_dynamics),
     "forward_dynamics": Quantity(("q", "u", "tau"), ("nu",), _forward_dynamics),

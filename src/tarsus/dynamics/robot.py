@@ -87,6 +87,12 @@ class Robot(Mechanism):
         """
         return self._ask("gravity", q=q)
 
+    def spring_forces(self, q: ArrayLike) -> Array:
+        """-K (q - rest) (nu,), N or N m: of the joints' springs, right-hand side, part of tau for
+        `forward_dynamics`.
+        """
+        return self._ask("spring_forces", q=q)
+
     def bias(self, q: ArrayLike, u: ArrayLike) -> Array:
         """c(q, u) + g(q) (nu,), N or N m, in one sweep (Teixeira de Paula 2024, Alg. 2 and 3)."""
         return self._ask("bias", q=q, u=u)
@@ -142,7 +148,9 @@ class Robot(Mechanism):
         return self._ask("kinetic_energy", q=q, u=u)
 
     def potential_energy(self, q: ArrayLike) -> Array:
-        """Energy in gravity, J, zero with the center of mass at the world's origin: () or (N,)."""
+        """Energy, J, in gravity, zero with the center of mass at the world's origin, and in the
+        joints' springs: () or (N,).
+        """
         return self._ask("potential_energy", q=q)
 
     def momentum(self, q: ArrayLike, u: ArrayLike) -> Array:

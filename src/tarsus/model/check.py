@@ -82,6 +82,7 @@ def _check_joint(joint: Joint) -> None:
         ("damping", joint.damping),
         ("dry friction", joint.dry_friction),
         ("velocity limit", joint.velocity_limit),
+        ("stiffness", joint.stiffness),
     ):
         if not value >= 0:
             raise TarsusError(f"joint {joint.name!r}: the {what} must be >= 0, not {value}.")
@@ -192,6 +193,7 @@ def _check_sizes(mechanism: Mechanism) -> None:
         found += [(f"{what}: center of mass", inertia.com), (f"{what}: inertia", inertia.about_com)]
         resisting = (joint.armature, joint.damping, joint.dry_friction)
         found.append((f"joint {joint.name!r}: armature, damping or friction", resisting))
+        found.append((f"joint {joint.name!r}: spring", (joint.stiffness, joint.rest)))
     for actuator in mechanism.actuators:
         limits = np.array([actuator.lower, actuator.upper])
         found.append((f"actuator {actuator.name!r}: limits", limits[np.isfinite(limits)]))

@@ -19,7 +19,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.transform import Rotation
 
 from tarsus.errors import TarsusError
-from tarsus.model.mechanism import WIDTHS, Mechanism
+from tarsus.model.joint import WIDTHS
+from tarsus.model.mechanism import Mechanism
 
 Array = NDArray[np.float64]
 MUJOCO_KINDS = ("free", "ball", "slide", "hinge")  # mjtJoint

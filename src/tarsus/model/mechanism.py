@@ -13,34 +13,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from tarsus.errors import TarsusError, unknown
+from tarsus.model.joint import Joint as Joint
+from tarsus.model.joint import Vector, frozen_array
 
-JointKind = Literal["free", "ball", "hinge", "slide"]
-WIDTHS: dict[str, tuple[int, int]] = {
-    "free": (7, 6),
-    "ball": (4, 3),
-    "hinge": (1, 1),
-    "slide": (1, 1),
-}
 WORLD = -1
-
-Vector = NDArray[np.float64]  # any array-like is taken and frozen
-
-
-def frozen_array(value: ArrayLike, shape: tuple[int, ...], what: str) -> NDArray[np.float64]:
-    """A read-only float copy of `value`; TarsusError if it is not finite and of this shape."""
-    array = np.array(value, dtype=float)
-    if array.shape != shape:
-        raise TarsusError(f"{what} must have shape {shape}, not {array.shape}.")
-    if not np.isfinite(array).all():
-        raise TarsusError(f"{what} must be finite, not {array.tolist()}.")
-    array.setflags(write=False)
-    return array
 
 
 def _freeze(owner: object, what: str, **shapes: tuple[int, ...]) -> None:
@@ -48,49 +29,6 @@ def _freeze(owner: object, what: str, **shapes: tuple[int, ...]) -> None:
     for name, shape in shapes.items():
         array = frozen_array(getattr(owner, name), shape, f"{what}: {name}")
         object.__setattr__(owner, name, array)
-
-
-@dataclass(frozen=True, eq=False)
-class Joint:
-    """The motion of a body relative to its parent.
-
-    axis: unit vector in the body's frame (hinge, slide)
-    lower, upper: rad or m
-    armature: reflected rotor inertia, kg m^2 (or kg)
-    damping: N m s/rad (or N s/m)
-    dry_friction: N m (or N)
-    velocity_limit: rad/s (or m/s)
-    """
-
-    name: str
-    kind: JointKind
-    axis: Vector = field(default_factory=lambda: np.array([0.0, 0.0, 1.0]))
-    lower: float = -np.inf
-    upper: float = np.inf
-    armature: float = 0.0
-    damping: float = 0.0
-    dry_friction: float = 0.0
-    velocity_limit: float = np.inf
-
-    def __post_init__(self) -> None:
-        axis = np.array(self.axis, dtype=float)
-        length = np.linalg.norm(axis)
-        if axis.shape != (3,) or not length > 0:
-            raise TarsusError(
-                f"joint {self.name!r}: the axis must be a non-zero 3-vector, not {self.axis}."
-            )
-        exact = axis if abs(length - 1) < 1e-12 else axis / length
-        object.__setattr__(self, "axis", frozen_array(exact, (3,), f"joint {self.name!r}: axis"))
-
-    @property
-    def nq(self) -> int:
-        """Number of coordinates."""
-        return WIDTHS[self.kind][0]
-
-    @property
-    def nu(self) -> int:
-        """Number of velocities."""
-        return WIDTHS[self.kind][1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,6 +83,8 @@ class LoopJoint:
             raise TarsusError(f"{what}: a free joint constrains nothing.")
         if joint.kind == "slide" and joint.armature:
             raise TarsusError(f"{what}: a slide with armature cannot close a loop or be cut.")
+        if joint.stiffness:
+            raise TarsusError(f"{what}: a joint with a spring cannot close a loop or be cut.")
         if joint.kind == "ball" and (joint.armature or joint.damping or joint.dry_friction):
             raise TarsusError(
                 f"{what}: a ball with armature, damping or dry friction cannot close a loop or be"

@@ -12,7 +12,8 @@ from tarsus.errors import TarsusError
 from tarsus.model.candidates import Shape, ShapeKind
 from tarsus.model.conventions import mujoco_joint_names
 from tarsus.model.files import existing_file, naming, needed_library
-from tarsus.model.mechanism import WORLD, Inertia, Joint, JointKind, Mechanism
+from tarsus.model.joint import Joint, JointKind
+from tarsus.model.mechanism import WORLD, Inertia, Mechanism
 from tarsus.model.mjcf_bounds import check_bounds
 from tarsus.model.mjcf_extras import actuators, body_names, report_dropped
 from tarsus.model.mjcf_loops import loop_joints
@@ -158,10 +159,12 @@ def _carrier(model: Any, body: int, part: Part, anchor: Array) -> Part:
 
 
 def _joint(model: Any, number: int, name: str) -> Joint:
+    # kind, range
     kind = KINDS[int(model.jnt_type[number])]
-    dof = int(model.jnt_dofadr[number])
+    dof, place = int(model.jnt_dofadr[number]), int(model.jnt_qposadr[number])
     limited = bool(model.jnt_limited[number]) and kind in ("hinge", "slide")
     lower, upper = model.jnt_range[number] if limited else (-np.inf, np.inf)
+    # what resists it
     gears = [  # a motor's own rotor and damping act through its gear
         (a, float(model.actuator_gear[a, 0]) ** 2)
         for a in range(len(model.actuator_trntype))
@@ -180,6 +183,8 @@ def _joint(model: Any, number: int, name: str) -> Joint:
         armature=float(model.dof_armature[dof] + sum(rotor[a] * g for a, g in gears)),
         damping=float(model.dof_damping[dof] + sum(damper[a] * g for a, g in gears)),
         dry_friction=float(model.dof_frictionloss[dof]),
+        stiffness=float(model.jnt_stiffness[number]) if kind in ("hinge", "slide") else 0.0,
+        rest=float(model.qpos_spring[place]) if kind in ("hinge", "slide") else 0.0,
     )
 
 

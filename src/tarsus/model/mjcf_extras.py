@@ -95,9 +95,11 @@ def _dropped(model: Any) -> dict[str, list[str]]:
     """Elements left out besides equality constraints, and their names."""
     names = body_names(model)
     joints = mujoco_joint_names(model)
-    springs = np.array(model.jnt_stiffness) != 0
+    loose = np.isin(model.jnt_type, (0, 1))  # free, ball
+    springs = (np.array(model.jnt_stiffness) != 0) & loose
+    bent = np.zeros(model.njnt, dtype=bool)
     if hasattr(model, "jnt_stiffnesspoly"):
-        springs |= np.any(model.jnt_stiffnesspoly, axis=1)
+        bent |= np.any(model.jnt_stiffnesspoly, axis=1)
     poly = np.any(model.dof_dampingpoly, axis=1) if hasattr(model, "dof_dampingpoly") else []
     growing = {int(joint) for joint, more in zip(model.dof_jntid, poly, strict=False) if more}
     cones = (np.array(model.jnt_type) == 1) & np.array(model.jnt_limited, dtype=bool)
@@ -105,7 +107,8 @@ def _dropped(model: Any) -> dict[str, list[str]]:
     return {
         "mocap bodies are": [names[b] for b in range(model.nbody) if model.body_mocapid[b] >= 0],
         "tendons are": [model.tendon(t).name or f"tendon {t}" for t in range(model.ntendon)],
-        "springs of joints are": [joints[j] for j in np.flatnonzero(springs)],
+        "springs of free and ball joints are": [joints[j] for j in np.flatnonzero(springs)],
+        "the higher powers of springs are": [joints[j] for j in np.flatnonzero(bent)],
         "the higher powers of joint damping are": [joints[j] for j in sorted(growing)],
         "limits of ball joints are": [joints[j] for j in np.flatnonzero(cones)],
         "gravity compensation is": [names[b] for b in range(model.nbody) if model.body_gravcomp[b]],

@@ -1,11 +1,11 @@
 """A mechanism as MJCF text, so that the same robot can be run in MuJoCo and compared.
 
-What is kept: the tree, inertias, joint axes, armature, damping, dry friction, ranges, motors in the
-order of the actuators, contact candidates as spheres that touch the floor and nothing else, frames
-as sites, keyframes, ball and hinge joints that close loops. MuJoCo's coordinates then equal ours:
-qpos = q, qvel = u (free joint: world position, quaternion (w, x, y, z); world linear velocity,
-body-frame angular velocity). Format: MuJoCo XML reference (mujoco.readthedocs.io, chapter XML
-Reference).
+What is kept: the tree, inertias, joint axes, armature, damping, dry friction, springs, ranges,
+motors in the order of the actuators, contact candidates as spheres that touch the floor and nothing
+else, frames as sites, keyframes, ball and hinge joints that close loops. MuJoCo's coordinates then
+equal ours: qpos = q, qvel = u (free joint: world position, quaternion (w, x, y, z); world linear
+velocity, body-frame angular velocity). Format: MuJoCo XML reference (mujoco.readthedocs.io, chapter
+XML Reference).
 """
 
 from __future__ import annotations
@@ -131,6 +131,8 @@ def _add_joint(element: Element, joint: Joint, joint_limits: bool) -> None:
     }
     if joint.kind in ("hinge", "slide"):
         row["axis"] = _text(joint.axis)
+        if joint.stiffness:
+            row |= {"stiffness": repr(float(joint.stiffness)), "springref": repr(float(joint.rest))}
         if joint_limits and np.isfinite([joint.lower, joint.upper]).any():
             row["limited"] = "true"
             row["range"] = _text(np.clip([joint.lower, joint.upper], -LARGE, LARGE))

@@ -10,7 +10,8 @@ import numpy as np
 
 from tarsus.errors import TarsusError, unknown
 from tarsus.model.files import existing_file, file_bytes, naming, xml_root
-from tarsus.model.mechanism import WORLD, Actuator, Joint, JointKind, Mechanism
+from tarsus.model.joint import Joint, JointKind
+from tarsus.model.mechanism import WORLD, Actuator, Mechanism
 from tarsus.model.parts import Part, Report, weld
 from tarsus.model.poses import Pose
 from tarsus.model.urdf_elements import UrdfJoint, UrdfLink, joint_of, link_of, missing_visuals

@@ -18,7 +18,7 @@ from tarsus.contact.problem import (
     ContactSolution,
     Roundness,
 )
-from tarsus.dynamics import crba, jacobian, rnea
+from tarsus.dynamics import crba, jacobian, rnea, springs
 from tarsus.dynamics.free_motion import dissipation
 from tarsus.dynamics.kinematics import Kinematics, coordinate_rate, kinematics
 from tarsus.errors import TarsusError
@@ -82,7 +82,9 @@ def not_ahead(touch: ContactKinematics, moving: FastMotion, start: StepInputs) -
 
 
 def rate(scene: Scene, at: StepInputs, builder: Builder) -> Rate:
-    """u' = M^-1 (tau - c - g - D u + W f) at an instant: explicit damping, unlike `free_motion`."""
+    """u' = M^-1 (tau - c - g - D u - K (q - rest) + W f) at an instant: explicit damping and
+    springs, unlike `free_motion`.
+    """
     if not scene.law.at_instants:
         raise TarsusError(
             f"the law {name_of(scene.law)!r} gives impulses, not forces: use a stepper that takes"
@@ -97,6 +99,8 @@ def rate(scene: Scene, at: StepInputs, builder: Builder) -> Rate:
         )
     touching = contact_kinematics(scene, kin, at.terrain)
     h = at.tau - rnea.bias(kin, at.inertias) - dissipation(mechanism, at.u) * at.u
+    if springs.has_springs(mechanism):
+        h += springs.force(kin)
     moving = coordinate_rate(mechanism, at.q, at.u)
     forces, memory = contact_forces(scene.law, touching, at)
     for touch, force in zip(touching, forces, strict=False):

@@ -16,7 +16,7 @@ from casadi import SX
 
 from tarsus.algebra.elimination import solve_tree
 from tarsus.algebra.ldl import factorize_tree, lower
-from tarsus.dynamics import energy, rnea, tree
+from tarsus.dynamics import energy, rnea, springs, tree
 from tarsus.dynamics.free_motion import Drive, free_motion
 from tarsus.dynamics.kinematics import Kinematics, displaced, kinematics
 from tarsus.model.mechanism import Mechanism
@@ -67,7 +67,11 @@ def fast_motion(mechanism: Mechanism, q: SX, start: StepInputs, builder: Builder
         last = displaced(mechanism, start.q, kin.u, (instant - 1) * dt)
         seen = kinematics(mechanism, last, kin.u)
         push = dt * (start.tau - rnea.gravity_terms(kin, start.inertias))
-        bound = Bound(free.M, kin.u, push, energy.kinetic_energy(seen, start.inertias))
+        before = energy.kinetic_energy(seen, start.inertias)
+        if springs.has_springs(mechanism):
+            push += dt * springs.force(kin)
+            before += 0.5 * ca.dot(springs.inertia(mechanism, dt), kin.u * kin.u)
+        bound = Bound(free.M, kin.u, push, before)
         momentum = push + momentum_since(seen, kin, start.inertias)
         return {"u_fast": without_gain(mechanism, bound, momentum, u_end)}, SX(0)
 

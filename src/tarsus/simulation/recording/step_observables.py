@@ -18,7 +18,7 @@ import numpy as np
 from casadi import SX
 from numpy.typing import NDArray
 
-from tarsus.dynamics import energy, energy_balance, rnea
+from tarsus.dynamics import energy, energy_balance, rnea, springs
 from tarsus.dynamics.free_motion import Drive, armature, residual_force
 from tarsus.dynamics.kinematics import Kinematics
 from tarsus.spatial.inertia import LinearInertia
@@ -51,7 +51,7 @@ class Acting:
     constraints: SX
     """Forces of the joints that close loops."""
     passive: SX | None = None
-    """Forces of joint damping and friction; None: the robot's own model of them."""
+    """Forces of joint damping, friction and springs; None: the robot's own model of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +133,8 @@ def _without_contacts(step: ObservedStep) -> tuple[SX, SX]:
         )
     rate = (u1 - seen.u) / dt
     inertial = rnea.inverse_dynamics(seen, inertias, rate) + armature(seen.mechanism) * rate
-    return inertial - motors.tau - passive, energy_balance.work(passive, seen, u1, dt)
+    lossy = passive - springs.mean_force(seen, u1, dt)
+    return inertial - motors.tau - passive, energy_balance.work(lossy, seen, u1, dt)
 
 
 def energy_totals(shares: Mapping[str, Array], change: Array) -> dict[str, float]:

@@ -265,10 +265,11 @@ def impact(scene: Scene, start: StepInputs, end: Values, landed: SX, builder: Bu
 
 
 def undamped(scene: Scene) -> Scene:
-    """The scene at the instant of an impact: no joint damping or friction, no stabilization."""
+    """The scene at an impact's instant: no joint damping, friction or spring, no stabilization."""
 
     def free(part: Part) -> Part:
-        return replace(part, joint=replace(part.joint, damping=0.0, dry_friction=0.0))
+        joint = replace(part.joint, damping=0.0, dry_friction=0.0, stiffness=0.0)
+        return replace(part, joint=joint)
 
     mechanism = scene.mechanism
     bodies, loops = tuple(map(free, mechanism.bodies)), tuple(map(free, mechanism.loops))

@@ -1,0 +1,138 @@
+"""Springs of joints: closed forms, MuJoCo on the same file, energy, stiffness without bound."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+
+from tarsus import Simulation, TarsusError
+from tarsus.dynamics.robot import Robot
+from tarsus.model.check import check
+from tarsus.model.mechanism import Joint, LoopJoint
+from tarsus.model.mjcf import read_mjcf
+from tarsus.model.to_mjcf import to_mjcf
+
+MASS, ARM = 2.0, 0.5
+
+
+def sprung(kind: str, stiffness: float, rest: float = 0.0, damping: float = 0.0) -> Robot:
+    """A point mass on a slide along x, or on a rod about y, without gravity on the slide."""
+    place = "0 0 0" if kind == "slide" else f"0 0 {-ARM}"
+    axis, gravity = ("1 0 0", "0 0 0") if kind == "slide" else ("0 1 0", "0 0 -9.81")
+    text = f"""<mujoco><compiler angle="radian"/><option gravity="{gravity}"/><worldbody>
+    <body name="b"><joint name="j" type="{kind}" axis="{axis}" stiffness="{stiffness}"
+    springref="{rest}" damping="{damping}"/>
+    <inertial mass="{MASS}" pos="{place}" diaginertia="1e-6 1e-6 1e-6"/></body></worldbody></mujoco>
+    """
+    return Robot.of(read_mjcf(text))
+
+
+def path(robot: Robot, seconds: float, start: float, **given: Any) -> np.ndarray:
+    """The joint's coordinate after every step from rest at `start`."""
+    simulation = Simulation(robot, **given)
+    simulation.set(q=np.array([start]))
+    return simulation.run(seconds).q.values[:, 0]
+
+
+@pytest.mark.parametrize("stepper", ["midpoint", "symplectic_euler", "rk4"])
+def test_a_slider_swings_as_long_as_its_closed_form_says(stepper: str) -> None:
+    stiffness, dt = 200.0, 1e-3
+    omega = np.sqrt(stiffness / MASS)
+    q = path(
+        sprung("slide", stiffness, rest=0.3), 2.0, 0.4, law="compliant", stepper=stepper, dt=dt
+    )
+    t = dt * np.arange(1, len(q) + 1)
+    allowed = {"midpoint": 2e-4, "symplectic_euler": 1e-3, "rk4": 1e-8}[stepper]
+    assert np.abs(q - (0.3 + 0.1 * np.cos(omega * t))).max() < allowed
+
+
+def test_a_pendulum_on_a_spring_is_dop853s() -> None:
+    robot, dt = sprung("hinge", 30.0, rest=0.2), 1e-3
+    inertia = MASS * ARM**2 + 1e-6
+
+    def rate(_: float, y: np.ndarray) -> list[float]:
+        return [y[1], (-30.0 * (y[0] - 0.2) - MASS * 9.81 * ARM * np.sin(y[0])) / inertia]
+
+    exact = solve_ivp(rate, (0, 1), [1.0, 0.0], "DOP853", rtol=1e-11, atol=1e-12).y[0, -1]
+    errors = [abs(path(robot, 1.0, 1.0, dt=h)[-1] - exact) for h in (2 * dt, dt)]
+    assert errors[1] < 1e-4 and 3.5 < errors[0] / errors[1] < 4.5  # second order
+
+
+def test_a_file_means_the_same_to_mujoco() -> None:
+    mujoco = pytest.importorskip("mujoco")
+    text = """<mujoco><compiler angle="radian"/><option timestep="1e-4" integrator="RK4"/>
+    <worldbody>
+    <body pos="0 0 1"><joint name="a" axis="0 1 0" stiffness="40" springref="0.3" ref="0.1"/>
+    <geom type="capsule" size=".05" fromto="0 0 0 .4 0 0" contype="0"
+    conaffinity="0"/><body pos=".4 0 0"><joint name="b" type="slide" axis="1 0 .3" stiffness="500"
+    springref="-.05"/><geom type="sphere" size=".08" contype="0" conaffinity="0"/></body></body>
+    </worldbody></mujoco>"""
+    model = mujoco.MjModel.from_xml_string(text)
+    data = mujoco.MjData(model)
+    model.opt.enableflags |= mujoco.mjtEnableBit.mjENBL_ENERGY
+    robot = Robot.of(read_mjcf(text))
+    start = np.array(data.qpos)
+    mujoco.mj_forward(model, data)
+    assert robot.potential_energy(start) == pytest.approx(data.energy[0], rel=1e-12)
+    ends = []
+    for dt in (2e-4, 1e-4):
+        simulation = Simulation(robot, dt=dt)
+        simulation.set(q=start)
+        simulation.advance(0.5)
+        ends.append(simulation.q)
+    for _ in range(5000):
+        mujoco.mj_step(model, data)
+    assert np.abs(2 * ends[1] - ends[0] - data.qpos).max() < 1e-6  # Coriolis terms: first order
+    # and back again as MJCF
+    again = read_mjcf(to_mjcf(robot))
+    for one, other in zip(robot.bodies, again.bodies, strict=True):
+        assert one.joint.stiffness == pytest.approx(other.joint.stiffness)
+        assert one.joint.rest == pytest.approx(other.joint.rest)
+
+
+@pytest.mark.parametrize("stepper", ["midpoint", "symplectic_euler"])
+def test_no_spring_is_too_stiff(stepper: str) -> None:
+    """An explicit step bears dt sqrt(K / m) < 2; this one is 100 times as stiff."""
+    dt = 0.01
+    stiffness = MASS * (200.0 / dt) ** 2
+    simulation = Simulation(sprung("slide", stiffness), stepper=stepper, dt=dt)
+    simulation.set(q=np.array([1e-3]))
+    log = simulation.run(5.0)
+    energy = (log.kinetic_energy + log.potential_energy).values
+    assert np.isfinite(energy).all()
+    if stepper == "midpoint":  # and it keeps what it holds
+        assert energy == pytest.approx(0.5 * stiffness * 1e-6, rel=1e-6)
+    else:  # bounded, by the start times dt sqrt(K / m)
+        assert np.abs(log.q.values).max() < 0.2
+
+
+def test_the_ledger_balances_and_energy_drifts_with_the_square_of_dt() -> None:
+    robot, drift = sprung("hinge", 30.0, rest=0.2), []
+    for dt in (4e-3, 2e-3):
+        simulation = Simulation(robot, dt=dt)
+        simulation.set(q=np.array([1.0]))
+        log = simulation.run(2.0)
+        energy = (log.kinetic_energy + log.potential_energy - log.energy_start).values
+        shares = sum(v for n, v in log.items() if str(n).startswith("energy_") and "time" in v.dims)
+        assert np.abs(energy - np.cumsum(np.asarray(shares).reshape(len(energy)))).max() < 1e-9
+        assert float(log.equation_residual.max()) < 1e-9
+        drift.append(np.abs(energy).max())
+    assert 3.5 < drift[0] / drift[1] < 4.5
+
+
+def test_damped_springs_come_to_rest_where_gravity_and_spring_balance() -> None:
+    robot = sprung("hinge", 5.0, rest=1.0, damping=2.0)
+    q = path(robot, 20.0, 0.0)[-1]
+    assert 5.0 * (q - 1.0) + MASS * 9.81 * ARM * np.sin(q) == pytest.approx(0, abs=1e-9)
+
+
+def test_what_cannot_have_a_spring_is_refused() -> None:
+    with pytest.raises(TarsusError, match="only a hinge or a slide has"):
+        Joint("j", "ball", stiffness=1.0)
+    with pytest.raises(TarsusError, match="cannot close a loop or be cut"):
+        LoopJoint(Joint("j", "hinge", stiffness=1.0), -1, 0, np.zeros(3))
+    with pytest.raises(TarsusError, match="stiffness must be >= 0"):
+        check(sprung("slide", -1.0))
