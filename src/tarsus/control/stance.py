@@ -1,4 +1,4 @@
-"""A robot on flat feet in its posture: the constants of a walk."""
+"""A robot on flat feet in its posture: the constants of a walk, and where such gaits start."""
 
 from __future__ import annotations
 
@@ -8,14 +8,33 @@ import numpy as np
 from casadi import DM, SX
 from numpy.typing import NDArray
 
+from tarsus.control.base import Controller, require
 from tarsus.control.inverse_dynamics import Stander
 from tarsus.control.pd import actuated
 from tarsus.dynamics import crba
 from tarsus.dynamics.base_parameters import base_parameters
 from tarsus.model.mechanism import Mechanism
 from tarsus.morphology.sole_inverse_kinematics import sole_angles
+from tarsus.morphology.sole_leg import why_no_sole_legs
 
 Array = NDArray[np.float64]
+
+HIGH = 2.0  # of sqrt(g / h), 1/s: stiffness and damping of the height
+
+
+class OnFlatFeet(Controller):
+    """What gaits on two flat feet share; they declare `crouch`, a part of h."""
+
+    crouch: float
+
+    def suits(self, mechanism: Mechanism) -> str | None:
+        """It needs two legs of six or seven hinges with flat soles."""
+        return why_no_sole_legs(mechanism)
+
+    def initial_coordinates(self, mechanism: Mechanism) -> Array:
+        """The posture "stand", lower by `crouch`."""
+        require(self.suits(mechanism))
+        return crouched(mechanism, self.crouch)
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,7 +23,7 @@ class Backwards(Solver):
     """Prox with G, the last contact first."""
 
     def solve(self, hard: HardProblem, start: list[SX], roots: list[SX]) -> Outcome:
-        steps = [step_sizes(hard, i, hard.problem.G[i, i]) for i in range(len(start))]
+        steps = [step_sizes(hard.problem.G[i, i], hard.p.alpha) for i in range(len(start))]
 
         def sweep(old: list[SX], carried: Values) -> tuple[list[SX], Values]:
             new = list(old)

@@ -28,6 +28,7 @@ from tarsus.contact.solvers.base import (
     Outcome,
     finite,
     residual_velocity,
+    step_sizes,
 )
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Values
@@ -62,7 +63,7 @@ class Touch:
     @staticmethod
     def of(hard: HardProblem, i: int, impulse: SX, xi: SX, scale: float | SX = 1.0) -> Touch:
         """Contact i with an impulse (3,) and the velocity (3,) that goes with it; scale: of r."""
-        r_N, r_T = (scale * r for r in step_sizes(hard, i))
+        r_N, r_T = (scale * r for r in step_sizes(hard.problem.G[i, i]))
         z_N, z_T = impulse[0] - r_N * xi[0], impulse[1:] - r_T * xi[1:]
         length, normal = ca.sqrt(ca.dot(z_T, z_T) + TINY), ca.fmax(z_N, 0)
         presses = ca.logic_and(hard.problem.active[i], z_N > 0)
@@ -75,12 +76,6 @@ class Touch:
         """s, 0 where it does not slide; the share is taken as `least` at least."""
         share = ca.fmax(self.share, least)
         return ca.if_else(self.slides, (1 - share) / (self.r * share), 0)
-
-
-def step_sizes(hard: HardProblem, i: int) -> tuple[SX, SX]:
-    """r of the normal and of the tangents: the inverse of the contact's own mobility."""
-    own = hard.problem.G[i, i]
-    return 1 / own[0, 0], 1 / ca.fmax(own[1, 1], own[2, 2])
 
 
 def on_edges(hard: HardProblem, start: list[SX], maximum: int) -> Outcome:
@@ -132,7 +127,7 @@ def next_impulses(hard: HardProblem, impulses: list[SX], xi: list[SX], scale: SX
         touch, mu = Touch.of(hard, i, L, xi[i], scale), hard.mu[i]
         # where it slides: on the edge along t, by its root s across
         t, o = touch.along, ca.vertcat(-touch.along[1], touch.along[0])
-        stiff, s = 1 / (EDGE * step_sizes(hard, i)[1]), touch.root(SLOWEST)
+        stiff, s = 1 / (EDGE * step_sizes(G[i, i])[1]), touch.root(SLOWEST)
         edge = ca.horzcat(-stiff * mu * t, stiff * ca.mtimes(t, t.T) + s * ca.mtimes(o, o.T))
         off = stiff * (ca.dot(t, L[1:]) - mu * L[0])
         slip = off * t + (ca.dot(o, xi[i][1:]) + s * ca.dot(o, L[1:])) * o

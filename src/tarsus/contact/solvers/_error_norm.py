@@ -29,6 +29,7 @@ from tarsus.algebra.ldl import factorize_dense
 from tarsus.algebra.products import Matrix, dot, times
 from tarsus.algebra.projections import TINY, radial_return
 from tarsus.contact.problem import ContactProblem
+from tarsus.contact.solvers.base import share_without_gain
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder, Values
 
@@ -282,12 +283,9 @@ def changed(known: ErrorNormProblem, guess: Guess, i: int, tried: Tried) -> tupl
 
 
 def without_gain(G: Matrix, free: list[SX], impulses: list[SX]) -> list[SX]:
-    """Impulses scaled back until they do no work: only a guess not settled may be about to.
-
-    Their work is L . free + L . G L / 2: kinetic energy with them less that without them.
-    """
+    """Impulses scaled back until they do no work: only a guess not settled may be about to."""
     flat = entries(ca.vertcat(*impulses))
     linear, square = dot(flat, free), dot(flat, times(G, flat))
-    most = ca.fmax(-2 * linear / ca.fmax(square, TINY), 0)
+    most = share_without_gain(linear, square)
     scale = ca.if_else(2 * linear + square > ROUND_OFF * square, ca.fmin(most, 1), 1)
     return [scale * impulse for impulse in impulses]

@@ -27,7 +27,14 @@ from tarsus.algebra.second_order_cone import approach, lorentz, reflected, squar
 from tarsus.contact.problem import Softened
 from tarsus.contact.solvers._exact_blocks import Local, sweeps
 from tarsus.contact.solvers._prox import projected
-from tarsus.contact.solvers.base import DENSE, HardProblem, Outcome, changes, residual_velocity
+from tarsus.contact.solvers.base import (
+    DENSE,
+    HardProblem,
+    Outcome,
+    changes,
+    residual_velocity,
+    step_sizes,
+)
 from tarsus.program.ir.trace import Values
 
 STEPS = 100
@@ -38,7 +45,6 @@ REFINED = 1  # corrections of a solution through the bodies
 OUT = 1e20  # on the diagonal of an open contact
 SPREAD = 1e-8  # of a contact's own mobility: added, so that one way to share a load is the best
 FINEST = 1e-7  # relative: beyond it round-off would say where to stop
-
 
 Refined = Callable[[list[SX], list[SX]], Outcome]  # from impulses and sliding roots
 
@@ -167,11 +173,9 @@ class Cones:
         ]
 
         def refined(values: Values) -> tuple[Values, SX]:
-            d = triples(values["d"])
-            left = []
-            answered = self.answers(d)
-            for i, D in enumerate(self.D):
-                missing = rest[i] - answered[i] - ca.mtimes(metrics[i].block(), d[i])
+            d, left = triples(values["d"]), []
+            for i, (D, answer) in enumerate(zip(self.D, self.answers(d), strict=True)):
+                missing = rest[i] - answer - ca.mtimes(metrics[i].block(), d[i])
                 left.append(ca.if_else(self.active[i], missing / D, 0))
             more = softened(give, left)
             new = [a + L / D for a, L, D in zip(d, more, self.D, strict=True)]
@@ -244,8 +248,7 @@ def interior_point(hard: HardProblem, first: SX) -> Outcome:
     # whether that is a solution
     better = []
     for i, L in enumerate(impulses):
-        own = hard.problem.G[i, i]
-        r = 1 / own[0, 0], 1 / ca.fmax(own[1, 1], own[2, 2])
+        r = step_sizes(hard.problem.G[i, i])
         better.append(projected(hard, i, L, residual_velocity(hard, i, impulses), r))
     moving = changes(ca.vertcat(*impulses), ca.vertcat(*better), hard.p)
     return Outcome(impulses, last["steps"], ca.logic_not(moving), roots)

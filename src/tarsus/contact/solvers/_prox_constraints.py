@@ -29,7 +29,7 @@ def with_constraints(hard: HardProblem, start: list[SX], *, successive: bool) ->
     # the contacts' problem with the constraints loose, and a step size for each unknown
     c = [hard.c[i] - hard.problem.free[i] + form.free[i] for i in range(n)]
     loose = replace(hard, c=hard.builder.hold("c_loose", c))
-    sizes = [size for i in range(n) for size in step_sizes(hard, i, form.G[i, i])]
+    sizes = [size for i in range(n) for size in step_sizes(form.G[i, i], hard.p.alpha)]
     r = entries(
         hard.builder.keep(
             "r", ca.vertcat(*sizes, *(hard.p.alpha / row[b] for b, row in enumerate(form.G_B)))

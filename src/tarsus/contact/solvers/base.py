@@ -183,8 +183,7 @@ def velocity_from_others(hard: HardProblem, i: int, impulses: list[SX]) -> SX:
 def without_gain(hard: HardProblem, found: Outcome) -> Outcome:
     """What was not solved, shortened until its impulses do no work.
 
-    Their work is L . free + L . G L / 2: kinetic energy with them less that without them. The rest
-    of an unsolved step may be wrong, but it cannot throw the robot.
+    The rest of an unsolved step may be wrong, but it cannot throw the robot.
     """
 
     def shortened(values: Values) -> tuple[Values, SX]:
@@ -192,7 +191,7 @@ def without_gain(hard: HardProblem, found: Outcome) -> Outcome:
         for i, L in enumerate(impulses):
             linear += ca.dot(L, hard.problem.free[i])
             square += ca.dot(L, residual_velocity(hard, i, impulses) - hard.c[i])
-        most = ca.fmax(-2 * linear / ca.fmax(square, TINY), 0)
+        most = share_without_gain(linear, square)
         return {"impulse": values["impulse"] * ca.fmin(most, 1)}, SX(0)
 
     begin = {"impulse": ca.vertcat(*found.impulses)}
@@ -200,6 +199,16 @@ def without_gain(hard: HardProblem, found: Outcome) -> Outcome:
     return replace(found, impulses=triples(last["impulse"]))
 
 
-def step_sizes(hard: HardProblem, i: int, G_ii: SX) -> tuple[SX, SX]:
+def share_without_gain(linear: SX, square: SX) -> SX:
+    """The part of impulses L that does no work, more than 1 if all of them take energy.
+
+    Their work is L . free + L . G L / 2: kinetic energy with them less that without them.
+    linear: L . free
+    square: L . G L
+    """
+    return ca.fmax(-2 * linear / ca.fmax(square, TINY), 0)
+
+
+def step_sizes(G_ii: SX, alpha: float | SX = 1) -> tuple[SX, SX]:
     """r_N = alpha / G_NN, one r_T = alpha / max(G_T1T1, G_T2T2) (Gehring 2014, after Eqn. (16))."""
-    return hard.p.alpha / G_ii[0, 0], hard.p.alpha / ca.fmax(G_ii[1, 1], G_ii[2, 2])
+    return alpha / G_ii[0, 0], alpha / ca.fmax(G_ii[1, 1], G_ii[2, 2])

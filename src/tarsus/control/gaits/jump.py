@@ -21,17 +21,15 @@ import numpy as np
 from casadi import SX
 from numpy.typing import NDArray
 
-from tarsus.control.base import ControlInputs, Controller, require
+from tarsus.control.base import ControlInputs, require
 from tarsus.control.inverse_dynamics import Stander
-from tarsus.control.stance import crouched, stance
+from tarsus.control.stance import HIGH, OnFlatFeet, stance
 from tarsus.control.two_feet import TwoFeet
 from tarsus.model.mechanism import Mechanism
-from tarsus.morphology.sole_leg import why_no_sole_legs
 from tarsus.parameters import parameter
 from tarsus.references.papers import SUGIHARA_2006
 from tarsus.references.reference import Citation
 
-HIGH = 2.0  # of sqrt(g / h), 1/s: stiffness and damping of the height
 CALM = 6.0  # of sqrt(g / h), 1/s: how soon a push is to leave no angular momentum
 SETTLED = 0.3  # of the crouch's time, in which it waits at the bottom
 LANDED = 0.002  # of h: soles nearer to the ground have landed
@@ -39,7 +37,7 @@ WAITS, PUSHES, FLIES, LANDS = range(4)
 
 
 @dataclass(frozen=True)
-class Jump(Controller):
+class Jump(OnFlatFeet):
     """Jumps once with two legs on flat soles, and stands."""
 
     citation: ClassVar[Citation] = (SUGIHARA_2006.at("Fig. 12: a jump"),)
@@ -54,15 +52,6 @@ class Jump(Controller):
         0.97, "[1]", "height at which the push ends, as a part of that it stands at", "(0, 1]"
     )
     crouch: float = parameter(0.03, "[1]", "lowering of the trunk at the start", "[0, 0.5]")
-
-    def suits(self, mechanism: Mechanism) -> str | None:
-        """It needs two legs of six or seven hinges with flat soles."""
-        return why_no_sole_legs(mechanism)
-
-    def initial_coordinates(self, mechanism: Mechanism) -> NDArray[np.float64]:
-        """The posture "stand", lower by `crouch`."""
-        require(self.suits(mechanism))
-        return crouched(mechanism, self.crouch)
 
     def initial_memory(self, mechanism: Mechanism) -> NDArray[np.float64]:
         """Stage; height of the ground; the soles against the center of mass at take-off (6,), m."""

@@ -16,21 +16,18 @@ import numpy as np
 from casadi import SX
 from numpy.typing import NDArray
 
-from tarsus.control.base import ControlInputs, Controller, require
+from tarsus.control.base import ControlInputs, require
 from tarsus.control.inverse_dynamics import Stander
-from tarsus.control.stance import crouched, stance
+from tarsus.control.stance import HIGH, OnFlatFeet, stance
 from tarsus.control.two_feet import TwoFeet
 from tarsus.model.mechanism import Mechanism
-from tarsus.morphology.sole_leg import why_no_sole_legs
 from tarsus.parameters import parameter
 from tarsus.references.papers import SUGIHARA_2006
 from tarsus.references.reference import Citation
 
-HIGH = 2.0  # of sqrt(g / h), 1/s: stiffness and damping of the height
-
 
 @dataclass(frozen=True)
-class Squat(Controller):
+class Squat(OnFlatFeet):
     """Squats and sways with two legs on flat soles, again and again."""
 
     citation: ClassVar[Citation] = (SUGIHARA_2006.at("Figs. 7 and 8: a standing motion"),)
@@ -44,15 +41,6 @@ class Squat(Controller):
     frequency: float = parameter(0.5, "Hz", "squats per second", "(0, 10]")
     ramp: float = parameter(1.0, "s", "time to full depth and sway", "(0, 100]")
     crouch: float = parameter(0.03, "[1]", "lowering of the trunk at the start", "[0, 0.5]")
-
-    def suits(self, mechanism: Mechanism) -> str | None:
-        """It needs two legs of six or seven hinges with flat soles."""
-        return why_no_sole_legs(mechanism)
-
-    def initial_coordinates(self, mechanism: Mechanism) -> NDArray[np.float64]:
-        """The posture "stand", lower by `crouch`."""
-        require(self.suits(mechanism))
-        return crouched(mechanism, self.crouch)
 
     def initial_memory(self, mechanism: Mechanism) -> NDArray[np.float64]:
         """Empty."""

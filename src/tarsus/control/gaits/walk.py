@@ -24,25 +24,24 @@ import numpy as np
 from casadi import SX
 from numpy.typing import NDArray
 
-from tarsus.control.base import ControlInputs, Controller, require
+from tarsus.control.base import ControlInputs, require
 from tarsus.control.biped_step import STRIDE, BipedStep, WalkMemory
 from tarsus.control.foothold import swing
 from tarsus.control.inverse_dynamics import Stander, WholeBodyMotion, attitude
 from tarsus.control.pendulum import StepPattern
-from tarsus.control.stance import Stance, crouched, stance
+from tarsus.control.stance import HIGH, OnFlatFeet, Stance, stance
 from tarsus.model.mechanism import Mechanism
-from tarsus.morphology.sole_leg import why_no_sole_legs
 from tarsus.parameters import parameter
 from tarsus.references.papers import ENGLSBERGER_2015, KAJITA_2001, PRATT_2006
 from tarsus.references.reference import Citation
 
 Array = NDArray[np.float64]
 
-UPRIGHT, HIGH, POSTURE = 2.0, 2.0, 3.0  # of sqrt(g / h), 1/s: stiffness and damping of each
+UPRIGHT, POSTURE = 2.0, 3.0  # of sqrt(g / h), 1/s: stiffness and damping of each
 
 
 @dataclass(frozen=True)
-class Walk(Controller):
+class Walk(OnFlatFeet):
     """A walk for two legs with flat soles and a floating base.
 
     Commands:
@@ -77,19 +76,10 @@ class Walk(Controller):
         "gait": 1.0,
     }
 
-    def suits(self, mechanism: Mechanism) -> str | None:
-        """It needs two legs of six or seven hinges with flat soles."""
-        return why_no_sole_legs(mechanism)
-
     def fastest(self, mechanism: Mechanism) -> float:
         """Half a leg's length a step."""
         robot = stance(mechanism, self.initial_coordinates(mechanism))
         return STRIDE * robot.length / self._pattern(robot).step
-
-    def initial_coordinates(self, mechanism: Mechanism) -> Array:
-        """The posture "stand", lower by `crouch`."""
-        require(self.suits(mechanism))
-        return crouched(mechanism, self.crouch)
 
     def initial_memory(self, mechanism: Mechanism) -> Array:
         """See `WalkMemory`; it stands, and takes its heading from its first step."""

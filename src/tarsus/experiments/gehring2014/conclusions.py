@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from collections.abc import Callable
+from typing import ClassVar
 
-from tarsus.experiments.base import Exhibit, Finding, Table, Task
+from tarsus.experiments import _verdicts
+from tarsus.experiments._verdicts import Data, Verdict
+from tarsus.experiments.base import Exhibit, Finding, Task
 from tarsus.experiments.gehring2014.configurations import CONFIGURATIONS, DT
 
-Data = Mapping[str, Mapping[str, Any]]  # of every part needed, by its name
-Verdict = tuple[bool | None, str]  # whether it is so (None: undecided), and by which numbers
 AS_FAST = 1.02  # times: so much slower still counts as fast
 FEET = 750.0  # µm/min: the drift of standing feet that the paper calls acceptable
 COINCIDE = 0.1  # parts of the mean force
@@ -30,16 +30,7 @@ class Conclusions(Exhibit):
     needs: ClassVar[tuple[str, ...]] = ("table1", "figure5", "figure6", "drift", "joints", "push")
 
     def measure(self, task: Task) -> Finding:
-        data: Data = {name: task.found[name].data for name in self.needs}
-        verdicts = {claim: decide(data) for claim, decide in CLAIMS.items()}
-        words = {True: "confirmed", False: "refuted", None: "not decided"}
-        rows = [(claim, words[holds], numbers) for claim, (holds, numbers) in verdicts.items()]
-        table = Table("", ("the paper says", "ours", "by these numbers"), rows)
-        kept = {
-            claim: {"confirmed": holds, "numbers": numbers}
-            for claim, (holds, numbers) in verdicts.items()
-        }
-        return Finding(kept, tables=[table])
+        return _verdicts.finding(CLAIMS, task, self.needs)
 
 
 def _faster(data: Data, first: str, second: str, slack: float = 1.0) -> Verdict:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from tarsus.experiments import _verdicts
+from tarsus.experiments._verdicts import Verdict
 from tarsus.experiments.base import Check, Exhibit, Finding, Row, Table, Task
 from tarsus.experiments.gehring2014.configurations import BY_NAME, Configuration, evaluated
 from tarsus.experiments.gehring2014.timing import SECTIONS, Sections, timed
@@ -16,8 +18,6 @@ from tarsus.viewer.colors import COLORS
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-Verdict = tuple[bool | None, str]  # whether it is so (None: undecided), and by which numbers
 
 ROUNDS, QUICK_ROUNDS = 9, 5
 ALIKE = 0.15  # means that differ by this part count as alike
@@ -64,13 +64,14 @@ class Figure7(Exhibit):
             found[c.name] = run.sections(QUICK_ROUNDS if task.quick else ROUNDS, tick)
             whole[c.name] = run.part_of_wall
         rows = [_row(BY_NAME[name], sections) for name, sections in found.items()]
-        verdicts = {claim: decide(found) for claim, decide in CLAIMS.items()}
-        kept = {
-            claim: {"confirmed": holds, "numbers": numbers}
-            for claim, (holds, numbers) in verdicts.items()
+        verdicts = _verdicts.decided(CLAIMS, found)
+        data = {
+            "sections": found,
+            "cycles_per_second": 1 / tick,
+            "claims": _verdicts.kept(verdicts),
         }
-        data = {"sections": found, "cycles_per_second": 1 / tick, "claims": kept}
-        return Finding(data, rows, [_table(found), _told(verdicts)], _checks(found, whole))
+        told = _verdicts.table(verdicts, "What the paper says of the figure")
+        return Finding(data, rows, [_table(found), told], _checks(found, whole))
 
     def draw(self, data: Mapping[str, Any]) -> Figure:
         from matplotlib.figure import Figure
@@ -128,16 +129,6 @@ def _table(found: Mapping[str, Sections]) -> Table:
     ]
     return Table(
         "Mean and standard deviation over the steps, µs", ("", *shown, "mean iterations"), rows
-    )
-
-
-def _told(verdicts: Mapping[str, Verdict]) -> Table:
-    words = {True: "confirmed", False: "refuted", None: "not decided"}
-    rows = [(claim, words[holds], numbers) for claim, (holds, numbers) in verdicts.items()]
-    return Table(
-        "What the paper says of the figure",
-        ("the paper says", "ours", "by these numbers"),
-        rows,
     )
 
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from collections.abc import Callable
+from typing import ClassVar
 
 import numpy as np
 
-from tarsus.experiments.base import Exhibit, Finding, Table, Task
+from tarsus.experiments import _verdicts
+from tarsus.experiments._verdicts import Data, Verdict
+from tarsus.experiments.base import Exhibit, Finding, Task
 from tarsus.experiments.rengifo2009.rest import EPSILON
 from tarsus.experiments.rengifo2009.restitution import BEST
 from tarsus.experiments.rengifo2009.same_gains import CURVE, EQUAL, TITLES
 
-Data = Mapping[str, Mapping[str, Any]]  # of every part needed, by its name
-Verdict = tuple[bool | None, str]  # whether it is so (None: undecided), and by which numbers
 ALIKE = 0.01  # of each other: equal
 LEFT = 0.1  # of the false impacts: hardly any
 LEFT_OUT = "left out of the reduced version"
@@ -38,16 +38,7 @@ class PaperStatements(Exhibit):
     )  # fmt: skip
 
     def measure(self, task: Task) -> Finding:
-        data: Data = {name: task.found[name].data for name in self.needs}
-        verdicts = {claim: decide(data) for claim, decide in CLAIMS.items()}
-        words = {True: "confirmed", False: "refuted", None: "not decided"}
-        rows = [(claim, words[holds], numbers) for claim, (holds, numbers) in verdicts.items()]
-        kept = {
-            claim: {"confirmed": holds, "numbers": numbers}
-            for claim, (holds, numbers) in verdicts.items()
-        }
-        table = Table("", ("the paper says", "ours", "by these numbers"), rows)
-        return Finding(kept, tables=[table])
+        return _verdicts.finding(CLAIMS, task, self.needs)
 
 
 def _masses(data: Data) -> Verdict:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from tarsus.experiments.base import Exhibit, Finding, Table, Task
+from tarsus.experiments import _verdicts
+from tarsus.experiments._verdicts import Data, Verdict
+from tarsus.experiments.base import Exhibit, Finding, Task
 from tarsus.experiments.sugihara2006.configurations import hoap1, rotor
 from tarsus.experiments.sugihara2006.drop_verdicts import LEAP, PHASES, STEPS, law_name
 from tarsus.experiments.sugihara2006.friction import ALIKE, OFTENER
 from tarsus.experiments.sugihara2006.lambdas import BREAKS, ENDS, ONCE, ROUGHER, gives_way
 
-Data = Mapping[str, Mapping[str, Any]]  # of every part needed, by its name
-Verdict = tuple[bool | None, str]  # whether it is so (None: undecided), and by which numbers
 UNEVEN = 2.0  # times: so much more is disproportionate
 NEAR = 2.0  # times: a lambda as near as that to the paper's is its own
 
@@ -33,16 +33,7 @@ class Statements(Exhibit):
     needs: ClassVar[tuple[str, ...]] = ("drop", "lambda", "friction")
 
     def measure(self, task: Task) -> Finding:
-        data: Data = {name: task.found[name].data for name in self.needs}
-        verdicts = {claim: decide(data) for claim, decide in CLAIMS.items()}
-        words = {True: "confirmed", False: "refuted", None: "not decided"}
-        rows = [(claim, words[holds], numbers) for claim, (holds, numbers) in verdicts.items()]
-        table = Table("", ("the paper says", "ours", "by these numbers"), rows)
-        kept = {
-            claim: {"confirmed": holds, "numbers": numbers}
-            for claim, (holds, numbers) in verdicts.items()
-        }
-        return Finding(kept, tables=[table])
+        return _verdicts.finding(CLAIMS, task, self.needs)
 
 
 def _leaps(data: Data, damper: str, phase: str, dt: float) -> dict[str, float | None]:

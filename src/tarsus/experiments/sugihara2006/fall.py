@@ -11,7 +11,7 @@ import xarray as xr
 from tarsus.control.gaits.walk import Walk
 from tarsus.experiments.base import Check, Exhibit, Finding, Row, Task
 from tarsus.experiments.sugihara2006.configurations import DT, STEPPER, floor, hoap1
-from tarsus.experiments.sugihara2006.walking import LAMBDA
+from tarsus.experiments.sugihara2006.walking import LAMBDA, under_strip
 from tarsus.simulation.recording.summary import energy_of
 from tarsus.simulation.simulation import Simulation
 from tarsus.viewer import strip
@@ -91,21 +91,13 @@ class Falling(Exhibit):
     def draw(self, data: Mapping[str, Any]) -> Figure | None:
         if not data:
             return None
-        from matplotlib.figure import Figure
-
-        figure = Figure(figsize=(10, 6), layout="constrained")
-        above, below = strip.above_and_below(figure, 2.2)
-        strip.draw(above, data["strip"])
-        left, right = below.subplots(1, 2)
+        figure, (left, right) = under_strip(data["strip"], panels=2)
         time = 10 * DT * np.arange(len(data["kinetic"]))
         left.semilogy(time, np.maximum(data["kinetic"], 1e-12), color=COLORS[0], lw=1.0)
         left.axhline(AT_REST, color="#999999", lw=0.8, ls=":")
         left.set_ylabel("kinetic energy / J")
         right.plot(time, data["pressed"], color=COLORS[1], lw=1.0)
         right.set_ylabel("contacts that press")
-        for ax in (left, right):
-            ax.set_xlabel("time / s")
-            ax.spines[["top", "right"]].set_visible(False)
         return figure
 
 

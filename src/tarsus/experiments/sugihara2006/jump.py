@@ -10,7 +10,7 @@ import numpy as np
 from tarsus.control.gaits.jump import Jump
 from tarsus.experiments.base import Check, Exhibit, Finding, Row, Task
 from tarsus.experiments.sugihara2006.configurations import DT, STEPPER, G, floor, hoap1
-from tarsus.experiments.sugihara2006.walking import LAMBDA, center, loads
+from tarsus.experiments.sugihara2006.walking import LAMBDA, center, loads, under_strip
 from tarsus.simulation.simulation import Simulation
 from tarsus.viewer import strip
 from tarsus.viewer.colors import COLORS
@@ -88,18 +88,10 @@ class Jumping(Exhibit):
     def draw(self, data: Mapping[str, Any]) -> Figure | None:
         if not data:
             return None
-        from matplotlib.figure import Figure
-
-        figure = Figure(figsize=(10, 6), layout="constrained")
-        above, below = strip.above_and_below(figure, 2.2)
-        strip.draw(above, data["strip"])
-        axes = below.subplots(1, 2)
+        figure, axes = under_strip(data["strip"], panels=2)
         time = 5 * DT * np.arange(len(data["height"]))
         axes[0].plot(time, 1e3 * np.array(data["height"]), color=COLORS[0], lw=1.0)
         axes[0].set_ylabel("center of mass / mm")
         axes[1].plot(time, data["load"], color=COLORS[1], lw=1.0)
         axes[1].set_ylabel("load of both soles / N")
-        for ax in axes:
-            ax.set_xlabel("time / s")
-            ax.spines[["top", "right"]].set_visible(False)
         return figure

@@ -16,6 +16,7 @@ from tarsus.experiments.sugihara2006.walking import (
     footsteps,
     loads,
     pressure_outside,
+    under_strip,
     walked,
 )
 from tarsus.viewer import strip
@@ -89,19 +90,12 @@ class Walking(Exhibit):
     def draw(self, data: Mapping[str, Any]) -> Figure | None:
         if not data:
             return None
-        from matplotlib.figure import Figure
-
-        figure = Figure(figsize=(10, 6), layout="constrained")
-        above, below = strip.above_and_below(figure, 2.2)
-        strip.draw(above, data["strip"])
-        ax = below.subplots()
+        figure, (ax,) = under_strip(data["strip"], panels=1)
         carried = np.array(data["loads"])
         for color, name, load in zip(
             (COLORS[4], COLORS[0]), ("right", "left"), carried.T, strict=True
         ):
             ax.plot(10 * DT * np.arange(len(load)), load, color=color, lw=1.0, label=name)
-        ax.set_xlabel("time / s")
         ax.set_ylabel("load of a sole / N")
         ax.legend(frameon=False, fontsize=8, loc="upper right")
-        ax.spines[["top", "right"]].set_visible(False)
         return figure

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
@@ -12,6 +13,11 @@ from numpy.typing import NDArray
 from tarsus.control.gaits.walk import Walk
 from tarsus.experiments.sugihara2006.configurations import DT, MU_S, STEPPER, G, floor, hoap1
 from tarsus.simulation.simulation import Simulation
+from tarsus.viewer import strip
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 Array = NDArray[np.float64]
 SECONDS = 12.0
@@ -28,6 +34,20 @@ def walked(seconds: float) -> tuple[xr.Dataset, xr.Dataset]:
     simulation = Simulation(hoap1(), law, STEPPER, controller=Walk(), dt=DT, worlds=len(FLOORS))
     log = simulation.run(seconds)
     return log.isel(world=0, drop=True), log.isel(world=1, drop=True)
+
+
+def under_strip(poses: Mapping[str, Any], panels: int) -> tuple[Figure, Sequence[Axes]]:
+    """A strip of pictures (`strip.poses`), and below it panels over time."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(10, 6), layout="constrained")
+    above, below = strip.above_and_below(figure, 2.2)
+    strip.draw(above, poses)
+    axes = below.subplots(1, panels, squeeze=False)[0]
+    for ax in axes:
+        ax.set_xlabel("time / s")
+        ax.spines[["top", "right"]].set_visible(False)
+    return figure, axes
 
 
 def loads(log: xr.Dataset) -> Array:
