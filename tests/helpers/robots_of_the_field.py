@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 from tarsus.model.robot_data import robots_folder
@@ -30,6 +31,7 @@ LEGGED = (  # folders of quadrupeds, bipeds and humanoids
 )
 
 
+@cache
 def urdf_files() -> list[Path]:
     """Every URDF file with a link in it, sorted by path."""
     folder = robots_folder()

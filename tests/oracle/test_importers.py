@@ -22,7 +22,8 @@ from tarsus.model.read import read
 pin = pytest.importorskip("pinocchio")
 
 FILES = urdf_files()
-every_robot = pytest.mark.parametrize("file", FILES, ids=label)
+# by module: all tests of a file one after the other, so that it is read once
+every_robot = pytest.mark.parametrize("file", FILES, ids=label, scope="module")
 
 
 @lru_cache(maxsize=4)

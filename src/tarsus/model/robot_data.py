@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 NAME = "example-robot-data"
 
 
+@cache
 def robots_folder() -> Path | None:
     """The folder with one folder a robot; None if the package is not installed."""
     try:
