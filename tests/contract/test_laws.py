@@ -25,7 +25,8 @@ PACKAGE = "tarsus.contact.laws"
 LAWS = registry.names(PACKAGE)
 STEPS, COUNT = 40, 12
 MU = np.linspace(0.0, 1.1, COUNT)
-SLOPE = Slope(0.3, 0.5)
+TILT = 0.3  # rad
+SLOPE = Slope(TILT, 0.5)
 
 Array = NDArray[np.float64]
 
@@ -178,7 +179,7 @@ def test_the_ground_never_pulls_and_friction_stays_in_its_cone(name: str, scene:
 def test_friction_opposes_sliding(name: str) -> None:
     """The work of friction on boxes that slide over a slope is never positive."""
     normal, uphill, across = np.split(SLOPE.parameters()["frame"], 3)
-    q = pose(0.04 * normal, -SLOPE.angle, across)
+    q = pose(0.04 * normal, -TILT, across)
     u = np.zeros((COUNT, 6))
     u[:, :3] = 0.3 * uphill + np.linspace(0.4, 0.8, COUNT)[:, None] * across
     log = tumbling_box(name).run(300, 0.001, q=q, u=u, law_mu=[0.15])
