@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from casadi import DM, SX
+from helpers.bench import sole
 
 import tarsus
 from tarsus import registry
@@ -20,7 +21,7 @@ from tarsus.contact.problem import Contact
 from tarsus.dynamics.robot import Robot
 from tarsus.simulation.recording.summary import energy_of
 from tarsus.simulation.recording.variables import ROBOT_SHARES
-from tarsus.validation.bodies import G, box, point_mass
+from tarsus.validation.bodies import G, point_mass
 
 LAWS = registry.names("tarsus.contact.laws")
 STEPPERS = registry.names("tarsus.stepping.methods")
@@ -78,7 +79,7 @@ def test_with_a_push_and_other_masses_it_still_adds_up() -> None:
 
 
 def test_a_sliding_box_loses_mu_m_g_times_its_way() -> None:
-    mu, robot = 0.4, Robot.of(box())
+    mu, robot = 0.4, Robot.of(sole())
     simulation = tarsus.Simulation(
         robot, tarsus.Moreau(mu=mu, T_rel=1e-12, T_abs=1e-12), dt=0.002, contacts="all"
     )

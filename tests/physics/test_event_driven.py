@@ -14,6 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from helpers.bench import sole
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
@@ -229,7 +230,7 @@ def test_a_flat_box_lands_on_all_corners_at_once() -> None:
     height, half = 0.3, 0.04
     speed = math.sqrt(2 * G * (height - half))
     start = {"q": pose([0, 0, height]), "u": np.zeros(6)}
-    log = worlds(box(), EventDriven(), Moreau(e_N=E), dt=0.01, **start).record(
+    log = worlds(sole(), EventDriven(), Moreau(e_N=E), dt=0.01, **start).record(
         round((speed / G + 0.05) / 0.01)
     )
     after = 0.01 * len(log["u"]) - speed / G

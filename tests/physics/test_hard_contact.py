@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers.bench import Bench
+from helpers.bench import Bench, sole
 from helpers.numpy_mechanics import center_of_mass, mass_matrix, quaternion
 from numpy.typing import NDArray
 from scipy.optimize import brentq
@@ -24,7 +24,7 @@ from tarsus.terrain.slope import Slope
 from tarsus.validation.bodies import BOX, G, box, point_mass, pose, rod, sphere
 
 Array = NDArray[np.float64]
-BODIES = {"point": point_mass, "box": box}
+BODIES = {"point": point_mass, "box": sole}
 HEIGHT = {"point": 0.0, "box": BOX[2], "sphere": 0.1}  # m, of the body's origin when it touches
 FRICTION = np.array([0.1, 0.3, 0.5, 0.7, 1.0])
 ANGLES = np.deg2rad([3.0, 10.0, 20.0, 30.0, 40.0])
@@ -101,7 +101,7 @@ def test_jacobi_relaxed_as_in_the_paper_fails_on_four_corners_and_says_so(solver
     """Four corners that share one load need alpha below 1/2; Gehring 2014's 0.6 suits one foot a
     leg.
     """
-    log = Bench(box(), Moreau(solver=solver, alpha=COARSE), Slope(SLOPE)).run(  # type: ignore[arg-type]
+    log = Bench(sole(), Moreau(solver=solver, alpha=COARSE), Slope(SLOPE)).run(  # type: ignore[arg-type]
         50, 0.005, q=resting_on_slope("box"), law_mu=MU
     )
     creeps = np.abs(log["u"][-1]).max(-1)[STICKS] > 1e-6
@@ -142,8 +142,8 @@ def test_a_slope_is_a_plane_with_turned_gravity(law: Moreau | Compliant) -> None
             "law_mu": [0.3],
         }
 
-    flat = Bench(box(gravity=tuple(turn @ [0, 0, -G])), law).run(steps, dt, **state(np.eye(3)))
-    tilted = Bench(box(), law, Slope(angle, heading)).run(steps, dt, **state(turn.T))
+    flat = Bench(sole(gravity=tuple(turn @ [0, 0, -G])), law).run(steps, dt, **state(np.eye(3)))
+    tilted = Bench(sole(), law, Slope(angle, heading)).run(steps, dt, **state(turn.T))
     assert (contacts(flat)[..., 0] > 0).any()
     np.testing.assert_allclose(tilted["q"][..., :3] @ turn.T, flat["q"][..., :3], rtol=0, atol=1e-9)
     np.testing.assert_allclose(tilted["u"][..., 3:], flat["u"][..., 3:], rtol=0, atol=1e-7)
@@ -192,7 +192,7 @@ def test_friction_is_isotropic(solver: str, body: str) -> None:
 
 def test_a_cube_slides_far_without_lifting_or_tipping() -> None:
     edge, mu, speed, dt = 0.1, 0.5, 6.0, 0.001
-    cube = Bench(box(1.0, np.full(3, edge / 2)), moreau("newton"))
+    cube = Bench(sole(1.0, np.full(3, edge / 2)), moreau("newton"))
     log = cube.run(1400, dt, q=pose([0, 0, edge / 2]), u=[speed, 0, 0, 0, 0, 0], law_mu=[mu])
     x, v = log["q"][:, 0, 0], log["u"][:, 0, 0]
     assert x[-1] == pytest.approx(speed**2 / (2 * mu * G), abs=1e-4)  # 3.670 m

@@ -8,7 +8,7 @@ import casadi as ca
 import numpy as np
 import pytest
 from casadi import SX
-from helpers.bench import Bench, bench, contacts
+from helpers.bench import Bench, bench, contacts, sole
 from helpers.contact_algebra import algebra
 from numpy.typing import NDArray
 
@@ -22,7 +22,7 @@ from tarsus.program.ir.trace import Builder
 from tarsus.program.run.worlds import Worlds
 from tarsus.robots import mini_cheetah
 from tarsus.terrain.slope import Slope
-from tarsus.validation.bodies import BOX, G, box, pose
+from tarsus.validation.bodies import BOX, G, pose
 from tarsus.validation.table import validate
 
 Array = NDArray[np.float64]
@@ -136,7 +136,7 @@ def test_a_slow_contact_gains_no_restitution() -> None:
 def test_a_box_that_fell_lies_still_and_the_ground_carries_it() -> None:
     mass, dt = 2.0, 0.005
     q = np.stack([pose([0, 0, BOX[2] + 0.01]), pose([0, 0, 0.12], 0.3, [0.6, 0.8, 0.0])])
-    log = bench("box", LcpImpulse()).run(
+    log = bench("sole", LcpImpulse()).run(
         400, dt, q=q, law_mu=[0.5], law_T_rel=[1e-9], law_T_abs=[1e-11]
     )
     assert np.abs(log["u"][-1]).max() < 1e-9
@@ -186,7 +186,7 @@ def test_friction_holds_below_its_angle_and_lets_slide_above() -> None:
     mu = np.array([0.0, 0.1, 0.25, 0.35, 0.8])
     q = pose([0, 0, 0], -angle)
     q[:3] = (BOX[2] - 1e-9) * np.array([-np.sin(angle), 0, np.cos(angle)])
-    log = Bench(box(), LcpImpulse(), Slope(angle)).run(
+    log = Bench(sole(), LcpImpulse(), Slope(angle)).run(
         steps, dt, q=q, law_mu=mu, law_T_rel=[1e-9], law_T_abs=[1e-11]
     )
     down = -np.array([np.cos(angle), 0, np.sin(angle)])

@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 import pytest
 from casadi import SX
-from helpers.bench import Bench, bench, contacts
+from helpers.bench import Bench, bench, contacts, sole
 from numpy.typing import NDArray
 
 import tarsus
@@ -26,7 +26,7 @@ from tarsus.robots import mini_cheetah
 from tarsus.stepping.assemble import contact_kinematics
 from tarsus.stepping.base import Scene
 from tarsus.terrain.slope import Slope
-from tarsus.validation.bodies import BOX, G, box, pose
+from tarsus.validation.bodies import BOX, G, pose
 
 Array = NDArray[np.float64]
 
@@ -123,7 +123,7 @@ def test_a_block_rests_epsilon_deep_and_the_ground_carries_it(epsilon: float) ->
         "law_epsilon": [epsilon],
         "law_k_v": [50.0],
     }
-    log = bench("box", Linearized()).run(4000, 0.002, **start)
+    log = bench("sole", Linearized()).run(4000, 0.002, **start)
     assert log["q"][-1, 0, 2] == pytest.approx(BOX[2] - epsilon, rel=1e-6, abs=1e-3 * epsilon)
     L = contacts(log)[-1, 0]
     assert L[:, 0].sum() / 0.002 == pytest.approx(2.0 * G, rel=1e-7)
@@ -137,7 +137,7 @@ def test_masses_do_not_change_the_motion() -> None:
     q = pose([0, 0, 0.06], 0.3, [0.6, 0.8, 0.0])
     start = {"q": q, "u": [0.5, -0.2, -0.5, 1.0, 2.0, -1.0], "law_mu": [0.3]}
     # impulses of the heavy box are 100 times larger: so is the tolerance it is solved to
-    light = bench("box", Linearized()).run(400, 0.001, **start, law_T_abs=[1e-9], law_T_rel=[1e-9])
+    light = bench("sole", Linearized()).run(400, 0.001, **start, law_T_abs=[1e-9], law_T_rel=[1e-9])
     heavy = bench("heavy", Linearized()).run(
         400, 0.001, **start, law_T_abs=[1e-7], law_T_rel=[1e-9]
     )
@@ -154,7 +154,7 @@ def test_a_brick_slides_and_stops_as_the_paper_s() -> None:
     q = pose([0, 0, 0], -angle)
     q[:3] = (BOX[2] - 5e-4) * np.array([-np.sin(angle), 0, np.cos(angle)])
     down = -np.array([np.cos(angle), 0, np.sin(angle)])
-    log = Bench(box(), Linearized(mu=mu, k_v=gain), Slope(angle)).run(
+    log = Bench(sole(), Linearized(mu=mu, k_v=gain), Slope(angle)).run(
         600, dt, q=q, u=[*(speed * down), 0, 0, 0]
     )
     v = log["u"][:, 0, :3] @ down
@@ -176,9 +176,9 @@ def test_saturated_once_a_sliding_box_sinks_and_turns() -> None:
     height.
     """
     start = {"q": pose([0, 0, BOX[2] - 5e-4]), "u": [1.0, 0, 0, 0, 0, 0], "law_mu": [0.15]}
-    once = bench("box", Linearized(saturation="once")).run(100, 0.001, **start)
+    once = bench("sole", Linearized(saturation="once")).run(100, 0.001, **start)
     assert np.abs(once["u"][..., 3:]).max() > 0.5
-    repeated = bench("box", Linearized()).run(100, 0.001, **start)
+    repeated = bench("sole", Linearized()).run(100, 0.001, **start)
     assert np.abs(repeated["u"][..., 3:]).max() < 1e-6
 
 

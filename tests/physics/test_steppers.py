@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
+from helpers.bench import sole
 from helpers.numpy_mechanics import quaternion
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
@@ -377,7 +378,7 @@ def test_what_is_reported_is_what_moved_the_body(stepper: Stepper, law: Law) -> 
     """
     dt, mass = 1e-3, 2.0
     start = {"q": pose([0, 0, 0.09], 0.5), "u": np.array([1.0, 0.3, -1, 2, 1, 0])}
-    log = worlds(box(mass), stepper, law, dt=dt, **start).record(300)
+    log = worlds(sole(mass), stepper, law, dt=dt, **start).record(300)
     v = np.concatenate([start["u"][None, :3], log["u"][:, 0, :3]])
     total = (
         log["impulse"][:, 0].reshape(300, -1, 3).sum(1)[:, [1, 2, 0]]

@@ -6,7 +6,7 @@ import casadi as ca
 import numpy as np
 import pytest
 from casadi import SX
-from helpers.bench import Bench
+from helpers.bench import Bench, sole
 
 from tarsus.contact.base import symbols
 from tarsus.contact.laws.compliant import Compliant
@@ -38,7 +38,7 @@ def on_slope(depth: float = 1e-5) -> np.ndarray:
 def test_between_mu_K_and_mu_S_a_resting_block_stays_and_a_pushed_one_slides_on(
     solver: str,
 ) -> None:
-    bench = Bench(box(), Moreau(mu=MU, kinetic=KINETIC, solver=solver), Slope(ANGLE))
+    bench = Bench(sole(), Moreau(mu=MU, kinetic=KINETIC, solver=solver), Slope(ANGLE))
     dt, steps = 0.001, 500
     u = np.zeros((2, 6))
     u[1, :3] = 0.2 * DOWN
@@ -53,7 +53,7 @@ def test_between_mu_K_and_mu_S_a_resting_block_stays_and_a_pushed_one_slides_on(
 
 
 def test_with_kinetic_1_the_pushed_block_stops() -> None:
-    log = Bench(box(), Moreau(mu=MU), Slope(ANGLE)).run(
+    log = Bench(sole(), Moreau(mu=MU), Slope(ANGLE)).run(
         500, 0.001, q=on_slope(), u=[*(0.2 * DOWN), 0, 0, 0]
     )
     assert np.abs(log["u"][-1, 0]).max() < 1e-6
@@ -62,7 +62,7 @@ def test_with_kinetic_1_the_pushed_block_stops() -> None:
 @pytest.mark.parametrize("solver", ["newton", pytest.param("sor", marks=pytest.mark.slow)])
 def test_a_block_stops_after_v0_squared_over_2_mu_K_g(solver: str) -> None:
     law, dt, v = Moreau(mu=MU, kinetic=KINETIC, solver=solver), 0.001, 1.0
-    log = Bench(box(), law).run(600, dt, q=pose([0, 0, 0.04 - 1e-5]), u=[v, 0, 0, 0, 0, 0])
+    log = Bench(sole(), law).run(600, dt, q=pose([0, 0, 0.04 - 1e-5]), u=[v, 0, 0, 0, 0, 0])
     assert abs(log["q"][-1, 0, 0] - v * v / (2 * MU * KINETIC * G)) < 3 * v * dt
     assert np.abs(log["u"][-1]).max() < 1e-9
 
