@@ -62,7 +62,7 @@ def test_a_pendulum_on_a_spring_is_dop853s() -> None:
 
 
 def test_a_file_means_the_same_to_mujoco() -> None:
-    mujoco = pytest.importorskip("mujoco")
+    mujoco: Any = pytest.importorskip("mujoco")
     text = """<mujoco><compiler angle="radian"/><option timestep="1e-4" integrator="RK4"/>
     <worldbody>
     <body pos="0 0 1"><joint name="a" axis="0 1 0" stiffness="40" springref="0.3" ref="0.1"/>

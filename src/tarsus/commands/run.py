@@ -53,6 +53,8 @@ OURS_ALONE = {  # arguments that MuJoCo has no use for, and why
     "stepper": "MuJoCo has integrators of its own; --set integrator=... names one",
     "precision": "MuJoCo computes in float64",
     "coordinates": "MuJoCo's joints are those of the tree",
+    "actuators": "there the robot has motors",
+    "keyframe": "there it starts as it stands",
 }
 
 
@@ -74,16 +76,17 @@ class Run(Command):
     friction: Number = None
     """Friction coefficient; by default the law's own."""
     set: Settings = ()
-    """Parameters of the law, gait, stepper or terrain (`tarsus list --parameters`), such as
-    kinetic=0.8 solver=sor kp=60."""
+    """Parameters of law, gait, stepper, terrain (`tarsus list --parameters`): solver=sor kp=60."""
     contacts: Annotated[str | None, called("NAME")] = None
-    """Points that may touch the ground: a name, a pattern such as *_foot, or all; by default all up
-    to 16, else those of the feet."""
+    """Points that may touch: a name, a pattern such as *_foot, all; by default 16, or the feet."""
     coordinates: Annotated[str, called("KIND")] = "minimal"
-    """Joints kept as constraints: minimal (none), extended (at the base), maximal (all);
-    docs/coordinates.md."""
+    """Joints kept as constraints: minimal (none), extended, maximal (all); docs/coordinates.md."""
     speed: Annotated[float | None, number("M/S"), called("M/S")] = None
     """Commanded forward speed; by default the gait's own."""
+    actuators: Literal["motor", "file"] = "motor"
+    """Motors that take a gait's torques, or the servos of the robot's file (docs/actuators.md)."""
+    keyframe: Annotated[str | None, called("NAME")] = None
+    """Keyframe of the file to start from; by default stand, home or the like."""
     terrain: TerrainName = "plane"
     stepper: StepperName = "midpoint"
     engine: Literal["tarsus", "mujoco"] = "tarsus"
@@ -111,6 +114,8 @@ class Run(Command):
         if self.engine == "mujoco":
             chosen = {"engine": ("tarsus.mujoco_runs", "settings"), "gait": (GAITS, self.gait)}
         chosen["terrain"] = TERRAINS, "slope" if self.slope else self.terrain
+        if self.actuators == "file":
+            chosen["actuators"] = "tarsus.control", "file_actuators"
         owners = [
             Owner(whose, name, registry.parameters_of(folder, name))
             for whose, (folder, asked) in chosen.items()
@@ -214,6 +219,8 @@ def _on_tarsus(given: Run, terrain: Terrain | str) -> tuple[Simulation, list[str
         "precision": given.precision,
         "coordinates": given.coordinates,
         "parameters": given.parameters,
+        "actuators": given.actuators,
+        "keyframe": given.keyframe,
     }
     if given.contacts is not None:
         options["contacts"] = given.contacts

@@ -21,10 +21,12 @@ class Drive:
 
     tau: generalized force (nu,), N or N m
     in_loops: force or moment of each loop joint
+    give: what tau loses (nu,) per change of the velocities over the step; None: nothing
     """
 
     tau: SX
     in_loops: SX = field(default_factory=lambda: SX(0, 1))
+    give: SX | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +50,8 @@ def free_motion(kin: Kinematics, inertias: list[LinearInertia], drive: Drive, dt
     if springs.has_springs(mechanism):
         M += ca.diag(springs.inertia(mechanism, dt))
         h += springs.force(kin)
+    if drive.give is not None:
+        M += ca.diag(dt * drive.give)
     free = loop_constraints.freedoms(kin) if mechanism.loops else []
     for k, (loop, row) in enumerate(zip(mechanism.loops, free, strict=True)):
         way = ca.vertcat(*row)

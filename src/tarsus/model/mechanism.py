@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.errors import TarsusError, unknown
+from tarsus.model.file_actuators import FileActuator
 from tarsus.model.joint import Joint as Joint
 from tarsus.model.joint import Vector, frozen_array
 
@@ -147,6 +148,8 @@ class Mechanism:
     excluded: pairs of body names that never collide
     notes: what a reader of the file should know (sources, what was dropped on loading)
     loops: joints outside the tree
+    file_actuators: the actuators as its file describes them, with servos (`actuators="file"`)
+    signals: of keyframes, the control signals and activations (n,) of these
     uncut: the mechanism before joints were cut (see `tarsus.model.cut`), else None
     """
 
@@ -160,6 +163,10 @@ class Mechanism:
     gravity_acceleration: tuple[float, float, float] = (0.0, 0.0, -9.81)
     notes: tuple[str, ...] = ()
     loops: tuple[LoopJoint, ...] = ()
+    file_actuators: tuple[FileActuator, ...] = ()
+    signals: Mapping[str, tuple[NDArray[np.float64], NDArray[np.float64]]] = field(
+        default_factory=dict
+    )
     uncut: Mechanism | None = None
 
     @cached_property

@@ -14,8 +14,9 @@ from tarsus.model.conventions import mujoco_joint_names
 from tarsus.model.files import existing_file, naming, needed_library
 from tarsus.model.joint import Joint, JointKind
 from tarsus.model.mechanism import WORLD, Inertia, Mechanism
+from tarsus.model.mjcf_actuators import actuators, file_actuators, signals
 from tarsus.model.mjcf_bounds import check_bounds
-from tarsus.model.mjcf_extras import actuators, body_names, report_dropped
+from tarsus.model.mjcf_extras import body_names, report_dropped
 from tarsus.model.mjcf_loops import loop_joints
 from tarsus.model.parts import Part, Report, Welded, weld
 from tarsus.model.poses import Pose, rotation_about, rotation_from_quaternion, shift
@@ -68,6 +69,8 @@ def from_mujoco_model(model: Any, file: str, fallback_name: str) -> Mechanism:
         candidates=welded.candidates,
         frames=welded.frames,
         actuators=actuators(model, report),
+        file_actuators=file_actuators(model, report),
+        signals=signals(model),
         keyframes=_keyframes(model),
         excluded=_excluded(model, welded, owner),
         gravity_acceleration=_gravity(model),

@@ -1,4 +1,4 @@
-"""The rest of a compiled MuJoCo model: names, motors, a report of what a mechanism cannot hold."""
+"""The rest of a compiled MuJoCo model: names, a report of what a mechanism cannot hold."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from tarsus.model.conventions import mujoco_joint_names
-from tarsus.model.mechanism import Actuator
 from tarsus.model.mjcf_loops import closes_loop
 from tarsus.model.parts import Report
 
@@ -34,44 +33,6 @@ def body_names(model: Any) -> list[str]:
             name = f"body_{body}" if f"body_{body}" not in given else f"body_{body}_unnamed"
         names.append(name)
     return names
-
-
-def actuators(model: Any, report: Report) -> tuple[Actuator, ...]:
-    """One motor a joint with its torque limits, N m (or N); several actuators on a joint add up."""
-    # every actuator that drives one hinge or slide
-    joints = mujoco_joint_names(model)
-    found: dict[int, Actuator] = {}
-    servos, merged, dropped = [], [], []
-    for number in range(len(model.actuator_trntype)):
-        joint = int(model.actuator_trnid[number, 0])
-        name = model.actuator(number).name
-        on_joint = model.actuator_trntype[number] in (0, 1)  # mjTRN_JOINT, mjTRN_JOINTINPARENT
-        if not on_joint or model.jnt_type[joint] not in (2, 3):  # slide, hinge
-            dropped.append(name or f"actuator {number}")
-            continue
-        # what is kept of it: its limits
-        name = name or joints[joint]
-        if _has_law(model, number):
-            servos.append(name)
-        lower, upper = _effort(model, number)
-        # a second one on a joint adds to the first
-        if joint in found:
-            first = found[joint]
-            merged.append(f"{name} into {first.name}")
-            name, lower, upper = first.name, first.lower + lower, first.upper + upper
-        found[joint] = Actuator(name, joints[joint], lower, upper)
-    # what the reader should know
-    if servos:
-        report.note(
-            f"Motors only: the control law of {', '.join(servos)} is left out, its limits are kept."
-        )
-    if merged:
-        report.note(f"Actuators on one joint are one motor: {', '.join(merged)}.")
-    if dropped:
-        report.warn(
-            f"actuators that do not drive one hinge or slide are left out: {', '.join(dropped)}."
-        )
-    return tuple(_clipped(model, joint, actuator) for joint, actuator in found.items())
 
 
 def report_dropped(model: Any, report: Report) -> None:
@@ -137,39 +98,3 @@ def _equality_name(model: Any, number: int) -> str:
     between = " and ".join(look(end).name or str(end) for end in ends if end >= 0) if look else ""
     words = [kind, model.equality(number).name, f"of {between}" if between else ""]
     return " ".join(word for word in words if word)
-
-
-def _has_law(model: Any, number: int) -> bool:
-    """True if the force is not simply a constant gain times the control."""
-    return bool(
-        model.actuator_gaintype[number]
-        or model.actuator_biastype[number]
-        or model.actuator_dyntype[number]
-    )
-
-
-def _effort(model: Any, number: int) -> tuple[float, float]:
-    """The least and greatest torque (N m) or force (N) of an actuator at its joint."""
-    lower, upper = -np.inf, np.inf
-    control = int(model.actuator_ctrladr[number]) if hasattr(model, "actuator_ctrladr") else number
-    if not _has_law(model, number) and model.actuator_ctrllimited[control]:
-        gain = float(model.actuator_gainprm[number, 0])
-        lower, upper = sorted(gain * float(end) for end in model.actuator_ctrlrange[control])
-    if model.actuator_forcelimited[number]:
-        least, most = model.actuator_forcerange[number]
-        lower, upper = max(lower, float(least)), min(upper, float(most))
-    gear = float(model.actuator_gear[number, 0])
-    if gear == 0:
-        return 0.0, 0.0
-    low, high = sorted((gear * lower, gear * upper))
-    return low, high
-
-
-def _clipped(model: Any, joint: int, actuator: Actuator) -> Actuator:
-    """The motor within the joint's own range of actuator forces."""
-    if not model.jnt_actfrclimited[joint]:
-        return actuator
-    least, most = (float(end) for end in model.jnt_actfrcrange[joint])
-    return Actuator(
-        actuator.name, actuator.joint, max(actuator.lower, least), min(actuator.upper, most)
-    )

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from tarsus.errors import TarsusError, unknown
+from tarsus.model.file_actuators import FileActuator
 from tarsus.model.files import existing_file, file_bytes, naming, xml_root
 from tarsus.model.joint import Joint, JointKind
 from tarsus.model.mechanism import WORLD, Actuator, Mechanism
@@ -71,6 +72,12 @@ def _mechanism(
         frames=welded.frames,
         actuators=tuple(
             Actuator(joint.name, joint.name, -joint.effort, joint.effort)
+            for body in welded.bodies
+            for joint in joints
+            if joint.name == body.joint.name and _driven(joint)
+        ),
+        file_actuators=tuple(
+            FileActuator(joint.name, joint.name, force=(-joint.effort, joint.effort))
             for body in welded.bodies
             for joint in joints
             if joint.name == body.joint.name and _driven(joint)

@@ -16,6 +16,7 @@ from tarsus import registry
 from tarsus.control import servo
 from tarsus.control.base import Controller
 from tarsus.dynamics.robot import Robot
+from tarsus.errors import unknown
 from tarsus.morphology import posture
 from tarsus.morphology.feet import feet
 from tarsus.simulation import resolve
@@ -86,10 +87,10 @@ def _standing(robot: Robot) -> tuple[Robot, tuple[str, ...]]:
     The first of `STANDING` that it has, in capitals or not; else a floating robot without loops
     gets bent knees. Made once for each robot object, so that its simulations share one program.
     """
-    own = {name.lower(): q for name, q in reversed(list(robot.keyframes.items()))}
+    own = {name.lower(): name for name in reversed(list(robot.keyframes))}
     found = next((own[name] for name in STANDING if name in own), None)
     if found is not None:
-        return _starting_at(robot, found), ()
+        return _starting_at(robot, robot.keyframes[found], found), ()
     if not robot.floating or not robot.candidates or robot.loops:
         return robot, ()
     # knees bent
@@ -103,9 +104,26 @@ def _standing(robot: Robot) -> tuple[Robot, tuple[str, ...]]:
     return _starting_at(robot, q), (f"{robot.name!r} has no keyframe 'stand'{others}: {start}",)
 
 
-def _starting_at(robot: Robot, q: NDArray[np.float64]) -> Robot:
-    known = robot.keyframes.get("stand")
-    return robot if known is q else replace(robot, keyframes={**robot.keyframes, "stand": q})
+def _starting_at(robot: Robot, q: NDArray[np.float64], name: str = "") -> Robot:
+    """The robot with q, and the control signals of the keyframe `name`, as its keyframe "stand"."""
+    if robot.keyframes.get("stand") is q:
+        return robot
+    signals = {key: value for key, value in robot.signals.items() if key != "stand"}
+    if name in signals:
+        signals["stand"] = signals[name]
+    return replace(robot, keyframes={**robot.keyframes, "stand": q}, signals=signals)
+
+
+@lru_cache(maxsize=ROBOTS_KEPT)
+def starting_from(robot: Robot, keyframe: str | None) -> Robot:
+    """The robot that starts from one of its keyframes, None: as it is; TarsusError with near
+    names for an unknown one.
+    """
+    if keyframe is None:
+        return robot
+    if keyframe not in robot.keyframes:
+        raise unknown("keyframe", keyframe, list(robot.keyframes))
+    return _starting_at(robot, robot.keyframes[keyframe], keyframe)
 
 
 def _with_gains(robot: Robot, gait: Controller, dt: float, notices: list[str]) -> Controller:

@@ -150,8 +150,11 @@ def unit_quaternions(mechanism: Mechanism, q: Any) -> None:
                 )
 
 
-def parameter(law: Law, name: str, given: Any, worlds: Backend) -> Any:
-    """A value of `set` for a parameter of the law, (1,) or (worlds, 1), in its declared range."""
+def parameter(law: Law, name: str, given: Any, worlds: Backend, others: Sequence[str] = ()) -> Any:
+    """A value of `set` for a parameter of the law, (1,) or (worlds, 1), in its declared range.
+
+    others: names that are not the law's, for a message
+    """
     if name in Options.__annotations__:
         raise TarsusError(f"{name} is chosen once, when the Simulation is made.")
     if name in declared(type(law)) and getattr(law, name) is None:
@@ -159,7 +162,7 @@ def parameter(law: Law, name: str, given: Any, worlds: Backend) -> Any:
             f"{name} was left out of the law {name_of(law)}: give it a number when you make it."
         )
     if f"law.{name}" not in worlds:
-        raise unknown("state or parameter", name, ["q", "u", *law.parameters()])
+        raise unknown("state or parameter", name, ["q", "u", *law.parameters(), *others])
     value = _fitting(name, given, [(), (worlds.count,)], worlds)
     declared(type(law))[name].check(type(law).__name__, _fetched(worlds, value))
     return value[..., None]

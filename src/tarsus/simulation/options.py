@@ -10,6 +10,7 @@ from typing import Annotated, Any, TypedDict, get_args, get_type_hints
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tarsus.control.file_actuators import FileActuators
 from tarsus.errors import TarsusError, unknown
 from tarsus.simulation.device import Device, checked
 
@@ -39,6 +40,17 @@ class Options(TypedDict, total=False):
             'names of the contact candidates that may touch, or "all"; by default all up to 16,'
             " else those of the feet",
         ),
+    ]
+    actuators: Annotated[
+        str | FileActuators,
+        Option(
+            "motor",
+            '"motor": the action is torques; "file": the control signals of the file\'s actuators;'
+            " or a FileActuators",
+        ),
+    ]
+    keyframe: Annotated[
+        str | None, Option(None, 'name of the keyframe to start from; by default "stand"')
     ]
     mass_scale: Annotated[
         Mapping[str, ArrayLike] | None,

@@ -16,7 +16,7 @@ from tarsus.errors import TarsusError
 from tarsus.program.codegen.layout import Target
 from tarsus.program.ir.blocks import Program
 from tarsus.program.run.backend import Backend
-from tarsus.simulation import default_controller, inputs, notices, resolve, uncut_state
+from tarsus.simulation import actuation, default_controller, inputs, notices, resolve, uncut_state
 from tarsus.simulation.contact_selection import candidates as candidates_of
 from tarsus.simulation.kept_state import KeptState
 from tarsus.simulation.loading import loaded, start_registers
@@ -69,11 +69,13 @@ class Simulation(KeptState):
         self.robot = resolve.robot(robot)
         self.dt, self.worlds, self.notices = inputs.step(dt), chosen.worlds, list[str]()
         self.options = chosen
+        self.robot = default_controller.starting_from(self.robot, chosen.keyframe)
+        own, controller = actuation.chosen(chosen.actuators, controller)
         prepared = default_controller.prepared(self.robot, controller, self.dt, self.notices)
         self.robot, parts = prepared[0], {"law": resolve.law(law), "gait": prepared[1]}
         parts |= {"stepper": resolve.stepper(stepper), "terrain": resolve.terrain(terrain)}
-        parts = with_parameters(parts, chosen.parameters)
-        self.law, self.controller, self.stepper, self.terrain = parts.values()
+        parts = with_parameters(parts | {"actuators": own}, chosen.parameters)
+        self.law, self.controller, self.stepper, self.terrain, self.actuators = parts.values()
 
         # what is compiled
         candidates = candidates_of(self.robot, chosen.contacts, self.notices)
@@ -81,7 +83,9 @@ class Simulation(KeptState):
         compiled = self.controller if isinstance(self.controller, Controller) else None
         scales = dict(chosen.mass_scale or {})
         pushed = inputs.pushed_bodies(self.robot, chosen.pushes)
-        self.plan = shared(Plan(scene, self.stepper, compiled, tuple(scales), pushed))
+        acting = actuation.compiled(self.actuators, scene.mechanism)
+        fixed = scene, self.stepper, compiled, tuple(scales), pushed
+        self.plan = shared(Plan(*fixed, actuation=acting))
         self._every = resolve.control_interval(self.controller, chosen.control_rate, self.dt)
 
         # the worlds at the start
@@ -97,6 +101,8 @@ class Simulation(KeptState):
         values["q"] = uncut_state.placed(self.plan.scene, values["q"], self.notices)
         if bits == 32:
             values |= notices.tolerances_for_float32(self.law, self.notices)
+        mechanism = self.plan.scene.mechanism
+        values |= actuation.registers(self.actuators, mechanism, self.worlds)
         if scales:
             values["mass_scale"] = inputs.mass_scales(scales, self.worlds)
         self.notices += notices.stability_notices(self.plan, values["q"], self.dt)
@@ -193,12 +199,15 @@ class Simulation(KeptState):
         if push is not None:
             new["push"] = inputs.wrenches(self.plan.pushed_bodies, push, self._worlds)
         # the law's parameters and the state
-        mechanism = self.plan.scene.mechanism
+        mechanism, others = self.plan.scene.mechanism, actuation.names(self.actuators)
         for name, value in values.items():
             if name in ("q", "u"):
                 values[name] = inputs.state(name, value, mechanism, self._worlds)
+            elif name in others:
+                held = (mechanism, self._worlds)
+                new[f"actuators.{name}"] = actuation.changed(self.actuators, name, value, *held)
             else:
-                new[f"law.{name}"] = inputs.parameter(self.law, name, value, self._worlds)
+                new[f"law.{name}"] = inputs.parameter(self.law, name, value, self._worlds, others)
         state = {name: value for name, value in values.items() if name in ("q", "u")}
         new |= uncut_state.in_registers(mechanism, self._worlds, state)
         # nothing is written unless all is right
@@ -208,14 +217,15 @@ class Simulation(KeptState):
     def reset(self, where: ArrayLike | None = None) -> None:
         """All worlds, or those of the mask, back to the start; commands and parameters stay."""
         mask = inputs.mask(where, self._worlds)
-        for name in ("q", "u", "memory", "control", "bilateral", "steps"):
+        for name in ("q", "u", "memory", "control", "bilateral", "steps", *actuation.STATE):
             if name in self._initial:
                 self._worlds.set(name, self._initial[name], mask)
 
     def step(self, action: ArrayLike | None = None) -> None:
         """One step of dt.
 
-        action: torques (actuators,) or (worlds, actuators), N m, if no controller is compiled in
+        action: torques (actuators,) or (worlds, actuators), N m, or the control signals of the
+            file's actuators, if no controller is compiled in
         """
         if action is not None:
             if "action" not in self._worlds:

@@ -15,13 +15,16 @@ from tarsus.contact.solvers.base import finite
 from tarsus.control import ask
 from tarsus.control.base import ControlInputs, Controller
 from tarsus.dynamics import coordinates, jacobian, loop_constraints
+from tarsus.dynamics.actuator_force import ActuatorForce
 from tarsus.dynamics.base_parameters import base_parameters
 from tarsus.dynamics.kinematics import kinematics
 from tarsus.dynamics.rnea import body_inertias
 from tarsus.model.mechanism import Mechanism
 from tarsus.program.ir.blocks import Program
 from tarsus.program.ir.symbolic import entries
-from tarsus.program.ir.trace import Builder
+from tarsus.program.ir.trace import Builder, Values
+from tarsus.simulation import actuation
+from tarsus.simulation.actuation import Actuation
 from tarsus.spatial.inertia import LinearInertia
 from tarsus.stepping.base import Scene, StepInputs, Stepper
 
@@ -36,6 +39,7 @@ class Plan:
 
     scaled_bodies: whose masses vary by world
     pushed_bodies: which an external force and moment act on
+    actuation: of the file's actuators; None: motors take torques
     timed: whether the program counts the cycles of its sections (`Builder.stamp`), one world at a
         time
     """
@@ -46,6 +50,7 @@ class Plan:
     scaled_bodies: tuple[str, ...] = ()
     pushed_bodies: tuple[str, ...] = ()
     timed: bool = False
+    actuation: Actuation | None = None
 
 
 def shared(plan: Plan) -> Plan:
@@ -72,6 +77,7 @@ def _same(a: Plan, b: Plan) -> bool:
         (p.scene.stabilization, p.scene.rare, p.scaled_bodies, p.pushed_bodies, p.timed)
         for p in (a, b)
     ]
+    alike = alike and a.actuation == b.actuation
     return alike and plain and a.controller is b.controller and rest[0] == rest[1]
 
 
@@ -83,6 +89,7 @@ def step_program(plan: Plan) -> Program:
         impulses), steps (done so far)
     report: impulse (3n,), N s in contact frames, iterations, converged, tau (actuators,); those of
         `Strikes`, from a stepper that locates impacts
+    with a file's actuators: delayed, activation (signals to come, filtered ones), actuators.*
     parameters: dt, action or command, law.*, terrain.*, mass_scale, push
     """
     # registers of state, and parameters
@@ -98,7 +105,8 @@ def step_program(plan: Plan) -> Program:
     # torques: given from outside, or by the controller for the whole robot
     control = SX(0, 1)
     if plan.controller is None:
-        torque = b.parameter("action", len(mechanism.actuators))
+        moved = mechanism.file_actuators if plan.actuation else mechanism.actuators
+        torque = b.parameter("action", len(moved))
     else:
         robot = mechanism.uncut or mechanism
         before = b.declare("control", ask.memory(plan.controller, robot).size)
@@ -107,16 +115,17 @@ def step_program(plan: Plan) -> Program:
         now = ControlInputs(robot, steps * dt, *seen, command, before, dt)
         torque, control = ask.torque(plan.controller, now)
     # what the motors make of them
-    tau = b.keep("tau", within_limits(mechanism, torque), "report")
+    tau, servos, later = driven(plan, torque, (q, u, dt), b)
     control = b.stamp("controller", b.hold("control_after", control))
 
     # the step
     force = applied(mechanism, tau) + pushes(plan, q, b)
     bilateral = b.declare("bilateral", loop_constraints.count(mechanism))
     inputs = StepInputs(q, u, memory, force, dt, symbols(law), terrain, inertias)
-    start = replace(inputs, tau_loops=applied_in_loops(mechanism, tau), bilateral=bilateral)
+    inputs = replace(inputs, bilateral=bilateral, servos=servos)
+    start = replace(inputs, tau_loops=applied_in_loops(mechanism, tau))
     end = plan.stepper.step(scene, start, b)
-    results = end.values() | end.reports | {"steps": steps + 1}
+    results = end.values() | end.reports | {"steps": steps + 1} | later
     # nothing has converged that is not finite; where u^E moves q, it shows there
     state = [end.q] if plan.stepper.velocity_level else [end.q, end.u]
     results["converged"] = ca.logic_and(
@@ -125,6 +134,28 @@ def step_program(plan: Plan) -> Program:
     if plan.controller is not None:
         results["control"] = control
     return b.program(**results)
+
+
+def driven(
+    plan: Plan, wanted: SX, at: tuple[SX, SX, SX], b: Builder
+) -> tuple[SX, ActuatorForce | None, Values]:
+    """Torques (actuators,) held over the step, a file's actuators that act within it, and their
+    registers after it.
+
+    wanted: torques, or control signals from outside
+    at: q, u, dt
+    """
+    mechanism = plan.scene.mechanism
+    if plan.actuation is None:
+        return b.keep("tau", within_limits(mechanism, wanted), "report"), None, {}
+    if plan.controller is not None:
+        wanted = actuation.from_torques(mechanism, wanted)
+    servos, later = actuation.forces(plan.actuation, mechanism, wanted, at[2], b)
+    still = SX.zeros(len(mechanism.actuators))
+    if plan.stepper.velocity_level:
+        return still, servos, later
+    # several evaluations: held as at the start
+    return b.keep("tau", servos.at(*at).limited(still)[0], "report"), None, later
 
 
 def within_limits(mechanism: Mechanism, torque: SX) -> SX:

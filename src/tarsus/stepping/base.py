@@ -64,6 +64,9 @@ class StepInputs:
     instant: fraction of a step at which the dynamics are evaluated, as in the last one; None: not
         known, and joints that turn fast are not treated apart (`fast_motion`)
     impact: whether the coordinates stand still while velocities change
+    servos: actuators of a file, an `ActuatorForce`: their forces depend on the state within the
+        step; None: tau is all
+    give: what tau loses (nu,) per change of the velocities over the step; None: nothing
     begun: what the step began with, where a stepper looks again (`instants.begun`); None: here
     """
 
@@ -81,6 +84,8 @@ class StepInputs:
     instant: float | None = None
     impact: bool = False
     begun: SX | None = None
+    servos: Any = None
+    give: SX | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -67,7 +67,8 @@ def without_contact(
     """The robot and its constraints, kept for use before and after the law's iterations."""
     # the robot: mass matrix, its factor, free velocity
     free = builder.stamp(
-        "M, h", free_motion(kin, start.inertias, Drive(start.tau, start.tau_loops), start.dt)
+        "M, h",
+        free_motion(kin, start.inertias, Drive(start.tau, start.tau_loops, start.give), start.dt),
     )
     factor = builder.stamp("M^-1", factorize_tree(lower(free.M), scene.mechanism.nu))
     M = builder.hold("L", factor)

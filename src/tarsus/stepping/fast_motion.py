@@ -56,7 +56,8 @@ def fast_motion(mechanism: Mechanism, q: SX, start: StepInputs, builder: Builder
     def turning_fast(_: Values) -> tuple[Values, SX]:
         # (M + dt C(q, u^S)) (u_free - u^S) = dt h
         kin = kinematics(mechanism, q, start.u)
-        free = free_motion(kin, start.inertias, Drive(start.tau, start.tau_loops), dt)
+        drive = Drive(start.tau, start.tau_loops, start.give)
+        free = free_motion(kin, start.inertias, drive, dt)
         A = free.M + dt * rnea.velocity_matrix(kin, start.inertias)
         change = ca.vertcat(*solve_tree(A, entries(dt * free.h)))
         u_end = kin.u + change

@@ -16,7 +16,7 @@ from tarsus.program.ir.trace import Builder
 from tarsus.references.books import KAHAN_1993
 from tarsus.references.papers import GEHRING_2014, MOREAU_1988
 from tarsus.references.reference import Citation
-from tarsus.stepping import assemble
+from tarsus.stepping import servos
 from tarsus.stepping.base import Scene, StepInputs, StepOutputs, Stepper
 
 
@@ -38,7 +38,7 @@ class Midpoint(Stepper):
         q_mid = builder.keep("q_mid", self.evaluation(scene.mechanism, start.q, start.u, start.dt))
         builder.stamp("rest")
         seen = replace(start, instant=self.instant)
-        u_end, contact = assemble.velocity_step(scene, q_mid, seen, builder)
+        u_end, contact = servos.velocity_step(scene, q_mid, seen, builder)
         q_end = displaced(scene.mechanism, q_mid, u_end, 0.5 * start.dt)
         return StepOutputs(q_end, u_end, contact)
 

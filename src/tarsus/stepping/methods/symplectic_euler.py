@@ -13,7 +13,7 @@ from tarsus.program.ir.trace import Builder
 from tarsus.references.books import HAIRER_2006, KAHAN_1993
 from tarsus.references.papers import SUGIHARA_2006
 from tarsus.references.reference import Citation
-from tarsus.stepping import assemble
+from tarsus.stepping import servos
 from tarsus.stepping.base import Scene, StepInputs, StepOutputs, Stepper
 
 
@@ -31,6 +31,6 @@ class SymplecticEuler(Stepper):
 
     def step(self, scene: Scene, start: StepInputs, builder: Builder) -> StepOutputs:
         seen = replace(start, instant=self.instant)
-        u_end, contact = assemble.velocity_step(scene, start.q, seen, builder)
+        u_end, contact = servos.velocity_step(scene, start.q, seen, builder)
         q_end = displaced(scene.mechanism, start.q, u_end, start.dt)
         return StepOutputs(q_end, u_end, contact)

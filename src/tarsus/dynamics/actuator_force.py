@@ -1,0 +1,161 @@
+"""The force of a file's actuators as their joints' motion changes over a step.
+
+By `model.file_actuators` the force is affine in length and rate, between limits. With d (m,) the
+change of the driven joints' rates over the step, seen at q and u as the springs of joints are
+(`dynamics.springs`), the rate at its end is u + d and the mean coordinate q + dt/4 d: the force
+falls by its slope, gear^2 (kv + dt/4 kp), a unit of d, where no limit holds it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+from casadi import SX
+
+from tarsus.dynamics.springs import MEAN
+from tarsus.model.file_actuators import FileActuator, Range
+from tarsus.model.mechanism import Mechanism
+from tarsus.program.ir.symbolic import entries
+
+
+@dataclass(frozen=True, eq=False)
+class ActuatorForce:
+    """The actuators of a mechanism under control signals.
+
+    signal: what each one gets (n,), control or activation
+    values: kp, kv and strength (n,) of each; stall_torque and no_load_speed (n,) where there is a
+        torque-speed curve
+    """
+
+    mechanism: Mechanism
+    signal: SX
+    values: Mapping[str, SX]
+
+    def joints(self) -> tuple[list[int], list[int]]:
+        """Where the motors' joints stand in q and in u, in the order of the motors."""
+        m = self.mechanism
+        at = [m.joint_index(motor.joint) for motor in m.actuators]
+        return [m.q_slices[i].start for i in at], [m.u_slices[i].start for i in at]
+
+    @property
+    def held_by_limits(self) -> bool:
+        """Whether a limit can come in between force and motion."""
+        curve = "stall_torque" in self.values
+        return any(a.soft and (a.limited or curve) for a in self.mechanism.file_actuators)
+
+    def at(self, q: SX, u: SX, dt: SX) -> AtState:
+        """The forces at coordinates q (nq,) and velocities u (nu,) of a step of dt."""
+        in_q, in_u = self.joints()
+        return AtState(self, ca.vec(q[in_q]), ca.vec(u[in_u]), dt)
+
+
+@dataclass(frozen=True, eq=False)
+class AtState:
+    """The forces seen at one state.
+
+    q, u: of the driven joints (m,)
+    dt: s
+    """
+
+    law: ActuatorForce
+    q: SX
+    u: SX
+    dt: SX
+
+    def free(self) -> tuple[SX, SX]:
+        """Force (m,) and its slope (m,), no limit in between."""
+        return self._summed(SX.zeros(self.u.numel()), limited=False)
+
+    def limited(self, d: SX) -> tuple[SX, SX]:
+        """Force (m,) and slope (m,) once the joints' rates have changed by d (m,)."""
+        return self._summed(d, limited=True)
+
+    def _summed(self, d: SX, limited: bool) -> tuple[SX, SX]:
+        forces, slopes = [], []
+        for j, motor in enumerate(self.law.mechanism.actuators):
+            force, slope, ends = SX(0), SX(0), (-np.inf, np.inf)
+            for k, actuator in enumerate(self.law.mechanism.file_actuators):
+                if actuator.joint == motor.joint:
+                    one = self._one(k, j, d[j], limited)
+                    force, slope, ends = force + one[0], slope + one[1], actuator.at_joint
+            if limited:
+                force, slope = between(force, slope, ends)
+            forces.append(force)
+            slopes.append(slope)
+        return ca.vertcat(SX(0, 1), *forces), ca.vertcat(SX(0, 1), *slopes)
+
+    def _one(self, k: int, j: int, d: SX, limited: bool) -> tuple[SX, SX]:
+        """Torque of actuator k on joint j, and its slope."""
+        actuator, c = self.law.mechanism.file_actuators[k], self.law.signal[k]
+        kp, kv, strength = (self.law.values[name][k] for name in ("kp", "kv", "strength"))
+        # its law: a force, what it loses per length and per rate
+        gear, (g0, g1, g2), (b0, b1, b2) = actuator.gear, actuator.gain, actuator.bias
+        gain = kp if actuator.has_kp else kv if actuator.kind == "velocity" else SX(g0)
+        back_p = kp if actuator.has_kp else SX(-b1) - g1 * c
+        back_v = kv if actuator.has_kv else SX(-b2) - g2 * c
+        force = gain * c + b0 - gear * (back_p * self.q[j] + back_v * self.u[j])
+        # what feeds motion acts as the step's start has it
+        slope = gear * (_positive(back_v) + MEAN * self.dt * _positive(back_p))
+        force = force - slope * d
+        # its limits, through its gear
+        if limited:
+            force, slope = between(force, slope, actuator.force)
+        force, slope = gear * strength * force, gear * strength * slope
+        return self._on_curve(k, force, slope, self.u[j] + d) if limited else (force, slope)
+
+    def _on_curve(self, k: int, force: SX, slope: SX, rate: SX) -> tuple[SX, SX]:
+        """Torque within what the motor gives at a rate, linear from stall to no load."""
+        if "stall_torque" not in self.law.values:
+            return force, slope
+        stall, fastest = (self.law.values[name][k] for name in ("stall_torque", "no_load_speed"))
+        for way in (1, -1):
+            most = ca.fmax(ca.fmin(stall * (1 - way * rate / fastest), stall), 0)
+            falling = ca.logic_and(most > 0, most < stall)
+            over = way * force > most
+            slope = ca.if_else(over, ca.if_else(falling, stall / fastest, 0), slope)
+            force = ca.if_else(over, way * most, force)
+        return force, slope
+
+
+def between(force: SX, slope: SX, ends: Range) -> tuple[SX, SX]:
+    """The force held in a range, with slope zero where it is held."""
+    for bound, over in ((ends[1], force > ends[1]), (ends[0], force < ends[0])):
+        if np.isfinite(bound):
+            force, slope = ca.if_else(over, bound, force), ca.if_else(over, 0, slope)
+    return force, slope
+
+
+def signal_of(actuator: FileActuator, control: SX) -> SX:
+    """A control signal within its range."""
+    return _clipped(control, actuator.control)
+
+
+def next_activation(actuator: FileActuator, now: SX, control: SX, dt: SX) -> SX:
+    """The activation after a step under a control signal in its range."""
+    if actuator.dynamics == "integrator":
+        after = now + dt * control
+    elif actuator.dynamics == "filter":
+        after = now + dt * (control - now) / actuator.time_constant
+    else:
+        after = now + (control - now) * (1 - ca.exp(-dt / actuator.time_constant))
+    return _clipped(after, actuator.activation)
+
+
+def _clipped(value: SX, ends: Range) -> SX:
+    held = ca.fmin(value, ends[1]) if np.isfinite(ends[1]) else value
+    return ca.fmax(held, ends[0]) if np.isfinite(ends[0]) else held
+
+
+def _positive(value: SX) -> SX:
+    return ca.fmax(value, 0)
+
+
+def spread(mechanism: Mechanism, places: list[int], values: SX) -> SX:
+    """Values (m,) of driven joints at their places in u, (nu,), zero elsewhere."""
+    found = SX.zeros(mechanism.nu)
+    for at, value in zip(places, entries(values), strict=True):
+        found[at] += value
+    return found

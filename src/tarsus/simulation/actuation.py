@@ -1,0 +1,198 @@
+"""A file's actuators in a simulation: registers, control signals on time or late, parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from casadi import SX
+from numpy.typing import NDArray
+
+from tarsus.control.file_actuators import CURVE, FileActuators, having, spread
+from tarsus.dynamics.actuator_force import ActuatorForce, next_activation, signal_of
+from tarsus.errors import TarsusError, unknown
+from tarsus.model.mechanism import Mechanism
+from tarsus.parameters import declared
+from tarsus.program.ir.symbolic import entries
+from tarsus.program.ir.trace import Builder, Values
+from tarsus.program.run.backend import Backend
+
+Array = NDArray[np.float64]
+MOTOR, FILE = "motor", "file"
+AUTO = "auto"  # in place of a gait's name
+STATE = ("delayed", "activation")  # registers that a reset takes back
+
+
+@dataclass(frozen=True)
+class Actuation:
+    """What of a file's actuators is compiled in.
+
+    curve: whether they have a torque-speed curve
+    delay: the longest delay of a control signal, steps
+    """
+
+    curve: bool = False
+    delay: int = 0
+
+
+def chosen(given: Any, controller: Any) -> tuple[FileActuators | None, Any]:
+    """The file's actuators, or None for motors that take torques, and the controller: none in place
+    of a default gait, which gives torques. TarsusError for what are no actuators.
+    """
+    if isinstance(given, FileActuators):
+        own = given
+    elif isinstance(given, str) and given in (MOTOR, FILE):
+        own = FileActuators() if given == FILE else None
+    else:
+        raise TarsusError(
+            f'actuators must be "{MOTOR}", "{FILE}" or a FileActuators, not {given!r}.'
+        )
+    default = isinstance(controller, str) and controller == AUTO
+    return own, None if own is not None and default else controller
+
+
+def compiled(actuators: FileActuators | None, mechanism: Mechanism) -> Actuation | None:
+    """What is compiled in; TarsusError for actuators that cannot act."""
+    if actuators is None:
+        return None
+    if not mechanism.file_actuators:
+        raise TarsusError(f"{mechanism.name!r} has no actuators from a file: actuators='motor'.")
+    strange = [f"{a.name} ({a.dynamics})" for a in mechanism.file_actuators if not a.simulated]
+    if strange:
+        raise TarsusError(f"the laws of these actuators are not simulated: {', '.join(strange)}.")
+    cut = [a.joint for a in mechanism.file_actuators if a.joint not in mechanism.joint_names]
+    if cut:
+        raise TarsusError(
+            f"actuators of a file drive joints of the tree, and {', '.join(cut)} are outside it:"
+            " coordinates='minimal'."
+        )
+    return Actuation(actuators.curve, actuators.longest_delay)
+
+
+def from_torques(mechanism: Mechanism, torque: SX) -> SX:
+    """Control signals (n,) by which the actuators give a gait's torques (m,); TarsusError unless
+    each is a motor, alone on its joint.
+    """
+    actuators = mechanism.file_actuators
+    servos = [a.name for a in actuators if a.kind != "motor" or not a.gear * a.gain[0]]
+    joints = [motor.joint for motor in mechanism.actuators]
+    if servos or len(actuators) != len(joints):
+        raise TarsusError(
+            "a gait gives torques, and the file's actuators take other signals"
+            f" ({', '.join(servos) or 'several on a joint'}): actuators='motor', or a function"
+            " (t, q, u) -> signals."
+        )
+    return ca.vertcat(*(torque[joints.index(a.joint)] / (a.gear * a.gain[0]) for a in actuators))
+
+
+def forces(
+    actuation: Actuation, mechanism: Mechanism, control: SX, dt: SX, b: Builder
+) -> tuple[ActuatorForce, Values]:
+    """The forces under control signals (n,), and the registers of state after the step."""
+    actuators = mechanism.file_actuators
+    n, after = len(actuators), dict[str, SX]()
+    # signals that come late
+    if longest := actuation.delay:
+        past = b.declare("delayed", n * longest)
+        delay, line = b.parameter("actuators.delay"), ca.vertcat(control, past)
+        late = [ca.if_else(delay == k, line[k * n : k * n + n], 0) for k in range(longest + 1)]
+        control = sum(late, SX.zeros(n))
+        after["delayed"] = line[: n * longest]
+    signal = [signal_of(a, c) for a, c in zip(actuators, entries(control), strict=True)]
+    # what is integrated or filtered
+    states = [k for k, a in enumerate(actuators) if a.has_state]
+    if states:
+        now = b.declare("activation", len(states))
+        moved = [next_activation(actuators[k], now[i], signal[k], dt) for i, k in enumerate(states)]
+        after["activation"] = ca.vertcat(*moved)
+        for i, k in enumerate(states):
+            signal[k] = now[i]
+    kept = ["kp", "kv", "strength", *(CURVE if actuation.curve else ())]
+    values = {name: b.parameter(f"actuators.{name}", n) for name in kept}
+    return ActuatorForce(mechanism, ca.vertcat(*signal), values), after
+
+
+def registers(
+    actuators: FileActuators | None, mechanism: Mechanism, worlds: int
+) -> dict[str, Array]:
+    """What the registers hold at the start, signals and activations those of the keyframe; nothing
+    without a file's actuators.
+    """
+    if actuators is None:
+        return {}
+    n, delay = len(mechanism.file_actuators), actuators.longest_delay
+    signal, activation = mechanism.signals.get("stand", (np.zeros(n), np.zeros(n)))
+    found = {
+        f"actuators.{name}": value for name, value in actuators.values(mechanism, worlds).items()
+    }
+    if delay:
+        found["actuators.delay"] = _delays(actuators.delay, worlds)
+        found["delayed"] = np.tile(signal, delay)
+    states = [k for k, a in enumerate(mechanism.file_actuators) if a.has_state]
+    if states:
+        found["activation"] = activation[states]
+    return found | {"action": signal}
+
+
+def names(actuators: FileActuators | None) -> list[str]:
+    """What `changed` changes; nothing without a file's actuators."""
+    return [] if actuators is None else list(declared(type(actuators)))
+
+
+def changed(
+    actuators: FileActuators | None, name: str, given: Any, mechanism: Mechanism, worlds: Backend
+) -> Array:
+    """The register `actuators.NAME` with new numbers.
+
+    given: as in `FileActuators`, or by names of actuators
+    """
+    # a register for it, numbers in range
+    assert actuators is not None
+    register = f"actuators.{name}"
+    if register not in worlds:
+        raise TarsusError(
+            f"{name} was left out: Simulation(..., actuators=FileActuators({name}=...))."
+        )
+    declared(type(actuators))[name].check("the file's actuators", _numbers(given))
+    if name == "delay":
+        longest, value = actuators.longest_delay, _delays(given, worlds.count)
+        if value.max() > longest:
+            raise TarsusError(
+                f"a delay of {value.max():g} steps is more than the {longest} that are compiled"
+                " in: FileActuators(delay=...) takes the longest."
+            )
+        return value
+    # of all, or by name
+    held = worlds.get(register).astype(float)
+    if not isinstance(given, Mapping):
+        return spread(mechanism, name, given, held, worlds.count)
+    known = [actuator.name for actuator in mechanism.file_actuators]
+    for key, value in given.items():
+        if key not in known:
+            raise unknown("actuator", key, known)
+        if not having(mechanism, name)[known.index(key)]:
+            raise TarsusError(f"the actuator {key!r} is no servo with a gain {name}.")
+        if np.shape(value) not in ((), (worlds.count,)):
+            raise TarsusError(f"{name} of {key!r} must be one number, or one for each world.")
+        held[:, known.index(key)] = value
+    return held
+
+
+def _numbers(given: Any) -> Any:
+    """The numbers of a mapping in one array, or what is given."""
+    if not isinstance(given, Mapping):
+        return given
+    return np.concatenate([np.ravel(value) for value in given.values()] or [np.zeros(0)])
+
+
+def _delays(given: Any, worlds: int) -> Array:
+    """Delays (1,), or (worlds, 1), whole steps."""
+    value = np.asarray(given, dtype=float)
+    if value.shape not in ((), (worlds,)) or np.any(value != np.round(value)):
+        raise TarsusError(
+            f"delay must be a whole number of steps, or one for each world: {given!r}."
+        )
+    return value.reshape(-1, 1) if value.ndim else value.reshape(1)

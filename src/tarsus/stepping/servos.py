@@ -1,0 +1,112 @@
+"""The actuators of a file within a step: their forces fall as the joints give way, inside limits.
+
+A servo's force enters as joint damping does (docs/decisions/0004-joint-damping-implicit.md): with
+`give` (m,), what it loses per change of its joint's rate, dt give is added to the mass matrix, and
+no gain is too stiff for a step. A limit in between makes the force bend: where a step without
+contact would end, at the change d of the rates, is found by Newton's method, and give is the secant
+from the force at the start, limited, to the force there, limited. In between, where contacts hold
+the joints back, the force lies between the two, inside the limits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import casadi as ca
+from casadi import SX
+
+from tarsus.algebra.ldl import factorize_tree, lower
+from tarsus.dynamics.actuator_force import ActuatorForce, AtState, spread
+from tarsus.dynamics.free_motion import Drive, FreeMotion, free_motion
+from tarsus.dynamics.kinematics import kinematics
+from tarsus.program.ir.symbolic import entries
+from tarsus.program.ir.trace import Builder, Values
+from tarsus.stepping import assemble
+from tarsus.stepping.base import Scene, StepInputs
+
+PASSES = 6  # of Newton's method
+NEAR = 1e-9  # of a force: the bent law and its tangent say the same
+STILL = 1e-9  # rad/s, m/s: a change of rate too small for a secant
+
+
+def velocity_step(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> tuple[SX, Any]:
+    """What `assemble.velocity_step` gives, a file's actuators acting in it; their forces (m,) are
+    reported as `tau`.
+    """
+    if start.servos is None:
+        return assemble.velocity_step(scene, q, start, builder)
+    forces, m = acting(start.servos, q, start, builder), scene.mechanism
+    pushed = start.tau + spread(m, forces.places, forces.force)
+    held = replace(start, tau=pushed, give=spread(m, forces.places, forces.give), servos=None)
+    u_end, contact = assemble.velocity_step(scene, q, held, builder)
+    builder.keep("tau", forces.over(start.u, u_end), "report")
+    return u_end, contact
+
+
+@dataclass(frozen=True, eq=False)
+class ServoForces:
+    """The motors' forces over a step, as its end will have them.
+
+    force: at the start (m,), N m or N
+    give: what it loses (m,) per change of the rates
+    places: of the driven joints in u
+    """
+
+    force: SX
+    give: SX
+    places: list[int]
+
+    def over(self, u0: SX, u1: SX) -> SX:
+        """Forces (m,) of a step that goes from u0 to u1."""
+        return self.force - self.give * ca.vec((u1 - u0)[self.places])
+
+
+def acting(servos: ActuatorForce, q: SX, start: StepInputs, builder: Builder) -> ServoForces:
+    """The forces of a step seen at q (nq,)."""
+    mechanism, places = servos.mechanism, servos.joints()[1]
+    at = servos.at(q, start.u, start.dt)
+    if not servos.held_by_limits:
+        return ServoForces(*at.limited(SX.zeros(len(places))), places)
+    # where the joints would go, with forces that bend at their limits
+    kin = kinematics(mechanism, q, start.u)
+    free = free_motion(kin, start.inertias, Drive(start.tau, start.tau_loops), start.dt)
+    moving = builder.hold("without_servos", free)
+    d = _change(at, moving, places, builder)
+    # the secant
+    (force, slope), (reached, tangent), straight = (
+        at.limited(SX.zeros(len(places))),
+        at.limited(d),
+        at.free(),
+    )
+    inside = ca.logic_and(slope == straight[1], tangent == straight[1])
+    secant = (force - reached) / ca.if_else(ca.fabs(d) > STILL, d, 1)
+    bent = ca.if_else(ca.fabs(d) > STILL, ca.fmin(ca.fmax(secant, 0), straight[1]), slope)
+    give = builder.keep("give", ca.if_else(inside, straight[1], bent))
+    return ServoForces(builder.keep("servo_force", force), give, places)
+
+
+def _change(at: AtState, free: FreeMotion, places: list[int], builder: Builder) -> SX:
+    """The change (m,) of the driven joints' rates in a step without contact."""
+    mechanism, dt = at.law.mechanism, at.dt
+    straight = at.free()
+
+    def once(now: Values) -> tuple[Values, SX]:
+        # the tangent; at first the law without limits
+        d = now["d"]
+        force, slope = at.limited(d)
+        force = ca.if_else(now["pass"] > 0, force, straight[0])
+        slope = ca.if_else(now["pass"] > 0, slope, straight[1])
+        # the step on it
+        M = free.M + ca.diag(dt * spread(mechanism, places, slope))
+        pushed = free.h + spread(mechanism, places, force + slope * d)
+        u = ca.vertcat(*factorize_tree(lower(M), mechanism.nu).solve(entries(dt * pushed)))
+        new = builder.keep("moved", ca.vec(u[places]))
+        # did the law bend in between?
+        off = ca.fabs(at.limited(new)[0] - (force - slope * (new - d)))
+        bends = ca.mmax(off - NEAR * (1 + ca.fabs(force))) > 0
+        done = now["pass"] + 1
+        return {"d": new, "pass": done}, ca.logic_and(bends, done < PASSES)
+
+    begin = {"d": SX.zeros(len(places)), "pass": SX(0)}
+    return builder.loop(begin, once, PASSES)["d"]

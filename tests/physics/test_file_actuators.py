@@ -1,0 +1,223 @@
+"""Actuators of a file: MuJoCo on the same file, limits, delays, gains no explicit step bears."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tarsus import Simulation, TarsusError
+from tarsus.control.file_actuators import FileActuators
+from tarsus.dynamics.robot import Robot
+from tarsus.model.mjcf import read_mjcf
+from tarsus.model.urdf import read_urdf
+
+mujoco: Any = pytest.importorskip("mujoco")
+FLYING = 'contype="0" conaffinity="0"'
+ARM = f"""<mujoco><compiler angle="radian"/><worldbody><body pos="0 0 1">
+  <joint name="a" axis="0 1 0" damping="0.1" armature="0.01"/>
+  <geom type="capsule" size=".05" fromto="0 0 0 .4 0 0" {FLYING}/><body pos=".4 0 0">
+  <joint name="b" axis="0 1 0"/><geom type="capsule" size=".04" fromto="0 0 0 .3 0 0" {FLYING}/>
+  <body pos=".3 0 0"><joint name="c" type="slide" axis="1 0 0" damping="1"/>
+  <geom type="sphere" size=".05" {FLYING}/></body></body></body></worldbody>
+  <actuator>%s</actuator>
+  <keyframe><key name="home" qpos=".1 .2 .01" ctrl="%s"/></keyframe></mujoco>"""
+SETS = {
+    "servos": (
+        """<position name="pa" joint="a" kp="300" kv="20" forcerange="-30 30"/>
+        <velocity name="vb" joint="b" kv="3" gear="2"/>
+        <general name="gc" joint="c" gaintype="affine" gainprm="100 2 -1" biastype="affine"
+         biasprm="1 -500 -20" ctrlrange="-1 1"/>""",
+        ".5 1 3",
+    ),
+    "several": (
+        """<motor name="ma" joint="a" gear="-3"/>
+        <damper name="da" joint="a" kv="2" ctrlrange="0 1"/>
+        <position name="pb" joint="b" kp="40" gear="-2"/><velocity name="vb" joint="b" kv="2"/>
+        <intvelocity name="ic" joint="c" kp="300" kv="9" actrange="-.05 .05"/>""",
+        "-2 .7 .4 .3 .5",
+    ),
+    "filtered": (
+        """<general name="fa" joint="a" dyntype="filter" dynprm=".05" gainprm="5"/>
+        <general name="fb" joint="b" dyntype="filterexact" dynprm=".02" gainprm="2"/>
+        <position name="pc" joint="c" kp="200" dampratio="1" timeconst=".03"/>""",
+        "1 1 .02",
+    ),
+}
+
+
+def arm(actuators: str, control: str = "0 0 0") -> tuple[str, Robot]:
+    """The text of the arm with these actuators, and the robot."""
+    text = ARM % (actuators, control)
+    return text, Robot.of(read_mjcf(text))
+
+
+def of_mujoco(text: str, dt: float, seconds: float, integrator: str) -> np.ndarray:
+    """MuJoCo's coordinates at the end."""
+    model = mujoco.MjModel.from_xml_string(text)
+    model.opt.timestep = dt
+    model.opt.integrator = getattr(mujoco.mjtIntegrator, f"mjINT_{integrator.upper()}")
+    data = mujoco.MjData(model)
+    mujoco.mj_resetDataKeyframe(model, data, 0)
+    for _ in range(round(seconds / dt)):
+        mujoco.mj_step(model, data)
+    return np.array(data.qpos)
+
+
+def pendulum(actuator: str, **joint: Any) -> Robot:
+    """A point mass of 1 kg on a rod of 1 m about a vertical axis: nothing but its actuator."""
+    more = " ".join(f'{name}="{value}"' for name, value in joint.items())
+    return Robot.of(
+        read_mjcf(
+            f"""<mujoco><compiler angle="radian"/><worldbody><body><joint name="j" axis="0 0 1"
+            {more}/><inertial mass="1" pos="1 0 0" diaginertia="1e-9 1e-9 1e-9"/></body></worldbody>
+            <actuator>{actuator}</actuator></mujoco>"""
+        )
+    )
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_a_file_moves_as_on_mujoco(name: str) -> None:
+    """Both go to the same limit, at first order; RK4 with a tiny step is the limit."""
+    text, robot = arm(*SETS[name])
+    limit, off = of_mujoco(text, 1e-5, 0.3, "RK4" if name != "filtered" else "Euler"), []
+    for dt in (2e-3, 1e-3):
+        simulation = Simulation(robot, dt=dt, actuators="file")
+        simulation.advance(0.3)
+        off.append(np.abs(simulation.q - limit).max())
+    assert off[1] < 2e-3
+    assert 1.7 < off[0] / off[1] < 2.4
+
+
+def test_servos_too_stiff_for_an_explicit_step_come_to_rest() -> None:
+    """dt kv / I is 50 and dt^2 kp / I 250, where an explicit step bears 2 and 4."""
+    robot, dt = pendulum('<position joint="j" kp="1e7" kv="1e4"/>'), 5e-3
+    simulation = Simulation(robot, dt=dt, actuators="file")
+    simulation.step(np.array([0.3]))
+    simulation.advance(10.0)
+    assert simulation.q[0] == pytest.approx(0.3, abs=1e-9)
+
+
+@pytest.mark.parametrize("start", [0.0, 0.0003, -0.02])
+def test_a_limit_holds_exactly_and_does_not_chatter(start: float) -> None:
+    """What is limited at the start is not explicit: dt kv / I is 50, and the motor weak."""
+    robot, dt = pendulum('<position joint="j" kp="1e5" kv="1e4" forcerange="-3 2"/>'), 5e-3
+    simulation = Simulation(robot, dt=dt, actuators="file")
+    simulation.set(q=np.array([start]), u=np.array([0.5]))
+    log = simulation.run(5.0)
+    tau = log.tau.values[:, 0]
+    assert tau.min() == pytest.approx(-3, abs=1e-12) and tau.max() <= 2
+    assert np.abs(tau[-200:]).max() < 1e-9 and abs(simulation.q[0]) < 1e-9
+    # at the limit it brakes as a constant torque does
+    braking = log.u.values[:10, 0]
+    assert braking == pytest.approx(0.5 - 3 * dt * np.arange(1, 11), abs=1e-9)
+
+
+def test_limits_of_controls_joints_and_gears() -> None:
+    robot = pendulum(
+        '<motor joint="j" gear="2" ctrlrange="-1 3"/>'
+        '<motor name="m" joint="j" forcerange="-.5 .5"/>',
+        actuatorfrcrange="-4 4",
+    )
+    simulation = Simulation(robot, actuators="file")
+    for action, torque in (([9, 0], 4), ([1, 9], 2.5), ([-9, -9], -2.5), ([0.1, 0.2], 0.4)):
+        simulation.step(np.array(action, dtype=float))
+        assert simulation.backend.output("tau")[0, 0] == pytest.approx(torque, abs=1e-12)
+
+
+def test_a_signal_comes_late_by_as_many_steps_as_its_world_says() -> None:
+    robot = pendulum('<motor joint="j"/>')
+    delays = np.array([0, 1, 4])
+    simulation = Simulation(robot, worlds=3, actuators=FileActuators(delay=delays))
+    felt = []
+    for k in range(1, 8):
+        simulation.step(np.array([float(k)]))
+        felt.append(simulation.backend.output("tau")[:, 0])
+    expected = np.maximum(np.arange(1, 8)[:, None] - delays, 0)
+    assert np.array_equal(felt, expected)
+    simulation.set(delay=np.array([2, 2, 0]))
+    simulation.step(np.array([8.0]))
+    assert np.array_equal(simulation.backend.output("tau")[:, 0], [6, 6, 8])
+    simulation.reset()
+    simulation.step(np.array([5.0]))
+    assert np.array_equal(simulation.backend.output("tau")[:, 0], [0, 0, 5])
+
+
+def test_a_motor_on_its_torque_speed_curve_runs_up_as_the_closed_form_says() -> None:
+    """I u' = stall (1 - u / u_0): u = u_0 (1 - exp(-t stall / (I u_0)))."""
+    given = FileActuators(stall_torque=4.0, no_load_speed=10.0)
+    simulation = Simulation(pendulum('<motor joint="j"/>'), dt=1e-3, actuators=given)
+    simulation.set(q=np.zeros(1))
+    simulation.step(np.array([100.0]))
+    log = simulation.run(1.999)
+    t = 1e-3 * np.arange(2, 2001)
+    assert log.u.values[:, 0] == pytest.approx(10 * (1 - np.exp(-0.4 * t)), abs=2e-3)
+    # past its no-load speed it cannot drive, and it can brake with its stall torque
+    for action, torque in ((100.0, 0.0), (-100.0, -4.0)):
+        simulation.set(u=np.array([11.0]))
+        simulation.step(np.array([action]))
+        assert simulation.backend.output("tau")[0, 0] == pytest.approx(torque, abs=1e-12)
+
+
+def test_the_ledger_balances_with_servos() -> None:
+    """The work of a servo without damping is what its potential loses."""
+    robot = pendulum('<position joint="j" kp="100" kv="0"/>')
+    simulation = Simulation(robot, dt=2e-3, actuators="file")
+    simulation.set(q=np.array([0.5]))
+    log = simulation.run(1.0)
+    q = np.concatenate([[0.5], log.q.values[:, 0]])
+    assert log.energy_motors.values == pytest.approx(-np.diff(50 * q**2), abs=1e-10)
+    energy = (log.kinetic_energy + log.potential_energy - log.energy_start).values
+    assert energy == pytest.approx(np.cumsum(log.energy_motors.values), abs=1e-9)
+    assert float(log.equation_residual.max()) < 1e-9
+
+
+def test_gains_and_strength_differ_from_world_to_world() -> None:
+    robot = pendulum('<position name="servo" joint="j" kp="10" kv="1"/>')
+    simulation = Simulation(robot, worlds=2, actuators="file")
+    simulation.set(q=np.array([0.1]), kp=np.array([[20.0], [40.0]]), strength={"servo": 0.5})
+    simulation.step()
+    one, other = simulation.backend.output("tau")[:, 0]
+    assert other / one == pytest.approx(2, rel=2e-2) and one == pytest.approx(-1, rel=1e-2)
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"strenght": 1.0}, "strength"),
+        ({"kp": {"sevo": 1.0}}, "did you mean servo"),
+        ({"kp": np.ones(7)}, "kp must be one number"),
+        ({"delay": 1}, "delay was left out"),
+        ({"kv": -1.0}, "kv must"),
+    ]
+    for given, said in wrong:
+        with pytest.raises(TarsusError, match=said):
+            simulation.set(**given)
+
+
+def test_motors_stay_the_default_and_what_does_not_fit_is_refused() -> None:
+    robot = pendulum('<position joint="j" kp="10"/>')
+    simulation = Simulation(robot)
+    simulation.step(np.array([3.0]))
+    assert simulation.backend.output("tau")[0, 0] == 3.0
+    with pytest.raises(TarsusError, match="no actuators from a file"):
+        Simulation("mini_cheetah", actuators="file")
+    with pytest.raises(TarsusError, match="a gait gives torques"):
+        Simulation(robot, actuators="file", controller="stand")
+    with pytest.raises(TarsusError, match="actuators must be"):
+        Simulation(robot, actuators="servo")
+    muscle = pendulum('<muscle name="m" joint="j" lengthrange="0 1"/>')
+    with pytest.raises(TarsusError, match=r"not simulated: m \(muscle\)"):
+        Simulation(muscle, actuators="file")
+
+
+def test_a_urdf_gives_motors_with_its_efforts() -> None:
+    text = """<robot name="r"><link name="world"/><link name="l"><inertial><mass value="1"/>
+    <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+    <joint name="j" type="revolute"><parent link="world"/><child link="l"/>
+    <limit effort="7" velocity="3" lower="-9" upper="9"/></joint></robot>"""
+    robot = Robot.of(read_urdf(text))
+    simulation = Simulation(robot, actuators=FileActuators(strength=0.5))
+    simulation.step(np.array([20.0]))
+    assert simulation.backend.output("tau")[0, 0] == 3.5
+    # and a function of state may give the signals
+    servo = Simulation(robot, actuators="file", controller=lambda t, q, u: 50 * (1 - q) - 20 * u)
+    servo.advance(3.0)
+    assert servo.q[0] == pytest.approx(1, abs=1e-2)
