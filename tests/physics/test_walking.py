@@ -11,10 +11,17 @@ from casadi import SX
 from numpy.typing import NDArray
 
 from tarsus import Simulation
+from tarsus.contact.laws.moreau import Moreau
 from tarsus.control.gaits.walk import Walk
 from tarsus.control.pendulum import StepPattern
+from tarsus.dynamics.jacobian import place
+from tarsus.dynamics.kinematics import kinematics
 from tarsus.errors import TarsusError
-from tarsus.robots import mini_cheetah
+from tarsus.morphology.feet import feet
+from tarsus.robots import load, mini_cheetah
+from tarsus.simulation.placement import on_ground
+from tarsus.stepping.base import Scene
+from tarsus.terrain.plane import Plane
 from tarsus.terrain.steps import Steps
 
 Array = NDArray[np.float64]
@@ -205,6 +212,16 @@ def test_a_trip_ends_at_rest_on_many_contacts():
     energy = 0.5 * simulation.u @ simulation.robot.mass_matrix(simulation.q) @ simulation.u
     assert simulation.q[2] < 0.15 and energy < 1e-4
     assert (simulation.contact_force[:, 0] > 0).sum() >= 6
+
+
+@pytest.mark.parametrize("name", ["biped", "hoap1"])
+def test_all_corners_are_closed_at_the_start_of_a_walk(name):
+    """Round-off must not leave a foot in the air for the first step."""
+    robot = load(name)
+    scene = Scene(robot, Moreau(), Plane(), tuple(feet(robot)))
+    kin = kinematics(robot, SX(on_ground(scene, Walk().initial_coordinates(robot))))
+    heights = [place(kin, c.body, c.position)[2] for c in feet(robot)]
+    assert len(heights) == 8 and max(heights) < 0 and min(heights) > -1e-8
 
 
 @pytest.mark.slow

@@ -80,6 +80,20 @@ class VelocityForm:
 
 
 @dataclass(frozen=True)
+class SharedBodies:
+    """Contacts that few rigid bodies share: G_ij = A_i M_ab A_j^T, a and b the bodies of i and j.
+
+    body[i]: of contact i, counted from 0
+    arms[i] (3, 6): A_i, the contact's velocity by its body's twist
+    mobility: M, the rows of (6m, 6m): what wrenches do to the twists of all m bodies, symmetric
+    """
+
+    body: list[int]
+    arms: list[SX]
+    mobility: list[list[SX]]
+
+
+@dataclass(frozen=True)
 class Bilateral:
     """Bilateral constraints, for laws that iterate over them too (Gehring 2014, Eqns. (12)-(15)).
 
@@ -120,6 +134,7 @@ class ContactProblem:
     make_delassus: Callable[[], Blocks]
     make_velocity_form: Callable[[], VelocityForm]
     make_bilateral: Callable[[], Bilateral] | None = None
+    make_shared: Callable[[], SharedBodies] | None = None
     softened: Softened | None = None
     """(B, r) -> z with (G + B^-1) z = r for blocks B[i] (3, 3) and r[i] (3,) of each contact, at a
     cost that grows with the contacts, not with their square; None where it is not to be had."""
@@ -135,6 +150,11 @@ class ContactProblem:
         in every pass.
         """
         return self.make_delassus()
+
+    @cached_property
+    def shared(self) -> SharedBodies | None:
+        """The Delassus matrix by the bodies that the contacts share; None if some lie apart."""
+        return self.make_shared() if self.make_shared else None
 
     @cached_property
     def velocity_form(self) -> VelocityForm:

@@ -97,6 +97,18 @@ def velocity_products(kin: Kinematics) -> Callable[[int, SX, SX], SX]:
     return gained
 
 
+def world_motions(kin: Kinematics) -> list[tuple[SX, SX, SX]]:
+    """Of every body at u' = 0, in world axes (3,): angular velocity, rad/s, angular acceleration,
+    rad/s^2, and acceleration of its origin, m/s^2.
+    """
+    gravity = SX(list(kin.mechanism.gravity_acceleration))
+    motions, _ = _accelerations(kin, gravity, None, kin.omega)
+    return [
+        (ca.mtimes(R, omega), ca.mtimes(R, alpha), ca.mtimes(R, a) + gravity)
+        for R, omega, (alpha, a) in zip(kin.world_rotation, kin.omega, motions, strict=True)
+    ]
+
+
 def _inverse_dynamics(
     kin: Kinematics,
     inertias: list[LinearInertia],

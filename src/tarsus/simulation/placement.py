@@ -1,4 +1,8 @@
-"""Put a floating robot on the ground: parallel to it, the lowest candidate just touching."""
+"""Put a floating robot on the ground: parallel to it, the lowest candidate just touching.
+
+It lies a tenth of a nanometer deep: on the ground itself round-off says of each foot whether it
+touches, and what does not is without ground for the first step, pushed down by its motors.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +24,7 @@ from tarsus.stepping.base import Scene
 
 Array = NDArray[np.float64]
 TOUCHING = 1e-9  # m
+DEEP = 1e-10  # m: how deep the lowest candidate lies
 ALIKE = 1e-12  # normals that differ less are the same
 SPREAD = 0.01  # m: points nearer to a line than this say nothing about the tilt across it
 
@@ -58,10 +63,11 @@ def on_ground(scene: Scene, q: Array) -> Array:
         placed[world, 3:7] = numeric_product(_from_vertical(normal), placed[world, 3:7])
     # down, or up, until the lowest candidate touches
     for _ in range(50):
-        gaps = reference.run(look, given | {"q": placed})["gaps"].min(1)
-        if np.all(np.abs(gaps) < TOUCHING):
+        above = reference.run(look, given | {"q": placed})["gaps"].min(1) + DEEP
+        there = np.abs(above) < DEEP / 2
+        if np.all(there):
             break
-        placed[:, 2] -= np.where(np.abs(gaps) < TOUCHING, 0, gaps)
+        placed[:, 2] -= np.where(there, 0, above)
     return placed if worlds else placed[0]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 
 import casadi as ca
 from casadi import SX
@@ -29,24 +29,37 @@ from tarsus.spatial.rotation import constant
 from tarsus.stepping import instants
 from tarsus.stepping.base import Scene, StepInputs, named_where
 from tarsus.stepping.coupling import (
+    Attached,
     Coupling,
     couple,
     softened,
     velocity_change,
     without_contact,
 )
-from tarsus.stepping.delassus import delassus, velocity_form
+from tarsus.stepping.delassus import delassus, mobility, shared, velocity_form
 from tarsus.stepping.fast_motion import FastMotion, fast_motion
 from tarsus.stepping.rare_contacts import with_rare_contacts
 from tarsus.stepping.runge_kutta import Rate
+from tarsus.stepping.shared_body import shared_bodies
 
 
 @dataclass(frozen=True, eq=False)
 class ContactKinematics:
-    """A contact candidate at the ground: rows (3, nu) with gamma = rows u, sparse."""
+    """A contact candidate at the ground: rows (3, nu) with gamma = rows u, sparse, or the body that
+    it shares with others.
+    """
 
     contact: Contact
-    rows: list[list[SX]]
+    attached: Attached
+
+    @property
+    def rows(self) -> list[list[SX]]:
+        """Rows (3, nu)."""
+        own = self.attached
+        if own.arms is None:
+            return own.rows
+        rows = ca.mtimes(own.arms, ca.vertcat(*(ca.horzcat(*row) for row in own.rows)))
+        return [[rows[k, j] for j in range(rows.shape[1])] for k in range(3)]
 
 
 def velocity_step(
@@ -64,7 +77,7 @@ def velocity_step(
     robot = without_contact(scene, kin, start, moving, builder)
 
     def solved(which: list[ContactKinematics], at: StepInputs) -> tuple[SX, ContactSolution]:
-        coupling = couple(robot, [row for touch in which for row in touch.rows], builder)
+        coupling = couple(robot, [touch.attached for touch in which], builder)
         problem = contact_problem(scene.law, coupling, which, at, builder)
         return velocity_after(coupling, solution(scene.law, problem, at, builder))
 
@@ -112,7 +125,7 @@ def rate(scene: Scene, at: StepInputs, builder: Builder) -> Rate:
 
     # a law that solves for all contacts together
     loose = Coupling(builder.hold("L", factored), builder.keep("slope", change), [], [], None, [])
-    coupling = couple(loose, [row for touch in touching for row in touch.rows], builder)
+    coupling = couple(loose, [touch.attached for touch in touching], builder)
     seen = contact_problem(scene.law, coupling, touching, at, builder)
     begun = held = None
     if scene.law.impulsive:
@@ -173,38 +186,43 @@ def with_override(touch: ContactKinematics, at: StepInputs, i: int) -> Contact:
 def contact_kinematics(scene: Scene, kin: Kinematics, terrain: object) -> list[ContactKinematics]:
     """Gap, frame, Jacobian and velocity of every candidate."""
     # the ground below all candidates at once
-    found = []
-    centers = [jacobian.position(kin, c.body, constant(c.position)) for c in scene.candidates]
+    found, bodies = [], shared_bodies(kin, scene.candidates)
+    centers = [
+        bodies[c.body].position(constant(c.position))
+        if c.body in bodies
+        else jacobian.position(kin, c.body, constant(c.position))
+        for c in scene.candidates
+    ]
     surfaces = scene.terrain.surfaces(centers, terrain)
     velocity_product = rnea.velocity_products(kin)
     for candidate, center, (distance, frame) in zip(
         scene.candidates, centers, surfaces, strict=True
     ):
         # the candidate's lowest point and how it moves
-        middle = constant(candidate.position)
-        arm = -candidate.radius * jacobian.direction_in_body(kin, candidate.body, frame[0, :].T)
-        columns = jacobian.point_jacobian(kin, candidate.body, middle + arm)
-        rows = ca.mtimes(frame, jacobian.dense(columns, scene.mechanism.nu))
-        point = center - candidate.radius * frame[0, :].T
-        # what the ground says there
-        material = scene.terrain.material(point, terrain)
-        roundness = Roundness(candidate.radius, kin.world_rotation[candidate.body])
-        gained = ca.mtimes(frame, velocity_product(candidate.body, middle, arm))
-        # in the contact frame
+        middle, down = constant(candidate.position), -candidate.radius * frame[0, :].T
+        if candidate.body in bodies:
+            body = bodies[candidate.body]
+            attached = Attached(body.rows, body.number, body.arms(middle, down, frame))
+            velocity = ca.mtimes(attached.arms, body.twist)
+            product = body.velocity_product(middle, down)
+        else:
+            arm = -candidate.radius * jacobian.direction_in_body(kin, candidate.body, frame[0, :].T)
+            columns = jacobian.point_jacobian(kin, candidate.body, middle + arm)
+            rows = ca.mtimes(frame, jacobian.dense(columns, scene.mechanism.nu))
+            attached = Attached([ca.horzsplit(rows[k, :]) for k in range(3)])
+            velocity = ca.mtimes(rows, kin.u)
+            product = velocity_product(candidate.body, middle, arm)
+        # what the ground says there, in the contact frame
         contact = Contact(
             distance - candidate.radius,
-            ca.mtimes(rows, kin.u),
-            point,
+            velocity,
+            center + down,
             frame,
-            *material,
-            roundness,
-            gained,
+            *scene.terrain.material(center + down, terrain),
+            Roundness(candidate.radius, kin.world_rotation[candidate.body]),
+            ca.mtimes(frame, product),
         )
-        found.append(
-            ContactKinematics(
-                contact, [[rows[k, j] for j in range(scene.mechanism.nu)] for k in range(3)]
-            )
-        )
+        found.append(ContactKinematics(contact, attached))
     return found
 
 
@@ -224,7 +242,7 @@ def contact_problem(
     # both apart, for a law that iterates over the constraints too
     def bilateral() -> Bilateral:
         assert coupling.constraints is not None
-        G = delassus(coupling, builder, held=False)
+        G = delassus(coupling, mobility(coupling, builder, held=False), builder)
         free = list_triples(coupling.free_velocities(held=False))
         return Bilateral(
             free,
@@ -236,14 +254,17 @@ def contact_problem(
         )
 
     # the constraints solved for; matrices only when asked for
+    between = cache(lambda: mobility(coupling, builder, held=True))
+    all_shared = all(contact.arms is not None for contact in coupling.contacts)
     return ContactProblem(
         contacts=contacts,
         active=[takes_part(law, contact, start, i) for i, contact in enumerate(contacts)],
         free=list_triples(coupling.free_velocities(held=True)),
         dt=start.dt,
-        make_delassus=lambda: delassus(coupling, builder, held=True),
+        make_delassus=lambda: delassus(coupling, between(), builder),
         make_velocity_form=lambda: velocity_form(coupling, builder),
         make_bilateral=bilateral if coupling.constraints else None,
+        make_shared=(lambda: shared(coupling, between())) if all_shared else None,
         softened=None if coupling.constraints else partial(softened, coupling),
     )
 
@@ -265,7 +286,7 @@ def velocity_after(coupling: Coupling, contact: ContactSolution) -> tuple[SX, Co
         if contact.bilateral is None
         else entries(contact.bilateral)
     )
-    acting = list(zip(coupling.W_half, impulse, strict=True))
+    acting = list(zip(coupling.W_half, coupling.on_rows(impulse), strict=True))
     if coupling.constraints is not None:
         acting += zip(coupling.constraints.half, answer, strict=True)
     moved = coupling.u_free + ca.vertcat(*velocity_change(coupling.factor, acting))

@@ -5,7 +5,7 @@ of cut joints and closed loops (Gehring 2014, Eqn. (20)).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import casadi as ca
 from casadi import SX
@@ -24,15 +24,44 @@ from tarsus.stepping.fast_motion import FastMotion
 
 
 @dataclass(frozen=True, eq=False)
+class Attached:
+    """How a contact moves: by three rows (nu,) of its own, or by a body's six and its arms (3, 6),
+    contact velocity = arms times the body's twist.
+
+    body: its number; -1: rows of its own
+    """
+
+    rows: list[list[SX]]
+    body: int = -1
+    arms: SX | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Arm:
+    """Where a contact's rows begin in those of a coupling, and its arms (3, 6) if they are a
+    body's.
+    """
+
+    first: int
+    arms: SX | None = None
+
+    @property
+    def size(self) -> int:
+        """Number of rows."""
+        return 3 if self.arms is None else 6
+
+
+@dataclass(frozen=True, eq=False)
 class Coupling:
     """How impulses move the robot: its factored mass matrix, its velocity without them.
 
     factor: of the mass matrix
     u_free: velocity (nu,) at the step's end without contact and constraints
-    rows: of all contacts, three each
+    rows: three of each contact, or six of the body that several share
     W_half: L^-T of each row
     constraints: those of cut joints and loops, if any
     G_BU: G_BU[b][k] is what constraint b feels of row k
+    contacts: which rows are whose
     """
 
     factor: Factor
@@ -41,6 +70,7 @@ class Coupling:
     W_half: list[list[SX]]
     constraints: Constraints | None
     G_BU: list[list[SX]]
+    contacts: list[Arm] = field(default_factory=list)
 
     def constraint_impulses(self, impulse: list[SX]) -> list[SX]:
         """Impulses (nb,) of the constraints under contact impulses (3n,)."""
@@ -53,12 +83,40 @@ class Coupling:
         """Contact velocities (3n,) at the step's end without contact, constraints acting or not."""
         velocities = [dot(row, entries(self.u_free)) for row in self.rows]
         if self.constraints is None or not held:
-            return velocities
+            return self.of_contacts(velocities)
         answer = self.constraint_impulses([SX(0)] * len(self.rows))
         return [
             v + dot(list(column), answer)
             for v, column in zip(velocities, zip(*self.G_BU, strict=True), strict=True)
         ]
+
+    def of_contacts(self, values: list[SX]) -> list[SX]:
+        """Three numbers a contact from one a row."""
+        found = []
+        for contact in self.contacts:
+            own = values[contact.first : contact.first + contact.size]
+            found += own if contact.arms is None else _entries(contact.arms, ca.vertcat(*own))
+        return found
+
+    def on_rows(self, impulse: list[SX]) -> list[SX]:
+        """One number a row from contact impulses (3n,)."""
+        found = [SX(0)] * len(self.rows)
+        for i, contact in enumerate(self.contacts):
+            own = impulse[3 * i : 3 * i + 3]
+            if contact.arms is not None:
+                own = _entries(contact.arms.T, ca.vertcat(*own))
+            for k, value in enumerate(own, contact.first):
+                found[k] = value if found[k].is_zero() else found[k] + value
+        return found
+
+    def by_contact(self, rows: list[list[SX]]) -> list[list[SX]]:
+        """Three vectors (nu,) a contact from one a row."""
+        columns = [self.of_contacts(list(column)) for column in zip(*rows, strict=True)]
+        return [list(row) for row in zip(*columns, strict=True)]
+
+
+def _entries(A: SX, x: SX) -> list[SX]:
+    return entries(ca.densify(ca.mtimes(A, x)))
 
 
 def without_contact(
@@ -99,15 +157,21 @@ def without_contact(
     return Coupling(M, u_free, [], [], constraints, [])
 
 
-def couple(robot: Coupling, rows: list[list[SX]], builder: Builder) -> Coupling:
-    """How contacts of these rows, three each, move the robot."""
+def couple(robot: Coupling, attached: list[Attached], builder: Builder) -> Coupling:
+    """How these contacts move the robot."""
+    rows, contacts, first = [], [], dict[int, int]()
+    for own in attached:
+        at = len(rows) if own.body < 0 else first.setdefault(own.body, len(rows))
+        rows += own.rows if at == len(rows) else []
+        contacts.append(Arm(at, own.arms))
     half = builder.hold("W_half", [robot.factor.backward(row) for row in rows])
+    contacts = builder.hold("arms", contacts)
     if robot.constraints is None:
-        return replace(robot, rows=rows, W_half=half)
+        return replace(robot, rows=rows, W_half=half, contacts=contacts)
     G_BU = builder.hold(
         "G_BU", constraint_solve.delassus(robot.factor, robot.constraints.half, half)
     )
-    return replace(robot, rows=rows, W_half=half, G_BU=G_BU)
+    return replace(robot, rows=rows, W_half=half, G_BU=G_BU, contacts=contacts)
 
 
 def velocity_change(M: Factor, acting: list[tuple[list[SX], SX]]) -> list[SX]:
@@ -133,7 +197,8 @@ def softened(coupling: Coupling, give: list[SX], r: list[SX]) -> list[SX]:
     # both sides, contact by contact
     M = coupling.factor
     K, load = ca.diag(SX(ca.vertcat(*(1 / P for P in M.inverse_pivots)))), [SX(0)] * M.size
-    halves = [coupling.W_half[3 * i : 3 * i + 3] for i in range(len(r))]
+    half = coupling.by_contact(coupling.W_half)
+    halves = [half[3 * i : 3 * i + 3] for i in range(len(r))]
     for rows, B, own in zip(halves, give, r, strict=True):
         touched = [j for j in range(M.size) if not all(row[j].is_zero() for row in rows)]
         columns = {j: ca.vertcat(*(row[j] for row in rows)) for j in touched}

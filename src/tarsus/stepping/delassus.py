@@ -5,13 +5,16 @@ from __future__ import annotations
 import casadi as ca
 from casadi import SX
 
-from tarsus.contact.problem import Blocks, VelocityForm
+from tarsus.algebra.products import Matrix
+from tarsus.contact.problem import Blocks, SharedBodies, VelocityForm
 from tarsus.program.ir.trace import Builder
-from tarsus.stepping.coupling import Coupling, mass_products, velocity_change
+from tarsus.stepping.coupling import Arm, Coupling, mass_products, velocity_change
 
 
-def delassus(coupling: Coupling, builder: Builder, *, held: bool) -> Blocks:
-    """G = W^T M^-1 W of all contacts, or with the constraints acting G - G_UB G_B^-1 G_BU."""
+def mobility(coupling: Coupling, builder: Builder, *, held: bool) -> Matrix:
+    """W^T M^-1 W of all rows of a coupling, or with the constraints acting less G_UB G_B^-1 G_BU;
+    the rows of the symmetric matrix.
+    """
     entry = mass_products(coupling.factor, coupling.W_half)
     if held and coupling.constraints is not None:
         inner = coupling.constraints.factor
@@ -19,19 +22,45 @@ def delassus(coupling: Coupling, builder: Builder, *, held: bool) -> Blocks:
             inner, [inner.backward(list(column)) for column in zip(*coupling.G_BU, strict=True)]
         )
         loose, entry = entry, lambda r, c: loose(r, c) - taken(r, c)
-    lower_places = [(r, c) for r in range(len(coupling.rows)) for c in range(r + 1)]
+    places = [(r, c) for r in range(len(coupling.rows)) for c in range(r + 1)]
     # apart, bodies' blocks are zero
-    values = builder.hold("G", [entry(r, c) for r, c in lower_places])
-    places = {place: k for k, place in enumerate(lower_places)}
-    n = len(coupling.rows) // 3
+    values = builder.hold("G", [entry(r, c) for r, c in places])
+    found = dict(zip(places, values, strict=True))
+    size = range(len(coupling.rows))
+    return [[found[max(r, c), min(r, c)] for c in size] for r in size]
 
-    def block(i: int, j: int) -> SX:
-        at = [[(3 * i + k, 3 * j + m) for m in range(3)] for k in range(3)]
-        return ca.vertcat(
-            *(ca.horzcat(*(values[places[max(p), min(p)]] for p in row)) for row in at)
-        )
 
-    return {(i, j): block(i, j) for i in range(n) for j in range(n)}
+def delassus(coupling: Coupling, between: Matrix, builder: Builder) -> Blocks:
+    """G = W^T M^-1 W of all contacts from that of the rows."""
+    contacts = coupling.contacts
+
+    def block(a: Arm, b: Arm) -> SX:
+        rows = between[a.first : a.first + a.size]
+        G = ca.vertcat(*(ca.horzcat(*row[b.first : b.first + b.size]) for row in rows))
+        G = G if a.arms is None else ca.mtimes(a.arms, G)
+        return G if b.arms is None else ca.mtimes(G, b.arms.T)
+
+    n = len(contacts)
+    if all(contact.arms is None for contact in contacts):
+        return {(i, j): block(contacts[i], contacts[j]) for i in range(n) for j in range(n)}
+
+    # of bodies' blocks one half is computed
+    lower = {(i, j): block(contacts[i], contacts[j]) for i in range(n) for j in range(i + 1)}
+    for i in range(n):
+        own = lower[i, i]
+        lower[i, i] = ca.tril(own) + ca.tril(own, False).T
+    lower = builder.hold("G_contacts", lower)
+    return {(i, j): lower[i, j] if j <= i else lower[j, i].T for i in range(n) for j in range(n)}
+
+
+def shared(coupling: Coupling, between: Matrix) -> SharedBodies:
+    """The same not multiplied out, of contacts that all lie on shared bodies."""
+    firsts = sorted({contact.first for contact in coupling.contacts})
+    return SharedBodies(
+        [firsts.index(contact.first) for contact in coupling.contacts],
+        [contact.arms for contact in coupling.contacts if contact.arms is not None],
+        between,
+    )
 
 
 def velocity_form(coupling: Coupling, builder: Builder) -> VelocityForm:
@@ -43,12 +72,13 @@ def velocity_form(coupling: Coupling, builder: Builder) -> VelocityForm:
         u_free = u_free + ca.vertcat(
             *velocity_change(coupling.factor, list(zip(hold.half, answer, strict=True)))
         )
-    for k, row in enumerate(coupling.W_half):
+    for k, row in enumerate(coupling.by_contact(coupling.W_half)):
         acting = [(row, SX(1))]
         if hold is not None:
             answer = hold.impulses([G_BU[k] for G_BU in coupling.G_BU])
             acting += zip(hold.half, answer, strict=True)
         columns += velocity_change(coupling.factor, acting)
-    response = ca.reshape(ca.vertcat(*builder.hold("response", columns)), nu, len(coupling.rows))
-    W = builder.hold("W", [entry for row in coupling.rows for entry in row])
-    return VelocityForm(u_free, ca.reshape(ca.vertcat(*W), nu, len(coupling.rows)), response)
+    rows = coupling.by_contact(coupling.rows)
+    response = ca.reshape(ca.vertcat(*builder.hold("response", columns)), nu, len(rows))
+    W = builder.hold("W", [entry for row in rows for entry in row])
+    return VelocityForm(u_free, ca.reshape(ca.vertcat(*W), nu, len(rows)), response)

@@ -26,6 +26,7 @@ from tarsus.algebra.projections import TINY, radial_return
 from tarsus.contact.solvers._cone_edges import on_edges
 from tarsus.contact.solvers._exact_blocks import Local, prepared
 from tarsus.contact.solvers._interior_point import in_two_rounds, settled
+from tarsus.contact.solvers._standing import standing
 from tarsus.contact.solvers.base import (
     DENSE,
     HardProblem,
@@ -55,13 +56,30 @@ class Newton(Solver):
     """Steps on the roots of more than ten contacts, before sweeps."""
 
     def solve(self, hard: HardProblem, start: list[SX], roots: list[SX]) -> Outcome:
-        n, active = len(start), hard.problem.active
-        local = prepared(hard)
         # begin with the contacts that pressed in the last step or would sink without impulse
         pressing = [
-            ca.logic_and(active[i], ca.logic_or(start[i][0] > 0, hard.c[i][0] < 0))
-            for i in range(n)
+            ca.logic_and(active, ca.logic_or(last[0] > 0, c[0] < 0))
+            for active, last, c in zip(hard.problem.active, start, hard.c, strict=True)
         ]
+        shared = hard.problem.shared
+        if shared is None or len(start) > DENSE:
+            return self._stepped(hard, pressing, roots)
+
+        # soles that stand are soon done
+        pressing = hard.builder.hold("pressing", pressing)
+        found = standing(hard, shared, pressing)
+
+        def rest(values: Values) -> tuple[Values, SX]:
+            outcome = self._stepped(hard, pressing, roots)
+            done = values["sweeps"] + outcome.iterations
+            return replace(outcome, iterations=done).reached(), SX(0)
+
+        stood = found.reached()
+        return Outcome.of(hard.builder.loop(stood, rest, 1, ca.logic_not(found.converged)))
+
+    def _stepped(self, hard: HardProblem, pressing: list[SX], roots: list[SX]) -> Outcome:
+        """Newton steps on the roots, and what follows them, from these contacts and roots."""
+        n, local = len(pressing), prepared(hard)
         begin = {
             "impulse": SX.zeros(3 * n),
             "pressing": ca.vertcat(*pressing),
