@@ -202,8 +202,8 @@ def contact_kinematics(scene: Scene, kin: Kinematics, terrain: object) -> list[C
         middle, down = constant(candidate.position), -candidate.radius * frame[0, :].T
         if candidate.body in bodies:
             body = bodies[candidate.body]
-            attached = Attached(body.rows, body.number, body.arms(middle, down, frame))
-            velocity = ca.mtimes(attached.arms, body.twist)
+            arms = body.arms(middle, down, frame)
+            attached, velocity = Attached(body.rows, body.number, arms), ca.mtimes(arms, body.twist)
             product = body.velocity_product(middle, down)
         else:
             arm = -candidate.radius * jacobian.direction_in_body(kin, candidate.body, frame[0, :].T)

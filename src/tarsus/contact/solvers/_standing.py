@@ -14,6 +14,7 @@ load would pull, or less than three contacts press on a body, other methods begi
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import casadi as ca
@@ -72,7 +73,7 @@ class Part:
     contacts: list[int]
     loaded: SX
     motion: list[SX]
-    solve: object
+    solve: Callable[[list[SX]], list[SX]]
 
     @staticmethod
     def of(

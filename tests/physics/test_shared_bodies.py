@@ -1,0 +1,112 @@
+"""Contacts that share a body move by its twist: as contact by contact; standing ones at once."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import casadi as ca
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from tarsus import Simulation
+from tarsus.contact.problem import Contact, ContactProblem, SharedBodies, VelocityForm
+from tarsus.contact.solvers._standing import standing
+from tarsus.contact.solvers.base import HardProblem
+from tarsus.dynamics.robot import Robot
+from tarsus.program.ir.trace import Builder
+from tarsus.stepping import shared_body
+from tarsus.terrain.slope import Slope
+from tarsus.validation import bodies
+
+Array = NDArray[np.float64]
+SOLE = np.array([[x, y, -0.04] for x in (0.06, -0.04) for y in (0.03, -0.03)])  # corners, m
+LOAD = np.array([0.3, -0.2, 5.0, 0.02, -0.03, 0.001] * 2)  # on two soles, N s and N m s
+LEVEL = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+
+
+@pytest.mark.parametrize(
+    ("body", "law"),
+    [("stool", "moreau"), ("stool", "linearized"), ("stool", "compliant"), ("box", "compliant")],
+)
+def test_bodies_fall_and_slide_as_contact_by_contact(body, law, monkeypatch):
+    """Corners and round feet, tumbling onto a slope."""
+    ends = []
+    for fewest in (3, 99):
+        monkeypatch.setattr(shared_body, "FEWEST", fewest)
+        robot = Robot.of(getattr(bodies, body)())
+        simulation = Simulation(robot, law, terrain=Slope(0.2), dt=0.001)
+        start = np.array(simulation.u)
+        start[:6] = [0.3, -0.2, -0.5, 0.4, 0.7, -0.3]
+        simulation.set(u=start)
+        simulation.advance(0.2)
+        ends.append(np.concatenate([simulation.q, simulation.u]))
+    np.testing.assert_allclose(*ends, atol=1e-8)
+
+
+def cross(r: Array) -> Array:
+    return np.array([[0, -r[2], r[1]], [r[2], 0, -r[0]], [-r[1], r[0], 0]])
+
+
+def posed(seed: int, load: Array) -> tuple[Array, Array, Array]:
+    """Arms (8, 3, 6) of two soles, their mobility (12, 12), and velocities (24,) of rigid motions
+    that wrenches (12,) on the soles bring to rest.
+    """
+    half = np.random.default_rng(seed).normal(size=(12, 12))
+    mobility = half @ half.T / 12 + 0.5 * np.eye(12)
+    arms = np.array([np.hstack([LEVEL, -LEVEL @ cross(r)]) for r in [*SOLE, *SOLE]])
+    motion = (-mobility @ load).reshape(2, 6)
+    return arms, mobility, np.concatenate([A @ motion[i // 4] for i, A in enumerate(arms)])
+
+
+def no_velocity_form() -> VelocityForm:
+    raise AssertionError("it is not asked for")
+
+
+def stood(arms: Array, mobility: Array, c: Array, pressing: Array, mu: float):
+    """Impulses (8, 3), and whether they are called a solution."""
+    active = [ca.SX(1.0)] * 8
+    contacts = [Contact(ca.SX(0), ca.SX.zeros(3), ca.SX.zeros(3), ca.SX(LEVEL))] * 8
+    problem = ContactProblem(contacts, active, [], ca.SX(1e-3), dict, no_velocity_form)
+    p = SimpleNamespace(T_rel=ca.SX(1e-6), T_abs=ca.SX(1e-6))
+    hard = HardProblem(
+        problem, [ca.SX(c[3 * i : 3 * i + 3]) for i in range(8)], [ca.SX(mu)] * 8, p, Builder("b")
+    )
+    M = [[ca.SX(value) for value in row] for row in mobility]
+    shared = SharedBodies([0] * 4 + [1] * 4, [ca.SX(A) for A in arms], M)
+    found = standing(hard, shared, [ca.SX(float(value)) for value in pressing])
+    impulses = np.array(ca.DM(ca.horzcat(*found.impulses))).T
+    return impulses, float(found.converged) > 0
+
+
+@pytest.mark.parametrize("feet", [(1, 1), (1, 0), (0, 1)])
+@pytest.mark.parametrize("seed", range(5))
+def test_standing_soles_share_their_load_by_least_norm(seed, feet):
+    """Against the weighted pseudo-inverse of the Delassus matrix; a foot in the air rises."""
+    arms, mobility, c = posed(seed, LOAD * np.repeat(feet, 6))
+    pressing, used = np.repeat(feet, 4), np.repeat(feet, 12) > 0
+    c[0::3] += np.where(pressing, 0, 100)
+    impulses, good = stood(arms, mobility, c, pressing, 0.8)
+    W = np.zeros((12, 24))
+    for i, A in enumerate(arms):
+        W[6 * (i // 4) : 6 * (i // 4) + 6, 3 * i : 3 * i + 3] = A.T
+    G = (W.T @ mobility @ W)[np.ix_(used, used)]
+    scale = 1 / np.sqrt(np.diag(G))
+    inverse = np.linalg.pinv(scale[:, None] * G * scale, rcond=1e-10)
+    np.testing.assert_allclose(
+        impulses.ravel()[used], -scale * (inverse @ (scale * c[used])), atol=1e-8
+    )
+    assert good and not impulses.ravel()[~used].any()
+
+
+@pytest.mark.parametrize(
+    ("load", "mu", "pressing"),
+    [
+        (LOAD * np.repeat([1, -1], 6), 0.8, np.ones(8)),  # a foot would be held down
+        (LOAD + 4 * np.eye(12)[0], 0.1, np.ones(8)),  # it slides
+        (LOAD, 0.8, np.array([1, 1, 0, 0, 1, 1, 1, 1])),  # two contacts: no sole
+        (LOAD, 0.8, np.array([0, 0, 0, 0, 1, 1, 1, 1])),  # the other foot would sink
+    ],
+)
+def test_what_does_not_stand_is_left_to_others(load, mu, pressing):
+    assert not stood(*posed(5, load), pressing, mu)[1]
