@@ -112,8 +112,10 @@ def tell_walks(found: dict[str, Any]) -> None:
     cells = (
         ("one world", lambda row: f"{row['one_world']:.2f}x"),
         ("512 worlds, a thread", lambda row: f"{row['batch']:.1f}x"),
+        ("with controller: one world", lambda row: f"{row['with_controller']['one_world']:.2f}x"),
+        ("512 worlds, a thread", lambda row: f"{row['with_controller']['batch']:.1f}x"),
         ("µs a step: MuJoCo, one, many", lambda row: _three(row["microseconds"])),
-        ("distance / m: MuJoCo, ours", lambda row: _two(row["distance"])),
+        ("distance / m: MuJoCo, ours, again", lambda row: _distances(row["distance"])),
         ("iterations: mean, 99 %, most", lambda row: _spread(row["solver"]["one"])),
         ("of 512 worlds", lambda row: _spread(row["solver"]["batch"])),
         ("steps not converged", lambda row: _unsolved(row["solver"])),
@@ -133,8 +135,8 @@ def _three(micro: dict[str, float]) -> str:
     return f"{micro['peer']:.2f}, {micro['one']:.2f}, {micro['batch']:.3f}"
 
 
-def _two(distance: dict[str, float]) -> str:
-    return f"{distance['mujoco']:.2f}, {distance['tarsus']:.2f}"
+def _distances(distance: dict[str, float]) -> str:
+    return ", ".join(f"{distance[name]:.2f}" for name in ("mujoco", "tarsus", "replayed"))
 
 
 def _spread(count: dict[str, float]) -> str:

@@ -1,7 +1,8 @@
 """`tarsus bench --walks`: bipeds on flat feet, eight sole vertices, beside MuJoCo's `rollout`.
 
-Both engines run in one process. The worlds of a batch walk at different speeds, so that those side
-by side in one vector do not all need the same iterations.
+Both engines run in one process. MuJoCo makes a walk again from its torques; we are timed doing the
+same, and in closed loop with the controller in every step. The worlds of a batch walk at different
+speeds, so that those side by side in one vector do not all need the same iterations.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ from statistics import median
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tarsus import robots
+from tarsus.benchmarks.replayed import Replayed
 from tarsus.benchmarks.speed import Batch, Times, ratio
 from tarsus.contact.laws.moreau import Moreau
 from tarsus.control.gaits.walk import Walk
@@ -26,6 +29,7 @@ from tarsus.program.run import native
 from tarsus.simulation.recording.summary import summary
 from tarsus.simulation.simulation import Simulation
 
+Array = NDArray[np.float64]
 ROBOTS = ("hoap1", "biped")
 DT, FRICTION, SECONDS, WORLDS, ROUNDS = 0.0025, 0.8, 5.0, 512, 7
 BATCH_SECONDS = 1.0  # of a walk a round for all worlds
@@ -34,11 +38,12 @@ BATCH_SECONDS = 1.0  # of a walk a round for all worlds
 def walk_costs(progress: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
     """One row for every biped, and the settings.
 
-    one_world, batch: speed as a multiple of MuJoCo's on one thread [1], the median over the rounds;
-        that of the batch is a thread's, counted in steps of one world.
+    one_world, batch: speed as a multiple of MuJoCo's on one thread [1], both from recorded torques,
+        the median over the rounds; that of the batch is a thread's, counted in steps of one world.
+    with_controller: the same two in closed loop, the controller computed in every step.
     microseconds: time of a step of one world, median.
     iterations, unconverged: of the hard law's solver a step, of one world and of the batch.
-    distance: walked in both engines, m.
+    distance: walked in MuJoCo, in closed loop and again from its torques, m.
     """
     return {"rows": [cost(name, progress) for name in ROBOTS], "settings": settings()}
 
@@ -54,19 +59,34 @@ def cost(name: str, progress: Callable[[str], None]) -> dict[str, Any]:
 
     # ours, counted and timed
     progress(f"compiling {name}")
-    one, many = (Batch(walking(robot, worlds)) for worlds in (1, WORLDS))
-    solver = {"one": counted(one.simulation, SECONDS)}
-    reached = float(one.simulation.q[0])
-    solver["batch"] = counted(many.simulation, BATCH_SECONDS)
-    times = measure(peer, one, many, lambda text: progress(f"{name}: {text}"))
+    loops = {
+        "one": Batch(walking(robot, 1)),
+        "batch": Batch(walking(robot, WORLDS)),
+    }
+    seconds = {"one": SECONDS, "batch": BATCH_SECONDS}
+    solver, again, reached = {}, {}, {}
+    for row, loop in loops.items():
+        solver[row], torques = counted(loop.simulation, seconds[row])
+        reached[row] = float(loop.simulation.backend.get("q")[0, 0])
+        loop.simulation.reset()
+        again[row] = Replayed.of(loop.simulation, torques)
+    times = measure(peer, loops, again, lambda text: progress(f"{name}: {text}"))
     return {
         "robot": name,
         "one_world": ratio(times, "peer", "one"),
         "batch": ratio(times, "peer", "batch"),
+        "with_controller": {
+            "one_world": ratio(times, "peer", "one_loop"),
+            "batch": ratio(times, "peer", "batch_loop"),
+        },
         "microseconds": {row: 1e6 * median(values) for row, values in times.items()},
         "solver": solver,
-        "distance": {"mujoco": said["distance"], "tarsus": reached},
-        "lanes": many.lanes,
+        "distance": {
+            "mujoco": said["distance"],
+            "tarsus": reached["one"],
+            "replayed": float(again["one"].worlds.get("q")[0, 0]),
+        },
+        "lanes": loops["batch"].lanes,
     }
 
 
@@ -78,22 +98,24 @@ def walking(robot: Robot, worlds: int) -> Simulation:
     return simulation
 
 
-def counted(simulation: Simulation, seconds: float) -> dict[str, float]:
+def counted(simulation: Simulation, seconds: float) -> tuple[dict[str, float], Array]:
     """Iterations a step: mean, 99 %, most; of all steps those not converged, their number; the mean
-    of the most in the worlds that are computed side by side.
+    of the most in the worlds that are computed side by side. And the torques (steps, worlds,
+    actuators), N m.
     """
     simulation.reset()
     lanes, side_by_side = simulation.target.lanes, []
-    iterations, unconverged = [], 0
+    iterations, unconverged, torques = [], 0, []
     for _ in range(round(seconds / simulation.dt)):
         simulation.step()
+        torques.append(simulation.backend.get("tau"))
         done = np.atleast_1d(simulation.iterations)
         iterations.append(done)
         groups = done[: len(done) // lanes * lanes].reshape(-1, lanes)
         side_by_side.append(groups.max(1).mean())
         unconverged += int((~np.atleast_1d(simulation.converged)).sum())
     every = np.concatenate(iterations)
-    return {
+    counts = {
         "mean": float(every.mean()),
         "percentile_99": float(np.percentile(every, 99)),
         "most": float(every.max()),
@@ -101,16 +123,24 @@ def counted(simulation: Simulation, seconds: float) -> dict[str, float]:
         "steps": every.size,
         "unconverged": unconverged,
     }
+    return counts, np.array(torques)
 
 
-def measure(peer: Replay, one: Batch, many: Batch, progress: Callable[[str], None]) -> Times:
+def measure(
+    peer: Replay,
+    loops: dict[str, Batch],
+    again: dict[str, Replayed],
+    progress: Callable[[str], None],
+) -> Times:
     """Seconds a world-step of all, in interleaved rounds."""
-    times: Times = {"peer": [], "one": [], "batch": []}
+    times: Times = {row: [] for row in ("peer", "one", "batch", "one_loop", "batch_loop")}
     for k in range(ROUNDS):
         progress(f"round {k + 1} of {ROUNDS}")
-        times["one"].append(median(one.time(SECONDS) for _ in range(3)))
+        times["one"].append(median(again["one"].time() for _ in range(3)))
         times["peer"].append(median(peer.rollout() for _ in range(3)))
-        times["batch"].append(many.time(BATCH_SECONDS))
+        times["batch"].append(again["batch"].time())
+        times["one_loop"].append(median(loops["one"].time(SECONDS) for _ in range(3)))
+        times["batch_loop"].append(loops["batch"].time(BATCH_SECONDS))
     return times
 
 
@@ -119,8 +149,8 @@ def settings() -> dict[str, Any]:
     return {
         "robots": "no dry joint friction, no self-collision, eight sole vertices on the ground",
         "gait": (
-            f"walk at {Walk().commands['speed']:g} m/s; Tarsus closed loop, controller compiled in;"
-            " MuJoCo replays the torques of the same gait in closed loop on MuJoCo"
+            f"walk at {Walk().commands['speed']:g} m/s; both replay the torques of the gait in a"
+            " closed loop of their own; with controller: ours in closed loop, it is compiled in"
         ),
         "dt": DT,
         "friction": FRICTION,
