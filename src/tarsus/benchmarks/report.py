@@ -105,6 +105,7 @@ def tell_laws(costs: list[dict[str, Any]]) -> None:
 
 def tell_walks(found: dict[str, Any]) -> None:
     """Print how fast bipeds walk beside MuJoCo, and how their contacts were solved."""
+    # what a row says of each robot
     table = Table(
         title="Bipeds walking: speed as a multiple of MuJoCo's rollout on one thread",
         title_justify="left",
@@ -120,6 +121,7 @@ def tell_walks(found: dict[str, Any]) -> None:
         ("of 512 worlds", lambda row: _spread(row["solver"]["batch"])),
         ("steps not converged", lambda row: _unsolved(row["solver"])),
     )
+    # one column a robot
     table.add_column("")
     for row in found["rows"]:
         table.add_column(row["robot"], justify="right")

@@ -103,6 +103,7 @@ def counted(simulation: Simulation, seconds: float) -> tuple[dict[str, float], A
     of the most in the worlds that are computed side by side. And the torques (steps, worlds,
     actuators), N m.
     """
+    # step by step
     simulation.reset()
     lanes, side_by_side = simulation.target.lanes, []
     iterations, unconverged, torques = [], 0, []
@@ -114,6 +115,7 @@ def counted(simulation: Simulation, seconds: float) -> tuple[dict[str, float], A
         groups = done[: len(done) // lanes * lanes].reshape(-1, lanes)
         side_by_side.append(groups.max(1).mean())
         unconverged += int((~np.atleast_1d(simulation.converged)).sum())
+    # over all steps and worlds
     every = np.concatenate(iterations)
     counts = {
         "mean": float(every.mean()),

@@ -33,7 +33,7 @@ SIX = 6
 def standing(hard: HardProblem, shared: SharedBodies, pressing: list[SX]) -> Outcome:
     """The impulses if those contacts that are pressing (1, else 0) stick and no other closes."""
     own = [mobilities(shared, i) for i in range(len(pressing))]
-    parts = [Part.of(hard, shared, b, pressing, own) for b in range(len(shared.mobility) // SIX)]
+    parts = [Carrier.of(hard, shared, b, pressing, own) for b in range(len(shared.mobility) // SIX)]
 
     # what the ground does to the bodies
     M, size = shared.mobility, range(SIX * len(parts))
@@ -65,7 +65,7 @@ def mobilities(shared: SharedBodies, i: int) -> SX:
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class Carrier:
     """A body: its contacts, by number, whether one presses, the motion (6,) that they would make,
     and the sum of A^T D^-1 A over those that press, factored.
     """
@@ -78,7 +78,7 @@ class Part:
     @staticmethod
     def of(
         hard: HardProblem, shared: SharedBodies, body: int, pressing: list[SX], own: list[SX]
-    ) -> Part:
+    ) -> Carrier:
         """With own: each contact's mobilities (3,)."""
         contacts = [i for i, b in enumerate(shared.body) if b == body]
         gram: Matrix = [[SX(0)] * (r + 1) for r in range(SIX)]
@@ -98,7 +98,7 @@ class Part:
         for r in range(SIX):
             gram[r][r] += ca.if_else(loaded, 0, 1)
         factor = factorize_dense(gram)
-        return Part(contacts, loaded, factor.solve(asked), factor.solve)
+        return Carrier(contacts, loaded, factor.solve(asked), factor.solve)
 
 
 def velocities(hard: HardProblem, shared: SharedBodies, impulses: list[SX]) -> list[SX]:
