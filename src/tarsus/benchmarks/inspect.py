@@ -7,13 +7,17 @@ from __future__ import annotations
 
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from tarsus.dynamics import contents
 from tarsus.files import write_text
 from tarsus.program.codegen.layout import Target
 from tarsus.program.lowering.tape import tape
 from tarsus.program.run import native, ptx
 from tarsus.simulation.simulation import Simulation
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 SOME = 3  # names of what a block makes that a row shows
 COLUMNS = (
@@ -49,8 +53,15 @@ def inspect(simulation: Simulation, bits: int, kernel: Path | None = None) -> di
     if kernel:
         write_text({kernel: text})
     found = ptx.resources(text)
+    robot = simulation.robot
     return {
-        "robot": simulation.robot.name,
+        "robot": robot.name,
+        "taken": dict(contents.taken(robot)),
+        "left_out": list(robot.left_out),
+        "actuators": [
+            dict(zip(contents.ACTUATOR_HEAD, row, strict=True))
+            for row in contents.actuator_rows(robot)
+        ],
         "blocks": blocks,
         "bytes_per_world": simulation.bytes_per_world(),
         "lanes": lanes,
@@ -70,6 +81,7 @@ def tell(found: dict[str, Any]) -> None:
 
     # one row a block, named by what it makes
     console = Console(highlight=False)
+    tell_contents(found, console)
     table = Table(
         title=f"{found['robot']}: straight code, run once a step or in a loop, and what it makes",
         title_justify="left",
@@ -108,6 +120,34 @@ def tell(found: dict[str, Any]) -> None:
         f" Tarsus itself keeps in memory, {resources['stack']} bytes of stack,"
         f" {resources['code']} bytes of code"
     )
+
+
+def tell_contents(found: dict[str, Any], console: Console) -> None:
+    """What of the robot's file is simulated, what is left out, and its actuators, as tables."""
+    from rich.box import SIMPLE_HEAD
+    from rich.markup import escape
+    from rich.table import Table
+
+    # taken, and left out
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="bold")
+    table.add_column()
+    for what, told in found.get("taken", {}).items():
+        table.add_row(what, escape(told))
+    for text in found.get("left_out", ()):
+        table.add_row("[yellow]left out[/]", escape(text))
+    if table.row_count:
+        console.print(table)
+        console.print()
+    # the file's actuators
+    rows = found.get("actuators", [])
+    if rows:
+        table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+        for column in rows[0]:
+            table.add_column(column)
+        for row in rows:
+            table.add_row(*(escape(cell) for cell in row.values()))
+        console.print(table)
 
 
 def _name(block: dict[str, Any]) -> str:

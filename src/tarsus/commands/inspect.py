@@ -10,7 +10,7 @@ from tarsus.commands.base import Command, File, Flag, LawName, RobotName, print_
 
 @dataclass(frozen=True)
 class Inspect(Command):
-    """Show what a robot compiles to: operations, compile time, GPU registers."""
+    """Show what is taken of a robot's file, and what it compiles to."""
 
     place: ClassVar[int] = 80
 

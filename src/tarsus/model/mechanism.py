@@ -147,6 +147,7 @@ class Mechanism:
     keyframes: named coordinates, each (nq,)
     excluded: pairs of body names that never collide
     notes: what a reader of the file should know (sources, what was dropped on loading)
+    left_out: those of the notes on what of the file is not simulated
     loops: joints outside the tree
     file_actuators: the actuators as its file describes them, with servos (`actuators="file"`)
     signals: of keyframes, the control signals and activations (n,) of these
@@ -162,6 +163,7 @@ class Mechanism:
     excluded: tuple[tuple[str, str], ...] = ()
     gravity_acceleration: tuple[float, float, float] = (0.0, 0.0, -9.81)
     notes: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
     loops: tuple[LoopJoint, ...] = ()
     file_actuators: tuple[FileActuator, ...] = ()
     signals: Mapping[str, tuple[NDArray[np.float64], NDArray[np.float64]]] = field(

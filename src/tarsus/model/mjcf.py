@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from tarsus.model.files import existing_file, naming, needed_library
 from tarsus.model.joint import Joint, JointKind
 from tarsus.model.mechanism import WORLD, Inertia, Mechanism
 from tarsus.model.mjcf_actuators import actuators, file_actuators, signals
-from tarsus.model.mjcf_bounds import check_bounds
+from tarsus.model.mjcf_compile import compiled, report_missing
 from tarsus.model.mjcf_extras import body_names, report_dropped
 from tarsus.model.mjcf_loops import loop_joints
 from tarsus.model.parts import Part, Report, Welded, weld
@@ -39,16 +40,24 @@ def read_mjcf(source: str | Path) -> Mechanism:
     """The mechanism of an MJCF file, or of MJCF text (a string that begins with <)."""
     if isinstance(source, str) and source.lstrip().startswith("<"):
         with naming("MJCF text"):
-            return from_mujoco_model(_compiled(source, None), "MJCF text", "mechanism")
+            model, missing = compiled(source, None)
+            return from_mujoco_model(model, "MJCF text", "mechanism", missing)
     path = existing_file(source)
     with naming(path.name):
-        return from_mujoco_model(_compiled("", path), path.name, path.stem)
+        model, missing = compiled("", path)
+        return from_mujoco_model(model, path.name, path.stem, missing)
 
 
-def from_mujoco_model(model: Any, file: str, fallback_name: str) -> Mechanism:
-    """The mechanism of a compiled mujoco.MjModel; `file` is what notes and warnings call it."""
+def from_mujoco_model(
+    model: Any, file: str, fallback_name: str, missing: Sequence[str] = ()
+) -> Mechanism:
+    """The mechanism of a compiled mujoco.MjModel; `file` is what notes and warnings call it.
+
+    missing: files that only pictures need
+    """
     # bodies and what sits on them
     report = Report(file)
+    report_missing(list(missing), report)
     parts, owner, anchors = _parts(model)
     welded = weld(parts, report)
     # what of the model is left out
@@ -75,19 +84,9 @@ def from_mujoco_model(model: Any, file: str, fallback_name: str) -> Mechanism:
         excluded=_excluded(model, welded, owner),
         gravity_acceleration=_gravity(model),
         notes=tuple(report.notes),
+        left_out=tuple(report.left_out),
         loops=loops,
     )
-
-
-def _compiled(text: str, path: Path | None) -> Any:
-    mujoco = needed_library("mujoco", "reading MJCF")
-    check_bounds(text, path)
-    try:
-        if path is None:
-            return mujoco.MjModel.from_xml_string(text)
-        return mujoco.MjModel.from_xml_path(str(path))
-    except Exception as error:  # beside ValueError, MuJoCo's own and those of allocation
-        raise TarsusError(f"MuJoCo cannot compile it: {' '.join(str(error).split())}") from None
 
 
 def _parts(model: Any) -> tuple[list[Part], list[int], list[Array]]:
@@ -236,7 +235,7 @@ def _report_terrain(model: Any, report: Report) -> None:
         at_zero = abs(pose.position[2]) < 1e-9 and model.geom_bodyid[geom] == 0
         (ground if level and at_zero else other).append(model.geom(geom).name or f"geom {geom}")
     if ground:
-        report.note(f"The ground plane is left out ({', '.join(ground)}): choose a terrain.")
+        report.leave(f"The ground plane is left out ({', '.join(ground)}): choose a terrain.")
     if other:
         report.warn(f"planes and heightfields are left out ({', '.join(other)}): choose a terrain.")
 

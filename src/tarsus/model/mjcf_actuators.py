@@ -35,7 +35,7 @@ def file_actuators(model: Any, report: Report) -> tuple[FileActuator, ...]:
     found = tuple(_of_file(model, number, name) for number, name in _named(model).items())
     strange = [f"{a.name} ({a.dynamics})" for a in found if not a.simulated]
     if strange:
-        report.note(f"The laws of these actuators are not simulated: {', '.join(strange)}.")
+        report.leave(f"The laws of these actuators are not simulated: {', '.join(strange)}.")
     late = [a.name for n, a in zip(_named(model), found, strict=True) if _delay(model, n)]
     if late:
         report.warn(

@@ -54,14 +54,20 @@ class Report:
     def __init__(self, file: str) -> None:
         self.file = file
         self.notes: list[str] = [f"Read from {file}."]
+        self.left_out: list[str] = []
 
     def note(self, text: str) -> None:
         """Keep a sentence."""
         self.notes.append(text)
 
-    def warn(self, text: str) -> None:
-        """Keep a sentence and issue it as a TarsusWarning."""
+    def leave(self, text: str) -> None:
+        """Keep a sentence on what is left out, as it must be."""
         self.notes.append(text)
+        self.left_out.append(text)
+
+    def warn(self, text: str) -> None:
+        """Keep a sentence on what is left out, or doubtful, and issue it as a TarsusWarning."""
+        self.leave(text)
         warnings.warn(f"{self.file}: {text}", TarsusWarning, stacklevel=2)
 
 
@@ -121,7 +127,7 @@ def _distinct(frames: list[Frame]) -> tuple[Frame, ...]:
 def _report_static(parts: Sequence[Part], places: list[tuple[int, Pose]], report: Report) -> None:
     static = [part for part, (host, _) in zip(parts, places, strict=True) if host == WORLD]
     if static:
-        report.note(f"Fixed to the world and left out: {', '.join(part.name for part in static)}.")
+        report.leave(f"Fixed to the world and left out: {', '.join(part.name for part in static)}.")
     solid = [part.name for part in static if part.shapes]
     if solid:
         report.warn(

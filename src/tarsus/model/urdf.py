@@ -83,6 +83,7 @@ def _mechanism(
             if joint.name == body.joint.name and _driven(joint)
         ),
         notes=tuple(report.notes),
+        left_out=tuple(report.left_out),
     )
 
 

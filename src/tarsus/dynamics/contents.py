@@ -1,0 +1,84 @@
+"""What of a robot's file is simulated and what is left out, as rows of tables for people."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+import numpy as np
+
+from tarsus.model.file_actuators import FileActuator, Range
+from tarsus.model.joint import Joint
+from tarsus.model.mechanism import Mechanism
+
+SHOWN = 6  # names before "and ... more"
+ACTUATOR_HEAD = ("actuator", "joint", "kind", "gear", "kp", "kv", "control", "force")
+
+PROPERTIES: dict[str, Callable[[Joint], bool]] = {
+    "ranges": lambda joint: bool(np.isfinite([joint.lower, joint.upper]).any()),
+    "springs": lambda joint: joint.stiffness != 0,
+    "damping": lambda joint: joint.damping != 0,
+    "dry friction": lambda joint: joint.dry_friction != 0,
+    "armature": lambda joint: joint.armature != 0,
+    "speed limits": lambda joint: bool(np.isfinite(joint.velocity_limit)),
+}
+
+
+def taken(mechanism: Mechanism) -> list[tuple[str, str]]:
+    """What is there, and how much of it: bodies, joints and their properties, actuators, ..."""
+    m, joints = mechanism, [body.joint for body in mechanism.bodies]
+    moving = [joint for joint in joints if joint.kind != "free"]
+    rows = [("bodies", f"{len(m.bodies)}, {m.mass:.6g} kg"), ("joints", _counted(joints))]
+    # of which joints
+    for what, has in PROPERTIES.items():
+        named = [joint.name for joint in moving if has(joint)]
+        everyone = named and len(named) == len(moving)
+        rows.append((what, f"all {len(named)} joints" if everyone else _some(named)))
+    # what drives, touches, closes loops, and where it may start
+    kinds = Counter(actuator.kind for actuator in m.file_actuators)
+    told = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
+    rows.append(("motors", f"{len(m.actuators)}{f'; in the file: {told}' if told else ''}"))
+    rows.append(("contact points", _some([candidate.name for candidate in m.candidates])))
+    rows.append(("loops", _some([loop.joint.name for loop in m.loops])))
+    rows.append(("keyframes", _some(list(m.keyframes))))
+    return rows
+
+
+def actuator_rows(mechanism: Mechanism) -> list[tuple[str, ...]]:
+    """A row for each actuator of the file, by the columns of `ACTUATOR_HEAD`."""
+    return [
+        (
+            a.name,
+            a.joint,
+            a.kind if a.simulated else a.dynamics,
+            f"{a.gear:g}",
+            f"{a.kp:.6g}" if a.has_kp else "",
+            f"{a.kv:.6g}" if a.has_kv else "",
+            _range(a.control),
+            _limits(a),
+        )
+        for a in mechanism.file_actuators
+    ]
+
+
+def _limits(actuator: FileActuator) -> str:
+    """What limits its force, and that of all actuators on its joint."""
+    own, joint = _range(actuator.force), _range(actuator.at_joint)
+    return ", ".join(text for text in (own, f"joint {joint}" if joint else "") if text)
+
+
+def _range(ends: Range) -> str:
+    return f"{ends[0]:.4g} .. {ends[1]:.4g}" if np.isfinite(ends).any() else ""
+
+
+def _counted(joints: list[Joint]) -> str:
+    kinds = Counter(joint.kind for joint in joints)
+    return ", ".join(f"{count} {kind}" for kind, count in kinds.items())
+
+
+def _some(names: list[str]) -> str:
+    """How many, and the first names."""
+    if not names:
+        return "none"
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return f"{len(names)}: {', '.join(names[:SHOWN])}{more}"

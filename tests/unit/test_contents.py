@@ -1,0 +1,86 @@
+"""What of a file is taken and left out: tables, and meshes that only pictures need."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tarsus import Simulation, TarsusError, TarsusWarning, cli
+from tarsus.dynamics import contents
+from tarsus.dynamics.robot import Robot
+from tarsus.model.mjcf import read_mjcf
+
+MATTER = '<inertial mass="1" pos="0 0 0" diaginertia=".1 .1 .1"/>'
+ROBOT = f"""<mujoco model="tiny"><compiler angle="radian" meshdir="gone"/><asset>
+  <texture name="skin" type="2d" file="skin.png"/><material name="m" texture="skin"/>
+  <mesh file="deep/seen.stl"/><mesh file="drawn.obj"/></asset><worldbody>
+  <geom name="floor" type="plane" size="1 1 1"/><body name="trunk"><freejoint/>{MATTER}
+  <geom type="mesh" mesh="seen" contype="0" conaffinity="0" material="m"/>
+  <geom type="mesh" mesh="drawn" contype="0" conaffinity="0"/><body pos="0 0 -.3">
+  <joint name="knee" axis="0 1 0" range="-1 1" stiffness="5" damping=".1"/>{MATTER}
+  <geom name="foot" type="sphere" size=".05" pos="0 0 -.3"/></body></body></worldbody>
+  <actuator><position name="servo" joint="knee" kp="80" kv="2" forcerange="-9 9"/></actuator>
+  <keyframe><key name="up" qpos="0 0 1 1 0 0 0 .5" ctrl=".5"/>
+  <key name="down" qpos="0 0 1 1 0 0 0 -.5" ctrl="-.4"/></keyframe></mujoco>"""
+
+
+def robot() -> Robot:
+    """The robot, its meshes missing."""
+    with pytest.warns(TarsusWarning, match="3 files of visual meshes or textures are not found"):
+        return Robot.of(read_mjcf(ROBOT))
+
+
+def test_a_missing_picture_is_a_warning_and_changes_nothing() -> None:
+    found, plain = robot(), re.sub(r'<geom type="mesh"[^>]*/>|<mesh [^>]*/>', "", ROBOT)
+    other = read_mjcf(plain.replace('file="skin.png"', 'builtin="flat" width="1" height="1"'))
+    assert found.mass == other.mass and found.body_names == other.body_names
+    assert [c.name for c in found.candidates] == [c.name for c in other.candidates]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('mesh="drawn" contype="0" conaffinity="0"', 'mesh="drawn"'),
+        (f"<freejoint/>{MATTER}", "<freejoint/>"),
+        ('type="mesh" mesh="drawn" contype="0" conaffinity="0"', 'type="box" mesh="drawn"'),
+    ],
+)
+def test_a_missing_mesh_that_physics_needs_is_an_error(old: str, new: str) -> None:
+    assert old in ROBOT
+    with pytest.raises(TarsusError, match=r"collisions or masses need are not found: .*drawn\.obj"):
+        read_mjcf(ROBOT.replace(old, new))
+
+
+def test_what_is_taken_and_left_out_is_one_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    found = robot()
+    told = dict(contents.taken(found))
+    assert told["joints"] == "1 free, 1 hinge" and told["springs"] == "all 1 joints"
+    assert told["dry friction"] == "none" and told["keyframes"] == "3: up, down, qpos0"
+    assert told["motors"] == "1; in the file: 1 position"
+    row = ("servo", "knee", "position", "1", "80", "2", "", "-9 .. 9")
+    assert contents.actuator_rows(found) == [row]
+    said = " ".join(found.left_out)
+    assert "ground plane is left out" in said and "skin.png" in said
+    assert set(found.left_out) < set(found.notes)
+    # on the command line
+    file = tmp_path / "tiny.xml"
+    file.write_text(ROBOT)
+    with pytest.warns(TarsusWarning):
+        assert cli.main(["inspect", str(file)]) == 0
+    out = capsys.readouterr().out
+    assert "servo" in out and "left out" in out and "-9 .. 9" in out
+
+
+def test_any_keyframe_can_be_the_start_with_its_signals() -> None:
+    found = robot()
+    for name, angle, signal in (("up", 0.5, 0.5), ("down", -0.5, -0.4)):
+        simulation = Simulation(found, actuators="file", keyframe=name)
+        assert simulation.q[-1] == angle
+        assert np.array_equal(simulation.backend.get("action"), [[signal]])
+    with pytest.raises(TarsusError, match="no keyframe named 'dwn'; did you mean down"):
+        Simulation(found, keyframe="dwn")
