@@ -1,15 +1,18 @@
-"""Contacts that touch only when the robot falls cost a standing robot nothing and catch a falling
-one.
+"""Contacts that touch only when the robot falls cost a standing robot little, and catch a falling
+one in slots.
 """
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from tarsus import Simulation
+from tarsus import Simulation, TarsusError
+from tarsus.dynamics.robot import Robot
+from tarsus.model.mechanism import Body, Candidate, Inertia, Joint, Mechanism
 from tarsus.program.run.worlds import Worlds
 from tarsus.simulation.step_program import Plan, step_program
 
@@ -64,16 +67,117 @@ def test_a_world_does_not_feel_its_neighbors() -> None:
     assert (together[1] == np.atleast_2d(alone)[0]).all()
 
 
+def dropped() -> Simulation:
+    """StarlETH upside down, a little turned, just above the ground; ten contacts, ten slots."""
+    some = ("*_foot", "*_top", "LF_KFE", "RF_KFE")
+    simulation = Simulation("starleth", "hertz", contacts=some, slots=10, dt=5e-4)
+    q = simulation.q
+    q[2:7] = [0.12, 0.05, 0.998, 0.03, 0.02]
+    q[3:7] /= np.linalg.norm(q[3:7])
+    simulation.set(q=q)
+    return simulation
+
+
+def rolling(slots: int, law: str = "hertz", worlds: int = 1) -> Simulation:
+    """A ball of 2 kg with 120 points of its surface as candidates, rolling."""
+    k = np.arange(120) + 0.5
+    polar, around = np.arccos(1 - 2 * k / 120), np.pi * (1 + 5**0.5) * k
+    sides = np.cos(around) * np.sin(polar), np.sin(around) * np.sin(polar), np.cos(polar)
+    candidates = (Candidate(f"p{i}", 0, 0.1 * point) for i, point in enumerate(np.stack(sides, 1)))
+    body = Body("ball", -1, Joint("free", "free"), Inertia(2.0, about_com=0.008 * np.eye(3)))
+    ball = Robot.of(Mechanism("ball", (body,), tuple(candidates)))
+    simulation = Simulation(ball, law, dt=5e-4, contacts="all", slots=slots, worlds=worlds)
+    simulation.set(u=[0.5, 0.2, 0, -2, 5, 1])
+    return simulation
+
+
+def without_slots(simulation: Simulation) -> Worlds:
+    """The same step with every contact looked at in every step, at the same start."""
+    plan = simulation.plan
+    always = Plan(replace(plan.scene, rare=(), slots=0), plan.stepper, plan.controller)
+    worlds = Worlds(step_program(always), 1)
+    for register in worlds.program.of_kind("state", "parameter"):
+        if register.name != "memory":  # both begin without any
+            worlds.set(register.name, simulation.backend.get(register.name))
+    return worlds
+
+
+def test_slots_for_all_are_all_contacts() -> None:
+    simulation = dropped()
+    always = without_slots(simulation)
+    log = simulation.run(0.15)
+    always.advance(300)
+    np.testing.assert_allclose(simulation.q, always.get("q")[0], atol=1e-9)
+    pressed = log["force_contact"].values[:, 4:, 0] > 1
+    assert (pressed.sum(1) >= 2).any(), "falls on its back"
+
+
+def test_too_few_slots_keep_the_deepest_and_are_told() -> None:
+    simulation = rolling(2)
+    log = simulation.run(0.5)
+    pressed = log["force_contact"].values[..., 0] > 0
+    full, crowded = pressed.sum(1) == 2, int(log.attrs["crowded_steps"])
+    assert pressed.sum(1).max() == 2 and full.any()
+    assert 0 < crowded < len(full) and log.attrs["most_left_out"] <= 4
+    assert "than there are slots" in log.attrs["warnings"]
+    # what was kept is not above what was left out
+    lowest_out = np.where(pressed, np.inf, log["gap"].values).min(1)
+    highest_in = np.where(pressed, log["gap"].values, -np.inf).max(1)
+    assert (highest_in[full] <= lowest_out[full] + 1e-12).all()
+
+
+def test_hundreds_of_candidates_touch() -> None:
+    simulation = rolling(8)
+    assert len(simulation.plan.scene.candidates) == 120
+    log = simulation.run(1.0)
+    assert 4 < log.sizes["contact"] < 120, "those that touched"
+    assert log.attrs["crowded_steps"] == 0
+    weight = log["force_world"].values[-1000:, :, 2].sum(1).mean() / (2 * 9.81)
+    assert abs(weight - 1) < 0.05
+    force = simulation.contact_force
+    last = dict(zip(log["contact"].values, log["force_contact"].values[-1], strict=True))
+    for candidate, own in zip(simulation.plan.scene.candidates, force, strict=True):
+        np.testing.assert_array_equal(own, last.get(candidate.name, np.zeros(3)))
+
+
+@pytest.mark.parametrize("law", ["moreau", "compliant"])
+def test_a_state_in_slots_is_kept(law: str) -> None:
+    simulation = rolling(6, law)
+    simulation.advance(0.1)
+    kept, copy = simulation.state(), pickle.loads(pickle.dumps(simulation))
+    simulation.advance(0.05)
+    copy.advance(0.05)
+    assert (simulation.q == copy.q).all() and (simulation.contact_force == copy.contact_force).all()
+    copy.restore(kept)
+    copy.advance(0.05)
+    assert (simulation.q == copy.q).all()
+
+
+def test_bits_do_not_depend_on_lanes_in_slots() -> None:
+    alone, many = rolling(6), rolling(6, worlds=11)
+    start = many.q
+    start[3:, 2] += 0.4  # these do not touch
+    many.set(q=start)
+    alone.advance(0.2)
+    many.advance(0.2)
+    assert (many.q[:3] == alone.q).all() and (many.q[3:] != alone.q).any(1).all()
+    assert (many.contact_force[:3] == alone.contact_force).all()
+    assert np.abs(alone.u - [0.5, 0.2, 0, -2, 5, 1]).max() > 0.01, "they touched"
+    assert (many.contact_force[3:] == 0).all()
+
+
+def test_a_stepper_that_looks_twice_refuses_many() -> None:
+    ball = rolling(2).robot
+    with pytest.raises(TarsusError, match="looks at all of them"):
+        Simulation(ball, "hertz", "heun", contacts="all")
+    with pytest.raises(TarsusError, match="slots must be a whole number"):
+        Simulation(ball, contacts="all", slots=0)
+
+
 @pytest.mark.slow
 def test_the_cases_agree_with_all_contacts_always_solved() -> None:
     simulation = Simulation("starleth", controller="stand", contacts="all")
-    plan = simulation.plan
-    always = Plan(replace(plan.scene, rare=()), plan.stepper, plan.controller)
-    worlds = Worlds(step_program(always), 1)
-    for register in worlds.program.of_kind("state"):
-        worlds.set(register.name, simulation.backend.get(register.name))
-    for register in worlds.program.of_kind("parameter"):
-        worlds.set(register.name, simulation.backend.get(register.name))
+    worlds = without_slots(simulation)
     simulation.advance(0.25)
     worlds.advance(100)
     np.testing.assert_allclose(simulation.q, worlds.get("q")[0], atol=1e-6)

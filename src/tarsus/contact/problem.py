@@ -21,7 +21,7 @@ Softened = Callable[[list[SX], list[SX]], list[SX]]
 class Roundness:
     """A body that is a ball where it touches: its radius, m, and rotation (3, 3) to the world."""
 
-    radius: float
+    radius: float | SX
     rotation: SX
 
     def rolled(self, before: SX, normal: SX) -> SX:
@@ -30,7 +30,7 @@ class Roundness:
         By turns of less than about one radian: r theta x n, with theta = asin(|s|) s / |s| to the
         fifth power.
         """
-        if not self.radius:
+        if SX(self.radius).is_zero():
             return SX.zeros(3)
         turn = ca.mtimes(self.rotation, before.T)
         s = 0.5 * ca.vertcat(
@@ -174,6 +174,7 @@ class ContactSolution:
     iterations: number of sweeps (0 for an explicit law)
     converged: 1 or 0
     bilateral (nb,): the constraints' impulses, None from a law that leaves them to the step
+    left_out: how many contacts touch but found no slot (`tarsus.stepping.slots`); None without any
     """
 
     impulses: list[SX]
@@ -181,6 +182,7 @@ class ContactSolution:
     iterations: SX
     converged: SX
     bilateral: SX | None = None
+    left_out: SX | None = None
 
     def stacked(self) -> SX:
         """All impulses as one column (3n,)."""

@@ -17,11 +17,13 @@ from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError
 from tarsus.model.mechanism import Candidate
 from tarsus.morphology.feet import MOST, feet
-from tarsus.stepping.base import Scene
+from tarsus.registry import name_of
+from tarsus.stepping.base import Scene, Stepper, named_where
 
 ALL = "all"  # in place of names: every candidate
 FEW = 8  # candidates up to which a step always looks at all of them
 MANY = 16  # candidates: more than this and only the feet may touch, unless they are named
+SLOTS = 8  # contacts, and at least four more than the feet's: what a fallen robot lies on
 
 
 def candidates(
@@ -43,10 +45,6 @@ def candidates(
     chosen = (
         robot.candidates if names is None or names == ALL else robot.with_contacts(names).candidates
     )
-    if len(chosen) > MOST and names is not None:
-        raise TarsusError(
-            f"{len(chosen)} contacts are more than one compiled step can hold ({MOST}): name fewer."
-        )
     # many that nobody asked for become the feet's
     if names is not None or len(chosen) <= MANY:
         return chosen
@@ -60,11 +58,28 @@ def candidates(
     return chosen
 
 
-def rare_contacts(robot: Robot, chosen: Sequence[Candidate]) -> tuple[int, ...]:
-    """Which of many chosen candidates touch only when the robot falls: those not its feet's."""
+def rare_contacts(
+    robot: Robot, chosen: Sequence[Candidate], stepper: Stepper, slots: int | None
+) -> tuple[tuple[int, ...], int]:
+    """Which of many chosen candidates touch only when the robot falls, those not its feet's, and
+    how many slots there are for what then touches; none where the stepper gathers no contacts.
+    """
+    # a stepper that looks at all of them in every step
+    if not stepper.takes_slots:
+        if len(chosen) > MOST:
+            raise TarsusError(
+                f"{len(chosen)} contacts are more than a step of {name_of(stepper)!r} can hold"
+                f" ({MOST}), which looks at all of them: name fewer, or use a stepper that gathers"
+                f" those that touch ({named_where(lambda known: known.takes_slots)})."
+            )
+        return (), 0
+    # all that are not the feet's
     standing = {candidate.name for candidate in feet(robot)} if len(chosen) > FEW else set()
     others = tuple(k for k, candidate in enumerate(chosen) if candidate.name not in standing)
-    return others if 0 < len(others) < len(chosen) else ()
+    if not others or (len(others) == len(chosen) and len(chosen) <= MOST):
+        return (), 0
+    most = max(SLOTS, len(chosen) - len(others) + 4) if slots is None else slots
+    return others, min(most, len(chosen))
 
 
 def contact_masses(scene: Scene, q: NDArray[np.float64]) -> tuple[float, float]:

@@ -52,6 +52,14 @@ class Options(TypedDict, total=False):
     keyframe: Annotated[
         str | None, Option(None, 'name of the keyframe to start from; by default "stand"')
     ]
+    slots: Annotated[
+        int | None,
+        Option(
+            None,
+            "how many contacts a step holds where others than the feet's touch; by default 8, and"
+            " four more than the feet's",
+        ),
+    ]
     mass_scale: Annotated[
         Mapping[str, ArrayLike] | None,
         Option(None, "{body: factor, or (worlds,) factors} on the bodies' masses"),
@@ -95,17 +103,23 @@ def described(indent: str) -> str:
 
 def complete(given: Options) -> SimpleNamespace:
     """All options, checked, with their defaults; TarsusError with near names for an unknown one."""
+    # their names
     known = declared()
     for name in given:
         if name not in known:
             raise unknown("option", name, known)
     chosen = SimpleNamespace(**{name: option.default for name, option in known.items()} | given)
+    # their values
     if chosen.precision not in (*PRECISIONS, None):
         raise unknown("precision", str(chosen.precision), PRECISIONS)
     for name in ("worlds", "threads"):
         value = getattr(chosen, name)
         if not isinstance(value, int | np.integer) or value < 1:
             raise TarsusError(f"{name} must be a whole number of at least 1, not {value}.")
+    if chosen.slots is not None and (
+        not isinstance(chosen.slots, int | np.integer) or chosen.slots < 1
+    ):
+        raise TarsusError(f"slots must be a whole number of at least 1, not {chosen.slots!r}.")
     part = chosen.stabilization
     if not isinstance(part, float | int | np.number) or not 0 <= part <= 1:
         raise TarsusError(f"stabilization must lie between 0 and 1, not {part}.")

@@ -60,15 +60,18 @@ def with_material(given: Law, material: Mapping[str, float]) -> tuple[Law, list[
 
 
 def scene(
-    robot: Robot, law: Law, terrain: Terrain, candidates: tuple[Candidate, ...], chosen: Any
+    robot: Robot,
+    parts: tuple[Law, Terrain, Stepper],
+    candidates: tuple[Candidate, ...],
+    chosen: Any,
 ) -> Scene:
     """The scene, with the robot in the coordinates chosen."""
     mechanism = in_coordinates(robot, chosen.coordinates)
     names = {candidate.name for candidate in candidates}
     touching = tuple(candidate for candidate in mechanism.candidates if candidate.name in names)
-    return Scene(
-        mechanism, law, terrain, touching, chosen.stabilization, rare_contacts(robot, touching)
-    )
+    law, ground, stepper = parts
+    rare, slots = rare_contacts(robot, touching, stepper, chosen.slots)
+    return Scene(mechanism, law, ground, touching, chosen.stabilization, rare, slots)
 
 
 def terrain(given: Terrain | str) -> Terrain:

@@ -74,7 +74,14 @@ def _same(a: Plan, b: Plan) -> bool:
     parts = ((one.terrain, other.terrain), (a.stepper, b.stepper))
     plain = all(x is y or (type(x) is type(y) and not fields(x)) for x, y in parts)
     rest = [
-        (p.scene.stabilization, p.scene.rare, p.scaled_bodies, p.pushed_bodies, p.timed)
+        (
+            p.scene.stabilization,
+            p.scene.rare,
+            p.scene.slots,
+            p.scaled_bodies,
+            p.pushed_bodies,
+            p.timed,
+        )
         for p in (a, b)
     ]
     alike = alike and a.actuation == b.actuation
@@ -88,7 +95,8 @@ def step_program(plan: Plan) -> Program:
     state: q, u, memory (the law's), control (the controller's), bilateral (the constraints'
         impulses), steps (done so far)
     report: impulse (3n,), N s in contact frames, iterations, converged, tau (actuators,); those of
-        `Strikes`, from a stepper that locates impacts
+        `Strikes`, from a stepper that locates impacts; where contacts are rare, n is `reported` of
+        the scene, and left_out the number of contacts that found no slot
     with a file's actuators: delayed, activation (signals to come, filtered ones), actuators.*
     parameters: dt, action or command, law.*, terrain.*, mass_scale, push
     """
@@ -96,7 +104,7 @@ def step_program(plan: Plan) -> Program:
     scene, mechanism = plan.scene, plan.scene.mechanism
     b = Builder(mechanism.name, plan.timed)
     q, u = b.declare("q", mechanism.nq), b.declare("u", mechanism.nu)
-    memory = b.declare("memory", scene.law.memory_size(len(scene.candidates)))
+    memory = b.declare("memory", len(scene.initial_memory()))
     steps, dt = b.declare("steps", 1), b.parameter("dt")
     law = {name: b.parameter(f"law.{name}") for name in scene.law.parameters()}
     terrain = scene.terrain.symbols(b)
@@ -236,7 +244,7 @@ def initial_values(plan: Plan) -> dict[str, NDArray[np.float64]]:
         q = np.asarray(whole.keyframes.get("stand", whole.neutral()))
     values = {"q": q, "u": np.zeros(mechanism.nu), "steps": np.zeros(1)}
     values["bilateral"] = np.zeros(loop_constraints.count(mechanism))
-    values["memory"] = scene.law.initial_memory(len(scene.candidates))
+    values["memory"] = scene.initial_memory()
     if plan.controller is not None:
         values["control"] = ask.memory(plan.controller, whole)
         values["command"] = ask.commands(plan.controller)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, partial
 
 import casadi as ca
@@ -16,20 +16,17 @@ from tarsus.contact.problem import (
     Contact,
     ContactProblem,
     ContactSolution,
-    Roundness,
 )
-from tarsus.dynamics import crba, jacobian, rnea, springs
+from tarsus.dynamics import crba, rnea, springs
 from tarsus.dynamics.free_motion import dissipation
-from tarsus.dynamics.kinematics import Kinematics, coordinate_rate, kinematics
+from tarsus.dynamics.kinematics import coordinate_rate, kinematics
 from tarsus.errors import TarsusError
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder, Values
 from tarsus.registry import name_of
-from tarsus.spatial.rotation import constant
 from tarsus.stepping import instants
 from tarsus.stepping.base import Scene, StepInputs, named_where
 from tarsus.stepping.coupling import (
-    Attached,
     Coupling,
     couple,
     softened,
@@ -38,28 +35,14 @@ from tarsus.stepping.coupling import (
 )
 from tarsus.stepping.delassus import delassus, mobility, shared, velocity_form
 from tarsus.stepping.fast_motion import FastMotion, fast_motion
-from tarsus.stepping.rare_contacts import with_rare_contacts
 from tarsus.stepping.runge_kutta import Rate
-from tarsus.stepping.shared_body import shared_bodies
-
-
-@dataclass(frozen=True, eq=False)
-class ContactKinematics:
-    """A contact candidate at the ground: rows (3, nu) with gamma = rows u, sparse, or the body that
-    it shares with others.
-    """
-
-    contact: Contact
-    attached: Attached
-
-    @property
-    def rows(self) -> list[list[SX]]:
-        """Rows (3, nu)."""
-        own = self.attached
-        if own.arms is None:
-            return own.rows
-        rows = ca.mtimes(own.arms, ca.vertcat(*(ca.horzcat(*row) for row in own.rows)))
-        return [[rows[k, j] for j in range(rows.shape[1])] for k in range(3)]
+from tarsus.stepping.slots import Chosen, with_slots
+from tarsus.stepping.touching import (
+    ContactKinematics,
+    contact_kinematics,
+    gaps,
+    slot_kinematics,
+)
 
 
 def velocity_step(
@@ -70,19 +53,30 @@ def velocity_step(
     A timed program has the sections of Gehring 2014, Fig. 7: M and h, M^-1, G_B with its inverse,
     u_E, the rest.
     """
+    # the robot, and the contacts that it looks at in every step
     moving = builder.stamp("M, h", fast_motion(scene.mechanism, q, start, builder))
     kin = builder.stamp("M, h", kinematics(scene.mechanism, q, start.u))
-    touching = builder.stamp("rest", contact_kinematics(scene, kin, start.terrain))
+    usual = [scene.candidates[i] for i in scene.usual]
+    touching = builder.stamp("rest", contact_kinematics(scene, kin, start.terrain, usual))
     touching = [not_ahead(touch, moving, start) for touch in touching]
     robot = without_contact(scene, kin, start, moving, builder)
 
+    # the law's impulses on some contacts
     def solved(which: list[ContactKinematics], at: StepInputs) -> tuple[SX, ContactSolution]:
         coupling = couple(robot, [touch.attached for touch in which], builder)
         problem = contact_problem(scene.law, coupling, which, at, builder)
         return velocity_after(coupling, solution(scene.law, problem, at, builder))
 
-    falls = [takes_part(scene.law, touching[i].contact, start, i) for i in scene.rare]
-    return builder.stamp("u_E", with_rare_contacts(scene, touching, falls, start, solved, builder))
+    if not scene.rare:
+        return builder.stamp("u_E", solved(touching, start))
+
+    # the others in slots
+    def at_slot(slot: Chosen) -> ContactKinematics:
+        return not_ahead(slot_kinematics(scene, kin, start.terrain, slot), moving, start)
+
+    low = gaps(scene, kin, start.terrain)
+    end = with_slots(scene, touching, low, at_slot, solved, start, builder)
+    return builder.stamp("u_E", end)
 
 
 def not_ahead(touch: ContactKinematics, moving: FastMotion, start: StepInputs) -> ContactKinematics:
@@ -181,49 +175,6 @@ def with_override(touch: ContactKinematics, at: StepInputs, i: int) -> Contact:
         return contact
     gap = ca.if_else(at.contact_override[i] < 0, ca.fmin(contact.gap, 0), contact.gap)
     return replace(contact, gap=gap)
-
-
-def contact_kinematics(scene: Scene, kin: Kinematics, terrain: object) -> list[ContactKinematics]:
-    """Gap, frame, Jacobian and velocity of every candidate."""
-    # the ground below all candidates at once
-    found, bodies = [], shared_bodies(kin, scene.candidates)
-    centers = [
-        bodies[c.body].position(constant(c.position))
-        if c.body in bodies
-        else jacobian.position(kin, c.body, constant(c.position))
-        for c in scene.candidates
-    ]
-    surfaces = scene.terrain.surfaces(centers, terrain)
-    velocity_product = rnea.velocity_products(kin)
-    for candidate, center, (distance, frame) in zip(
-        scene.candidates, centers, surfaces, strict=True
-    ):
-        # the candidate's lowest point and how it moves
-        middle, down = constant(candidate.position), -candidate.radius * frame[0, :].T
-        if candidate.body in bodies:
-            body = bodies[candidate.body]
-            arms = body.arms(middle, down, frame)
-            attached, velocity = Attached(body.rows, body.number, arms), ca.mtimes(arms, body.twist)
-            product = body.velocity_product(middle, down)
-        else:
-            arm = -candidate.radius * jacobian.direction_in_body(kin, candidate.body, frame[0, :].T)
-            columns = jacobian.point_jacobian(kin, candidate.body, middle + arm)
-            rows = ca.mtimes(frame, jacobian.dense(columns, scene.mechanism.nu))
-            attached = Attached([ca.horzsplit(rows[k, :]) for k in range(3)])
-            velocity = ca.mtimes(rows, kin.u)
-            product = velocity_product(candidate.body, middle, arm)
-        # what the ground says there, in the contact frame
-        contact = Contact(
-            distance - candidate.radius,
-            velocity,
-            center + down,
-            frame,
-            *scene.terrain.material(center + down, terrain),
-            Roundness(candidate.radius, kin.world_rotation[candidate.body]),
-            ca.mtimes(frame, product),
-        )
-        found.append(ContactKinematics(contact, attached))
-    return found
 
 
 def contact_problem(

@@ -11,9 +11,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar
 
+import numpy as np
 from casadi import SX
+from numpy.typing import NDArray
 
 from tarsus import registry
 from tarsus.contact.base import Law
@@ -27,6 +30,7 @@ from tarsus.stepping.strikes import Strikes
 from tarsus.terrain.base import Terrain
 
 METHODS = "tarsus.stepping.methods"
+EMPTY = -1  # in place of a candidate's number: a slot holds none
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +41,7 @@ class Scene:
     stabilization: part of a loop joint's gap that its constraint takes back each step, 0 to 1 [1]
     rare: indices of the candidates that touch only when the robot falls; while none of them does, a
         step is solved without them
+    slots: how many contacts a step holds where a rare one touches; 0 where none is rare
     """
 
     mechanism: Mechanism
@@ -45,6 +50,30 @@ class Scene:
     candidates: tuple[Candidate, ...]
     stabilization: float = 0.0
     rare: tuple[int, ...] = ()
+    slots: int = 0
+
+    @cached_property
+    def usual(self) -> tuple[int, ...]:
+        """Indices of the candidates that every step looks at: those that are not rare."""
+        rare = set(self.rare)
+        return tuple(i for i in range(len(self.candidates)) if i not in rare)
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """Indices of the candidates, the usual ones first: a slot's numbers count in it."""
+        return (*self.usual, *self.rare)
+
+    @property
+    def reported(self) -> int:
+        """Contacts whose impulses a step reports: the usual ones, then the slots."""
+        return len(self.usual) + self.slots
+
+    def initial_memory(self) -> NDArray[np.float64]:
+        """The law's memory of these before the first step, then the number of the candidate that
+        each slot holds.
+        """
+        empty = np.full(self.slots, float(EMPTY))
+        return np.concatenate([self.law.initial_memory(self.reported), empty])
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +134,9 @@ class StepOutputs:
     @property
     def reports(self) -> Values:
         """What the step tells beside its end, by the names of report registers."""
-        return {} if self.strikes is None else self.strikes.values()
+        told = {} if self.strikes is None else self.strikes.values()
+        left_out = self.contact.left_out
+        return told if left_out is None else told | {"left_out": left_out}
 
     def values(self) -> Values:
         """By the names of a program's registers: q, u, memory, impulse (3n,), bilateral,
@@ -165,6 +196,11 @@ class Stepper(ABC):
     @property
     def holds_constraints(self) -> bool:
         """Whether it holds the constraints of cut joints and closed loops."""
+        return self.velocity_level
+
+    @property
+    def takes_slots(self) -> bool:
+        """Whether it looks at its contacts once a step, and so can gather those that touch."""
         return self.velocity_level
 
     @property

@@ -17,6 +17,7 @@ from tarsus.experiments.gehring2014.configurations import (
     Cm,
     Configuration,
     HmJ,
+    robot,
     standing,
 )
 from tarsus.morphology.fall import TILTED, upright
@@ -138,7 +139,12 @@ def pushed(configuration: Configuration, directions: int, strengths: int, second
     angle = np.repeat(np.arange(directions) * 2 * np.pi / directions, strengths)
     strength = np.tile(np.linspace(WEAKEST, STRONGEST, strengths), directions)
     simulation = configuration.simulation(
-        standing(), worlds=len(angle), contacts="all", pushes=TRUNK, threads=os.cpu_count() or 1
+        standing(),
+        worlds=len(angle),
+        contacts="all",
+        slots=len(robot().candidates),  # nothing that touches is left out
+        pushes=TRUNK,
+        threads=os.cpu_count() or 1,
     )
     simulation.advance(SETTLE)
     # the push: a force above the trunk's origin for one block

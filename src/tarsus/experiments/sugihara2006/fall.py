@@ -24,6 +24,7 @@ BEFORE, LASTS, AFTER = 1.0, 0.1, 6.0  # s: of walking, of the push, of falling
 QUICK_AFTER = 0.2
 FORCE = 40.0  # N forwards at the trunk: 4 N s, 0.8 m/s of the whole robot
 TOUCHING = ("*_foot_*", "*_knee", "*_hand", "torso_0", "torso_2")  # the trunk's upper front edge
+SLOTS = 14  # for all of these
 AT_REST, MANY = 1e-4, 6  # J; contacts
 LEDGER = 1e-9  # J
 SHOWN = np.array([-0.1, 0.1, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 5.8])  # s after the push began
@@ -104,7 +105,14 @@ class Falling(Exhibit):
 def _fallen() -> xr.Dataset:
     """The log of walk, push and fall."""
     simulation = Simulation(
-        hoap1(), floor(LAMBDA), STEPPER, controller=Walk(), dt=DT, contacts=TOUCHING, pushes="torso"
+        hoap1(),
+        floor(LAMBDA),
+        STEPPER,
+        controller=Walk(),
+        dt=DT,
+        contacts=TOUCHING,
+        slots=SLOTS,
+        pushes="torso",
     )
     # walk, push, fall
     parts = [simulation.run(BEFORE)]

@@ -27,6 +27,11 @@ class Emitter:
         for name in (*self.frame.in_memory(program, target), SPARE):
             self._memory[name] = self._reserved
             self._reserved += program.sizes.get(name, 0)
+        self._shared: dict[str, int] = {}
+        for name in sorted(program.apart) if self.frame.sets_apart else ():
+            self._shared[name] = sum(program.sizes[other] for other in self._shared)
+        self._apart: list[str] = []
+        self._names: list[str] = []
         self._labels = 0
         self._masks: list[str] = []
         if program.sections and not (target == Target(1) and isinstance(self.frame, LaneGroups)):
@@ -40,11 +45,46 @@ class Emitter:
 
     def text(self) -> str:
         """The whole module."""
+        return self.texts()[0]
+
+    def texts(self) -> tuple[str, str]:
+        """The module, and one of the functions that it calls for seldom loops, "" if none."""
         for block in self.program.blocks:
-            self._block(block)
+            if self._shared and isinstance(block, While) and block.seldom:
+                self._set_apart(block)
+            else:
+                self._block(block)
         around = self.frame.around(self.program, self.target, self._workspace())
-        declarations = [*self.scribe.declarations(), *around.declarations]
-        return "\n".join([*declarations, *around.opening, *self.scribe.lines, *around.closing, ""])
+        used, calls = (
+            self.scribe.declarations(),
+            [f"declare void {f}(ptr, ptr, ptr)" for f in self._names],
+        )
+        declarations = [*used, *calls, *around.declarations]
+        lines = [*declarations, *around.opening, *self.scribe.lines, *around.closing, ""]
+        apart = [*used, *self._apart, ""] if self._apart else []
+        return "\n".join(lines), "\n".join(apart)
+
+    def _set_apart(self, block: While) -> None:
+        """A call of a function that holds the loop, where a lane wants it."""
+        s, name = self.scribe, f"@seldom{len(self._names)}"
+        tag = name[1:]
+        some = s.any(s.lt(s.const(0.0), self._load(block.more, 0)))
+        s.lines += [
+            f"  br i1 {some}, label %{tag}.call, label %{tag}.past",
+            f"{tag}.call:",
+            f"  call void {name}(ptr %world, ptr %tables, ptr %shared)",
+            f"  br label %{tag}.past",
+            f"{tag}.past:",
+        ]
+        # its code, in a function of its own
+        lines, s.lines = s.lines, []
+        s.forget()
+        self._while(block)
+        signature = "(ptr noalias %world, ptr noalias %tables, ptr noalias %shared)"
+        self._apart += [f"define void {name}{signature} #0 {{", "entry:", *s.lines]
+        self._apart += ["  ret void", "}", 'attributes #0 = { nounwind "stackrealign" }']
+        s.lines = lines
+        self._names.append(name)
 
     def _workspace(self) -> str:
         """Room for temporaries that a compiler keeps in registers, and those that stay in memory.
@@ -54,6 +94,9 @@ class Emitter:
         """
         size = max(sum(r.size for r in self.program.of_kind("temporary")), 1)
         lines = [f"  %work = alloca [{size} x {self.target.vector}], align {max(self._align, 64)}"]
+        if self._shared:
+            size = sum(self.program.sizes[name] for name in self._shared)
+            lines.append(f"  %shared = alloca [{size} x {self.target.vector}], align 64")
         if self._reserved:
             lines += [
                 f"  %reserved = alloca [{self._reserved} x {self.target.vector}], align 64",
@@ -82,6 +125,8 @@ class Emitter:
         if register in self._memory:
             base, offset = "%memory", self._memory[register] + entry
             self._reserved = max(self._reserved, offset + 1)
+        elif register in self._shared:
+            base, offset = "%shared", self._shared[register] + entry
         else:
             offset += self._temporary[register]
         place = f"getelementptr inbounds {self.target.vector}, ptr {base}, i64 {offset}"

@@ -32,6 +32,9 @@ class Around:
 class KernelShell(ABC):
     """How worlds are stored and walked."""
 
+    sets_apart: bool = False
+    """Whether loops that seldom run are functions of their own."""
+
     @abstractmethod
     def around(self, program: Program, target: Target, work: str) -> Around:
         """The kernel around one step's code; `work` is the line that reserves the workspace."""
@@ -59,6 +62,8 @@ class LaneGroups(KernelShell):
     After each step the state and report registers are copied to log[step][group][entry][lane] if
     log is not null.
     """
+
+    sets_apart = True
 
     def around(self, program: Program, target: Target, work: str) -> Around:
         vector, logged = target.vector, logged_size(program)

@@ -49,12 +49,14 @@ class Straight:
 class While:
     """Run `body` while register `more` is positive, at most `maximum` times, each world for itself.
 
-    A world that is done keeps its registers while others go on.
+    A world that is done keeps its registers while others go on. A `seldom` one, not inside another,
+    is rarely entered: a processor's code for it is compiled apart, quickly rather than well.
     """
 
     more: str
     body: tuple[Block, ...]
     maximum: int
+    seldom: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,6 +117,15 @@ class Program:
         """Numbers a world by register name."""
         return {r.name: r.size for r in self.registers}
 
+    @cached_property
+    def apart(self) -> frozenset[str]:
+        """Temporaries that the `seldom` loops read or write; none where cycles are counted."""
+        used: set[str] = set()
+        for block in self.blocks if not self.sections else ():
+            if isinstance(block, While) and block.seldom:
+                used |= _named((block,))
+        return frozenset(r.name for r in self.of_kind("temporary") if r.name in used)
+
     def straights(self) -> Iterator[tuple[Straight, bool]]:
         """Every straight block and whether it stands inside a loop."""
         yield from _straights(self.blocks, False)
@@ -138,13 +149,28 @@ def _straights(blocks: tuple[Block, ...], inside: bool) -> Iterator[tuple[Straig
             yield from _straights(block.body, True)
 
 
+def _named(blocks: tuple[Block, ...]) -> set[str]:
+    """The registers that blocks read or write."""
+    names: set[str] = set()
+    for block in blocks:
+        if isinstance(block, Straight):
+            names.update(block.inputs, block.outputs)
+        elif isinstance(block, While):
+            names |= {block.more} | _named(block.body)
+        elif isinstance(block, Lookup):
+            names |= {block.index, block.output}
+        else:
+            names.add(block.clock)
+    return names
+
+
 def _feed(digest: hashlib._Hash, blocks: tuple[Block, ...]) -> None:
     for block in blocks:
         if isinstance(block, Straight):
             digest.update(repr((block.inputs, block.outputs)).encode())
             digest.update(block.function.serialize().encode())
         elif isinstance(block, While):
-            digest.update(repr((block.more, block.maximum)).encode())
+            digest.update(repr((block.more, block.maximum, block.seldom)).encode())
             _feed(digest, block.body)
             digest.update(b"end")
         elif isinstance(block, Stamp):

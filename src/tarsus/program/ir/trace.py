@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Literal, TypeVar, cast
 
 import casadi as ca
@@ -11,17 +11,8 @@ import numpy as np
 from casadi import SX
 from numpy.typing import ArrayLike
 
-from tarsus.program.ir.blocks import (
-    CYCLES,
-    Block,
-    Kind,
-    Lookup,
-    Program,
-    Register,
-    Stamp,
-    Straight,
-    While,
-)
+from tarsus.program.ir.blocks import CYCLES, Kind, Lookup, Program, Register, Stamp
+from tarsus.program.ir.drafts import Draft, Drafted, Drafts, Loop
 from tarsus.program.ir.symbolic import entries, mapped
 
 Values = dict[str, SX]
@@ -48,7 +39,7 @@ class Builder:
         self._registers: dict[str, Register] = {}
         self._symbols: dict[str, SX] = {}
         self._owner: dict[int, str] = {}
-        self._blocks: list[_Draft | _Loop | Lookup | Stamp] = []
+        self._blocks: list[Drafted] = []
         self._sections: list[str] = []
         self._pending: Values = {}
         self._kept: dict[str, SX] = {}
@@ -84,10 +75,12 @@ class Builder:
         body: Callable[[Values], tuple[Values, SX]],
         maximum: int,
         first: SX | None = None,
+        seldom: bool = False,
     ) -> Values:
         """Carry `start` through body(values) -> (values, more) while more > 0; the last values.
 
-        Worlds where `first` is not positive do not enter the loop at all.
+        Worlds where `first` is not positive do not enter the loop at all; seldom: few ever do
+        (`While.seldom`).
         """
         # a register for each value carried, and one that says whether to go on
         names: dict[str, str] = {}
@@ -120,9 +113,43 @@ class Builder:
         # the body's end, and on with the outer blocks
         self._pending.update({names[key]: values[key] for key in start} | {more: again})
         self._cut()
-        outer.append(_Loop(more, self._blocks, maximum))
+        outer.append(Loop(more, self._blocks, maximum, seldom))
         self._blocks = outer
         return symbols
+
+    def each(self, name: str, count: int, make: Callable[[SX], Held]) -> list[Held]:
+        """[make(0), ..., make(count - 1)], found by a loop whose code holds one of them.
+
+        make: from the index () to expressions, or a structure of them that looks alike for all.
+        """
+        # the index; what is made is not known before it has been traced
+        at, more = self._fresh("each"), self._fresh("more")
+        index = self.declare(at, 1, "temporary")
+        self.declare(more, 1, "temporary")
+        self._pending.update({at: SX(0), more: SX(1)})
+        self._cut()
+        outer, self._blocks = self._blocks, []
+        made, computed = make(index), list[SX]()
+        mapped(made, lambda value: computed.extend(_varying(value)) or value)
+        # all of them in one register, each into its own place
+        size, row = len(computed), ca.vertcat(SX(0, 1), *computed)
+        kept = self._fresh(name)
+        stack = self.declare(kept, count * size, "temporary")
+        rows = [ca.if_else(index == j, row, stack[j * size : (j + 1) * size]) for j in range(count)]
+        self._pending.update({kept: ca.vertcat(*rows), at: index + 1, more: SX(index + 1 < count)})
+        self._cut()
+        outer += [Draft({kept: SX.zeros(count * size)}), Loop(more, self._blocks, count)]
+        self._blocks = outer
+
+        # the same structures with symbols
+        def put(symbols: Iterator[SX], value: SX) -> SX:
+            parts = [part if part.is_constant() else next(symbols) for part in _nonzeros(value)]
+            return SX(value.sparsity(), ca.vertcat(SX(0, 1), *parts))
+
+        return [
+            mapped(made, partial(put, iter(entries(stack[j * size : (j + 1) * size]))))
+            for j in range(count)
+        ]
 
     def lookup(self, table: str, values: ArrayLike, index: SX) -> SX:
         """table[floor(index)] for each entry of index (k,), held inside the table."""
@@ -202,9 +229,10 @@ class Builder:
             self.declare(CLOCK, 1, "temporary")
             self._blocks.insert(0, Stamp(None, CLOCK))
         # drop registers that nobody reads
-        read = self._read_anywhere(self._blocks)
+        drafts = Drafts(self._registers, self._symbols, self._owner)
+        read = drafts.read_anywhere(self._blocks)
         registers = [r for r in self._registers.values() if r.kind != "temporary" or r.name in read]
-        blocks = tuple(self._finished(block, read) for block in self._blocks)
+        blocks = tuple(drafts.finished(block, read) for block in self._blocks)
         return Program(
             self.name, tuple(registers), blocks, dict(self._tables), tuple(self._sections)
         )
@@ -228,69 +256,14 @@ class Builder:
                 )
             outputs[name] = column
         if outputs:
-            self._blocks.append(_Draft(outputs))
+            self._blocks.append(Draft(outputs))
         self._pending, self._kept = {}, {}
 
-    def _inputs(self, values: Values) -> list[str]:
-        used = set()
-        for symbol in ca.symvar(ca.vertcat(*values.values())):
-            if symbol.element_hash() not in self._owner:
-                raise ValueError(
-                    f"the symbol {symbol.name()!r} belongs to no register; declare it as a"
-                    " parameter"
-                )
-            used.add(self._owner[symbol.element_hash()])
-        return [name for name in self._symbols if name in used]
 
-    def _read_anywhere(self, blocks: list[_Draft | _Loop | Lookup | Stamp]) -> set[str]:
-        read: set[str] = set()
-        for block in blocks:
-            if isinstance(block, _Draft):
-                read.update(self._inputs(block.outputs))
-            elif isinstance(block, _Loop):
-                read.add(block.more)
-                read.update(self._read_anywhere(block.body))
-            elif isinstance(block, Stamp):
-                read.add(block.clock)
-            else:
-                read.add(block.index)
-        return read
-
-    def _finished(self, block: _Draft | _Loop | Lookup | Stamp, read: set[str]) -> Block:
-        if isinstance(block, _Loop):
-            return While(
-                block.more,
-                tuple(self._finished(inner, read) for inner in block.body),
-                block.maximum,
-            )
-        if isinstance(block, Lookup | Stamp):
-            return block
-        wanted = {
-            n: v
-            for n, v in block.outputs.items()
-            if self._registers[n].kind != "temporary" or n in read
-        }
-        inputs = self._inputs(wanted)
-        function = ca.Function(
-            "straight",
-            [self._symbols[name] for name in inputs],
-            list(wanted.values()),
-            {"cse": True, "allow_free": False},
-        )
-        return Straight(function, tuple(inputs), tuple(wanted))
+def _varying(value: SX) -> list[SX]:
+    """What is no constant."""
+    return [part for part in _nonzeros(value) if not part.is_constant()]
 
 
 def _nonzeros(value: SX) -> list[SX]:
     return entries(cast(SX, value.nz[:]))
-
-
-@dataclass(frozen=True)
-class _Draft:
-    outputs: Values
-
-
-@dataclass(frozen=True)
-class _Loop:
-    more: str
-    body: list[_Draft | _Loop | Lookup | Stamp]
-    maximum: int

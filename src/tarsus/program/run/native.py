@@ -78,11 +78,17 @@ def compile_thread(program: Program, bits: int) -> Kernel:
 
 def _compiled(program: Program, target: Target, frame: KernelShell, arguments: list[Any]) -> Kernel:
     key = _key(program, target, frame)
-    code = disk.kept(f"{key}.o")
-    if code is None:
-        code = _compile(Emitter(program, target, frame).text())
-        disk.keep(f"{key}.o", code)
-    return _load(key, code, arguments)
+    names = [f"{key}.o", f"{key}.seldom.o"] if frame.sets_apart and program.apart else [f"{key}.o"]
+    codes = [code for name in names if (code := disk.kept(name)) is not None]
+    if len(codes) < len(names):
+        texts = Emitter(program, target, frame).texts()
+        machines = _machine(optimizes()), _machine(False)
+        codes = [
+            _compile(text, machine) for text, machine in zip(texts, machines, strict=True) if text
+        ]
+        for name, code in zip(names, codes, strict=True):
+            disk.keep(name, code)
+    return _load(key, codes, arguments)
 
 
 def assembly(program: Program, target: Target) -> str:
@@ -123,7 +129,7 @@ def _machine(optimized: bool) -> llvm.TargetMachine:
 def _module(text: str, machine: llvm.TargetMachine) -> llvm.ModuleRef:
     module = llvm.parse_assembly(text)
     module.verify()
-    if not optimizes():
+    if machine is not _machine(True):
         return module
     options = llvm.create_pipeline_tuning_options(speed_level=1)
     options.slp_vectorization = False
@@ -135,8 +141,7 @@ def _module(text: str, machine: llvm.TargetMachine) -> llvm.ModuleRef:
     return module
 
 
-def _compile(text: str) -> bytes:
-    machine = _machine(optimizes())
+def _compile(text: str, machine: llvm.TargetMachine) -> bytes:
     return machine.emit_object(_module(text, machine))
 
 
@@ -150,15 +155,12 @@ _loaded: dict[str, tuple[llvm.orcjit.ResourceTracker, Kernel]] = {}
 _linking = RLock()  # a library's name may be given once
 
 
-def _load(key: str, code: bytes, arguments: list[Any]) -> Kernel:
+def _load(key: str, codes: list[bytes], arguments: list[Any]) -> Kernel:
     with _linking:
         if key not in _loaded:
-            library = (
-                llvm.JITLibraryBuilder()
-                .add_object_img(code)
-                .add_current_process()
-                .export_symbol("kernel")
-            )
+            library = llvm.JITLibraryBuilder().add_current_process().export_symbol("kernel")
+            for code in codes:
+                library = library.add_object_img(code)
             tracker = library.link(_jit(), f"tarsus_{key}")
             _loaded[key] = (tracker, ctypes.CFUNCTYPE(None, *arguments)(tracker["kernel"]))
         return _loaded[key][1]

@@ -18,6 +18,7 @@ from tarsus.model.mechanism import Mechanism
 from tarsus.parameters import Role, declared, named
 from tarsus.program.run.backend import Backend
 from tarsus.program.run.samples import evaluate
+from tarsus.simulation.by_candidate import spread
 from tarsus.simulation.recording import variables
 from tarsus.simulation.recording.empty import without_empty
 from tarsus.simulation.recording.observe import observer
@@ -34,8 +35,12 @@ AT_LIMIT = 1e-6  # rad or m: a joint that rests on its limit is told of no round
 def dataset(
     plan: Plan, worlds: Backend, start: Mapping[str, Array], records: Mapping[str, Array], t0: float
 ) -> xr.Dataset:
-    """The log of steps: records (steps, worlds, size) after each, `start` (worlds, size) before."""
+    """The log of steps: records (steps, worlds, size) after each, `start` (worlds, size) before.
+
+    Of more than 40 candidates, contacts are the feet's and those that touched.
+    """
     # what the registers held before each step, and what follows from them
+    plan, start, records = spread(plan, start, records)
     scene, mechanism = plan.scene, plan.scene.mechanism
     steps, count, n = *records["q"].shape[:2], len(scene.candidates)
     dt = float(worlds.get("dt")[0, 0])
@@ -71,6 +76,9 @@ def dataset(
     log = variables.described(xr.Dataset(found, labels))
     log.attrs.update(_law_attributes(scene.law, worlds) | {"dt": dt})
     log.attrs.update(fast_steps=int(seen["fast"].sum()), strikes_lost=strikes_lost(plan, records))
+    if "left_out" in records:
+        log.attrs.update(crowded_steps=int((records["left_out"] > 0).sum()))
+        log.attrs.update(most_left_out=int(records["left_out"].max(initial=0)))
     return without_empty(log.squeeze("world", drop=True) if count == 1 else log)
 
 
@@ -186,6 +194,12 @@ def warnings_of(mechanism: Mechanism, log: xr.Dataset) -> list[str]:
         found.append(
             f"{lost} impacts are missing in the log's table of strikes, for some steps had more"
             " than it keeps: --set strikes=16, or a smaller dt."
+        )
+    # contacts that found no slot
+    if crowded := log.attrs.get("crowded_steps", 0):
+        found.append(
+            f"in {crowded} steps more contacts touched than there are slots, at most"
+            f" {log.attrs['most_left_out']} more: the deepest were kept; slots=N holds more."
         )
     # how far each joint went beyond its limits
     beyond: dict[str, float] = {}

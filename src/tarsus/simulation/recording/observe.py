@@ -24,9 +24,8 @@ from tarsus.simulation.recording.step_observables import (
 )
 from tarsus.simulation.step_program import KEPT, Plan, applied, applied_in_loops, pushes, scaled
 from tarsus.spatial.inertia import LinearInertia
-from tarsus.stepping import assemble
-from tarsus.stepping.assemble import ContactKinematics
 from tarsus.stepping.fast_motion import turns_fast
+from tarsus.stepping.touching import ContactKinematics, contact_kinematics
 
 
 @lru_cache(maxsize=KEPT)
@@ -62,7 +61,7 @@ def observer(plan: Plan) -> Program:
 
     # where the step looked, and what acted there
     seen = kinematics(mechanism, plan.stepper.evaluation(mechanism, q0, u0, dt), u0)
-    touching = assemble.contact_kinematics(scene, seen, terrain)
+    touching = contact_kinematics(scene, seen, terrain)
     acting = Acting(
         Drive(applied(mechanism, tau), applied_in_loops(mechanism, tau)),
         impulse,
@@ -151,6 +150,6 @@ def _stored(plan: Plan, kin: Kinematics, terrain: object, law: object) -> SX:
     return ca.vertcat(
         *(
             stored_energy(law_of, t.contact, law)
-            for t in assemble.contact_kinematics(plan.scene, kin, terrain)
+            for t in contact_kinematics(plan.scene, kin, terrain)
         )
     )

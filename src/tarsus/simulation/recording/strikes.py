@@ -20,8 +20,8 @@ from tarsus.program.ir.trace import Builder
 from tarsus.program.run.backend import Backend
 from tarsus.program.run.samples import evaluate
 from tarsus.simulation.step_program import KEPT, Plan, scaled
-from tarsus.stepping import assemble
 from tarsus.stepping.strikes import slot_size
+from tarsus.stepping.touching import contact_kinematics
 
 Array = NDArray[Any]
 
@@ -152,7 +152,7 @@ def _observer(plan: Plan) -> Program:
     inertias = scaled(plan, rnea.body_inertias(mechanism), b)
 
     def velocities(kin: Any) -> SX:
-        touching = assemble.contact_kinematics(scene, kin, terrain)
+        touching = contact_kinematics(scene, kin, terrain)
         return ca.vertcat(SX(0, 1), *(touch.contact.velocity for touch in touching))
 
     return b.program(

@@ -26,6 +26,7 @@ from tarsus.stepping import assemble
 from tarsus.stepping.base import METHODS, Scene, StepInputs, StepOutputs, Stepper
 from tarsus.stepping.event_location import TRIES, Bracket
 from tarsus.stepping.strikes import Strikes, slot_size
+from tarsus.stepping.touching import contact_kinematics
 
 FAR = 1e6  # m: height of a contact that is not watched
 
@@ -214,7 +215,7 @@ class EventDriven(Stepper):
 def seen(scene: Scene, start: StepInputs, at: Values) -> list[Any]:
     """The contacts at the coordinates and velocities `at`."""
     kin = kinematics(scene.mechanism, at["q"], at["u"])
-    return [touch.contact for touch in assemble.contact_kinematics(scene, kin, start.terrain)]
+    return [touch.contact for touch in contact_kinematics(scene, kin, start.terrain)]
 
 
 def attempt(

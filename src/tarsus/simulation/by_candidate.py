@@ -1,0 +1,75 @@
+"""What a step reports of its feet and slots, in the order of the candidates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tarsus.morphology.feet import MOST
+from tarsus.simulation.step_program import Plan, shared
+from tarsus.stepping.base import Scene
+
+Array = NDArray[Any]
+
+
+def by_candidate(scene: Scene, values: Array, memory: Array, arrays: Any = np) -> Array:
+    """Values (..., n, k) of every candidate, zero where one is in no slot.
+
+    values: (..., reported, k) of the usual contacts and the slots
+    memory: (..., size), the register after the step
+    arrays: the module of both, NumPy or CuPy
+    """
+    # numbers of candidates; empty slots have a place behind them
+    usual, all_of_them = len(scene.usual), len(scene.order)
+    numbers = _numbers(scene, memory).reshape(-1, scene.slots)
+    numbers = arrays.where(numbers < 0, all_of_them, numbers).astype(int)
+    # into their places
+    rows = values.reshape(len(numbers), scene.reported, -1)
+    found = arrays.zeros((len(rows), all_of_them + 1, rows.shape[-1]), values.dtype)
+    found[:, :usual] = rows[:, :usual]
+    found[arrays.arange(len(rows))[:, None], numbers] = rows[:, usual:]
+    order = arrays.asarray(np.argsort(scene.order))
+    return found[:, order].reshape(*values.shape[:-2], all_of_them, -1)
+
+
+def spread(
+    plan: Plan, start: Mapping[str, Array], records: Mapping[str, Array]
+) -> tuple[Plan, Mapping[str, Array], Mapping[str, Array]]:
+    """A plan, a start and records of steps without slots: impulse and memory candidate by
+    candidate. Of more than MOST candidates those alone that touched, and the usual ones.
+    """
+    scene, law = plan.scene, plan.scene.law
+    if not scene.slots:
+        return plan, start, records
+    # who touched
+    seen = list(scene.order)
+    if len(seen) > MOST:
+        held = [np.unique(_numbers(scene, part["memory"])) for part in (start, records)]
+        numbers = {int(k) for k in np.concatenate(held) if k >= 0}
+        seen = [scene.order[k] for k in sorted({*range(len(scene.usual)), *numbers})]
+    seen = sorted(seen)
+    some = replace(scene, candidates=tuple(scene.candidates[i] for i in seen), rare=(), slots=0)
+    # their impulses and the law's memory of them
+    told = []
+    for part in (start, records):
+        memory = part["memory"]
+        own = memory[..., : law.memory_size(scene.reported)].reshape(
+            *memory.shape[:-1], scene.reported, law.contact_memory
+        )
+        own = by_candidate(scene, own, memory)[..., seen, :]
+        new = {"memory": own.reshape(*memory.shape[:-1], -1)}
+        if "impulse" in part:
+            impulse = part["impulse"].reshape(*memory.shape[:-1], scene.reported, 3)
+            impulse = by_candidate(scene, impulse, memory)[..., seen, :]
+            new["impulse"] = impulse.reshape(*memory.shape[:-1], -1)
+        told.append({**part, **new})
+    return shared(replace(plan, scene=some)), *told
+
+
+def _numbers(scene: Scene, memory: Array) -> Array:
+    """Of the candidate that each slot holds (..., slots), negative for none."""
+    return memory[..., memory.shape[-1] - scene.slots :]

@@ -1,0 +1,250 @@
+"""Contacts that touch only when a robot falls: gathered into slots, in worlds where one does.
+
+Every step finds the gaps of all such candidates. In worlds where one takes part, the deepest of all
+contacts, the feet's among them, come into a fixed number of slots, and the law solves the slots; in
+the others it solves the feet alone. The law's memory of a slot goes with the candidate's number, by
+which the next step finds it again (docs/decisions/0025-slots.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Protocol, TypeVar
+
+import casadi as ca
+import numpy as np
+from casadi import SX
+
+from tarsus.contact.base import Law
+from tarsus.contact.problem import Contact, ContactSolution
+from tarsus.program.ir.symbolic import entries
+from tarsus.program.ir.trace import Builder, Values
+from tarsus.stepping.base import EMPTY, Scene, StepInputs, StepOutputs
+
+LATE = 1.0  # m: deeper than any gap; what pressed but is not closed comes behind what is
+
+
+class Touching(Protocol):
+    """A candidate at the ground."""
+
+    @property
+    def contact(self) -> Contact:
+        """Its gap, frame and velocity."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """What a slot holds: a candidate's number among the scene's usual and rare ones, EMPTY for
+    none; its body's number, center (3,) there in m, and radius, m: those of any candidate if empty.
+    """
+
+    number: SX
+    body: SX
+    center: SX
+    radius: SX
+
+
+T = TypeVar("T", bound=Touching)
+Solve = Callable[[list[T], StepInputs], tuple[SX, ContactSolution]]
+
+
+@dataclass(frozen=True, eq=False)
+class Remembered:
+    """The law's memory of the usual contacts and of the slots; which candidate each slot holds."""
+
+    usual: list[SX]
+    slots: list[SX]
+    numbers: list[SX]
+
+    @classmethod
+    def of(cls, scene: Scene, memory: SX) -> Remembered:
+        """From the register (scene.memory_size,)."""
+        own = [scene.law.own(memory, i) for i in range(len(scene.usual) + scene.slots)]
+        numbers = entries(memory[memory.numel() - scene.slots :])
+        return cls(own[: len(scene.usual)], own[len(scene.usual) :], numbers)
+
+    def stacked(self) -> SX:
+        """The register."""
+        return ca.vertcat(SX(0, 1), *self.usual, *self.slots, *self.numbers)
+
+
+def with_slots(
+    scene: Scene,
+    feet: list[T],
+    gaps: list[SX],
+    at_slot: Callable[[Chosen], T],
+    solved: Solve[T],
+    start: StepInputs,
+    builder: Builder,
+) -> tuple[SX, ContactSolution]:
+    """The new velocity (nu,) and the solution, impulses of the usual contacts and of the slots.
+
+    gaps: of the rare candidates, m
+    at_slot: what a slot holds, at the ground
+    solved: the step with some contacts, from a start with their memory
+    """
+    law, memory = scene.law, Remembered.of(scene, start.memory)
+    feet = builder.hold("feet", feet)
+    pressed = [
+        ca.logic_and(number >= 0, law.closed(_at(SX.inf()), own))
+        for number, own in zip(memory.numbers, memory.slots, strict=True)
+    ]
+    lowest = reduce(ca.fmin, gaps)
+    fallen = reduce(ca.logic_or, pressed, law.closed(_at(lowest), fresh(law)))
+    fallen = builder.keep("fallen", fallen)
+    begin = nothing(scene, start)
+
+    def standing(_: Values) -> tuple[Values, SX]:
+        own = ca.vertcat(SX(0, 1), *memory.usual)
+        u, contact = solved(feet, replace(start, memory=own))
+        empty = [fresh(law)] * scene.slots, [SX(EMPTY)] * scene.slots
+        kept = Remembered([contact.memory], *empty).stacked()
+        impulses = contact.impulses + [SX.zeros(3)] * scene.slots
+        contact = replace(contact, impulses=impulses, memory=kept)
+        return _values(start, u, contact, SX(0)), SX(0)
+
+    def falling(_: Values) -> tuple[Values, SX]:
+        closed = [
+            law.closed(touch.contact, own) for touch, own in zip(feet, memory.usual, strict=True)
+        ]
+        numbers, left_out = chosen(scene, feet, closed, gaps, pressed, memory, builder)
+
+        def at(j: SX) -> tuple[T, SX]:
+            slot = looked_up(scene, numbers, j, builder)
+            return at_slot(slot), remembered(law, slot.number, memory)
+
+        slots = builder.each("slots", scene.slots, at)
+        own = ca.vertcat(*(kept for _, kept in slots))
+        u, contact = solved([touch for touch, _ in slots], replace(start, memory=own))
+        contact = handed_back(scene, start, feet, numbers, contact)
+        return _values(start, u, contact, left_out), SX(0)
+
+    # one of the two passes is made
+    stood = builder.loop(begin, standing, 1, ca.logic_not(fallen))
+    end = builder.loop(stood, falling, 1, fallen, seldom=True)
+    return end["u"], replace(StepOutputs.of(end).contact, left_out=end["left_out"])
+
+
+def fresh(law: Law) -> SX:
+    """The memory (contact_memory,) of a contact that was not there in the last step."""
+    return law.own(SX(law.initial_memory(1)), 0)
+
+
+def _at(gap: SX) -> Contact:
+    """A contact of which no more is known than its gap."""
+    return Contact(gap, SX.zeros(3), SX.zeros(3), SX.eye(3))
+
+
+def _values(start: StepInputs, u: SX, contact: ContactSolution, left_out: SX) -> Values:
+    return StepOutputs(start.q, u, contact).values() | {"left_out": left_out}
+
+
+def nothing(scene: Scene, start: StepInputs) -> Values:
+    """What a loop begins with that always has one pass."""
+    impulses = [SX.zeros(3)] * (len(scene.usual) + scene.slots)
+    none = SX.zeros(start.bilateral.numel())
+    solution = ContactSolution(impulses, start.memory, SX(0), SX(1), none)
+    return _values(start, start.u, solution, SX(0))
+
+
+def chosen(
+    scene: Scene,
+    feet: list[T],
+    closed: list[SX],
+    gaps: list[SX],
+    pressed: list[SX],
+    memory: Remembered,
+    builder: Builder,
+) -> tuple[list[SX], SX]:
+    """The number of the candidate that each slot holds, the deepest first, and how many touch but
+    find none.
+
+    closed: 1 for each foot that takes part; pressed: 1 for each slot of the last step whose contact
+    takes part whatever its gap: round-off that shows it open does not drop it.
+    """
+    # the order in which they come, and how many there are
+    law, count = scene.law, scene.slots
+    low = [law.closed(_at(gap), fresh(law)) for gap in gaps]
+    keys = [
+        ca.if_else(flag, touch.contact.gap, SX.inf())
+        for flag, touch in zip(closed, feet, strict=True)
+    ]
+    keys += [ca.if_else(flag, gap, SX.inf()) for flag, gap in zip(low, gaps, strict=True)]
+    own = len(keys)
+    keys += [ca.if_else(flag, LATE + j, SX.inf()) for j, flag in enumerate(pressed)]
+    touch = sum([*closed, *low], SX(0))
+    keys = entries(builder.keep("keys", ca.vertcat(*keys)))
+
+    # one after the other: the least key behind the last one; of equal ones the first
+    def next_one(now: Values) -> tuple[Values, SX]:
+        best, at = SX.inf(), SX(-1)
+        for k, key in enumerate(keys):
+            later = ca.logic_or(key > now["key"], ca.logic_and(key == now["key"], now["place"] < k))
+            better = ca.logic_and(later, key < best)
+            best, at = ca.if_else(better, key, best), ca.if_else(better, k, at)
+        number = at
+        for j, held in enumerate(memory.numbers):
+            number = ca.if_else(at == own + j, held, number)
+        numbers = entries(now["numbers"])
+        there = reduce(ca.logic_or, (held == number for held in numbers))
+        new = ca.logic_and(best < SX.inf(), ca.logic_not(there))
+        numbers = [
+            ca.if_else(ca.logic_and(new, now["found"] == j), number, held)
+            for j, held in enumerate(numbers)
+        ]
+        found = now["found"] + new
+        after = {"numbers": ca.vertcat(*numbers), "found": found, "key": best, "place": at}
+        return after, ca.logic_and(best < SX.inf(), found < count)
+
+    begin = {"numbers": SX(np.full(count, EMPTY)), "found": SX(0), "key": -SX.inf()}
+    last = builder.loop(begin | {"place": SX(-1)}, next_one, 2 * count + 1)
+    return entries(last["numbers"]), ca.fmax(touch - count, 0)
+
+
+def looked_up(scene: Scene, numbers: list[SX], j: SX, builder: Builder) -> Chosen:
+    """What slot j holds; an empty one stands in for the candidate of its own place."""
+    rows = [(c.body, *c.position, c.radius) for c in (scene.candidates[i] for i in scene.order)]
+    number, wide = numbers[0], len(rows[0])
+    for k, held in enumerate(numbers[1:], 1):
+        number = ca.if_else(j == k, held, number)
+    place = builder.keep("place", ca.if_else(number >= 0, number, j))
+    index = ca.vertcat(*(wide * place + k for k in range(wide)))
+    found = entries(builder.lookup("candidates", np.array(rows), index))
+    return Chosen(number, found[0], ca.vertcat(*found[1:4]), found[4])
+
+
+def remembered(law: Law, number: SX, memory: Remembered) -> SX:
+    """What the law kept (contact_memory,) of the candidate of that number."""
+    own = fresh(law)
+    for held, kept in zip(memory.numbers, memory.slots, strict=True):
+        own = ca.if_else(ca.logic_and(number >= 0, held == number), kept, own)
+    for i, kept in enumerate(memory.usual):
+        own = ca.if_else(number == i, kept, own)
+    return own
+
+
+def handed_back(
+    scene: Scene, start: StepInputs, feet: list[T], numbers: list[SX], contact: ContactSolution
+) -> ContactSolution:
+    """The slots' solution, with that of the usual contacts in their own places."""
+    law, before = scene.law, Remembered.of(scene, start.memory)
+    after = [law.own(contact.memory, j) for j in range(scene.slots)]
+    solved = list(zip(numbers, contact.impulses, after, strict=True))
+    impulses, usual = [], []
+    for i, touch in enumerate(feet):
+        impulse, own = SX.zeros(3), law.released(touch.contact, start.law, before.usual[i])
+        for number, moved, kept in solved:
+            impulse = ca.if_else(number == i, moved, impulse)
+            own = ca.if_else(number == i, kept, own)
+        impulses.append(impulse)
+        usual.append(own)
+    rare = [number >= len(feet) for number in numbers]
+    impulses += [
+        ca.if_else(mine, moved, 0) for mine, (_, moved, _) in zip(rare, solved, strict=True)
+    ]
+    kept = [ca.if_else(mine, own, fresh(law)) for mine, own in zip(rare, after, strict=True)]
+    held = [ca.if_else(mine, number, EMPTY) for mine, number in zip(rare, numbers, strict=True)]
+    return replace(contact, impulses=impulses, memory=Remembered(usual, kept, held).stacked())

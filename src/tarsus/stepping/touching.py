@@ -1,0 +1,122 @@
+"""Contact candidates at the ground: gap, frame, Jacobian and velocity of each.
+
+Here the wings meet: points of a robot become contacts of a law.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import casadi as ca
+from casadi import SX
+
+from tarsus.contact.problem import Contact, Roundness
+from tarsus.dynamics import jacobian, rnea
+from tarsus.dynamics.kinematics import Kinematics
+from tarsus.dynamics.selection import Selection
+from tarsus.model.mechanism import Candidate
+from tarsus.spatial.rotation import constant
+from tarsus.stepping.base import Scene
+from tarsus.stepping.coupling import Attached
+from tarsus.stepping.shared_body import shared_bodies
+from tarsus.stepping.slots import Chosen
+
+FAR = 1.0  # m: the gap of an empty slot
+
+
+@dataclass(frozen=True, eq=False)
+class ContactKinematics:
+    """A contact candidate at the ground: rows (3, nu) with gamma = rows u, sparse, or the body that
+    it shares with others.
+    """
+
+    contact: Contact
+    attached: Attached
+
+    @property
+    def rows(self) -> list[list[SX]]:
+        """Rows (3, nu)."""
+        own = self.attached
+        if own.arms is None:
+            return own.rows
+        rows = ca.mtimes(own.arms, ca.vertcat(*(ca.horzcat(*row) for row in own.rows)))
+        return [[rows[k, j] for j in range(rows.shape[1])] for k in range(3)]
+
+
+def contact_kinematics(
+    scene: Scene, kin: Kinematics, terrain: object, which: Sequence[Candidate] | None = None
+) -> list[ContactKinematics]:
+    """Gap, frame, Jacobian and velocity of the scene's candidates, or of some."""
+    # the ground below all candidates at once
+    which = scene.candidates if which is None else which
+    found, bodies = [], shared_bodies(kin, which)
+    centers = [
+        bodies[c.body].position(constant(c.position))
+        if c.body in bodies
+        else jacobian.position(kin, c.body, constant(c.position))
+        for c in which
+    ]
+    surfaces = scene.terrain.surfaces(centers, terrain)
+    velocity_product = rnea.velocity_products(kin)
+    for candidate, center, (distance, frame) in zip(which, centers, surfaces, strict=True):
+        # the candidate's lowest point and how it moves
+        middle, down = constant(candidate.position), -candidate.radius * frame[0, :].T
+        if candidate.body in bodies:
+            body = bodies[candidate.body]
+            arms = body.arms(middle, down, frame)
+            attached, velocity = Attached(body.rows, body.number, arms), ca.mtimes(arms, body.twist)
+            product = body.velocity_product(middle, down)
+        else:
+            arm = -candidate.radius * jacobian.direction_in_body(kin, candidate.body, frame[0, :].T)
+            columns = jacobian.point_jacobian(kin, candidate.body, middle + arm)
+            rows = ca.mtimes(frame, jacobian.dense(columns, scene.mechanism.nu))
+            attached = Attached([ca.horzsplit(rows[k, :]) for k in range(3)])
+            velocity = ca.mtimes(rows, kin.u)
+            product = velocity_product(candidate.body, middle, arm)
+        # what the ground says there, in the contact frame
+        contact = Contact(
+            distance - candidate.radius,
+            velocity,
+            center + down,
+            frame,
+            *scene.terrain.material(center + down, terrain),
+            Roundness(candidate.radius, kin.world_rotation[candidate.body]),
+            ca.mtimes(frame, product),
+        )
+        found.append(ContactKinematics(contact, attached))
+    return found
+
+
+def gaps(scene: Scene, kin: Kinematics, terrain: object) -> list[SX]:
+    """Of the rare candidates, m."""
+    rare = [scene.candidates[i] for i in scene.rare]
+    centers = [
+        kin.world_position[c.body] + ca.mtimes(kin.world_rotation[c.body], constant(c.position))
+        for c in rare
+    ]
+    surfaces = scene.terrain.surfaces(centers, terrain)
+    return [distance - c.radius for c, (distance, _) in zip(rare, surfaces, strict=True)]
+
+
+def slot_kinematics(
+    scene: Scene, kin: Kinematics, terrain: object, slot: Chosen
+) -> ContactKinematics:
+    """As `contact_kinematics`, of what a slot holds, rows dense; an empty slot is far away."""
+    selection = Selection(kin, [c.body for c in scene.candidates])
+    body = selection.body(slot.body)
+    arm = ca.mtimes(body.rotation, slot.center)
+    center = body.origin + arm
+    [(distance, frame)] = scene.terrain.surfaces([center], terrain)
+    down = -slot.radius * frame[0, :].T
+    rows = ca.mtimes(frame, selection.columns(body, center + down))
+    contact = Contact(
+        ca.if_else(slot.number >= 0, distance - slot.radius, FAR),
+        ca.mtimes(rows, kin.u),
+        center + down,
+        frame,
+        *scene.terrain.material(center + down, terrain),
+        Roundness(slot.radius, body.rotation),
+        ca.mtimes(frame, body.velocity_product(arm, down)),
+    )
+    return ContactKinematics(contact, Attached([ca.horzsplit(rows[k, :]) for k in range(3)]))
