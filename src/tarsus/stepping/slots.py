@@ -92,7 +92,7 @@ def with_slots(
         ca.logic_and(number >= 0, law.closed(_at(SX.inf()), own))
         for number, own in zip(memory.numbers, memory.slots, strict=True)
     ]
-    lowest = reduce(ca.fmin, gaps)
+    lowest = least(gaps)
     fallen = reduce(ca.logic_or, pressed, law.closed(_at(lowest), fresh(law)))
     fallen = builder.keep("fallen", fallen)
     begin = nothing(scene, start)
@@ -126,6 +126,14 @@ def with_slots(
     stood = builder.loop(begin, standing, 1, ca.logic_not(fallen))
     end = builder.loop(stood, falling, 1, fallen, seldom=True)
     return end["u"], replace(StepOutputs.of(end).contact, left_out=end["left_out"])
+
+
+def least(values: list[SX]) -> SX:
+    """The least of all, pair by pair: none waits for all the others."""
+    while len(values) > 1:
+        pairs = [ca.fmin(a, b) for a, b in zip(values[::2], values[1::2], strict=False)]
+        values = pairs + ([values[-1]] if len(values) % 2 else [])
+    return values[0]
 
 
 def fresh(law: Law) -> SX:
