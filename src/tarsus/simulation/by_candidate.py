@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.morphology.feet import MOST
+from tarsus.program.run.backend import Backend
 from tarsus.simulation.step_program import Plan, shared
 from tarsus.stepping.base import Scene
 
@@ -34,6 +35,14 @@ def by_candidate(scene: Scene, values: Array, memory: Array, arrays: Any = np) -
     found[arrays.arange(len(rows))[:, None], numbers] = rows[:, usual:]
     order = arrays.asarray(np.argsort(scene.order))
     return found[:, order].reshape(*values.shape[:-2], all_of_them, -1)
+
+
+def contact_impulses(scene: Scene, worlds: Backend) -> Any:
+    """The last step's impulses (worlds, n, 3), N s, of every candidate that may touch."""
+    impulse = worlds.output("impulse").reshape(worlds.count, -1, 3)
+    if not scene.slots:
+        return impulse
+    return by_candidate(scene, impulse, worlds.output("memory"), worlds.arrays)
 
 
 def spread(

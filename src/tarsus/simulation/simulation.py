@@ -17,7 +17,7 @@ from tarsus.program.codegen.layout import Target
 from tarsus.program.ir.blocks import Program
 from tarsus.program.run.backend import Backend
 from tarsus.simulation import actuation, default_controller, inputs, notices, resolve, uncut_state
-from tarsus.simulation.by_candidate import by_candidate
+from tarsus.simulation.by_candidate import contact_impulses
 from tarsus.simulation.contact_selection import candidates as candidates_of
 from tarsus.simulation.kept_state import KeptState
 from tarsus.simulation.loading import loaded, start_registers
@@ -79,9 +79,8 @@ class Simulation(KeptState):
         self.law, self.controller, self.stepper, self.terrain, self.actuators = parts.values()
 
         # what is compiled
-        candidates = candidates_of(self.robot, chosen.contacts, self.notices)
-        system = self.law, self.terrain, self.stepper
-        scene = resolve.scene(self.robot, system, candidates, chosen)
+        touching = candidates_of(self.robot, chosen.contacts, self.notices)
+        scene = resolve.scene(self.robot, (self.law, self.terrain, self.stepper), touching, chosen)
         compiled = self.controller if isinstance(self.controller, Controller) else None
         scales = dict(chosen.mass_scale or {})
         pushed = inputs.pushed_bodies(self.robot, chosen.pushes)
@@ -136,14 +135,9 @@ class Simulation(KeptState):
 
     @property
     def contact_force(self) -> Array:
-        """Mean force over the last step in contact frames, N: (n, 3), or (worlds, n, 3), of every
-        candidate that may touch.
-        """
-        scene, impulse = self.plan.scene, self._get("impulse") / self.dt
-        impulse = impulse.reshape(*impulse.shape[:-1], -1, 3)
-        if not scene.slots:
-            return impulse
-        return by_candidate(scene, impulse, self._get("memory"), self._worlds.arrays)
+        """Mean force over the last step in contact frames, N: (n, 3), or (worlds, n, 3)."""
+        force = contact_impulses(self.plan.scene, self._worlds) / self.dt
+        return force[0] if self.worlds == 1 else force
 
     @property
     def iterations(self) -> Array:
