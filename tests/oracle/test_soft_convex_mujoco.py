@@ -12,16 +12,14 @@ import casadi as ca
 import numpy as np
 import pytest
 from casadi import SX
+from helpers.contact_algebra import algebra
 from numpy.typing import NDArray
 
-from tarsus.contact.base import symbols
 from tarsus.contact.laws.soft_convex import SoftConvex, impedance
-from tarsus.contact.problem import Contact, ContactProblem, VelocityForm
 from tarsus.dynamics.robot import Robot
 from tarsus.model.mechanism import Mechanism
 from tarsus.model.to_mjcf import to_mjcf
-from tarsus.program.ir import reference
-from tarsus.program.ir.trace import Builder
+from tarsus.program.run.worlds import Worlds
 from tarsus.robots import mini_cheetah
 from tarsus.simulation.simulation import Simulation
 from tarsus.validation.bodies import box, pose
@@ -92,35 +90,26 @@ def forces(model: Any, data: Any) -> Array:
 
 def solved(law: SoftConvex, model: Any, data: Any) -> Array:
     """The law's forces (contacts, 3) for the problem that MuJoCo has at this instant."""
+    # the problem of this instant
     n, J = data.ncon, np.reshape(data.efc_J, (-1, model.nv))
     inverse = np.zeros((model.nv, model.nv))
     mujoco.mj_solveM(model, data, inverse, np.eye(model.nv))
-    G, velocity = J @ inverse @ J.T, (J @ data.qvel).reshape(n, 3)
-    free = velocity + DT * (J @ data.qacc_smooth).reshape(n, 3)
-    contacts = [
-        Contact(SX(c.dist), SX(v), SX.zeros(3), SX.eye(3))
-        for c, v in zip(data.contact, velocity, strict=True)
-    ]
-    blocks = {
-        (i, j): SX(G[3 * i : 3 * i + 3, 3 * j : 3 * j + 3]) for i in range(n) for j in range(n)
+    velocity = J @ data.qvel
+    values = {
+        "G": J @ inverse @ J.T,
+        "free": velocity + DT * (J @ data.qacc_smooth),
+        "before": velocity,
+        "gap": np.array([c.dist for c in data.contact]),
+        "dt": np.array(DT),
     }
-    empty = VelocityForm(SX(0), SX(0), SX(0))
-    problem = ContactProblem(
-        contacts, [SX(1)] * n, [SX(v) for v in free], SX(DT), lambda: blocks, lambda: empty
-    )
-    builder = Builder("one_problem")
-    p = symbols({name: builder.parameter(name) for name in law.parameters()})
-    memory = builder.declare("memory", 3 * n)
-    solution = law.solve(problem, p, memory, builder)
-    program = builder.program(
-        impulse=solution.stacked(), converged=solution.converged, memory=solution.memory
-    )
-    start = {name: value.reshape(1, 1) for name, value in law.parameters().items()} | {
-        "memory": np.zeros((1, 3 * n))
-    }
-    found = reference.run(program, start, 1)
-    assert found["converged"][0, 0] == 1
-    return found["impulse"][0].reshape(n, 3) / DT
+    values |= {f"law.{name}": np.asarray(value) for name, value in law.parameters().items()}
+    # the law's solution, by code that problems of n contacts share
+    worlds = Worlds(algebra(SoftConvex(), n))
+    for name, value in values.items():
+        worlds.set(name, value.ravel())
+    worlds.advance()
+    assert worlds.get("converged")[0, 0] == 1
+    return worlds.get("impulse").reshape(n, 3) / DT
 
 
 @pytest.mark.parametrize("law", LAWS)

@@ -169,7 +169,7 @@ def test_a_velocity_from_nothing_ends_with_the_energy_and_momentum_there_were() 
 
 def test_steps_of_fast_joints_are_counted() -> None:
     """The log has no balance of momentum for them, and says how many there were."""
-    simulation = tarsus.Simulation("hoap1")
+    simulation = tarsus.Simulation("mini_cheetah")
     u = np.zeros(simulation.robot.nu)
     u[10] = 60.0  # rad/s: 0.15 rad a step
     q = np.array(simulation.q)

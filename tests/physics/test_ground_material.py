@@ -217,13 +217,10 @@ def test_the_yardstick_knows_the_ice() -> None:
 
 
 def test_a_law_without_stiffness_says_so() -> None:
-    told = tarsus.Simulation(
-        "mini_cheetah", terrain=Patched(stiffness=0.5), controller="stand"
-    ).run(0.01)
+    terrain = Patched(stiffness=0.5)
+    told = tarsus.Simulation(point_mass(), terrain=terrain).run(0.01)
     assert "the law 'moreau' has no stiffness: the terrain's is ignored." in told.attrs["warnings"]
-    quiet = tarsus.Simulation(
-        "mini_cheetah", "compliant", terrain=Patched(stiffness=0.5), controller="stand", dt=1e-4
-    )
+    quiet = tarsus.Simulation(point_mass(), "compliant", terrain=terrain, dt=1e-4)
     assert "stiffness" not in quiet.run(0.01).attrs["warnings"]
 
 
