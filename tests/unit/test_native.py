@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -24,6 +25,7 @@ from tarsus.contact.laws.moreau import Moreau
 from tarsus.control.gaits.trot import Trot
 from tarsus.errors import TarsusError, TarsusWarning
 from tarsus.program.codegen.layout import Target
+from tarsus.program.codegen.short_blocks import LENGTH, in_short_blocks
 from tarsus.program.ir.blocks import Program
 from tarsus.program.ir.trace import Builder
 from tarsus.program.run import native
@@ -76,6 +78,32 @@ def test_bits_do_not_depend_on_optimization(bits: int, monkeypatch: pytest.Monke
     expected, which = everyone("moreau", bits), np.arange(COUNT)
     monkeypatch.setenv(native.OPTIMIZE, "0")
     assert_same_bits(run("moreau", which, lanes=8, threads=1, bits=bits), expected, which)
+
+
+def test_long_blocks_are_cut_and_phis_name_the_last_piece() -> None:
+    """In the step, and in a loop whose only block is cut; the bits are looked at above."""
+    text = native.ir_text(trot().program, Target(1))
+    short = in_short_blocks(text)
+    pieces = re.split(r"^[\w.]+:$", short, flags=re.M)
+    assert max(piece.count("\n") for piece in pieces[1:]) <= LENGTH + 2
+    assert len(re.split(r"^[\w.]+:$", text, flags=re.M)) < len(pieces)
+    llvm.parse_assembly(short).verify()
+    # a phi whose predecessor was cut
+    adding = "\n".join(f"  %x{k + 1} = add i64 %x{k}, 1" for k in range(2 * LENGTH))
+    long = f"""define i64 @count() {{
+entry:
+  br label %body
+body:
+  %x0 = phi i64 [ 0, %entry ], [ %x{2 * LENGTH}, %body ]
+{adding}
+  %more = icmp slt i64 %x{2 * LENGTH}, {6 * LENGTH}
+  br i1 %more, label %body, label %exit
+exit:
+  ret i64 %x{2 * LENGTH}
+}}
+"""
+    assert "br label %short" in in_short_blocks(long)
+    llvm.parse_assembly(in_short_blocks(long)).verify()
 
 
 def test_optimization_is_on_or_off(monkeypatch: pytest.MonkeyPatch) -> None:

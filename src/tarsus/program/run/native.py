@@ -18,6 +18,7 @@ from tarsus.errors import TarsusError
 from tarsus.program.codegen.emit import Emitter, ir_text
 from tarsus.program.codegen.kernels import HostThread, KernelShell, LaneGroups
 from tarsus.program.codegen.layout import Target
+from tarsus.program.codegen.short_blocks import in_short_blocks
 from tarsus.program.ir.blocks import Program
 from tarsus.program.run import cache as disk
 
@@ -127,7 +128,7 @@ def _machine(optimized: bool) -> llvm.TargetMachine:
 
 
 def _module(text: str, machine: llvm.TargetMachine) -> llvm.ModuleRef:
-    module = llvm.parse_assembly(text)
+    module = llvm.parse_assembly(text if optimizes() else in_short_blocks(text))
     module.verify()
     if machine is not _machine(True):
         return module
