@@ -160,6 +160,30 @@ def test_a_motor_on_its_torque_speed_curve_runs_up_as_the_closed_form_says() -> 
         assert simulation.backend.output("tau")[0, 0] == pytest.approx(torque, abs=1e-12)
 
 
+def test_a_landing_does_not_exceed_a_limit() -> None:
+    """A leg falls on its foot: the impact turns its knee by far more than a step's free motion."""
+    robot = Robot.of(
+        read_mjcf(
+            """<mujoco><compiler angle="radian"/><worldbody><body name="trunk"><joint name="rail"
+            type="slide" axis="0 0 1"/><inertial mass="3" pos="0 0 0" diaginertia=".1 .1 .1"/>
+            <body name="thigh"><joint name="hip" axis="0 1 0"/><geom type="capsule" size=".02"
+            fromto="0 0 0 0 0 -.2" contype="0" conaffinity="0"/><body name="shank" pos="0 0 -.2">
+            <joint name="knee" axis="0 1 0"/><geom type="capsule" size=".015"
+            fromto="0 0 0 0 0 -.2" contype="0" conaffinity="0"/><geom name="foot" type="sphere"
+            size=".02" pos="0 0 -.2"/></body></body></body></worldbody><actuator>
+            <position joint="hip" kp="400" kv="20" forcerange="-12 12"/>
+            <position joint="knee" kp="400" kv="20" forcerange="-12 12"/></actuator>
+            <keyframe><key name="stand" qpos=".6 .6 -1.2" ctrl=".6 -1.2"/></keyframe></mujoco>"""
+        )
+    )
+    simulation = Simulation(robot, actuators="file")
+    log = simulation.run(1.0)
+    assert float(np.abs(log.tau).max()) == pytest.approx(12, abs=1e-4)
+    assert float(np.abs(log.tau).max()) < 12 * (1 + 3e-6)
+    assert float(log.equation_residual.max()) < 1e-8 and log.converged.values.all()
+    assert float(np.abs(log.u.values[-1]).max()) < 1e-2  # it stands again
+
+
 def test_the_ledger_balances_with_servos() -> None:
     """The work of a servo without damping is what its potential loses."""
     robot = pendulum('<position joint="j" kp="100" kv="0"/>')

@@ -5,11 +5,13 @@ A servo's force enters as joint damping does (docs/decisions/0004-joint-damping-
 no gain is too stiff for a step. A limit in between makes the force bend: where a step without
 contact would end, at the change d of the rates, is found by Newton's method, and give is the secant
 from the force at the start, limited, to the force there, limited. In between, where contacts hold
-the joints back, the force lies between the two, inside the limits.
+the joints back, the force lies between the two, inside the limits. An impact may throw a joint
+farther: then the step is made again, with the secant to where it went, at last with the force held.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,10 +25,12 @@ from tarsus.dynamics.kinematics import kinematics
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder, Values
 from tarsus.stepping import assemble
-from tarsus.stepping.base import Scene, StepInputs
+from tarsus.stepping.base import Scene, StepInputs, StepOutputs
 
 PASSES = 6  # of Newton's method
 NEAR = 1e-9  # of a force: the bent law and its tangent say the same
+SECANTS = 3  # passes, after which a force is held
+SLACK = 1e-6  # of a force: within its limits
 STILL = 1e-9  # rad/s, m/s: a change of rate too small for a secant
 
 
@@ -37,11 +41,64 @@ def velocity_step(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> t
     if start.servos is None:
         return assemble.velocity_step(scene, q, start, builder)
     forces, m = acting(start.servos, q, start, builder), scene.mechanism
-    pushed = start.tau + spread(m, forces.places, forces.force)
-    held = replace(start, tau=pushed, give=spread(m, forces.places, forces.give), servos=None)
-    u_end, contact = assemble.velocity_step(scene, q, held, builder)
+    pushed = replace(start, tau=start.tau + spread(m, forces.places, forces.force), servos=None)
+
+    def moved(give: SX) -> tuple[SX, Any]:
+        held = replace(pushed, give=spread(m, forces.places, give))
+        return assemble.velocity_step(scene, q, held, builder)
+
+    if start.servos.held_by_limits and (scene.candidates or m.loops):
+        at = start.servos.at(q, start.u, start.dt)
+        u_end, contact, give = _within_limits(scene, at, forces, start, moved, builder)
+        forces = replace(forces, give=give)
+    else:
+        u_end, contact = moved(forces.give)
     builder.keep("tau", forces.over(start.u, u_end), "report")
     return u_end, contact
+
+
+def _within_limits(
+    scene: Scene,
+    at: AtState,
+    forces: ServoForces,
+    start: StepInputs,
+    moved: Callable[[SX], tuple[SX, Any]],
+    builder: Builder,
+) -> tuple[SX, Any, SX]:
+    """The end of the step, and `give` (m,): the step is made again while an impact throws a joint
+    so far that its force would pass what the law has at the step's start and end.
+    """
+    straight, force = at.free()[1], forces.force
+
+    def once(now: Values) -> tuple[Values, SX]:
+        u, contact = moved(now["give"])
+        end = StepOutputs(start.q, u, contact).values()
+        if scene.rare:
+            end["left_out"] = contact.left_out
+        # is every force between the law's at either end?
+        d = builder.keep("thrown", ca.vec((u - start.u)[forces.places]))
+        reached = builder.keep("reached", at.limited(d)[0])
+        acted, slack = force - now["give"] * d, SLACK * (1 + ca.fabs(reached))
+        above = acted > ca.fmax(force, reached) + slack
+        out = ca.logic_or(above, acted < ca.fmin(force, reached) - slack)
+        # if not, the secant to where it went; if that is too little, the force of the start
+        secant = (force - reached) / ca.if_else(ca.fabs(d) > STILL, d, 1)
+        bent = ca.if_else(now["pass"] < SECANTS, ca.fmin(ca.fmax(secant, 0), straight), 0)
+        give = ca.if_else(out, bent, now["give"])
+        done = now["pass"] + 1
+        again = ca.logic_and(ca.mmax(out) > 0, done < PASSES)
+        return end | {"give": give, "acted": now["give"], "pass": done}, again
+
+    begin = {"q": start.q, "u": start.u, "memory": start.memory, "bilateral": start.bilateral}
+    begin |= {"impulse": SX.zeros(3 * scene.reported), "iterations": SX(0), "converged": SX(1)}
+    begin |= {"give": forces.give, "acted": forces.give, "pass": SX(0)}
+    if scene.rare:
+        begin["left_out"] = SX(0)
+    end = builder.loop(begin, once, PASSES)
+    contact = StepOutputs.of(end).contact
+    if scene.rare:
+        contact = replace(contact, left_out=end["left_out"])
+    return end["u"], contact, end["acted"]
 
 
 @dataclass(frozen=True, eq=False)
