@@ -17,7 +17,7 @@ from pathlib import Path
 import xarray as xr
 
 import tarsus
-from tarsus import experiments, references, registry
+from tarsus import experiments, references, registry, robots
 from tarsus.contact.base import Law
 from tarsus.control.base import Controller
 from tarsus.mujoco_runs.settings import MujocoSettings
@@ -25,7 +25,9 @@ from tarsus.parameters import tables
 from tarsus.references import reference
 from tarsus.references.data import TARSUS
 from tarsus.references.reference import Reference
+from tarsus.sensing.base import Sensor
 from tarsus.simulation import options
+from tarsus.simulation.sensed import FOLDER as SENSORS
 from tarsus.stepping.base import Stepper
 from tarsus.validation.scenes.base import EFFECTS, ValidationScene
 from tarsus.validation.table import SCENES, STEPPERS
@@ -111,6 +113,23 @@ def steppers() -> str:
     return markdown(head, rows)
 
 
+def sensors() -> str:
+    """Every sensor with what it reads of a Mini Cheetah."""
+    rows, robot = [], robots.load("mini_cheetah")
+    for name in registry.names(SENSORS):
+        made = registry.member(SENSORS, "sensor", name, Sensor)
+        sensor, units = made(), dict[str, list[str]]()
+        for channel, unit in sensor.channels(robot).items():
+            units.setdefault(unit, []).append(channel)
+        reads = "; ".join(
+            f"{', '.join(names) if len(names) < 8 else f'{len(names)} numbers'} [{unit}]"
+            for unit, names in units.items()
+        )
+        own = [f for f in tables.declared(made) if f not in tables.declared(Sensor)]  # type: ignore[arg-type]
+        rows.append((f"`{name}`", reads, ", ".join(own), (sensor.__doc__ or "").strip()))
+    return markdown(("sensor", "channels", "its own fields", "what it is"), rows)
+
+
 def law_parameters() -> str:
     """Every law's parameters."""
     return parameters("tarsus.contact.laws", Law)
@@ -152,6 +171,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "scenes": scenes,
     "effects": effects,
     "steppers": steppers,
+    "sensors": sensors,
     "simulation_options": simulation_options,
     "law_parameters": law_parameters,
     "gait_parameters": gait_parameters,

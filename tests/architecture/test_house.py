@@ -31,7 +31,7 @@ FLOORS = (  # from the roof down; what stands on one floor does not see its neig
     ("comparison", "experiments", "benchmarks", "validation"),
     ("mujoco_runs", "viewer"),
     ("simulation",),
-    ("stepping", "control", "robots"),
+    ("stepping", "control", "robots", "sensing"),
     ("terrain",),
     ("morphology",),
     ("dynamics",),
@@ -43,7 +43,9 @@ FLOORS = (  # from the roof down; what stands on one floor does not see its neig
     ("errors", "files", "references"),
 )
 LAWS_WING = "contact"  # stands beside the mechanics wing, on the algebra
-MECHANICS_WING = {"spatial", "model", "dynamics", "morphology", "terrain", "control", "robots"}
+MECHANICS_WING = {
+    *("spatial", "model", "dynamics", "morphology", "terrain", "control", "robots", "sensing")
+}
 HALL = "stepping"
 FAMILIES = (  # one file, one member: siblings share through base alone
     "tarsus.benchmarks.peers",
@@ -53,6 +55,7 @@ FAMILIES = (  # one file, one member: siblings share through base alone
     "tarsus.control.gaits",
     "tarsus.experiments",
     "tarsus.robots",
+    "tarsus.sensing",
     "tarsus.stepping.methods",
     "tarsus.terrain",
     "tarsus.validation.scenes",

@@ -25,6 +25,7 @@ from tarsus.program.ir import reference
 from tarsus.program.ir.trace import Builder
 from tarsus.references.reference import Citation
 from tarsus.robots import hoap1, mini_cheetah
+from tarsus.sensing.base import Sensor
 from tarsus.stepping.base import Stepper
 from tarsus.terrain.base import Terrain
 from tarsus.validation.scenes.base import EFFECTS, ValidationScene
@@ -38,6 +39,7 @@ STEPPERS = registry.names("tarsus.stepping.methods")
 TERRAINS = registry.names("tarsus.terrain")
 GAITS = registry.names("tarsus.control.gaits")
 SCENES = registry.names("tarsus.validation.scenes")
+SENSORS = registry.names("tarsus.sensing")
 COMMANDS = registry.names("tarsus.commands")
 PEERS = registry.names("tarsus.benchmarks.peers")
 
@@ -237,3 +239,23 @@ def test_a_peer_says_how_to_get_it_and_what_its_variants_are(name: str) -> None:
     assert engine.package and "install" in engine.install
     assert "" in engine.variants and all(engine.variants.values())
     assert engine.installed() or name not in ("tarsus", "mujoco")
+
+
+# ---------------------------------------------------------------- sensors
+
+
+@pytest.mark.parametrize("name", SENSORS)
+def test_a_sensor_reads_what_it_says_also_where_it_is_late(name: str) -> None:
+    """With its defaults, on a robot without a ground; a delay of 0 changes nothing."""
+    made = registry.member("tarsus.sensing", "sensor", name, Sensor)
+    pair = {"plain": made(), "late": made(delay=np.array([0, 2]))}  # pyright: ignore[reportCallIssue]
+    simulation = tarsus.Simulation("mini_cheetah", worlds=2, sensors=pair)
+    channels = simulation.sensor_channels["plain"]
+    assert all(channels) and all(unit for unit in channels.values())
+    begun = simulation.sense()["plain"]
+    simulation.advance(2 * simulation.dt)
+    readings = simulation.sense()
+    assert readings["plain"].shape == (2, len(channels))
+    assert np.isfinite(readings["plain"]).all()
+    assert (readings["late"][0] == readings["plain"][0]).all()
+    assert (readings["late"][1] == begun[1]).all()

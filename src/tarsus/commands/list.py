@@ -24,6 +24,7 @@ FOLDERS = {
     "steppers": "tarsus.stepping.methods",
     "terrains": "tarsus.terrain",
     "gaits": "tarsus.control.gaits",
+    "sensors": "tarsus.sensing",
     "scenes": "tarsus.validation.scenes",
     "experiments": "tarsus.experiments",
     "peers": "tarsus.benchmarks.peers",
@@ -34,12 +35,13 @@ FAMILIES = {  # kinds with parameters: where their base class is, and its name
     "steppers": ("tarsus.stepping.base", "Stepper"),
     "terrains": ("tarsus.terrain.base", "Terrain"),
     "gaits": ("tarsus.control.base", "Controller"),
+    "sensors": ("tarsus.sensing.base", "Sensor"),
 }
 
 
 @dataclass(frozen=True)
 class List(Command):
-    """List the available robots, laws, steppers, terrains, gaits, scenes, papers."""
+    """List the available robots, laws, steppers, terrains, gaits, sensors, scenes, papers."""
 
     place: ClassVar[int] = 20
 
@@ -52,6 +54,7 @@ class List(Command):
             "steppers",
             "terrains",
             "gaits",
+            "sensors",
             "scenes",
             "experiments",
             "peers",
@@ -60,7 +63,7 @@ class List(Command):
     """Kind of things to list."""
 
     parameters: Flag = False
-    """Their parameters too (laws, gaits, steppers, terrains): default, unit, range, meaning."""
+    """Their parameters too (of laws, gaits, sensors, steppers, terrains), with unit and range."""
 
     def execute(self) -> int:
         if self.parameters and self.what not in ("all", *FAMILIES):

@@ -28,7 +28,7 @@ def uncut_state(mechanism: Mechanism, q: SX, u: SX) -> tuple[SX, SX]:
         return q, u
     kin = kinematics(mechanism, q, u)
     cut = {loop.child: k for k, loop in enumerate(mechanism.loops)}
-    turns, rates = _quaternions(kin), loop_constraints.freedoms(kin)
+    turns, rates = quaternions(kin), loop_constraints.freedoms(kin)
     coordinates, velocities = [], []
     for i, body in enumerate(mechanism.uncut.bodies):
         if i not in cut or mechanism.bodies[i].joint.name == body.joint.name:
@@ -50,7 +50,7 @@ def cut_state(mechanism: Mechanism, q: SX, u: SX) -> tuple[SX, SX]:
     if uncut is None:
         return q, u
     kin = kinematics(uncut, q, u)
-    turns = _quaternions(kin)
+    turns = quaternions(kin)
     coordinates, velocities = [], []
     for i, (body, before) in enumerate(zip(mechanism.bodies, uncut.bodies, strict=True)):
         if body.joint.name == before.joint.name:
@@ -129,7 +129,7 @@ def _relative_spin(kin: Kinematics, loop: LoopJoint) -> SX:
     return spin - ca.mtimes(seen, kin.omega[loop.parent])
 
 
-def _quaternions(kin: Kinematics) -> list[SX]:
+def quaternions(kin: Kinematics) -> list[SX]:
     """World orientation of every body as a unit quaternion (w, x, y, z)."""
     found: list[SX] = []
     for body, at in zip(kin.mechanism.bodies, kin.mechanism.q_slices, strict=True):

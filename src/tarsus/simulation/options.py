@@ -67,6 +67,10 @@ class Options(TypedDict, total=False):
     pushes: Annotated[
         str | Sequence[str], Option((), "names of the bodies that set(push=...) may push")
     ]
+    sensors: Annotated[
+        Any,
+        Option((), "a list of sensors, or of their names, or {name: sensor} (docs/sensors.md)"),
+    ]
     coordinates: Annotated[
         str | Sequence[str],
         Option(

@@ -16,8 +16,15 @@ from tarsus.errors import TarsusError
 from tarsus.program.codegen.layout import Target
 from tarsus.program.ir.blocks import Program
 from tarsus.program.run.backend import Backend
-from tarsus.simulation import actuation, default_controller, inputs, notices, resolve, uncut_state
-from tarsus.simulation.by_candidate import contact_impulses
+from tarsus.simulation import (
+    actuation,
+    default_controller,
+    inputs,
+    notices,
+    resolve,
+    sensed,
+    uncut_state,
+)
 from tarsus.simulation.contact_selection import candidates as candidates_of
 from tarsus.simulation.kept_state import KeptState
 from tarsus.simulation.loading import loaded, start_registers
@@ -39,7 +46,7 @@ Feedback = Callable[[float, Array, Array], ArrayLike]
 Progress = Callable[[float], None]
 
 
-class Simulation(KeptState):
+class Simulation(KeptState, sensed.Sensed):
     """A robot simulated in one or many worlds that differ in state, commands and parameters.
 
     robot: a Robot, the name of a built-in one, or a path to an MJCF or URDF file
@@ -85,7 +92,8 @@ class Simulation(KeptState):
         scales = dict(chosen.mass_scale or {})
         pushed = inputs.pushed_bodies(self.robot, chosen.pushes)
         acting = actuation.compiled(self.actuators, scene.mechanism)
-        fixed = scene, self.stepper, compiled, tuple(scales), pushed
+        sensing = sensed.named(chosen.sensors, self.worlds)
+        fixed = scene, self.stepper, compiled, tuple(scales), pushed, sensing
         self.plan = shared(Plan(*fixed, actuation=acting))
         self._every = resolve.control_interval(self.controller, chosen.control_rate, self.dt)
 
@@ -93,11 +101,12 @@ class Simulation(KeptState):
         self._house()
         self._initial = self._start(scales, self._worlds.target.bits)
         loaded(self._worlds, self._initial)
+        self._look()
 
     def _start(self, scales: Mapping[str, ArrayLike], bits: int) -> dict[str, Array]:
         """The registers at the start, and the notices that follow from them."""
         inputs.one_or_each(self.law, self.terrain, self.worlds)
-        values = start_registers(self.plan, self.dt)
+        values = start_registers(self.plan, self.dt, sensed.delays(self.plan.sensing))
         inputs.unit_quaternions(self.robot, values["q"])
         values["q"] = uncut_state.placed(self.plan.scene, values["q"], self.notices)
         if bits == 32:
@@ -134,22 +143,6 @@ class Simulation(KeptState):
         return (q[0], u[0]) if self.worlds == 1 else (q, u)
 
     @property
-    def contact_force(self) -> Array:
-        """Mean force over the last step in contact frames, N: (n, 3), or (worlds, n, 3)."""
-        force = contact_impulses(self.plan.scene, self._worlds) / self.dt
-        return force[0] if self.worlds == 1 else force
-
-    @property
-    def iterations(self) -> Array:
-        """Solver iterations of the last step: (), or (worlds,)."""
-        return self._get("iterations")[..., 0]
-
-    @property
-    def converged(self) -> NDArray[np.bool_]:
-        """Whether the solver met its tolerance in the last step: (), or (worlds,)."""
-        return self._get("converged")[..., 0] > 0
-
-    @property
     def backend(self) -> Backend:
         """The worlds' registers where they live; on a GPU `view("q")` is the state, no copy."""
         return self._worlds
@@ -173,10 +166,6 @@ class Simulation(KeptState):
         """The forward speed, m/s, that the legs of its gait reach."""
         gait = self.controller
         return gait.fastest(self.robot) if isinstance(gait, Controller) else np.inf
-
-    def _get(self, name: str) -> Array:
-        values = self._worlds.output(name)
-        return values[0] if self.worlds == 1 else values
 
     def set(
         self,
@@ -214,6 +203,8 @@ class Simulation(KeptState):
         # nothing is written unless all is right
         for name, value in new.items():
             self._worlds.set(name, value, mask)
+        if state:
+            self._look(mask)
 
     def reset(self, where: ArrayLike | None = None) -> None:
         """All worlds, or those of the mask, back to the start; commands and parameters stay."""
@@ -221,6 +212,7 @@ class Simulation(KeptState):
         for name in ("q", "u", "memory", "control", "bilateral", "steps", *actuation.STATE):
             if name in self._initial:
                 self._worlds.set(name, self._initial[name], mask)
+        self._look(mask)
 
     def step(self, action: ArrayLike | None = None) -> None:
         """One step of dt.

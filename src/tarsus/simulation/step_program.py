@@ -25,10 +25,12 @@ from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder, Values
 from tarsus.simulation import actuation
 from tarsus.simulation.actuation import Actuation
+from tarsus.simulation.sensor_program import Moment, Sensing, sensed
 from tarsus.spatial.inertia import LinearInertia
 from tarsus.stepping.base import Scene, StepInputs, Stepper
 
 KEPT = 8  # plans whose programs are kept
+NO_SENSORS = Sensing()
 
 _PLANS: list[Plan] = []
 
@@ -39,6 +41,7 @@ class Plan:
 
     scaled_bodies: whose masses vary by world
     pushed_bodies: which an external force and moment act on
+    sensing: its sensors
     actuation: of the file's actuators; None: motors take torques
     timed: whether the program counts the cycles of its sections (`Builder.stamp`), one world at a
         time
@@ -49,6 +52,7 @@ class Plan:
     controller: Controller | None
     scaled_bodies: tuple[str, ...] = ()
     pushed_bodies: tuple[str, ...] = ()
+    sensing: Sensing = NO_SENSORS
     timed: bool = False
     actuation: Actuation | None = None
 
@@ -80,6 +84,7 @@ def _same(a: Plan, b: Plan) -> bool:
             p.scene.slots,
             p.scaled_bodies,
             p.pushed_bodies,
+            p.sensing,
             p.timed,
         )
         for p in (a, b)
@@ -96,7 +101,7 @@ def step_program(plan: Plan) -> Program:
         impulses), steps (done so far)
     report: impulse (3n,), N s in contact frames, iterations, converged, tau (actuators,); those of
         `Strikes`, from a stepper that locates impacts; where contacts are rare, n is `reported` of
-        the scene, and left_out the number of contacts that found no slot
+        the scene, and left_out the number of contacts that found no slot; those of `sensed`
     with a file's actuators: delayed, activation (signals to come, filtered ones), actuators.*
     parameters: dt, action or command, law.*, terrain.*, mass_scale, push
     """
@@ -141,6 +146,9 @@ def step_program(plan: Plan) -> Program:
     )
     if plan.controller is not None:
         results["control"] = control
+    acted = end.contact.impulses, end.contact.memory
+    moment = Moment((q, u), (end.q, end.u), *acted, dt, terrain)
+    results |= sensed(plan.sensing, scene, plan.stepper, moment, b)
     return b.program(**results)
 
 

@@ -54,6 +54,13 @@ class Terrain(ABC):
         """The same for many points; a terrain with tables overrides it to look up all at once."""
         return [self.surface(point, p) for point in points]
 
+    def elevations(self, points: list[SX], p: Any) -> list[SX]:
+        """Height of the ground above z = 0, m, below or above points (3,): exact where it is a
+        height over x and y; a terrain with overhanging or upright sides overrides it.
+        """
+        found = zip(points, self.surfaces(points, p), strict=True)
+        return [point[2] - distance / frame[0, 2] for point, (distance, frame) in found]
+
     def symbols(self, builder: Builder) -> SimpleNamespace:
         """What `surface` takes as p: registers `terrain.NAME` of the program being built."""
         tables = self.tables()

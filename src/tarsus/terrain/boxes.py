@@ -120,6 +120,19 @@ class Boxes(Terrain):
         normal = found[1:] / ca.sqrt(ca.sumsqr(found[1:]))
         return found[0], _frame(normal)
 
+    def elevations(self, points: list[SX], p: Any) -> list[SX]:
+        """The highest top above a place, edges and corners taken as sharp."""
+        return [self._height(point, p) for point in points]
+
+    def _height(self, point: SX, p: Any) -> SX:
+        highest = p.ground
+        for box in ca.vertsplit(p.boxes, NUMBERS):
+            c, s, x, y, length, width, top = ca.vertsplit(box)
+            x, y = point[0] - x, point[1] - y
+            along, across = ca.fabs(c * x + s * y) - length, ca.fabs(c * y - s * x) - width
+            highest = ca.if_else(ca.fmax(along, across) <= 0, ca.fmax(highest, top), highest)
+        return highest
+
     def _from_box(self, at: SX, box: SX) -> SX:
         """Signed distance to a box without an end below, its edges rounded."""
         c, s, x, y, length, width, top = ca.vertsplit(box)

@@ -80,6 +80,11 @@ class Steps(Terrain):
         )
         return found[0], frame
 
+    def elevations(self, points: list[SX], p: Any) -> list[SX]:
+        """The tread above or below a place, edges and corners taken as sharp."""
+        risers = [ca.floor(p.climb * (point[0] - p.first) / p.run) + 1 for point in points]
+        return [p.foot + p.rise * ca.fmin(ca.fmax(k, 0), self.count) for k in risers]
+
     def _distance(self, s: SX, z: SX, p: Any) -> SX:
         """Signed distance to the profile: that to the profile moved into the ground by the edges'
         radius, less it.

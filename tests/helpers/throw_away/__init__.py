@@ -10,6 +10,7 @@ KINDS = {
     "steppers": "stepping/methods",
     "terrains": "terrain",
     "gaits": "control/gaits",
+    "sensors": "sensing",
     "scenes": "validation/scenes",
     "experiments": "experiments",
     "commands": "commands",

@@ -18,6 +18,7 @@ from tarsus.model.mechanism import Mechanism
 from tarsus.parameters import Role, declared, named
 from tarsus.program.run.backend import Backend
 from tarsus.program.run.samples import evaluate
+from tarsus.simulation import sensed
 from tarsus.simulation.by_candidate import spread
 from tarsus.simulation.recording import variables
 from tarsus.simulation.recording.empty import without_empty
@@ -67,6 +68,7 @@ def dataset(
         **variables.of_balance(seen, contacts, -mechanism.gravity_acceleration[2]),
         **_of_loops(mechanism, seen, records["bilateral"], dt),
         **strike_variables(plan, worlds, records, t0),
+        **sensed.variables(plan, records),
         "q_start": (("world", "coordinate"), start["q"]),
         "u_start": (("world", "velocity"), start["u"]),
     }

@@ -1,0 +1,43 @@
+"""Joint encoders: angles and rates of hinges, positions and speeds of slides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import casadi as ca
+from casadi import SX
+
+from tarsus.errors import unknown
+from tarsus.model.mechanism import Mechanism
+from tarsus.parameters import part
+from tarsus.sensing.base import Seen, Sensor
+
+
+@dataclass(frozen=True)
+class Encoders(Sensor):
+    """Of all hinges and slides, or of those named; all positions first, then all rates."""
+
+    joints: tuple[str, ...] = part((), "names of joints; all hinges and slides if left out")
+
+    def _bodies(self, mechanism: Mechanism) -> list[int]:
+        """The bodies that the joints move."""
+        known = [b.joint.name for b in mechanism.bodies if b.joint.kind in ("hinge", "slide")]
+        for name in self.joints:
+            if name not in known:
+                raise unknown("hinge or slide", name, known)
+        return [mechanism.joint_index(name) for name in self.joints or known]
+
+    def channels(self, mechanism: Mechanism) -> Mapping[str, str]:
+        """A position and a rate of every joint."""
+        joints = [mechanism.bodies[i].joint for i in self._bodies(mechanism)]
+        units = ["rad" if joint.kind == "hinge" else "m" for joint in joints]
+        where = {j.name: unit for j, unit in zip(joints, units, strict=True)}
+        return where | {f"{name}_rate": f"{unit}/s" for name, unit in where.items()}
+
+    def read(self, seen: Seen) -> tuple[SX, SX]:
+        mechanism, kin = seen.after.mechanism, seen.after
+        bodies = self._bodies(mechanism)
+        angles = [kin.q[mechanism.q_slices[i].start] for i in bodies]
+        rates = [kin.u[mechanism.u_slices[i].start] for i in bodies]
+        return ca.vertcat(SX(0, 1), *angles, *rates), seen.memory

@@ -1,0 +1,38 @@
+"""Position, attitude and velocities of a frame, as a motion capture system tells them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import casadi as ca
+from casadi import SX
+
+from tarsus.dynamics import coordinates
+from tarsus.model.mechanism import Mechanism
+from tarsus.model.poses import quaternion_from_rotation
+from tarsus.parameters import part
+from tarsus.sensing.base import Seen, Sensor, along, frame_named, motion, place
+from tarsus.spatial.quaternion import product
+from tarsus.spatial.rotation import constant
+
+
+@dataclass(frozen=True)
+class FrameMotion(Sensor):
+    """Of a frame's origin and axes in the world."""
+
+    frame: str = part("", "frame, contact candidate or body; the first body if left out")
+
+    def channels(self, mechanism: Mechanism) -> Mapping[str, str]:
+        """Position, unit quaternion (w, x, y, z), linear and angular velocity, world axes."""
+        frame_named(mechanism, self.frame)
+        quaternion = {f"quaternion_{k}": "1" for k in "wxyz"}
+        moving = along("velocity", "m/s") | along("angular_velocity", "rad/s")
+        return along("position", "m") | quaternion | moving
+
+    def read(self, seen: Seen) -> tuple[SX, SX]:
+        frame, kin = seen.frame(self.frame), seen.after
+        origin, _ = place(kin, frame)
+        own = constant(quaternion_from_rotation(frame.rotation))
+        turn = product(coordinates.quaternions(kin)[frame.body], own)
+        return ca.vertcat(origin, turn, *motion(kin, frame)), seen.memory

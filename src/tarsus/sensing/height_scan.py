@@ -1,0 +1,57 @@
+"""Height scan: the ground around a frame on a grid that turns with its heading."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+from casadi import SX
+
+from tarsus.errors import TarsusError
+from tarsus.model.mechanism import Mechanism
+from tarsus.parameters import parameter, part
+from tarsus.sensing.base import Seen, Sensor, frame_named, place
+
+MOST = 1000  # points of a grid
+
+
+@dataclass(frozen=True)
+class HeightScan(Sensor):
+    """How far the ground lies above (positive) or below the frame's origin, from the terrain's
+    closed form; the grid is centered on the frame, its rows along the frame's x axis seen from
+    above.
+    """
+
+    frame: str = part("", "frame, contact candidate or body; the first body if left out")
+    length: float = parameter(1.6, "m", "along the heading", "[0, inf)")
+    width: float = parameter(1.0, "m", "across it", "[0, inf)")
+    spacing: float = parameter(0.1, "m", "from point to point", "(0, inf)")
+
+    def _points(self) -> list[tuple[float, float]]:
+        """Places (forward, left) of the grid's points, m, row by row from behind on the right."""
+        along, across = (round(side / self.spacing) + 1 for side in (self.length, self.width))
+        if along * across > MOST:
+            raise TarsusError(
+                f"HeightScan: a grid of {along} by {across} points is more than {MOST}: take a"
+                " larger spacing."
+            )
+        x = self.spacing * (np.arange(along) - (along - 1) / 2)
+        y = self.spacing * (np.arange(across) - (across - 1) / 2)
+        return [(float(a), float(b)) for a in x for b in y]
+
+    def channels(self, mechanism: Mechanism) -> Mapping[str, str]:
+        """One height a point."""
+        frame_named(mechanism, self.frame)
+        return {f"({x:.3g}, {y:.3g})": "m" for x, y in self._points()}
+
+    def read(self, seen: Seen) -> tuple[SX, SX]:
+        origin, R = place(seen.after, seen.frame(self.frame))
+        heading = R[:2, 0] / ca.sqrt(ca.sumsqr(R[:2, 0]))
+        left = ca.vertcat(-heading[1], heading[0])
+        points = [
+            ca.vertcat(origin[:2] + x * heading + y * left, origin[2]) for x, y in self._points()
+        ]
+        heights = seen.heights(points)
+        return ca.vertcat(*(height - origin[2] for height in heights)), seen.memory

@@ -1,0 +1,39 @@
+"""Inertial measurement unit: specific force, angular velocity, and attitude."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import casadi as ca
+from casadi import SX
+
+from tarsus.model.mechanism import Mechanism
+from tarsus.parameters import part
+from tarsus.sensing.base import Seen, Sensor, along, frame_named, motion, place
+
+
+@dataclass(frozen=True)
+class Imu(Sensor):
+    """At a frame, in its axes.
+
+    The specific force is the mean over the step, the change of velocity by dt less gravity: it
+    shows impacts as an accelerometer with the bandwidth of a step would, 9.81 m/s^2 upward at rest
+    and zero in free fall. The attitude is told as the world's upward axis seen from the frame, as
+    much as an unaided unit can know of it.
+    """
+
+    frame: str = part("", "frame, contact candidate or body; the first body if left out")
+
+    def channels(self, mechanism: Mechanism) -> Mapping[str, str]:
+        """Specific force, angular velocity, up."""
+        frame_named(mechanism, self.frame)
+        return along("specific_force", "m/s^2") | along("gyro", "rad/s") | along("up", "1")
+
+    def read(self, seen: Seen) -> tuple[SX, SX]:
+        frame = seen.frame(self.frame)
+        _, R = place(seen.after, frame)
+        (before, _), (after, omega) = motion(seen.before, frame), motion(seen.after, frame)
+        gravity = SX(list(seen.after.mechanism.gravity_acceleration))
+        force = ca.mtimes(R.T, (after - before) / seen.dt - gravity)
+        return ca.vertcat(force, ca.mtimes(R.T, omega), R[2, :].T), seen.memory

@@ -1,0 +1,196 @@
+"""What a simulation tells of its last step; its sensors' names, readings and noise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tarsus import registry
+from tarsus.errors import TarsusError
+from tarsus.program.run.backend import Array, Backend
+from tarsus.program.run.samples import evaluate
+from tarsus.sensing.base import Sensor
+from tarsus.simulation.by_candidate import contact_impulses
+from tarsus.simulation.sensor_program import (
+    Sensing,
+    latest,
+    look_program,
+    memory_after_look,
+    whole,
+)
+from tarsus.simulation.step_program import Plan
+
+FOLDER = "tarsus.sensing"
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # of SplitMix64, as are the two below
+FIRST, SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+
+
+def named(given: Any, worlds: int) -> Sensing:
+    """Sensors by name, from a mapping, or from objects and names of kinds; a name given twice is
+    numbered. TarsusError for what is no sensor.
+    """
+    if isinstance(given, str | Sensor):
+        given = (given,)
+    if not isinstance(given, Mapping | Sequence):
+        raise TarsusError(
+            f'sensors must be a list such as ["imu"], or a dictionary, not {given!r}.'
+        )
+    pairs = given.items() if isinstance(given, Mapping) else [("", part) for part in given]
+    found: dict[str, Sensor] = {}
+    for name, part in pairs:
+        sensor = _sensor(part)
+        own = str(name) or _free(_name_of(sensor), found)
+        for field in ("noise", "bias", "delay"):
+            if np.shape(getattr(sensor, field)) not in ((), (worlds,)):
+                raise TarsusError(
+                    f"the sensor {own!r}: {field} must be one number, or ({worlds},), one a world,"
+                    f" not {np.shape(getattr(sensor, field))}."
+                )
+        found[own] = sensor
+    return Sensing(tuple(found.items()))
+
+
+def _sensor(part: Any) -> Sensor:
+    """A sensor by the name of its kind with its defaults, or as it is."""
+    if isinstance(part, str):
+        return registry.member(FOLDER, "sensor", part, Sensor)()
+    if not isinstance(part, Sensor):
+        shown = f"{part.__name__} is a class; use" if isinstance(part, type) else f"{part!r} is not"
+        raise TarsusError(f"{shown} a sensor such as Imu(frame=...), or a name such as 'imu'.")
+    return part
+
+
+def _name_of(sensor: Sensor) -> str:
+    """Its kind, and its frame if it has one: imu, touch_LF_foot."""
+    return "_".join(filter(None, [registry.name_of(sensor), getattr(sensor, "frame", "")]))
+
+
+def _free(name: str, taken: Mapping[str, Any]) -> str:
+    """The name, numbered if it is taken."""
+    number = 2
+    while (numbered := name if number == 2 and name not in taken else f"{name}_{number}") in taken:
+        number += 1
+    return numbered
+
+
+class Sensed:
+    """A simulation as what it tells of its last step: forces, the solve, readings of sensors."""
+
+    plan: Plan
+    dt: float
+    worlds: int
+    _worlds: Backend
+
+    @property
+    def contact_force(self) -> Array:
+        """Mean force over the last step in contact frames, N: (n, 3), or (worlds, n, 3)."""
+        force = contact_impulses(self.plan.scene, self._worlds) / self.dt
+        return force[0] if self.worlds == 1 else force
+
+    @property
+    def iterations(self) -> Array:
+        """Solver iterations of the last step: (), or (worlds,)."""
+        return self._get("iterations")[..., 0]
+
+    @property
+    def converged(self) -> NDArray[np.bool_]:
+        """Whether the solver met its tolerance in the last step: (), or (worlds,)."""
+        return self._get("converged")[..., 0] > 0
+
+    def _get(self, name: str) -> Array:
+        values = self._worlds.output(name)
+        return values[0] if self.worlds == 1 else values
+
+    def sense(self) -> dict[str, Array]:
+        """What every sensor tells now, by name: (k,), or (worlds, k).
+
+        The channels of each, with their units, are in `sensor_channels`. Readings follow from the
+        last step; before the first, and after `reset` or `set(q=...)`, from the state alone,
+        without the ground's forces. A log holds them as `sensed_NAME`.
+        """
+        worlds, found = self._worlds, dict[str, Array]()
+        for name, sensor in self.plan.sensing.sensors:
+            reading = worlds.output(f"sensed.{name}")
+            if np.any(sensor.noise) or np.any(sensor.bias):
+                steps = np.rint(_here(worlds, worlds.output("steps")))[:, 0]
+                reading = worlds.arrays.asarray(
+                    disturbed(name, sensor, _here(worlds, reading), steps)
+                )
+            found[name] = reading[0] if self.worlds == 1 else reading
+        return found
+
+    @property
+    def sensor_channels(self) -> dict[str, dict[str, str]]:
+        """The channels of every sensor, in order: {sensor: {channel: SI unit}}."""
+        robot = whole(self.plan.scene)
+        return {name: dict(s.channels(robot)) for name, s in self.plan.sensing.sensors}
+
+    def _look(self, mask: Any = None) -> None:
+        """Readings of the state as it is, of all worlds or of those of a mask."""
+        if not self.plan.sensing:
+            return
+        worlds, program = self._worlds, look_program(self.plan.sensing, self.plan.scene)
+        values = {r.name: _here(worlds, worlds.get(r.name)) for r in program.of_kind("parameter")}
+        for name, sensor in self.plan.sensing.sensors:
+            reading = evaluate(program, values)[f"sensed.{name}"]
+            memory = memory_after_look(sensor, whole(self.plan.scene), reading)
+            worlds.set(f"sensed.{name}", reading, mask)
+            if memory.shape[1]:
+                worlds.set(f"sensing.{name}", memory, mask)
+
+
+def delays(sensing: Sensing) -> dict[str, NDArray[np.float64]]:
+    """The parameters of late readings: {register: (1,) or (worlds, 1)}."""
+    late = [(name, sensor) for name, sensor in sensing.sensors if latest(sensor)]
+    return {f"delay.{name}": np.asarray(s.delay, float)[..., None] for name, s in late}
+
+
+def variables(plan: Plan, records: Mapping[str, Array]) -> dict[str, Any]:
+    """The log's variables `sensed_NAME` (time, world, channel) and their channels' names."""
+    found: dict[str, Any] = {}
+    for name, sensor in plan.sensing.sensors:
+        channels = sensor.channels(whole(plan.scene))
+        units = ", ".join(dict.fromkeys(channels.values()))
+        told = {"units": units, "long_name": f"reading of the sensor {name!r}"}
+        readings = disturbed(
+            name, sensor, records[f"sensed.{name}"], np.rint(records["steps"])[..., 0]
+        )
+        found[f"sensed_{name}"] = (("time", "world", f"channel_{name}"), readings, told)
+        found[f"channel_{name}"] = (f"channel_{name}", list(channels))
+    return found
+
+
+def disturbed(name: str, sensor: Sensor, reading: Array, steps: ArrayLike) -> Array:
+    """Readings (..., worlds, k) after so many steps (..., worlds), with bias and noise."""
+    worlds, k = reading.shape[-2:]
+    bias, noise = (np.asarray(v, float)[..., None] for v in (sensor.bias, sensor.noise))
+    if not np.any(noise):
+        return reading + bias
+    # one number for sensor, world and step, two for every channel of it
+    own = np.uint64(sensor.seed) ^ _mixed(np.uint64(crc32(name.encode())))
+    each = _mixed(_mixed(own) ^ np.arange(worlds, dtype=np.uint64))
+    each = _mixed(each ^ np.asarray(steps, float).astype(np.uint64))
+    channel = _mixed(each[..., None] ^ _mixed(np.arange(2 * k, dtype=np.uint64)))
+    uniform = (channel >> np.uint64(11)).astype(float) * 2.0**-53
+    # Box and Muller: normal numbers
+    radius = np.sqrt(-2 * np.log1p(-uniform[..., :k]))
+    return reading + bias + noise * radius * np.cos(2 * np.pi * uniform[..., k:])
+
+
+def _mixed(number: Any) -> Any:
+    """SplitMix64: a number (uint64) that looks random, another for every other one."""
+    with np.errstate(over="ignore"):
+        z = np.asarray(number, np.uint64) + GOLDEN
+        z = (z ^ (z >> np.uint64(30))) * FIRST
+        z = (z ^ (z >> np.uint64(27))) * SECOND
+        return z ^ (z >> np.uint64(31))
+
+
+def _here(worlds: Backend, value: Any) -> Array:
+    """An array in this computer's memory."""
+    fetch = getattr(worlds.arrays, "asnumpy", np.asarray)
+    return np.asarray(fetch(value), float)

@@ -1,0 +1,157 @@
+"""Sensors as part of a step's program, and as a program of their own that looks at a state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from types import SimpleNamespace
+
+import casadi as ca
+import numpy as np
+from casadi import SX
+from numpy.typing import NDArray
+
+from tarsus.dynamics import coordinates
+from tarsus.dynamics.kinematics import Kinematics, kinematics
+from tarsus.model.mechanism import Mechanism
+from tarsus.program.ir.blocks import Program
+from tarsus.program.ir.trace import Builder, Values
+from tarsus.sensing.base import Load, Seen, Sensor
+from tarsus.stepping.base import Scene, Stepper
+from tarsus.stepping.touching import contact_kinematics
+
+KEPT = 8  # programs that are kept
+
+
+@dataclass(frozen=True, eq=False)
+class Sensing:
+    """The sensors of a simulation by name, in order."""
+
+    sensors: tuple[tuple[str, Sensor], ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.sensors)
+
+
+def latest(sensor: Sensor) -> int:
+    """The longest delay of a sensor in any world, steps."""
+    return int(np.max(sensor.delay))
+
+
+def memory_after_look(
+    sensor: Sensor, mechanism: Mechanism, reading: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """What a sensor remembers (worlds, m + delay k) that begins with this reading (worlds, k)."""
+    own = sensor.initial_memory(mechanism)
+    begun = np.broadcast_to(own, (len(reading), len(own)))
+    return np.concatenate([begun, np.tile(reading, latest(sensor))], axis=1)
+
+
+def whole(scene: Scene) -> Mechanism:
+    """The robot before joints were cut."""
+    return scene.mechanism.uncut or scene.mechanism
+
+
+@dataclass(frozen=True, eq=False)
+class Moment:
+    """A step for its sensors: q, u at its start and end, the impulses[i] (3,) in N s of the usual
+    contacts and the slots, the law's memory after it, dt in s, and the terrain's symbols.
+    """
+
+    start: tuple[SX, SX]
+    end: tuple[SX, SX]
+    impulses: list[SX]
+    memory: SX
+    dt: SX
+    terrain: SimpleNamespace
+
+
+def sensed(sensing: Sensing, scene: Scene, stepper: Stepper, moment: Moment, b: Builder) -> Values:
+    """What a step writes into registers: `sensed.NAME` (k,), and memories `sensing.NAME`.
+
+    Declares the memories, and where a reading is late the parameter `delay.NAME`.
+    """
+    if not sensing:
+        return {}
+    # the robot at both ends of the step, and what acted on it
+    q, u = moment.start
+    looked = stepper.evaluation(scene.mechanism, q, u, moment.dt)
+    states = (moment.start, moment.end, (looked, u))
+    before, after, pressed = (_kinematics(scene, *state) for state in states)
+    loads, heights = _loads(scene, looked, moment), _heights(scene, moment.terrain)
+    found: Values = {}
+    for name, sensor in sensing.sensors:
+        # its own memory, then the readings of the last steps
+        k, m = len(sensor.channels(whole(scene))), sensor.initial_memory(whole(scene)).size
+        late = latest(sensor)
+        kept = b.declare(f"sensing.{name}", m + late * k)
+        seen = Seen(before, after, pressed, loads, moment.dt, heights, kept[:m])
+        reading, memory = sensor.read(seen)
+        past = ca.vertcat(reading, kept[m:])
+        told = reading
+        if late:
+            delay = b.parameter(f"delay.{name}")
+            for steps in range(1, late + 1):
+                told = ca.if_else(delay == steps, past[steps * k : (steps + 1) * k], told)
+        found[f"sensed.{name}"] = told
+        found[f"sensing.{name}"] = ca.vertcat(memory, past[: late * k])
+    return found
+
+
+@lru_cache(maxsize=KEPT)
+def look_program(sensing: Sensing, scene: Scene) -> Program:
+    """Readings `sensed.NAME` (k,) of a robot at q, u that no contact acts on; parameters: q, u, dt,
+    terrain.*.
+    """
+    b = Builder(f"{scene.mechanism.name}_look")
+    q, u = b.parameter("q", scene.mechanism.nq), b.parameter("u", scene.mechanism.nu)
+    kin, dt = _kinematics(scene, q, u), b.parameter("dt")
+    heights = _heights(scene, scene.terrain.symbols(b))
+    found: Values = {}
+    for name, sensor in sensing.sensors:
+        memory = SX(sensor.initial_memory(whole(scene)))
+        seen = Seen(kin, kin, kin, lambda body: [], dt, heights, memory)
+        found[f"sensed.{name}"] = sensor.read(seen)[0]
+    return b.program(**found)
+
+
+def _kinematics(scene: Scene, q: SX, u: SX) -> Kinematics:
+    """Of the robot before joints were cut."""
+    if scene.mechanism.uncut is not None:
+        q, u = coordinates.uncut_state(scene.mechanism, q, u)
+    return kinematics(whole(scene), q, u)
+
+
+def _heights(scene: Scene, terrain: SimpleNamespace) -> Callable[[list[SX]], list[SX]]:
+    return lambda points: scene.terrain.elevations(points, terrain)
+
+
+def _loads(scene: Scene, looked: SX, moment: Moment) -> Callable[[str], list[Load]]:
+    """The mean forces over the step on a body, by its name.
+
+    looked: coordinates at which the step first looks at contacts
+    """
+    seen = kinematics(scene.mechanism, looked, moment.start[1])
+
+    def of(body: str) -> list[Load]:
+        at = scene.mechanism.body_index(body)
+        own = tuple(i for i, c in enumerate(scene.candidates) if c.body == at)
+        which = [scene.candidates[i] for i in own]
+        touching = contact_kinematics(scene, seen, moment.terrain, which)
+        contacts = [touch.contact for touch in touching]
+        forces = [_impulse(scene, moment, i) / moment.dt for i in own]
+        pairs = zip(contacts, forces, strict=True)
+        return [Load(c.point, ca.mtimes(c.frame.T, force)) for c, force in pairs]
+
+    return of
+
+
+def _impulse(scene: Scene, moment: Moment, candidate: int) -> SX:
+    """The impulse (3,) on a candidate: its own, and that of the slot that holds it."""
+    at, usual = scene.order.index(candidate), len(scene.usual)
+    found = moment.impulses[at] if at < usual else SX.zeros(3)
+    for slot in range(scene.slots):
+        number = moment.memory[moment.memory.numel() - scene.slots + slot]
+        found += ca.if_else(number == at, moment.impulses[usual + slot], 0)
+    return found

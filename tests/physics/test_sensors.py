@@ -1,0 +1,329 @@
+"""Sensors: closed forms, MuJoCo on the same motion, the log, and what noise and delay must be."""
+
+from __future__ import annotations
+
+from copy import copy
+from pathlib import Path
+from typing import Any
+
+import casadi as ca
+import numpy as np
+import pytest
+from casadi import DM, SX
+
+import tarsus
+from tarsus.model.to_mjcf import to_mjcf
+from tarsus.program.ir.trace import Builder
+from tarsus.program.run.samples import evaluate
+from tarsus.sensing.encoders import Encoders
+from tarsus.sensing.frame_motion import FrameMotion
+from tarsus.sensing.height_scan import HeightScan
+from tarsus.sensing.imu import Imu
+from tarsus.sensing.load_cell import LoadCell
+from tarsus.sensing.touch import TouchSensor
+from tarsus.terrain.base import Terrain
+from tarsus.terrain.boxes import Boxes
+from tarsus.terrain.heightfield import HeightField
+from tarsus.terrain.rough import Rough
+from tarsus.terrain.slope import Slope
+from tarsus.terrain.steps import Steps
+
+BALL = """<mujoco model="ball"><worldbody><body name="ball" pos="0 0 2"><freejoint/>
+<inertial pos="0 0 0" mass="2" diaginertia=".1 .1 .1"/>
+<geom type="sphere" size=".1" mass="0"/></body></worldbody></mujoco>"""
+FEET = ("FR_foot", "FL_foot", "HR_foot", "HL_foot")
+
+
+@pytest.fixture(scope="module")
+def ball(tmp_path_factory: pytest.TempPathFactory) -> str:
+    file = tmp_path_factory.mktemp("ball") / "ball.xml"
+    file.write_text(BALL)
+    return str(file)
+
+
+@pytest.fixture(scope="module")
+def trot() -> tarsus.Simulation:
+    """A trot of two worlds with a sensor on every foot, two of them late."""
+    feet = {foot: TouchSensor(frame=foot) for foot in FEET}
+    late = {
+        "late": Encoders(("FR_knee_joint",), delay=np.array([0, 3])),
+        "now": Encoders(("FR_knee_joint",)),
+    }
+    loads = {f"load {foot}": LoadCell(frame=foot) for foot in FEET}
+    mean = {"mean": LoadCell(frame="FR_foot", period=4)}
+    return tarsus.Simulation(
+        "mini_cheetah",
+        controller="trot",
+        worlds=2,
+        sensors=feet | late | loads | mean | {"imu": Imu()},
+    )
+
+
+@pytest.fixture(scope="module")
+def log(trot: tarsus.Simulation) -> Any:
+    return copy(trot).run(0.6)
+
+
+def test_an_accelerometer_feels_nothing_in_free_fall_and_weight_at_rest(ball: str) -> None:
+    law = tarsus.Moreau(recovery=0.0)  # what fell deep is not lifted
+    simulation = tarsus.Simulation(ball, law, sensors=["imu"], controller=None)
+    simulation.set(q=[0, 0, 2, 1, 0, 0, 0])
+    assert simulation.sense()["imu"][:3] == pytest.approx([0, 0, 9.81])
+    simulation.advance(0.1)
+    assert simulation.sense()["imu"] == pytest.approx([0, 0, 0, 0, 0, 0, 0, 0, 1], abs=1e-9)
+    simulation.advance(1.5)  # it lies on the ground
+    assert simulation.sense()["imu"][:3] == pytest.approx([0, 0, 9.81], abs=1e-6)
+
+
+def test_a_turning_body_has_centripetal_acceleration_beside_its_fall(tmp_path: Path) -> None:
+    """omega^2 r towards the axis, to second order in dt; the fall itself is not felt."""
+    file, omega, r = tmp_path / "spin.xml", 3.0, 0.4
+    file.write_text(BALL.replace("</body>", f'<site name="rim" pos="{r} 0 0"/></body>'))
+    robot = tarsus.load(str(file))
+    felt = []
+    for dt in (0.004, 0.002):
+        simulation = tarsus.Simulation(robot, sensors=[Imu(frame="rim")], controller=None, dt=dt)
+        simulation.set(q=[0, 0, 2, 1, 0, 0, 0], u=[0, 0, 0, 0, 0, omega])
+        simulation.advance(0.1)
+        felt.append(next(iter(simulation.sense().values())))
+    errors = [np.linalg.norm(reading[:3] - [-(omega**2) * r, 0, 0]) for reading in felt]
+    assert felt[1][3:6] == pytest.approx([0, 0, omega])
+    assert errors[1] < 0.02 * omega**2 * r and errors[1] < 0.6 * errors[0]
+
+
+def test_motion_of_every_body_is_that_of_mujoco() -> None:
+    mujoco: Any = pytest.importorskip("mujoco")
+    robot = tarsus.load("hoap1")
+    rng = np.random.default_rng(0)
+    q = rng.normal(size=robot.nq)
+    q[3:7] /= np.linalg.norm(q[3:7])
+    u = rng.normal(size=robot.nu)
+    bodies = [body.name for body in robot.bodies]
+    simulation = tarsus.Simulation(robot, sensors={n: FrameMotion(frame=n) for n in bodies})
+    simulation.set(q=q, u=u)
+    # the same state in MuJoCo, whose free joints turn in the body's axes as ours do
+    model = mujoco.MjModel.from_xml_string(to_mjcf(robot))
+    data = mujoco.MjData(model)
+    data.qpos[:], data.qvel[:] = q, u
+    mujoco.mj_forward(model, data)
+    for name, reading in simulation.sense().items():
+        body, six = model.body(name).id, np.zeros(6)
+        mujoco.mj_objectVelocity(model, data, mujoco.mjtObj.mjOBJ_XBODY, body, six, 0)
+        assert reading[:3] == pytest.approx(data.xpos[body], abs=1e-9)
+        sign = np.sign(reading[3:7] @ data.xquat[body])
+        assert sign * reading[3:7] == pytest.approx(data.xquat[body], abs=1e-9)
+        assert reading[7:] == pytest.approx([*six[3:], *six[:3]], abs=1e-8)
+
+
+def test_touch_and_loads_are_those_of_the_log(log: Any) -> None:
+    dt = float(log.dt)
+    for k, foot in enumerate(FEET):
+        force = log["force_world"].sel(contact=foot).values
+        load = log[f"sensed_load {foot}"].values
+        assert load[..., :3] == pytest.approx(force, abs=1e-9)
+        on, standing, flying = np.moveaxis(log[f"sensed_{foot}"].values, -1, 0)
+        pressed = np.linalg.norm(force, axis=-1) > 0
+        assert (on == pressed).all(), k
+        assert ((standing > 0) == pressed).all() and ((flying > 0) != pressed).all()
+        # a time grows by dt a step while it runs
+        for time in (standing, flying):
+            running = (time[1:] > 0) & (time[:-1] > 0)
+            assert np.diff(time, axis=0)[running] == pytest.approx(dt)
+
+
+def test_a_period_s_mean_is_told_until_the_next_is_full(log: Any) -> None:
+    force = log["force_world"].sel(contact="FR_foot").values
+    told = log["sensed_mean"].values[..., :3]
+    means = force[: len(force) // 4 * 4].reshape(-1, 4, *force.shape[1:]).mean(axis=1)
+    for k, mean in enumerate(means[:-1]):
+        assert told[4 * k + 3 : 4 * k + 7] == pytest.approx(np.tile(mean, (4, 1, 1)), abs=1e-9)
+
+
+def test_moments_are_about_the_frame(trot: tarsus.Simulation) -> None:
+    simulation = copy(trot)
+    simulation.advance(0.2)
+    found = simulation.sense()
+    for foot in FEET:
+        load = found[f"load {foot}"][0]
+        radius = next(c.radius for c in simulation.robot.candidates if c.name == foot)
+        arm = [0, 0, -radius]  # level ground: from the ball's center down
+        assert load[3:] == pytest.approx(np.cross(arm, load[:3]), abs=1e-9)
+
+
+def test_bodies_of_a_fallen_robot_carry_its_weight_together() -> None:
+    """Contacts that only a fall brings to the ground are weighed too: it lies on its back."""
+    robot = tarsus.load("hyq")
+    cells = {body.name: LoadCell(frame=body.name, period=40) for body in robot.bodies}
+    simulation = tarsus.Simulation(robot, contacts="all", sensors=cells)
+    q = np.array(simulation.q)
+    q[2:7] = 0.5, 0, 1, 0, 0
+    simulation.set(q=q)
+    simulation.advance(3.0)
+    carried = {name: reading[2] for name, reading in simulation.sense().items()}
+    assert sum(carried.values()) == pytest.approx(robot.mass * 9.81, rel=0.02)
+    assert carried[robot.bodies[0].name] > 0.2 * robot.mass * 9.81
+
+
+def test_a_late_reading_is_the_one_of_so_many_steps_before(log: Any) -> None:
+    late, now = log["sensed_late"].values, log["sensed_now"].values
+    start = float(log["q_start"].sel(coordinate="FR_knee_joint")[0])
+    assert (late[:, 0] == now[:, 0]).all()
+    assert (late[3:, 1] == now[:-3, 1]).all()
+    assert late[:3, 1, 0] == pytest.approx(start)
+
+
+def test_encoders_read_the_coordinates(log: Any) -> None:
+    knee = log["q"].sel(coordinate="FR_knee_joint").values
+    assert (log["sensed_now"].values[..., 0] == knee).all()
+
+
+def test_sensors_change_no_bits(trot: tarsus.Simulation, log: Any) -> None:
+    plain = tarsus.Simulation("mini_cheetah", controller="trot", worlds=2)
+    plain.advance(0.6)
+    assert (plain.q == log["q"].values[-1]).all()
+
+
+GROUNDS: dict[str, Terrain] = {
+    "slope": Slope(angle=0.2, heading=0.7),
+    "rough": Rough(seed=3, amplitude=0.1),
+    "heightfield": HeightField(0.1 * np.random.default_rng(0).random((9, 9)), cell=0.2),
+}
+
+
+@pytest.mark.parametrize("name", GROUNDS)
+def test_a_scanned_height_lies_on_the_ground(name: str) -> None:
+    """A point at the height that the terrain tells has no distance from it."""
+    ground, rng = GROUNDS[name], np.random.default_rng(1)
+    points = rng.uniform(-0.8, 0.8, (20, 3))
+    b = Builder("scan")
+    p = b.parameter("p", 60)
+    terrain = ground.symbols(b)
+    places = [p[3 * k : 3 * k + 3] for k in range(20)]
+    heights = ground.elevations(places, terrain)
+    onto = [ca.vertcat(at[:2], z) for at, z in zip(places, heights, strict=True)]
+    gaps = ca.vertcat(*(gap for gap, _ in ground.surfaces(onto, terrain)))
+    program = b.program(gap=gaps)
+    values = {f"terrain.{k}": np.asarray(v)[None] for k, v in ground.parameters().items()}
+    assert np.abs(evaluate(program, {"p": points.reshape(1, -1), **values})["gap"]).max() < 1e-12
+
+
+def test_treads_and_tops_are_told_as_high_as_they_are() -> None:
+    steps, boxes = Steps(rise=0.1, run=0.3, start=0.5, count=3), Boxes(ground=0.0)
+    assert _heights(steps, [0.4, 0.6, 0.9, 1.2, 5.0]) == pytest.approx([0, 0.1, 0.2, 0.3, 0.3])
+    down = Steps(rise=-0.1, run=0.3, start=0.5, count=3)
+    assert _heights(down, [0.4, 0.6, 0.9, 1.2]) == pytest.approx([0, -0.1, -0.2, -0.3])
+    assert _heights(boxes, [0.7, 0.3]) == pytest.approx([0.03, 0.0])
+
+
+def _heights(ground: Terrain, places: list[float]) -> list[float]:
+    """Of the ground below (x, 0), m, its parameters as numbers."""
+    b = Builder("heights")
+    terrain = ground.symbols(b)
+    symbols = [v for v in vars(terrain).values() if isinstance(v, SX)]
+    found = ca.vertcat(*ground.elevations([SX([x, 0, 1]) for x in places], terrain))
+    numbers = [DM(np.asarray(v, float).ravel()) for v in ground.parameters().values()]
+    return np.array(ca.Function("heights", symbols, [found])(*numbers)).ravel().tolist()
+
+
+def test_a_scan_turns_with_the_heading_and_measures_from_the_frame() -> None:
+    """On a plane that rises by 0.2 along x, seen by a robot that looks along y."""
+    scan = HeightScan(length=0.4, width=0.2, spacing=0.2)
+    angle = float(np.arctan(0.2))
+    simulation = tarsus.Simulation(
+        "mini_cheetah", terrain=Slope(angle=angle), sensors={"scan": scan}, controller=None
+    )
+    half = np.sqrt(0.5)
+    q = np.array(simulation.q)
+    q[:7] = [1.0, 2.0, 0.7, half, 0, 0, half]
+    simulation.set(q=q)
+    names = list(simulation.sensor_channels["scan"])
+    places = [tuple(float(v) for v in name.strip("()").split(",")) for name in names]
+    expected = [0.2 * (1.0 - left) - 0.7 for _, left in places]
+    assert simulation.sense()["scan"] == pytest.approx(expected, abs=1e-9)
+
+
+def test_noise_is_normal_and_belongs_to_its_world(ball: str) -> None:
+    def told(worlds: int, seed: int, steps: int = 400) -> np.ndarray:
+        imu = Imu(noise=0.5, bias=2.0, seed=seed)
+        simulation = tarsus.Simulation(
+            ball, worlds=worlds, sensors={"imu": imu, "clean": Imu()}, controller=None
+        )
+        log = simulation.run(steps * simulation.dt)
+        noise = log["sensed_imu"].values - log["sensed_clean"].values
+        last = simulation.sense()
+        assert (last["imu"] - last["clean"] == noise[-1]).all()  # a log holds what was told
+        return noise
+
+    two = told(2, 0)
+    assert (told(1, 0) == two[:, 0]).all()
+    assert two.mean() == pytest.approx(2.0, abs=0.03) and two.std() == pytest.approx(0.5, rel=0.03)
+    centered = (two - 2.0).reshape(len(two), -1)
+    related = np.corrcoef(centered.T) - np.eye(centered.shape[1])
+    assert np.abs(related).max() < 0.25  # of 400 samples, 153 pairs: five standard deviations
+    assert abs(np.corrcoef(centered[1:].ravel(), centered[:-1].ravel())[0, 1]) < 0.06
+    assert not np.isclose(told(2, 1), two).any()
+
+
+def test_readings_belong_to_the_kept_state_and_start_anew_at_a_reset(
+    trot: tarsus.Simulation,
+) -> None:
+    simulation = copy(trot)
+    begun = simulation.sense()
+    simulation.advance(0.1)
+    kept, there = simulation.state(), simulation.sense()
+    simulation.advance(0.1)
+    after = simulation.sense()
+    simulation.restore(kept)
+    assert all((simulation.sense()[name] == there[name]).all() for name in there)
+    simulation.advance(0.1)
+    assert all((simulation.sense()[name] == after[name]).all() for name in after)
+    simulation.reset(where=np.array([True, False]))
+    mixed = simulation.sense()
+    assert all((mixed[name][0] == begun[name][0]).all() for name in begun)
+    assert all((mixed[name][1] == after[name][1]).all() for name in after)
+
+
+def test_cut_joints_read_the_same() -> None:
+    """In extended coordinates the same robot tells the same, to the constraints' drift."""
+    told = []
+    for coordinates in ("minimal", "extended"):
+        simulation = tarsus.Simulation(
+            "starleth",
+            controller="stand",
+            coordinates=coordinates,
+            sensors=["imu", "encoders", FrameMotion(frame=tarsus.load("starleth").bodies[3].name)],
+        )
+        simulation.advance(0.05)
+        told.append(np.concatenate(list(simulation.sense().values())))
+    assert told[0] == pytest.approx(told[1], abs=1e-4)
+
+
+def test_a_log_with_sensors_is_written_and_says_what_they_are(tmp_path: Path, ball: str) -> None:
+    log = tarsus.Simulation(ball, sensors=[Imu(noise=0.1)], controller=None).run(0.01)
+    log.to_netcdf(tmp_path / "log.nc")
+    assert log["sensed_imu"].attrs["units"] == "m/s^2, rad/s, 1"
+    assert '"name": "imu", "noise": 0.1' in log.attrs["options"]
+
+
+@pytest.mark.parametrize(
+    ("sensors", "word"),
+    [
+        (["imo"], "did you mean imu"),
+        ([Imu], "Imu is a class"),
+        ([3], "not a sensor"),
+        (4, "a list such as"),
+        ([TouchSensor(frame="FR_fot")], "did you mean FR_foot"),
+        ([Encoders(("FR_kne",))], "did you mean FR_knee_joint"),
+        ([Imu(noise=np.zeros(3))], "noise must be one number, or (2,)"),
+        ([HeightScan(spacing=0.001)], "larger spacing"),
+    ],
+)
+def test_mistakes_are_answered_by_a_sentence(sensors: Any, word: str) -> None:
+    with pytest.raises(tarsus.TarsusError) as caught:
+        tarsus.Simulation("mini_cheetah", worlds=2, sensors=sensors)
+    assert word in str(caught.value)
+
+
+def test_a_period_is_at_least_one_step() -> None:
+    with pytest.raises(tarsus.TarsusError, match="at least 1"):
+        LoadCell(period=0)
