@@ -99,7 +99,8 @@ def test_motion_of_every_body_is_that_of_mujoco() -> None:
     q[3:7] /= np.linalg.norm(q[3:7])
     u = rng.normal(size=robot.nu)
     bodies = [body.name for body in robot.bodies]
-    simulation = tarsus.Simulation(robot, sensors={n: FrameMotion(frame=n) for n in bodies})
+    sensors = {name: FrameMotion(frame=name) for name in bodies}
+    simulation = tarsus.Simulation(robot, "compliant", sensors=sensors)
     simulation.set(q=q, u=u)
     # the same state in MuJoCo, whose free joints turn in the body's axes as ours do
     model = mujoco.MjModel.from_xml_string(to_mjcf(robot))
@@ -230,7 +231,7 @@ def test_a_scan_turns_with_the_heading_and_measures_from_the_frame() -> None:
     scan = HeightScan(length=0.4, width=0.2, spacing=0.2)
     angle = float(np.arctan(0.2))
     simulation = tarsus.Simulation(
-        "mini_cheetah", terrain=Slope(angle=angle), sensors={"scan": scan}, controller=None
+        "mini_cheetah", "compliant", terrain=Slope(angle=angle), sensors={"scan": scan}
     )
     half = np.sqrt(0.5)
     q = np.array(simulation.q)
@@ -289,6 +290,8 @@ def test_cut_joints_read_the_same() -> None:
     for coordinates in ("minimal", "extended"):
         simulation = tarsus.Simulation(
             "starleth",
+            "compliant",
+            dt=0.001,
             controller="stand",
             coordinates=coordinates,
             sensors=["imu", "encoders", FrameMotion(frame=tarsus.load("starleth").bodies[3].name)],
