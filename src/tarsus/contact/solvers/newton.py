@@ -7,7 +7,8 @@ tangents of contact i, because xi_T = -s L_T. Sticking is s = 0. What remains ar
 positive definite), then corrects every s_i by a Newton step on 1 / |L_T| with the contact's own
 block as derivative (as for a trust region), and the set by signs: a contact that pulls opens if it
 would fly off by itself, else it slides; one that closes by itself presses. While feet stick, one
-factorization gives the exact answer. Where rigid bodies touch with several points the roots chase
+factorization gives the exact answer; contacts that share rigid bodies are first tried through these
+(`_standing.py`). Where rigid bodies touch with several points the roots chase
 one another: worlds that do not settle at once go on with Newton steps on the cones' edges
 (`_cone_edges.py`), and at last with interior points; beyond ten contacts with block Gauss-Seidel
 sweeps.
