@@ -95,16 +95,13 @@ def with_slots(
     lowest = least(gaps)
     fallen = reduce(ca.logic_or, pressed, law.closed(_at(lowest), fresh(law)))
     fallen = builder.keep("fallen", fallen)
-    begin = nothing(scene, start)
 
-    def standing(_: Values) -> tuple[Values, SX]:
-        own = ca.vertcat(SX(0, 1), *memory.usual)
-        u, contact = solved(feet, replace(start, memory=own))
-        empty = [fresh(law)] * scene.slots, [SX(EMPTY)] * scene.slots
-        kept = Remembered([contact.memory], *empty).stacked()
-        impulses = contact.impulses + [SX.zeros(3)] * scene.slots
-        contact = replace(contact, impulses=impulses, memory=kept)
-        return _values(start, u, contact, SX(0)), SX(0)
+    # as if it stood, everywhere: a loop for worlds that stand would slow them down
+    u, contact = solved(feet, replace(start, memory=ca.vertcat(SX(0, 1), *memory.usual)))
+    empty = [fresh(law)] * scene.slots, [SX(EMPTY)] * scene.slots
+    kept = Remembered([contact.memory], *empty).stacked()
+    impulses = contact.impulses + [SX.zeros(3)] * scene.slots
+    stood = _values(start, u, replace(contact, impulses=impulses, memory=kept), SX(0))
 
     def falling(_: Values) -> tuple[Values, SX]:
         closed = [
@@ -122,8 +119,7 @@ def with_slots(
         contact = handed_back(scene, start, feet, numbers, contact)
         return _values(start, u, contact, left_out), SX(0)
 
-    # one of the two passes is made
-    stood = builder.loop(begin, standing, 1, ca.logic_not(fallen))
+    # over it, in worlds that have fallen
     end = builder.loop(stood, falling, 1, fallen, seldom=True)
     return end["u"], replace(StepOutputs.of(end).contact, left_out=end["left_out"])
 
@@ -148,14 +144,6 @@ def _at(gap: SX) -> Contact:
 
 def _values(start: StepInputs, u: SX, contact: ContactSolution, left_out: SX) -> Values:
     return StepOutputs(start.q, u, contact).values() | {"left_out": left_out}
-
-
-def nothing(scene: Scene, start: StepInputs) -> Values:
-    """What a loop begins with that always has one pass."""
-    impulses = [SX.zeros(3)] * (len(scene.usual) + scene.slots)
-    none = SX.zeros(start.bilateral.numel())
-    solution = ContactSolution(impulses, start.memory, SX(0), SX(1), none)
-    return _values(start, start.u, solution, SX(0))
 
 
 def chosen(
