@@ -286,9 +286,8 @@ def test_wings_do_not_know_each_other() -> None:
     _none(wrong, "imports from wing to wing:")
 
 
-def test_wings_meet_in_two_files() -> None:
-    """Below the simulation, two files of `stepping` alone import both `dynamics` and `contact`:
-    `touching.py`, where points become contacts, and `assemble.py`.
+def test_wings_meet_in_one_file() -> None:
+    """Below the simulation, `stepping/assemble.py` alone imports both `dynamics` and `contact`.
 
     `stepping/base.py`, which says what a step is given, names types of both wings but no algorithm;
     a stepper imports nothing of the laws wing.
@@ -297,10 +296,9 @@ def test_wings_meet_in_two_files() -> None:
         m for m in MODULES.values() if m.part == LAWS_WING or _floor(m.part) < _floor("simulation")
     ]
     both = {m.name for m in below if {"dynamics", LAWS_WING} <= m.parts}
-    meet = {f"tarsus.{HALL}.assemble", f"tarsus.{HALL}.touching"}
-    assert both == meet
+    assert both == {f"tarsus.{HALL}.assemble"}
     seen = {m.name for m in below if LAWS_WING in m.parts and m.parts & MECHANICS_WING}
-    assert seen == meet | {f"tarsus.{HALL}.base"}
+    assert seen == {f"tarsus.{HALL}.assemble", f"tarsus.{HALL}.base"}
 
 
 @pytest.mark.parametrize("room", LADDERS)

@@ -23,8 +23,8 @@ from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
 from tarsus.program.run.worlds import Worlds
 from tarsus.robots import mini_cheetah
+from tarsus.stepping.assemble import contact_kinematics
 from tarsus.stepping.base import Scene
-from tarsus.stepping.touching import contact_kinematics
 from tarsus.terrain.slope import Slope
 from tarsus.validation.bodies import BOX, G, pose
 

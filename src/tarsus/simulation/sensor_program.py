@@ -18,8 +18,8 @@ from tarsus.model.mechanism import Mechanism
 from tarsus.program.ir.blocks import Program
 from tarsus.program.ir.trace import Builder, Values
 from tarsus.sensing.base import Load, Seen, Sensor
+from tarsus.stepping.assemble import contact_kinematics
 from tarsus.stepping.base import Scene, Stepper
-from tarsus.stepping.touching import contact_kinematics
 
 KEPT = 8  # programs that are kept
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cache, partial
 
 import casadi as ca
@@ -16,17 +17,20 @@ from tarsus.contact.problem import (
     Contact,
     ContactProblem,
     ContactSolution,
+    Roundness,
 )
 from tarsus.dynamics import crba, rnea, springs
 from tarsus.dynamics.free_motion import dissipation
-from tarsus.dynamics.kinematics import coordinate_rate, kinematics
+from tarsus.dynamics.kinematics import Kinematics, coordinate_rate, kinematics
 from tarsus.errors import TarsusError
+from tarsus.model.mechanism import Candidate
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder, Values
 from tarsus.registry import name_of
 from tarsus.stepping import instants
 from tarsus.stepping.base import Scene, StepInputs, named_where
 from tarsus.stepping.coupling import (
+    Attached,
     Coupling,
     couple,
     softened,
@@ -37,12 +41,32 @@ from tarsus.stepping.delassus import delassus, mobility, shared, velocity_form
 from tarsus.stepping.fast_motion import FastMotion, fast_motion
 from tarsus.stepping.runge_kutta import Rate
 from tarsus.stepping.slots import Chosen, with_slots
-from tarsus.stepping.touching import (
-    ContactKinematics,
-    contact_kinematics,
-    gaps,
-    slot_kinematics,
-)
+from tarsus.stepping.touching import TouchingPoint, gaps, touching_points, touching_slot
+
+
+@dataclass(frozen=True, eq=False)
+class ContactKinematics:
+    """A contact candidate at the ground: the contact, and how its velocity follows from u."""
+
+    contact: Contact
+    attached: Attached
+
+    @property
+    def rows(self) -> list[list[SX]]:
+        """Rows (3, nu) with gamma = rows u, also of a contact that shares a body with others."""
+        own = self.attached
+        if own.arms is None:
+            return own.rows
+        rows = ca.mtimes(own.arms, ca.vertcat(*(ca.horzcat(*row) for row in own.rows)))
+        return [[rows[k, j] for j in range(rows.shape[1])] for k in range(3)]
+
+    @staticmethod
+    def of(at: TouchingPoint) -> ContactKinematics:
+        """A point of the robot as a contact of the law."""
+        ball = Roundness(at.radius, at.rotation)
+        place = at.gap, at.velocity, at.point, at.frame
+        contact = Contact(*place, *at.material, ball, at.velocity_product)
+        return ContactKinematics(contact, at.attached)
 
 
 def velocity_step(
@@ -72,11 +96,20 @@ def velocity_step(
 
     # the others in slots
     def at_slot(slot: Chosen) -> ContactKinematics:
-        return not_ahead(slot_kinematics(scene, kin, start.terrain, slot), moving, start)
+        touch = ContactKinematics.of(touching_slot(scene, kin, start.terrain, slot))
+        return not_ahead(touch, moving, start)
 
     low = gaps(scene, kin, start.terrain)
     end = with_slots(scene, touching, low, at_slot, solved, start, builder)
     return builder.stamp("u_E", end)
+
+
+def contact_kinematics(
+    scene: Scene, kin: Kinematics, terrain: object, which: Sequence[Candidate] | None = None
+) -> list[ContactKinematics]:
+    """Gap, frame, Jacobian and velocity of the scene's candidates, or of some."""
+    which = scene.candidates if which is None else which
+    return [ContactKinematics.of(at) for at in touching_points(scene, kin, terrain, which)]
 
 
 def not_ahead(touch: ContactKinematics, moving: FastMotion, start: StepInputs) -> ContactKinematics:

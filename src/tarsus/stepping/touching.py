@@ -1,7 +1,4 @@
-"""Contact candidates at the ground: gap, frame, Jacobian and velocity of each.
-
-Here the wings meet: points of a robot become contacts of a law.
-"""
+"""Contact candidates at the ground: gap, frame, Jacobian and velocity of each."""
 
 from __future__ import annotations
 
@@ -11,7 +8,6 @@ from dataclasses import dataclass
 import casadi as ca
 from casadi import SX
 
-from tarsus.contact.problem import Contact, Roundness
 from tarsus.dynamics import jacobian, rnea
 from tarsus.dynamics.kinematics import Kinematics
 from tarsus.dynamics.selection import Selection
@@ -26,30 +22,34 @@ FAR = 1.0  # m: the gap of an empty slot
 
 
 @dataclass(frozen=True, eq=False)
-class ContactKinematics:
-    """A contact candidate at the ground: rows (3, nu) with gamma = rows u, sparse, or the body that
-    it shares with others.
+class TouchingPoint:
+    """A point of a robot at the ground, as a contact will have it; the frame is the ground's.
+
+    gap: m
+    velocity (3,), velocity_product (3,): in the frame, m/s, m/s^2
+    point (3,): world, m
+    frame (3, 3): rows normal, tangent 1, tangent 2
+    material: the ground's factors on friction and on stiffness [1]
+    radius, rotation (3, 3): of the ball that touches, m, and of its body
+    attached: rows (3, nu) with velocity = rows u, sparse, or the body that it shares with others
     """
 
-    contact: Contact
+    gap: SX
+    velocity: SX
+    point: SX
+    frame: SX
+    material: tuple[SX, SX]
+    radius: float | SX
+    rotation: SX
+    velocity_product: SX
     attached: Attached
 
-    @property
-    def rows(self) -> list[list[SX]]:
-        """Rows (3, nu)."""
-        own = self.attached
-        if own.arms is None:
-            return own.rows
-        rows = ca.mtimes(own.arms, ca.vertcat(*(ca.horzcat(*row) for row in own.rows)))
-        return [[rows[k, j] for j in range(rows.shape[1])] for k in range(3)]
 
-
-def contact_kinematics(
-    scene: Scene, kin: Kinematics, terrain: object, which: Sequence[Candidate] | None = None
-) -> list[ContactKinematics]:
-    """Gap, frame, Jacobian and velocity of the scene's candidates, or of some."""
-    # the ground below all candidates at once
-    which = scene.candidates if which is None else which
+def touching_points(
+    scene: Scene, kin: Kinematics, terrain: object, which: Sequence[Candidate]
+) -> list[TouchingPoint]:
+    """Of some of the scene's candidates."""
+    # the ground below all of them at once
     found, bodies = [], shared_bodies(kin, which)
     centers = [
         bodies[c.body].position(constant(c.position))
@@ -75,16 +75,18 @@ def contact_kinematics(
             velocity = ca.mtimes(rows, kin.u)
             product = velocity_product(candidate.body, middle, arm)
         # what the ground says there, in the contact frame
-        contact = Contact(
+        point = TouchingPoint(
             distance - candidate.radius,
             velocity,
             center + down,
             frame,
-            *scene.terrain.material(center + down, terrain),
-            Roundness(candidate.radius, kin.world_rotation[candidate.body]),
+            scene.terrain.material(center + down, terrain),
+            candidate.radius,
+            kin.world_rotation[candidate.body],
             ca.mtimes(frame, product),
+            attached,
         )
-        found.append(ContactKinematics(contact, attached))
+        found.append(point)
     return found
 
 
@@ -99,10 +101,8 @@ def gaps(scene: Scene, kin: Kinematics, terrain: object) -> list[SX]:
     return [distance - c.radius for c, (distance, _) in zip(rare, surfaces, strict=True)]
 
 
-def slot_kinematics(
-    scene: Scene, kin: Kinematics, terrain: object, slot: Chosen
-) -> ContactKinematics:
-    """As `contact_kinematics`, of what a slot holds, rows dense; an empty slot is far away."""
+def touching_slot(scene: Scene, kin: Kinematics, terrain: object, slot: Chosen) -> TouchingPoint:
+    """Of what a slot holds, rows dense; an empty slot is far away."""
     selection = Selection(kin, [c.body for c in scene.candidates])
     body = selection.body(slot.body)
     arm = ca.mtimes(body.rotation, slot.center)
@@ -110,13 +110,14 @@ def slot_kinematics(
     [(distance, frame)] = scene.terrain.surfaces([center], terrain)
     down = -slot.radius * frame[0, :].T
     rows = ca.mtimes(frame, selection.columns(body, center + down))
-    contact = Contact(
+    return TouchingPoint(
         ca.if_else(slot.number >= 0, distance - slot.radius, FAR),
         ca.mtimes(rows, kin.u),
         center + down,
         frame,
-        *scene.terrain.material(center + down, terrain),
-        Roundness(slot.radius, body.rotation),
+        scene.terrain.material(center + down, terrain),
+        slot.radius,
+        body.rotation,
         ca.mtimes(frame, body.velocity_product(arm, down)),
+        Attached([ca.horzsplit(rows[k, :]) for k in range(3)]),
     )
-    return ContactKinematics(contact, Attached([ca.horzsplit(rows[k, :]) for k in range(3)]))

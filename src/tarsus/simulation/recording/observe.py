@@ -24,8 +24,8 @@ from tarsus.simulation.recording.step_observables import (
 )
 from tarsus.simulation.step_program import KEPT, Plan, applied, applied_in_loops, pushes, scaled
 from tarsus.spatial.inertia import LinearInertia
+from tarsus.stepping.assemble import ContactKinematics, contact_kinematics
 from tarsus.stepping.fast_motion import turns_fast
-from tarsus.stepping.touching import ContactKinematics, contact_kinematics
 
 
 @lru_cache(maxsize=KEPT)

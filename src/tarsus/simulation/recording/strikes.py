@@ -20,8 +20,8 @@ from tarsus.program.ir.trace import Builder
 from tarsus.program.run.backend import Backend
 from tarsus.program.run.samples import evaluate
 from tarsus.simulation.step_program import KEPT, Plan, scaled
+from tarsus.stepping.assemble import contact_kinematics
 from tarsus.stepping.strikes import slot_size
-from tarsus.stepping.touching import contact_kinematics
 
 Array = NDArray[Any]
 

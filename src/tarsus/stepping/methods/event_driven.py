@@ -23,10 +23,10 @@ from tarsus.program.ir.trace import Builder, Values
 from tarsus.references.papers import DOWELL_1971, OGUNSOLA
 from tarsus.references.reference import Citation
 from tarsus.stepping import assemble
+from tarsus.stepping.assemble import contact_kinematics
 from tarsus.stepping.base import METHODS, Scene, StepInputs, StepOutputs, Stepper
 from tarsus.stepping.event_location import TRIES, Bracket
 from tarsus.stepping.strikes import Strikes, slot_size
-from tarsus.stepping.touching import contact_kinematics
 
 FAR = 1e6  # m: height of a contact that is not watched
 
