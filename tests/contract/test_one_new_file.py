@@ -1,4 +1,5 @@
-"""A new robot, law, solver, stepper, terrain, gait, scene, experiment, command or peer is one file.
+"""A new robot, law, solver, stepper, terrain, gait, sensor, scene, experiment, command or peer is
+one file.
 
 A copy of the package gets one file of each kind (tests/helpers/throw_away) and no other change.
 Everything that lists, runs, validates or compares must then know it. All runs are processes of
@@ -166,7 +167,16 @@ EXAMINED = {
     "solvers": "test_solvers.py::test_newton_s_impact_law",
 } | {
     kind: f"test_members.py::test_a_{kind[:-1]}_"
-    for kind in ("robots", "steppers", "terrains", "gaits", "scenes", "commands", "peers")
+    for kind in (
+        "robots",
+        "steppers",
+        "terrains",
+        "gaits",
+        "sensors",
+        "scenes",
+        "commands",
+        "peers",
+    )
 }
 EXAMINED["experiments"] = "test_members.py::test_an_experiment_"
 

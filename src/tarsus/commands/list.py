@@ -41,7 +41,7 @@ FAMILIES = {  # kinds with parameters: where their base class is, and its name
 
 @dataclass(frozen=True)
 class List(Command):
-    """List the available robots, laws, steppers, terrains, gaits, sensors, scenes, papers."""
+    """List robots, laws, steppers, terrains, gaits, sensors, scenes and papers."""
 
     place: ClassVar[int] = 20
 

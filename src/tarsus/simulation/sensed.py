@@ -16,6 +16,7 @@ from tarsus.program.run.samples import evaluate
 from tarsus.sensing.base import Sensor
 from tarsus.simulation.by_candidate import contact_impulses
 from tarsus.simulation.sensor_program import (
+    NO_SENSORS,
     Sensing,
     latest,
     look_program,
@@ -51,7 +52,7 @@ def named(given: Any, worlds: int) -> Sensing:
                     f" not {np.shape(getattr(sensor, field))}."
                 )
         found[own] = sensor
-    return Sensing(tuple(found.items()))
+    return Sensing(tuple(found.items())) if found else NO_SENSORS
 
 
 def _sensor(part: Any) -> Sensor:

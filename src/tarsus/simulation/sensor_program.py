@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 
 from tarsus.dynamics import coordinates
 from tarsus.dynamics.kinematics import Kinematics, kinematics
+from tarsus.errors import TarsusError
 from tarsus.model.mechanism import Mechanism
 from tarsus.program.ir.blocks import Program
+from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder, Values
 from tarsus.sensing.base import Load, Seen, Sensor
 from tarsus.stepping.assemble import contact_kinematics
@@ -32,6 +34,9 @@ class Sensing:
 
     def __bool__(self) -> bool:
         return bool(self.sensors)
+
+
+NO_SENSORS = Sensing()
 
 
 def latest(sensor: Sensor) -> int:
@@ -87,16 +92,30 @@ def sensed(sensing: Sensing, scene: Scene, stepper: Stepper, moment: Moment, b: 
         late = latest(sensor)
         kept = b.declare(f"sensing.{name}", m + late * k)
         seen = Seen(before, after, pressed, loads, moment.dt, heights, kept[:m])
-        reading, memory = sensor.read(seen)
-        past = ca.vertcat(reading, kept[m:])
-        told = reading
+        reading, memory = (entries(part) for part in asked(name, sensor, seen, k))
+        past, told = [*reading, *entries(kept)[m:]], ca.vertcat(*reading)
         if late:
             delay = b.parameter(f"delay.{name}")
             for steps in range(1, late + 1):
-                told = ca.if_else(delay == steps, past[steps * k : (steps + 1) * k], told)
+                older = ca.vertcat(*past[steps * k : (steps + 1) * k])
+                told = ca.if_else(delay == steps, older, told)
         found[f"sensed.{name}"] = told
-        found[f"sensing.{name}"] = ca.vertcat(memory, past[: late * k])
+        found[f"sensing.{name}"] = ca.vertcat(SX(0, 1), *memory, *past[: late * k])
     return found
+
+
+def asked(name: str, sensor: Sensor, seen: Seen, channels: int) -> tuple[SX, SX]:
+    """A sensor's reading and memory; TarsusError if their sizes are not those it told."""
+    answer = sensor.read(seen)
+    for what, part, size in zip(
+        ("reading", "memory"), answer, (channels, seen.memory.numel()), strict=True
+    ):
+        if SX(part).numel() != size:
+            raise TarsusError(
+                f"the sensor {name!r} gave a {what} of {SX(part).numel()} numbers; it told {size}."
+            )
+    reading, memory = (ca.densify(SX(part)) for part in answer)
+    return reading, memory
 
 
 @lru_cache(maxsize=KEPT)
@@ -112,7 +131,8 @@ def look_program(sensing: Sensing, scene: Scene) -> Program:
     for name, sensor in sensing.sensors:
         memory = SX(sensor.initial_memory(whole(scene)))
         seen = Seen(kin, kin, kin, lambda body: [], dt, heights, memory)
-        found[f"sensed.{name}"] = sensor.read(seen)[0]
+        channels = len(sensor.channels(whole(scene)))
+        found[f"sensed.{name}"] = asked(name, sensor, seen, channels)[0]
     return b.program(**found)
 
 

@@ -25,12 +25,11 @@ from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder, Values
 from tarsus.simulation import actuation
 from tarsus.simulation.actuation import Actuation
-from tarsus.simulation.sensor_program import Moment, Sensing, sensed
+from tarsus.simulation.sensor_program import NO_SENSORS, Moment, Sensing, sensed
 from tarsus.spatial.inertia import LinearInertia
 from tarsus.stepping.base import Scene, StepInputs, Stepper
 
 KEPT = 8  # plans whose programs are kept
-NO_SENSORS = Sensing()
 
 _PLANS: list[Plan] = []
 
