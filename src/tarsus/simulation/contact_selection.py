@@ -23,7 +23,7 @@ from tarsus.stepping.base import Scene, Stepper, named_where
 ALL = "all"  # in place of names: every candidate
 FEW = 8  # candidates up to which a step always looks at all of them
 MANY = 16  # candidates: more than this and only the feet may touch, unless they are named
-SLOTS = 8  # contacts, and at least four more than the feet's: what a fallen robot lies on
+SLOTS = 12  # contacts, and at least four more than the feet's: what a fallen robot lies on
 
 
 def candidates(

@@ -56,7 +56,7 @@ class Options(TypedDict, total=False):
         int | None,
         Option(
             None,
-            "how many contacts a step holds where others than the feet's touch; by default 8, and"
+            "how many contacts a step holds where others than the feet's touch; by default 12, and"
             " four more than the feet's",
         ),
     ]
