@@ -13,7 +13,6 @@ from tarsus.model.mechanism import Mechanism
 from tarsus.parameters import array, check
 
 Array = NDArray[np.float64]
-LONGEST_DELAY = 100  # steps
 CURVE = ("stall_torque", "no_load_speed")
 
 

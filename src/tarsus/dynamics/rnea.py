@@ -97,6 +97,14 @@ def velocity_products(kin: Kinematics) -> Callable[[int, SX, SX], SX]:
     return gained
 
 
+def velocity_product(motion: tuple[SX, SX, SX], center: SX, arm: SX) -> SX:
+    """dJ/dt u (3,), m/s^2, of the point at center + arm (3,) of a body with one of `world_motions`,
+    both from its origin; the center moves with the body, the arm stays as it is.
+    """
+    spin, turning, pull = motion
+    return pull + ca.cross(turning, center + arm) + ca.cross(spin, ca.cross(spin, center))
+
+
 def world_motions(kin: Kinematics) -> list[tuple[SX, SX, SX]]:
     """Of every body at u' = 0, in world axes (3,): angular velocity, rad/s, angular acceleration,
     rad/s^2, and acceleration of its origin, m/s^2.

@@ -35,8 +35,7 @@ class Selected:
         """dJ/dt u (3,), m/s^2, of the body's point at center + arm (3,), both from its origin; the
         center moves with the body, the arm stays as it is: as `rnea.velocity_products`.
         """
-        inward = ca.cross(self.spin, ca.cross(self.spin, center))
-        return self.pull + ca.cross(self.turning, center + arm) + inward
+        return rnea.velocity_product((self.spin, self.turning, self.pull), center, arm)
 
 
 class Selection:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 from tarsus.dynamics import jacobian
 from tarsus.dynamics.kinematics import Kinematics
 from tarsus.model.mechanism import Frame, Mechanism
-from tarsus.parameters import Value, check, parameter
+from tarsus.parameters import Value, check, parameter, part
 from tarsus.spatial.rotation import constant
 
 AXES = ("x", "y", "z")
@@ -91,6 +92,11 @@ class Sensor(ABC):
     @abstractmethod
     def read(self, seen: Seen) -> tuple[SX, SX]:
         """The channels (k,) after a step, and the memory (m,)."""
+
+
+def at_frame() -> Any:
+    """The declaration of a sensor's frame: its name, "" for the first body's."""
+    return part("", "frame, contact candidate or body; the first body if left out")
 
 
 def frame_named(mechanism: Mechanism, name: str) -> Frame:

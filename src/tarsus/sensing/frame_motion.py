@@ -11,8 +11,7 @@ from casadi import SX
 from tarsus.dynamics import coordinates
 from tarsus.model.mechanism import Mechanism
 from tarsus.model.poses import quaternion_from_rotation
-from tarsus.parameters import part
-from tarsus.sensing.base import Seen, Sensor, along, frame_named, motion, place
+from tarsus.sensing.base import Seen, Sensor, along, at_frame, frame_named, motion, place
 from tarsus.spatial.quaternion import product
 from tarsus.spatial.rotation import constant
 
@@ -21,7 +20,7 @@ from tarsus.spatial.rotation import constant
 class FrameMotion(Sensor):
     """Of a frame's origin and axes in the world."""
 
-    frame: str = part("", "frame, contact candidate or body; the first body if left out")
+    frame: str = at_frame()
 
     def channels(self, mechanism: Mechanism) -> Mapping[str, str]:
         """Position, unit quaternion (w, x, y, z), linear and angular velocity, world axes."""

@@ -11,8 +11,8 @@ from casadi import SX
 
 from tarsus.errors import TarsusError
 from tarsus.model.mechanism import Mechanism
-from tarsus.parameters import parameter, part
-from tarsus.sensing.base import Seen, Sensor, frame_named, place
+from tarsus.parameters import parameter
+from tarsus.sensing.base import Seen, Sensor, at_frame, frame_named, place
 
 MOST = 1000  # points of a grid
 
@@ -24,7 +24,7 @@ class HeightScan(Sensor):
     above.
     """
 
-    frame: str = part("", "frame, contact candidate or body; the first body if left out")
+    frame: str = at_frame()
     length: float = parameter(1.6, "m", "along the heading", "[0, inf)")
     width: float = parameter(1.0, "m", "across it", "[0, inf)")
     spacing: float = parameter(0.1, "m", "from point to point", "(0, inf)")

@@ -9,8 +9,7 @@ import casadi as ca
 from casadi import SX
 
 from tarsus.model.mechanism import Mechanism
-from tarsus.parameters import part
-from tarsus.sensing.base import Seen, Sensor, along, frame_named, motion, place
+from tarsus.sensing.base import Seen, Sensor, along, at_frame, frame_named, motion, place
 
 
 @dataclass(frozen=True)
@@ -23,7 +22,7 @@ class Imu(Sensor):
     much as an unaided unit can know of it.
     """
 
-    frame: str = part("", "frame, contact candidate or body; the first body if left out")
+    frame: str = at_frame()
 
     def channels(self, mechanism: Mechanism) -> Mapping[str, str]:
         """Specific force, angular velocity, up."""

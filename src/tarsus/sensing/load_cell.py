@@ -11,15 +11,15 @@ from casadi import SX
 from numpy.typing import NDArray
 
 from tarsus.model.mechanism import Mechanism
-from tarsus.parameters import parameter, part
-from tarsus.sensing.base import Seen, Sensor, along, frame_named, place
+from tarsus.parameters import parameter
+from tarsus.sensing.base import Seen, Sensor, along, at_frame, frame_named, place
 
 
 @dataclass(frozen=True)
 class LoadCell(Sensor):
     """The sum over the body's contacts, world axes: the mean over the last full period."""
 
-    frame: str = part("", "frame, contact candidate or body; the first body if left out")
+    frame: str = at_frame()
     period: int = parameter(
         1, "[1]", "steps that are averaged, such as a control period", "[1, inf)"
     )

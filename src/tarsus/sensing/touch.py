@@ -11,15 +11,15 @@ from casadi import SX
 from numpy.typing import NDArray
 
 from tarsus.model.mechanism import Mechanism
-from tarsus.parameters import parameter, part
-from tarsus.sensing.base import Seen, Sensor, frame_named
+from tarsus.parameters import parameter
+from tarsus.sensing.base import Seen, Sensor, at_frame, frame_named
 
 
 @dataclass(frozen=True)
 class TouchSensor(Sensor):
     """The ground's force on the body against a threshold."""
 
-    frame: str = part("", "frame, contact candidate or body; the first body if left out")
+    frame: str = at_frame()
     threshold: float = parameter(0.0, "N", "force that must be exceeded", "[0, inf)")
 
     def channels(self, mechanism: Mechanism) -> Mapping[str, str]:

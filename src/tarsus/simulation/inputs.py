@@ -72,7 +72,7 @@ def wrenches(
         if name not in bodies:
             raise unknown("pushed body", name, bodies)
         shapes = [(3,), (6,), (len(values), 3), (len(values), 6)]
-        wrench = _fetched(held, _fitting(f"the push on {name!r}", given, shapes, held))
+        wrench = fetched(held, _fitting(f"the push on {name!r}", given, shapes, held))
         # a force alone has no moment
         first = 6 * bodies.index(name)
         values[:, first : first + 6] = 0.0
@@ -164,7 +164,7 @@ def parameter(law: Law, name: str, given: Any, worlds: Backend, others: Sequence
     if f"law.{name}" not in worlds:
         raise unknown("state or parameter", name, ["q", "u", *law.parameters(), *others])
     value = _fitting(name, given, [(), (worlds.count,)], worlds)
-    declared(type(law))[name].check(type(law).__name__, _fetched(worlds, value))
+    declared(type(law))[name].check(type(law).__name__, fetched(worlds, value))
     return value[..., None]
 
 
@@ -219,7 +219,7 @@ def commands(
             raise unknown("command", name, names)
         given = _fitting(f"the command {name!r}", value, [(), (worlds.count,)], worlds)
         if name == SPEED:
-            within_reach(float(np.abs(_fetched(worlds, given)).max()), fastest)
+            within_reach(float(np.abs(fetched(worlds, given)).max()), fastest)
         columns[names.index(name)] = arrays.broadcast_to(given, (worlds.count,))
     return arrays.stack(columns, -1)
 
@@ -254,6 +254,6 @@ def _fitting(what: str, given: Any, shapes: Sequence[tuple[int, ...]], worlds: B
     return value
 
 
-def _fetched(worlds: Backend, value: Any) -> NDArray[np.float64]:
+def fetched(worlds: Backend, value: Any) -> NDArray[np.float64]:
     """An array in this computer's memory."""
     return np.asarray(getattr(worlds.arrays, "asnumpy", np.asarray)(value), float)

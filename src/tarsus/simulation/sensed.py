@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import count
 from typing import Any
 from zlib import crc32
 
@@ -15,6 +16,7 @@ from tarsus.program.run.backend import Array, Backend
 from tarsus.program.run.samples import evaluate
 from tarsus.sensing.base import Sensor
 from tarsus.simulation.by_candidate import contact_impulses
+from tarsus.simulation.inputs import fetched
 from tarsus.simulation.sensor_program import (
     NO_SENSORS,
     Sensing,
@@ -72,10 +74,8 @@ def _name_of(sensor: Sensor) -> str:
 
 def _free(name: str, taken: Mapping[str, Any]) -> str:
     """The name, numbered if it is taken."""
-    number = 2
-    while (numbered := name if number == 2 and name not in taken else f"{name}_{number}") in taken:
-        number += 1
-    return numbered
+    numbered = (name if number == 1 else f"{name}_{number}" for number in count(1))
+    return next(one for one in numbered if one not in taken)
 
 
 class Sensed:
@@ -117,9 +117,9 @@ class Sensed:
         for name, sensor in self.plan.sensing.sensors:
             reading = worlds.output(f"sensed.{name}")
             if np.any(sensor.noise) or np.any(sensor.bias):
-                steps = np.rint(_here(worlds, worlds.output("steps")))[:, 0]
+                steps = np.rint(fetched(worlds, worlds.output("steps")))[:, 0]
                 reading = worlds.arrays.asarray(
-                    disturbed(name, sensor, _here(worlds, reading), steps)
+                    disturbed(name, sensor, fetched(worlds, reading), steps)
                 )
             found[name] = reading[0] if self.worlds == 1 else reading
         return found
@@ -135,9 +135,10 @@ class Sensed:
         if not self.plan.sensing:
             return
         worlds, program = self._worlds, look_program(self.plan.sensing, self.plan.scene)
-        values = {r.name: _here(worlds, worlds.get(r.name)) for r in program.of_kind("parameter")}
+        values = {r.name: fetched(worlds, worlds.get(r.name)) for r in program.of_kind("parameter")}
+        readings = evaluate(program, values)
         for name, sensor in self.plan.sensing.sensors:
-            reading = evaluate(program, values)[f"sensed.{name}"]
+            reading = readings[f"sensed.{name}"]
             memory = memory_after_look(sensor, whole(self.plan.scene), reading)
             worlds.set(f"sensed.{name}", reading, mask)
             if memory.shape[1]:
@@ -189,9 +190,3 @@ def _mixed(number: Any) -> Any:
         z = (z ^ (z >> np.uint64(30))) * FIRST
         z = (z ^ (z >> np.uint64(27))) * SECOND
         return z ^ (z >> np.uint64(31))
-
-
-def _here(worlds: Backend, value: Any) -> Array:
-    """An array in this computer's memory."""
-    fetch = getattr(worlds.arrays, "asnumpy", np.asarray)
-    return np.asarray(fetch(value), float)

@@ -84,11 +84,11 @@ def _same(a: Plan, b: Plan) -> bool:
             p.scaled_bodies,
             p.pushed_bodies,
             p.sensing,
+            p.actuation,
             p.timed,
         )
         for p in (a, b)
     ]
-    alike = alike and a.actuation == b.actuation
     return alike and plain and a.controller is b.controller and rest[0] == rest[1]
 
 
@@ -134,8 +134,8 @@ def step_program(plan: Plan) -> Program:
     force = applied(mechanism, tau) + pushes(plan, q, b)
     bilateral = b.declare("bilateral", loop_constraints.count(mechanism))
     inputs = StepInputs(q, u, memory, force, dt, symbols(law), terrain, inertias)
-    inputs = replace(inputs, bilateral=bilateral, servos=servos)
-    start = replace(inputs, tau_loops=applied_in_loops(mechanism, tau))
+    in_loops = applied_in_loops(mechanism, tau)
+    start = replace(inputs, tau_loops=in_loops, bilateral=bilateral, servos=servos)
     end = plan.stepper.step(scene, start, b)
     results = end.values() | end.reports | {"steps": steps + 1} | later
     # nothing has converged that is not finite; where u^E moves q, it shows there

@@ -13,6 +13,7 @@ from tarsus.dynamics import coordinates, loop_closure
 from tarsus.errors import TarsusWarning
 from tarsus.model.mechanism import Mechanism
 from tarsus.program.run.backend import Backend
+from tarsus.simulation.inputs import fetched
 from tarsus.simulation.placement import on_ground
 from tarsus.stepping.base import Scene
 
@@ -68,13 +69,13 @@ def in_registers(mechanism: Mechanism, worlds: Backend, given: Mapping[str, Any]
         name: value for name, value in state.items() if np.shape(value)[-1:] != (sizes[name],)
     }
     full = [
-        np.broadcast_to(_here(worlds, as_cut.get(name, held[name])), held[name].shape)
+        np.broadcast_to(fetched(worlds, as_cut.get(name, held[name])), held[name].shape)
         for name in ("q", "u")
     ]
     # to the whole robot's coordinates, with what is given in them
     q, u = coordinates.in_uncut(mechanism, *full)
     known = {"q": q, "u": u} | {
-        name: _here(worlds, value) for name, value in state.items() if name not in as_cut
+        name: fetched(worlds, value) for name, value in state.items() if name not in as_cut
     }
     # and back to the cut ones
     both = [np.broadcast_to(known[name], (worlds.count, sizes[name])) for name in ("q", "u")]
@@ -87,16 +88,10 @@ def in_registers(mechanism: Mechanism, worlds: Backend, given: Mapping[str, Any]
 def _warn_if_open(mechanism: Mechanism, state: Mapping[str, Any], worlds: Backend) -> None:
     if not mechanism.loops or np.shape(state.get("q", ()))[-1:] != (mechanism.nq,):
         return
-    apart, name = loop_closure.widest(mechanism, _here(worlds, state["q"]))
+    apart, name = loop_closure.widest(mechanism, fetched(worlds, state["q"]))
     if apart > LOOSE:
         text = (
             f"the q set leaves loop joint {name!r} open by {apart:.3g} m or rad; Robot.closed(q)"
             " closes loops."
         )
         warnings.warn(text, TarsusWarning, stacklevel=4)
-
-
-def _here(worlds: Backend, value: Any) -> Array:
-    """An array in this computer's memory."""
-    fetch = getattr(worlds.arrays, "asnumpy", np.asarray)
-    return np.asarray(fetch(value), float)

@@ -74,9 +74,7 @@ class SharedBody:
 
     def velocity_product(self, center: SX, arm: SX) -> SX:
         """dJ/dt u (3,), m/s^2, of that point: as `rnea.velocity_products`."""
-        spin, turning, pull = self.motion
-        out = self._from_origin(center)
-        return pull + ca.cross(turning, out + arm) + ca.cross(spin, ca.cross(spin, out))
+        return rnea.velocity_product(self.motion, self._from_origin(center), arm)
 
     def _from_origin(self, point: SX) -> SX:
         return ca.mtimes(self.kin.world_rotation[self.number], point)
