@@ -25,7 +25,7 @@ from tarsus.errors import TarsusError
 from tarsus.parameters import declared
 from tarsus.robots import mini_cheetah
 from tarsus.terrain.slope import Slope
-from tarsus.validation.bodies import BOX, G, point_mass, pose
+from tarsus.validation.bodies import BOX, G, point_mass, pose, rod
 from tarsus.validation.table import validate
 
 Array = NDArray[np.float64]
@@ -169,6 +169,39 @@ def test_friction_that_would_turn_the_slip_about_stops_it() -> None:
     )
     assert np.abs(log["u"][..., :2]).max() < 1e-9
     assert np.linalg.norm(contacts(log)[0, 0, 0, 1:]) == pytest.approx(slip, rel=1e-6)
+
+
+@pytest.mark.parametrize("mu", [2.0, 4.0])
+def test_a_rod_that_jams_does_not_fall_through_the_floor(mu: float) -> None:
+    """Painleve: friction of a steep rod that slides presses its end down by more than the floor
+    lifts it, with mu beyond 4/3. Its end is caught, as the rod that slides the other way is.
+
+    Taken for sliding on, it went through the floor with all steps called solved.
+    """
+    angle, half, dt = np.deg2rad([40.0, 55.0, 65.0, 75.0, 85.0] * 2), 0.5, 0.002
+    q = np.array([pose([0, 0, half * np.sin(a) - 1e-6], a) for a in angle])
+    u = np.zeros((10, 6))
+    u[:, 0] = [3.0] * 5 + [-3.0] * 5
+    log = Bench(rod(half=half), Macro()).run(300, dt, q=q, u=u, law_mu=[mu])
+    w, x, y, z = np.moveaxis(log["q"][..., 3:7], -1, 0)
+    lowest = log["q"][..., 2] - half * np.abs(2 * (x * z - w * y))
+    fastest = np.abs(log["u"][..., 2]).max() + half * np.abs(log["u"][..., 3:]).max()
+    assert lowest.min() > -dt * fastest  # the way of a step, in which a fall is seen
+    assert lowest[:10].min() > -dt * 0.01 and log["converged"].all()
+
+
+def test_what_goes_into_the_ground_is_not_called_solved() -> None:
+    """One contact always finds its impulse, however much friction couples; of three that jam
+    together some do not, and are told.
+    """
+    for count in (1, 3):
+        delassus, free = problems(7, 400, count, 7)
+        L, good = solved(Macro(mu=2.5), delassus, 3 * free, 3 * free)
+        after = 3 * free + np.einsum("wij,wj->wi", delassus, L.reshape(400, -1))
+        scale = np.einsum("wii->wi", delassus) * np.abs(L).max((1, 2))[:, None]
+        sinks = (after < -1.001e-3 * scale - 1e-9)[:, ::3].any(1)
+        assert good.all() if count == 1 else 0 < sinks.mean() < 0.15
+        assert not (good & sinks).any()
 
 
 def test_a_macro_box_is_carried_and_sinks_as_slowly_as_damping_says() -> None:

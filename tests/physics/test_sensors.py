@@ -24,6 +24,7 @@ from tarsus.sensing.touch import TouchSensor
 from tarsus.terrain.base import Terrain
 from tarsus.terrain.boxes import Boxes
 from tarsus.terrain.heightfield import HeightField
+from tarsus.terrain.patched import Patch, Patched
 from tarsus.terrain.rough import Rough
 from tarsus.terrain.slope import Slope
 from tarsus.terrain.steps import Steps
@@ -214,6 +215,16 @@ def test_treads_and_tops_are_told_as_high_as_they_are() -> None:
     down = Steps(rise=-0.1, run=0.3, start=0.5, count=3)
     assert _heights(down, [0.4, 0.6, 0.9, 1.2]) == pytest.approx([0, -0.1, -0.2, -0.3])
     assert _heights(boxes, [0.7, 0.3]) == pytest.approx([0.03, 0.0])
+
+
+@pytest.mark.parametrize("ground", [Steps(rise=0.1, run=0.3, start=0.5), Boxes()])
+def test_patches_change_no_heights(ground: Terrain) -> None:
+    """Neither beside an upright side nor on a rounded edge, and by no bits."""
+    edge = 0.5 if isinstance(ground, Steps) else 0.58
+    places = [edge - 0.01, edge - 0.001, edge + 0.001, edge + 0.003, edge + 0.01]
+    icy = Patched(ground, (Patch((edge, 0.0), 0.1, friction=0.1),))
+    assert _heights(icy, places) == _heights(ground, places)
+    assert _heights(icy, places[:1]) != _heights(icy, places[-1:])
 
 
 def _heights(ground: Terrain, places: list[float]) -> list[float]:

@@ -127,19 +127,15 @@ class Boxes(Terrain):
     def _height(self, point: SX, p: Any) -> SX:
         highest = p.ground
         for box in ca.vertsplit(p.boxes, NUMBERS):
-            c, s, x, y, length, width, top = ca.vertsplit(box)
-            x, y = point[0] - x, point[1] - y
-            along, across = ca.fabs(c * x + s * y) - length, ca.fabs(c * y - s * x) - width
+            along, across, top = _beyond_sides(point, box)
             highest = ca.if_else(ca.fmax(along, across) <= 0, ca.fmax(highest, top), highest)
         return highest
 
     def _from_box(self, at: SX, box: SX) -> SX:
         """Signed distance to a box without an end below, its edges rounded."""
-        c, s, x, y, length, width, top = ca.vertsplit(box)
-        x, y = at[0] - x, at[1] - y
         r = self.edge_radius
-        along, across = ca.fabs(c * x + s * y) - length + r, ca.fabs(c * y - s * x) - width + r
-        above = at[2] - top + r
+        along, across, top = _beyond_sides(at, box)
+        along, across, above = along + r, across + r, at[2] - top + r
         outside = _length(*(ca.fmax(side, 0) for side in (along, across, above)))
         return outside + ca.fmin(ca.fmax(ca.fmax(along, across), above), 0) - r
 
@@ -149,6 +145,13 @@ class Boxes(Terrain):
         """
         R = self.corner_radius
         return ca.fmax(R, ca.fmin(a, b)) - _length(ca.fmax(R - a, 0), ca.fmax(R - b, 0))
+
+
+def _beyond_sides(at: SX, box: SX) -> tuple[SX, SX, SX]:
+    """How far a point (3,) lies beyond a box's sides along and across it, m; height of its top."""
+    c, s, x, y, length, width, top = ca.vertsplit(box)
+    x, y = at[0] - x, at[1] - y
+    return ca.fabs(c * x + s * y) - length, ca.fabs(c * y - s * x) - width, top
 
 
 def _length(*sides: SX) -> SX:

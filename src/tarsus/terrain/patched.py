@@ -55,6 +55,10 @@ class Patched(Terrain):
     def surfaces(self, points: list[SX], p: Any) -> list[tuple[SX, SX]]:
         return self.ground.surfaces(points, p) if self.ground else super().surfaces(points, p)
 
+    def elevations(self, points: list[SX], p: Any) -> list[SX]:
+        """As the ground tells them: treads and tops with sharp edges."""
+        return self.ground.elevations(points, p) if self.ground else super().elevations(points, p)
+
     def material(self, point: SX, p: Any) -> tuple[SX, SX]:
         return (
             _material.factor("friction", self.patches, point, p),

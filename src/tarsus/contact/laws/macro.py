@@ -32,15 +32,16 @@ class Macro(HardLaw):
     Eqns. (30)-(32); df minimizes |A df - v|^2 + damping |df|^2 with no normal impulse below zero
     (33). Friction beyond mu_S of the normal impulse becomes kinetic (35)-(36).
 
-    What differs from the paper, because its own procedure gains energy or holds what has left
-    the ground (docs/decisions/0012-macro-model-solved-until-consistent.md): after (35)-(36) the
-    rest is solved again; kinetic friction that would turn the slip about within the step holds
-    instead; a contact that cannot be pulled and leaves is no error; slip alone, not speed, says who
-    sticks, as in (7) but not (25); impulses that would still do work on the robot, where no
-    consistent answer was found and `converged` is 0, are scaled back until they do none; a contact
-    that pressed in the last step takes part in this one although round-off shows it above the
-    ground; friction that could stop a contact may hold it, where mu_K is above mu_S. `passes`
-    "once" is the paper's own procedure without all that.
+    What differs from the paper, because its own procedure gains energy or holds what has left the
+    ground (docs/decisions/0012-macro-model-solved-until-consistent.md): after (35)-(36) the rest is
+    solved again; kinetic friction that would turn the slip about within the step holds instead, and
+    so does that which would press a contact into the ground by more than its normal impulse lifts
+    it (0027-macro-friction-that-jams.md); a contact that cannot be pulled and leaves is no error;
+    slip alone, not speed, says who sticks, as in (7) but not (25); impulses that would still do
+    work on the robot, where no consistent answer was found and `converged` is 0, are scaled back
+    until they do none; a contact that pressed in the last step takes part in this one although
+    round-off shows it above the ground; friction that could stop a contact may hold it, where mu_K
+    is above mu_S. `passes` "once" is the paper's own procedure without all that.
 
     A standing robot sinks and creeps at about damping f / G_NN, f its impulse a step: below 1e-9
     m/s for the default; the paper's values of 0.01 to 4 need its membrane. In float32 that

@@ -6,14 +6,14 @@ slip (26), and only its normal velocity is asked for (29). That makes A f = -c, 
 f minimizes |A f + c|^2 + damping |f|^2 with no normal impulse below zero (33).
 
 Each pass solves the normal equations for one guess of who presses, who sticks and which way the
-others slide, by L D L^T, and corrects the guess by signs: a contact that pulls is let go, one that
-is let go and would sink is taken back; static friction beyond mu_S f_N becomes kinetic in the same
-direction (35)-(36); kinetic friction that would turn the slip about is static, for it cannot do
-more than stop it. A guess that needs no correction is the exact solution. If that has not happened
-after a few passes only one contact is corrected at a time.
+others slide, by L D L^T, and corrects the guess by signs (`_error_norm_guess`). A guess that needs
+no correction is the exact solution. If that has not happened after a few passes only one contact is
+corrected at a time. It is no solution if a contact with friction comes into the ground all the
+same: the error norm would rather let it than throw up others.
 
 Why this is not quite what the paper does stands in
-docs/decisions/0012-macro-model-solved-until-consistent.md.
+docs/decisions/0012-macro-model-solved-until-consistent.md and
+docs/decisions/0027-macro-friction-that-jams.md.
 """
 
 from __future__ import annotations
@@ -29,71 +29,23 @@ from tarsus.algebra.ldl import factorize_dense
 from tarsus.algebra.products import Matrix, dot, times
 from tarsus.algebra.projections import TINY, radial_return
 from tarsus.contact.problem import ContactProblem
+from tarsus.contact.solvers._error_norm_guess import (
+    ROUND_OFF,
+    ErrorNormProblem,
+    Guess,
+    Tried,
+    changed,
+    largest_normal,
+    passed_through,
+)
 from tarsus.contact.solvers.base import share_without_gain
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder, Values
 
 PASSES, TOGETHER = 40, 8  # passes at most; those in which all contacts are corrected at once
-AGAIN = 2  # how often within a step a contact may be let go, or its kinetic friction become static
-ROUND_OFF = 1e-9  # relative size below which a wrong sign is none
 # the least relative trace on the diagonal: round-off must not decide who carries the load
 SPREAD = 1e-11
-NEAR = 10.0  # velocities that damping leaves, as a multiple of damping f / G_NN
 FAR = 1e20  # on the diagonal of an unknown that is held at zero
-
-
-@dataclass(frozen=True)
-class ErrorNormProblem:
-    """The inputs of Eqns. (30)-(36), n contacts together."""
-
-    G: Matrix
-    """Delassus matrix (3n, 3n), 1/kg."""
-    free: list[SX]
-    """Velocities (3n,) without impulses, m/s."""
-    c: list[SX]
-    """The part of them that is to vanish (3n,), m/s."""
-    closed: list[SX]
-    """1 for a contact that may press, else 0 (n,)."""
-    mu: list[SX]
-    """Friction coefficients of sticking (n,), [1]: mu_S, or mu_K if that is larger."""
-    mu_K: list[SX]
-    """Friction coefficients of sliding (n,), [1]."""
-    damping: SX
-    """The paper's lambda, 1/kg^2."""
-
-    @property
-    def n(self) -> int:
-        """Number of contacts."""
-        return len(self.closed)
-
-
-@dataclass(frozen=True)
-class Guess:
-    """The guessed state of each contact: 1 or 0, a count, or a direction."""
-
-    pressing: list[SX]
-    """It has a normal impulse."""
-    counted: list[SX]
-    """Its normal velocity counts in the error."""
-    sticking: list[SX]
-    """Its friction is static."""
-    lost: list[SX]
-    """How often it was let go in this step."""
-    held: list[SX]
-    """How often its friction was made static in this step."""
-    ways: list[SX]
-    """Unit vector (2,) of its slip, if it slides."""
-
-    def values(self) -> Values:
-        """As registers of a loop."""
-        return {name: ca.vertcat(*of) for name, of in vars(self).items()}
-
-    @staticmethod
-    def of(values: Values) -> Guess:
-        """From the registers of a loop."""
-        names = ("pressing", "counted", "sticking", "lost", "held")
-        ways = [values["ways"][2 * i : 2 * i + 2] for i in range(values["pressing"].numel())]
-        return Guess(ways=ways, **{name: entries(values[name]) for name in names})
 
 
 @dataclass(frozen=True)
@@ -115,13 +67,14 @@ def set_up(
     p: the parameters mu, mu_K, e_N, v_0, damping.
     """
     n, ways, sticking, c = problem.n, [], [], []
-    for contact, free in zip(problem.contacts, problem.free, strict=True):
+    room = [ca.fmax(contact.gap, 0) / problem.dt for contact in problem.contacts]
+    for i, contact in enumerate(problem.contacts):
         slip, normal = contact.velocity[1:], contact.velocity[0]
         speed = ca.sqrt(ca.dot(slip, slip) + TINY)
         ways.append(slip / speed)
         sticking.append(speed <= p.v_0)
         rebound = ca.if_else(normal < -p.v_0, p.e_N * normal, 0)
-        c.append(free + ca.vertcat(rebound + ca.fmax(contact.gap, 0) / problem.dt, 0, 0))
+        c.append(problem.free[i] + ca.vertcat(rebound + room[i], 0, 0))
     # all that the passes read is computed once
     closed = entries(builder.keep("closed", ca.vertcat(*problem.active)))
     G = flat_matrix(problem.G, n)
@@ -131,7 +84,8 @@ def set_up(
     mu_K = entries(builder.keep("mu_K", ground * p.mu_K))
     kept = entries(builder.keep("c", ca.vertcat(*c)))
     free = entries(builder.keep("free", ca.vertcat(*problem.free)))
-    known = ErrorNormProblem(G, free, kept, closed, mu, mu_K, p.damping)
+    room = entries(builder.keep("room", ca.vertcat(*room)))
+    known = ErrorNormProblem(G, free, kept, room, closed, mu, mu_K, p.damping)
     pressing = [ca.logic_and(closed[i], ca.logic_or(pressed[i], kept[3 * i] < 0)) for i in range(n)]
     return known, Guess(pressing, pressing, sticking, [SX(0)] * n, [SX(0)] * n, ways)
 
@@ -152,9 +106,9 @@ def minimize(known: ErrorNormProblem, guess: Guess, builder: Builder) -> Minimiz
     impulses = triples(last["impulse"])
     # take off what round-off, or a guess that was not settled, left outside the cone
     cut = [radial_return(L, mu) for L, mu in zip(impulses, known.mu, strict=True)]
-    return Minimized(
-        without_gain(known.G, known.free, cut), last["passes"], ca.logic_not(last["wrong"])
-    )
+    found = without_gain(known.G, known.free, cut)
+    good = ca.logic_not(ca.logic_or(last["wrong"], passed_through(known, found)))
+    return Minimized(found, last["passes"], good)
 
 
 def contact_impulses(known: ErrorNormProblem, guess: Guess) -> tuple[list[SX], Matrix]:
@@ -200,9 +154,7 @@ def corrected(
     """
     flat = entries(ca.vertcat(*impulses))
     residual = [value + c for value, c in zip(times(known.G, flat), known.c, strict=True)]
-    largest = SX(0)
-    for impulse in impulses:
-        largest = ca.fmax(largest, impulse[0])
+    largest = largest_normal(impulses)
     # what each contact would change
     changes = [
         changed(
@@ -226,60 +178,6 @@ def corrected(
         name: [column[k] for column in new] for k, name in enumerate(vars(guess)) if name != "ways"
     }
     return Guess(ways=[column[-2:] for column in new], **parts), last >= 0
-
-
-@dataclass(frozen=True)
-class Tried:
-    """Of one contact under a guess: impulse (3,), residual velocity (3,), derivative of half the
-    error of (33) by its normal impulse, and the largest normal impulse of all contacts.
-    """
-
-    impulse: SX
-    residual: list[SX]
-    gradient: SX
-    largest: SX
-
-
-def changed(known: ErrorNormProblem, guess: Guess, i: int, tried: Tried) -> tuple[SX, SX]:
-    """What to believe of contact i instead (ordered as `Guess`), and 1 if the guess was wrong."""
-    pressing, counted, sticking, way = (
-        guess.pressing[i],
-        guess.counted[i],
-        guess.sticking[i],
-        guess.ways[i],
-    )
-    G_ii, small = known.G[3 * i][3 * i], ROUND_OFF * tried.largest
-    slow = (
-        small * G_ii + NEAR * known.damping / G_ii * tried.largest
-    )  # what damping leaves of a velocity is no sign
-    # who presses: one that pulls is let go, one that would sink is taken back
-    normal, tangent = tried.impulse[0], tried.impulse[1:]
-    pulls = ca.logic_and(pressing, normal < -small)
-    towards = ca.if_else(counted, tried.gradient < -small * G_ii * G_ii, tried.residual[0] < -slow)
-    sinks = ca.logic_and(ca.logic_and(known.closed[i], ca.logic_not(pressing)), towards)
-
-    # who sticks: beyond mu_S f_N it slips; one that would slide backwards sticks
-    length = ca.sqrt(ca.dot(tangent, tangent) + TINY)
-    stays = ca.logic_and(pressing, ca.logic_not(pulls))
-    slips = ca.logic_and(ca.logic_and(stays, sticking), length > known.mu[i] * normal + small)
-    velocity = ca.vertcat(*tried.residual[1:])
-    after = ca.dot(velocity, way)
-    turns = ca.logic_and(ca.logic_and(stays, ca.logic_not(sticking)), after < -slow)
-    holds = ca.logic_and(turns, guess.held[i] < AGAIN)
-
-    # what to believe instead
-    presses = ca.logic_or(stays, sinks)
-    stands = ca.logic_or(
-        presses, ca.logic_and(counted, ca.logic_or(ca.logic_not(pulls), guess.lost[i] >= AGAIN))
-    )
-    slides = ca.logic_and(
-        sinks, guess.lost[i] > 0
-    )  # sticking it would be pulled, left alone it sinks
-    sticks = ca.logic_or(holds, ca.logic_and(sticking, ca.logic_not(ca.logic_or(slips, slides))))
-    change = ca.vertcat(presses, stands, sticks, guess.lost[i] + pulls, guess.held[i] + turns)
-    wrong = ca.logic_or(ca.logic_or(pulls, sinks), ca.logic_or(slips, turns))
-    way = ca.if_else(slides, velocity / ca.sqrt(ca.dot(velocity, velocity) + TINY), way)
-    return ca.vertcat(change, ca.if_else(slips, -tangent / length, way)), wrong
 
 
 def without_gain(G: Matrix, free: list[SX], impulses: list[SX]) -> list[SX]:
