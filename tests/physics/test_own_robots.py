@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from tarsus.control import servo
 from tarsus.control.gaits.stand import Stand
 from tarsus.control.gaits.trot import Trot
 from tarsus.errors import TarsusError
+from tarsus.model.candidates import spread, supporting
 from tarsus.morphology import posture
 from tarsus.morphology.feet import feet
 from tarsus.simulation import default_controller
@@ -28,6 +30,7 @@ FILES = {
     "anymal_c": "anymal_c_simple_description/urdf/anymal.urdf",
     "hyq": "hyq_description/robots/hyq_no_sensors.urdf",
     "talos": "talos_data/robots/talos_reduced_box.urdf",
+    "talos_meshes": "talos_data/robots/talos_reduced.urdf",
 }
 THREE_JOINTS = ("go1", "solo12", "anymal_b", "anymal_c", "hyq")
 QUICK = ("go1",)  # the others are the slow tests
@@ -181,3 +184,43 @@ def test_gains_by_hand(capsys: pytest.CaptureFixture) -> None:
         cli.main([*run.split(), gains])
         sunk.append(capsys.readouterr().out.split('"height_min": ')[1].split(",")[0])
     assert float(sunk[1]) < float(sunk[0]) - 0.03 and sunk[1] == sunk[2]
+
+
+def test_a_mesh_stands_on_the_corners_of_its_lowest_face() -> None:
+    """Among vertices in a plane and above it, whatever way up is."""
+    random = np.random.default_rng(5)
+    corners = np.array([[0.2, 0.1, 0], [0.2, -0.1, 0], [-0.2, 0.1, 0], [-0.2, -0.1, 0]])
+    inside = np.c_[0.8 * random.uniform(-1, 1, (40, 2)) * [0.2, 0.1], np.zeros(40)]
+    above = random.uniform(-1, 1, (40, 3)) * [0.15, 0.08, 0.04] + [0, 0, 0.05]
+    vertices = np.concatenate([above, inside, corners])
+    turn = np.linalg.qr(random.standard_normal((3, 3)))[0]
+    for rotation in (np.eye(3), turn):
+        found = supporting(vertices @ rotation.T, rotation[:, 2])
+        assert sorted(found) == [80, 81, 82, 83]
+    taken = spread(vertices, first=[80, 81, 82, 83])
+    assert len(taken) == 8 and np.array_equal(taken[:4], corners)
+
+
+BESIDE = """<mujoco model="two"><worldbody><body name="trunk" pos="0 0 1"><freejoint/>
+    <geom type="box" size=".2 .1 .05" mass="4"/><geom name="left" size=".02" pos="0 .1 -.3"/>
+    <geom name="front" size=".02" pos=".1 -.1 -.3"/><geom name="back" size=".02" pos="-.1 -.1 -.3"/>
+    </body><body name="box" pos="1 0 .5" euler="30 0 0"><freejoint/>
+    <geom name="box" type="box" size=".1 .1 .1" mass="1"/></body></worldbody></mujoco>"""
+
+
+def test_a_free_object_beside_the_robot_stays_where_its_file_puts_it(
+    tmp_path: Path,
+) -> None:
+    """And then falls and rests on a face; the robot stands on its feet from the start."""
+    (tmp_path / "two.xml").write_text(BESIDE, encoding="utf-8")
+    robot = tarsus.load(tmp_path / "two.xml")
+    assert {foot.name for foot in feet(robot)} >= {"left", "front", "back"}
+    assert not any(foot.name.startswith("box") for foot in feet(robot))
+    simulation = tarsus.Simulation(robot, slots=12)
+    q = simulation.q
+    assert q[2] == pytest.approx(0.32, abs=1e-9)
+    assert q[7:] == pytest.approx([1, 0, 0.5, np.cos(np.pi / 12), np.sin(np.pi / 12), 0, 0])
+    simulation.advance(1.5)
+    q, u = simulation.q, simulation.u
+    assert q[2] == pytest.approx(0.32, abs=1e-3) and q[9] == pytest.approx(0.1, abs=2e-3)
+    assert np.abs(u).max() < 1e-2

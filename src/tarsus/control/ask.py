@@ -19,8 +19,11 @@ Array = NDArray[np.float64]
 INPUTS = tuple(f.name for f in fields(ControlInputs))
 
 
-def torque(controller: Controller, now: ControlInputs) -> tuple[SX, SX]:
-    """controller.torque(now): torques (n_actuators,) N m and the next memory (m,), checked."""
+def torque(controller: Controller, now: ControlInputs, gains: SX | None = None) -> tuple[SX, SX]:
+    """controller.torque(now): torques (n_actuators,) N m and the next memory (m,), checked.
+
+    gains: symbols that stand in place of its own
+    """
     name = type(controller).__name__
     answer = _answer(lambda: controller.torque(now), controller, now)
     if not isinstance(answer, tuple) or len(answer) != 2:
@@ -33,7 +36,7 @@ def torque(controller: Controller, now: ControlInputs) -> tuple[SX, SX]:
         _vector(f"{name}.torque", what, value, size)
         for value, (what, size) in zip(answer, sizes.items(), strict=True)
     )
-    _only_inputs(name, ca.vertcat(wanted, kept), now)
+    _only_inputs(name, ca.vertcat(wanted, kept), now, gains)
     _without_nan(name, ca.vertcat(wanted, kept))
     return wanted, kept
 
@@ -120,9 +123,10 @@ def _vector(who: str, what: str, value: Any, size: int) -> SX:
     return ca.vec(vector)
 
 
-def _only_inputs(name: str, answer: SX, now: ControlInputs) -> None:
+def _only_inputs(name: str, answer: SX, now: ControlInputs, gains: SX | None) -> None:
     """TarsusError if a symbol stands in the answer that is none of the inputs."""
-    given = ca.vertcat(now.t, now.q, now.u, now.command, now.memory, now.dt)
+    own = SX(0, 1) if gains is None else gains
+    given = ca.vertcat(now.t, now.q, now.u, now.command, now.memory, now.dt, own)
     known = {symbol.element_hash() for symbol in ca.symvar(given)}
     for symbol in ca.symvar(answer):
         if symbol.element_hash() not in known:

@@ -12,7 +12,7 @@ from tarsus.errors import TarsusError, unknown
 from tarsus.model.mechanism import Mechanism
 from tarsus.parameters import array
 
-Gain = float | tuple[float, ...]
+Gain = float | tuple[float, ...]  # or symbols (n,), where gains differ by world
 
 
 def proportional_gain(default: float) -> Any:
@@ -44,8 +44,8 @@ def pd_torque(
     return kp * (desired - q) + kd * (desired_rate - u)
 
 
-def _gain(name: str, gain: Gain, motors: int) -> float | ca.SX:
-    if isinstance(gain, float | int):
+def _gain(name: str, gain: Gain | ca.SX, motors: int) -> float | ca.SX:
+    if isinstance(gain, float | int | ca.SX):
         return gain
     if np.shape(gain) != (motors,):
         raise TarsusError(

@@ -84,7 +84,8 @@ def _loads(kin: Kinematics, own: Array, feet: Sequence[Candidate]) -> tuple[Arra
     # masses, where they are, and the joints that carry them
     mechanism, bodies = kin.mechanism, kin.mechanism.bodies
     g = float(np.linalg.norm(mechanism.gravity_acceleration))
-    masses = np.array([body.inertia.mass for body in bodies])
+    beside = tree.loose(mechanism)
+    masses = np.array([0.0 if i in beside else b.inertia.mass for i, b in enumerate(bodies)])
     centers = np.array([place(kin, i, body.inertia.com) for i, body in enumerate(bodies)])
     paths = [set(tree.path(mechanism, i)) for i in range(len(bodies))]
     # how high above its feet the robot stands, and each foot's share of it

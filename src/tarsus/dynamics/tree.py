@@ -40,3 +40,13 @@ def path(mechanism: Mechanism, body: int) -> list[int]:
         bodies.append(body)
         body = mechanism.bodies[body].parent
     return bodies
+
+
+def loose(mechanism: Mechanism) -> set[int]:
+    """The bodies of free objects beside the robot: those of every tree on a free joint but the
+    first.
+    """
+    roots = [path(mechanism, i)[-1] for i in range(len(mechanism.bodies))]
+    return {
+        i for i, root in enumerate(roots) if root and mechanism.bodies[root].joint.kind == "free"
+    }

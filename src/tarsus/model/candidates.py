@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Literal
@@ -16,6 +16,8 @@ from tarsus.model.poses import Pose
 Array = NDArray[np.float64]
 ShapeKind = Literal["sphere", "capsule", "box", "cylinder", "ellipsoid", "mesh"]
 MESH_POINTS = 8
+UP = np.array([0.0, 0.0, 1.0])
+FLAT = 1e-3  # m: vertices of a mesh not higher than this above its lowest carry it
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,16 +39,22 @@ class Shape:
         return replace(self, pose=outer @ self.pose)
 
 
-def points(shape: Shape) -> tuple[Array, float]:
-    """Centers (n, 3) in the link's frame and radius of the spheres that stand for a shape, m."""
-    local, radius = _local_points(shape)
+def points(shape: Shape, up: Array = UP) -> tuple[Array, float]:
+    """Centers (n, 3) in the link's frame and radius of the spheres that stand for a shape, m.
+
+    up (3,): where up is in the link's frame with all joints at zero
+    """
+    local, radius = _local_points(shape, shape.pose.rotation.T @ up)
     return shape.pose.point(local), radius
 
 
-def candidates(shapes: Iterable[tuple[str, int, Shape]]) -> tuple[Candidate, ...]:
+def candidates(
+    shapes: Iterable[tuple[str, int, Shape]], ups: Mapping[int, Array] | None = None
+) -> tuple[Candidate, ...]:
     """Candidates of (link name, body, shape), named after shape or link; several end in _0, _1, ...
 
     A shape's name that stands on several links is not used.
+    ups: where up (3,) is in each body's frame with all joints at zero; else along its z axis
     """
     shapes = list(shapes)
     links_of: dict[str, set[str]] = {}
@@ -55,7 +63,7 @@ def candidates(shapes: Iterable[tuple[str, int, Shape]]) -> tuple[Candidate, ...
     groups: dict[str, list[tuple[int, Array, float]]] = {}
     for link, body, shape in shapes:
         label = shape.name if shape.name and len(links_of[shape.name]) == 1 else link
-        centers, radius = points(shape)
+        centers, radius = points(shape, (ups or {}).get(body, UP))
         groups.setdefault(label, []).extend((body, center, radius) for center in centers)
     used: set[str] = {label for label, group in groups.items() if len(group) == 1}
     return tuple(
@@ -67,16 +75,34 @@ def candidates(shapes: Iterable[tuple[str, int, Shape]]) -> tuple[Candidate, ...
     )
 
 
-def spread(vertices: Array, count: int = MESH_POINTS) -> Array:
-    """At most `count` of vertices (n, 3): the outermost, then the farthest from those taken."""
+def spread(vertices: Array, count: int = MESH_POINTS, first: Sequence[int] = ()) -> Array:
+    """At most `count` of vertices (n, 3): the first given by number, else the outermost, then the
+    farthest from those taken.
+    """
     if len(vertices) <= count:
         return vertices
-    taken = [int(np.argmax(np.linalg.norm(vertices - vertices.mean(0), axis=1)))]
-    distance = np.linalg.norm(vertices - vertices[taken[0]], axis=1)
+    outermost = int(np.argmax(np.linalg.norm(vertices - vertices.mean(0), axis=1)))
+    taken = list(first) or [outermost]
+    away = vertices[:, None] - vertices[taken]
+    distance = np.linalg.norm(away, axis=2).min(1)
     while len(taken) < count:
         taken.append(int(np.argmax(distance)))
         distance = np.minimum(distance, np.linalg.norm(vertices - vertices[taken[-1]], axis=1))
     return vertices[taken]
+
+
+def supporting(vertices: Array, up: Array) -> list[int]:
+    """The numbers of at most four of vertices (n, 3) that a body stands on, up (3,) being up: the
+    lowest, those farthest apart, and on either side of the line between them the farthest from it.
+    """
+    height = vertices @ up
+    low = np.flatnonzero(height <= height.min() + FLAT)
+    across = vertices[low] - np.outer(height[low], up)
+    apart = np.linalg.norm(across[:, None] - across, axis=2)
+    a, b = np.unravel_index(int(np.argmax(apart)), apart.shape)
+    aside = np.cross(up, across[b] - across[a]) @ (across - across[a]).T
+    corners = [int(low[k]) for k in (a, b, int(np.argmax(aside)), int(np.argmin(aside)))]
+    return list(dict.fromkeys(corners))
 
 
 def hull(vertices: Array) -> Array:
@@ -90,7 +116,7 @@ def hull(vertices: Array) -> Array:
         return distinct
 
 
-def _local_points(shape: Shape) -> tuple[Array, float]:
+def _local_points(shape: Shape, up: Array) -> tuple[Array, float]:
     if shape.kind == "sphere":
         return np.zeros((1, 3)), shape.size[0]
     if shape.kind == "capsule":
@@ -105,7 +131,8 @@ def _local_points(shape: Shape) -> tuple[Array, float]:
     if shape.kind == "ellipsoid":
         axes = np.diag(shape.size)
         return np.concatenate([axes, -axes]), 0.0
-    return spread(hull(shape.vertices)), 0.0
+    outside = hull(shape.vertices)
+    return spread(outside, first=supporting(outside, up)), 0.0
 
 
 def _numbered(label: str, count: int, used: set[str]) -> list[str]:

@@ -6,10 +6,15 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tarsus.errors import TarsusError, TarsusWarning
 from tarsus.model.candidates import Shape, candidates
 from tarsus.model.mechanism import WORLD, Body, Candidate, Frame, Inertia, Joint
 from tarsus.model.poses import Pose, joined, moved
+
+Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +104,17 @@ def weld(parts: Sequence[Part], report: Report) -> Welded:
             shapes += [(part.name, host, shape.at(here)) for shape in part.shapes]
             frames += [_frame(name, host, here @ pose) for name, pose in part.frames]
     _report_static(parts, places, report)
-    return Welded(tuple(bodies), candidates(shapes), _distinct(frames), tuple(places))
+    touching = candidates(shapes, _ups(bodies))
+    return Welded(tuple(bodies), touching, _distinct(frames), tuple(places))
+
+
+def _ups(bodies: Sequence[Body]) -> dict[int, Array]:
+    """Where up (3,) is in each body's frame with all joints at zero."""
+    turned: list[Array] = []  # each body's rotation to the world
+    for body in bodies:
+        above = np.eye(3) if body.parent == WORLD else turned[body.parent]
+        turned.append(above @ body.rotation)
+    return {i: rotation[2] for i, rotation in enumerate(turned)}
 
 
 def _with_inertia(body: Body, extra: Inertia) -> Body:

@@ -8,6 +8,45 @@ from pathlib import Path
 
 NAME = "example-robot-data"
 
+LEGGED = {  # robots that walk, and their files in the folder
+    "go1": "go1_description/urdf/go1.urdf",
+    "go2": "go2_description/urdf/go2.urdf",
+    "a1": "a1_description/urdf/a1.urdf",
+    "b1": "b1_description/urdf/b1.urdf",
+    "b1_z1": "b1_description/urdf/b1-z1.urdf",
+    "laikago": "laikago_description/urdf/laikago.urdf",
+    "solo8": "solo_description/robots/solo.urdf",
+    "solo12": "solo_description/robots/solo12.urdf",
+    "anymal_b": "anymal_b_simple_description/robots/anymal.urdf",
+    "anymal_b_kinova": "anymal_b_simple_description/robots/anymal-kinova.urdf",
+    "anymal_c": "anymal_c_simple_description/urdf/anymal.urdf",
+    "hyq_file": "hyq_description/robots/hyq_no_sensors.urdf",
+    "quadruped": "quadruped_description/urdf/quadruped.urdf",
+    "centauro": "centauro_description/urdf/centauro.urdf",
+    "g1": "g1_description/urdf/g1_29dof_rev_1_0.urdf",
+    "g1_hands": "g1_description/urdf/g1_29dof_with_hand_rev_1_0.urdf",
+    "talos": "talos_data/robots/talos_full_v2.urdf",
+    "talos_box": "talos_data/robots/talos_full_v2_box.urdf",
+    "talos_reduced": "talos_data/robots/talos_reduced.urdf",
+    "talos_reduced_box": "talos_data/robots/talos_reduced_box.urdf",
+    "romeo": "romeo_description/urdf/romeo.urdf",
+    "romeo_small": "romeo_description/urdf/romeo_small.urdf",
+    "icub": "icub_description/robots/icub.urdf",
+    "icub_reduced": "icub_description/robots/icub_reduced.urdf",
+    "cassie": "cassie_description/robots/cassie_v2.sdf",
+    "bolt": "bolt_description/robots/bolt.urdf",
+    "simple_humanoid": "simple_humanoid_description/urdf/simple_humanoid.urdf",
+    "human": "human_description/robots/human.urdf",
+    "alex": "alex_description/urdf/alex_nub_hands.urdf",
+    "alexander": "alexander_description/urdf/alexander_v1.lowerBodyOnly.urdf",
+}
+ON_A_STAND = {  # arms, whose base is fixed
+    "panda": "panda_description/urdf/panda.urdf",
+    "ur3": "ur_description/urdf/ur3_robot.urdf",
+    "ur5": "ur_description/urdf/ur5_robot.urdf",
+    "ur10": "ur_description/urdf/ur10_robot.urdf",
+}
+
 
 @cache
 def robots_folder() -> Path | None:

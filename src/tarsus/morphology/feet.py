@@ -7,6 +7,7 @@ from functools import lru_cache
 import numpy as np
 from casadi import SX
 
+from tarsus.dynamics import tree
 from tarsus.dynamics.jacobian import place
 from tarsus.dynamics.kinematics import kinematics
 from tarsus.model.mechanism import Candidate, Mechanism
@@ -28,7 +29,8 @@ def feet(robot: Mechanism) -> tuple[Candidate, ...]:
     lowest = np.array(
         [float(place(kin, c.body, c.position)[2]) - c.radius for c in robot.candidates]
     )
-    ground, height = lowest.min(), np.ptp(lowest)
+    own = [k for touching in candidates_of_robot(robot).values() for k in touching]
+    ground, height = lowest[own].min(initial=np.inf), np.ptp(lowest[own]) if own else 0.0
     chosen: list[int] = []
     for _, touching in sorted(candidates_of_last_bodies(robot).items()):
         bottom = min(lowest[touching])
@@ -47,10 +49,20 @@ def soles(robot: Mechanism) -> dict[int, list[Candidate]]:
 
 
 def candidates_of_last_bodies(mechanism: Mechanism) -> dict[int, list[int]]:
-    """Indices of the contact candidates on every body that carries no other, by body."""
+    """Indices of the contact candidates on every body of the robot that carries no other, by
+    body.
+    """
     parents = {body.parent for body in mechanism.bodies}
+    return {i: found for i, found in candidates_of_robot(mechanism).items() if i not in parents}
+
+
+def candidates_of_robot(mechanism: Mechanism) -> dict[int, list[int]]:
+    """Indices of the contact candidates by body, those of free objects beside the robot left
+    out.
+    """
     by_body: dict[int, list[int]] = {}
+    beside = tree.loose(mechanism)
     for k, candidate in enumerate(mechanism.candidates):
-        if candidate.body not in parents:
+        if candidate.body not in beside:
             by_body.setdefault(candidate.body, []).append(k)
     return by_body

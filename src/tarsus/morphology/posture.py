@@ -10,6 +10,7 @@ import numpy as np
 from casadi import SX
 from numpy.typing import NDArray
 
+from tarsus.dynamics import tree
 from tarsus.dynamics.jacobian import axis as axis_of
 from tarsus.dynamics.jacobian import place
 from tarsus.dynamics.kinematics import Kinematics, kinematics
@@ -27,6 +28,7 @@ UPRIGHT = 0.5  # |cos| to the vertical of axes that turn a leg rather than bend 
 SHORT = 1e-3  # m: a link that is shorter bends nothing
 MARGIN = 0.03  # of a joint's range, kept free at either end
 ORIGIN = np.zeros(3)
+DRAWN = "qpos0"  # the keyframe with every body where its file draws it
 TOUCHING = 0.002  # m: points of a foot up to this above its lowest carry the robot
 NEAR = 0.05  # m: feet farther off than this miss their place; hips nearer to the middle are in it
 
@@ -49,12 +51,15 @@ def stand(robot: Robot) -> Array:
     A knee that may bend to either side bends towards the middle of the robot, or forwards where its
     hip is in it.
     """
-    # joints that bend no leg as near zero as they go
+    # joints that bend no leg as near zero as they go, free objects where the file has them
     q = robot.neutral()
+    drawn, beside = robot.keyframes.get(DRAWN, q), tree.loose(robot)
+    for i in beside:
+        q[robot.q_slices[i]] = drawn[robot.q_slices[i]]
     legs = _legs(robot, kinematics(robot, SX(q)))
     bending = {body for leg in legs for body in leg[:3]}
     for i, body in enumerate(robot.bodies):
-        if i not in bending and body.joint.kind in ("hinge", "slide"):
+        if i not in bending | beside and body.joint.kind in ("hinge", "slide"):
             q[robot.q_slices[i]] = _allowed(robot, i, 0.0)
 
     # legs bent, each foot below its hip
@@ -76,12 +81,22 @@ def balanced(robot: Robot, q: Array) -> bool:
         points = [place(kin, body, point.position) - [0, 0, point.radius] for point in sole]
         lowest = min(point[2] for point in points)
         low += [point[:2] for point in points if point[2] < lowest + TOUCHING]
-    center = robot.center_of_mass(q)
+    if len(low) < 3:
+        return False
+    center = _center_of_mass(kin)
     try:
         sides = ConvexHull(np.array(low)).equations
     except (QhullError, ValueError):
         return False  # points on a line
     return bool((sides[:, :2] @ center[:2] + sides[:, 2] < 0).all())
+
+
+def _center_of_mass(kin: Kinematics) -> Array:
+    """World position (3,) of the robot's, without free objects beside it."""
+    beside, bodies = tree.loose(kin.mechanism), kin.mechanism.bodies
+    own = [(i, body.inertia) for i, body in enumerate(bodies) if i not in beside]
+    moments = [inertia.mass * place(kin, i, inertia.com) for i, inertia in own]
+    return np.sum(moments, axis=0) / sum(inertia.mass for _, inertia in own)
 
 
 def _legs(robot: Robot, kin: Kinematics) -> list[_PlanarLeg]:

@@ -10,7 +10,7 @@ import numpy as np
 from casadi import DM, SX
 from numpy.typing import NDArray
 
-from tarsus.dynamics import crba, jacobian, loop_constraints
+from tarsus.dynamics import crba, jacobian, loop_constraints, tree
 from tarsus.dynamics.kinematics import Kinematics, kinematics
 from tarsus.dynamics.rnea import body_inertias
 from tarsus.dynamics.robot import Robot
@@ -45,10 +45,11 @@ def candidates(
     chosen = (
         robot.candidates if names is None or names == ALL else robot.with_contacts(names).candidates
     )
-    # many that nobody asked for become the feet's
+    # many that nobody asked for become the feet's, and those of free objects
     if names is not None or len(chosen) <= MANY:
         return chosen
-    chosen = feet(robot)
+    beside = tree.loose(robot)
+    chosen = (*feet(robot), *(c for c in robot.candidates if c.body in beside))
     bodies = list(dict.fromkeys(robot.bodies[c.body].name for c in chosen))
     some = f"those of {', '.join(bodies)}" if bodies else "for no body looks like a foot"
     notices.append(

@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Any
 
+import casadi as ca
 import numpy as np
+from casadi import SX
 from numpy.typing import ArrayLike, NDArray
 
 from tarsus.contact.base import Law
@@ -15,7 +17,9 @@ from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError, unknown
 from tarsus.model.mechanism import Mechanism
 from tarsus.parameters import declared, name_of
+from tarsus.program.ir.trace import Builder
 from tarsus.program.run.backend import Backend
+from tarsus.simulation import varied
 from tarsus.simulation.options import Options, positive
 from tarsus.terrain.base import Terrain
 
@@ -157,20 +161,55 @@ def parameter(law: Law, name: str, given: Any, worlds: Backend, others: Sequence
     """
     if name in Options.__annotations__:
         raise TarsusError(f"{name} is chosen once, when the Simulation is made.")
+    if f"law.{name}" not in worlds and name in varied.KINDS:
+        raise TarsusError(
+            f"{name} is the same in all worlds of this simulation: name it when you make it,"
+            f' Simulation(..., varied=["{name}"]).'
+        )
     if name in declared(type(law)) and getattr(law, name) is None:
         raise TarsusError(
             f"{name} was left out of the law {name_of(law)}: give it a number when you make it."
         )
     if f"law.{name}" not in worlds:
-        raise unknown("state or parameter", name, ["q", "u", *law.parameters(), *others])
+        known = ["q", "u", "terrain", *law.parameters(), *others, *varied.KINDS]
+        raise unknown("state or parameter", name, known)
     value = _fitting(name, given, [(), (worlds.count,)], worlds)
     declared(type(law))[name].check(type(law).__name__, fetched(worlds, value))
     return value[..., None]
 
 
-def one_or_each(law: Law, terrain: Terrain, worlds: int) -> None:
+def on_ground(before: Terrain, given: Any, worlds: Backend) -> dict[str, Any]:
+    """The registers of a terrain in place of the one that was compiled in; TarsusError unless it
+    differs from that in numbers that have registers alone.
+    """
+    if type(given) is not type(before):
+        raise TarsusError(
+            f"the terrain was made a {type(before).__name__}: set(terrain=...) takes another"
+            f" {type(before).__name__}, not {given!r}."
+        )
+    one_or_each(None, given, worlds.count)
+    if _code_of(given) != _code_of(before):
+        raise TarsusError(
+            f"this {type(given).__name__} differs from the one that the simulation was made with"
+            " in more than numbers that may vary by world: make a new Simulation."
+        )
+    return {f"terrain.{name}": value for name, value in given.parameters().items()}
+
+
+def _code_of(terrain: Terrain) -> tuple[Any, ...]:
+    """What the compiled code of a terrain rests on, its registers apart."""
+    builder, point = Builder("ground"), SX.sym("point", 3)
+    p = terrain.symbols(builder)
+    distance, frame = terrain.surface(point, p)
+    expressions = ca.vertcat(distance, ca.vec(frame), *terrain.material(point, p))
+    tables = {name: value.tobytes() for name, value in terrain.tables().items()}
+    return str(expressions), tables, [value.shape[-1] for value in terrain.parameters().values()]
+
+
+def one_or_each(law: Law | None, terrain: Terrain, worlds: int) -> None:
     """TarsusError unless every parameter of law and terrain has one value, or one a world."""
-    of_law = [(name, value.shape, ()) for name, value in law.parameters().items()]
+    own = law.parameters() if law else {}
+    of_law = [(name, value.shape, ()) for name, value in own.items()]
     of_terrain = [
         (name, value.shape, value.shape[1:] if value.ndim > 1 else value.shape)
         for name, value in terrain.parameters().items()

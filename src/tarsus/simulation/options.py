@@ -64,6 +64,14 @@ class Options(TypedDict, total=False):
         Mapping[str, ArrayLike] | None,
         Option(None, "{body: factor, or (worlds,) factors} on the bodies' masses"),
     ]
+    varied: Annotated[
+        Any,
+        Option(
+            (),
+            "what set(...) may change by world: names, or {name: bodies, joints or actuators}"
+            " (docs/randomization.md)",
+        ),
+    ]
     pushes: Annotated[
         str | Sequence[str], Option((), "names of the bodies that set(push=...) may push")
     ]

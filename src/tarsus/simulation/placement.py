@@ -1,4 +1,5 @@
-"""Put a floating robot on the ground: parallel to it, the lowest candidate just touching.
+"""Put a floating robot on the ground: parallel to it, the lowest candidate just touching. Free
+objects beside it stay where they are.
 
 It lies a tenth of a nanometer deep: on the ground itself round-off says of each foot whether it
 touches, and what does not is without ground for the first step, pushed down by its motors.
@@ -12,7 +13,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.dynamics import coordinates, jacobian
+from tarsus.dynamics import coordinates, jacobian, tree
 from tarsus.dynamics.kinematics import kinematics
 from tarsus.model.mechanism import WORLD
 from tarsus.program.ir import reference
@@ -45,6 +46,9 @@ def on_ground(scene: Scene, q: Array) -> Array:
         )
         placed = on_ground(uncut, q)
         return coordinates.in_cut(cut, placed)[0]
+    # free objects are not the robot's
+    beside = tree.loose(cut)
+    scene = replace(scene, candidates=tuple(c for c in scene.candidates if c.body not in beside))
     # one that is fixed or tied stays where it is
     values = scene.terrain.parameters()
     tied = any(loop.parent == WORLD for loop in cut.loops)

@@ -24,6 +24,8 @@ from tarsus.simulation import (
     resolve,
     sensed,
     uncut_state,
+    varied,
+    varied_numbers,
 )
 from tarsus.simulation.contact_selection import candidates as candidates_of
 from tarsus.simulation.kept_state import KeptState
@@ -93,8 +95,9 @@ class Simulation(KeptState, sensed.Sensed):
         pushed = inputs.pushed_bodies(self.robot, chosen.pushes)
         acting = actuation.compiled(self.actuators, scene.mechanism)
         sensing = sensed.named(chosen.sensors, self.worlds)
+        different = varied.chosen(chosen.varied, scene.mechanism, acting is not None)
         fixed = scene, self.stepper, compiled, tuple(scales), pushed, sensing
-        self.plan = shared(Plan(*fixed, actuation=acting))
+        self.plan = shared(Plan(*fixed, actuation=acting, varied=different))
         self._every = resolve.control_interval(self.controller, chosen.control_rate, self.dt)
 
         # the worlds at the start
@@ -182,27 +185,32 @@ class Simulation(KeptState, sensed.Sensed):
             axes, until set again
         Where joints are cut, q and u may be those of the uncut robot.
         """
-        mask, new = inputs.mask(where, self._worlds), dict[str, Any]()
+        worlds, mask = self._worlds, inputs.mask(where, self._worlds)
+        new, state, different = (dict[str, Any]() for _ in range(3))
         # commands and pushes have registers of their own
         if command is not None:
-            new["command"] = inputs.commands(self.controller, command, self._fastest, self._worlds)
+            new["command"] = inputs.commands(self.controller, command, self._fastest, worlds)
         if push is not None:
-            new["push"] = inputs.wrenches(self.plan.pushed_bodies, push, self._worlds)
-        # the law's parameters and the state
-        mechanism, others = self.plan.scene.mechanism, actuation.names(self.actuators)
+            new["push"] = inputs.wrenches(self.plan.pushed_bodies, push, worlds)
+        # the state, and parameters by whose they are
+        mechanism, own = self.plan.scene.mechanism, actuation.names(self.actuators)
         for name, value in values.items():
             if name in ("q", "u"):
-                values[name] = inputs.state(name, value, mechanism, self._worlds)
-            elif name in others:
-                held = (mechanism, self._worlds)
-                new[f"actuators.{name}"] = actuation.changed(self.actuators, name, value, *held)
+                state[name] = inputs.state(name, value, mechanism, worlds)
+            elif name in own:
+                held = (name, value, mechanism, worlds)
+                new[f"actuators.{name}"] = actuation.changed(self.actuators, *held)
+            elif name in self.plan.varied.names:
+                different[name] = value
+            elif name == "terrain":
+                new |= inputs.on_ground(self.terrain, value, worlds)
             else:
-                new[f"law.{name}"] = inputs.parameter(self.law, name, value, self._worlds, others)
-        state = {name: value for name, value in values.items() if name in ("q", "u")}
-        new |= uncut_state.in_registers(mechanism, self._worlds, state)
+                new[f"law.{name}"] = inputs.parameter(self.law, name, value, worlds, own)
+        new |= varied_numbers.changed(self.plan.varied, different, mechanism, worlds)
+        new |= uncut_state.in_registers(mechanism, worlds, state)
         # nothing is written unless all is right
         for name, value in new.items():
-            self._worlds.set(name, value, mask)
+            worlds.set(name, value, mask)
         if state:
             self._look(mask)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 
@@ -23,9 +24,10 @@ from tarsus.model.mechanism import Mechanism
 from tarsus.program.ir.blocks import Program
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder, Values
-from tarsus.simulation import actuation
+from tarsus.simulation import actuation, varied, varied_numbers
 from tarsus.simulation.actuation import Actuation
 from tarsus.simulation.sensor_program import NO_SENSORS, Moment, Sensing, sensed
+from tarsus.simulation.varied import Varied
 from tarsus.spatial.inertia import LinearInertia
 from tarsus.stepping.base import Scene, StepInputs, Stepper
 
@@ -42,6 +44,7 @@ class Plan:
     pushed_bodies: which an external force and moment act on
     sensing: its sensors
     actuation: of the file's actuators; None: motors take torques
+    varied: what else of robot and motors differs by world
     timed: whether the program counts the cycles of its sections (`Builder.stamp`), one world at a
         time
     """
@@ -54,6 +57,7 @@ class Plan:
     sensing: Sensing = NO_SENSORS
     timed: bool = False
     actuation: Actuation | None = None
+    varied: Varied = varied.NONE
 
 
 def shared(plan: Plan) -> Plan:
@@ -85,6 +89,7 @@ def _same(a: Plan, b: Plan) -> bool:
             p.pushed_bodies,
             p.sensing,
             p.actuation,
+            p.varied,
             p.timed,
         )
         for p in (a, b)
@@ -102,17 +107,17 @@ def step_program(plan: Plan) -> Program:
         `Strikes`, from a stepper that locates impacts; where contacts are rare, n is `reported` of
         the scene, and left_out the number of contacts that found no slot; those of `sensed`
     with a file's actuators: delayed, activation (signals to come, filtered ones), actuators.*
-    parameters: dt, action or command, law.*, terrain.*, mass_scale, push
+    parameters: dt, action or command, law.*, terrain.*, mass_scale, push, varied.*
     """
     # registers of state, and parameters
-    scene, mechanism = plan.scene, plan.scene.mechanism
-    b = Builder(mechanism.name, plan.timed)
+    b = Builder(plan.scene.mechanism.name, plan.timed)
+    scene, inertias = as_varied(plan, base_parameters, b)
+    mechanism = scene.mechanism
     q, u = b.declare("q", mechanism.nq), b.declare("u", mechanism.nu)
     memory = b.declare("memory", len(scene.initial_memory()))
     steps, dt = b.declare("steps", 1), b.parameter("dt")
     law = {name: b.parameter(f"law.{name}") for name in scene.law.parameters()}
     terrain = scene.terrain.symbols(b)
-    inertias = scaled(plan, base_parameters(mechanism), b)
 
     # torques: given from outside, or by the controller for the whole robot
     control = SX(0, 1)
@@ -120,12 +125,13 @@ def step_program(plan: Plan) -> Program:
         moved = mechanism.file_actuators if plan.actuation else mechanism.actuators
         torque = b.parameter("action", len(moved))
     else:
-        robot = mechanism.uncut or mechanism
+        robot = plan.scene.mechanism.uncut or plan.scene.mechanism
         before = b.declare("control", ask.memory(plan.controller, robot).size)
         command = b.parameter("command", ask.commands(plan.controller).size)
         seen = coordinates.uncut_state(mechanism, q, u)
+        controller, gains = varied.with_gains(plan.varied, plan.controller, b)
         now = ControlInputs(robot, steps * dt, *seen, command, before, dt)
-        torque, control = ask.torque(plan.controller, now)
+        torque, control = ask.torque(controller, now, gains)
     # what the motors make of them
     tau, servos, later = driven(plan, torque, (q, u, dt), b)
     control = b.stamp("controller", b.hold("control_after", control))
@@ -162,7 +168,9 @@ def driven(
     """
     mechanism = plan.scene.mechanism
     if plan.actuation is None:
-        return b.keep("tau", within_limits(mechanism, wanted), "report"), None, {}
+        wanted, later = varied.late(plan.varied, wanted, b)
+        given = varied.strong(plan.varied, mechanism, within_limits(mechanism, wanted), b)
+        return b.keep("tau", given, "report"), None, later
     if plan.controller is not None:
         wanted = actuation.from_torques(mechanism, wanted)
     servos, later = actuation.forces(plan.actuation, mechanism, wanted, at[2], b)
@@ -226,6 +234,22 @@ def pushes(plan: Plan, q: SX, b: Builder) -> SX:
     return force
 
 
+def as_varied(
+    plan: Plan, made: Callable[[Mechanism], list[LinearInertia]], b: Builder
+) -> tuple[Scene, list[LinearInertia]]:
+    """The scene, and its bodies' inertias as `made` says, with symbols for what differs by
+    world.
+    """
+    mechanism = varied.with_armatures(plan.varied, plan.scene.mechanism, b)
+    inertias = scaled(plan, made(mechanism), b)
+    scene = (
+        plan.scene
+        if mechanism is plan.scene.mechanism
+        else replace(plan.scene, mechanism=mechanism)
+    )
+    return scene, varied.with_matter(plan.varied, mechanism, inertias, b)
+
+
 def scaled(plan: Plan, inertias: list[LinearInertia], b: Builder) -> list[LinearInertia]:
     """Constants, except for bodies whose mass differs between worlds: those carry a scale."""
     mechanism = plan.scene.mechanism
@@ -263,4 +287,4 @@ def initial_values(plan: Plan) -> dict[str, NDArray[np.float64]]:
         values["mass_scale"] = np.ones(len(plan.scaled_bodies))
     if plan.pushed_bodies:
         values["push"] = np.zeros(6 * len(plan.pushed_bodies))
-    return values
+    return values | varied_numbers.registers(plan.varied, mechanism, plan.controller)

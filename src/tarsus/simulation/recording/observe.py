@@ -22,7 +22,7 @@ from tarsus.simulation.recording.step_observables import (
     ObservedStep,
     step_observables,
 )
-from tarsus.simulation.step_program import KEPT, Plan, applied, applied_in_loops, pushes, scaled
+from tarsus.simulation.step_program import KEPT, Plan, applied, applied_in_loops, as_varied, pushes
 from tarsus.spatial.inertia import LinearInertia
 from tarsus.stepping.assemble import ContactKinematics, contact_kinematics
 from tarsus.stepping.fast_motion import turns_fast
@@ -49,15 +49,15 @@ def observer(plan: Plan) -> Program:
     q_uncut, u_uncut: the end in the coordinates of the robot before joints were cut; empty if none.
     """
     # parameters
-    scene, mechanism = plan.scene, plan.scene.mechanism
-    n, b = len(scene.candidates), Builder(f"{mechanism.name}_observer")
+    n, b = len(plan.scene.candidates), Builder(f"{plan.scene.mechanism.name}_observer")
+    scene, inertias = as_varied(plan, rnea.body_inertias, b)
+    mechanism = scene.mechanism
     q0, u0 = b.parameter("q0", mechanism.nq), b.parameter("u0", mechanism.nu)
     q1, u1 = b.parameter("q1", mechanism.nq), b.parameter("u1", mechanism.nu)
     impulse, tau = b.parameter("impulse", 3 * n), b.parameter("tau", len(mechanism.actuators))
     memory, dt = b.parameter("memory", scene.law.memory_size(n)), b.parameter("dt")
     law = symbols({name: b.parameter(f"law.{name}") for name in scene.law.parameters()})
     terrain = scene.terrain.symbols(b)
-    inertias = scaled(plan, rnea.body_inertias(mechanism), b)
 
     # where the step looked, and what acted there
     seen = kinematics(mechanism, plan.stepper.evaluation(mechanism, q0, u0, dt), u0)

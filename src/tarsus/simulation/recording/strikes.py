@@ -19,7 +19,7 @@ from tarsus.program.ir.blocks import Program
 from tarsus.program.ir.trace import Builder
 from tarsus.program.run.backend import Backend
 from tarsus.program.run.samples import evaluate
-from tarsus.simulation.step_program import KEPT, Plan, scaled
+from tarsus.simulation.step_program import KEPT, Plan, as_varied
 from tarsus.stepping.assemble import contact_kinematics
 from tarsus.stepping.strikes import slot_size
 
@@ -142,14 +142,14 @@ def _looked_at(
 @lru_cache(maxsize=KEPT)
 def _observer(plan: Plan) -> Program:
     """From q, u0 and u1 to contact velocities before and after (3n,), and energies."""
-    scene, mechanism = plan.scene, plan.scene.mechanism
-    b = Builder(f"{mechanism.name}_strikes")
+    b = Builder(f"{plan.scene.mechanism.name}_strikes")
+    scene, inertias = as_varied(plan, rnea.body_inertias, b)
+    mechanism = scene.mechanism
     q = b.parameter("q", mechanism.nq)
     before, after = (
         kinematics(mechanism, q, b.parameter(name, mechanism.nu)) for name in ("u0", "u1")
     )
     terrain = scene.terrain.symbols(b)
-    inertias = scaled(plan, rnea.body_inertias(mechanism), b)
 
     def velocities(kin: Any) -> SX:
         touching = contact_kinematics(scene, kin, terrain)

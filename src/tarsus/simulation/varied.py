@@ -1,0 +1,195 @@
+"""What of robot and motors differs by world: `Simulation(..., varied=...)`, changed by `set`.
+
+What is varied is a parameter of the compiled step; the rest stays constants that fold away. The
+matter of a body enters as the change of its ten linear parameters (`tarsus.spatial.inertia`), zero
+for the robot as it was made; armatures are symbols in place of the numbers of joints.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from casadi import SX
+from numpy.typing import NDArray
+
+from tarsus.control.base import Controller
+from tarsus.errors import TarsusError, unknown
+from tarsus.model.mechanism import Body, Mechanism
+from tarsus.program.ir.trace import Builder, Values
+from tarsus.spatial.inertia import LinearInertia
+
+Array = NDArray[np.float64]
+MATTER = ("mass", "com", "inertia")  # of bodies
+GAINS = ("kp", "kd")  # of a gait's servos, one an actuator
+KINDS: dict[str, tuple[str, tuple[int, ...], str]] = {
+    # what has one, its shape, the numbers allowed
+    "mass": ("body", (), "(0, 1e6]"),
+    "com": ("body", (3,), "[-1e3, 1e3]"),
+    "inertia": ("body", (3, 3), "[-1e9, 1e9]"),
+    "armature": ("joint", (), "[0, 1e6]"),
+    "kp": ("actuator", (), "[0, 1e7]"),
+    "kd": ("actuator", (), "[0, 1e7]"),
+    "strength": ("actuator", (), "[0, 1000]"),
+    "delay": ("", (), "[0, 100]"),
+}
+LONGEST = 8  # steps: the delay compiled in where no other is named
+TEN = 10  # m, h (3,), I: xx, yy, zz, xy, xz, yz
+
+
+@dataclass(frozen=True)
+class Varied:
+    """What is varied: of each kind the names of those that have one, of all in the order of the
+    robot.
+
+    delay: the longest of torques, steps; 0: none is varied
+    """
+
+    mass: tuple[str, ...] = ()
+    com: tuple[str, ...] = ()
+    inertia: tuple[str, ...] = ()
+    armature: tuple[str, ...] = ()
+    kp: tuple[str, ...] = ()
+    kd: tuple[str, ...] = ()
+    strength: tuple[str, ...] = ()
+    delay: int = 0
+
+    @property
+    def names(self) -> list[str]:
+        """The kinds that are varied."""
+        return [name for name in KINDS if getattr(self, name)]
+
+    def bodies(self, mechanism: Mechanism) -> list[int]:
+        """The bodies whose matter is varied."""
+        chosen = {*self.mass, *self.com, *self.inertia}
+        return [i for i, body in enumerate(mechanism.bodies) if body.name in chosen]
+
+
+NONE = Varied()
+
+
+def chosen(
+    given: str | Sequence[str] | Mapping[str, Any], mechanism: Mechanism, own: bool
+) -> Varied:
+    """What a simulation is asked to vary; TarsusError with near names for what there is not.
+
+    given: names of kinds, or kind -> names of bodies, joints or actuators ("all", one or several),
+        for "delay" the longest, steps
+    own: whether the actuators are those of the robot's file
+    """
+    asked = given if isinstance(given, Mapping) else _listed(given)
+    found: dict[str, Any] = {}
+    for kind, which in asked.items():
+        if kind not in KINDS:
+            raise unknown("number that can be varied", str(kind), KINDS)
+        if own and kind in (*GAINS, "strength", "delay"):
+            raise TarsusError(
+                f"the file's actuators have a {kind} of their own, which set({kind}=...) changes."
+            )
+        found[kind] = _longest(which) if kind == "delay" else _those(kind, which, mechanism)
+    return Varied(**found)
+
+
+def _listed(given: str | Sequence[str]) -> dict[str, Any]:
+    names = [given] if isinstance(given, str) else list(given)
+    return {name: LONGEST if name == "delay" else "all" for name in names}
+
+
+def _longest(given: Any) -> int:
+    if not isinstance(given, int | np.integer) or not 1 <= given <= 100:
+        raise TarsusError(f"varied: the longest delay must be 1 to 100 steps, not {given!r}.")
+    return int(given)
+
+
+def _those(kind: str, given: Any, mechanism: Mechanism) -> tuple[str, ...]:
+    """The names given, in the robot's order."""
+    owner = KINDS[kind][0]
+    known = _known(owner, mechanism)
+    if isinstance(given, str) and given == "all":
+        return tuple(known)
+    names = [given] if isinstance(given, str) else list(given)
+    for name in names:
+        if name not in known:
+            raise unknown(owner, str(name), known)
+    return tuple(name for name in known if name in names)
+
+
+def _known(owner: str, mechanism: Mechanism) -> list[str]:
+    if owner == "body":
+        return list(mechanism.body_names)
+    if owner == "actuator":
+        return [motor.joint for motor in mechanism.actuators]
+    return [b.joint.name for b in mechanism.bodies if b.joint.kind in ("hinge", "slide")]
+
+
+# ---------------------------------------------------------------- in the step
+
+
+def with_armatures(varied: Varied, mechanism: Mechanism, b: Builder) -> Mechanism:
+    """The mechanism with symbols for the armatures that are varied."""
+    if not varied.armature:
+        return mechanism
+    symbols = b.parameter("varied.armature", len(varied.armature))
+    own = {name: symbols[k] for k, name in enumerate(varied.armature)}
+
+    def body_of(body: Body) -> Body:
+        joint = body.joint
+        if joint.name not in own:
+            return body
+        return replace(body, joint=replace(joint, armature=own[joint.name]))
+
+    return replace(mechanism, bodies=tuple(body_of(body) for body in mechanism.bodies))
+
+
+def with_matter(
+    varied: Varied, mechanism: Mechanism, inertias: list[LinearInertia], b: Builder
+) -> list[LinearInertia]:
+    """The inertias with the changes of those that are varied."""
+    bodies, result = varied.bodies(mechanism), list(inertias)
+    if not bodies:
+        return result
+    change = b.parameter("varied.inertia", TEN * len(bodies))
+    for k, i in enumerate(bodies):
+        m, x, y, z, *tensor = ca.vertsplit(change[TEN * k : TEN * k + TEN])
+        xx, yy, zz, xy, xz, yz = tensor
+        rows = (ca.horzcat(xx, xy, xz), ca.horzcat(xy, yy, yz), ca.horzcat(xz, yz, zz))
+        result[i] = result[i] + LinearInertia(m, ca.vertcat(x, y, z), ca.vertcat(*rows))
+    return result
+
+
+def with_gains(varied: Varied, controller: Controller, b: Builder) -> tuple[Controller, SX]:
+    """The controller with symbols for the gains that are varied, and these symbols."""
+    same: Any = controller
+    symbols = [SX(0, 1)]
+    for name in GAINS:
+        if count := len(getattr(varied, name)):
+            same = copy.copy(same)
+            symbols.append(b.parameter(f"varied.{name}", count))
+            object.__setattr__(same, name, symbols[-1])
+    return same, ca.vertcat(*symbols)
+
+
+def late(varied: Varied, wanted: SX, b: Builder) -> tuple[SX, Values]:
+    """Torques (n,) that come late, and the register of those to come."""
+    n, longest = wanted.numel(), varied.delay
+    if not longest:
+        return wanted, {}
+    line = ca.vertcat(wanted, b.declare("delayed", n * longest))
+    delay = b.parameter("varied.delay")
+    parts = [ca.if_else(delay == k, line[k * n : k * n + n], 0) for k in range(longest + 1)]
+    return sum(parts, SX.zeros(n)), {"delayed": line[: n * longest]}
+
+
+def strong(varied: Varied, mechanism: Mechanism, torque: SX, b: Builder) -> SX:
+    """Torques (n,) times the strengths of their motors."""
+    if not varied.strength:
+        return torque
+    factor, symbols = [SX(1)] * torque.numel(), b.parameter("varied.strength", len(varied.strength))
+    known = _known("actuator", mechanism)
+    for k, name in enumerate(varied.strength):
+        factor[known.index(name)] = symbols[k]
+    return torque * ca.vertcat(SX(0, 1), *factor)

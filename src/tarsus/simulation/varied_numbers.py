@@ -1,0 +1,155 @@
+"""The numbers of what differs by world (`tarsus.simulation.varied`): as made, and as set."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tarsus.errors import TarsusError, unknown
+from tarsus.model.mechanism import Inertia, Mechanism
+from tarsus.parameters.range import Range
+from tarsus.program.run.backend import Backend
+from tarsus.simulation.varied import GAINS, KINDS, MATTER, TEN, Varied
+
+Array = NDArray[np.float64]
+
+
+def registers(varied: Varied, mechanism: Mechanism, controller: Any) -> dict[str, Array]:
+    """What the registers hold for the robot as it is; TarsusError for gains of what has none."""
+    found: dict[str, Array] = {}
+    if bodies := varied.bodies(mechanism):
+        found["varied.inertia"] = np.zeros(TEN * len(bodies))
+    if varied.armature:
+        joints = {body.joint.name: body.joint for body in mechanism.bodies}
+        found["varied.armature"] = np.array([joints[name].armature for name in varied.armature])
+    for name in GAINS:
+        if which := getattr(varied, name):
+            own = getattr(controller, name, None)
+            if own is None or len(which) < len(mechanism.actuators):
+                raise TarsusError(
+                    f"{name} is varied for all joints of a gait's servos at once, and this"
+                    f" controller has {'no ' + name if own is None else 'more'}."
+                )
+            found[f"varied.{name}"] = np.broadcast_to(np.asarray(own, float), len(which)).copy()
+    if varied.strength:
+        found["varied.strength"] = np.ones(len(varied.strength))
+    if varied.delay:
+        found["varied.delay"] = np.zeros(1)
+        found["delayed"] = np.zeros(varied.delay * len(mechanism.actuators))
+    return found
+
+
+def changed(
+    varied: Varied, given: Mapping[str, Any], mechanism: Mechanism, worlds: Backend
+) -> dict[str, Array]:
+    """The registers with new numbers.
+
+    given: kind -> a number for all, one a world (worlds,), or {name: one or one a world}; of a com
+        each is (3,), of an inertia about it (3, 3)
+    """
+    found = {
+        f"varied.{kind}": _written(varied, kind, value, worlds.get(f"varied.{kind}"))
+        for kind, value in given.items()
+        if kind not in MATTER
+    }
+    if any(kind in MATTER for kind in given):
+        found["varied.inertia"] = _matter(varied, given, mechanism, worlds.get("varied.inertia"))
+    return found
+
+
+def _written(varied: Varied, kind: str, given: Any, held: Array) -> Array:
+    """A register (worlds, n) with the values of some columns new."""
+    held, names = held.astype(float), getattr(varied, kind)
+    if kind == "delay":
+        value = _numbers(kind, "delay", given, len(held))
+        if np.any(value != np.round(value)) or np.any(value > varied.delay):
+            raise TarsusError(f"delay must be a whole number of steps, at most {varied.delay}.")
+        held[:, 0] = value
+        return held
+    for name, value in _by_name(kind, given, names).items():
+        held[:, names.index(name)] = _numbers(kind, name, value, len(held))
+    return held
+
+
+def _by_name(kind: str, given: Any, names: tuple[str, ...]) -> Mapping[str, Any]:
+    """The values by name, a single one for all; TarsusError for a name that is not varied."""
+    if not isinstance(given, Mapping):
+        return dict.fromkeys(names, given)
+    for name in given:
+        if name not in names:
+            raise unknown(f"varied {kind} of a {KINDS[kind][0]}", str(name), names)
+    return given
+
+
+def _numbers(kind: str, name: str, given: Any, worlds: int) -> Array:
+    """One value of a kind, or one a world, in its range; else TarsusError."""
+    _, shape, within = KINDS[kind]
+    try:
+        value = np.asarray(given, float)
+    except (TypeError, ValueError):
+        value = np.full(1, np.nan)
+    if value.shape not in (shape, (worlds, *shape)):
+        one = f"shape {shape}" if shape else "one number"
+        raise TarsusError(
+            f"{kind} of {name!r} must be of {one}, or one for each of {worlds} worlds, not of"
+            f" shape {value.shape}."
+        )
+    allowed = Range.read(within)
+    wrong = value[~allowed.holds(value)]
+    if wrong.size:
+        worst = wrong.ravel()[0]
+        raise TarsusError(f"{kind} of {name!r} must {allowed.rule(worst)}, not {worst:g}.")
+    return value
+
+
+def _matter(varied: Varied, given: Mapping[str, Any], mechanism: Mechanism, held: Array) -> Array:
+    """The register of changes with new masses, then centers of mass, then inertias about them."""
+    held = held.astype(float)
+    bodies = varied.bodies(mechanism)
+    for kind in MATTER:
+        if kind not in given:
+            continue
+        for name, value in _by_name(kind, given[kind], getattr(varied, kind)).items():
+            i = mechanism.body_index(name)
+            at = TEN * bodies.index(i)
+            numbers = _numbers(kind, name, value, len(held))
+            numbers = np.broadcast_to(numbers, (len(held), *KINDS[kind][1]))
+            for world, number in enumerate(numbers):
+                row = held[world, at : at + TEN]
+                own = _with(_inertia(mechanism.bodies[i].inertia, row), kind, number, name)
+                row[:] = _ten(own) - _ten(mechanism.bodies[i].inertia)
+    return held
+
+
+def _with(own: Inertia, kind: str, value: Any, name: str) -> Inertia:
+    """A body's matter with a new mass (its shape kept: the inertia grows with it), center of mass
+    or inertia.
+    """
+    if kind == "mass":
+        return Inertia(float(value), own.com, own.about_com * (float(value) / own.mass))
+    if kind == "com":
+        return Inertia(own.mass, value, own.about_com)
+    least, middle, most = np.linalg.eigvalsh((value + value.T) / 2)
+    if np.abs(value - value.T).max() > 1e-9 * most or least < 0 or most > (least + middle) * 1.001:
+        raise TarsusError(f"the inertia of {name!r} is none that a body has: {value.tolist()}.")
+    return Inertia(own.mass, own.com, value)
+
+
+def _ten(own: Inertia) -> Array:
+    """The ten linear parameters about the body's origin."""
+    m, c = own.mass, own.com
+    tensor = own.about_com + m * (c @ c * np.eye(3) - np.outer(c, c))
+    return np.array([m, *(m * c), *tensor[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]])
+
+
+def _inertia(made: Inertia, change: Array) -> Inertia:
+    """A body's matter from how it was made and the change of its ten parameters."""
+    if not change.any():
+        return made
+    m, x, y, z, xx, yy, zz, xy, xz, yz = _ten(made) + change
+    c = np.array([x, y, z]) / m
+    tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    return Inertia(m, c, tensor - m * (c @ c * np.eye(3) - np.outer(c, c)))

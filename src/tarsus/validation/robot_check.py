@@ -1,0 +1,208 @@
+"""Whether robots stand: each is loaded from its file and held by servos for ten seconds.
+
+A robot with position servos of its own that a keyframe stands with gets those; any other gets the
+gait `stand`, its servos sized for its weight and for the step. It is tried with a step of 2.5 ms
+and, where it does not stand, of 1 ms. What goes wrong with one robot is a row of the table.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tarsus import registry, robots
+from tarsus.control import servo
+from tarsus.dynamics.robot import Robot
+from tarsus.errors import TarsusError, unknown
+from tarsus.model.robot_data import LEGGED, NAME, ON_A_STAND, robots_folder
+from tarsus.morphology import posture
+from tarsus.morphology.fall import SUNK, TILTED, upright
+from tarsus.morphology.feet import feet
+from tarsus.simulation.inputs import steps
+from tarsus.simulation.recording.divergence import Fault, first_fault
+from tarsus.simulation.recording.recorder import Records, record
+from tarsus.simulation.simulation import Simulation
+
+Array = NDArray[np.float64]
+BUILT_IN = "tarsus.robots"
+STEPS = (0.0025, 0.001)  # s: the steps tried, one after the other
+SECONDS = 10.0
+TILTS, SINKS = 10.0, 0.1  # deg; part of the height: a robot that stands does less
+DRIFTS = 0.1  # rad or m: a robot on a stand that holds its posture does less
+SOME = 3  # joints that a reason names
+STANDS, HOLDS, FELL = "stands", "holds", "fell"
+
+
+@dataclass(frozen=True)
+class CheckedRobot:
+    """What became of one robot; figures of what it did not get to are None.
+
+    left_out: how many parts of its file are not simulated
+    servos: "own", the file's, or "sized"
+    dt: s
+    outcome: "stands", "holds" (on a stand), or what happened instead
+    why: why it does not stand, or did not load
+    sinks: m, the most that its trunk was lower than at the start
+    tilt: deg, the largest of its trunk
+    unconverged: steps
+    seconds: of the clock, all tries together, compiling included
+    """
+
+    robot: str
+    file: str = ""
+    dof: int | None = None
+    mass: float | None = None
+    left_out: tuple[str, ...] = ()
+    servos: str = ""
+    dt: float | None = None
+    outcome: str = ""
+    why: str = ""
+    sinks: float | None = None
+    tilt: float | None = None
+    unconverged: int | None = None
+    seconds: float = 0.0
+
+    @property
+    def well(self) -> bool:
+        """Whether it stands or holds its posture."""
+        return self.outcome in (STANDS, HOLDS)
+
+    def as_json(self) -> dict[str, Any]:
+        """All fields by name."""
+        return asdict(self)
+
+
+def named(names: Sequence[str]) -> dict[str, str]:
+    """Robots to check, name -> built-in name or file; without names all that there are.
+
+    TarsusError with near names for one that is neither known nor a file.
+    """
+    folder = robots_folder()
+    known = {name: name for name in registry.names(BUILT_IN)}
+    if folder is not None:
+        known |= {name: str(folder / file) for name, file in (LEGGED | ON_A_STAND).items()}
+    if not names:
+        return known
+    chosen: dict[str, str] = {}
+    for name in names:
+        if name not in known and not Path(name).is_file():
+            if folder is None and name in LEGGED | ON_A_STAND:
+                raise TarsusError(f"{name!r} is a robot of {NAME}, which is not installed.")
+            raise unknown("robot or file", name, known)
+        chosen[name] = known.get(name, name)
+    return chosen
+
+
+def checked(
+    chosen: dict[str, str], seconds: float = SECONDS, tell: Callable[[str], None] = print
+) -> Iterator[CheckedRobot]:
+    """A row for each robot, as soon as it is known."""
+    for name, file in chosen.items():
+        tell(f"{name} ...")
+        began = perf_counter()
+        row = _row(name, file, seconds)
+        yield replace(row, seconds=perf_counter() - began)
+
+
+def _row(name: str, file: str, seconds: float) -> CheckedRobot:
+    """One robot; nothing that goes wrong with it is an end of the run."""
+    shown = "" if file == name else Path(file).name
+    robot = None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            fixed = {"floating": False} if name in ON_A_STAND else {}
+            robot = robots.load(file, **fixed)
+            tries = []
+            for dt in STEPS:
+                tries.append(_stood(name, shown, robot, dt, seconds))
+                if tries[-1].well:
+                    return tries[-1]
+            return tries[0]
+    except Exception as error:  # of any kind: the others have their turn
+        told = str(error) if isinstance(error, TarsusError) else f"{type(error).__name__}: {error}"
+        told = told.removeprefix(f"{file}: ")
+        if robot is None:
+            return CheckedRobot(name, shown, outcome="not loaded", why=told)
+        return CheckedRobot(
+            name, shown, robot.nu, robot.mass, robot.left_out, outcome="no run", why=told
+        )
+
+
+def _stood(name: str, file: str, robot: Robot, dt: float, seconds: float) -> CheckedRobot:
+    """The row of a robot with a step of dt, s."""
+    # with its own servos, or with sized ones
+    own = "stand" in robot.signals and any(a.has_kp for a in robot.file_actuators)
+    given: Any = {"actuators": "file"} if own else {"controller": "stand"}
+    simulation = Simulation(robot, dt=dt, **given)
+    about = CheckedRobot(
+        name, file, robot.nu, robot.mass, robot.left_out, "own" if own else "sized", dt
+    )
+    # up to a fall
+    start, mechanism = simulation.q, simulation.plan.scene.mechanism
+
+    def ended(part: Records, done: int) -> Fault | None:
+        fault = first_fault(mechanism, part, done, 0.0, dt)
+        down = _fallen(robot, part["q"][:, 0], start)
+        return fault or (Fault(done + int(np.argmax(down)), FELL) if down.any() else None)
+
+    kept = record(simulation.backend, steps(seconds, dt), dt, ended)
+    if kept.interrupted:
+        raise KeyboardInterrupt
+    # how it went
+    outcome, figures = _judged(robot, kept.records, start)
+    if kept.fault is not None:
+        word = "fell" if kept.fault.message == FELL else "diverged"
+        outcome = f"{word} at {kept.fault.good_steps * dt:.1f} s"
+    why = "" if outcome in (STANDS, HOLDS) else "; ".join(reasons(simulation, own))
+    return replace(about, outcome=outcome, why=why, **figures)
+
+
+def _fallen(robot: Robot, q: Array, start: Array) -> NDArray[np.bool_]:
+    """Where q (n, nq) shows a robot on its side, or sunk to half its height above the ground."""
+    if not robot.floating:
+        return np.zeros(len(q), dtype=bool)
+    return (upright(robot, q) < TILTED) | (q[:, 2] < SUNK * start[2])
+
+
+def _judged(robot: Robot, records: Records, start: Array) -> tuple[str, dict[str, Any]]:
+    """One word for how a robot stood, and figures: the unconverged steps, how far the trunk sank,
+    m, and tilted, deg.
+    """
+    q = records["q"][:, 0]
+    figures: dict[str, Any] = {"unconverged": int((records["converged"] == 0).sum())}
+    if not robot.floating:
+        return HOLDS if np.abs(q - start).max() < DRIFTS else "gives way", figures
+    figures["sinks"] = float(max(start[2] - q[:, 2].min(), 0.0))
+    figures["tilt"] = float(np.rad2deg(np.arccos(np.clip(upright(robot, q), -1, 1)).max()))
+    if figures["tilt"] > TILTS:
+        return "leans", figures
+    return "sinks" if figures["sinks"] > SINKS * start[2] else STANDS, figures
+
+
+def reasons(simulation: Simulation, own: bool) -> list[str]:
+    """What there is about the robot and its servos that lets it fall."""
+    robot = simulation.robot
+    if not robot.floating:
+        return []
+    if not robot.candidates:
+        return ["no collision shape"]
+    q, standing = robot.keyframes["stand"], feet(robot)
+    found = []
+    if not robot.actuators:
+        found.append("no motors")
+    if not posture.balanced(robot, q):
+        found.append("center of mass not above its feet")
+    if not own and robot.actuators:
+        soft = servo.gains(robot, q, standing, simulation.dt).soft
+        more = f" and {len(soft) - SOME} more" if len(soft) > SOME else ""
+        if soft:
+            found.append(f"servos softer than gravity: {', '.join(soft[:SOME])}{more}")
+    return found

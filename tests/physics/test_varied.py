@@ -1,0 +1,179 @@
+"""What differs by world: a world with another number moves as a robot that was built with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import tarsus
+from tarsus.control.gaits.stand import Stand
+from tarsus.dynamics.robot import Robot
+from tarsus.errors import TarsusError
+from tarsus.model.mechanism import Body, Inertia
+from tarsus.model.mjcf import read_mjcf
+
+ROBOT = Robot.of(
+    read_mjcf("""<mujoco model="hopper"><worldbody><body name="base"><freejoint/>
+    <geom type="box" size=".1 .08 .04" mass="3" contype="0" conaffinity="0"/>
+    <body name="thigh"><joint name="hip" axis="0 1 0"/>
+    <geom size=".02" type="capsule" fromto="0 0 0 .1 0 -.2" mass=".5" contype="0"
+    conaffinity="0"/>
+    <body name="shank" pos=".1 0 -.2"><joint name="knee" axis="0 1 0" armature="0.01"/>
+    <geom size=".015" type="capsule" fromto="0 0 0 -.1 0 -.2" mass=".3" contype="0"
+    conaffinity="0"/>
+    <geom name="foot" type="sphere" size=".02" pos="-.1 0 -.2" mass=".2"/></body></body>
+    </body></worldbody><actuator><motor joint="hip" ctrlrange="-30 30" ctrllimited="true"/>
+    <motor joint="knee" ctrlrange="-30 30" ctrllimited="true"/></actuator></mujoco>""")
+)
+SECONDS = 0.1
+JOINTS = [motor.joint for motor in ROBOT.actuators]
+TRUNK, KNEE = "base", "knee"
+SOFT = Stand(kp=20.0, kd=0.5)
+Array = NDArray[np.float64]
+
+
+def rebuilt(name: str, change: Callable[[Body], Body]) -> tarsus.Robot:
+    """The robot with one body, by its name or its joint's, made anew."""
+    bodies = tuple(
+        change(body) if name in (body.name, body.joint.name) else body for body in ROBOT.bodies
+    )
+    return replace(ROBOT, bodies=bodies)
+
+
+def with_inertia(**given: Any) -> Callable[[Body], Body]:
+    return lambda body: replace(body, inertia=replace(body.inertia, **given))
+
+
+def moved(robot: tarsus.Robot, gait: Stand = SOFT) -> tuple[Array, Array]:
+    """Coordinates and velocities after a while of servos that let the robot sink."""
+    simulation = tarsus.Simulation(robot, controller=gait)
+    simulation.advance(SECONDS)
+    return simulation.q, simulation.u
+
+
+def varied(**values: Any) -> tuple[Array, Array]:
+    """The same of three worlds, the numbers of the second one changed."""
+    kinds = {
+        kind: list(given) if isinstance(given, dict) else "all" for kind, given in values.items()
+    }
+    simulation = tarsus.Simulation(ROBOT, controller=SOFT, worlds=3, varied=kinds)
+    simulation.set(where=np.arange(3) == 1, **values)
+    simulation.advance(SECONDS)
+    return simulation.q, simulation.u
+
+
+HEAVY = 1.3 * ROBOT.bodies[0].inertia.mass
+SHIFTED = np.array([0.02, -0.01, 0.03])
+ROUND = np.diag([0.05, 0.12, 0.13])
+
+
+@pytest.mark.parametrize(
+    ("values", "other"),
+    [
+        (
+            {"mass": {TRUNK: HEAVY}},
+            with_inertia(mass=HEAVY, about_com=1.3 * ROBOT.bodies[0].inertia.about_com),
+        ),
+        ({"com": {TRUNK: SHIFTED}}, with_inertia(com=SHIFTED)),
+        ({"inertia": {TRUNK: ROUND}}, with_inertia(about_com=ROUND)),
+        (
+            {"mass": {TRUNK: 7.0}, "com": {TRUNK: SHIFTED}, "inertia": {TRUNK: ROUND}},
+            lambda body: replace(body, inertia=Inertia(7.0, SHIFTED, ROUND)),
+        ),
+    ],
+    ids=["mass", "com", "inertia", "all"],
+)
+def test_other_matter_is_another_robot(values: Any, other: Callable[[Body], Body]) -> None:
+    q, u = varied(**values)
+    for found, expected in zip((q, u), moved(rebuilt(TRUNK, other)), strict=True):
+        assert np.abs(found[1] - expected).max() < 1e-11
+    as_made = moved(ROBOT)
+    assert np.array_equal(q[0], q[2]) and np.abs(q[0] - as_made[0]).max() < 1e-11
+    assert np.abs(q[1] - q[0]).max() > 1e-5, "it makes a difference"
+
+
+def test_a_rotor_and_gains_give_the_same_bits_as_numbers_that_were_compiled_in() -> None:
+    turning = rebuilt(KNEE, lambda body: replace(body, joint=replace(body.joint, armature=0.02)))
+    stiff = np.array([20.0, 60.0])
+    for values, other in (
+        ({"armature": {KNEE: 0.02}}, moved(turning)),
+        (
+            {"kp": dict(zip(JOINTS, stiff, strict=True)), "kd": 0.8},
+            moved(ROBOT, Stand(kp=tuple(stiff), kd=0.8)),
+        ),
+        ({"strength": 0.5}, moved(ROBOT, Stand(kp=10.0, kd=0.25))),
+    ):
+        q, u = varied(**values)
+        assert np.array_equal(q[1], other[0]) and np.array_equal(u[1], other[1]), list(values)
+        assert np.array_equal(q[0], moved(ROBOT)[0])
+
+
+def test_torques_come_late_by_whole_steps() -> None:
+    """Of a function of time that is 1, 2, 3, ... N m: what acts in each step of each world."""
+    delays = np.array([0, 1, 3])
+    simulation = tarsus.Simulation(
+        ROBOT,
+        controller=lambda t, q, u: np.full(2, 1 + round(t / 0.0025)),
+        worlds=3,
+        varied={"delay": 3},
+    )
+    simulation.set(delay=delays)
+    for step in range(1, 9):
+        simulation.step()
+        acted = simulation.backend.get("tau")
+        assert np.array_equal(acted[:, 0], np.maximum(step - delays, 0))
+    with pytest.raises(TarsusError, match="at most 3"):
+        simulation.set(delay=4)
+
+
+def test_the_ground_of_a_world_may_be_another_one_of_its_kind() -> None:
+    slopes = np.array([0.0, 0.1, 0.2])
+    changed = tarsus.Simulation(ROBOT, terrain=tarsus.Slope(angle=0.0), controller=SOFT, worlds=3)
+    made = tarsus.Simulation(ROBOT, terrain=tarsus.Slope(angle=slopes), controller=SOFT, worlds=3)
+    changed.set(terrain=tarsus.Slope(angle=slopes), q=made.q)
+    for simulation in (changed, made):
+        simulation.advance(SECONDS)
+    assert np.array_equal(changed.q, made.q)
+    with pytest.raises(TarsusError, match="another Slope"):
+        changed.set(terrain="plane")
+
+
+def test_the_log_of_another_world_balances() -> None:
+    """Momentum and energy of a run by the Newton-Euler recursion, with the numbers of its world."""
+    simulation = tarsus.Simulation(
+        ROBOT, controller=SOFT, worlds=2, varied={"mass": TRUNK, "com": TRUNK, "armature": KNEE}
+    )
+    simulation.set(mass=[5.0, 9.0], com=SHIFTED, armature=[0.0, 0.05])
+    log = simulation.run(SECONDS)
+    assert log["equation_residual"].max() < 1e-6
+
+
+def test_what_is_not_varied_is_compiled_as_before() -> None:
+    plain = tarsus.Simulation(ROBOT, controller=SOFT)
+    named = tarsus.Simulation(ROBOT, controller=SOFT, varied={"armature": KNEE})
+    assert not any(name.startswith("varied") for name in plain.program.sizes)
+    assert named.program.sizes["varied.armature"] == 1
+
+
+@pytest.mark.parametrize(
+    ("asked", "given", "told"),
+    [
+        ({"varied": "mas"}, {}, "did you mean mass"),
+        ({"varied": {"mass": "bass"}}, {}, "did you mean base"),
+        ({}, {"mass": 1.0}, r'varied=\["mass"\]'),
+        ({"varied": "mass"}, {"mass": {"bass": 1.0}}, "did you mean base"),
+        ({"varied": "mass"}, {"mass": -1.0}, "must be positive|must be greater|must lie"),
+        ({"varied": "mass"}, {"mass": np.ones(3)}, "one for each of 2 worlds"),
+        ({"varied": "inertia"}, {"inertia": {TRUNK: np.diag([1.0, 0.1, 0.1])}}, "none that a body"),
+        ({"varied": {"delay": 0}}, {}, "1 to 100"),
+        ({}, {"armatur": 1.0}, "did you mean armature"),
+    ],
+)
+def test_mistakes_are_told(asked: Any, given: Any, told: str) -> None:
+    with pytest.raises(TarsusError, match=told):
+        tarsus.Simulation(ROBOT, controller=SOFT, worlds=2, **asked).set(**given)

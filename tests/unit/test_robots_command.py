@@ -1,0 +1,61 @@
+"""`tarsus robots check`: a row for every robot, whatever becomes of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tarsus import cli
+from tarsus.validation.robot_check import named
+
+TIPS_OVER = """<mujoco model="tower"><worldbody><body name="tower">
+    <freejoint/><geom name="foot" type="box" size=".05 .05 .01" mass=".1"/>
+    <geom type="sphere" size=".02" pos=".3 0 .5" mass="2" contype="0" conaffinity="0"/>
+    <body name="arm" pos="0 0 .1"><joint name="elbow" axis="0 1 0"/>
+    <geom type="sphere" size=".02" mass=".1" contype="0" conaffinity="0"/></body></body></worldbody>
+    <actuator><motor joint="elbow" ctrlrange="-5 5"/></actuator></mujoco>"""
+PAGE = "before\n<!-- checked robots -->\nold\n<!-- end of checked robots -->\nafter\n"
+
+
+def test_one_that_fails_does_not_end_the_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its row says why; the page gets the table between its two lines."""
+    files = {"broken.urdf": "<robot", "floats.urdf": '<robot name="r"/>', "tower.xml": TIPS_OVER}
+    for name, text in files.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    page = tmp_path / "page.md"
+    page.write_text(PAGE, encoding="utf-8")
+    asked = ["robots", "check", *(str(tmp_path / name) for name in files), "mini_cheetah"]
+    assert cli.main([*asked, "--duration", "2", "--json", "--page", str(page)]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["outcome"].split(" at ")[0] for row in rows] == [
+        "not loaded", "not loaded", "fell", "stands",
+    ]  # fmt: skip
+    assert "no link" in rows[1]["why"] and "center of mass" in rows[2]["why"]
+    assert rows[3]["dof"] == 18 and rows[3]["tilt"] < 1.0 and rows[3]["unconverged"] == 0
+    text = page.read_text(encoding="utf-8")
+    assert text.startswith("before\n") and text.endswith("\nafter\n") and "old" not in text
+    assert "| mini_cheetah | 18 |" in text
+
+
+def test_bad_input_is_told_before_anything_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("no place for a table", encoding="utf-8")
+    for asked, told in (
+        (["mini_cheeta"], "did you mean mini_cheetah"),
+        (["mini_cheetah", "--page", str(page)], "has no lines"),
+        (["mini_cheetah", "--duration", "-1"], "duration"),
+    ):
+        assert cli.main(["robots", "check", *asked]) == 2
+        assert told in capsys.readouterr().err
+
+
+def test_without_names_it_takes_all_that_there_are() -> None:
+    everyone = named(())
+    assert {"mini_cheetah", "hoap1"} <= set(everyone)
+    assert all(file == name or Path(file).is_file() for name, file in everyone.items())
