@@ -64,7 +64,10 @@ class Friction(Exhibit):
         " made with each reading. With Table I's velocities the friction is so steep that a step of"
         " 0.1 ms overshoots at rest, and the feet chatter."
     )
-    caption: ClassVar[str] = f"x of the trunk with each reading, gait told {CHECKED:g} m/s."
+    caption: ClassVar[str] = (
+        f"x of the trunk with each reading, gait told {CHECKED:g} m/s. All but K in SI units lie"
+        " nearly on each other."
+    )
 
     def measure(self, task: Task) -> Finding:
         seconds = seconds_of(task.quick)

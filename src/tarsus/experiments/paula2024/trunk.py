@@ -10,6 +10,7 @@ import numpy as np
 from tarsus.experiments.base import Check, Exhibit, Finding, Row, Table, Task
 from tarsus.experiments.paula2024.walk import (
     DT,
+    GAIT,
     SETTING,
     SPEED,
     SPEEDS,
@@ -63,7 +64,8 @@ class Trunk(Exhibit):
         checks = [check for speed in speeds for check in _checks(speed, walks[speed])]
         if not task.quick:
             checks += [_of_the_way(speed, walks[speed]) for speed in speeds if speed >= FAST]
-        return Finding(data, rows, [_ways(walks)], checks, [SETTING])
+        slow = [_slow(speed, walks[speed], seconds) for speed in speeds if speed < FAST]
+        return Finding(data, rows, [_ways(walks)], checks, [SETTING, *slow])
 
     def draw(self, data: Mapping[str, Any]) -> Figure:
         from matplotlib.figure import Figure
@@ -110,6 +112,16 @@ def _way(walk: ComparedWalk) -> tuple[float, float]:
     """How far the trunk came along x: ours, MuJoCo's, m."""
     ends = [float(m.position[-1, 0] - m.position[0, 0]) for m in (walk.ours, walk.theirs)]
     return ends[0], ends[1]
+
+
+def _slow(speed: float, walk: ComparedWalk, seconds: float) -> str:
+    """Why no rule is set for the way at a speed below FAST, m/s."""
+    own, peer = (1e3 * way / (seconds * GAIT.frequency) for way in _way(walk))
+    return (
+        f"Told {speed:g} m/s, the open-loop trot goes {own:+.1f} mm a stride in Tarsus and"
+        f" {peer:+.1f} mm in MuJoCo: too little for a share of the way to say anything. No rule"
+        f" is set for x below {FAST:g} m/s."
+    )
 
 
 def _ways(walks: Mapping[float, ComparedWalk]) -> Table:
