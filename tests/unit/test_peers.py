@@ -15,7 +15,7 @@ from tarsus.benchmarks import peer_cases, peer_errors
 from tarsus.benchmarks.peer_bench import PeerSizes, bench_peers
 from tarsus.benchmarks.peer_cases import PeerCase
 from tarsus.benchmarks.peer_process import PEERS, EngineAtWork, engine_class
-from tarsus.benchmarks.peer_report import tell_peers
+from tarsus.benchmarks.peer_report import HEAD, tell_peers
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError
 from tarsus.model.robot_data import robots_folder
@@ -66,6 +66,15 @@ def test_times_and_settings_are_told(
     said = capsys.readouterr().out
     for word in ("mujoco", "mjSOL_NEWTON", "float64", "RaiSim", "Quoted", "SimBenchmark"):
         assert word in said
+
+
+@needs_anymal
+def test_no_column_is_cut_off_where_there_is_no_terminal(
+    found: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    longest = [row | {"variant": "batch_float32 or longer"} for row in found["rows"]]
+    tell_peers(found | {"rows": longest})
+    assert HEAD[-1] in capsys.readouterr().out
 
 
 @needs_anymal

@@ -10,7 +10,6 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-WIDTH = 152  # letters; a pipe has no width of its own
 # heading, case, error, factor to the heading's unit
 ERRORS = (
     ("stand: depth / mm", "stand", "penetration_m", 1e3),
@@ -54,7 +53,6 @@ def _number(key: str, value: float | None, factor: float) -> str:
 def tell_peers(found: dict[str, Any]) -> None:
     """Print the table, the settings of each simulator, who is missing, and what is quoted."""
     console = Console(highlight=False)
-    wide = Console(highlight=False, width=max(console.width, WIDTH))
     # measured
     table = Table(
         title="Speed of a step on one core, and errors: ANYmal stands, flies and falls",
@@ -69,7 +67,9 @@ def tell_peers(found: dict[str, Any]) -> None:
         table.add_column(heading, justify="right" if column else "left", min_width=least)
     for row in rows:
         table.add_row(*row)
-    wide.print(table)
+    # as wide as it is: a pipe has no width of its own, and a narrow terminal breaks its lines
+    needed = console.measure(table, options=console.options.update(max_width=1000)).maximum
+    Console(highlight=False, width=max(console.width, needed)).print(table)
     for name, value in found["settings"].items():
         console.print(f"{name}: {value}")
     _tell_engines(console, found)

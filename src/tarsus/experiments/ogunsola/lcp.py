@@ -73,7 +73,12 @@ class Lcp(Exhibit):
                 list(errors.items()),
             ),
         ]
-        return Finding({"complementarity": found, "errors": errors}, (), tables, checks)
+        quiet = [row[0] for row in rows if not row[1]]
+        notes = [
+            f"{name}: no foot presses from one step to the next within {STANCE:g} s of the landing."
+            for name in quiet
+        ]
+        return Finding({"complementarity": found, "errors": errors}, (), tables, checks, notes)
 
 
 def _complementarity(run: DropRun, world: int) -> dict[str, float]:

@@ -104,14 +104,15 @@ def _heights(robot: Robot, q: Array, names: list[str]) -> Array:
     return np.array([robot.position(q, name)[2] - radius[name] for name in names])
 
 
-def _measured(dropped: Dropped, run: DropRun) -> tuple[float | None, float, float, float]:
+def _measured(dropped: Dropped, run: DropRun) -> tuple[float | None, float, float, float | None]:
     """How late the first landing is, s; the depth, m; and of all strikes the largest change of
-    kinetic energy and the error of vertical momentum, relative.
+    kinetic energy and the error of vertical momentum, relative. Landing and momentum are known on
+    level ground alone.
     """
     s, fall = run.strikes, float(np.sqrt(2 * HEIGHT / G))
     first = np.array([s.time[s.world == k][0] for k in range(len(E))])
     after, before = (run.robot.momentum(s.q, u)[:, :3] for u in (s.u_after, s.u_before))
-    moved = 0.0
+    moved = None
     if dropped.level:
         lifted = (after - before)[:, 2] - s.impulse[..., 0].sum(axis=1)
         moved = float(np.abs(lifted / np.linalg.norm(before, axis=1)).max())
@@ -121,11 +122,15 @@ def _measured(dropped: Dropped, run: DropRun) -> tuple[float | None, float, floa
 
 
 def _check(
-    dropped: Dropped, run: DropRun, late: float | None, deep: float, strikes: tuple[float, float]
+    dropped: Dropped,
+    run: DropRun,
+    late: float | None,
+    deep: float,
+    strikes: tuple[float, float | None],
 ) -> Check:
     allowed = SHALLOW if dropped.level else CURVED
     holds = np.isfinite(run.q).all() and deep < allowed
-    holds &= strikes[0] < 1e-12 and strikes[1] < 1e-10 and (late is None or late < 1e-9)
+    holds &= strikes[0] < 1e-12 and (strikes[1] or 0.0) < 1e-10 and (late or 0.0) < 1e-9
     landing = "" if late is None else f"landing {late:.1e} s off, "
     on_time = "" if late is None else "lands on time to 1e-9 s, "
     return Check(
