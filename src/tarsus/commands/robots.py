@@ -72,6 +72,8 @@ class Robots(Command):
 def _cells(row: CheckedRobot) -> list[str]:
     """A row of the table, in the columns of `HEAD`."""
     told = f"{row.outcome}: {row.why}" if row.why else row.outcome
+    if row.file.endswith("visual shapes"):
+        told += " (on its visual shapes)"
     return [
         row.robot,
         _number(row.dof, "d"),

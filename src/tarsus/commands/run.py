@@ -205,8 +205,9 @@ def _on_tarsus(given: Run, terrain: Terrain | str) -> tuple[Simulation, list[str
 
     # the law, its friction replaced
     notices: list[str] = []
-    law = resolve.law(given.law)
+    law: Any = given.law
     if given.friction is not None:
+        law = resolve.law(given.law)
         names = named(type(law), "friction")
         if not names:
             notices.append(
@@ -214,7 +215,6 @@ def _on_tarsus(given: Run, terrain: Terrain | str) -> tuple[Simulation, list[str
             )
         else:
             law = replace(law, **{names[0]: given.friction})
-    # the rest
     options: Options = {
         "precision": given.precision,
         "coordinates": given.coordinates,

@@ -25,7 +25,7 @@ class Shape:
     """A collision shape in a frame `pose` of its link.
 
     size (m): sphere (radius,); capsule and cylinder (radius, half length) along z; box half edges
-    (3,); ellipsoid half axes (3,). vertices: (n, 3) of a mesh.
+    (3,); ellipsoid half axes (3,). vertices: (n, 3) of a mesh. friction: factor on the law's.
     """
 
     kind: ShapeKind
@@ -33,6 +33,7 @@ class Shape:
     pose: Pose = field(default_factory=Pose)
     name: str = ""
     vertices: Array = field(default_factory=lambda: np.zeros((0, 3)))
+    friction: float = 1.0
 
     def at(self, outer: Pose) -> Shape:
         """The same shape seen from the frame in which `outer` is given."""
@@ -60,18 +61,18 @@ def candidates(
     links_of: dict[str, set[str]] = {}
     for link, _, shape in shapes:
         links_of.setdefault(shape.name, set()).add(link)
-    groups: dict[str, list[tuple[int, Array, float]]] = {}
+    groups: dict[str, list[tuple[int, Array, float, float]]] = {}
     for link, body, shape in shapes:
         label = shape.name if shape.name and len(links_of[shape.name]) == 1 else link
         centers, radius = points(shape, (ups or {}).get(body, UP))
-        groups.setdefault(label, []).extend((body, center, radius) for center in centers)
+        groups.setdefault(label, []).extend(
+            (body, center, radius, shape.friction) for center in centers
+        )
     used: set[str] = {label for label, group in groups.items() if len(group) == 1}
     return tuple(
-        Candidate(name, body, center, radius)
+        Candidate(name, *numbers)
         for label, group in groups.items()
-        for name, (body, center, radius) in zip(
-            _numbered(label, len(group), used), group, strict=True
-        )
+        for name, numbers in zip(_numbered(label, len(group), used), group, strict=True)
     )
 
 

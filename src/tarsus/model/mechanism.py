@@ -112,6 +112,7 @@ class Candidate:
 
     position (3,): its center in the body's frame, m
     radius: >= 0, m
+    friction: factor on the law's friction coefficients, beside the ground's [1]
 
     A box gives its corners, a capsule its two ends, a cylinder points of its rims, a mesh some
     vertices of its convex hull; corners and vertices are spheres of radius zero.
@@ -121,13 +122,14 @@ class Candidate:
     body: int
     position: Vector
     radius: float = 0.0
+    friction: float = 1.0
 
     def __post_init__(self) -> None:
         _freeze(self, f"candidate {self.name!r}", position=(3,))
-        if not self.radius >= 0:
-            raise TarsusError(
-                f"candidate {self.name!r}: the radius must be >= 0, not {self.radius}."
-            )
+        for name in ("radius", "friction"):
+            if not getattr(self, name) >= 0:
+                value = getattr(self, name)
+                raise TarsusError(f"candidate {self.name!r}: the {name} must be >= 0, not {value}.")
 
 
 @dataclass(frozen=True)
@@ -150,6 +152,7 @@ class Mechanism:
     left_out: those of the notes on what of the file is not simulated
     loops: joints outside the tree
     file_actuators: the actuators as its file describes them, with servos (`actuators="file"`)
+    material: numbers of its file for the contact law, by the names of the law's parameters
     signals: of keyframes, the control signals and activations (n,) of these
     uncut: the mechanism before joints were cut (see `tarsus.model.cut`), else None
     """
@@ -166,6 +169,7 @@ class Mechanism:
     left_out: tuple[str, ...] = ()
     loops: tuple[LoopJoint, ...] = ()
     file_actuators: tuple[FileActuator, ...] = ()
+    material: Mapping[str, float] = field(default_factory=dict)
     signals: Mapping[str, tuple[NDArray[np.float64], NDArray[np.float64]]] = field(
         default_factory=dict
     )

@@ -17,6 +17,7 @@ from tarsus.model.joint import Joint, JointKind
 from tarsus.model.mechanism import WORLD, Inertia, Mechanism
 from tarsus.model.mjcf_actuators import actuators, file_actuators, signals
 from tarsus.model.mjcf_compile import compiled, report_missing
+from tarsus.model.mjcf_contacts import colliding, factors, material, report_contacts
 from tarsus.model.mjcf_extras import body_names, report_dropped
 from tarsus.model.mjcf_loops import loop_joints
 from tarsus.model.parts import Part, Report, Welded, weld
@@ -63,6 +64,7 @@ def from_mujoco_model(
     # what of the model is left out
     _report_terrain(model, report)
     report_dropped(model, report)
+    report_contacts(model, report)
     # loops, and a word on how they are held
     loops = loop_joints(model, welded, owner, anchors)
     if loops:
@@ -81,6 +83,7 @@ def from_mujoco_model(
         file_actuators=file_actuators(model, report),
         signals=signals(model),
         keyframes=_keyframes(model),
+        material=material(model),
         excluded=_excluded(model, welded, owner),
         gravity_acceleration=_gravity(model),
         notes=tuple(report.notes),
@@ -197,17 +200,10 @@ def _pose(model: Any, what: str, number: int) -> Pose:
     )
 
 
-def _colliding(model: Any) -> list[int]:
-    """Geoms that can collide: by their bits or in an explicit pair."""
-    paired = {*np.array(model.pair_geom1).tolist(), *np.array(model.pair_geom2).tolist()}
-    bits = np.array(model.geom_contype) | np.array(model.geom_conaffinity)
-    return sorted(paired.union(np.flatnonzero(bits).tolist()))
-
-
 def _shapes(model: Any, body: int, back: Pose) -> tuple[Shape, ...]:
-    found: list[Shape] = []
+    found, friction = list[Shape](), factors(model)
     on_body = np.flatnonzero(model.geom_bodyid == body)
-    for geom in np.intersect1d(on_body, _colliding(model)).tolist():
+    for geom in np.intersect1d(on_body, colliding(model)).tolist():
         kind = int(model.geom_type[geom])
         if kind in (PLANE, HFIELD):
             continue
@@ -216,18 +212,19 @@ def _shapes(model: Any, body: int, back: Pose) -> tuple[Shape, ...]:
             mesh = int(model.geom_dataid[geom])
             start, count = int(model.mesh_vertadr[mesh]), int(model.mesh_vertnum[mesh])
             vertices = np.array(model.mesh_vert[start : start + count], dtype=float)
-            found.append(Shape("mesh", (), pose, name, vertices))
+            found.append(Shape("mesh", (), pose, name, vertices, friction.get(geom, 1.0)))
         elif kind in SHAPES:
             ours, sizes = SHAPES[kind]
             size = tuple(float(s) for s in model.geom_size[geom, :sizes])
-            found.append(Shape(ours, size, pose, name))
+            own = friction.get(geom, 1.0)
+            found.append(Shape(ours, size, pose, name, friction=own))
     return tuple(found)
 
 
 def _report_terrain(model: Any, report: Report) -> None:
     """Say which planes and heightfields of the world are left out."""
     ground, other = [], []
-    for geom in _colliding(model):
+    for geom in colliding(model):
         if model.geom_type[geom] not in (PLANE, HFIELD):
             continue
         pose = _pose(model, "geom", geom)

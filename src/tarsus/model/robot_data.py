@@ -37,10 +37,10 @@ LEGGED = {  # robots that walk, and their files in the folder
     "bolt": "bolt_description/robots/bolt.urdf",
     "simple_humanoid": "simple_humanoid_description/urdf/simple_humanoid.urdf",
     "human": "human_description/robots/human.urdf",
-    "alex": "alex_description/urdf/alex_nub_hands.urdf",
     "alexander": "alexander_description/urdf/alexander_v1.lowerBodyOnly.urdf",
 }
 ON_A_STAND = {  # arms, whose base is fixed
+    "alex": "alex_description/urdf/alex_nub_hands.urdf",
     "panda": "panda_description/urdf/panda.urdf",
     "ur3": "ur_description/urdf/ur3_robot.urdf",
     "ur5": "ur_description/urdf/ur5_robot.urdf",

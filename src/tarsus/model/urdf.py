@@ -24,28 +24,41 @@ KINDS: dict[str, JointKind] = {
     "floating": "free",
 }
 LINKS = 2000  # the largest robots have a tenth of them
+SHAPES = ("collision", "visual")
 BASE_JOINTS = ("root", "floating_base", "tarsus_floating_base")
 
 
 def read_urdf(
-    source: str | Path, packages: Mapping[str, str | Path] | None = None, floating: bool = True
+    source: str | Path,
+    packages: Mapping[str, str | Path] | None = None,
+    floating: bool = True,
+    shapes: str = "collision",
 ) -> Mechanism:
     """The mechanism of a URDF file, or of URDF text (a string that begins with <).
 
     packages: folders of ROS packages by name, for package:// meshes that are not found near the
     file. floating: hang the root link on a free joint; a root link named world stands still in any
-    case.
+    case. shapes: what of a link may touch, its "collision" or, where a file has none of these, its
+    "visual" elements.
     """
+    if shapes not in SHAPES:
+        raise unknown("kind of shapes", str(shapes), SHAPES)
+    given = packages or {}, floating, shapes
     if isinstance(source, str) and source.lstrip().startswith("<"):
         with naming("URDF text"):
-            return _mechanism(source, "URDF text", Path.cwd(), packages or {}, floating)
+            return _mechanism(source, "URDF text", Path.cwd(), *given)
     path = existing_file(source)
     with naming(path.name):
-        return _mechanism(file_bytes(path), path.name, path.parent, packages or {}, floating)
+        return _mechanism(file_bytes(path), path.name, path.parent, *given)
 
 
 def _mechanism(
-    text: str | bytes, file: str, folder: Path, packages: Mapping[str, str | Path], floating: bool
+    text: str | bytes,
+    file: str,
+    folder: Path,
+    packages: Mapping[str, str | Path],
+    floating: bool,
+    shapes: str,
 ) -> Mechanism:
     # read links and joints
     robot = xml_root(text)
@@ -56,7 +69,7 @@ def _mechanism(
     if len(robot.findall("link")) > LINKS:
         raise TarsusError(f"it has more than {LINKS} links, too many for one robot.")
     report = Report(file)
-    links = [link_of(element, folder, packages) for element in robot.findall("link")]
+    links = [link_of(element, folder, packages, shapes) for element in robot.findall("link")]
     joints = [joint_of(element) for element in robot.findall("joint")]
     _report_shapes(links, missing_visuals(robot, folder, packages), report)
     # hang them into a tree, and weld what does not move

@@ -53,15 +53,18 @@ class UrdfJoint:
     mimic: str
 
 
-def link_of(element: ET.Element, folder: Path, packages: Packages) -> UrdfLink:
-    """Read a <link>; meshes are looked for from `folder` on and in `packages`."""
+def link_of(element: ET.Element, folder: Path, packages: Packages, touching: str) -> UrdfLink:
+    """Read a <link>; meshes are looked for from `folder` on and in `packages`.
+
+    touching: the elements with its shapes, "collision" or "visual"
+    """
     name = _attribute(element, "name", "a link")
     where = f"link {name!r}"
     shapes: list[Shape] = []
     missing: list[str] = []
     strange: list[str] = []
     # every collision shape
-    for collision in element.findall("collision"):
+    for collision in element.findall(touching):
         geometry = collision.find("geometry")
         solid = geometry[0] if geometry is not None and len(geometry) else None
         label, pose = collision.get("name") or "", _origin(collision, where)

@@ -25,6 +25,8 @@ def feet(robot: Mechanism) -> tuple[Candidate, ...]:
 
     Found once for each robot object.
     """
+    if not robot.candidates:
+        return ()
     kin = kinematics(robot, SX(robot.neutral()))
     lowest = np.array(
         [float(place(kin, c.body, c.position)[2]) - c.radius for c in robot.candidates]

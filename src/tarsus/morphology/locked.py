@@ -20,7 +20,9 @@ def locked(robot: Robot, q: NDArray[np.float64], points: Sequence[Candidate]) ->
     about_base = robot.mass_matrix(q)[3:6, 3:6]
     about_com = about_base - robot.mass * (com @ com * np.eye(3) - np.outer(com, com))
     about_com = (about_com + about_com.T) / 2
-    held = tuple(Candidate(c.name, 0, _place(robot, q, c) - q[:3], c.radius) for c in points)
+    held = tuple(
+        Candidate(c.name, 0, _place(robot, q, c) - q[:3], c.radius, c.friction) for c in points
+    )
     body = Body("body", -1, Joint("floating_base", "free"), Inertia(robot.mass, com, about_com))
     return Mechanism(
         f"{robot.name}_locked",

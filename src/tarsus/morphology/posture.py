@@ -71,6 +71,15 @@ def stand(robot: Robot) -> Array:
     return q
 
 
+def nearest_zero(robot: Robot) -> Array:
+    """Coordinates (nq,) with all joints as near zero as their ranges go."""
+    q = robot.neutral()
+    for i, body in enumerate(robot.bodies):
+        if body.joint.kind in ("hinge", "slide"):
+            q[robot.q_slices[i]] = _allowed(robot, i, 0.0)
+    return q
+
+
 def balanced(robot: Robot, q: Array) -> bool:
     """Whether the center of mass at q (nq,) is above the hull of each foot's lowest points."""
     from scipy.spatial import ConvexHull, QhullError  # most of a second to import

@@ -85,12 +85,16 @@ def _standing(robot: Robot) -> tuple[Robot, tuple[str, ...]]:
     """The robot with a keyframe "stand", and a notice if no keyframe of its file is called so.
 
     The first of `STANDING` that it has, in capitals or not; else a floating robot without loops
-    gets bent knees. Made once for each robot object, so that its simulations share one program.
+    gets bent knees, and one on a stand has all joints at zero or as near as they go. Made once for
+    each robot object, so that its simulations share one program.
     """
     own = {name.lower(): name for name in reversed(list(robot.keyframes))}
     found = next((own[name] for name in STANDING if name in own), None)
     if found is not None:
         return _starting_at(robot, robot.keyframes[found], found), ()
+    q = posture.nearest_zero(robot)
+    if not robot.floating and not robot.loops and not np.array_equal(q, robot.neutral()):
+        return _starting_at(robot, q), ()
     if not robot.floating or not robot.candidates or robot.loops:
         return robot, ()
     # knees bent

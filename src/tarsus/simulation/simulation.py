@@ -19,6 +19,7 @@ from tarsus.program.run.backend import Backend
 from tarsus.simulation import (
     actuation,
     default_controller,
+    file_material,
     inputs,
     notices,
     resolve,
@@ -82,7 +83,8 @@ class Simulation(KeptState, sensed.Sensed):
         self.robot = default_controller.starting_from(self.robot, chosen.keyframe)
         own, controller = actuation.chosen(chosen.actuators, controller)
         prepared = default_controller.prepared(self.robot, controller, self.dt, self.notices)
-        self.robot, parts = prepared[0], {"law": resolve.law(law), "gait": prepared[1]}
+        self.robot, touching = prepared[0], file_material.law(law, self.robot, self.notices)
+        parts: dict[str, Any] = {"law": touching, "gait": prepared[1]}
         parts |= {"stepper": resolve.stepper(stepper), "terrain": resolve.terrain(terrain)}
         parts = with_parameters(parts | {"actuators": own}, chosen.parameters)
         self.law, self.controller, self.stepper, self.terrain, self.actuators = parts.values()
@@ -247,14 +249,11 @@ class Simulation(KeptState, sensed.Sensed):
 
     def advance(self, seconds: float) -> None:
         """Run without logging."""
-        steps = self._steps(seconds)
+        steps = inputs.steps(seconds, self.dt)
         if not self._every:
             return self._worlds.advance(steps)
         for _ in range(steps):
             self.step()
-
-    def _steps(self, seconds: float) -> int:
-        return inputs.steps(seconds, self.dt)
 
     def run(self, seconds: float, progress: Progress | None = None) -> xr.Dataset:
         """Run and return the log as an xarray Dataset (`tarsus.simulation.recording.log`).
@@ -270,7 +269,7 @@ class Simulation(KeptState, sensed.Sensed):
         feed_back = self._feed_back if self._every else None
         kept = record(
             self._worlds,
-            self._steps(seconds),
+            inputs.steps(seconds, self.dt),
             self.dt,
             lambda part, done: first_fault(self.plan.scene.mechanism, part, done, t0, self.dt),
             self._every,

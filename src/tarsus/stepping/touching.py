@@ -29,7 +29,7 @@ class TouchingPoint:
     velocity (3,), velocity_product (3,): in the frame, m/s, m/s^2
     point (3,): world, m
     frame (3, 3): rows normal, tangent 1, tangent 2
-    material: the ground's factors on friction and on stiffness [1]
+    material: factors on friction, the ground's and the robot's, and on stiffness [1]
     radius, rotation (3, 3): of the ball that touches, m, and of its body
     attached: rows (3, nu) with velocity = rows u, sparse, or the body that it shares with others
     """
@@ -80,7 +80,7 @@ def touching_points(
             velocity,
             center + down,
             frame,
-            scene.terrain.material(center + down, terrain),
+            _material(scene, center + down, terrain, candidate.friction),
             candidate.radius,
             kin.world_rotation[candidate.body],
             ca.mtimes(frame, product),
@@ -115,9 +115,25 @@ def touching_slot(scene: Scene, kin: Kinematics, terrain: object, slot: Chosen) 
         ca.mtimes(rows, kin.u),
         center + down,
         frame,
-        scene.terrain.material(center + down, terrain),
+        _material(scene, center + down, terrain, _friction_of(scene, slot.number)),
         slot.radius,
         body.rotation,
         ca.mtimes(frame, body.velocity_product(arm, down)),
         Attached([ca.horzsplit(rows[k, :]) for k in range(3)]),
     )
+
+
+def _material(scene: Scene, point: SX, terrain: object, own: float | SX) -> tuple[SX, SX]:
+    """Factors on friction and on stiffness at a point (3,), of the ground and of what touches."""
+    friction, stiffness = scene.terrain.material(point, terrain)
+    return friction if SX(own).is_one() else own * friction, stiffness
+
+
+def _friction_of(scene: Scene, number: SX) -> SX:
+    """The factor of the candidate that a slot holds, by its number in the scene's order."""
+    factors = [scene.candidates[i].friction for i in scene.order]
+    found = SX(factors[0])
+    for k in range(1, len(factors)):
+        if factors[k] != factors[k - 1]:
+            found = ca.if_else(number >= k, factors[k], found)
+    return found

@@ -1,0 +1,122 @@
+"""Friction and softness of a compiled MuJoCo model's geoms, in the words of our laws.
+
+MuJoCo mixes the numbers of two geoms that touch; the ground is not in a robot's file, so that a
+robot's geoms have their own here, and the terrain scales friction. One set of numbers is the law's:
+that of the geoms of highest priority, of these the largest friction. The others' friction is a
+factor on it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tarsus.model.parts import Report
+
+PLANE, HFIELD = 0, 1  # mjtGeom
+FRICTIONLESS, SLIDING = 1, 3  # condim
+SOLREF, SOLIMP = (0.02, 1.0), (0.9, 0.95, 0.001, 0.5, 2.0)  # MuJoCo's defaults
+LEAST, MOST = 1e-4, 0.9999  # of an impedance, as in MuJoCo
+SOFTNESS = ("timeconst", "dampratio", "d_min", "d_max", "width", "midpoint", "power")
+SOME = 5  # names that a sentence shows
+
+
+def colliding(model: Any) -> list[int]:
+    """Geoms that can collide: by their bits or in an explicit pair."""
+    paired = {*np.array(model.pair_geom1).tolist(), *np.array(model.pair_geom2).tolist()}
+    bits = np.array(model.geom_contype) | np.array(model.geom_conaffinity)
+    return sorted(paired.union(np.flatnonzero(bits).tolist()))
+
+
+def factors(model: Any) -> dict[int, float]:
+    """The friction of every geom that can touch the ground, relative to the law's."""
+    own = _frictions(model)
+    law = _law_s(model, own)
+    return {geom: value / law if law else 1.0 for geom, value in own.items()}
+
+
+def material(model: Any) -> dict[str, float]:
+    """Numbers for the contact law by the names of its parameters, those that are not MuJoCo's
+    defaults: mu; and those of the law `soft_convex`.
+    """
+    own = _frictions(model)
+    if not own:
+        return {}
+    found: dict[str, float] = {}
+    if any(value != 1.0 for value in own.values()):
+        found["mu"] = _law_s(model, own)
+    geom = _first(model, own)
+    ref, imp = np.array(model.geom_solref[geom]), np.array(model.geom_solimp[geom])
+    soft = dict(zip(SOFTNESS, (*ref, *imp), strict=True))
+    usual = dict(zip(SOFTNESS, (*SOLREF, *SOLIMP), strict=True))
+    for name in SOFTNESS if (ref > 0).all() else SOFTNESS[2:]:
+        if not np.isclose(soft[name], usual[name], rtol=1e-6):
+            bounded = name in ("d_min", "d_max", "midpoint")
+            found[name] = float(np.clip(soft[name], LEAST, MOST) if bounded else soft[name])
+    if model.opt.impratio != 1:
+        found["impratio"] = float(model.opt.impratio)
+    return found
+
+
+def report_contacts(model: Any, report: Report) -> None:
+    """Say what of the geoms' contact parameters is left out, or acts under one law alone."""
+    own = _frictions(model)
+    if not own:
+        return
+    geoms = np.array(sorted(own))
+    given = material(model)
+    # softness
+    soft = [name for name in given if name != "mu"]
+    if soft:
+        report.note(f"Softness of contacts acts under the law 'soft_convex': {', '.join(soft)}.")
+    first = _first(model, own)
+    softness = np.hstack([model.geom_solref[geoms], model.geom_solimp[geoms]])
+    alike = np.all(softness == softness[list(geoms).index(first)], axis=1)
+    _leave(model, report, "the softness of geoms that is not that of the first", geoms[~alike])
+    hard = np.any(np.array(model.geom_solref)[geoms] <= 0, axis=1)
+    _leave(model, report, "solref of the form (-stiffness, -damping)", geoms[hard])
+    # what no law has
+    condim = np.array(model.geom_condim)[geoms]
+    _leave(model, report, "torsional and rolling friction (condim 4, 6)", geoms[condim > SLIDING])
+    wide = (np.array(model.geom_margin)[geoms] != 0) | (np.array(model.geom_gap)[geoms] != 0)
+    _leave(model, report, "margin and gap of contacts", geoms[wide])
+    if model.npair:
+        names = [model.pair(k).name or f"pair {k}" for k in range(model.npair)]
+        report.leave(f"The numbers of explicit contact pairs are left out: {_some(names)}.")
+
+
+def _frictions(model: Any) -> dict[int, float]:
+    """The sliding friction of every geom of a body that moves; 0 of one without, whose priority
+    makes its condim count.
+    """
+    found: dict[int, float] = {}
+    for geom in colliding(model):
+        fixed = model.body_weldid[model.geom_bodyid[geom]] == 0
+        if fixed or model.geom_type[geom] in (PLANE, HFIELD):
+            continue
+        slippery = model.geom_condim[geom] == FRICTIONLESS and model.geom_priority[geom] > 0
+        found[geom] = 0.0 if slippery else float(model.geom_friction[geom, 0])
+    return found
+
+
+def _law_s(model: Any, own: dict[int, float]) -> float:
+    """The friction that is the law's."""
+    return own[_first(model, own)] if own else 1.0
+
+
+def _first(model: Any, own: dict[int, float]) -> int:
+    """The geom whose numbers are the law's: of the highest priority the one of most friction."""
+    return max(own, key=lambda geom: (int(model.geom_priority[geom]), own[geom], -geom))
+
+
+def _leave(model: Any, report: Report, what: str, geoms: NDArray[Any]) -> None:
+    if len(geoms):
+        names = [model.geom(int(geom)).name or f"geom {geom}" for geom in geoms]
+        report.leave(f"Left out: {what}, of {_some(names)}.")
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - SOME} more" if len(names) > SOME else ""
+    return ", ".join(names[:SOME]) + more

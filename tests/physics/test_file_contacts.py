@@ -1,0 +1,97 @@
+"""Friction and softness that an MJCF file gives to its geoms."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tarsus
+from tarsus.contact.laws.moreau import Moreau
+from tarsus.dynamics.robot import Robot
+from tarsus.model.mjcf import read_mjcf
+
+SLOPE, G = 0.6, 9.81
+
+
+def blocks(first: str, second: str, option: str = "") -> Robot:
+    """Two blocks that slide beside each other, each free, with these attributes of their geoms."""
+    size = 'type="box" size=".1 .1 .02"'
+    return Robot.of(
+        read_mjcf(f"""<mujoco>{option}<worldbody>
+        <body name="a"><freejoint/><geom name="a" {size} {first}/></body>
+        <body name="b" pos="0 1 0"><freejoint/><geom name="b" {size} {second}/></body>
+        </worldbody></mujoco>""")
+    )
+
+
+def slid(robot: Robot, law: Moreau | str = "moreau", seconds: float = 0.2) -> tuple[float, float]:
+    """Accelerations of both blocks down a slope, m/s^2, from rest on it."""
+    half, axis = SLOPE / 2, np.array([0.0, 1.0, 0.0])
+    turn = np.array([np.cos(half), *(-np.sin(half) * axis)])
+    slope = tarsus.Slope(angle=SLOPE)
+    simulation = tarsus.Simulation(robot, law, terrain=slope, dt=0.001, contacts="all")
+    normal = np.array([-np.sin(SLOPE), 0.0, np.cos(SLOPE)])
+    places = [0.02 * normal, 0.02 * normal + [0.0, 1.0, 0.0]]
+    simulation.set(q=np.concatenate([np.r_[place, turn] for place in places]))
+    simulation.advance(seconds)
+    down = np.array([-np.cos(SLOPE), 0.0, -np.sin(SLOPE)])
+    u = simulation.u
+    return float(u[:3] @ down) / seconds, float(u[6:9] @ down) / seconds
+
+
+def coulomb(mu: float) -> float:
+    return G * (np.sin(SLOPE) - mu * np.cos(SLOPE))
+
+
+@pytest.mark.parametrize("law", ["moreau", "lcp_impulse"])
+def test_every_body_slides_with_its_own_friction(law: str) -> None:
+    """The law's friction is the larger one; the other's contacts, in slots, have a factor."""
+    robot = blocks('friction=".4"', 'friction=".2"')
+    assert robot.material == {"mu": 0.4}
+    assert {c.name[0]: c.friction for c in robot.candidates} == {"a": 1.0, "b": 0.5}
+    found = slid(robot, law)
+    assert found == pytest.approx((coulomb(0.4), coulomb(0.2)), abs=0.02)
+
+
+def test_a_law_as_an_object_keeps_its_friction_and_the_ratio_stays() -> None:
+    robot = blocks('friction=".4"', 'friction=".2"')
+    assert slid(robot, Moreau(mu=0.6)) == pytest.approx((coulomb(0.6), coulomb(0.3)), abs=0.02)
+
+
+def test_priority_and_condim_say_whose_friction_is_the_law_s() -> None:
+    """As feet of the field's models are written: their numbers go before the others'."""
+    robot = blocks('friction=".9" condim="1"', 'friction=".3 .02 .01" priority="1" condim="6"')
+    assert robot.material["mu"] == 0.3
+    assert {c.name[0]: c.friction for c in robot.candidates} == {"a": 3.0, "b": 1.0}
+    assert any("torsional and rolling" in text and " b." in text for text in robot.left_out)
+    smooth = blocks('priority="1" condim="1"', "")
+    assert smooth.material["mu"] == 0.0
+
+
+def test_a_file_that_says_nothing_changes_nothing() -> None:
+    robot = blocks("", "")
+    assert robot.material == {} and all(c.friction == 1.0 for c in robot.candidates)
+    assert tarsus.Simulation(robot).law == Moreau()
+
+
+def test_softness_goes_to_the_law_that_has_it(tmp_path: Path) -> None:
+    """solref and solimp are soft_convex's own; under another law, a note says so."""
+    given = 'solref=".01 .8" solimp=".8 1 .03 .4 3" friction=".7"'
+    robot = blocks(given, given, option='<option impratio="50"/>')
+    law = tarsus.Simulation(robot, "soft_convex").law
+    found = {
+        name: float(value) for name, value in law.parameters().items() if name in robot.material
+    }
+    assert found == pytest.approx(
+        {"mu": 0.7, "timeconst": 0.01, "dampratio": 0.8, "d_min": 0.8, "d_max": 0.9999,
+         "width": 0.03, "midpoint": 0.4, "power": 3.0, "impratio": 50.0}
+    )  # fmt: skip
+    assert any("soft_convex" in note for note in robot.notes)
+    simulation = tarsus.Simulation(robot, parameters=["mu=0.5"])
+    assert simulation.law.parameters()["mu"] == 0.5
+    assert any("mu 0.7" in notice for notice in simulation.notices)
+    stiff = blocks('solref="-1000 -10" margin=".01"', "")
+    assert "timeconst" not in stiff.material
+    assert sum("solref" in text or "margin" in text for text in stiff.left_out) == 2
