@@ -207,7 +207,7 @@ def reasons(simulation: Simulation, own: bool) -> list[str]:
         return ["no collision shape"]
     q, standing = robot.keyframes["stand"], feet(robot)
     if not standing:
-        return ["no collision shape at its feet"]
+        return ["no leg of it ends in a collision shape"]
     found = []
     if not robot.actuators:
         found.append("no motors")
