@@ -25,6 +25,7 @@ from tarsus.model.robot_data import LEGGED, NAME, ON_A_STAND, robots_folder
 from tarsus.morphology import posture
 from tarsus.morphology.fall import SUNK, TILTED, upright
 from tarsus.morphology.feet import feet
+from tarsus.simulation.default_controller import STANDING
 from tarsus.simulation.inputs import steps
 from tarsus.simulation.recording.divergence import Fault, first_fault
 from tarsus.simulation.recording.recorder import Records, record
@@ -147,7 +148,8 @@ def _with_feet(robot: Robot, file: str) -> Robot:
 def _stood(name: str, file: str, robot: Robot, dt: float, seconds: float) -> CheckedRobot:
     """The row of a robot with a step of dt, s."""
     # with its own servos, or with sized ones
-    own = "stand" in robot.signals and any(a.has_kp for a in robot.file_actuators)
+    known = {name.lower() for name in robot.signals}
+    own = bool(known & set(STANDING)) and any(a.has_kp for a in robot.file_actuators)
     given: Any = {"actuators": "file"} if own else {"controller": "stand"}
     simulation = Simulation(robot, dt=dt, **given)
     shown = f"{file}, visual shapes" if robot.origin.options.get("shapes") else file
