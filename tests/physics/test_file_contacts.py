@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -11,6 +9,7 @@ import tarsus
 from tarsus.contact.laws.moreau import Moreau
 from tarsus.dynamics.robot import Robot
 from tarsus.model.mjcf import read_mjcf
+from tarsus.simulation import file_material
 
 SLOPE, G = 0.6, 9.81
 
@@ -45,7 +44,7 @@ def coulomb(mu: float) -> float:
     return G * (np.sin(SLOPE) - mu * np.cos(SLOPE))
 
 
-@pytest.mark.parametrize("law", ["moreau", "lcp_impulse"])
+@pytest.mark.parametrize("law", ["moreau", pytest.param("lcp_impulse", marks=pytest.mark.slow)])
 def test_every_body_slides_with_its_own_friction(law: str) -> None:
     """The law's friction is the larger one; the other's contacts, in slots, have a factor."""
     robot = blocks('friction=".4"', 'friction=".2"')
@@ -73,14 +72,15 @@ def test_priority_and_condim_say_whose_friction_is_the_law_s() -> None:
 def test_a_file_that_says_nothing_changes_nothing() -> None:
     robot = blocks("", "")
     assert robot.material == {} and all(c.friction == 1.0 for c in robot.candidates)
-    assert tarsus.Simulation(robot).law == Moreau()
+    notices: list[str] = []
+    assert file_material.law("moreau", robot, notices) == Moreau() and not notices
 
 
-def test_softness_goes_to_the_law_that_has_it(tmp_path: Path) -> None:
+def test_softness_goes_to_the_law_that_has_it() -> None:
     """solref and solimp are soft_convex's own; under another law, a note says so."""
     given = 'solref=".01 .8" solimp=".8 1 .03 .4 3" friction=".7"'
     robot = blocks(given, given, option='<option impratio="50"/>')
-    law = tarsus.Simulation(robot, "soft_convex").law
+    law = file_material.law("soft_convex", robot, [])
     found = {
         name: float(value) for name, value in law.parameters().items() if name in robot.material
     }
@@ -89,7 +89,9 @@ def test_softness_goes_to_the_law_that_has_it(tmp_path: Path) -> None:
          "width": 0.03, "midpoint": 0.4, "power": 3.0, "impratio": 50.0}
     )  # fmt: skip
     assert any("soft_convex" in note for note in robot.notes)
-    simulation = tarsus.Simulation(robot, parameters=["mu=0.5"])
+    ball = read_mjcf("""<mujoco><worldbody><body><freejoint/><geom size=".1" friction=".7"/></body>
+        </worldbody></mujoco>""")
+    simulation = tarsus.Simulation(Robot.of(ball), parameters=["mu=0.5"])
     assert simulation.law.parameters()["mu"] == 0.5
     assert any("mu 0.7" in notice for notice in simulation.notices)
     stiff = blocks('solref="-1000 -10" margin=".01"', "")
