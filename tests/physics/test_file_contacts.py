@@ -66,7 +66,9 @@ def test_priority_and_condim_say_whose_friction_is_the_law_s() -> None:
     assert {c.name[0]: c.friction for c in robot.candidates} == {"a": 3.0, "b": 1.0}
     assert any("torsional and rolling" in text and " b." in text for text in robot.left_out)
     smooth = blocks('priority="1" condim="1"', "")
-    assert smooth.material["mu"] == 0.0
+    assert smooth.material["mu"] == 1.0
+    assert {c.name[0]: c.friction for c in smooth.candidates} == {"a": 0.0, "b": 1.0}
+    assert blocks('friction="0"', 'friction="0"').material["mu"] == 0.0
 
 
 def test_a_file_that_says_nothing_changes_nothing() -> None:

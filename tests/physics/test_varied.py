@@ -172,6 +172,7 @@ def test_what_is_not_varied_is_compiled_as_before() -> None:
         ({"varied": "inertia"}, {"inertia": {TRUNK: np.diag([1.0, 0.1, 0.1])}}, "none that a body"),
         ({"varied": {"delay": 0}}, {}, "1 to 100"),
         ({}, {"armatur": 1.0}, "did you mean armature"),
+        ({"varied": "armature", "coordinates": "maximal"}, {}, "no joint in its tree"),
     ],
 )
 def test_mistakes_are_told(asked: Any, given: Any, told: str) -> None:

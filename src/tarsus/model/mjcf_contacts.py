@@ -102,8 +102,8 @@ def _frictions(model: Any) -> dict[int, float]:
 
 
 def _law_s(model: Any, own: dict[int, float]) -> float:
-    """The friction that is the law's."""
-    return own[_first(model, own)] if own else 1.0
+    """The friction that is the law's; of geoms without any, the largest of the others."""
+    return (own[_first(model, own)] or max(own.values())) if own else 1.0
 
 
 def _first(model: Any, own: dict[int, float]) -> int:

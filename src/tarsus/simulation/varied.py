@@ -109,6 +109,8 @@ def _those(kind: str, given: Any, mechanism: Mechanism) -> tuple[str, ...]:
     """The names given, in the robot's order."""
     owner = KINDS[kind][0]
     known = _known(owner, mechanism)
+    if not known:
+        raise TarsusError(f"{mechanism.name!r} has no {owner} in its tree whose {kind} may vary.")
     if isinstance(given, str) and given == "all":
         return tuple(known)
     names = [given] if isinstance(given, str) else list(given)
