@@ -18,7 +18,14 @@ from tarsus.model.parts import Report
 PLANE, HFIELD = 0, 1  # mjtGeom
 FRICTIONLESS, SLIDING = 1, 3  # condim
 SOLREF, SOLIMP = (0.02, 1.0), (0.9, 0.95, 0.001, 0.5, 2.0)  # MuJoCo's defaults
-LEAST, MOST = 1e-4, 0.9999  # of an impedance, as in MuJoCo
+IMPEDANCE = (1e-4, 0.9999)
+BOUNDS = {  # as MuJoCo keeps them
+    "d_min": IMPEDANCE,
+    "d_max": IMPEDANCE,
+    "width": (1e-9, np.inf),
+    "midpoint": IMPEDANCE,
+    "power": (1.0, np.inf),
+}
 SOFTNESS = ("timeconst", "dampratio", "d_min", "d_max", "width", "midpoint", "power")
 SOME = 5  # names that a sentence shows
 
@@ -53,8 +60,8 @@ def material(model: Any) -> dict[str, float]:
     usual = dict(zip(SOFTNESS, (*SOLREF, *SOLIMP), strict=True))
     for name in SOFTNESS if (ref > 0).all() else SOFTNESS[2:]:
         if not np.isclose(soft[name], usual[name], rtol=1e-6):
-            bounded = name in ("d_min", "d_max", "midpoint")
-            found[name] = float(np.clip(soft[name], LEAST, MOST) if bounded else soft[name])
+            low, high = BOUNDS.get(name, (0.0, np.inf))
+            found[name] = float(np.clip(soft[name], low, high))
     if model.opt.impratio != 1:
         found["impratio"] = float(model.opt.impratio)
     return found
