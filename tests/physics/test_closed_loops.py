@@ -194,7 +194,7 @@ def test_a_motor_may_sit_on_the_loop_joint() -> None:
     for dt in (4e-4, 2e-4):
         logs = []
         for mechanism in (opened_at_pin, opened_at_motor):
-            simulation = Simulation(mechanism, dt=dt)
+            simulation = Simulation(mechanism, dt=dt, stiction=False)
             simulation.step([4.0])  # N m, held
             logs.append(simulation.run(0.4))
         moved.append([log.q.values[:, :2] for log in logs])
@@ -360,7 +360,7 @@ def test_a_python_controller_sees_the_whole_robot_and_the_log_says_what_the_cut_
         return 100 * (robot.keyframes["stand"][7:] - q[7:]) - 2 * u[6:]
 
     knee = "FR_knee_joint"
-    simulation = Simulation(robot, controller=servo, coordinates=[knee])
+    simulation = Simulation(robot, controller=servo, coordinates=[knee], stiction=False)
     log = simulation.run(0.5)
     assert set(seen) == {((19,), (18,))}
     assert log.q_uncut.shape == (200, 19)
@@ -373,7 +373,7 @@ def test_a_python_controller_sees_the_whole_robot_and_the_log_says_what_the_cut_
     assert held == pytest.approx(shank * G - ground, abs=0.05)  # on the shank, which stands still
     assert log.drift.attrs["units"]
     assert 0 < float(log.drift.max()) < 1e-3
-    reference = Simulation(robot, controller=servo)
+    reference = Simulation(robot, controller=servo, stiction=False)
     reference.run(0.5)
     np.testing.assert_allclose(simulation.uncut_state[0], reference.q, atol=2e-4)
 

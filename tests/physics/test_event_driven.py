@@ -289,7 +289,8 @@ def test_mini_cheetah_lands_without_penetration(law: str, capsys: pytest.Capture
     assert not numbers["fell"] and numbers["unconverged_steps"] == 0
     # landings are as deep as the tolerance; then feet move by what is left of second order in dt
     # (before they rested where a step ends, they rose, by 0.15 mm and by 1.05 mm)
-    assert numbers["penetration_max"] < {"moreau": 1e-6, "lcp_impulse": 2e-5}[law]
+    # and joints that friction stops within a phase
+    assert numbers["penetration_max"] < {"moreau": 1e-6, "lcp_impulse": 2.5e-5}[law]
     assert numbers["residuals"]["equation_N"] is None and numbers["creep_max"] is None
 
 

@@ -72,7 +72,7 @@ def test_velocity_terms_of_fast_joints_keep_momentum_to_second_order(
     q[2] += 10
 
     def after(dt: float) -> Array:
-        simulation = tarsus.Simulation(robot, dt=dt)
+        simulation = tarsus.Simulation(robot, dt=dt, limits=False, stiction=False)
         simulation.set(q=q, u=u)
         simulation.advance(0.2)
         return robot.momentum(simulation.q, simulation.u).ravel()

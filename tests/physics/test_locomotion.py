@@ -157,8 +157,10 @@ def test_stands_trots_and_turns(robot, ground):
 
 @pytest.mark.parametrize("gait", [0.0, 1.0])
 def test_starleth_withstands_pushes(gait):
-    """18 N s on 22.9 kg in 0.2 s, from four sides, at four moments of the cycle."""
-    angles, impulse, time = np.radians([0, 90, 180, 270]), 18.0, 0.2
+    """16 N s on 22.9 kg in 0.2 s, from four sides, at four moments of the cycle; 18 N s, which it
+    withstands without limits, bring a joint to the end of its range.
+    """
+    angles, impulse, time = np.radians([0, 90, 180, 270]), 16.0, 0.2
     simulation = Simulation("starleth", controller="virtual_model", pushes="base", worlds=4)
     force = impulse / time * np.stack([np.cos(angles), np.sin(angles), 0 * angles], -1)
     for delay in (2.0, 2.2, 2.4, 2.6) if gait else (2.0,):

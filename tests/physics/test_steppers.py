@@ -296,7 +296,12 @@ def test_mini_cheetah_in_the_air_is_dop853s() -> None:
     ).y[:, -1]
     stepper = DormandPrince(rtol=1e-9, atol=1e-10)
     sim = tarsus.Simulation(
-        robot, "compliant", stepper, dt=seconds / 4, controller=lambda t, q, u: torque
+        robot,
+        "compliant",
+        stepper,
+        dt=seconds / 4,
+        controller=lambda t, q, u: torque,
+        limits=False,
     )
     sim.set(q=q, u=u)
     sim.run(seconds)

@@ -62,7 +62,7 @@ def test_run_takes_the_law_s_parameters_contacts_and_coordinates(
     capsys: pytest.CaptureFixture,
 ) -> None:
     arguments = (
-        "run mini_cheetah --set solver=sor kinetic=0.9 --contacts *_foot --coordinates extended"
+        "run mini_cheetah --set solver=exact kinetic=0.9 --contacts *_foot --coordinates extended"
         " --duration 0.2 --json"
     )
     assert cli.main(arguments.split()) == 0

@@ -45,7 +45,7 @@ def test_every_step_obeys_the_law_and_the_equation_of_motion(log) -> None:
     assert residuals["signorini_J"] < 1e-6
     assert residuals["cone_Ns"] < 2e-6
     assert residuals["dissipation_J"] < 2e-6
-    assert residuals["creep_m_per_s"] < 1.3e-4  # the way over a step, by dt
+    assert residuals["creep_m_per_s"] < 2e-4  # the way over a step, by dt; joints stick and slip
     assert float(log["equation_residual"].max()) < 1e-9
 
 

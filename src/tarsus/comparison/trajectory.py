@@ -95,7 +95,7 @@ def arrays_of(log: xr.Dataset, robot: Robot) -> dict[str, Any]:
     steps["correction"] = log["velocity_correction"].values
     steps["mu"] = _mean(log, "friction") * log["ground_friction"].values
     steps |= {"contact_force": log["force_world"].values, "qfrc_actuator": motors}
-    if "passive_force" in log:  # of a run on MuJoCo
+    if "passive_force" in log:  # of a run on MuJoCo, or with limits or dry friction
         steps["qfrc_passive"] = log["passive_force"].values
     return found | {name: np.concatenate([value[:1], value]) for name, value in steps.items()}
 

@@ -174,7 +174,6 @@ class ContactSolution:
     iterations: number of sweeps (0 for an explicit law)
     converged: 1 or 0
     bilateral (nb,): the constraints' impulses, None from a law that leaves them to the step
-    left_out: how many contacts touch but found no slot (`tarsus.stepping.slots`); None without any
     """
 
     impulses: list[SX]
@@ -182,7 +181,6 @@ class ContactSolution:
     iterations: SX
     converged: SX
     bilateral: SX | None = None
-    left_out: SX | None = None
 
     def stacked(self) -> SX:
         """All impulses as one column (3n,)."""

@@ -13,6 +13,9 @@ from tarsus.program.ir.trace import Builder
 from tarsus.simulation.contact_selection import contact_masses
 from tarsus.simulation.step_program import Plan
 from tarsus.stepping.base import Scene
+from tarsus.stepping.joint_rows import RETURN, rows
+
+AT_LIMIT = 1e-6  # rad or m: a joint that stands at its limit
 
 
 def stability_notices(plan: Plan, q: NDArray[np.float64], dt: float) -> list[str]:
@@ -57,6 +60,33 @@ def ground_notices(scene: Scene) -> list[str]:
         notices.append(f"the law {name!r} has no stiffness: the terrain's is ignored.")
     if not friction.is_one() and not named(type(scene.law), "friction"):
         notices.append(f"the law {name!r} has no friction coefficient: the terrain's is ignored.")
+    return notices
+
+
+def limit_notices(plan: Plan, q: NDArray[np.float64]) -> list[str]:
+    """Warnings for joints that begin beyond their limits, and for limits that are not held."""
+    scene, mechanism, notices = plan.scene, plan.scene.mechanism, list[str]()
+    if not scene.limits:
+        return notices
+    names, places = mechanism.joint_names, [s.start for s in mechanism.u_slices]
+    beyond = [
+        names[places.index(row.u)]
+        for row in rows(scene)
+        if not (row.lower - AT_LIMIT <= np.min(q[..., row.q]))
+        or not (np.max(q[..., row.q]) <= row.upper + AT_LIMIT)
+    ]
+    if beyond:
+        notices.append(
+            f"joints begin beyond their limits and come back at {RETURN:g} rad/s or m/s:"
+            f" {', '.join(beyond)}."
+        )
+    loops = [
+        loop.joint.name
+        for loop in mechanism.loops
+        if np.isfinite([loop.joint.lower, loop.joint.upper]).any()
+    ]
+    if loops:
+        notices.append(f"the limits of joints that close loops are not held: {', '.join(loops)}.")
     return notices
 
 

@@ -52,6 +52,14 @@ class Options(TypedDict, total=False):
     keyframe: Annotated[
         str | None, Option(None, 'name of the keyframe to start from; by default "stand"')
     ]
+    limits: Annotated[bool, Option(True, "whether joints stop at the ends of their ranges")]
+    bounce: Annotated[float, Option(0.0, "restitution coefficient of joints at these ends")]
+    stiction: Annotated[
+        bool,
+        Option(
+            True, "whether dry friction holds joints at rest; False: it is a damper, and faster"
+        ),
+    ]
     slots: Annotated[
         int | None,
         Option(
@@ -132,9 +140,10 @@ def complete(given: Options) -> SimpleNamespace:
         not isinstance(chosen.slots, int | np.integer) or chosen.slots < 1
     ):
         raise TarsusError(f"slots must be a whole number of at least 1, not {chosen.slots!r}.")
-    part = chosen.stabilization
-    if not isinstance(part, float | int | np.number) or not 0 <= part <= 1:
-        raise TarsusError(f"stabilization must lie between 0 and 1, not {part}.")
+    for name in ("stabilization", "bounce"):
+        part = getattr(chosen, name)
+        if not isinstance(part, float | int | np.number) or not 0 <= part <= 1:
+            raise TarsusError(f"{name} must lie between 0 and 1, not {part!r}.")
     if chosen.control_rate is not None:
         positive("control_rate", chosen.control_rate, "Hz")
     if not isinstance(chosen.mass_scale, Mapping | None):

@@ -71,7 +71,8 @@ def scene(
     touching = tuple(candidate for candidate in mechanism.candidates if candidate.name in names)
     law, ground, stepper = parts
     rare, slots = rare_contacts(robot, touching, stepper, chosen.slots)
-    return Scene(mechanism, law, ground, touching, chosen.stabilization, rare, slots)
+    held = {name: getattr(chosen, name) for name in ("limits", "bounce", "stiction")}
+    return Scene(mechanism, law, ground, touching, chosen.stabilization, rare, slots, **held)
 
 
 def terrain(given: Terrain | str) -> Terrain:

@@ -122,6 +122,7 @@ class Simulation(KeptState, sensed.Sensed):
             values["mass_scale"] = inputs.mass_scales(scales, self.worlds)
         self.notices += notices.stability_notices(self.plan, values["q"], self.dt)
         self.notices += notices.ground_notices(self.plan.scene)
+        self.notices += notices.limit_notices(self.plan, values["q"])
         return values
 
     @property

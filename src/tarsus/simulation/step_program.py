@@ -72,6 +72,7 @@ def shared(plan: Plan) -> Plan:
 
 def _same(a: Plan, b: Plan) -> bool:
     """Whether two plans have the same objects; steppers and terrains without fields: same class."""
+    # what must be the very same, and what may be alike
     one, other = a.scene, b.scene
     alike = (
         one.candidates == other.candidates
@@ -80,11 +81,15 @@ def _same(a: Plan, b: Plan) -> bool:
     )
     parts = ((one.terrain, other.terrain), (a.stepper, b.stepper))
     plain = all(x is y or (type(x) is type(y) and not fields(x)) for x, y in parts)
+    # the rest by its values
     rest = [
         (
             p.scene.stabilization,
             p.scene.rare,
             p.scene.slots,
+            p.scene.limits,
+            p.scene.bounce,
+            p.scene.stiction,
             p.scaled_bodies,
             p.pushed_bodies,
             p.sensing,

@@ -27,12 +27,13 @@ from tarsus.model.mechanism import Candidate
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder, Values
 from tarsus.registry import name_of
-from tarsus.stepping import instants
-from tarsus.stepping.base import Scene, StepInputs, named_where
+from tarsus.stepping import instants, joint_rows
+from tarsus.stepping.base import Scene, StepInputs, StepOutputs, named_where
 from tarsus.stepping.coupling import (
     Attached,
     Coupling,
     couple,
+    impulses_in_joints,
     softened,
     velocity_change,
     without_contact,
@@ -69,10 +70,9 @@ class ContactKinematics:
         return ContactKinematics(contact, at.attached)
 
 
-def velocity_step(
-    scene: Scene, q: SX, start: StepInputs, builder: Builder
-) -> tuple[SX, ContactSolution]:
-    """u^E (nu,) from u^S and the law's impulses, all that depends on coordinates taken at q.
+def velocity_step(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> StepOutputs:
+    """u^E (nu,) from u^S and the law's impulses, all that depends on coordinates taken at q; the
+    coordinates stay those of the start.
 
     A timed program has the sections of Gehring 2014, Fig. 7: M and h, M^-1, G_B with its inverse,
     u_E, the rest.
@@ -86,10 +86,11 @@ def velocity_step(
     robot = without_contact(scene, kin, start, moving, builder)
 
     # the law's impulses on some contacts
-    def solved(which: list[ContactKinematics], at: StepInputs) -> tuple[SX, ContactSolution]:
+    def solved(which: list[ContactKinematics], at: StepInputs) -> StepOutputs:
         coupling = couple(robot, [touch.attached for touch in which], builder)
         problem = contact_problem(scene.law, coupling, which, at, builder)
-        return velocity_after(coupling, solution(scene.law, problem, at, builder))
+        u, contact = velocity_after(coupling, solution(scene.law, problem, at, builder))
+        return StepOutputs(start.q, u, contact, joints=impulses_in_joints(coupling, at.held, u))
 
     if not scene.rare:
         return builder.stamp("u_E", solved(touching, start))
@@ -145,7 +146,9 @@ def rate(scene: Scene, at: StepInputs, builder: Builder) -> Rate:
     forces, memory = contact_forces(scene.law, touching, at)
     for touch, force in zip(touching, forces, strict=False):
         h += ca.mtimes(ca.vertcat(*(ca.horzcat(*row) for row in touch.rows)).T, force)
-    factored = factorize_tree(lower(crba.mass_matrix(kin, at.inertias)), mechanism.nu)
+    M = crba.mass_matrix(kin, at.inertias)
+    h += joint_rows.spring(scene, kin, M)
+    factored = factorize_tree(lower(M), mechanism.nu)
     change = ca.vertcat(*factored.solve(entries(h)))
     if isinstance(scene.law, ForceLaw) or not touching:
         return Rate(moving, change, forces, memory)

@@ -42,6 +42,9 @@ class Scene:
     rare: indices of the candidates that touch only when the robot falls; while none of them does, a
         step is solved without them
     slots: how many contacts a step holds where a rare one touches; 0 where none is rare
+    limits: whether joints stop at the ends of their ranges
+    bounce: restitution coefficient there [1]
+    stiction: whether dry friction holds joints at rest; if not it is a damper
     """
 
     mechanism: Mechanism
@@ -51,6 +54,9 @@ class Scene:
     stabilization: float = 0.0
     rare: tuple[int, ...] = ()
     slots: int = 0
+    limits: bool = False
+    bounce: float = 0.0
+    stiction: bool = True
 
     @cached_property
     def usual(self) -> tuple[int, ...]:
@@ -77,6 +83,28 @@ class Scene:
 
 
 @dataclass(frozen=True, eq=False)
+class HeldJoints:
+    """What acts in joints beside motors within a step (`stepping/joints.py`): m of them.
+
+    places: their entries of u
+    weight (m,): how often its inertia is added to a joint's, so that it ends the step with its
+        `velocity` (m,), rad/s or m/s; 0: it is free
+    drag (m,): inertia that is added so, kg m^2 or kg
+    friction (m,): impulse of dry friction on those that slide, N m s or N s
+    limited (m,): 1 where a limit holds the joint, 0 where it slides, is free, or friction holds it
+    rubbing: which of them have dry friction
+    """
+
+    places: list[int]
+    weight: SX
+    drag: SX
+    velocity: SX
+    friction: SX
+    limited: SX
+    rubbing: list[int]
+
+
+@dataclass(frozen=True, eq=False)
 class StepInputs:
     """Symbols at the start of a step.
 
@@ -97,6 +125,7 @@ class StepInputs:
         step; None: tau is all
     give: what tau loses (nu,) per change of the velocities over the step; None: nothing
     begun: what the step began with, where a stepper looks again (`instants.begun`); None: here
+    held: joints at a limit of their range or with dry friction; None: all are free
     """
 
     q: SX
@@ -115,6 +144,7 @@ class StepInputs:
     begun: SX | None = None
     servos: Any = None
     give: SX | None = None
+    held: HeldJoints | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,26 +154,30 @@ class StepOutputs:
     q, u: coordinates (nq,) and velocities (nu,)
     contact: the law's solution, impulses in N s
     strikes: the impacts that the step located; None if it locates none
+    left_out: how many contacts touch but found no slot (`slots`); None where none is rare
+    joints: impulses of the limits of all joints that may be held (m,), then of dry friction in
+        those that have it, N m s or N s; None where none may be held
     """
 
     q: SX
     u: SX
     contact: ContactSolution
     strikes: Strikes | None = None
+    left_out: SX | None = None
+    joints: SX | None = None
 
     @property
     def reports(self) -> Values:
         """What the step tells beside its end, by the names of report registers."""
-        told = {} if self.strikes is None else self.strikes.values()
-        left_out = self.contact.left_out
-        return told if left_out is None else told | {"left_out": left_out}
+        return {} if self.strikes is None else self.strikes.values()
 
     def values(self) -> Values:
         """By the names of a program's registers: q, u, memory, impulse (3n,), bilateral,
-        iterations, converged.
+        iterations, converged; left_out and joints, if it has them.
         """
         solved = self.contact
-        return {
+        others = {"left_out": self.left_out, "joints": self.joints}
+        return {name: value for name, value in others.items() if value is not None} | {
             "q": self.q,
             "u": self.u,
             "memory": solved.memory,
@@ -160,7 +194,8 @@ class StepOutputs:
         impulses = [impulse[k : k + 3] for k in range(0, impulse.numel(), 3)]
         how = values["iterations"], values["converged"], values["bilateral"]
         solved = ContactSolution(impulses, values["memory"], *how)
-        return cls(values["q"], values["u"], solved)
+        others = values.get("left_out"), values.get("joints")
+        return cls(values["q"], values["u"], solved, None, *others)
 
 
 @dataclass(frozen=True)

@@ -14,12 +14,14 @@ from tarsus.algebra.elimination import solve_tree
 from tarsus.algebra.ldl import Factor, factorize_tree, lower
 from tarsus.algebra.products import dot
 from tarsus.dynamics import constraint_solve, loop_constraints
+from tarsus.dynamics.actuator_force import spread
 from tarsus.dynamics.constraint_solve import Constraints
 from tarsus.dynamics.free_motion import Drive, free_motion
 from tarsus.dynamics.kinematics import Kinematics
+from tarsus.model.mechanism import Mechanism
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
-from tarsus.stepping.base import Scene, StepInputs
+from tarsus.stepping.base import HeldJoints, Scene, StepInputs
 from tarsus.stepping.fast_motion import FastMotion
 
 
@@ -62,6 +64,7 @@ class Coupling:
     constraints: those of cut joints and loops, if any
     G_BU: G_BU[b][k] is what constraint b feels of row k
     contacts: which rows are whose
+    stiff: inertia (m,) added to the joints that may be held
     """
 
     factor: Factor
@@ -71,6 +74,7 @@ class Coupling:
     constraints: Constraints | None
     G_BU: list[list[SX]]
     contacts: list[Arm] = field(default_factory=list)
+    stiff: SX = field(default_factory=lambda: SX(0, 1))
 
     def constraint_impulses(self, impulse: list[SX]) -> list[SX]:
         """Impulses (nb,) of the constraints under contact impulses (3n,)."""
@@ -128,18 +132,26 @@ def without_contact(
         "M, h",
         free_motion(kin, start.inertias, Drive(start.tau, start.tau_loops, start.give), start.dt),
     )
-    factor = builder.stamp("M^-1", factorize_tree(lower(free.M), scene.mechanism.nu))
-    M = builder.hold("L", factor)
-    slow = kin.u + ca.vertcat(*factor.solve(entries(start.dt * free.h)))
-    u_free = builder.keep("u_free", moving.instead_of(slow))
+    held, M, stiff = start.held, free.M, SX(0, 1)
+    begun, push = moving.instead_of(kin.u), start.dt * free.h
+    if held is not None:
+        stiff = builder.keep("stiff", held.weight * ca.diag(M)[held.places] + held.drag)
+        push = ca.if_else(moving.fast, 0, push)
+        begun, push = with_held(scene.mechanism, held, (M, stiff), (begun, push))
+        M += ca.diag(spread(scene.mechanism, held.places, stiff))
+    solved = builder.stamp("M^-1", factorize_tree(lower(M), scene.mechanism.nu))
+    factor = builder.hold("L", solved)
+    u_free = (kin.u if held is None else begun) + ca.vertcat(*solved.solve(entries(push)))
+    u_free = moving.instead_of(u_free) if held is None else u_free
+    u_free = builder.keep("u_free", u_free)
     builder.stamp("u_E")
     if not scene.mechanism.loops:
-        return Coupling(M, u_free, [], [], None, [])
+        return Coupling(factor, u_free, [], [], None, [], stiff=stiff)
 
     # the constraints: directions, Delassus matrix, velocities without their impulses
     directions = loop_constraints.directions(kin)
-    half_B = builder.hold("half_B", [M.backward(row) for row in directions])
-    G_B = builder.hold("G_B", constraint_solve.delassus(M, half_B, half_B))
+    half_B = builder.hold("half_B", [factor.backward(row) for row in directions])
+    G_B = builder.hold("G_B", constraint_solve.delassus(factor, half_B, half_B))
     bent = entries(loop_constraints.bending(kin, start.dt))
     gamma = [
         dot(row, entries(u_free)) - wanted for row, wanted in zip(directions, bent, strict=True)
@@ -154,7 +166,37 @@ def without_contact(
         half_B, G_B, builder.hold("L_B", constraint_solve.factored(G_B)), gamma
     )
     builder.stamp("G_B")
-    return Coupling(M, u_free, [], [], constraints, [])
+    return Coupling(factor, u_free, [], [], constraints, [], stiff=stiff)
+
+
+def with_held(
+    mechanism: Mechanism, held: HeldJoints, inertia: tuple[SX, SX], start: tuple[SX, SX]
+) -> tuple[SX, SX]:
+    """The velocity (nu,) to start from, and the impulse (nu,) on it, with some joints held.
+
+    Held joints start from the rate at which they shall end: what holds them is then no difference
+    of large numbers.
+
+    inertia: M (nu, nu) and what is added to the held joints'
+    """
+    (M, stiff), (begun, push) = inertia, start
+    wanted = begun[:, :]
+    for k, at in enumerate(held.places):
+        wanted[at] = ca.if_else(held.weight[k] > 0, held.velocity[k], begun[at])
+    pull = held.friction + stiff * (held.velocity - ca.vec(wanted[held.places]))
+    return wanted, push + ca.mtimes(M, begun - wanted) + spread(mechanism, held.places, pull)
+
+
+def impulses_in_joints(coupling: Coupling, held: HeldJoints | None, u: SX) -> SX | None:
+    """`StepOutputs.joints` of a step that ends with u (nu,)."""
+    if held is None:
+        return None
+    pull = held.friction + coupling.stiff * (held.velocity - ca.vec(u[held.places]))
+    rubbed = [ca.if_else(held.limited[k], 0, pull[k]) for k in held.rubbing]
+    limits = entries(pull)
+    for k, own in zip(held.rubbing, rubbed, strict=True):
+        limits[k] -= own
+    return ca.vertcat(*limits, *rubbed)
 
 
 def couple(robot: Coupling, attached: list[Attached], builder: Builder) -> Coupling:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import casadi as ca
 from casadi import SX
@@ -24,8 +23,9 @@ from tarsus.dynamics.free_motion import Drive, FreeMotion, free_motion
 from tarsus.dynamics.kinematics import kinematics
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder, Values
-from tarsus.stepping import assemble
+from tarsus.stepping import joints
 from tarsus.stepping.base import Scene, StepInputs, StepOutputs
+from tarsus.stepping.joint_rows import rows
 
 PASSES = 6  # of Newton's method
 NEAR = 1e-9  # of a force: the bent law and its tangent say the same
@@ -34,27 +34,28 @@ SLACK = 1e-6  # of a force: within its limits
 STILL = 1e-9  # rad/s, m/s: a change of rate too small for a secant
 
 
-def velocity_step(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> tuple[SX, Any]:
-    """What `assemble.velocity_step` gives, a file's actuators acting in it; their forces (m,) are
+def velocity_step(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> StepOutputs:
+    """What `joints.velocity_step` gives, a file's actuators acting in it; their forces (m,) are
     reported as `tau`.
     """
     if start.servos is None:
-        return assemble.velocity_step(scene, q, start, builder)
+        return joints.velocity_step(scene, q, start, builder)
     forces, m = acting(start.servos, q, start, builder), scene.mechanism
     pushed = replace(start, tau=start.tau + spread(m, forces.places, forces.force), servos=None)
 
-    def moved(give: SX) -> tuple[SX, Any]:
-        held = replace(pushed, give=spread(m, forces.places, give))
-        return assemble.velocity_step(scene, q, held, builder)
+    def moved(give: SX) -> StepOutputs:
+        giving = replace(pushed, give=spread(m, forces.places, give))
+        return joints.velocity_step(scene, q, giving, builder)
 
-    if start.servos.held_by_limits and (scene.candidates or m.loops):
+    held = scene.candidates or m.loops or rows(scene)
+    if start.servos.held_by_limits and held:
         at = start.servos.at(q, start.u, start.dt)
-        u_end, contact, give = _within_limits(scene, at, forces, start, moved, builder)
+        end, give = _within_limits(scene, at, forces, start, moved, builder)
         forces = replace(forces, give=give)
     else:
-        u_end, contact = moved(forces.give)
-    builder.keep("tau", forces.over(start.u, u_end), "report")
-    return u_end, contact
+        end = moved(forces.give)
+    builder.keep("tau", forces.over(start.u, end.u), "report")
+    return end
 
 
 def _within_limits(
@@ -62,21 +63,18 @@ def _within_limits(
     at: AtState,
     forces: ServoForces,
     start: StepInputs,
-    moved: Callable[[SX], tuple[SX, Any]],
+    moved: Callable[[SX], StepOutputs],
     builder: Builder,
-) -> tuple[SX, Any, SX]:
+) -> tuple[StepOutputs, SX]:
     """The end of the step, and `give` (m,): the step is made again while an impact throws a joint
     so far that its force would pass what the law has at the step's start and end.
     """
     straight, force = at.free()[1], forces.force
 
     def once(now: Values) -> tuple[Values, SX]:
-        u, contact = moved(now["give"])
-        end = StepOutputs(start.q, u, contact).values()
-        if scene.rare:
-            end["left_out"] = contact.left_out
+        end = moved(now["give"])
         # is every force between the law's at either end?
-        d = builder.keep("thrown", ca.vec((u - start.u)[forces.places]))
+        d = builder.keep("thrown", ca.vec((end.u - start.u)[forces.places]))
         reached = builder.keep("reached", at.limited(d)[0])
         acted, slack = force - now["give"] * d, SLACK * (1 + ca.fabs(reached))
         above = acted > ca.fmax(force, reached) + slack
@@ -87,18 +85,12 @@ def _within_limits(
         give = ca.if_else(out, bent, now["give"])
         done = now["pass"] + 1
         again = ca.logic_and(ca.mmax(out) > 0, done < PASSES)
-        return end | {"give": give, "acted": now["give"], "pass": done}, again
+        return end.values() | {"give": give, "acted": now["give"], "pass": done}, again
 
-    begin = {"q": start.q, "u": start.u, "memory": start.memory, "bilateral": start.bilateral}
-    begin |= {"impulse": SX.zeros(3 * scene.reported), "iterations": SX(0), "converged": SX(1)}
+    begin = joints.nothing_yet(scene, start).values()
     begin |= {"give": forces.give, "acted": forces.give, "pass": SX(0)}
-    if scene.rare:
-        begin["left_out"] = SX(0)
     end = builder.loop(begin, once, PASSES)
-    contact = StepOutputs.of(end).contact
-    if scene.rare:
-        contact = replace(contact, left_out=end["left_out"])
-    return end["u"], contact, end["acted"]
+    return StepOutputs.of(end), end["acted"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -48,7 +48,7 @@ class Chosen:
 
 
 T = TypeVar("T", bound=Touching)
-Solve = Callable[[list[T], StepInputs], tuple[SX, ContactSolution]]
+Solve = Callable[[list[T], StepInputs], StepOutputs]
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,8 +79,8 @@ def with_slots(
     solved: Solve[T],
     start: StepInputs,
     builder: Builder,
-) -> tuple[SX, ContactSolution]:
-    """The new velocity (nu,) and the solution, impulses of the usual contacts and of the slots.
+) -> StepOutputs:
+    """The end of the step, with impulses of the usual contacts and of the slots.
 
     gaps: of the rare candidates, m
     at_slot: what a slot holds, at the ground
@@ -97,11 +97,12 @@ def with_slots(
     fallen = builder.keep("fallen", fallen)
 
     # as if it stood, everywhere: a loop for worlds that stand would slow them down
-    u, contact = solved(feet, replace(start, memory=ca.vertcat(SX(0, 1), *memory.usual)))
+    end = solved(feet, replace(start, memory=ca.vertcat(SX(0, 1), *memory.usual)))
     empty = [fresh(law)] * scene.slots, [SX(EMPTY)] * scene.slots
-    kept = Remembered([contact.memory], *empty).stacked()
-    impulses = contact.impulses + [SX.zeros(3)] * scene.slots
-    stood = _values(start, u, replace(contact, impulses=impulses, memory=kept), SX(0))
+    kept = Remembered([end.contact.memory], *empty).stacked()
+    impulses = end.contact.impulses + [SX.zeros(3)] * scene.slots
+    contact = replace(end.contact, impulses=impulses, memory=kept)
+    stood = replace(end, contact=contact, left_out=SX(0)).values()
 
     def falling(_: Values) -> tuple[Values, SX]:
         closed = [
@@ -115,13 +116,12 @@ def with_slots(
 
         slots = builder.each("slots", scene.slots, at)
         own = ca.vertcat(*(kept for _, kept in slots))
-        u, contact = solved([touch for touch, _ in slots], replace(start, memory=own))
-        contact = handed_back(scene, start, feet, numbers, contact)
-        return _values(start, u, contact, left_out), SX(0)
+        end = solved([touch for touch, _ in slots], replace(start, memory=own))
+        contact = handed_back(scene, start, feet, numbers, end.contact)
+        return replace(end, contact=contact, left_out=left_out).values(), SX(0)
 
     # over it, in worlds that have fallen
-    end = builder.loop(stood, falling, 1, fallen, seldom=True)
-    return end["u"], replace(StepOutputs.of(end).contact, left_out=end["left_out"])
+    return StepOutputs.of(builder.loop(stood, falling, 1, fallen, seldom=True))
 
 
 def least(values: list[SX]) -> SX:
@@ -140,10 +140,6 @@ def fresh(law: Law) -> SX:
 def _at(gap: SX) -> Contact:
     """A contact of which no more is known than its gap."""
     return Contact(gap, SX.zeros(3), SX.zeros(3), SX.eye(3))
-
-
-def _values(start: StepInputs, u: SX, contact: ContactSolution, left_out: SX) -> Values:
-    return StepOutputs(start.q, u, contact).values() | {"left_out": left_out}
 
 
 def chosen(

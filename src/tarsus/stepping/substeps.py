@@ -12,6 +12,7 @@ from tarsus.errors import TarsusError
 from tarsus.model.mechanism import Mechanism
 from tarsus.program.ir.trace import Builder, Values
 from tarsus.references.reference import Citation
+from tarsus.stepping import joint_rows
 from tarsus.stepping.base import Scene, StepInputs, StepOutputs, Stepper
 from tarsus.stepping.strikes import Strikes, slot_size
 
@@ -62,17 +63,16 @@ class Substeps(Stepper):
 
     def step(self, scene: Scene, start: StepInputs, builder: Builder) -> StepOutputs:
         strikes = self.no_strikes(scene, start)
-        none = SX.zeros(3 * len(scene.candidates))
-        before = {"q": start.q, "u": start.u, "memory": start.memory, "impulse": none}
-        before["bilateral"] = SX.zeros(start.bilateral.numel())
+        begin = self._begin(scene, start) | ({} if strikes is None else strikes.values())
 
+        # one after the other, their impulses summed
         def inner(now: Values) -> tuple[Values, SX]:
             at = replace(start, q=now["q"], u=now["u"], memory=now["memory"], dt=start.dt / self.n)
             out = self.stepper.step(scene, replace(at, bilateral=start.bilateral / self.n), builder)
             end = out.values()
-            for summed in ("impulse", "bilateral"):
-                end[summed] = now[summed] + end[summed]
-            end["iterations"] = now["iterations"] + end["iterations"]
+            for summed in ("impulse", "bilateral", "joints", "iterations"):
+                if summed in end:
+                    end[summed] = now[summed] + end[summed]
             end["converged"] = ca.fmin(now["converged"], end["converged"])
             if out.strikes is not None:
                 size = slot_size(start.q.numel(), start.u.numel(), len(scene.candidates))
@@ -81,7 +81,14 @@ class Substeps(Stepper):
             done = now["done"] + 1
             return end | {"done": done}, done < self.n
 
-        counts = {"iterations": SX(0), "converged": SX(1), "done": SX(0)}
-        begin = before | counts | ({} if strikes is None else strikes.values())
         end = builder.loop(begin, inner, self.n)
         return replace(StepOutputs.of(end), strikes=None if strikes is None else Strikes.of(end))
+
+    def _begin(self, scene: Scene, start: StepInputs) -> Values:
+        """What the first inner step begins with."""
+        none = SX.zeros(3 * len(scene.candidates))
+        before = {"q": start.q, "u": start.u, "memory": start.memory, "impulse": none}
+        before["bilateral"] = SX.zeros(start.bilateral.numel())
+        if joint_rows.reported(scene, self.stepper):
+            before["joints"] = SX.zeros(joint_rows.impulse_count(scene))
+        return before | {"iterations": SX(0), "converged": SX(1), "done": SX(0)}

@@ -133,7 +133,7 @@ def simulation(
     """HyQ above the ground in every case, at rest; held: False for free legs in all."""
     found = Simulation(
         hyq(), on.law, by or stepper(INSIDE), on.terrain, HOLD, dt, worlds=len(on.cases),
-        contacts=list(contacts),
+        contacts=list(contacts), limits=False,
     )  # fmt: skip
     found.set(
         q=np.array([start(hyq(), case.scenario) for case in on.cases]),

@@ -7,10 +7,12 @@ from tarsus.program.codegen.ir_writer import IrWriter
 from tarsus.program.codegen.kernels import KernelShell, LaneGroups
 from tarsus.program.codegen.layout import Target, layout
 from tarsus.program.ir.blocks import CYCLES, Block, Lookup, Program, Stamp, Straight, While
+from tarsus.program.lowering.scopes import local_registers
 from tarsus.program.lowering.spill import Memory
 from tarsus.program.lowering.tape import tape
 
 SPARE = "~spare"  # room for values that wait in memory within one block
+STAYING = ("!0 = distinct !{!0, !1}", '!1 = !{!"llvm.licm.disable"}')
 UNCOUNTED = ("load", "store", "getelementptr")  # what is no arithmetic
 EXACT_FLOAT32 = 1 << 24  # beyond it float32 skips integers, and with them entries of a table
 
@@ -19,6 +21,7 @@ class Emitter:
     """Writes a kernel: what is done with a world; the frame says how they are stored and walked."""
 
     def __init__(self, program: Program, target: Target, frame: KernelShell | None = None) -> None:
+        # where registers lie
         self.program, self.target, self.frame = program, target, frame or LaneGroups()
         self.scribe = IrWriter(target.lanes, target.bits)
         self._persistent, self._temporary = layout(program)
@@ -30,10 +33,14 @@ class Emitter:
         self._shared: dict[str, int] = {}
         for name in sorted(program.apart) if self.frame.sets_apart else ():
             self._shared[name] = sum(program.sizes[other] for other in self._shared)
+        # what is known while blocks are written
         self._apart: list[str] = []
         self._names: list[str] = []
         self._labels = 0
         self._masks: list[str] = []
+        self._local: list[frozenset[str]] = []
+        self._inside = self._stays = False  # a seldom function; a loop whose code stays in it
+        self._scopes = local_registers(program)
         if program.sections and not (target == Target(1) and isinstance(self.frame, LaneGroups)):
             raise TarsusError(
                 f"the program {program.name!r} is timed: time stamps are read for one world at a"
@@ -50,17 +57,15 @@ class Emitter:
     def texts(self) -> tuple[str, str]:
         """The module, and one of the functions that it calls for seldom loops, "" if none."""
         for block in self.program.blocks:
-            if self._shared and isinstance(block, While) and block.seldom:
-                self._set_apart(block)
-            else:
-                self._block(block)
+            self._block(block)
         around = self.frame.around(self.program, self.target, self._workspace())
         used, calls = (
             self.scribe.declarations(),
             [f"declare void {f}(ptr, ptr, ptr)" for f in self._names],
         )
         declarations = [*used, *calls, *around.declarations]
-        lines = [*declarations, *around.opening, *self.scribe.lines, *around.closing, ""]
+        lines = [*declarations, *around.opening, *self.scribe.lines, *around.closing]
+        lines += [*(STAYING if self._stays else []), ""]
         apart = [*used, *self._apart, ""] if self._apart else []
         return "\n".join(lines), "\n".join(apart)
 
@@ -68,7 +73,11 @@ class Emitter:
         """A call of a function that holds the loop, where a lane wants it."""
         s, name = self.scribe, f"@seldom{len(self._names)}"
         tag = name[1:]
-        some = s.any(s.lt(s.const(0.0), self._load(block.more, 0)))
+        wanted = s.lt(s.const(0.0), self._load(block.more, 0))
+        if self._masks:
+            wanted = s.operation("and", [wanted, self._masks[-1]])
+            self._write(s.select(wanted, s.const(1.0), s.const(0.0)), block.more, 0)
+        some = s.any(wanted)
         s.lines += [
             f"  br i1 {some}, label %{tag}.call, label %{tag}.past",
             f"{tag}.call:",
@@ -77,13 +86,15 @@ class Emitter:
             f"{tag}.past:",
         ]
         # its code, in a function of its own
-        lines, s.lines = s.lines, []
+        around = s.lines, self._masks, self._local
+        s.lines, self._masks, self._local, self._inside = [], [], [], True
         s.forget()
         self._while(block)
+        self._inside = False
         signature = "(ptr noalias %world, ptr noalias %tables, ptr noalias %shared)"
         self._apart += [f"define void {name}{signature} #0 {{", "entry:", *s.lines]
         self._apart += ["  ret void", "}", 'attributes #0 = { nounwind "stackrealign" }']
-        s.lines = lines
+        s.lines, self._masks, self._local = around
         self._names.append(name)
 
     def _workspace(self) -> str:
@@ -109,7 +120,8 @@ class Emitter:
         if isinstance(block, Straight):
             self._straight(block)
         elif isinstance(block, While):
-            self._while(block)
+            apart = self._shared and block.seldom and not self._inside
+            self._set_apart(block) if apart else self._while(block)
         elif isinstance(block, Stamp):
             self._stamp(block)
         else:
@@ -139,10 +151,15 @@ class Emitter:
         return self.scribe.define(f"{how} {self.target.vector}, {pointer}, align {self._align}")
 
     def _store(self, value: str, register: str, entry: int) -> None:
-        pointer = self._pointer(register, entry)
-        if self._masks and register != SPARE:
+        """The entry's value in worlds that are not done, in all where it is of this round alone."""
+        if self._masks and register != SPARE and register not in self._local[-1]:
+            pointer = self._pointer(register, entry)
             old = self.scribe.define(f"load {self.target.vector}, {pointer}, align {self._align}")
             value = self.scribe.select(self._masks[-1], value, old)
+        self._write(value, register, entry)
+
+    def _write(self, value: str, register: str, entry: int) -> None:
+        pointer = self._pointer(register, entry)
         how = "store volatile" if register in self._memory else "store"
         self.scribe.lines.append(
             f"  {how} {self.target.vector} {value}, {pointer}, align {self._align}"
@@ -215,18 +232,31 @@ class Emitter:
         # the body, for these lanes alone
         s.forget()
         self._masks.append(mask)
+        self._local.append(self._scopes.get(id(block), frozenset()))
         for inner in block.body:
             self._block(inner)
         self._masks.pop()
+        self._local.pop()
         # back to the head; no value read before holds after it
         s.lines += [
             f"  br label %{tag}.end",
             f"{tag}.end:",
             f"  %{tag}.count.next = add i64 %{tag}.count, 1",
-            f"  br label %{tag}.head",
+            f"  br label %{tag}.head{self._hint(block)}",
             f"{tag}.exit:",
         ]
         s.forget()
+
+    def _hint(self, block: While) -> str:
+        """For the outermost loop that holds others: what is the same in every round is computed
+        where it stands. Taken out of the loop it would be computed also for the loops inside that
+        are hardly ever entered, and need more registers than there are.
+        """
+        whole = not self._masks and any(isinstance(inner, While) for inner in block.body)
+        if not whole or self._inside:
+            return ""
+        self._stays = True
+        return ", !llvm.loop !0"
 
     def _lookup(self, block: Lookup) -> None:
         s, number = self.scribe, list(self.program.tables).index(block.table)

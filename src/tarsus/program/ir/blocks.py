@@ -49,8 +49,8 @@ class Straight:
 class While:
     """Run `body` while register `more` is positive, at most `maximum` times, each world for itself.
 
-    A world that is done keeps its registers while others go on. A `seldom` one, not inside another,
-    is rarely entered: a processor's code for it is compiled apart, quickly rather than well.
+    A world that is done keeps its registers while others go on. A `seldom` one, not inside another
+    such, is rarely entered: a processor's code for it is compiled apart, quickly rather than well.
     """
 
     more: str
@@ -120,10 +120,7 @@ class Program:
     @cached_property
     def apart(self) -> frozenset[str]:
         """Temporaries that the `seldom` loops read or write; none where cycles are counted."""
-        used: set[str] = set()
-        for block in self.blocks if not self.sections else ():
-            if isinstance(block, While) and block.seldom:
-                used |= _named((block,))
+        used = _named_apart(self.blocks) if not self.sections else set()
         return frozenset(r.name for r in self.of_kind("temporary") if r.name in used)
 
     def straights(self) -> Iterator[tuple[Straight, bool]]:
@@ -139,6 +136,15 @@ class Program:
         _feed(digest, self.blocks)
         digest.update(repr([(k, len(v)) for k, v in self.tables.items()]).encode())
         return digest.hexdigest()
+
+
+def _named_apart(blocks: tuple[Block, ...]) -> set[str]:
+    """Registers that the outermost seldom loops name."""
+    used: set[str] = set()
+    for block in blocks:
+        if isinstance(block, While):
+            used |= _named((block,)) if block.seldom else _named_apart(block.body)
+    return used
 
 
 def _straights(blocks: tuple[Block, ...], inside: bool) -> Iterator[tuple[Straight, bool]]:

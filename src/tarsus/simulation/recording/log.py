@@ -25,7 +25,9 @@ from tarsus.simulation.recording.empty import without_empty
 from tarsus.simulation.recording.observe import observer
 from tarsus.simulation.recording.strikes import strike_variables, strikes_lost
 from tarsus.simulation.step_program import Plan
+from tarsus.stepping.base import Scene
 from tarsus.stepping.fast_motion import FAST
+from tarsus.stepping.joint_rows import rows, rubbing_places
 
 Array = NDArray[Any]
 T = TypeVar("T", float, None)
@@ -66,6 +68,7 @@ def dataset(
         "converged": (each, records["converged"][..., 0].astype(np.int8)),
         **variables.of_energies(seen, solved, seen["stored"]),
         **variables.of_balance(seen, contacts, -mechanism.gravity_acceleration[2]),
+        **_in_joints(scene, seen, records, dt),
         **_of_loops(mechanism, seen, records["bilateral"], dt),
         **strike_variables(plan, worlds, records, t0),
         **sensed.variables(plan, records),
@@ -82,6 +85,23 @@ def dataset(
         log.attrs.update(crowded_steps=int((records["left_out"] > 0).sum()))
         log.attrs.update(most_left_out=int(records["left_out"].max(initial=0)))
     return without_empty(log.squeeze("world", drop=True) if count == 1 else log)
+
+
+def _in_joints(
+    scene: Scene, seen: Mapping[str, Array], records: Mapping[str, Array], dt: float
+) -> dict[str, Any]:
+    """Forces (steps, worlds, nu) of joints' limits, of dry friction, and all that is passive, where
+    joints have limits or dry friction.
+    """
+    if "joints" not in records:
+        return {}
+    places, rubbing = [row.u for row in rows(scene)], rubbing_places(scene)
+    found, force = np.zeros((2, *records["u"].shape)), records["joints"] / dt
+    found[0][..., places] = force[..., : len(places)]
+    found[1][..., [places[k] for k in rubbing]] = force[..., len(places) :]
+    forces = {"force_limit": found[0], "force_joint_friction": found[1]}
+    forces["passive_force"] = seen["passive"]
+    return {name: (("time", "world", "velocity"), part) for name, part in forces.items()}
 
 
 def _of_loops(
@@ -164,7 +184,7 @@ def _observe(
         "impulse": records["impulse"],
         "bilateral": records["bilateral"],
         "tau": records["tau"],
-    }
+    } | ({"joints": records["joints"]} if "joints" in records else {})
     flat = {name: value.reshape(steps * count, -1) for name, value in samples.items()}
     for register in program.of_kind("parameter"):
         if register.name not in flat:
@@ -220,10 +240,7 @@ def warnings_of(mechanism: Mechanism, log: xr.Dataset) -> list[str]:
         listed = ", ".join(f"{name} by {beyond[name]:.3g}" for name in worst[:3]) + (
             ", ..." if len(worst) > 3 else ""
         )
-        found.append(
-            f"{len(worst)} joints went beyond their limits, which are not enforced: {listed} (rad"
-            " or m)."
-        )
+        found.append(f"{len(worst)} joints went beyond their limits: {listed} (rad or m).")
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -11,8 +12,8 @@ from casadi import SX
 from tarsus.contact.base import ForceLaw, symbols
 from tarsus.contact.ledger import stored_energy
 from tarsus.contact.problem import Contact
-from tarsus.dynamics import coordinates, energy, loop_constraints, rnea
-from tarsus.dynamics.free_motion import Drive
+from tarsus.dynamics import coordinates, energy, loop_constraints, rnea, springs
+from tarsus.dynamics.free_motion import Drive, dissipation
 from tarsus.dynamics.kinematics import Kinematics, kinematics
 from tarsus.program.ir.blocks import Program
 from tarsus.program.ir.trace import Builder
@@ -24,7 +25,9 @@ from tarsus.simulation.recording.step_observables import (
 )
 from tarsus.simulation.step_program import KEPT, Plan, applied, applied_in_loops, as_varied, pushes
 from tarsus.spatial.inertia import LinearInertia
+from tarsus.stepping import joint_rows
 from tarsus.stepping.assemble import ContactKinematics, contact_kinematics
+from tarsus.stepping.base import Scene
 from tarsus.stepping.fast_motion import turns_fast
 
 
@@ -47,6 +50,8 @@ def observer(plan: Plan) -> Program:
     fast: 1 where a joint turns so far in the step that it has another treatment (fast_motion).
     drift: largest gap of a loop joint at the end, m or rad.
     q_uncut, u_uncut: the end in the coordinates of the robot before joints were cut; empty if none.
+    passive (nu,): forces of damping, springs, limits and dry friction, N or N m, where the step
+        reports what acts in joints.
     """
     # parameters
     n, b = len(plan.scene.candidates), Builder(f"{plan.scene.mechanism.name}_observer")
@@ -58,26 +63,24 @@ def observer(plan: Plan) -> Program:
     memory, dt = b.parameter("memory", scene.law.memory_size(n)), b.parameter("dt")
     law = symbols({name: b.parameter(f"law.{name}") for name in scene.law.parameters()})
     terrain = scene.terrain.symbols(b)
+    if in_joints := joint_rows.reported(scene, plan.stepper):
+        mechanism = joint_rows.without_dry_friction(scene)
 
     # where the step looked, and what acted there
     seen = kinematics(mechanism, plan.stepper.evaluation(mechanism, q0, u0, dt), u0)
     touching = contact_kinematics(scene, seen, terrain)
-    acting = Acting(
-        Drive(applied(mechanism, tau), applied_in_loops(mechanism, tau)),
-        impulse,
-        pushes=pushes(plan, q0, b),
-        constraints=_constraint_force(
-            seen, b.parameter("bilateral", loop_constraints.count(mechanism)), dt
-        ),
-    )
+    motors = Drive(applied(mechanism, tau), applied_in_loops(mechanism, tau))
+    bilateral = b.parameter("bilateral", loop_constraints.count(mechanism))
+    closing = _constraint_force(seen, bilateral, dt)
+    acting = Acting(motors, impulse, pushes(plan, q0, b), closing)
+    acting = _with_joints(acting, scene, b) if in_joints else acting
 
     # the criteria, and quantities known of our own steps alone
     start, end = kinematics(mechanism, q0, u0), kinematics(mechanism, q1, u1)
-    contacts = [_observed(touch) for touch in touching]
     one_evaluation = plan.stepper.velocity_level
     fast = turns_fast(mechanism, u0, dt) if one_evaluation else SX(0)
     balanced = ca.logic_not(fast) if one_evaluation else SX(0)
-    step = ObservedStep(start, seen, end, inertias, dt, contacts, acting, balanced)
+    step = ObservedStep(start, seen, end, inertias, dt, _observed(touching), acting, balanced)
     stored = [_stored(plan, kin, terrain, law) for kin in (start, end)]
     return b.program(
         **step_observables(step),
@@ -86,14 +89,34 @@ def observer(plan: Plan) -> Program:
         stored=stored[1] - stored[0],
         **_center(end, inertias),
         **_of_loops(end),
+        **_passive(acting, seen, u1, dt),
         fast=fast,
     )
 
 
-def _observed(touch: ContactKinematics) -> ObservedContact:
-    """A simulated contact as the criteria take it."""
-    rows = ca.vertcat(*(ca.horzcat(*row) for row in touch.rows))
-    return ObservedContact(touch.contact.gap, rows, touch.contact.velocity)
+def _with_joints(acting: Acting, scene: Scene, b: Builder) -> Acting:
+    """What acted, with the impulses of limits and of dry friction that the step reports."""
+    told = b.parameter("joints", joint_rows.impulse_count(scene))
+    limits, friction = joint_rows.spread(scene, told)
+    return replace(acting, limits=limits, friction=friction)
+
+
+def _passive(acting: Acting, seen: Kinematics, u1: SX, dt: SX) -> dict[str, SX]:
+    """What acts in the joints beside motors, mean over a step to u1 (nu,), where it is reported."""
+    if acting.limits is None or acting.friction is None:
+        return {}
+    braking = -dissipation(seen.mechanism, seen.u) * u1
+    pull = springs.mean_force(seen, u1, dt) if springs.has_springs(seen.mechanism) else 0
+    return {"passive": braking + pull + (acting.limits + acting.friction) / dt}
+
+
+def _observed(touching: list[ContactKinematics]) -> list[ObservedContact]:
+    """Simulated contacts as the criteria take them."""
+    found = []
+    for touch in touching:
+        rows = ca.vertcat(*(ca.horzcat(*row) for row in touch.rows))
+        found.append(ObservedContact(touch.contact.gap, rows, touch.contact.velocity))
+    return found
 
 
 def _corrections(plan: Plan, contacts: list[Contact], p: Any, memory: SX, dt: SX) -> SX:

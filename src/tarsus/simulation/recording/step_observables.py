@@ -52,6 +52,10 @@ class Acting:
     """Forces of the joints that close loops."""
     passive: SX | None = None
     """Forces of joint damping, friction and springs; None: the robot's own model of them."""
+    limits: SX | None = None
+    """Impulses of joints' limits; None: none act."""
+    friction: SX | None = None
+    """Impulses of joints' dry friction; None: it is among the passive forces."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +87,9 @@ def step_observables(step: ObservedStep) -> dict[str, SX]:
     before, after (3n,): contact velocities with u0 and u1, m/s.
     kinetic, potential: energies at the end, J.
     energy_before: sum of both energies at the start, J.
-    work_motors, work_pushes, work_joints, work_drift: the robot's share of the energy ledger, J.
+    work_motors, work_pushes, work_joints, work_limits, work_joint_friction,
+        work_drift: the robot's share
+        of the energy ledger, J.
     residual: largest entry of M (u1 - u0) / dt - h - W L / dt, N or N m; NaN unless balanced.
     """
     start, seen, end, dt = step.start, step.seen, step.end, step.dt
@@ -93,6 +99,11 @@ def step_observables(step: ObservedStep) -> dict[str, SX]:
     # balance of momentum: what is left after all that acted
     residual, joints = _without_contacts(step)
     residual = residual - acting.pushes - acting.constraints
+    stops, sticks = (
+        SX.zeros(u1.numel()) if impulse is None else impulse / dt
+        for impulse in (acting.limits, acting.friction)
+    )
+    residual -= stops + sticks
     after: list[SX] = []
     for i, contact in enumerate(step.contacts):
         after.append(ca.mtimes(contact.rows, u1))
@@ -114,6 +125,8 @@ def step_observables(step: ObservedStep) -> dict[str, SX]:
         "work_motors": energy_balance.drive_work(acting.motors, seen, u1, dt),
         "work_pushes": energy_balance.work(acting.pushes, seen, u1, dt),
         "work_joints": joints + energy_balance.work(acting.constraints, seen, u1, dt),
+        "work_limits": energy_balance.work(stops, seen, u1, dt),
+        "work_joint_friction": energy_balance.work(sticks, seen, u1, dt),
         "work_drift": drift,
         "residual": ca.if_else(step.one_balance, ca.norm_inf(residual), SX.nan()),
     }

@@ -78,6 +78,8 @@ UNITS = {
         "J",
         "work of joint damping, and of what holds closed loops, during the step",
     ),
+    "energy_limits": ("J", "work of joints' limits during the step"),
+    "energy_joint_friction": ("J", "work of joints' dry friction during the step"),
     "energy_drift": (
         "J",
         "energy made by integration: M, c and g held at one configuration during the step",
@@ -89,6 +91,11 @@ UNITS = {
             " recursion; NaN for steppers of several evaluations a step"
         ),
     ),
+}
+
+JOINTS = {  # of robots whose joints have limits or dry friction alone
+    "force_limit": ("N m, N", "of joints' limits, mean over the step"),
+    "force_joint_friction": ("N m, N", "of joints' dry friction, mean over the step"),
 }
 
 LOOPS = {  # of robots with cut joints or closed loops alone
@@ -128,9 +135,9 @@ UNCUT = {  # of robots with cut joints alone
     ),
     "u_uncut": (UNITS["u"][0], "velocities after the step of the robot before joints were cut"),
 }
-PEER = {  # of runs on another engine alone
+PEER = {  # of runs on another engine, and of robots whose joints have limits or dry friction
     "passive_force": (
         "N, N m",
-        "generalized forces of joint damping, dry friction and limits during the step",
+        "generalized forces of damping, springs, dry friction and limits of joints in the step",
     ),
 }

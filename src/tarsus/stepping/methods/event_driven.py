@@ -22,7 +22,7 @@ from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder, Values
 from tarsus.references.papers import DOWELL_1971, OGUNSOLA
 from tarsus.references.reference import Citation
-from tarsus.stepping import assemble
+from tarsus.stepping import joint_rows, joints
 from tarsus.stepping.assemble import contact_kinematics
 from tarsus.stepping.base import METHODS, Scene, StepInputs, StepOutputs, Stepper
 from tarsus.stepping.event_location import TRIES, Bracket
@@ -138,6 +138,8 @@ class EventDriven(Stepper):
         }
         state = {"q": start.q, "u": start.u, "memory": start.memory, "converged": SX(1)}
         clock = {"time": SX(0), "h": start.dt, "gains": SX(0)}
+        if joint_rows.reported(scene, self.inside):
+            sums["joints"] = SX.zeros(joint_rows.impulse_count(scene))
         begin = state | sums | clock | self._watch(scene, start, state, SX(0), SX(0))
         none = self.no_strikes(scene, start)
         return begin if none is None else begin | none.values()
@@ -197,6 +199,7 @@ class EventDriven(Stepper):
         after = {key: end[key] for key in ("q", "u", "memory")} | {
             "impulse": now["impulse"] + end["impulse"],
             "bilateral": now["bilateral"] + end["bilateral"],
+            **({"joints": now["joints"] + end["joints"]} if "joints" in now else {}),
             "converged": ca.fmin(ca.fmin(now["converged"], end["converged"]), good),
             "time": time,
             "h": start.dt - time,
@@ -243,8 +246,9 @@ def impact(scene: Scene, start: StepInputs, end: Values, landed: SX, builder: Bu
 
     The law's impulses act on all closed contacts while the coordinates stay; what they did is kept.
     """
-    keys = ("u", "memory", "impulse", "bilateral", "iterations", "converged")
-    changed = {key: end[key] for key in (*keys, *Strikes.__dataclass_fields__)}
+    summed = [key for key in ("impulse", "bilateral", "iterations", "joints") if key in end]
+    keys = ("u", "memory", "converged", *summed, *Strikes.__dataclass_fields__)
+    changed = {key: end[key] for key in keys}
     law, loose = scene.law, undamped(scene)
 
     def once(now: Values) -> tuple[Values, SX]:
@@ -253,11 +257,9 @@ def impact(scene: Scene, start: StepInputs, end: Values, landed: SX, builder: Bu
         overrides = [
             ca.if_else(law.closed(contact, law.own(at.memory, i)), -1, 1) for i, contact in contacts
         ]
-        u, solved = assemble.velocity_step(
-            loose, at.q, replace(at, contact_override=ca.vertcat(*overrides)), builder
-        )
-        new = StepOutputs(at.q, u, solved).values()
-        sums = {key: now[key] + new[key] for key in ("impulse", "bilateral", "iterations")}
+        at = replace(at, contact_override=ca.vertcat(*overrides))
+        new = joints.velocity_step(loose, at.q, at, builder).values()
+        u, sums = new["u"], {key: now[key] + new[key] for key in summed}
         good = ca.fmin(now["converged"], new["converged"])
         kept = Strikes.of(now).after(end["time"], at.q, now["u"], u, new["impulse"]).values()
         return {"u": u, "memory": new["memory"], "converged": good} | sums | kept, SX(0)
@@ -266,14 +268,16 @@ def impact(scene: Scene, start: StepInputs, end: Values, landed: SX, builder: Bu
 
 
 def undamped(scene: Scene) -> Scene:
-    """The scene at an impact's instant: no joint damping, friction or spring, no stabilization."""
+    """The scene at an impact's instant: no joint damping or spring, no stabilization, no friction
+    in loop joints; `joints` knows of the others'.
+    """
 
-    def free(part: Part) -> Part:
-        joint = replace(part.joint, damping=0.0, dry_friction=0.0, stiffness=0.0)
-        return replace(part, joint=joint)
+    def free(part: Part, **none: float) -> Part:
+        return replace(part, joint=replace(part.joint, damping=0.0, stiffness=0.0, **none))
 
     mechanism = scene.mechanism
-    bodies, loops = tuple(map(free, mechanism.bodies)), tuple(map(free, mechanism.loops))
+    bodies = tuple(free(body) for body in mechanism.bodies)
+    loops = tuple(free(loop, dry_friction=0.0) for loop in mechanism.loops)
     return replace(
         scene, mechanism=replace(mechanism, bodies=bodies, loops=loops), stabilization=0.0
     )

@@ -38,9 +38,8 @@ class Midpoint(Stepper):
         q_mid = builder.keep("q_mid", self.evaluation(scene.mechanism, start.q, start.u, start.dt))
         builder.stamp("rest")
         seen = replace(start, instant=self.instant)
-        u_end, contact = servos.velocity_step(scene, q_mid, seen, builder)
-        q_end = displaced(scene.mechanism, q_mid, u_end, 0.5 * start.dt)
-        return StepOutputs(q_end, u_end, contact)
+        end = servos.velocity_step(scene, q_mid, seen, builder)
+        return replace(end, q=displaced(scene.mechanism, q_mid, end.u, 0.5 * start.dt))
 
     def evaluation(self, mechanism: Mechanism, q: SX, u: SX, dt: SX) -> SX:
         """Half a step on."""

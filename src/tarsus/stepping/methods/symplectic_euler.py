@@ -31,6 +31,5 @@ class SymplecticEuler(Stepper):
 
     def step(self, scene: Scene, start: StepInputs, builder: Builder) -> StepOutputs:
         seen = replace(start, instant=self.instant)
-        u_end, contact = servos.velocity_step(scene, start.q, seen, builder)
-        q_end = displaced(scene.mechanism, start.q, u_end, start.dt)
-        return StepOutputs(q_end, u_end, contact)
+        end = servos.velocity_step(scene, start.q, seen, builder)
+        return replace(end, q=displaced(scene.mechanism, start.q, end.u, start.dt))

@@ -1,0 +1,45 @@
+"""Which registers live inside a loop alone: written anew in every round before they are read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tarsus.program.ir.blocks import Block, Lookup, Program, Stamp, Straight, While
+
+Access = tuple[str, bool, tuple[int, ...]]  # register, whether it is written, loops around it
+
+
+def local_registers(program: Program) -> dict[int, frozenset[str]]:
+    """By the id of each loop the registers whose values no other round, and nothing outside the
+    loop, reads: what stands in them in worlds that are done does not matter.
+    """
+    # who touches each register, in order
+    accesses = list(_accesses(program.blocks, ()))
+    by_register: dict[str, list[Access]] = {}
+    for access in accesses:
+        by_register.setdefault(access[0], []).append(access)
+    temporary = {r.name for r in program.registers if r.kind == "temporary"}
+    # first written by a block of the loop itself, never touched outside
+    found: dict[int, set[str]] = {}
+    for name in temporary & by_register.keys():
+        (_, written, around), *others = by_register[name]
+        if written and around and all(other[2][: len(around)] == around for other in others):
+            found.setdefault(around[-1], set()).add(name)
+    return {loop: frozenset(names) for loop, names in found.items()}
+
+
+def _accesses(blocks: tuple[Block, ...], around: tuple[int, ...]) -> Iterator[Access]:
+    """Every reading and writing of a register, in the order of the program."""
+    for block in blocks:
+        if isinstance(block, While):
+            yield block.more, False, around
+            yield from _accesses(block.body, (*around, id(block)))
+            yield block.more, False, (*around, id(block))
+        elif isinstance(block, Straight):
+            yield from ((name, False, around) for name in block.inputs)
+            yield from ((name, True, around) for name in block.outputs)
+        elif isinstance(block, Lookup):
+            yield block.index, False, around
+            yield block.output, True, around
+        elif isinstance(block, Stamp):
+            yield block.clock, False, around

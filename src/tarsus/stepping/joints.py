@@ -1,0 +1,96 @@
+"""Joint limits and dry friction in joints: inclusions, solved together with the contacts.
+
+A joint with a range may not leave it: its rate u^E at the end of a step lies in an interval, and an
+impulse acts only where it stands at an end of that. As the rate is asked for that brings the joint
+to its limit when the next step looks at it, none goes beyond. Dry friction holds a joint at rest
+with up to f, and brakes a moving one with f: Coulomb's law of one row.
+
+Which joints are held is guessed from the step's start; a step with these held is solved, with all
+its contacts under any law, and where an inclusion is violated it is solved again with others held:
+an active-set method on the joints (docs/decisions/0028-joint-limits-and-stiction.md). A held joint
+is one of much more inertia: it costs a step no further rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import casadi as ca
+import numpy as np
+from casadi import SX
+
+from tarsus.contact.problem import ContactSolution
+from tarsus.program.ir.symbolic import entries
+from tarsus.program.ir.trace import Builder, Values
+from tarsus.stepping import assemble
+from tarsus.stepping.base import HeldJoints, Scene, StepInputs, StepOutputs
+from tarsus.stepping.joint_rows import (
+    impulse_count,
+    joint_states,
+    rows,
+    rubbing_places,
+    without_dry_friction,
+)
+
+PASSES = 30  # solutions of a step until all inclusions hold
+
+
+def nothing_yet(scene: Scene, start: StepInputs) -> StepOutputs:
+    """What a loop over solutions of a step begins with."""
+    impulses = [SX.zeros(3)] * scene.reported
+    contact = ContactSolution(impulses, start.memory, SX(0), SX(1), start.bilateral)
+    left_out = SX(0) if scene.rare else None
+    joints = SX.zeros(impulse_count(scene)) if rows(scene) else None
+    return StepOutputs(start.q, start.u, contact, None, left_out, joints)
+
+
+def velocity_step(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> StepOutputs:
+    """What `assemble.velocity_step` gives, with joints held at limits and by dry friction."""
+    joints = builder.hold("joints", joint_states(scene, q, start))
+    if not joints:
+        return assemble.velocity_step(scene, q, start, builder)
+    free = replace(scene, mechanism=without_dry_friction(scene))
+    places, rubbing = [row.u for row in rows(scene)], rubbing_places(scene)
+    cuts = np.cumsum([0, *(1 if joint.friction is None else 3 for joint in joints)]).tolist()
+
+    def once(now: Values) -> tuple[Values, SX]:
+        # the step with these joints held
+        modes = ca.vertsplit(now["modes"], cuts)
+        acting = [joint.held(own) for joint, own in zip(joints, modes, strict=True)]
+        weight, drag, rate, friction = (ca.vertcat(*p) for p in zip(*acting, strict=True))
+        limited = ca.vertcat(*(own[0] != 0 for own in modes))
+        held = HeldJoints(places, weight, drag, rate, friction, limited, rubbing)
+        end = assemble.velocity_step(free, q, replace(start, held=held), builder)
+        # do all inclusions hold?
+        assert end.joints is not None
+        limiting, rubbed = entries(end.joints), [SX(0)] * len(places)
+        for k, impulse in zip(rubbing, limiting[len(places) :], strict=True):
+            rubbed[k] = impulse
+        after, wrong = [], SX(0)
+        for k, (joint, own) in enumerate(zip(joints, modes, strict=True)):
+            acted = limiting[k], rubbed[k]
+            new, other = joint.next(own, end.u[places[k]], acted, now["pass"])
+            after.append(new)
+            wrong = ca.logic_or(wrong, other)
+        wrong = builder.keep("wrong", wrong)
+        good = ca.logic_and(end.contact.converged, ca.logic_not(wrong))
+        end = replace(end, contact=replace(end.contact, converged=good))
+        done = now["pass"] + 1
+        carried = {"modes": ca.vertcat(*after), "pass": done}
+        return end.values() | carried, ca.logic_and(wrong, done < PASSES)
+
+    if rubbing:
+        begin = nothing_yet(scene, start).values() | {"pass": SX(0)}
+        begin["modes"] = ca.vertcat(*(joint.guess() for joint in joints))
+        return StepOutputs.of(builder.loop(begin, once, PASSES))
+
+    # limits are far, as a rule: the step without them, and again where it passes one
+    end, none = assemble.velocity_step(free, q, start, builder), SX(0)
+    sides = [
+        joint.next(none, end.u[at], (none, none), none)[0]
+        for at, joint in zip(places, joints, strict=True)
+    ]
+    begin = replace(end, joints=SX.zeros(len(places))).values() | {"pass": none}
+    begin["modes"] = builder.keep("sides", ca.vertcat(*sides))
+    wrong = ca.norm_1(begin["modes"])
+    return StepOutputs.of(builder.loop(begin, once, PASSES, first=wrong, seldom=True))

@@ -1,0 +1,89 @@
+"""Dry friction in joints: Coulomb's law of one row, against closed forms.
+
+Equations as in `tarsus.stepping.joints`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tarsus
+
+FRICTION, INERTIA, DT = 3.0, 0.02, 2.5e-3
+ROTOR = f"""<mujoco><option gravity="0 0 0"/><worldbody><body name="rotor" pos="0 0 1">
+<joint name="j" type="hinge" axis="0 0 1" frictionloss="{FRICTION}"/>
+<inertial pos="0 0 0" mass="1" diaginertia="0.02 0.02 {INERTIA}"/>
+</body></worldbody><actuator><motor joint="j"/></actuator></mujoco>"""
+SLED = """<mujoco><worldbody><body name="sled" pos="0 0 1">
+<joint name="j" type="slide" axis="0.6 0 0.8" frictionloss="10"/>
+<geom type="sphere" size=".1" mass="1" contype="0" conaffinity="0"/>
+</body></worldbody></mujoco>"""
+
+
+def rotor(tmp_path: Path, torque: float, **options: object) -> tarsus.Simulation:
+    (tmp_path / "rotor.xml").write_text(ROTOR)
+    return tarsus.Simulation(
+        str(tmp_path / "rotor.xml"), controller=lambda t, q, u: [torque], **({"dt": DT} | options)
+    )
+
+
+@pytest.mark.parametrize("torque", [0.0, 1.0, -2.999, 3.0])
+def test_a_joint_held_by_friction_does_not_creep(tmp_path: Path, torque: float) -> None:
+    log = rotor(tmp_path, torque).run(2.5)
+    assert np.abs(log.u.values).max() < 1e-9 and np.abs(log.q.values).max() < 1e-9
+    assert np.allclose(log.force_joint_friction.values, -torque, atol=1e-9)
+
+
+def test_it_breaks_away_at_its_limit(tmp_path: Path) -> None:
+    slow, fast = (np.abs(rotor(tmp_path, t).run(0.25).q.values).max() for t in (2.9999, 3.0001))
+    assert slow < 1e-9 < 1e-5 < fast
+
+
+def test_friction_of_a_driven_joint_is_its_limit_in_every_step(tmp_path: Path) -> None:
+    log = rotor(tmp_path, 5.0).run(12 * DT)
+    assert np.allclose(log.force_joint_friction.values, -FRICTION, rtol=1e-12)
+    steps = np.arange(1, 13)
+    assert np.allclose(log.u.values[:, 0], steps * DT * (5 - FRICTION) / INERTIA, rtol=1e-12)
+    work = float(log.energy_joint_friction.sum())
+    assert work == pytest.approx(-FRICTION * log.q.values[-1, 0], rel=1e-12)
+
+
+def test_a_coasting_joint_stops_and_stays(tmp_path: Path) -> None:
+    made = rotor(tmp_path, 0.0)
+    made.set(u=[10.0])
+    log = made.run(0.25)
+    stops = INERTIA * 10.0 / FRICTION  # s
+    moving = np.abs(log.u.values[:, 0]) > 1e-9
+    assert abs(log.time.values[~moving][0] - stops) <= DT
+    assert not moving[np.argmin(moving) :].any()
+    assert float(log.energy_joint_friction.sum()) == pytest.approx(-0.5 * INERTIA * 100, rel=1e-9)
+
+
+def test_a_sled_on_a_slope_stays_or_slides(tmp_path: Path) -> None:
+    (tmp_path / "sled.xml").write_text(SLED)
+    held = tarsus.Simulation(str(tmp_path / "sled.xml"), dt=1e-3).run(1.0)
+    assert np.abs(held.q.values).max() < 1e-9  # 7.85 N against 10 N
+    (tmp_path / "sled.xml").write_text(SLED.replace('"10"', '"5"'))
+    log = tarsus.Simulation(str(tmp_path / "sled.xml"), dt=1e-3).run(1.0)
+    assert log.u.values[-1, 0] == pytest.approx(-(0.8 * 9.81 - 5), rel=1e-9)
+
+
+def test_a_trot_is_solved_and_no_joint_is_braked_by_more_than_its_friction() -> None:
+    made = tarsus.Simulation("mini_cheetah", controller="trot", worlds=4)
+    made.set(command={"speed": np.linspace(0.2, 0.8, 4)})
+    log = made.run(1.0)
+    most = max(body.joint.dry_friction for body in made.robot.bodies)
+    assert np.abs(log.force_joint_friction.values).max() <= 1.05 * most + 1e-9
+    assert int((log.converged == 0).sum()) == 0
+    assert (
+        float(log.energy_joint_friction.max()) < 1e-3 and float(log.equation_residual.max()) < 0.01
+    )
+
+
+def test_the_damper_is_there_for_speed() -> None:
+    made = tarsus.Simulation("mini_cheetah", controller="stand", stiction=False)
+    log = made.run(0.1)
+    assert not log.force_joint_friction.values.any() and float(log.energy_joints.sum()) < 0
