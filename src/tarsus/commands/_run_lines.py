@@ -1,8 +1,13 @@
-"""The lines of `tarsus run`: its summary in words."""
+"""What `tarsus run` leaves: its summary in words, its log and its picture."""
 
 from __future__ import annotations
 
-from typing import Any
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 
 def lines(n: dict[str, Any]) -> dict[str, str]:
@@ -73,3 +78,42 @@ def _walked(n: dict[str, Any]) -> str:
     if n["height_final"] is None:
         return f"nowhere in {n['duration']:g} s, for its base is fixed{end}"
     return f"{n['distance']:.3f} m in {n['duration']:g} s: {n['mean_speed']:.3f} m/s{end}"
+
+
+def write(out: Path, simulation: Any, log: xr.Dataset, numbers: dict[str, Any]) -> list[Path]:
+    """The log as netCDF and the picture in a folder, each whole or not at all."""
+    from tarsus.files import file_name
+    from tarsus.simulation.recording.log import save as save_log
+    from tarsus.viewer.figure import run_figure, save
+
+    out.mkdir(parents=True, exist_ok=True)
+    name, log_file = simulation.robot.name, out / f"{file_name(simulation.robot.name)}.nc"
+    title = (
+        f"{name}, {numbers['law']}, dt {1e3 * simulation.dt:g} ms: {numbers['distance']:.2f} m in"
+        f" {numbers['duration']:g} s"
+    )
+    save_log(log, log_file)
+    picture = log_file.with_suffix(".png")
+    save(run_figure(log, title), picture)
+    return [log_file, picture]
+
+
+def tell(numbers: dict[str, Any], files: list[Path]) -> None:
+    """A summary to read."""
+    from rich.console import Console
+    from rich.table import Table
+
+    # a table of two columns
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="bold")
+    table.add_column()
+    # a run that diverged has few of them
+    for name, text in lines(numbers).items():
+        if text and ("diverged" not in numbers or name in ("robot", "walked")):
+            table.add_row(name, text)
+    for warning in numbers["warnings"]:
+        table.add_row("[yellow]warning[/]", warning)
+    for file in files:
+        table.add_row("written", str(file))
+    console.print(table)

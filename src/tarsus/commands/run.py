@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from tarsus import registry
-from tarsus.commands._run_lines import lines
+from tarsus.commands._run_lines import tell, write
 from tarsus.commands.base import (
     AUTO,
     FAILED,
@@ -98,6 +98,8 @@ class Run(Command):
     """Write the log ROBOT.nc (netCDF) and the picture ROBOT.png to this folder."""
     json: Flag = False
     """Print one JSON object and nothing else."""
+    view: Flag = False
+    """Watch it live in a browser instead, with sliders, until Ctrl-C (docs/watch.md)."""
 
     @property
     def parameters(self) -> list[str]:
@@ -131,6 +133,8 @@ class Run(Command):
         from tarsus.simulation.recording.divergence import Diverged
         from tarsus.simulation.recording.interrupt import Interrupted
 
+        if self.view:
+            return _watched(self)
         # make the simulation, keeping every warning as a notice
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", TarsusWarning)
@@ -157,12 +161,29 @@ class Run(Command):
         from tarsus.simulation.recording.summary import summary
 
         numbers = summary(simulation, log) | failure
-        files = _write(self, simulation, log, numbers) if self.out else []
-        if self.json:
-            print_json(numbers)
-        else:
-            _tell(numbers, files)
+        files = write(self.out, simulation, log, numbers) if self.out else []
+        print_json(numbers) if self.json else tell(numbers, files)
         return _end(failure, files)
+
+
+def _watched(given: Run) -> int:
+    """The simulation on a page; TarsusError for arguments that need an end."""
+    from tarsus.viewer.live import watch
+    from tarsus.viewer.live_panel import Choice
+
+    for name in ("out", "json"):
+        if getattr(given, name):
+            raise TarsusError(f"--{name} does not go with --view, which runs until it is ended.")
+    if given.engine != "tarsus":
+        raise TarsusError("--view runs on our own engine: record MuJoCo's run, then tarsus view.")
+
+    def made(choice: Choice) -> Simulation:
+        changed = replace(given, law=choice.law, gait=choice.gait, dt=choice.dt)
+        if choice.law != given.law or choice.gait != given.gait:
+            changed = replace(changed, set=())
+        return _at_speed(_on_tarsus(changed, _ground(changed))[0], given.speed)
+
+    return watch(made, Choice(given.law, given.gait, given.dt))
 
 
 def _end(failure: Mapping[str, str], files: Sequence[Path]) -> int:
@@ -173,27 +194,36 @@ def _end(failure: Mapping[str, str], files: Sequence[Path]) -> int:
     return INTERRUPTED if "interrupted" in failure else FAILED if failure else 0
 
 
-def _simulation(given: Run) -> tuple[Simulated, list[str]]:
-    """The simulation asked for, and a notice for each argument that it ignores."""
+def _ground(given: Run) -> Terrain | str:
+    """The terrain asked for."""
     import numpy as np
 
     from tarsus.terrain.slope import Slope
 
-    # the ground
     if given.slope and given.terrain != "plane":
         raise TarsusError("--slope inclines the plane; it does not go with another --terrain.")
     if not abs(given.slope) < 90:
         raise TarsusError(f"--slope must be less than 90 degrees, not {given.slope:g}.")
-    terrain = Slope(angle=np.deg2rad(given.slope)) if given.slope else given.terrain
+    return Slope(angle=np.deg2rad(given.slope)) if given.slope else given.terrain
+
+
+def _simulation(given: Run) -> tuple[Simulated, list[str]]:
+    """The simulation asked for, and a notice for each argument that it ignores."""
+    terrain = _ground(given)
     # the simulation, and the speed that its gait is to walk at
     simulation, notices = (
         _on_mujoco(given, terrain) if given.engine == "mujoco" else _on_tarsus(given, terrain)
     )
-    own_speed = getattr(simulation.controller, "commands", {}).get("speed")
-    speed = own_speed if given.speed is None else given.speed
+    return _at_speed(simulation, given.speed), notices
+
+
+def _at_speed(simulation: Any, given: float | None) -> Any:
+    """The simulation, told the speed given, or its gait's own."""
+    own = getattr(simulation.controller, "commands", {}).get("speed")
+    speed = own if given is None else given
     if speed is not None:
         simulation.set(command={"speed": speed})
-    return simulation, notices
+    return simulation
 
 
 def _on_tarsus(given: Run, terrain: Terrain | str) -> tuple[Simulation, list[str]]:
@@ -224,7 +254,10 @@ def _on_tarsus(given: Run, terrain: Terrain | str) -> tuple[Simulation, list[str
     }
     if given.contacts is not None:
         options["contacts"] = given.contacts
-    made = Simulation(given.robot, law, given.stepper, terrain, given.gait, given.dt, **options)
+    robot = resolve.robot(given.robot)
+    if given.view and robot.floating:
+        options["pushes"] = robot.body_names[0]
+    made = Simulation(robot, law, given.stepper, terrain, given.gait, given.dt, **options)
     return made, notices
 
 
@@ -256,45 +289,3 @@ def _run(simulation: Simulated, given: Run) -> xr.Dataset:
     with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(simulation.robot.name, total=given.duration)
         return simulation.run(given.duration, lambda seconds: bar.update(task, completed=seconds))
-
-
-def _write(
-    given: Run, simulation: Simulated, log: xr.Dataset, numbers: dict[str, Any]
-) -> list[Path]:
-    """The log as netCDF and the picture, each whole or not at all."""
-    from tarsus.files import file_name
-    from tarsus.simulation.recording.log import save as save_log
-    from tarsus.viewer.figure import run_figure, save
-
-    assert given.out is not None
-    given.out.mkdir(parents=True, exist_ok=True)
-    name, log_file = simulation.robot.name, given.out / f"{file_name(simulation.robot.name)}.nc"
-    title = (
-        f"{name}, {numbers['law']}, dt {1e3 * given.dt:g} ms: {numbers['distance']:.2f} m in"
-        f" {numbers['duration']:g} s"
-    )
-    save_log(log, log_file)
-    picture = log_file.with_suffix(".png")
-    save(run_figure(log, title), picture)
-    return [log_file, picture]
-
-
-def _tell(numbers: dict[str, Any], files: list[Path]) -> None:
-    """A summary to read."""
-    from rich.console import Console
-    from rich.table import Table
-
-    # a table of two columns
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
-    table = Table(box=None, show_header=False, pad_edge=False)
-    table.add_column(style="bold")
-    table.add_column()
-    # a run that diverged has few of them
-    for name, text in lines(numbers).items():
-        if text and ("diverged" not in numbers or name in ("robot", "walked")):
-            table.add_row(name, text)
-    for warning in numbers["warnings"]:
-        table.add_row("[yellow]warning[/]", warning)
-    for file in files:
-        table.add_row("written", str(file))
-    console.print(table)

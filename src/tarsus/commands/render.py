@@ -1,0 +1,150 @@
+"""`tarsus render`: a log as a film, a picture or a strip of pictures, without display or GPU."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+import tyro
+
+from tarsus import robots
+from tarsus.commands.base import Checked, Command, Flag, Number, called, number
+from tarsus.errors import TarsusError
+
+if TYPE_CHECKING:
+    from tarsus.viewer.film import Filming
+
+TILE = (320, 360)  # pixels of one picture of a strip
+
+
+@dataclass(frozen=True)
+class Render(Command):
+    """Make a film (.mp4, .gif) or picture (.png) of logs, with no display or GPU.
+
+    Of several logs, or worlds, the first is solid and the others are seen through. It needs the
+    extra `view`: pip install "tarsus[view]".
+    """
+
+    place: ClassVar[int] = 16
+
+    files: Annotated[tyro.conf.Positional[tuple[Path, ...]], called("LOG ... OUT")]
+    """Logs of `tarsus run` (.nc), and last the file to write: .mp4, .gif or .png."""
+    robot: Annotated[str | None, called("ROBOT"), Checked(robots.require)] = None
+    """Robot of the logs, in place of the one that they name."""
+    times: Annotated[str | None, called("SECONDS,...")] = None
+    """Of a picture: one time, or several for a strip; by default the middle of the log."""
+    strip: Annotated[int | None, called("COUNT")] = None
+    """A strip of so many pictures, evenly over the log."""
+    rate: Annotated[float, number("1/S"), called("1/S")] = 25.0
+    """Frames of a film a second."""
+    speed: Annotated[float, number("FACTOR"), called("FACTOR")] = 1.0
+    """Times as fast as real: 0.25 is slow motion."""
+    size: Annotated[str, called("WIDTHxHEIGHT")] = ""
+    """Pixels; by default 640x480, of a strip's pictures 320x360."""
+    azimuth: Annotated[float, number("DEGREES"), called("DEGREES")] = -58.0
+    """Where the camera stands, from x about z."""
+    elevation: Annotated[float, number("DEGREES"), called("DEGREES")] = 14.0
+    """How high it stands."""
+    distance: Number = None
+    """How far, in lengths of the robot; by default 2.7."""
+    still: Flag = False
+    """The camera does not follow the robot."""
+    bare: Flag = False
+    """No contact forces and friction cones."""
+
+    def execute(self) -> int:
+        from tarsus.files import check_writable
+        from tarsus.robots import load
+        from tarsus.viewer import film
+        from tarsus.viewer.track import opened, track
+
+        # what is asked
+        if len(self.files) < 2:
+            raise TarsusError("name the logs, and last the file to write: LOG.nc ... OUT.mp4.")
+        *logs, out = self.files
+        if out.suffix not in film.KINDS:
+            raise TarsusError(f"{out.name}: the file to write ends in {', '.join(film.KINDS)}.")
+        picture = out.suffix == ".png"
+        if not picture and (self.times or self.strip):
+            raise TarsusError("--times and --strip are for pictures: name a .png to write.")
+        view = self._view(picture)
+        check_writable(out.parent)
+        # the logs
+        own = load(self.robot) if self.robot else None
+        tracks = [track(opened(path), own) for path in logs]
+        first, last = float(tracks[0].time[0]), float(tracks[0].time[-1])
+        at = self._times(first, last) if picture else film.times(tracks[0], self.rate, self.speed)
+        stage = film.Stage(tracks, view)
+        # the file
+        if picture:
+            film.save(film.strip(stage, at), out)
+        else:
+            film.write(film.filmed(stage, at, self.speed, _progress()), out, self.rate)
+        print(f"written {out}")
+        return 0
+
+    def _view(self, picture: bool) -> Filming:
+        import numpy as np
+
+        from tarsus.viewer.film import AWAY, Filming
+
+        several = picture and (self.strip or "," in (self.times or ""))
+        width, height = TILE if several else (640, 480)
+        if self.size:
+            words = self.size.lower().split("x")
+            if len(words) != 2 or not all(word.isdecimal() for word in words):
+                raise TarsusError(f"--size must be such as 640x480, not {self.size!r}.")
+            width, height = map(int, words)
+        return Filming(
+            width,
+            height,
+            float(np.deg2rad(self.azimuth)),
+            float(np.deg2rad(self.elevation)),
+            AWAY if self.distance is None else self.distance,
+            follow=not self.still,
+            forces=not self.bare,
+        )
+
+    def _times(self, first: float, last: float) -> Any:
+        """The times of a picture or a strip; TarsusError for any outside the log."""
+        import numpy as np
+
+        if self.times and self.strip:
+            raise TarsusError("--times names the pictures of a strip, --strip counts them: one.")
+        if self.strip is not None:
+            if not 1 <= self.strip <= 100:
+                raise TarsusError(f"--strip must be from 1 to 100, not {self.strip}.")
+            return np.linspace(first, last, self.strip)
+        try:
+            at = [float(t) for t in self.times.split(",")] if self.times else [(first + last) / 2]
+        except ValueError:
+            raise TarsusError(f"--times must be numbers, not {self.times!r}.") from None
+        slack = 1e-9 + 0.01 * (last - first)
+        for time in at:
+            if not first - slack <= time <= last + slack:
+                raise TarsusError(
+                    f"the log goes from {first:g} to {last:g} s; {time:g} is outside."
+                )
+        return np.array(at)
+
+
+def _progress() -> Callable[[float], None] | None:
+    """A progress bar on a terminal."""
+    if not sys.stderr.isatty():
+        return None
+    from rich.console import Console
+    from rich.progress import Progress
+
+    bar = Progress(console=Console(stderr=True), transient=True)
+    task = bar.add_task("film", total=1.0)
+    bar.start()
+
+    def told(share: float) -> None:
+        bar.update(task, completed=share)
+        if share >= 1.0:
+            bar.stop()
+
+    return told

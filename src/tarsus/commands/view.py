@@ -1,0 +1,91 @@
+"""`tarsus view`: logs, or a live simulation, in a browser."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+import tyro
+
+from tarsus import robots
+from tarsus.commands.base import (
+    Checked,
+    Command,
+    GaitName,
+    LawName,
+    Seconds,
+    TerrainName,
+    called,
+)
+from tarsus.errors import TarsusError
+
+if TYPE_CHECKING:
+    from tarsus.viewer.live_panel import Choice
+
+LOG = ".nc"
+
+
+@dataclass(frozen=True)
+class View(Command):
+    """Watch logs, or a robot that is simulated while you change things, in a browser.
+
+    Of several logs, the first is solid and the others are ghosts. It needs the extra `view`:
+    pip install "tarsus[view]".
+    """
+
+    place: ClassVar[int] = 15
+
+    what: tyro.conf.Positional[Annotated[tuple[str, ...], called("LOG|ROBOT")]]
+    """Logs of `tarsus run` (.nc), or one robot: a built-in one's name, or an MJCF or URDF file."""
+    robot: Annotated[str | None, called("ROBOT"), Checked(robots.require)] = None
+    """Robot of the logs, in place of the one that they name."""
+    law: LawName = "moreau"
+    gait: GaitName = "auto"
+    terrain: TerrainName = "plane"
+    dt: Seconds = 0.0025
+    """Length of a time step of a live simulation."""
+    port: Annotated[int, called("PORT")] = 8080
+    """Where the page is: the first free one of twenty from here on; 0: any."""
+
+    def execute(self) -> int:
+        logs = [name for name in self.what if name.endswith(LOG)]
+        if not self.what:
+            raise TarsusError("name what to watch: logs of tarsus run (.nc), or a robot.")
+        if logs and len(logs) < len(self.what):
+            raise TarsusError("watch logs or a robot, not both at once.")
+        if not logs and len(self.what) > 1:
+            raise TarsusError(f"watch one robot at a time, not {len(self.what)}.")
+        return self._logs([Path(name) for name in logs]) if logs else self._live(*self.what)
+
+    def _logs(self, paths: list[Path]) -> int:
+        from tarsus.robots import load
+        from tarsus.viewer.page import viser
+        from tarsus.viewer.playback import titles, watch
+        from tarsus.viewer.track import opened, track
+
+        viser()
+        own = load(self.robot) if self.robot else None
+        return watch([track(opened(path), own) for path in paths], titles(paths), self.port)
+
+    def _live(self, name: str) -> int:
+        robots.require(name)
+        from tarsus.simulation import resolve
+        from tarsus.simulation.simulation import Simulation
+        from tarsus.viewer.live import watch
+        from tarsus.viewer.live_panel import Choice
+
+        robot = resolve.robot(name)
+        pushed = robot.body_names[:1] if robot.floating else ()
+
+        def made(choice: Choice) -> Simulation:
+            return Simulation(
+                robot,
+                choice.law,
+                terrain=self.terrain,
+                controller=choice.gait,
+                dt=choice.dt,
+                pushes=pushed,
+            )
+
+        return watch(made, Choice(self.law, self.gait, self.dt), self.port)

@@ -1,0 +1,147 @@
+"""The ground of a run as meshes: heights on a grid, boxes as boxes, other materials in color."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from tarsus import registry
+from tarsus.errors import TarsusWarning
+from tarsus.model.mechanism import WORLD
+from tarsus.model.poses import Pose, rotation_about
+from tarsus.program.ir.trace import Builder
+from tarsus.program.run.samples import evaluate
+from tarsus.terrain import _material
+from tarsus.terrain.base import Terrain
+from tarsus.terrain.boxes import NUMBERS, Boxes
+from tarsus.terrain.plane import Plane
+from tarsus.viewer import solids
+from tarsus.viewer.drawn import Color, DrawnShape
+from tarsus.viewer.solids import Mesh
+
+Array = NDArray[np.float64]
+TERRAINS = "tarsus.terrain"
+SOIL: Color = (0.80, 0.79, 0.76)
+BLOCK: Color = (0.64, 0.60, 0.54)
+SLIPPERY: Color = (0.62, 0.82, 0.93)
+ROUGH: Color = (0.70, 0.58, 0.45)
+AROUND = 2.5  # m of ground around where the robot goes
+CELL, MOST = 0.025, 320  # m between heights, and how many at most a side
+DEEP = 1.0  # m: boxes are drawn down to here below their tops
+ABOVE = 1e-3  # m: another material is drawn this far above the ground
+
+
+def level(terrain: Terrain) -> float | None:
+    """The height of ground that is a plane for ever, m; None of other ground."""
+    if isinstance(terrain, Boxes):
+        return float(np.ravel(terrain.ground)[0])
+    sides = [np.array([[x, y]]) for x in (-7.3, 0.1, 9.7) for y in (-8.1, 0.3, 6.9)]
+    heights, _ = _sampled(terrain, np.concatenate(sides))
+    if isinstance(terrain, Plane) or "Patch" in type(terrain).__name__:
+        return float(heights[0]) if np.ptp(heights) < 1e-9 else None
+    return None
+
+
+def ground_shapes(terrain: Terrain, path: Array) -> list[DrawnShape]:
+    """What of the ground is more than a level plane, around the places (n, 2), m, of a path."""
+    if isinstance(terrain, Plane):
+        return []
+    if isinstance(terrain, Boxes):
+        return [DrawnShape(WORLD, mesh, BLOCK) for mesh in _boxes(terrain)]
+    # a grid around the path
+    low, high = path.min(0) - AROUND, path.max(0) + AROUND
+    count = np.clip(np.ceil((high - low) / CELL).astype(int) + 1, 2, MOST)
+    x, y = (np.linspace(low[k], high[k], count[k]) for k in range(2))
+    across, ahead = np.meshgrid(y, x)
+    heights, friction = _sampled(terrain, np.column_stack([ahead.ravel(), across.ravel()]))
+    vertices = np.column_stack([ahead.ravel(), across.ravel(), heights])
+    # two triangles for each cell; those of other materials once more, in color
+    corner = (np.arange(count[0] - 1)[:, None] * count[1] + np.arange(count[1] - 1)).ravel()
+    right = corner + count[1]
+    quads = np.stack([corner, right, right + 1, corner, right + 1, corner + 1], axis=1)
+    found = [] if level(terrain) is not None else [_part(vertices, quads, SOIL)]
+    here = friction[corner]
+    for chosen, color in ((here < 0.95, SLIPPERY), (here > 1.05, ROUGH)):
+        if chosen.any():
+            found.append(_part(vertices + np.array([0.0, 0.0, ABOVE]), quads[chosen], color))
+    return found
+
+
+def _part(vertices: Array, quads: NDArray[np.int64], color: Color) -> DrawnShape:
+    """Some cells of a grid; vertices that none of them has are left out."""
+    used, faces = np.unique(quads.reshape(-1, 3), return_inverse=True)
+    return DrawnShape(WORLD, Mesh(vertices[used], faces.reshape(-1, 3)), color)
+
+
+def _boxes(terrain: Boxes) -> list[Mesh]:
+    """The boxes of the first world."""
+    found = []
+    for box in terrain.parameters()["boxes"].reshape(-1, NUMBERS)[: _count(terrain)]:
+        cosine, sine, x, y, length, width, top = box
+        turn = rotation_about([0.0, 0.0, 1.0], float(np.arctan2(sine, cosine)))
+        pose = Pose(np.array([x, y, top - DEEP / 2]), turn)
+        found.append(solids.box((length, width, DEEP / 2)).at(pose))
+    return found
+
+
+def _count(terrain: Boxes) -> int:
+    return int(np.shape(terrain.position)[-2])
+
+
+def _sampled(terrain: Terrain, places: Array) -> tuple[Array, Array]:
+    """Heights (n,), m, and friction factors (n,) at places (n, 2), of the first world."""
+    builder = Builder(f"{type(terrain).__name__}_picture")
+    at = builder.parameter("at", 2)
+    p = terrain.symbols(builder)
+    point = ca.vertcat(at, 0)
+    program = builder.program(
+        height=terrain.elevations([point], p)[0], friction=terrain.material(point, p)[0]
+    )
+    samples = {"at": places}
+    for name, value in terrain.parameters().items():
+        own = np.asarray(value, float).reshape(-1, np.shape(value)[-1])[0]
+        samples[f"terrain.{name}"] = np.tile(own, (len(places), 1))
+    known = {register.name for register in program.of_kind("parameter")}
+    found = evaluate(program, {name: v for name, v in samples.items() if name in known})
+    return found["height"][:, 0], found["friction"][:, 0]
+
+
+def terrain_of(attributes: Mapping[str, Any]) -> Terrain:
+    """The terrain that a log names; level ground, with a TarsusWarning, if it cannot be told."""
+    name = str(attributes.get("terrain", "plane"))
+    try:
+        return _made(name, json.loads(str(attributes.get("terrain_parameters", "{}"))))
+    except (ValueError, TypeError, KeyError):
+        warnings.warn(
+            f"the log does not hold all of its terrain {name!r}: level ground is drawn instead.",
+            TarsusWarning,
+            stacklevel=2,
+        )
+        return Plane()
+
+
+def _made(name: str, parameters: Mapping[str, Any]) -> Any:
+    """A terrain, or a part of one, from its parameters in JSON's types."""
+    fields: dict[str, Any] = {}
+    for key, value in parameters.items():
+        if isinstance(value, Mapping):
+            inner = dict(value)
+            value = _made(str(inner.pop("name")), inner)
+        elif isinstance(value, list) and value and isinstance(value[0], Mapping):
+            value = tuple(_made(str(dict(v)["name"]), _unnamed(v)) for v in value)
+        elif isinstance(value, list):
+            value = np.array(value, float)
+        fields[key] = value
+    if name == _material.__name__.rpartition(".")[2]:
+        return _material.Patch(**fields)
+    return registry.member(TERRAINS, "terrain", name, Terrain)(**fields)
+
+
+def _unnamed(value: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: part for key, part in value.items() if key != "name"}

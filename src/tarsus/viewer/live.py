@@ -1,0 +1,216 @@
+"""A running simulation in the browser: friction, law, commands and pushes while it goes."""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from tarsus.errors import TarsusError
+from tarsus.simulation.recording.divergence import Diverged
+from tarsus.simulation.simulation import Simulation
+from tarsus.viewer.arrows import Scale
+from tarsus.viewer.live_panel import Choice, Panel
+from tarsus.viewer.page import PORT, Page, viser
+from tarsus.viewer.plot import SECONDS, Plot
+from tarsus.viewer.track import Signal, Track, track
+from tarsus.viewer.watch import Watched, paced
+
+SPEEDS = ("0.05", "0.1", "0.25", "0.5", "1", "2")
+HURRY = 0.05  # s: most that is simulated for one frame
+PLOT_EVERY, TELL_EVERY = 6, 15  # frames
+PUSH = 0.15  # s that a push lasts
+
+
+Make = Callable[[Choice], Simulation]
+
+
+class Live:
+    """A simulation on a page. Browsers only leave wishes; they are granted between two frames."""
+
+    def __init__(self, page: Page, make: Make, choice: Choice) -> None:
+        # the simulation, and one step of it to look at
+        self.page, self._make, self.choice = page, make, choice
+        self.simulation = make(choice)
+        self._wishes: queue.Queue[Callable[[], None]] = queue.Queue()
+        self._pushed_until, self._debt, self._count = -1.0, 0.0, 0
+        self.playing = True
+        self._lines: dict[str, tuple[str, ...]] = {}
+        self._seen = self._look(self.simulation.run(self.simulation.dt))
+        self.simulation.reset()
+        # the scene
+        first = self._seen
+        self._watched = Watched(page, first.robot, Scale(first.size, first.weight))
+        base = first.base()
+        way = np.stack([base[0, :2] - [2.0, 4.0], base[0, :2] + [6.0, 4.0]])
+        self._watched.ground(self.simulation.terrain, way)
+        middle = np.array([*base[0, :2], base[0, 2] + first.middle])
+        page.look_at(middle, 0.9 * float(first.extent.max()))
+        # the panel
+        self._time_panel()
+        self._panel = Panel(self)
+        self._panel.fill()
+        self._plot = Plot(page.gui, list(first.signals))
+        self._kept: dict[str, list[Any]] = {}
+        self._watched.switches(lambda: self.wish(self._show))
+        self._show()
+
+    def wish(self, what: Callable[[], None]) -> None:
+        """Have something done between two frames."""
+        self._wishes.put(what)
+
+    def draw(self, seconds: float) -> None:
+        """Grant the wishes, simulate what `seconds` of the clock make, and show it."""
+        while not self._wishes.empty():
+            try:
+                self._wishes.get()()
+            except TarsusError as error:
+                self.tell("Not possible", str(error))
+        if not self.playing:
+            return
+        # as many steps as fit into the time gone by
+        dt = self.simulation.dt
+        self._debt = min(self._debt + seconds * float(self._speed.value), max(HURRY, dt))
+        steps = int(self._debt / dt + 1e-9)
+        if steps:
+            self._debt -= steps * dt
+            self.advance(steps)
+
+    def advance(self, steps: int) -> None:
+        """Simulate and show steps."""
+        simulation = self.simulation
+        if self._pushed_until >= 0 and simulation.time >= self._pushed_until:
+            self._push((0.0, 0.0, 0.0))
+            self._pushed_until = -1.0
+        try:
+            self._seen = self._look(simulation.run(steps * simulation.dt))
+        except Diverged as error:
+            self._set_playing(False)
+            simulation.reset()
+            self.tell("The simulation diverged", f"{error} It stands at the start again.")
+            return
+        self._keep()
+        self._show()
+
+    def _look(self, log: xr.Dataset) -> Track:
+        return track(log, self.simulation.robot, self._lines)
+
+    def _show(self) -> None:
+        """The robot and its contacts as they are; now and then the plot and the clock."""
+        seen = self._seen
+        positions, rotations = seen.poses(-1)
+        with self.page.server.atomic():
+            self._watched.move(positions[0], rotations[0], seen.contacts_at(-1))
+            if not self.playing or self._count % TELL_EVERY == 0:
+                self._clock.content = f"t = {self.simulation.time:.2f} s"
+        if self._kept and (not self.playing or self._count % PLOT_EVERY == 0):
+            time = np.concatenate(self._kept["time"])
+            signals = {
+                name: Signal(seen.signals[name].names, np.concatenate(parts))
+                for name, parts in self._kept.items()
+                if name != "time"
+            }
+            self._plot.show(time, signals, float(time[-1]))
+        self._count += 1
+
+    def _keep(self) -> None:
+        """The last seconds of all signals, for the plot."""
+        seen = self._seen
+        self._lines = {name: signal.names for name, signal in seen.signals.items()}
+        parts = {"time": seen.time} | {n: s.values for n, s in seen.signals.items()}
+        for name, values in parts.items():
+            self._kept.setdefault(name, []).append(values)
+        while len(self._kept["time"]) > 1 and self._kept["time"][0][-1] < seen.time[-1] - SECONDS:
+            for values in self._kept.values():
+                values.pop(0)
+
+    def _time_panel(self) -> None:
+        """Pause, step, reset and speed."""
+        gui = self.page.gui
+        with gui.add_folder("Time"):
+            self._clock = gui.add_markdown("t = 0 s")
+            self._play = gui.add_button("Pause")
+            buttons = gui.add_button_group("", ("Step", "Reset"))
+            self._speed = gui.add_dropdown("Speed", SPEEDS, initial_value="1")
+
+        @self._play.on_click
+        def _(_: Any) -> None:
+            self._set_playing(not self.playing)
+
+        @buttons.on_click
+        def _(event: Any) -> None:
+            self.wish(self._step if event.target.value == "Step" else self.reset)
+
+    def _step(self) -> None:
+        self._set_playing(False)
+        self.advance(1)
+
+    def reset(self) -> None:
+        """Back to the start; commands and parameters stay."""
+        self.simulation.reset()
+        self._kept, self._debt = {}, 0.0
+        self.advance(1)
+
+    def _set_playing(self, playing: bool) -> None:
+        self.playing = playing
+        self._play.label = "Pause" if playing else "Go on"
+
+    def push(self, way: tuple[float, float], weights: float) -> None:
+        """Push the trunk for PUSH seconds, forward or to the left of how it stands."""
+        force = weights * self._seen.weight
+        _, rotations = self._seen.poses(-1)
+        ahead = rotations[0, 0, :2, 0]
+        ahead = ahead / max(float(np.linalg.norm(ahead)), 1e-9)
+        left = np.array([-ahead[1], ahead[0]])
+        along = way[0] * ahead + way[1] * left
+        self._push((force * along[0], force * along[1], 0.0))
+        self._pushed_until = self.simulation.time + PUSH
+        self._set_playing(True)
+
+    def _push(self, force: tuple[float, float, float]) -> None:
+        body = self.simulation.plan.pushed_bodies[0]
+        self.simulation.set(push={body: force})
+
+    def remake(self, choice: Choice) -> None:
+        """Another law, gait or step, from the state that is; TarsusError if it cannot be had."""
+        if choice == self.choice:
+            return
+        self.tell("Compiling", f"{choice.law}, {choice.gait}, {1e3 * choice.dt:g} ms", 2.0)
+        before = self.simulation
+        try:
+            made = self._make(choice)
+        except TarsusError:
+            self._panel.fill()  # the choice goes back
+            raise
+        made.set(q=before.uncut_state[0], u=before.uncut_state[1])
+        self.simulation, self.choice = made, choice
+        self._kept, self._lines = {}, {}
+        self._pushed_until = -1.0
+        self._panel.fill()
+
+    def tell(self, title: str, text: str, seconds: float = 8.0) -> None:
+        """A note for everyone who watches."""
+        for client in self.page.server.get_clients().values():
+            client.add_notification(title, text, auto_close_seconds=seconds)
+
+    def run(self) -> None:
+        """Until Ctrl-C."""
+        paced(self.draw)
+
+
+def watch(make: Make, choice: Choice, port: int | None = None) -> int:
+    """A live simulation on a page until Ctrl-C; returns the exit code 0."""
+    viser()
+    page = Page("Tarsus", PORT if port is None else port)
+    try:
+        live = Live(page, make, choice)
+        live.page.announce()
+        live.run()
+    except KeyboardInterrupt:
+        return 0
+    finally:
+        page.stop()
+    return 0

@@ -1,0 +1,126 @@
+"""The controls of a live simulation: law, friction, step, gait, commands, pushes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from tarsus import registry
+from tarsus.control.base import Controller
+from tarsus.parameters import named
+
+LAWS, GAITS = "tarsus.contact.laws", "tarsus.control.gaits"
+WEIGHTS = 2.0  # most of a push, in robots' weights
+SHORTEST, LONGEST = 0.1, 20.0  # ms, of the step's slider
+WAYS = {"forward": (1, 0), "back": (-1, 0), "left": (0, 1), "right": (0, -1)}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a simulation is made of, as far as the page changes it; dt: s."""
+
+    law: str
+    gait: str
+    dt: float
+
+
+class Panel:
+    """The controls that fit the law and the gait of a live simulation, which grants their wishes
+    between two frames.
+    """
+
+    def __init__(self, live: Any) -> None:
+        self._live, self._gui = live, live.page.gui
+        self._contact = self._gui.add_folder("Contact")
+        self._motion = self._gui.add_folder("Motion")
+        self._controls: list[Any] = []
+
+    def fill(self) -> None:
+        """The controls of the law and the gait, for those there are."""
+        for old in self._controls:
+            old.remove()
+        with self._contact:
+            self._controls = self._contact_panel()
+        with self._motion:
+            self._controls += self._motion_panel()
+
+    def _contact_panel(self) -> list[Any]:
+        """Law, friction, step: the controls."""
+        gui, simulation = self._gui, self._live.simulation
+        # the law; another one is compiled
+        laws = sorted({*registry.names(LAWS), self._live.choice.law})
+        law = gui.add_dropdown("Law", laws, initial_value=self._live.choice.law)
+        law.on_update(
+            lambda _: self._live.wish(
+                lambda: self._live.remake(replace(self._live.choice, law=law.value))
+            )
+        )
+        # its friction, at once
+        made, held = [law], simulation.law.parameters()
+        for name in (name for name in named(type(simulation.law), "friction") if name in held):
+            value = float(np.ravel(simulation.backend.get(f"law.{name}"))[0])
+            most = round(max(1.5, 2 * value), 2)
+            slider = gui.add_slider(f"Friction {name}", 0.0, most, 0.01, round(value, 2))
+            self._sets(slider, name)
+            made.append(slider)
+        # the step, when it is asked for: each one is a new simulation
+        step = gui.add_slider(
+            "Step / ms", SHORTEST, LONGEST, 0.1, round(1e3 * self._live.choice.dt, 1)
+        )
+        remake = gui.add_button("Take this step")
+        remake.on_click(
+            lambda _: self._live.wish(
+                lambda: self._live.remake(replace(self._live.choice, dt=step.value / 1e3))
+            )
+        )
+        return [*made, step, remake]
+
+    def _sets(self, slider: Any, name: str) -> None:
+        """The slider sets a parameter of the law."""
+        slider.on_update(
+            lambda _: self._live.wish(lambda: self._live.simulation.set(**{name: slider.value}))
+        )
+
+    def _motion_panel(self) -> list[Any]:
+        """Gait, commands, pushes: the controls."""
+        gui, simulation = self._gui, self._live.simulation
+        # the gait; another one is compiled
+        gaits = sorted({*registry.names(GAITS), self._live.choice.gait})
+        gait = gui.add_dropdown("Gait", gaits, initial_value=self._live.choice.gait)
+        gait.on_update(
+            lambda _: self._live.wish(
+                lambda: self._live.remake(replace(self._live.choice, gait=gait.value))
+            )
+        )
+        # what it is told
+        controller = simulation.controller
+        commands = controller.commands if isinstance(controller, Controller) else {}
+        told = simulation.backend.output("command")[0] if commands else []
+        made = [gait]
+        for (name, default), now in zip(commands.items(), told, strict=True):
+            reach = max(1.0, 2 * abs(default), abs(float(now)))
+            slider = gui.add_slider(name, -reach, reach, 0.01, float(now))
+            self._commanded(slider, name)
+            made.append(slider)
+        # pushes on the trunk
+        if simulation.plan.pushed_bodies:
+            strength = gui.add_slider("Push / weights", 0.0, WEIGHTS, 0.05, 0.5)
+            ways = gui.add_button_group("", tuple(WAYS))
+
+            @ways.on_click
+            def _(event: Any) -> None:
+                way = WAYS[event.target.value]
+                self._live.wish(lambda: self._live.push(way, strength.value))
+
+            made += [strength, ways]
+        return made
+
+    def _commanded(self, slider: Any, name: str) -> None:
+        """The slider sets a command; one that is out of reach is told."""
+        slider.on_update(
+            lambda _: self._live.wish(
+                lambda: self._live.simulation.set(command={name: slider.value})
+            )
+        )

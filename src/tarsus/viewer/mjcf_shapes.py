@@ -1,0 +1,96 @@
+"""The geoms of an MJCF file as MuJoCo compiles them, on the robot's bodies."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tarsus.dynamics.robot import Robot
+from tarsus.model.files import needed_library
+from tarsus.model.mechanism import WORLD
+from tarsus.model.mjcf_compile import compiled
+from tarsus.model.poses import Pose
+from tarsus.viewer import mesh_files, solids
+from tarsus.viewer.drawn import GRAY, Color, DrawnShape
+from tarsus.viewer.places import Places
+from tarsus.viewer.solids import Mesh
+
+MOST_GROUP = 2  # MuJoCo's own viewer shows groups 0 to 2
+UNCOLORED = (0.5, 0.5, 0.5, 1.0)  # MuJoCo's default
+PLANE, HFIELD, SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH, SDF = range(9)  # mjtGeom
+
+
+def mjcf_shapes(robot: Robot, path: Path) -> list[DrawnShape]:
+    """The visible geoms of the bodies that move; those that collide, if no geom is visible.
+
+    Stand-ins of mesh files that are missing are not drawn.
+    """
+    # MuJoCo and we place the bodies at the same coordinates
+    mujoco = needed_library("mujoco", "reading MJCF")
+    model, missing = compiled("", path)
+    data = mujoco.MjData(model)
+    mujoco.mj_kinematics(model, data)
+    positions, rotations = Places(robot)(np.array(data.qpos))
+    # geoms that are seen
+    absent = {Path(name).stem for name in missing}
+    found, hidden = list[DrawnShape](), list[DrawnShape]()
+    for geom in range(model.ngeom):
+        body = _body(robot, model, int(model.geom_bodyid[geom]))
+        mesh = _mesh(model, geom, absent)
+        if body == WORLD or mesh is None:
+            continue
+        ours = Pose(positions[0, body], rotations[0, body])
+        theirs = Pose(np.array(data.geom_xpos[geom]), data.geom_xmat[geom].reshape(3, 3).copy())
+        back = Pose(-ours.rotation.T @ ours.position, ours.rotation.T)
+        shape = DrawnShape(body, mesh.at(back @ theirs), _color(model, geom))
+        seen = model.geom_group[geom] <= MOST_GROUP and _rgba(model, geom)[3] > 0
+        (found if seen else hidden).append(shape)
+    return found or hidden
+
+
+def _body(robot: Robot, model: Any, number: int) -> int:
+    """Our body that carries MuJoCo's: that of its last joint, or of its parent's."""
+    while number:
+        count = int(model.body_jntnum[number])
+        if count:
+            last = int(model.body_jntadr[number]) + count - 1
+            start = int(model.jnt_qposadr[last])
+            return [at.start for at in robot.q_slices].index(start)
+        number = int(model.body_parentid[number])
+    return WORLD
+
+
+def _mesh(model: Any, geom: int, absent: set[str]) -> Mesh | None:
+    """A geom in its own frame; None for what no robot is made of, or whose file is missing."""
+    kind, size = int(model.geom_type[geom]), np.array(model.geom_size[geom], float)
+    if kind in (MESH, SDF):
+        mesh = int(model.geom_dataid[geom])
+        if model.mesh(mesh).name in absent:
+            return None
+        first, count = int(model.mesh_vertadr[mesh]), int(model.mesh_vertnum[mesh])
+        face, faces = int(model.mesh_faceadr[mesh]), int(model.mesh_facenum[mesh])
+        vertices = np.array(model.mesh_vert[first : first + count], float)
+        return mesh_files.creased(vertices, np.array(model.mesh_face[face : face + faces], int))
+    made = {
+        SPHERE: lambda: solids.sphere(size[0]),
+        CAPSULE: lambda: solids.capsule(size[0], size[1]),
+        ELLIPSOID: lambda: solids.sphere(1.0).scaled(size),
+        CYLINDER: lambda: solids.cylinder(size[0], size[1]),
+        BOX: lambda: solids.box(size),
+    }
+    return made[kind]() if kind in made else None
+
+
+def _rgba(model: Any, geom: int) -> np.ndarray:
+    material = int(model.geom_matid[geom])
+    own = np.array(model.geom_rgba[geom], float)
+    if material >= 0 and np.allclose(own, UNCOLORED):
+        return np.array(model.mat_rgba[material], float)
+    return own
+
+
+def _color(model: Any, geom: int) -> Color:
+    rgba = _rgba(model, geom)
+    return GRAY if np.allclose(rgba, UNCOLORED) else mesh_files.color(rgba)

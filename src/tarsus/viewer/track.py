@@ -1,0 +1,250 @@
+"""What a log shows, step by step: coordinates, contact points, forces and phases."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from tarsus import robots
+from tarsus.dynamics.robot import Robot
+from tarsus.errors import TarsusError
+from tarsus.simulation.recording.empty import with_empty
+from tarsus.simulation.recording.log import mean_of_role
+from tarsus.simulation.recording.provenance import read
+from tarsus.viewer.places import Places
+
+Array = NDArray[np.float64]
+OPEN, STICK, SLIP, IMPACT = range(4)
+FLASH = 0.03  # s: a contact that has just closed is shown as an impact for so long
+MIDDLE = 0.6  # of its height: robots end above their last joint
+LINES = 6  # most of a plot
+NEEDED = ("q", "force_world", "contact_point", "contact_normal", "state")
+
+
+@dataclass(frozen=True, eq=False)
+class Contacts:
+    """The contacts of one world at one instant.
+
+    point, force, normal (c, 3): m, N and [1], in the world; phase (c,): OPEN, STICK, SLIP, IMPACT
+    mu (c,): friction coefficient of the law on its ground, nan if the log knows none
+    """
+
+    point: Array
+    force: Array
+    normal: Array
+    phase: NDArray[np.int64]
+    mu: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Signal:
+    """Lines to plot: names, and values (n, lines) in the unit that its title ends with."""
+
+    names: tuple[str, ...]
+    values: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Track:
+    """A log of one or several worlds, worlds in the second place of every array.
+
+    time (n,): s; q (n, worlds, nq); contacts: those of `Contacts` with (n, worlds) in front
+    signals: of the first world, to plot, by what they are called
+    """
+
+    robot: Robot
+    time: Array
+    q: Array
+    contacts: Contacts
+    attributes: Mapping[str, Any]
+    signals: Mapping[str, Signal]
+
+    @cached_property
+    def _places(self) -> Places:
+        return Places(self.robot)
+
+    @property
+    def worlds(self) -> int:
+        """How many there are."""
+        return self.q.shape[1]
+
+    @property
+    def weight(self) -> float:
+        """Of the robot, N."""
+        return self.robot.mass * float(np.linalg.norm(self.robot.gravity_acceleration))
+
+    @cached_property
+    def _at_start(self) -> Array:
+        """The robot's joints and contacts as it starts (n, 3), m."""
+        positions, _ = self._places(self.q[0, :1])
+        return np.concatenate([positions[0, :-1], self.contacts.point[0, 0]])
+
+    @cached_property
+    def extent(self) -> Array:
+        """Of the robot's joints and contacts as it starts (3,), m."""
+        return np.maximum(np.ptp(self._at_start, axis=0), 0.05)
+
+    @property
+    def size(self) -> float:
+        """The mean of its extents, m: by it arrows and cones are drawn."""
+        return float(np.prod(self.extent) ** (1 / 3))
+
+    @property
+    def middle(self) -> float:
+        """How far above the first body the middle of the robot is as it starts, m."""
+        low = float(self._at_start[:, 2].min())
+        return low + MIDDLE * float(self.extent[2]) - float(self.base()[0, 2])
+
+    def step_at(self, time: float) -> int:
+        """The number of the step nearest to a time, s."""
+        after = int(np.clip(np.searchsorted(self.time, time), 1, max(len(self.time) - 1, 1)))
+        if len(self.time) < 2:
+            return 0
+        return after - int(time - self.time[after - 1] < self.time[after] - time)
+
+    def poses(self, step: int) -> tuple[Array, Array]:
+        """Positions (worlds, bodies + 1, 3) and rotations of all bodies after a step."""
+        return self._places(self.q[step])
+
+    def base(self, world: int = 0) -> Array:
+        """Where the first body is after each step (n, 3), m."""
+        if self.robot.floating:
+            return self.q[:, world, :3]
+        positions, _ = self._places(self.q[:1, world])
+        return np.broadcast_to(positions[0, 0], (len(self.time), 3))
+
+    def contacts_at(self, step: int, world: int = 0) -> Contacts:
+        """The contacts of one world after a step."""
+        c = self.contacts
+        parts = (c.point, c.force, c.normal, c.phase, c.mu)
+        return Contacts(*(part[step, world] for part in parts))
+
+
+def track(
+    log: xr.Dataset, robot: Robot | None = None, lines: Mapping[str, Sequence[str]] | None = None
+) -> Track:
+    """What a log of `tarsus run` shows.
+
+    robot: by default the log's own; lines: the names that signals plot, by default those that
+    change most.
+
+    TarsusError if it is no such log, holds no step, or its robot is not to be had.
+    """
+    # is it a log?
+    log = with_empty(log)
+    missing = [name for name in NEEDED if name not in log]
+    if missing or "time" not in log.dims:
+        raise TarsusError(f"this is no log of tarsus run: {', '.join(missing) or 'time'} missing.")
+    if not log.sizes["time"]:
+        raise TarsusError("this log holds no step.")
+    robot = robot or robot_of(log)
+    whole = "q_uncut" if "q_uncut" in log else "q"
+    if log[whole].shape[-1] != robot.nq:
+        raise TarsusError(
+            f"the log has {log[whole].shape[-1]} coordinates, {robot.name} has {robot.nq}: it was"
+            " made by another robot, or its file has changed since."
+        )
+    # its arrays, worlds in the second place
+    signals = _signals(log.isel(world=0) if "world" in log.dims else log, robot, lines or {})
+    log = log[[name for name in (*NEEDED, whole, "ground_friction") if name in log]]
+    if "world" not in log.dims:
+        log = log.expand_dims(world=1)
+    log = log.transpose("time", "world", ...)
+    q = log[whole].values.astype(float)
+    if not np.isfinite(q).all():
+        raise TarsusError("this log holds coordinates that are not finite.")
+    state = log["state"].values.astype(int)
+    mu = float(mean_of_role(log, "friction", np.nan))  # type: ignore[arg-type]
+    ground = log["ground_friction"].values if "ground_friction" in log else np.ones(state.shape)
+    return Track(
+        robot,
+        log["time"].values.astype(float),
+        q,
+        Contacts(
+            log["contact_point"].values.astype(float),
+            log["force_world"].values.astype(float),
+            log["contact_normal"].values.astype(float),
+            phases(state, float(log.attrs.get("dt", 0.0))),
+            mu * ground,
+        ),
+        log.attrs,
+        signals,
+    )
+
+
+def _signals(
+    log: xr.Dataset, robot: Robot, lines: Mapping[str, Sequence[str]]
+) -> dict[str, Signal]:
+    """Of one world: contact forces, the trunk's place, joints and torques, those that change most
+    of many, or those named.
+    """
+    found: dict[str, Signal] = {}
+
+    def add(title: str, values: Array, names: Iterable[Any]) -> None:
+        called = [str(name) for name in names]
+        most = np.sort(np.argsort(-np.ptp(values, axis=0), kind="stable")[:LINES]).tolist()
+        if title in lines:
+            most = [k for k, name in enumerate(called) if name in lines[title]]
+        if most:
+            found[title] = Signal(tuple(called[k] for k in most), values[:, most])
+
+    # contacts, trunk, joints, motors
+    normal = np.einsum("tck,tck->tc", log["force_world"].values, log["contact_normal"].values)
+    add("normal force / N", normal, log["contact"].values)
+    joints, first = log["q"].values, 0
+    if robot.floating:
+        add("trunk / m", joints[:, :3], ("x", "y", "z"))
+        first = 7
+    add("joints / rad, m", joints[:, first:], log["coordinate"].values[first:])
+    if "tau" in log:
+        add("torques / N m", log["tau"].values, log["actuator"].values)
+    return found
+
+
+def phases(state: NDArray[np.int64], dt: float) -> NDArray[np.int64]:
+    """OPEN, STICK, SLIP (as in the log) or, for FLASH seconds after it closes, IMPACT; (n, ...).
+
+    Contacts that are closed at the start are no impacts.
+    """
+    closed = state != OPEN
+    closing = np.zeros(state.shape, int)
+    closing[1:] = closed[1:] & ~closed[:-1]
+    # how many closed lately
+    steps = max(round(FLASH / dt), 1) if dt > 0 else 1
+    total = np.cumsum(closing, axis=0)
+    lately = total.copy()
+    lately[steps:] -= total[:-steps]
+    return np.where(closed & (lately > 0), IMPACT, state)
+
+
+def robot_of(log: xr.Dataset) -> Robot:
+    """The robot that a log names: a built-in one, or that of its file."""
+    told = read(log.attrs)
+    if "robot" not in told:
+        raise TarsusError("this log names no robot: give its name or file with --robot.")
+    file = told["robot_file"]
+    if file and not Path(file).is_file():
+        raise TarsusError(f"the log's robot file {file} is gone: give another with --robot.")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # those of the run, which the log has
+        return robots.load(file or told["robot"], **told["robot_options"])
+
+
+def opened(path: Path) -> xr.Dataset:
+    """The log in a netCDF file; TarsusError if there is none, or it cannot be read."""
+    if not path.is_file():
+        raise TarsusError(f"there is no file {path}.")
+    try:
+        with warnings.catch_warnings():  # a fill value that is none changes no number
+            warnings.simplefilter("ignore", xr.SerializationWarning)
+            return xr.load_dataset(path, engine="scipy")
+    except Exception:  # readers let whatever a damaged file provokes through
+        raise TarsusError(f"{path} cannot be read as a netCDF file.") from None

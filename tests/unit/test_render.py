@@ -1,0 +1,206 @@
+"""Films and pictures of logs: what they show, how many frames, and what is refused."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import av
+import numpy as np
+import pytest
+import xarray as xr
+from PIL import Image
+
+import tarsus
+from tarsus.cli import main
+from tarsus.model.mechanism import WORLD
+from tarsus.simulation.recording.log import save
+from tarsus.viewer import picture, solids
+from tarsus.viewer.arrows import PHASES, Scale, arrows, cones
+from tarsus.viewer.drawn import DrawnShape
+from tarsus.viewer.film import Filming, Stage, times
+from tarsus.viewer.picture import LIGHT, Camera, Pictured, Placed, Solid
+from tarsus.viewer.track import IMPACT, OPEN, SLIP, STICK, Contacts, phases, track
+
+pytest.importorskip("embreex", reason="there is no wheel for this processor")
+SMALL = Filming(160, 120)
+
+
+@pytest.fixture(scope="module")
+def log() -> xr.Dataset:
+    return tarsus.Simulation("mini_cheetah", controller="trot").run(0.3)
+
+
+@pytest.fixture(scope="module")
+def path(log: xr.Dataset, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("logs") / "trot.nc"
+    save(log, file)
+    return file
+
+
+def ball(radius: float, place: tuple[float, float, float], opaque: bool = True) -> Placed:
+    shape = DrawnShape(WORLD, solids.sphere(radius), (1.0, 0.0, 0.0))
+    return Placed(Solid(shape), np.array(place), np.eye(3), opaque)
+
+
+def red(image: np.ndarray) -> np.ndarray:
+    return image[..., 0] > 1.4 * image[..., 1]
+
+
+def test_a_ball_is_as_large_as_perspective_makes_it() -> None:
+    camera = Camera(np.array([0.0, -4.0, 0.0]), np.zeros(3), 320, 240)
+    seen = red(picture.picture(Pictured([ball(0.5, (0.0, 0.0, 0.0))], None), camera))
+    # the cone around a ball of radius r at distance d opens by asin(r / d)
+    radius = np.tan(np.arcsin(0.5 / 4.0)) / camera.view * camera.height
+    assert seen.sum() == pytest.approx(np.pi * radius**2, rel=0.02)
+    rows, columns = np.nonzero(seen)
+    assert (rows.mean(), columns.mean()) == pytest.approx((119.5, 159.5), abs=0.3)
+
+
+def test_the_nearer_of_two_balls_hides_the_other_and_a_pale_one_does_not() -> None:
+    camera = Camera(np.array([0.0, -4.0, 0.0]), np.zeros(3), 64, 48)
+    blue = DrawnShape(WORLD, solids.sphere(0.5), (0.0, 0.0, 1.0))
+    behind = Placed(Solid(blue), np.array([0.0, 1.0, 0.0]), np.eye(3))
+    front = ball(0.5, (0.0, 0.0, 0.0))
+    for order in ([front, behind], [behind, front]):
+        assert red(picture.picture(Pictured(order, None), camera))[24, 32]
+    pale = ball(0.5, (0.0, 0.0, 0.0), opaque=False)
+    middle = picture.picture(Pictured([pale, behind], None), camera)[24, 32]
+    assert middle[2] > middle[0] > middle[1]
+
+
+def test_a_shadow_lies_along_the_light() -> None:
+    camera = Camera(np.array([0.0, -0.01, 8.0]), np.zeros(3), 320, 240)
+    shaded = Pictured([ball(0.2, (0.3, 0.2, 1.0))], 0.0)
+    bare = picture.picture(Pictured([], 0.0), camera).astype(int)
+    darker = (bare - picture.picture(shaded, camera)).min(-1) > 30
+    rows, columns = np.nonzero(darker & ~red(picture.picture(shaded, camera)))
+    scale = 8.0 * camera.view / camera.height
+    middle = (columns.mean() + 0.5 - 160) * scale, (120 - rows.mean() - 0.5) * scale
+    expected = np.array([0.3, 0.2]) - LIGHT[:2] / LIGHT[2]
+    np.testing.assert_allclose(middle, expected, atol=0.06)
+
+
+def test_phases_tell_impacts_from_contacts_that_stay() -> None:
+    state = np.array([1, 1, 0, 0, 2, 2, 1, 1])[:, None]
+    np.testing.assert_array_equal(
+        phases(state, 0.015)[:, 0], [STICK, STICK, OPEN, OPEN, IMPACT, IMPACT, STICK, STICK]
+    )
+    np.testing.assert_array_equal(phases(state, 1.0)[4:6, 0], [IMPACT, SLIP])
+
+
+def test_arrows_point_along_forces_and_cones_open_by_the_friction() -> None:
+    scale = Scale(0.5, 100.0)
+    force = np.array([[30.0, 0.0, 40.0], [0.0, 0.0, 1e-3], [0.0, 0.0, 50.0]])
+    contacts = Contacts(
+        np.array([[1.0, 2.0, 0.0], [0, 0, 0], [0, 0, 0]]),
+        force,
+        np.tile([0.0, 0.0, 1.0], (3, 1)),
+        np.array([SLIP, STICK, OPEN]),
+        np.array([0.5, np.nan, 0.5]),
+    )
+    (only,) = arrows(contacts, scale)
+    along = (only.mesh.vertices - contacts.point[0]) @ force[0] / 50.0
+    assert only.color == PHASES[SLIP][1] and along.min() == pytest.approx(0.0, abs=1e-12)
+    twice = Contacts(contacts.point, 2 * force, contacts.normal, contacts.phase, contacts.mu)
+    longer = (arrows(twice, scale)[0].mesh.vertices - contacts.point[0]) @ force[0] / 50.0
+    assert longer.max() == pytest.approx(2 * along.max())
+    (cone,) = cones(contacts, scale)
+    away = cone.mesh.vertices - contacts.point[0]
+    assert np.hypot(away[:, 0], away[:, 1]).max() == pytest.approx(0.5 * away[:, 2].max())
+
+
+def test_frames_show_the_log_at_their_times(log: xr.Dataset) -> None:
+    shown = track(log)
+    at = times(shown, 25.0, 0.5)
+    assert len(at) == 15 and np.allclose(np.diff(at), 0.02)
+    for time in at:
+        assert abs(shown.time[shown.step_at(time)] - time) <= 0.00126
+    step = shown.step_at(0.2)
+    positions, _ = shown.poses(step)
+    np.testing.assert_allclose(positions[0, 0], log["q"].sel(time=0.2, method="nearest")[:3])
+    # the same time gives the same picture, another time another one
+    stage = Stage([shown], SMALL)
+    first, later = stage.frame(0.1), stage.frame(0.25)
+    assert np.array_equal(first, stage.frame(0.1)) and not np.array_equal(first, later)
+    assert first.shape == (120, 160, 3) and first.std() > 5
+
+
+def test_a_film_has_as_many_frames_as_its_log_is_long(path: Path, tmp_path: Path) -> None:
+    film, animation = tmp_path / "trot.mp4", tmp_path / "trot.gif"
+    size = ["--size", "96x64", "--rate", "20"]
+    assert main(["render", str(path), str(film), *size]) == 0
+    with av.open(str(film)) as opened:
+        stream = opened.streams.video[0]
+        frames = [frame.to_ndarray(format="rgb24") for frame in opened.decode(stream)]
+        assert stream.average_rate == 20 and stream.codec_context.name == "h264"
+    assert len(frames) == 6 and frames[0].shape == (64, 96, 3)
+    assert np.abs(frames[0].astype(int) - frames[-1]).max() > 50
+    assert main(["render", str(path), str(animation), *size, "--speed", "2"]) == 0
+    with Image.open(animation) as opened:
+        assert opened.n_frames == 3 and opened.info["duration"] == 50  # type: ignore[attr-defined]
+
+
+def test_pictures_and_strips(path: Path, log: xr.Dataset, tmp_path: Path) -> None:
+    out = tmp_path / "strip.png"
+    assert main(["render", str(path), str(out), "--strip", "3", "--size", "64x48", "--bare"]) == 0
+    assert Image.open(out).size == (192, 48)
+    # a second log and a log of many worlds are seen through
+    many = tmp_path / "many.nc"
+    save(tarsus.Simulation("mini_cheetah", controller="stand", worlds=2).run(0.02), many)
+    both = ["render", str(path), str(many), str(out), "--times", "0.1", "--size", "64x48"]
+    assert main(both) == 0 and Image.open(out).size == (64, 48)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["LOG"], "name the logs"),
+        (["LOG", "out.avi"], ".mp4, .gif, .png"),
+        (["gone.nc", "out.png"], "there is no file gone.nc"),
+        (["LOG", "out.png", "--times", "9"], "9 is outside"),
+        (["LOG", "out.png", "--times", "x"], "must be numbers"),
+        (["LOG", "out.png", "--strip", "0"], "from 1 to 100"),
+        (["LOG", "out.mp4", "--strip", "2"], "name a .png"),
+        (["LOG", "out.gif", "--rate", "0"], "frames per second"),
+        (["LOG", "out.png", "--size", "3"], "such as 640x480"),
+        (["LOG", "out.png", "--size", "33x480"], "even number"),
+        (["LOG", "out.png", "--elevation", "90"], "elevation"),
+        (["LOG", "out.png", "--robot", "hoap1"], "hoap1 has"),
+        (["BROKEN", "out.png"], "cannot be read"),
+        (["EMPTY", "out.png"], "no log of tarsus run"),
+    ],
+)
+def test_what_is_refused(
+    arguments: list[str],
+    said: str,
+    path: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "broken.nc").write_bytes(b"CDF not really")
+    xr.Dataset({"x": 1.0}).to_netcdf(tmp_path / "empty.nc", engine="scipy")
+    files = {"LOG": str(path), "BROKEN": "broken.nc", "EMPTY": "empty.nc"}
+    assert main(["render", *(files.get(word, word) for word in arguments)]) == 2
+    error = capsys.readouterr().err
+    assert said in error and error.count("\n") == 1 and not Path("out.png").exists()
+
+
+@pytest.mark.parametrize(
+    ("package", "arguments"),
+    [("viser", ["view", "LOG"]), ("embreex", ["render", "LOG", "out.png"])],
+)
+def test_a_missing_extra_is_one_sentence(
+    package: str,
+    arguments: list[str],
+    path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in [package, *(n for n in sys.modules if n.startswith(f"{package}."))]:
+        monkeypatch.setitem(sys.modules, name, None)
+    assert main([str(path) if word == "LOG" else word for word in arguments]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1 and 'pip install "tarsus[view]"' in error
