@@ -28,7 +28,7 @@ LOG = ".nc"
 
 @dataclass(frozen=True)
 class View(Command):
-    """Watch logs, or a robot that is simulated while you change things, in a browser.
+    """Watch logs, or a robot that is simulated live, in a browser.
 
     Of several logs, the first is solid and the others are ghosts. It needs the extra `view`:
     pip install "tarsus[view]".
