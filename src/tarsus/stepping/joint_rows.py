@@ -18,6 +18,7 @@ from tarsus.stepping.base import Scene, StepInputs, Stepper
 
 STUCK_NEXT = 2  # passes after which a joint that turns is held first
 DRAG_NEXT = 5  # passes after which friction drags what still changes
+KEEP = 24  # passes after which a limit keeps what it holds: none is passed, but it may pull
 TURN = 0.3  # of its rate: a joint that turns by less in the first passes is held first
 RETURN = 0.2  # rad/s, m/s: how fast a joint that begins beyond its limit comes back
 AT_LIMIT = 1e6  # times its inertia is added to a joint at a limit
@@ -152,7 +153,8 @@ class JointState:
         """
         # a limit lets go of what leaves it by itself, and stops what passes it
         side, at_end = modes[0], self._velocity(modes[0])
-        leaves = side * (u - at_end) < -NOISE * ca.fabs(at_end)
+        pulled = side * (u - at_end) < -NOISE * ca.fabs(at_end)
+        leaves = ca.logic_and(pulled, done < KEEP)
         if self.friction is not None:
             # friction may hold it there
             leaves = ca.logic_and(leaves, side * impulses[0] > self.friction)

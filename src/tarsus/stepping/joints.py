@@ -25,6 +25,7 @@ from tarsus.program.ir.trace import Builder, Values
 from tarsus.stepping import assemble
 from tarsus.stepping.base import HeldJoints, Scene, StepInputs, StepOutputs
 from tarsus.stepping.joint_rows import (
+    KEEP,
     impulse_count,
     joint_states,
     rows,
@@ -73,7 +74,8 @@ def velocity_step(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> S
             after.append(new)
             wrong = ca.logic_or(wrong, other)
         wrong = builder.keep("wrong", wrong)
-        good = ca.logic_and(end.contact.converged, ca.logic_not(wrong))
+        settled = ca.logic_and(ca.logic_not(wrong), now["pass"] < KEEP)
+        good = ca.logic_and(end.contact.converged, settled)
         end = replace(end, contact=replace(end.contact, converged=good))
         done = now["pass"] + 1
         carried = {"modes": ca.vertcat(*after), "pass": done}
