@@ -19,10 +19,15 @@ Softened = Callable[[list[SX], list[SX]], list[SX]]
 
 @dataclass(frozen=True)
 class Roundness:
-    """A body that is a ball where it touches: its radius, m, and rotation (3, 3) to the world."""
+    """A body that is a ball where it touches: its radius, m, and rotation (3, 3) to the world.
+
+    arm (3,): where it is known, from the point of the body whose travel is told to the contact
+        point, m, in place of radius and normal: a body of any shape
+    """
 
     radius: float | SX
     rotation: SX
+    arm: SX | None = None
 
     def rolled(self, before: SX, normal: SX) -> SX:
         """How far (3,) the contact point rolled, m, world, since the rotation was `before` (3, 3).
@@ -30,14 +35,17 @@ class Roundness:
         By turns of less than about one radian: r theta x n, with theta = asin(|s|) s / |s| to the
         fifth power.
         """
-        if SX(self.radius).is_zero():
+        if self.arm is None and SX(self.radius).is_zero():
             return SX.zeros(3)
         turn = ca.mtimes(self.rotation, before.T)
         s = 0.5 * ca.vertcat(
             turn[2, 1] - turn[1, 2], turn[0, 2] - turn[2, 0], turn[1, 0] - turn[0, 1]
         )
         squared = ca.dot(s, s)
-        return self.radius * (1 + squared * (1 / 6 + squared * 3 / 40)) * ca.cross(s, normal)
+        turned = 1 + squared * (1 / 6 + squared * 3 / 40)
+        if self.arm is not None:
+            return -turned * ca.cross(s, self.arm)
+        return self.radius * turned * ca.cross(s, normal)
 
 
 @dataclass(frozen=True)
@@ -46,8 +54,8 @@ class Contact:
 
     gap: m, negative when it penetrates.
     velocity (3,): m/s in the contact frame.
-    point (3,): world position, m.
-    frame (3, 3): rows normal, tangent 1, tangent 2 in world coordinates.
+    point (3,): world position, m; of two bodies that touch, as seen from the second.
+    frame (3, 3): rows normal, tangent 1, tangent 2 in the same coordinates.
     friction: terrain factor on the law's friction coefficients [1].
     stiffness: terrain factor on the law's stiffness and damping [1].
     roundness: how the contact point travels over the body.

@@ -26,6 +26,7 @@ class Shape:
 
     size (m): sphere (radius,); capsule and cylinder (radius, half length) along z; box half edges
     (3,); ellipsoid half axes (3,). vertices: (n, 3) of a mesh. friction: factor on the law's.
+    bits: of `Capsule`.
     """
 
     kind: ShapeKind
@@ -34,6 +35,7 @@ class Shape:
     name: str = ""
     vertices: Array = field(default_factory=lambda: np.zeros((0, 3)))
     friction: float = 1.0
+    bits: tuple[int, int] = (1, 1)
 
     def at(self, outer: Pose) -> Shape:
         """The same shape seen from the frame in which `outer` is given."""
@@ -72,7 +74,7 @@ def candidates(
     return tuple(
         Candidate(name, *numbers)
         for label, group in groups.items()
-        for name, numbers in zip(_numbered(label, len(group), used), group, strict=True)
+        for name, numbers in zip(numbered(label, len(group), used), group, strict=True)
     )
 
 
@@ -117,6 +119,21 @@ def hull(vertices: Array) -> Array:
         return distinct
 
 
+def numbered(label: str, count: int, used: set[str]) -> list[str]:
+    """`count` names that are not in `used`, which learns them."""
+    if count == 1:
+        return [label]
+    names: list[str] = []
+    number = 0
+    while len(names) < count:
+        name = f"{label}_{number}"
+        number += 1
+        if name not in used:
+            used.add(name)
+            names.append(name)
+    return names
+
+
 def _local_points(shape: Shape, up: Array) -> tuple[Array, float]:
     if shape.kind == "sphere":
         return np.zeros((1, 3)), shape.size[0]
@@ -134,18 +151,3 @@ def _local_points(shape: Shape, up: Array) -> tuple[Array, float]:
         return np.concatenate([axes, -axes]), 0.0
     outside = hull(shape.vertices)
     return spread(outside, first=supporting(outside, up)), 0.0
-
-
-def _numbered(label: str, count: int, used: set[str]) -> list[str]:
-    """`count` names that are not in `used`, which learns them."""
-    if count == 1:
-        return [label]
-    names: list[str] = []
-    number = 0
-    while len(names) < count:
-        name = f"{label}_{number}"
-        number += 1
-        if name not in used:
-            used.add(name)
-            names.append(name)
-    return names

@@ -137,7 +137,11 @@ def _check_parts(mechanism: Mechanism) -> None:
     """Frames, candidates, actuators, keyframes and excluded pairs must speak of what is there."""
     count = len(mechanism.bodies)
     # bodies that parts sit on
-    for what, parts in (("frame", mechanism.frames), ("candidate", mechanism.candidates)):
+    for what, parts in (
+        ("frame", mechanism.frames),
+        ("candidate", mechanism.candidates),
+        ("capsule", mechanism.capsules),
+    ):
         for part in parts:
             if not 0 <= part.body < count:
                 raise TarsusError(

@@ -78,6 +78,7 @@ def from_mujoco_model(
         name=fallback_name if name in ("", UNNAMED) else name,
         bodies=welded.bodies,
         candidates=welded.candidates,
+        capsules=welded.capsules,
         frames=welded.frames,
         actuators=actuators(model, report),
         file_actuators=file_actuators(model, report),
@@ -217,7 +218,8 @@ def _shapes(model: Any, body: int, back: Pose) -> tuple[Shape, ...]:
             ours, sizes = SHAPES[kind]
             size = tuple(float(s) for s in model.geom_size[geom, :sizes])
             own = friction.get(geom, 1.0)
-            found.append(Shape(ours, size, pose, name, friction=own))
+            bits = int(model.geom_contype[geom]), int(model.geom_conaffinity[geom])
+            found.append(Shape(ours, size, pose, name, friction=own, bits=bits))
     return tuple(found)
 
 

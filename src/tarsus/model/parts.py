@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 
 from tarsus.errors import TarsusError, TarsusWarning
 from tarsus.model.candidates import Shape, candidates
+from tarsus.model.capsule import Capsule
 from tarsus.model.mechanism import WORLD, Body, Candidate, Frame, Inertia, Joint
 from tarsus.model.poses import Pose, joined, moved
+from tarsus.model.self_collision import capsules
 
 Array = NDArray[np.float64]
 
@@ -39,6 +41,7 @@ class Welded:
 
     bodies: tuple[Body, ...]
     candidates: tuple[Candidate, ...]
+    capsules: tuple[Capsule, ...]
     frames: tuple[Frame, ...]
     places: tuple[tuple[int, Pose], ...]
 
@@ -105,7 +108,8 @@ def weld(parts: Sequence[Part], report: Report) -> Welded:
             frames += [_frame(name, host, here @ pose) for name, pose in part.frames]
     _report_static(parts, places, report)
     touching = candidates(shapes, _ups(bodies))
-    return Welded(tuple(bodies), touching, _distinct(frames), tuple(places))
+    named = _distinct(frames)
+    return Welded(tuple(bodies), touching, capsules(shapes), named, tuple(places))
 
 
 def _ups(bodies: Sequence[Body]) -> dict[int, Array]:

@@ -95,7 +95,7 @@ def dataset(setup: MujocoSetup, run: Recorded) -> xr.Dataset:
     }
     # with labels, units and what was run
     time = run.began + setup.dt * np.arange(1, run.steps + 1)
-    log = xr.Dataset(found, variables.labels(robot, robot.candidates, time))
+    log = xr.Dataset(found, variables.labels(robot, [c.name for c in robot.candidates], time))
     log = variables.described(log)
     log.attrs.update(_attributes(setup, run))
     # what the user should know

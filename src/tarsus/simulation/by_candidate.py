@@ -49,19 +49,25 @@ def spread(
     plan: Plan, start: Mapping[str, Array], records: Mapping[str, Array]
 ) -> tuple[Plan, Mapping[str, Array], Mapping[str, Array]]:
     """A plan, a start and records of steps without slots: impulse and memory candidate by
-    candidate. Of more than MOST candidates those alone that touched, and the usual ones.
+    candidate. Of pairs, and of more than MOST candidates, those alone that touched, and the usual
+    ones.
     """
     scene, law = plan.scene, plan.scene.law
     if not scene.slots:
         return plan, start, records
     # who touched
-    seen = list(scene.order)
-    if len(seen) > MOST:
-        held = [np.unique(_numbers(scene, part["memory"])) for part in (start, records)]
-        numbers = {int(k) for k in np.concatenate(held) if k >= 0}
-        seen = [scene.order[k] for k in sorted({*range(len(scene.usual)), *numbers})]
-    seen = sorted(seen)
-    some = replace(scene, candidates=tuple(scene.candidates[i] for i in seen), rare=(), slots=0)
+    held = [np.unique(_numbers(scene, part["memory"])) for part in (start, records)]
+    numbers = {int(k) for k in np.concatenate(held) if k >= 0}
+    first, always = len(scene.candidates), len(scene.usual)
+    always = first if first <= MOST else always
+    seen = sorted(scene.order[k] for k in {*range(always), *numbers})
+    some = replace(
+        scene,
+        candidates=tuple(scene.candidates[i] for i in seen if i < first),
+        pairs=tuple(scene.pairs[i - first] for i in seen if i >= first),
+        rare=(),
+        slots=0,
+    )
     # their impulses and the law's memory of them
     told = []
     for part in (start, records):

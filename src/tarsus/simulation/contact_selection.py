@@ -60,10 +60,11 @@ def candidates(
 
 
 def rare_contacts(
-    robot: Robot, chosen: Sequence[Candidate], stepper: Stepper, slots: int | None
+    robot: Robot, chosen: Sequence[Candidate], stepper: Stepper, slots: int | None, pairs: int = 0
 ) -> tuple[tuple[int, ...], int]:
     """Which of many chosen candidates touch only when the robot falls, those not its feet's, and
-    how many slots there are for what then touches; none where the stepper gathers no contacts.
+    how many slots there are for what then touches, so many pairs of its own capsules too; none
+    where the stepper gathers no contacts.
     """
     # a stepper that looks at all of them in every step
     if not stepper.takes_slots:
@@ -78,9 +79,9 @@ def rare_contacts(
     standing = {candidate.name for candidate in feet(robot)} if len(chosen) > FEW else set()
     others = tuple(k for k, candidate in enumerate(chosen) if candidate.name not in standing)
     if not others or (len(others) == len(chosen) and len(chosen) <= MOST):
-        return (), 0
+        others = ()
     most = max(SLOTS, len(chosen) - len(others) + 4) if slots is None else slots
-    return others, min(most, len(chosen))
+    return others, min(most, len(chosen) + pairs) if others or pairs else 0
 
 
 def contact_masses(scene: Scene, q: NDArray[np.float64]) -> tuple[float, float]:

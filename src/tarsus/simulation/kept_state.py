@@ -64,7 +64,7 @@ class KeptState:
         """A number that says of what a state is: robot, law, stepper, gait, dt, registers."""
         scene = self.plan.scene
         bodies = [(body.joint.name, body.joint.kind) for body in scene.mechanism.bodies]
-        touching = [candidate.name for candidate in scene.candidates]
+        touching = scene.contact_names
         parts = (scene.law, self.plan.stepper, self.plan.controller)
         names = [type(part).__qualname__ for part in parts]
         told = repr((scene.mechanism.name, bodies, touching, names, self.dt, self._kept))

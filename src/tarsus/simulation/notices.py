@@ -8,11 +8,13 @@ from numpy.typing import NDArray
 
 from tarsus import registry
 from tarsus.contact.base import Law
+from tarsus.dynamics.robot import Robot
+from tarsus.morphology.self_contacts import self_contacts, told
 from tarsus.parameters import named
 from tarsus.program.ir.trace import Builder
 from tarsus.simulation.contact_selection import contact_masses
 from tarsus.simulation.step_program import Plan
-from tarsus.stepping.base import Scene
+from tarsus.stepping.base import Scene, named_where
 from tarsus.stepping.joint_rows import RETURN, rows
 
 AT_LIMIT = 1e-6  # rad or m: a joint that stands at its limit
@@ -100,3 +102,24 @@ def tolerances_for_float32(chosen: Law, notices: list[str]) -> dict[str, NDArray
     if raised:
         notices.append("float32: the solver's tolerances are raised to 1e-4.")
     return raised
+
+
+def pair_notices(robot: Robot, plan: Plan, asked: bool) -> list[str]:
+    """What is left out of a robot's collision with itself, where it was asked for."""
+    if not asked:
+        return []
+    if not plan.stepper.takes_slots:
+        return [
+            f"{registry.name_of(plan.stepper)!r} looks at contacts several times a step: the robot"
+            " does not collide with itself; use a stepper that gathers those that touch"
+            f" ({named_where(lambda known: known.takes_slots)})."
+        ]
+    found = self_contacts(robot)
+    if not found.kept:
+        return [f"no capsules of {robot.name!r} can meet: it does not collide with itself."]
+    if not found.always:
+        return []
+    return [
+        f"{len(found.always)} pairs of capsules do not touch each other, for they overlap as the"
+        f" robot starts or in most postures: {told(found.always)}."
+    ]

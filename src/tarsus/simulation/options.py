@@ -68,6 +68,12 @@ class Options(TypedDict, total=False):
             " four more than the feet's",
         ),
     ]
+    self_collision: Annotated[
+        bool,
+        Option(
+            False, "whether the robot's own balls, capsules and cylinders touch each other (docs)"
+        ),
+    ]
     mass_scale: Annotated[
         Mapping[str, ArrayLike] | None,
         Option(None, "{body: factor, or (worlds,) factors} on the bodies' masses"),

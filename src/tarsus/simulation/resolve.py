@@ -15,6 +15,8 @@ from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError
 from tarsus.model.cut import in_coordinates
 from tarsus.model.mechanism import Candidate, Mechanism
+from tarsus.model.self_collision import moved
+from tarsus.morphology.self_contacts import self_contacts
 from tarsus.simulation.contact_selection import rare_contacts
 from tarsus.stepping.base import METHODS, Scene, Stepper
 from tarsus.terrain.base import Terrain
@@ -70,8 +72,11 @@ def scene(
     names = {candidate.name for candidate in candidates}
     touching = tuple(candidate for candidate in mechanism.candidates if candidate.name in names)
     law, ground, stepper = parts
-    rare, slots = rare_contacts(robot, touching, stepper, chosen.slots)
+    gathers = chosen.self_collision and stepper.takes_slots
+    pairs = moved(self_contacts(robot).kept, mechanism) if gathers else ()
+    rare, slots = rare_contacts(robot, touching, stepper, chosen.slots, len(pairs))
     held = {name: getattr(chosen, name) for name in ("limits", "bounce", "stiction")}
+    held["pairs"] = pairs
     return Scene(mechanism, law, ground, touching, chosen.stabilization, rare, slots, **held)
 
 

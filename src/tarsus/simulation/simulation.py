@@ -123,6 +123,7 @@ class Simulation(KeptState, sensed.Sensed):
         self.notices += notices.stability_notices(self.plan, values["q"], self.dt)
         self.notices += notices.ground_notices(self.plan.scene)
         self.notices += notices.limit_notices(self.plan, values["q"])
+        self.notices += notices.pair_notices(self.robot, self.plan, self.options.self_collision)
         return values
 
     @property

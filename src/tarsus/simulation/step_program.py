@@ -90,6 +90,7 @@ def _same(a: Plan, b: Plan) -> bool:
             p.scene.limits,
             p.scene.bounce,
             p.scene.stiction,
+            p.scene.pairs,
             p.scaled_bodies,
             p.pushed_bodies,
             p.sensing,

@@ -42,7 +42,13 @@ from tarsus.stepping.delassus import delassus, mobility, shared, velocity_form
 from tarsus.stepping.fast_motion import FastMotion, fast_motion
 from tarsus.stepping.runge_kutta import Rate
 from tarsus.stepping.slots import Chosen, with_slots
-from tarsus.stepping.touching import TouchingPoint, gaps, touching_points, touching_slot
+from tarsus.stepping.touching import (
+    TouchingPoint,
+    gaps,
+    touching_pairs,
+    touching_points,
+    touching_slot,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +70,7 @@ class ContactKinematics:
     @staticmethod
     def of(at: TouchingPoint) -> ContactKinematics:
         """A point of the robot as a contact of the law."""
-        ball = Roundness(at.radius, at.rotation)
+        ball = Roundness(at.radius, at.rotation, at.arm)
         place = at.gap, at.velocity, at.point, at.frame
         contact = Contact(*place, *at.material, ball, at.velocity_product)
         return ContactKinematics(contact, at.attached)
@@ -92,7 +98,7 @@ def velocity_step(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> S
         u, contact = velocity_after(coupling, solution(scene.law, problem, at, builder))
         return StepOutputs(start.q, u, contact, joints=impulses_in_joints(coupling, at.held, u))
 
-    if not scene.rare:
+    if not scene.slots:
         return builder.stamp("u_E", solved(touching, start))
 
     # the others in slots
@@ -108,9 +114,13 @@ def velocity_step(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> S
 def contact_kinematics(
     scene: Scene, kin: Kinematics, terrain: object, which: Sequence[Candidate] | None = None
 ) -> list[ContactKinematics]:
-    """Gap, frame, Jacobian and velocity of the scene's candidates, or of some."""
-    which = scene.candidates if which is None else which
-    return [ContactKinematics.of(at) for at in touching_points(scene, kin, terrain, which)]
+    """Gap, frame, Jacobian and velocity of the scene's candidates and pairs, or of some
+    candidates.
+    """
+    chosen = scene.candidates if which is None else which
+    touching = touching_points(scene, kin, terrain, chosen)
+    touching += touching_pairs(kin, scene.pairs) if which is None else []
+    return [ContactKinematics.of(at) for at in touching]
 
 
 def not_ahead(touch: ContactKinematics, moving: FastMotion, start: StepInputs) -> ContactKinematics:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from tarsus import registry
 from tarsus.contact.base import Law
 from tarsus.contact.problem import ContactSolution
+from tarsus.model.capsule import Pair
 from tarsus.model.mechanism import Candidate, Mechanism
 from tarsus.parameters import check
 from tarsus.program.ir.trace import Builder, Values
@@ -42,6 +43,7 @@ class Scene:
     rare: indices of the candidates that touch only when the robot falls; while none of them does, a
         step is solved without them
     slots: how many contacts a step holds where a rare one touches; 0 where none is rare
+    pairs: capsules of the mechanism that may touch each other, rare contacts behind the candidates
     limits: whether joints stop at the ends of their ranges
     bounce: restitution coefficient there [1]
     stiction: whether dry friction holds joints at rest; if not it is a damper
@@ -57,6 +59,7 @@ class Scene:
     limits: bool = False
     bounce: float = 0.0
     stiction: bool = True
+    pairs: tuple[Pair, ...] = ()
 
     @cached_property
     def usual(self) -> tuple[int, ...]:
@@ -66,8 +69,16 @@ class Scene:
 
     @property
     def order(self) -> tuple[int, ...]:
-        """Indices of the candidates, the usual ones first: a slot's numbers count in it."""
-        return (*self.usual, *self.rare)
+        """Indices of the contacts, the usual ones first, pairs last: a slot's numbers count in
+        it.
+        """
+        first = len(self.candidates)
+        return (*self.usual, *self.rare, *range(first, first + len(self.pairs)))
+
+    @property
+    def contact_names(self) -> list[str]:
+        """Of the candidates, then of the pairs."""
+        return [part.name for part in (*self.candidates, *self.pairs)]
 
     @property
     def reported(self) -> int:

@@ -40,7 +40,7 @@ def nothing_yet(scene: Scene, start: StepInputs) -> StepOutputs:
     """What a loop over solutions of a step begins with."""
     impulses = [SX.zeros(3)] * scene.reported
     contact = ContactSolution(impulses, start.memory, SX(0), SX(1), start.bilateral)
-    left_out = SX(0) if scene.rare else None
+    left_out = SX(0) if scene.slots else None
     joints = SX.zeros(impulse_count(scene)) if rows(scene) else None
     return StepOutputs(start.q, start.u, contact, None, left_out, joints)
 

@@ -39,11 +39,26 @@ class Touching(Protocol):
 class Chosen:
     """What a slot holds: a candidate's number among the scene's usual and rare ones, EMPTY for
     none; its body's number, center (3,) there in m, and radius, m: those of any candidate if empty.
+
+    half (3,), against: of a scene with pairs, what makes a capsule of it, and the second of a pair,
+        of which the body's number is below zero where the slot holds a candidate
     """
 
     number: SX
     body: SX
     center: SX
+    radius: SX
+    half: SX | None = None
+    against: Second | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Second:
+    """The second capsule of a pair: its body's number, middle and half (3,) there, radius, m."""
+
+    body: SX
+    center: SX
+    half: SX
     radius: SX
 
 
@@ -82,7 +97,7 @@ def with_slots(
 ) -> StepOutputs:
     """The end of the step, with impulses of the usual contacts and of the slots.
 
-    gaps: of the rare candidates, m
+    gaps: of the rare candidates and of the pairs, m
     at_slot: what a slot holds, at the ground
     solved: the step with some contacts, from a start with their memory
     """
@@ -198,14 +213,31 @@ def chosen(
 
 def looked_up(scene: Scene, numbers: list[SX], j: SX, builder: Builder) -> Chosen:
     """What slot j holds; an empty one stands in for the candidate of its own place."""
-    rows = [(c.body, *c.position, c.radius) for c in (scene.candidates[i] for i in scene.order)]
+    rows = described(scene)
     number, wide = numbers[0], len(rows[0])
     for k, held in enumerate(numbers[1:], 1):
         number = ca.if_else(j == k, held, number)
     place = builder.keep("place", ca.if_else(number >= 0, number, j))
     index = ca.vertcat(*(wide * place + k for k in range(wide)))
     found = entries(builder.lookup("candidates", np.array(rows), index))
-    return Chosen(number, found[0], ca.vertcat(*found[1:4]), found[4])
+    own = number, found[0], ca.vertcat(*found[1:4]), found[4]
+    if not scene.pairs:
+        return Chosen(*own)
+    half, body, center, along, radius = ca.vertsplit(ca.vertcat(*found[5:]), [0, 3, 4, 7, 10, 11])
+    return Chosen(*own, half, Second(body, center, along, radius))
+
+
+def described(scene: Scene) -> list[tuple[float, ...]]:
+    """The numbers of `Chosen` of all contacts, in the scene's order."""
+    touching = [scene.candidates[i] for i in scene.order[: len(scene.candidates)]]
+    rows: list[tuple[float, ...]] = [(c.body, *c.position, c.radius) for c in touching]
+    if not scene.pairs:
+        return rows
+    ground = (*(0.0,) * 3, EMPTY, *(0.0,) * 6, 0.0)
+    for c, d in ((pair.first, pair.second) for pair in scene.pairs):
+        second = (d.body, *d.middle, *d.half, d.radius)
+        rows.append((c.body, *c.middle, c.radius, *c.half, *second))
+    return [(*row, *ground)[:16] for row in rows]
 
 
 def remembered(law: Law, number: SX, memory: Remembered) -> SX:

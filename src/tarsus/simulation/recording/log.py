@@ -45,7 +45,7 @@ def dataset(
     # what the registers held before each step, and what follows from them
     plan, start, records = spread(plan, start, records)
     scene, mechanism = plan.scene, plan.scene.mechanism
-    steps, count, n = *records["q"].shape[:2], len(scene.candidates)
+    steps, count, n = *records["q"].shape[:2], len(scene.contact_names)
     dt = float(worlds.get("dt")[0, 0])
     before = {k: np.concatenate([start[k][None], records[k][:-1]]) for k in ("q", "u", "memory")}
     seen = _observe(plan, worlds, before, records)
@@ -57,6 +57,9 @@ def dataset(
     solved = Solved(seen["gap"], impulse, vectors["before"], vectors["after"], dt=dt, **material)
     frame = seen["frame"].reshape(steps, count, n, 3, 3)
     contacts = variables.of_contacts(solved, frame, vectors["point"], seen["friction"])
+    # what the ground does: a robot does not stand on itself
+    first = len(scene.candidates)
+    grounded = {name: (dims, values[:, :, :first]) for name, (dims, values) in contacts.items()}
     # the variables with their dimensions
     each = ("time", "world")
     found = {
@@ -67,7 +70,7 @@ def dataset(
         "iterations": (each, records["iterations"][..., 0].astype(np.int32)),
         "converged": (each, records["converged"][..., 0].astype(np.int8)),
         **variables.of_energies(seen, solved, seen["stored"]),
-        **variables.of_balance(seen, contacts, -mechanism.gravity_acceleration[2]),
+        **variables.of_balance(seen, grounded, -mechanism.gravity_acceleration[2]),
         **_in_joints(scene, seen, records, dt),
         **_of_loops(mechanism, seen, records["bilateral"], dt),
         **strike_variables(plan, worlds, records, t0),
@@ -77,7 +80,7 @@ def dataset(
     }
     # the dataset with units and meanings
     time = t0 + dt * np.arange(1, steps + 1)
-    labels = variables.labels(mechanism, scene.candidates, time) | {"world": np.arange(count)}
+    labels = variables.labels(mechanism, scene.contact_names, time) | {"world": np.arange(count)}
     log = variables.described(xr.Dataset(found, labels))
     log.attrs.update(_law_attributes(scene.law, worlds) | {"dt": dt})
     log.attrs.update(fast_steps=int(seen["fast"].sum()), strikes_lost=strikes_lost(plan, records))

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from tarsus.contact import criteria
 from tarsus.contact.criteria import STATES, Solved
 from tarsus.contact.ledger import SHARES, ledger
-from tarsus.model.mechanism import Candidate, Mechanism
+from tarsus.model.mechanism import Mechanism
 from tarsus.simulation.recording.balance import BALANCE, balance
 from tarsus.simulation.recording.units import JOINTS, LOOPS, PEER, STRIKES, UNCUT, UNITS
 
@@ -42,14 +42,14 @@ def _entry_names(mechanism: Mechanism, free: tuple[str, ...], ball: tuple[str, .
     return names
 
 
-def labels(mechanism: Mechanism, candidates: Sequence[Candidate], time: Array) -> dict[str, Any]:
+def labels(mechanism: Mechanism, contacts: Sequence[str], time: Array) -> dict[str, Any]:
     """Names along every dimension but `world`; time (steps,), s, at the end of each step."""
     return {
         "time": ("time", time, {"units": "s"}),
         "coordinate": coordinate_names(mechanism),
         "velocity": velocity_names(mechanism),
         "actuator": [a.name for a in mechanism.actuators],
-        "contact": [c.name for c in candidates],
+        "contact": list(contacts),
         "axis": ["normal", "tangent1", "tangent2"],
         "xyz": ["x", "y", "z"],
     }
