@@ -80,7 +80,8 @@ def rare_contacts(
     others = tuple(k for k, candidate in enumerate(chosen) if candidate.name not in standing)
     if not others or (len(others) == len(chosen) and len(chosen) <= MOST):
         others = ()
-    most = max(SLOTS, len(chosen) - len(others) + 4) if slots is None else slots
+    standing_and_four = len(chosen) - len(others) + 4
+    most = max(SLOTS if others else 0, standing_and_four) if slots is None else slots
     return others, min(most, len(chosen) + pairs) if others or pairs else 0
 
 

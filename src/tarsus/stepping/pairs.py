@@ -25,17 +25,24 @@ AXES = constant(np.array([[2, 3, 6], [3, -6, 2], [6, 2, -3]]) / 7)  # no joint's
 
 @dataclass(frozen=True, eq=False)
 class Segment:
-    """From middle - half to middle + half (3,), world, m; a point where half is None."""
+    """From middle - half to middle + half (3,), world, m; a point where half is None.
+
+    square: |half|^2, m^2
+    """
 
     middle: SX
     half: SX | None
+    square: float | SX = 0.0
 
     @staticmethod
     def of(kin: Kinematics, capsule: Capsule) -> Segment:
         """That of a capsule."""
         R, r = kin.world_rotation[capsule.body], kin.world_position[capsule.body]
         middle = r + ca.mtimes(R, constant(capsule.middle))
-        return Segment(middle, None if capsule.ball else ca.mtimes(R, constant(capsule.half)))
+        if capsule.ball:
+            return Segment(middle, None)
+        half = capsule.half
+        return Segment(middle, ca.mtimes(R, constant(half)), float(half @ half))
 
 
 def between(one: Segment, other: Segment) -> tuple[SX, SX]:
@@ -50,15 +57,15 @@ def between(one: Segment, other: Segment) -> tuple[SX, SX]:
     if d1 is None and d2 is None:
         return apart, SX(0)
     if d1 is None or d2 is None:
-        d, sign = (d1, -1) if d1 is not None else (d2, 1)
-        s = _inside(sign * ca.dot(d, apart) / (ca.dot(d, d) + ROUND))
+        d, own, sign = (d1, one, -1) if d1 is not None else (d2, other, 1)
+        s = _inside(ca.dot(d, apart) * (sign / (own.square + ROUND)))
         return (apart - s * d, SX(0)) if d1 is None else (apart + s * d, s)
-    a, e, b = ca.dot(d1, d1), ca.dot(d2, d2), ca.dot(d1, d2)
-    c, f, even = ca.dot(d1, apart), ca.dot(d2, apart), EVEN * (a + e) + ROUND
-    a, e = a + even, e + even
+    b, c, f = ca.dot(d1, d2), ca.dot(d1, apart), ca.dot(d2, apart)
+    even = EVEN * (one.square + other.square) + ROUND
+    a, e = one.square + even, other.square + even
     s = _inside((b * f - c * e) / (a * e - b * b))
-    t = _inside((b * s + f) / e)
-    s = _inside((b * t - c) / a)
+    t = _inside((b * s + f) * (1 / e))
+    s = _inside((b * t - c) * (1 / a))
     return apart + s * d1 - t * d2, s
 
 

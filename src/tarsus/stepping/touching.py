@@ -199,7 +199,11 @@ def _or_pair(
     second = slot.against
     other = selection.body(second.body)
     ends = [
-        Segment(at.origin + ca.mtimes(at.rotation, center), ca.mtimes(at.rotation, half))
+        Segment(
+            at.origin + ca.mtimes(at.rotation, center),
+            ca.mtimes(at.rotation, half),
+            ca.dot(half, half),
+        )
         for at, center, half in (
             (body, slot.center, slot.half),
             (other, second.center, second.half),
