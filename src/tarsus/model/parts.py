@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -14,7 +15,7 @@ from tarsus.model.candidates import Shape, candidates
 from tarsus.model.capsule import Capsule
 from tarsus.model.mechanism import WORLD, Body, Candidate, Frame, Inertia, Joint
 from tarsus.model.poses import Pose, joined, moved
-from tarsus.model.self_collision import capsules
+from tarsus.model.self_collision import INSIDE, capsules
 
 Array = NDArray[np.float64]
 
@@ -108,8 +109,12 @@ def weld(parts: Sequence[Part], report: Report) -> Welded:
             frames += [_frame(name, host, here @ pose) for name, pose in part.frames]
     _report_static(parts, places, report)
     touching = candidates(shapes, _ups(bodies))
-    named = _distinct(frames)
-    return Welded(tuple(bodies), touching, capsules(shapes), named, tuple(places))
+    own, named = capsules(shapes), _distinct(frames)
+    others = Counter(shape.kind for _, _, shape in shapes if shape.kind not in INSIDE)
+    if own and others:
+        kinds = ", ".join(f"{count} {kind}" for kind, count in others.items())
+        report.leave(f"Shapes that never touch the robot's others (self_collision): {kinds}.")
+    return Welded(tuple(bodies), touching, own, named, tuple(places))
 
 
 def _ups(bodies: Sequence[Body]) -> dict[int, Array]:

@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 
 from tarsus import registry
 from tarsus.contact.base import Law
-from tarsus.dynamics.robot import Robot
 from tarsus.morphology.self_contacts import self_contacts, told
 from tarsus.parameters import named
 from tarsus.program.ir.trace import Builder
@@ -18,6 +17,12 @@ from tarsus.stepping.base import Scene, named_where
 from tarsus.stepping.joint_rows import RETURN, rows
 
 AT_LIMIT = 1e-6  # rad or m: a joint that stands at its limit
+
+
+def at_start(plan: Plan, q: NDArray[np.float64], dt: float, self_collision: bool) -> list[str]:
+    """All of them, at the start's coordinates; self_collision: whether it was asked for."""
+    found = stability_notices(plan, q, dt) + ground_notices(plan.scene) + limit_notices(plan, q)
+    return found + (pair_notices(plan) if self_collision else [])
 
 
 def stability_notices(plan: Plan, q: NDArray[np.float64], dt: float) -> list[str]:
@@ -104,16 +109,15 @@ def tolerances_for_float32(chosen: Law, notices: list[str]) -> dict[str, NDArray
     return raised
 
 
-def pair_notices(robot: Robot, plan: Plan, asked: bool) -> list[str]:
+def pair_notices(plan: Plan) -> list[str]:
     """What is left out of a robot's collision with itself, where it was asked for."""
-    if not asked:
-        return []
     if not plan.stepper.takes_slots:
         return [
             f"{registry.name_of(plan.stepper)!r} looks at contacts several times a step: the robot"
             " does not collide with itself; use a stepper that gathers those that touch"
             f" ({named_where(lambda known: known.takes_slots)})."
         ]
+    robot = plan.scene.mechanism.uncut or plan.scene.mechanism
     found = self_contacts(robot)
     if not found.kept:
         return [f"no capsules of {robot.name!r} can meet: it does not collide with itself."]

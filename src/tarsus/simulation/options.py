@@ -70,9 +70,7 @@ class Options(TypedDict, total=False):
     ]
     self_collision: Annotated[
         bool,
-        Option(
-            False, "whether the robot's own balls, capsules and cylinders touch each other (docs)"
-        ),
+        Option(False, "whether spheres, capsules and cylinders of the robot touch each other"),
     ]
     mass_scale: Annotated[
         Mapping[str, ArrayLike] | None,

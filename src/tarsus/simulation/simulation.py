@@ -120,10 +120,8 @@ class Simulation(KeptState, sensed.Sensed):
         values |= actuation.registers(self.actuators, mechanism, self.worlds)
         if scales:
             values["mass_scale"] = inputs.mass_scales(scales, self.worlds)
-        self.notices += notices.stability_notices(self.plan, values["q"], self.dt)
-        self.notices += notices.ground_notices(self.plan.scene)
-        self.notices += notices.limit_notices(self.plan, values["q"])
-        self.notices += notices.pair_notices(self.robot, self.plan, self.options.self_collision)
+        asked = self.options.self_collision
+        self.notices += notices.at_start(self.plan, values["q"], self.dt, asked)
         return values
 
     @property

@@ -54,12 +54,14 @@ def between(one: Segment, other: Segment) -> tuple[SX, SX]:
     those nearest to the middles: where the points else jump, they move fast, but continuously.
     """
     apart, d1, d2 = one.middle - other.middle, one.half, other.half
-    if d1 is None and d2 is None:
-        return apart, SX(0)
-    if d1 is None or d2 is None:
-        d, own, sign = (d1, one, -1) if d1 is not None else (d2, other, 1)
-        s = _inside(ca.dot(d, apart) * (sign / (own.square + ROUND)))
-        return (apart - s * d, SX(0)) if d1 is None else (apart + s * d, s)
+    if d1 is None:
+        if d2 is None:
+            return apart, SX(0)
+        t = _inside(ca.dot(d2, apart) * (1 / (other.square + ROUND)))
+        return apart - t * d2, SX(0)
+    if d2 is None:
+        s = _inside(ca.dot(d1, apart) * (-1 / (one.square + ROUND)))
+        return apart + s * d1, s
     b, c, f = ca.dot(d1, d2), ca.dot(d1, apart), ca.dot(d2, apart)
     even = EVEN * (one.square + other.square) + ROUND
     a, e = one.square + even, other.square + even

@@ -198,7 +198,7 @@ def _or_pair(
     # where both capsules touch
     second = slot.against
     other = selection.body(second.body)
-    ends = [
+    one, two = (
         Segment(
             at.origin + ca.mtimes(at.rotation, center),
             ca.mtimes(at.rotation, half),
@@ -208,8 +208,8 @@ def _or_pair(
             (body, slot.center, slot.half),
             (other, second.center, second.half),
         )
-    ]
-    place, middle = Place.of(*ends, slot.radius, second.radius), ends[0].middle
+    )
+    place, middle = Place.of(one, two, slot.radius, second.radius), one.middle
     # how both bodies move there, or the one
     meets = second.body >= 0
 
