@@ -93,7 +93,8 @@ def facing(apart: SX) -> SX:
     AXES turned the shortest way, so that the first becomes the normal: the tangents turn with it
     but where it is against that axis, for no field of tangents is continuous everywhere.
     """
-    normal = (apart + ca.vertcat(0, 0, TINY)) / length(apart)
+    away = apart + ca.vertcat(0, 0, TINY)
+    normal = away / ca.sqrt(ca.dot(away, away))
     z, x, y = ca.vertsplit(ca.mtimes(AXES, normal))
     share = 1 / ca.fmax(1 + z, TINY)
     forward = ca.vertcat(-x, 1 - x * x * share, -x * y * share)
