@@ -186,13 +186,13 @@ class Page:
         self.url = f"http://{'localhost' if host == '127.0.0.1' else host}:{number}"
         self.gui, self.scene = self.server.gui, self.server.scene
         self.gui.configure_theme(
-            control_layout="collapsible",
             control_width="medium",
             show_logo=False,
             show_share_button=False,
             brand_color=(0, 114, 178),
         )
         self.gui.set_panel_label(title)
+        self.gui.main_panel.dock_right()
         self.scene.set_up_direction("+z")
         self.scene.world_axes.visible = False
         self._stage = self.scene.add_frame("/stage", show_axes=False)
@@ -258,4 +258,5 @@ class Page:
 
     def stop(self) -> None:
         """Close the server."""
-        self.server.stop()
+        with contextlib.redirect_stdout(io.StringIO()):  # it says so
+            self.server.stop()

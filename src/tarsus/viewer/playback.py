@@ -127,14 +127,14 @@ class Playback:
                 places, turns = (
                     (positions, rotations) if track is first else track.poses(track.step_at(time))
                 )
-                places = places[shown] + self._offsets(len(places[shown]))[:, None]
+                places = places[shown] + self.offsets(len(places[shown]))[:, None]
                 actor.move(places, turns[shown])
             if not self.playing or self._count % SLIDER_EVERY == 0:
                 self._slider.value = round(time, 3)
         if not self.playing or self._count % PLOT_EVERY == 0:
             self._plot.show(first.time, first.signals, time)
 
-    def _offsets(self, count: int) -> np.ndarray:
+    def offsets(self, count: int) -> np.ndarray:
         """Where other worlds stand (count, 3), m: in a square behind the first one."""
         side = int(np.ceil(np.sqrt(count + 1)))
         row, column = np.divmod(np.arange(1, count + 1), side)

@@ -1,0 +1,185 @@
+"""What pages do, without a browser: playback keeps time, live simulations obey."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import tarsus
+from tarsus.cli import main
+from tarsus.errors import TarsusError
+from tarsus.viewer import live as live_page
+from tarsus.viewer import playback as playback_page
+from tarsus.viewer.live import Live
+from tarsus.viewer.live_panel import Choice
+from tarsus.viewer.page import Page, free_port
+from tarsus.viewer.playback import Playback, titles
+from tarsus.viewer.track import Track, track
+
+
+@pytest.fixture
+def page() -> Iterator[Page]:
+    made = Page("test", 0)
+    yield made
+    made.stop()
+
+
+@pytest.fixture(scope="module")
+def trot() -> Track:
+    return track(tarsus.Simulation("mini_cheetah", controller="trot").run(0.2))
+
+
+def test_playback_keeps_time(page: Page, trot: Track) -> None:
+    playback = Playback(page, [trot], ["trot"])
+    playback.draw(0.1)
+    assert playback.time == pytest.approx(trot.time[0])  # it does not play yet
+    playback.playing = True
+    for _ in range(4):
+        playback.draw(0.02)
+    assert playback.time == pytest.approx(trot.time[0] + 0.08)
+    playback.seek(99.0)
+    assert playback.time == pytest.approx(trot.time[-1])
+    # it begins again
+    playback.draw(0.02)
+    assert playback.time == pytest.approx(trot.time[0]) and playback.playing
+
+
+@pytest.mark.slow
+def test_other_worlds_and_logs_stand_beside(page: Page, trot: Track) -> None:
+    simulation = tarsus.Simulation("mini_cheetah", controller="stand", worlds=12)
+    many = track(simulation.run(0.02))
+    playback = Playback(page, [many, trot], ["many", "trot"])
+    playback.draw(0.0)
+    places = playback.offsets(11)
+    apart = np.linalg.norm(places[:, None] - places, axis=-1) + 9 * np.eye(11)
+    assert apart.min() > float(many.extent[:2].max())  # twelve do not stand in each other
+    assert np.linalg.norm(places, axis=1).min() > 0
+
+
+@pytest.fixture(scope="module")
+def live() -> Iterator[Live]:
+    def made(choice: Choice) -> tarsus.Simulation:
+        return tarsus.Simulation(
+            "mini_cheetah", choice.law, controller=choice.gait, dt=choice.dt, pushes=["base"]
+        )
+
+    page = Page("test", 0)
+    yield Live(page, made, Choice("moreau", "stand", 0.0025))
+    page.stop()
+
+
+def test_a_live_simulation_follows_the_clock(live: Live) -> None:
+    live.reset()
+    begin = live.simulation.time
+    for _ in range(10):
+        live.draw(0.013)
+    assert live.simulation.time - begin == pytest.approx(0.13, abs=0.0025)
+    live.draw(5.0)  # after a long wait it does not catch up
+    assert live.simulation.time - begin < 0.2
+
+
+def test_it_is_the_same_simulation_as_without_a_page(live: Live) -> None:
+    live.reset()
+    alone = tarsus.Simulation("mini_cheetah", controller="stand")
+    alone.advance(0.0025)
+    for _ in range(8):
+        live.advance(5)
+    alone.advance(0.1)
+    np.testing.assert_array_equal(live.simulation.q, alone.q)
+
+
+def test_a_push_is_an_impulse_of_its_force_and_time(live: Live) -> None:
+    live.reset()
+    robot = live.simulation.robot
+    live.simulation.set(q=live.simulation.q + [0, 0, 1.0, *[0] * 16])  # in the air
+    before = robot.momentum(live.simulation.q, live.simulation.u)
+    live.push((0, 1), 0.5)
+    for _ in range(100):
+        live.advance(1)
+    momentum = robot.momentum(live.simulation.q, live.simulation.u) - before
+    weight = robot.mass * 9.81
+    assert momentum[1] == pytest.approx(0.5 * weight * live_page.PUSH, rel=0.02)
+    assert abs(momentum[0]) < 1e-5 * momentum[1]  # as straight as the trunk stands
+
+
+def test_wishes_are_granted_between_frames_and_bad_ones_told(live: Live) -> None:
+    live.reset()
+    said: list[str] = []
+    live.tell = lambda title, text, seconds=0.0: said.append(text)  # type: ignore[method-assign]
+    live.wish(lambda: live.simulation.set(mu=-1.0))
+    live.draw(0.0)
+    assert len(said) == 1 and "mu" in said[0]
+    q = live.simulation.q
+    live.wish(lambda: live.remake(replace(live.choice, law="compliant", dt=0.001)))
+    live.playing = False
+    live.draw(0.0)
+    np.testing.assert_array_equal(live.simulation.q, q)
+    assert live.simulation.dt == 0.001 and type(live.simulation.law).__name__ == "Compliant"
+    live.wish(lambda: live.remake(replace(live.choice, gait="walk")))  # a biped's
+    live.draw(0.0)
+    assert live.choice.gait == "stand" and "two feet" in said[-1]
+
+
+def test_ports_in_use_are_passed_over() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+        if port < 60000:
+            assert port < free_port("127.0.0.1", port) < port + 20
+    with pytest.raises(TarsusError, match="port must"):
+        free_port("127.0.0.1", 70000)
+
+
+def test_logs_of_one_name_are_told_apart(tmp_path) -> None:  # noqa: ANN001
+    names = [tmp_path / "a" / "trot.nc", tmp_path / "b" / "trot.nc", tmp_path / "stand.nc"]
+    assert titles(names) == ["a/trot", "b/trot", "stand"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "name what to watch"),
+        (["a.nc", "hyq"], "not both"),
+        (["hyq", "hoap1"], "one robot at a time, not 2"),
+        (["hoap"], "did you mean hoap1"),
+        (["gone.nc"], "there is no file gone.nc"),
+        (["mini_cheetah", "--port", "70000"], "port must lie"),
+    ],
+)
+def test_what_is_refused(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["view", *arguments]) == 2
+    error = capsys.readouterr().err
+    assert said in error and error.count("\n") == 1
+
+
+def test_run_view_watches_what_run_would_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tarsus.Simulation] = []
+
+    def watched(make, choice, port=None) -> int:  # noqa: ANN001
+        seen.append(make(choice))
+        return 0
+
+    monkeypatch.setattr(live_page, "watch", watched)
+    asked = ["run", "mini_cheetah", "--view", "--friction", "0.4", "--slope", "5", "--speed", "0.2"]
+    assert main(asked) == 0
+    assert seen[0].law.parameters()["mu"] == 0.4 and seen[0].plan.pushed_bodies == ("base",)
+    assert seen[0].backend.output("command")[0, 0] == pytest.approx(0.2)
+    assert main(["run", "mini_cheetah", "--view", "--out", "x"]) == 2
+    assert main(["run", "mini_cheetah", "--view", "--engine", "mujoco"]) == 2
+
+
+def test_ctrl_c_ends_a_page(trot: Track, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(self: Playback) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Playback, "run", interrupted)
+    before = threading.active_count()
+    assert playback_page.watch([trot], ["trot"], 0) == 0
+    assert threading.active_count() <= before + 34  # the server's own threads end by themselves
