@@ -96,7 +96,9 @@ def test_it_is_the_same_simulation_as_without_a_page(live: Live) -> None:
 def test_a_push_is_an_impulse_of_its_force_and_time(live: Live) -> None:
     live.reset()
     robot = live.simulation.robot
-    live.simulation.set(q=live.simulation.q + [0, 0, 1.0, *[0] * 16])  # in the air
+    q = live.simulation.q
+    q[2] += 1.0  # in the air
+    live.simulation.set(q=q)
     before = robot.momentum(live.simulation.q, live.simulation.u)
     live.push((0, 1), 0.5)
     for _ in range(100):
@@ -135,7 +137,7 @@ def test_ports_in_use_are_passed_over() -> None:
         free_port("127.0.0.1", 70000)
 
 
-def test_logs_of_one_name_are_told_apart(tmp_path) -> None:  # noqa: ANN001
+def test_logs_of_one_name_are_told_apart(tmp_path) -> None:
     names = [tmp_path / "a" / "trot.nc", tmp_path / "b" / "trot.nc", tmp_path / "stand.nc"]
     assert titles(names) == ["a/trot", "b/trot", "stand"]
 
@@ -162,7 +164,7 @@ def test_what_is_refused(
 def test_run_view_watches_what_run_would_run(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[tarsus.Simulation] = []
 
-    def watched(make, choice, port=None) -> int:  # noqa: ANN001
+    def watched(make, choice, port=None) -> int:
         seen.append(make(choice))
         return 0
 
