@@ -99,10 +99,11 @@ def _settings() -> Iterator[list[str]]:
 
 def _run_options() -> Iterator[list[str]]:
     start = ["run", "mini_cheetah", *SHORT]
-    for option in ("--dt", "--duration", "--slope", "--friction", "--speed"):
+    for option in ("--dt", "--duration", "--slope", "--friction", "--speed", "--bounce"):
         for value in NUMBERS:
             yield [*start, f"{option}={value}"]
-    for option in ("--law", "--gait", "--stepper", "--terrain", "--contacts", "--coordinates"):
+    named = ("law", "gait", "stepper", "terrain", "contacts", "coordinates", "sensors")
+    for option in (f"--{name}" for name in named):
         for value in (*WORDS, *PATHS, "nan", "moreau"):
             yield [*start, f"{option}={value}"]
     for value in (*WORDS, "=", "=1", "kp", "kp==1", "gait.=1", ".kp=1", "gait.kp.x=1", "a.b=1"):
@@ -114,7 +115,7 @@ def _run_options() -> Iterator[list[str]]:
 
 
 def _other_commands() -> Iterator[list[str]]:
-    compare = ["compare", "mini_cheetah", "--no-bars", "--no-limits", "--json", "--laws", "moreau"]
+    compare = ["compare", "mini_cheetah", "--no-bars", "--no-search", "--json", "--laws", "moreau"]
     for option in ("--dts", "--duration", "--friction", "--restitution"):
         for value in NUMBERS:
             yield [*compare, *SHORT[:2], "--dts", "0.0025", f"{option}={value}"]

@@ -7,13 +7,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import xarray as xr
 
 import tarsus
 from tarsus import cli, registry
 from tarsus.benchmarks import inspect
+from tarsus.commands._joint_flags import JointFlags
 from tarsus.commands.base import Command
+from tarsus.comparison.laws import maker
 from tarsus.contact.laws import compliant
 
 KEYS = {
@@ -69,6 +72,44 @@ def test_run_takes_the_law_s_parameters_contacts_and_coordinates(
     assert json.loads(capsys.readouterr().out)["unconverged_steps"] == 0
 
 
+ARM = """<mujoco><compiler angle="radian"/><worldbody><body name="arm" pos="0 0 1">
+<joint name="j" type="hinge" axis="0 1 0" range="-0.5 0.3" limited="true" frictionloss="1"/>
+<geom type="capsule" size=".02" fromto="0 0 0 .5 0 0" mass="1" contype="0" conaffinity="0"/>
+</body></worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize(
+    ("flags", "options", "turned"),
+    [
+        ("", {}, (0.299999, 0.300001)),
+        ("--no-limits", {"limits": False}, (0.9, 4.0)),
+        ("--bounce 0.5 --no-stiction", {"bounce": 0.5, "stiction": False}, (0.2, 0.300001)),
+    ],
+)
+def test_run_takes_limits_and_friction_of_joints_and_sensors(
+    flags: str, options: dict, turned: tuple[float, float], tmp_path: Path
+) -> None:
+    (tmp_path / "arm.xml").write_text(ARM)
+    start = ["run", str(tmp_path / "arm.xml"), "--gait", "free", "--duration", "0.6"]
+    assert cli.main([*start, *flags.split(), "--sensors", "encoders", "--out", str(tmp_path)]) == 0
+    (log,) = (xr.open_dataset(path) for path in tmp_path.glob("*.nc"))
+    told = json.loads(log.attrs["options"])
+    assert options.items() <= told.items() and told["sensors"][0]["name"] == "encoders"
+    assert np.array_equal(log["sensed_encoders"].values[:, 0], log["q"].values[:, 0])
+    assert turned[0] < log["q"].values.max() < turned[1]
+
+
+def test_compare_gives_its_options_to_every_simulation_and_names_what_mujoco_ignores() -> None:
+    robot, options = tarsus.load("mini_cheetah"), JointFlags(no_limits=True, bounce=0.5).options
+    for law, ignored in ((compliant.Compliant(), []), (None, ["limits", "bounce"])):
+        make, told = maker(robot, None, law, {}, options)
+        assert [text.split("'")[1] for text in told] == ignored
+        if law is not None:
+            made = make(0.001)
+            assert isinstance(made, tarsus.Simulation)
+            assert (made.options.limits, made.options.bounce) == (False, 0.5)
+
+
 @pytest.mark.parametrize("what", ["robots", "laws", "steppers", "terrains", "gaits"])
 def test_list_finds_what_lies_in_the_folders(what: str, capsys: pytest.CaptureFixture) -> None:
     assert cli.main(["list", what]) == 0
@@ -91,6 +132,13 @@ def test_list_finds_what_lies_in_the_folders(what: str, capsys: pytest.CaptureFi
         ("run mini_cheetah --duration=-1", "duration must be"),
         ("run mini_cheetah --friction=-1", "mu must not be negative"),
         ("run mini_cheetah --slope 90", "less than 90 degrees"),
+        ("run mini_cheetah --bounce 1.5", "--bounce must lie between 0 and 1"),
+        ("run mini_cheetah --bounce nan", "--bounce must lie between 0 and 1"),
+        ("run mini_cheetah --bounce 0.5 --no-limits", "does not go with --no-limits"),
+        ("run mini_cheetah --sensors imuu", "did you mean imu"),
+        ("run mini_cheetah --sensors imu:FR_foott", "did you mean FR_foot"),
+        ("run mini_cheetah --sensors encoders:trunk", "sits at no frame"),
+        ("run mini_cheetah --engine mujoco --no-limits", "--no-limits does not go with"),
     ],
 )
 def test_bad_input_is_one_sentence_and_exit_code_2(

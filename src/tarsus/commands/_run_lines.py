@@ -1,10 +1,13 @@
-"""What `tarsus run` leaves: its summary in words, its log and its picture."""
+"""What `tarsus run` shows and leaves: its progress, its summary in words, its log and picture."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from tarsus.commands.base import FAILED, INTERRUPTED
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -117,3 +120,23 @@ def tell(numbers: dict[str, Any], files: list[Path]) -> None:
     for file in files:
         table.add_row("written", str(file))
     console.print(table)
+
+
+def ended(failure: Mapping[str, str], files: Sequence[Path]) -> int:
+    """Why the run ended early, if it did, on standard error; returns the exit code."""
+    kept = f"; the log up to there is in {files[0]}" if files else ""
+    for text in failure.values():
+        print(f"error: {text.removesuffix('.')}{kept}.", file=sys.stderr)
+    return INTERRUPTED if "interrupted" in failure else FAILED if failure else 0
+
+
+def with_bar(simulation: Any, duration: float, quiet: bool) -> xr.Dataset:
+    """Run, with a progress bar on a terminal unless `quiet`; the log."""
+    if quiet or not sys.stderr.isatty():
+        return simulation.run(duration)
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(simulation.robot.name, total=duration)
+        return simulation.run(duration, lambda seconds: bar.update(task, completed=seconds))

@@ -127,6 +127,14 @@ File = Annotated[Path | None, called("FILE")]
 Flag = Annotated[bool, called(None)]
 
 
+class Group(ABC):
+    """Flags that several commands share, a frozen dataclass; the help shows them together."""
+
+    @abstractmethod
+    def check(self) -> None:
+        """TarsusError for a value that none of the commands takes."""
+
+
 @dataclass(frozen=True)
 class Command(ABC):
     """A command with its arguments.
@@ -139,7 +147,9 @@ class Command(ABC):
     def check_names(self) -> None:
         """TarsusError for a name that is not there, before anything heavy is imported."""
         for name, hint in get_type_hints(type(self), include_extras=True).items():
-            given = getattr(self, name, None)
+            given: Any = getattr(self, name, None)
+            if isinstance(given, Group):
+                given.check()
             for mark in getattr(hint, "__metadata__", ()):
                 if isinstance(mark, Checked) and given is not None:
                     mark.check(given)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, ClassVar
 
+from tarsus.commands._joint_flags import JointFlags, Joints
 from tarsus.commands.base import (
     LAWS,
     Command,
@@ -45,12 +46,13 @@ class Compare(Command):
     """Coefficient of restitution of every law that has one; by default each law's own."""
     no_bars: Flag = False
     """Skip the error bars (runs at dt/2 and dt/4)."""
-    no_limits: Flag = False
+    no_search: Flag = False
     """Skip the search for the largest stable time step of every law."""
     out: Folder = None
     """Write the picture ROBOT_laws.png to this folder."""
     json: Flag = False
     """Print one JSON list of rows and nothing else."""
+    joints: Joints = field(default_factory=JointFlags)
 
     def execute(self) -> int:
         try:
@@ -72,7 +74,7 @@ class Compare(Command):
         # every law at every step
         given = {"mu": self.friction, "e_N": self.restitution}
         material = {name: value for name, value in given.items() if value is not None}
-        extra = laws.Extra(material, not self.no_bars, not self.no_limits)
+        extra = laws.Extra(material, not self.no_bars, not self.no_search, self.joints.options)
         runs = laws.compare(
             robot, self.laws, dts, self.duration, self.gait, teller(self.json), extra
         )

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import shlex
-import sys
 import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from pathlib import Path
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from tarsus import registry
-from tarsus.commands._run_lines import tell, write
+from tarsus.commands._joint_flags import JointFlags, Joints, SensorNames, sensors
+from tarsus.commands._run_lines import ended, tell, with_bar, write
 from tarsus.commands.base import (
     AUTO,
-    FAILED,
     GAITS,
-    INTERRUPTED,
     LAWS,
     STEPPERS,
     TERRAINS,
@@ -39,8 +35,6 @@ from tarsus.commands.base import (
 from tarsus.errors import TarsusError, TarsusWarning
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from tarsus.mujoco_runs.simulation import MujocoSimulation
     from tarsus.simulation.simulation import Simulation
     from tarsus.terrain.base import Terrain
@@ -55,12 +49,17 @@ OURS_ALONE = {  # arguments that MuJoCo has no use for, and why
     "coordinates": "MuJoCo's joints are those of the tree",
     "actuators": "there the robot has motors",
     "keyframe": "there it starts as it stands",
+    "sensors": "a log of MuJoCo has the state; sensors are those of our steps",
 }
 
 
 @dataclass(frozen=True)
 class Run(Command):
-    """Simulate a robot; print a summary, write a log and a picture."""
+    """Simulate a robot; print a summary, write a log and a picture.
+
+    An arm without motors, thrown back by the ends of its joints' ranges, its angles in the log:
+    `tarsus run arm.urdf --gait free --bounce 0.5 --sensors encoders --out runs`
+    """
 
     place: ClassVar[int] = 10
 
@@ -87,6 +86,8 @@ class Run(Command):
     """Motors that take a gait's torques, or the servos of the robot's file (docs/actuators.md)."""
     keyframe: Annotated[str | None, called("NAME")] = None
     """Keyframe of the file to start from; by default stand, home or the like."""
+    sensors: SensorNames = None
+    """Sensors (`tarsus list sensors`) read every step into the log: imu,touch:FR_foot."""
     terrain: TerrainName = "plane"
     stepper: StepperName = "midpoint"
     engine: Literal["tarsus", "mujoco"] = "tarsus"
@@ -100,6 +101,7 @@ class Run(Command):
     """Print one JSON object and nothing else."""
     view: Flag = False
     """Watch it live in a browser instead, with sliders, until Ctrl-C (docs/watch.md)."""
+    joints: Joints = field(default_factory=JointFlags)
 
     @property
     def parameters(self) -> list[str]:
@@ -148,7 +150,7 @@ class Run(Command):
         # run it; a run that diverged or was interrupted leaves what came before
         failure: dict[str, str] = {}
         try:
-            log = _run(simulation, self)
+            log = with_bar(simulation, self.duration, self.json)
         except (Diverged, Interrupted) as stop:
             if stop.log is None:
                 raise
@@ -163,7 +165,7 @@ class Run(Command):
         numbers = summary(simulation, log) | failure
         files = write(self.out, simulation, log, numbers) if self.out else []
         print_json(numbers) if self.json else tell(numbers, files)
-        return _end(failure, files)
+        return ended(failure, files)
 
 
 def _watched(given: Run) -> int:
@@ -184,14 +186,6 @@ def _watched(given: Run) -> int:
         return _at_speed(_on_tarsus(changed, _ground(changed))[0], given.speed)
 
     return watch(made, Choice(given.law, given.gait, given.dt))
-
-
-def _end(failure: Mapping[str, str], files: Sequence[Path]) -> int:
-    """Why the run ended early, if it did, on standard error; returns the exit code."""
-    kept = f"; the log up to there is in {files[0]}" if files else ""
-    for text in failure.values():
-        print(f"error: {text.removesuffix('.')}{kept}.", file=sys.stderr)
-    return INTERRUPTED if "interrupted" in failure else FAILED if failure else 0
 
 
 def _ground(given: Run) -> Terrain | str:
@@ -251,7 +245,10 @@ def _on_tarsus(given: Run, terrain: Terrain | str) -> tuple[Simulation, list[str
         "parameters": given.parameters,
         "actuators": given.actuators,
         "keyframe": given.keyframe,
+        **given.joints.options,
     }
+    if given.sensors is not None:
+        options["sensors"] = sensors(given.sensors)
     if given.contacts is not None:
         options["contacts"] = given.contacts
     robot = resolve.robot(given.robot)
@@ -272,20 +269,10 @@ def _on_mujoco(given: Run, terrain: Terrain | str) -> tuple[MujocoSimulation, li
         said = any(word == flag or word.startswith(f"{flag}=") for word in typed.get())
         if said or getattr(given, name) != default:
             raise TarsusError(f"{flag} does not go with --engine mujoco: {instead}.")
+    for flag in given.joints.changed:
+        raise TarsusError(f"{flag} does not go with --engine mujoco: it sets our own joints.")
     settings = MujocoSettings() if given.friction is None else MujocoSettings(mu=given.friction)
     made = MujocoSimulation(
         given.robot, settings, terrain, given.gait, given.dt, given.contacts, given.parameters
     )
     return made, []
-
-
-def _run(simulation: Simulated, given: Run) -> xr.Dataset:
-    """Run with a progress bar on a terminal."""
-    if given.json or not sys.stderr.isatty():
-        return simulation.run(given.duration)
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(simulation.robot.name, total=given.duration)
-        return simulation.run(given.duration, lambda seconds: bar.update(task, completed=seconds))

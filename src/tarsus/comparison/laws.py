@@ -20,6 +20,7 @@ from tarsus.morphology.fall import fell
 from tarsus.mujoco_runs.settings import MujocoSettings
 from tarsus.mujoco_runs.simulation import MujocoSimulation
 from tarsus.simulation import default_controller, resolve
+from tarsus.simulation.options import Options, declared
 from tarsus.simulation.recording.divergence import Diverged
 from tarsus.simulation.recording.log import mean_of_role
 from tarsus.simulation.recording.summary import summary
@@ -70,6 +71,8 @@ class Extra:
     """Run at dt / 2 and dt / 4 too, for error bars."""
     limits: bool = True
     """Search the largest stable dt of every law."""
+    options: Options = field(default_factory=Options)
+    """Of every `Simulation`."""
 
 
 def laws_named(names: str) -> dict[str, Law | None]:
@@ -111,7 +114,7 @@ def compare(
     runs = []
     # one law after the other
     for name, law in laws_named(names).items():
-        make, ignored = maker(robot, controller, law, extra.material)
+        make, ignored = maker(robot, controller, law, extra.material, extra.options)
         # the largest time step with which it stands
         limit = None
         if extra.limits:
@@ -128,18 +131,28 @@ def compare(
 
 
 def maker(
-    robot: Robot, controller: Any, law: Law | None, material: Mapping[str, float]
+    robot: Robot,
+    controller: Any,
+    law: Law | None,
+    material: Mapping[str, float],
+    options: Options | None = None,
 ) -> tuple[Make, list[str]]:
     """A function of dt that makes the simulation of a law, or MuJoCo's, and notices of ignored
-    material.
+    material and options.
     """
+    chosen = options or Options()
     if law is None:
         friction = float(material.get("mu", np.max(resolve.law("moreau").parameters()["mu"])))
         ignored = [f"{PEER} has no parameter {key!r}: ignored." for key in material if key != "mu"]
+        ignored += [
+            f"{PEER} does not take the option {name!r}: ignored."
+            for name, value in chosen.items()
+            if value != declared()[name].default
+        ]
         settings = MujocoSettings(mu=friction)
         return lambda dt: MujocoSimulation(robot, settings, controller=controller, dt=dt), ignored
     law, ignored = resolve.with_material(law, material)
-    return lambda dt: Simulation(robot, law, controller=controller, dt=dt), ignored
+    return lambda dt: Simulation(robot, law, controller=controller, dt=dt, **chosen), ignored
 
 
 def stands_at(make: Make) -> Callable[[float], bool]:
