@@ -92,6 +92,17 @@ def test_mujoco_is_measured_on_the_same_scenes() -> None:
     assert refused.status == "not modeled" and "solref" in refused.reason
 
 
+def test_joints_of_another_engine_creep_under_a_load_that_ours_hold() -> None:
+    """MuJoCo's dry friction is soft; its joint limits have no restitution."""
+    rows = {row.case: row for row in validate("mujoco", "joint_stiction")}
+    assert rows["creep of held arms"].status == rows["breaks away at"].status == "fail"
+    assert rows["speed at the end"].status == "pass"
+    (refused,) = validate("mujoco", "joint_stop")
+    assert refused.status == "not modeled" and "restitution" in refused.reason
+    (refused,) = validate("compliant", "joint_stop", "rk4")
+    assert refused.status == "not modeled" and "springs" in refused.reason
+
+
 def test_laws_and_scenes_speak_of_the_same_effects() -> None:
     for name in registry.names(LAWS):
         law = registry.member(LAWS, "law", name, Law)

@@ -11,10 +11,13 @@ from dataclasses import dataclass, replace
 import casadi as ca
 import numpy as np
 from casadi import SX
+from numpy.typing import NDArray
 
 from tarsus.dynamics.kinematics import Kinematics
 from tarsus.model.mechanism import Mechanism
 from tarsus.stepping.base import Scene, StepInputs, Stepper
+
+Array = NDArray[np.float64]
 
 STUCK_NEXT = 2  # passes after which a joint that turns is held first
 DRAG_NEXT = 5  # passes after which friction drags what still changes
@@ -84,6 +87,15 @@ def spread(scene: Scene, impulse: SX) -> tuple[SX, SX]:
         limits[at] = impulse[k]
     for k, row in enumerate(rubbing_places(scene), len(places)):
         friction[places[row]] = impulse[k]
+    return limits, friction
+
+
+def placed(scene: Scene, impulse: Array) -> tuple[Array, Array]:
+    """`spread` of recorded numbers (..., impulse_count): both (..., nu)."""
+    places, own = [row.u for row in rows(scene)], np.asarray(impulse)
+    limits, friction = np.zeros((2, *own.shape[:-1], scene.mechanism.nu))
+    limits[..., places] = own[..., : len(places)]
+    friction[..., [places[k] for k in rubbing_places(scene)]] = own[..., len(places) :]
     return limits, friction
 
 

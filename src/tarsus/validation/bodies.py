@@ -10,11 +10,12 @@ from itertools import product
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tarsus.model.mechanism import Body, Candidate, Inertia, Joint, Mechanism
+from tarsus.model.mechanism import Body, Candidate, Inertia, Joint, LoopJoint, Mechanism
 
 Array = NDArray[np.float64]
 Vector = tuple[float, float, float]
 G = 9.81  # m/s^2
+Y = np.array([0.0, 1.0, 0.0])
 GRAVITY: Vector = (0.0, 0.0, -G)
 RADIUS = 0.1  # m, of the sphere
 BOX = np.array([0.1, 0.075, 0.04])  # m, half edges: 0.2 x 0.15 x 0.08
@@ -27,6 +28,7 @@ STOOL_COM = np.array([0.03, -0.02, 0.05])  # m
 STOOL_FOOT = 0.02  # m, radius
 SPOKES, SPOKE = 8, 0.5  # of the rimless wheel: how many, and their length, m
 WHEEL_INERTIA = 0.05  # kg m^2, about the axle
+ARM, COUPLER = 0.4, 0.6  # m: of the arm, crank and rocker; of the coupler
 TOUCH = 1e-9  # m: how deep a body starts, so that no round-off opens a contact
 
 
@@ -93,6 +95,45 @@ def flyer() -> Mechanism:
     return _free("flyer", 2.0, _moments(2.0, FLYER), ())
 
 
+def arm(
+    lower: float = -np.inf, upper: float = np.inf, friction: float = 0.0, gravity: Vector = GRAVITY
+) -> Mechanism:
+    """A thin rod of 1 kg and `ARM` m on a hinge about y at the origin, along x at angle zero.
+
+    lower, upper: its range, rad; friction: dry, N m; gravity: m/s^2, pulls it to positive angles
+    """
+    hinge = Joint("hinge", "hinge", Y, lower, upper, dry_friction=friction)
+    body = Body("arm", -1, hinge, _bar(1.0, ARM))
+    name = f"arm {lower:g} {upper:g} {friction:g} {gravity[2]:g}"
+    return Mechanism(name, (body,), gravity_acceleration=gravity)
+
+
+def sled(friction: float) -> Mechanism:
+    """A body of 1 kg that slides along x; friction: dry, N."""
+    slide = Joint("slide", "slide", np.eye(3)[0], dry_friction=friction)
+    body = Body("sled", -1, slide, Inertia(1.0, np.zeros(3), 0.01 * np.eye(3)))
+    return Mechanism(f"sled {friction:g}", (body,), gravity_acceleration=GRAVITY)
+
+
+def parallelogram(upper: float) -> Mechanism:
+    """Crank and rocker of 1 kg and `ARM` m that hang on pivots 0.6 m apart, joined by a coupler of
+    2 kg that stays level; all along x at zero, turning about y.
+
+    upper: end of the crank's range, rad
+    """
+    ends = {"crank": upper, "coupler": np.inf, "rocker": np.inf}
+    places = {"crank": (-1, 0.0), "coupler": (0, ARM), "rocker": (-1, COUPLER)}
+    bars = {"crank": _bar(1.0, ARM), "coupler": _bar(2.0, COUPLER), "rocker": _bar(1.0, ARM)}
+    turning = {n: Joint(f"{n}_joint", "hinge", Y, upper=u) for n, u in ends.items()}
+    parts = [
+        Body(name, parent, turning[name], bars[name], np.array([at, 0.0, 0.0]))
+        for name, (parent, at) in places.items()
+    ]
+    ends = np.array([ARM, 0.0, 0.0]), np.array([COUPLER, 0.0, 0.0])
+    loop = LoopJoint(Joint("pin", "hinge", Y), 2, 1, ends[0], in_child=ends[1])
+    return Mechanism("parallelogram", tuple(parts), loops=(loop,), gravity_acceleration=GRAVITY)
+
+
 def pose(position: ArrayLike, angle: float = 0.0, axis: ArrayLike = (0.0, 1.0, 0.0)) -> Array:
     """Coordinates (7,) at a position, turned by `angle` about a unit `axis`."""
     return np.concatenate(
@@ -117,6 +158,12 @@ def _moments(mass: float, half: Array) -> Array:
 def _corners(half: Array) -> tuple[Candidate, ...]:
     signs = product((1.0, -1.0), repeat=3)
     return tuple(Candidate(f"corner_{k}", 0, np.array(s) * half) for k, s in enumerate(signs))
+
+
+def _bar(mass: float, length: float) -> Inertia:
+    """A thin bar (kg, m) from its frame's origin along x."""
+    across = mass * length**2 / 12
+    return Inertia(mass, np.array([length / 2, 0.0, 0.0]), np.diag([1e-6, across, across]))
 
 
 def _free(

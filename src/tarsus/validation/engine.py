@@ -43,6 +43,10 @@ class Start:
     """How fast this force grows, (3,) or (worlds, 3), N/s."""
     controller: Controller | None = None
     """The controller of the joints, if any."""
+    limits: bool = False
+    """Whether joints stop at the ends of their ranges; what holds joints is then measured."""
+    bounce: float = 0.0
+    """Coefficient of restitution at these ends."""
 
     def __post_init__(self) -> None:
         rows = self.q, self.u, self.push, self.push_rate
@@ -94,6 +98,8 @@ class Motion:
     """Whether the law met its tolerance (steps, worlds)."""
     dt: float
     """Length of a step, s."""
+    joints: Array = field(default_factory=lambda: np.zeros(0))
+    """Impulses (steps, worlds, nu) of joints' limits and dry friction, N m s or N s."""
 
     @property
     def time(self) -> Array:

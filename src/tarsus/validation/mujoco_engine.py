@@ -45,13 +45,13 @@ class MuJoCo(Engine):
     def motion(self, start: Start, dt: float, steps: int, skip: int) -> Motion:
         if start.controller is not None:
             raise NotModeled("the robot is held by a compiled servo, which runs here only")
+        if start.bounce:
+            raise NotModeled("its joint limits have a damping ratio, no coefficient of restitution")
         worlds = [self._world(start, k, dt, (steps, skip)) for k in range(start.worlds)]
-        q, u, impulse = (np.stack(parts, 1) for parts in zip(*worlds, strict=True))
-        return Motion(q, u, impulse, np.ones(q.shape[:2], bool), dt)
+        q, u, impulse, joints = (np.stack(parts, 1) for parts in zip(*worlds, strict=True))
+        return Motion(q, u, impulse, np.ones(q.shape[:2], bool), dt, joints)
 
-    def _world(
-        self, start: Start, k: int, dt: float, count: tuple[int, int]
-    ) -> tuple[Any, Any, Any]:
+    def _world(self, start: Start, k: int, dt: float, count: tuple[int, int]) -> tuple[Any, ...]:
         mj = mujoco()
         mu = float(np.asarray(start.parameters["mu"])[k]) if "mu" in start.parameters else 0.8
         model = mj.MjModel.from_xml_string(
@@ -61,6 +61,7 @@ class MuJoCo(Engine):
         data.qpos[:], data.qvel[:] = np.asarray(start.q)[k], np.asarray(start.u)[k]
         q, u = np.empty((count[0], model.nq)), np.empty((count[0], model.nv))
         impulse = np.zeros((count[0], len(start.body.candidates), 3))
+        joints = np.zeros_like(u)
         for i in range(-count[1], count[0]):
             if start.pushed:
                 data.xfrc_applied[1, :3] = start.push_at((i + count[1] + 0.5) * dt)[k]
@@ -68,9 +69,19 @@ class MuJoCo(Engine):
             if i < 0:
                 continue
             q[i], u[i] = data.qpos, data.qvel
+            joints[i] = dt * _in_joints(mj, data)
             for contact in ground_contacts(model, data):
                 impulse[i, contact.geom - 1] = dt * contact.force  # the floor is geom 0
-        return q, u, impulse
+        return q, u, impulse, joints
+
+
+def _in_joints(mj: Any, data: Any) -> Any:
+    """Force (nv,) of limits and dry friction of joints at the last step's start, N m or N."""
+    kinds = (mj.mjtConstraint.mjCNSTR_FRICTION_DOF, mj.mjtConstraint.mjCNSTR_LIMIT_JOINT)
+    own = np.where(np.isin(data.efc_type, kinds), data.efc_force, 0.0)
+    found = np.zeros(len(data.qvel))
+    mj.mj_mulJacTVec(data.model, data, found, own) if len(own) else None
+    return found
 
 
 def _mjcf(body: Mechanism, dt: float, mu: float, slope: float) -> str:

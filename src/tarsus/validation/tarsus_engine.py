@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 
-from tarsus.control.base import Controller
 from tarsus.errors import TarsusError
-from tarsus.model.mechanism import Mechanism
 from tarsus.program.ir.blocks import Program
 from tarsus.program.run import native
 from tarsus.program.run.worlds import Worlds
 from tarsus.simulation import resolve
 from tarsus.simulation.loading import loaded, start_registers
 from tarsus.simulation.step_program import Plan, step_program
+from tarsus.stepping import joint_rows
 from tarsus.stepping.base import Scene
 from tarsus.terrain.slope import Slope
 from tarsus.validation import bodies
-from tarsus.validation.engine import Array, Engine, Motion, Start
+from tarsus.validation.engine import Array, Engine, Motion, NotModeled, Start
 
 SOFT_STEP = 2.5e-4  # s: a fiftieth of the shortest period of the default springs under these bodies
 
@@ -33,20 +35,20 @@ class Ours(Engine):
         self.order = self._stepper.order
         self.not_modeled, self.impulsive = self._law.not_modeled, self._law.impulsive
         self.parameters = frozenset(self._law.parameters())
-        self._compiled: dict[tuple[str, Controller | None, bool], tuple[Plan, Program]] = {}
+        self._compiled: dict[tuple[Any, ...], tuple[Plan, Program]] = {}
 
     def step(self, dt: float) -> float:
         return min(dt, SOFT_STEP) if not self.impulsive else dt
 
     def refusal(self) -> str:
         try:
-            self._program(bodies.point_mass())
+            self._program(Start(bodies.point_mass(), bodies.pose(np.zeros(3))))
         except TarsusError as error:
             return str(error)
         return ""
 
     def motion(self, start: Start, dt: float, steps: int, skip: int) -> Motion:
-        plan, program = self._program(start.body, start.controller, start.pushed)
+        plan, program = self._program(start)
         ground = Slope(np.asarray(start.slope)).parameters()
         law = {name: np.asarray(value)[:, None] for name, value in start.parameters.items()}
         changed: dict[str, Array] = {"q": np.asarray(start.q), "u": np.asarray(start.u)}
@@ -61,16 +63,21 @@ class Ours(Engine):
                 worlds.advance(skip)
             log = worlds.record(steps)
         impulse = log["impulse"].reshape(steps, start.worlds, -1, 3)
-        return Motion(log["q"], log["u"], impulse, log["converged"][..., 0] > 0, dt)
+        joints = np.zeros_like(log["u"])
+        if "joints" in log:
+            joints = sum(joint_rows.placed(plan.scene, log["joints"]), joints)
+        return Motion(log["q"], log["u"], impulse, log["converged"][..., 0] > 0, dt, joints)
 
-    def _program(
-        self, body: Mechanism, controller: Controller | None = None, pushed: bool = False
-    ) -> tuple[Plan, Program]:
-        key = body.name, controller, pushed
+    def _program(self, start: Start) -> tuple[Plan, Program]:
+        body, pushed = start.body, start.pushed
+        key = body.name, start.controller, pushed, start.limits, start.bounce
         if key not in self._compiled:
             scene = Scene(body, self._law, Slope(0.0), body.candidates)
+            scene = replace(scene, limits=start.limits, bounce=start.bounce)
+            if start.limits and not joint_rows.reported(scene, self._stepper):
+                raise NotModeled("this stepper's limits are springs, its dry friction a damper")
             bodies_pushed = (body.bodies[0].name,) if pushed else ()
-            plan = Plan(scene, self._stepper, controller, pushed_bodies=bodies_pushed)
+            plan = Plan(scene, self._stepper, start.controller, pushed_bodies=bodies_pushed)
             self._compiled[key] = plan, step_program(plan)
         return self._compiled[key]
 

@@ -27,7 +27,7 @@ from tarsus.simulation.recording.strikes import strike_variables, strikes_lost
 from tarsus.simulation.step_program import Plan
 from tarsus.stepping.base import Scene
 from tarsus.stepping.fast_motion import FAST
-from tarsus.stepping.joint_rows import rows, rubbing_places
+from tarsus.stepping.joint_rows import placed
 
 Array = NDArray[Any]
 T = TypeVar("T", float, None)
@@ -98,11 +98,8 @@ def _in_joints(
     """
     if "joints" not in records:
         return {}
-    places, rubbing = [row.u for row in rows(scene)], rubbing_places(scene)
-    found, force = np.zeros((2, *records["u"].shape)), records["joints"] / dt
-    found[0][..., places] = force[..., : len(places)]
-    found[1][..., [places[k] for k in rubbing]] = force[..., len(places) :]
-    forces = {"force_limit": found[0], "force_joint_friction": found[1]}
+    limits, friction = placed(scene, records["joints"] / dt)
+    forces = {"force_limit": limits, "force_joint_friction": friction}
     forces["passive_force"] = seen["passive"]
     return {name: (("time", "world", "velocity"), part) for name, part in forces.items()}
 

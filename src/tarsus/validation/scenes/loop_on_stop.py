@@ -1,0 +1,42 @@
+"""A four-bar that hangs on the end of its crank's range."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from tarsus.validation import bodies
+from tarsus.validation.bodies import ARM, G
+from tarsus.validation.engine import Engine, Start
+from tarsus.validation.scenes.base import Case, ValidationScene
+
+STOP = 1.0  # rad
+
+
+class LoopOnStop(ValidationScene):
+    """A parallelogram of 4 kg falls until its crank stops at 1 rad, and rests there.
+
+    The coupler only translates, so that the moment of the stop is the weight's by virtual work,
+    (m_1 / 2 + m_2 + m_3 / 2) g l cos(b), whatever the pins bear.
+    """
+
+    tolerance: ClassVar[str] = (
+        "1e-9 of the moment, as equilibrium does not depend on dt; 1e-9 rad between the bars that"
+        " stay parallel, the drift of loops"
+    )
+
+    def measure(self, engine: Engine) -> list[Case]:
+        dt = engine.step(0.001)
+        start = Start(bodies.parallelogram(STOP), [0.6, -0.6, 0.6], limits=True)
+        motion = engine.run(start, dt, 1.0)
+        weight = (0.5 + 2.0 + 0.5) * G * ARM * np.cos(STOP)
+        moment = float(motion.joints[-1, 0, 0] / dt)
+        crank, coupler, rocker = motion.q[-1, 0]
+        apart = float(max(abs(crank + coupler), abs(crank - rocker)))
+        rate = float(np.abs(motion.u[-1]).max())
+        return [
+            Case("moment of the stop", "N m", -weight, moment, 1e-9 * weight),
+            Case("bars out of parallel", "rad", 0.0, apart, 1e-9),
+            Case("rate at rest", "rad/s", 0.0, rate, 1e-9),
+        ]
