@@ -146,8 +146,8 @@ def test_candidates_are_corners_of_the_collision_geometry(stem: str) -> None:
 
 
 def _points(shape: Any, scale: np.ndarray) -> tuple[np.ndarray, float]:
-    """Corners (n, 3) of a collision geometry of Pinocchio's library, or the center and radius of a
-    sphere.
+    """Corners (n, 3) of a collision geometry of Pinocchio's library, the middles of a cylinder's
+    ends, or the center and radius of a sphere.
     """
     import coal
 
@@ -157,7 +157,5 @@ def _points(shape: Any, scale: np.ndarray) -> tuple[np.ndarray, float]:
     if isinstance(shape, coal.Box):
         return signs * shape.halfSide, 0.0
     if isinstance(shape, coal.Cylinder):
-        around = shape.radius * np.array([[1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0]])
-        ends = [[0.0, 0.0, shape.halfLength], [0.0, 0.0, -shape.halfLength]]
-        return np.concatenate([around + end for end in ends]), 0.0
+        return np.array([[0.0, 0.0, shape.halfLength], [0.0, 0.0, -shape.halfLength]]), 0.0
     return np.array(shape.vertices()), 0.0

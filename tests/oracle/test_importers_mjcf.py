@@ -14,6 +14,7 @@ import pytest
 from helpers.numpy_mechanics import mass_matrix, poses, random_state
 from helpers.robots_of_the_field import robots_folder
 
+from tarsus.dynamics.outlines import touching
 from tarsus.errors import TarsusWarning
 from tarsus.model.check import check
 from tarsus.model.conventions import from_mujoco, to_mujoco
@@ -181,9 +182,9 @@ def test_candidates_of_every_shape() -> None:
     found = {candidate.name: candidate for candidate in mechanism.candidates}
     assert set(found) == {
         "ball",
-        *(f"a_{n}" for n in range(2 + 8)),
+        *(f"a_{n}" for n in range(2 + 6)),
         *(f"foot_{n}" for n in range(8)),
-        *(f"egg_{n}" for n in range(6)),
+        "egg",
     }
     assert np.allclose(found["ball"].position, [1, 0, 0]) and found["ball"].radius == 0.1
     assert (
@@ -192,7 +193,13 @@ def test_candidates_of_every_shape() -> None:
     )
     corners = np.array([found[f"foot_{n}"].position for n in range(8)])
     assert np.allclose(corners.max(0), [0.2, 0.1, 0.3]) and found["foot_0"].radius == 0
-    assert np.allclose([found[f"egg_{n}"].position[n] for n in range(3)], [0.1, 0.2, 0.3])
+    ups = np.eye(3)
+    assert np.allclose([touching(found["egg"], up) for up in ups], np.diag([0.1, 0.2, 0.3]))
+    assert np.allclose(touching(found["a_2"], ups[1]), [0, 0.1, 0.5], atol=1e-4)
+    assert np.allclose(touching(found["a_5"], ups[0]), [0.1, 0, -0.5], atol=1e-4)
+    standing = [touching(found[f"a_{n}"], -ups[2]) for n in (5, 6, 7)]
+    assert np.allclose(np.mean(standing, axis=0), [0, 0, -0.5])
+    assert np.allclose(np.linalg.norm(np.array(standing)[:, :2], axis=1), 0.1)
 
 
 def test_what_is_dropped_is_said() -> None:

@@ -23,11 +23,13 @@ class Roundness:
 
     arm (3,): where it is known, from the point of the body whose travel is told to the contact
         point, m, in place of radius and normal: a body of any shape
+    told (3,): that point of the body, m, where it is not the contact's
     """
 
     radius: float | SX
     rotation: SX
     arm: SX | None = None
+    told: SX | None = None
 
     def rolled(self, before: SX, normal: SX) -> SX:
         """How far (3,) the contact point rolled, m, world, since the rotation was `before` (3, 3).
@@ -71,6 +73,11 @@ class Contact:
     stiffness: SX = field(default_factory=lambda: SX(1))
     roundness: Roundness = field(default_factory=lambda: Roundness(0.0, SX.eye(3)))
     velocity_product: SX = field(default_factory=lambda: SX.zeros(3))
+
+    @property
+    def told(self) -> SX:
+        """The place (3,), m, by whose travel, less what it rolled, a law knows how far it slid."""
+        return self.point if self.roundness.told is None else self.roundness.told
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from tarsus.control.pd import actuated
 from tarsus.dynamics import crba, rnea, tree
 from tarsus.dynamics.jacobian import axis, place
 from tarsus.dynamics.kinematics import Kinematics, kinematics
+from tarsus.dynamics.outlines import lowest
 from tarsus.errors import TarsusError
 from tarsus.model.mechanism import Candidate, Mechanism
 
@@ -91,9 +92,7 @@ def _loads(kin: Kinematics, own: Array, feet: Sequence[Candidate]) -> tuple[Arra
     # how high above its feet the robot stands, and each foot's share of it
     standing = set[int]().union(*(paths[foot.body] for foot in feet))
     share = masses.sum() / max(len({foot.body for foot in feet}), 1)
-    ground = min(
-        (place(kin, foot.body, foot.position)[2] - foot.radius for foot in feet), default=0.0
-    )
+    ground = min((lowest(kin, foot)[2] for foot in feet), default=0.0)
     height = masses @ centers[:, 2] / masses.sum() - ground
     # what hangs on each joint
     pull, inertia = np.zeros(mechanism.nu), own.copy()

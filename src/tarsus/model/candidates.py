@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.model.mechanism import Candidate
+from tarsus.model.outline import Outline, ellipsoid, rim
 from tarsus.model.poses import Pose
 
 Array = NDArray[np.float64]
@@ -43,7 +44,8 @@ class Shape:
 
 
 def points(shape: Shape, up: Array = UP) -> tuple[Array, float]:
-    """Centers (n, 3) in the link's frame and radius of the spheres that stand for a shape, m.
+    """Centers (n, 3) in the link's frame and radius of the spheres that stand for a shape, m; of a
+    cylinder the middle of each end three times, of an ellipsoid its own.
 
     up (3,): where up is in the link's frame with all joints at zero
     """
@@ -59,16 +61,19 @@ def candidates(
     A shape's name that stands on several links is not used.
     ups: where up (3,) is in each body's frame with all joints at zero; else along its z axis
     """
+    # names that stand on one link alone
     shapes = list(shapes)
     links_of: dict[str, set[str]] = {}
     for link, _, shape in shapes:
         links_of.setdefault(shape.name, set()).add(link)
-    groups: dict[str, list[tuple[int, Array, float, float]]] = {}
+    # the points of each name
+    groups: dict[str, list[tuple[int, Array, float, float, Outline | None]]] = {}
     for link, body, shape in shapes:
         label = shape.name if shape.name and len(links_of[shape.name]) == 1 else link
         centers, radius = points(shape, (ups or {}).get(body, UP))
         groups.setdefault(label, []).extend(
-            (body, center, radius, shape.friction) for center in centers
+            (body, center, radius, shape.friction, outline)
+            for center, outline in zip(centers, _outlines(shape, len(centers)), strict=True)
         )
     used: set[str] = {label for label, group in groups.items() if len(group) == 1}
     return tuple(
@@ -134,6 +139,16 @@ def numbered(label: str, count: int, used: set[str]) -> list[str]:
     return names
 
 
+def _outlines(shape: Shape, count: int) -> list[Outline | None]:
+    """Of each of a shape's centers, in the link's axes."""
+    if shape.kind == "ellipsoid":
+        return [ellipsoid(shape.size).rotated(shape.pose.rotation)]
+    if shape.kind != "cylinder":
+        return [None] * count
+    radius = shape.size[0]
+    return [rim(radius, k % 3).rotated(shape.pose.rotation) for k in range(count)]
+
+
 def _local_points(shape: Shape, up: Array) -> tuple[Array, float]:
     if shape.kind == "sphere":
         return np.zeros((1, 3)), shape.size[0]
@@ -143,11 +158,9 @@ def _local_points(shape: Shape, up: Array) -> tuple[Array, float]:
     if shape.kind == "box":
         return np.array(list(product((1.0, -1.0), repeat=3))) * shape.size, 0.0
     if shape.kind == "cylinder":
-        radius, half = shape.size
-        rim = radius * np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]])
-        return np.array([[x, y, z] for z in (half, -half) for x, y in rim]), 0.0
+        half = shape.size[1]
+        return np.array([[0.0, 0.0, z] for z in (half, -half) for _ in range(3)]), 0.0
     if shape.kind == "ellipsoid":
-        axes = np.diag(shape.size)
-        return np.concatenate([axes, -axes]), 0.0
+        return np.zeros((1, 3)), 0.0
     outside = hull(shape.vertices)
     return spread(outside, first=supporting(outside, up)), 0.0

@@ -22,6 +22,7 @@ from tarsus.model.capsule import Capsule
 from tarsus.model.file_actuators import FileActuator
 from tarsus.model.joint import Joint as Joint
 from tarsus.model.joint import Vector, frozen_array
+from tarsus.model.outline import Outline
 
 WORLD = -1
 
@@ -109,14 +110,16 @@ class Frame:
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A sphere fixed to a body that may touch the ground.
+    """A sphere fixed to a body that may touch the ground; or a rim, or an ellipsoid.
 
     position (3,): its center in the body's frame, m
     radius: >= 0, m
     friction: factor on the law's friction coefficients, beside the ground's [1]
+    outline: of a rim or an ellipsoid, which of its points touches
 
-    A box gives its corners, a capsule its two ends, a cylinder points of its rims, a mesh some
-    vertices of its convex hull; corners and vertices are spheres of radius zero.
+    A box gives its corners, a capsule its two ends, a cylinder three points of either rim that
+    travel over it, a mesh some vertices of its convex hull; corners and vertices are spheres of
+    radius zero.
     """
 
     name: str
@@ -124,6 +127,7 @@ class Candidate:
     position: Vector
     radius: float = 0.0
     friction: float = 1.0
+    outline: Outline | None = None
 
     def __post_init__(self) -> None:
         _freeze(self, f"candidate {self.name!r}", position=(3,))

@@ -1,11 +1,11 @@
 """A mechanism as MJCF text, so that the same robot can be run in MuJoCo and compared.
 
 What is kept: the tree, inertias, joint axes, armature, damping, dry friction, springs, ranges,
-motors in the order of the actuators, contact candidates as spheres that touch the floor and nothing
-else, frames as sites, keyframes, ball and hinge joints that close loops. MuJoCo's coordinates then
-equal ours: qpos = q, qvel = u (free joint: world position, quaternion (w, x, y, z); world linear
-velocity, body-frame angular velocity). Format: MuJoCo XML reference (mujoco.readthedocs.io, chapter
-XML Reference).
+motors in the order of the actuators, contact candidates as spheres, ellipsoids and thin discs that
+touch the floor and nothing else, frames as sites, keyframes, ball and hinge joints that close
+loops. MuJoCo's coordinates then equal ours: qpos = q, qvel = u (free joint: world position,
+quaternion (w, x, y, z); world linear velocity, body-frame angular velocity). Format: MuJoCo XML
+reference (mujoco.readthedocs.io, chapter XML Reference).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from xml.etree.ElementTree import Element, SubElement
 
 import numpy as np
 
-from tarsus.model.mechanism import WORLD, Body, Joint, Mechanism
+from tarsus.model.mechanism import WORLD, Body, Candidate, Joint, Mechanism
 from tarsus.model.poses import quaternion_from_rotation
 from tarsus.model.to_mjcf_loops import add_loops
 
@@ -87,16 +87,8 @@ def _add_bodies(world: Element, mechanism: Mechanism, joint_limits: bool) -> lis
         parent = world if body.parent == WORLD else elements[body.parent]
         elements.append(_add_body(parent, body, joint_limits))
     for candidate in mechanism.candidates:
-        SubElement(
-            elements[candidate.body],
-            "geom",
-            name=candidate.name,
-            type="sphere",
-            size=repr(max(float(candidate.radius), POINT)),
-            pos=_text(candidate.position),
-            contype="0",
-            conaffinity="1",
-        )
+        place = {"name": candidate.name, "pos": _text(candidate.position), "contype": "0"}
+        SubElement(elements[candidate.body], "geom", place | _shape(candidate))
     for frame in mechanism.frames:
         place = {
             "pos": _text(frame.position),
@@ -104,6 +96,23 @@ def _add_bodies(world: Element, mechanism: Mechanism, joint_limits: bool) -> lis
         }
         SubElement(elements[frame.body], "site", {"name": frame.name} | place)
     return elements
+
+
+def _shape(candidate: Candidate) -> dict[str, str]:
+    """A sphere, an ellipsoid, a thin disc for the farthest point of a rim; its other points touch
+    nothing, for a disc in MuJoCo has them.
+    """
+    outline, touching = candidate.outline, {"conaffinity": "1"}
+    if outline is None:
+        size = max(float(candidate.radius), POINT)
+        return {"type": "sphere", "size": repr(size)} | touching
+    if not outline.first:
+        return {"type": "sphere", "size": repr(POINT), "conaffinity": "0"}
+    half, axes = outline.half_axes()
+    turned = {"quat": _text(quaternion_from_rotation(axes))} | touching
+    if half[2] > 0:
+        return {"type": "ellipsoid", "size": _text(half)} | turned
+    return {"type": "cylinder", "size": _text((half[0], POINT))} | turned
 
 
 def _add_body(parent: Element, body: Body, joint_limits: bool) -> Element:

@@ -1,8 +1,8 @@
 """A mechanism as URDF text, so that the same robot can be run in other simulators.
 
-What is kept: the tree, inertias, joint axes and damping, contact candidates as spheres. The free
-joint of a floating robot is left out: its first link is the root. Links are called after the
-bodies, joints after the joints. Format: the URDF specification (wiki.ros.org/urdf/XML).
+What is kept: the tree, inertias, joint axes and damping, contact candidates as spheres, rims as
+discs. The free joint of a floating robot is left out: its first link is the root. Links are called
+after the bodies, joints after the joints. Format: the URDF specification (wiki.ros.org/urdf/XML).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from tarsus.errors import TarsusError
 from tarsus.model.mechanism import WORLD, Body, Candidate, Mechanism
 
 KINDS = {"hinge": "continuous", "slide": "prismatic"}
+THIN = 1e-9  # m, length of a disc
 LARGE = 1e6  # stands for no limit: N m, N, m, rad/s or m/s
 
 
@@ -28,6 +29,9 @@ def to_urdf(mechanism: Mechanism) -> str:
     # what URDF cannot say
     roots = [body for body in mechanism.bodies if body.parent == WORLD]
     others = [body for body in mechanism.bodies if body not in roots]
+    outlines = [c for c in mechanism.candidates if c.outline is not None]
+    if any(c.outline.half_axes()[0][2] > 0 for c in outlines if c.outline is not None):
+        raise TarsusError(f"{mechanism.name!r} has ellipsoids, which URDF cannot say.")
     odd = [body.joint.name for body in others if body.joint.kind not in KINDS]
     if mechanism.loops or odd or len(roots) != 1 or not mechanism.floating:
         raise TarsusError(
@@ -53,10 +57,18 @@ def _add_link(robot: Element, body: Body, candidates: Iterable[Candidate]) -> No
     entries |= {"iyy": I[1, 1], "iyz": I[1, 2], "izz": I[2, 2]}
     SubElement(inertial, "inertia", {name: repr(float(entry)) for name, entry in entries.items()})
     for candidate in candidates:
+        outline, turned = candidate.outline, np.zeros(3)
+        if outline is not None and not outline.first:
+            continue  # a disc has them
+        size = {"radius": repr(float(candidate.radius))}
+        if outline is not None:
+            half, axes = outline.half_axes()
+            turned = Rotation.from_matrix(axes).as_euler("xyz")
+            size = {"radius": repr(float(half[0])), "length": repr(THIN)}
         collision = SubElement(link, "collision", name=candidate.name)
-        SubElement(collision, "origin", xyz=_text(candidate.position), rpy="0 0 0")
+        SubElement(collision, "origin", xyz=_text(candidate.position), rpy=_text(turned))
         geometry = SubElement(collision, "geometry")
-        SubElement(geometry, "sphere", radius=repr(float(candidate.radius)))
+        SubElement(geometry, "sphere" if outline is None else "cylinder", size)
 
 
 def _add_joint(robot: Element, body: Body, parent: str) -> None:

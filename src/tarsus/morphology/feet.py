@@ -8,8 +8,8 @@ import numpy as np
 from casadi import SX
 
 from tarsus.dynamics import tree
-from tarsus.dynamics.jacobian import place
 from tarsus.dynamics.kinematics import kinematics
+from tarsus.dynamics.outlines import lowest as lowest_point
 from tarsus.model.mechanism import Candidate, Mechanism
 
 MOST = 40  # candidates that one compiled step can hold
@@ -28,9 +28,7 @@ def feet(robot: Mechanism) -> tuple[Candidate, ...]:
     if not robot.candidates:
         return ()
     kin = kinematics(robot, SX(robot.neutral()))
-    lowest = np.array(
-        [float(place(kin, c.body, c.position)[2]) - c.radius for c in robot.candidates]
-    )
+    lowest = np.array([float(lowest_point(kin, candidate)[2]) for candidate in robot.candidates])
     own = [k for touching in candidates_of_robot(robot).values() for k in touching]
     ground, height = lowest[own].min(initial=np.inf), np.ptp(lowest[own]) if own else 0.0
     chosen: list[int] = []

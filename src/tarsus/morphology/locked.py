@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.dynamics.robot import Robot
 from tarsus.model.mechanism import Body, Candidate, Inertia, Joint, Mechanism
+from tarsus.model.outline import Outline
 
 
 def locked(robot: Robot, q: NDArray[np.float64], points: Sequence[Candidate]) -> Mechanism:
@@ -21,7 +23,8 @@ def locked(robot: Robot, q: NDArray[np.float64], points: Sequence[Candidate]) ->
     about_com = about_base - robot.mass * (com @ com * np.eye(3) - np.outer(com, com))
     about_com = (about_com + about_com.T) / 2
     held = tuple(
-        Candidate(c.name, 0, _place(robot, q, c) - q[:3], c.radius, c.friction) for c in points
+        replace(c, body=0, position=_place(robot, q, c) - q[:3], outline=_turned(robot, q, c))
+        for c in points
     )
     body = Body("body", -1, Joint("floating_base", "free"), Inertia(robot.mass, com, about_com))
     return Mechanism(
@@ -36,3 +39,10 @@ def _place(robot: Robot, q: NDArray[np.float64], point: Candidate) -> NDArray[np
     """World position (3,) of a point fixed to a body."""
     body = robot.bodies[point.body].name
     return robot.position(q, body) + robot.rotation(q, body) @ point.position
+
+
+def _turned(robot: Robot, q: NDArray[np.float64], point: Candidate) -> Outline | None:
+    """A point's outline in world axes."""
+    if point.outline is None:
+        return None
+    return point.outline.rotated(robot.rotation(q, robot.bodies[point.body].name))

@@ -14,6 +14,7 @@ from tarsus.dynamics import tree
 from tarsus.dynamics.jacobian import axis as axis_of
 from tarsus.dynamics.jacobian import place
 from tarsus.dynamics.kinematics import Kinematics, kinematics
+from tarsus.dynamics.outlines import lowest
 from tarsus.dynamics.robot import Robot
 from tarsus.model.mechanism import Mechanism
 from tarsus.morphology.feet import soles
@@ -86,10 +87,10 @@ def balanced(robot: Robot, q: Array) -> bool:
 
     kin = kinematics(robot, SX(q))
     low: list[Array] = []
-    for body, sole in soles(robot).items():
-        points = [place(kin, body, point.position) - [0, 0, point.radius] for point in sole]
-        lowest = min(point[2] for point in points)
-        low += [point[:2] for point in points if point[2] < lowest + TOUCHING]
+    for sole in soles(robot).values():
+        points = [lowest(kin, point) for point in sole]
+        ground = min(point[2] for point in points)
+        low += [point[:2] for point in points if point[2] < ground + TOUCHING]
     if len(low) < 3:
         return False
     center = _center_of_mass(kin)

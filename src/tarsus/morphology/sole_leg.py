@@ -16,6 +16,7 @@ from casadi import DM, SX
 from numpy.typing import NDArray
 
 from tarsus.dynamics.kinematics import kinematics
+from tarsus.dynamics.outlines import touching
 from tarsus.errors import TarsusError
 from tarsus.model.mechanism import Candidate, Mechanism
 from tarsus.morphology.feet import soles
@@ -93,7 +94,7 @@ def why_no_sole_legs(mechanism: Mechanism) -> str | None:
                 f"the leg to {foot!r} of {name} must have {FEWEST} or {MOST} hinges from the base"
                 f" to a flat foot, and nothing else; it has {len(chain)}."
             )
-        extent = np.ptp([corner.position for corner in corners], axis=0)
+        extent = np.ptp(_corners(mechanism, body, corners)[0], axis=0)
         if len(corners) < 3 or np.sort(extent)[1] < FLAT:
             return f"the foot {foot!r} of {name} has no flat sole: three corners at least."
     return None
@@ -134,18 +135,32 @@ def _legs(mechanism: Mechanism) -> tuple[SoleLeg, ...]:
     return tuple(_leg(mechanism, body, corners) for body, corners in found)
 
 
-def _leg(mechanism: Mechanism, body: int, corners: list[Candidate]) -> SoleLeg:
-    """The leg to a body with the corners of its sole."""
-    # the last body's axes where the robot stands
-    q = mechanism.keyframes.get("stand", mechanism.neutral())
-    kin = kinematics(mechanism, SX(DM(np.asarray(q))))
+def _standing(mechanism: Mechanism) -> Array:
+    return mechanism.keyframes.get("stand", mechanism.neutral())
+
+
+def _corners(mechanism: Mechanism, body: int, corners: list[Candidate]) -> tuple[Array, Array]:
+    """The corners' centers (n, 3), of outlines the points that touch, from the last body's origin,
+    seen level where the robot stands; the last body's axes (3, 3) there.
+    """
+    kin = kinematics(mechanism, SX(DM(np.asarray(_standing(mechanism)))))
     base, last = (np.array(DM(kin.world_rotation[i])) for i in (0, body))
     level = base.T @ last
+    points = [
+        corner.position if corner.outline is None else touching(corner, -level[2])
+        for corner in corners
+    ]
+    return np.array(points) @ level.T, level
+
+
+def _leg(mechanism: Mechanism, body: int, corners: list[Candidate]) -> SoleLeg:
+    """The leg to a body with the corners of its sole."""
     # the middle of the corners, seen level
-    points = np.array([corner.position for corner in corners]) @ level.T
+    points, level = _corners(mechanism, body, corners)
     low = points[:, 2] - [corner.radius for corner in corners]
     middle = np.array([*(points.max(0) + points.min(0))[:2] / 2, low.min()])
     # the chain of hinges
+    q = _standing(mechanism)
     chain = hinges_to(mechanism, body)
     links = [mechanism.bodies[i] for i in chain]
     return SoleLeg(

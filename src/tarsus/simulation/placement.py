@@ -13,15 +13,15 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.dynamics import coordinates, jacobian, tree
+from tarsus.dynamics import coordinates, tree
 from tarsus.dynamics.kinematics import kinematics
 from tarsus.model.mechanism import WORLD
 from tarsus.program.ir import reference
 from tarsus.program.ir.blocks import Program
 from tarsus.program.ir.trace import Builder
 from tarsus.spatial.quaternion import numeric_product
-from tarsus.spatial.rotation import constant
 from tarsus.stepping.base import Scene
+from tarsus.stepping.ground import below_candidates
 
 Array = NDArray[np.float64]
 TOUCHING = 1e-9  # m
@@ -80,15 +80,10 @@ def _look(scene: Scene) -> Program:
     b = Builder("look")
     kin = kinematics(scene.mechanism, b.parameter("q", scene.mechanism.nq))
     terrain = scene.terrain.symbols(b)
-    centers = [jacobian.position(kin, c.body, constant(c.position)) for c in scene.candidates]
-    surfaces = scene.terrain.surfaces(centers, terrain)
-    normals = [frame[0, :].T for _, frame in surfaces]
-    gaps = [
-        distance - c.radius for c, (distance, _) in zip(scene.candidates, surfaces, strict=True)
-    ]
-    ground = [
-        c - distance * n for c, (distance, _), n in zip(centers, surfaces, normals, strict=True)
-    ]
+    points, distances, frames = below_candidates(scene, kin, scene.candidates, terrain)
+    normals = [frame[0, :].T for frame in frames]
+    gaps = [distance - c.radius for c, distance in zip(scene.candidates, distances, strict=True)]
+    ground = [c - distance * n for c, distance, n in zip(points, distances, normals, strict=True)]
     return b.program(
         gaps=ca.vertcat(*gaps), ground=ca.vertcat(*ground), normals=ca.vertcat(*normals)
     )

@@ -70,7 +70,7 @@ class ContactKinematics:
     @staticmethod
     def of(at: TouchingPoint) -> ContactKinematics:
         """A point of the robot as a contact of the law."""
-        ball = Roundness(at.radius, at.rotation, at.arm)
+        ball = Roundness(at.radius, at.rotation, at.arm, at.told)
         place = at.gap, at.velocity, at.point, at.frame
         contact = Contact(*place, *at.material, ball, at.velocity_product)
         return ContactKinematics(contact, at.attached)

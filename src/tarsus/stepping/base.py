@@ -23,6 +23,7 @@ from tarsus.contact.base import Law
 from tarsus.contact.problem import ContactSolution
 from tarsus.model.capsule import Pair
 from tarsus.model.mechanism import Candidate, Mechanism
+from tarsus.model.outline import NO_OUTLINE
 from tarsus.parameters import check
 from tarsus.program.ir.trace import Builder, Values
 from tarsus.references.reference import Citation
@@ -66,6 +67,17 @@ class Scene:
         """Indices of the candidates that every step looks at: those that are not rare."""
         rare = set(self.rare)
         return tuple(i for i in range(len(self.candidates)) if i not in rare)
+
+    @cached_property
+    def outlines(self) -> list[NDArray[np.float64]]:
+        """Of each contact, in its order (`Outline.numbers`); empty if no candidate is a rim or an
+        ellipsoid.
+        """
+        if all(candidate.outline is None for candidate in self.candidates):
+            return []
+        own = [self.candidates[i].outline for i in self.order[: len(self.candidates)]]
+        own += [None] * len(self.pairs)
+        return [(outline or NO_OUTLINE).numbers for outline in own]
 
     @property
     def order(self) -> tuple[int, ...]:

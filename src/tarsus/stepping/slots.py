@@ -40,6 +40,7 @@ class Chosen:
     """What a slot holds: a candidate's number among the scene's usual and rare ones, EMPTY for
     none; its body's number, center (3,) there in m, and radius, m: those of any candidate if empty.
 
+    outline (22,): where the scene has any (`Outline.numbers`)
     half (3,), against: of a scene with pairs, what makes a capsule of it, and the second of a pair,
         of which the body's number is below zero where the slot holds a candidate
     """
@@ -48,6 +49,7 @@ class Chosen:
     body: SX
     center: SX
     radius: SX
+    outline: SX | None = None
     half: SX | None = None
     against: Second | None = None
 
@@ -221,23 +223,27 @@ def looked_up(scene: Scene, numbers: list[SX], j: SX, builder: Builder) -> Chose
     index = ca.vertcat(*(wide * place + k for k in range(wide)))
     found = entries(builder.lookup("candidates", np.array(rows), index))
     own = number, found[0], ca.vertcat(*found[1:4]), found[4]
+    outline = ca.vertcat(*found[-len(scene.outlines[0]) :]) if scene.outlines else None
     if not scene.pairs:
-        return Chosen(*own)
-    half, body, center, along, radius = ca.vertsplit(ca.vertcat(*found[5:]), [0, 3, 4, 7, 10, 11])
-    return Chosen(*own, half, Second(body, center, along, radius))
+        return Chosen(*own, outline)
+    ends = [0, 3, 4, 7, 10, 11]
+    half, body, center, along, radius = ca.vertsplit(ca.vertcat(*found[5:16]), ends)
+    return Chosen(*own, outline, half, Second(body, center, along, radius))
 
 
 def described(scene: Scene) -> list[tuple[float, ...]]:
     """The numbers of `Chosen` of all contacts, in the scene's order."""
     touching = [scene.candidates[i] for i in scene.order[: len(scene.candidates)]]
     rows: list[tuple[float, ...]] = [(c.body, *c.position, c.radius) for c in touching]
-    if not scene.pairs:
+    if scene.pairs:
+        ground = (*(0.0,) * 3, EMPTY, *(0.0,) * 6, 0.0)
+        rows = [(*row, *ground) for row in rows]
+        for c, d in ((pair.first, pair.second) for pair in scene.pairs):
+            second = (d.body, *d.middle, *d.half, d.radius)
+            rows.append((c.body, *c.middle, c.radius, *c.half, *second))
+    if not scene.outlines:
         return rows
-    ground = (*(0.0,) * 3, EMPTY, *(0.0,) * 6, 0.0)
-    for c, d in ((pair.first, pair.second) for pair in scene.pairs):
-        second = (d.body, *d.middle, *d.half, d.radius)
-        rows.append((c.body, *c.middle, c.radius, *c.half, *second))
-    return [(*row, *ground)[:16] for row in rows]
+    return [(*row, *own) for row, own in zip(rows, scene.outlines, strict=True)]
 
 
 def remembered(law: Law, number: SX, memory: Remembered) -> SX:

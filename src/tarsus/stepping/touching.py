@@ -16,6 +16,7 @@ from tarsus.model.mechanism import Candidate
 from tarsus.spatial.rotation import constant
 from tarsus.stepping.base import Scene
 from tarsus.stepping.coupling import Attached
+from tarsus.stepping.ground import Turned, below
 from tarsus.stepping.pairs import Segment, between, facing, length, pair_gaps
 from tarsus.stepping.shared_body import shared_bodies
 from tarsus.stepping.slots import Chosen
@@ -32,7 +33,8 @@ class TouchingPoint:
     point (3,): world, m
     frame (3, 3): rows normal, tangent 1, tangent 2
     material: factors on friction, the ground's and the robot's, and on stiffness [1]
-    radius, rotation (3, 3), arm (3,): of the ball that touches, m, and of its body; of `Roundness`
+    radius, rotation (3, 3): of the ball that touches, m, and of its body
+    arm (3,), told (3,): of `Roundness`
     attached: rows (3, nu) with velocity = rows u, sparse, or the body that it shares with others
     """
 
@@ -46,6 +48,7 @@ class TouchingPoint:
     velocity_product: SX
     attached: Attached
     arm: SX | None = None
+    told: SX | None = None
 
 
 def touching_points(
@@ -60,11 +63,13 @@ def touching_points(
         else jacobian.position(kin, c.body, constant(c.position))
         for c in which
     ]
-    surfaces = scene.terrain.surfaces(centers, terrain)
+    turned = [Turned.of(kin, candidate) for candidate in which]
+    grounds = below(scene, terrain, centers, turned)
     velocity_product = rnea.velocity_products(kin)
-    for candidate, center, (distance, frame) in zip(which, centers, surfaces, strict=True):
+    for candidate, center, outline, ground in zip(which, centers, turned, grounds, strict=True):
         # the candidate's lowest point and how it moves
-        middle, down = constant(candidate.position), -candidate.radius * frame[0, :].T
+        reach, distance, frame = ground
+        middle, down = constant(candidate.position), -candidate.radius * frame[0, :].T + reach
         if candidate.body in bodies:
             body = bodies[candidate.body]
             arms = body.arms(middle, down, frame)
@@ -72,11 +77,16 @@ def touching_points(
             product = body.velocity_product(middle, down)
         else:
             arm = -candidate.radius * jacobian.direction_in_body(kin, candidate.body, frame[0, :].T)
+            if outline is not None:
+                arm = jacobian.direction_in_body(kin, candidate.body, down)
             columns = jacobian.point_jacobian(kin, candidate.body, middle + arm)
             rows = ca.mtimes(frame, jacobian.dense(columns, scene.mechanism.nu))
             attached = Attached([ca.horzsplit(rows[k, :]) for k in range(3)])
             velocity = ca.mtimes(rows, kin.u)
             product = velocity_product(candidate.body, middle, arm)
+        if outline is not None:
+            spin = ca.mtimes(kin.world_rotation[candidate.body], kin.omega[candidate.body])
+            product += outline.gained(frame[0, :].T, spin)
         # what the ground says there, in the contact frame
         point = TouchingPoint(
             distance - candidate.radius,
@@ -88,6 +98,7 @@ def touching_points(
             kin.world_rotation[candidate.body],
             ca.mtimes(frame, product),
             attached,
+            *((down, center) if outline is not None else ()),
         )
         found.append(point)
     return found
@@ -100,8 +111,8 @@ def gaps(scene: Scene, kin: Kinematics, terrain: object) -> list[SX]:
         kin.world_position[c.body] + ca.mtimes(kin.world_rotation[c.body], constant(c.position))
         for c in rare
     ]
-    surfaces = scene.terrain.surfaces(centers, terrain)
-    found = [distance - c.radius for c, (distance, _) in zip(rare, surfaces, strict=True)]
+    grounds = below(scene, terrain, centers, [Turned.of(kin, c) for c in rare])
+    found = [distance - c.radius for c, (_, distance, _) in zip(rare, grounds, strict=True)]
     return found + pair_gaps(kin, scene.pairs)
 
 
@@ -170,11 +181,18 @@ def touching_slot(scene: Scene, kin: Kinematics, terrain: object, slot: Chosen) 
     """
     paired = [c.body for pair in scene.pairs for c in (pair.first, pair.second)]
     selection = Selection(kin, [c.body for c in scene.candidates] + paired)
+    # the ground below it
     body = selection.body(slot.body)
     arm = ca.mtimes(body.rotation, slot.center)
     center = body.origin + arm
-    [(distance, frame)] = scene.terrain.surfaces([center], terrain)
-    down = -slot.radius * frame[0, :].T
+    outline = None if slot.outline is None else Turned(slot.outline, body.rotation)
+    [(reach, distance, frame)] = below(scene, terrain, [center], [outline])
+    normal = frame[0, :].T
+    down = -slot.radius * normal + reach
+    product = body.velocity_product(arm, down)
+    if outline is not None:
+        product += outline.gained(normal, body.spin)
+    # as a contact
     rows = ca.mtimes(frame, selection.columns(body, center + down))
     ground = TouchingPoint(
         ca.if_else(slot.number >= 0, distance - slot.radius, FAR),
@@ -184,8 +202,9 @@ def touching_slot(scene: Scene, kin: Kinematics, terrain: object, slot: Chosen) 
         _material(scene, center + down, terrain, _friction_of(scene, slot.number)),
         slot.radius,
         body.rotation,
-        ca.mtimes(frame, body.velocity_product(arm, down)),
+        ca.mtimes(frame, product),
         Attached([ca.horzsplit(rows[k, :]) for k in range(3)]),
+        *((down, center + down - reach) if outline is not None else ()),
     )
     return ground if slot.against is None else _or_pair(ground, slot, selection, body)
 
@@ -227,7 +246,7 @@ def _or_pair(
     # as the second body sees it
     back = other.rotation.T
     seen = ca.mtimes(back, middle - other.origin), ca.mtimes(place.frame, other.rotation)
-    down = -slot.radius * ground.frame[0, :].T
+    down = -slot.radius * ground.frame[0, :].T if ground.arm is None else ground.arm
     return TouchingPoint(
         ca.if_else(slot.number >= 0, either(place.gap, ground.gap), FAR),
         ca.mtimes(rows, selection.kin.u),
@@ -239,6 +258,7 @@ def _or_pair(
         either(product, ground.velocity_product),
         Attached([ca.horzsplit(rows[k, :]) for k in range(3)]),
         either(ca.mtimes(back, place.point - middle), down),
+        None if ground.told is None else either(seen[0], ground.told),
     )
 
 

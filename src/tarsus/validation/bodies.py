@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tarsus.model.mechanism import Body, Candidate, Inertia, Joint, LoopJoint, Mechanism
+from tarsus.model.outline import rim
 
 Array = NDArray[np.float64]
 Vector = tuple[float, float, float]
@@ -18,6 +19,7 @@ G = 9.81  # m/s^2
 Y = np.array([0.0, 1.0, 0.0])
 GRAVITY: Vector = (0.0, 0.0, -G)
 RADIUS = 0.1  # m, of the sphere
+WHEEL = 0.1  # m, radius of the cylinder
 BOX = np.array([0.1, 0.075, 0.04])  # m, half edges: 0.2 x 0.15 x 0.08
 CUBE = np.full(3, 0.05)  # m, half edges
 FLYER = np.array([0.1, 0.06, 0.02])  # m, half edges: three different moments of inertia
@@ -42,6 +44,18 @@ def sphere(mass: float = 1.0, radius: float = RADIUS) -> Mechanism:
     """A solid sphere (kg, m)."""
     surface = Candidate("ball", 0, np.zeros(3), radius)
     return _free("sphere", mass, 0.4 * mass * radius**2 * np.eye(3), (surface,))
+
+
+def cylinder(mass: float = 3.0, radius: float = WHEEL, half: float = 0.05) -> Mechanism:
+    """A solid cylinder (kg; radius and half length, m) that lies along y and rolls along x."""
+    along = mass * radius**2 / 2
+    across = mass * (3 * radius**2 + (2 * half) ** 2) / 12
+    lying = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])
+    rims = [
+        Candidate(f"rim_{k}", 0, np.array([0, end, 0]), outline=rim(radius, k % 3).rotated(lying))
+        for k, end in enumerate(np.repeat([half, -half], 3))
+    ]
+    return _free("cylinder", mass, np.diag([across, along, across]), tuple(rims))
 
 
 def box(mass: float = 2.0, half: Array = BOX, gravity: Vector = GRAVITY) -> Mechanism:

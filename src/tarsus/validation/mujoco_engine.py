@@ -71,7 +71,7 @@ class MuJoCo(Engine):
             q[i], u[i] = data.qpos, data.qvel
             joints[i] = dt * _in_joints(mj, data)
             for contact in ground_contacts(model, data):
-                impulse[i, contact.geom - 1] = dt * contact.force  # the floor is geom 0
+                impulse[i, contact.geom - 1] += dt * contact.force  # the floor is geom 0
         return q, u, impulse, joints
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError
 from tarsus.model.files import root_tag
-from tarsus.model.mechanism import WORLD, Mechanism
+from tarsus.model.mechanism import WORLD, Candidate, Mechanism
 from tarsus.model.poses import Pose
 from tarsus.viewer import solids
 from tarsus.viewer.drawn import Color, DrawnShape, merged
@@ -57,7 +57,7 @@ def links(robot: Mechanism) -> list[DrawnShape]:
         own = [c for c in robot.candidates if c.body == k]
         # a trunk, to which several limbs are joined: its points, or else a box of its inertia
         ends = [*below, *(c.position for c in own if not below)]
-        hull = _hull(np.array([c.position for c in own if c.radius == 0]))
+        hull = _hull(np.array([p for c in own if c.radius == 0 for p in _around(c)]))
         trunk = len(below) > 1 or body.parent == WORLD
         found += [DrawnShape(k, mesh, TRUNK if trunk else FOOT) for mesh in hull]
         if trunk and hull:
@@ -92,6 +92,13 @@ def _equivalent_box(robot: Mechanism, number: int) -> Mesh:
     squares = 6 / inertia.mass * (moments.sum() - 2 * moments)
     half = np.maximum(np.sqrt(np.maximum(squares, 0.0)) / 2, 5e-3)
     return solids.box(half).at(Pose(inertia.com, axes))
+
+
+def _around(candidate: Candidate) -> Array:
+    """Points (n, 3) of a candidate: its center, those of its outline."""
+    if candidate.outline is None:
+        return candidate.position[None]
+    return solids.sphere(1.0).vertices @ candidate.outline.spread + candidate.position
 
 
 def _hull(points: Array) -> list[Mesh]:

@@ -15,7 +15,7 @@ from casadi import SX
 from numpy.typing import NDArray
 
 from tarsus.contact.criteria import Solved
-from tarsus.dynamics import jacobian, rnea
+from tarsus.dynamics import jacobian, outlines, rnea
 from tarsus.dynamics.free_motion import Drive
 from tarsus.dynamics.kinematics import Kinematics, displaced, kinematics
 from tarsus.dynamics.robot import Robot
@@ -177,11 +177,13 @@ def _place(kin: Kinematics, i: int, body: int, normal: SX, point: SX | None) -> 
         from_body = point - jacobian.position(kin, body, SX.zeros(3))
         return jacobian.direction_in_body(kin, body, from_body), SX(0)
     candidate = kin.mechanism.candidates[i]
-    center = jacobian.position(kin, body, constant(candidate.position))
-    lowest = constant(candidate.position) - candidate.radius * jacobian.direction_in_body(
-        kin, body, normal
-    )
-    return lowest, ca.dot(normal, center) - candidate.radius
+    center, toward = candidate.position, -jacobian.direction_in_body(kin, body, normal)
+    lowest = constant(center) + candidate.radius * toward
+    if candidate.outline is not None:
+        lowest += outlines.farthest(outlines.numbers(candidate.outline), toward)
+        return lowest, ca.dot(normal, jacobian.position(kin, body, lowest))
+    height = ca.dot(normal, jacobian.position(kin, body, constant(center)))
+    return lowest, height - candidate.radius
 
 
 def frames(normal: Array) -> Array:
