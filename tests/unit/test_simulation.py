@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ import tarsus
 from tarsus.contact import criteria
 from tarsus.control.gaits.stand import Stand
 from tarsus.simulation.recording.summary import solved_of
+from tarsus.simulation.step_program import same
 
 
 @pytest.fixture(scope="module")
@@ -219,3 +222,13 @@ def test_simulations_of_the_same_parts_share_their_program_and_nothing_else() ->
     assert alone.program is not first.program
     alone.advance(0.1)
     assert (alone.q == second.q).all()
+
+
+def test_plans_that_differ_in_anything_share_no_program() -> None:
+    plan = tarsus.Simulation("mini_cheetah").plan
+    assert same(plan, replace(plan, scene=replace(plan.scene)))
+    for part in fields(plan):
+        assert not same(plan, replace(plan, **{part.name: object()})), part.name
+    for part in fields(plan.scene):
+        other = replace(plan.scene, **{part.name: object()})
+        assert not same(plan, replace(plan, scene=other)), part.name

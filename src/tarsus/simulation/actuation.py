@@ -93,14 +93,8 @@ def forces(
 ) -> tuple[ActuatorForce, Values]:
     """The forces under control signals (n,), and the registers of state after the step."""
     actuators = mechanism.file_actuators
-    n, after = len(actuators), dict[str, SX]()
     # signals that come late
-    if longest := actuation.delay:
-        past = b.declare("delayed", n * longest)
-        delay, line = b.parameter("actuators.delay"), ca.vertcat(control, past)
-        late = [ca.if_else(delay == k, line[k * n : k * n + n], 0) for k in range(longest + 1)]
-        control = sum(late, SX.zeros(n))
-        after["delayed"] = line[: n * longest]
+    control, after = late(control, actuation.delay, "actuators.delay", b)
     signal = [signal_of(a, c) for a, c in zip(actuators, entries(control), strict=True)]
     # what is integrated or filtered
     states = [k for k, a in enumerate(actuators) if a.has_state]
@@ -111,8 +105,20 @@ def forces(
         for i, k in enumerate(states):
             signal[k] = now[i]
     kept = ["kp", "kv", "strength", *(CURVE if actuation.curve else ())]
-    values = {name: b.parameter(f"actuators.{name}", n) for name in kept}
+    values = {name: b.parameter(f"actuators.{name}", len(actuators)) for name in kept}
     return ActuatorForce(mechanism, ca.vertcat(*signal), values), after
+
+
+def late(given: SX, longest: int, delay: str, b: Builder) -> tuple[SX, Values]:
+    """Signals (n,) as late as the parameter `delay` says, at most `longest` steps, and the register
+    of those to come; none where none is late.
+    """
+    if not longest:
+        return given, {}
+    n = given.numel()
+    line, steps = ca.vertcat(given, b.declare("delayed", n * longest)), b.parameter(delay)
+    parts = [ca.if_else(steps == k, line[k * n : k * n + n], 0) for k in range(longest + 1)]
+    return sum(parts, SX.zeros(n)), {"delayed": line[: n * longest]}
 
 
 def registers(

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
+from typing import Any
 
 import casadi as ca
 import numpy as np
 from casadi import SX
 from numpy.typing import NDArray
 
-from tarsus.contact.base import symbols
+from tarsus.contact.base import Law, symbols
 from tarsus.contact.solvers.base import finite
 from tarsus.control import ask
 from tarsus.control.base import ControlInputs, Controller
@@ -30,6 +31,7 @@ from tarsus.simulation.sensor_program import NO_SENSORS, Moment, Sensing, sensed
 from tarsus.simulation.varied import Varied
 from tarsus.spatial.inertia import LinearInertia
 from tarsus.stepping.base import Scene, StepInputs, Stepper
+from tarsus.terrain.base import Terrain
 
 KEPT = 8  # plans whose programs are kept
 
@@ -63,44 +65,25 @@ class Plan:
 def shared(plan: Plan) -> Plan:
     """An earlier plan of the very same parts, or this one: nothing is traced twice."""
     for known in _PLANS:
-        if _same(known, plan):
+        if same(known, plan):
             return known
     _PLANS.append(plan)
     del _PLANS[:-KEPT]
     return plan
 
 
-def _same(a: Plan, b: Plan) -> bool:
-    """Whether two plans have the same objects; steppers and terrains without fields: same class."""
-    # what must be the very same, and what may be alike
-    one, other = a.scene, b.scene
-    alike = (
-        one.candidates == other.candidates
-        and one.mechanism is other.mechanism
-        and one.law is other.law
-    )
-    parts = ((one.terrain, other.terrain), (a.stepper, b.stepper))
-    plain = all(x is y or (type(x) is type(y) and not fields(x)) for x, y in parts)
-    # the rest by its values
-    rest = [
-        (
-            p.scene.stabilization,
-            p.scene.rare,
-            p.scene.slots,
-            p.scene.limits,
-            p.scene.bounce,
-            p.scene.stiction,
-            p.scene.pairs,
-            p.scaled_bodies,
-            p.pushed_bodies,
-            p.sensing,
-            p.actuation,
-            p.varied,
-            p.timed,
-        )
-        for p in (a, b)
-    ]
-    return alike and plain and a.controller is b.controller and rest[0] == rest[1]
+def same(a: Any, b: Any) -> bool:
+    """Whether two plans, or parts of them, are the same: robots, laws and controllers if they are
+    the very same objects, steppers and terrains also if they are of one class without fields, what
+    else they have if it is equal.
+    """
+    if a is b:
+        return True
+    if isinstance(a, Plan | Scene) and isinstance(b, Plan | Scene):
+        return all(same(getattr(a, f.name), getattr(b, f.name)) for f in fields(a))
+    if isinstance(a, Terrain | Stepper):
+        return type(a) is type(b) and not fields(a)
+    return not isinstance(a, Mechanism | Law | Controller) and a == b
 
 
 @lru_cache(maxsize=KEPT)
@@ -174,7 +157,7 @@ def driven(
     """
     mechanism = plan.scene.mechanism
     if plan.actuation is None:
-        wanted, later = varied.late(plan.varied, wanted, b)
+        wanted, later = actuation.late(wanted, plan.varied.delay, "varied.delay", b)
         given = varied.strong(plan.varied, mechanism, within_limits(mechanism, wanted), b)
         return b.keep("tau", given, "report"), None, later
     if plan.controller is not None:

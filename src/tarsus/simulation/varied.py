@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from tarsus.control.base import Controller
 from tarsus.errors import TarsusError, unknown
 from tarsus.model.mechanism import Body, Mechanism
-from tarsus.program.ir.trace import Builder, Values
+from tarsus.program.ir.trace import Builder
 from tarsus.spatial.inertia import LinearInertia
 
 Array = NDArray[np.float64]
@@ -173,17 +173,6 @@ def with_gains(varied: Varied, controller: Controller, b: Builder) -> tuple[Cont
             symbols.append(b.parameter(f"varied.{name}", count))
             object.__setattr__(same, name, symbols[-1])
     return same, ca.vertcat(*symbols)
-
-
-def late(varied: Varied, wanted: SX, b: Builder) -> tuple[SX, Values]:
-    """Torques (n,) that come late, and the register of those to come."""
-    n, longest = wanted.numel(), varied.delay
-    if not longest:
-        return wanted, {}
-    line = ca.vertcat(wanted, b.declare("delayed", n * longest))
-    delay = b.parameter("varied.delay")
-    parts = [ca.if_else(delay == k, line[k * n : k * n + n], 0) for k in range(longest + 1)]
-    return sum(parts, SX.zeros(n)), {"delayed": line[: n * longest]}
 
 
 def strong(varied: Varied, mechanism: Mechanism, torque: SX, b: Builder) -> SX:
