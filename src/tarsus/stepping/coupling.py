@@ -37,6 +37,11 @@ class Attached:
     body: int = -1
     arms: SX | None = None
 
+    @classmethod
+    def by(cls, rows: SX) -> Attached:
+        """By rows (3, nu) of its own."""
+        return cls([ca.horzsplit(rows[k, :]) for k in range(3)])
+
 
 @dataclass(frozen=True, eq=False)
 class Arm:

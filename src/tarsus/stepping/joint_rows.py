@@ -13,6 +13,7 @@ import numpy as np
 from casadi import SX
 from numpy.typing import NDArray
 
+from tarsus.dynamics.actuator_force import spread
 from tarsus.dynamics.kinematics import Kinematics
 from tarsus.model.mechanism import Mechanism
 from tarsus.stepping.base import Scene, StepInputs, Stepper
@@ -63,7 +64,7 @@ def rows(scene: Scene) -> list[JointRow]:
 def without_dry_friction(scene: Scene) -> Mechanism:
     """The mechanism whose tree's joints have none, where `velocity_step` brakes them."""
     mechanism = scene.mechanism
-    if not rubbing_places(scene):
+    if not any(row.friction for row in rows(scene)):
         return mechanism
     free = [replace(b, joint=replace(b.joint, dry_friction=0.0)) for b in mechanism.bodies]
     return replace(mechanism, bodies=tuple(free))
@@ -74,28 +75,33 @@ def rubbing_places(scene: Scene) -> list[int]:
     return [k for k, row in enumerate(rows(scene)) if row.friction]
 
 
+def acting_places(scene: Scene) -> tuple[list[int], list[int]]:
+    """Entries of u on which the impulses act that a step reports: first those of all rows' limits,
+    then those of dry friction.
+    """
+    found = rows(scene)
+    return [row.u for row in found], [row.u for row in found if row.friction]
+
+
 def impulse_count(scene: Scene) -> int:
-    """How many impulses a step reports: of all rows' limits, then of those with dry friction."""
-    return len(rows(scene)) + len(rubbing_places(scene))
+    """How many impulses a step reports."""
+    return sum(map(len, acting_places(scene)))
 
 
-def spread(scene: Scene, impulse: SX) -> tuple[SX, SX]:
+def in_velocities(scene: Scene, impulse: SX) -> tuple[SX, SX]:
     """Impulses of limits (nu,) and of dry friction (nu,) from those that a step reports."""
-    places, nu = [row.u for row in rows(scene)], scene.mechanism.nu
-    limits, friction = SX.zeros(nu), SX.zeros(nu)
-    for k, at in enumerate(places):
-        limits[at] = impulse[k]
-    for k, row in enumerate(rubbing_places(scene), len(places)):
-        friction[places[row]] = impulse[k]
-    return limits, friction
+    limited, rubbing = acting_places(scene)
+    limits, friction = ca.vertsplit(impulse, [0, len(limited), impulse.numel()])
+    m = scene.mechanism
+    return spread(m, limited, limits), spread(m, rubbing, friction)
 
 
 def placed(scene: Scene, impulse: Array) -> tuple[Array, Array]:
-    """`spread` of recorded numbers (..., impulse_count): both (..., nu)."""
-    places, own = [row.u for row in rows(scene)], np.asarray(impulse)
+    """`in_velocities` of recorded numbers (..., impulse_count): both (..., nu)."""
+    (limited, rubbing), own = acting_places(scene), np.asarray(impulse)
     limits, friction = np.zeros((2, *own.shape[:-1], scene.mechanism.nu))
-    limits[..., places] = own[..., : len(places)]
-    friction[..., [places[k] for k in rubbing_places(scene)]] = own[..., len(places) :]
+    limits[..., limited] = own[..., : len(limited)]
+    friction[..., rubbing] = own[..., len(limited) :]
     return limits, friction
 
 

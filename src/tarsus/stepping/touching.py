@@ -81,7 +81,7 @@ def touching_points(
                 arm = jacobian.direction_in_body(kin, candidate.body, down)
             columns = jacobian.point_jacobian(kin, candidate.body, middle + arm)
             rows = ca.mtimes(frame, jacobian.dense(columns, scene.mechanism.nu))
-            attached = Attached([ca.horzsplit(rows[k, :]) for k in range(3)])
+            attached = Attached.by(rows)
             velocity = ca.mtimes(rows, kin.u)
             product = velocity_product(candidate.body, middle, arm)
         if outline is not None:
@@ -144,7 +144,7 @@ def touching_pairs(kin: Kinematics, pairs: Sequence[Pair]) -> list[TouchingPoint
                 0.0,
                 kin.world_rotation[pair.first.body],
                 product_there,
-                Attached([ca.horzsplit(rows[k, :]) for k in range(3)]),
+                Attached.by(rows),
             )
         )
     return found
@@ -203,7 +203,7 @@ def touching_slot(scene: Scene, kin: Kinematics, terrain: object, slot: Chosen) 
         slot.radius,
         body.rotation,
         ca.mtimes(frame, product),
-        Attached([ca.horzsplit(rows[k, :]) for k in range(3)]),
+        Attached.by(rows),
         *((down, center + down - reach) if outline is not None else ()),
     )
     return ground if slot.against is None else _or_pair(ground, slot, selection, body)
@@ -256,7 +256,7 @@ def _or_pair(
         ground.radius,
         either(ca.mtimes(back, body.rotation), ground.rotation),
         either(product, ground.velocity_product),
-        Attached([ca.horzsplit(rows[k, :]) for k in range(3)]),
+        Attached.by(rows),
         either(ca.mtimes(back, place.point - middle), down),
         None if ground.told is None else either(seen[0], ground.told),
     )

@@ -97,7 +97,7 @@ def observer(plan: Plan) -> Program:
 def _with_joints(acting: Acting, scene: Scene, b: Builder) -> Acting:
     """What acted, with the impulses of limits and of dry friction that the step reports."""
     told = b.parameter("joints", joint_rows.impulse_count(scene))
-    limits, friction = joint_rows.spread(scene, told)
+    limits, friction = joint_rows.in_velocities(scene, told)
     return replace(acting, limits=limits, friction=friction)
 
 

@@ -87,9 +87,8 @@ def step_observables(step: ObservedStep) -> dict[str, SX]:
     before, after (3n,): contact velocities with u0 and u1, m/s.
     kinetic, potential: energies at the end, J.
     energy_before: sum of both energies at the start, J.
-    work_motors, work_pushes, work_joints, work_limits, work_joint_friction,
-        work_drift: the robot's share
-        of the energy ledger, J.
+    work_motors, work_pushes, work_joints, work_limits, work_joint_friction, work_drift: the robot's
+        share of the energy ledger, J.
     residual: largest entry of M (u1 - u0) / dt - h - W L / dt, N or N m; NaN unless balanced.
     """
     start, seen, end, dt = step.start, step.seen, step.end, step.dt
