@@ -13,10 +13,11 @@ from tarsus.contact.base import Law
 from tarsus.contact.laws.compliant import Compliant
 from tarsus.contact.laws.moreau import Moreau
 from tarsus.contact.ledger import SHARES
+from tarsus.dynamics.poses import poses
 from tarsus.dynamics.robot import Robot
 from tarsus.model.capsule import Pair
 from tarsus.model.mjcf import read_mjcf
-from tarsus.morphology.self_contacts import distances, poses, postures, self_contacts
+from tarsus.morphology.self_contacts import distances, postures, self_contacts
 from tarsus.simulation.step_program import step_program
 
 BALL = """
@@ -47,11 +48,11 @@ def limp(law: Law | str = "moreau", gravity: float = 0.0, **options: object) -> 
 
 def gaps(robot: Robot, q: np.ndarray) -> np.ndarray:
     """Between the capsules of each pair that can meet, m: (worlds, pairs)."""
-    rotations, origins = poses(robot, np.atleast_2d(q))
+    origins, rotations = poses(robot, np.atleast_2d(q))
 
     def gap(pair: Pair) -> np.ndarray:
         ends = [
-            (origins[c.body] + rotations[c.body] @ c.middle, rotations[c.body] @ c.half)
+            (origins[:, c.body] + rotations[:, c.body] @ c.middle, rotations[:, c.body] @ c.half)
             for c in (pair.first, pair.second)
         ]
         return distances(*ends[0], *ends[1]) - pair.first.radius - pair.second.radius

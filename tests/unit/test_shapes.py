@@ -11,6 +11,7 @@ import pytest
 import xarray as xr
 
 import tarsus
+from tarsus.dynamics.poses import poses
 from tarsus.errors import TarsusError, TarsusWarning
 from tarsus.model.mechanism import WORLD, Body, Inertia, Joint
 from tarsus.model.poses import Pose, rotation_about
@@ -25,10 +26,11 @@ from tarsus.terrain.slope import Slope
 from tarsus.viewer import solids
 from tarsus.viewer.ground import SLIPPERY, ground_shapes, level, terrain_of
 from tarsus.viewer.mesh_files import creased
-from tarsus.viewer.places import Places, quaternions
+from tarsus.viewer.page import quaternions
 from tarsus.viewer.shapes import drawn_shapes, links
 from tarsus.viewer.urdf_shapes import urdf_shapes
 
+MATTER = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1"/></inertial>'
 RANDOM = np.random.default_rng(15)
 
 
@@ -46,7 +48,7 @@ def volume(mesh: solids.Mesh) -> float:
 def test_bodies_are_where_the_robot_s_kinematics_puts_them() -> None:
     robot = tarsus.load("mini_cheetah")
     q = coordinates(robot, 3)
-    positions, rotations = Places(robot)(q)
+    positions, rotations = poses(robot, q)
     for k, name in enumerate(robot.body_names):
         np.testing.assert_allclose(positions[:, k], robot.position(q, name), atol=1e-12)
         np.testing.assert_allclose(rotations[:, k], robot.rotation(q, name), atol=1e-12)
@@ -92,7 +94,7 @@ def test_the_visual_shapes_of_a_urdf_are_where_pinocchio_puts_them() -> None:
     theirs = np.concatenate([q[:3], q[[4, 5, 6, 3]], _by_joint(robot, q, model)])
     data, placed = model.createData(), geometry.createData()
     pin.updateGeometryPlacements(model, data, geometry, placed, theirs)
-    positions, rotations = Places(robot)(q)
+    positions, rotations = poses(robot, q)
     ours = [
         positions[0, shape.body] + shape.mesh.vertices @ rotations[0, shape.body].T
         for shape in urdf_shapes(robot, path)
@@ -139,7 +141,7 @@ def test_the_geoms_of_an_mjcf_are_where_mujoco_puts_them(tmp_path: Path) -> None
     data = mujoco.MjData(model)
     data.qpos[:] = coordinates(robot, 1)[0]
     mujoco.mj_kinematics(model, data)
-    positions, rotations = Places(robot)(np.array(data.qpos))
+    positions, rotations = poses(robot, np.array(data.qpos))
     middles = [
         positions[0, s.body]
         + rotations[0, s.body] @ (s.mesh.vertices.max(0) + s.mesh.vertices.min(0)) / 2
@@ -173,9 +175,8 @@ def test_a_robot_without_a_file_is_drawn_from_joint_to_joint() -> None:
 def test_meshes_that_are_missing_are_told(tmp_path: Path) -> None:
     path = tmp_path / "robot.urdf"
     path.write_text(
-        '<robot name="r"><link name="l"><inertial><mass value="1"/><inertia ixx="1" iyy="1"'
-        ' izz="1"/></inertial><visual><geometry><mesh filename="gone.stl"/></geometry></visual>'
-        "</link></robot>"
+        f'<robot name="r"><link name="l">{MATTER}<visual><geometry><mesh filename="gone.stl"/>'
+        "</geometry></visual></link></robot>"
     )
     with pytest.warns(TarsusWarning, match=r"gone\.stl"):
         robot = tarsus.load(path)
@@ -218,3 +219,20 @@ def test_a_terrain_that_no_log_can_hold_is_told() -> None:
         assert isinstance(terrain_of({"terrain": "surface"}), Plane)
     with pytest.raises(TarsusError, match="nothing to draw"):
         drawn_shapes(tarsus.Robot("ghost", (Body("b", WORLD, Joint("j", "free"), Inertia(0.0)),)))
+
+
+@pytest.mark.parametrize(
+    ("shape", "said"),
+    [
+        ('<origin xyz="0 0 up"/><geometry><sphere radius=".1"/></geometry>', "xyz of <origin>"),
+        ('<geometry><box size="1 2"/></geometry>', "size of <box>"),
+        ("<geometry><cylinder radius='.1'/></geometry>", "<cylinder> has no length"),
+    ],
+)
+def test_a_visual_shape_that_is_none_is_told(tmp_path: Path, shape: str, said: str) -> None:
+    path = tmp_path / "robot.urdf"
+    path.write_text(
+        f'<robot name="r"><link name="l">{MATTER}<visual>{shape}</visual></link></robot>'
+    )
+    with pytest.raises(TarsusError, match=said):
+        drawn_shapes(tarsus.load(path))

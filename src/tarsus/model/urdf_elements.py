@@ -67,7 +67,7 @@ def link_of(element: ET.Element, folder: Path, packages: Packages, touching: str
     for collision in element.findall(touching):
         geometry = collision.find("geometry")
         solid = geometry[0] if geometry is not None and len(geometry) else None
-        label, pose = collision.get("name") or "", _origin(collision, where)
+        label, pose = collision.get("name") or "", origin(collision, where)
         if solid is None:
             strange.append("an empty <collision>")
         # a mesh, if its file is found
@@ -77,7 +77,7 @@ def link_of(element: ET.Element, folder: Path, packages: Packages, touching: str
             if path is None:
                 missing.append(uri)
             else:
-                vertices = mesh_vertices(path) * _numbers(solid, "scale", "1 1 1", 3, where)
+                vertices = mesh_vertices(path) * numbers(solid, "scale", "1 1 1", 3, where)
                 shapes.append(Shape("mesh", (), pose, label, vertices))
         # a primitive, or something unknown
         elif solid.tag in ("box", "sphere", "cylinder", "capsule"):
@@ -96,7 +96,7 @@ def joint_of(element: ET.Element) -> UrdfJoint:
     limit, dynamics, mimic = element.find("limit"), element.find("dynamics"), element.find("mimic")
     axis = element.find("axis")
     direction = (
-        np.array([1.0, 0.0, 0.0]) if axis is None else _numbers(axis, "xyz", "1 0 0", 3, where)
+        np.array([1.0, 0.0, 0.0]) if axis is None else numbers(axis, "xyz", "1 0 0", 3, where)
     )
     if kind not in ("fixed", "floating") and not np.any(direction):
         raise TarsusError(f"{where}: the axis must not be zero.")
@@ -106,7 +106,7 @@ def joint_of(element: ET.Element) -> UrdfJoint:
         kind=kind,
         parent=_attribute(_only(element, "parent", where), "link", where),
         child=_attribute(_only(element, "child", where), "link", where),
-        pose=_origin(element, where),
+        pose=origin(element, where),
         axis=direction,
         lower=_number(limit, "lower", where, largest=np.inf),
         upper=_number(limit, "upper", where, largest=np.inf),
@@ -126,12 +126,12 @@ def missing_visuals(robot: ET.Element, folder: Path, packages: Packages) -> list
 
 def _primitive(solid: ET.Element, pose: Pose, label: str, where: str) -> Shape:
     if solid.tag == "box":
-        x, y, z = _numbers(solid, "size", None, 3, where) / 2
+        x, y, z = numbers(solid, "size", None, 3, where) / 2
         return Shape("box", (x, y, z), pose, label)
-    radius = float(_numbers(solid, "radius", None, 1, where)[0])
+    radius = float(numbers(solid, "radius", None, 1, where)[0])
     if solid.tag == "sphere":
         return Shape("sphere", (radius,), pose, label)
-    half = float(_numbers(solid, "length", None, 1, where)[0]) / 2
+    half = float(numbers(solid, "length", None, 1, where)[0]) / 2
     return Shape("cylinder" if solid.tag == "cylinder" else "capsule", (radius, half), pose, label)
 
 
@@ -140,21 +140,22 @@ def _inertia(link: ET.Element, where: str) -> Inertia:
     inertial = link.find("inertial")
     if inertial is None:
         return Inertia(0.0)
-    mass = float(_numbers(_only(inertial, "mass", where), "value", None, 1, where)[0])
+    mass = float(numbers(_only(inertial, "mass", where), "value", None, 1, where)[0])
     tensor = _only(inertial, "inertia", where)
-    xx, yy, zz = (float(_numbers(tensor, key, None, 1, where)[0]) for key in ("ixx", "iyy", "izz"))
-    xy, xz, yz = (float(_numbers(tensor, key, "0", 1, where)[0]) for key in ("ixy", "ixz", "iyz"))
+    xx, yy, zz = (float(numbers(tensor, key, None, 1, where)[0]) for key in ("ixx", "iyy", "izz"))
+    xy, xz, yz = (float(numbers(tensor, key, "0", 1, where)[0]) for key in ("ixy", "ixz", "iyz"))
     about = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    return moved(Inertia(mass, np.zeros(3), about), _origin(inertial, where))
+    return moved(Inertia(mass, np.zeros(3), about), origin(inertial, where))
 
 
-def _origin(element: ET.Element, where: str) -> Pose:
-    origin = element.find("origin")
-    if origin is None:
+def origin(element: ET.Element, where: str) -> Pose:
+    """Of an element that stands at its <origin>."""
+    given = element.find("origin")
+    if given is None:
         return Pose()
-    rpy = _numbers(origin, "rpy", "0 0 0", 3, where)
+    rpy = numbers(given, "rpy", "0 0 0", 3, where)
     rotation = rotation_from_rpy(rpy) if rpy.any() else np.eye(3)
-    return Pose(_numbers(origin, "xyz", "0 0 0", 3, where), rotation)
+    return Pose(numbers(given, "xyz", "0 0 0", 3, where), rotation)
 
 
 def _only(element: ET.Element, tag: str, where: str) -> ET.Element:
@@ -173,10 +174,10 @@ def _attribute(element: ET.Element, key: str, where: str) -> str:
 
 def _number(element: ET.Element | None, key: str, where: str, largest: float = LARGEST) -> float:
     """One number; 0, URDF's own default, if the element or the attribute is not there."""
-    return 0.0 if element is None else float(_numbers(element, key, "0", 1, where, largest)[0])
+    return 0.0 if element is None else float(numbers(element, key, "0", 1, where, largest)[0])
 
 
-def _numbers(
+def numbers(
     element: ET.Element,
     key: str,
     default: str | None,
@@ -193,18 +194,18 @@ def _numbers(
     if text is None:
         raise TarsusError(f"{where}: the <{element.tag}> has no {key}.")
     try:
-        numbers = np.array([float(word) for word in text.split()])
+        found = np.array([float(word) for word in text.split()])
     except ValueError:
-        numbers = np.array([np.nan])
-    if numbers.shape != (count,) or np.isnan(numbers).any():
+        found = np.array([np.nan])
+    if found.shape != (count,) or np.isnan(found).any():
         what = "a number" if count == 1 else f"{count} numbers"
         raise TarsusError(
             f"{where}: {key} of <{element.tag}> must be {what}, not {shortened(text)}."
         )
     # are they a robot's?
-    if np.abs(numbers).max() > largest:
+    if np.abs(found).max() > largest:
         raise TarsusError(
             f"{where}: {key} of <{element.tag}> must be finite and at most {largest:g} in SI units,"
             f" not {shortened(text)}."
         )
-    return numbers
+    return found

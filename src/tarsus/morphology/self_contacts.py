@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.dynamics import tree
+from tarsus.dynamics.poses import poses
 from tarsus.model.capsule import Capsule, Pair
-from tarsus.model.mechanism import WORLD, Mechanism
+from tarsus.model.mechanism import Mechanism
 from tarsus.model.self_collision import pairs
 
 Array = NDArray[np.float64]
@@ -42,12 +43,12 @@ def self_contacts(mechanism: Mechanism) -> SelfContacts:
     # postures: where it starts, without displacement, and at random
     start = mechanism.keyframes.get("stand", mechanism.neutral())
     q = np.vstack([start, postures(mechanism, POSTURES)])
-    rotations, origins = poses(mechanism, q)
+    origins, rotations = poses(mechanism, q)
     # every pair in all of them
     found: dict[str, list[Pair]] = {"kept": [], "never": [], "always": []}
     for pair in known:
         ends = [
-            (origins[c.body] + rotations[c.body] @ c.middle, rotations[c.body] @ c.half)
+            (origins[:, c.body] + rotations[:, c.body] @ c.middle, rotations[:, c.body] @ c.half)
             for c in (pair.first, pair.second)
         ]
         gap = distances(*ends[0], *ends[1]) - pair.first.radius - pair.second.radius
@@ -82,28 +83,6 @@ def postures(mechanism: Mechanism, count: int) -> Array:
     return q
 
 
-def poses(mechanism: Mechanism, q: Array) -> tuple[list[Array], list[Array]]:
-    """Rotation (n, 3, 3) and origin (n, 3), m, of every body in the world, at many q (n, nq)."""
-    rotations, origins = list[Array](), list[Array]()
-    for body, at in zip(mechanism.bodies, mechanism.q_slices, strict=True):
-        own, joint = q[:, at], body.joint
-        R, r = np.broadcast_to(body.rotation, (len(q), 3, 3)), np.tile(body.position, (len(q), 1))
-        if joint.kind == "hinge":
-            R = R @ _about(joint.axis, own[:, 0])
-        elif joint.kind == "slide":
-            r = r + own * (body.rotation @ joint.axis)
-        else:
-            R = R @ _of_quaternions(own[:, -4:])
-            r = r + own[:, :3] if joint.kind == "free" else r
-        if body.parent != WORLD:
-            above = rotations[body.parent]
-            r = origins[body.parent] + np.einsum("nij,nj->ni", above, r)
-            R = above @ R
-        rotations.append(R)
-        origins.append(r)
-    return rotations, origins
-
-
 def distances(m1: Array, d1: Array, m2: Array, d2: Array) -> Array:
     """Between segments from m - d to m + d, (n, 3) each, m: see `stepping/pairs.py`."""
     apart = m1 - m2
@@ -124,25 +103,6 @@ def _bounded(mechanism: Mechanism, pair: Pair) -> bool:
         return False
     joints = [mechanism.bodies[i].joint for i in {*paths[0]} ^ {*paths[1]}]
     return all(j.kind != "slide" or np.isfinite([j.lower, j.upper]).all() for j in joints)
-
-
-def _about(axis: Array, angle: Array) -> Array:
-    """Rotations (n, 3, 3) by angles (n,) about an axis (3,)."""
-    x, y, z = axis
-    K = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    turn = np.sin(angle)[:, None, None] * K + (1 - np.cos(angle))[:, None, None] * (K @ K)
-    return np.eye(3) + turn
-
-
-def _of_quaternions(q: Array) -> Array:
-    """Rotations (n, 3, 3) of unit quaternions (n, 4)."""
-    w, x, y, z = q.T
-    rows = (
-        (1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)),
-        (2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)),
-        (2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)),
-    )
-    return np.stack([np.stack(row, -1) for row in rows], -2)
 
 
 def told(names: Sequence[Capsule | Pair]) -> str:

@@ -12,12 +12,11 @@ import xarray as xr
 from tarsus.errors import TarsusError
 from tarsus.simulation.recording.divergence import Diverged
 from tarsus.simulation.simulation import Simulation
-from tarsus.viewer.arrows import Scale
 from tarsus.viewer.live_panel import Choice, Panel
-from tarsus.viewer.page import PORT, Page, viser
+from tarsus.viewer.page import Page
 from tarsus.viewer.plot import SECONDS, Plot
 from tarsus.viewer.track import Signal, Track, track
-from tarsus.viewer.watch import Watched, paced
+from tarsus.viewer.watch import Watched, paced, watched
 
 SPEEDS = ("0.05", "0.1", "0.25", "0.5", "1", "2")
 HURRY = 0.05  # s: most that is simulated for one frame
@@ -43,12 +42,10 @@ class Live:
         self.simulation.reset()
         # the scene
         first = self._seen
-        self._watched = Watched(page, first.robot, Scale(first.size, first.weight))
+        self._watched = Watched(page, first)
         base = first.base()
         way = np.stack([base[0, :2] - [2.0, 4.0], base[0, :2] + [6.0, 4.0]])
         self._watched.ground(self.simulation.terrain, way)
-        middle = np.array([*base[0, :2], base[0, 2] + first.middle])
-        page.look_at(middle, 0.9 * float(first.extent.max()))
         # the panel
         self._time_panel()
         self._panel = Panel(self)
@@ -203,14 +200,4 @@ class Live:
 
 def watch(make: Make, choice: Choice, port: int | None = None) -> int:
     """A live simulation on a page until Ctrl-C; returns the exit code 0."""
-    viser()
-    page = Page("Tarsus", PORT if port is None else port)
-    try:
-        live = Live(page, make, choice)
-        live.page.announce()
-        live.run()
-    except KeyboardInterrupt:
-        return 0
-    finally:
-        page.stop()
-    return 0
+    return watched("Tarsus", port, lambda page: Live(page, make, choice).run)

@@ -50,13 +50,7 @@ class Panel:
         """Law, friction, step: the controls."""
         gui, simulation = self._gui, self._live.simulation
         # the law; another one is compiled
-        laws = sorted({*registry.names(LAWS), self._live.choice.law})
-        law = gui.add_dropdown("Law", laws, initial_value=self._live.choice.law)
-        law.on_update(
-            lambda _: self._live.wish(
-                lambda: self._live.remake(replace(self._live.choice, law=law.value))
-            )
-        )
+        law = self._chosen("Law", "law", LAWS)
         # its friction, at once
         made, held = [law], simulation.law.parameters()
         for name in (name for name in named(type(simulation.law), "friction") if name in held):
@@ -70,12 +64,20 @@ class Panel:
             "Step / ms", SHORTEST, LONGEST, 0.1, round(1e3 * self._live.choice.dt, 1)
         )
         remake = gui.add_button("Take this step")
-        remake.on_click(
-            lambda _: self._live.wish(
-                lambda: self._live.remake(replace(self._live.choice, dt=step.value / 1e3))
-            )
-        )
+        remake.on_click(lambda _: self._remade(dt=step.value / 1e3))
         return [*made, step, remake]
+
+    def _chosen(self, title: str, part: str, package: str) -> Any:
+        """A choice among the members of a package for a part of the simulation."""
+        now = getattr(self._live.choice, part)
+        names = sorted({*registry.names(package), now})
+        control = self._gui.add_dropdown(title, names, initial_value=now)
+        control.on_update(lambda _: self._remade(**{part: control.value}))
+        return control
+
+    def _remade(self, **parts: Any) -> None:
+        """Wish for a simulation with other parts."""
+        self._live.wish(lambda: self._live.remake(replace(self._live.choice, **parts)))
 
     def _sets(self, slider: Any, name: str) -> None:
         """The slider sets a parameter of the law."""
@@ -87,13 +89,7 @@ class Panel:
         """Gait, commands, pushes: the controls."""
         gui, simulation = self._gui, self._live.simulation
         # the gait; another one is compiled
-        gaits = sorted({*registry.names(GAITS), self._live.choice.gait})
-        gait = gui.add_dropdown("Gait", gaits, initial_value=self._live.choice.gait)
-        gait.on_update(
-            lambda _: self._live.wish(
-                lambda: self._live.remake(replace(self._live.choice, gait=gait.value))
-            )
-        )
+        gait = self._chosen("Gait", "gait", GAITS)
         # what it is told
         controller = simulation.controller
         commands = controller.commands if isinstance(controller, Controller) else {}

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tarsus.dynamics.poses import poses
 from tarsus.dynamics.robot import Robot
 from tarsus.model.files import needed_library
 from tarsus.model.mechanism import WORLD
@@ -14,7 +15,6 @@ from tarsus.model.mjcf_compile import compiled
 from tarsus.model.poses import Pose
 from tarsus.viewer import mesh_files, solids
 from tarsus.viewer.drawn import GRAY, Color, DrawnShape
-from tarsus.viewer.places import Places
 from tarsus.viewer.solids import Mesh
 
 MOST_GROUP = 2  # MuJoCo's own viewer shows groups 0 to 2
@@ -32,7 +32,7 @@ def mjcf_shapes(robot: Robot, path: Path) -> list[DrawnShape]:
     model, missing = compiled("", path)
     data = mujoco.MjData(model)
     mujoco.mj_kinematics(model, data)
-    positions, rotations = Places(robot)(np.array(data.qpos))
+    positions, rotations = poses(robot, np.array(data.qpos))
     # geoms that are seen
     absent = {Path(name).stem for name in missing}
     found, hidden = list[DrawnShape](), list[DrawnShape]()

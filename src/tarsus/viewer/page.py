@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from tarsus.errors import TarsusError
 from tarsus.viewer.arrows import CONE, PHASES, THICK, Scale, arrow_vector
 from tarsus.viewer.drawn import DrawnShape
-from tarsus.viewer.places import quaternions
 from tarsus.viewer.solids import Mesh, along, arrow, cone
 from tarsus.viewer.track import OPEN, Contacts
 
@@ -171,6 +170,15 @@ class ForceMarks:
         if name not in self._marks:
             self._marks[name] = Mark(self._scene, f"/stage/{name}", opacity)
         return self._marks[name]
+
+
+def quaternions(rotations: Array) -> Array:
+    """Unit quaternions (..., 4), w first, of rotations (..., 3, 3)."""
+    from scipy.spatial.transform import Rotation
+
+    flat = rotations.reshape(-1, 3, 3)
+    found = Rotation.from_matrix(flat).as_quat(scalar_first=True)
+    return found.reshape(*rotations.shape[:-2], 4)
 
 
 class Page:

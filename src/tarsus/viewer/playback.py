@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from tarsus.viewer.arrows import Scale
 from tarsus.viewer.ground import terrain_of
-from tarsus.viewer.page import ALIKE, GHOST, PORT, Actor, Page
+from tarsus.viewer.page import ALIKE, GHOST, Actor, Page
 from tarsus.viewer.plot import Plot
 from tarsus.viewer.shapes import drawn_shapes
 from tarsus.viewer.track import Track
-from tarsus.viewer.watch import Watched, paced
+from tarsus.viewer.watch import Watched, paced, watched
 
 SPEEDS = ("0.05", "0.1", "0.25", "0.5", "1", "2", "4")
 SLIDER_EVERY = 4  # frames
@@ -30,15 +29,10 @@ class Playback:
         # the scene
         self.page, self._tracks = page, list(tracks)
         first = self._tracks[0]
-        self._watched = Watched(page, first.robot, Scale(first.size, first.weight))
+        self._watched = Watched(page, first)
         self._others = self._ghosts(names)
         path = np.concatenate([track.base(w)[:, :2] for track in tracks for w in (0, -1)])
         self._watched.ground(terrain_of(first.attributes), path)
-        base = first.base()
-        page.look_at(
-            np.array([*base[0, :2], base[0, 2] + first.middle]),
-            0.9 * float(first.extent.max()),
-        )
         # its times
         self._first, self._last = float(first.time[0]), float(max(t.time[-1] for t in tracks))
         self._lock, self._dirty, self._count = threading.Lock(), True, 0
@@ -155,16 +149,7 @@ class Playback:
 
 def watch(tracks: Sequence[Track], names: Sequence[str], port: int | None = None) -> int:
     """Logs on a page until Ctrl-C; returns the exit code 0."""
-    page = Page(" | ".join(names), PORT if port is None else port)
-    try:
-        playback = Playback(page, tracks, names)
-        page.announce()
-        playback.run()
-    except KeyboardInterrupt:
-        return 0
-    finally:
-        page.stop()
-    return 0
+    return watched(" | ".join(names), port, lambda page: Playback(page, tracks, names).run)
 
 
 def titles(paths: Sequence[Path]) -> list[str]:

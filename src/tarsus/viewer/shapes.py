@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from tarsus.dynamics.poses import poses
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError
 from tarsus.model.files import root_tag
@@ -17,7 +18,6 @@ from tarsus.model.poses import Pose
 from tarsus.viewer import solids
 from tarsus.viewer.drawn import Color, DrawnShape, merged
 from tarsus.viewer.mjcf_shapes import mjcf_shapes
-from tarsus.viewer.places import Places
 from tarsus.viewer.solids import Mesh
 from tarsus.viewer.urdf_shapes import urdf_shapes
 
@@ -49,7 +49,7 @@ def drawn_shapes(robot: Robot) -> list[DrawnShape]:
 def links(robot: Mechanism) -> list[DrawnShape]:
     """Capsules from joint to joint, trunks as boxes of the same inertia, contacts as balls."""
     # how large it is
-    places, _ = Places(robot)(robot.neutral())
+    places, _ = poses(robot, robot.neutral())
     reach = float(np.ptp(places[0, :-1], axis=0).max()) if len(robot.bodies) > 1 else 0.3
     found: list[DrawnShape] = []
     for k, body in enumerate(robot.bodies):

@@ -14,12 +14,12 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from tarsus import robots
+from tarsus.dynamics.poses import poses
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError
 from tarsus.simulation.recording.empty import with_empty
 from tarsus.simulation.recording.log import mean_of_role
 from tarsus.simulation.recording.provenance import read
-from tarsus.viewer.places import Places
 
 Array = NDArray[np.float64]
 OPEN, STICK, SLIP, IMPACT = range(4)
@@ -67,10 +67,6 @@ class Track:
     attributes: Mapping[str, Any]
     signals: Mapping[str, Signal]
 
-    @cached_property
-    def _places(self) -> Places:
-        return Places(self.robot)
-
     @property
     def worlds(self) -> int:
         """How many there are."""
@@ -84,7 +80,7 @@ class Track:
     @cached_property
     def _at_start(self) -> Array:
         """The robot's joints and contacts as it starts (n, 3), m."""
-        positions, _ = self._places(self.q[0, :1])
+        positions, _ = poses(self.robot, self.q[0, :1])
         return np.concatenate([positions[0, :-1], self.contacts.point[0, 0]])
 
     @cached_property
@@ -112,13 +108,13 @@ class Track:
 
     def poses(self, step: int) -> tuple[Array, Array]:
         """Positions (worlds, bodies + 1, 3) and rotations of all bodies after a step."""
-        return self._places(self.q[step])
+        return poses(self.robot, self.q[step])
 
     def base(self, world: int = 0) -> Array:
         """Where the first body is after each step (n, 3), m."""
         if self.robot.floating:
             return self.q[:, world, :3]
-        positions, _ = self._places(self.q[:1, world])
+        positions, _ = poses(self.robot, self.q[:1, world])
         return np.broadcast_to(positions[0, 0], (len(self.time), 3))
 
     def contacts_at(self, step: int, world: int = 0) -> Contacts:

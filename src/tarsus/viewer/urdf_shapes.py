@@ -6,13 +6,12 @@ import warnings
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
-import numpy as np
-
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusWarning
 from tarsus.model.files import file_bytes, resolve, xml_root
 from tarsus.model.mechanism import WORLD
-from tarsus.model.poses import Pose, rotation_from_rpy
+from tarsus.model.poses import Pose
+from tarsus.model.urdf_elements import numbers, origin
 from tarsus.viewer import mesh_files, solids
 from tarsus.viewer.drawn import GRAY, Color, DrawnShape
 from tarsus.viewer.solids import Mesh
@@ -35,7 +34,8 @@ def urdf_shapes(robot: Robot, path: Path) -> list[DrawnShape]:
     found: list[DrawnShape] = []
     drawn_at_all = root.find("link/visual") is not None
     for link in root.findall("link"):
-        place = _place(robot, root, str(link.get("name")))
+        name = str(link.get("name"))
+        place, where = _place(robot, root, name), f"link {name!r}"
         # its visual shapes; in a file without any, its collision shapes
         for element in link.findall("visual" if drawn_at_all else "collision"):
             geometry = element.find("geometry")
@@ -45,8 +45,8 @@ def urdf_shapes(robot: Robot, path: Path) -> list[DrawnShape]:
             material = element.find("material")
             given = None if material is None else _rgb(material)
             given = given or materials.get("" if material is None else str(material.get("name")))
-            for mesh, own in _meshes(geometry[0], path.parent, packages, missing):
-                here = mesh.at(pose @ _origin(element))
+            for mesh, own in _meshes(geometry[0], where, path.parent, packages, missing):
+                here = mesh.at(pose @ origin(element, where))
                 found.append(DrawnShape(body, here, given or own or GRAY))
     if missing:
         listed = ", ".join(list(dict.fromkeys(missing))[:3])
@@ -80,7 +80,8 @@ def _place(robot: Robot, root: ET.Element, link: str) -> tuple[int, Pose] | None
         joint = above[link]
         if joint.get("type") != "fixed":
             return None
-        pose, link = _origin(joint) @ pose, str(_name_of(joint, "parent"))
+        where = f"joint {joint.get('name')!r}"
+        pose, link = origin(joint, where) @ pose, str(_name_of(joint, "parent"))
     return WORLD, pose
 
 
@@ -90,40 +91,40 @@ def _name_of(joint: ET.Element, end: str) -> str | None:
 
 
 def _meshes(
-    solid: ET.Element, folder: Path, packages: dict[str, str | Path], missing: list[str]
+    solid: ET.Element,
+    where: str,
+    folder: Path,
+    packages: dict[str, str | Path],
+    missing: list[str],
 ) -> list[tuple[Mesh, Color | None]]:
     """The meshes of one geometry, with colors of their own; `missing` learns files not found."""
+    # a file
     if solid.tag == "mesh":
         uri = solid.get("filename", "")
         path = resolve(uri, folder, packages)
         if path is None:
             missing.append(uri)
             return []
-        scale = _floats(solid.get("scale", "1 1 1"))
+        scale = numbers(solid, "scale", "1 1 1", 3, where)
         return [(mesh.scaled(scale), color) for mesh, color in mesh_files.load(path)]
+    # a solid
     if solid.tag == "box":
-        return [(solids.box(_floats(solid.get("size", "")) / 2), None)]
-    radius, half = float(solid.get("radius", 0)), float(solid.get("length", 0)) / 2
+        return [(solids.box(numbers(solid, "size", None, 3, where) / 2), None)]
+
+    def size(key: str) -> float:
+        return float(numbers(solid, key, None, 1, where)[0])
+
     made = {
-        "sphere": lambda: solids.sphere(radius),
-        "cylinder": lambda: solids.cylinder(radius, half),
-        "capsule": lambda: solids.capsule(radius, half),
+        "sphere": lambda: solids.sphere(size("radius")),
+        "cylinder": lambda: solids.cylinder(size("radius"), size("length") / 2),
+        "capsule": lambda: solids.capsule(size("radius"), size("length") / 2),
     }
     return [(made[solid.tag](), None)] if solid.tag in made else []
 
 
-def _origin(element: ET.Element) -> Pose:
-    origin = element.find("origin")
-    if origin is None:
-        return Pose()
-    rpy = _floats(origin.get("rpy", "0 0 0"))
-    return Pose(_floats(origin.get("xyz", "0 0 0")), rotation_from_rpy(rpy))
-
-
 def _rgb(material: ET.Element) -> Color | None:
     given = material.find("color")
-    return None if given is None else mesh_files.color(_floats(given.get("rgba", "0.7 0.7 0.7 1")))
-
-
-def _floats(text: str) -> np.ndarray:
-    return np.array([float(word) for word in text.split()])
+    if given is None:
+        return None
+    where = f"material {str(material.get('name'))!r}"
+    return mesh_files.color(numbers(given, "rgba", "0.7 0.7 0.7 1", 4, where))

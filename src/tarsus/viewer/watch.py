@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.dynamics.robot import Robot
 from tarsus.terrain.base import Terrain
 from tarsus.viewer.arrows import Scale
 from tarsus.viewer.ground import ground_shapes, level
-from tarsus.viewer.page import Actor, ForceMarks, Page
+from tarsus.viewer.page import PORT, Actor, ForceMarks, Page
 from tarsus.viewer.shapes import drawn_shapes
-from tarsus.viewer.track import Contacts
+from tarsus.viewer.track import Contacts, Track
 
 Array = NDArray[Any]
 FRAMES = 60.0  # a second
@@ -24,11 +23,13 @@ FRAMES = 60.0  # a second
 class Watched:
     """The scene of a page, and its switches."""
 
-    def __init__(self, page: Page, robot: Robot, scale: Scale) -> None:
-        self.page, self._robot = page, robot
-        self.actor: Actor = page.actor("robot", drawn_shapes(robot))
-        self.forces = ForceMarks(page.scene, scale)
+    def __init__(self, page: Page, first: Track) -> None:
+        self.page, self._robot = page, first.robot
+        self.actor: Actor = page.actor("robot", drawn_shapes(first.robot))
+        self.forces = ForceMarks(page.scene, Scale(first.size, first.weight))
         self._ghosts: list[Actor] = []
+        x, y, z = first.base()[0]
+        page.look_at(np.array([x, y, z + first.middle]), 0.9 * float(first.extent.max()))
 
     def ground(self, terrain: Terrain, path: Array) -> None:
         """The ground under a path (n, 2), m."""
@@ -77,3 +78,20 @@ def paced(draw: Callable[[float], None], until: Callable[[], bool] = lambda: Fal
         draw(now - last)
         last = now
         time.sleep(max(1 / FRAMES - (time.perf_counter() - now), 1e-3))
+
+
+def watched(title: str, port: int | None, made: Callable[[Page], Callable[[], None]]) -> int:
+    """Run what `made` puts on a page until Ctrl-C; returns the exit code 0.
+
+    port: PORT if None
+    """
+    page = Page(title, PORT if port is None else port)
+    try:
+        run = made(page)
+        page.announce()
+        run()
+    except KeyboardInterrupt:
+        return 0
+    finally:
+        page.stop()
+    return 0
