@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tarsus.comparison.judge import judge as judge
+    from tarsus.comparison.rerun import rerun as rerun
     from tarsus.contact.base import ForceLaw as ForceLaw
     from tarsus.contact.base import Law as Law
     from tarsus.contact.laws.compliant import Compliant as Compliant
@@ -45,6 +46,7 @@ _HOMES = {
     "trunk_angles": "tarsus.simulation.recording.attitude",
     "strikes": "tarsus.simulation.recording.strikes",
     "judge": "tarsus.comparison.judge",
+    "rerun": "tarsus.comparison.rerun",
     "Robot": "tarsus.dynamics.robot",
     "Moreau": "tarsus.contact.laws.moreau",
     "Compliant": "tarsus.contact.laws.compliant",

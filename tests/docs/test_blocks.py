@@ -1,8 +1,8 @@
 """README's and the documents' blocks of code run as they stand.
 
 Python blocks of a page run one after the other in one folder and one namespace. Of the shell
-blocks, `tarsus run`, `list`, `cite`, `inspect` and `judge` run; of the other commands, and where
-there are placeholders such as ROBOT, the command line is read by the parser and no more.
+blocks, `tarsus run`, `list`, `cite`, `inspect`, `judge` and `rerun` run; of the other commands, and
+where there are placeholders such as ROBOT, the command line is read by the parser and no more.
 
 Above a block there may stand an HTML comment, which a reader of the page does not see:
 
@@ -35,7 +35,14 @@ BLOCK = re.compile(
 )
 INLINE = re.compile(r"(?<!`)`(tarsus [^`\n]+)`(?!`)")
 PROGRAMS = ("tarsus", "pip", "uv", "pytest")
-EXECUTED = ("run", "list", "cite", "inspect", "judge")  # seconds each; the others take minutes
+EXECUTED = (
+    "run",
+    "list",
+    "cite",
+    "inspect",
+    "judge",
+    "rerun",
+)  # seconds each; the others take minutes
 STANDS_FOR = {
     "ROBOT": "mini_cheetah", "COMMAND": "run", "NAME": "moreau", "DIR": "out", "FILE": "kernel.ptx",
     "LOG": "run.nc", "PART": "table1", "SECONDS": "60", "NAME=VALUE": "mu=0.5",
@@ -194,6 +201,6 @@ LINES = [
 def test_a_command_in_a_sentence_is_one(command: str) -> None:
     """As it stands, or with a robot or a file after the command's name."""
     words = command.split(" ", 2)
-    takes_one = words[1] in ("run", "compare", "judge", "inspect", "cite")
+    takes_one = words[1] in ("run", "compare", "judge", "rerun", "inspect", "cite")
     named = len(words) > 2 and not words[2].startswith("-")
     accepted(" ".join([*words[:2], "ROBOT", *words[2:]]) if takes_one and not named else command)

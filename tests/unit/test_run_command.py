@@ -57,16 +57,15 @@ def test_ctrl_c_writes_the_log_and_says_so(tmp_path: Path) -> None:
 INTERRUPTIBLE = """if True:
     import sys
     from tarsus import cli
-    from tarsus.simulation.recording import recorder
+    from tarsus.simulation.recording import logged_run
     from tarsus.simulation.recording.divergence import first_fault
-    from tarsus.simulation import simulation
 
     def told(*given):  # after the first steps
         if not given[2]:
             print("runs", flush=True)
         return first_fault(*given)
 
-    simulation.first_fault = told
+    logged_run.first_fault = told
     sys.exit(cli.main(sys.argv[1:]))
 """
 

@@ -83,22 +83,23 @@ def _walked(n: dict[str, Any]) -> str:
     return f"{n['distance']:.3f} m in {n['duration']:g} s: {n['mean_speed']:.3f} m/s{end}"
 
 
-def write(out: Path, simulation: Any, log: xr.Dataset, numbers: dict[str, Any]) -> list[Path]:
-    """The log as netCDF and the picture in a folder, each whole or not at all."""
+def log_file(out: Path, name: str) -> Path:
+    """Where the log of a robot of this name goes."""
     from tarsus.files import file_name
-    from tarsus.simulation.recording.log import save as save_log
+
+    return out / f"{file_name(name)}.nc"
+
+
+def picture(log: xr.Dataset, numbers: dict[str, Any], path: Path) -> Path:
+    """The picture of a run beside its log, whole or not at all."""
     from tarsus.viewer.figure import run_figure, save
 
-    out.mkdir(parents=True, exist_ok=True)
-    name, log_file = simulation.robot.name, out / f"{file_name(simulation.robot.name)}.nc"
     title = (
-        f"{name}, {numbers['law']}, dt {1e3 * simulation.dt:g} ms: {numbers['distance']:.2f} m in"
-        f" {numbers['duration']:g} s"
+        f"{numbers['robot']}, {numbers['law']}, dt {1e3 * numbers['dt']:g} ms:"
+        f" {numbers['distance']:.2f} m in {numbers['duration']:g} s"
     )
-    save_log(log, log_file)
-    picture = log_file.with_suffix(".png")
-    save(run_figure(log, title), picture)
-    return [log_file, picture]
+    save(run_figure(log, title), path.with_suffix(".png"))
+    return path.with_suffix(".png")
 
 
 def tell(numbers: dict[str, Any], files: list[Path]) -> None:
@@ -130,13 +131,13 @@ def ended(failure: Mapping[str, str], files: Sequence[Path]) -> int:
     return INTERRUPTED if "interrupted" in failure else FAILED if failure else 0
 
 
-def with_bar(simulation: Any, duration: float, quiet: bool) -> xr.Dataset:
-    """Run, with a progress bar on a terminal unless `quiet`; the log."""
+def with_bar(simulation: Any, duration: float, quiet: bool, to: Path | None) -> xr.Dataset:
+    """Run, with a progress bar on a terminal unless `quiet`; the log, written to a file as well."""
     if quiet or not sys.stderr.isatty():
-        return simulation.run(duration)
+        return simulation.run(duration, to=to)
     from rich.console import Console
     from rich.progress import Progress
 
     with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(simulation.robot.name, total=duration)
-        return simulation.run(duration, lambda seconds: bar.update(task, completed=seconds))
+        return simulation.run(duration, lambda seconds: bar.update(task, completed=seconds), to)

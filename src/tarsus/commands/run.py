@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from tarsus import registry
 from tarsus.commands._joint_flags import JointFlags, Joints, SensorNames, sensors
-from tarsus.commands._run_lines import ended, tell, with_bar, write
+from tarsus.commands._run_lines import ended, log_file, picture, tell, with_bar
 from tarsus.commands.base import (
     AUTO,
     GAITS,
@@ -131,9 +131,10 @@ class Run(Command):
                 read(setting, owners)
 
     def execute(self) -> int:
-        from tarsus.files import check_writable
+        from tarsus.simulation.recording import provenance
         from tarsus.simulation.recording.divergence import Diverged
         from tarsus.simulation.recording.interrupt import Interrupted
+        from tarsus.simulation.recording.summary import summary
 
         if self.view:
             return _watched(self)
@@ -145,25 +146,24 @@ class Run(Command):
             *(str(w.message) for w in caught if issubclass(w.category, TarsusWarning)),
             *notices,
         ]
-        if self.out:
-            check_writable(self.out)
+        simulation.notices[:0] = notices
         # run it; a run that diverged or was interrupted leaves what came before
         failure: dict[str, str] = {}
+        token = provenance.command_line.set(shlex.join(["tarsus", *typed.get()]))
+        path = log_file(self.out, simulation.robot.name) if self.out else None
         try:
-            log = with_bar(simulation, self.duration, self.json)
+            log = with_bar(simulation, self.duration, self.json, path)
         except (Diverged, Interrupted) as stop:
             if stop.log is None:
                 raise
             log = stop.log
             failure = {"diverged" if isinstance(stop, Diverged) else "interrupted": str(stop)}
-        told = [text for text in log.attrs["warnings"].splitlines() if text not in failure.values()]
-        log.attrs["warnings"] = "\n".join([*notices, *told])
-        log.attrs["command_line"] = shlex.join(["tarsus", *typed.get()])
-        # sum it up, write and print it
-        from tarsus.simulation.recording.summary import summary
-
+        finally:
+            provenance.command_line.reset(token)
+        # sum it up, draw and print it
         numbers = summary(simulation, log) | failure
-        files = write(self.out, simulation, log, numbers) if self.out else []
+        numbers["warnings"] = [text for text in numbers["warnings"] if text not in failure.values()]
+        files = [path, picture(log, numbers, path)] if path else []
         print_json(numbers) if self.json else tell(numbers, files)
         return ended(failure, files)
 

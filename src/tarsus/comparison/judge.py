@@ -6,8 +6,6 @@ It needs the run's arrays and the robot alone. The expressions are those of Tars
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -18,12 +16,11 @@ from numpy.typing import NDArray
 
 from tarsus import robots
 from tarsus.comparison.trajectory import arrays_of, read, trajectory
+from tarsus.comparison.whose import robot_of
 from tarsus.contact import criteria
 from tarsus.contact.criteria import Solved
 from tarsus.contact.ledger import SHARES, ledger
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import TarsusError, shortened
-from tarsus.model.files import file_bytes, is_file
 from tarsus.simulation.recording.observed_run import Trajectory, solved_steps
 from tarsus.simulation.recording.step_observables import energy_totals
 
@@ -57,46 +54,12 @@ def judge(
     """
     # whose run is it?
     given = read(Path(run)) if isinstance(run, str | Path) else run
-    whose = robot if isinstance(robot, Robot) else robots.load(robot) if robot else _robot_of(given)
+    whose = robot if isinstance(robot, Robot) else robots.load(robot) if robot else robot_of(given)
     # the run in the format of the report
     arrays = dict(arrays_of(given, whose) if isinstance(given, xr.Dataset) else given)
     if friction is not None:
         arrays["mu"] = friction
     return report(trajectory(arrays, whose))
-
-
-def _robot_of(run: Mapping[str, Any] | xr.Dataset) -> Robot:
-    """The robot that a log names; TarsusError if its file is no longer what it was."""
-    attrs = run.attrs if isinstance(run, xr.Dataset) else {}
-    name, file = str(attrs.get("robot", "")), Path(str(attrs.get("robot_file", "")))
-    if not name:
-        raise TarsusError(
-            "say which robot this is a run of: a built-in one's name, or its MJCF or URDF file."
-        )
-    if file == Path():
-        return _loaded(name, attrs)
-    if not is_file(file):
-        raise TarsusError(f"the log's robot file {file} is not there: name it (--robot FILE).")
-    digest = attrs.get("robot_sha256")
-    if digest and hashlib.sha256(file_bytes(file)).hexdigest() != digest:
-        raise TarsusError(
-            f"{file} has changed since the run: name the file that was simulated (--robot FILE)."
-        )
-    return _loaded(file, attrs)
-
-
-def _loaded(source: str | Path, attrs: Mapping[str, Any]) -> Robot:
-    """The robot with the options that a log names."""
-    told = str(attrs.get("robot_options", "{}"))
-    try:
-        return robots.load(source, **json.loads(told))
-    except TarsusError:
-        raise
-    except (TypeError, ValueError):  # no JSON object, or no option of this robot
-        raise TarsusError(
-            f"the log's robot_options are none of {source}, {shortened(told)}: name the robot"
-            " (--robot)."
-        ) from None
 
 
 def report(run: Trajectory) -> dict[str, Any]:

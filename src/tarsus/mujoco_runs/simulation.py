@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,8 @@ from tarsus.simulation.contact_selection import candidates
 from tarsus.simulation.placement import on_ground
 from tarsus.simulation.recording.divergence import Diverged, Fault, first_fault
 from tarsus.simulation.recording.interrupt import Interrupted, noticing
+from tarsus.simulation.recording.log import save
+from tarsus.simulation.recording.parts import Parts, log_path, partial
 from tarsus.simulation.settings import with_parameters
 from tarsus.stepping.base import Scene
 from tarsus.terrain.base import Terrain
@@ -129,18 +132,33 @@ class MujocoSimulation:
             if not np.isfinite(self.data.qvel.sum()):
                 return
 
-    def run(self, seconds: float, progress: Callable[[float], None] | None = None) -> xr.Dataset:
+    def run(
+        self,
+        seconds: float,
+        progress: Callable[[float], None] | None = None,
+        to: str | Path | None = None,
+    ) -> xr.Dataset:
         """Run and return the log, with the variables of a log of ours and `passive_force`.
 
         progress: called with the seconds done
+        to: a file (.nc) that the log is written to as well, in parts while the run goes on
         Raises Diverged and Interrupted, with the log up to there, as `Simulation.run` does.
         """
         # step by step, up to a fault or Ctrl-C
-        steps, t0 = inputs.steps(seconds, self.dt), self.time
+        steps, t0, wall = inputs.steps(seconds, self.dt), self.time, 0.0
         look = max(1, round(LOOK / self.dt))
         geoms = range(1, 1 + len(self.robot.candidates))  # the floor is geom 0
-        recorder, extra, wall = Recorder(self.model, self.data, geoms), [], 0.0
-        fault, checked = None, 0
+        recorder, extra, fault, checked = Recorder(self.model, self.data, geoms), [], None, 0
+
+        def recorded() -> log.Recorded:
+            return log.Recorded(recorder.arrays(), np.array(extra), t0, wall)
+
+        def part(first: int, last: int) -> xr.Dataset:
+            made = log.dataset(self._setup(), recorded().first(last))
+            return partial(made.isel(time=slice(first, None)))
+
+        path = None if to is None else log_path(to)
+        parts = Parts(path, part)
         with noticing() as interrupted:
             while len(extra) < steps and fault is None and not interrupted():
                 began = perf_counter()
@@ -151,34 +169,33 @@ class MujocoSimulation:
                 if len(extra) % look and np.isfinite(self.data.qvel.sum()):
                     continue
                 fault, checked = self._fault(recorder, checked, t0), len(extra)
+                if fault is None:
+                    parts.look(checked)
                 if progress:
                     progress(len(extra) * self.dt)
             stopped = interrupted() and len(extra) < steps
 
         # the log up to there
         fault = fault or self._fault(recorder, checked, t0)
-        whole = log.Recorded(recorder.arrays(), np.array(extra), t0, wall)
-        good = whole if fault is None else whole.first(fault.good_steps)
-        setup = log.MujocoSetup(
-            self.robot,
-            self.settings,
-            self.terrain,
-            self.controller,
-            self.dt,
-            self.normal,
-            self.control.told(),
-            self.notices,
-        )
-        result = log.dataset(setup, good) if good.steps else None
-        if fault is not None:
-            message = f"{fault.message}; use a smaller dt."
-            if result is not None:
-                result.attrs["warnings"] = "\n".join([*self.notices, message])
+        good = recorded() if fault is None else recorded().first(fault.good_steps)
+        result = log.dataset(self._setup(), good) if good.steps else None
+        message = "" if fault is None else f"{fault.message}; use a smaller dt."
+        if message and result is not None:
+            result.attrs["warnings"] = "\n".join([*self.notices, message])
+        if path is not None and result is not None:
+            save(result, path)
+        parts.close()
+        if message:
             raise Diverged(message, result)
         if stopped:
             raise Interrupted(f"interrupted at t = {self.time:.4g} s.", result)
         assert result is not None
         return result
+
+    def _setup(self) -> log.MujocoSetup:
+        """What is run."""
+        parts = (self.robot, self.settings, self.terrain, self.controller, self.dt, self.normal)
+        return log.MujocoSetup(*parts, self.control.told(), self.notices)
 
     def replay(self, run: xr.Dataset) -> Replay:
         """A run from the start, to be made again from its torques."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
@@ -32,10 +33,7 @@ from tarsus.simulation.contact_selection import candidates as candidates_of
 from tarsus.simulation.kept_state import KeptState
 from tarsus.simulation.loading import loaded, start_registers
 from tarsus.simulation.options import Options, complete, described
-from tarsus.simulation.recording.divergence import Diverged, advice, first_fault
-from tarsus.simulation.recording.interrupt import Interrupted
-from tarsus.simulation.recording.provenance import Setup, attributes
-from tarsus.simulation.recording.recorder import record
+from tarsus.simulation.recording.provenance import Setup
 from tarsus.simulation.settings import with_parameters
 from tarsus.simulation.step_program import Plan, shared
 from tarsus.stepping.base import Stepper
@@ -255,45 +253,27 @@ class Simulation(KeptState, sensed.Sensed):
         for _ in range(steps):
             self.step()
 
-    def run(self, seconds: float, progress: Progress | None = None) -> xr.Dataset:
+    def run(
+        self, seconds: float, progress: Progress | None = None, to: str | Path | None = None
+    ) -> xr.Dataset:
         """Run and return the log as an xarray Dataset (`tarsus.simulation.recording.log`).
 
         progress: called with the seconds done
+        to: a file (.nc) that the log is written to as well; while the run goes on, what there is of
+            it stands beside as NAME.partial.nc, and stays if the process is killed
         A single world that leaves the physical range stops there and raises Diverged; Ctrl-C raises
         Interrupted, a KeyboardInterrupt. Both carry the log up to there.
         """
-        from tarsus.simulation.recording import log
+        from tarsus.simulation.recording.logged_run import Beginning, logged
 
-        # the steps, up to a fault or Ctrl-C
-        t0, start = self.time, {name: self._worlds.get(name) for name in ("q", "u", "memory")}
-        feed_back = self._feed_back if self._every else None
-        kept = record(
-            self._worlds,
-            inputs.steps(seconds, self.dt),
+        parts = self.robot, self.plan, self._worlds, self.controller, self.options
+        begun = Beginning(
+            Setup(*parts, self._initial),
             self.dt,
-            lambda part, done: first_fault(self.plan.scene.mechanism, part, done, t0, self.dt),
+            self.time,
+            self.state(),
+            self.notices,
             self._every,
-            feed_back,
-            progress,
+            self._feed_back if self._every else None,
         )
-        records, message = kept.records, ""
-        if kept.fault is not None:
-            message = kept.fault.message + advice(self.plan, self._initial["q"], self.dt)
-            if self.worlds == 1:
-                records = {k: value[: kept.fault.good_steps] for k, value in records.items()}
-        # their log
-        result = None
-        if records and len(records["q"]):
-            result = log.dataset(self.plan, self._worlds, start, records, t0)
-            setup = Setup(self.robot, self.plan, self._worlds, self.controller, self.options)
-            result.attrs.update(attributes(setup))
-            warnings = [message] if message else log.warnings_of(self.robot, result)
-            result.attrs["warnings"] = "\n".join([*self.notices, *warnings])
-            result.attrs["wall_time"] = kept.wall
-        # how it ended
-        if message and self.worlds == 1:
-            raise Diverged(message, result)
-        if kept.interrupted:
-            raise Interrupted(f"interrupted at t = {self.time:.4g} s.", result)
-        assert result is not None
-        return result
+        return logged(begun, inputs.steps(seconds, self.dt), progress, to)

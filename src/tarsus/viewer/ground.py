@@ -11,13 +11,12 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus import registry
 from tarsus.errors import TarsusWarning
 from tarsus.model.mechanism import WORLD
 from tarsus.model.poses import Pose, rotation_about
 from tarsus.program.ir.trace import Builder
 from tarsus.program.run.samples import evaluate
-from tarsus.terrain import _material
+from tarsus.simulation.recording.part_text import made
 from tarsus.terrain.base import Terrain
 from tarsus.terrain.boxes import NUMBERS, Boxes
 from tarsus.terrain.plane import Plane
@@ -26,7 +25,6 @@ from tarsus.viewer.drawn import Color, DrawnShape
 from tarsus.viewer.solids import Mesh
 
 Array = NDArray[np.float64]
-TERRAINS = "tarsus.terrain"
 SOIL: Color = (0.80, 0.79, 0.76)
 BLOCK: Color = (0.64, 0.60, 0.54)
 SLIPPERY: Color = (0.62, 0.82, 0.93)
@@ -114,34 +112,17 @@ def _sampled(terrain: Terrain, places: Array) -> tuple[Array, Array]:
 
 def terrain_of(attributes: Mapping[str, Any]) -> Terrain:
     """The terrain that a log names; level ground, with a TarsusWarning, if it cannot be told."""
-    name = str(attributes.get("terrain", "plane"))
+    name, where = (str(attributes.get(f"terrain{end}", "")) for end in ("", "_class"))
+    if name in ("", "plane"):
+        return Plane()
     try:
-        return _made(name, json.loads(str(attributes.get("terrain_parameters", "{}"))))
-    except (ValueError, TypeError, KeyError):
+        found = made(where, json.loads(str(attributes.get("terrain_parameters", "{}"))))
+        assert isinstance(found, Terrain)
+        return found
+    except (ValueError, AssertionError):
         warnings.warn(
             f"the log does not hold all of its terrain {name!r}: level ground is drawn instead.",
             TarsusWarning,
             stacklevel=2,
         )
         return Plane()
-
-
-def _made(name: str, parameters: Mapping[str, Any]) -> Any:
-    """A terrain, or a part of one, from its parameters in JSON's types."""
-    fields: dict[str, Any] = {}
-    for key, value in parameters.items():
-        if isinstance(value, Mapping):
-            inner = dict(value)
-            value = _made(str(inner.pop("name")), inner)
-        elif isinstance(value, list) and value and isinstance(value[0], Mapping):
-            value = tuple(_made(str(dict(v)["name"]), _unnamed(v)) for v in value)
-        elif isinstance(value, list):
-            value = np.array(value, float)
-        fields[key] = value
-    if name == _material.__name__.rpartition(".")[2]:
-        return _material.Patch(**fields)
-    return registry.member(TERRAINS, "terrain", name, Terrain)(**fields)
-
-
-def _unnamed(value: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: part for key, part in value.items() if key != "name"}

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
+import platform
+import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import cache
 from importlib import metadata
 from types import SimpleNamespace
 from typing import Any
@@ -17,16 +20,37 @@ from numpy.typing import NDArray
 from tarsus.control.base import Controller
 from tarsus.dynamics.robot import Robot
 from tarsus.files import json_text
+from tarsus.model.digest import digest
+from tarsus.program.run import native
 from tarsus.program.run.backend import Backend
-from tarsus.registry import name_of
+from tarsus.program.run.cache import source_hash
 from tarsus.simulation.options import declared
+from tarsus.simulation.recording.part_text import (
+    class_of,
+    file_sha256,
+    name_of,
+    own_file,
+    parameters,
+    plain,
+)
 from tarsus.simulation.step_program import Plan
 
-OURS = "tarsus."
-MOST = 100_000  # numbers of an array that are kept; of a longer one its checksum
 KINDS = ("law", "stepper", "terrain", "gait")
 ENGINE = ("engine", "engine_version")  # of a run on another engine
-TEXTS = ("robot_options", "command", "options", *(f"{kind}_parameters" for kind in KINDS))
+TEXTS = (
+    *("robot_options", "command", "options", "registers", "versions", "seeds"),
+    *(f"{kind}_parameters" for kind in KINDS),
+)
+NAMES = (
+    *("robot", "robot_file", "robot_sha256", "model_sha256", *TEXTS, "tarsus_version"),
+    *("compiler_sha256", "program_sha256", "processor", "command_line", "partial", *ENGINE),
+    *(f"{kind}{end}" for end in ("", "_class", "_file", "_file_sha256") for kind in KINDS),
+)
+PACKAGES = ("numpy", "casadi", "llvmlite", "scipy", "xarray", "mujoco")
+LONGEST = 2000  # letters of a command line that are kept
+
+command_line: ContextVar[str] = ContextVar("command_line", default="")
+"""What was typed, where that is not how this process was started."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +59,7 @@ class Setup:
 
     controller: a gait, a Python function, or None
     options: of the simulation, all of them
+    initial: what its registers held when it was made
     """
 
     robot: Robot
@@ -42,85 +67,94 @@ class Setup:
     worlds: Backend
     controller: Controller | Callable[..., Any] | None
     options: SimpleNamespace
+    initial: Mapping[str, NDArray[Any]]
 
 
 def attributes(setup: Setup) -> dict[str, str]:
     """Attributes of a log: names as text, and JSON objects as text (those of `TEXTS`).
 
     robot, robot_file, robot_sha256, robot_options: the file's path and checksum are empty for a
-    built-in robot.
-    law, stepper, terrain, gait: names; law_file, ...: path of one that is a user's own.
+    built-in robot; model_sha256: of all numbers of the robot (`model.digest`).
+    law, stepper, terrain, gait: names; law_class, ...: where the class stands, empty of a function;
+    law_file, law_file_sha256, ...: path and checksum of one that is a user's own.
     law_parameters, ...: every field, as it was at the end.
     command: what the gait was told, such as {"speed": 0.25}.
     options: of the simulation, where they differ from the default.
-    tarsus_version: as `tarsus --version` prints it.
+    registers: other parameters that `Simulation.set` changed, to the last bit.
+    seeds: every seed of a part or an option, by its place.
+    program_sha256: of the compiled step; compiler_sha256: of what compiled it.
+    tarsus_version, versions: as `tarsus --version` prints it; of Python and the packages.
+    processor, command_line: on which, and how it was started.
     """
     scene = setup.plan.scene
     parts = (scene.law, setup.plan.stepper, scene.terrain, setup.controller)
     found = of_parts(setup.robot, dict(zip(KINDS, parts, strict=True)))
-    law = _parameters(scene.law) | _changed(scene.law, setup.worlds)
+    law = parameters(scene.law) | _changed(scene.law, setup.worlds)
     found["law_parameters"] = json_text(law)
     # what was asked of them
     options = {
-        name: _plain(value)
+        name: plain(value)
         for name, option in declared().items()
         if name != "parameters"  # they are those of the law and the gait
         and (value := getattr(setup.options, name)) is not option.default
     }
     found["options"] = json_text(options)
     found["command"] = json_text(_command(setup))
+    found["registers"] = json_text(_registers(setup))
+    found["program_sha256"] = setup.worlds.program.fingerprint
+    told = {name: json.loads(found[name]) for name in TEXTS if name in found}
+    found["seeds"] = json_text(dict(_seeds("", told)))
     return found
 
 
 def of_parts(robot: Robot, parts: Mapping[str, Any]) -> dict[str, str]:
-    """The attributes of the robot and of the parts of a run by kind ("law", ...), and the version.
+    """The attributes of the robot and of the parts of a run by kind ("law", ...), and by what it
+    was run.
 
-    Of each part: name, file of a user's own, parameters.
+    Of each part: name, class, file of a user's own, parameters.
     """
     origin = robot.origin
     found: dict[str, str] = {
         "robot": robot.name,
         "robot_file": origin.file,
         "robot_sha256": origin.sha256,
-        "robot_options": json_text(_plain(origin.options)),
+        "robot_options": json_text(plain(origin.options)),
+        "model_sha256": digest(robot),
         "tarsus_version": metadata.version("tarsus"),
+        "compiler_sha256": source_hash(),
+        "versions": json_text(versions()),
+        "processor": f"{native.host().cpu}, {platform.system()} {platform.machine()}",
+        "command_line": command_line.get() or _started(),
     }
     for kind, part in parts.items():
-        found |= {kind: _name(part)} | _file(kind, part)
-        found[f"{kind}_parameters"] = json_text(_parameters(part))
+        found |= {kind: name_of(part), f"{kind}_class": class_of(part)}
+        if file := own_file(part):
+            found |= {f"{kind}_file": file, f"{kind}_file_sha256": file_sha256(file)}
+        found[f"{kind}_parameters"] = json_text(parameters(part))
     return found
 
 
 def read(attrs: Mapping[str, Any]) -> dict[str, Any]:
     """The same of a log's attributes, with objects in place of their JSON text."""
-    names = ("robot", "robot_file", "robot_sha256", *TEXTS, "tarsus_version", "command_line")
-    known = [*names, *ENGINE, *KINDS, *(f"{kind}_file" for kind in KINDS)]
     return {
         name: json.loads(attrs[name]) if name in TEXTS else attrs[name]
-        for name in known
+        for name in NAMES
         if name in attrs
     }
 
 
-def _name(part: Any) -> str:
-    """Of a law, stepper, terrain or gait: its file's; of a function its own; "none" of None."""
-    if part is None:
-        return "none"
-    return name_of(part) if is_dataclass(part) else _plain(part)
+@cache
+def versions() -> dict[str, str]:
+    """Of Python and of the packages that a run rests on, by name."""
+    return {"python": platform.python_version()} | {
+        name: metadata.version(name) for name in PACKAGES
+    }
 
 
-def _file(kind: str, part: Any) -> dict[str, str]:
-    """The path of the file that a user's own part stands in."""
-    home = type(part).__module__ if is_dataclass(part) else getattr(part, "__module__", "")
-    path = getattr(sys.modules.get(home), "__file__", None)
-    return {} if path is None or home.startswith(OURS) else {f"{kind}_file": str(path)}
-
-
-def _parameters(part: Any) -> dict[str, Any]:
-    """Every field of a dataclass by name; none of anything else."""
-    if not is_dataclass(part):
-        return {}
-    return {f.name: _plain(getattr(part, f.name)) for f in fields(part)}
+def _started() -> str:
+    """The command line of this process, shortened where a program stands in it."""
+    text = shlex.join(sys.orig_argv)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]} ..."
 
 
 def _changed(law: Any, worlds: Backend) -> dict[str, Any]:
@@ -131,6 +165,34 @@ def _changed(law: Any, worlds: Backend) -> dict[str, Any]:
         if not np.array_equal(held, np.broadcast_to(np.asarray(value, held.dtype), held.shape)):
             found[name] = _common(held)
     return found
+
+
+def _registers(setup: Setup) -> dict[str, Any]:
+    """Parameters, the law's aside, that no longer hold what they did at the start: (size,) where
+    all worlds have the same, else (worlds, size).
+    """
+    found = {}
+    for register in setup.worlds.program.of_kind("parameter"):
+        if register.name.startswith("law."):
+            continue
+        held, initial = setup.worlds.get(register.name), setup.initial.get(register.name)
+        if initial is None or np.array_equal(
+            held, np.broadcast_to(np.asarray(initial, held.dtype), held.shape), equal_nan=True
+        ):
+            continue
+        same = (held == held[:1]).all()
+        found[register.name] = plain((held[0] if same else held).astype(float))
+    return found
+
+
+def _seeds(where: str, told: Any) -> list[tuple[str, Any]]:
+    """Every seed in what was told, with the names that lead to it."""
+    if isinstance(told, list):
+        return [seed for k, part in enumerate(told) for seed in _seeds(f"{where}.{k}", part)]
+    if not isinstance(told, Mapping):
+        return []
+    found = [(f"{where}.{name}".lstrip("."), v) for name, v in told.items() if name == "seed"]
+    return found + [seed for name, v in told.items() for seed in _seeds(f"{where}.{name}", v)]
 
 
 def _command(setup: Setup) -> dict[str, Any]:
@@ -145,23 +207,4 @@ def _command(setup: Setup) -> dict[str, Any]:
 def _common(values: NDArray[Any]) -> Any:
     """One number where all worlds (worlds,) have the same."""
     short = np.unique(values)  # float32 comes back as it was typed
-    return _plain(float(str(short[0])) if short.size == 1 else values)
-
-
-def _plain(value: Any) -> Any:
-    """In the types of JSON: parts by name and parameters, functions by name, long arrays by
-    checksum.
-    """
-    if is_dataclass(value) and not isinstance(value, type):
-        return {"name": _name(value)} | _file("own", value) | _parameters(value)
-    if isinstance(value, Mapping):
-        return {str(name): _plain(part) for name, part in value.items()}
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_plain(part) for part in value]
-    if isinstance(value, np.ndarray) and value.size > MOST:
-        digest = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
-        return {"shape": list(value.shape), "type": str(value.dtype), "sha256": digest}
-    if callable(value):
-        name = getattr(value, "__qualname__", type(value).__qualname__)
-        return f"{getattr(value, '__module__', '')}.{name}"
-    return value
+    return plain(float(str(short[0])) if short.size == 1 else values)

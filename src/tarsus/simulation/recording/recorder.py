@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -21,15 +21,13 @@ CHUNK_SECONDS = 0.25  # simulated, between two looks at faults, Ctrl-C and the c
 
 @dataclass(frozen=True)
 class Recording:
-    """What a run left behind.
+    """How a run ended.
 
-    records: state and report registers (steps, worlds, size) after every step
     fault: the first step that diverged, if any
     wall: time that the steps took, s
     interrupted: whether Ctrl-C ended it
     """
 
-    records: Records
     fault: Fault | None
     wall: float
     interrupted: bool
@@ -40,36 +38,42 @@ def record(
     steps: int,
     dt: float,
     fault_in: Callable[[Records, int], Fault | None],
-    every: int = 0,
-    before: Callable[[], None] | None = None,
+    control: tuple[int, Callable[[], None] | None],
+    into: tuple[list[Records], Callable[[int], None]],
     progress: Callable[[float], None] | None = None,
 ) -> Recording:
     """Run `steps` steps of dt, s, or up to a fault of a single world, or up to Ctrl-C.
 
     fault_in: of records and the steps done before them, the first fault
-    every: steps between two calls of `before`, such as a Python controller, counted from the first
-        world's step 0; 0: as is handy
+    control: steps between two calls of a function, such as a Python controller, counted from the
+        first world's step 0; 0: as is handy
+    into: the records, state and report registers (steps, worlds, size) after every step, chunk by
+        chunk; and a function that is told the steps done, as long as there is no fault
     progress: called with the seconds done
     """
-    # chunk by chunk
+    (every, before), (chunks, look) = control, into
     chunk = every or max(1, min(CHUNK_BYTES // worlds.nbytes, int(CHUNK_SECONDS / dt)))
     late = round(float(worlds.first("steps")[0])) % every if every else 0  # into an interval
-    parts: list[Records] = []
     done, fault, wall = 0, None, 0.0
     with noticing() as interrupted:
         while done < steps and (fault is None or worlds.count > 1) and not interrupted():
             began = perf_counter()
             if before and not late:
                 before()
-            parts.append(worlds.record(min(chunk - late, steps - done)))
+            chunks.append(worlds.record(min(chunk - late, steps - done)))
             late = 0
             wall += perf_counter() - began
-            fault = fault or fault_in(parts[-1], done)
-            done += len(parts[-1]["q"])
+            fault = fault or fault_in(chunks[-1], done)
+            done += len(chunks[-1]["q"])
             if progress:
                 progress(done * dt)
+            if fault is None and done < steps:
+                look(done)
         stopped = interrupted() and done < steps and (fault is None or worlds.count > 1)
-    # all chunks in one
-    names = parts[0] if parts else ()
-    records = {name: np.concatenate([part[name] for part in parts]) for name in names}
-    return Recording(records, fault, wall, stopped)
+    return Recording(fault, wall, stopped)
+
+
+def joined(chunks: Sequence[Records]) -> Records:
+    """All chunks in one."""
+    names = chunks[0] if chunks else ()
+    return {name: np.concatenate([chunk[name] for chunk in chunks]) for name in names}

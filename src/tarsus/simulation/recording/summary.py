@@ -77,7 +77,7 @@ def summary(simulation: Simulated, log: xr.Dataset) -> dict[str, Any]:
     distance = float(np.linalg.norm(base[-1, :2] - start[:2])) if floating else 0.0
     duration = float(log.sizes["time"] * log.attrs["dt"])
     # the numbers by name
-    wall = float(log.attrs["wall_time"])
+    wall = float(log.attrs.get("wall_time", np.nan))  # of a partial log it is not known
     return {
         **provenance.read(log.attrs),
         "dt": simulation.dt,

@@ -1,0 +1,245 @@
+"""`tarsus rerun`: a log's run made again from the log alone, and compared bit for bit."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from tarsus.comparison.trajectory import read as read_log
+from tarsus.comparison.whose import robot_of
+from tarsus.errors import TarsusError, TarsusWarning
+from tarsus.mujoco_runs.settings import MujocoSettings
+from tarsus.mujoco_runs.simulation import MujocoSimulation
+from tarsus.simulation.recording import provenance
+from tarsus.simulation.recording.divergence import Diverged
+from tarsus.simulation.recording.empty import with_empty
+from tarsus.simulation.recording.part_text import FILE, SHA, made, made_of
+from tarsus.simulation.simulation import Simulation
+
+PARTS = ("robot", "law", "stepper", "terrain", "controller")
+OWN_WAY = {  # attributes that differ from run to run, or are told by others
+    *("command_line", "wall_time", "warnings", "partial", "robot_options", "robot_file"),
+    *("versions", "seeds", "law_file", "stepper_file", "terrain_file", "gait_file"),
+}
+REPLAYED = (
+    "the controller was the Python function {name}: the torques that it gave are replayed from the"
+    " log, and the function itself is not run."
+)
+
+
+@dataclass(frozen=True)
+class Deviation:
+    """A variable of the log that came out otherwise.
+
+    step, time: of the first difference, counted from 0, and s; None for what has no time
+    largest: of the differences, in the variable's unit; NaN where that means nothing
+    count: how many numbers differ
+    """
+
+    name: str
+    step: int | None
+    time: float | None
+    largest: float
+    count: int
+
+
+@dataclass(frozen=True, eq=False)
+class Rerun:
+    """What came of a run made again.
+
+    log: the new one
+    steps, variables: how many were compared
+    otherwise: what was not as it was then: {attribute: (then, now)}
+    deviations: variables that came out otherwise, the first to do so first
+    notes: what the comparison leaves out
+    """
+
+    log: xr.Dataset
+    steps: int
+    variables: int
+    otherwise: Mapping[str, tuple[Any, Any]]
+    deviations: tuple[Deviation, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def reproduced(self) -> bool:
+        """Whether every variable has the same bits."""
+        return not self.deviations
+
+
+def rerun(run: str | Path | xr.Dataset, **parts: Any) -> Rerun:
+    """Run again what a log says was run, from the same state, and compare every variable.
+
+    run: a log of `tarsus run` or `Simulation.run`, whole or partial, or its file
+    parts: `robot`, `law`, `stepper`, `terrain`, `controller`: objects in place of those that the
+        log names, for what was made in Python and a log cannot hold
+
+    A Python controller is not run again unless it is given: its torques are taken from the log.
+    TarsusError says what the log lacks to run it again.
+    """
+    given = read_log(Path(run)) if isinstance(run, str | Path) else run
+    if not isinstance(given, xr.Dataset) or "robot" not in given.attrs:
+        raise TarsusError("this is no log of tarsus run: it does not say what was run.")
+    if unknown := [name for name in parts if name not in PARTS]:
+        raise TarsusError(f"a log has no part {unknown[0]!r}; its parts are {', '.join(PARTS)}.")
+    # the run, made again
+    log, told, notes = with_empty(given), provenance.read(given.attrs), list[str]()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TarsusWarning)  # those of the run, which the log has
+        simulation, again = _prepared(log, told, parts, notes)
+        try:
+            new = simulation.run(log.sizes["time"] * float(log.attrs["dt"]))
+        except Diverged as diverged:
+            if diverged.log is None:
+                raise
+            new = diverged.log
+            notes.append(f"it diverged this time: {diverged}")
+    # compared
+    now = provenance.read(new.attrs)
+    otherwise = {
+        name: (told.get(name), now.get(name))
+        for name in sorted({*told, *now} - OWN_WAY - again)
+        if name in told and told.get(name) != now.get(name)
+    }
+    for name, version in told.get("versions", {}).items():
+        if version != now["versions"].get(name):
+            otherwise[f"version of {name}"] = version, now["versions"].get(name)
+    found = _deviations(given, new)
+    names = [name for name in given.variables if name in new.variables]
+    return Rerun(new, log.sizes["time"], len(names), otherwise, found, tuple(notes))
+
+
+def _prepared(
+    log: xr.Dataset, told: Mapping[str, Any], parts: Mapping[str, Any], notes: list[str]
+) -> tuple[Simulation | MujocoSimulation, set[str]]:
+    """The simulation as it was at the log's start, and the attributes that must differ."""
+    chosen = {"robot": parts.get("robot") or robot_of(log)}
+    for kind, name in (("law", "law"), ("stepper", "stepper"), ("terrain", "terrain")):
+        if kind in parts:
+            chosen[kind] = parts[kind]
+        elif not (told.get("engine") and kind in ("law", "stepper")):
+            chosen[kind] = _part(told, name)
+    # the controller: a gait, none, or the torques of a function
+    again = set[str]()
+    if "controller" in parts:
+        chosen["controller"] = parts["controller"]
+    elif told.get("gait_class"):
+        chosen["controller"] = _part(told, "gait")
+    elif told["gait"] != "none":
+        chosen["controller"] = _replay(log, told)
+        notes.append(REPLAYED.format(name=told["gait"]))
+        again |= {f"gait{end}" for end in ("", "_class", "_file", "_file_sha256")}
+    on = _on_mujoco if told.get("engine") else _on_tarsus
+    return on(log, told, chosen), again
+
+
+def _part(told: Mapping[str, Any], kind: str) -> Any:
+    """A part of the run as it was; TarsusError naming it if that cannot be."""
+    where = told.get(f"{kind}_class")
+    if not where:
+        raise TarsusError(f"the log does not say which class its {kind} {told.get(kind)!r} is of.")
+    own = {FILE: told.get(f"{kind}_file"), SHA: told.get(f"{kind}_file_sha256")}
+    own = {name: value for name, value in own.items() if value}
+    try:
+        return made(where, told[f"{kind}_parameters"] | own)
+    except TarsusError as error:
+        reason = str(error).rstrip(".")
+        option = "controller" if kind == "gait" else kind
+        raise TarsusError(
+            f"the {kind} cannot be made again: {reason}; give it as {option}=..."
+        ) from None
+
+
+def _replay(log: xr.Dataset, told: Mapping[str, Any]) -> Callable[..., NDArray[Any]]:
+    """A controller that gives the log's torques; TarsusError where these are not what was asked."""
+    options = told["options"]
+    if options.get("actuators", "motor") != "motor" or options.get("varied"):
+        raise TarsusError(
+            f"the controller was the Python function {told['gait']}, and what it gave is not in the"
+            " log, whose torques are those after the actuators: give it as controller=..."
+        )
+    tau, dt, first = log["tau"].values, float(log.attrs["dt"]), float(log["time"].values[0])
+
+    def torques(t: float, q: NDArray[Any], u: NDArray[Any]) -> NDArray[Any]:
+        return tau[min(max(round((t - first) / dt) + 1, 0), len(tau) - 1)]
+
+    return torques
+
+
+def _on_tarsus(log: xr.Dataset, told: Mapping[str, Any], chosen: dict[str, Any]) -> Simulation:
+    """Our own simulation, its changed registers and its whole state restored."""
+    if "state_start" not in log:
+        raise TarsusError("this log does not hold the state at its start: it cannot be run again.")
+    options = {name: _option(name, value) for name, value in told["options"].items()}
+    simulation = Simulation(**chosen, dt=float(log.attrs["dt"]), **options)
+    worlds = simulation.backend
+    for name, value in told["registers"].items():
+        if name not in worlds:
+            raise TarsusError(f"the step has no parameter {name} any more, which this run had set.")
+        worlds.set(name, made_of(value))
+    simulation.restore(log["state_start"].values)
+    return simulation
+
+
+def _option(name: str, value: Any) -> Any:
+    """An option of the simulation as it was given."""
+    found = made_of(value)
+    if isinstance(found, np.ndarray) and name not in ("mass_scale",):
+        return found.tolist()
+    return found
+
+
+def _on_mujoco(
+    log: xr.Dataset, told: Mapping[str, Any], chosen: dict[str, Any]
+) -> MujocoSimulation:
+    """The same on MuJoCo, from its start."""
+    if not np.isclose(float(log["time"].values[0]), float(log.attrs["dt"])):
+        raise TarsusError("a run on MuJoCo is run again from time 0 alone; this one began later.")
+    settings = made("tarsus.mujoco_runs.settings:MujocoSettings", told["law_parameters"])
+    assert isinstance(settings, MujocoSettings)
+    simulation = MujocoSimulation(
+        chosen["robot"],
+        settings,
+        chosen["terrain"],
+        chosen.get("controller"),
+        float(log.attrs["dt"]),
+        list(told["options"]["contacts"]),
+    )
+    if told["command"]:
+        simulation.set(command=told["command"])
+    return simulation
+
+
+def _deviations(then: xr.Dataset, now: xr.Dataset) -> tuple[Deviation, ...]:
+    """Every variable that is not the same in both, the first in time first."""
+    found = []
+    for name in map(str, [*then.variables, *(n for n in now.variables if n not in then.variables)]):
+        if name not in then.variables or name not in now.variables:
+            found.append(Deviation(name, None, None, np.nan, 0))
+            continue
+        a, b = (log[name].transpose(*then[name].dims).values for log in (then, now))
+        if a.shape != b.shape:
+            found.append(Deviation(name, None, None, np.nan, abs(a.size - b.size)))
+            continue
+        if a.dtype.kind not in "fiu":
+            a, b = a.astype(str), b.astype(str)
+        differs = ~((a == b) | ((a != a) & (b != b)))
+        if not differs.any():
+            continue
+        steps = (
+            np.flatnonzero(differs.reshape(len(a), -1).any(1)) if "time" in then[name].dims else []
+        )
+        step = int(steps[0]) if len(steps) else None
+        numbers = a.dtype.kind in "fiu"
+        with np.errstate(invalid="ignore"):
+            largest = float(np.nanmax(np.abs(b[differs] - a[differs]))) if numbers else np.nan
+        time = None if step is None else float(then["time"].values[step])
+        found.append(Deviation(name, step, time, largest, int(differs.sum())))
+    return tuple(sorted(found, key=lambda d: -1 if d.step is None else d.step))

@@ -1,0 +1,122 @@
+"""A run with its log: steps until the end, a fault or Ctrl-C, and what they leave."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import xarray as xr
+
+from tarsus.program.run.backend import Array
+from tarsus.simulation.inputs import fetched
+from tarsus.simulation.recording import log
+from tarsus.simulation.recording.divergence import Diverged, Fault, advice, first_fault
+from tarsus.simulation.recording.interrupt import Interrupted
+from tarsus.simulation.recording.parts import Parts, log_path, partial
+from tarsus.simulation.recording.provenance import Setup, attributes
+from tarsus.simulation.recording.recorder import Records, joined, record
+
+STATE = {
+    "units": "1",
+    "long_name": "the whole state before the first step, as `Simulation.state` gives it",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Beginning:
+    """A simulation as a run finds it.
+
+    state: the whole one, (worlds, n); time: s; notices: for whoever reads the log
+    every: steps between two calls of `feed_back`, a Python controller; 0 without one
+    """
+
+    setup: Setup
+    dt: float
+    time: float
+    state: Array
+    notices: Sequence[str]
+    every: int = 0
+    feed_back: Callable[[], None] | None = None
+
+
+def logged(
+    run: Beginning,
+    steps: int,
+    progress: Callable[[float], None] | None = None,
+    to: str | Path | None = None,
+) -> xr.Dataset:
+    """Run so many steps; the log, also written to `to`, in parts while the run goes on.
+
+    Raises Diverged and Interrupted with the log up to there, as `Simulation.run` does.
+    """
+    # where the log goes while the run goes on
+    setup, worlds = run.setup, run.setup.worlds
+    start = {name: worlds.get(name) for name in ("q", "u", "memory")}
+    chunks: list[Records] = []
+    path = None if to is None else log_path(to)
+
+    def part(first: int, last: int) -> xr.Dataset:
+        before = max(first - 1, 0)  # whether a contact has just closed, the step before tells
+        found = _log(run, start, chunks, (before, last))
+        return partial(found.isel(time=slice(first - before, None)))
+
+    parts = Parts(path, part)
+
+    def fault_in(chunk: Records, done: int) -> Fault | None:
+        return first_fault(setup.plan.scene.mechanism, chunk, done, run.time, run.dt)
+
+    # the steps, up to a fault or Ctrl-C; a controller that fails loses none of them
+    control, into = (run.every, run.feed_back), (chunks, parts.look)
+    try:
+        kept = record(worlds, steps, run.dt, fault_in, control, into, progress)
+    except Exception:
+        parts.write(sum(len(chunk["q"]) for chunk in chunks))
+        raise
+    message, good = "", sum(len(chunk["q"]) for chunk in chunks)
+    if kept.fault is not None:
+        message = kept.fault.message + advice(setup.plan, setup.initial["q"], run.dt)
+        good = kept.fault.good_steps if worlds.count == 1 else good
+    # their log
+    result = None
+    if good:
+        result = _log(run, start, chunks, (0, good))
+        warnings = [message] if message else log.warnings_of(setup.robot, result)
+        result.attrs["warnings"] = "\n".join([*run.notices, *warnings])
+        result.attrs["wall_time"] = kept.wall
+        if path is not None:
+            log.save(result, path)
+    parts.close()
+    # how it ended
+    if message and worlds.count == 1:
+        raise Diverged(message, result)
+    if kept.interrupted:
+        now = float(worlds.first("steps")[0]) * run.dt
+        raise Interrupted(f"interrupted at t = {now:.4g} s.", result)
+    assert result is not None
+    return result
+
+
+def _log(
+    run: Beginning, start: Records, chunks: Sequence[Records], span: tuple[int, int]
+) -> xr.Dataset:
+    """The log of the steps from one to another, with what was run."""
+    # the chunks that hold them, and what the registers held before the first
+    first, last = span
+    worlds, ends = run.setup.worlds, np.cumsum([0, *(len(chunk["q"]) for chunk in chunks)])
+    held = [k for k in range(len(chunks)) if ends[k] < last and ends[k + 1] > first]
+    records = joined([chunks[k] for k in held])
+    records = {k: v[first - ends[held[0]] : last - ends[held[0]]] for k, v in records.items()}
+    if first:
+        before = next(k for k in range(len(chunks)) if ends[k + 1] >= first)
+        start = {name: chunks[before][name][first - 1 - ends[before]] for name in start}
+    # their log
+    found = log.dataset(run.setup.plan, worlds, start, records, run.time + first * run.dt)
+    found["time"] = found["time"].copy(data=run.time + run.dt * np.arange(first + 1, last + 1))
+    found["time"] = found["time"].copy(data=run.time + run.dt * np.arange(first + 1, last + 1))
+    found.attrs.update(attributes(run.setup), dt=run.dt)  # the registers' dt may be a float32
+    state = fetched(worlds, run.state)
+    dims = ("world", "state_entry") if worlds.count > 1 else ("state_entry",)
+    found["state_start"] = (dims, state if worlds.count > 1 else state[0], STATE)
+    return found

@@ -1,0 +1,218 @@
+"""Logs that survive, and runs made again from them: to the same bits, or with what differs."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import tarsus
+from tarsus import cli
+from tarsus.sensing.imu import Imu
+from tarsus.simulation.recording import parts
+from tarsus.stepping.methods.midpoint import Midpoint
+from tarsus.terrain.rough import Rough
+
+BALL = """<mujoco model="ball"><worldbody><geom type="plane" size="9 9 1"/><body name="ball"
+pos="0 0 0.3"><freejoint name="free"/><geom name="ball" type="sphere" size=".1" mass="1"/></body>
+<body name="arm" pos="1 0 1"><joint name="a" type="hinge" axis="0 1 0"/><geom name="arm" size=".1"
+pos=".3 0 0" mass="1" contype="0" conaffinity="0"/></body></worldbody><actuator><motor joint="a"
+gear="1" ctrlrange="-5 5"/></actuator></mujoco>"""
+
+
+@pytest.fixture
+def ball(tmp_path: Path) -> Path:
+    path = tmp_path / "ball.xml"
+    path.write_text(BALL)
+    return path
+
+
+def swing(t: float, q: np.ndarray, u: np.ndarray) -> list[float]:
+    """A Python controller."""
+    return [9.0 * np.sin(20 * t) - u[-1]]
+
+
+def identical(a: xr.Dataset, b: xr.Dataset) -> None:
+    assert set(a.variables) == set(b.variables)
+    for name in a.variables:
+        one, other = a[name].values, b[name].values
+        one, other = (x.astype(str) if x.dtype.kind in "OUS" else x for x in (one, other))
+        np.testing.assert_array_equal(one, other, str(name))
+
+
+def test_parts_on_the_disk_hold_the_log_so_far_to_the_last_bit(
+    ball: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parts, "EVERY", 0.0)
+    monkeypatch.setattr(parts, "SHARE", 0.0)
+    simulation = tarsus.Simulation(str(ball), tarsus.Moreau(e_N=0.7), terrain=Rough(seed=1))
+    simulation.set(u=[0.5, 0, 2, 0, 0, 0, 0])
+    simulation.advance(0.1)
+    seen: list[tuple[int, xr.Dataset]] = []
+
+    def look(seconds: float) -> None:
+        if (partial := tmp_path / "ball.partial.nc").exists():
+            seen.append((round(seconds / 0.0025), xr.load_dataset(partial)))
+
+    log = simulation.run(1.5, look, tmp_path / "ball.nc")
+    assert (log["state"].values[1:] != log["state"].values[:-1]).sum() > 10
+    assert not list(tmp_path.glob("*partial*"))
+    assert [partial.sizes["time"] for _, partial in seen] == [100, 200, 300, 400, 500]
+    for steps, partial in seen:
+        assert steps == partial.sizes["time"] + 100  # the last chunk is written after the look
+        identical(partial, log.isel(time=slice(0, partial.sizes["time"])))
+        assert partial["q"].attrs == log["q"].attrs and "killed" in partial.attrs["partial"]
+        assert "fast_steps" not in partial.attrs
+    identical(xr.load_dataset(tmp_path / "ball.nc"), log)
+    assert tarsus.rerun(seen[2][1]).reproduced
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+def test_a_killed_run_leaves_a_log_that_opens_and_runs_again(ball: Path, tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", KILLED, "run", str(ball), "--duration", "1e5", "--out", tmp_path],
+        stdout=subprocess.DEVNULL,
+    )
+    partial, began = tmp_path / "ball.partial.nc", time.monotonic()
+    sizes: set[int] = set()
+    while len(sizes) < 3 and time.monotonic() < began + 120:
+        sizes |= {partial.stat().st_size} if partial.exists() else set()
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert len(sizes) == 3 and not (tmp_path / "ball.nc").exists()
+    log = xr.load_dataset(partial)
+    assert log.sizes["time"] >= 200
+    np.testing.assert_array_equal(log["time"], 0.0025 * np.arange(1, log.sizes["time"] + 1))
+    assert log.attrs["command_line"].startswith("tarsus run")
+    assert cli.main(["judge", str(partial), "--json"]) == 0
+    short = log.isel(time=slice(0, 400))
+    assert tarsus.rerun(short).reproduced
+
+
+KILLED = """if True:
+    import sys
+    from tarsus import cli
+    from tarsus.simulation.recording import parts
+    parts.EVERY = parts.SHARE = 0.0
+    sys.exit(cli.main(sys.argv[1:]))
+"""
+
+
+def test_a_controller_that_fails_loses_no_step(ball: Path, tmp_path: Path) -> None:
+    def breaks(t: float, q: np.ndarray, u: np.ndarray) -> list[float]:
+        if t > 0.099:
+            raise RuntimeError("a cable broke")
+        return [1.0]
+
+    simulation = tarsus.Simulation(str(ball), controller=breaks)
+    with pytest.raises(RuntimeError, match="a cable broke"):
+        simulation.run(1.0, to=tmp_path / "run.nc")
+    assert xr.load_dataset(tmp_path / "run.partial.nc").sizes["time"] == 40
+
+
+def test_all_that_was_set_comes_back(ball: Path) -> None:
+    """State, commands, pushes, masses, seeds, worlds that differ, from within a run."""
+    simulation = tarsus.Simulation(
+        str(ball),
+        tarsus.Moreau(mu=0.3, e_N=0.4),
+        tarsus.Substeps(Midpoint(), 2),
+        Rough(seed=np.array([3, 4])),
+        worlds=2,
+        sensors={"imu": Imu(frame="ball", noise=0.1, seed=7)},
+        pushes=["ball"],
+        mass_scale={"ball": [1.0, 1.5]},
+        varied={"mass": ["arm"]},
+        precision="float32",
+    )
+    simulation.set(
+        u=[0.5, 0, 0, 0, 3, 0, 1], mu=[0.2, 0.4], push={"ball": [1, 0, 0]}, mass=[1.0, 2.0]
+    )
+    simulation.advance(0.3)
+    simulation.step([[0.5], [0.7]])
+    log = simulation.run(0.1)
+    assert json.loads(log.attrs["seeds"]) == {
+        "terrain_parameters.seed": [3, 4],
+        "options.sensors.imu.seed": 7,
+    }
+    again = tarsus.rerun(log)
+    assert again.reproduced and not again.otherwise and not again.notes
+    assert np.ptp(log["q"].values[-1], axis=0).max() > 0.01
+
+
+def test_a_python_controller_s_torques_are_replayed(ball: Path) -> None:
+    simulation = tarsus.Simulation(str(ball), controller=swing, control_rate=100)
+    simulation.advance(0.0325)  # into the time between two answers
+    log = simulation.run(0.2)
+    again = tarsus.rerun(log)
+    assert again.reproduced and not again.otherwise
+    assert "test_rerun.swing" in again.notes[0] and np.ptp(log["tau"].values) > 5
+    given = tarsus.rerun(log, controller=swing)
+    assert given.log["tau"].values[-1] != 0 and not given.notes
+
+
+def test_what_differs_is_said(ball: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    log = tarsus.Simulation(str(ball)).run(0.3, to=tmp_path / "run.nc")
+    # another number in the log
+    log["q"][77, 2] += 1e-12
+    log.attrs["versions"] = json.dumps(json.loads(log.attrs["versions"]) | {"numpy": "1.0"})
+    found = tarsus.rerun(log)
+    assert [d.name for d in found.deviations] == ["q"] and found.deviations[0].step == 77
+    assert found.deviations[0].largest == pytest.approx(1e-12, rel=0.01)
+    assert found.otherwise == {"version of numpy": ("1.0", np.__version__)}
+    # another robot under the same name
+    assert cli.main(["rerun", str(tmp_path / "run.nc")]) == 0
+    assert "reproduced bit for bit" in capsys.readouterr().out
+    ball.write_text(BALL.replace('mass="1"', 'mass="2"'))
+    assert cli.main(["rerun", str(tmp_path / "run.nc")]) == 2
+    assert "has changed since the run" in capsys.readouterr().err
+    arguments = ["rerun", str(tmp_path / "run.nc"), "--robot", str(ball)]
+    assert cli.main([*arguments, "--json"]) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert "model_sha256" in told["otherwise"] and "program_sha256" in told["otherwise"]
+    assert told["deviations"][0]["step"] is not None or told["deviations"][1]["step"] is not None
+    assert cli.main(arguments) == 1 and "not reproduced" in capsys.readouterr().out
+
+
+def test_what_a_log_cannot_hold_is_told(ball: Path, tmp_path: Path) -> None:
+    def bumps(x: object, y: object) -> object:
+        return 0.0 * x  # type: ignore[operator]
+
+    log = tarsus.Simulation(str(ball), terrain=tarsus.Surface(bumps)).run(0.01)
+    with pytest.raises(tarsus.TarsusError, match=r"terrain cannot be made again.*give it as"):
+        tarsus.rerun(log)
+    assert tarsus.rerun(log, terrain=tarsus.Surface(bumps)).reproduced
+    with pytest.raises(tarsus.TarsusError, match="no part 'gait'"):
+        tarsus.rerun(log, gait="trot")
+    with pytest.raises(tarsus.TarsusError, match="no log"):
+        tarsus.rerun(xr.Dataset())
+    with pytest.raises(tarsus.TarsusError, match=r"name it \*\.nc"):
+        tarsus.Simulation(str(ball)).run(0.01, to=tmp_path / "run.csv")
+
+
+def test_a_law_of_one_s_own_runs_again_while_its_file_is_the_same(
+    ball: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "my_law.py"
+    source = Path(tarsus.__file__).parent / "contact" / "laws" / "hunt_crossley.py"
+    path.write_text(source.read_text())
+    log = tarsus.Simulation(str(ball), str(path), dt=1e-3).run(0.3)
+    assert tarsus.rerun(log).reproduced and log["force_world"].values.max() > 1
+    path.write_text(path.read_text() + "# changed\n")
+    with pytest.raises(tarsus.TarsusError, match="has changed since the run"):
+        tarsus.rerun(log)
+
+
+def test_a_run_on_mujoco_runs_again(ball: Path) -> None:
+    from tarsus.mujoco_runs.simulation import MujocoSimulation
+
+    log = MujocoSimulation(str(ball), parameters=["solref=0.01,1"]).run(0.2)
+    again = tarsus.rerun(log)
+    assert again.reproduced and not again.otherwise
