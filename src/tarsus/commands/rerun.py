@@ -12,7 +12,7 @@ from tarsus import robots
 from tarsus.commands.base import FAILED, Checked, Command, File, Flag, called, print_json
 
 if TYPE_CHECKING:
-    from tarsus.comparison.rerun import Rerun as Outcome
+    from tarsus.comparison.rerun import RunAgain
 
 SHOWN = 12  # rows of deviations
 LETTERS = 40  # of a value
@@ -50,7 +50,7 @@ class Rerun(Command):
         return 0 if found.reproduced else FAILED
 
 
-def told(found: Outcome) -> dict[str, Any]:
+def told(found: RunAgain) -> dict[str, Any]:
     """What `--json` prints."""
     return {
         "reproduced": found.reproduced,
@@ -62,7 +62,7 @@ def told(found: Outcome) -> dict[str, Any]:
     }
 
 
-def _tell(path: Path, found: Outcome) -> None:
+def _tell(path: Path, found: RunAgain) -> None:
     """A verdict, and tables of what differs."""
     from rich.console import Console
     from rich.table import Table

@@ -51,7 +51,7 @@ class Deviation:
 
 
 @dataclass(frozen=True, eq=False)
-class Rerun:
+class RunAgain:
     """What came of a run made again.
 
     log: the new one
@@ -74,7 +74,7 @@ class Rerun:
         return not self.deviations
 
 
-def rerun(run: str | Path | xr.Dataset, **parts: Any) -> Rerun:
+def rerun(run: str | Path | xr.Dataset, **parts: Any) -> RunAgain:
     """Run again what a log says was run, from the same state, and compare every variable.
 
     run: a log of `tarsus run` or `Simulation.run`, whole or partial, or its file
@@ -113,7 +113,7 @@ def rerun(run: str | Path | xr.Dataset, **parts: Any) -> Rerun:
             otherwise[f"version of {name}"] = version, now["versions"].get(name)
     found = _deviations(given, new)
     names = [name for name in given.variables if name in new.variables]
-    return Rerun(new, log.sizes["time"], len(names), otherwise, found, tuple(notes))
+    return RunAgain(new, log.sizes["time"], len(names), otherwise, found, tuple(notes))
 
 
 def _prepared(
@@ -225,6 +225,7 @@ def _deviations(then: xr.Dataset, now: xr.Dataset) -> tuple[Deviation, ...]:
             found.append(Deviation(name, None, None, np.nan, 0))
             continue
         a, b = (log[name].transpose(*then[name].dims).values for log in (then, now))
+        # how many numbers, how much, and from which step on
         if a.shape != b.shape:
             found.append(Deviation(name, None, None, np.nan, abs(a.size - b.size)))
             continue

@@ -51,9 +51,11 @@ def record(
         chunk; and a function that is told the steps done, as long as there is no fault
     progress: called with the seconds done
     """
+    # how many steps at a time, and how far into an interval the first are
     (every, before), (chunks, look) = control, into
     chunk = every or max(1, min(CHUNK_BYTES // worlds.nbytes, int(CHUNK_SECONDS / dt)))
     late = round(float(worlds.first("steps")[0])) % every if every else 0  # into an interval
+    # chunk by chunk
     done, fault, wall = 0, None, 0.0
     with noticing() as interrupted:
         while done < steps and (fault is None or worlds.count > 1) and not interrupted():
