@@ -10,6 +10,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from tarsus.simulation.recording.first_log import before_first_log
+
 if TYPE_CHECKING:
     from tarsus.comparison.judge import judge as judge
     from tarsus.comparison.rerun import rerun as rerun
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from tarsus.terrain.plane import Plane as Plane
     from tarsus.terrain.slope import Slope as Slope
     from tarsus.terrain.surface import Surface as Surface
+    from tarsus.viewer.log_accessor import open_log as open_log
 
 __version__ = "0.1.0"
 
@@ -42,6 +45,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "load": "tarsus.robots",
     "Simulation": "tarsus.simulation.simulation",
+    "open_log": "tarsus.viewer.log_accessor",
     "summary": "tarsus.simulation.recording.summary",
     "trunk_angles": "tarsus.simulation.recording.attitude",
     "strikes": "tarsus.simulation.recording.strikes",
@@ -65,6 +69,9 @@ _HOMES = {
     "Interrupted": "tarsus.simulation.recording.interrupt",
 }
 __all__ = [*_HOMES, "__version__"]  # noqa: PLE0604  the names above
+
+
+before_first_log(lambda: importlib.import_module("tarsus.viewer.log_accessor"))
 
 
 def __getattr__(name: str) -> Any:

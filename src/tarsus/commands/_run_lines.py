@@ -8,79 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tarsus.commands.base import FAILED, INTERRUPTED
+from tarsus.simulation.recording.summary_lines import lines
 
 if TYPE_CHECKING:
     import xarray as xr
-
-
-def lines(n: dict[str, Any]) -> dict[str, str]:
-    """A line for each thing to know of a run's summary, by its heading; empty where it has none."""
-    # what the criteria found, then how the run went
-    r = n["residuals"]
-    return {
-        "robot": (
-            f"{n['robot']}, law {n['law']}, stepper {n['stepper']}, terrain {n['terrain']}, "
-            f"dt {1e3 * n['dt']:g} ms"
-        ),
-        "walked": _walked(n),
-        "height": (
-            ""
-            if n["height_final"] is None
-            else f"{n['height_final']:.4f} m at the end, {n['height_min']:.4f} m at the lowest"
-        ),
-        "contact": (
-            f"peak normal force {n['normal_force_max']:.1f} N, penetration"
-            f" {1e3 * n['penetration_max']:.3f} mm, creep of sticking contacts"
-            f" {_measure(n['creep_max'], 'm/s')}"
-            if n["contacts"]
-            else "there are no contacts"
-        ),
-        "solver": (
-            f"{n['iterations_mean']:.2f} iterations per step, at most {n['iterations_max']}; "
-            f"{n['unconverged_steps']} steps unconverged"
-            if n["contacts"] or n["drift_max"] is not None
-            else ""
-        ),
-        "residuals": (
-            f"Signorini {_measure(r['signorini_J'], 'J')}, cone {_measure(r['cone_Ns'], 'N s')},"
-            f" dissipation {_measure(r['dissipation_J'], 'J')}, motion"
-            f" {_measure(r['equation_N'], 'N')}"
-        ),
-        "loops": (
-            ""
-            if n["drift_max"] is None
-            else f"largest gap of a loop joint {n['drift_max']:.1e} m or rad"
-        ),
-        "energy": _energy(n["energy"]),
-        "speed": (
-            f"{n['steps_per_second']:,.0f} steps/s, {n['realtime_factor']:,.0f} times real time"
-        ),
-    }
-
-
-def _measure(value: float | None, unit: str) -> str:
-    """A residual with its unit, or "not applicable" where the stepper defines none."""
-    return "not applicable" if value is None else f"{value:.1e} {unit}"
-
-
-def _energy(e: dict[str, float]) -> str:
-    """The ledger's shares that are not zero."""
-    shares = {
-        name: value for name, value in e.items() if name not in ("change", "unbalanced") and value
-    }
-    told = ", ".join(f"{name} {value:+.3g}" for name, value in shares.items())
-    shown = f"{told} J; " if told else ""
-    return f"{shown}change {e['change']:+.3g} J, balanced to {e['unbalanced']:.1e} J"
-
-
-def _walked(n: dict[str, Any]) -> str:
-    if "diverged" in n:
-        return f"diverged after {n['duration']:g} s"
-    end = ", and fell" if n["fell"] else ""
-    end += "; interrupted" if "interrupted" in n else ""
-    if n["height_final"] is None:
-        return f"nowhere in {n['duration']:g} s, for its base is fixed{end}"
-    return f"{n['distance']:.3f} m in {n['duration']:g} s: {n['mean_speed']:.3f} m/s{end}"
 
 
 def log_file(out: Path, name: str) -> Path:

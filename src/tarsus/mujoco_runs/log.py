@@ -16,6 +16,7 @@ from tarsus.mujoco_runs.library import mujoco
 from tarsus.mujoco_runs.settings import MujocoSettings
 from tarsus.simulation.recording import provenance, variables
 from tarsus.simulation.recording.empty import without_empty
+from tarsus.simulation.recording.first_log import ready
 from tarsus.simulation.recording.observed_run import Trajectory, frames, solved_steps
 from tarsus.terrain.base import Terrain
 
@@ -76,6 +77,7 @@ class Recorded:
 def dataset(setup: MujocoSetup, run: Recorded) -> xr.Dataset:
     """The log of a run on level or inclined ground."""
     # contacts, energies and residuals by the expressions of our own logs
+    ready()
     robot, trajectory = setup.robot, _trajectory(setup, run)
     solved, seen = solved_steps(trajectory)
     assert trajectory.point is not None and trajectory.passive is not None

@@ -22,6 +22,7 @@ from tarsus.simulation import sensed
 from tarsus.simulation.by_candidate import spread
 from tarsus.simulation.recording import variables
 from tarsus.simulation.recording.empty import without_empty
+from tarsus.simulation.recording.first_log import ready
 from tarsus.simulation.recording.observe import observer
 from tarsus.simulation.recording.strikes import strike_variables, strikes_lost
 from tarsus.simulation.step_program import Plan
@@ -43,6 +44,7 @@ def dataset(
     Of more than 40 candidates, contacts are the feet's and those that touched.
     """
     # what the registers held before each step, and what follows from them
+    ready()
     plan, start, records = spread(plan, start, records)
     scene, mechanism = plan.scene, plan.scene.mechanism
     steps, count, n = *records["q"].shape[:2], len(scene.contact_names)
