@@ -54,6 +54,7 @@ class LogAccessor:
         normal one [1], NaN where nothing presses or mu is not known; slip_speed: m/s; stance:
         whether it presses.
         """
+        # the parts of the force, and what friction could bear
         log, force = self._log, self._log["force_contact"]
         normal = force.sel(axis="normal", drop=True)
         tangents = [force.sel(axis=f"tangent{k}", drop=True) for k in (1, 2)]
@@ -90,6 +91,7 @@ class LogAccessor:
             one = log.sel(contact=contact)
             state, force = one["state"].values, one["force_contact"].values[:, 0]
             edges = np.flatnonzero(np.diff(state > 0)) + 1
+            # from one change of contact to the next
             for first, last in zip([0, *edges], [*edges, len(state)], strict=True):
                 pressed = state[first] > 0
                 way = one["contact_point"].values[last - 1] - one["contact_point"].values[first]

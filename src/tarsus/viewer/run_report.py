@@ -76,6 +76,7 @@ def _feet(phases: pd.DataFrame) -> dict[str, dict[str, float | None]]:
         stance, swing = own[own["phase"] == "stance"], own[own["phase"] == "swing"]
         if stance.empty:
             continue
+        # what phases that the log cuts off do not spoil
         whole, starts = stance[stance["whole"]], stance["start"].to_numpy()[stance["start"] > 0]
         time = own["duration"].sum()
         slipping = (stance["slip"] * stance["duration"]).sum() / stance["duration"].sum()
