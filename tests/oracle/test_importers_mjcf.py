@@ -210,7 +210,7 @@ def test_what_is_dropped_is_said() -> None:
         <body name="c" gravcomp="1"><joint name="k" type="ball" range="0 30" stiffness="2"/>{BALL}
         <site name="s"/><site name="s2" pos="1 0 0"/></body></body>"""
     rest = """<equality><connect name="rod" body1="b" body2="c" anchor="0 0 0"/><joint joint1="j"/>
-        <weld name="glue" body1="b" body2="c"/>
+        <weld name="glue" body1="b" body2="c"/><joint joint1="j" active="false"/>
         <connect name="off" body1="b" body2="c" anchor="0 0 0" active="false"/>
         </equality>
         <tendon><spatial name="rope"><site site="s"/><site site="s2"/></spatial></tendon>
@@ -220,9 +220,10 @@ def test_what_is_dropped_is_said() -> None:
     with pytest.warns(TarsusWarning) as caught:
         mechanism = check(read_mjcf(text))
     said = "\n".join(str(warning.message) for warning in caught)
-    assert [loop.joint.name for loop in mechanism.loops] == ["rod"]
+    held = [(loop.joint.name, loop.joint.kind) for loop in mechanism.loops]
+    assert held == [("rod", "ball"), ("glue", "fixed")]
+    assert [coupling.joint for coupling in mechanism.couplings] == ["j"]
     for word in (
-        "weld glue of b and c",
         "connect off of b and c",
         "joint of j",
         "rope",

@@ -16,9 +16,12 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.spatial.transform import Rotation
 
+import tarsus
 from tarsus.contact.laws.compliant import Compliant
 from tarsus.contact.laws.moreau import SOLVERS, Moreau
+from tarsus.dynamics.robot import Robot
 from tarsus.model.mechanism import Mechanism
+from tarsus.model.mjcf import read_mjcf
 from tarsus.robots import mini_cheetah
 from tarsus.terrain.slope import Slope
 from tarsus.validation.bodies import BOX, G, box, point_mass, pose, rod, sphere
@@ -433,3 +436,26 @@ def test_a_tumbling_robot_in_flight() -> None:
         assert (orders(errors) > 0.85).all(), errors
     assert linear[-1] < 2e-3 * np.linalg.norm(start[0]) + 5e-3
     assert energy[-1] < 5e-3 * start[2]
+
+
+PENDULUM = """<mujoco><worldbody><body name="leg" pos="0 0 .35"><joint name="hip" axis="0 1 0"/>
+<inertial pos="0 0 -.2" mass="2" diaginertia=".03 .03 .001"/>
+<geom name="foot" type="sphere" size=".0001" pos="0 0 -.4" mass="0"/></body></worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize(
+    ("solver", "mu"), [("newton", 0.8), ("newton", 0.3), ("exact", 0.3), ("sor", 0.8)]
+)
+def test_a_foot_that_can_move_along_one_line_alone(solver: str, mu: float) -> None:
+    """A leg on one hinge leans on its foot, which cannot move across the leg's plane and carries
+    nothing there; its moment is the weight's.
+    """
+    leg = Robot.of(read_mjcf(PENDULUM))
+    made = tarsus.Simulation(leg, Moreau(solver=solver, mu=mu), dt=1e-3)
+    made.set(q=[1.2])
+    log = made.run(1.0)
+    q, force = log.q.values[-1], log.force_world.values[-1, 0]
+    assert np.isfinite(log.impulse_contact.values).all() and int((log.converged == 0).sum()) == 0
+    assert force[1] == 0 and abs(force[0]) <= mu * force[2] * (1 + 1e-6) + 1e-9
+    bears = force @ leg.jacobian(q, "foot")[:3, 0]
+    assert bears == pytest.approx(leg.gravity(q)[0], rel=1e-3)

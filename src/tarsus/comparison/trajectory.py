@@ -128,9 +128,10 @@ def trajectory(arrays: Mapping[str, Any], robot: Robot) -> Trajectory:
         raise TarsusError(
             f"the trajectory lacks {', '.join(absent)}: it needs {', '.join(NEEDED)}."
         )
-    if robot.loops:
+    if robot.constrained:
         raise TarsusError(
-            f"{robot.name!r} has closed loops: their forces are not part of a trajectory."
+            f"{robot.name!r} has closed loops or joints that follow others: their forces are no"
+            " part of a trajectory."
         )
 
     # their shapes and values

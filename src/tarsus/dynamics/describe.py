@@ -20,6 +20,7 @@ def described(mechanism: Mechanism) -> str:
         "",
         f"contact candidates: {_some([c.name for c in m.candidates])}",
         *([f"loop joints: {_some([_loop(m, k) for k in m.loops])}"] if m.loops else []),
+        *([f"joints that follow others: {_some(_followers(m))}"] if m.couplings else []),
         f"frames: {_some([f.name for f in m.frames])}",
         f"keyframes: {_some(list(m.keyframes))}",
     ]
@@ -63,6 +64,10 @@ def _loop(mechanism: Mechanism, loop: LoopJoint) -> str:
         "world" if end == WORLD else mechanism.bodies[end].name for end in (loop.parent, loop.child)
     ]
     return f"{loop.joint.name} ({loop.joint.kind}, {ends[0]} to {ends[1]})"
+
+
+def _followers(mechanism: Mechanism) -> list[str]:
+    return [f"{c.joint} ({c.leader or 'held where it is'})" for c in mechanism.couplings]
 
 
 def _table(rows: list[tuple[str, ...]]) -> list[str]:

@@ -50,11 +50,13 @@ def widest(mechanism: Mechanism, q: Array) -> tuple[float, str]:
         for loop in mechanism.loops
         for _ in range(loop_constraints.ROWS[loop.joint.kind])
     ]
+    owners += [coupling.joint for coupling in mechanism.couplings]
     return float(apart.max()), owners[int(apart.argmax())]
 
 
 def closed(mechanism: Mechanism, q: Array) -> Array:
-    """Coordinates nearest to q, (nq,) or (N, nq), that close every loop; free joints move last.
+    """Coordinates nearest to q, (nq,) or (N, nq), that close every loop; free joints move last, and
+    joints that follow others go where these lead them.
 
     TarsusError with the gap that is left if there are none near, or only with a joint turned the
     wrong way round.
@@ -65,6 +67,7 @@ def closed(mechanism: Mechanism, q: Array) -> Array:
 
 
 def _closed(mechanism: Mechanism, q: Array) -> Array:
+    q = following(mechanism, q)
     if widest(mechanism, q)[0] < CLOSED:
         return _the_right_way_round(mechanism, q)
     joints, everything = np.ones(mechanism.nu), np.ones(mechanism.nu)
@@ -84,6 +87,19 @@ def _closed(mechanism: Mechanism, q: Array) -> Array:
             f"joint {name!r} stays {left:.3g} m or rad apart."
         )
     return _the_right_way_round(mechanism, found)
+
+
+def following(mechanism: Mechanism, q: Array) -> Array:
+    """Coordinates (nq,) with every joint that follows another where that leads it."""
+    q, places = (
+        np.array(q, float),
+        dict(zip(mechanism.joint_names, mechanism.q_slices, strict=True)),
+    )
+    for _ in mechanism.couplings:  # each may lead another
+        for coupling in mechanism.couplings:
+            x = float(q[places[coupling.leader].start]) if coupling.leader else 0.0
+            q[places[coupling.joint].start] = coupling.at(x)
+    return q
 
 
 def _newton(mechanism: Mechanism, q: Array, movable: Array) -> Array:

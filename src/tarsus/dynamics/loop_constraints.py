@@ -1,9 +1,9 @@
 """Joints outside the tree as bilateral constraints: gaps g_B, directions W_B, and the rate of what
-they leave free.
+they leave free; and joints of the tree that follow others (`joint_couplings`).
 
 Gehring 2014, Eqns. (1) and (4): g_B = 0 and gamma_B = W_B^T u = d/dt g_B. A hinge has three rows of
 translation (world axes) and two of rotation, a ball the three of translation, a slide two of
-translation and three of rotation.
+translation and three of rotation, a fixed one three of each.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ import numpy as np
 from casadi import SX
 from numpy.typing import NDArray
 
-from tarsus.dynamics import jacobian, tree
+from tarsus.dynamics import jacobian, joint_couplings, tree
 from tarsus.dynamics.kinematics import Kinematics, coordinate_rate, kinematics
 from tarsus.model.mechanism import WORLD, LoopJoint, Mechanism
 from tarsus.program.ir.symbolic import entries
 from tarsus.spatial.rotation import constant
 
-ROWS = {"hinge": 5, "ball": 3, "slide": 5}
+ROWS = {"hinge": 5, "ball": 3, "slide": 5, "fixed": 6}
 Row = list[SX]  # (nu,), with structural zeros
 
 
 def count(mechanism: Mechanism) -> int:
     """Number of constraint rows nb."""
-    return sum(ROWS[loop.joint.kind] for loop in mechanism.loops)
+    return sum(ROWS[loop.joint.kind] for loop in mechanism.loops) + len(mechanism.couplings)
 
 
 def row_names(mechanism: Mechanism) -> list[str]:
@@ -38,10 +38,12 @@ def row_names(mechanism: Mechanism) -> list[str]:
         "hinge": ("x", "y", "z", "turn1", "turn2"),
         "ball": ("x", "y", "z"),
         "slide": ("across1", "across2", "turn1", "turn2", "turn3"),
+        "fixed": ("x", "y", "z", "turn1", "turn2", "turn3"),
     }
-    return [
+    names = [
         f"{loop.joint.name}.{end}" for loop in mechanism.loops for end in suffixes[loop.joint.kind]
     ]
+    return names + joint_couplings.row_names(mechanism)
 
 
 def gaps(kin: Kinematics) -> SX:
@@ -53,7 +55,7 @@ def gaps(kin: Kinematics) -> SX:
             home = ca.mtimes(_turn(kin, loop.parent), constant(loop.rotation))
             apart = ca.mtimes(ca.mtimes(home, constant(_across(loop.joint.axis))).T, apart)
         found += [apart, *(ca.dot(a, b) for a, b in _square(kin, loop))]
-    return ca.vertcat(*found)
+    return ca.vertcat(*found, *joint_couplings.gaps(kin))
 
 
 def directions(kin: Kinematics) -> list[Row]:
@@ -70,7 +72,7 @@ def directions(kin: Kinematics) -> list[Row]:
             rows += [entries_of(row) for row in ca.vertsplit(child - _parent_jacobian(kin, loop))]
         # d/dt (a . b) = (omega_C - omega_P) . (a x b)
         rows += [_spin(kin, loop, ca.cross(a, b)) for a, b in _square(kin, loop)]
-    return rows
+    return rows + joint_couplings.directions(kin)
 
 
 def bending(kin: Kinematics, dt: SX) -> SX:
@@ -91,7 +93,7 @@ def bending(kin: Kinematics, dt: SX) -> SX:
 
 
 def freedoms(kin: Kinematics) -> list[Row]:
-    """For every loop joint the row (nu,) that gives its rate, rad/s or m/s; all zero for a ball."""
+    """For every loop joint the row (nu,) that gives its rate, rad/s or m/s; zero if it has none."""
     rows: list[Row] = []
     for loop in kin.mechanism.loops:
         axis = constant(loop.joint.axis)
@@ -137,7 +139,7 @@ def rotor_energy(kin: Kinematics) -> SX:
 
 
 def facing(kin: Kinematics) -> list[SX]:
-    """For every loop joint the cosine between its halves: a hinge's axes, a slide's frames; 1 where
+    """For every loop joint the cosine between its halves: a hinge's axes, another's frames; 1 where
     the gaps are zero.
 
     The gaps are zero the wrong way round too.
@@ -150,7 +152,7 @@ def facing(kin: Kinematics) -> list[SX]:
                 ca.dot(constant(loop.joint.axis), ca.mtimes(relative, constant(loop.joint.axis)))
             )
         else:
-            found.append((ca.trace(relative) - 1) / 2 if loop.joint.kind == "slide" else SX(1))
+            found.append(SX(1) if loop.joint.kind == "ball" else (ca.trace(relative) - 1) / 2)
     return found
 
 

@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 
 from tarsus.errors import TarsusError, TarsusWarning
+from tarsus.model.joint_coupling import check_couplings
 from tarsus.model.mass_matrix import mass_matrix
 from tarsus.model.mechanism import WORLD, Body, Inertia, Joint, Mechanism
 
@@ -37,6 +38,7 @@ def _check_names(mechanism: Mechanism) -> None:
     named = {
         "bodies": mechanism.body_names,
         "joints": [*mechanism.joint_names, *(loop.joint.name for loop in mechanism.loops)],
+        "couplings": [coupling.name for coupling in mechanism.couplings],
         "frames": [frame.name for frame in mechanism.frames],
         "candidates": [candidate.name for candidate in mechanism.candidates],
         "actuators": [actuator.name for actuator in mechanism.actuators],
@@ -69,6 +71,10 @@ def _check_body(body: Body, number: int) -> None:
 
 
 def _check_joint(joint: Joint) -> None:
+    if joint.kind == "fixed":
+        raise TarsusError(
+            f"joint {joint.name!r} is fixed: weld its body to the one that carries it."
+        )
     if abs(np.linalg.norm(joint.axis) - 1) > 1e-9:
         raise TarsusError(
             f"joint {joint.name!r}: the axis must have length 1, not {np.linalg.norm(joint.axis)}."
@@ -156,6 +162,7 @@ def _check_parts(mechanism: Mechanism) -> None:
             raise TarsusError(
                 f"loop joint {loop.joint.name!r} must join two different bodies that are there."
             )
+    check_couplings(mechanism.couplings, {b.joint.name: b.joint.kind for b in mechanism.bodies})
     # joints that motors drive
     loops = {loop.joint.name: loop.joint.kind for loop in mechanism.loops}
     for actuator in mechanism.actuators:

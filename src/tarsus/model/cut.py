@@ -60,6 +60,11 @@ def cut(mechanism: Mechanism, joints: Iterable[str]) -> Mechanism:
             raise TarsusError(
                 f"joint {mechanism.bodies[i].joint.name!r} is free: there is nothing to cut."
             )
+    for coupling in mechanism.couplings:
+        for name in {coupling.joint, coupling.leader} & set(names):
+            raise TarsusError(
+                f"joint {name!r} leads or follows another ({coupling.name!r}): it cannot be cut."
+            )
     # a body that carries no other gets its frame's origin at its center of mass
     held = {body.parent for i, body in enumerate(mechanism.bodies) if i not in chosen}
     shifts = [

@@ -10,12 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from tarsus.errors import TarsusError
 
-JointKind = Literal["free", "ball", "hinge", "slide"]
+JointKind = Literal["free", "ball", "hinge", "slide", "fixed"]
 WIDTHS: dict[str, tuple[int, int]] = {
     "free": (7, 6),
     "ball": (4, 3),
     "hinge": (1, 1),
     "slide": (1, 1),
+    "fixed": (0, 0),
 }
 
 Vector = NDArray[np.float64]  # any array-like is taken and frozen
@@ -34,7 +35,7 @@ def frozen_array(value: ArrayLike, shape: tuple[int, ...], what: str) -> NDArray
 
 @dataclass(frozen=True, eq=False)
 class Joint:
-    """The motion of a body relative to its parent.
+    """The motion of a body relative to its parent; "fixed" is for loop joints alone.
 
     axis: unit vector in the body's frame (hinge, slide)
     lower, upper: rad or m

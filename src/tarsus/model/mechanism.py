@@ -22,6 +22,7 @@ from tarsus.model.capsule import Capsule
 from tarsus.model.file_actuators import FileActuator
 from tarsus.model.joint import Joint as Joint
 from tarsus.model.joint import Vector, frozen_array
+from tarsus.model.joint_coupling import JointCoupling
 from tarsus.model.outline import Outline
 
 WORLD = -1
@@ -66,7 +67,7 @@ class Body:
 class LoopJoint:
     """A joint outside the tree: it closes a loop, or was cut (Gehring 2014, Eqn. (4)).
 
-    joint: hinge, slide or ball, its axis in the joint's frame
+    joint: hinge, slide, ball or fixed, its axis in the joint's frame
     parent, child: bodies, -1 is the world
     position (3,), rotation (3, 3): the joint's frame in the parent at zero displacement
     in_child (3,): its origin in the child, whose axes it has
@@ -88,10 +89,11 @@ class LoopJoint:
             raise TarsusError(f"{what}: a slide with armature cannot close a loop or be cut.")
         if joint.stiffness:
             raise TarsusError(f"{what}: a joint with a spring cannot close a loop or be cut.")
-        if joint.kind == "ball" and (joint.armature or joint.damping or joint.dry_friction):
+        resisting = joint.armature or joint.damping or joint.dry_friction
+        if joint.kind in ("ball", "fixed") and resisting:
             raise TarsusError(
-                f"{what}: a ball with armature, damping or dry friction cannot close a loop or be"
-                " cut."
+                f"{what}: a {joint.kind} with armature, damping or dry friction cannot close"
+                " a loop or be cut."
             )
 
 
@@ -157,6 +159,7 @@ class Mechanism:
     notes: what a reader of the file should know (sources, what was dropped on loading)
     left_out: those of the notes on what of the file is not simulated
     loops: joints outside the tree
+    couplings: joints of the tree that follow others
     file_actuators: the actuators as its file describes them, with servos (`actuators="file"`)
     material: numbers of its file for the contact law, by the names of the law's parameters
     signals: of keyframes, the control signals and activations (n,) of these
@@ -175,6 +178,7 @@ class Mechanism:
     notes: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
     loops: tuple[LoopJoint, ...] = ()
+    couplings: tuple[JointCoupling, ...] = ()
     file_actuators: tuple[FileActuator, ...] = ()
     material: Mapping[str, float] = field(default_factory=dict)
     signals: Mapping[str, tuple[NDArray[np.float64], NDArray[np.float64]]] = field(
@@ -216,6 +220,11 @@ class Mechanism:
     def mass(self) -> float:
         """Total mass, kg."""
         return float(sum(body.inertia.mass for body in self.bodies))
+
+    @property
+    def constrained(self) -> bool:
+        """Whether its motion obeys bilateral constraints: loops, or joints that follow others."""
+        return bool(self.loops or self.couplings)
 
     @property
     def floating(self) -> bool:

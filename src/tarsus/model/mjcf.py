@@ -18,7 +18,8 @@ from tarsus.model.mechanism import WORLD, Inertia, Mechanism
 from tarsus.model.mjcf_actuators import actuators, file_actuators, signals
 from tarsus.model.mjcf_compile import compiled, report_missing
 from tarsus.model.mjcf_contacts import colliding, factors, material, report_contacts
-from tarsus.model.mjcf_extras import body_names, report_dropped
+from tarsus.model.mjcf_couplings import couplings
+from tarsus.model.mjcf_extras import body_names, report_constraints, report_dropped
 from tarsus.model.mjcf_loops import loop_joints
 from tarsus.model.parts import Part, Report, Welded, weld
 from tarsus.model.poses import Pose, rotation_about, rotation_from_quaternion, shift
@@ -67,11 +68,8 @@ def from_mujoco_model(
     report_contacts(model, report)
     # loops, and a word on how they are held
     loops = loop_joints(model, welded, owner, anchors)
-    if loops:
-        names = ", ".join(loop.joint.name for loop in loops)
-        report.note(
-            f"Each active 'connect' is a ball joint that closes a loop, held without give: {names}."
-        )
+    coupled = couplings(model, mujoco_joint_names(model))
+    report_constraints(loops, coupled, report)
     # the mechanism
     name = model.names.split(b"\0")[0].decode()
     return Mechanism(
@@ -90,6 +88,7 @@ def from_mujoco_model(
         notes=tuple(report.notes),
         left_out=tuple(report.left_out),
         loops=loops,
+        couplings=coupled,
     )
 
 

@@ -7,6 +7,9 @@ from typing import Any
 import numpy as np
 
 from tarsus.model.conventions import mujoco_joint_names
+from tarsus.model.joint_coupling import JointCoupling
+from tarsus.model.mechanism import LoopJoint
+from tarsus.model.mjcf_couplings import couples
 from tarsus.model.mjcf_loops import closes_loop
 from tarsus.model.parts import Report
 
@@ -40,16 +43,34 @@ def report_dropped(model: Any, report: Report) -> None:
     dropped = [
         _equality_name(model, number)
         for number in range(model.neq)
-        if not closes_loop(model, number)
+        if not closes_loop(model, number) and not couples(model, number)
     ]
     if dropped:
         report.warn(
-            "equality constraints other than active 'connect' ones are left out:"
+            "equality constraints other than active connect, weld and joint ones are left out:"
             f" {', '.join(dropped)}."
         )
     for what, names in _dropped(model).items():
         if names:
             report.warn(f"{what} left out: {', '.join(names)}.")
+
+
+def report_constraints(
+    loops: tuple[LoopJoint, ...], couplings: tuple[JointCoupling, ...], report: Report
+) -> None:
+    """A note on how equality constraints are held."""
+    told = {
+        "'connect' is a ball joint that closes a loop": [
+            loop.joint.name for loop in loops if loop.joint.kind == "ball"
+        ],
+        "'weld' is a fixed joint that closes a loop": [
+            loop.joint.name for loop in loops if loop.joint.kind == "fixed"
+        ],
+        "'joint' equality couples two joints": [coupling.name for coupling in couplings],
+    }
+    for what, names in told.items():
+        if names:
+            report.note(f"Each active {what}, held without give: {', '.join(names)}.")
 
 
 def _dropped(model: Any) -> dict[str, list[str]]:

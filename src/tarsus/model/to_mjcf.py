@@ -2,10 +2,10 @@
 
 What is kept: the tree, inertias, joint axes, armature, damping, dry friction, springs, ranges,
 motors in the order of the actuators, contact candidates as spheres, ellipsoids and thin discs that
-touch the floor and nothing else, frames as sites, keyframes, ball and hinge joints that close
-loops. MuJoCo's coordinates then equal ours: qpos = q, qvel = u (free joint: world position,
-quaternion (w, x, y, z); world linear velocity, body-frame angular velocity). Format: MuJoCo XML
-reference (mujoco.readthedocs.io, chapter XML Reference).
+touch the floor and nothing else, frames as sites, keyframes, ball, hinge and fixed joints that
+close loops, joints that follow others. MuJoCo's coordinates then equal ours: qpos = q, qvel = u
+(free joint: world position, quaternion (w, x, y, z); world linear velocity, body-frame angular
+velocity). Format: MuJoCo XML reference (mujoco.readthedocs.io, chapter XML Reference).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 
 from tarsus.model.mechanism import WORLD, Body, Candidate, Joint, Mechanism
 from tarsus.model.poses import quaternion_from_rotation
-from tarsus.model.to_mjcf_loops import add_loops
+from tarsus.model.to_mjcf_loops import add_constraints
 
 LARGE = 1e10  # stands for infinity where MuJoCo wants a number
 POINT = 1e-9  # m, radius of a candidate of radius zero: MuJoCo wants it positive
@@ -72,7 +72,7 @@ def to_mjcf(
         )
     # bodies, joints outside the tree, motors, keyframes
     places = [world, *_add_bodies(world, mechanism, joint_limits)]
-    add_loops(root, places, mechanism, dt, _text)
+    add_constraints(root, places, mechanism, dt, _text)
     _add_motors(SubElement(root, "actuator"), mechanism)
     keyframe = SubElement(root, "keyframe")
     for name, q in mechanism.keyframes.items():

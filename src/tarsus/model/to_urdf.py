@@ -1,8 +1,9 @@
 """A mechanism as URDF text, so that the same robot can be run in other simulators.
 
-What is kept: the tree, inertias, joint axes and damping, contact candidates as spheres, rims as
-discs. The free joint of a floating robot is left out: its first link is the root. Links are called
-after the bodies, joints after the joints. Format: the URDF specification (wiki.ros.org/urdf/XML).
+What is kept: the tree, inertias, joint axes and damping, mimic joints, contact candidates as
+spheres, rims as discs. The free joint of a floating robot is left out: its first link is the root.
+Links are called after the bodies, joints after the joints. Format: the URDF specification
+(wiki.ros.org/urdf/XML).
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ LARGE = 1e6  # stands for no limit: N m, N, m, rad/s or m/s
 
 
 def to_urdf(mechanism: Mechanism) -> str:
-    """The mechanism as URDF; TarsusError if it has loops, ball joints or several roots, which URDF
-    cannot say.
+    """The mechanism as URDF; TarsusError for what URDF cannot say: loops, ball joints, several
+    roots, a joint that follows another otherwise than in proportion.
     """
     # what URDF cannot say
     roots = [body for body in mechanism.bodies if body.parent == WORLD]
@@ -38,12 +39,24 @@ def to_urdf(mechanism: Mechanism) -> str:
             f"{mechanism.name!r} cannot be written as URDF: it takes one root on a free joint,"
             " hinges and slides below it, and no loops."
         )
+    for coupling in mechanism.couplings:
+        if not coupling.linear or not coupling.leader:
+            raise TarsusError(
+                f"coupling {coupling.name!r} cannot be written as URDF: a mimic joint follows"
+                " another in proportion."
+            )
     # links, and the joints between them
     robot = Element("robot", name=mechanism.name)
     for number, body in enumerate(mechanism.bodies):
         _add_link(robot, body, [c for c in mechanism.candidates if c.body == number])
     for body in others:
         _add_joint(robot, body, mechanism.bodies[body.parent].name)
+    for coupling in mechanism.couplings:
+        offset, *slope = map(repr, coupling.coefficients)
+        row = {"joint": coupling.leader, "multiplier": (*slope, "0.0")[0], "offset": offset}
+        follower = robot.find(f"joint[@name='{coupling.joint}']")
+        assert follower is not None
+        SubElement(follower, "mimic", row)
     ElementTree.indent(robot)
     return ElementTree.tostring(robot, encoding="unicode")
 

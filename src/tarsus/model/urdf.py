@@ -16,6 +16,7 @@ from tarsus.model.mechanism import WORLD, Actuator, Mechanism
 from tarsus.model.parts import Part, Report, weld
 from tarsus.model.poses import Pose
 from tarsus.model.urdf_elements import UrdfJoint, UrdfLink, joint_of, link_of, missing_visuals
+from tarsus.model.urdf_mimics import MOVING, couplings, with_leaders
 
 KINDS: dict[str, JointKind] = {
     "revolute": "hinge",
@@ -70,13 +71,14 @@ def _mechanism(
         raise TarsusError(f"it has more than {LINKS} links, too many for one robot.")
     report = Report(file)
     links = [link_of(element, folder, packages, shapes) for element in robot.findall("link")]
-    joints = [joint_of(element) for element in robot.findall("joint")]
+    joints = with_leaders([joint_of(element) for element in robot.findall("joint")], report)
     _report_shapes(links, missing_visuals(robot, folder, packages), report)
     # hang them into a tree, and weld what does not move
     root, children = _tree(links, joints)
     parts = _parts({link.name: link for link in links}, root, children, floating)
     welded = weld(_without_massless(parts, report), report)
     _report_joints([joint for joint in joints if joint.name in welded.joint_names], report)
+    coupled = couplings(joints, welded.joint_names, report)
     # the mechanism, with a motor for every driven joint
     return Mechanism(
         name=robot.get("name") or "robot",
@@ -96,6 +98,7 @@ def _mechanism(
             for joint in joints
             if joint.name == body.joint.name and _driven(joint)
         ),
+        couplings=coupled,
         notes=tuple(report.notes),
         left_out=tuple(report.left_out),
     )
@@ -219,7 +222,7 @@ def _motion(joint: UrdfJoint) -> Joint | None:
 
 
 def _driven(joint: UrdfJoint) -> bool:
-    return joint.kind in ("revolute", "continuous", "prismatic") and joint.effort > 0
+    return joint.kind in MOVING and joint.effort > 0 and not joint.mimic
 
 
 def _report_shapes(links: list[UrdfLink], visuals: list[str], report: Report) -> None:
@@ -238,11 +241,6 @@ def _report_shapes(links: list[UrdfLink], visuals: list[str], report: Report) ->
 
 
 def _report_joints(joints: list[UrdfJoint], report: Report) -> None:
-    mimics = [f"{joint.name} (follows {joint.mimic})" for joint in joints if joint.mimic]
-    if mimics:
-        report.warn(
-            f"mimic joints move on their own, the coupling is left out: {', '.join(mimics)}."
-        )
     ranges = [
         j.name for j in joints if j.kind in ("revolute", "prismatic") and not j.lower < j.upper
     ]
@@ -250,7 +248,7 @@ def _report_joints(joints: list[UrdfJoint], report: Report) -> None:
         report.warn(
             f"joints without a range of motion are taken as unlimited: {', '.join(ranges)}."
         )
-    moving = [joint for joint in joints if joint.kind in ("revolute", "continuous", "prismatic")]
+    moving = [joint for joint in joints if joint.kind in MOVING and not joint.mimic]
     passive = [joint.name for joint in moving if not _driven(joint)]
     if passive:
         report.note(f"Passive, for the file gives no effort: {', '.join(passive)}.")

@@ -51,6 +51,8 @@ class UrdfJoint:
     damping: float
     friction: float
     mimic: str
+    multiplier: float
+    offset: float
 
 
 def link_of(element: ET.Element, folder: Path, packages: Packages, touching: str) -> UrdfLink:
@@ -115,6 +117,8 @@ def joint_of(element: ET.Element) -> UrdfJoint:
         damping=_number(dynamics, "damping", where),
         friction=_number(dynamics, "friction", where),
         mimic="" if mimic is None else _attribute(mimic, "joint", where),
+        multiplier=_number(mimic, "multiplier", where, default="1"),
+        offset=_number(mimic, "offset", where),
     )
 
 
@@ -172,9 +176,17 @@ def _attribute(element: ET.Element, key: str, where: str) -> str:
     return value
 
 
-def _number(element: ET.Element | None, key: str, where: str, largest: float = LARGEST) -> float:
-    """One number; 0, URDF's own default, if the element or the attribute is not there."""
-    return 0.0 if element is None else float(numbers(element, key, "0", 1, where, largest)[0])
+def _number(
+    element: ET.Element | None,
+    key: str,
+    where: str,
+    largest: float = LARGEST,
+    default: str = "0",
+) -> float:
+    """One number; URDF's own default if the element or the attribute is not there."""
+    if element is None:
+        return float(default)
+    return float(numbers(element, key, default, 1, where, largest)[0])
 
 
 def numbers(

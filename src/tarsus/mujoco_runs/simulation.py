@@ -221,11 +221,11 @@ class MujocoSimulation:
 
 
 def _touching(robot: Robot, names: str | Sequence[str] | None, notices: list[str]) -> Robot:
-    """The robot with the candidates that may touch; TarsusError if it has closed loops."""
-    if robot.loops:
+    """The robot with the candidates that may touch; TarsusError if it has constraints."""
+    if robot.constrained:
         raise TarsusError(
-            f"{robot.name!r} has closed loops: their forces are not part of a log of MuJoCo; run it"
-            " on Tarsus."
+            f"{robot.name!r} has closed loops or joints that follow others: their forces are no"
+            " part of a log of MuJoCo; run it on Tarsus."
         )
     chosen = candidates(robot, names, notices)
     return robot if chosen == robot.candidates else replace(robot, candidates=chosen)

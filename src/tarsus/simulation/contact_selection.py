@@ -109,10 +109,11 @@ def _mobility(kin: Kinematics) -> NDArray[Any]:
     """M^-1 (nu, nu), of a robot with loop joints M^-1 - M^-1 W_B G_B^+ W_B^T M^-1."""
     mechanism = kin.mechanism
     M = np.array(DM(crba.mass_matrix(kin, body_inertias(mechanism))))
-    if not mechanism.loops:
+    if not mechanism.constrained:
         return np.linalg.inv(M)
-    ways = np.array(DM(ca.vertcat(*(ca.horzcat(*row) for row in loop_constraints.freedoms(kin)))))
-    M += ways.T * [loop.joint.armature for loop in mechanism.loops] @ ways
+    for loop, row in zip(mechanism.loops, loop_constraints.freedoms(kin), strict=True):
+        way = np.array(DM(ca.vertcat(*row)))
+        M += loop.joint.armature * way @ way.T
     W = np.array(DM(ca.vertcat(*(ca.horzcat(*row) for row in loop_constraints.directions(kin)))))
     answer = np.linalg.solve(M, W.T)
     return np.linalg.inv(M) - answer @ np.linalg.pinv(W @ answer, rcond=1e-9) @ answer.T

@@ -27,7 +27,7 @@ def placed(scene: Scene, q: Array, notices: list[str]) -> Array:
     closed, on the ground.
     """
     mechanism = scene.mechanism.uncut or scene.mechanism
-    return on_ground(scene, _closed(mechanism, q, notices) if mechanism.loops else q)
+    return on_ground(scene, _closed(mechanism, q, notices) if mechanism.constrained else q)
 
 
 def _closed(mechanism: Mechanism, q: Array, notices: list[str]) -> Array:
@@ -86,12 +86,11 @@ def in_registers(mechanism: Mechanism, worlds: Backend, given: Mapping[str, Any]
 
 
 def _warn_if_open(mechanism: Mechanism, state: Mapping[str, Any], worlds: Backend) -> None:
-    if not mechanism.loops or np.shape(state.get("q", ()))[-1:] != (mechanism.nq,):
+    if not mechanism.constrained or np.shape(state.get("q", ()))[-1:] != (mechanism.nq,):
         return
     apart, name = loop_closure.widest(mechanism, fetched(worlds, state["q"]))
     if apart > LOOSE:
         text = (
-            f"the q set leaves loop joint {name!r} open by {apart:.3g} m or rad; Robot.closed(q)"
-            " closes loops."
+            f"the q set leaves {name!r} open by {apart:.3g} m or rad; Robot.closed(q) closes loops."
         )
         warnings.warn(text, TarsusWarning, stacklevel=4)

@@ -143,10 +143,11 @@ def rate(scene: Scene, at: StepInputs, builder: Builder) -> Rate:
             " forces, such as 'compliant'."
         )
     mechanism, kin = scene.mechanism, kinematics(scene.mechanism, at.q, at.u)
-    if mechanism.loops:
+    if mechanism.constrained:
+        able = named_where(lambda stepper: stepper.holds_constraints)
         raise TarsusError(
-            "cut joints and closed loops are held at the level of velocity: use a stepper that"
-            f" holds them ({named_where(lambda stepper: stepper.holds_constraints)})."
+            "cut joints, closed loops and joints that follow others are held at the level of"
+            f" velocity: use a stepper that holds them ({able})."
         )
     touching = contact_kinematics(scene, kin, at.terrain)
     h = at.tau - rnea.bias(kin, at.inertias) - dissipation(mechanism, at.u) * at.u
@@ -244,7 +245,7 @@ def contact_problem(
         return Bilateral(
             free,
             G,
-            coupling.G_BU,
+            [coupling.of_contacts(row) for row in coupling.G_BU],
             coupling.constraints.G,
             coupling.constraints.gamma,
             start.bilateral,
@@ -278,12 +279,13 @@ def solution(
 def velocity_after(coupling: Coupling, contact: ContactSolution) -> tuple[SX, ContactSolution]:
     """u_end (nu,) = u_free + M^-1 (W_U L_U + W_B L_B), and the solution with impulses L_B."""
     impulse = entries(contact.stacked())
+    on_rows = coupling.on_rows(impulse)
     answer = (
-        coupling.constraint_impulses(impulse)
+        coupling.constraint_impulses(on_rows)
         if contact.bilateral is None
         else entries(contact.bilateral)
     )
-    acting = list(zip(coupling.W_half, coupling.on_rows(impulse), strict=True))
+    acting = list(zip(coupling.W_half, on_rows, strict=True))
     if coupling.constraints is not None:
         acting += zip(coupling.constraints.half, answer, strict=True)
     moved = coupling.u_free + ca.vertcat(*velocity_change(coupling.factor, acting))

@@ -82,7 +82,7 @@ class Coupling:
     stiff: SX = field(default_factory=lambda: SX(0, 1))
 
     def constraint_impulses(self, impulse: list[SX]) -> list[SX]:
-        """Impulses (nb,) of the constraints under contact impulses (3n,)."""
+        """Impulses (nb,) of the constraints under the impulses of the rows."""
         if self.constraints is None:
             return []
         driven = zip(self.constraints.gamma, self.G_BU, strict=True)
@@ -91,13 +91,12 @@ class Coupling:
     def free_velocities(self, held: bool) -> list[SX]:
         """Contact velocities (3n,) at the step's end without contact, constraints acting or not."""
         velocities = [dot(row, entries(self.u_free)) for row in self.rows]
-        if self.constraints is None or not held:
-            return self.of_contacts(velocities)
-        answer = self.constraint_impulses([SX(0)] * len(self.rows))
-        return [
-            v + dot(list(column), answer)
-            for v, column in zip(velocities, zip(*self.G_BU, strict=True), strict=True)
-        ]
+        if self.constraints is not None and held:
+            answer = self.constraint_impulses([SX(0)] * len(self.rows))
+            felt = zip(*self.G_BU, strict=True)
+            pairs = zip(velocities, felt, strict=True)
+            velocities = [v + dot(list(column), answer) for v, column in pairs]
+        return self.of_contacts(velocities)
 
     def of_contacts(self, values: list[SX]) -> list[SX]:
         """Three numbers a contact from one a row."""
@@ -150,7 +149,7 @@ def without_contact(
     u_free = moving.instead_of(u_free) if held is None else u_free
     u_free = builder.keep("u_free", u_free)
     builder.stamp("u_E")
-    if not scene.mechanism.loops:
+    if not scene.mechanism.constrained:
         return Coupling(factor, u_free, [], [], None, [], stiff=stiff)
 
     # the constraints: directions, Delassus matrix, velocities without their impulses

@@ -72,10 +72,11 @@ def velocity_form(coupling: Coupling, builder: Builder) -> VelocityForm:
         u_free = u_free + ca.vertcat(
             *velocity_change(coupling.factor, list(zip(hold.half, answer, strict=True)))
         )
+    felt = coupling.by_contact([list(row) for row in zip(*coupling.G_BU, strict=True)])
     for k, row in enumerate(coupling.by_contact(coupling.W_half)):
         acting = [(row, SX(1))]
         if hold is not None:
-            answer = hold.impulses([G_BU[k] for G_BU in coupling.G_BU])
+            answer = hold.impulses(felt[k])
             acting += zip(hold.half, answer, strict=True)
         columns += velocity_change(coupling.factor, acting)
     rows = coupling.by_contact(coupling.rows)

@@ -61,7 +61,7 @@ def fast_motion(mechanism: Mechanism, q: SX, start: StepInputs, builder: Builder
         A = free.M + dt * rnea.velocity_matrix(kin, start.inertias)
         change = ca.vertcat(*solve_tree(A, entries(dt * free.h)))
         u_end = kin.u + change
-        if mechanism.loops:
+        if mechanism.constrained:
             return {"u_fast": u_end}, SX(0)
 
         # kinetic energy and momentum where the last step looked at the robot

@@ -47,7 +47,7 @@ def velocity_step(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> S
         giving = replace(pushed, give=spread(m, forces.places, give))
         return joints.velocity_step(scene, q, giving, builder)
 
-    held = scene.candidates or scene.pairs or m.loops or rows(scene)
+    held = scene.candidates or scene.pairs or m.constrained or rows(scene)
     if start.servos.held_by_limits and held:
         at = start.servos.at(q, start.u, start.dt)
         end, give = _within_limits(scene, at, forces, start, moved, builder)

@@ -180,7 +180,8 @@ class Moreau(HardLaw):
             *(ca.vertcat(L, s) for L, s in zip(outcome.impulses, outcome.roots, strict=True))
         )
         # solved if the solver says so and all is finite
-        numbers = finite([impulse[0] for impulse in outcome.impulses] + [c_i[0] for c_i in hard.c])
+        told = [entry for impulse in outcome.impulses for entry in entries(impulse)]
+        numbers = finite(told + [c_i[0] for c_i in hard.c])
         good = ca.logic_and(outcome.converged, numbers)
         return ContactSolution(outcome.impulses, warm, outcome.iterations, good, outcome.bilateral)
 

@@ -24,7 +24,15 @@ from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Values
 
 TINY = 1e-30
+FIXED = 1e-9  # of the normal's mobility: a tangent along which a contact cannot move
 JAMMED = 0.01  # of a friction impulse: what it may carry beyond what it presses itself
+
+
+def mobile(A: SX) -> list[SX]:
+    """The diagonal of a contact's block, its tangents no less mobile than `FIXED` says: along one
+    in which it cannot move at all, as on a robot in a plane, it shall carry nothing.
+    """
+    return [A[0, 0], *(ca.fmax(A[k, k], FIXED * A[0, 0]) for k in (1, 2))]
 
 
 @dataclass(frozen=True)
@@ -47,9 +55,9 @@ class Local:
     @staticmethod
     def prepare(A: SX) -> SX:
         """The twelve numbers of a prepared block as a column."""
-        a = 1 / A[0, 0]
+        a, own = 1 / A[0, 0], mobile(A)
         k = a * A[1:, 0]
-        S11, S12, S22 = A[1, 1] - k[0] * A[1, 0], A[2, 1] - k[0] * A[2, 0], A[2, 2] - k[1] * A[2, 0]
+        S11, S12, S22 = own[1] - k[0] * A[1, 0], A[2, 1] - k[0] * A[2, 0], own[2] - k[1] * A[2, 0]
         scale = 1 / (S11 * S22 - S12 * S12)
         i11, i12, i22 = scale * S22, -scale * S12, scale * S11
         n1, n2 = -(i11 * k[0] + i12 * k[1]), -(i12 * k[0] + i22 * k[1])

@@ -25,7 +25,7 @@ from tarsus.algebra.blocks import flat, lower_triangle, triples
 from tarsus.algebra.ldl import factorize_dense
 from tarsus.algebra.projections import TINY, radial_return
 from tarsus.contact.solvers._cone_edges import on_edges
-from tarsus.contact.solvers._exact_blocks import Local, prepared
+from tarsus.contact.solvers._exact_blocks import Local, mobile, prepared
 from tarsus.contact.solvers._interior_point import in_two_rounds, settled
 from tarsus.contact.solvers._standing import standing
 from tarsus.contact.solvers.base import (
@@ -139,7 +139,8 @@ def linear_solution(hard: HardProblem, pressing: list[SX], roots: list[SX]) -> S
     for i in range(n):
         far = ca.if_else(pressing[i], 0, FAR)
         for at in range(3 * i, 3 * i + 3):
-            K[at][at] = K[at][at] * spread + (far if at == 3 * i else far + roots[i])
+            own = mobile(G[i, i])[at - 3 * i] * spread
+            K[at][at] = own + (far if at == 3 * i else far + roots[i])
     return ca.vertcat(*factorize_dense(K).solve([-c for c in flat(hard.c)]))
 
 

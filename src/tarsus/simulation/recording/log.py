@@ -113,7 +113,7 @@ def _of_loops(
     robot before cuts.
     """
     found: dict[str, Any] = {}
-    if mechanism.loops:
+    if mechanism.constrained:
         rows = ("time", "world", "constraint")
         found = {
             "drift": (rows[:2], seen["drift"][..., 0]),

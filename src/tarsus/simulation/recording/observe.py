@@ -159,7 +159,7 @@ def _of_loops(end: Kinematics) -> dict[str, SX]:
     mechanism, empty = end.mechanism, SX(0, 1)
     q, u = coordinates.uncut_state(mechanism, end.q, end.u) if mechanism.uncut else (empty, empty)
     return {
-        "drift": ca.norm_inf(loop_constraints.gaps(end)) if mechanism.loops else SX(0),
+        "drift": ca.norm_inf(loop_constraints.gaps(end)) if mechanism.constrained else SX(0),
         "q_uncut": q,
         "u_uncut": u,
     }

@@ -1,0 +1,64 @@
+"""Joints that follow others: gears, tendon-driven fingers, the mimic joints of URDF."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from tarsus.errors import TarsusError
+
+
+@dataclass(frozen=True)
+class JointCoupling:
+    """A hinge or slide of the tree whose coordinate y follows that of another, x.
+
+    y = c_0 + c_1 x + c_2 x^2 + ..., rad or m as the joints are.
+
+    joint: the one that follows
+    leader: the one that it follows; "": none, y = c_0
+    coefficients: c_0, c_1, ...
+    """
+
+    name: str
+    joint: str
+    leader: str
+    coefficients: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        numbers = tuple(float(c) for c in self.coefficients)
+        if not numbers or not np.isfinite(numbers).all():
+            raise TarsusError(
+                f"coupling {self.name!r}: the coefficients must be finite numbers, at least one,"
+                f" not {self.coefficients}."
+            )
+        if self.joint == self.leader:
+            raise TarsusError(f"coupling {self.name!r}: joint {self.joint!r} follows itself.")
+        while len(numbers) > 1 and not numbers[-1]:
+            numbers = numbers[:-1]
+        object.__setattr__(self, "coefficients", numbers if self.leader else numbers[:1])
+
+    @property
+    def linear(self) -> bool:
+        """Whether y = c_0 + c_1 x."""
+        return len(self.coefficients) <= 2
+
+    def at(self, x: float) -> float:
+        """y where the leader is at x."""
+        return float(np.polynomial.Polynomial(self.coefficients)(x))
+
+
+def check_couplings(couplings: tuple[JointCoupling, ...], kinds: Mapping[str, str]) -> None:
+    """TarsusError unless all joins hinges and slides; kinds: of the tree's joints by name."""
+    followers = [coupling.joint for coupling in couplings]
+    for coupling in couplings:
+        if followers.count(coupling.joint) > 1:
+            raise TarsusError(f"joint {coupling.joint!r} follows in two couplings.")
+        for name in filter(None, (coupling.joint, coupling.leader)):
+            if kinds.get(name) not in ("hinge", "slide"):
+                is_one = f"is a {kinds[name]}" if name in kinds else "is not there"
+                raise TarsusError(
+                    f"coupling {coupling.name!r}: joint {name!r} {is_one}; only hinges and slides"
+                    " can lead or follow."
+                )

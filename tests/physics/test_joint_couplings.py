@@ -1,0 +1,387 @@
+"""Joints that follow others, and welds: closed forms, conservation, MuJoCo, exports.
+
+Equations as in `tarsus.dynamics.joint_couplings` and `loop_constraints`.
+"""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from tarsus import Simulation, registry
+from tarsus.contact.laws.moreau import Moreau
+from tarsus.dynamics.robot import Robot
+from tarsus.errors import TarsusError, TarsusWarning
+from tarsus.model.check import check
+from tarsus.model.joint_coupling import JointCoupling
+from tarsus.model.mechanism import Mechanism
+from tarsus.model.mjcf import read_mjcf
+from tarsus.model.to_mjcf import to_mjcf
+from tarsus.model.to_urdf import to_urdf
+from tarsus.model.urdf import read_urdf
+from tarsus.stepping import shared_body
+
+mujoco: Any = importlib.import_module("mujoco")
+Array = NDArray[np.float64]
+RATIO, TORQUE = -2.0, 0.7  # of the gear [1]; N m on the leader
+I_A, I_B = 0.07, 0.03  # kg m^2, about the joints
+GEAR = """<mujoco model="gear"><option gravity="0 0 {g}"/><worldbody>
+<body name="a" pos="0 0 1"><joint name="ja" axis="0 1 0" {a}/>
+<inertial pos="{c} 0 0" mass="1" diaginertia=".05 {ia} .05"/></body>
+<body name="b" pos="1 0 1"><joint name="jb" axis="0 1 0" {b}/>
+<inertial pos="{c} 0 0" mass=".5" diaginertia=".02 {ib} .02"/></body>
+</worldbody><equality><joint name="gear" joint1="jb" joint2="ja" polycoef="{p}"/></equality>
+<actuator><motor joint="ja"/></actuator></mujoco>"""
+
+
+def robot(text: str) -> Robot:
+    return Robot.of(read_mjcf(text))
+
+
+def gear(p: str, g: float = 0.0, c: float = 0.0, a: str = "", b: str = "") -> Robot:
+    """Two bodies, the second's joint following the first's; c: off their joints, m."""
+    numbers = {"ia": I_A - c * c, "ib": I_B - c * c / 2}
+    return robot(GEAR.format(g=g, c=c, a=a, b=b, p=p, **numbers))
+
+
+@pytest.mark.parametrize("stepper", ["midpoint", "symplectic_euler", "event_driven"])
+def test_a_gear_turns_as_one_body_of_both_inertias(stepper: str) -> None:
+    """I = I_a + n^2 I_b, and the constraint's moment is what the follower needs, I_b n a."""
+    made = Simulation(
+        gear(f"0 {RATIO} 0 0 0"), stepper=stepper, dt=1e-3, controller=lambda t, q, u: [TORQUE]
+    )
+    log = made.run(0.5)
+    speed_up = TORQUE / (I_A + RATIO**2 * I_B)
+    assert np.allclose(log.u.values[:, 0], speed_up * log.time.values, rtol=1e-9)
+    assert np.abs(log.q.values[:, 1] - RATIO * log.q.values[:, 0]).max() < 1e-11
+    assert list(log.constraint.values) == ["gear.follow"]
+    assert np.allclose(log.force_constraint.values, I_B * RATIO * speed_up, rtol=1e-9)
+    assert int((log.converged == 0).sum()) == 0
+    if stepper != "event_driven":  # it has no one balance of momentum
+        assert float(log.equation_residual.max()) < 1e-10
+
+
+def test_a_geared_pendulum_keeps_its_energy_and_a_ratio_does_not_drift() -> None:
+    """Ten seconds under gravity; the error of energy is of second order in dt."""
+    lost = []
+    for dt in (2e-3, 1e-3):
+        made = Simulation(gear(f"0.3 {RATIO} 0 0 0", g=-9.81, c=0.15), dt=dt)
+        log = made.run(10.0)
+        assert float(log.drift.max()) < 1e-11
+        energy = (log.kinetic_energy + log.potential_energy).values
+        lost.append(float(np.abs(energy - log.energy_start.values).max()))
+        assert np.abs(log.energy_joints.values).max() < 1e-4
+    assert lost[1] < 1e-4 and 3 < lost[0] / lost[1] < 5
+
+
+def test_a_polynomial_is_followed_and_the_gap_does_not_add_up() -> None:
+    """y = 0.1 - x + 0.4 x^2 + 0.1 x^4: gaps of second order, no larger after ten times as long."""
+    gaps = []
+    for dt, seconds in ((2e-3, 2.0), (1e-3, 2.0), (1e-3, 20.0)):
+        made = Simulation(gear("0.1 -1 0.4 0 0.1", g=-9.81, c=0.15), dt=dt)
+        log = made.run(seconds)
+        x, y = log.q.values.T
+        assert np.abs(y - (0.1 - x + 0.4 * x**2 + 0.1 * x**4)).max() == pytest.approx(
+            float(log.drift.max()), rel=1e-6
+        )
+        energy = (log.kinetic_energy + log.potential_energy).values
+        assert np.abs(energy - log.energy_start.values).max() < 200 * dt**2
+        gaps.append(float(log.drift.max()))
+    assert 3.4 < gaps[0] / gaps[1] < 4.6 and gaps[1] < 1e-4
+    assert gaps[2] < 1.2 * gaps[1]
+
+
+def test_a_joint_that_follows_none_stands_where_it_is_told() -> None:
+    model = gear("0 1 0 0 0", g=-9.81, c=0.15)
+    held = replace(model, couplings=(JointCoupling("hold", "jb", "", (0.4,)),))
+    made = Simulation(held, dt=1e-3)
+    assert made.q[1] == 0.4
+    log = made.run(1.0)
+    assert np.abs(log.q.values[:, 1] - 0.4).max() < 1e-12
+    weight = -0.5 * 9.81 * 0.15 * np.cos(0.4)  # turns it to positive angles
+    assert np.allclose(log.force_constraint.values, weight, rtol=1e-9)
+
+
+QUICK = ("moreau", "compliant", "lcp_impulse", "micro_macro")
+LAWS = [
+    pytest.param(name, marks=() if name in QUICK else pytest.mark.slow)
+    for name in registry.names("tarsus.contact.laws")
+]
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_a_foot_on_a_geared_leg_stands_under_every_law(law: str) -> None:
+    """A leg whose knee follows its hip, pressed to the ground by its own weight: the ground bears
+    what virtual work says, whatever the law.
+    """
+    leg = robot(LEG)
+    dt = 1e-3 if law == "moreau" else 2e-4
+    made = Simulation(leg, law, dt=dt, controller=lambda t, q, u: [0.0])
+    made.set(q=[0.6, -1.2])
+    made.advance(3.0)
+    log = made.run(dt)
+    q, along = log.q.values[-1], np.array([1.0, -2.0])
+    assert np.abs(made.u).max() < 1e-3 and abs(q[1] + 2 * q[0]) < 1e-9
+    bears = log.force_world.values[-1, 0] @ leg.jacobian(q, "foot")[:3] @ along
+    assert bears == pytest.approx(leg.gravity(q) @ along, rel=1e-3)
+
+
+LEG = """<mujoco><worldbody><body name="thigh" pos="0 0 .75"><joint name="hip" axis="0 1 0"/>
+<inertial pos="0 0 -.2" mass="2" diaginertia=".03 .03 .001"/>
+<body name="shank" pos="0 0 -.4"><joint name="knee" axis="0 1 0" damping="1"/>
+<inertial pos="0 0 -.2" mass="1" diaginertia=".015 .015 .001"/>
+<geom name="foot" type="sphere" size=".0001" pos="0 0 -.4" mass="0"/></body></body></worldbody>
+<equality><joint joint1="knee" joint2="hip" polycoef="0 -2 0 0 0"/></equality>
+<actuator><motor joint="hip"/></actuator></mujoco>"""
+
+
+def test_limits_and_friction_hold_coupled_joints() -> None:
+    """The follower's stop holds both; dry friction of both adds up as the gear translates it."""
+    held = gear(f"0 {RATIO} 0 0 0", b='range="-57.3 57.3" limited="true"')
+    made = Simulation(held, dt=1e-3, controller=lambda t, q, u: [TORQUE])
+    log = made.run(1.0)
+    end = np.deg2rad(57.3)
+    assert log.q.values[-1] == pytest.approx([end / -RATIO, -end], abs=1e-8)
+    assert log.force_limit.values[-1, 1] == pytest.approx(TORQUE / -RATIO, rel=1e-6)
+    rubbing = gear(f"0 {RATIO} 0 0 0", a='frictionloss="0.2"', b='frictionloss="0.3"')
+    for torque, moves in ((0.79, False), (0.81, True)):  # 0.2 + 2 * 0.3
+        log = Simulation(rubbing, dt=1e-3, controller=lambda t, q, u, m=torque: [m]).run(0.1)
+        assert bool(np.abs(log.u.values).max() > 1e-4) is moves
+        assert int((log.converged == 0).sum()) == 0
+    a = (1.3 - 0.8) / (I_A + RATIO**2 * I_B)
+    log = Simulation(rubbing, dt=1e-3, controller=lambda t, q, u: [1.3]).run(0.1)
+    assert log.u.values[-1, 0] == pytest.approx(0.1 * a, rel=1e-6)
+
+
+# ---------------------------------------------------------------- MuJoCo
+
+WELDED = """<mujoco model="welded"><option gravity="0 0 -9.81"/><worldbody>
+<body name="a" pos="0 0 1" euler="0 20 0"><joint name="ja" axis="0 1 0" pos=".05 0 0"/>
+<inertial pos=".2 0 0" mass="1" diaginertia=".02 .03 .04"/>
+<body name="b" pos=".4 0 0" euler="10 0 30"><joint name="jb" axis="0 0 1"/>
+<inertial pos=".1 .02 0" mass=".5" diaginertia=".01 .02 .02"/></body></body>
+<body name="c" pos=".5 .1 1.1" euler="0 40 15"><freejoint name="free"/>
+<inertial pos="0 0 .1" mass=".7" diaginertia=".01 .02 .015"/><geom size=".01"/></body>
+</worldbody><equality>{e}</equality></mujoco>"""
+FIRM = 'solref=".0004 1" solimp=".9999 .9999 .001 .5 2"'
+EQUALITIES = {
+    "weld": f'<weld body1="b" body2="c" anchor=".02 .03 .01" {FIRM}/>',
+    "weld the other way": f'<weld body1="c" body2="b" {FIRM}/>',
+    "weld and gear": f'<weld body1="b" body2="c" {FIRM}/><joint joint1="jb" joint2="ja"'
+    f' polycoef="0 .7 -.2 0 0" {FIRM}/>',
+    "connect": f'<connect body1="b" body2="c" anchor=".2 0 0" {FIRM}/>',
+}
+
+
+def in_mujoco(text: str, q: Array, dt: float, steps: int) -> Array:
+    """qpos after the steps, from rest."""
+    model: Any = mujoco.MjModel.from_xml_string(text)
+    model.opt.timestep, model.opt.integrator = dt, mujoco.mjtIntegrator.mjINT_RK4
+    data = mujoco.MjData(model)
+    data.qpos[:] = q
+    for _ in range(steps):
+        mujoco.mj_step(model, data)
+    return np.array(data.qpos)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param(kind, marks=() if kind == "weld and gear" else pytest.mark.slow)
+        for kind in EQUALITIES
+    ],
+)
+def test_equalities_move_as_in_mujoco(kind: str) -> None:
+    """MuJoCo's with its hardest constraints; the difference is of first order in our dt or less
+    until its softness shows.
+    """
+    text = WELDED.format(e=EQUALITIES[kind])
+    mechanism = robot(text)
+    there = in_mujoco(text, np.array(mechanism.keyframes["qpos0"]), 2e-4, 1500)
+    off = []
+    for dt in (2e-3, 1e-3):
+        made = Simulation(mechanism, dt=dt)
+        made.set(q=mechanism.keyframes["qpos0"])
+        log = made.run(0.3)
+        assert float(log.drift.max()) < 10 * dt**2 and float(log.equation_residual.max()) < 1e-8
+        q = log.q.values[-1]
+        off.append(float(np.abs(q - there).max()))
+    assert off[0] < 4e-3 and off[1] < max(0.6 * off[0], 3e-4), off
+
+
+def test_a_weld_makes_one_body_of_two() -> None:
+    """In flight: the energy and momentum of the whole, and the pose of one in the other, stay."""
+    text = WELDED.replace('<joint name="ja" axis="0 1 0" pos=".05 0 0"/>', "<freejoint/>")
+    text = text.replace('<joint name="jb" axis="0 0 1"/>', "").replace("-9.81", "0")
+    whole = robot(text.format(e='<weld body1="a" body2="c"/>'))
+    made = Simulation(whole, dt=1e-3)
+    u = np.concatenate([[0.1, 0.2, 0.3, 1.0, -2.0, 1.5], np.zeros(6)])
+    made.set(q=whole.keyframes["qpos0"], u=u)
+    made.step()  # one body from here on; half this step, c still stood
+    made.set(q=whole.closed(made.q), u=made.u)
+    before, start = whole.momentum(made.q, made.u), whole.kinetic_energy(made.q, made.u)
+    log = made.run(2.0)
+    # the stepper keeps momentum to first order in dt, and the gaps to second
+    np.testing.assert_allclose(whole.momentum(made.q, made.u), before, atol=made.dt)
+    assert np.abs(log.kinetic_energy.values - start).max() < made.dt * start
+    assert float(log.drift.max()) < 1e-5
+    assert np.abs(whole.loop_gaps(made.q)).max() < 1e-5
+
+
+def test_a_weld_to_the_world_holds_the_weight() -> None:
+    """Six rows: forces sum to the weight, moments about the anchor to its moment."""
+    text = """<mujoco><worldbody><body name="c" pos="0 0 1"><freejoint/>
+    <inertial pos=".1 0 0" mass="2" diaginertia=".01 .02 .015"/><geom size=".01"/></body>
+    </worldbody>
+    <equality><weld body1="c" name="w"/></equality></mujoco>"""
+    made = Simulation(robot(text), dt=1e-3)
+    log = made.run(1.0)
+    force = log.force_constraint.values[-1]
+    assert np.abs(log.u.values).max() < 1e-11 and len(force) == 6
+    np.testing.assert_allclose(force[:3], [0, 0, 2 * 9.81], atol=1e-9)
+    assert np.abs(force[3:]).max() == pytest.approx(2 * 9.81 * 0.1, rel=1e-9)
+
+
+# ---------------------------------------------------------------- files
+
+
+URDF = """<robot name="hand"><link name="palm"><inertial><mass value="1"/>
+<inertia ixx=".01" iyy=".01" izz=".01"/></inertial></link>
+{links}{joints}</robot>"""
+LINK = """<link name="{n}"><inertial><origin xyz=".05 0 0"/><mass value=".2"/>
+<inertia ixx=".001" iyy=".001" izz=".001"/></inertial></link>"""
+JOINT = """<joint name="{n}_joint" type="{t}"><parent link="{p}"/><child link="{n}"/>
+<origin xyz=".1 0 0"/><axis xyz="0 1 0"/><limit lower="-2" upper="2" effort="5" velocity="9"/>{m}
+</joint>"""
+
+
+def hand(mimic: str, leader: str = "revolute") -> Mechanism:
+    """Two fingers in a row, the second with this <mimic>."""
+    links = "".join(LINK.format(n=n) for n in ("first", "second"))
+    joints = JOINT.format(n="first", t=leader, p="palm", m="")
+    joints += JOINT.format(n="second", t="revolute", p="first", m=mimic)
+    return read_urdf(URDF.format(links=links, joints=joints), floating=False)
+
+
+def test_a_mimic_joint_of_a_urdf_follows_without_a_motor() -> None:
+    mechanism = hand('<mimic joint="first_joint" multiplier="0.5" offset="0.2"/>')
+    (coupling,) = mechanism.couplings
+    assert (coupling.leader, coupling.coefficients) == ("first_joint", (0.2, 0.5))
+    assert [actuator.joint for actuator in mechanism.actuators] == ["first_joint"]
+    assert any("Mimic joints follow" in note for note in mechanism.notes)
+    made = Simulation(Robot.of(mechanism), dt=1e-3, controller=lambda t, q, u: [0.5])
+    log = made.run(1.0)
+    first, second = log.q.values.T
+    assert np.abs(second - 0.2 - 0.5 * first).max() < 1e-11 and np.ptp(first) > 0.1
+    plain = hand('<mimic joint="first_joint"/>').couplings[0]
+    assert plain.coefficients == (0.0, 1.0)
+
+
+def test_a_mimic_of_what_is_not_there_is_left_out_by_name() -> None:
+    with pytest.warns(TarsusWarning, match=r"not in the file .*second_joint \(follows frist"):
+        mechanism = hand('<mimic joint="frist_joint"/>')
+    assert not mechanism.couplings and len(mechanism.actuators) == 2
+
+
+def test_a_mimic_of_what_does_not_move_stands() -> None:
+    (coupling,) = hand('<mimic joint="first_joint" offset="0.2"/>', "fixed").couplings
+    assert (coupling.leader, coupling.coefficients) == ("", (0.2,))
+
+
+@pytest.mark.parametrize(
+    ("mimic", "message"),
+    [
+        ('<mimic joint="second_joint"/>', "follows itself"),
+        ('<mimic joint="first_joint" multiplier="much"/>', "must be a number"),
+    ],
+)
+def test_a_wrong_mimic_is_one_sentence(mimic: str, message: str) -> None:
+    with pytest.raises(TarsusError, match=message):
+        hand(mimic)
+
+
+@pytest.mark.parametrize("kind", EQUALITIES)
+def test_written_to_mjcf_and_read_again_they_are_the_same(kind: str) -> None:
+    mechanism = read_mjcf(WELDED.format(e=EQUALITIES[kind]))
+    again = read_mjcf(to_mjcf(mechanism, floor=False))
+    assert [c.coefficients for c in again.couplings] == [
+        c.coefficients for c in mechanism.couplings
+    ]
+    q = np.random.default_rng(0).normal(size=mechanism.nq)
+    q[-4:] /= np.linalg.norm(q[-4:])
+    np.testing.assert_allclose(
+        Robot.of(again).loop_gaps(q), Robot.of(mechanism).loop_gaps(q), atol=1e-12
+    )
+
+
+def test_written_to_urdf_and_read_again_a_ratio_is_the_same() -> None:
+    text = to_urdf(load_floating('<mimic joint="first_joint" multiplier="0.5" offset="0.2"/>'))
+    assert read_urdf(text).couplings[0].coefficients == (0.2, 0.5)
+    bent = replace(
+        load_floating(""),
+        couplings=(JointCoupling("bent", "second_joint", "first_joint", (0, 1, 2)),),
+    )
+    with pytest.raises(TarsusError, match="in proportion"):
+        to_urdf(bent)
+
+
+def load_floating(mimic: str) -> Mechanism:
+    links = "".join(LINK.format(n=n) for n in ("first", "second"))
+    joints = JOINT.format(n="first", t="revolute", p="palm", m="")
+    joints += JOINT.format(n="second", t="revolute", p="first", m=mimic)
+    return read_urdf(URDF.format(links=links, joints=joints))
+
+
+def test_what_is_not_taken_is_named() -> None:
+    tendon = WELDED.format(e='<tendon tendon1="t"/>').replace(
+        "</worldbody>",
+        '</worldbody><tendon><fixed name="t"><joint joint="ja" coef="1"/></fixed></tendon>',
+    )
+    with pytest.warns(TarsusWarning) as told:
+        mechanism = read_mjcf(tendon)
+    assert any("other than active connect, weld and joint" in str(w.message) for w in told)
+    assert not mechanism.constrained
+    off = read_mjcf(WELDED.format(e='<weld body1="b" body2="c" active="true"/>'))
+    assert off.loops
+    with pytest.raises(TarsusError, match="cannot be cut"):
+        Simulation(gear("0 1 0 0 0"), coordinates="maximal")
+    with pytest.raises(TarsusError, match="only hinges and slides"):
+        wrong = JointCoupling("wrong", "ja", "free", (0.0, 1.0))
+        check(replace(mechanism, couplings=(wrong,)))
+    with pytest.raises(TarsusError, match="follow others are held"):
+        Simulation(gear("0 1 0 0 0"), "compliant", "rk4")
+
+
+BOX = """<mujoco><worldbody><body name="box" pos="0 0 .1"><freejoint/>
+<geom type="box" size=".2 .15 .1" mass="5"/>{arms}</body></worldbody><equality>
+<joint joint1="j1" joint2="j0" polycoef="0 -3 0 0 0"/></equality></mujoco>"""
+SWING = """<body pos="0 {y} .1"><joint name="j{k}" axis="0 1 0"/>
+<inertial pos=".2 0 0" mass=".5" diaginertia=".01 .01 .01"/></body>"""
+
+
+@pytest.mark.parametrize(
+    "solver",
+    [*(pytest.param(name, marks=pytest.mark.slow) for name in ("newton", "sor")), "sor_velocity"],
+)
+def test_contacts_that_share_a_body_feel_a_coupling(
+    solver: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A box on its corners, two geared arms on it swing: by the body's six rows (decision 0026), or
+    contact by contact, the box and the arms move the same.
+    """
+    text = BOX.format(arms="".join(SWING.format(k=k, y=0.1 * k) for k in (0, 1)))
+    ends = []
+    for fewest in (2, 99):
+        monkeypatch.setattr(shared_body, "FEWEST", fewest)
+        law = Moreau(solver=solver, T_rel=1e-10)
+        made = Simulation(robot(text), law, dt=1e-3)
+        log = made.run(0.1)
+        assert int((log.converged == 0).sum()) == 0 and float(log.drift.max()) < 1e-12
+        assert float(log.gap.min()) > -1e-3 and abs(log.u.values[-1, 6]) > 0.5
+        ends.append(np.append(log.q.values[-1], log.impulse_constraint.values[-1]))
+    np.testing.assert_allclose(ends[0], ends[1], atol=1e-7)
