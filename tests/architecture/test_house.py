@@ -29,7 +29,7 @@ FLOORS = (  # from the roof down; what stands on one floor does not see its neig
     ("commands",),
     ("__init__",),
     ("comparison", "experiments", "benchmarks", "validation"),
-    ("mujoco_runs", "viewer"),
+    ("mujoco_runs", "viewer", "exchange"),
     ("simulation",),
     ("stepping", "control", "robots", "sensing"),
     ("terrain",),

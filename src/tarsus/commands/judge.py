@@ -31,7 +31,8 @@ class Judge(Command):
     place: ClassVar[int] = 50
 
     run: Annotated[tyro.conf.Positional[Path], called("RUN")]
-    """The recorded run: a log of `tarsus run` (.nc), or arrays (.npz, see docs/judge.md)."""
+    """The recorded run: a log (.nc), arrays (.npz), a table (.csv, .parquet), a ROS 2 bag
+    (docs/judge.md)."""
     robot: Annotated[str | None, called("ROBOT"), Checked(robots.require)] = None
     """Robot's name or file; not needed for a log of `tarsus run`, which names its own."""
     friction: Number = None

@@ -15,7 +15,8 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from tarsus import robots
-from tarsus.comparison.trajectory import arrays_of, read, trajectory
+from tarsus.comparison.imported import holds_states_alone, run_of, with_forces_of_mujoco
+from tarsus.comparison.trajectory import arrays_of, trajectory
 from tarsus.comparison.whose import robot_of
 from tarsus.contact import criteria
 from tarsus.contact.criteria import Solved
@@ -33,7 +34,8 @@ def judge(
     robot: Robot | str | Path | None = None,
     friction: float | None = None,
 ) -> dict[str, Any]:
-    """The report card of a run: a file (.npz, .nc), its arrays by name, or a log.
+    """The report card of a run: a file (.nc, .npz, .csv, .parquet, a ROS 2 bag), its arrays by
+    name, or a log.
 
     docs/judge.md has the format.
 
@@ -53,8 +55,11 @@ def judge(
     Raises TarsusError, in one sentence, if the arrays are inconsistent.
     """
     # whose run is it?
-    given = read(Path(run)) if isinstance(run, str | Path) else run
-    whose = robot if isinstance(robot, Robot) else robots.load(robot) if robot else robot_of(given)
+    whose = robot if isinstance(robot, Robot) else robots.load(robot) if robot else None
+    given: Any = run_of(Path(run), whose) if isinstance(run, str | Path) else run
+    if holds_states_alone(given) and whose is not None:
+        given = with_forces_of_mujoco(given, Path(whose.origin.file))
+    whose = whose or robot_of(given)
     # the run in the format of the report
     arrays = dict(arrays_of(given, whose) if isinstance(given, xr.Dataset) else given)
     if friction is not None:
