@@ -201,6 +201,6 @@ LINES = [
 def test_a_command_in_a_sentence_is_one(command: str) -> None:
     """As it stands, or with a robot or a file after the command's name."""
     words = command.split(" ", 2)
-    takes_one = words[1] in ("run", "compare", "judge", "rerun", "inspect", "cite")
+    takes_one = words[1] in ("run", "compare", "judge", "rerun", "export", "inspect", "cite")
     named = len(words) > 2 and not words[2].startswith("-")
     accepted(" ".join([*words[:2], "ROBOT", *words[2:]]) if takes_one and not named else command)

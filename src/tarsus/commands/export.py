@@ -27,13 +27,15 @@ class Export(Command):
 
     log: Annotated[tyro.conf.Positional[Path], called("LOG")]
     """A log of `tarsus run` (.nc)."""
-    to: Annotated[tyro.conf.Positional[Path], called("FILE")]
+    to: Annotated[tyro.conf.Positional[Path | None], called("FILE")] = None
     """Where to: *.csv, *.parquet or *.mcap."""
     robot: Annotated[str | None, called("ROBOT"), Checked(robots.require)] = None
     """Robot of the log, in place of the one that it names (for .mcap)."""
 
     def execute(self) -> int:
         known = (*TABLES, MCAP)
+        if self.to is None:
+            raise TarsusError("name the file to write: *.csv, *.parquet or *.mcap.")
         if self.to.suffix not in known:
             raise unknown("format", self.to.suffix or self.to.name, known)
         if self.log.suffix != ".nc":

@@ -139,6 +139,7 @@ def _joints(messages: Any, log: xr.Dataset, robot: Robot, state: tuple[Array, Ar
 
 def _arrows(messages: Any, log: xr.Dataset, robot: Robot) -> Any:
     """An arrow along every force, as long as its share of the weight."""
+    # lengths by the robot's weight
     weight = robot.mass * float(np.linalg.norm(robot.gravity_acceleration)) or 1.0
     names = [str(name) for name in log["contact"].values]
     force, point = log["force_world"].values, log["contact_point"].values

