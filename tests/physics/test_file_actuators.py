@@ -245,3 +245,56 @@ def test_a_urdf_gives_motors_with_its_efforts() -> None:
     servo = Simulation(robot, actuators="file", controller=lambda t, q, u: 50 * (1 - q) - 20 * u)
     servo.advance(3.0)
     assert servo.q[0] == pytest.approx(1, abs=1e-2)
+
+
+SPEED, EFFORT, SPUN = 9.0, 5.0, 0.5  # rad/s, N m, kg m^2
+WHEEL = f"""<robot name="wheel"><link name="world"/><link name="rotor"><inertial><mass value="1"/>
+<inertia ixx="1" iyy="1" izz="{SPUN}"/></inertial></link><joint name="j" type="continuous">
+<parent link="world"/><child link="rotor"/><axis xyz="0 0 1"/>
+<limit effort="{EFFORT}" velocity="{SPEED}"/></joint></robot>"""
+
+
+def test_a_motor_of_a_urdf_drives_no_faster_than_its_velocity_limit() -> None:
+    """Full effort up to 95 % of it, then u' = f / I (1 - u / v) / 0.05: it comes near v, and not
+    beyond; a joint that something else drives faster gets no torque along its motion, all against.
+    """
+    wheel = Robot.of(read_urdf(WHEEL))
+    made = Simulation(wheel, actuators="file", dt=1e-3)
+    made.backend.set("action", np.array([EFFORT]))
+    log = made.run(2.0)
+    u, t = log.u.values[:, 0], log.time.values
+    knee, decay = 0.95 * SPEED * SPUN / EFFORT, 0.05 * SPEED * SPUN / EFFORT
+    expected = np.where(
+        t < knee, EFFORT / SPUN * t, SPEED * (1 - 0.05 * np.exp(-(t - knee) / decay))
+    )
+    assert np.abs(u - expected).max() < 0.012 and u.max() < SPEED
+    assert np.abs(log.tau.values).max() <= EFFORT * (1 + 1e-9)
+    made.set(u=[1.5 * SPEED])
+    made.step([EFFORT])
+    assert made.u[0] == pytest.approx(1.5 * SPEED, rel=1e-12)
+    made.step([-EFFORT])
+    assert made.u[0] == pytest.approx(1.5 * SPEED - EFFORT / SPUN * 1e-3, rel=1e-9)
+    torques = Simulation(wheel, dt=1e-3, controller=lambda t, q, u: [EFFORT])
+    assert torques.run(2.0).u.values.max() > 2 * SPEED, "motors that take torques have no curve"
+
+
+@pytest.mark.parametrize(
+    ("stepper", "law"), [("rk4", "compliant"), ("heun", "compliant"), ("event_driven", "moreau")]
+)
+def test_servos_too_stiff_for_a_held_force_are_refused(stepper: str, law: str) -> None:
+    """dt 10 ms: the bounds are D > dt/2 K and dt D < 2 I, and here gains on both sides of both."""
+
+    def moved(kp: float, kv: float) -> Simulation:
+        robot = pendulum(f'<position joint="j" kp="{kp}" kv="{kv}"/>', damping=0.0)
+        return Simulation(robot, law, stepper, actuators="file", dt=0.01)
+
+    inertia = float(pendulum("<motor joint='j'/>").mass_matrix([0.0])[0, 0])
+    fine = moved(40 * inertia, 190 * inertia)
+    fine.step([0.1])
+    fine.advance(2.0)
+    assert not fine.notices and abs(fine.q[0] - 0.1) < 0.2
+    with pytest.raises(TarsusError, match=rf"'{stepper}' holds the forces .* \(midpoint, symp"):
+        moved(40 * inertia, 210 * inertia)
+    weak = moved(40 * inertia, 0.15 * inertia)  # less than dt/2 K
+    assert any("swing up" in notice for notice in weak.notices)
+    assert not moved(40 * inertia, 0.25 * inertia).notices

@@ -147,9 +147,10 @@ class Command(ABC):
     def check_names(self) -> None:
         """TarsusError for a name that is not there, before anything heavy is imported."""
         for name, hint in get_type_hints(type(self), include_extras=True).items():
-            given: Any = getattr(self, name, None)
+            given = getattr(self, name, None)
             if isinstance(given, Group):
                 given.check()
+                continue
             for mark in getattr(hint, "__metadata__", ()):
                 if isinstance(mark, Checked) and given is not None:
                     mark.check(given)

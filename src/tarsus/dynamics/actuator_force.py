@@ -16,7 +16,7 @@ import numpy as np
 from casadi import SX
 
 from tarsus.dynamics.springs import MEAN
-from tarsus.model.file_actuators import FileActuator, Range
+from tarsus.model.file_actuators import FALLING, FileActuator, Range
 from tarsus.model.mechanism import Mechanism
 from tarsus.program.ir.symbolic import entries
 
@@ -43,8 +43,9 @@ class ActuatorForce:
     @property
     def held_by_limits(self) -> bool:
         """Whether a limit can come in between force and motion."""
-        curve = "stall_torque" in self.values
-        return any(a.soft and (a.limited or curve) for a in self.mechanism.file_actuators)
+        curve, actuators = "stall_torque" in self.values, self.mechanism.file_actuators
+        fast = any(np.isfinite(a.speed) for a in actuators)
+        return fast or any(a.soft and (a.limited or curve) for a in actuators)
 
     def at(self, q: SX, u: SX, dt: SX) -> AtState:
         """The forces at coordinates q (nq,) and velocities u (nu,) of a step of dt."""
@@ -104,20 +105,37 @@ class AtState:
         if limited:
             force, slope = between(force, slope, actuator.force)
         force, slope = gear * strength * force, gear * strength * slope
-        return self._on_curve(k, force, slope, self.u[j] + d) if limited else (force, slope)
+        return self._at_rate(k, force, slope, self.u[j] + d) if limited else (force, slope)
 
-    def _on_curve(self, k: int, force: SX, slope: SX, rate: SX) -> tuple[SX, SX]:
-        """Torque within what the motor gives at a rate, linear from stall to no load."""
-        if "stall_torque" not in self.law.values:
-            return force, slope
-        stall, fastest = (self.law.values[name][k] for name in ("stall_torque", "no_load_speed"))
-        for way in (1, -1):
-            most = ca.fmax(ca.fmin(stall * (1 - way * rate / fastest), stall), 0)
-            falling = ca.logic_and(most > 0, most < stall)
-            over = way * force > most
-            slope = ca.if_else(over, ca.if_else(falling, stall / fastest, 0), slope)
-            force = ca.if_else(over, way * most, force)
+    def _at_rate(self, k: int, force: SX, slope: SX, rate: SX) -> tuple[SX, SX]:
+        """Torque within what the motor gives at a rate: linear from stall to no load, and none that
+        drives the joint on beyond a limit of speed.
+        """
+        if "stall_torque" in self.law.values:
+            names = ("stall_torque", "no_load_speed")
+            stall, fastest = (self.law.values[name][k] for name in names)
+            force, slope = falling((force, slope), rate, stall, (stall, fastest))
+        actuator = self.law.mechanism.file_actuators[k]
+        if np.isfinite(actuator.speed):
+            most = abs(actuator.gear) * float(np.abs(actuator.force).max())
+            top = SX(most) * self.law.values["strength"][k]
+            force, slope = falling((force, slope), rate, top, (top / FALLING, SX(actuator.speed)))
         return force, slope
+
+
+def falling(acting: tuple[SX, SX], rate: SX, top: SX, line: tuple[SX, SX]) -> tuple[SX, SX]:
+    """Force and slope `acting`, along the motion within a line that falls to zero, `top` at most.
+
+    line: force at rest, and the rate where it is zero
+    """
+    (force, slope), (steep, fastest) = acting, line
+    for way in (1, -1):
+        most = ca.fmax(ca.fmin(steep * (1 - way * rate / fastest), top), 0)
+        falls = ca.logic_and(most > 0, most < top)
+        over = way * force > most
+        slope = ca.if_else(over, ca.if_else(falls, steep / fastest, 0), slope)
+        force = ca.if_else(over, way * most, force)
+    return force, slope
 
 
 def between(force: SX, slope: SX, ends: Range) -> tuple[SX, SX]:

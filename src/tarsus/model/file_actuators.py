@@ -10,9 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tarsus.errors import TarsusError
+
 Range = tuple[float, float]
 Affine = tuple[float, float, float]
 FREE: Range = (-np.inf, np.inf)
+FALLING = 0.05  # part of a limit of speed over which the torque falls to none
 STATELESS, INTEGRATOR, FILTERS = "none", "integrator", ("filter", "filterexact")
 
 
@@ -22,7 +25,8 @@ class FileActuator:
 
     With the length l = gear q, its rate v and the signal c, within `control` or filtered, its force
     is (gain . (1, l, v)) c + bias . (1, l, v), held within `force`. The joint gets gear times that,
-    and from all its actuators together what lies within `at_joint`.
+    no torque that drives it on where it turns faster than `speed`, and from all its actuators
+    together what lies within `at_joint`.
 
     gear: [1], or m of a hinge's lever
     gain, bias: of 1, l and v
@@ -32,6 +36,7 @@ class FileActuator:
         order), else the name of one that is not simulated
     time_constant: of a filter, s
     activation: range of what is filtered or integrated
+    speed: of the joint, rad/s or m/s; below the last `FALLING` of it the motor has all its torque
     """
 
     name: str
@@ -45,6 +50,15 @@ class FileActuator:
     dynamics: str = STATELESS
     time_constant: float = 0.0
     activation: Range = FREE
+    speed: float = np.inf
+
+    def __post_init__(self) -> None:
+        if not self.speed > 0:
+            raise TarsusError(f"actuator {self.name!r}: the speed must be > 0, not {self.speed}.")
+        if np.isfinite(self.speed) and not np.isfinite(self.force).all():
+            raise TarsusError(
+                f"actuator {self.name!r}: a limit of speed takes one of the force, too."
+            )
 
     @property
     def simulated(self) -> bool:

@@ -93,7 +93,7 @@ def _mechanism(
             if joint.name == body.joint.name and _driven(joint)
         ),
         file_actuators=tuple(
-            FileActuator(joint.name, joint.name, force=(-joint.effort, joint.effort))
+            _motor(joint)
             for body in welded.bodies
             for joint in joints
             if joint.name == body.joint.name and _driven(joint)
@@ -223,6 +223,13 @@ def _motion(joint: UrdfJoint) -> Joint | None:
 
 def _driven(joint: UrdfJoint) -> bool:
     return joint.kind in MOVING and joint.effort > 0 and not joint.mimic
+
+
+def _motor(joint: UrdfJoint) -> FileActuator:
+    """Its actuator: the effort limits it, and the velocity if there is an effort."""
+    limited = joint.velocity > 0 and np.isfinite(joint.effort)
+    speed = joint.velocity if limited else np.inf
+    return FileActuator(joint.name, joint.name, force=(-joint.effort, joint.effort), speed=speed)
 
 
 def _report_shapes(links: list[UrdfLink], visuals: list[str], report: Report) -> None:

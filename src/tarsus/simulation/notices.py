@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from casadi import SX
 from numpy.typing import NDArray
@@ -11,6 +13,7 @@ from tarsus.contact.base import Law
 from tarsus.morphology.self_contacts import self_contacts, told
 from tarsus.parameters import named
 from tarsus.program.ir.trace import Builder
+from tarsus.simulation import held_servos
 from tarsus.simulation.contact_selection import contact_masses
 from tarsus.simulation.step_program import Plan
 from tarsus.stepping.base import Scene, named_where
@@ -19,9 +22,16 @@ from tarsus.stepping.joint_rows import RETURN, rows
 AT_LIMIT = 1e-6  # rad or m: a joint that stands at its limit
 
 
-def at_start(plan: Plan, q: NDArray[np.float64], dt: float, self_collision: bool) -> list[str]:
-    """All of them, at the start's coordinates; self_collision: whether it was asked for."""
-    found = stability_notices(plan, q, dt) + ground_notices(plan.scene) + limit_notices(plan, q)
+def at_start(
+    plan: Plan, values: Mapping[str, NDArray[np.float64]], dt: float, self_collision: bool
+) -> list[str]:
+    """All of them, at the registers of the start; self_collision: whether it was asked for.
+
+    TarsusError where servos whose forces are held over a step cannot stay finite.
+    """
+    q = values["q"]
+    found = held_servos.notices(plan, values, dt)
+    found += stability_notices(plan, q, dt) + ground_notices(plan.scene) + limit_notices(plan, q)
     return found + (pair_notices(plan) if self_collision else [])
 
 

@@ -119,7 +119,7 @@ class Simulation(KeptState, sensed.Sensed):
         if scales:
             values["mass_scale"] = inputs.mass_scales(scales, self.worlds)
         asked = self.options.self_collision
-        self.notices += notices.at_start(self.plan, values["q"], self.dt, asked)
+        self.notices += notices.at_start(self.plan, values, self.dt, asked)
         return values
 
     @property

@@ -1,0 +1,68 @@
+"""Servos of a file under steppers that hold a motor's force over a step: whether they can.
+
+With the force held from q_n, u_n, a mode of inertia I, stiffness K and damping D goes on exactly:
+q' = q + dt u + dt^2/2 a, u' = u + dt a, a = -(K q + D u) / I. It stays finite where the spectral
+radius of this map is 1 at most: D > dt/2 K and dt D < 2 I.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from casadi import DM, SX
+from numpy.typing import NDArray
+
+from tarsus.dynamics import crba
+from tarsus.dynamics.kinematics import kinematics
+from tarsus.dynamics.rnea import body_inertias
+from tarsus.errors import TarsusError
+from tarsus.model.mechanism import Mechanism
+from tarsus.registry import name_of
+from tarsus.simulation.step_program import Plan
+from tarsus.stepping.base import named_where
+
+Array = NDArray[np.float64]
+WORLDS = 32  # whose gains are looked at, of those that differ
+GROWS, EXPLODES = 1e-4, 1e-2  # a step: told, refused
+
+
+def notices(plan: Plan, values: Mapping[str, Array], dt: float) -> list[str]:
+    """A warning where the file's servos swing up slowly; TarsusError where they do so at once."""
+    mechanism = plan.scene.mechanism
+    if plan.actuation is None or plan.stepper.velocity_level:
+        return []
+    q = np.atleast_2d(values["q"])[0]
+    M = np.array(DM(crba.mass_matrix(kinematics(mechanism, SX(q)), body_inertias(mechanism))))
+    gains = np.stack(
+        np.broadcast_arrays(*(np.atleast_2d(values[f"actuators.{n}"]) for n in ("kp", "kv")))
+    )
+    differing = np.unique(gains.transpose(1, 0, 2), axis=0)[:WORLDS]
+    radius = max(_radius(mechanism, M, kp, kv, dt) for kp, kv in differing)
+    if radius < 1 + GROWS:
+        return []
+    name, able = name_of(plan.stepper), named_where(lambda stepper: stepper.velocity_level)
+    text = (
+        f"{name!r} holds the forces of the file's servos over a step of {dt:g} s, and so they swing"
+        f" up by {radius - 1:.2g} a step: use a stepper that takes any gain ({able}), a smaller dt,"
+        " or more damping for their stiffness."
+    )
+    if radius > 1 + EXPLODES:
+        raise TarsusError(text)
+    return [text]
+
+
+def _radius(mechanism: Mechanism, M: Array, kp: Array, kv: Array, dt: float) -> float:
+    """The spectral radius of a step with the servos alone."""
+    nu = mechanism.nu
+    K, D = np.zeros(nu), np.zeros(nu)
+    for k, actuator in enumerate(mechanism.file_actuators):
+        at = mechanism.u_slices[mechanism.joint_index(actuator.joint)].start
+        K[at] += actuator.gear**2 * (kp[k] if actuator.has_kp else max(actuator.kp, 0.0))
+        D[at] += actuator.gear**2 * (kv[k] if actuator.has_kv else max(actuator.kv, 0.0))
+    for body, at in zip(mechanism.bodies, mechanism.u_slices, strict=True):
+        D[at] += body.joint.damping
+    inverse, one = np.linalg.inv(M), np.eye(nu)
+    P, C = inverse * K, inverse * D
+    step = np.block([[one - dt**2 / 2 * P, dt * (one - dt / 2 * C)], [-dt * P, one - dt * C]])
+    return float(np.abs(np.linalg.eigvals(step)).max())
