@@ -12,6 +12,7 @@ from tarsus.dynamics import crba, rnea
 from tarsus.dynamics.energy import kinetic_energy
 from tarsus.dynamics.kinematics import displaced, kinematics
 from tarsus.dynamics.robot import Robot
+from tarsus.simulation import step_program
 from tarsus.simulation.recording.step_observables import Array
 from tarsus.stepping import fast_motion
 
@@ -66,6 +67,7 @@ def test_velocity_terms_of_fast_joints_keep_momentum_to_second_order(
 ) -> None:
     """A Mini Cheetah that tumbles in the air: half the step, a quarter of the error in momentum."""
     monkeypatch.setattr(fast_motion, "FAST", 0.0)  # all steps are fast
+    monkeypatch.setattr(step_program, "_PLANS", [])  # and those programs nobody else's
     robot = tarsus.load("mini_cheetah")
     rng = np.random.default_rng(0)
     q, u = np.array(robot.keyframes["stand"]), 4 * rng.normal(size=robot.nu)

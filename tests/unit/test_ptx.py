@@ -22,6 +22,7 @@ from tarsus.program.lowering.spill import Memory, within
 from tarsus.program.lowering.tape import Node, Tape
 from tarsus.program.run import ptx
 from tarsus.program.run.cuda import CHIPS
+from tarsus.simulation import step_program
 from tarsus.stepping import fast_motion
 from tarsus.terrain.heightfield import HeightField
 
@@ -44,6 +45,7 @@ def usual_program():
     """The same step without the branch for joints that turn fast."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fast_motion, "turns_fast", lambda mechanism, u, dt: SX(0))
+        patch.setattr(step_program, "_PLANS", [])  # its program is nobody else's
         return tarsus.Simulation("mini_cheetah", tarsus.Moreau(), controller="trot").program
 
 

@@ -10,8 +10,8 @@ import pytest
 import tarsus
 from tarsus.contact import criteria
 from tarsus.control.gaits.stand import Stand
+from tarsus.simulation.alike import alike
 from tarsus.simulation.recording.summary import solved_of
-from tarsus.simulation.step_program import same
 
 
 @pytest.fixture(scope="module")
@@ -218,17 +218,37 @@ def test_simulations_of_the_same_parts_share_their_program_and_nothing_else() ->
     first.advance(0.1)
     assert second.time == 0 and (second.q != first.q).any()
     second.advance(0.1)
-    alone = tarsus.Simulation(robot, tarsus.Moreau(), controller=gait, dt=0.001)
+    another = replace(robot, name="another")
+    alone = tarsus.Simulation(another, tarsus.Moreau(), controller=gait, dt=0.001)
     assert alone.program is not first.program
     alone.advance(0.1)
     assert (alone.q == second.q).all()
 
 
 def test_plans_that_differ_in_anything_share_no_program() -> None:
-    plan = tarsus.Simulation("mini_cheetah").plan
-    assert same(plan, replace(plan, scene=replace(plan.scene)))
-    for part in fields(plan):
-        assert not same(plan, replace(plan, **{part.name: object()})), part.name
-    for part in fields(plan.scene):
-        other = replace(plan.scene, **{part.name: object()})
-        assert not same(plan, replace(plan, scene=other)), part.name
+    first = tarsus.Simulation("mini_cheetah", controller="trot")
+    again = tarsus.Simulation("mini_cheetah", tarsus.Moreau(), controller="trot", dt=0.001)
+    assert again.plan is first.plan and again.robot is not first.robot
+    plan = first.plan
+    for whole, rest in ((plan, ()), (plan.scene, ("scene",))):
+        for part in fields(whole):
+            other = replace(whole, **{part.name: object()})
+            other = replace(plan, scene=other) if rest else other
+            assert not alike(plan, other), part.name
+    # in one bit, of one body, however deep
+    trunk, *legs = plan.scene.mechanism.bodies
+    mass = np.nextafter(trunk.inertia.mass, 100.0)
+    heavier = replace(trunk, inertia=replace(trunk.inertia, mass=mass))
+    robot = replace(plan.scene.mechanism, bodies=(heavier, *legs))
+    assert not alike(plan, replace(plan, scene=replace(plan.scene, mechanism=robot)))
+
+
+def test_what_an_object_holds_beside_its_fields_counts() -> None:
+    class Own(Stand):
+        def __init__(self, lift: float) -> None:
+            super().__init__()
+            object.__setattr__(self, "lift", lift)
+
+    assert alike(Own(0.1), Own(0.1)) and not alike(Own(0.1), Own(0.2))
+    assert not alike(Own(0.1), Stand()) and not alike(len, print) and not alike(0.0, -0.0)
+    assert not alike({"a": object()}, {"a": object()}), "unknown things are alike to themselves"

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
 
 import casadi as ca
 import numpy as np
 from casadi import SX
 from numpy.typing import NDArray
 
-from tarsus.contact.base import Law, symbols
+from tarsus.contact.base import symbols
 from tarsus.contact.solvers.base import finite
 from tarsus.control import ask
 from tarsus.control.base import ControlInputs, Controller
@@ -27,11 +26,11 @@ from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder, Values
 from tarsus.simulation import actuation, varied, varied_numbers
 from tarsus.simulation.actuation import Actuation
+from tarsus.simulation.alike import alike
 from tarsus.simulation.sensor_program import NO_SENSORS, Moment, Sensing, sensed
 from tarsus.simulation.varied import Varied
 from tarsus.spatial.inertia import LinearInertia
 from tarsus.stepping.base import Scene, StepInputs, Stepper
-from tarsus.terrain.base import Terrain
 
 KEPT = 8  # plans whose programs are kept
 
@@ -63,27 +62,10 @@ class Plan:
 
 
 def shared(plan: Plan) -> Plan:
-    """An earlier plan of the very same parts, or this one: nothing is traced twice."""
-    for known in _PLANS:
-        if same(known, plan):
-            return known
-    _PLANS.append(plan)
-    del _PLANS[:-KEPT]
-    return plan
-
-
-def same(a: Any, b: Any) -> bool:
-    """Whether two plans, or parts of them, are the same: robots, laws and controllers if they are
-    the very same objects, steppers and terrains also if they are of one class without fields, what
-    else they have if it is equal.
-    """
-    if a is b:
-        return True
-    if isinstance(a, Plan | Scene) and isinstance(b, Plan | Scene):
-        return all(same(getattr(a, f.name), getattr(b, f.name)) for f in fields(a))
-    if isinstance(a, Terrain | Stepper):
-        return type(a) is type(b) and not fields(a)
-    return not isinstance(a, Mechanism | Law | Controller) and a == b
+    """An earlier plan that is alike, or this one: nothing is traced twice."""
+    known = next((known for known in _PLANS if alike(known, plan)), plan)
+    _PLANS[:] = [*(other for other in _PLANS if other is not known), known][-KEPT:]
+    return known
 
 
 @lru_cache(maxsize=KEPT)
