@@ -107,10 +107,13 @@ def test_a_law_that_gives_nan_stops_the_run_and_says_so(own: Path) -> None:
 
 
 def test_inspect_counts_operations(capsys: pytest.CaptureFixture, tmp_path: Path) -> None:
-    assert (
-        cli.main(["inspect", "mini_cheetah", "--json", "--ptx", str(tmp_path / "kernel.ptx")]) == 0
+    robot, kernel = tmp_path / "ball.xml", tmp_path / "kernel.ptx"
+    robot.write_text(
+        '<mujoco><worldbody><body><freejoint/><geom type="sphere" size=".1"/></body></worldbody>'
+        "</mujoco>"
     )
+    assert cli.main(["inspect", str(robot), "--json", "--ptx", str(kernel)]) == 0
     found = json.loads(capsys.readouterr().out)
     assert sum(block["operations"] for block in found["blocks"]) > 1000
     assert any(not block["in_loop"] for block in found["blocks"])
-    assert ".entry kernel" in (tmp_path / "kernel.ptx").read_text()
+    assert ".entry kernel" in kernel.read_text()
