@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from tarsus.dynamics.robot import Robot as Robot
     from tarsus.errors import TarsusError as TarsusError
     from tarsus.errors import TarsusWarning as TarsusWarning
+    from tarsus.model.objects import Ball as Ball
+    from tarsus.model.objects import Box as Box
+    from tarsus.model.objects import Cylinder as Cylinder
     from tarsus.robots import load as load
     from tarsus.simulation.recording.attitude import trunk_angles as trunk_angles
     from tarsus.simulation.recording.divergence import Diverged as Diverged
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
     from tarsus.simulation.recording.strikes import strikes as strikes
     from tarsus.simulation.recording.summary import summary as summary
     from tarsus.simulation.simulation import Simulation as Simulation
+    from tarsus.simulation.world import world as world
     from tarsus.stepping.substeps import Substeps as Substeps
     from tarsus.terrain.heightfield import HeightField as HeightField
     from tarsus.terrain.plane import Plane as Plane
@@ -46,6 +50,10 @@ _HOMES = {
     "load": "tarsus.robots",
     "Simulation": "tarsus.simulation.simulation",
     "open_log": "tarsus.viewer.log_accessor",
+    "world": "tarsus.simulation.world",
+    "Ball": "tarsus.model.objects",
+    "Box": "tarsus.model.objects",
+    "Cylinder": "tarsus.model.objects",
     "summary": "tarsus.simulation.recording.summary",
     "trunk_angles": "tarsus.simulation.recording.attitude",
     "strikes": "tarsus.simulation.recording.strikes",

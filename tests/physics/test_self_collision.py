@@ -15,9 +15,10 @@ from tarsus.contact.laws.moreau import Moreau
 from tarsus.contact.ledger import SHARES
 from tarsus.dynamics.poses import poses
 from tarsus.dynamics.robot import Robot
-from tarsus.model.capsule import Pair
 from tarsus.model.mjcf import read_mjcf
-from tarsus.morphology.self_contacts import distances, postures, self_contacts
+from tarsus.model.solids import Pair
+from tarsus.morphology.distances import distances
+from tarsus.morphology.self_contacts import postures, self_contacts
 from tarsus.simulation.step_program import step_program
 
 BALL = """

@@ -8,7 +8,7 @@ import pytest
 from casadi import DM, SX
 from scipy.optimize import lsq_linear
 
-from tarsus.morphology.self_contacts import distances
+from tarsus.morphology.distances import distances
 from tarsus.stepping.pairs import Segment, between, facing
 
 KINDS = [(True, True), (True, False), (False, True), (False, False)]

@@ -31,7 +31,7 @@ class JointFlags(Group):
     no_stiction: Flag = False
     """Skip dry friction at rest: it is a damper then, and a step takes half the time."""
     self_collision: Flag = False
-    """Spheres, capsules and cylinders of the robot touch each other."""
+    """Spheres, capsules, boxes and cylinders of the robot touch each other."""
 
     @property
     def options(self) -> Options:

@@ -39,7 +39,7 @@ def taken(mechanism: Mechanism) -> list[tuple[str, str]]:
     told = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
     rows.append(("motors", f"{len(m.actuators)}{f'; in the file: {told}' if told else ''}"))
     rows.append(("contact points", _some([candidate.name for candidate in m.candidates])))
-    rows.append(("may touch itself", _some([capsule.name for capsule in m.capsules])))
+    rows.append(("may touch itself", _some([capsule.name for capsule in m.solids])))
     rows.append(("loops", _some([loop.joint.name for loop in m.loops])))
     rows.append(("follow others", _some([coupling.joint for coupling in m.couplings])))
     rows.append(("keyframes", _some(list(m.keyframes))))

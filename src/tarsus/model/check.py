@@ -146,7 +146,7 @@ def _check_parts(mechanism: Mechanism) -> None:
     for what, parts in (
         ("frame", mechanism.frames),
         ("candidate", mechanism.candidates),
-        ("capsule", mechanism.capsules),
+        ("solid", mechanism.solids),
     ):
         for part in parts:
             if not 0 <= part.body < count:

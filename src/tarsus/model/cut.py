@@ -85,7 +85,7 @@ def cut(mechanism: Mechanism, joints: Iterable[str]) -> Mechanism:
         candidates=tuple(
             replace(c, position=c.position - shifts[c.body]) for c in mechanism.candidates
         ),
-        capsules=tuple(replace(c, middle=c.middle - shifts[c.body]) for c in mechanism.capsules),
+        solids=tuple(replace(c, middle=c.middle - shifts[c.body]) for c in mechanism.solids),
         frames=tuple(replace(f, position=f.position - shifts[f.body]) for f in mechanism.frames),
         keyframes={},
         loops=tuple(loops),

@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.errors import TarsusError, unknown
-from tarsus.model.capsule import Capsule
 from tarsus.model.file_actuators import FileActuator
 from tarsus.model.joint import Joint as Joint
 from tarsus.model.joint import Vector, frozen_array
 from tarsus.model.joint_coupling import JointCoupling
 from tarsus.model.outline import Outline
+from tarsus.model.solids import Solid
 
 WORLD = -1
 
@@ -154,7 +154,7 @@ class Mechanism:
     """A frozen tree of bodies, depth-first: a body's parent stands before it; -1 is the world.
 
     keyframes: named coordinates, each (nq,)
-    capsules: those that may touch each other (`model.self_collision`)
+    solids: capsules and boxes that may touch each other (`model.self_collision`)
     excluded: pairs of body names that never collide
     notes: what a reader of the file should know (sources, what was dropped on loading)
     left_out: those of the notes on what of the file is not simulated
@@ -172,7 +172,7 @@ class Mechanism:
     frames: tuple[Frame, ...] = ()
     actuators: tuple[Actuator, ...] = ()
     keyframes: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
-    capsules: tuple[Capsule, ...] = ()
+    solids: tuple[Solid, ...] = ()
     excluded: tuple[tuple[str, str], ...] = ()
     gravity_acceleration: tuple[float, float, float] = (0.0, 0.0, -9.81)
     notes: tuple[str, ...] = ()

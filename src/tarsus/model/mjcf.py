@@ -76,7 +76,7 @@ def from_mujoco_model(
         name=fallback_name if name in ("", UNNAMED) else name,
         bodies=welded.bodies,
         candidates=welded.candidates,
-        capsules=welded.capsules,
+        solids=welded.solids,
         frames=welded.frames,
         actuators=actuators(model, report),
         file_actuators=file_actuators(model, report),

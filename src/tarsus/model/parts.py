@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from tarsus.errors import TarsusError, TarsusWarning
 from tarsus.model.candidates import Shape, candidates
-from tarsus.model.capsule import Capsule
 from tarsus.model.mechanism import WORLD, Body, Candidate, Frame, Inertia, Joint
 from tarsus.model.poses import Pose, joined, moved
-from tarsus.model.self_collision import INSIDE, capsules
+from tarsus.model.self_collision import TOUCHING, solids
+from tarsus.model.solids import Solid
 
 Array = NDArray[np.float64]
 
@@ -42,7 +42,7 @@ class Welded:
 
     bodies: tuple[Body, ...]
     candidates: tuple[Candidate, ...]
-    capsules: tuple[Capsule, ...]
+    solids: tuple[Solid, ...]
     frames: tuple[Frame, ...]
     places: tuple[tuple[int, Pose], ...]
 
@@ -109,11 +109,11 @@ def weld(parts: Sequence[Part], report: Report) -> Welded:
             frames += [_frame(name, host, here @ pose) for name, pose in part.frames]
     _report_static(parts, places, report)
     touching = candidates(shapes, _ups(bodies))
-    own, named = capsules(shapes), _distinct(frames)
-    others = Counter(shape.kind for _, _, shape in shapes if shape.kind not in INSIDE)
+    own, named = solids(shapes), _distinct(frames)
+    others = Counter(shape.kind for _, _, shape in shapes if shape.kind not in TOUCHING)
     if own and others:
         kinds = ", ".join(f"{count} {kind}" for kind, count in others.items())
-        report.leave(f"Shapes that never touch the robot's others (self_collision): {kinds}.")
+        report.leave(f"Shapes that touch the ground, but no other shapes: {kinds}.")
     return Welded(tuple(bodies), touching, own, named, tuple(places))
 
 

@@ -1,24 +1,27 @@
-"""Which shapes of a robot may touch each other, as its file says."""
+"""Which shapes of a robot, and of objects beside it, may touch each other, as its file says."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import combinations
 
+import numpy as np
+
 from tarsus.model.candidates import Shape, numbered
-from tarsus.model.capsule import Capsule, Pair
 from tarsus.model.mechanism import WORLD, Body, Mechanism
+from tarsus.model.solids import Capsule, Cuboid, Pair, Solid, contacts_of
 
 
-def capsules(shapes: Iterable[tuple[str, int, Shape]]) -> tuple[Capsule, ...]:
-    """Of (link name, body, shape) the spheres and capsules, and of a cylinder the longest capsule
-    in it; named after shape or link, several of a link end in _0, _1, ...
+def solids(shapes: Iterable[tuple[str, int, Shape]]) -> tuple[Solid, ...]:
+    """Of (link name, body, shape) the spheres, capsules and boxes, and of a cylinder the longest
+    capsule in it; named after shape or link, several of a link end in _0, _1, ...
     """
     # by name
     shapes = [
         (link, body, shape)
         for link, body, shape in shapes
-        if shape.kind in INSIDE and shape.size[0]
+        if shape.kind in TOUCHING and min(shape.size[:3]) > 0
     ]
     often = [shape.name for _, _, shape in shapes]
     groups: dict[str, list[tuple[int, Shape]]] = {}
@@ -27,35 +30,54 @@ def capsules(shapes: Iterable[tuple[str, int, Shape]]) -> tuple[Capsule, ...]:
         groups.setdefault(label, []).append((body, shape))
     used = {label for label, group in groups.items() if len(group) == 1}
     return tuple(
-        _capsule(name, body, shape)
+        _solid(name, body, shape)
         for label, group in groups.items()
         for name, (body, shape) in zip(numbered(label, len(group), used), group, strict=True)
     )
 
 
-def pairs(mechanism: Mechanism) -> tuple[Pair, ...]:
-    """Those that the file lets touch: by their bits, of bodies that are neither one, nor parent and
-    child, nor excluded.
+def pairs(mechanism: Mechanism, own: bool = True) -> tuple[Pair, ...]:
+    """Of every two solids that the file lets touch the first contact: by their bits, of bodies that
+    are neither one, nor parent and child, nor excluded.
+
+    own: those of one robot too, not only those `between` robots and objects
     """
     bodies = mechanism.bodies
     apart = {frozenset(names) for names in mechanism.excluded}
     found = []
-    for one, other in combinations(mechanism.capsules, 2):
+    for one, other in combinations(mechanism.solids, 2):
         a, b = one.body, other.body
         named = frozenset((bodies[a].name, bodies[b].name))
         joined = a == b or _carrier(bodies, a) == b or _carrier(bodies, b) == a
         meant = one.bits[0] & other.bits[1] or one.bits[1] & other.bits[0]
         if meant and not joined and named not in apart:
-            found.append(Pair(one, other))
+            pair = contacts_of(one, other)[0]
+            found += [pair] if own or between(mechanism, pair) else []
     return tuple(found)
+
+
+def between(mechanism: Mechanism, pair: Pair) -> bool:
+    """Whether a pair's solids belong to a robot and an object beside it, to two of them: to trees
+    of which one at least is free.
+    """
+    roots = [_root(mechanism.bodies, solid.body) for solid in (pair.first, pair.second)]
+    return roots[0] != roots[1] and any(mechanism.bodies[k].joint.kind == "free" for k in roots)
 
 
 def moved(known: tuple[Pair, ...], mechanism: Mechanism) -> tuple[Pair, ...]:
     """The pairs of a robot in other coordinates, where its bodies' frames may stand elsewhere."""
-    own = {capsule.name: capsule for capsule in mechanism.capsules}
+    own = {solid.name: solid for solid in mechanism.solids}
     if all(own[c.name] is c for pair in known for c in (pair.first, pair.second)):
         return known
-    return tuple(Pair(own[pair.first.name], own[pair.second.name]) for pair in known)
+    return tuple(
+        replace(pair, first=own[pair.first.name], second=own[pair.second.name]) for pair in known
+    )
+
+
+def _root(bodies: Sequence[Body], body: int) -> int:
+    while bodies[body].parent != WORLD:
+        body = bodies[body].parent
+    return body
 
 
 def _carrier(bodies: Sequence[Body], body: int) -> int:
@@ -66,11 +88,12 @@ def _carrier(bodies: Sequence[Body], body: int) -> int:
     return body
 
 
-def _capsule(name: str, body: int, shape: Shape) -> Capsule:
+def _solid(name: str, body: int, shape: Shape) -> Solid:
+    pose, own = shape.pose, (shape.friction, shape.bits)
+    if shape.kind == "box":
+        return Cuboid(name, body, pose.position, np.array(shape.size), pose.rotation, *own)
     radius, half = INSIDE[shape.kind](*shape.size)
-    along = half * shape.pose.rotation[:, 2]
-    own = shape.friction, shape.bits
-    return Capsule(name, body, shape.pose.position, along, radius, *own)
+    return Capsule(name, body, pose.position, half * pose.rotation[:, 2], radius, *own)
 
 
 def _in_cylinder(radius: float, half: float) -> tuple[float, float]:
@@ -82,3 +105,4 @@ INSIDE = {  # radius and half length of the capsule in a shape, by its sizes
     "capsule": lambda radius, half: (radius, half),
     "cylinder": _in_cylinder,
 }
+TOUCHING = {"box", *INSIDE}  # kinds of shapes that touch each other

@@ -84,7 +84,7 @@ def _mechanism(
         name=robot.get("name") or "robot",
         bodies=welded.bodies,
         candidates=welded.candidates,
-        capsules=welded.capsules,
+        solids=welded.solids,
         frames=welded.frames,
         actuators=tuple(
             Actuator(joint.name, joint.name, -joint.effort, joint.effort)

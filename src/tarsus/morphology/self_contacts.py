@@ -1,4 +1,4 @@
-"""Which capsules of a robot can meet: found from many postures within its joints' ranges."""
+"""Which solids of a robot can meet: found from many postures within its joints' ranges."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from numpy.typing import NDArray
 
 from tarsus.dynamics import tree
 from tarsus.dynamics.poses import poses
-from tarsus.model.capsule import Capsule, Pair
 from tarsus.model.mechanism import Mechanism
-from tarsus.model.self_collision import pairs
+from tarsus.model.self_collision import between, pairs
+from tarsus.model.solids import Pair, contacts_of
+from tarsus.morphology.distances import apart
 
 Array = NDArray[np.float64]
 POSTURES = 4096
 SEED = 14
-NEAR = 0.2  # of both reaches: capsules that stay farther apart in all postures never meet
-MOST = 0.5  # of the postures: capsules that overlap in more of them always do
-ROUND = 1e-12  # m^2: keeps a ball's segment from dividing by zero
+NEAR = 0.2  # of both reaches: solids that stay farther apart in all postures never meet
+MOST = 0.5  # of the postures: solids that overlap in more of them always do
 
 
 @dataclass(frozen=True)
@@ -35,23 +35,27 @@ class SelfContacts:
 
 
 @lru_cache(maxsize=8)
-def self_contacts(mechanism: Mechanism) -> SelfContacts:
-    """Of all pairs that the robot's file lets touch: the same for the same robot, any time."""
-    known = pairs(mechanism)
-    if not known:
-        return SelfContacts(())
+def self_contacts(mechanism: Mechanism, own: bool = True) -> SelfContacts:
+    """Of all pairs that the robot's file lets touch: the same for the same robot, any time. Those
+    of a robot and an object beside it are all kept.
+
+    own: those of one robot too
+    """
+    known = pairs(mechanism, own)
+    beside = tuple(pair for pair in known if between(mechanism, pair))
+    if len(beside) == len(known):
+        return SelfContacts(_all_of(beside))
     # postures: where it starts, without displacement, and at random
     start = mechanism.keyframes.get("stand", mechanism.neutral())
     q = np.vstack([start, postures(mechanism, POSTURES)])
-    origins, rotations = poses(mechanism, q)
+    placed = poses(mechanism, q)
     # every pair in all of them
     found: dict[str, list[Pair]] = {"kept": [], "never": [], "always": []}
     for pair in known:
-        ends = [
-            (origins[:, c.body] + rotations[:, c.body] @ c.middle, rotations[:, c.body] @ c.half)
-            for c in (pair.first, pair.second)
-        ]
-        gap = distances(*ends[0], *ends[1]) - pair.first.radius - pair.second.radius
+        if pair in beside:
+            found["kept"].append(pair)
+            continue
+        gap = apart(pair, placed)
         near = NEAR * (pair.first.reach + pair.second.reach)
         if gap[0] <= 0 or np.mean(gap <= 0) > MOST:
             found["always"].append(pair)
@@ -59,7 +63,8 @@ def self_contacts(mechanism: Mechanism) -> SelfContacts:
             found["never"].append(pair)
         else:
             found["kept"].append(pair)
-    return SelfContacts(*(tuple(part) for part in found.values()))
+    kept = _all_of(found.pop("kept"))
+    return SelfContacts(kept, *(tuple(part) for part in found.values()))
 
 
 def postures(mechanism: Mechanism, count: int) -> Array:
@@ -83,19 +88,6 @@ def postures(mechanism: Mechanism, count: int) -> Array:
     return q
 
 
-def distances(m1: Array, d1: Array, m2: Array, d2: Array) -> Array:
-    """Between segments from m - d to m + d, (n, 3) each, m: see `stepping/pairs.py`."""
-    apart = m1 - m2
-    a, e, b, c, f = (
-        np.sum(x * y, axis=1) for x, y in ((d1, d1), (d2, d2), (d1, d2), (d1, apart), (d2, apart))
-    )
-    a, e = a + ROUND, e + ROUND
-    s = np.clip((b * f - c * e) / np.maximum(a * e - b * b, ROUND * a * e + ROUND**2), -1, 1)
-    t = np.clip((b * s + f) / e, -1, 1)
-    s = np.clip((b * t - c) / a, -1, 1)
-    return np.linalg.norm(apart + s[:, None] * d1 - t[:, None] * d2, axis=1)
-
-
 def _bounded(mechanism: Mechanism, pair: Pair) -> bool:
     """Whether both hang on one root and no slide without end lies between them."""
     paths = [tree.path(mechanism, c.body) for c in (pair.first, pair.second)]
@@ -105,7 +97,13 @@ def _bounded(mechanism: Mechanism, pair: Pair) -> bool:
     return all(j.kind != "slide" or np.isfinite([j.lower, j.upper]).all() for j in joints)
 
 
-def told(names: Sequence[Capsule | Pair]) -> str:
+def _all_of(firsts: Sequence[Pair]) -> tuple[Pair, ...]:
+    """All contacts of pairs, of which the first ones are given."""
+    return tuple(pair for first in firsts for pair in contacts_of(first.first, first.second))
+
+
+def told(pairs: Sequence[Pair]) -> str:
     """Some of their names."""
-    some = ", ".join(part.name for part in names[:5])
+    names = [f"{pair.first.name}:{pair.second.name}" for pair in pairs]
+    some = ", ".join(names[:5])
     return f"{some}, ..." if len(names) > 5 else some

@@ -15,7 +15,7 @@ from tarsus.dynamics.kinematics import Kinematics, kinematics
 from tarsus.dynamics.rnea import body_inertias
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError
-from tarsus.model.mechanism import Candidate
+from tarsus.model.mechanism import WORLD, Candidate
 from tarsus.morphology.feet import MOST, feet
 from tarsus.registry import name_of
 from tarsus.stepping.base import Scene, Stepper, named_where
@@ -23,7 +23,7 @@ from tarsus.stepping.base import Scene, Stepper, named_where
 ALL = "all"  # in place of names: every candidate
 FEW = 8  # candidates up to which a step always looks at all of them
 MANY = 16  # candidates: more than this and only the feet may touch, unless they are named
-SLOTS = 12  # contacts, and at least four more than the feet's: what a fallen robot lies on
+SLOTS = 12  # contacts, and at least four more than the feet's, and than four for each object
 
 
 def candidates(
@@ -46,9 +46,9 @@ def candidates(
         robot.candidates if names is None or names == ALL else robot.with_contacts(names).candidates
     )
     # many that nobody asked for become the feet's, and those of free objects
-    if names is not None or len(chosen) <= MANY:
-        return chosen
     beside = tree.loose(robot)
+    if names is not None or sum(c.body not in beside for c in chosen) <= MANY:
+        return chosen
     chosen = (*feet(robot), *(c for c in robot.candidates if c.body in beside))
     bodies = list(dict.fromkeys(robot.bodies[c.body].name for c in chosen))
     some = f"those of {', '.join(bodies)}" if bodies else "for no body looks like a foot"
@@ -63,7 +63,7 @@ def rare_contacts(
     robot: Robot, chosen: Sequence[Candidate], stepper: Stepper, slots: int | None, pairs: int = 0
 ) -> tuple[tuple[int, ...], int]:
     """Which of many chosen candidates touch only when the robot falls, those not its feet's, and
-    how many slots there are for what then touches, so many pairs of its own capsules too; none
+    how many slots there are for what then touches, so many contacts of pairs too; none
     where the stepper gathers no contacts.
     """
     # a stepper that looks at all of them in every step
@@ -80,9 +80,15 @@ def rare_contacts(
     others = tuple(k for k, candidate in enumerate(chosen) if candidate.name not in standing)
     if not others or (len(others) == len(chosen) and len(chosen) <= MOST):
         others = ()
-    standing_and_four = len(chosen) - len(others) + 4
-    most = max(SLOTS if others else 0, standing_and_four) if slots is None else slots
+    usual, objects = len(chosen) - len(others), 4 * _objects(robot)
+    enough = max(SLOTS, usual + 4 + objects) if others else usual + max(4, objects)
+    most = enough if slots is None else slots
     return others, min(most, len(chosen) + pairs) if others or pairs else 0
+
+
+def _objects(robot: Robot) -> int:
+    """How many there are beside the robot."""
+    return sum(robot.bodies[i].parent == WORLD for i in tree.loose(robot))
 
 
 def contact_masses(scene: Scene, q: NDArray[np.float64]) -> tuple[float, float]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from tarsus import registry
 from tarsus.contact.base import Law
+from tarsus.model.self_collision import pairs
 from tarsus.morphology.self_contacts import self_contacts, told
 from tarsus.parameters import named
 from tarsus.program.ir.trace import Builder
@@ -32,7 +33,7 @@ def at_start(
     q = values["q"]
     found = held_servos.notices(plan, values, dt)
     found += stability_notices(plan, q, dt) + ground_notices(plan.scene) + limit_notices(plan, q)
-    return found + (pair_notices(plan) if self_collision else [])
+    return found + pair_notices(plan, self_collision)
 
 
 def stability_notices(plan: Plan, q: NDArray[np.float64], dt: float) -> list[str]:
@@ -119,21 +120,25 @@ def tolerances_for_float32(chosen: Law, notices: list[str]) -> dict[str, NDArray
     return raised
 
 
-def pair_notices(plan: Plan) -> list[str]:
-    """What is left out of a robot's collision with itself, where it was asked for."""
-    if not plan.stepper.takes_slots:
+def pair_notices(plan: Plan, self_collision: bool) -> list[str]:
+    """What is left out of a robot's collision with itself, where it was asked for, and with objects
+    beside it.
+    """
+    if not plan.stepper.takes_slots and pairs(plan.scene.mechanism, self_collision):
         return [
-            f"{registry.name_of(plan.stepper)!r} looks at contacts several times a step: the robot"
-            " does not collide with itself; use a stepper that gathers those that touch"
+            f"{registry.name_of(plan.stepper)!r} looks at contacts several times a step: shapes"
+            " touch the ground, not each other; use a stepper that gathers those that touch"
             f" ({named_where(lambda known: known.takes_slots)})."
         ]
+    if not self_collision:
+        return []
     robot = plan.scene.mechanism.uncut or plan.scene.mechanism
     found = self_contacts(robot)
     if not found.kept:
-        return [f"no capsules of {robot.name!r} can meet: it does not collide with itself."]
+        return [f"no shapes of {robot.name!r} can meet: it does not collide with itself."]
     if not found.always:
         return []
     return [
-        f"{len(found.always)} pairs of capsules do not touch each other, for they overlap as the"
+        f"{len(found.always)} pairs of shapes do not touch each other, for they overlap as the"
         f" robot starts or in most postures: {told(found.always)}."
     ]

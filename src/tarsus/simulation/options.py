@@ -70,7 +70,9 @@ class Options(TypedDict, total=False):
     ]
     self_collision: Annotated[
         bool,
-        Option(False, "whether spheres, capsules and cylinders of the robot touch each other"),
+        Option(
+            False, "whether spheres, capsules, boxes and cylinders of the robot touch each other"
+        ),
     ]
     mass_scale: Annotated[
         Mapping[str, ArrayLike] | None,

@@ -72,8 +72,8 @@ def scene(
     names = {candidate.name for candidate in candidates}
     touching = tuple(candidate for candidate in mechanism.candidates if candidate.name in names)
     law, ground, stepper = parts
-    gathers = chosen.self_collision and stepper.takes_slots
-    pairs = moved(self_contacts(robot).kept, mechanism) if gathers else ()
+    meeting = self_contacts(robot, chosen.self_collision).kept if stepper.takes_slots else ()
+    pairs = moved(meeting, mechanism)
     rare, slots = rare_contacts(robot, touching, stepper, chosen.slots, len(pairs))
     held = {name: getattr(chosen, name) for name in ("limits", "bounce", "stiction")}
     held["pairs"] = pairs

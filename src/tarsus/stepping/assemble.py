@@ -40,15 +40,12 @@ from tarsus.stepping.coupling import (
 )
 from tarsus.stepping.delassus import delassus, mobility, shared, velocity_form
 from tarsus.stepping.fast_motion import FastMotion, fast_motion
+from tarsus.stepping.held import Chosen
 from tarsus.stepping.runge_kutta import Rate
-from tarsus.stepping.slots import Chosen, with_slots
-from tarsus.stepping.touching import (
-    TouchingPoint,
-    gaps,
-    touching_pairs,
-    touching_points,
-    touching_slot,
-)
+from tarsus.stepping.slots import with_slots
+from tarsus.stepping.touching import gaps, touching_points, touching_slot
+from tarsus.stepping.touching_pairs import touching_pairs
+from tarsus.stepping.touching_point import TouchingPoint
 
 
 @dataclass(frozen=True, eq=False)

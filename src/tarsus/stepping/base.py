@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from tarsus import registry
 from tarsus.contact.base import Law
 from tarsus.contact.problem import ContactSolution
-from tarsus.model.capsule import Pair
 from tarsus.model.mechanism import Candidate, Mechanism
 from tarsus.model.outline import NO_OUTLINE
+from tarsus.model.solids import Pair
 from tarsus.parameters import check
 from tarsus.program.ir.trace import Builder, Values
 from tarsus.references.reference import Citation

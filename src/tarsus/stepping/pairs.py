@@ -1,9 +1,4 @@
-"""Pairs of a robot's capsules that may touch: where, and how far apart they are.
-
-Two capsules touch where their segments are nearest: a contact whose ground is the second capsule.
-It presses on both bodies at one point with opposite forces, so that it changes neither momentum nor
-angular momentum of the whole.
-"""
+"""Segments, that rounded are capsules, and where two of them are nearest."""
 
 from __future__ import annotations
 
@@ -14,7 +9,7 @@ import numpy as np
 from casadi import SX
 
 from tarsus.dynamics.kinematics import Kinematics
-from tarsus.model.capsule import Capsule, Pair
+from tarsus.model.solids import Capsule
 from tarsus.spatial.rotation import constant
 
 EVEN = 1e-6  # part of their lengths that draws the nearest points of segments to their middles
@@ -69,17 +64,6 @@ def between(one: Segment, other: Segment) -> tuple[SX, SX]:
     t = _inside((b * s + f) * (1 / e))
     s = _inside((b * t - c) * (1 / a))
     return apart + s * d1 - t * d2, s
-
-
-def pair_gaps(kin: Kinematics, pairs: tuple[Pair, ...]) -> list[SX]:
-    """How far apart the capsules of each pair are, m."""
-    capsules = {c.name: c for pair in pairs for c in (pair.first, pair.second)}
-    segments = {name: Segment.of(kin, c) for name, c in capsules.items()}
-    found = []
-    for pair in pairs:
-        apart, _ = between(segments[pair.first.name], segments[pair.second.name])
-        found.append(length(apart) - (pair.first.radius + pair.second.radius))
-    return found
 
 
 def length(apart: SX) -> SX:

@@ -22,6 +22,7 @@ from tarsus.contact.problem import Contact, ContactSolution
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder, Values
 from tarsus.stepping.base import EMPTY, Scene, StepInputs, StepOutputs
+from tarsus.stepping.held import Chosen, looked_up
 
 LATE = 1.0  # m: deeper than any gap; what pressed but is not closed comes behind what is
 
@@ -33,35 +34,6 @@ class Touching(Protocol):
     def contact(self) -> Contact:
         """Its gap, frame and velocity."""
         ...
-
-
-@dataclass(frozen=True, eq=False)
-class Chosen:
-    """What a slot holds: a candidate's number among the scene's usual and rare ones, EMPTY for
-    none; its body's number, center (3,) there in m, and radius, m: those of any candidate if empty.
-
-    outline (22,): where the scene has any (`Outline.numbers`)
-    half (3,), against: of a scene with pairs, what makes a capsule of it, and the second of a pair,
-        of which the body's number is below zero where the slot holds a candidate
-    """
-
-    number: SX
-    body: SX
-    center: SX
-    radius: SX
-    outline: SX | None = None
-    half: SX | None = None
-    against: Second | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Second:
-    """The second capsule of a pair: its body's number, middle and half (3,) there, radius, m."""
-
-    body: SX
-    center: SX
-    half: SX
-    radius: SX
 
 
 T = TypeVar("T", bound=Touching)
@@ -211,39 +183,6 @@ def chosen(
     begin = {"numbers": SX(np.full(count, EMPTY)), "found": SX(0), "key": -SX.inf()}
     last = builder.loop(begin | {"place": SX(-1)}, next_one, 2 * count + 1)
     return entries(last["numbers"]), ca.fmax(touch - count, 0)
-
-
-def looked_up(scene: Scene, numbers: list[SX], j: SX, builder: Builder) -> Chosen:
-    """What slot j holds; an empty one stands in for the candidate of its own place."""
-    rows = described(scene)
-    number, wide = numbers[0], len(rows[0])
-    for k, held in enumerate(numbers[1:], 1):
-        number = ca.if_else(j == k, held, number)
-    place = builder.keep("place", ca.if_else(number >= 0, number, j))
-    index = ca.vertcat(*(wide * place + k for k in range(wide)))
-    found = entries(builder.lookup("candidates", np.array(rows), index))
-    own = number, found[0], ca.vertcat(*found[1:4]), found[4]
-    outline = ca.vertcat(*found[-len(scene.outlines[0]) :]) if scene.outlines else None
-    if not scene.pairs:
-        return Chosen(*own, outline)
-    ends = [0, 3, 4, 7, 10, 11]
-    half, body, center, along, radius = ca.vertsplit(ca.vertcat(*found[5:16]), ends)
-    return Chosen(*own, outline, half, Second(body, center, along, radius))
-
-
-def described(scene: Scene) -> list[tuple[float, ...]]:
-    """The numbers of `Chosen` of all contacts, in the scene's order."""
-    touching = [scene.candidates[i] for i in scene.order[: len(scene.candidates)]]
-    rows: list[tuple[float, ...]] = [(c.body, *c.position, c.radius) for c in touching]
-    if scene.pairs:
-        ground = (*(0.0,) * 3, EMPTY, *(0.0,) * 6, 0.0)
-        rows = [(*row, *ground) for row in rows]
-        for c, d in ((pair.first, pair.second) for pair in scene.pairs):
-            second = (d.body, *d.middle, *d.half, d.radius)
-            rows.append((c.body, *c.middle, c.radius, *c.half, *second))
-    if not scene.outlines:
-        return rows
-    return [(*row, *own) for row, own in zip(rows, scene.outlines, strict=True)]
 
 
 def remembered(law: Law, number: SX, memory: Remembered) -> SX:

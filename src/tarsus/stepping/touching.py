@@ -1,54 +1,25 @@
-"""Candidates at the ground and pairs of capsules: gap, frame, Jacobian and velocity of each."""
+"""Candidates at the ground, and what a slot holds: gap, frame, Jacobian and velocity of each."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import casadi as ca
 from casadi import SX
 
 from tarsus.dynamics import jacobian, rnea
 from tarsus.dynamics.kinematics import Kinematics
-from tarsus.dynamics.selection import Selected, Selection
-from tarsus.model.capsule import Pair
+from tarsus.dynamics.selection import Selection
 from tarsus.model.mechanism import Candidate
 from tarsus.spatial.rotation import constant
 from tarsus.stepping.base import Scene
 from tarsus.stepping.coupling import Attached
 from tarsus.stepping.ground import Turned, below
-from tarsus.stepping.pairs import Segment, between, facing, length, pair_gaps
+from tarsus.stepping.held import Chosen
+from tarsus.stepping.places import pair_gaps
 from tarsus.stepping.shared_body import shared_bodies
-from tarsus.stepping.slots import Chosen
-
-FAR = 1.0  # m: the gap of an empty slot
-
-
-@dataclass(frozen=True, eq=False)
-class TouchingPoint:
-    """A point of a robot at the ground, as a contact will have it; the frame is the ground's.
-
-    gap: m
-    velocity (3,), velocity_product (3,): in the frame, m/s, m/s^2
-    point (3,): world, m
-    frame (3, 3): rows normal, tangent 1, tangent 2
-    material: factors on friction, the ground's and the robot's, and on stiffness [1]
-    radius, rotation (3, 3): of the ball that touches, m, and of its body
-    arm (3,), told (3,): of `Roundness`
-    attached: rows (3, nu) with velocity = rows u, sparse, or the body that it shares with others
-    """
-
-    gap: SX
-    velocity: SX
-    point: SX
-    frame: SX
-    material: tuple[SX, SX]
-    radius: float | SX
-    rotation: SX
-    velocity_product: SX
-    attached: Attached
-    arm: SX | None = None
-    told: SX | None = None
+from tarsus.stepping.touching_pairs import or_pair
+from tarsus.stepping.touching_point import FAR, TouchingPoint
 
 
 def touching_points(
@@ -116,65 +87,6 @@ def gaps(scene: Scene, kin: Kinematics, terrain: object) -> list[SX]:
     return found + pair_gaps(kin, scene.pairs)
 
 
-def touching_pairs(kin: Kinematics, pairs: Sequence[Pair]) -> list[TouchingPoint]:
-    """Of pairs of capsules, seen in the world."""
-    found, product, nu = [], rnea.velocity_products(kin), kin.mechanism.nu
-    for pair in pairs:
-        # where they touch
-        one, other = Segment.of(kin, pair.first), Segment.of(kin, pair.second)
-        place = Place.of(one, other, pair.first.radius, pair.second.radius)
-        # how both bodies move there
-        rows, product_there = SX.zeros(3, nu), SX.zeros(3)
-        for capsule, center, sign in zip(
-            (pair.first, pair.second), place.centers, (1, -1), strict=True
-        ):
-            body = capsule.body
-            R, origin = kin.world_rotation[body], kin.world_position[body]
-            own, arm = (ca.mtimes(R.T, x) for x in (center - origin, place.point - center))
-            columns = jacobian.point_jacobian(kin, body, own + arm)
-            rows += sign * ca.mtimes(place.frame, jacobian.dense(columns, nu))
-            product_there += sign * ca.mtimes(place.frame, product(body, own, arm))
-        found.append(
-            TouchingPoint(
-                place.gap,
-                ca.mtimes(rows, kin.u),
-                place.point,
-                place.frame,
-                (SX(pair.friction), SX(1)),
-                0.0,
-                kin.world_rotation[pair.first.body],
-                product_there,
-                Attached.by(rows),
-            )
-        )
-    return found
-
-
-@dataclass(frozen=True, eq=False)
-class Place:
-    """Where two capsules touch, in the world.
-
-    gap: m
-    frame (3, 3): rows normal, away from the second, and tangents
-    centers: the nearest points (3,) of both segments, m
-    point (3,): half way between both surfaces, m
-    """
-
-    gap: SX
-    frame: SX
-    centers: tuple[SX, SX]
-    point: SX
-
-    @staticmethod
-    def of(one: Segment, other: Segment, radius: float | SX, beside: float | SX) -> Place:
-        """Of segments with these radii, m."""
-        apart, along = between(one, other)
-        gap, frame = length(apart) - (radius + beside), facing(apart)
-        center = one.middle if one.half is None else one.middle + along * one.half
-        point = center - (radius + 0.5 * gap) * frame[0, :].T
-        return Place(gap, frame, (center, center - apart), point)
-
-
 def touching_slot(scene: Scene, kin: Kinematics, terrain: object, slot: Chosen) -> TouchingPoint:
     """Of what a slot holds, rows dense; an empty slot is far away. A pair is seen from its second
     body, on which a law's memory of places then stays.
@@ -206,60 +118,7 @@ def touching_slot(scene: Scene, kin: Kinematics, terrain: object, slot: Chosen) 
         Attached.by(rows),
         *((down, center + down - reach) if outline is not None else ()),
     )
-    return ground if slot.against is None else _or_pair(ground, slot, selection, body)
-
-
-def _or_pair(
-    ground: TouchingPoint, slot: Chosen, selection: Selection, body: Selected
-) -> TouchingPoint:
-    """What a slot holds where that may be a pair; `ground`: what it is else."""
-    assert slot.against is not None and slot.half is not None
-    # where both capsules touch
-    second = slot.against
-    other = selection.body(second.body)
-    one, two = (
-        Segment(
-            at.origin + ca.mtimes(at.rotation, center),
-            ca.mtimes(at.rotation, half),
-            ca.dot(half, half),
-        )
-        for at, center, half in (
-            (body, slot.center, slot.half),
-            (other, second.center, second.half),
-        )
-    )
-    place, middle = Place.of(one, two, slot.radius, second.radius), one.middle
-    # how both bodies move there, or the one
-    meets = second.body >= 0
-
-    def either(pair: SX, one: SX) -> SX:
-        return ca.if_else(meets, pair, one)
-
-    point, frame = either(place.point, ground.point), either(place.frame, ground.frame)
-    moved = selection.columns(body, point) - either(selection.columns(other, point), SX(0))
-    rows = ca.mtimes(frame, moved)
-    gained = [
-        at.velocity_product(center - at.origin, place.point - center)
-        for at, center in zip((body, other), place.centers, strict=True)
-    ]
-    product = ca.mtimes(place.frame, gained[0] - gained[1])
-    # as the second body sees it
-    back = other.rotation.T
-    seen = ca.mtimes(back, middle - other.origin), ca.mtimes(place.frame, other.rotation)
-    down = -slot.radius * ground.frame[0, :].T if ground.arm is None else ground.arm
-    return TouchingPoint(
-        ca.if_else(slot.number >= 0, either(place.gap, ground.gap), FAR),
-        ca.mtimes(rows, selection.kin.u),
-        either(seen[0], ground.point),
-        either(seen[1], ground.frame),
-        (ground.material[0], either(SX(1), ground.material[1])),
-        ground.radius,
-        either(ca.mtimes(back, body.rotation), ground.rotation),
-        either(product, ground.velocity_product),
-        Attached.by(rows),
-        either(ca.mtimes(back, place.point - middle), down),
-        None if ground.told is None else either(seen[0], ground.told),
-    )
+    return ground if slot.against is None else or_pair(ground, slot, (selection, body), scene.pairs)
 
 
 def _material(scene: Scene, point: SX, terrain: object, own: float | SX) -> tuple[SX, SX]:

@@ -5,13 +5,17 @@ A free body has its frame at its center of mass, except the stool.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tarsus.model.mechanism import Body, Candidate, Inertia, Joint, LoopJoint, Mechanism
+from tarsus.model.merge import merged
+from tarsus.model.objects import Thing
 from tarsus.model.outline import rim
+from tarsus.model.solids import Capsule, Cuboid
 
 Array = NDArray[np.float64]
 Vector = tuple[float, float, float]
@@ -190,3 +194,48 @@ def _free(
 ) -> Mechanism:
     body = Body(name, -1, Joint("free", "free"), Inertia(mass, np.asarray(com), about_com))
     return Mechanism(name, (body,), candidates, gravity_acceleration=gravity)
+
+
+def row(*things: Thing, gravity: Vector = GRAVITY, ground: bool = True) -> Mechanism:
+    """Objects in one world, the first its robot; boxes touch the ground with their lower corners
+    alone, and nothing does without `ground`.
+    """
+    whole = merged([thing.mechanism() for thing in things])
+    name = "_".join((whole.name, *(f"{body.inertia.mass:g}" for body in whole.bodies)))
+    low = tuple(c for c in whole.candidates if c.position[2] <= 0 and ground)
+    return replace(whole, name=name, candidates=low, gravity_acceleration=gravity)
+
+
+def door(*things: Thing, mass: float = 5.0, width: float = 0.8) -> Mechanism:
+    """A door (kg; width, m) on a hinge along z, along x at angle zero, and objects; no gravity."""
+    half = np.array([width / 2, 0.02, 1.0])
+    middle = np.array([width / 2, 0.0, 0.0])
+    inertia = Inertia(mass, middle, _moments(mass, half))
+    leaf = Body("door", -1, Joint("hinge", "hinge", axis=np.array([0.0, 0.0, 1.0])), inertia)
+    own = Mechanism("door", (leaf,), solids=(Cuboid("leaf", 0, middle, half),))
+    whole = merged([own, *(thing.mechanism() for thing in things)])
+    return replace(whole, candidates=(), gravity_acceleration=(0.0, 0.0, 0.0))
+
+
+def pusher(*things: Thing, mass: float = 1.0, height: float = 0.05) -> Mechanism:
+    """A ball (kg) on a slide along x at a height, m, and objects beside it, without friction where
+    they touch each other.
+    """
+    slide = Joint("slide", "slide", axis=np.array([1.0, 0.0, 0.0]))
+    where = np.array([0.0, 0.0, height])
+    rod = Body("pusher", -1, slide, Inertia(mass, np.zeros(3), 1e-3 * np.eye(3)), where)
+    own = Mechanism("pusher", (rod,), solids=(Capsule("tip", 0, np.zeros(3), radius=0.02),))
+    whole = merged([own, *(thing.mechanism() for thing in things)])
+    low = tuple(c for c in whole.candidates if c.position[2] <= 0)
+    slippery = tuple(replace(solid, friction=0.0) for solid in whole.solids)
+    return replace(whole, candidates=low, solids=slippery, gravity_acceleration=GRAVITY)
+
+
+def coordinates(body: Mechanism, *places: ArrayLike) -> Array:
+    """Coordinates (nq,) of objects, unturned, each free one at a place (3,), m; joints at zero."""
+    q, free = body.neutral(), 0
+    for part, where in zip(body.bodies, body.q_slices, strict=True):
+        if part.joint.kind == "free":
+            q[where.start : where.start + 3] = places[free]
+            free += 1
+    return q

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tarsus.model.mechanism import Mechanism
+from tarsus.model.self_collision import pairs
 from tarsus.model.to_mjcf import to_mjcf
 from tarsus.mujoco_runs.contacts import ground_contacts
 from tarsus.mujoco_runs.library import mujoco
@@ -45,6 +46,8 @@ class MuJoCo(Engine):
     def motion(self, start: Start, dt: float, steps: int, skip: int) -> Motion:
         if start.controller is not None:
             raise NotModeled("the robot is held by a compiled servo, which runs here only")
+        if pairs(start.body, own=False):
+            raise NotModeled("objects that meet are compared apart, on one MJCF file")
         if start.bounce:
             raise NotModeled("its joint limits have a damping ratio, no coefficient of restitution")
         worlds = [self._world(start, k, dt, (steps, skip)) for k in range(start.worlds)]

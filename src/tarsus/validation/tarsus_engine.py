@@ -7,11 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError
+from tarsus.model.mechanism import Mechanism
+from tarsus.morphology.self_contacts import self_contacts
 from tarsus.program.ir.blocks import Program
 from tarsus.program.run import native
 from tarsus.program.run.worlds import Worlds
 from tarsus.simulation import resolve
+from tarsus.simulation.by_candidate import by_candidate
+from tarsus.simulation.contact_selection import rare_contacts
 from tarsus.simulation.loading import loaded, start_registers
 from tarsus.simulation.step_program import Plan, step_program
 from tarsus.stepping import joint_rows
@@ -63,6 +68,8 @@ class Ours(Engine):
                 worlds.advance(skip)
             log = worlds.record(steps)
         impulse = log["impulse"].reshape(steps, start.worlds, -1, 3)
+        if plan.scene.slots:
+            impulse = by_candidate(plan.scene, impulse, log["memory"])
         joints = np.zeros_like(log["u"])
         if "joints" in log:
             joints = sum(joint_rows.placed(plan.scene, log["joints"]), joints)
@@ -72,14 +79,25 @@ class Ours(Engine):
         body, pushed = start.body, start.pushed
         key = body.name, start.controller, pushed, start.limits, start.bounce
         if key not in self._compiled:
-            scene = Scene(body, self._law, Slope(0.0), body.candidates)
-            scene = replace(scene, limits=start.limits, bounce=start.bounce)
+            scene = replace(self._scene(body), limits=start.limits, bounce=start.bounce)
             if start.limits and not joint_rows.reported(scene, self._stepper):
                 raise NotModeled("this stepper's limits are springs, its dry friction a damper")
             bodies_pushed = (body.bodies[0].name,) if pushed else ()
             plan = Plan(scene, self._stepper, start.controller, pushed_bodies=bodies_pushed)
             self._compiled[key] = plan, step_program(plan)
         return self._compiled[key]
+
+    def _scene(self, body: Mechanism) -> Scene:
+        """With all contacts that objects may have with each other."""
+        pairs = self_contacts(body, own=False).kept
+        scene = Scene(body, self._law, Slope(0.0), body.candidates, pairs=pairs)
+        if not pairs:
+            return scene
+        if not self._stepper.takes_slots:
+            raise NotModeled("the stepper looks at contacts several times a step: objects pass")
+        robot = Robot.of(body)
+        rare, slots = rare_contacts(robot, body.candidates, self._stepper, None, len(pairs))
+        return replace(scene, rare=rare, slots=slots)
 
 
 def _recorded_pushed(

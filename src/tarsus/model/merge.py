@@ -1,0 +1,148 @@
+"""Several mechanisms in one world: their trees beside each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tarsus.errors import TarsusError
+from tarsus.model.mechanism import WORLD, Body, Mechanism
+from tarsus.model.poses import Pose, quaternion_from_rotation, rotation_from_quaternion
+
+Array = NDArray[np.float64]
+
+
+def merged(mechanisms: Sequence[Mechanism]) -> Mechanism:
+    """One mechanism of all, the first its robot; names that an earlier one has end in _2, _3, ...
+
+    Its keyframes are those of the first, in which the others stand as in their own `stand`, or
+    undisplaced; the file's numbers for contacts and gravity are the first's.
+    """
+    # every name once
+    known, own = set[str](), list[Mechanism]()
+    for mechanism in mechanisms:
+        number, renamed = 1, mechanism
+        while known & _names(renamed):
+            number += 1
+            renamed = _renamed(mechanism, f"_{number}")
+        known |= _names(renamed)
+        own.append(renamed)
+    # bodies counted on
+    first, *others = own
+    counts = np.cumsum([0, *(len(m.bodies) for m in own)]).tolist()
+    counted = [_counted(m, start) for m, start in zip(own, counts, strict=False)]
+    beside = np.concatenate([np.zeros(0), *(standing(m) for m in others)])
+    frames = {**first.keyframes, "stand": standing(first)}
+    return Mechanism(
+        name="_and_".join(dict.fromkeys((first.name, *(m.name for m in others)))),
+        bodies=tuple(b for m in counted for b in m.bodies),
+        candidates=tuple(c for m in counted for c in m.candidates),
+        frames=tuple(f for m in counted for f in m.frames),
+        actuators=tuple(a for m in counted for a in m.actuators),
+        keyframes={name: np.concatenate([q, beside]) for name, q in frames.items()},
+        solids=tuple(s for m in counted for s in m.solids),
+        excluded=tuple(pair for m in counted for pair in m.excluded),
+        gravity_acceleration=first.gravity_acceleration,
+        notes=tuple(dict.fromkeys(note for m in own for note in m.notes)),
+        left_out=tuple(dict.fromkeys(note for m in own for note in m.left_out)),
+        loops=tuple(loop for m in counted for loop in m.loops),
+        couplings=tuple(coupling for m in counted for coupling in m.couplings),
+        file_actuators=first.file_actuators,
+        material=first.material,
+        signals=first.signals,
+    )
+
+
+def standing(mechanism: Mechanism) -> Array:
+    """The coordinates (nq,) that it starts with."""
+    return np.asarray(mechanism.keyframes.get("stand", mechanism.neutral()), float)
+
+
+def placed(mechanism: Mechanism, pose: Pose) -> Mechanism:
+    """It moved by a pose of the world: a free root in its keyframe `stand`, another where it is
+    fixed.
+    """
+    bodies, q = list(mechanism.bodies), standing(mechanism).copy()
+    for i, body in enumerate(bodies):
+        if body.parent == WORLD and body.joint.kind == "free":
+            start = mechanism.q_slices[i].start
+            q[start : start + 3] = pose.point(q[start : start + 3])
+            q[start + 3 : start + 7] = _turned(pose, q[start + 3 : start + 7])
+        elif body.parent == WORLD:
+            there = pose @ Pose(body.position, body.rotation)
+            bodies[i] = replace(body, position=there.position, rotation=there.rotation)
+    return replace(mechanism, bodies=tuple(bodies), keyframes={**mechanism.keyframes, "stand": q})
+
+
+def _turned(pose: Pose, quaternion: Array) -> Array:
+    return quaternion_from_rotation(pose.rotation @ rotation_from_quaternion(quaternion))
+
+
+def _names(m: Mechanism) -> set[str]:
+    """Of all that may not be called alike, each kind apart."""
+    parts = {
+        "body": m.body_names,
+        "joint": (*m.joint_names, *(loop.joint.name for loop in m.loops)),
+        "point": [part.name for part in (*m.candidates, *m.frames)],
+        "solid": [part.name for part in m.solids],
+        "actuator": [part.name for part in m.actuators],
+        "coupling": [part.name for part in m.couplings],
+    }
+    return {f"{kind} {name}" for kind, names in parts.items() for name in names}
+
+
+def _renamed(m: Mechanism, ending: str) -> Mechanism:
+    """The mechanism with other names."""
+    if m.uncut is not None:
+        raise TarsusError(f"{m.name!r} has cut joints: cut those of the whole world.")
+
+    def new(body: Body) -> Body:
+        return replace(
+            body, name=body.name + ending, joint=replace(body.joint, name=body.joint.name + ending)
+        )
+
+    # joints are named by loops and actuators too
+    return replace(
+        m,
+        name=m.name + ending,
+        bodies=tuple(new(body) for body in m.bodies),
+        candidates=tuple(replace(c, name=c.name + ending) for c in m.candidates),
+        frames=tuple(replace(f, name=f.name + ending) for f in m.frames),
+        solids=tuple(replace(s, name=s.name + ending) for s in m.solids),
+        actuators=tuple(
+            replace(a, name=a.name + ending, joint=a.joint + ending) for a in m.actuators
+        ),
+        excluded=tuple((a + ending, b + ending) for a, b in m.excluded),
+        couplings=tuple(
+            replace(
+                c,
+                name=c.name + ending,
+                joint=c.joint + ending,
+                leader=c.leader and c.leader + ending,
+            )
+            for c in m.couplings
+        ),
+        loops=tuple(
+            replace(loop, joint=replace(loop.joint, name=loop.joint.name + ending))
+            for loop in m.loops
+        ),
+    )
+
+
+def _counted(m: Mechanism, start: int) -> Mechanism:
+    """The mechanism with its bodies counted from `start` on."""
+
+    def on(number: int) -> int:
+        return number if number == WORLD else number + start
+
+    return replace(
+        m,
+        bodies=tuple(replace(b, parent=on(b.parent)) for b in m.bodies),
+        candidates=tuple(replace(c, body=on(c.body)) for c in m.candidates),
+        frames=tuple(replace(f, body=on(f.body)) for f in m.frames),
+        solids=tuple(replace(s, body=on(s.body)) for s in m.solids),
+        loops=tuple(replace(p, parent=on(p.parent), child=on(p.child)) for p in m.loops),
+    )

@@ -1,0 +1,88 @@
+"""A robot with objects and other robots beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from casadi import DM, SX
+
+from tarsus.dynamics import outlines
+from tarsus.dynamics.kinematics import kinematics
+from tarsus.dynamics.robot import Robot
+from tarsus.errors import TarsusError
+from tarsus.model.check import check
+from tarsus.model.mechanism import Mechanism
+from tarsus.model.merge import merged, placed, standing
+from tarsus.model.objects import Thing
+from tarsus.model.poses import Pose, rotation_about, shift
+from tarsus.model.solids import Capsule
+from tarsus.morphology import posture
+from tarsus.simulation import resolve
+from tarsus.simulation.placement import DEEP
+
+Given = Robot | Mechanism | Thing | str
+UP = np.array([0.0, 0.0, 1.0])
+
+
+def world(robot: Given, *others: Given, at: Sequence[Sequence[float]] = ()) -> Robot:
+    """A robot, or an object, with others beside it: free bodies of one simulation, which touch each
+    other.
+
+    robot, others: robots (objects, names or files), `Ball`, `Box`, `Cylinder`
+    at: for each of the others x and y, m, of its origin as it starts, the height of its lowest
+        point above z = 0, m (0 if not given), and its yaw about z, rad (0)
+
+    The first is the robot: it is put on the ground by `Simulation`, gaits move it, and its feet are
+    the robot's. The others start where they are put, at rest, with joints as in their own keyframe
+    `stand`; their motors come behind the robot's. Spheres, capsules, boxes and cylinders of
+    different ones touch each other under every law; those of one robot with `self_collision=True`.
+    A built-in robot touches others with its round contact points, its feet.
+    """
+    if len(at) != len(others):
+        raise TarsusError(
+            f"{len(others)} things beside the first need as many places, not {len(at)}."
+        )
+    # the robot, then each thing where it starts
+    parts = [_standing(_mechanism(robot))]
+    for thing, where in zip(others, at, strict=True):
+        place = [float(x) for x in where]
+        if not 2 <= len(place) <= 4 or not np.isfinite(place).all():
+            raise TarsusError(f"a place is x, y, height and yaw, two to four numbers, not {where}.")
+        x, y, height, yaw = (*place, *[0.0] * (4 - len(place)))
+        own = _standing(_mechanism(thing))
+        turned = placed(own, Pose(np.zeros(3), rotation_about(UP, yaw)))
+        lift = height - _lowest(turned) - DEEP if own.candidates else height
+        origin = standing(turned)[:2] if own.floating else np.zeros(2)
+        parts.append(placed(turned, shift([x - origin[0], y - origin[1], lift])))
+    return Robot.of(check(merged(parts)))
+
+
+def _mechanism(given: Given) -> Mechanism:
+    """As a mechanism; one without shapes that touch others gets its round contact points."""
+    mechanism = given.mechanism() if isinstance(given, Thing) else resolve.robot(given)
+    if mechanism.solids:
+        return mechanism
+    balls = tuple(
+        Capsule(c.name, c.body, c.position, radius=c.radius, friction=c.friction)
+        for c in mechanism.candidates
+        if c.radius > 0
+    )
+    return replace(mechanism, solids=balls)
+
+
+def _standing(mechanism: Mechanism) -> Mechanism:
+    """With a keyframe to start from."""
+    if "stand" in mechanism.keyframes or len(mechanism.bodies) == 1 or mechanism.loops:
+        return mechanism
+    robot = Robot.of(mechanism)
+    legs = robot.floating and robot.candidates
+    q = posture.stand(robot) if legs else posture.nearest_zero(robot)
+    return replace(robot, keyframes={**robot.keyframes, "stand": q})
+
+
+def _lowest(mechanism: Mechanism) -> float:
+    """Height of its lowest candidate where it starts, m."""
+    kin = kinematics(mechanism, SX(DM(standing(mechanism))))
+    return min(float(outlines.lowest(kin, c)[2]) for c in mechanism.candidates)

@@ -1,0 +1,109 @@
+"""What a slot holds, looked up by its number: a candidate, or a contact of a pair of solids."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+from casadi import SX
+
+from tarsus.model.solids import Cuboid, Pair
+from tarsus.program.ir.symbolic import entries
+from tarsus.program.ir.trace import Builder
+from tarsus.stepping.base import EMPTY, Scene
+
+TURNS = 20  # numbers of `Turns`
+
+
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """What a slot holds: a candidate's number among the scene's usual and rare ones, EMPTY for
+    none; its body's number, center (3,) there in m, and radius, m: those of any candidate if empty.
+
+    outline (22,): where the scene has any (`Outline.numbers`)
+    half (3,), against: of a scene with pairs, what makes a capsule of it, and the second of a pair,
+        of which the body's number is below zero where the slot holds a candidate; half edges of a
+        box
+    boxes: of a scene with boxes that meet others
+    """
+
+    number: SX
+    body: SX
+    center: SX
+    radius: SX
+    outline: SX | None = None
+    half: SX | None = None
+    against: Second | None = None
+    boxes: Turns | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Second:
+    """The second capsule of a pair: its body's number, middle and half (3,) there, radius, m."""
+
+    body: SX
+    center: SX
+    half: SX
+    radius: SX
+
+
+@dataclass(frozen=True, eq=False)
+class Turns:
+    """How many of a pair's solids are boxes, which of its contacts it is, and the rotations (3, 3)
+    of both solids in their bodies.
+    """
+
+    count: SX
+    row: SX
+    first: SX
+    second: SX
+
+
+def looked_up(scene: Scene, numbers: list[SX], j: SX, builder: Builder) -> Chosen:
+    """What slot j holds; an empty one stands in for the candidate of its own place."""
+    rows = described(scene)
+    number, wide = numbers[0], len(rows[0])
+    for k, held in enumerate(numbers[1:], 1):
+        number = ca.if_else(j == k, held, number)
+    place = builder.keep("place", ca.if_else(number >= 0, number, j))
+    index = ca.vertcat(*(wide * place + k for k in range(wide)))
+    found = entries(builder.lookup("candidates", np.array(rows), index))
+    own = number, found[0], ca.vertcat(*found[1:4]), found[4]
+    outline = ca.vertcat(*found[-len(scene.outlines[0]) :]) if scene.outlines else None
+    if not scene.pairs:
+        return Chosen(*own, outline)
+    ends = [0, 3, 4, 7, 10, 11]
+    half, body, center, along, radius = ca.vertsplit(ca.vertcat(*found[5:16]), ends)
+    turns = None
+    if any(pair.boxes for pair in scene.pairs):
+        first, second = (ca.reshape(ca.vertcat(*found[k : k + 9]), 3, 3).T for k in (18, 27))
+        turns = Turns(found[16], found[17], first, second)
+    return Chosen(*own, outline, half, Second(body, center, along, radius), turns)
+
+
+def described(scene: Scene) -> list[tuple[float, ...]]:
+    """The numbers of `Chosen` of all contacts, in the scene's order."""
+    touching = [scene.candidates[i] for i in scene.order[: len(scene.candidates)]]
+    rows: list[tuple[float, ...]] = [(c.body, *c.position, c.radius) for c in touching]
+    if scene.pairs:
+        turned = any(pair.boxes for pair in scene.pairs)
+        ground = (*(0.0,) * 3, EMPTY, *(0.0,) * 6, 0.0, *(0.0,) * (TURNS if turned else 0))
+        rows = [(*row, *ground) for row in rows]
+        for pair in scene.pairs:
+            c, d = pair.first, pair.second
+            second = (d.body, *d.middle, *d.half, d.radius)
+            own = (c.body, *c.middle, c.radius, *c.half, *second)
+            rows.append((*own, *_turns(pair)) if turned else own)
+    if not scene.outlines:
+        return rows
+    return [(*row, *own) for row, own in zip(rows, scene.outlines, strict=True)]
+
+
+def _turns(pair: Pair) -> tuple[float, ...]:
+    """The numbers of `Turns`, TURNS of them."""
+    rotations = [
+        solid.rotation if isinstance(solid, Cuboid) else np.eye(3)
+        for solid in (pair.first, pair.second)
+    ]
+    return (pair.boxes, pair.row, *rotations[0].ravel(), *rotations[1].ravel())

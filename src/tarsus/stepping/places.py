@@ -1,0 +1,124 @@
+"""Where two solids touch, in the world: segments that are capsules, and boxes.
+
+A contact of a pair presses on both bodies at one point with opposite forces, so that it changes
+neither momentum nor angular momentum of the whole; its ground is the second solid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import casadi as ca
+from casadi import SX
+
+from tarsus.dynamics.kinematics import Kinematics
+from tarsus.model.solids import Cuboid, Pair, Solid
+from tarsus.spatial.rotation import constant
+from tarsus.stepping.boxes import Block, Meeting, capsule_on_box
+from tarsus.stepping.pairs import Segment, between, facing, length
+from tarsus.stepping.two_boxes import facing_of
+
+Shape = Segment | Block
+Radius = float | SX
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """Where two solids touch, in the world.
+
+    gap: m
+    frame (3, 3): rows normal, away from the second, and tangents
+    centers: points (3,) of both that move with them, from which the contact's arms do not turn, m
+    point (3,): half way between both surfaces, m
+    """
+
+    gap: SX
+    frame: SX
+    centers: tuple[SX, SX]
+    point: SX
+
+    @staticmethod
+    def of(one: Segment, other: Segment, radius: Radius, beside: Radius) -> Place:
+        """Of segments with these radii, m."""
+        apart, along = between(one, other)
+        gap, frame = length(apart) - (radius + beside), facing(apart)
+        center = one.middle if one.half is None else one.middle + along * one.half
+        point = center - (radius + 0.5 * gap) * frame[0, :].T
+        return Place(gap, frame, (center, center - apart), point)
+
+    @staticmethod
+    def on_box(one: Segment, at: Meeting, radius: Radius) -> Place:
+        """Of a capsule at a box."""
+        center = one.middle if one.half is None else one.middle + at.along * one.half
+        point = center - (radius + 0.5 * at.gap) * at.normal
+        return Place(at.gap, facing(at.normal), (center, point), point)
+
+    @staticmethod
+    def of_boxes(one: Block, other: Block, row: SX | int) -> Place:
+        """One contact of two boxes."""
+        found = facing_of(one, other)
+        gap, point = found.contact(row)
+        return Place(gap, facing(found.normal), (point, point), point)
+
+
+def of_pair(kin: Kinematics, pair: Pair) -> Place:
+    """One of a pair's contacts."""
+    one, other = shape_of(kin, pair.first), shape_of(kin, pair.second)
+    if isinstance(one, Block):
+        assert isinstance(other, Block)
+        return Place.of_boxes(one, other, pair.row)
+    if isinstance(other, Segment):
+        return Place.of(one, other, pair.first.radius, pair.second.radius)
+    at = capsule_on_box(one.middle, one.half, pair.first.radius, other)[pair.row]
+    return Place.on_box(one, at, pair.first.radius)
+
+
+def either(found: Mapping[int, Place], boxes: SX) -> Place:
+    """The place whose pair has as many boxes as said, of places by that number."""
+    if len(found) == 1:
+        return next(iter(found.values()))
+    (_, first), *others = sorted(found.items())
+    parts = [first.gap, first.frame[0, :].T, *first.centers, first.point]
+    for count, place in others:
+        new = [place.gap, place.frame[0, :].T, *place.centers, place.point]
+        parts = [ca.if_else(boxes == count, a, b) for a, b in zip(new, parts, strict=True)]
+    gap, normal, one, other, point = parts
+    return Place(gap, facing(normal), (one, other), point)
+
+
+def pair_gaps(kin: Kinematics, pairs: Iterable[Pair]) -> list[SX]:
+    """How far apart the solids of each pair are at each contact, m."""
+    pairs = list(pairs)
+    solids = {c.name: c for pair in pairs for c in (pair.first, pair.second)}
+    shapes = {name: shape_of(kin, solid) for name, solid in solids.items()}
+    known: dict[tuple[str, str], list[SX]] = {}
+    found = []
+    for pair in pairs:
+        both = pair.first.name, pair.second.name
+        if both not in known:
+            known[both] = _gaps(pair, shapes[both[0]], shapes[both[1]])
+        found.append(known[both][pair.row])
+    return found
+
+
+def _gaps(pair: Pair, one: Shape, other: Shape) -> list[SX]:
+    """At every contact of two solids."""
+    if isinstance(one, Block):
+        assert isinstance(other, Block)
+        how = facing_of(one, other)
+        return [how.contact(row)[0] for row in range(pair.count)]
+    if isinstance(other, Block):
+        at = capsule_on_box(one.middle, one.half, pair.first.radius, other)
+        return [meeting.gap for meeting in at]
+    apart, _ = between(one, other)
+    return [length(apart) - (pair.first.radius + pair.second.radius)]
+
+
+def shape_of(kin: Kinematics, solid: Solid) -> Shape:
+    """A solid in the world."""
+    if not isinstance(solid, Cuboid):
+        return Segment.of(kin, solid)
+    R, r = kin.world_rotation[solid.body], kin.world_position[solid.body]
+    middle = r + ca.mtimes(R, constant(solid.middle))
+    return Block(middle, ca.mtimes(R, constant(solid.rotation)), constant(solid.half))

@@ -1,0 +1,62 @@
+"""Balls that press and strike each other: forces of rest, central impacts, a cradle of two."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from tarsus.model.objects import Ball
+from tarsus.validation import bodies
+from tarsus.validation.bodies import RADIUS, TOUCH, G
+from tarsus.validation.engine import Engine, Start
+from tarsus.validation.scenes.base import Case, ValidationScene, worst
+
+MASSES = (2.0, 1.0)  # kg
+RESTITUTION = np.array([0.0, 0.5, 1.0])
+SPEED = 1.0  # m/s, of the first; the second stands
+
+
+class BallOnBall(ValidationScene):
+    """A ball of 1 kg on one of 2 kg: forces m g and (m + M) g; and a central impact in the air.
+
+    After it the bodies part at e times the speed of approach, and momentum is what it was; of equal
+    masses and e = 1 the second leaves with all of it, as in a cradle of two. (In one of three or
+    more Newton's law acts on all that touch at once; only balls a little apart hand the motion on.)
+    """
+
+    needs = frozenset({"restitution", "rigid"})
+    tolerance: ClassVar[str] = (
+        "1e-6 of the forces and speeds: neither depends on dt, but a law stops iterating at its"
+        " tolerance"
+    )
+
+    def measure(self, engine: Engine) -> list[Case]:
+        # at rest: contacts of both with the ground, then theirs
+        heavy, light = (Ball(mass=m, radius=RADIUS) for m in MASSES)
+        stack, dt = bodies.row(heavy, light), engine.step(0.0025)
+        heights = RADIUS - TOUCH, 3 * RADIUS - 2 * TOUCH
+        start = Start(stack, bodies.coordinates(stack, *([0, 0, z] for z in heights)))
+        force = engine.run(start, dt, 0.1, skip=0.1 - dt).impulse[-1, 0, :, 0] / dt
+        lifted, carried = float(force[0]), float(force[2])
+        weight = sum(MASSES) * G
+        # impacts
+        cases = [
+            Case("force between", "N", MASSES[1] * G, carried, 1e-6 * weight),
+            Case("force on the ground", "N", weight, lifted, 1e-6 * weight),
+        ]
+        labels = [f"e {e:g}" for e in RESTITUTION]
+        for masses in ((3.0, 1.0), (1.0, 1.0)):
+            pair = bodies.row(
+                *(Ball(mass=m, radius=RADIUS) for m in masses), gravity=(0, 0, 0), ground=False
+            )
+            q = bodies.coordinates(pair, [0, 0, 0], [2 * RADIUS + 0.05, 0, 0])
+            start = Start(pair, q, [SPEED, *[0.0] * 11], parameters={"e_N": RESTITUTION})
+            motion = engine.run(start, dt, 0.1)
+            struck = np.argmax(motion.impulse[:, :, 0, 0] > 0, axis=0)
+            u = motion.u[struck, np.arange(len(labels))]
+            center = masses[0] * SPEED / sum(masses)
+            second = center + RESTITUTION * SPEED * masses[0] / sum(masses)
+            what = f"second ball's speed, {masses[0]:g} on {masses[1]:g} kg"
+            cases.append(worst((what, "m/s"), second, u[:, 6], 1e-6, labels))
+        return cases

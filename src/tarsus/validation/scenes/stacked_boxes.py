@@ -1,0 +1,60 @@
+"""Two and three boxes on each other stay where they are, and press with their weights."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import ClassVar
+
+import numpy as np
+
+from tarsus.model.objects import Box
+from tarsus.validation import bodies
+from tarsus.validation.bodies import TOUCH, G
+from tarsus.validation.engine import Engine, Start
+from tarsus.validation.scenes.base import Case, ValidationScene
+
+MASSES = (3.0, 2.0, 1.0)  # kg, from below
+EDGES = (0.2, 0.16, 0.1)  # m
+SECONDS = 3.0
+
+
+class StackedBoxes(ValidationScene):
+    """Boxes of 3, 2 and 1 kg: what each carries, and how far the stack moves in the last second."""
+
+    needs = frozenset({"friction", "sticking"})
+    tolerance: ClassVar[str] = (
+        "1e-5 of the weight: several corners share each load in infinitely many ways, of which all"
+        " carry it; 1e-8 m of way: the solver's tolerance, 1e-6 of a step's fall, in 400 steps"
+    )
+
+    def measure(self, engine: Engine) -> list[Case]:
+        dt, cases = engine.step(0.0025), []
+        for count in (2, 3):
+            masses, height = MASSES[:count], EDGES[2]
+            stack = bodies.row(*(Box(mass=m, edges=EDGES) for m in masses))
+            places = [[0, 0, height * (k + 0.5) - TOUCH * (k + 1)] for k in range(count)]
+            start = Start(stack, bodies.coordinates(stack, *places))
+            motion = engine.run(start, dt, SECONDS, skip=SECONDS - 1.0)
+            # the ground's contacts, then twelve of each pair, by their bodies
+            carried = _carried(motion.impulse[-1, 0, :, 0] / dt, count)
+            wanted = [sum(masses[k:]) * G for k in range(count)]
+            off = np.abs(carried - wanted)
+            k, weight = int(np.argmax(off)), sum(masses) * G
+            moved = float(np.abs(motion.q[-1] - motion.q[0]).max())
+            cases += [
+                Case(f"{count} boxes: force below", "N", wanted[k], carried[k], 1e-5 * weight),
+                Case(f"{count} boxes: way in 1 s", "m", 0.0, moved, 1e-8),
+            ]
+        return cases
+
+
+def _carried(force: np.ndarray, count: int) -> np.ndarray:
+    """What the lowest face of each box carries (count,), N, of forces at all contacts."""
+    ground, pairs = force[: 4 * count], force[4 * count :]
+    between = {both: 12 * k for k, both in enumerate(_couples(count))}
+    above = [pairs[between[both] : between[both] + 12].sum() for both in pairwise(range(count))]
+    return np.array([ground.sum(), *above])
+
+
+def _couples(count: int) -> list[tuple[int, int]]:
+    return [(a, b) for a in range(count) for b in range(a + 1, count)]

@@ -1,0 +1,164 @@
+"""Several bodies in one world: they touch by themselves, keep momentum, carry and push others."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tarsus
+from tarsus import Ball, Box, Cylinder, Simulation, TarsusError
+from tarsus.contact.base import Law
+from tarsus.contact.laws.compliant import Compliant
+from tarsus.contact.laws.moreau import Moreau
+from tarsus.control.gaits.stand import Stand
+from tarsus.dynamics.robot import Robot
+from tarsus.model.mjcf import read_mjcf
+from tarsus.model.self_collision import pairs
+from tarsus.validation import bodies
+
+TWO = """<mujoco><option timestep="0.002" cone="elliptic" impratio="10"/>
+<default><geom friction="0.5 0.005 0.0001"/></default><worldbody>
+<geom type="plane" size="5 5 1"/>
+<body name="low" pos="0 0 0.05"><freejoint/><geom name="low" type="box" size=".3 .2 .05" mass="5"/>
+</body><body name="high" pos="0 0 0.15"><freejoint/>
+<geom name="high" type="box" size=".1 .08 .05" mass="1"/></body></worldbody></mujoco>"""
+
+
+def test_a_world_says_what_it_is_made_of() -> None:
+    whole = tarsus.world(
+        Box(), "mini_cheetah", Box(name="lid"), Box(), at=[(2, 0), (0, 0, 0.2, 0.5), (1, 1)]
+    )
+    assert whole.body_names[0] == "box" and whole.body_names[-2:] == ("lid", "box_2")
+    assert whole.nq == 19 + 3 * 7 and len(whole.actuators) == 12
+    stand = whole.keyframes["stand"]
+    q = {n: stand[s] for n, s in zip(whole.joint_names, whole.q_slices, strict=True)}
+    np.testing.assert_allclose(q["lid"][:4], [0, 0, 0.3, np.cos(0.25)], atol=1e-9)
+    np.testing.assert_allclose(q["box_2"][:3], [1, 1, 0.1], atol=1e-9)
+    feet = [whole.position(stand, f"{leg}_foot")[2] for leg in ("FR", "FL", "HR", "HL")]
+    assert min(feet) == pytest.approx(0.0175, abs=0.01), "it stands where it was put"
+    # what meets what: of different ones all, of one nothing
+    names = {pair.name for pair in pairs(whole, own=False)}
+    assert "FR_foot:lid" in names and "box:lid_0" in names and "FR_foot:HL_foot" not in names
+    with pytest.raises(TarsusError, match="1 things beside the first need as many places"):
+        tarsus.world(Box(), Ball())
+    with pytest.raises(TarsusError, match="mass must be positive"):
+        tarsus.world(Box(mass=-1.0))
+    assert tarsus.world(Cylinder(radius=0.1, length=0.3)).mass == pytest.approx(500 * 0.003 * np.pi)
+
+
+@pytest.mark.parametrize("law", [Moreau(), pytest.param(Compliant(), marks=pytest.mark.slow)])
+def test_boxes_that_collide_keep_momentum_and_angular_momentum(law: Law) -> None:
+    one, two = Box(mass=1.0, edges=(0.2, 0.1, 0.1)), Box(mass=2.0, edges=(0.1, 0.3, 0.1))
+    whole = Robot.of(bodies.row(one, two, gravity=(0, 0, 0)))
+    simulation = Simulation(whole, law, dt=5e-4, contacts=whole.candidates[0].name, slots=4)
+    q = bodies.coordinates(whole, [0, 0, 5], [0.3, 0.05, 5.02])
+    u = [1.5, 0.2, 0, 0.5, 2.0, 1.0, -0.5, 0, 0, 1.0, 0, -2.0]
+    simulation.set(q=q, u=u)
+    log = simulation.run(0.3)
+    hits = (log.force_contact.values[..., 0] > 0).any(1)
+    assert hits.sum() > 0
+    momentum = whole.momentum(log.q.values, log.u.values)
+    np.testing.assert_allclose(momentum[-1, :3], [0.5, 0.2, 0], atol=1e-12)
+    # of the turning, what integration of free turning changes
+    np.testing.assert_allclose(momentum[-1, 3:], momentum[0, 3:], atol=5e-5)
+    energy = log.kinetic_energy.values
+    assert energy[-1] < 0.9 * energy[0] and (log.converged == 1).all()
+
+
+@pytest.mark.slow
+def test_a_stack_of_two_does_not_drift_in_a_minute() -> None:
+    whole = bodies.row(*(Box(mass=m, edges=(0.2, 0.16, 0.1)) for m in (3.0, 2.0)))
+    simulation = Simulation(Robot.of(whole))
+    start = bodies.coordinates(whole, [0, 0, 0.05], [0.02, 0.03, 0.15])
+    simulation.set(q=start)
+    simulation.advance(1.0)
+    settled = simulation.q.copy()
+    simulation.advance(59.0)
+    np.testing.assert_allclose(simulation.q, settled, atol=1e-9)
+    np.testing.assert_allclose(settled.ravel(), start, atol=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("over", "stands"), [(0.095, True), (0.105, False)])
+def test_a_box_tips_when_its_center_is_past_the_edge(over: float, stands: bool) -> None:
+    whole = bodies.row(*(Box(mass=m, edges=(0.2, 0.16, 0.1)) for m in (3.0, 1.0)))
+    simulation = Simulation(Robot.of(whole))
+    simulation.set(q=bodies.coordinates(whole, [0, 0, 0.05], [over, 0.0, 0.15]))
+    simulation.advance(1.0)
+    height = simulation.q.ravel()[9]
+    assert (abs(height - 0.15) < 1e-4) == stands and (height < 0.14) != stands
+
+
+@pytest.mark.slow
+def test_a_capsule_lies_on_a_box() -> None:
+    rod = "<geom name='rod' type='capsule' size='.03 .1' euler='0 90 0' mass='1'/>"
+    text = TWO.replace('<geom name="high" type="box" size=".1 .08 .05" mass="1"/>', rod)
+    simulation = Simulation(Robot.of(read_mjcf(text)))
+    q = simulation.q
+    q[..., 9] = 0.13 - 1e-9
+    simulation.set(q=q)
+    log = simulation.run(2.0)
+    force = log.force_contact.sel(contact=[c for c in log.contact.values if ":" in c]).values[-1]
+    np.testing.assert_allclose(np.sort(force[:, 0])[-2:], [9.81 / 2] * 2, rtol=1e-4)
+    assert log.q.values[-1, 9] == pytest.approx(0.13, abs=1e-6)
+
+
+@pytest.mark.slow
+def test_a_box_slides_on_another_as_in_mujoco() -> None:
+    """Until it stands: v^2 / (2 mu g), the lower one not moving; MuJoCo's soft friction creeps."""
+    mujoco = pytest.importorskip("mujoco")
+    model = mujoco.MjModel.from_xml_string(TWO)
+    data = mujoco.MjData(model)
+    data.qvel[6] = 0.5
+    for _ in range(100):
+        mujoco.mj_step(model, data)
+    simulation = Simulation(Robot.of(read_mjcf(TWO)), dt=0.002)
+    u = np.zeros(12)
+    u[6] = 0.5
+    simulation.set(u=u)
+    simulation.advance(0.2)
+    way = 0.5**2 / (2 * 0.5 * 9.81)
+    ours = simulation.q.ravel()
+    assert ours[7] == pytest.approx(way, rel=2e-2) and abs(ours[0]) < 1e-6
+    assert data.qpos[7] == pytest.approx(ours[7], rel=5e-2)
+
+
+@pytest.mark.slow
+def test_a_robot_stands_on_a_free_box_to_the_same_bits_anywhere() -> None:
+    whole = tarsus.world("mini_cheetah", Box(edges=(1.0, 0.8, 0.1), mass=20.0), at=[(0, 0)])
+    gait = Stand()
+    alone = Simulation(whole, controller=gait)
+    q = alone.q
+    q[..., 2] += 0.1
+    alone.set(q=q)
+    log = alone.run(2.0)
+    assert np.abs(log.u.values[-1]).max() < 1e-8
+    legs = [c for c in log.contact.values if c.endswith("foot:box")]
+    carried = log.force_contact.sel(contact=legs).values[-1, :, 0].sum()
+    robot = tarsus.load("mini_cheetah")
+    assert carried == pytest.approx(robot.mass * 9.81, rel=1e-6)
+    # in a batch, on two threads
+    many = Simulation(whole, controller=gait, worlds=5, threads=2)
+    many.set(q=np.tile(q.reshape(1, -1), (5, 1)))
+    many.set(u=[0.1, *[0.0] * 23], where=np.arange(5) == 2)
+    many.advance(2.0)
+    same = [(many.q[k] == alone.q.ravel()).all() for k in range(5)]
+    assert same == [True, True, False, True, True]
+
+
+@pytest.mark.slow
+def test_a_trotting_robot_pushes_a_box() -> None:
+    box = Box(edges=(0.2, 0.6, 0.12), mass=1.0)
+    simulation = Simulation(tarsus.world("mini_cheetah", box, at=[(0.55, 0)]), controller="trot")
+    log = simulation.run(3.0)
+    assert log.q.values[-1, -7] > 0.8 and log.q.values[-1, 0] > 0.5, "both went on"
+    assert (log.converged == 1).mean() > 0.999
+
+
+@pytest.mark.slow
+def test_two_robots_stand_in_one_world() -> None:
+    whole = tarsus.world("mini_cheetah", "mini_cheetah", at=[(1.0, 0.5, 0.0, np.pi / 2)])
+    simulation = Simulation(whole, controller=Stand())
+    simulation.advance(3.0)
+    q = simulation.q.ravel()
+    assert q[2] == pytest.approx(q[21], abs=1e-6) and np.abs(simulation.u).max() < 1e-6

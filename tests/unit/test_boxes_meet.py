@@ -1,0 +1,118 @@
+"""Where capsules and boxes meet, against numbers: distances, face to face, edge to edge."""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+import pytest
+from casadi import SX
+from scipy.spatial.transform import Rotation
+
+from tarsus.model.solids import Capsule, Cuboid, Pair
+from tarsus.morphology.distances import apart
+from tarsus.stepping.boxes import Block, capsule_on_box
+from tarsus.stepping.two_boxes import facing_of
+
+ABSENT = 1.0
+PLACE = [SX.sym(name, *size) for name, size in {"p": (3,), "R": (3, 3), "h": (3,)}.items()]
+OTHER = [SX.sym(name, *size) for name, size in {"p2": (3,), "R2": (3, 3), "h2": (3,)}.items()]
+
+
+def capsule_at() -> ca.Function:
+    """Gaps, normals and places of a segment (middle, half) at a box."""
+    m, d = SX.sym("m", 3), SX.sym("d", 3)
+    found = capsule_on_box(m, d, 0.0, Block(*PLACE))
+    columns = [ca.vertcat(at.gap, at.normal, at.along) for at in found]
+    return ca.Function("at", [m, d, *PLACE], [ca.horzcat(*columns)])
+
+
+def boxes_at() -> ca.Function:
+    """Gap and point of all twelve contacts of two boxes, by number as in a slot; their normal."""
+    row, how = SX.sym("row"), facing_of(Block(*PLACE), Block(*OTHER))
+    one = ca.Function("one", [row, *PLACE, *OTHER], [ca.vertcat(*how.contact(row), how.normal)])
+    known = [ca.vertcat(*how.contact(k), how.normal) for k in range(12)]
+    rows = [one(k, *PLACE, *OTHER) for k in range(12)]
+    found = ca.horzcat(*known)
+    return ca.Function("all", [*PLACE, *OTHER], [found, found - ca.horzcat(*rows)])
+
+
+def test_a_segment_is_nearest_to_a_box_where_it_is() -> None:
+    at, random = capsule_at(), np.random.default_rng(3)
+    box = Cuboid("box", 0, np.zeros(3), np.array([0.3, 0.2, 0.1]))
+    for _ in range(200):
+        R = Rotation.from_quat(random.normal(size=4)).as_matrix()
+        m, d = 0.6 * random.normal(size=3), 0.4 * random.normal(size=3)
+        gaps = np.array(at(m, d, np.zeros(3), R, box.half))
+        poses = np.zeros((1, 2, 3)), np.array([[R, np.eye(3)]])
+        expected = apart(Pair(Capsule("c", 1, m, d, 1e-9), box), poses)[0]
+        if 1e-6 < expected < ABSENT:
+            assert gaps[0].min() == pytest.approx(expected, abs=1e-6)
+            nearest = gaps[:, np.argmin(gaps[0])]
+            assert np.linalg.norm(nearest[1:4]) == pytest.approx(1)
+
+
+def test_a_capsule_lies_on_a_face_with_both_ends() -> None:
+    """One that is longer than the box with the ends of what is above it."""
+    at = capsule_at()
+    half, R = np.array([0.3, 0.2, 0.1]), np.eye(3)
+    short = np.array(at([0, 0, 0.15], [0.1, 0, 0], np.zeros(3), R, half))
+    np.testing.assert_allclose(short[0], [ABSENT, 0.05, 0.05], atol=1e-9)
+    np.testing.assert_allclose(short[4, 1:], [-1, 1])
+    long = np.array(at([0.1, 0, 0.15], [0.5, 0, 0], np.zeros(3), R, half))
+    np.testing.assert_allclose(0.1 + 0.5 * long[4, 1:], [-0.3, 0.3])
+    upright = np.array(at([0, 0, 0.3], [0, 0, 0.15], np.zeros(3), R, half))
+    assert upright[0].min() == pytest.approx(0.05) and upright[4, np.argmin(upright[0])] == -1
+
+
+def test_faces_share_the_corners_of_what_they_share() -> None:
+    at = boxes_at()
+    half, R = np.array([0.1, 0.1, 0.05]), np.eye(3)
+
+    def corners(p: np.ndarray, turned: np.ndarray, h: np.ndarray) -> np.ndarray:
+        found, difference = at(np.zeros(3), R, half, p, turned, h)
+        assert np.abs(np.array(difference)).max() < 1e-12
+        found = np.array(found)
+        there = found[:, found[0] < 0.5 * ABSENT]
+        np.testing.assert_allclose(there[0], p[2] - half[2] - h[2], atol=1e-9)
+        np.testing.assert_allclose(there[4:].T, [[0, 0, -1]] * there.shape[1], atol=1e-9)
+        return np.unique(np.round(there[1:3].T, 5), axis=0)
+
+    up = np.array([0, 0, 0.1 - 1e-6])
+    square = np.array([[-0.1, -0.1], [-0.1, 0.1], [0.1, -0.1], [0.1, 0.1]])
+    np.testing.assert_allclose(corners(up, R, half), square, atol=2e-6)
+    aside = corners(np.array([0.12, 0.03, up[2]]), R, half)
+    expected = [[0.02, -0.07], [0.02, 0.1], [0.1, -0.07], [0.1, 0.1]]
+    np.testing.assert_allclose(aside, expected, atol=3e-6)
+    crossed = corners(up, Rotation.from_euler("z", 45, degrees=True).as_matrix(), half)
+    assert len(crossed) == 8, "an octagon"
+    small = corners(np.array([0, 0, up[2] - 0.03]), R, np.array([0.02, 0.03, 0.02]))
+    assert len(small) == 4 and np.abs(small).max() == pytest.approx(0.03)
+    large = corners(up, R, np.array([0.3, 0.04, 0.05]))
+    assert len(large) == 4 and np.abs(large).max() == pytest.approx(0.1)
+
+
+def test_edges_cross() -> None:
+    at = boxes_at()
+    half = np.array([0.1, 0.1, 0.1])
+    one = Rotation.from_euler("x", 45, degrees=True).as_matrix()
+    other = Rotation.from_euler("y", 45, degrees=True).as_matrix()
+    height = 2 * 0.1 * np.sqrt(2) - 1e-4
+    found = np.array(at(np.zeros(3), one, half, [0.02, 0.03, height], other, half)[0])
+    assert (found[0] < 0.5 * ABSENT).sum() == 1
+    np.testing.assert_allclose(found[:, 0], [-1e-4, 0.02, 0, height / 2, 0, 0, -1], atol=1e-6)
+
+
+def test_overlap_is_that_of_the_separating_axes() -> None:
+    at, random = boxes_at(), np.random.default_rng(4)
+    for _ in range(100):
+        half, other = random.uniform(0.05, 0.3, (2, 3))
+        R, turned = Rotation.from_quat(random.normal(size=(2, 4))).as_matrix()
+        p = 0.3 * random.normal(size=3)
+        one, two = (Cuboid(str(k), k, np.zeros(3), h) for k, h in enumerate((half, other)))
+        poses = np.array([[np.zeros(3), p]]), np.array([[R, turned]])
+        expected = apart(Pair(one, two), poses)[0]
+        found = np.array(at(np.zeros(3), R, half, p, turned, other)[0])
+        if expected < 0:
+            assert found[0].min() >= 1.06 * expected - 1e-4 and found[0].min() < 0
+        toward = found[4:, 0] @ p
+        assert toward < 0, "the normal points away from the second"
