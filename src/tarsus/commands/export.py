@@ -1,59 +1,123 @@
-"""`tarsus export`: a log as CSV, Parquet or MCAP."""
+"""`tarsus export`: a log as CSV, Parquet or MCAP; a robot and its step as C."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import tyro
 
 from tarsus import robots
-from tarsus.commands.base import Checked, Command, called
+from tarsus.commands.base import (
+    AUTO,
+    GAITS,
+    Checked,
+    Command,
+    Folder,
+    LawName,
+    Seconds,
+    Settings,
+    StepperName,
+    TerrainName,
+    called,
+    name_of,
+)
 from tarsus.errors import TarsusError, unknown
 
-TABLES, MCAP = (".csv", ".parquet"), ".mcap"
+if TYPE_CHECKING:
+    from tarsus.simulation.simulation import Simulation
+
+TABLES, MCAP, LOG, NONE = (".csv", ".parquet"), ".mcap", ".nc", "none"
 
 
 @dataclass(frozen=True)
 class Export(Command):
-    """Write a log as a table (.csv, .parquet) or for Foxglove (.mcap).
+    """Write a log as a table (.csv, .parquet) or for Foxglove (.mcap), or a robot as C (--c).
 
-    A CSV file needs nothing more; Parquet and MCAP need the extra `exchange`:
+    A CSV file and C need nothing more; Parquet and MCAP need the extra `exchange`:
     pip install "tarsus[exchange]".
     """
 
     place: ClassVar[int] = 54
 
-    log: Annotated[tyro.conf.Positional[Path], called("LOG")]
-    """A log of `tarsus run` (.nc)."""
+    what: Annotated[tyro.conf.Positional[str], called("LOG|ROBOT")]
+    """A log of `tarsus run` (.nc); with --c a robot: a built-in one's name, or a file."""
     to: Annotated[tyro.conf.Positional[Path | None], called("FILE")] = None
-    """Where to: *.csv, *.parquet or *.mcap."""
+    """Where a log goes: *.csv, *.parquet or *.mcap."""
     robot: Annotated[str | None, called("ROBOT"), Checked(robots.require)] = None
     """Robot of the log, in place of the one that it names (for .mcap)."""
+    c: Folder = None
+    """Write dynamics, Jacobians and a step as C, with test vectors and CMake, to this folder."""
+    law: LawName = "moreau"
+    gait: Annotated[
+        str,
+        called("NAME", "Gait of the C step, auto, or none: torques come in as `action`."),
+        name_of("gait", GAITS, AUTO, NONE),
+    ] = AUTO
+    dt: Seconds = 0.0025
+    """Length of the C step."""
+    set: Settings = ()
+    """Parameters of law, gait, stepper, terrain (`tarsus list --parameters`): solver=sor kp=60."""
+    terrain: TerrainName = "plane"
+    stepper: StepperName = "midpoint"
 
     def execute(self) -> int:
+        if self.c is not None:
+            if self.to is not None:
+                raise TarsusError("--c writes a robot to its folder: leave the other file out.")
+            robots.require(self.what)
+            return _written(self._c(self.c))
+        return _written(self._log(Path(self.what)))
+
+    def _log(self, log_file: Path) -> list[Path]:
+        """The log in its new format."""
         known = (*TABLES, MCAP)
+        if log_file.suffix != LOG:
+            raise TarsusError(
+                f"a log is a netCDF file (.nc), not {log_file.name}; a robot goes with --c DIR."
+            )
         if self.to is None:
             raise TarsusError("name the file to write: *.csv, *.parquet or *.mcap.")
         if self.to.suffix not in known:
             raise unknown("format", self.to.suffix or self.to.name, known)
-        if self.log.suffix != ".nc":
-            raise TarsusError(f"a log is a netCDF file (.nc), not {self.log.name}.")
         from tarsus.exchange.mcap_file import write_mcap
         from tarsus.exchange.table import write_table
         from tarsus.files import check_writable
         from tarsus.robots import load
         from tarsus.viewer.track import opened, robot_of
 
-        log = opened(self.log)
+        log = opened(log_file)
         check_writable(self.to.parent)
         self.to.parent.mkdir(parents=True, exist_ok=True)
         if self.to.suffix == MCAP:
-            robot = load(self.robot) if self.robot else robot_of(log)
-            written = write_mcap(log, robot, self.to)
-        else:
-            written = write_table(log, self.to)
-        for path in written:
-            print(f"written {path} ({path.stat().st_size / 1e6:.1f} MB)")
-        return 0
+            return write_mcap(log, load(self.robot) if self.robot else robot_of(log), self.to)
+        return write_table(log, self.to)
+
+    def _c(self, folder: Path) -> list[Path]:
+        """The robot and its step as C."""
+        from tarsus.exchange.c_export import export_c
+        from tarsus.files import check_writable
+
+        check_writable(folder)
+        return export_c(self._simulation(), folder)
+
+    def _simulation(self) -> Simulation:
+        """Whose step is written."""
+        from tarsus.simulation.simulation import Simulation
+
+        return Simulation(
+            self.what,
+            self.law,
+            self.stepper,
+            self.terrain,
+            None if self.gait == NONE else self.gait,
+            self.dt,
+            parameters=[setting for given in self.set for setting in given],
+        )
+
+
+def _written(files: list[Path]) -> int:
+    for path in files:
+        print(f"written {path} ({path.stat().st_size / 1e6:.2f} MB)")
+    return 0

@@ -1,0 +1,266 @@
+"""A program as C: one function a straight block, loops around their calls, for one world.
+
+The same operations in the same order as the machine code, every fused multiply-add a call of
+`fma`, elementary functions written out: a compiler that contracts nothing of its own (ISO C says
+so, `-ffp-contract=off`) gives the same bits.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from tarsus.program.codegen.ir_writer import IrWriter
+from tarsus.program.codegen.layout import layout
+from tarsus.program.ir.blocks import Block, Lookup, Program, Stamp, Straight, While
+from tarsus.program.lowering.tape import tape
+
+NAME = re.compile(r"\b[vmi]\d+\b")
+DEFINED = re.compile(r"    const \w+ ([vmi]\d+) = ")
+INTEGERS = {"add": "+", "and": "&", "or": "|", "shl": "<<", "lshr": ">>"}
+HELPERS = {
+    "bits_of": "uint64_t bits_of(double x) { uint64_t b; memcpy(&b, &x, sizeof b); return b; }",
+    "from_bits": "double from_bits(uint64_t b) { double x; memcpy(&x, &b, sizeof x); return x; }",
+}
+Place = Callable[[str, int], str]
+
+
+@dataclass(frozen=True)
+class Code:
+    """C functions, and what they rest on: helpers by name, tables, numbers of workspace."""
+
+    functions: str
+    helpers: frozenset[str]
+    workspace: int
+
+
+def identifier(name: str) -> str:
+    """A name as C allows it."""
+    found = re.sub(r"\W", "_", name.removeprefix("~"), flags=re.ASCII)
+    return found if re.match(r"[A-Za-z_]", found) else f"_{found}"
+
+
+def members(program: Program) -> dict[str, str]:
+    """The members of the record of a world, by register: those that last and are not empty."""
+    found: dict[str, str] = {}
+    for register in program.persistent:
+        if register.size:
+            name = identifier(register.name)
+            while name in found.values():
+                name += "_"
+            found[register.name] = name
+    return found
+
+
+def step_function(program: Program, name: str, record: str) -> Code:
+    """`void NAME(RECORD *d)`, one run of a program over a record with `members` and `work`."""
+    own, temporary = members(program), layout(program)[1]
+
+    def place(register: str, entry: int) -> str:
+        if register in own:
+            return f"d->{own[register]}[{entry}]"
+        return f"d->work[{temporary[register] + entry}]"
+
+    writer = _Functions(program, name, record, place)
+    calls = writer.calls(program.blocks, "    ")
+    tables = [
+        f"static const double {name}_{identifier(table)}[] = {{\n{numbers(values)}\n}};\n"
+        for table, values in program.tables.items()
+    ]
+    body = f"void {name}({record} *d)\n{{\n{calls}}}\n"
+    workspace = sum(register.size for register in program.of_kind("temporary"))
+    return Code("\n".join([*tables, *writer.made, body]), frozenset(writer.helpers), workspace)
+
+
+def plain_function(program: Program, signature: str, place: Place) -> Code:
+    """A function with this signature of a program that is one straight block.
+
+    place: the C expression of an entry of a register
+    """
+    blocks = [block for block in program.blocks if isinstance(block, Straight)]
+    if len(blocks) != len(program.blocks) or len(blocks) != 1:
+        raise ValueError(f"the program {program.name!r} is not one straight block")
+    lines, helpers = straight(blocks[0], place)
+    return Code(f"{signature}\n{{\n{lines}}}\n", frozenset(helpers), 0)
+
+
+def numbers(values: object, width: int = 4) -> str:
+    """Numbers as C writes them, some a line."""
+    texts = [literal(x) for x in values]  # type: ignore[attr-defined]
+    rows = [texts[k : k + width] for k in range(0, len(texts), width)]
+    return ",\n".join("    " + ", ".join(row) for row in rows)
+
+
+def literal(x: float) -> str:
+    """The shortest decimal that is read back as the same number."""
+    x = float(x)
+    if math.isnan(x):
+        return "NAN"
+    if math.isinf(x):
+        return "INFINITY" if x > 0 else "(-INFINITY)"
+    return repr(x) if math.copysign(1.0, x) > 0 else f"({x!r})"
+
+
+def straight(block: Straight, place: Place) -> tuple[str, set[str]]:
+    """The lines of a straight block, and the helpers that they call."""
+    t, s = tape(block.function), _CWriter()
+    uses, values = t.live(), [""] * len(t.nodes)
+    for k, node in enumerate(t.nodes):
+        if not uses[k]:
+            continue
+        if node.op == "input":
+            values[k] = s.define(place(block.inputs[node.place[0]], node.place[1]))
+        elif node.op == "const":
+            values[k] = s.const(node.value)
+        else:
+            values[k] = s.operation(node.op, [values[a] for a in node.args])
+    # all is read before anything is written
+    stores = [
+        (place(block.outputs[argument], entry), s.number(values[node]))
+        for (argument, entry), node in t.outputs
+    ]
+    lines = s.lines + [f"    {to} = {value};" for to, value in stores]
+    return _living(lines), s.helpers
+
+
+def _living(lines: list[str]) -> str:
+    """The lines without definitions that nobody reads."""
+    kept, read = [], set[str]()
+    for line in reversed(lines):
+        defined = DEFINED.match(line)
+        if defined and defined[1] not in read:
+            continue
+        kept.append(line)
+        read.update(NAME.findall(line[defined.end() :] if defined else line))
+    return "".join(f"{line}\n" for line in reversed(kept))
+
+
+class _Functions:
+    """Writes the functions of a program's blocks, and the calls of them."""
+
+    def __init__(self, program: Program, name: str, record: str, place: Place) -> None:
+        self.program, self.name, self.record, self.place = program, name, record, place
+        self.made: list[str] = []
+        self.helpers: set[str] = set()
+        self._loops = 0
+
+    def calls(self, blocks: tuple[Block, ...], indent: str) -> str:
+        """What runs the blocks one after the other."""
+        found = []
+        for block in blocks:
+            if isinstance(block, Straight):
+                found.append(self._straight(block, indent))
+            elif isinstance(block, While):
+                found.append(self._while(block, indent))
+            elif isinstance(block, Lookup):
+                found.append(self._lookup(block, indent))
+            elif isinstance(block, Stamp):
+                raise ValueError(f"the program {self.program.name!r} is timed: C has no stamps")
+        return "".join(found)
+
+    def _straight(self, block: Straight, indent: str) -> str:
+        name = f"{self.name}_{len(self.made)}"
+        lines, helpers = straight(block, self.place)
+        self.helpers |= helpers
+        self.made.append(f"static void {name}({self.record} *d)\n{{\n{lines}}}\n")
+        return f"{indent}{name}(d);\n"
+
+    def _while(self, block: While, indent: str) -> str:
+        self._loops += 1
+        count = f"k{self._loops}"
+        more = f"{count} < {block.maximum} && {self.place(block.more, 0)} > 0.0"
+        body = self.calls(block.body, indent + "    ")
+        return f"{indent}for (long {count} = 0; {more}; ++{count}) {{\n{body}{indent}}}\n"
+
+    def _lookup(self, block: Lookup, indent: str) -> str:
+        self.helpers.add("entry_of")
+        table, last = (
+            f"{self.name}_{identifier(block.table)}",
+            len(self.program.tables[block.table]) - 1,
+        )
+        found = []
+        for k in range(self.program.sizes[block.index]):
+            index, to = self.place(block.index, k), self.place(block.output, k)
+            found.append(f"{indent}{to} = {table}[entry_of({index}, {last}.0)];\n")
+        return "".join(found)
+
+
+class _CWriter(IrWriter):
+    """Lines of C over single numbers: v are doubles, m masks, i integers."""
+
+    def __init__(self) -> None:
+        super().__init__(1, 64)
+        self.helpers: set[str] = set()
+
+    def _new(self, letter: str, kind: str, expression: str) -> str:
+        self._count += 1
+        self.lines.append(f"    const {kind} {letter}{self._count} = {expression};")
+        return f"{letter}{self._count}"
+
+    def define(self, expression: str) -> str:
+        return self._new("v", "double", expression)
+
+    def const(self, x: float) -> str:
+        return literal(x)
+
+    def integer(self, x: int) -> str:
+        return f"UINT64_C({x})"
+
+    def _binary(self, op: str, a: str, b: str) -> str:
+        return self.define(f"{a} {OPERATORS[op]} {b}")
+
+    def neg(self, a: str) -> str:
+        return self.define(f"-{a}")
+
+    def operation(self, op: str, args: list[str]) -> str:
+        return self.neg(self.number(args[0])) if op == "neg" else super().operation(op, args)
+
+    def _intrinsic(self, name: str, *args: str) -> str:
+        return self.define(f"{name}({', '.join(args)})")
+
+    def _compare(self, how: str, a: str, b: str) -> str:
+        name = self._new("m", "int", f"{a} {COMPARISONS[how]} {b}")
+        self._masks.add(name)
+        return name
+
+    def select(self, condition: str, a: str, b: str) -> str:
+        return self.define(f"{self.truth(condition)} ? {a} : {b}")
+
+    def number(self, a: str) -> str:
+        return self.define(f"{a} ? 1.0 : 0.0") if a in self._masks else a
+
+    def _logic(self, op: str, a: str, b: str) -> str:
+        expression = f"!{a}" if op == "xor" else f"{a} {LOGIC[op]} {b}"
+        name = self._new("m", "int", expression)
+        self._masks.add(name)
+        return name
+
+    def bits_of(self, a: str) -> str:
+        self.helpers.add("bits_of")
+        return self._new("i", "uint64_t", f"bits_of({a})")
+
+    def from_bits(self, a: str) -> str:
+        self.helpers.add("from_bits")
+        return self.define(f"from_bits({a})")
+
+    def integer_op(self, op: str, a: str, b: str) -> str:
+        return self._new("i", "uint64_t", f"{a} {INTEGERS[op]} {b}")
+
+
+OPERATORS: Mapping[str, str] = {"fadd": "+", "fsub": "-", "fmul": "*", "fdiv": "/"}
+COMPARISONS: Mapping[str, str] = {"olt": "<", "ole": "<=", "oeq": "==", "une": "!="}
+LOGIC: Mapping[str, str] = {"and": "&&", "or": "||"}
+
+
+def helper_text(names: frozenset[str]) -> str:
+    """The helpers' definitions."""
+    known = HELPERS | {
+        "entry_of": (
+            "size_t entry_of(double x, double last)\n{\n    double at = floor(x);\n"
+            "    at = 0.0 < at ? at : 0.0; /* also of NaN */\n"
+            "    return (size_t)(at < last ? at : last);\n}"
+        )
+    }
+    return "".join(f"static {known[name]}\n\n" for name in sorted(names))
