@@ -89,7 +89,7 @@ def export_c(simulation: Simulation, folder: Path) -> list[Path]:
     start = {r: simulation.backend.get(r)[0].copy() for r in members(program)}
     helpers = frozenset[str]().union(step.helpers, *(f.code.helpers for f in functions))
     told = _told(simulation)
-    parts = templates.Parts(
+    parts = templates.CSource(
         name=name,
         told=told,
         sizes={"nq": robot.nq, "nu": robot.nu, "motors": len(robot.actuators)},
