@@ -33,7 +33,7 @@ TABLES, MCAP, LOG, NONE = (".csv", ".parquet"), ".mcap", ".nc", "none"
 
 @dataclass(frozen=True)
 class Export(Command):
-    """Write a log as a table (.csv, .parquet) or for Foxglove (.mcap), or a robot as C (--c).
+    """Write a log as CSV, Parquet or MCAP (for Foxglove), or a robot as C.
 
     A CSV file and C need nothing more; Parquet and MCAP need the extra `exchange`:
     pip install "tarsus[exchange]".

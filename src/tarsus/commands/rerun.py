@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tarsus.comparison.rerun import RunAgain
 
 SHOWN = 12  # rows of deviations
-LETTERS = 40  # of a value
+LETTERS = 24  # of a value
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from tarsus.comparison.trajectory import read as read_log
 from tarsus.comparison.whose import robot_of
 from tarsus.errors import TarsusError, TarsusWarning
+from tarsus.exchange.table import FORMATS, read_table
 from tarsus.mujoco_runs.settings import MujocoSettings
 from tarsus.mujoco_runs.simulation import MujocoSimulation
 from tarsus.simulation.recording import provenance
@@ -22,6 +22,7 @@ from tarsus.simulation.recording.divergence import Diverged
 from tarsus.simulation.recording.empty import with_empty
 from tarsus.simulation.recording.part_text import FILE, SHA, made, made_of
 from tarsus.simulation.simulation import Simulation
+from tarsus.viewer.track import opened
 
 PARTS = ("robot", "law", "stepper", "terrain", "controller")
 OWN_WAY = {  # attributes that differ from run to run, or are told by others
@@ -84,7 +85,7 @@ def rerun(run: str | Path | xr.Dataset, **parts: Any) -> RunAgain:
     A Python controller is not run again unless it is given: its torques are taken from the log.
     TarsusError says what the log lacks to run it again.
     """
-    given = read_log(Path(run)) if isinstance(run, str | Path) else run
+    given = _opened(Path(run)) if isinstance(run, str | Path) else run
     if not isinstance(given, xr.Dataset) or "robot" not in given.attrs:
         raise TarsusError("this is no log of tarsus run: it does not say what was run.")
     if unknown := [name for name in parts if name not in PARTS]:
@@ -114,6 +115,13 @@ def rerun(run: str | Path | xr.Dataset, **parts: Any) -> RunAgain:
     found = _deviations(given, new)
     names = [name for name in given.variables if name in new.variables]
     return RunAgain(new, log.sizes["time"], len(names), otherwise, found, tuple(notes))
+
+
+def _opened(path: Path) -> Any:
+    """The log in a file: netCDF, or a table of `tarsus export`."""
+    if path.suffix in FORMATS and path.is_file():
+        return read_table(path)
+    return opened(path)
 
 
 def _prepared(

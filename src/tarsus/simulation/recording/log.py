@@ -33,6 +33,10 @@ from tarsus.stepping.joint_rows import placed
 Array = NDArray[Any]
 T = TypeVar("T", float, None)
 VECTORS = ("before", "after", "correction", "point")
+STATE = {
+    "units": "1",
+    "long_name": "the whole state before the first step, as `Simulation.state` gives it",
+}
 AT_LIMIT = 1e-5  # rad or m: what a limit gives way under an impact of thousands of newtons
 
 
@@ -41,7 +45,8 @@ def dataset(
 ) -> xr.Dataset:
     """The log of steps: records (steps, worlds, size) after each, `start` (worlds, size) before.
 
-    Of more than 40 candidates, contacts are the feet's and those that touched.
+    `start` holds the whole state too. Of more than 40 candidates, contacts are the feet's and those
+    that touched.
     """
     # what the registers held before each step, and what follows from them
     ready()
@@ -79,6 +84,7 @@ def dataset(
         **sensed.variables(plan, records),
         "q_start": (("world", "coordinate"), start["q"]),
         "u_start": (("world", "velocity"), start["u"]),
+        "state_start": (("world", "state_entry"), start["state"], STATE),
     }
     # the dataset with units and meanings
     time = t0 + dt * np.arange(1, steps + 1)

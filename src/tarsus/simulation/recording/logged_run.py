@@ -18,10 +18,7 @@ from tarsus.simulation.recording.parts import Parts, log_path, partial
 from tarsus.simulation.recording.provenance import Setup, attributes
 from tarsus.simulation.recording.recorder import Records, joined, record
 
-STATE = {
-    "units": "1",
-    "long_name": "the whole state before the first step, as `Simulation.state` gives it",
-}
+BEFORE = ("q", "u", "memory")  # what the observer asks of the step before
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +50,8 @@ def logged(
     """
     # where the log goes while the run goes on
     setup, worlds = run.setup, run.setup.worlds
-    start = {name: worlds.get(name) for name in ("q", "u", "memory")}
+    start = {name: worlds.get(name) for name in BEFORE}
+    start["state"] = fetched(worlds, run.state)
     chunks: list[Records] = []
     path = None if to is None else log_path(to)
 
@@ -110,13 +108,12 @@ def _log(
     records = {k: v[first - ends[held[0]] : last - ends[held[0]]] for k, v in records.items()}
     if first:
         before = next(k for k in range(len(chunks)) if ends[k + 1] >= first)
-        start = {name: chunks[before][name][first - 1 - ends[before]] for name in start}
+        held = {name: chunks[before][name][first - 1 - ends[before]] for name in BEFORE}
+        start = {**start, **held}
     # their log
     found = log.dataset(run.setup.plan, worlds, start, records, run.time + first * run.dt)
-    found["time"] = found["time"].copy(data=run.time + run.dt * np.arange(first + 1, last + 1))
-    found["time"] = found["time"].copy(data=run.time + run.dt * np.arange(first + 1, last + 1))
     found.attrs.update(attributes(run.setup), dt=run.dt)  # the registers' dt may be a float32
-    state = fetched(worlds, run.state)
-    dims = ("world", "state_entry") if worlds.count > 1 else ("state_entry",)
-    found["state_start"] = (dims, state if worlds.count > 1 else state[0], STATE)
+    if first:  # the very numbers that the whole log has
+        time = run.time + run.dt * np.arange(first + 1, last + 1)
+        found["time"] = found["time"].copy(data=time)
     return found
