@@ -36,7 +36,8 @@ class Replayed:
         """From where the simulation stands, with torques (steps, worlds, actuators), N m."""
         program = reading(step_program(replace(simulation.plan, controller=None)), torques)
         count = simulation.worlds
-        worlds = Worlds(program, count, lanes=simulation.target.lanes)
+        target = simulation.target
+        worlds = Worlds(program, count, bits=target.bits, lanes=target.lanes)
         start = {
             register.name: simulation.backend.get(register.name)
             for register in program.of_kind("state", "parameter")

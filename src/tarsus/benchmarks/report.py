@@ -112,13 +112,14 @@ def tell_walks(found: dict[str, Any]) -> None:
     )
     cells = (
         ("one world", lambda row: f"{row['one_world']:.2f}x"),
-        ("512 worlds, a thread", lambda row: f"{row['batch']:.1f}x"),
+        ("512 worlds, a thread: float64, float32", _batches),
         ("with controller: one world", lambda row: f"{row['with_controller']['one_world']:.2f}x"),
-        ("512 worlds, a thread", lambda row: f"{row['with_controller']['batch']:.1f}x"),
+        ("512 worlds, a thread", lambda row: _batches(row["with_controller"])),
         ("µs a step: MuJoCo, one, many", lambda row: _three(row["microseconds"])),
         ("distance / m: MuJoCo, ours, again", lambda row: _distances(row["distance"])),
         ("iterations: mean, 99 %, most", lambda row: _spread(row["solver"]["one"])),
-        ("of 512 worlds", lambda row: _spread(row["solver"]["batch"])),
+        ("of 512 worlds, float64", lambda row: _spread(row["solver"]["batch"])),
+        ("of 512 worlds, float32", lambda row: _spread(row["solver"]["batch32"])),
         ("steps not converged", lambda row: _unsolved(row["solver"])),
     )
     # one column a robot
@@ -131,6 +132,10 @@ def tell_walks(found: dict[str, Any]) -> None:
     console.print(table)
     for key, value in found["settings"].items():
         console.print(f"[dim]{key}: {value}[/]")
+
+
+def _batches(row: dict[str, Any]) -> str:
+    return f"{row['batch']:.1f}x, {row['batch32']:.1f}x"
 
 
 def _three(micro: dict[str, float]) -> str:

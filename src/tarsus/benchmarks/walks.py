@@ -32,17 +32,19 @@ from tarsus.simulation.simulation import Simulation
 Array = NDArray[np.float64]
 ROBOTS = ("hoap1", "biped")
 DT, FRICTION, SECONDS, WORLDS, ROUNDS = 0.0025, 0.8, 5.0, 512, 7
+BATCHES = ("batch", "batch32")  # in float64 and in float32
 BATCH_SECONDS = 1.0  # of a walk a round for all worlds
 
 
 def walk_costs(progress: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
     """One row for every biped, and the settings.
 
-    one_world, batch: speed as a multiple of MuJoCo's on one thread [1], both from recorded torques,
-        the median over the rounds; that of the batch is a thread's, counted in steps of one world.
-    with_controller: the same two in closed loop, the controller computed in every step.
+    one_world, batch, batch32: speed as a multiple of MuJoCo's on one thread [1], all from recorded
+        torques, the median over the rounds; that of a batch, in float64 and in float32, is a
+        thread's, counted in steps of one world.
+    with_controller: the same three in closed loop, the controller computed in every step.
     microseconds: time of a step of one world, median.
-    iterations, unconverged: of the hard law's solver a step, of one world and of the batch.
+    iterations, unconverged: of the hard law's solver a step, of one world and of the batches.
     distance: walked in MuJoCo, in closed loop and again from its torques, m.
     """
     return {"rows": [cost(name, progress) for name in ROBOTS], "settings": settings()}
@@ -62,8 +64,9 @@ def cost(name: str, progress: Callable[[str], None]) -> dict[str, Any]:
     loops = {
         "one": Batch(walking(robot, 1)),
         "batch": Batch(walking(robot, WORLDS)),
+        "batch32": Batch(walking(robot, WORLDS, "float32")),
     }
-    seconds = {"one": SECONDS, "batch": BATCH_SECONDS}
+    seconds = {"one": SECONDS, "batch": BATCH_SECONDS, "batch32": BATCH_SECONDS}
     solver, again, reached = {}, {}, {}
     for row, loop in loops.items():
         solver[row], torques = counted(loop.simulation, seconds[row])
@@ -74,10 +77,10 @@ def cost(name: str, progress: Callable[[str], None]) -> dict[str, Any]:
     return {
         "robot": name,
         "one_world": ratio(times, "peer", "one"),
-        "batch": ratio(times, "peer", "batch"),
+        **{row: ratio(times, "peer", row) for row in BATCHES},
         "with_controller": {
             "one_world": ratio(times, "peer", "one_loop"),
-            "batch": ratio(times, "peer", "batch_loop"),
+            **{row: ratio(times, "peer", f"{row}_loop") for row in BATCHES},
         },
         "microseconds": {row: 1e6 * median(values) for row, values in times.items()},
         "solver": solver,
@@ -86,13 +89,15 @@ def cost(name: str, progress: Callable[[str], None]) -> dict[str, Any]:
             "tarsus": reached["one"],
             "replayed": float(again["one"].worlds.get("q")[0, 0]),
         },
-        "lanes": loops["batch"].lanes,
+        "lanes": {row: loops[row].lanes for row in BATCHES},
     }
 
 
-def walking(robot: Robot, worlds: int) -> Simulation:
+def walking(robot: Robot, worlds: int, precision: str = "float64") -> Simulation:
     """Told the walk's own speed; many worlds one each, up to it."""
-    simulation = Simulation(robot, Moreau(mu=FRICTION), controller=Walk(), dt=DT, worlds=worlds)
+    simulation = Simulation(
+        robot, Moreau(mu=FRICTION), controller=Walk(), dt=DT, worlds=worlds, precision=precision
+    )
     if worlds > 1:
         simulation.set(command={"speed": np.linspace(0.0, Walk().commands["speed"], worlds)})
     return simulation
@@ -135,14 +140,15 @@ def measure(
     progress: Callable[[str], None],
 ) -> Times:
     """Seconds a world-step of all, in interleaved rounds."""
-    times: Times = {row: [] for row in ("peer", "one", "batch", "one_loop", "batch_loop")}
+    times: Times = {"peer": []} | {row: [] for own in loops for row in (own, f"{own}_loop")}
     for k in range(ROUNDS):
         progress(f"round {k + 1} of {ROUNDS}")
         times["one"].append(median(again["one"].time() for _ in range(3)))
         times["peer"].append(median(peer.rollout() for _ in range(3)))
-        times["batch"].append(again["batch"].time())
         times["one_loop"].append(median(loops["one"].time(SECONDS) for _ in range(3)))
-        times["batch_loop"].append(loops["batch"].time(BATCH_SECONDS))
+        for row in BATCHES:
+            times[row].append(again[row].time())
+            times[f"{row}_loop"].append(loops[row].time(BATCH_SECONDS))
     return times
 
 
@@ -156,7 +162,7 @@ def settings() -> dict[str, Any]:
         ),
         "dt": DT,
         "friction": FRICTION,
-        "law": "moreau, solver newton, T_rel = T_abs = 1e-6, float64",
+        "law": "moreau, solver newton, T_rel = T_abs = 1e-6; joint limits on; one world in float64",
         "mujoco": (
             f"{mujoco().__version__}, rollout, one thread, elliptic cone, model defaults otherwise"
         ),

@@ -13,7 +13,6 @@ from tarsus.program.lowering.tape import tape
 
 SPARE = "~spare"  # room for values that wait in memory within one block
 STAYING = ("!0 = distinct !{!0, !1}", '!1 = !{!"llvm.licm.disable"}')
-UNCOUNTED = ("load", "store", "getelementptr")  # what is no arithmetic
 EXACT_FLOAT32 = 1 << 24  # beyond it float32 skips integers, and with them entries of a table
 
 
@@ -172,7 +171,7 @@ class Emitter:
     def _straight(self, block: Straight) -> None:
         t = self.frame.arranged(tape(block.function), self.target, self._lying(block))
         s, outputs = self.scribe, (*block.outputs, SPARE)
-        begun = len(s.lines)
+        begun = s.arithmetic
         uses, values = t.live(), [""] * len(t.nodes)
         for k, node in enumerate(t.nodes):
             if not uses[k]:
@@ -189,8 +188,7 @@ class Emitter:
                 values[k] = s.const(node.value)
             else:
                 values[k] = s.operation(node.op, [values[a] for a in node.args])
-        arithmetic = sum(not any(f" {op} " in line for op in UNCOUNTED) for line in s.lines[begun:])
-        self.operations.append((arithmetic, self._labels if self._masks else 0))
+        self.operations.append((s.arithmetic - begun, self._labels if self._masks else 0))
         for (argument, entry), node in t.outputs:
             self._store(s.number(values[node]), block.outputs[argument], entry)
         s.forget()

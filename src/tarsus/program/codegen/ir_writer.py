@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from tarsus.program.codegen import elementary
 
+OF_MEMORY = ("load ", "getelementptr ")
 UNARY = {"neg", "fabs", "sqrt", "floor", "ceil"}
 
 
@@ -21,6 +22,7 @@ class IrWriter:
     def __init__(self, lanes: int, bits: int) -> None:
         self.lanes, self.bits = lanes, bits
         self.lines: list[str] = []
+        self.arithmetic = 0  # instructions that are no access to memory
         self._count = 0
         self._masks: set[str] = set()
         self._declared: dict[str, None] = {}
@@ -48,6 +50,7 @@ class IrWriter:
     def define(self, expression: str) -> str:
         """A new name for an instruction's result."""
         self._count += 1
+        self.arithmetic += not expression.startswith(OF_MEMORY)
         self.lines.append(f"  %v{self._count} = {expression}")
         return f"%v{self._count}"
 

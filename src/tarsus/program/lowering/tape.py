@@ -68,7 +68,7 @@ def tape(function: ca.Function) -> Tape:
         elif op == "const":
             node = Node(op, (), value=function.instruction_constant(k))
         else:
-            node = Node(op, tuple(at[i] for i in ins))
+            node = Node(op, tuple([at[i] for i in ins]))
         at[outs[0]] = len(nodes)
         nodes.append(node)
     return _fused(_with_reciprocals(_with_selects(Tape(nodes, outputs))))
@@ -102,8 +102,8 @@ def _with_reciprocals(t: Tape) -> Tape:
     at: list[int] = []
     reciprocal: dict[int, int] = {}
     for node in t.nodes:
-        args = tuple(at[a] for a in node.args)
         divisor = node.args[-1] if node.op in ("div", "inv") else -1
+        node.args = tuple([at[a] for a in node.args])
         if divisors.get(divisor, 0) > 1:
             if divisor not in reciprocal:
                 reciprocal[divisor] = len(nodes)
@@ -111,9 +111,7 @@ def _with_reciprocals(t: Tape) -> Tape:
             if node.op == "inv":
                 at.append(reciprocal[divisor])
                 continue
-            node = Node("mul", (args[0], reciprocal[divisor]))
-        else:
-            node = Node(node.op, args, node.value, node.place)
+            node.op, node.args = "mul", (node.args[0], reciprocal[divisor])
         at.append(len(nodes))
         nodes.append(node)
     return Tape(nodes, [(place, at[k]) for place, k in t.outputs])

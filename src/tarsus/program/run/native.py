@@ -21,6 +21,7 @@ from tarsus.program.codegen.layout import Target
 from tarsus.program.codegen.short_blocks import in_short_blocks
 from tarsus.program.ir.blocks import Program
 from tarsus.program.run import cache as disk
+from tarsus.program.run.llvm_options import for_few_registers
 
 VECTOR_BITS = {"avx512f": 512, "avx": 256}  # else 128, which every 64-bit processor has
 OPTIMIZE = "TARSUS_OPTIMIZE"
@@ -115,6 +116,7 @@ def _key(program: Program, target: Target, frame: KernelShell | None = None) -> 
 
 @cache
 def _machine(optimized: bool) -> llvm.TargetMachine:
+    for_few_registers()
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     target = llvm.Target.from_default_triple()

@@ -17,6 +17,7 @@ from tarsus.program.codegen.emit import Emitter
 from tarsus.program.codegen.kernels import GpuThreads
 from tarsus.program.codegen.layout import Target
 from tarsus.program.ir.blocks import Program
+from tarsus.program.run.llvm_options import for_few_registers
 
 CHIP, TRIPLE = "sm_90", "nvptx64-nvidia-cuda"
 
@@ -55,6 +56,7 @@ def ptx(program: Program, bits: int = 32, chip: str = CHIP) -> str:
 
 @cache
 def _machine(chip: str) -> llvm.TargetMachine:
+    for_few_registers()
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     try:
