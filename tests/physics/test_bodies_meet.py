@@ -46,6 +46,14 @@ def test_a_world_says_what_it_is_made_of() -> None:
     assert tarsus.world(Cylinder(radius=0.1, length=0.3)).mass == pytest.approx(500 * 0.003 * np.pi)
 
 
+@pytest.mark.parametrize(("height", "told"), [(0.2, 0), (0.15, 1)])
+def test_objects_that_start_in_each_other_are_told(height: float, told: int) -> None:
+    balls = tarsus.world(Ball(), Ball(), at=[(0, 0, height)])
+    simulation = Simulation(balls)
+    assert len(simulation.plan.scene.pairs) == 1, "they touch without being asked to"
+    assert sum("overlap as the simulation starts" in note for note in simulation.notices) == told
+
+
 @pytest.mark.parametrize("law", [Moreau(), pytest.param(Compliant(), marks=pytest.mark.slow)])
 def test_boxes_that_collide_keep_momentum_and_angular_momentum(law: Law) -> None:
     one, two = Box(mass=1.0, edges=(0.2, 0.1, 0.1)), Box(mass=2.0, edges=(0.1, 0.3, 0.1))

@@ -19,6 +19,7 @@ from tarsus.morphology.distances import apart
 Array = NDArray[np.float64]
 POSTURES = 4096
 SEED = 14
+DEEP = 1e-3  # m: solids that overlap by more as a simulation starts do so by mistake
 NEAR = 0.2  # of both reaches: solids that stay farther apart in all postures never meet
 MOST = 0.5  # of the postures: solids that overlap in more of them always do
 
@@ -65,6 +66,15 @@ def self_contacts(mechanism: Mechanism, own: bool = True) -> SelfContacts:
             found["kept"].append(pair)
     kept = _all_of(found.pop("kept"))
     return SelfContacts(kept, *(tuple(part) for part in found.values()))
+
+
+def overlapping(mechanism: Mechanism, q: Array) -> tuple[Pair, ...]:
+    """Robots' and objects' solids that are in each other at coordinates (nq,) or (n, nq), by more
+    than what a contact at rest is deep.
+    """
+    known = pairs(mechanism, own=False)
+    placed = poses(mechanism, q) if known else None
+    return tuple(pair for pair in known if placed and apart(pair, placed).min() < -DEEP)
 
 
 def postures(mechanism: Mechanism, count: int) -> Array:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tarsus import registry
 from tarsus.contact.base import Law
 from tarsus.model.self_collision import pairs
-from tarsus.morphology.self_contacts import self_contacts, told
+from tarsus.morphology.self_contacts import overlapping, self_contacts, told
 from tarsus.parameters import named
 from tarsus.program.ir.trace import Builder
 from tarsus.simulation import held_servos
@@ -33,7 +33,7 @@ def at_start(
     q = values["q"]
     found = held_servos.notices(plan, values, dt)
     found += stability_notices(plan, q, dt) + ground_notices(plan.scene) + limit_notices(plan, q)
-    return found + pair_notices(plan, self_collision)
+    return found + overlap_notices(plan, q) + pair_notices(plan, self_collision)
 
 
 def stability_notices(plan: Plan, q: NDArray[np.float64], dt: float) -> list[str]:
@@ -118,6 +118,17 @@ def tolerances_for_float32(chosen: Law, notices: list[str]) -> dict[str, NDArray
     if raised:
         notices.append("float32: the solver's tolerances are raised to 1e-4.")
     return raised
+
+
+def overlap_notices(plan: Plan, q: NDArray[np.float64]) -> list[str]:
+    """A warning for what stands in something else at the start."""
+    found = overlapping(plan.scene.mechanism, q) if plan.scene.pairs else ()
+    if not found:
+        return []
+    return [
+        f"{len(found)} pairs of shapes overlap as the simulation starts and are pushed apart:"
+        f" {told(found)}; set(q=...) puts them elsewhere."
+    ]
 
 
 def pair_notices(plan: Plan, self_collision: bool) -> list[str]:
