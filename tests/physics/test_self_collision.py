@@ -61,9 +61,14 @@ def gaps(robot: Robot, q: np.ndarray) -> np.ndarray:
     return np.stack([gap(pair) for pair in self_contacts(robot).kept], -1)
 
 
+def exact(restitution: float) -> Moreau:
+    """Solved beyond what is asserted: redundant contacts are told apart by T_rel^1.5 of a load."""
+    return Moreau(e_N=restitution, T_rel=1e-9, T_abs=1e-9)
+
+
 @pytest.mark.parametrize("restitution", [0.0, 0.5, 1.0])
 def test_ball_on_ball(restitution: float) -> None:
-    simulation = Simulation(balls(1.0, 2.0), Moreau(e_N=restitution), self_collision=True)
+    simulation = Simulation(balls(1.0, 2.0), exact(restitution), self_collision=True)
     simulation.set(u=[1.0, -0.5])
     log = simulation.run(0.2)
     pressed = log.impulse_contact.sel(contact="b0:b1").values[:, 0]
@@ -79,7 +84,7 @@ def test_ball_on_ball(restitution: float) -> None:
 
 
 def test_cradle_of_three_hands_the_motion_on() -> None:
-    simulation = Simulation(balls(1.0, 1.0, 1.0), Moreau(e_N=1.0), self_collision=True)
+    simulation = Simulation(balls(1.0, 1.0, 1.0), exact(1.0), self_collision=True)
     simulation.set(u=[1.0, 0.0, 0.0])
     simulation.advance(0.4)
     np.testing.assert_allclose(simulation.u, [0.0, 0.0, 1.0], atol=1e-9)

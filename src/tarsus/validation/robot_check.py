@@ -28,7 +28,7 @@ from tarsus.morphology.feet import feet
 from tarsus.simulation.default_controller import STANDING
 from tarsus.simulation.inputs import steps
 from tarsus.simulation.recording.divergence import Fault, first_fault
-from tarsus.simulation.recording.recorder import Records, record
+from tarsus.simulation.recording.recorder import Records, joined, record
 from tarsus.simulation.simulation import Simulation
 
 Array = NDArray[np.float64]
@@ -164,11 +164,13 @@ def _stood(name: str, file: str, robot: Robot, dt: float, seconds: float) -> Che
         down = _fallen(robot, part["q"][:, 0], start)
         return fault or (Fault(done + int(np.argmax(down)), FELL) if down.any() else None)
 
-    kept = record(simulation.backend, steps(seconds, dt), dt, ended)
+    chunks: list[Records] = []
+    into = (chunks, lambda done: None)
+    kept = record(simulation.backend, steps(seconds, dt), dt, ended, (0, None), into)
     if kept.interrupted:
         raise KeyboardInterrupt
     # how it went
-    outcome, figures = _judged(robot, kept.records, start)
+    outcome, figures = _judged(robot, joined(chunks), start)
     if outcome == STANDS and not feet(robot):
         outcome = "rests on its body"
     if kept.fault is not None:

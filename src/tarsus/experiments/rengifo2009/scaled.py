@@ -50,10 +50,17 @@ def landed(name: str, factor: float) -> Landed:
         kp, kd = (tuple(factor * value for value in values) for values in (gains.kp, gains.kd))
         controller = Stand(kp=kp, kd=kd)
     contacts = [c.name for c in feet(own)] if name in ROBOTS else "all"
-    # the landing; what Eqn. (18) is solved to is an impulse, and so scales too
+    # the landing; what Eqn. (18) is solved to is an impulse, and so scales too. Dry friction damps:
+    # joints that it holds or lets go by the last bits tell masses apart by 4e-6 of the depth
     law = Linearized(mu=MU, k_p=K_P, k_v=K_V, epsilon=0.0, T_abs=factor * SOLVED, T_rel=SOLVED)
     simulation = Simulation(
-        robot, law, "symplectic_euler", controller=controller, dt=DT, contacts=contacts
+        robot,
+        law,
+        "symplectic_euler",
+        controller=controller,
+        dt=DT,
+        contacts=contacts,
+        stiction=False,
     )
     speed = np.zeros(robot.nu)
     speed[2] = -SPEED
