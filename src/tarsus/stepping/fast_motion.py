@@ -25,7 +25,7 @@ from tarsus.program.ir.trace import Builder, Values
 from tarsus.spatial.inertia import LinearInertia
 from tarsus.stepping.base import StepInputs
 
-FAST = 0.05  # rad in one step: below it c(q, u^S) does
+FAST = 0.1  # rad in one step: below it c(q, u^S) does
 SMALL = 1e-30  # J
 LARGE = 1e100  # of a squared velocity: what is above was divided by zero
 
