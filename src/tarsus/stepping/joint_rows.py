@@ -22,7 +22,8 @@ Array = NDArray[np.float64]
 
 STUCK_NEXT = 2  # passes after which a joint that turns is held first
 DRAG_NEXT = 5  # passes after which friction drags what still changes
-KEEP = 24  # passes after which a limit keeps what it holds: none is passed, but it may pull
+KEEP = 24  # passes after which a limit keeps what it holds: none is passed
+SHORT = 0.5  # of its side: a joint kept at rest, where its limit would pull it on
 TURN = 0.3  # of its rate: a joint that turns by less in the first passes is held first
 RETURN = 0.2  # rad/s, m/s: how fast a joint that begins beyond its limit comes back
 AT_LIMIT = 1e6  # times its inertia is added to a joint at a limit
@@ -173,11 +174,13 @@ class JointState:
         side, at_end = modes[0], self._velocity(modes[0])
         pulled = side * (u - at_end) < -NOISE * ca.fabs(at_end)
         leaves = ca.logic_and(pulled, done < KEEP)
+        stops = ca.logic_and(ca.logic_and(pulled, done >= KEEP), ca.fabs(side) == 1)
         if self.friction is not None:
             # friction may hold it there
             leaves = ca.logic_and(leaves, side * impulses[0] > self.friction)
         passed = sum((sign * (sign * (u - end) > STILL) for sign, end in self.ends), SX(0))
         new = ca.if_else(leaves, 0, ca.if_else(side == 0, passed, side))
+        new = ca.if_else(stops, SHORT * side, new)
         wrong = new != side
         if self.friction is None:
             return new, wrong
