@@ -76,7 +76,7 @@ _HOMES = {
     "Diverged": "tarsus.simulation.recording.divergence",
     "Interrupted": "tarsus.simulation.recording.interrupt",
 }
-__all__ = [*_HOMES, "__version__"]  # noqa: PLE0604  the names above
+__all__ = [*_HOMES, "__version__"]  # noqa: PLE0604  # pyright: ignore  the names above
 
 
 before_first_log(lambda: importlib.import_module("tarsus.viewer.log_accessor"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 SHOWN = 80  # letters of a text in a sentence
 NEAR = 0.5  # likeness, 0 to 1, from which a name is suggested
@@ -20,6 +20,12 @@ class TarsusWarning(UserWarning):
 def shortened(text: str) -> str:
     """A text in quotation marks, its middle left out if it is long."""
     return repr(text if len(text) <= SHOWN else f"{text[:40]} ... {text[-10:]}")
+
+
+def several(names: Sequence[str], most: int) -> str:
+    """The names in a sentence, no more than `most`: "a, b and 3 more"; "none" of none."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more if names else "none"
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> TarsusError:

@@ -85,7 +85,8 @@ class Export(Command):
         from tarsus.exchange.table import write_table
         from tarsus.files import check_writable
         from tarsus.robots import load
-        from tarsus.viewer.track import opened, robot_of
+        from tarsus.simulation.recording.whose import robot_of
+        from tarsus.viewer.track import opened
 
         log = opened(log_file)
         check_writable(self.to.parent)

@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 from tarsus import robots
 from tarsus.comparison.imported import holds_states_alone, run_of, with_forces_of_mujoco
 from tarsus.comparison.trajectory import arrays_of, trajectory
-from tarsus.comparison.whose import robot_of
 from tarsus.contact import criteria
 from tarsus.contact.criteria import Solved
 from tarsus.contact.ledger import SHARES, ledger
 from tarsus.dynamics.robot import Robot
 from tarsus.simulation.recording.observed_run import Trajectory, solved_steps
 from tarsus.simulation.recording.step_observables import energy_totals
+from tarsus.simulation.recording.whose import robot_of
 
 Array = NDArray[np.float64]
 NEEDS_FRICTION = ("cone_Ns", "dissipation_J", "creep_m_per_s")

@@ -12,7 +12,6 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from tarsus.comparison.whose import robot_of
 from tarsus.errors import TarsusError, TarsusWarning
 from tarsus.exchange.table import FORMATS, read_table
 from tarsus.mujoco_runs.settings import MujocoSettings
@@ -21,6 +20,7 @@ from tarsus.simulation.recording import provenance
 from tarsus.simulation.recording.divergence import Diverged
 from tarsus.simulation.recording.empty import with_empty
 from tarsus.simulation.recording.part_text import FILE, SHA, made, made_of
+from tarsus.simulation.recording.whose import robot_of
 from tarsus.simulation.simulation import Simulation
 from tarsus.viewer.track import opened
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from tarsus.errors import several
 from tarsus.model.file_actuators import FileActuator, Range
 from tarsus.model.joint import Joint
 from tarsus.model.mechanism import Mechanism
@@ -80,7 +81,4 @@ def _counted(joints: list[Joint]) -> str:
 
 def _some(names: list[str]) -> str:
     """How many, and the first names."""
-    if not names:
-        return "none"
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return f"{len(names)}: {', '.join(names[:SHOWN])}{more}"
+    return f"{len(names)}: {several(names, SHOWN)}" if names else "none"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tarsus.errors import several
 from tarsus.model.mechanism import WORLD, Body, LoopJoint, Mechanism
 
 HEAD = ("body", "parent", "joint", "kind", "mass kg", "range", "motor")
@@ -18,11 +19,11 @@ def described(mechanism: Mechanism) -> str:
         "",
         *_table([HEAD, *(_row(m, body) for body in m.bodies)]),
         "",
-        f"contact candidates: {_some([c.name for c in m.candidates])}",
-        *([f"loop joints: {_some([_loop(m, k) for k in m.loops])}"] if m.loops else []),
-        *([f"joints that follow others: {_some(_followers(m))}"] if m.couplings else []),
-        f"frames: {_some([f.name for f in m.frames])}",
-        f"keyframes: {_some(list(m.keyframes))}",
+        f"contact candidates: {several([c.name for c in m.candidates], SHOWN)}",
+        *([f"loop joints: {several([_loop(m, k) for k in m.loops], SHOWN)}"] if m.loops else []),
+        *([f"joints that follow others: {several(_followers(m), SHOWN)}"] if m.couplings else []),
+        f"frames: {several([f.name for f in m.frames], SHOWN)}",
+        f"keyframes: {several(list(m.keyframes), SHOWN)}",
     ]
     return "\n".join([*lines, *(f"note: {note}" for note in m.notes)])
 
@@ -77,8 +78,3 @@ def _table(rows: list[tuple[str, ...]]) -> list[str]:
         for row in rows
     ]
     return [lines[0], "-" * max(map(len, lines)), *lines[1:]]
-
-
-def _some(names: list[str]) -> str:
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return ", ".join(names[:SHOWN]) + more if names else "none"

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import TarsusError
+from tarsus.errors import TarsusError, several
 from tarsus.exchange.library import library
 
 Array = NDArray[np.float64]
@@ -58,7 +58,7 @@ def read_bag(path: Path, robot: Robot) -> dict[str, Any]:
                 force[k, to] = message.effort[i]
             known.add(name)
     if missing := sorted(set(places) - known):
-        raise TarsusError(f"the bag's JointStates lack {', '.join(missing[:3])} of {robot.name}.")
+        raise TarsusError(f"the bag's JointStates lack {several(missing, 3)} of {robot.name}.")
     # the base, then the forces
     if robot.floating:
         base = _at((time, dt, began), _only(messages, BASE, path), BASE)

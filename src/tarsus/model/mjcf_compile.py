@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tarsus.errors import TarsusError
+from tarsus.errors import TarsusError, several
 from tarsus.model.files import needed_library
 from tarsus.model.mjcf_bounds import check_bounds
 from tarsus.model.parts import Report
@@ -47,10 +47,9 @@ def compiled(text: str, path: Path | None) -> tuple[Any, list[str]]:
 def report_missing(missing: list[str], report: Report) -> None:
     """A warning for what pictures lack."""
     if missing:
-        more = ", ..." if len(missing) > SOME else ""
         report.warn(
             f"{len(missing)} files of visual meshes or textures are not found and left out:"
-            f" {', '.join(missing[:SOME])}{more}."
+            f" {several(missing, SOME)}."
         )
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tarsus.errors import several
 from tarsus.model.parts import Report
 
 PLANE, HFIELD = 0, 1  # mjtGeom
@@ -91,7 +92,7 @@ def report_contacts(model: Any, report: Report) -> None:
     _leave(model, report, "margin and gap of contacts", geoms[wide])
     if model.npair:
         names = [model.pair(k).name or f"pair {k}" for k in range(model.npair)]
-        report.leave(f"The numbers of explicit contact pairs are left out: {_some(names)}.")
+        report.leave(f"The numbers of explicit contact pairs are left out: {several(names, SOME)}.")
 
 
 def _frictions(model: Any) -> dict[int, float]:
@@ -121,9 +122,4 @@ def _first(model: Any, own: dict[int, float]) -> int:
 def _leave(model: Any, report: Report, what: str, geoms: NDArray[Any]) -> None:
     if len(geoms):
         names = [model.geom(int(geom)).name or f"geom {geom}" for geom in geoms]
-        report.leave(f"Left out: {what}, of {_some(names)}.")
-
-
-def _some(names: list[str]) -> str:
-    more = f" and {len(names) - SOME} more" if len(names) > SOME else ""
-    return ", ".join(names[:SOME]) + more
+        report.leave(f"Left out: {what}, of {several(names, SOME)}.")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tarsus.errors import TarsusError, unknown
+from tarsus.errors import TarsusError, several, unknown
 from tarsus.model.file_actuators import FileActuator
 from tarsus.model.files import existing_file, file_bytes, naming, xml_root
 from tarsus.model.joint import Joint, JointKind
@@ -243,8 +243,9 @@ def _report_shapes(links: list[UrdfLink], visuals: list[str], report: Report) ->
     if ignored:
         report.warn(f"collision shapes are left out: {', '.join(ignored)}.")
     if visuals:
-        some = ", ".join(visuals[:5]) + (", ..." if len(visuals) > 5 else "")
-        report.warn(f"{len(visuals)} visual meshes are not found and left out: {some}.")
+        report.warn(
+            f"{len(visuals)} visual meshes are not found and left out: {several(visuals, 5)}."
+        )
 
 
 def _report_joints(joints: list[UrdfJoint], report: Report) -> None:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from tarsus.dynamics import tree
 from tarsus.dynamics.poses import poses
+from tarsus.errors import several
 from tarsus.model.mechanism import Mechanism
 from tarsus.model.self_collision import between, pairs
 from tarsus.model.solids import Pair, contacts_of
@@ -115,5 +116,4 @@ def _all_of(firsts: Sequence[Pair]) -> tuple[Pair, ...]:
 def told(pairs: Sequence[Pair]) -> str:
     """Some of their names."""
     names = [f"{pair.first.name}:{pair.second.name}" for pair in pairs]
-    some = ", ".join(names[:5])
-    return f"{some}, ..." if len(names) > 5 else some
+    return several(names, 5)

@@ -16,7 +16,7 @@ from tarsus import registry
 from tarsus.control import servo
 from tarsus.control.base import Controller
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import unknown
+from tarsus.errors import several, unknown
 from tarsus.morphology import posture
 from tarsus.morphology.feet import feet
 from tarsus.simulation import resolve
@@ -149,12 +149,10 @@ def _with_gains(robot: Robot, gait: Controller, dt: float, notices: list[str]) -
     )
     # what may go wrong
     if found.soft:
-        some = ", ".join(found.soft[:SOME]) + (
-            f" and {len(found.soft) - SOME} more" if len(found.soft) > SOME else ""
-        )
         notices.append(
-            f"the servos of {some} are softer than gravity, for dt = {dt:g} s or their motors allow"
-            " no more: it may fall; a smaller dt lets light feet have stiffer servos."
+            f"the servos of {several(found.soft, SOME)} are softer than gravity, for dt = {dt:g}"
+            " s or their motors allow no more: it may fall; a smaller dt lets light feet have"
+            " stiffer servos."
         )
     if robot.floating and standing and not posture.balanced(robot, q):
         notices.append(

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from tarsus import registry, robots
 from tarsus.control import servo
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import TarsusError, unknown
+from tarsus.errors import TarsusError, several, unknown
 from tarsus.model.robot_data import LEGGED, NAME, ON_A_STAND, robots_folder
 from tarsus.morphology import posture
 from tarsus.morphology.fall import SUNK, TILTED, upright
@@ -219,7 +219,6 @@ def reasons(simulation: Simulation, own: bool) -> list[str]:
         found.append("center of mass not above its feet")
     if not own and robot.actuators:
         soft = servo.gains(robot, q, standing, simulation.dt).soft
-        more = f" and {len(soft) - SOME} more" if len(soft) > SOME else ""
         if soft:
-            found.append(f"servos softer than gravity: {', '.join(soft[:SOME])}{more}")
+            found.append(f"servos softer than gravity: {several(soft, SOME)}")
     return found

@@ -12,7 +12,7 @@ from tarsus.simulation.recording.part_text import made
 from tarsus.simulation.recording.provenance import read
 from tarsus.simulation.recording.summary import SteppedBy, summary
 from tarsus.simulation.recording.summary_lines import lines
-from tarsus.viewer.track import robot_of
+from tarsus.simulation.recording.whose import robot_of
 
 COLUMNS = {  # of a foot: heading and format
     "duty": ("duty", "{:.2f}"),

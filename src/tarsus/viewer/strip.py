@@ -15,13 +15,12 @@ import xarray as xr
 from casadi import SX
 from numpy.typing import ArrayLike, NDArray
 
-from tarsus import robots
 from tarsus.dynamics import jacobian
 from tarsus.dynamics.kinematics import kinematics
 from tarsus.errors import TarsusError
 from tarsus.files import plain
 from tarsus.model.mechanism import Mechanism
-from tarsus.simulation.recording.provenance import read
+from tarsus.simulation.recording.whose import robot_of
 from tarsus.viewer.colors import COLORS
 
 if TYPE_CHECKING:
@@ -54,7 +53,7 @@ def poses(log: xr.Dataset, times: ArrayLike, robot: Mechanism | None = None) -> 
     if "world" in log.dims or not at.size:
         raise TarsusError("a strip shows one world, at one time at least: log.isel(world=0).")
     shown = log.sel(time=at, method="nearest")
-    robot = robot or _robot_of(log)
+    robot = robot or robot_of(log)
     # where everything is then, and what pushes
     weight = robot.mass * float(np.linalg.norm(robot.gravity_acceleration))
     origins, points = _places(robot, shown["q"].values)
@@ -207,14 +206,6 @@ def _extent(frames: Sequence[Mapping[str, Any]]) -> tuple[float, float, float]:
             aside += [abs(point[k] - frame["base"][k]) + radius for k in (0, 1)]
             heights += [point[2] - radius, point[2] + radius]
     return max(aside), min(heights), max(heights)
-
-
-def _robot_of(log: xr.Dataset) -> Mechanism:
-    """The robot that a log names: a built-in one, or that of its file."""
-    told = read(log.attrs)
-    if "robot" not in told:
-        raise TarsusError("this log names no robot: give it, strip(log, times, robot).")
-    return robots.load(told["robot_file"] or told["robot"], **told["robot_options"])
 
 
 def _places(robot: Mechanism, q: Array) -> tuple[Array, Array]:

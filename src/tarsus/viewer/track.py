@@ -13,13 +13,12 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from tarsus import robots
 from tarsus.dynamics.poses import poses
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError
 from tarsus.simulation.recording.empty import with_empty
 from tarsus.simulation.recording.log import mean_of_role
-from tarsus.simulation.recording.provenance import read
+from tarsus.simulation.recording.whose import robot_of
 
 Array = NDArray[np.float64]
 OPEN, STICK, SLIP, IMPACT = range(4)
@@ -219,19 +218,6 @@ def phases(state: NDArray[np.int64], dt: float) -> NDArray[np.int64]:
     lately = total.copy()
     lately[steps:] -= total[:-steps]
     return np.where(closed & (lately > 0), IMPACT, state)
-
-
-def robot_of(log: xr.Dataset) -> Robot:
-    """The robot that a log names: a built-in one, or that of its file."""
-    told = read(log.attrs)
-    if "robot" not in told:
-        raise TarsusError("this log names no robot: give its name or file with --robot.")
-    file = told["robot_file"]
-    if file and not Path(file).is_file():
-        raise TarsusError(f"the log's robot file {file} is gone: give another with --robot.")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # those of the run, which the log has
-        return robots.load(file or told["robot"], **told["robot_options"])
 
 
 def opened(path: Path) -> xr.Dataset:

@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import TarsusWarning
+from tarsus.errors import TarsusWarning, several
 from tarsus.model.files import file_bytes, resolve, xml_root
 from tarsus.model.mechanism import WORLD
 from tarsus.model.poses import Pose
@@ -49,7 +49,7 @@ def urdf_shapes(robot: Robot, path: Path) -> list[DrawnShape]:
                 here = mesh.at(pose @ origin(element, where))
                 found.append(DrawnShape(body, here, given or own or GRAY))
     if missing:
-        listed = ", ".join(list(dict.fromkeys(missing))[:3])
+        listed = several(list(dict.fromkeys(missing)), 3)
         warnings.warn(
             f"{len(set(missing))} meshes are not found and not drawn: {listed}.",
             TarsusWarning,

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from tarsus.contact.base import Law
 from tarsus.contact.criteria import Solved
 from tarsus.dynamics import loop_constraints
+from tarsus.errors import several
 from tarsus.files import replacing
 from tarsus.model.mechanism import Mechanism
 from tarsus.parameters import Role, declared, named
@@ -245,9 +246,7 @@ def warnings_of(mechanism: Mechanism, log: xr.Dataset) -> list[str]:
         (name for name, by in beyond.items() if by > AT_LIMIT), key=lambda name: -beyond[name]
     )
     if worst:
-        listed = ", ".join(f"{name} by {beyond[name]:.3g}" for name in worst[:3]) + (
-            ", ..." if len(worst) > 3 else ""
-        )
+        listed = several([f"{name} by {beyond[name]:.3g}" for name in worst], 3)
         found.append(f"{len(worst)} joints went beyond their limits: {listed} (rad or m).")
     return found
 

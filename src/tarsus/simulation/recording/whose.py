@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,8 @@ def robot_of(run: Mapping[str, Any] | xr.Dataset) -> Robot:
     name, file = str(attrs.get("robot", "")), Path(str(attrs.get("robot_file", "")))
     if not name:
         raise TarsusError(
-            "say which robot this is a run of: a built-in one's name, or its MJCF or URDF file."
+            "this run names no robot: say which robot's it is, by a built-in one's name or its file"
+            " (--robot)."
         )
     if file == Path():
         return _loaded(name, attrs)
@@ -40,7 +42,9 @@ def _loaded(source: str | Path, attrs: Mapping[str, Any]) -> Robot:
     """The robot with the options that a log names."""
     told = str(attrs.get("robot_options", "{}"))
     try:
-        return robots.load(source, **json.loads(told))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # those of the run, which the log has
+            return robots.load(source, **json.loads(told))
     except TarsusError:
         raise
     except (TypeError, ValueError):  # no JSON object, or no option of this robot
