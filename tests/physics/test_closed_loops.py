@@ -488,3 +488,68 @@ def test_rotors_of_loop_joints_have_their_energy_and_the_ledger_closes() -> None
 def test_a_ball_with_damping_cannot_close_a_loop() -> None:
     with pytest.raises(TarsusError, match="'b': a ball with armature, damping"):
         LoopJoint(Joint("b", "ball", damping=0.1), 0, 1, np.zeros(3))
+
+
+def stopped(at: float, which: str) -> Mechanism:
+    """The parallelogram whose crank, or pin, stops where the crank has turned by `at`, rad."""
+    whole = parallelogram()
+    if which == "pin":  # turns back as the rocker turns: the coupler stays level
+        (loop,) = whole.loops
+        held = replace(loop, joint=replace(loop.joint, lower=-at))
+        return replace(whole, loops=(held,))
+    crank = whole.bodies[0]
+    held_body = replace(crank, joint=replace(crank.joint, upper=at))
+    return replace(whole, bodies=(held_body, *whole.bodies[1:]))
+
+
+STOP = 1.0  # rad
+
+
+@pytest.mark.parametrize("law", ["moreau", "compliant"])
+def test_a_four_bar_hangs_on_the_limit_of_the_joint_that_closes_it(law: str) -> None:
+    """At rest the moment of the stop is the weight's, by virtual work; on the way energy falls by
+    what the stop takes; the log tells both.
+    """
+    simulation = Simulation(stopped(STOP, "pin"), law, dt=0.001)
+    simulation.set(q=[0.6, -0.6, 0.6])
+    log = simulation.run(1.0)
+    weight = ((CRANK + ROCKER) / 2 + COUPLER) * G * BAR * np.cos(STOP)
+    assert log.force_loop_limit.values[-1, 0] == pytest.approx(weight, rel=1e-9)
+    assert log.loop_joint.values.tolist() == ["pin"] and not log.force_limit.values.any()
+    assert np.abs(log.q.values[-1] - [STOP, -STOP, STOP]).max() < 1e-6
+    assert log.q.values[:, 0].max() < STOP + 1e-5 and np.abs(log.u.values[-1]).max() < 1e-9
+    fallen = ((CRANK + ROCKER) / 2 + COUPLER) * G * BAR * (np.sin(STOP) - np.sin(0.6))
+    assert float(log.energy_limits.sum()) == pytest.approx(-fallen, rel=2e-3)
+    assert float(log.equation_residual.max()) < 1e-6 and log.converged.all()
+
+
+def test_a_joint_that_closes_a_loop_is_thrown_back_as_one_of_the_tree() -> None:
+    """The same stop in the tree and in the loop: the same motion, to the order of the step."""
+    ends = []
+    for which in ("crank", "pin"):
+        simulation = Simulation(stopped(STOP, which), dt=0.0005, bounce=0.5)
+        simulation.set(q=[0.6, -0.6, 0.6])
+        ends.append(simulation.run(0.5).q.values[:, 0])
+    assert np.abs(ends[0] - ends[1]).max() < 2e-3
+    assert ends[0].max() < STOP + 1e-4 and (np.diff(ends[0]) < 0).any()
+
+
+def test_a_cut_joint_keeps_its_limits() -> None:
+    """An arm on its stop, in minimal and in maximal coordinates: the same moment; also iterated."""
+    hinge = Joint("hinge", "hinge", Y, upper=0.3)
+    arm = Mechanism("arm", (Body("arm", -1, hinge, rod(1.0, BAR * np.eye(3)[0])),))
+    moment = G * BAR / 2 * np.cos(0.3)
+    for options in ({}, {"coordinates": "maximal"}):
+        simulation = Simulation(Robot.of(arm), dt=0.001, **options)  # type: ignore[arg-type]
+        log = simulation.run(1.0)
+        force = log.force_loop_limit if options else log.force_limit
+        assert force.values[-1, 0] == pytest.approx(-moment, rel=1e-8)
+        q = log.q_uncut if options else log.q
+        assert q.values[-1, 0] == pytest.approx(0.3, abs=1e-7)
+
+
+def test_a_range_of_a_turn_or_more_is_named() -> None:
+    whole = stopped(STOP, "pin")
+    wide = replace(whole.loops[0].joint, lower=-4.0, upper=4.0)
+    notices = Simulation(replace(whole, loops=(replace(whole.loops[0], joint=wide),))).notices
+    assert any("not held" in notice and "pin" in notice for notice in notices)

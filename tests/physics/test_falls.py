@@ -12,17 +12,18 @@ from tarsus.dynamics import crba, rnea
 from tarsus.dynamics.energy import kinetic_energy
 from tarsus.dynamics.kinematics import displaced, kinematics
 from tarsus.dynamics.robot import Robot
+from tarsus.model import robot_data
 from tarsus.simulation import step_program
 from tarsus.simulation.recording.step_observables import Array
 from tarsus.stepping import fast_motion
 
 
 def thrown(
-    name: str, worlds: int, rate: float, law: str = "moreau"
+    name: str, worlds: int, rate: float, law: str = "moreau", **options: object
 ) -> tuple[Robot, tarsus.Simulation]:
     """A robot half a meter above where it stands, in random attitudes, its joints turning."""
     robot = tarsus.load(name)
-    simulation = tarsus.Simulation(robot, law, worlds=worlds)
+    simulation = tarsus.Simulation(robot, law, worlds=worlds, **options)  # type: ignore[arg-type]
     rng = np.random.default_rng(0)
     q = np.array(simulation.q)
     q[:, 2] += 0.5
@@ -136,6 +137,46 @@ def test_random_torques_and_pushes_end_in_no_explosion(name: str, worlds: int) -
     assert np.isfinite(simulation.q).all()
     assert turned.max() < np.pi  # rad in a step: no run is told as diverged
     assert gained.max() < 0.01 * robot.mass * 9.81
+
+
+MANY = {"mini_cheetah": 5000, "hyq": 5000, "hoap1": 5000, "biped": 5000}  # worlds: 20,000 in all
+FROM_FILES = ("go1", "g1")  # of example-robot-data
+
+
+def file_of(name: str) -> str:
+    """The name of a built-in robot, or the path of its file; skips where there is none."""
+    if name in MANY:
+        return name
+    folder = robot_data.robots_folder()
+    if folder is None:
+        pytest.skip("example-robot-data is not installed")
+    return str(folder / robot_data.LEGGED[name])
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::tarsus.errors.TarsusWarning")
+@pytest.mark.parametrize("driven", [False, True], ids=["limp", "driven"])
+@pytest.mark.parametrize("name", [*MANY, *FROM_FILES])
+def test_hardly_a_step_of_20_000_falls_is_left_unsolved(name: str, driven: bool) -> None:
+    """With joint limits and self-collision, limp and under random torques that change every 50 ms;
+    what is left is reported: `pytest -s`.
+    """
+    worlds, seconds = MANY.get(name, 1000), 1.0
+    robot, simulation = thrown(file_of(name), worlds, rate=1.0, self_collision=True)
+    most = np.array([min(actuator.upper, 100.0) for actuator in robot.actuators])
+    rng, unsolved, every = np.random.default_rng(0), 0, round(0.05 / simulation.dt)
+    steps = round(seconds / simulation.dt)
+    torque = np.zeros((worlds, len(most)))
+    for k in range(steps):
+        if driven and k % every == 0:
+            torque = most * rng.uniform(-1, 1, (worlds, len(most)))
+        simulation.step(torque)
+        unsolved += int((~simulation.converged).sum())
+    assert np.isfinite(simulation.q).all() and np.isfinite(simulation.u).all()
+    share = unsolved / (steps * worlds)
+    pairs = len(simulation.plan.scene.pairs)
+    print(f"{name}, {worlds} {'driven' if driven else 'limp'} falls, {pairs} pairs: {share:.4%}")
+    assert share < 1e-3
 
 
 def test_a_velocity_from_nothing_ends_with_the_energy_and_momentum_there_were() -> None:

@@ -46,10 +46,14 @@ def delassus(M: Factor, rows: list[Half], columns: list[Half]) -> list[list[SX]]
     return [[dot(row, column) for column in scaled] for row in rows]
 
 
-def factored(G_B: list[list[SX]]) -> Factor:
-    """G_B (nb, nb) factored, redundant rows sharing what they carry."""
+def factored(G_B: list[list[SX]], closing: int | None = None) -> Factor:
+    """G_B (nb, nb) factored, redundant rows sharing what they carry.
+
+    closing: how many of them, the first, have a mean that says how much; None: all
+    """
     size = len(G_B)
-    mean = sum((G_B[k][k] for k in range(size)), SX(0)) * (REDUNDANT / max(size, 1))
+    counted = size if closing is None else closing
+    mean = sum((G_B[k][k] for k in range(counted)), SX(0)) * (REDUNDANT / max(counted, 1))
     lower: Entries = {
         (k, i): G_B[k][i] + (mean if i == k else 0) for k in range(size) for i in range(k + 1)
     }

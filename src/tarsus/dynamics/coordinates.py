@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 
 import casadi as ca
@@ -100,7 +101,24 @@ def _translator(mechanism: Mechanism, to: str) -> ca.Function:
     )
 
 
-def _displacement(kin: Kinematics, loop: LoopJoint, turns: list[SX]) -> SX:
+def loop_positions(kin: Kinematics, middles: Mapping[int, float]) -> list[SX]:
+    """Of loop joints by number: way of a slide, m, or angle of a hinge, rad, within half a turn of
+    a middle.
+    """
+    turns = quaternions(kin)
+    loops = kin.mechanism.loops
+    return [_displacement(kin, loops[k], turns, middle) for k, middle in middles.items()]
+
+
+@cache
+def loop_viewer(mechanism: Mechanism, middles: tuple[tuple[int, float], ...]) -> ca.Function:
+    """`loop_positions` as a function of columns of q."""
+    q = SX.sym("q", mechanism.nq)
+    found = loop_positions(kinematics(mechanism, q), dict(middles))
+    return ca.Function("loops", [q], [ca.vertcat(SX(0, 1), *found)])
+
+
+def _displacement(kin: Kinematics, loop: LoopJoint, turns: list[SX], middle: float = 0.0) -> SX:
     """The joint's own coordinate(s): angle, way, or quaternion."""
     axis = constant(loop.joint.axis)
     if loop.joint.kind == "slide":
@@ -117,7 +135,11 @@ def _displacement(kin: Kinematics, loop: LoopJoint, turns: list[SX]) -> SX:
     if loop.joint.kind == "ball":
         return relative
     along = ca.dot(axis, relative[1:])
-    return ca.atan2(2 * relative[0] * along, relative[0] * relative[0] - along * along)
+    sine, cosine = 2 * relative[0] * along, relative[0] * relative[0] - along * along
+    if not middle:
+        return ca.atan2(sine, cosine)
+    c, s = float(np.cos(middle)), float(np.sin(middle))
+    return middle + ca.atan2(c * sine - s * cosine, c * cosine + s * sine)
 
 
 def _relative_spin(kin: Kinematics, loop: LoopJoint) -> SX:

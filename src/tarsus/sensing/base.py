@@ -48,6 +48,8 @@ class Seen:
     loads: of the contacts on a body, by its name, seen there
     dt: the step, s
     heights: of the ground above z = 0 (m) below points (3,) of the world
+    ranges: distances (k,), m, of the ground from a point (3,) along k unit directions (3,), with
+        the greatest that is told and the spacing of looks, m
     memory (m,): the sensor's own
     """
 
@@ -57,6 +59,7 @@ class Seen:
     loads: Callable[[str], list[Load]]
     dt: SX
     heights: Callable[[list[SX]], list[SX]]
+    ranges: Callable[[SX, list[SX], float, float], SX]
     memory: SX
 
     def frame(self, name: str) -> Frame:

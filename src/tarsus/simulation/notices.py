@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from tarsus import registry
 from tarsus.contact.base import Law
+from tarsus.dynamics.coordinates import loop_viewer
 from tarsus.model.self_collision import pairs
 from tarsus.morphology.self_contacts import overlapping, self_contacts, told
 from tarsus.parameters import named
@@ -18,7 +19,8 @@ from tarsus.simulation import held_servos
 from tarsus.simulation.contact_selection import contact_masses
 from tarsus.simulation.step_program import Plan
 from tarsus.stepping.base import Scene, named_where
-from tarsus.stepping.joint_rows import RETURN, rows
+from tarsus.stepping.joint_rows import loop_rows, rows
+from tarsus.stepping.joint_states import RETURN
 
 AT_LIMIT = 1e-6  # rad or m: a joint that stands at its limit
 
@@ -86,25 +88,38 @@ def limit_notices(plan: Plan, q: NDArray[np.float64]) -> list[str]:
     scene, mechanism, notices = plan.scene, plan.scene.mechanism, list[str]()
     if not scene.limits:
         return notices
+    # where joints stand, in the tree and in loops
     names, places = mechanism.joint_names, [s.start for s in mechanism.u_slices]
+    closing = loop_rows(scene)
+    middles = tuple((row.loop, row.middle) for row in closing)
+    loops = np.array(loop_viewer(mechanism, middles)(q.T)) if middles else np.zeros(0)
+    loops = loops.reshape(len(middles), *q.shape[:-1])
+    seen = [(names[places.index(r.u)], r, q[..., r.q]) for r in rows(scene) if r.loop < 0]
+    seen += [
+        (mechanism.loops[row.loop].joint.name, row, at)
+        for row, at in zip(closing, loops, strict=True)
+    ]
+    # those beyond their limits, and those whose limits are not held
     beyond = [
-        names[places.index(row.u)]
-        for row in rows(scene)
-        if not (row.lower - AT_LIMIT <= np.min(q[..., row.q]))
-        or not (np.max(q[..., row.q]) <= row.upper + AT_LIMIT)
+        name
+        for name, row, at in seen
+        if not (row.lower - AT_LIMIT <= np.min(at) and np.max(at) <= row.upper + AT_LIMIT)
     ]
     if beyond:
         notices.append(
             f"joints begin beyond their limits and come back at {RETURN:g} rad/s or m/s:"
             f" {', '.join(beyond)}."
         )
-    loops = [
+    loose = [
         loop.joint.name
-        for loop in mechanism.loops
-        if np.isfinite([loop.joint.lower, loop.joint.upper]).any()
+        for k, loop in enumerate(mechanism.loops)
+        if np.isfinite([loop.joint.lower, loop.joint.upper]).any() and k not in dict(middles)
     ]
-    if loops:
-        notices.append(f"the limits of joints that close loops are not held: {', '.join(loops)}.")
+    if loose:
+        notices.append(
+            "not held are limits of joints that close loops, where the range is a turn or more, or"
+            f" the joint no hinge or slide: {', '.join(loose)}."
+        )
     return notices
 
 

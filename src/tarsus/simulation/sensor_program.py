@@ -22,6 +22,7 @@ from tarsus.program.ir.trace import Builder, Values
 from tarsus.sensing.base import Load, Seen, Sensor
 from tarsus.stepping.assemble import contact_kinematics
 from tarsus.stepping.base import Scene, Stepper
+from tarsus.terrain._rays import first_hits
 
 KEPT = 8  # programs that are kept
 
@@ -84,14 +85,14 @@ def sensed(sensing: Sensing, scene: Scene, stepper: Stepper, moment: Moment, b: 
     looked = stepper.evaluation(scene.mechanism, q, u, moment.dt)
     states = (moment.start, moment.end, (looked, u))
     before, after, pressed = (_kinematics(scene, *state) for state in states)
-    loads, heights = _loads(scene, looked, moment), _heights(scene, moment.terrain)
+    loads, (heights, ranges) = _loads(scene, looked, moment), _ground(scene, moment.terrain, b)
     found: Values = {}
     for name, sensor in sensing.sensors:
         # its own memory, then the readings of the last steps
         k, m = len(sensor.channels(whole(scene))), sensor.initial_memory(whole(scene)).size
         late = latest(sensor)
         kept = b.declare(f"sensing.{name}", m + late * k)
-        seen = Seen(before, after, pressed, loads, moment.dt, heights, kept[:m])
+        seen = Seen(before, after, pressed, loads, moment.dt, heights, ranges, kept[:m])
         reading, memory = (entries(part) for part in asked(name, sensor, seen, k))
         past, told = [*reading, *entries(kept)[m:]], ca.vertcat(*reading)
         if late:
@@ -126,11 +127,11 @@ def look_program(sensing: Sensing, scene: Scene) -> Program:
     b = Builder(f"{scene.mechanism.name}_look")
     q, u = b.parameter("q", scene.mechanism.nq), b.parameter("u", scene.mechanism.nu)
     kin, dt = _kinematics(scene, q, u), b.parameter("dt")
-    heights = _heights(scene, scene.terrain.symbols(b))
+    heights, ranges = _ground(scene, scene.terrain.symbols(b), b)
     found: Values = {}
     for name, sensor in sensing.sensors:
         memory = SX(sensor.initial_memory(whole(scene)))
-        seen = Seen(kin, kin, kin, lambda body: [], dt, heights, memory)
+        seen = Seen(kin, kin, kin, lambda body: [], dt, heights, ranges, memory)
         channels = len(sensor.channels(whole(scene)))
         found[f"sensed.{name}"] = asked(name, sensor, seen, channels)[0]
     return b.program(**found)
@@ -143,8 +144,16 @@ def _kinematics(scene: Scene, q: SX, u: SX) -> Kinematics:
     return kinematics(whole(scene), q, u)
 
 
-def _heights(scene: Scene, terrain: SimpleNamespace) -> Callable[[list[SX]], list[SX]]:
-    return lambda points: scene.terrain.elevations(points, terrain)
+def _ground(
+    scene: Scene, p: SimpleNamespace, b: Builder
+) -> tuple[Callable[[list[SX]], list[SX]], Callable[[SX, list[SX], float, float], SX]]:
+    """Heights below points, and distances along rays: `heights` and `ranges` of `Seen`."""
+    terrain = scene.terrain
+
+    def ranges(origin: SX, ways: list[SX], reach: float, spacing: float) -> SX:
+        return first_hits(terrain, p, (origin, ways), (reach, spacing), b)
+
+    return lambda points: terrain.elevations(points, p), ranges
 
 
 def _loads(scene: Scene, looked: SX, moment: Moment) -> Callable[[str], list[Load]]:

@@ -27,7 +27,7 @@ from tarsus.model.mechanism import Candidate
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder, Values
 from tarsus.registry import name_of
-from tarsus.stepping import instants, joint_rows
+from tarsus.stepping import instants, joint_states
 from tarsus.stepping.base import Scene, StepInputs, StepOutputs, named_where
 from tarsus.stepping.coupling import (
     Attached,
@@ -93,7 +93,12 @@ def velocity_step(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> S
         coupling = couple(robot, [touch.attached for touch in which], builder)
         problem = contact_problem(scene.law, coupling, which, at, builder)
         u, contact = velocity_after(coupling, solution(scene.law, problem, at, builder))
-        return StepOutputs(start.q, u, contact, joints=impulses_in_joints(coupling, at.held, u))
+        answer = contact.bilateral
+        assert answer is not None
+        joints = impulses_in_joints(coupling, at.held, u, answer)
+        closing = answer.numel() - (0 if at.held is None else len(at.held.loops))
+        contact = replace(contact, bilateral=answer[:closing])
+        return StepOutputs(start.q, u, contact, joints=joints)
 
     if not scene.slots:
         return builder.stamp("u_E", solved(touching, start))
@@ -155,7 +160,7 @@ def rate(scene: Scene, at: StepInputs, builder: Builder) -> Rate:
     for touch, force in zip(touching, forces, strict=False):
         h += ca.mtimes(ca.vertcat(*(ca.horzcat(*row) for row in touch.rows)).T, force)
     M = crba.mass_matrix(kin, at.inertias)
-    h += joint_rows.spring(scene, kin, M)
+    h += joint_states.spring(scene, kin, M)
     factored = factorize_tree(lower(M), mechanism.nu)
     change = ca.vertcat(*factored.solve(entries(h)))
     if isinstance(scene.law, ForceLaw) or not touching:
@@ -239,13 +244,14 @@ def contact_problem(
         assert coupling.constraints is not None
         G = delassus(coupling, mobility(coupling, builder, held=False), builder)
         free = list_triples(coupling.free_velocities(held=False))
+        limited = 0 if start.held is None else len(start.held.loops)
         return Bilateral(
             free,
             G,
             [coupling.of_contacts(row) for row in coupling.G_BU],
             coupling.constraints.G,
             coupling.constraints.gamma,
-            start.bilateral,
+            ca.vertcat(start.bilateral, SX.zeros(limited)),
         )
 
     # the constraints solved for; matrices only when asked for

@@ -28,6 +28,7 @@ from tarsus.parameters import check
 from tarsus.program.ir.trace import Builder, Values
 from tarsus.references.reference import Citation
 from tarsus.spatial.inertia import LinearInertia
+from tarsus.stepping.held_joints import HeldJoints
 from tarsus.stepping.strikes import Strikes
 from tarsus.terrain.base import Terrain
 
@@ -103,28 +104,6 @@ class Scene:
         """
         empty = np.full(self.slots, float(EMPTY))
         return np.concatenate([self.law.initial_memory(self.reported), empty])
-
-
-@dataclass(frozen=True, eq=False)
-class HeldJoints:
-    """What acts in joints beside motors within a step (`stepping/joints.py`): m of them.
-
-    places: their entries of u
-    weight (m,): how often its inertia is added to a joint's, so that it ends the step with its
-        `velocity` (m,), rad/s or m/s; 0: it is free
-    drag (m,): inertia that is added so, kg m^2 or kg
-    friction (m,): impulse of dry friction on those that slide, N m s or N s
-    limited (m,): 1 where a limit holds the joint, 0 where it slides, is free, or friction holds it
-    rubbing: which of them have dry friction
-    """
-
-    places: list[int]
-    weight: SX
-    drag: SX
-    velocity: SX
-    friction: SX
-    limited: SX
-    rubbing: list[int]
 
 
 @dataclass(frozen=True, eq=False)

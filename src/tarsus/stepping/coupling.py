@@ -21,8 +21,11 @@ from tarsus.dynamics.kinematics import Kinematics
 from tarsus.model.mechanism import Mechanism
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
-from tarsus.stepping.base import HeldJoints, Scene, StepInputs
+from tarsus.stepping.base import Scene, StepInputs
 from tarsus.stepping.fast_motion import FastMotion
+from tarsus.stepping.held_joints import HeldJoints
+
+FREE = 1e20  # times its own mobility: what a joint that may be held gives while it is free
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +69,8 @@ class Coupling:
     u_free: velocity (nu,) at the step's end without contact and constraints
     rows: three of each contact, or six of the body that several share
     W_half: L^-T of each row
-    constraints: those of cut joints and loops, if any
+    constraints: those of cut joints and loops, if any; behind them, one row each, joints that
+        close loops and stand at a limit
     G_BU: G_BU[b][k] is what constraint b feels of row k
     contacts: which rows are whose
     stiff: inertia (m,) added to the joints that may be held
@@ -136,7 +140,7 @@ def without_contact(
         "M, h",
         free_motion(kin, start.inertias, Drive(start.tau, start.tau_loops, start.give), start.dt),
     )
-    held, M, stiff = start.held, free.M, SX(0, 1)
+    held, M, stiff = start.held and start.held.in_tree, free.M, SX(0, 1)
     begun, push = moving.instead_of(kin.u), start.dt * free.h
     if held is not None:
         stiff = builder.keep("stiff", held.weight * ca.diag(M)[held.places] + held.drag)
@@ -154,23 +158,35 @@ def without_contact(
 
     # the constraints: directions, Delassus matrix, velocities without their impulses
     directions = loop_constraints.directions(kin)
-    half_B = builder.hold("half_B", [factor.backward(row) for row in directions])
-    G_B = builder.hold("G_B", constraint_solve.delassus(factor, half_B, half_B))
-    bent = entries(loop_constraints.bending(kin, start.dt))
-    gamma = [
-        dot(row, entries(u_free)) - wanted for row, wanted in zip(directions, bent, strict=True)
-    ]
+    closing, wanted = len(directions), entries(loop_constraints.bending(kin, start.dt))
     if scene.stabilization:
-        gamma = [
-            g + scene.stabilization / start.dt * gap
-            for g, gap in zip(gamma, entries(loop_constraints.gaps(kin)), strict=True)
-        ]
+        back = scene.stabilization / start.dt * loop_constraints.gaps(kin)
+        wanted = [g - gap for g, gap in zip(wanted, entries(back), strict=True)]
+    if start.held is not None:
+        directions += start.held.loops
+        wanted += entries(start.held.velocity)[len(start.held.places) :]
+    half_B = builder.hold("half_B", [factor.backward(row) for row in directions])
+    G_B = constraint_solve.delassus(factor, half_B, half_B)
+    if start.held is not None:
+        G_B = _with_give(G_B, entries(start.held.weight)[len(start.held.places) :])
+    G_B = builder.hold("G_B", G_B)
+    gamma = [dot(row, entries(u_free)) - g for row, g in zip(directions, wanted, strict=True)]
     gamma = entries(builder.keep("gamma_B", ca.vertcat(*gamma)))
-    constraints = Constraints(
-        half_B, G_B, builder.hold("L_B", constraint_solve.factored(G_B)), gamma
-    )
+    factored = builder.hold("L_B", constraint_solve.factored(G_B, closing))
+    constraints = Constraints(half_B, G_B, factored, gamma)
     builder.stamp("G_B")
     return Coupling(factor, u_free, [], [], constraints, [], stiff=stiff)
+
+
+def _with_give(G_B: list[list[SX]], weights: list[SX]) -> list[list[SX]]:
+    """G_B with its last rows those of joints that may be held: as if `weight` times their own
+    inertia were added to them; without any they bear nothing.
+    """
+    first = len(G_B) - len(weights)
+    for k, weight in enumerate(weights, first):
+        give = ca.if_else(weight > 0, 1 / ca.fmax(weight, 1), FREE)
+        G_B[k] = [*G_B[k][:k], G_B[k][k] * (1 + give), *G_B[k][k + 1 :]]
+    return G_B
 
 
 def with_held(
@@ -191,16 +207,22 @@ def with_held(
     return wanted, push + ca.mtimes(M, begun - wanted) + spread(mechanism, held.places, pull)
 
 
-def impulses_in_joints(coupling: Coupling, held: HeldJoints | None, u: SX) -> SX | None:
-    """`StepOutputs.joints` of a step that ends with u (nu,)."""
+def impulses_in_joints(coupling: Coupling, held: HeldJoints | None, u: SX, answer: SX) -> SX | None:
+    """`StepOutputs.joints` of a step that ends with u (nu,) and the constraints' impulses."""
     if held is None:
         return None
+    limited, closing = entries(held.limited), entries(answer)[answer.numel() - len(held.loops) :]
+    pairs = zip(limited[len(held.places) :], closing, strict=True)
+    loops = [ca.if_else(at_limit, impulse, 0) for at_limit, impulse in pairs]
+    held = held.in_tree
+    if held is None:
+        return ca.vertcat(*loops)
     pull = held.friction + coupling.stiff * (held.velocity - ca.vec(u[held.places]))
     rubbed = [ca.if_else(held.limited[k], 0, pull[k]) for k in held.rubbing]
     limits = entries(pull)
     for k, own in zip(held.rubbing, rubbed, strict=True):
         limits[k] -= own
-    return ca.vertcat(*limits, *rubbed)
+    return ca.vertcat(*limits, *loops, *rubbed)
 
 
 def couple(robot: Coupling, attached: list[Attached], builder: Builder) -> Coupling:

@@ -1,7 +1,6 @@
-"""Joints that limits or dry friction may hold: the rates that they allow, and Coulomb's law.
+"""Joints that limits or dry friction may hold, one row each, and where their impulses act.
 
-What a limit allows is an interval of the rate u^E; dry friction holds a joint at rest with up to
-f, and brakes a moving one with f. `joints` solves a step under both.
+`joint_states` says what a row allows within a step, `joints` solves a step under all of them.
 """
 
 from __future__ import annotations
@@ -13,32 +12,24 @@ import numpy as np
 from casadi import SX
 from numpy.typing import NDArray
 
+from tarsus.dynamics import loop_constraints
 from tarsus.dynamics.actuator_force import spread
 from tarsus.dynamics.kinematics import Kinematics
 from tarsus.model.mechanism import Mechanism
-from tarsus.stepping.base import Scene, StepInputs, Stepper
+from tarsus.program.ir.symbolic import entries
+from tarsus.stepping.base import Scene, Stepper
 
 Array = NDArray[np.float64]
 
-STUCK_NEXT = 2  # passes after which a joint that turns is held first
-DRAG_NEXT = 5  # passes after which friction drags what still changes
-KEEP = 24  # passes after which a limit keeps what it holds: none is passed
-SHORT = 0.5  # of its side: a joint kept at rest, where its limit would pull it on
-TURN = 0.3  # of its rate: a joint that turns by less in the first passes is held first
-RETURN = 0.2  # rad/s, m/s: how fast a joint that begins beyond its limit comes back
-AT_LIMIT = 1e6  # times its inertia is added to a joint at a limit
-STUCK = 1e12  # and to one that friction holds, which so creeps by less
-STILL = 1e-9  # rad/s, m/s: a joint at rest
-SLOW = 1e-2  # rad/s, m/s: what friction drags is no slower in its law
-CLOSE = 0.05  # of the friction force: what drags may exceed
-SETTLING = 0.01  # s: of a limit that is a spring
-NOISE = 1e-7  # of an impulse or a rate: what float32 leaves undecided
+QUARTER = 0.5 * np.pi  # rad
 
 
 @dataclass(frozen=True)
 class JointRow:
     """A hinge or slide that may be held: its number in q and in u, its range, rad or m, and dry
     friction, N m or N.
+
+    loop: its number among the joints that close loops, which have no q and u; -1: in the tree
     """
 
     q: int
@@ -46,6 +37,14 @@ class JointRow:
     lower: float
     upper: float
     friction: float
+    loop: int = -1
+
+    @property
+    def middle(self) -> float:
+        """Half a turn to either side of it lies what is told apart of a loop joint's angle."""
+        if np.isfinite([self.lower, self.upper]).all():
+            return 0.5 * (self.lower + self.upper)
+        return self.lower + QUARTER if np.isfinite(self.lower) else self.upper - QUARTER
 
 
 def rows(scene: Scene) -> list[JointRow]:
@@ -59,6 +58,20 @@ def rows(scene: Scene) -> list[JointRow]:
         friction = joint.dry_friction if scene.stiction else 0.0
         if np.isfinite([lower, upper]).any() or friction:
             found.append(JointRow(q.start, u.start, lower, upper, friction))
+    return found + loop_rows(scene)
+
+
+def loop_rows(scene: Scene) -> list[JointRow]:
+    """Those that close loops and have limits, if these are held; whose range is a turn or more has
+    none.
+    """
+    found = []
+    for k, joint in enumerate(loop.joint for loop in scene.mechanism.loops if scene.limits):
+        ends, turns = [joint.lower, joint.upper], joint.kind == "hinge"
+        if joint.kind not in ("hinge", "slide") or not np.isfinite(ends).any():
+            continue
+        if not (turns and np.isfinite(ends).all() and joint.upper - joint.lower >= 4 * QUARTER):
+            found.append(JointRow(-1, -1, joint.lower, joint.upper, 0.0, k))
     return found
 
 
@@ -76,12 +89,13 @@ def rubbing_places(scene: Scene) -> list[int]:
     return [k for k, row in enumerate(rows(scene)) if row.friction]
 
 
-def acting_places(scene: Scene) -> tuple[list[int], list[int]]:
-    """Entries of u on which the impulses act that a step reports: first those of all rows' limits,
-    then those of dry friction.
+def acting_places(scene: Scene) -> tuple[list[int], list[int], list[int]]:
+    """Where the impulses act that a step reports: of all rows' limits, entries of u, then numbers
+    of joints that close loops; then entries of u of those with dry friction.
     """
-    found = rows(scene)
-    return [row.u for row in found], [row.u for row in found if row.friction]
+    found = [row for row in rows(scene) if row.loop < 0]
+    loops = [row.loop for row in loop_rows(scene)]
+    return [row.u for row in found], loops, [row.u for row in found if row.friction]
 
 
 def impulse_count(scene: Scene) -> int:
@@ -89,157 +103,30 @@ def impulse_count(scene: Scene) -> int:
     return sum(map(len, acting_places(scene)))
 
 
-def in_velocities(scene: Scene, impulse: SX) -> tuple[SX, SX]:
+def in_velocities(scene: Scene, impulse: SX, kin: Kinematics) -> tuple[SX, SX]:
     """Impulses of limits (nu,) and of dry friction (nu,) from those that a step reports."""
-    limited, rubbing = acting_places(scene)
-    limits, friction = ca.vertsplit(impulse, [0, len(limited), impulse.numel()])
-    m = scene.mechanism
-    return spread(m, limited, limits), spread(m, rubbing, friction)
+    (limited, loops, rubbing), m = acting_places(scene), scene.mechanism
+    cuts = np.cumsum([0, len(limited), len(loops), len(rubbing)]).tolist()
+    limits, closing, friction = ca.vertsplit(impulse, cuts)
+    found = spread(m, limited, limits)
+    if loops:
+        ways = loop_constraints.freedoms(kin)
+        for k, own in zip(loops, entries(closing), strict=True):
+            found += ca.vertcat(*ways[k]) * own
+    return found, spread(m, rubbing, friction)
 
 
-def placed(scene: Scene, impulse: Array) -> tuple[Array, Array]:
-    """`in_velocities` of recorded numbers (..., impulse_count): both (..., nu)."""
-    (limited, rubbing), own = acting_places(scene), np.asarray(impulse)
+def placed(scene: Scene, impulse: Array) -> tuple[Array, Array, Array]:
+    """Recorded impulses (..., impulse_count) of limits and of dry friction in the tree, both
+    (..., nu), and of the limits of loop joints (..., as many as `loop_rows`).
+    """
+    (limited, loops, rubbing), own = acting_places(scene), np.asarray(impulse)
     limits, friction = np.zeros((2, *own.shape[:-1], scene.mechanism.nu))
-    limits[..., limited] = own[..., : len(limited)]
-    friction[..., rubbing] = own[..., len(limited) :]
-    return limits, friction
+    limits[..., limited], behind = own[..., : len(limited)], len(limited) + len(loops)
+    friction[..., rubbing] = own[..., behind:]
+    return limits, friction, own[..., len(limited) : behind]
 
 
 def reported(scene: Scene, stepper: Stepper) -> bool:
     """Whether this stepper reports impulses in joints; others take forces of a spring there."""
     return stepper.holds_constraints and bool(rows(scene))
-
-
-@dataclass(frozen=True, eq=False)
-class JointState:
-    """One row where a step looks at the robot: the rates that it may end with, and its friction.
-
-    u: rate at the step's start, rad/s or m/s
-    lower, upper: least and greatest rate at its end; None: any
-    friction: largest impulse of dry friction in the step, N m s or N s; None: there is none
-
-    Its modes: side -1 at the lower limit, 1 at the upper, 0 between; with friction also way, 0
-    stuck, else the sign of the rate that it brakes, and drag of a damper in place of both, or 0. A
-    joint at a limit needs no friction: the limit holds it.
-    """
-
-    u: SX
-    lower: SX | None
-    upper: SX | None
-    friction: SX | None
-
-    @property
-    def ends(self) -> list[tuple[int, SX]]:
-        """The limits: sign and rate."""
-        both = ((-1, self.lower), (1, self.upper))
-        return [(sign, rate) for sign, rate in both if rate is not None]
-
-    def guess(self) -> SX:
-        """The modes that the start of the step suggests."""
-        side = SX(0)
-        for sign, end in self.ends:
-            side = ca.if_else(sign * (self.u - end) >= -STILL, sign, side)
-        if self.friction is None:
-            return side
-        way = ca.if_else(ca.fabs(self.u) > STILL, ca.sign(self.u), 0)
-        return ca.vertcat(side, way, 0)
-
-    def _velocity(self, side: SX) -> SX:
-        """The rate at which a limit holds the joint; 0 away from both."""
-        velocity = SX(0)
-        for sign, end in self.ends:
-            velocity = ca.if_else(side == sign, end, velocity)
-        return velocity
-
-    def held(self, modes: SX) -> tuple[SX, SX, SX, SX]:
-        """Weight, drag, velocity, and impulse of friction in these modes: see `HeldJoints`."""
-        side, velocity = modes[0], self._velocity(modes[0])
-        weight, drag, friction = AT_LIMIT * (side * side), SX(0), SX(0)
-        if self.friction is not None:
-            way, drag = modes[1], modes[2]
-            limited, dragged = side != 0, drag > 0
-            free = ca.logic_or(dragged, way != 0)
-            weight = ca.if_else(limited, weight, ca.if_else(free, 0, STUCK))
-            drag = ca.if_else(limited, 0, drag)
-            friction = ca.if_else(ca.logic_or(limited, dragged), 0, -way * self.friction)
-        return weight, drag, velocity, friction
-
-    def next(self, modes: SX, u: SX, impulses: tuple[SX, SX], done: SX) -> tuple[SX, SX]:
-        """The modes that a step solved in these asks for, and whether they are others.
-
-        u: rate at its end; impulses: of the limit and of dry friction in it; done: passes before
-        """
-        # a limit lets go of what leaves it by itself, and stops what passes it
-        side, at_end = modes[0], self._velocity(modes[0])
-        pulled = side * (u - at_end) < -NOISE * ca.fabs(at_end)
-        leaves = ca.logic_and(pulled, done < KEEP)
-        stops = ca.logic_and(ca.logic_and(pulled, done >= KEEP), ca.fabs(side) == 1)
-        if self.friction is not None:
-            # friction may hold it there
-            leaves = ca.logic_and(leaves, side * impulses[0] > self.friction)
-        passed = sum((sign * (sign * (u - end) > STILL) for sign, end in self.ends), SX(0))
-        new = ca.if_else(leaves, 0, ca.if_else(side == 0, passed, side))
-        new = ca.if_else(stops, SHORT * side, new)
-        wrong = new != side
-        if self.friction is None:
-            return new, wrong
-        way, drag = self._rubbing(modes[1], modes[2], u, impulses[1], done)
-        way, drag = (ca.if_else(side == 0, part, 0) for part in (way, drag))
-        # friction first: what it lets go may not pass the limit any more
-        others = ca.logic_or(way != modes[1], drag != modes[2])
-        new = ca.if_else(ca.logic_and(side == 0, others), 0, new)
-        return ca.vertcat(new, way, drag), ca.logic_or(wrong, others)
-
-    def _rubbing(self, way: SX, drag: SX, u: SX, rubbed: SX, done: SX) -> tuple[SX, SX]:
-        """The next way and drag of a joint with dry friction."""
-        assert self.friction is not None
-        # what is stuck slides where it would need more
-        slips = ca.fabs(rubbed) > self.friction * (1 + NOISE)
-        released = ca.if_else(slips, -ca.sign(rubbed), 0)
-        # what slides sticks where it turns, or turns: whichever is likelier
-        barely = ca.logic_or(done >= STUCK_NEXT, ca.fabs(u) < TURN * ca.fabs(self.u))
-        turned = ca.if_else(barely, 0, -way)
-        new = ca.if_else(way == 0, released, ca.if_else(way * u < 0, turned, way))
-        # what goes on changing is dragged by a damper; its force comes down to the law's
-        law = self.friction / ca.fmax(ca.fabs(u), SLOW)
-        much = ca.fabs(rubbed) > (1 + CLOSE) * self.friction
-        starts = ca.if_else(ca.logic_and(done >= DRAG_NEXT, new != way), law, 0)
-        new_drag = ca.if_else(drag > 0, ca.if_else(much, law, drag), starts)
-        return ca.if_else(new_drag > 0, way, new), new_drag
-
-
-def joint_states(scene: Scene, q: SX, start: StepInputs) -> list[JointState]:
-    """The rows seen at q (nq,)."""
-    often, found = 1 / start.dt, []
-    for row in rows(scene):
-        u, rates = start.u[row.u], dict[int, SX]()
-        for sign, limit in ((-1, row.lower), (1, row.upper)):
-            if not np.isfinite(limit):
-                continue
-            # to the limit when the next step looks; slowly back from beyond
-            rate = ca.fmax(sign * (limit - q[row.q]) * often, -RETURN)
-            if scene.bounce:
-                # thrown back, if it came with a rate that would pass it
-                coming = sign * u
-                rate = ca.if_else(coming > rate, ca.fmin(rate, -scene.bounce * coming), rate)
-            rates[sign] = sign * rate
-        # at an impact's instant no force of friction counts
-        rubs = row.friction and not start.impact
-        friction = start.dt * row.friction if rubs else None
-        found.append(JointState(u, rates.get(-1), rates.get(1), friction))
-    return found
-
-
-def spring(scene: Scene, kin: Kinematics, M: SX) -> SX:
-    """The force (nu,) of limits at an instant, for steppers that take forces: of a spring and
-    damper, critical with the joint's own inertia in M (nu, nu), that do not pull.
-    """
-    force = SX.zeros(scene.mechanism.nu)
-    for row in rows(scene):
-        for sign, limit in ((-1, row.lower), (1, row.upper)):
-            if np.isfinite(limit):
-                beyond, rate = sign * (kin.q[row.q] - limit), sign * kin.u[row.u]
-                push = M[row.u, row.u] * (beyond / SETTLING + 2 * rate) / SETTLING
-                force[row.u] -= sign * ca.if_else(beyond > 0, ca.fmax(push, 0), 0)
-    return force

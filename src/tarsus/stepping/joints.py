@@ -23,15 +23,10 @@ from tarsus.contact.problem import ContactSolution
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder, Values
 from tarsus.stepping import assemble
-from tarsus.stepping.base import HeldJoints, Scene, StepInputs, StepOutputs
-from tarsus.stepping.joint_rows import (
-    KEEP,
-    impulse_count,
-    joint_states,
-    rows,
-    rubbing_places,
-    without_dry_friction,
-)
+from tarsus.stepping.base import Scene, StepInputs, StepOutputs
+from tarsus.stepping.held_joints import HeldJoints
+from tarsus.stepping.joint_rows import impulse_count, rows, rubbing_places, without_dry_friction
+from tarsus.stepping.joint_states import KEEP, joint_states
 
 PASSES = 30  # solutions of a step until all inclusions hold
 
@@ -51,7 +46,8 @@ def velocity_step(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> S
     if not joints:
         return assemble.velocity_step(scene, q, start, builder)
     free = replace(scene, mechanism=without_dry_friction(scene))
-    places, rubbing = [row.u for row in rows(scene)], rubbing_places(scene)
+    places = [row.u for row in rows(scene) if row.loop < 0]
+    rubbing, ways = rubbing_places(scene), [joint.way for joint in joints if joint.way is not None]
     cuts = np.cumsum([0, *(1 if joint.friction is None else 3 for joint in joints)]).tolist()
 
     def once(now: Values) -> tuple[Values, SX]:
@@ -60,17 +56,17 @@ def velocity_step(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> S
         acting = [joint.held(own) for joint, own in zip(joints, modes, strict=True)]
         weight, drag, rate, friction = (ca.vertcat(*p) for p in zip(*acting, strict=True))
         limited = ca.vertcat(*(own[0] != 0 for own in modes))
-        held = HeldJoints(places, weight, drag, rate, friction, limited, rubbing)
+        held = HeldJoints(places, weight, drag, rate, friction, limited, rubbing, ways)
         end = assemble.velocity_step(free, q, replace(start, held=held), builder)
         # do all inclusions hold?
         assert end.joints is not None
-        limiting, rubbed = entries(end.joints), [SX(0)] * len(places)
-        for k, impulse in zip(rubbing, limiting[len(places) :], strict=True):
+        limiting, rubbed = entries(end.joints), [SX(0)] * len(joints)
+        for k, impulse in zip(rubbing, limiting[len(joints) :], strict=True):
             rubbed[k] = impulse
         after, wrong = [], SX(0)
         for k, (joint, own) in enumerate(zip(joints, modes, strict=True)):
             acted = limiting[k], rubbed[k]
-            new, other = joint.next(own, end.u[places[k]], acted, now["pass"])
+            new, other = joint.next(own, joint.rate(end.u), acted, now["pass"])
             after.append(new)
             wrong = ca.logic_or(wrong, other)
         wrong = builder.keep("wrong", wrong)
@@ -88,11 +84,8 @@ def velocity_step(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> S
 
     # limits are far, as a rule: the step without them, and again where it passes one
     end, none = assemble.velocity_step(free, q, start, builder), SX(0)
-    sides = [
-        joint.next(none, end.u[at], (none, none), none)[0]
-        for at, joint in zip(places, joints, strict=True)
-    ]
-    begin = replace(end, joints=SX.zeros(len(places))).values() | {"pass": none}
+    sides = [joint.next(none, joint.rate(end.u), (none, none), none)[0] for joint in joints]
+    begin = replace(end, joints=SX.zeros(len(joints))).values() | {"pass": none}
     begin["modes"] = builder.keep("sides", ca.vertcat(*sides))
     wrong = ca.norm_1(begin["modes"])
     return StepOutputs.of(builder.loop(begin, once, PASSES, first=wrong, seldom=True))

@@ -72,7 +72,7 @@ class Ours(Engine):
             impulse = by_candidate(plan.scene, impulse, log["memory"])
         joints = np.zeros_like(log["u"])
         if "joints" in log:
-            joints = sum(joint_rows.placed(plan.scene, log["joints"]), joints)
+            joints = sum(joint_rows.placed(plan.scene, log["joints"])[:2], joints)
         return Motion(log["q"], log["u"], impulse, log["converged"][..., 0] > 0, dt, joints)
 
     def _program(self, start: Start) -> tuple[Plan, Program]:

@@ -29,7 +29,7 @@ from tarsus.simulation.recording.strikes import strike_variables, strikes_lost
 from tarsus.simulation.step_program import Plan
 from tarsus.stepping.base import Scene
 from tarsus.stepping.fast_motion import FAST
-from tarsus.stepping.joint_rows import placed
+from tarsus.stepping.joint_rows import loop_rows, placed
 
 Array = NDArray[Any]
 T = TypeVar("T", float, None)
@@ -103,14 +103,20 @@ def _in_joints(
     scene: Scene, seen: Mapping[str, Array], records: Mapping[str, Array], dt: float
 ) -> dict[str, Any]:
     """Forces (steps, worlds, nu) of joints' limits, of dry friction, and all that is passive, where
-    joints have limits or dry friction.
+    joints have limits or dry friction; of the limits of joints that close loops, if any has one.
     """
     if "joints" not in records:
         return {}
-    limits, friction = placed(scene, records["joints"] / dt)
+    limits, friction, closing = placed(scene, records["joints"] / dt)
     forces = {"force_limit": limits, "force_joint_friction": friction}
     forces["passive_force"] = seen["passive"]
-    return {name: (("time", "world", "velocity"), part) for name, part in forces.items()}
+    each = ("time", "world")
+    found: dict[str, Any] = {name: ((*each, "velocity"), part) for name, part in forces.items()}
+    if closing.shape[-1]:
+        names = [scene.mechanism.loops[row.loop].joint.name for row in loop_rows(scene)]
+        found["force_loop_limit"] = ((*each, "loop_joint"), closing)
+        found["loop_joint"] = ("loop_joint", names)
+    return found
 
 
 def _of_loops(

@@ -73,7 +73,7 @@ def observer(plan: Plan) -> Program:
     bilateral = b.parameter("bilateral", loop_constraints.count(mechanism))
     closing = _constraint_force(seen, bilateral, dt)
     acting = Acting(motors, impulse, pushes(plan, q0, b), closing)
-    acting = _with_joints(acting, scene, b) if in_joints else acting
+    acting = _with_joints(acting, scene, seen, b) if in_joints else acting
 
     # the criteria, and quantities known of our own steps alone
     start, end = kinematics(mechanism, q0, u0), kinematics(mechanism, q1, u1)
@@ -94,10 +94,10 @@ def observer(plan: Plan) -> Program:
     )
 
 
-def _with_joints(acting: Acting, scene: Scene, b: Builder) -> Acting:
+def _with_joints(acting: Acting, scene: Scene, seen: Kinematics, b: Builder) -> Acting:
     """What acted, with the impulses of limits and of dry friction that the step reports."""
     told = b.parameter("joints", joint_rows.impulse_count(scene))
-    limits, friction = joint_rows.in_velocities(scene, told)
+    limits, friction = joint_rows.in_velocities(scene, told, seen)
     return replace(acting, limits=limits, friction=friction)
 
 

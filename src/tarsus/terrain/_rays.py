@@ -1,0 +1,62 @@
+"""Where a ray first meets the ground: looked for at even distances, then halved."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from casadi import SX
+
+from tarsus.program.ir.trace import Builder, Values
+from tarsus.terrain.base import Terrain
+
+FINE = 1e-10  # of `reach`: how well a distance is found
+
+
+def first_hits(
+    terrain: Terrain,
+    p: Any,
+    rays: tuple[SX, list[SX]],
+    sizes: tuple[float, float],
+    builder: Builder,
+) -> SX:
+    """Distances (k,), m, from a point (3,) along unit directions (3,) to the first place where the
+    terrain is as high; `reach` where there is none, 0 below the ground.
+
+    rays: the point, and k directions; sizes: reach and spacing, m; p: the terrain's symbols
+    """
+    (origin, ways), (reach, spacing) = rays, sizes
+    origin, ways = builder.hold("ray", origin), builder.hold("ways", ways)
+    looks = int(np.ceil(reach / spacing))
+
+    def above(s: SX) -> SX:
+        """Heights (k,) above the ground at distances (k,)."""
+        points = [origin + s[k] * way for k, way in enumerate(ways)]
+        heights = terrain.elevations(points, p)
+        return ca.vertcat(*(at[2] - h for at, h in zip(points, heights, strict=True)))
+
+    # in even steps, until every ray has met the ground
+    def onward(now: Values) -> tuple[Values, SX]:
+        at = ca.fmin(reach / looks * now["look"], reach)
+        below = above(ca.repmat(at, len(ways), 1)) <= 0
+        first = ca.logic_and(below, now["met"] < 0)
+        met = ca.if_else(first, at, now["met"])
+        done = now["look"] + 1
+        again = ca.logic_and(ca.mmin(met) < 0, done <= looks)
+        return {"met": met, "look": done}, again
+
+    begin = {"met": SX(-np.ones(len(ways))), "look": SX(0)}
+    met = builder.loop(begin, onward, looks + 1)["met"]
+
+    # the ground lies between the last look above it and the first below
+    def halved(now: Values) -> tuple[Values, SX]:
+        middle = 0.5 * (now["low"] + now["high"])
+        below = above(middle) <= 0
+        low, high = ca.if_else(below, now["low"], middle), ca.if_else(below, middle, now["high"])
+        return {"low": low, "high": high}, ca.mmax(high - low) > FINE * reach
+
+    found = ca.if_else(met < 0, reach, met)
+    low = ca.if_else(met < 0, reach, ca.fmax(met - reach / looks, 0))
+    halvings = int(np.ceil(np.log2(1 / (FINE * looks)))) + 1
+    return builder.loop({"low": low, "high": found}, halved, max(halvings, 1))["high"]
