@@ -1,13 +1,14 @@
 """Write the tables of the docs that are generated from the code: `python tools/make_docs.py`.
 
 In docs/*.md a table stands between the lines `<!-- generated: NAME -->` and `<!-- end -->`;
-docs/gallery.md is generated as a whole. To add a table: a function here that returns its Markdown,
+docs/gallery.md and docs/llms.txt are generated as a whole. To add a table: a function here that returns its Markdown,
 its name in TABLES, and the two lines in a page. tests/docs/test_generated.py checks that all
 are up to date.
 """
 
 from __future__ import annotations
 
+import ast
 import importlib
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -33,6 +34,7 @@ from tarsus.validation.scenes.base import EFFECTS, ValidationScene
 from tarsus.validation.table import SCENES, STEPPERS
 
 DOCS = Path(__file__).parents[1] / "docs"
+EXAMPLES = DOCS.parent / "examples"
 MARKED = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -166,6 +168,66 @@ def cited() -> str:
     return "".join(parts)
 
 
+def examples() -> str:
+    """Every script of examples/ with its docstring; the site shows the script itself below."""
+    parts = []
+    for path in sorted(EXAMPLES.glob("*.py")):
+        said = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+        first, _, rest = said.partition("\n")
+        link = f"[`examples/{path.name}`](../examples/{path.name})"
+        parts.append(
+            f"### {first.rstrip('.')}\n\n{rest.strip()}\n\n{link}\n\n<!-- script: {path.name} -->\n"
+        )
+    return "\n" + "\n".join(parts) + "\n"
+
+
+def gallery() -> str:
+    """The page of experiments, with a picture of each in docs/pictures/NAME.png."""
+    text = experiments.gallery()
+    for picture in sorted((DOCS / "pictures").glob("*.png")):
+        heading = re.compile(rf"^## `{picture.stem}`: (.+)\n", re.MULTILINE)
+        text = heading.sub(rf"\g<0>\n![\1](pictures/{picture.name})\n", text)
+    return text
+
+
+LISTED = re.compile(r"^:::\{toctree\}.*?:caption: ([^\n]+)\n\n(.*?)^:::$", re.DOTALL | re.MULTILINE)
+TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
+NO_PROSE = re.compile(r"<!--.*?-->|^```.*?^```$|^:::.*?^:::$", re.DOTALL | re.MULTILINE)
+LEAD = """# Tarsus
+
+> A simulator of legged robots in contact with the ground: every contact law behind one interface, \
+compiled for your robot, one world or thousands. Python, SI units, z up, quaternions (w, x, y, z).
+
+Each page below is Markdown. Start with first_steps.md and conventions.md; `python -m pip install \
+tarsus`, `import tarsus`, `tarsus --help`.
+"""
+
+
+def for_machines() -> str:
+    """llms.txt: every page of the site in its order, with its title and what it begins with."""
+    index = (DOCS / "index.md").read_text(encoding="utf-8")
+    parts = [LEAD]
+    for caption, names in LISTED.findall(index):
+        parts.append(f"\n## {caption}\n\n")
+        for name in names.split():
+            path = DOCS / f"{name}.md"
+            text = path.read_text(encoding="utf-8")
+            title = TITLE.search(text)
+            parts.append(f"- [{title[1] if title else name.title()}]({name}.md){_lead(text)}\n")
+    return "".join(parts)
+
+
+def _lead(page: str) -> str:
+    """A colon and the first sentence of a page, without links; nothing if it begins otherwise."""
+    title = TITLE.search(page)
+    prose = NO_PROSE.sub("", page[title.end() :] if title else page)
+    for paragraph in prose.split("\n\n"):
+        text = " ".join(re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", paragraph).split())
+        if text[:1].isalnum():
+            return ": " + re.split(r"(?<=[.:])\s(?=[A-Z])", text)[0].rstrip(":")
+    return ""
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "log_variables": log_variables,
     "scenes": scenes,
@@ -177,6 +239,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "gait_parameters": gait_parameters,
     "mujoco_parameters": mujoco_parameters,
     "references": cited,
+    "examples": examples,
 }
 
 
@@ -196,7 +259,8 @@ def pages() -> dict[Path, str]:
         for path in sorted(DOCS.glob("*.md"))
         if MARKED.search(text := path.read_text(encoding="utf-8"))
     }
-    return found | {DOCS / "gallery.md": experiments.gallery()}
+    made = {DOCS / "gallery.md": gallery(), DOCS / "llms.txt": for_machines()}
+    return found | made
 
 
 if __name__ == "__main__":

@@ -30,10 +30,14 @@ ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(
     r"(?:^<!-- (?P<remark>setup\n.*?|not run: .*?)-->\n\s*)?"
-    r"^```(?P<language>\w*)\n(?P<code>.*?)^```$",
+    r"^```(?:\{code-cell\} )?(?P<language>\w*)\n(?P<code>.*?)^```$",
     re.DOTALL | re.MULTILINE,
 )
 INLINE = re.compile(r"(?<!`)`(tarsus [^`\n]+)`(?!`)")
+SLOW = {  # pages whose blocks take more than two seconds of a processor
+    "add_a_gait.md", "add_a_terrain.md", "benchmarks.md", "first_steps.md", "from_mujoco.md",
+    "from_raisim.md", "from_drake_pinocchio.md", "gpu.md", "index.md", "terrain.md", "tutorial.md",
+}  # fmt: skip
 PROGRAMS = ("tarsus", "pip", "uv", "pytest")
 EXECUTED = (
     "run",
@@ -161,7 +165,7 @@ def run_command(command: str) -> None:
         pytest.param(
             page,
             id=str(page.relative_to(ROOT)),
-            marks=pytest.mark.slow if page.name in ("gpu.md", "terrain.md") else (),
+            marks=pytest.mark.slow if page.name in SLOW else (),
         )
         for page in RUN
     ],

@@ -47,6 +47,10 @@ class Start:
     """Whether joints stop at the ends of their ranges; what holds joints is then measured."""
     bounce: float = 0.0
     """Coefficient of restitution at these ends."""
+    motion_alone: bool = False
+    """Whether q and u alone are read, and no impulse; MuJoCo then takes objects that meet."""
+    peer_options: Mapping[str, str] = field(default_factory=dict)
+    """MuJoCo's options of this start, by their names in MJCF, beside the engine's own."""
 
     def __post_init__(self) -> None:
         rows = self.q, self.u, self.push, self.push_rate
@@ -113,6 +117,7 @@ class Engine(ABC):
     not_modeled: effect -> why
     impulsive: whether the law changes velocities at an instant, as rigid ground does
     parameters: names that a start may set
+    peer: whether it is another simulator
     """
 
     law: str
@@ -121,6 +126,7 @@ class Engine(ABC):
     not_modeled: Mapping[str, str]
     impulsive: bool
     parameters: frozenset[str]
+    peer: bool = False
 
     def refusal(self) -> str:
         """Why the stepper cannot use the law; empty if it can."""

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from tarsus.model.mechanism import Mechanism
+from tarsus.model.poses import quaternion_from_rotation
 from tarsus.model.self_collision import pairs
+from tarsus.model.solids import Cuboid
 from tarsus.model.to_mjcf import to_mjcf
 from tarsus.mujoco_runs.contacts import ground_contacts
 from tarsus.mujoco_runs.library import mujoco
@@ -39,6 +41,7 @@ class MuJoCo(Engine):
     not_modeled = NOT_MODELED
     impulsive = False
     parameters = frozenset({"mu"})
+    peer = True
 
     def step(self, dt: float) -> float:
         return min(dt, STEP)
@@ -46,7 +49,7 @@ class MuJoCo(Engine):
     def motion(self, start: Start, dt: float, steps: int, skip: int) -> Motion:
         if start.controller is not None:
             raise NotModeled("the robot is held by a compiled servo, which runs here only")
-        if pairs(start.body, own=False):
+        if pairs(start.body, own=False) and not start.motion_alone:
             raise NotModeled("objects that meet are compared apart, on one MJCF file")
         if start.bounce:
             raise NotModeled("its joint limits have a damping ratio, no coefficient of restitution")
@@ -57,9 +60,7 @@ class MuJoCo(Engine):
     def _world(self, start: Start, k: int, dt: float, count: tuple[int, int]) -> tuple[Any, ...]:
         mj = mujoco()
         mu = float(np.asarray(start.parameters["mu"])[k]) if "mu" in start.parameters else 0.8
-        model = mj.MjModel.from_xml_string(
-            _mjcf(start.body, dt, mu, float(np.asarray(start.slope)[k]))
-        )
+        model = mj.MjModel.from_xml_string(_mjcf(start, dt, mu, k))
         data = mj.MjData(model)
         data.qpos[:], data.qvel[:] = np.asarray(start.q)[k], np.asarray(start.u)[k]
         q, u = np.empty((count[0], model.nq)), np.empty((count[0], model.nv))
@@ -73,7 +74,7 @@ class MuJoCo(Engine):
                 continue
             q[i], u[i] = data.qpos, data.qvel
             joints[i] = dt * _in_joints(mj, data)
-            for contact in ground_contacts(model, data):
+            for contact in () if start.motion_alone else ground_contacts(model, data):
                 impulse[i, contact.geom - 1] += dt * contact.force  # the floor is geom 0
         return q, u, impulse, joints
 
@@ -87,13 +88,39 @@ def _in_joints(mj: Any, data: Any) -> Any:
     return found
 
 
-def _mjcf(body: Mechanism, dt: float, mu: float, slope: float) -> str:
+def _mjcf(start: Start, dt: float, mu: float, world: int) -> str:
     """The body on an inclined floor."""
+    body, slope = start.body, float(np.asarray(start.slope)[world])
     root = ElementTree.fromstring(
         to_mjcf(body, dt=dt, friction=max(mu, 1e-5), integrator=INTEGRATOR)
     )
     option, floor = root.find("option"), root.find("worldbody/geom[@name='floor']")
     assert option is not None and floor is not None
     option.set("impratio", repr(IMPRATIO))
+    for name, value in start.peer_options.items():
+        option.set(name, value)
     floor.set("quat", f"{np.cos(slope / 2):.17g} 0 {-np.sin(slope / 2):.17g} 0")
+    if start.motion_alone:
+        _add_solids(root, body)
     return ElementTree.tostring(root, encoding="unicode")
+
+
+def _add_solids(root: ElementTree.Element, body: Mechanism) -> None:
+    """What touches other bodies, and not the floor."""
+    for solid in body.solids:
+        place = root.find(f".//body[@name='{body.bodies[solid.body].name}']")
+        assert place is not None
+        row = {"name": f"solid_{solid.name}", "contype": "2", "conaffinity": "2"}
+        if isinstance(solid, Cuboid):
+            row |= {"type": "box", "pos": _text(solid.middle), "size": _text(solid.half)}
+            row["quat"] = _text(quaternion_from_rotation(solid.rotation))
+        elif solid.ball:
+            row |= {"type": "sphere", "pos": _text(solid.middle), "size": _text([solid.radius])}
+        else:
+            ends = np.concatenate([solid.middle - solid.half, solid.middle + solid.half])
+            row |= {"type": "capsule", "fromto": _text(ends), "size": _text([solid.radius])}
+        ElementTree.SubElement(place, "geom", row)
+
+
+def _text(values: Any) -> str:
+    return " ".join(f"{float(value):.17g}" for value in values)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 from tarsus import registry
@@ -61,12 +61,14 @@ def validate(
     scene: str | None = None,
     stepper: str | None = None,
     tell: Callable[[str], None] = lambda text: None,
+    unclaimed: bool = False,
 ) -> list[ValidationRow]:
     """Rows of the scenes, laws and steppers named, or of all there are, by scene.
 
     law: a name, or the path to a Python file with one's own.
     MuJoCo's are among them if the law is "mujoco", or if neither law nor stepper is named.
-    tell: called with what is being measured. Raises TarsusError with near names for an unknown one.
+    tell: called with what is being measured. unclaimed: also what a law does not claim; such rows
+    have numbers and stay "not modeled". Raises TarsusError with near names for an unknown one.
     """
     names = _named("scene", scene, registry.names(SCENES))
     scenes = {name: registry.member(SCENES, "scene", name, ValidationScene)() for name in names}
@@ -78,7 +80,7 @@ def validate(
             rows += (
                 [_without_numbers(name, engine, NOT_MODELED, refusal)]
                 if refusal
-                else _rows(name, each, engine)
+                else _rows(name, each, engine, unclaimed)
             )
     return sorted(rows, key=lambda row: names.index(row.scene))
 
@@ -105,17 +107,22 @@ def _named(kind: str, name: str | None, known: tuple[str, ...], *also: str) -> t
     return (name,)
 
 
-def _rows(name: str, scene: ValidationScene, engine: Engine) -> Iterator[ValidationRow]:
+def _rows(
+    name: str, scene: ValidationScene, engine: Engine, unclaimed: bool
+) -> Iterator[ValidationRow]:
     """One row a case, or a single row if the law does not claim the scene or it cannot be run."""
-    lacking = [
+    lacking = "; ".join(
         f"{effect}: {engine.not_modeled[effect]}"
         for effect in sorted(scene.needs & set(engine.not_modeled))
-    ]
-    if lacking:
-        yield _without_numbers(name, engine, NOT_MODELED, "; ".join(lacking))
+    )
+    if lacking and not unclaimed:
+        yield _without_numbers(name, engine, NOT_MODELED, lacking)
         return
     try:
-        yield from [_row(name, case, engine) for case in scene.measure(engine)]
+        rows = [_row(name, case, engine) for case in scene.measure(engine)]
+        yield from (
+            replace(row, status=NOT_MODELED, reason=lacking) if lacking else row for row in rows
+        )
     except NotModeled as error:
         yield _without_numbers(name, engine, NOT_MODELED, str(error))
     except TarsusError as error:

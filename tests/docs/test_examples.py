@@ -1,0 +1,35 @@
+"""Scripts of examples/ run as they stand, and say what they are for."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.py"))
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_a_script_is_short_and_says_what_it_prints(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    tree = ast.parse(text)
+    compile(tree, str(path), "exec")
+    assert len(ast.get_docstring(tree) or "") > 100
+    assert text.count("\n") <= 130
+    assert text.rstrip().splitlines()[-2] == 'if __name__ == "__main__":'
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_a_script_runs_and_prints(path: Path, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "error::UserWarning", str(path)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) >= 3 and "nan" not in done.stdout.lower()

@@ -1,0 +1,96 @@
+"""The site builds without a warning, and without a network its links and pictures are there."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlparse
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+class Page(HTMLParser):
+    """What a page points to, what it has anchors for, and what its browser must load."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.loaded: list[str] = []
+        self.anchors: set[str] = set()
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Remember its links, what it loads and its anchors."""
+        named = {name: value or "" for name, value in attrs}
+        self.anchors |= {named[name] for name in ("id", "name") if name in named}
+        if tag == "a" and "href" in named:
+            self.links.append(named["href"])
+        if tag in ("img", "script") and "src" in named:
+            self.loaded.append(named["src"])
+        if tag == "link" and named.get("rel") in ("stylesheet", "icon", "preload"):
+            self.loaded.append(named["href"])
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The built site; the tutorial is not run, which its own test does."""
+    pytest.importorskip("sphinx")
+    pytest.importorskip("myst_nb")
+    out = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-E"]
+    done = subprocess.run(
+        [*command, "-d", str(out / "trees"), str(ROOT / "docs"), str(out / "html")],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"TARSUS_DOCS_RUN": "0"},
+    )
+    assert done.returncode == 0, done.stderr
+    return out / "html"
+
+
+@pytest.mark.slow
+def test_links_inside_lead_somewhere_and_nothing_is_loaded_from_elsewhere(site: Path) -> None:
+    pages = {path.resolve(): Page(path) for path in site.rglob("*.html")}
+    assert len(pages) > 60
+    wrong = []
+    for path, page in pages.items():
+        for link in [*page.links, *page.loaded]:
+            parts = urlparse(link)
+            if parts.scheme or parts.netloc:
+                wrong += [f"{path.name} loads {link}"] if link in page.loaded else []
+                continue
+            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            there = target in pages or target.is_file()
+            anchor = (
+                not parts.fragment or target not in pages or parts.fragment in pages[target].anchors
+            )
+            if not (there and anchor):
+                wrong.append(f"{path.name}: {link}")
+    assert not wrong, "\n".join(sorted(set(wrong)))
+
+
+@pytest.mark.slow
+def test_every_public_name_stands_in_the_reference(site: Path) -> None:
+    import tarsus
+
+    anchors = Page(site / "api.html").anchors
+    missing = [
+        name for name in tarsus.__all__ if name[0] != "_" and f"tarsus.{name}" not in anchors
+    ]
+    assert not missing
+
+
+@pytest.mark.slow
+def test_every_page_is_there_as_markdown_too(site: Path) -> None:
+    named = [
+        line.split("](")[1].split(")")[0]
+        for line in (site / "llms.txt").read_text().splitlines()
+        if "](" in line
+    ]
+    assert len(named) > 40
+    assert all((site / name).is_file() for name in named)
