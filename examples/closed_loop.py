@@ -62,9 +62,8 @@ def main() -> None:
     height = log["q"].sel(coordinate="rail").values[1000:]
     print(f"the pin's largest gap in 3 s: {1e9 * float(log['drift'].max()):.1f} nm")
     print(f"the block moves by {1e3 * np.ptp(height):.1f} mm")
-    print(
-        f"torques: front {np.abs(torque[:, 0]).max():.2f} N m, back {np.abs(torque[:, 1]).max():.2f} N m"
-    )
+    front, back = np.abs(torque).max(0)
+    print(f"torques: front {front:.2f} N m, back {back:.2f} N m")
     load = float(log["force_world"].sel(contact="foot", xyz="z")[1000:].mean())
     print(f"mean load on the foot {load:.2f} N, weight {robot.mass * 9.81:.2f} N")
 

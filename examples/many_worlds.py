@@ -25,9 +25,8 @@ def main(worlds: int = WORLDS) -> None:
     spent = time.perf_counter() - start
     fell = (1 - 2 * (sim.q[:, 4] ** 2 + sim.q[:, 5] ** 2) < 0.7) | (sim.q[:, 2] < 0.15)
     steps = worlds * SECONDS / sim.dt
-    print(
-        f"{worlds} worlds, {SECONDS:g} s each, in {spent:.2f} s: {steps / spent / 1e6:.1f} M steps/s"
-    )
+    rate = f"{steps / spent / 1e6:.1f} M steps/s"
+    print(f"{worlds} worlds, {SECONDS:g} s each, in {spent:.2f} s: {rate}")
     for low in np.arange(0.0, 1.0, 0.2):
         chosen = (mu >= low) & (mu < low + 0.2)
         print(f"  mu {low:.1f} to {low + 0.2:.1f}: {100 * fell[chosen].mean():5.1f} % fell")

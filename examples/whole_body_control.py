@@ -32,7 +32,7 @@ class WholeBody:
     def wanted(self, t: float, q: np.ndarray, u: np.ndarray) -> np.ndarray:
         """Acceleration (6,) of the trunk: 3 cm up and down, 6 degrees of roll."""
         phase = 2 * np.pi * 0.5 * t
-        place = self.home[:3] + [0.0, 0.0, 0.03 * np.sin(phase)]
+        place = self.home[:3] + np.array([0.0, 0.0, 0.03 * np.sin(phase)])
         roll = np.deg2rad(6.0) * np.sin(2 * phase)
         turned = 2 * q[4:7] * np.sign(q[3]) - [roll, 0.0, 0.0]  # small angles
         return np.concatenate([KP * (place - q[:3]) - KD * u[:3], -KP * turned - KD * u[3:6]])

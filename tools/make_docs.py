@@ -1,9 +1,9 @@
 """Write the tables of the docs that are generated from the code: `python tools/make_docs.py`.
 
 In docs/*.md a table stands between the lines `<!-- generated: NAME -->` and `<!-- end -->`;
-docs/gallery.md and docs/llms.txt are generated as a whole. To add a table: a function here that returns its Markdown,
-its name in TABLES, and the two lines in a page. tests/docs/test_generated.py checks that all
-are up to date.
+docs/gallery.md and docs/llms.txt are generated as a whole. To add a table: a function here that
+returns its Markdown, its name in TABLES, and the two lines in a page. tests/docs/test_generated.py
+checks that all are up to date.
 """
 
 from __future__ import annotations

@@ -108,9 +108,8 @@ class Batch:
         given = np.asarray(ids)
         if given.dtype == bool and given.shape == (self.nsim,):
             return given
-        if given.dtype.kind not in "iu" or (
-            given.size and not 0 <= given.min() <= given.max() < self.nsim
-        ):
+        known = given.dtype.kind in "iu" and ((given >= 0) & (given < self.nsim)).all()
+        if not known:
             raise TarsusError(f"ids must be a mask ({self.nsim},) or indices below {self.nsim}.")
         mask = np.zeros(self.nsim, bool)
         mask[given] = True
@@ -118,13 +117,10 @@ class Batch:
 
     def _written(self) -> None:
         """Take over what was written into the live arrays since the last call."""
-        changed = {
-            name: self._live[field]
-            for name, field in (("q", "qpos"), ("u", "qvel"))
-            if not np.array_equal(self._live[field], self._kept[field])
-        }
-        if changed:
-            self.simulation.set(**{k: v if self.nsim > 1 else v[0] for k, v in changed.items()})
+        for name, field in (("q", "qpos"), ("u", "qvel")):
+            if not np.array_equal(self._live[field], self._kept[field]):
+                state: Any = {name: self._live[field] if self.nsim > 1 else self._live[field][0]}
+                self.simulation.set(**state)
 
     def _read(self) -> None:
         """The state into the live arrays."""
