@@ -22,7 +22,8 @@ from tarsus.validation.tarsus_engine import Ours
 KEYS = {"scene", "law", "stepper", "expected", "got", "error", "status", "reason"}
 SOFT = {"spring_rest", "spring_contact_time", "hoap1_drop"}
 OWN = {"bouncing_ball"}  # scenes of one law's parameters
-HEAVY = {"gripped_capsule", "pushed_box", "stacked_boxes"}  # that compile for longer than the others together
+# that compile for longer than the others together
+HEAVY = {"gripped_capsule", "pushed_box", "stacked_boxes"}
 
 
 @pytest.fixture(scope="module")
