@@ -18,7 +18,7 @@ def main() -> None:
         sim.set(mu=MU)
         sim.advance(1.0)
         log = sim.run(2.0)
-        x = log["q"].sel(coordinate="base.x")
+        x = log["q"][:, 0]
         force = float(log["force_contact"].sel(axis="normal").max())
         slip = float((log["slip_speed"] * dt).sum())
         print(

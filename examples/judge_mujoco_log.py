@@ -37,7 +37,10 @@ def main() -> None:
         theirs = tarsus.judge(recorded(robot, Path(folder)), robot)
     ours = tarsus.judge(tarsus.Simulation(robot, controller="stand", dt=0.002).run(2.0))
     for name, card in (("MuJoCo", theirs), ("Tarsus, moreau", ours)):
-        print(f"--- {name}\n{card}\n")
+        print(f"--- {name}")
+        for what, value in card["residuals"].items():
+            print(f"  {what:20s} {value if value is None else format(value, '.2e')}")
+        print(f"  {'penetration':20s} {1e3 * card['penetration_max']:.3f} mm")
 
 
 if __name__ == "__main__":

@@ -51,7 +51,7 @@ def main() -> None:
         sim = tarsus.Simulation("mini_cheetah", law, controller="trot", dt=dt)
         sim.advance(1.0)
         log = sim.run(2.0)
-        x = log["q"].sel(coordinate="base.x")
+        x = log["q"][:, 0]
         way = float(x[-1] - x[0])
         depth, work = -float(log["gap"].min()), float(log["energy_motors"].sum())
         name = law if isinstance(law, str) else "sand"

@@ -27,7 +27,7 @@ def main() -> None:
     stands = ((sim.q[:, 2] > 0.2) & (up > 0.9)).reshape(len(DIRECTIONS), len(FORCES))
     print(f"{len(angle)} robots pushed for 0.1 s; weight {sim.robot.mass * 9.81:.0f} N")
     for direction, row in zip(DIRECTIONS, stands, strict=True):
-        withstood = FORCES[row.argmin() - 1] if not row.all() else FORCES[-1]
+        withstood = FORCES[-1] if row.all() else FORCES[row.argmin() - 1]  # before it first falls
         print(f"  {np.rad2deg(direction):3.0f} deg: {withstood:5.0f} N")
 
 

@@ -73,12 +73,13 @@ def main() -> None:
     robot = tarsus.load("mini_cheetah")
     controller = WholeBody(robot)
     log = tarsus.Simulation(robot, controller=controller, control_rate=RATE, dt=0.001).run(4.0)
-    t, z = log["time"].values, log["q"].sel(coordinate="base.z").values
+    t, z = log["time"].values, log["q"].values[:, 2]
     error = z - controller.home[2] - 0.03 * np.sin(np.pi * t)
     force, roll = log["force_contact"], tarsus.trunk_angles(log)
     used = np.hypot(force[..., 1], force[..., 2]) / np.maximum(force[..., 0], 1.0)
     print(f"height: {1e3 * np.sqrt(np.mean(error[1000:] ** 2)):.1f} mm rms of 30 mm commanded")
-    print(f"trunk angles: {roll}")
+    most = float(np.rad2deg(abs(roll.sel(angle="roll")).max()))
+    print(f"roll: {most:.1f} deg at most, of 6 commanded")
     print(f"friction used: {float(used[1000:].max()):.2f} of {MU} allowed")
     print(f"steps whose quadratic program failed: {controller.failed}")
 

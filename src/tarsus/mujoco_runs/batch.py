@@ -1,7 +1,7 @@
 """Many worlds behind the interface of `mujoco.batch.Batch`: another import, and the loop stays.
 
 State fields are live arrays: what is written holds at the next call, what a call computed stands in
-them. Parameters of the contact law and all else are set on `Batch.simulation`.
+them. Parameters of the contact law and all else are set on `WorldBatch.simulation`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ STEP = 0.002  # s, MuJoCo's default
 FIELDS = ("qpos", "qvel", "ctrl", "time")
 
 
-class Batch:
+class WorldBatch:
     """nsim worlds of a robot on nthread threads (0: all processors).
 
     model: a path to an MJCF or URDF file, the name of a built-in robot, or a Robot; an MjModel is
@@ -39,7 +39,7 @@ class Batch:
     ) -> None:
         if not isinstance(model, Robot | str | Path):
             raise TarsusError(
-                f"Batch takes a robot or the path to its file, not a {type(model).__name__}."
+                f"WorldBatch takes a robot or the path to its file, not a {type(model).__name__}."
             )
         robot = resolve.robot(str(model) if isinstance(model, Path) else model)
         served = robot.file_actuators and all(a.simulated for a in robot.file_actuators)

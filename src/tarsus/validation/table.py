@@ -70,8 +70,10 @@ def validate(
     tell: called with what is being measured. unclaimed: also what a law does not claim; such rows
     have numbers and stay "not modeled". Raises TarsusError with near names for an unknown one.
     """
+    # what is measured
     names = _named("scene", scene, registry.names(SCENES))
     scenes = {name: registry.member(SCENES, "scene", name, ValidationScene)() for name in names}
+    # every scene on every engine
     rows: list[ValidationRow] = []
     for engine in engines(law, stepper):
         refusal = engine.refusal()
