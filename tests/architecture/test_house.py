@@ -58,6 +58,7 @@ FAMILIES = (  # one file, one member: siblings share through base alone
     "tarsus.sensing",
     "tarsus.stepping.methods",
     "tarsus.terrain",
+    "tarsus.validation.real",
     "tarsus.validation.scenes",
 )
 LADDERS = {  # rooms with floors of their own inside, from the roof down

@@ -1,21 +1,40 @@
-"""`tarsus validate`: closed-form scenes for every law."""
+"""`tarsus validate`: closed-form scenes for every law; real recordings with `--real`."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from tarsus.commands.base import FAILED, LAWS, STEPPERS, Command, Flag, called, name_of, print_json
+from tarsus.commands.base import (
+    FAILED,
+    LAWS,
+    STEPPERS,
+    Command,
+    File,
+    Flag,
+    Folder,
+    called,
+    name_of,
+    print_json,
+    teller,
+)
+from tarsus.errors import TarsusError
 
-PEER, SCENES = "mujoco", "tarsus.validation.scenes"
+if TYPE_CHECKING:
+    from tarsus.validation.real.base import RealOutcome
+
+PEER, SCENES, REAL = "mujoco", "tarsus.validation.scenes", "tarsus.validation.real"
 
 
 @dataclass(frozen=True)
 class Validate(Command):
-    """Test laws and steppers on scenes whose outcome is known.
+    """Test laws and steppers on scenes whose outcome is known, or on real recordings.
 
     MuJoCo runs beside them. Exits with 1 if a law misses its tolerance; MuJoCo counts only with
-    `--law mujoco`.
+    `--law mujoco`. With `--real` laws are held against what was recorded, at given and at
+    identified parameters (docs/real_world.md).
     """
 
     place: ClassVar[int] = 40
@@ -29,8 +48,24 @@ class Validate(Command):
     """Time-stepping method (`tarsus list steppers`); by default all."""
     json: Flag = False
     """Print one JSON list of rows and nothing else."""
+    real: Annotated[str | None, called("NAME"), name_of("real experiment", REAL)] = None
+    """Real experiment, such as cube_tosses, instead of scenes."""
+    data: File = None
+    """With --real: the file with its recordings, by default the one that its environment variable
+    names."""
+    out: Folder = None
+    """With --real: folder for NAME.html and NAME.json."""
+    candidates: Annotated[int, called("NUMBER")] = 96
+    """With --real: sets of parameters tried for each law."""
+    at: File = None
+    """With --real: NAME.json of an earlier run; its identified parameters are taken, and none
+    identified."""
 
     def execute(self) -> int:
+        if self.real is not None:
+            return self._real(self.real)
+        if self.data or self.out or self.at:
+            raise TarsusError("--data, --out and --at go with --real NAME.")
         from tarsus.validation import report, table
 
         with report.progress() as tell:
@@ -38,3 +73,52 @@ class Validate(Command):
         print_json([row.as_json() for row in rows]) if self.json else report.tell(rows)
         ours = [row for row in rows if row.law != PEER or self.law == PEER]
         return FAILED if any(row.status == table.FAIL for row in ours) else 0
+
+    def _real(self, name: str) -> int:
+        """Hold laws against a recording; the page and the data into a folder, if one is named."""
+        from tarsus import registry
+        from tarsus.files import check_writable, json_text, write_text
+        from tarsus.validation import report
+        from tarsus.validation.real.base import RealExperiment, RealRequest
+
+        # what is asked, and whether it can be written
+        if self.scene or self.stepper:
+            raise TarsusError("--real takes neither --scene nor --stepper.")
+        if self.candidates < 4:
+            raise TarsusError(f"--candidates must be at least 4, not {self.candidates}.")
+        if self.out is not None:
+            check_writable(self.out)
+        every = (*registry.names(LAWS), PEER)
+        laws = (self.law,) if self.law else every
+        at = _identified(self.at) if self.at else None
+        tell = teller(self.json)
+        request = RealRequest(self.data, laws, self.candidates, at, tell=tell)
+        # what is found
+        found = registry.member(REAL, "real experiment", name, RealExperiment)().measure(request)
+        if self.out is not None:
+            self.out.mkdir(parents=True, exist_ok=True)
+            record = json_text(found.record, indent=1)
+            files = {self.out / f"{name}.html": found.page, self.out / f"{name}.json": record}
+            write_text(files)
+        if self.json:
+            print_json(found.record["rows"])
+        else:
+            report.tell_real(found.record["rows"])
+            self._written(name, found)
+        return 0
+
+    def _written(self, name: str, found: RealOutcome) -> None:
+        """Say where the page is."""
+        if self.out is None:
+            print("no page: --out FOLDER writes one")
+        for kind in ("html", "json") if self.out else ():
+            print(f"written {self.out}/{name}.{kind}")
+
+
+def _identified(path: Path) -> dict[str, Any]:
+    """Law -> its identified parameters, of an earlier run's file."""
+    try:
+        laws = json.loads(path.read_text(encoding="utf-8"))["laws"]
+        return {law: dict(each["values"]) for law, each in laws.items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        raise TarsusError(f"{path} holds no identified parameters of `tarsus validate`.") from None

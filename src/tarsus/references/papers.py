@@ -234,6 +234,14 @@ NESTEROV_1997 = Reference(
     "1997",
     {"journal": "Mathematics of Operations Research", "volume": "22", "pages": "1--42"},
 )
+PFROMMER_2020 = Reference(
+    "Pfrommer 2020",
+    "inproceedings",
+    ("Pfrommer, Samuel", "Halm, Mathew", "Posa, Michael"),
+    "ContactNets: learning discontinuous contact dynamics with smooth, implicit representations",
+    "2020",
+    {"booktitle": "Conference on Robot Learning"},
+)
 PRATT_2006 = Reference(
     "Pratt 2006",
     "inproceedings",

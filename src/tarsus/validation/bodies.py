@@ -72,6 +72,15 @@ def cube() -> Mechanism:
     return _free("cube", 1.0, _moments(1.0, CUBE), _corners(CUBE))
 
 
+def cube_of(mass: float, half: float, moment: float, rounding: float = 0.0) -> Mechanism:
+    """A cube (kg; half edge, m; moment of inertia about each axis, kg m^2) that touches with its
+    eight corners, rounded with a radius, m.
+    """
+    corners = _corners(np.full(3, half - rounding))
+    round_ones = tuple(replace(corner, radius=rounding) for corner in corners)
+    return _free(f"cube {half:g} {rounding:g}", mass, moment * np.eye(3), round_ones)
+
+
 def rod(mass: float = 1.0, half: float = ROD) -> Mechanism:
     """A thin rod (kg; half length, m) along x that touches with its ends.
 

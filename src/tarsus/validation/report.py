@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -101,3 +102,19 @@ def _number(value: float | None) -> str:
         if abs(value) >= 1e-3 or value == 0
         else f"{value:.1e}"
     )
+
+
+def tell_real(rows: Sequence[Mapping[str, Any]]) -> None:
+    """Print what laws make of a recording: means, and 95 % intervals of resampled ones."""
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDE)
+    errors = [name for name in rows[0] if name not in ("law", "parameters")] if rows else []
+    table = Table(box=None, pad_edge=False)
+    for column in ("law", "parameters", *errors):
+        table.add_column(column, justify="right" if column in errors else "left")
+    for row in rows:
+        cells = [
+            "not finite" if mean is None else f"{mean:.2f} ({low:.2f} to {high:.2f})"
+            for mean, low, high in (row[name] for name in errors)
+        ]
+        table.add_row(row["law"], row["parameters"], *cells)
+    console.print(table)

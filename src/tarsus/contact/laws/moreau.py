@@ -142,6 +142,10 @@ class Moreau(HardLaw):
             added += ca.if_else(stood, self.carried_on(contact, dt), 0)
         return added
 
+    def friction(self, problem: ContactProblem, i: int, p: Any, memory: SX) -> SX:
+        """The friction coefficient of contact i in this step."""
+        return coefficient(problem.contacts[i], p)
+
     def _solved(self, hard: HardProblem, start: list[SX], roots: list[SX]) -> Outcome:
         """By the method asked for, from the last step's impulses and sliding roots."""
         if hard.problem.bilateral is not None and self.bilateral == "prox":
@@ -162,7 +166,7 @@ class Moreau(HardLaw):
         )
         mu = entries(
             builder.keep(
-                "mu", ca.vertcat(*(coefficient(contact, p) for contact in problem.contacts))
+                "mu", ca.vertcat(*(self.friction(problem, i, p, memory) for i in range(n)))
             )
         )
         hard = HardProblem(

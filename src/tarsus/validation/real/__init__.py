@@ -1,0 +1,1 @@
+"""Real experiments that laws are held against, one file or folder each: see `base`."""

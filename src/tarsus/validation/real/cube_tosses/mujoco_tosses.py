@@ -1,0 +1,80 @@
+"""MuJoCo on the tosses: a box on a plane, all tosses of a candidate in one rollout."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tarsus.errors import TarsusError
+from tarsus.mujoco_runs.library import mujoco, rollout
+from tarsus.validation.real.cube_tosses.candidates import SCENE, Tried
+from tarsus.validation.real.cube_tosses.data import EDGE, FRAME, GIVEN_MU, INERTIA, MASS, G, Tosses
+from tarsus.validation.real.cube_tosses.law_tosses import HARD, Tosser
+
+Array = NDArray[np.float64]
+NAME = "mujoco"
+TRIED = {
+    "mu": Tried(0.08, 0.3),
+    "timeconst": Tried(0.0035, 0.06, log=True),
+    "dampratio": Tried(0.1, 2.0, log=True),
+    "impratio": Tried(0.3, 30.0, log=True),
+}
+GIVEN = {"mu": GIVEN_MU, "timeconst": 0.02, "dampratio": 1.0, "impratio": 1.0}  # its defaults
+
+
+class MujocoTosses(Tosser):
+    """MuJoCo with elliptic cones, Newton's solver, steps of 1.7 ms."""
+
+    name = NAME
+    tried = TRIED
+
+    def given(self) -> dict[str, float]:
+        return dict(GIVEN)
+
+    def paths(self, tosses: Tosses, values: Mapping[str, Array]) -> Array:
+        for name in values:
+            if name in SCENE and name not in ("height", "back"):
+                raise TarsusError(f"{name} is not tried with MuJoCo.")
+        count, frames = len(next(iter(values.values()))), tosses.q.shape[1]
+        path = np.empty((count, len(tosses), frames, 7))
+        for k in range(count):
+            path[k] = _rolled(tosses, GIVEN | {name: float(v[k]) for name, v in values.items()})
+        return path
+
+
+def _rolled(tosses: Tosses, values: Mapping[str, float]) -> Array:
+    """Coordinates (tosses, frames, 7) of one candidate."""
+    mj, frames = mujoco(), tosses.q.shape[1]
+    model = mj.MjModel.from_xml_string(_xml(values))
+    # the physics state is the time, qpos and qvel, whose order is ours
+    height, late = values.get("height", 0.0), values.get("back", 0.0)
+    start = np.concatenate([np.zeros((len(tosses), 1)), tosses.q[:, 0], tosses.u[:, 0]], 1)
+    start[:, 3] -= height
+    start[:, 10] -= G * late
+    steps = HARD * (frames - 1)
+    found, _ = rollout().rollout(model, mj.MjData(model), start, nstep=steps)
+    path = np.concatenate([start[:, None, 1:8], found[:, HARD - 1 :: HARD, 1:8]], 1)
+    path[..., 2] += height
+    return path
+
+
+def _xml(values: Mapping[str, float]) -> str:
+    """The cube on a board; contacts take the geoms' larger friction and their mean solref."""
+    contact = (
+        f'friction="{values["mu"]!r} 0 0" condim="3"'
+        f' solref="{values["timeconst"]!r} {values["dampratio"]!r}"'
+    )
+    half, moments = repr(EDGE / 2), " ".join([repr(INERTIA)] * 3)
+    return f"""<mujoco>
+  <option timestep="{FRAME / HARD!r}" cone="elliptic" integrator="implicitfast"
+          gravity="0 0 {-G}" impratio="{values["impratio"]!r}"/>
+  <worldbody>
+    <geom type="plane" size="0 0 1" {contact}/>
+    <body><freejoint/>
+      <inertial mass="{MASS}" pos="0 0 0" diaginertia="{moments}"/>
+      <geom type="box" size="{half} {half} {half}" {contact}/>
+    </body>
+  </worldbody>
+</mujoco>"""
