@@ -16,7 +16,7 @@ from tarsus import cli
 from tarsus.errors import TarsusError
 from tarsus.validation.real.base import RealRequest
 from tarsus.validation.real.cube_tosses import CubeTosses, data
-from tarsus.validation.real.cube_tosses.candidates import BY_ROLE, Tried
+from tarsus.validation.real.cube_tosses.candidates import BY_ROLE, SearchRange
 from tarsus.validation.real.cube_tosses.data import EDGE, FRAME, G, Tosses
 from tarsus.validation.real.cube_tosses.errors import errors
 from tarsus.validation.real.cube_tosses.flight import flights, sliding
@@ -136,7 +136,7 @@ class Shifted(Tosser):
     """Moves the recording by |mu - what the toss wants|: every toss's best mu is known."""
 
     name = "shifted"
-    tried: Mapping[str, Tried] = {"mu": BY_ROLE["friction"]}
+    tried: Mapping[str, SearchRange] = {"mu": BY_ROLE["friction"]}
 
     def __init__(self, wanted: np.ndarray) -> None:
         self.wanted = wanted

@@ -19,7 +19,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Tried:
+class SearchRange:
     """A range in which a number is tried, evenly or, with `log`, in its logarithm."""
 
     low: float
@@ -40,32 +40,32 @@ class Tried:
 
 
 BY_ROLE = {
-    "friction": Tried(0.08, 0.3),
-    "kinetic_friction": Tried(0.08, 0.3),
-    "kinetic_ratio": Tried(0.5, 1.0),
-    "restitution_normal": Tried(0.0, 0.5),
-    "restitution_tangential": Tried(0.0, 0.5),
+    "friction": SearchRange(0.08, 0.3),
+    "kinetic_friction": SearchRange(0.08, 0.3),
+    "kinetic_ratio": SearchRange(0.5, 1.0),
+    "restitution_normal": SearchRange(0.0, 0.5),
+    "restitution_tangential": SearchRange(0.0, 0.5),
 }
 TIMES = {"stiffness": (0.1, 10.0), "damping": (0.05, 4.0)}  # of the default
 BY_NAME = {  # without a role
-    "v_0": Tried(0.01, 1.0, log=True),
-    "timeconst": Tried(0.004, 0.06, log=True),
-    "dampratio": Tried(0.2, 2.0, log=True),
-    "impratio": Tried(0.3, 30.0, log=True),
-    "k_p": Tried(50.0, 50000.0, log=True),
-    "k_v": Tried(20.0, 500.0, log=True),
-    "alpha": Tried(0.05, 3.0, log=True),
-    "v_s": Tried(0.01, 0.5, log=True),
-    "eps": Tried(0.001, 0.1, log=True),
-    "k": Tried(1000.0, 50000.0, log=True),
-    "c": Tried(5.0, 200.0, log=True),
+    "v_0": SearchRange(0.01, 1.0, log=True),
+    "timeconst": SearchRange(0.004, 0.06, log=True),
+    "dampratio": SearchRange(0.2, 2.0, log=True),
+    "impratio": SearchRange(0.3, 30.0, log=True),
+    "k_p": SearchRange(50.0, 50000.0, log=True),
+    "k_v": SearchRange(20.0, 500.0, log=True),
+    "alpha": SearchRange(0.05, 3.0, log=True),
+    "v_s": SearchRange(0.01, 0.5, log=True),
+    "eps": SearchRange(0.001, 0.1, log=True),
+    "k": SearchRange(1000.0, 50000.0, log=True),
+    "c": SearchRange(5.0, 200.0, log=True),
 }
 NOT_OF = {("moreau", "alpha"), ("two_frictions", "alpha")}  # relaxation of two solvers
 SCENE = {
-    "height": Tried(-0.003, 0.001),  # m: of the board above z = 0
-    "tilt_x": Tried(-0.01, 0.01),  # rise of the board along x [1]
-    "tilt_y": Tried(-0.01, 0.01),  # along y
-    "back": Tried(-0.004, 0.008),  # s: by how much recorded velocities are late
+    "height": SearchRange(-0.003, 0.001),  # m: of the board above z = 0
+    "tilt_x": SearchRange(-0.01, 0.01),  # rise of the board along x [1]
+    "tilt_y": SearchRange(-0.01, 0.01),  # along y
+    "back": SearchRange(-0.004, 0.008),  # s: by how much recorded velocities are late
 }
 MEANINGS = {
     "height": ("m", "height of the board"),
@@ -75,9 +75,9 @@ MEANINGS = {
 }
 
 
-def ranges(name: str, law: Law) -> dict[str, Tried]:
+def ranges(name: str, law: Law) -> dict[str, SearchRange]:
     """The law's own parameters that are tried; those without a range stay as they are."""
-    found: dict[str, Tried] = {}
+    found: dict[str, SearchRange] = {}
     for own, declaration in declared(type(law)).items():
         default = declaration.default
         if not declaration.numeric or (name, own) in NOT_OF or isinstance(default, tuple):
@@ -88,11 +88,11 @@ def ranges(name: str, law: Law) -> dict[str, Tried]:
             found[own] = BY_NAME[own]
         elif declaration.role in TIMES and default:
             low, high = TIMES[declaration.role]
-            found[own] = Tried(low * default, high * default, log=True)
+            found[own] = SearchRange(low * default, high * default, log=True)
     return found
 
 
-def sampled(tried: Mapping[str, Tried], count: int, seed: int) -> dict[str, Array]:
+def sampled(tried: Mapping[str, SearchRange], count: int, seed: int) -> dict[str, Array]:
     """A scrambled Sobol' sequence (SciPy's) over all ranges: name -> (count,)."""
     with_power = qmc.Sobol(max(len(tried), 1), rng=seed).random_base2(
         int(np.ceil(np.log2(max(count, 1))))
@@ -102,7 +102,7 @@ def sampled(tried: Mapping[str, Tried], count: int, seed: int) -> dict[str, Arra
 
 
 def around(
-    tried: Mapping[str, Tried], best: Sequence[Mapping[str, float]], count: int, seed: int
+    tried: Mapping[str, SearchRange], best: Sequence[Mapping[str, float]], count: int, seed: int
 ) -> dict[str, Array]:
     """`count` sets near each of the best, spread by a tenth of each range: name -> (n count,)."""
     random = np.random.default_rng(seed)

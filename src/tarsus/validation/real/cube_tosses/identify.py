@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.validation.real.cube_tosses.candidates import Tried, around, sampled
+from tarsus.validation.real.cube_tosses.candidates import SearchRange, around, sampled
 from tarsus.validation.real.cube_tosses.data import Tosses
 from tarsus.validation.real.cube_tosses.errors import TossErrors
 from tarsus.validation.real.cube_tosses.law_tosses import Tosser
@@ -47,7 +47,7 @@ class Identified:
 
 
 def identified(
-    tosser: Tosser, tosses: Tosses, tried: Mapping[str, Tried], count: int, seed: int
+    tosser: Tosser, tosses: Tosses, tried: Mapping[str, SearchRange], count: int, seed: int
 ) -> Identified:
     """With `count` candidates, half of them near the best."""
     # the parameters as given, and candidates over all ranges

@@ -17,7 +17,7 @@ from tarsus.simulation.loading import loaded, start_registers
 from tarsus.simulation.step_program import Plan, shared, step_program
 from tarsus.stepping.base import Scene
 from tarsus.terrain.slope import Slope
-from tarsus.validation.real.cube_tosses.candidates import SCENE, Tried, ranges
+from tarsus.validation.real.cube_tosses.candidates import SCENE, SearchRange, ranges
 from tarsus.validation.real.cube_tosses.data import FRAME, GIVEN_MU, G, Tosses, cube
 from tarsus.validation.real.cube_tosses.errors import TossErrors, errors
 
@@ -35,7 +35,7 @@ class Tosser(ABC):
     """
 
     name: str
-    tried: Mapping[str, Tried]
+    tried: Mapping[str, SearchRange]
 
     @abstractmethod
     def given(self) -> dict[str, float]:

@@ -9,17 +9,17 @@ from numpy.typing import NDArray
 
 from tarsus.errors import TarsusError
 from tarsus.mujoco_runs.library import mujoco, rollout
-from tarsus.validation.real.cube_tosses.candidates import SCENE, Tried
+from tarsus.validation.real.cube_tosses.candidates import SCENE, SearchRange
 from tarsus.validation.real.cube_tosses.data import EDGE, FRAME, GIVEN_MU, INERTIA, MASS, G, Tosses
 from tarsus.validation.real.cube_tosses.law_tosses import HARD, Tosser
 
 Array = NDArray[np.float64]
 NAME = "mujoco"
 TRIED = {
-    "mu": Tried(0.08, 0.3),
-    "timeconst": Tried(0.0035, 0.06, log=True),
-    "dampratio": Tried(0.1, 2.0, log=True),
-    "impratio": Tried(0.3, 30.0, log=True),
+    "mu": SearchRange(0.08, 0.3),
+    "timeconst": SearchRange(0.0035, 0.06, log=True),
+    "dampratio": SearchRange(0.1, 2.0, log=True),
+    "impratio": SearchRange(0.3, 30.0, log=True),
 }
 GIVEN = {"mu": GIVEN_MU, "timeconst": 0.02, "dampratio": 1.0, "impratio": 1.0}  # its defaults
 

@@ -56,6 +56,7 @@ class Drawn:
 
 def page(record: Mapping[str, Any], drawn: Drawn | None) -> str:
     """The whole page."""
+    # what was done, and the table
     body = [
         "<h1>Real tosses of a cube</h1>",
         f"<p>{record['tosses']} tosses of an acrylic cube of 0.37 kg and 0.1048 m onto a board,"
@@ -69,6 +70,7 @@ def page(record: Mapping[str, Any], drawn: Drawn | None) -> str:
             [[row["law"], row["parameters"], *_errors(row)] for row in record["rows"]],
         ),
     ]
+    # what was found on the way, and the pictures
     if record["laws"]:
         body.append(_parameters(record["laws"]))
     body += _data(record)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from tarsus.contact.base import Law
-from tarsus.validation.real.cube_tosses.candidates import SCENE, Tried
+from tarsus.validation.real.cube_tosses.candidates import SCENE, SearchRange
 from tarsus.validation.real.cube_tosses.data import Tosses
 from tarsus.validation.real.cube_tosses.errors import errors
 from tarsus.validation.real.cube_tosses.flight import Flights
@@ -98,7 +98,7 @@ def ladder(
     for rung in RUNGS:
         tosser = LawTosses(rung.law, rung.rounding)
         tell(f"{tosser.name}: {rung.title}")
-        tried: dict[str, Tried] = {name: tosser.tried[name] for name in rung.own}
+        tried: dict[str, SearchRange] = {name: tosser.tried[name] for name in rung.own}
         tried |= {name: SCENE[name] for name in rung.scene}
         started = from_flight(tosses, flown) if rung.flown else tosses
         found = identified(tosser, started, tried, count, seed)
