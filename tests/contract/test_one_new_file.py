@@ -101,6 +101,7 @@ print(json.dumps(found))
 """
 
 
+@pytest.mark.slow
 def test_moreau_takes_the_solver_by_name(python: Python) -> None:
     line = f"run mini_cheetah --gait stand --set solver={NAME} --duration 0.05 --json"
     numbers = json.loads(command(python, line))
@@ -147,6 +148,7 @@ def test_validate_judges_the_other_scenes_of_a_new_law(python: Python) -> None:
     assert slide["status"] == "not modeled" and "smooth" in slide["reason"]
 
 
+@pytest.mark.slow
 def test_compare_runs_law_robot_and_gait(python: Python) -> None:
     line = f"compare {NAME} --laws {NAME} --gait {NAME} --dts 0.001 --duration 0.1 --json"
     (row,) = json.loads(command(python, line))

@@ -143,7 +143,9 @@ def test_a_standing_robot_on_the_implicit_integrator(cheetah: Robot) -> None:
     assert card["residuals"]["cone_Ns"] < 1e-9
 
 
-@pytest.mark.parametrize("stepper", ["midpoint", "symplectic_euler"])
+@pytest.mark.parametrize(
+    "stepper", ["midpoint", pytest.param("symplectic_euler", marks=pytest.mark.slow)]
+)
 def test_our_own_run_gets_the_figures_of_its_summary(stepper: str, tmp_path: Path) -> None:
     simulation = tarsus.Simulation(
         "mini_cheetah", stepper=stepper, terrain=tarsus.Slope(angle=0.05), controller="trot"

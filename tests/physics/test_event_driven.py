@@ -281,7 +281,7 @@ def feet_heights(robot: Robot, q: Array) -> Array:
     return np.array(feet)
 
 
-@pytest.mark.parametrize("law", ["moreau", "lcp_impulse"])
+@pytest.mark.parametrize("law", [pytest.param("moreau", marks=pytest.mark.slow), "lcp_impulse"])
 def test_mini_cheetah_lands_without_penetration(law: str, capsys: pytest.CaptureFixture) -> None:
     arguments = f"run mini_cheetah --law {law} --stepper event_driven --duration 2 --json"
     assert cli.main(arguments.split()) == 0

@@ -38,13 +38,14 @@ def energy(robot: Robot, simulation: tarsus.Simulation) -> Array:
     return robot.kinetic_energy(simulation.q, simulation.u) + robot.potential_energy(simulation.q)
 
 
+QUICK = ("mini_cheetah", "moreau"), ("hyq", "moreau")
 FALLS = [(name, "moreau") for name in ("hoap1", "biped", "hyq", "mini_cheetah", "starleth")]
 
 
 @pytest.mark.parametrize(
     ("name", "law"),
     [
-        pytest.param(*pair, marks=pytest.mark.slow if pair[0] in ("biped", "starleth") else ())
+        pytest.param(*pair, marks=pytest.mark.slow if pair not in QUICK else ())
         for pair in (*FALLS, ("hyq", "soft_convex"), ("hyq", "linearized"))
     ],
 )

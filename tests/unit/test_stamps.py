@@ -87,6 +87,7 @@ def test_the_step_is_timed_only_where_asked(trot: tarsus.Simulation, timed: Prog
     assert set(timed.sections) == SECTIONS and timed.sizes[CYCLES] == len(SECTIONS)
 
 
+@pytest.mark.slow
 def test_a_timed_step_is_the_same_step(trot: tarsus.Simulation, timed: Program) -> None:
     plain, stamped = started(trot, trot.program), started(trot, timed)
     for worlds in (plain, stamped):

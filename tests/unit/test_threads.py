@@ -21,7 +21,7 @@ from tarsus.terrain.heightfield import HeightField
 OPTIONS = {"controller": "trot", "worlds": 5}
 
 
-@pytest.mark.parametrize("bits", [32, 64])
+@pytest.mark.parametrize("bits", [pytest.param(32, marks=pytest.mark.slow), 64])
 def test_a_thousand_steps_of_trot_equal_one_lane(bits: int) -> None:
     found = gpu_checks.agreement(HostLauncher(), bits, 6, 1000)
     assert found["ok"] and found["all_the_same_bits"] and found["stayed_finite"]
@@ -169,6 +169,7 @@ def test_a_part_of_its_own_process_returns_fails_dies_or_is_ended_alone(
     assert "greeting" in err and not out
 
 
+@pytest.mark.slow
 def test_falls_end_as_on_the_processor() -> None:
     found = gpu_checks.falls(HostLauncher(), 200, 100)
     assert found["ok"] and found["same_bits_as_cpu"] == 1.0
