@@ -19,6 +19,7 @@ import xarray as xr
 
 import tarsus
 from tarsus import experiments, references, registry, robots
+from tarsus.benchmarks import history
 from tarsus.contact.base import Law
 from tarsus.control.base import Controller
 from tarsus.mujoco_runs.settings import MujocoSettings
@@ -228,6 +229,11 @@ def _lead(page: str) -> str:
     return ""
 
 
+def speed_history() -> str:
+    """What `tarsus bench` measured, release by release."""
+    return history.markdown(history.read(DOCS / "speed_history.json"))
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "log_variables": log_variables,
     "scenes": scenes,
@@ -240,6 +246,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "mujoco_parameters": mujoco_parameters,
     "references": cited,
     "examples": examples,
+    "speed_history": speed_history,
 }
 
 

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
-from typing import Annotated, Any, Union
+import warnings
+from typing import Any
 
 import tyro
 
 from tarsus import registry
-from tarsus.commands.base import INTERRUPTED, Command, typed
-from tarsus.errors import TarsusError
+from tarsus.commands.base import BAD_INPUT, INTERRUPTED, Command, typed
+from tarsus.errors import TarsusError, TarsusWarning
 
 COMMANDS = "tarsus.commands"
-BAD_INPUT = 2
-ABOUT = (
-    "Simulate legged robots in contact with the ground. "
-    "`tarsus COMMAND --help` explains a command, `tarsus --version` prints the version."
-)
+HELP, VERSION = ("-h", "--help"), ("-V", "--version")
 
 
 def parsed(arguments: list[str]) -> Command:
@@ -25,25 +23,33 @@ def parsed(arguments: list[str]) -> Command:
 
     A command's name alone decides which command is imported and explains its errors.
     """
-    if not arguments or arguments[0].startswith("-"):
-        return _of(_commands(), "tarsus", arguments or ["--help"], ABOUT)
+    from tarsus.commands import _help
+
+    if arguments[:1] == ["help"]:
+        arguments = [*arguments[1:2], "--help"]
+    if not arguments or arguments[0] in HELP:
+        _help.overview(commands())
+        raise SystemExit(0)
     name, *given = arguments
+    if name.startswith("-"):
+        raise TarsusError(f"a command comes before its options: tarsus COMMAND {name}.")
     kind: Any = registry.member(COMMANDS, "command", name, Command)
-    return _of(kind, f"tarsus {name}", given, None)
-
-
-def _of(kind: Any, program: str, arguments: list[str], about: str | None) -> Command:
+    if any(word in HELP for word in given):
+        _help.explain(name, kind)
+        raise SystemExit(0)
     pairs_off = (tyro.conf.FlagCreatePairsOff,)
-    return tyro.cli(kind, prog=program, description=about, args=arguments, config=pairs_off)
+    return tyro.cli(kind, prog=f"tarsus {name}", args=given, config=pairs_off)
 
 
 def main(arguments: list[str] | None = None) -> int:
     """The entry point.
 
-    Returns 0, or 2 with one sentence on standard error for bad input, or 1 for a run that failed.
+    Returns 0; 1 for a run that failed; 2 with one sentence on standard error for bad input; 130
+    after Ctrl-C.
     """
     arguments = sys.argv[1:] if arguments is None else arguments
-    if arguments == ["--version"]:
+    _print_whatever()
+    if len(arguments) == 1 and arguments[0] in VERSION:
         from tarsus import __version__
 
         print(f"tarsus {__version__}")
@@ -52,8 +58,11 @@ def main(arguments: list[str] | None = None) -> int:
     typed.set(arguments)
     try:
         given = parsed(arguments)
-        given.check_names()
-        return given.execute()
+        with warnings.catch_warnings():
+            _plain_warnings(given.output.quiet)
+            given.check_names()
+            _tell_more(given.output.verbose)
+            return given.execute()
     except TarsusError as error:
         print(f"error: {error}", file=sys.stderr)
         return BAD_INPUT
@@ -64,20 +73,49 @@ def main(arguments: list[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:  # a full disk, a folder that nobody may write to
+        if os.name == "nt" and error.errno == errno.EINVAL and error.filename is None:
+            return 0  # how Windows says that the reader of a pipe has seen enough
         print(f"error: {error.filename or 'a file'}: {error.strerror or error}.", file=sys.stderr)
         return BAD_INPUT
 
 
-def _commands() -> Any:
-    """The union of all commands in the order of their `place`, for the overview: each is described
-    by its first sentence alone.
-    """
+def commands() -> dict[str, type[Command]]:
+    """All commands by name, in the order of their `place`."""
     kinds: dict[str, Any] = {
         name: registry.member(COMMANDS, "command", name, Command)
         for name in registry.names(COMMANDS)
     }
-    union = []
-    for name, kind in sorted(kinds.items(), key=lambda item: item[1].place):
-        summary = (kind.__doc__ or "").partition("\n\n")[0]
-        union.append(Annotated[kind, tyro.conf.subcommand(name, description=summary)])
-    return Union[tuple(union)]  # noqa: UP007  built from the files
+    return dict(sorted(kinds.items(), key=lambda item: item[1].place))
+
+
+def _print_whatever() -> None:
+    """Signs that a console or a pipe has no code for, on Windows say, are printed as "?"."""
+    for stream in (sys.stdout, sys.stderr):
+        if not (stream.encoding or "").lower().startswith("utf") and hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")  # type: ignore[union-attr]
+
+
+def _plain_warnings(quiet: bool) -> None:
+    """Our own warnings are told in a line each, or not at all."""
+    usual = warnings.showwarning
+
+    def show(message: Any, category: Any, filename: str, lineno: int, *rest: Any) -> None:
+        if not issubclass(category, TarsusWarning):
+            usual(message, category, filename, lineno, *rest)
+        elif not quiet:
+            print(f"warning: {message}", file=sys.stderr)
+
+    warnings.showwarning = show
+
+
+def _tell_more(verbose: bool) -> None:
+    """What the package notes for whoever asks, on standard error."""
+    import logging
+
+    logger = logging.getLogger("tarsus")
+    logger.handlers.clear()
+    if verbose:
+        handler = logging.StreamHandler()
+        handler.setFormatter(logging.Formatter("%(name)s: %(message)s"))
+        logger.addHandler(handler)
+    logger.setLevel(logging.DEBUG if verbose else logging.WARNING)

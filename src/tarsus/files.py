@@ -13,6 +13,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+DEVICE = re.compile(r"con|prn|aux|nul|com\d|lpt\d", re.IGNORECASE)  # no file's name on Windows
 LONGEST_NAME = 100  # bytes of a name in a file's name: file systems take 255 in all
 
 
@@ -20,11 +21,12 @@ def file_name(*parts: str) -> str:
     """One file's name of several names (a robot's, a law's), joined by "_".
 
     Whatever is no letter, digit, dot, plus or minus becomes "_": no blanks, and no way out of the
-    folder.
+    folder. It is one on every system: Windows's names of devices get a "_" in front.
     """
     short = (re.sub(r"[^\w.+-]+", "_", part).lstrip(".") for part in parts)
     bounded = (part.encode()[:LONGEST_NAME].decode(errors="ignore") for part in short)
-    return "_".join(part or "unnamed" for part in bounded)
+    name = "_".join(part or "unnamed" for part in bounded)
+    return f"_{name}" if DEVICE.fullmatch(name.partition(".")[0]) else name
 
 
 def check_writable(folder: Path) -> None:

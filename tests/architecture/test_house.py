@@ -25,6 +25,7 @@ import tarsus
 SOURCE = Path(tarsus.__file__).parent
 
 FLOORS = (  # from the roof down; what stands on one floor does not see its neighbors
+    ("__main__",),
     ("cli",),
     ("commands",),
     ("__init__",),

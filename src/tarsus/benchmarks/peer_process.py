@@ -6,10 +6,8 @@ touches all alike. Times are the processor's, not the clock's: other people's wo
 
 from __future__ import annotations
 
-import contextlib
 import multiprocessing
 import os
-import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
@@ -21,6 +19,7 @@ from numpy.typing import NDArray
 
 from tarsus import registry
 from tarsus.benchmarks.peers.base import PeerEngine, Work
+from tarsus.benchmarks.process_group import end, lead
 
 Array = NDArray[np.float64]
 PEERS = "tarsus.benchmarks.peers"
@@ -131,9 +130,7 @@ class EngineProcess:
         """End the process and what it started."""
         self._pipe.close()
         if self._child.pid is not None and self._child.exitcode is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self._child.pid, signal.SIGKILL)
-            self._child.kill()
+            end(self._child)
         self._child.join()
 
     def __enter__(self) -> EngineProcess:
@@ -145,7 +142,7 @@ class EngineProcess:
 
 def _serve(name: str, variant: str, core: int | None, pipe: Connection) -> None:
     """Answer until the other end closes."""
-    os.setpgid(0, 0)
+    lead()
     os.dup2(2, 1)  # standard output is for the results, whatever a library prints
     if core is not None:
         os.sched_setaffinity(0, {core})

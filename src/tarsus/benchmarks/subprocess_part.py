@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
-import signal
 from collections.abc import Callable
 from multiprocessing.connection import Connection, wait
 from typing import Any
+
+from tarsus.benchmarks.process_group import end, lead
 
 GRACE = 5.0  # s to end by itself after the result
 
@@ -35,7 +36,7 @@ def in_child(part: Callable[[], Any], seconds: float) -> Any:
             said = ours.recv()
         wait([child.sentinel], GRACE)
     finally:
-        _end(child)
+        end(child)
     # its answer, or the error that it met
     if said is None:
         raise ChildProcessError(f"the process died with exit code {child.exitcode}")
@@ -46,17 +47,9 @@ def in_child(part: Callable[[], Any], seconds: float) -> Any:
 
 
 def _send(part: Callable[[], Any], to: Connection) -> None:
-    os.setpgid(0, 0)
+    lead()
     os.dup2(2, 1)  # standard output is for the results, whatever a library prints
     try:
         to.send((True, part()))
     except Exception as error:
         to.send((False, f"{type(error).__name__}: {error}"))
-
-
-def _end(child: Any) -> None:
-    """The process and what it started; not reaped before, so its number cannot be another's."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(child.pid, signal.SIGKILL)
-    child.kill()
-    child.join()

@@ -60,15 +60,3 @@ def ended(failure: Mapping[str, str], files: Sequence[Path]) -> int:
     for text in failure.values():
         print(f"error: {text.removesuffix('.')}{kept}.", file=sys.stderr)
     return INTERRUPTED if "interrupted" in failure else FAILED if failure else 0
-
-
-def with_bar(simulation: Any, duration: float, quiet: bool, to: Path | None) -> xr.Dataset:
-    """Run, with a progress bar on a terminal unless `quiet`; the log, written to a file as well."""
-    if quiet or not sys.stderr.isatty():
-        return simulation.run(duration, to=to)
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(simulation.robot.name, total=duration)
-        return simulation.run(duration, lambda seconds: bar.update(task, completed=seconds), to)

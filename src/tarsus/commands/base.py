@@ -2,27 +2,32 @@
 
 To add a command: one file here with one frozen dataclass that derives from `Command`. Its name is
 the file's, its docstring its help (the first sentence is its line in `tarsus --help`), its fields
-are its arguments, explained by the strings under them. The types below are the arguments that
-several commands share, each with its word in the help, `ROBOT`, `NAME`, `SECONDS`, ..., and with
-its explanation where that is the same for all.
+are its arguments, explained by the strings under them. `place` and `topic` say where `tarsus
+--help` has it, `examples` end its own help, `groups` are the headings there. Every command has the
+flags of `OutputFlags`: with `json` it prints one JSON document and nothing else, and `progress` is
+quiet if it shall be.
+
+The types below are the arguments that several commands share, each with its word in the help,
+`ROBOT`, `NAME`, `SECONDS`, ..., and with its explanation where that is the same for all.
 """
 
 from __future__ import annotations
 
-import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, get_type_hints
 
 import tyro
 
 from tarsus import registry, robots
+from tarsus.commands._progress import Progress
+from tarsus.errors import TarsusError
 from tarsus.files import json_text
 
-FAILED, INTERRUPTED = 1, 130
+FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 
 typed: ContextVar[Sequence[str]] = ContextVar("typed", default=())
 """The command line's arguments as they were typed."""
@@ -33,21 +38,25 @@ def _default(value: str) -> str:
     return "" if value in ("None", "True", "False", "", "''") else f"(default: {value})"
 
 
-def called(name: str | None, help: str | None = None) -> Any:
+def called(name: str | None, help: str | None = None, short: str | None = None) -> Any:
     """How the help calls an argument's value, None for a flag, which has none; and what it says of
     it, where the string under the field does not.
+
+    short: a second name, such as "-q"
     """
-    return tyro.conf.arg(metavar=name, help=help, help_behavior_hint=_default)
+    aliases = (short,) if short else None
+    return tyro.conf.arg(metavar=name, help=help, help_behavior_hint=_default, aliases=aliases)
 
 
 @dataclass(frozen=True)
 class Checked:
     """Marks an argument whose value is checked at once, before anything heavy is imported.
 
-    check: raises TarsusError
+    check: raises TarsusError; names: gives the values that are known, for completion
     """
 
     check: Callable[[str], None]
+    names: Callable[[], Sequence[str]] = tuple
 
 
 def name_of(kind: str, package: str, *also: str) -> Checked:
@@ -57,7 +66,7 @@ def name_of(kind: str, package: str, *also: str) -> Checked:
         if not name.endswith(".py"):
             registry.require(package, kind, name, also)
 
-    return Checked(check)
+    return Checked(check, lambda: (*registry.names(package), *also))
 
 
 def names_of(kind: str, package: str, *also: str) -> Checked:
@@ -68,7 +77,7 @@ def names_of(kind: str, package: str, *also: str) -> Checked:
         for name in names.split(","):
             one.check(name.strip())
 
-    return Checked(check)
+    return Checked(check, one.names)
 
 
 def _number(words: list[str]) -> float:
@@ -97,7 +106,7 @@ OWN = "or path to a Python file with your own"
 RobotName = Annotated[
     tyro.conf.Positional[str],
     called("ROBOT", "Built-in robot (`tarsus list robots`) or path to an MJCF or URDF file."),
-    Checked(robots.require),
+    Checked(robots.require, lambda: registry.names("tarsus.robots")),
 ]
 LawName = Annotated[
     str, called("NAME", f"Contact law (`tarsus list laws`), {OWN}."), name_of("law", LAWS)
@@ -136,13 +145,46 @@ class Group(ABC):
 
 
 @dataclass(frozen=True)
+class OutputFlags(Group):
+    """What a command prints beside its result."""
+
+    json: Flag = False
+    """Print one JSON document and nothing else."""
+    quiet: Annotated[bool, called(None, short="-q")] = False
+    """Print the result and errors alone: no progress, no warnings."""
+    verbose: Annotated[bool, called(None, short="-v")] = False
+    """Tell on standard error what is done, with times, also where that is no terminal."""
+
+    def check(self) -> None:
+        if self.quiet and self.verbose:
+            raise TarsusError("--quiet and --verbose exclude each other.")
+
+
+@dataclass(frozen=True)
 class Command(ABC):
     """A command with its arguments.
 
-    place: where `tarsus --help` lists it, smaller first
+    place: where `tarsus --help` lists it, smaller first; topic: under which heading
+    examples: command lines and what each of them does; groups: headings of its help, and the
+    names of the fields under each, with blanks between them
     """
 
     place: ClassVar[int] = 100
+    topic: ClassVar[str] = "More"
+    examples: ClassVar[Mapping[str, str]] = {}
+    groups: ClassVar[Mapping[str, str]] = {}
+    output: Annotated[OutputFlags, tyro.conf.OmitArgPrefixes] = field(
+        default_factory=OutputFlags, kw_only=True
+    )
+
+    @property
+    def json(self) -> bool:
+        """Whether one JSON document is printed and nothing else."""
+        return self.output.json
+
+    def progress(self) -> Progress:
+        """Tells on standard error what is being done, as the flags want it."""
+        return Progress(quiet=self.output.quiet or self.json, verbose=self.output.verbose)
 
     def check_names(self) -> None:
         """TarsusError for a name that is not there, before anything heavy is imported."""
@@ -165,11 +207,6 @@ def print_json(value: Any) -> None:
     print(json_text(value))
 
 
-def teller(quiet: bool) -> Callable[[str], None]:
-    """Prints progress on standard error, unless quiet or not a terminal."""
-    if quiet or not sys.stderr.isatty():
-        return lambda text: None
-    from rich.console import Console
-
-    console = Console(stderr=True)
-    return lambda text: console.print(text, style="dim")
+def written(path: Path) -> dict[str, Any]:
+    """What a JSON document says of a file that was written."""
+    return {"file": str(path), "bytes": path.stat().st_size}

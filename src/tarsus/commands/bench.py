@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -15,7 +16,6 @@ from tarsus.commands.base import (
     called,
     names_of,
     print_json,
-    teller,
 )
 from tarsus.errors import TarsusError
 from tarsus.files import json_text, write_text
@@ -26,6 +26,18 @@ class Bench(Command):
     """Measure speed against MuJoCo on the same robot and trot."""
 
     place: ClassVar[int] = 70
+    topic: ClassVar[str] = "Speed and machine"
+    examples: ClassVar[Mapping[str, str]] = {
+        "tarsus bench": "one world and 4096 beside MuJoCo, two minutes",
+        "tarsus bench --history docs/speed.json": "the same, and add the figures to a history",
+        "tarsus bench --laws": "what each contact law costs",
+        "tarsus bench --peers --engines tarsus,mujoco --json": "ANYmal on two simulators, as JSON",
+    }
+    groups: ClassVar[Mapping[str, str]] = {
+        "What is measured": "device laws walks peers engines",
+        "How long": "budget",
+        "Results": "out history",
+    }
 
     device: Literal["cpu", "cuda"] = "cpu"
     """cuda: check and time the GPU kernel instead, beside MuJoCo Warp if that is installed."""
@@ -44,33 +56,39 @@ class Bench(Command):
         called("NAMES", "With --peers: only these (`tarsus list peers`), with commas between."),
         names_of("simulator", "tarsus.benchmarks.peers"),
     ] = None
-    json: Flag = False
-    """Print one JSON object and nothing else."""
+    history: File = None
+    """Append the figures, with date, versions and processor, to this history (JSON, made if it is
+    not there; docs/speed_history.md)."""
 
     def execute(self) -> int:
         self._check()
         if self.peers:
             return self._compare()
+        from tarsus.benchmarks import report, speed
         from tarsus.benchmarks.gpu import cuda_bench
+        from tarsus.benchmarks.history import append
         from tarsus.benchmarks.laws import law_costs
-        from tarsus.benchmarks.report import tell, tell_laws, tell_parts, tell_walks
-        from tarsus.benchmarks.speed import bench
         from tarsus.benchmarks.walks import walk_costs
 
+        # on a GPU, part after part
         if self.device == "cuda":
-            found = cuda_bench(self.budget, _say, self._keep)
-            print_json(found) if self.json else tell_parts(found)
+            say = (lambda text: None) if self.output.quiet else _say
+            found = cuda_bench(self.budget, say, self._keep)
+            print_json(found) if self.json else report.tell_parts(found)
             return FAILED if found["failed"] else 0
-        if self.laws:
-            costs = law_costs(teller(self.json))
-            print_json(costs) if self.json else tell_laws(costs)
-            return 0
-        if self.walks:
-            walks = walk_costs(teller(self.json))
-            print_json(walks) if self.json else tell_walks(walks)
-            return 0
-        figures = bench(teller(self.json))
+        # on the processor
+        figures: Any
+        tell: Any
+        with self.progress() as progress:
+            if self.laws:
+                figures, tell = law_costs(progress.say), report.tell_laws
+            elif self.walks:
+                figures, tell = walk_costs(progress.say), report.tell_walks
+            else:
+                figures, tell = speed.bench(progress.say), report.tell
         print_json(figures) if self.json else tell(figures)
+        if self.history is not None:
+            append(self.history, figures)
         return 0
 
     def _check(self) -> None:
@@ -86,17 +104,19 @@ class Bench(Command):
             raise TarsusError(f"{first} and {others[0]} are two benchmarks: ask for one of them.")
         if self.engines is not None and not self.peers:
             raise TarsusError("--engines names the simulators of --peers: give --peers too.")
-        if self.out is not None and not self.out.parent.is_dir():
-            raise TarsusError(
-                f"there is no folder {str(self.out.parent)!r} to write {self.out.name!r} to."
-            )
+        if self.history is not None and first:
+            raise TarsusError(f"--history keeps the figures of the plain benchmark, not {first}.")
+        for file in (self.out, self.history):
+            if file is not None and not file.parent.is_dir():
+                raise TarsusError(f"there is no folder {str(file.parent)!r} for {file.name!r}.")
 
     def _compare(self) -> int:
         from tarsus.benchmarks.peer_bench import bench_peers
         from tarsus.benchmarks.peer_report import tell_peers
 
         names = None if self.engines is None else [n.strip() for n in self.engines.split(",")]
-        found = bench_peers(names, progress=teller(self.json))
+        with self.progress() as progress:
+            found = bench_peers(names, progress=progress.say)
         self._keep(found)
         print_json(found) if self.json else tell_peers(found)
         return 0

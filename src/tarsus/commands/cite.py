@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from tarsus.commands.base import Command, GaitName, LawName, RobotName, StepperName
+from tarsus.commands.base import Command, GaitName, LawName, RobotName, StepperName, print_json
 
 if TYPE_CHECKING:
     from tarsus.references.reference import Citation
@@ -19,6 +20,11 @@ class Cite(Command):
     """Print BibTeX entries of the papers and data that a run uses."""
 
     place: ClassVar[int] = 90
+    topic: ClassVar[str] = "Papers"
+    examples: ClassVar[Mapping[str, str]] = {
+        "tarsus cite mini_cheetah": "the default run's papers, as BibTeX",
+        "tarsus cite hyq --law hunt_crossley --gait virtual_model": "those of another one",
+    }
 
     robot: RobotName
     law: LawName = "moreau"
@@ -28,16 +34,27 @@ class Cite(Command):
     def execute(self) -> int:
         from tarsus.references.data import TARSUS
 
+        # what is used for what
         used: dict[str, list[str]] = {}
-        entries = {}
+        entries, without = {}, {}
         for what, citation in [("Tarsus", (TARSUS.at(),)), *_citations(self)]:
             if isinstance(citation, str):
-                print(f"% {what}: {citation or 'no reference is known'}")
+                without[what] = citation or "no reference is known"
                 continue
             for cited in citation:
                 entries[cited.reference.key] = cited.reference
                 place = f" ({cited.where})" if cited.where else ""
                 used.setdefault(cited.reference.key, []).append(f"{what}{place}")
+        # told
+        if self.json:
+            cited = [
+                {"key": key, "used_for": used[key], "bibtex": reference.bibtex()}
+                for key, reference in entries.items()
+            ]
+            print_json({"entries": cited, "without": without})
+            return 0
+        for what, instead in without.items():
+            print(f"% {what}: {instead}")
         for key, reference in entries.items():
             print("\n".join([f"% {place}" for place in used[key]]))
             print(reference.bibtex(), end="\n\n")

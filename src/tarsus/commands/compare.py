@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar
 
@@ -18,7 +19,6 @@ from tarsus.commands.base import (
     called,
     names_of,
     print_json,
-    teller,
 )
 from tarsus.errors import TarsusError
 
@@ -31,6 +31,18 @@ class Compare(Command):
     """
 
     place: ClassVar[int] = 30
+    topic: ClassVar[str] = "Compare and check"
+    examples: ClassVar[Mapping[str, str]] = {
+        "tarsus compare mini_cheetah --laws moreau,mujoco --dts 0.001,0.0025": "two at two steps",
+        "tarsus compare hyq --no-bars --no-search --out out": "all laws, quickly; a picture",
+    }
+    groups: ClassVar[Mapping[str, str]] = {
+        "What is compared": "laws dts",
+        "Motion and ground": "gait duration friction restitution",
+        "Robot": "joints",
+        "Effort": "no_bars no_search",
+        "Results": "out",
+    }
 
     robot: RobotName
     laws: Annotated[str, called("NAME,..."), names_of("law", LAWS, "mujoco", "all")] = "all"
@@ -50,8 +62,6 @@ class Compare(Command):
     """Skip the search for the largest stable time step of every law."""
     out: Folder = None
     """Write the picture ROBOT_laws.png to this folder."""
-    json: Flag = False
-    """Print one JSON list of rows and nothing else."""
     joints: Joints = field(default_factory=JointFlags)
 
     def execute(self) -> int:
@@ -75,9 +85,10 @@ class Compare(Command):
         given = {"mu": self.friction, "e_N": self.restitution}
         material = {name: value for name, value in given.items() if value is not None}
         extra = laws.Extra(material, not self.no_bars, not self.no_search, self.joints.options)
-        runs = laws.compare(
-            robot, self.laws, dts, self.duration, self.gait, teller(self.json), extra
-        )
+        with self.progress() as progress:
+            runs = laws.compare(
+                robot, self.laws, dts, self.duration, self.gait, progress.say, extra
+            )
         if self.out:
             self.out.mkdir(parents=True, exist_ok=True)
             report.picture(runs, self.out / f"{file_name(robot.name)}_laws.png")

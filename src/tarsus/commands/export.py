@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
@@ -22,6 +23,8 @@ from tarsus.commands.base import (
     TerrainName,
     called,
     name_of,
+    print_json,
+    written,
 )
 from tarsus.errors import TarsusError, unknown
 
@@ -40,6 +43,16 @@ class Export(Command):
     """
 
     place: ClassVar[int] = 54
+    topic: ClassVar[str] = "Simulate"
+    examples: ClassVar[Mapping[str, str]] = {
+        "tarsus export out/mini_cheetah.nc out/trot.csv": "a log for spreadsheets",
+        "tarsus export out/mini_cheetah.nc out/trot.mcap": "a log for Foxglove",
+        "tarsus export mini_cheetah --c out/c": "dynamics and the step as C, with tests",
+    }
+    groups: ClassVar[Mapping[str, str]] = {
+        "Log": "robot",
+        "C": "c law gait dt set terrain stepper",
+    }
 
     what: Annotated[tyro.conf.Positional[str], called("LOG|ROBOT")]
     """A log of `tarsus run` (.nc); with --c a robot: a built-in one's name, or a file."""
@@ -67,8 +80,15 @@ class Export(Command):
             if self.to is not None:
                 raise TarsusError("--c writes a robot to its folder: leave the other file out.")
             robots.require(self.what)
-            return _written(self._c(self.c))
-        return _written(self._log(Path(self.what)))
+        with self.progress() as progress:
+            progress.say(f"exporting {self.what}")
+            files = self._c(self.c) if self.c is not None else self._log(Path(self.what))
+        if self.json:
+            print_json({"written": [written(path) for path in files]})
+            return 0
+        for path in files:
+            print(f"written {path} ({path.stat().st_size / 1e6:.2f} MB)")
+        return 0
 
     def _log(self, log_file: Path) -> list[Path]:
         """The log in its new format."""
@@ -116,9 +136,3 @@ class Export(Command):
             self.dt,
             parameters=[setting for given in self.set for setting in given],
         )
-
-
-def _written(files: list[Path]) -> int:
-    for path in files:
-        print(f"written {path} ({path.stat().st_size / 1e6:.2f} MB)")
-    return 0

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from tarsus.commands.base import Command, File, Flag, LawName, RobotName, print_json
+from tarsus.commands.base import Command, File, LawName, RobotName, print_json
 
 
 @dataclass(frozen=True)
@@ -13,6 +14,12 @@ class Inspect(Command):
     """Show what is taken of a robot's file, and what it compiles to."""
 
     place: ClassVar[int] = 80
+    topic: ClassVar[str] = "Speed and machine"
+    examples: ClassVar[Mapping[str, str]] = {
+        "tarsus inspect mini_cheetah": "operations, memory and compile time",
+        "tarsus inspect robot.urdf": "what of a file is taken, and what is left out",
+        "tarsus inspect mini_cheetah --ptx kernel.ptx": "the GPU's code",
+    }
 
     robot: RobotName
     law: LawName = "moreau"
@@ -20,14 +27,15 @@ class Inspect(Command):
     """Number format of the simulation."""
     ptx: File = None
     """Write the GPU kernel as PTX text (NVIDIA's assembly language) to this file."""
-    json: Flag = False
-    """Print one JSON object and nothing else."""
 
     def execute(self) -> int:
         from tarsus.benchmarks.inspect import inspect, tell
         from tarsus.simulation.simulation import Simulation
 
-        simulation = Simulation(self.robot, self.law, controller="auto", precision=self.precision)
-        measured = inspect(simulation, 32 if self.precision == "float32" else 64, self.ptx)
+        bits = 32 if self.precision == "float32" else 64
+        with self.progress() as progress:
+            progress.say(f"compiling {self.robot}")
+            made = Simulation(self.robot, self.law, controller="auto", precision=self.precision)
+            measured = inspect(made, bits, self.ptx)
         print_json(measured) if self.json else tell(measured)
         return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -9,7 +10,7 @@ from typing import Annotated, Any, ClassVar
 import tyro
 
 from tarsus import robots
-from tarsus.commands.base import Checked, Command, Flag, Number, called, print_json
+from tarsus.commands.base import Checked, Command, Number, called, print_json
 
 ROWS = {
     "signorini_J": ("Signorini", "J", "force while the contact separates, or a pull"),
@@ -29,6 +30,11 @@ class Judge(Command):
     """
 
     place: ClassVar[int] = 50
+    topic: ClassVar[str] = "Compare and check"
+    examples: ClassVar[Mapping[str, str]] = {
+        "tarsus judge out/mini_cheetah.nc": "a log of our own",
+        "tarsus judge run.csv --robot robot.urdf --friction 0.8": "a table from elsewhere",
+    }
 
     run: Annotated[tyro.conf.Positional[Path], called("RUN")]
     """The recorded run: a log (.nc), arrays (.npz), a table (.csv, .parquet), a ROS 2 bag
@@ -37,13 +43,13 @@ class Judge(Command):
     """Robot's name or file; not needed for a log of `tarsus run`, which names its own."""
     friction: Number = None
     """Friction coefficient, if the run does not contain it."""
-    json: Flag = False
-    """Print one JSON object and nothing else."""
 
     def execute(self) -> int:
         from tarsus.comparison.judge import judge
 
-        card = judge(self.run, self.robot, self.friction)
+        with self.progress() as progress:
+            progress.say(f"judging {self.run}")
+            card = judge(self.run, self.robot, self.friction)
         print_json(card) if self.json else _tell(card)
         return 0
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 import importlib
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import tyro
 
 from tarsus import registry
-from tarsus.commands.base import Command, Flag
+from tarsus.commands.base import Command, Flag, called, print_json
 from tarsus.errors import TarsusError
 
 if TYPE_CHECKING:
@@ -44,23 +45,32 @@ class List(Command):
     """List robots, laws, steppers, terrains, gaits, sensors, scenes and papers."""
 
     place: ClassVar[int] = 20
+    topic: ClassVar[str] = "Simulate"
+    examples: ClassVar[Mapping[str, str]] = {
+        "tarsus list": "everything, a line each",
+        "tarsus list laws --parameters": "contact laws with their parameters",
+        "tarsus list robots --json": "names and descriptions as JSON",
+    }
 
-    what: tyro.conf.Positional[
-        Literal[
-            "all",
-            "robots",
-            "laws",
-            "solvers",
-            "steppers",
-            "terrains",
-            "gaits",
-            "sensors",
-            "scenes",
-            "experiments",
-            "peers",
-        ]
+    what: Annotated[
+        tyro.conf.Positional[
+            Literal[
+                "all",
+                "robots",
+                "laws",
+                "solvers",
+                "steppers",
+                "terrains",
+                "gaits",
+                "sensors",
+                "scenes",
+                "experiments",
+                "peers",
+            ]
+        ],
+        called("[KIND]"),
     ] = "all"
-    """Kind of things to list."""
+    """robots, laws, solvers, steppers, terrains, gaits, sensors, scenes, experiments or peers."""
 
     parameters: Flag = False
     """Their parameters too (of laws, gaits, sensors, steppers, terrains), with unit and range."""
@@ -68,7 +78,11 @@ class List(Command):
     def execute(self) -> int:
         if self.parameters and self.what not in ("all", *FAMILIES):
             raise TarsusError(f"--parameters is for {', '.join(FAMILIES)}, not for {self.what}.")
-        for kind in FOLDERS if self.what == "all" else (self.what,):
+        kinds = list(FOLDERS) if self.what == "all" else [self.what]
+        if self.json:
+            print_json({kind: _as_json(kind, self.parameters) for kind in kinds})
+            return 0
+        for kind in kinds:
             if self.what == "all":
                 print(f"{kind}:")
             for name in registry.names(FOLDERS[kind]):
@@ -76,6 +90,31 @@ class List(Command):
                 if self.parameters and kind in FAMILIES:
                     _print_parameters(kind, name)
         return 0
+
+
+def _as_json(kind: str, parameters: bool) -> list[dict[str, Any]]:
+    """The members of a kind, with what the table says of each."""
+    from tarsus.parameters import COLUMNS
+
+    found: list[dict[str, Any]] = []
+    for name in registry.names(FOLDERS[kind]):
+        member: dict[str, Any] = {"name": name, "summary": _summary(kind, name)}
+        if parameters and kind in FAMILIES:
+            heads = [heading.lower() for heading in COLUMNS]
+            member["parameters"] = [dict(zip(heads, row, strict=True)) for row in _rows(kind, name)]
+        found.append(member)
+    return found
+
+
+def _rows(kind: str, name: str) -> list[ParameterRow]:
+    """The table of one member's parameters."""
+    from tarsus import parameters
+
+    base, family = FAMILIES[kind]
+    owner: Any = registry.member(
+        FOLDERS[kind], kind, name, getattr(importlib.import_module(base), family)
+    )
+    return parameters.table(owner)
 
 
 def _summary(kind: str, name: str) -> str:
@@ -87,18 +126,14 @@ def _summary(kind: str, name: str) -> str:
 
 def _print_parameters(kind: str, name: str) -> None:
     """The table of one member: in columns, wrapped in a terminal, one line per row in a pipe."""
-    from tarsus import parameters
+    from tarsus.parameters import COLUMNS
 
-    base, family = FAMILIES[kind]
-    owner: Any = registry.member(
-        FOLDERS[kind], kind, name, getattr(importlib.import_module(base), family)
-    )
-    rows = parameters.table(owner)
+    rows = _rows(kind, name)
     if not rows:
         return print("    no parameters\n")
     if sys.stdout.isatty():
         return _print_wrapped(rows)
-    lines = [parameters.COLUMNS, *rows]
+    lines = [COLUMNS, *rows]
     widths = [max(len(line[k]) for line in lines) for k in range(len(rows[0]) - 1)]
     for row in lines:
         cells = (cell.ljust(width) for cell, width in zip(row[:-1], widths, strict=True))

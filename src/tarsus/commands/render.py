@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import tyro
 
 from tarsus import robots
-from tarsus.commands.base import Checked, Command, Flag, Number, called, number
+from tarsus.commands.base import Checked, Command, Flag, Number, called, number, print_json, written
 from tarsus.errors import TarsusError
 
 if TYPE_CHECKING:
@@ -29,6 +28,17 @@ class Render(Command):
     """
 
     place: ClassVar[int] = 16
+    topic: ClassVar[str] = "Simulate"
+    examples: ClassVar[Mapping[str, str]] = {
+        "tarsus render out/mini_cheetah.nc trot.mp4": "a film",
+        "tarsus render out/mini_cheetah.nc slow.gif --speed 0.25 --size 480x320": "in slow motion",
+        "tarsus render out/mini_cheetah.nc strip.png --strip 5": "five pictures in a row",
+    }
+    groups: ClassVar[Mapping[str, str]] = {
+        "What is shown": "robot times strip bare",
+        "Film": "rate speed",
+        "Camera": "size azimuth elevation distance still",
+    }
 
     files: Annotated[tyro.conf.Positional[tuple[Path, ...]], called("LOG ... OUT")]
     """Logs of `tarsus run` (.nc), and last the file to write: .mp4, .gif or .png."""
@@ -79,11 +89,14 @@ class Render(Command):
         at = self._times(first, last) if picture else film.times(tracks[0], self.rate, self.speed)
         stage = film.Stage(tracks, view)
         # the file
-        if picture:
-            film.save(film.strip(stage, at), out)
-        else:
-            film.write(film.filmed(stage, at, self.speed, _progress()), out, self.rate)
-        print(f"written {out}")
+        with self.progress() as progress:
+            progress.say(f"drawing {out.name}")
+            if picture:
+                film.save(film.strip(stage, at), out)
+            else:
+                frames = film.filmed(stage, at, self.speed, progress.towards(1.0))
+                film.write(frames, out, self.rate)
+        print_json({"written": [written(out)]}) if self.json else print(f"written {out}")
         return 0
 
     def _view(self, picture: bool) -> Filming:
@@ -129,22 +142,3 @@ class Render(Command):
                     f"the log goes from {first:g} to {last:g} s; {time:g} is outside."
                 )
         return np.array(at)
-
-
-def _progress() -> Callable[[float], None] | None:
-    """A progress bar on a terminal."""
-    if not sys.stderr.isatty():
-        return None
-    from rich.console import Console
-    from rich.progress import Progress
-
-    bar = Progress(console=Console(stderr=True), transient=True)
-    task = bar.add_task("film", total=1.0)
-    bar.start()
-
-    def told(share: float) -> None:
-        bar.update(task, completed=share)
-        if share >= 1.0:
-            bar.stop()
-
-    return told

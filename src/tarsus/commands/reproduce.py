@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar
 
 import tyro
 
-from tarsus.commands.base import FAILED, Command, Flag, called
+from tarsus.commands.base import FAILED, Command, Flag, called, print_json, written
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,11 @@ class Reproduce(Command):
     """
 
     place: ClassVar[int] = 60
+    topic: ClassVar[str] = "Papers"
+    examples: ClassVar[Mapping[str, str]] = {
+        "tarsus reproduce": "the papers and their parts",
+        "tarsus reproduce gehring2014 --parts table1 --quick --out out": "one table, in short",
+    }
 
     name: tyro.conf.Positional[Annotated[str, called("[NAME]")]] = ""
     """Paper (`tarsus list experiments`)."""
@@ -36,32 +41,47 @@ class Reproduce(Command):
         from tarsus import experiments
 
         if not self.name:
-            return _list()
+            return self._list()
         wanted = [part.strip() for part in self.parts.split(",") if part.strip()]
-        record = experiments.reproduce(self.name, self.out, wanted, self.quick, _say)
-        _tell(record)
-        for kind in ("html", "json"):
-            print(f"written {self.out / f'{self.name}.{kind}'}")
+        with self.progress() as progress:
+            say = _say if not (self.json or self.output.quiet) else progress.say
+            record = experiments.reproduce(self.name, self.out, wanted, self.quick, say)
+        files = [self.out / f"{self.name}.{kind}" for kind in ("html", "json")]
         failures = experiments.failed(record)
+        if self.json:
+            rows = {name: part["rows"] for name, part in record["parts"].items()}
+            told = {"parts": rows, "failed": failures, "written": [written(f) for f in files]}
+            print_json(told)
+            return FAILED if failures else 0
+        _tell(record)
+        for file in files:
+            print(f"written {file}")
         for failure in failures:
             print(f"failed: {failure}", file=sys.stderr)
         return FAILED if failures else 0
 
+    def _list(self) -> int:
+        """Every experiment and its parts."""
+        from tarsus import experiments
+
+        found = {name: experiments.load(name) for name in experiments.names()}
+        if self.json:
+            told = {
+                name: {"title": one.title, "parts": {p.name: p.title for p in one.parts}}
+                for name, one in found.items()
+            }
+            print_json(told)
+            return 0
+        for name, experiment in found.items():
+            print(f"{name}: {experiment.title}")
+            for part in experiment.parts:
+                print(f"  {part.name:14} {part.title}")
+        return 0
+
 
 def _say(text: str) -> None:
+    """Progress to standard error, also without a terminal: it takes minutes."""
     print(text, file=sys.stderr, flush=True)
-
-
-def _list() -> int:
-    """Every experiment and its parts."""
-    from tarsus import experiments
-
-    for name in experiments.names():
-        experiment = experiments.load(name)
-        print(f"{name}: {experiment.title}")
-        for part in experiment.parts:
-            print(f"  {part.name:14} {part.title}")
-    return 0
 
 
 def _tell(record: Mapping[str, Any]) -> None:

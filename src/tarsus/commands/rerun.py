@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import tyro
 
 from tarsus import robots
-from tarsus.commands.base import FAILED, Checked, Command, File, Flag, called, print_json
+from tarsus.commands.base import FAILED, Checked, Command, File, called, print_json
 
 if TYPE_CHECKING:
     from tarsus.comparison.rerun import RunAgain
@@ -26,6 +27,10 @@ class Rerun(Command):
     """
 
     place: ClassVar[int] = 52
+    topic: ClassVar[str] = "Compare and check"
+    examples: ClassVar[Mapping[str, str]] = {
+        "tarsus rerun out/mini_cheetah.nc": "does this machine make the same bits?",
+    }
 
     log: Annotated[tyro.conf.Positional[Path], called("LOG")]
     """A log of `tarsus run` or of `Simulation.run` (.nc), whole or partial."""
@@ -33,8 +38,6 @@ class Rerun(Command):
     """Robot in place of the one that the log names, such as its file where it is now."""
     out: File = None
     """Write the new log to this file (.nc)."""
-    json: Flag = False
-    """Print one JSON object and nothing else."""
 
     def execute(self) -> int:
         from tarsus.comparison.rerun import rerun
@@ -43,7 +46,9 @@ class Rerun(Command):
         from tarsus.simulation.recording.parts import log_path
 
         path = log_path(self.out) if self.out else None
-        found = rerun(self.log, **({"robot": load(self.robot)} if self.robot else {}))
+        with self.progress() as progress:
+            progress.say(f"running {self.log} again")
+            found = rerun(self.log, **({"robot": load(self.robot)} if self.robot else {}))
         if path:
             save(found.log, path)
         print_json(told(found)) if self.json else _tell(self.log, found)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import tyro
 
-from tarsus.commands.base import Command, File, Flag, Seconds, called, print_json, teller
+from tarsus.commands.base import Command, File, Seconds, called, print_json
 from tarsus.errors import TarsusError
 from tarsus.files import write_text
 
@@ -29,7 +29,11 @@ class Robots(Command):
     each held for ten seconds by its own servos or by the gait `stand`.
     """
 
-    place: ClassVar[int] = 85
+    place: ClassVar[int] = 55
+    topic: ClassVar[str] = "Compare and check"
+    examples: ClassVar[Mapping[str, str]] = {
+        "tarsus robots check mini_cheetah robot.urdf": "two robots, each held for ten seconds",
+    }
 
     what: tyro.conf.Positional[Literal["check"]]
     """check: load them, let them stand."""
@@ -40,8 +44,6 @@ class Robots(Command):
     page: File = None
     """Write the table to this Markdown file, between its lines `<!-- checked robots -->` and
     `<!-- end of checked robots -->`."""
-    json: Flag = False
-    """Print one JSON list of rows and nothing else."""
 
     def execute(self) -> int:
         from tarsus.simulation.inputs import steps
@@ -49,7 +51,8 @@ class Robots(Command):
 
         steps(self.duration, 1e-3)
         before, after = self._around()
-        rows = list(checked(named(self.robots), self.duration, teller(self.json)))
+        with self.progress() as progress:
+            rows = list(checked(named(self.robots), self.duration, progress.say))
         print_json([row.as_json() for row in rows]) if self.json else _tell(rows)
         if self.page is not None:
             write_text({self.page: f"{before}\n{_markdown(rows)}{after}"})

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import shlex
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from tarsus import registry
 from tarsus.commands._joint_flags import JointFlags, Joints, SensorNames, sensors
-from tarsus.commands._run_lines import ended, log_file, picture, tell, with_bar
+from tarsus.commands._run_lines import ended, log_file, picture, tell
 from tarsus.commands.base import (
     AUTO,
     GAITS,
@@ -55,13 +56,25 @@ OURS_ALONE = {  # arguments that MuJoCo has no use for, and why
 
 @dataclass(frozen=True)
 class Run(Command):
-    """Simulate a robot; print a summary, write a log and a picture.
-
-    An arm without motors, thrown back by the ends of its joints' ranges, its angles in the log:
-    `tarsus run arm.urdf --gait free --bounce 0.5 --sensors encoders --out runs`
-    """
+    """Simulate a robot; print a summary, write a log and a picture."""
 
     place: ClassVar[int] = 10
+    topic: ClassVar[str] = "Simulate"
+    examples: ClassVar[Mapping[str, str]] = {
+        "tarsus run mini_cheetah --out out": "ten seconds of trot; out/mini_cheetah.nc and .png",
+        "tarsus run mini_cheetah --law compliant --dt 0.001": "springs instead",
+        "tarsus run arm.urdf --gait free --sensors encoders": "your own robot, no motors",
+        "tarsus run mini_cheetah --engine mujoco --json": "the same trot on MuJoCo, as JSON",
+        "tarsus run hyq --view": "watch it live in a browser",
+    }
+    groups: ClassVar[Mapping[str, str]] = {
+        "Contact": "law friction set",
+        "Ground": "terrain slope",
+        "Motion": "gait speed",
+        "Time and computation": "duration dt stepper engine precision",
+        "Robot": "contacts coordinates actuators keyframe sensors joints",
+        "Results": "out view",
+    }
 
     robot: RobotName
     law: LawName = "moreau"
@@ -97,8 +110,6 @@ class Run(Command):
     """Number format of the simulation."""
     out: Folder = None
     """Write the log ROBOT.nc (netCDF) and the picture ROBOT.png to this folder."""
-    json: Flag = False
-    """Print one JSON object and nothing else."""
     view: Flag = False
     """Watch it live in a browser instead, with sliders, until Ctrl-C (docs/watch.md)."""
     joints: Joints = field(default_factory=JointFlags)
@@ -139,8 +150,10 @@ class Run(Command):
         if self.view:
             return _watched(self)
         # make the simulation, keeping every warning as a notice
-        with warnings.catch_warnings(record=True) as caught:
+        progress = self.progress()
+        with warnings.catch_warnings(record=True) as caught, progress:
             warnings.simplefilter("always", TarsusWarning)
+            progress.say(f"compiling {self.robot}")
             simulation, notices = _simulation(self)
         notices = [
             *(str(w.message) for w in caught if issubclass(w.category, TarsusWarning)),
@@ -152,7 +165,9 @@ class Run(Command):
         token = provenance.command_line.set(shlex.join(["tarsus", *typed.get()]))
         path = log_file(self.out, simulation.robot.name) if self.out else None
         try:
-            log = with_bar(simulation, self.duration, self.json, path)
+            with progress:
+                progress.say(f"running {simulation.robot.name}")
+                log = simulation.run(self.duration, progress.towards(self.duration), path)
         except (Diverged, Interrupted) as stop:
             if stop.log is None:
                 raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -13,12 +14,10 @@ from tarsus.commands.base import (
     STEPPERS,
     Command,
     File,
-    Flag,
     Folder,
     called,
     name_of,
     print_json,
-    teller,
 )
 from tarsus.errors import TarsusError
 
@@ -38,6 +37,17 @@ class Validate(Command):
     """
 
     place: ClassVar[int] = 40
+    topic: ClassVar[str] = "Compare and check"
+    examples: ClassVar[Mapping[str, str]] = {
+        "tarsus validate --law moreau": "one law in all scenes",
+        "tarsus validate --scene rolling_cylinder": "one scene under all laws",
+        "tarsus validate --law my_law.py": "a law of your own",
+        "tarsus validate --real cube_tosses --out out": "laws and recordings",
+    }
+    groups: ClassVar[Mapping[str, str]] = {
+        "Scenes": "law scene stepper",
+        "Recordings": "real data out candidates at",
+    }
 
     law: Annotated[str | None, called("NAME"), name_of("law", LAWS, PEER)] = None
     """Contact law (`tarsus list laws`), path to a Python file with your own, or mujoco; by default
@@ -46,8 +56,6 @@ class Validate(Command):
     """Scene (`tarsus list scenes`); by default all."""
     stepper: Annotated[str | None, called("NAME"), name_of("stepper", STEPPERS)] = None
     """Time-stepping method (`tarsus list steppers`); by default all."""
-    json: Flag = False
-    """Print one JSON list of rows and nothing else."""
     real: Annotated[str | None, called("NAME"), name_of("real experiment", REAL)] = None
     """Real experiment, such as cube_tosses, instead of scenes."""
     data: File = None
@@ -68,8 +76,8 @@ class Validate(Command):
             raise TarsusError("--data, --out and --at go with --real NAME.")
         from tarsus.validation import report, table
 
-        with report.progress() as tell:
-            rows = table.validate(self.law, self.scene, self.stepper, tell)
+        with self.progress() as progress:
+            rows = table.validate(self.law, self.scene, self.stepper, progress.say)
         print_json([row.as_json() for row in rows]) if self.json else report.tell(rows)
         ours = [row for row in rows if row.law != PEER or self.law == PEER]
         return FAILED if any(row.status == table.FAIL for row in ours) else 0
@@ -91,10 +99,12 @@ class Validate(Command):
         every = (*registry.names(LAWS), PEER)
         laws = (self.law,) if self.law else every
         at = _identified(self.at) if self.at else None
-        tell = teller(self.json)
-        request = RealRequest(self.data, laws, self.candidates, at, tell=tell)
         # what is found
-        found = registry.member(REAL, "real experiment", name, RealExperiment)().measure(request)
+        experiment = registry.member(REAL, "real experiment", name, RealExperiment)()
+        with self.progress() as progress:
+            tell = progress.say
+            request = RealRequest(self.data, laws, self.candidates, at, tell=tell)
+            found = experiment.measure(request)
         if self.out is not None:
             self.out.mkdir(parents=True, exist_ok=True)
             record = json_text(found.record, indent=1)

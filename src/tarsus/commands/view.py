@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
@@ -35,6 +36,17 @@ class View(Command):
     """
 
     place: ClassVar[int] = 15
+    topic: ClassVar[str] = "Simulate"
+    examples: ClassVar[Mapping[str, str]] = {
+        "tarsus view mini_cheetah": "a live simulation, with sliders and pushes",
+        "tarsus view hyq --worlds 1000 --vary friction=0.1:0.9": "a thousand, each on its ground",
+        "tarsus view out/moreau.nc out/compliant.nc": "two logs, one a ghost of the other",
+    }
+    groups: ClassVar[Mapping[str, str]] = {
+        "Logs": "robot",
+        "Live simulation": "law gait terrain dt worlds vary",
+        "Page": "port",
+    }
 
     what: tyro.conf.Positional[Annotated[tuple[str, ...], called("LOG|ROBOT")]]
     """Logs of `tarsus run` (.nc), or one robot: a built-in one's name, or an MJCF or URDF file."""
@@ -45,6 +57,10 @@ class View(Command):
     terrain: TerrainName = "plane"
     dt: Seconds = 0.0025
     """Length of a time step of a live simulation."""
+    worlds: Annotated[int, called("COUNT")] = 1
+    """So many robots, all but the first without forces and plots."""
+    vary: Annotated[tyro.conf.UseAppendAction[tuple[str, ...]], called("NAME=FIRST:LAST")] = ()
+    """Parameter of the law that differs between them, from first to last: friction=0.1:0.9."""
     port: Annotated[int, called("PORT")] = 8080
     """Where the page is: the first free one of twenty from here on; 0: any."""
 
@@ -70,14 +86,23 @@ class View(Command):
 
     def _live(self, name: str) -> int:
         robots.require(name)
+        if self.vary and self.worlds < 3:
+            raise TarsusError("--vary makes worlds differ: give --worlds, 3 or more.")
+        from tarsus.program.run import native
         from tarsus.simulation import resolve
         from tarsus.simulation.simulation import Simulation
+        from tarsus.viewer.crowd import MOST, variations
         from tarsus.viewer.live import watch
         from tarsus.viewer.live_panel import Choice
 
+        # what is asked
+        if not 1 <= self.worlds <= MOST:
+            raise TarsusError(f"--worlds must lie between 1 and {MOST}, not {self.worlds}.")
+        vary = variations(self.vary, resolve.law(self.law))
         robot = resolve.robot(name)
         pushed = robot.body_names[:1] if robot.floating else ()
 
+        # what is simulated, now and when the page changes it
         def made(choice: Choice) -> Simulation:
             return Simulation(
                 robot,
@@ -86,6 +111,9 @@ class View(Command):
                 controller=choice.gait,
                 dt=choice.dt,
                 pushes=pushed,
+                worlds=choice.worlds,
+                threads=native.usable_cores() if choice.worlds > 1 else 1,
             )
 
-        return watch(made, Choice(self.law, self.gait, self.dt), self.port)
+        choice = Choice(self.law, self.gait, self.dt, self.worlds)
+        return watch(made, choice, self.port, vary)

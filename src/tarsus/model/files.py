@@ -118,6 +118,8 @@ def resolve(uri: str, folder: Path, packages: Mapping[str, str | Path]) -> Path 
     """
     scheme, mark, rest = uri.partition("://")
     if not mark or scheme == "file":
+        if os.name == "nt":  # file:///C:/robot/leg.stl
+            rest = re.sub(r"^/+(?=[A-Za-z]:)", "", rest)
         path = folder / (rest if mark else uri)
         return path if is_file(path) else None
     package, _, inner = rest.lstrip("/").partition("/")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -22,13 +21,6 @@ NOTE = (
     "error: distance from the expected value; pass: the error is within the scene's tolerance;"
     " not modeled: the law or the stepper does not claim this effect"
 )
-
-
-@contextmanager
-def progress() -> Iterator[Callable[[str], None]]:
-    """Shows on a terminal what is being measured."""
-    with Console(stderr=True).status("") as status:
-        yield status.update
 
 
 def tell(rows: Sequence[ValidationRow]) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import queue
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import xarray as xr
 from tarsus.errors import TarsusError
 from tarsus.simulation.recording.divergence import Diverged
 from tarsus.simulation.simulation import Simulation
+from tarsus.viewer.crowd import Crowd
 from tarsus.viewer.live_panel import Choice, Panel
 from tarsus.viewer.page import Page
 from tarsus.viewer.plot import SECONDS, Plot
@@ -28,12 +30,23 @@ Make = Callable[[Choice], Simulation]
 
 
 class Live:
-    """A simulation on a page. Browsers only leave wishes; they are granted between two frames."""
+    """A simulation on a page. Browsers only leave wishes; they are granted between two frames.
 
-    def __init__(self, page: Page, make: Make, choice: Choice) -> None:
+    Of several worlds the first is a simulation of its own, with forces and plots; the others are
+    a `Crowd`. vary: what differs between these.
+    """
+
+    def __init__(
+        self,
+        page: Page,
+        make: Make,
+        choice: Choice,
+        vary: Mapping[str, tuple[float, float]] | None = None,
+    ) -> None:
         # the simulation, and one step of it to look at
         self.page, self._make, self.choice = page, make, choice
-        self.simulation = make(choice)
+        self.simulation = make(replace(choice, worlds=1))
+        self._seconds = 0.0
         self._wishes: queue.Queue[Callable[[], None]] = queue.Queue()
         self._pushed_until, self._debt, self._count = -1.0, 0.0, 0
         self.playing = True
@@ -46,6 +59,11 @@ class Live:
         base = first.base()
         way = np.stack([base[0, :2] - [2.0, 4.0], base[0, :2] + [6.0, 4.0]])
         self._watched.ground(self.simulation.terrain, way)
+        self.crowd: Crowd | None = None
+        if choice.worlds > 1:
+            others = make(replace(choice, worlds=choice.worlds - 1))
+            self.crowd = Crowd(page, others, float(first.extent.max()), vary or {})
+            self._watched.ghosts([self.crowd.actor])
         # the panel
         self._time_panel()
         self._panel = Panel(self)
@@ -68,6 +86,7 @@ class Live:
                 self.tell("Not possible", str(error))
         if not self.playing:
             return
+        self._seconds += 0.1 * (seconds - self._seconds)  # a frame takes so long, lately
         # as many steps as fit into the time gone by
         dt = self.simulation.dt
         self._debt = min(self._debt + seconds * float(self._speed.value), max(HURRY, dt))
@@ -86,9 +105,13 @@ class Live:
             self._seen = self._look(simulation.run(steps * simulation.dt))
         except Diverged as error:
             self._set_playing(False)
-            simulation.reset()
+            self._restart()
             self.tell("The simulation diverged", f"{error} It stands at the start again.")
             return
+        if self.crowd is not None:
+            self.crowd.advance(steps)
+            if self._raise.value:
+                self.crowd.raise_fallen()
         self._keep()
         self._show()
 
@@ -101,8 +124,10 @@ class Live:
         positions, rotations = seen.poses(-1)
         with self.page.server.atomic():
             self._watched.move(positions[0], rotations[0], seen.contacts_at(-1))
+            if self.crowd is not None:
+                self.crowd.show()
             if not self.playing or self._count % TELL_EVERY == 0:
-                self._clock.content = f"t = {self.simulation.time:.2f} s"
+                self._clock.content = self._told()
         if self._kept and (not self.playing or self._count % PLOT_EVERY == 0):
             time = np.concatenate(self._kept["time"])
             signals = {
@@ -112,6 +137,20 @@ class Live:
             }
             self._plot.show(time, signals, float(time[-1]))
         self._count += 1
+
+    def _told(self) -> str:
+        """The time; of many worlds how they fare, and how many frames a second are made."""
+        clock = f"t = {self.simulation.time:.2f} s"
+        if self.crowd is None:
+            return clock
+        lie, frames = int(self.crowd.fallen().sum()), 1 / max(self._seconds, 1e-3)
+        return f"{clock}; {self.choice.worlds} worlds, {lie} lie; {frames:.0f} frames/s"
+
+    def set(self, **values: Any) -> None:
+        """Set parameters and commands, of the other worlds too."""
+        self.simulation.set(**values)
+        if self.crowd is not None:
+            self.crowd.set(**values)
 
     def _keep(self) -> None:
         """The last seconds of all signals, for the plot."""
@@ -132,6 +171,8 @@ class Live:
             self._play = gui.add_button("Pause")
             buttons = gui.add_button_group("", ("Step", "Reset"))
             self._speed = gui.add_dropdown("Speed", SPEEDS, initial_value="1")
+            if self.crowd is not None:
+                self._raise = gui.add_checkbox("Raise who lies", False)
 
         @self._play.on_click
         def _(_: Any) -> None:
@@ -147,9 +188,14 @@ class Live:
 
     def reset(self) -> None:
         """Back to the start; commands and parameters stay."""
-        self.simulation.reset()
+        self._restart()
         self._kept, self._debt = {}, 0.0
         self.advance(1)
+
+    def _restart(self) -> None:
+        self.simulation.reset()
+        if self.crowd is not None:
+            self.crowd.simulation.reset()
 
     def _set_playing(self, playing: bool) -> None:
         self.playing = playing
@@ -169,7 +215,7 @@ class Live:
 
     def _push(self, force: tuple[float, float, float]) -> None:
         body = self.simulation.plan.pushed_bodies[0]
-        self.simulation.set(push={body: force})
+        self.set(push={body: force})
 
     def remake(self, choice: Choice) -> None:
         """Another law, gait or step, from the state that is; TarsusError if it cannot be had."""
@@ -178,7 +224,9 @@ class Live:
         self.tell("Compiling", f"{choice.law}, {choice.gait}, {1e3 * choice.dt:g} ms", 2.0)
         before = self.simulation
         try:
-            made = self._make(choice)
+            made = self._make(replace(choice, worlds=1))
+            if self.crowd is not None:
+                self.crowd.take(self._make(replace(choice, worlds=choice.worlds - 1)))
         except TarsusError:
             self._panel.fill()  # the choice goes back
             raise
@@ -198,6 +246,11 @@ class Live:
         paced(self.draw)
 
 
-def watch(make: Make, choice: Choice, port: int | None = None) -> int:
+def watch(
+    make: Make,
+    choice: Choice,
+    port: int | None = None,
+    vary: Mapping[str, tuple[float, float]] | None = None,
+) -> int:
     """A live simulation on a page until Ctrl-C; returns the exit code 0."""
-    return watched("Tarsus", port, lambda page: Live(page, make, choice).run)
+    return watched("Tarsus", port, lambda page: Live(page, make, choice, vary).run)

@@ -24,6 +24,7 @@ class Choice:
     law: str
     gait: str
     dt: float
+    worlds: int = 1
 
 
 class Panel:
@@ -81,9 +82,7 @@ class Panel:
 
     def _sets(self, slider: Any, name: str) -> None:
         """The slider sets a parameter of the law."""
-        slider.on_update(
-            lambda _: self._live.wish(lambda: self._live.simulation.set(**{name: slider.value}))
-        )
+        slider.on_update(lambda _: self._live.wish(lambda: self._live.set(**{name: slider.value})))
 
     def _motion_panel(self) -> list[Any]:
         """Gait, commands, pushes: the controls."""
@@ -116,7 +115,5 @@ class Panel:
     def _commanded(self, slider: Any, name: str) -> None:
         """The slider sets a command; one that is out of reach is told."""
         slider.on_update(
-            lambda _: self._live.wish(
-                lambda: self._live.simulation.set(command={name: slider.value})
-            )
+            lambda _: self._live.wish(lambda: self._live.set(command={name: slider.value}))
         )

@@ -57,12 +57,18 @@ class Actor:
     """One robot on the page, in one or many worlds: a mesh for each body and color."""
 
     def __init__(
-        self, scene: Any, name: str, shapes: Sequence[DrawnShape], worlds: int, opacity: float
+        self,
+        scene: Any,
+        name: str,
+        shapes: Sequence[DrawnShape],
+        worlds: int,
+        opacity: float,
+        shadows: bool,
     ) -> None:
         self._bodies = [shape.body for shape in shapes]
         self._handles = []
         for k, shape in enumerate(shapes):
-            looks = {"opacity": None if opacity == 1 else opacity, "cast_shadow": opacity == 1}
+            looks = {"opacity": None if opacity == 1 else opacity, "cast_shadow": shadows}
             args = (f"{name}/{k}", shape.mesh.vertices, shape.mesh.faces)
             color = np.round(255 * np.array(shape.color)).astype(np.uint8)
             if worlds == 1:
@@ -232,10 +238,16 @@ class Page:
             )
 
     def actor(
-        self, name: str, shapes: Sequence[DrawnShape], worlds: int = 1, opacity: float = 1.0
+        self,
+        name: str,
+        shapes: Sequence[DrawnShape],
+        worlds: int = 1,
+        opacity: float = 1.0,
+        shadows: bool | None = None,
     ) -> Actor:
-        """A robot under `/stage`."""
-        return Actor(self.scene, f"/stage/{name}", shapes, worlds, opacity)
+        """A robot under `/stage`; shadows: whether it casts them, by default if it is solid."""
+        cast = opacity == 1 if shadows is None else shadows
+        return Actor(self.scene, f"/stage/{name}", shapes, worlds, opacity, cast)
 
     def look_at(self, middle: Array, size: float) -> None:
         """Where the camera of a new visitor stands: before a robot of this size, m."""

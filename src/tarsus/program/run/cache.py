@@ -10,29 +10,27 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-import uuid
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 
 from tarsus.errors import TarsusWarning
+from tarsus.program.run import owned_files, profile_files
+from tarsus.program.run.owned_files import NotOurs
 
 COMPILER = Path(__file__).parents[1]  # program/ with its four folders
 SEAL = hashlib.sha256().digest_size
 LARGEST = 1 << 28  # bytes; no object comes near it
-WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
-
-
-class NotOurs(Exception):
-    """A file or folder that someone else could have written."""
+WINDOWS = os.name == "nt"
 
 
 def cache_folder() -> Path:
     """Where compiled objects are kept: $TARSUS_CACHE, else the user's cache folder."""
     if given := os.environ.get("TARSUS_CACHE"):
         return Path(given)
+    if WINDOWS and (local := os.environ.get("LOCALAPPDATA")):
+        return Path(local) / "tarsus" / "cache"
     return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "tarsus"
 
 
@@ -53,8 +51,7 @@ def source_hash(compiler: Path = COMPILER) -> str:
 def kept(name: str) -> bytes | None:
     """The object kept under this name; None if there is none, or it is damaged or not ours."""
     try:
-        with _folder() as folder:
-            found = _content(folder, name)
+        found = _files().content(cache_folder(), name, LARGEST)
     except (OSError, RuntimeError):  # there is none, or no home to look in
         return None
     except NotOurs as reason:
@@ -71,12 +68,16 @@ def keep(name: str, code: bytes) -> None:
     """
     try:
         cache_folder().mkdir(mode=stat.S_IRWXU, parents=True, exist_ok=True)
-        with _folder() as folder:
-            _replace(folder, name, code + _seal(name, code))
+        _files().replace(cache_folder(), name, code + _seal(name, code))
     except (OSError, RuntimeError):
         return
     except NotOurs as reason:
         _say(str(reason))
+
+
+def _files() -> ModuleType:
+    """How files are kept on this system so that no one else writes them."""
+    return profile_files if WINDOWS else owned_files
 
 
 def _seal(name: str, code: bytes) -> bytes:
@@ -84,57 +85,6 @@ def _seal(name: str, code: bytes) -> bytes:
     object under another's name.
     """
     return hashlib.sha256(name.encode() + b"\0" + code).digest()
-
-
-@contextmanager
-def _folder() -> Iterator[int]:
-    """The cache's folder, open: what is then done in it cannot be led elsewhere by a rename."""
-    path = cache_folder()
-    folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        _must_be_ours(os.fstat(folder), f"the folder {path}")
-        yield folder
-    finally:
-        os.close(folder)
-
-
-def _content(folder: int, name: str) -> bytes:
-    """A regular file's bytes; neither a link is followed nor a pipe waited for."""
-    what = f"the file {cache_folder() / name}"
-    try:
-        file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
-    except FileNotFoundError:
-        raise
-    except OSError:
-        raise NotOurs(f"{what} cannot be opened as a regular file") from None
-    try:
-        found = os.fstat(file)
-        if not stat.S_ISREG(found.st_mode) or found.st_size > LARGEST:
-            raise NotOurs(f"{what} is no regular file of sensible size")
-        _must_be_ours(found, what)
-        with open(file, "rb", closefd=False) as opened:
-            return opened.read(found.st_size)
-    finally:
-        os.close(file)
-
-
-def _replace(folder: int, name: str, content: bytes) -> None:
-    beside = f".{name}.{uuid.uuid4().hex}"
-    how = os.O_WRONLY | os.O_CREAT | os.O_EXCL
-    try:
-        with open(os.open(beside, how, stat.S_IRUSR | stat.S_IWUSR, dir_fd=folder), "wb") as file:
-            file.write(content)
-        os.replace(beside, name, src_dir_fd=folder, dst_dir_fd=folder)
-    finally:
-        with suppress(FileNotFoundError):
-            os.unlink(beside, dir_fd=folder)
-
-
-def _must_be_ours(found: os.stat_result, what: str) -> None:
-    if found.st_uid != os.geteuid():
-        raise NotOurs(f"{what} belongs to another user (number {found.st_uid})")
-    if found.st_mode & WRITABLE_BY_OTHERS:
-        raise NotOurs(f"others may write to {what} (chmod go-w)")
 
 
 @cache  # a reason is said once

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import logging
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from threading import RLock
+from time import perf_counter
 from typing import Any
 
 import llvmlite
@@ -25,6 +27,7 @@ from tarsus.program.run.llvm_options import for_few_registers
 
 VECTOR_BITS = {"avx512f": 512, "avx": 256}  # else 128, which every 64-bit processor has
 OPTIMIZE = "TARSUS_OPTIMIZE"
+LOG = logging.getLogger(__name__)
 Kernel = Callable[..., None]
 
 
@@ -47,6 +50,13 @@ def host() -> Host:
     features = llvm.get_host_cpu_features()
     widths = [width for name, width in VECTOR_BITS.items() if features.get(name)]
     return Host(llvm.get_host_cpu_name(), features.flatten(), max(widths, default=128))
+
+
+def usable_cores() -> int:
+    """The cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def optimizes() -> bool:
@@ -82,7 +92,10 @@ def _compiled(program: Program, target: Target, frame: KernelShell, arguments: l
     key = _key(program, target, frame)
     names = [f"{key}.o", f"{key}.seldom.o"] if frame.sets_apart and program.apart else [f"{key}.o"]
     codes = [code for name in names if (code := disk.kept(name)) is not None]
-    if len(codes) < len(names):
+    began, what = perf_counter(), f"{program.name}, {target.lanes} x float{target.bits}"
+    if len(codes) == len(names):
+        LOG.debug("%s: read from %s", what, disk.cache_folder())
+    else:
         texts = Emitter(program, target, frame).texts()
         machines = _machine(optimizes()), _machine(False)
         codes = [
@@ -90,6 +103,7 @@ def _compiled(program: Program, target: Target, frame: KernelShell, arguments: l
         ]
         for name, code in zip(names, codes, strict=True):
             disk.keep(name, code)
+        LOG.debug("%s: compiled in %.2f s", what, perf_counter() - began)
     return _load(key, codes, arguments)
 
 

@@ -74,7 +74,7 @@ def resources(text: str, chip: str = CHIP) -> Resources | None:
         return None
     with tempfile.TemporaryDirectory() as folder:
         source, binary = Path(folder) / "kernel.ptx", Path(folder) / "kernel.cubin"
-        source.write_text(text)
+        source.write_text(text, encoding="ascii")
         command = ["ptxas", "-v", f"-arch={chip}", "-O3", str(source), "-o", str(binary)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:

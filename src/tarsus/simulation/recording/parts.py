@@ -92,8 +92,16 @@ class Parts:
 
     def close(self) -> None:
         """The log is written elsewhere, whole: the parts are not needed any more."""
-        if self.path is not None:
+        if self.path is None:
+            return
+        try:
             self.path.unlink(missing_ok=True)
+        except OSError as error:  # on Windows, while someone reads it
+            warnings.warn(
+                f"{self.path} is not needed any more and stays: {error.strerror or error}.",
+                TarsusWarning,
+                stacklevel=2,
+            )
 
 
 def _append(path: Path, part: xr.Dataset) -> None:

@@ -1,0 +1,10 @@
+"""`python -m tarsus` is `tarsus`."""
+
+from __future__ import annotations
+
+import sys
+
+from tarsus.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

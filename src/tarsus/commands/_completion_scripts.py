@@ -1,0 +1,148 @@
+"""The scripts that `tarsus completion` prints: all names stand in them, so that Tab is quick."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from tarsus.commands._options import Argument
+
+
+@dataclass(frozen=True)
+class CommandWords:
+    """A command, its summary and its options."""
+
+    name: str
+    summary: str
+    options: tuple[Argument, ...]
+
+
+def bash(commands: Sequence[CommandWords]) -> str:
+    """A function that is asked for the words that may stand at the cursor."""
+    names = " ".join(known.name for known in commands)
+    cases = "\n".join(_bash_case(known) for known in commands)
+    return f"""\
+_tarsus() {{
+    local cur="${{COMP_WORDS[COMP_CWORD]}}" prev="${{COMP_WORDS[COMP_CWORD-1]}}" values="" flags=""
+    [[ $cur == "=" ]] && cur=""
+    [[ $prev == "=" ]] && prev="${{COMP_WORDS[COMP_CWORD-2]}}"
+    COMPREPLY=()
+    if (( COMP_CWORD == 1 )); then
+        COMPREPLY=($(compgen -W "{names} --help --version" -- "$cur"))
+        return
+    fi
+    case "${{COMP_WORDS[1]}}" in
+{cases}
+    esac
+    if [[ $cur == -* ]]; then values="$flags"; fi
+    local head=""
+    if [[ $cur == *,* ]]; then head="${{cur%,*}},"; fi
+    COMPREPLY=($(compgen -P "$head" -W "$values" -- "${{cur#"$head"}}"))
+}}
+complete -o bashdefault -o default -F _tarsus tarsus
+"""
+
+
+def _bash_case(known: CommandWords) -> str:
+    """One command: the values of the option before the cursor, else those that go by place."""
+    flags = " ".join([*(flag for option in known.options for flag in option.flags), "--help"])
+    rows = [f'    {known.name}) flags="{flags}"', '        case "$prev" in']
+    for option in known.options:
+        if option.flags and option.value:
+            values = " ".join(option.choices)
+            rows.append(f'            {"|".join(option.flags)}) values="{values}" ;;')
+    places = [name for option in known.options if not option.flags for name in option.choices]
+    rows += [f'            *) values="{" ".join(places)}" ;;', "        esac ;;"]
+    return "\n".join(rows)
+
+
+def zsh(commands: Sequence[CommandWords]) -> str:
+    """A function of zsh's own completion, with what every name means."""
+    described = "\n".join(f"        {_quoted(_colons(k.name, k.summary))}" for k in commands)
+    cases = "\n".join(
+        "\n".join([f"    {k.name})", "        _arguments -s \\", *_zsh_rows(k), "        ;;"])
+        for k in commands
+    )
+    return f"""\
+#compdef tarsus
+_tarsus() {{
+    local -a commands
+    commands=(
+{described}
+    )
+    if (( CURRENT == 2 )); then
+        _describe command commands
+        return
+    fi
+    shift words
+    (( CURRENT-- ))
+    case $words[1] in
+{cases}
+    esac
+}}
+if [[ "$funcstack[1]" == "_tarsus" ]]; then
+    _tarsus "$@"
+else
+    compdef _tarsus tarsus
+fi
+"""
+
+
+def _zsh_rows(known: CommandWords) -> list[str]:
+    """The arguments of `_arguments`."""
+    rows = []
+    for option in known.options:
+        action = f"({' '.join(option.choices)})" if option.choices else ""
+        if option.file or not action:
+            action = "_files" if option.file else " "
+            if option.choices:
+                names = " ".join(option.choices)
+                action = f"{{_alternative 'names:name:({names})' 'files:file:_files'}}"
+        value = f":{_colons(option.value, '')[:-1]}:{action}" if option.value else ""
+        if not option.flags:
+            rows.append(_quoted(f"*{value}"))
+        rows += [_quoted(f"*{flag}[{_bare(option.about)}]{value}") for flag in option.flags]
+    rows.append(_quoted("--help[Print this.]"))
+    return [f"            {row} \\" for row in rows[:-1]] + [f"            {rows[-1]}"]
+
+
+def fish(commands: Sequence[CommandWords]) -> str:
+    """A line for every command and option."""
+    rows = ["complete -c tarsus -f"]
+    for known in commands:
+        about = _quoted(known.summary)
+        rows.append(f"complete -c tarsus -n __fish_use_subcommand -a {known.name} -d {about}")
+    for known in commands:
+        start = f"complete -c tarsus -n '__fish_seen_subcommand_from {known.name}'"
+        for option in known.options:
+            names = "".join(
+                f" -{'l' if flag.startswith('--') else 's'} {flag.lstrip('-')}"
+                for flag in option.flags
+            )
+            takes = "" if not option.value else " -r" if option.flags else ""
+            files = " -F" if option.file else ""
+            values = f" -a '{' '.join(option.choices)}'" if option.choices else ""
+            about = f" -d {_quoted(_bare(option.about))}" if option.flags else ""
+            rows.append(f"{start}{names}{takes}{files}{values}{about}")
+    return "\n".join(rows) + "\n"
+
+
+def _quoted(text: str) -> str:
+    """One word of a shell."""
+    return "'" + text.replace("'", "'\\''") + "'"
+
+
+def _colons(name: str, about: str) -> str:
+    return f"{name.replace(':', chr(92) + ':')}:{about}"
+
+
+def _bare(text: str) -> str:
+    """A description without what closes it in zsh."""
+    return text.replace("[", "(").replace("]", ")").replace(":", ";").replace("'", "")
+
+
+SCRIPTS: dict[str, Callable[[Sequence[CommandWords]], str]] = {
+    "bash": bash,
+    "zsh": zsh,
+    "fish": fish,
+}

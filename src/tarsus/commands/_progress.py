@@ -1,0 +1,62 @@
+"""One line on standard error that moves: what is being done, how far it is and for how long."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any
+
+
+class Progress:
+    """A bar in a `with` block: on a terminal, unless quiet; it is gone when the block ends.
+
+    verbose: each thing that is done stays as a line with the seconds since the start, also where
+    standard error is no terminal.
+    """
+
+    def __init__(self, quiet: bool, verbose: bool) -> None:
+        self.verbose = verbose
+        self._drawn = sys.stderr.isatty() and (verbose or not quiet)
+        self._bar: Any = None
+        self._task: Any = None
+        self._began = perf_counter()
+
+    def __enter__(self) -> Progress:
+        if self._drawn:
+            from rich.console import Console
+            from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+            from rich.progress import Progress as Bar
+
+            words = TextColumn("{task.description}", markup=False)
+            self._bar = Bar(
+                SpinnerColumn(),
+                words,
+                BarColumn(),
+                TimeElapsedColumn(),
+                console=Console(stderr=True),
+                transient=True,
+            )
+            self._task = self._bar.add_task("", total=None)
+            self._bar.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+
+    def say(self, text: str) -> None:
+        """Something else is being done; nobody knows for how long."""
+        if self._bar is not None:
+            self._bar.update(self._task, description=text, total=None, completed=0)
+        if self.verbose:
+            line = f"[{perf_counter() - self._began:6.1f} s] {text}"
+            print(line, file=sys.stderr, flush=True)
+
+    def towards(self, end: float) -> Callable[[float], None] | None:
+        """A function that tells how far it is on the way to `end`; None where nothing is drawn."""
+        bar, task = self._bar, self._task
+        if bar is None:
+            return None
+        return lambda done: bar.update(task, completed=done, total=end)

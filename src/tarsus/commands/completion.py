@@ -1,0 +1,44 @@
+"""`tarsus completion`: names by the Tab key, in bash, zsh and fish."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import tyro
+
+from tarsus import registry
+from tarsus.commands._completion_scripts import SCRIPTS, CommandWords
+from tarsus.commands._options import options
+from tarsus.commands.base import Command, print_json
+
+
+@dataclass(frozen=True)
+class Completion(Command):
+    """Print a script that completes commands, options and names in a shell.
+
+    It knows what is installed now: print it again after an update, or evaluate it in the shell's
+    start file, as in the examples.
+    """
+
+    place: ClassVar[int] = 95
+    topic: ClassVar[str] = "Speed and machine"
+    examples: ClassVar[Mapping[str, str]] = {
+        'eval "$(tarsus completion bash)"': "in ~/.bashrc; for zsh, behind compinit in ~/.zshrc",
+        "tarsus completion fish > ~/.config/fish/completions/tarsus.fish": "for fish, once",
+    }
+
+    shell: tyro.conf.Positional[Literal["bash", "zsh", "fish"]]
+    """Shell that the script is for."""
+
+    def execute(self) -> int:
+        known = []
+        for name in registry.names("tarsus.commands"):
+            kind = registry.member("tarsus.commands", "command", name, Command)
+            assert isinstance(kind, type)
+            summary = (kind.__doc__ or "").partition("\n\n")[0]
+            known.append(CommandWords(name, summary, tuple(options(kind))))
+        script = SCRIPTS[self.shell](known)
+        print_json({"shell": self.shell, "script": script}) if self.json else print(script, end="")
+        return 0

@@ -1,0 +1,252 @@
+"""What all commands share: help, examples, completion, JSON, quiet and verbose, exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tyro
+
+import tarsus
+from tarsus import cli
+from tarsus.commands import _doctor_checks
+from tarsus.commands._completion_scripts import SCRIPTS, CommandWords
+from tarsus.commands._doctor_checks import BAD, MISSING, OK
+from tarsus.commands._options import options
+from tarsus.commands.base import Command
+from tarsus.errors import TarsusWarning
+from tarsus.viewer.terminal import SideView, letters
+from tarsus.viewer.track import Contacts, Track
+
+COMMANDS = cli.commands()
+KNOWN = [CommandWords(n, "what it does", tuple(options(kind))) for n, kind in COMMANDS.items()]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_shows_what_the_parser_takes(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Our own help is written from the fields; the parser reads them for itself."""
+    kind: Any = COMMANDS[name]
+    with pytest.raises(SystemExit):
+        tyro.cli(kind, args=["--help"], config=(tyro.conf.FlagCreatePairsOff,))
+    shown = capsys.readouterr().out
+    taken = re.findall(r"^\S? {1,2}(?:-\w, )?(--[a-z][\w-]*)", shown, re.MULTILINE)
+    found = options(kind)
+    ours = [flag for option in found for flag in option.flags if flag.startswith("--")]
+    assert sorted(ours) == sorted(set(taken) - {"--help"})
+    assert all(option.about for option in found), "each is explained"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_teaches_by_examples_that_run(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    kind: Any = COMMANDS[name]
+    assert kind.examples and set(kind.groups) & {"Arguments", "Output"} == set()
+    for line in kind.examples:
+        words = shlex.split(line)
+        if words[0] == "tarsus":
+            given = cli.parsed(words[1 : words.index(">")] if ">" in words else words[1:])
+            assert isinstance(given, kind)
+    with pytest.raises(SystemExit):
+        cli.main([name, "--help"])
+    out = capsys.readouterr().out
+    assert all(line in out for line in kind.examples) and "Exit codes: 0 done" in out
+    assert all(f"\n{heading}:\n" in out for heading in (*kind.groups, "Output"))
+    assert max(map(len, out.splitlines())) <= 80
+
+
+def test_help_has_colors_on_a_terminal_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    for line in ([], ["run", "--help"], ["help", "run"]):
+        with pytest.raises(SystemExit):
+            cli.main(line)
+        assert "\x1b" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("list laws", {"laws"}),
+        ("list gaits --parameters", {"gaits"}),
+        ("cite mini_cheetah", {"entries", "without"}),
+        ("completion fish", {"shell", "script"}),
+    ],
+)
+def test_json_is_one_document(
+    line: str, said: set[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main([*line.split(), "--json"]) == 0
+    assert set(json.loads(capsys.readouterr().out)) >= said
+
+
+def test_quiet_and_verbose_exclude_each_other(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["list", "laws", "-q", "-v"]) == 2
+    assert capsys.readouterr().err == "error: --quiet and --verbose exclude each other.\n"
+
+
+class Warns(Command):
+    """Warn, as a command does that drops something."""
+
+    def execute(self) -> int:
+        with warnings.catch_warnings():
+            warnings.simplefilter("always")
+            warnings.warn("something is left out.", TarsusWarning, stacklevel=1)
+        return 0
+
+
+def test_a_warning_is_a_line_unless_quiet(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = cli.parsed(["list"])
+    monkeypatch.setattr(type(given), "execute", Warns.execute)
+    assert cli.main(["list"]) == 0
+    assert capsys.readouterr().err == "warning: something is left out.\n"
+    assert cli.main(["list", "--quiet"]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_verbose_tells_what_is_compiled_and_what_was_kept(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TARSUS_CACHE", str(tmp_path))
+    (tmp_path / "ball.urdf").write_text(
+        '<robot name="ball"><link name="b"><inertial><mass value="1"/><inertia ixx="1" iyy="1"'
+        ' izz="1" ixy="0" ixz="0" iyz="0"/></inertial><collision><geometry><sphere radius="0.1"/>'
+        "</geometry></collision></link></robot>"
+    )
+    line = ["run", str(tmp_path / "ball.urdf"), "--gait", "free", "--duration", "0.01", "--json"]
+    told = []
+    for _ in range(2):
+        assert cli.main([*line, "-v"]) == 0
+        captured = capsys.readouterr()
+        assert json.loads(captured.out)["robot"] == "ball"
+        told.append(captured.err)
+    assert "compiled in" in told[0] and "running ball" in told[0]
+    assert cli.main(line) == 0
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("line", ["--help", "list laws"])
+def test_a_pipe_that_knows_ascii_alone_gets_all_lines(line: str) -> None:
+    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
+    command = [sys.executable, "-m", "tarsus", *line.split()]
+    done = subprocess.run(command, capture_output=True, env=environment)
+    assert done.returncode == 0 and done.stderr == b"" and done.stdout.isascii()
+
+
+def test_a_command_comes_first(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["--json", "list"]) == 2
+    assert "a command comes before its options" in capsys.readouterr().err
+
+
+# ---------------------------------------------------------------- completion
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+def test_bash_completes_commands_options_and_names(tmp_path: Path) -> None:
+    (tmp_path / "script").write_text(SCRIPTS["bash"](KNOWN))
+    asked = {
+        "tarsus doc": ["doctor"],
+        "tarsus run mini": ["mini_cheetah"],
+        "tarsus run x --prec": ["--precision"],
+        "tarsus run x --law hun": ["hunt_crossley"],
+        "tarsus run x --law = hun": ["hunt_crossley"],
+        "tarsus compare x --laws moreau,hun": ["moreau,hunt_crossley"],
+        "tarsus bench --device c": ["cpu", "cuda"],
+        "tarsus rerun --ver": ["--verbose"],
+    }
+    lines = "".join(
+        f"COMP_WORDS=({words}); COMP_CWORD={len(words.split()) - 1}; _tarsus;"
+        ' echo "${COMPREPLY[*]}"\n'
+        for words in asked
+    )
+    code = f"source {shlex.quote(str(tmp_path / 'script'))}\n{lines}"
+    done = subprocess.run(["bash", "-c", code], capture_output=True, text=True)
+    assert done.stderr == ""
+    assert [row.split() for row in done.stdout.splitlines()] == list(asked.values())
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_scripts_are_read_by_their_shells(shell: str, tmp_path: Path) -> None:
+    if shutil.which(shell) is None:
+        pytest.skip(f"there is no {shell}")
+    (tmp_path / "script").write_text(SCRIPTS[shell](KNOWN))
+    command = [shell, "-n", str(tmp_path / "script")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0 and done.stderr == ""
+    if shell == "fish":
+        code = f"source {tmp_path / 'script'}; complete -C 'tarsus run --law hun'"
+        done = subprocess.run([shell, "-c", code], capture_output=True, text=True)
+        assert done.stdout.startswith("hunt_crossley")
+
+
+# ---------------------------------------------------------------- doctor, demo
+
+
+def test_the_doctor_finds_what_works_and_what_is_missing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    needs = ["numpy>=2.0", 'nothing-such>=1; extra == "view"', 'numpy>=99; extra == "peers"']
+    monkeypatch.setattr(_doctor_checks.metadata, "requires", lambda name: needs)
+    assert cli.main(["doctor", "--json"]) == 0
+    found = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
+    assert all(found[name]["state"] == OK for name in ("packages", "processor", "compiler"))
+    assert found["[view]"]["state"] == MISSING and "nothing-such" in found["[view]"]["told"]
+    assert '[view]"' in found["[view]"]["remedy"] and "install" in found["[view]"]["remedy"]
+    assert f"numpy>=99, not {np.__version__}" in found["[peers]"]["told"]
+    assert found["[exchange]"]["state"] == OK
+    monkeypatch.setattr(_doctor_checks.metadata, "requires", lambda name: ["nothing-such>=1"])
+    assert cli.main(["doctor"]) == 1
+    assert "!!  packages" in capsys.readouterr().out
+
+
+def test_the_doctor_sees_that_nothing_can_be_kept(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("TARSUS_CACHE", str(tmp_path / "file"))
+    (found,) = _doctor_checks._cache()
+    assert found.state == MISSING and "every start compiles anew" in found.told
+    monkeypatch.setattr("tarsus.program.run.worlds.Worlds.advance", lambda self, steps: None)
+    (found,) = _doctor_checks._compiler()
+    assert found.state == BAD and "wrong numbers" in found.told
+    assert os.environ["TARSUS_CACHE"] == str(tmp_path / "file")
+
+
+def test_braille_letters_have_their_dots() -> None:
+    dots = np.zeros((4, 4), bool)
+    dots[0, 0] = dots[3, 3] = True
+    assert letters(dots) == "\u2801\u2880"
+
+
+def test_the_film_in_a_terminal_shows_the_robot_on_its_ground() -> None:
+    robot = tarsus.load("mini_cheetah")
+    q = np.tile(robot.keyframes["stand"], (3, 1, 1))
+    feet = np.zeros((3, 1, 4, 3))
+    contacts = Contacts(feet, feet, feet, np.zeros((3, 1, 4), int), np.zeros((3, 1, 4)))
+    seen = Track(robot, np.array([0.0, 0.1, 0.2]), q, contacts, {}, {})
+    view = SideView(seen, 60, 12)
+    frames = list(view.frames(10.0))
+    assert len(frames) == 2 and frames[0] == frames[1]
+    rows, blank = frames[0].splitlines(), "\u2800" * 60
+    assert [len(row) for row in rows] == [60] * 12
+    # its trunk, 1 of the 1.5 heights that are seen, and its legs down to the ground
+    assert [row == blank for row in rows] == [True] * 3 + [False] * 9
+    assert all(row[:8] == row[-8:] == "\u2800" * 8 for row in rows[:-1]), "it is in the middle"
+
+
+@pytest.mark.slow
+def test_the_demo_shows_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["demo", "--no-film", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["trot"]["unconverged_steps"] == 0 and found["trot"]["distance"] > 0.5
+    assert {row["law"] for row in found["laws"]} == {"moreau", "compliant", "mujoco"}
+    stands = [row["upright"] for row in found["worlds"]["rows"]]
+    assert stands[0] == 1.0 and stands[-1] < 0.1, "light pushes are withstood, heavy ones not"
