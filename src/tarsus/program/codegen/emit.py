@@ -9,7 +9,7 @@ from tarsus.program.codegen.layout import Target, layout
 from tarsus.program.ir.blocks import CYCLES, Block, Lookup, Program, Stamp, Straight, While
 from tarsus.program.lowering.scopes import local_registers
 from tarsus.program.lowering.spill import Memory
-from tarsus.program.lowering.tape import tape
+from tarsus.program.lowering.tape import Node, tape
 
 SPARE = "~spare"  # room for values that wait in memory within one block
 STAYING = ("!0 = distinct !{!0, !1}", '!1 = !{!"llvm.licm.disable"}')
@@ -23,6 +23,7 @@ class Emitter:
         # where registers lie
         self.program, self.target, self.frame = program, target, frame or LaneGroups()
         self.scribe = IrWriter(target.lanes, target.bits)
+        self._number, self._align = target.vector, target.lanes * target.bits // 8
         self._persistent, self._temporary = layout(program)
         self._memory: dict[str, int] = {}
         self._reserved = 0
@@ -140,58 +141,57 @@ class Emitter:
             base, offset = "%shared", self._shared[register] + entry
         else:
             offset += self._temporary[register]
-        place = f"getelementptr inbounds {self.target.vector}, ptr {base}, i64 {offset}"
-        return f"ptr {self.scribe.define(place)}"
+        place = f"getelementptr inbounds {self._number}, ptr {base}, i64 {offset}"
+        return f"ptr {self.scribe.access(place)}"
 
     def _load(self, register: str, entry: int, anew: bool = False) -> str:
         """The entry's value; `anew`: from memory, whatever is known of it."""
         how = "load volatile" if anew or register in self._memory else "load"
         pointer = self._pointer(register, entry)
-        return self.scribe.define(f"{how} {self.target.vector}, {pointer}, align {self._align}")
+        return self.scribe.access(f"{how} {self._number}, {pointer}, align {self._align}")
 
     def _store(self, value: str, register: str, entry: int) -> None:
         """The entry's value in worlds that are not done, in all where it is of this round alone."""
         if self._masks and register != SPARE and register not in self._local[-1]:
             pointer = self._pointer(register, entry)
-            old = self.scribe.define(f"load {self.target.vector}, {pointer}, align {self._align}")
+            old = self.scribe.access(f"load {self._number}, {pointer}, align {self._align}")
             value = self.scribe.select(self._masks[-1], value, old)
         self._write(value, register, entry)
 
     def _write(self, value: str, register: str, entry: int) -> None:
         pointer = self._pointer(register, entry)
         how = "store volatile" if register in self._memory else "store"
-        self.scribe.lines.append(
-            f"  {how} {self.target.vector} {value}, {pointer}, align {self._align}"
-        )
-
-    @property
-    def _align(self) -> int:
-        return self.target.lanes * self.target.bits // 8
+        self.scribe.lines.append(f"  {how} {self._number} {value}, {pointer}, align {self._align}")
 
     def _straight(self, block: Straight) -> None:
         t = self.frame.arranged(tape(block.function), self.target, self._lying(block))
         s, outputs = self.scribe, (*block.outputs, SPARE)
         begun = s.arithmetic
-        uses, values = t.live(), [""] * len(t.nodes)
-        for k, node in enumerate(t.nodes):
-            if not uses[k]:
-                continue
-            if node.op == "input":
-                values[k] = self._load(block.inputs[node.place[0]], node.place[1])
-            elif node.op == "again":
-                values[k] = self._load(block.inputs[node.place[0]], node.place[1], anew=True)
-            elif node.op == "reload":
-                values[k] = self._load(outputs[node.place[0]], node.place[1], anew=True)
-            elif node.op == "store":
-                self._store(s.number(values[node.args[0]]), outputs[node.place[0]], node.place[1])
-            elif node.op == "const":
-                values[k] = s.const(node.value)
-            else:
-                values[k] = s.operation(node.op, [values[a] for a in node.args])
+        values: list[str] = []
+        for node, used in zip(t.nodes, t.live(), strict=True):
+            values.append(self._value(node, values, block, outputs) if used else "")
         self.operations.append((s.arithmetic - begun, self._labels if self._masks else 0))
         for (argument, entry), node in t.outputs:
             self._store(s.number(values[node]), block.outputs[argument], entry)
         s.forget()
+
+    def _value(
+        self, node: Node, values: list[str], block: Straight, outputs: tuple[str, ...]
+    ) -> str:
+        """The name of one node's value; those of the nodes before it are given."""
+        op, s = node.op, self.scribe
+        if op == "input":
+            return self._load(block.inputs[node.place[0]], node.place[1])
+        if op == "again":
+            return self._load(block.inputs[node.place[0]], node.place[1], anew=True)
+        if op == "reload":
+            return self._load(outputs[node.place[0]], node.place[1], anew=True)
+        if op == "store":
+            self._store(s.number(values[node.args[0]]), outputs[node.place[0]], node.place[1])
+            return ""
+        if op == "const":
+            return s.const(node.value)
+        return s.operation(op, [values[a] for a in node.args])
 
     def _lying(self, block: Straight) -> Memory:
         """What of a block's arguments lies in memory: records, and temporaries put there."""

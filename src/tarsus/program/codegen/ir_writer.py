@@ -8,7 +8,6 @@ from collections.abc import Callable
 
 from tarsus.program.codegen import elementary
 
-OF_MEMORY = ("load ", "getelementptr ")
 UNARY = {"neg", "fabs", "sqrt", "floor", "ceil"}
 
 
@@ -22,11 +21,11 @@ class IrWriter:
     def __init__(self, lanes: int, bits: int) -> None:
         self.lanes, self.bits = lanes, bits
         self.lines: list[str] = []
-        self.arithmetic = 0  # instructions that are no access to memory
-        self._count = 0
+        self._count = self._of_memory = 0
         self._masks: set[str] = set()
         self._declared: dict[str, None] = {}
         self._angles: dict[str, tuple[str, str]] = {}
+        self._calls: dict[str, str] = {}
         self.scalar = "double" if bits == 64 else "float"
         self.vector = self._of(self.scalar)
         self.mask = self._of("i1")
@@ -47,12 +46,22 @@ class IrWriter:
         """A new block of code begins: nothing computed before may be shared."""
         self._angles.clear()
 
+    @property
+    def arithmetic(self) -> int:
+        """How many instructions there are that are no access to memory."""
+        return self._count - self._of_memory
+
     def define(self, expression: str) -> str:
         """A new name for an instruction's result."""
         self._count += 1
-        self.arithmetic += not expression.startswith(OF_MEMORY)
-        self.lines.append(f"  %v{self._count} = {expression}")
-        return f"%v{self._count}"
+        name = f"%v{self._count}"
+        self.lines.append(f"  {name} = {expression}")
+        return name
+
+    def access(self, expression: str) -> str:
+        """The same for a load or an address."""
+        self._of_memory += 1
+        return self.define(expression)
 
     def const(self, x: float) -> str:
         """The same number in every lane."""
@@ -84,11 +93,13 @@ class IrWriter:
         return self.define(f"fneg {self.vector} {a}")
 
     def _intrinsic(self, name: str, *args: str) -> str:
-        full = f"@llvm.{name}.{self._suffix}"
-        self.declare(f"{self.vector} {full}({', '.join([self.vector] * len(args))})")
-        return self.define(
-            f"call {self.vector} {full}({', '.join(f'{self.vector} {a}' for a in args)})"
-        )
+        call = self._calls.get(name)
+        if call is None:
+            full = f"{self.vector} @llvm.{name}.{self._suffix}"
+            self.declare(f"{full}({', '.join([self.vector] * len(args))})")
+            call = f"call {full}({', '.join([f'{self.vector} %s'] * len(args))})"
+            self._calls[name] = call
+        return self.define(call % args)
 
     def fma(self, a: str, b: str, c: str) -> str:
         """a * b + c with one rounding."""
@@ -202,11 +213,16 @@ class IrWriter:
 
     def _entry(self, table: str, at: str) -> str:
         space = table.rpartition(" ")[0]
-        address = self.define(f"getelementptr {self.scalar}, {table}, i64 {at}")
-        return self.define(f"load {self.scalar}, {space} {address}")
+        address = self.access(f"getelementptr {self.scalar}, {table}, i64 {at}")
+        return self.access(f"load {self.scalar}, {space} {address}")
 
     def operation(self, op: str, args: list[str]) -> str:
         """One node of a tape."""
+        simple = SIMPLE.get(op)
+        if simple is not None:
+            if not self._masks.isdisjoint(args):
+                args = [self.number(a) for a in args]
+            return simple(self, *args)
         if op in ("and", "or"):
             return self._logic(op, self.truth(args[0]), self.truth(args[1]))
         if op == "not":
@@ -219,8 +235,6 @@ class IrWriter:
         numbers = [self.number(a) for a in args]
         if op in ("sin", "cos"):
             return self._turn(numbers[0])[op == "cos"]
-        if op in SIMPLE:
-            return SIMPLE[op](self, *numbers)
         function = getattr(elementary, FUNCTIONS.get(op, op), None)
         if function is None:
             raise ValueError(f"the operation {op!r} cannot be compiled; write it with simpler ones")

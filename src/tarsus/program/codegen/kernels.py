@@ -113,11 +113,11 @@ attributes #0 = {{ nounwind "stackrealign" }}"""
 
     def persistent(self, scribe: IrWriter, target: Target, entry: int) -> str:
         place = f"getelementptr inbounds {target.vector}, ptr %world, i64 {entry}"
-        return f"ptr {scribe.define(place)}"
+        return f"ptr {scribe.access(place)}"
 
     def table(self, scribe: IrWriter, target: Target, program: Program, number: int) -> str:
-        slot = scribe.define(f"getelementptr ptr, ptr %tables, i64 {number}")
-        return f"ptr {scribe.define(f'load ptr, ptr {slot}')}"
+        slot = scribe.access(f"getelementptr ptr, ptr %tables, i64 {number}")
+        return f"ptr {scribe.access(f'load ptr, ptr {slot}')}"
 
 
 class GpuThreads(KernelShell):
@@ -176,13 +176,13 @@ entry:
         at = scribe.define(f"mul i64 %stride, {entry}")
         return (
             "ptr addrspace(1)"
-            f" {scribe.define(f'getelementptr {target.scalar}, ptr addrspace(1) %world, i64 {at}')}"
+            f" {scribe.access(f'getelementptr {target.scalar}, ptr addrspace(1) %world, i64 {at}')}"
         )
 
     def table(self, scribe: IrWriter, target: Target, program: Program, number: int) -> str:
         first = sum(len(values) for values in list(program.tables.values())[:number])
         pointer = f"getelementptr {target.scalar}, ptr addrspace(1) %tables, i64 {first}"
-        return f"ptr addrspace(1) {scribe.define(pointer)}"
+        return f"ptr addrspace(1) {scribe.access(pointer)}"
 
     def in_memory(self, program: Program, target: Target) -> list[str]:
         looped = [block for block, inside in program.straights() if inside]

@@ -26,7 +26,7 @@ def _cut(function: str) -> str:
     ends: dict[str, str] = {}  # the last piece of each block that was cut
     block, length = "", 0
     for line in function.split("\n"):
-        label = LABEL.fullmatch(line)
+        label = None if line.startswith("  ") else LABEL.fullmatch(line)
         if label:
             block, length = label[1], 0
         elif block and length >= LENGTH:

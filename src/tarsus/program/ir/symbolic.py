@@ -8,6 +8,10 @@ from typing import Any, cast
 
 from casadi import SX
 
+from tarsus.program.ir import quick_operators
+
+quick_operators.install()
+
 
 def entries(x: SX) -> list[SX]:
     """All entries of a vector or matrix, column by column."""

@@ -9,8 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import casadi as ca
+import numpy as np
+
+from tarsus.program.lowering.instructions import instructions
 
 NAMES = {getattr(ca, name): name[3:].lower() for name in dir(ca) if name.startswith("OP_")}
+TAKES_TWO = {
+    *("add", "sub", "mul", "div", "pow", "constpow", "fmod", "remainder", "fmin", "fmax"),
+    *("lt", "le", "eq", "ne", "and", "or", "if_else_zero", "copysign", "atan2", "hypot"),
+}
 MASKS = {"lt", "le", "eq", "ne", "not", "and", "or"}
 
 
@@ -33,13 +40,15 @@ class Tape:
 
     def live(self) -> list[int]:
         """How often each node is used; unused ones need not be emitted."""
-        uses = [0] * len(self.nodes)
+        nodes, uses = self.nodes, [0] * len(self.nodes)
         for _, node in self.outputs:
             uses[node] += 1
-        for k in reversed(range(len(self.nodes))):
-            uses[k] += self.nodes[k].op == "store"
+        for k in range(len(nodes) - 1, -1, -1):
+            node = nodes[k]
+            if node.op == "store":
+                uses[k] += 1
             if uses[k]:
-                for a in self.nodes[k].args:
+                for a in node.args:
                     uses[a] += 1
         return uses
 
@@ -54,24 +63,32 @@ class Tape:
 
 def tape(function: ca.Function) -> Tape:
     """The tape of a straight-line function; ValueError for an operation without scalar meaning."""
+    return _fused(_with_reciprocals(_with_selects(_read(function))))
+
+
+def _read(function: ca.Function) -> Tape:
+    """CasADi's instructions, each result a node."""
     nodes: list[Node] = []
     outputs: list[tuple[tuple[int, int], int]] = []
-    at: dict[int, int] = {}
-    for k in range(function.n_instructions()):
-        op = NAMES[function.instruction_id(k)]
-        ins, outs = function.instruction_input(k), function.instruction_output(k)
+    rows = instructions(function)
+    at = [0] * (function.sz_w() + 1)
+    constants = np.ascontiguousarray(rows[:, 2:]).view(np.float64)[:, 0].tolist()
+    for (code, to, one, two), constant in zip(rows.tolist(), constants, strict=True):
+        op = NAMES[code]
         if op == "output":
-            outputs.append(((outs[0], outs[1]), at[ins[0]]))
+            outputs.append(((to, two), at[one]))
             continue
         if op == "input":
-            node = Node(op, (), place=(ins[0], ins[1]))
+            node = Node(op, (), 0.0, (one, two))
         elif op == "const":
-            node = Node(op, (), value=function.instruction_constant(k))
+            node = Node(op, (), constant)
+        elif op in TAKES_TWO:
+            node = Node(op, (at[one], at[two]))
         else:
-            node = Node(op, tuple([at[i] for i in ins]))
-        at[outs[0]] = len(nodes)
+            node = Node(op, (at[one],))
+        at[to] = len(nodes)
         nodes.append(node)
-    return _fused(_with_reciprocals(_with_selects(Tape(nodes, outputs))))
+    return Tape(nodes, outputs)
 
 
 def _with_selects(t: Tape) -> Tape:
