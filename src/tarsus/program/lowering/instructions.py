@@ -48,4 +48,5 @@ def _asked(function: ca.Function, k: int) -> list[int]:
 def _letters(rows: Rows) -> NDArray[np.uint8]:
     """Rows as they stand in a serialized function."""
     numbers = np.ascontiguousarray(rows).view(np.uint8).ravel()
-    return np.stack([numbers & 15, numbers >> 4], 1).ravel() + np.uint8(ord("a"))
+    halves = np.stack([numbers & 15, numbers >> 4], 1).ravel() + ord("a")
+    return halves.astype(np.uint8)
