@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime
 import platform
 import re
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -25,6 +26,7 @@ SCENES = ("creep", "gripped_capsule", "foot_edge", "foot_force", "isotropic_fric
 def measured(law: str) -> list[ValidationRow]:
     """All rows of a law, or of MuJoCo."""
     stepper = None if law == NAME else "midpoint"
+    print(law, file=sys.stderr, flush=True)
     return [row for scene in SCENES for row in validate(law, scene, stepper, unclaimed=True)]
 
 
