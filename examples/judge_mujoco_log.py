@@ -40,7 +40,6 @@ def main() -> None:
         print(f"--- {name}")
         for what, value in card["residuals"].items():
             print(f"  {what:20s} {value if value is None else format(value, '.2e')}")
-        print(f"  {'penetration':20s} {1e3 * card['penetration_max']:.3f} mm")
 
 
 if __name__ == "__main__":
