@@ -78,7 +78,7 @@ def tables(found: dict[str, list[ValidationRow]]) -> str:
         f"Measured on {today}, {platform.machine()}, float64, stepper `midpoint`; MuJoCo"
         f" {mujoco().__version__}: {SETTINGS}. Marked \\*: the law says that it does not model what"
         " the scene needs. A dash: it cannot be run, or a landing is spread over many steps. Steps"
-        " are those asked for where the ground is rigid, 0.25 ms at most (in the grip 0.02 ms) where"
+        " are those asked for where the ground is rigid, 0.25 ms at most (grip: 0.02 ms) where"
         " it gives way, 2 ms at most in MuJoCo.\n\n"
         f"{head}{''.join(rows)}\n"
         "The same grip in MuJoCo, seven settings:\n\n"
