@@ -160,7 +160,8 @@ def parameters(package: str, family: type) -> str:
 
 def cited() -> str:
     """Every reference, by kind."""
-    titles = {"papers": "Papers", "books": "Books and manuals", "data": "Robot data"}
+    titles = {"papers": "Papers", "learning": "Learning and random numbers"}
+    titles |= {"books": "Books and manuals", "data": "Robot data"}
     parts = []
     for shelf in references.SHELVES:
         kept = vars(importlib.import_module(f"tarsus.references.{shelf}")).values()

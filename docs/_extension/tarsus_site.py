@@ -109,28 +109,20 @@ def as_prose(app: Any, what: str, name: str, thing: Any, options: Any, lines: li
 
 
 def _paragraph(lines: list[str]) -> list[str]:
-    """A paragraph: its fields as a list, its lists as they are, the rest escaped.
-
-    What goes on from a field or an item is indented; what is not ends the list.
-    """
+    """A paragraph: its fields as a list, its lists as they are, the rest escaped."""
     shown: list[str] = []
-    inside = False
+    inside = False  # a field or an item goes on
     for line in lines:
         text = line.strip()
-        field = FIELD.match(text) if not line.startswith(" ") else None
-        if field:
-            shown += [""] if shown and not inside else []
+        field = FIELD.match(text) if not line.startswith("    ") else None
+        if field and not (shown and not inside and not shown[-1].startswith("- ")):
             shown.append(f"- **{_escaped(field[1])}**: {_escaped(field[2])}")
             inside = True
         elif LISTED.match(line):
             shown.append(_escaped(text))
             inside = True
-        elif inside and line.startswith("  "):
-            shown.append("  " + _escaped(text))
         else:
-            shown += [""] if inside else []
-            shown.append(_escaped(text))
-            inside = False
+            shown.append(("  " if inside else "") + _escaped(text))
     return _spaced(shown)
 
 

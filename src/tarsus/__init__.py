@@ -8,8 +8,10 @@ log = simulation.run(10.0)
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import TYPE_CHECKING, Any
 
+from tarsus.environments.names import register
 from tarsus.simulation.recording.first_log import before_first_log
 
 if TYPE_CHECKING:
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from tarsus.contact.material import material as material
     from tarsus.control.base import Controller as Controller
     from tarsus.dynamics.robot import Robot as Robot
+    from tarsus.environments.environment import Environment as Environment
     from tarsus.errors import TarsusError as TarsusError
     from tarsus.errors import TarsusWarning as TarsusWarning
     from tarsus.model.objects import Ball as Ball
@@ -51,6 +54,7 @@ _HOMES = {
     "Simulation": "tarsus.simulation.simulation",
     "open_log": "tarsus.viewer.log_accessor",
     "world": "tarsus.simulation.world",
+    "Environment": "tarsus.environments.environment",
     "Ball": "tarsus.model.objects",
     "Box": "tarsus.model.objects",
     "Cylinder": "tarsus.model.objects",
@@ -79,6 +83,8 @@ _HOMES = {
 __all__ = [*_HOMES, "__version__"]  # noqa: PLE0604  # pyright: ignore  the names above
 
 
+if "gymnasium" in sys.modules:  # its user may want ours
+    register()
 before_first_log(lambda: importlib.import_module("tarsus.viewer.log_accessor"))
 
 

@@ -30,9 +30,9 @@ FLOORS = (  # from the roof down; what stands on one floor does not see its neig
     ("commands",),
     ("__init__",),
     ("comparison", "experiments", "benchmarks", "validation"),
-    ("mujoco_runs", "viewer", "exchange"),
+    ("mujoco_runs", "viewer", "exchange", "environments"),
     ("simulation",),
-    ("stepping", "control", "robots", "sensing"),
+    ("stepping", "control", "robots", "sensing", "tasks"),
     ("terrain",),
     ("morphology",),
     ("dynamics",),
@@ -45,7 +45,8 @@ FLOORS = (  # from the roof down; what stands on one floor does not see its neig
 )
 LAWS_WING = "contact"  # stands beside the mechanics wing, on the algebra
 MECHANICS_WING = {
-    *("spatial", "model", "dynamics", "morphology", "terrain", "control", "robots", "sensing")
+    *("spatial", "model", "dynamics", "morphology", "terrain", "control", "robots", "sensing"),
+    "tasks",
 }
 HALL = "stepping"
 FAMILIES = (  # one file, one member: siblings share through base alone
@@ -58,6 +59,7 @@ FAMILIES = (  # one file, one member: siblings share through base alone
     "tarsus.robots",
     "tarsus.sensing",
     "tarsus.stepping.methods",
+    "tarsus.tasks",
     "tarsus.terrain",
     "tarsus.validation.real",
     "tarsus.validation.scenes",

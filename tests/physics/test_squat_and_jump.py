@@ -52,6 +52,7 @@ def moved(gait: str, seconds: float) -> Moved:
     )
 
 
+@pytest.mark.slow
 def test_hoap1_squats_and_sways():
     done = moved("squat", 5.0)
     weight = hoap1.MASS * G

@@ -26,6 +26,7 @@ FOLDERS = {
     "terrains": "tarsus.terrain",
     "gaits": "tarsus.control.gaits",
     "sensors": "tarsus.sensing",
+    "tasks": "tarsus.tasks",
     "scenes": "tarsus.validation.scenes",
     "experiments": "tarsus.experiments",
     "peers": "tarsus.benchmarks.peers",
@@ -37,12 +38,13 @@ FAMILIES = {  # kinds with parameters: where their base class is, and its name
     "terrains": ("tarsus.terrain.base", "Terrain"),
     "gaits": ("tarsus.control.base", "Controller"),
     "sensors": ("tarsus.sensing.base", "Sensor"),
+    "tasks": ("tarsus.tasks.base", "LearningTask"),
 }
 
 
 @dataclass(frozen=True)
 class List(Command):
-    """List robots, laws, steppers, terrains, gaits, sensors, scenes and papers."""
+    """List robots, laws, steppers, terrains, gaits, sensors, tasks, scenes and papers."""
 
     place: ClassVar[int] = 20
     topic: ClassVar[str] = "Simulate"
@@ -63,6 +65,7 @@ class List(Command):
                 "terrains",
                 "gaits",
                 "sensors",
+                "tasks",
                 "scenes",
                 "experiments",
                 "peers",
@@ -70,10 +73,12 @@ class List(Command):
         ],
         called("[KIND]"),
     ] = "all"
-    """robots, laws, solvers, steppers, terrains, gaits, sensors, scenes, experiments or peers."""
+    """Of what there is: robots, laws, solvers, steppers, terrains, gaits, sensors, tasks, scenes,
+    experiments or peers.
+    """
 
     parameters: Flag = False
-    """Their parameters too (of laws, gaits, sensors, steppers, terrains), with unit and range."""
+    """Their parameters too (not of robots, solvers, scenes, papers, peers), with unit and range."""
 
     def execute(self) -> int:
         if self.parameters and self.what not in ("all", *FAMILIES):

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import is_dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
+T = TypeVar("T")
 PLAIN = (bool, int, float, str, np.generic)
 
 
@@ -30,6 +31,13 @@ def alike(a: Any, b: Any) -> bool:
         return list(a) == list(b) and all(alike(a[key], b[key]) for key in a)
     described = is_dataclass(a) and not isinstance(a, type)
     return described and alike(_given(a), _given(b))
+
+
+def first_alike(kept: list[T], new: T, most: int) -> T:
+    """One of those kept that is alike, or the new one, which is then kept; the last `most` are."""
+    known = next((known for known in kept if alike(known, new)), new)
+    kept[:] = [*(other for other in kept if other is not known), known][-most:]
+    return known
 
 
 def _given(whole: Any) -> dict[str, Any]:

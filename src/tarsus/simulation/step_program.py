@@ -26,7 +26,7 @@ from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder, Values
 from tarsus.simulation import actuation, varied, varied_numbers
 from tarsus.simulation.actuation import Actuation
-from tarsus.simulation.alike import alike
+from tarsus.simulation.alike import first_alike
 from tarsus.simulation.sensor_program import NO_SENSORS, Moment, Sensing, sensed
 from tarsus.simulation.varied import Varied
 from tarsus.spatial.inertia import LinearInertia
@@ -63,9 +63,7 @@ class Plan:
 
 def shared(plan: Plan) -> Plan:
     """An earlier plan that is alike, or this one: nothing is traced twice."""
-    known = next((known for known in _PLANS if alike(known, plan)), plan)
-    _PLANS[:] = [*(other for other in _PLANS if other is not known), known][-KEPT:]
-    return known
+    return first_alike(_PLANS, plan, KEPT)
 
 
 @lru_cache(maxsize=KEPT)

@@ -1,0 +1,69 @@
+"""Random numbers without a state: words scrambled from a seed, a world, a count and a stream.
+
+Words have 12 bits, so that every product is a whole number below 2^24 and exact in float32: a
+program draws the same numbers at any precision, in any lane, thread or order, and a world can be
+run again alone. In each round two of four words are added to the others as the middle of their
+squares (Widynski 2017), and all change places, as in a Feistel cipher, which loses nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import casadi as ca
+import numpy as np
+from casadi import SX
+from numpy.typing import NDArray
+
+WORD = 4096  # values of a word
+ROUNDS = 10
+BUMPS = (2531, 3037)  # what the keys grow by from round to round
+GOLDEN = 0x9E3779B97F4A7C15  # of SplitMix64, as are the two below
+FIRST, SECOND = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
+MASK = (1 << 64) - 1
+
+
+def seed_words(seed: int) -> NDArray[np.float64]:
+    """Four words (4,) that any whole number becomes."""
+    x = (seed + GOLDEN) & MASK
+    x = ((x ^ (x >> 30)) * FIRST) & MASK
+    x = ((x ^ (x >> 27)) * SECOND) & MASK
+    x ^= x >> 31
+    return np.array([(x >> 12 * k) % WORD for k in range(4)], dtype=float)
+
+
+def scrambled(seed: SX, world: SX, count: SX, stream: SX | int) -> list[SX]:
+    """Four words, each equally likely to be any of 0 to 4095.
+
+    seed (4,): `seed_words`
+    world, count: whole numbers below 2^24
+    stream: a whole number below 4096, another for each purpose
+    """
+    high = [ca.floor(x * (1 / WORD)) for x in (world, count)]
+    low = [x - WORD * h for x, h in zip((world, count), high, strict=True)]
+    c = [low[0], _wrapped(high[0] + seed[2]), low[1], _wrapped(high[1] + seed[3])]
+    key = [_wrapped(seed[0] + stream), seed[1]]
+    for _ in range(ROUNDS):
+        mixed = [
+            _wrapped(x + _middle(_wrapped(y + k)))
+            for y, x, k in zip(c[::2], c[1::2], key, strict=True)
+        ]
+        c = [mixed[0], c[2], mixed[1], c[0]]
+        key = [_wrapped(k + bump) for k, bump in zip(key, BUMPS, strict=True)]
+    return c
+
+
+def uniform(words: Sequence[SX]) -> tuple[SX, SX]:
+    """Two numbers of [0, 1), multiples of 2^-24, from four words."""
+    a, b, c, d = words
+    return (a * WORD + b) * (1 / WORD**2), (c * WORD + d) * (1 / WORD**2)
+
+
+def _middle(word: SX) -> SX:
+    """The middle twelve of the 24 bits of a word's square."""
+    return _wrapped(ca.floor(word * word * (1 / 64)))
+
+
+def _wrapped(total: SX) -> SX:
+    """The lower word of a sum."""
+    return total - WORD * ca.floor(total * (1 / WORD))

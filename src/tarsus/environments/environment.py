@@ -1,0 +1,194 @@
+"""Many worlds at one task, as NumPy arrays: the core of what learners are given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Unpack
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tarsus import registry
+from tarsus.algebra.random_numbers import seed_words
+from tarsus.contact.base import Law
+from tarsus.control import servo
+from tarsus.control.servo import Gains
+from tarsus.dynamics.robot import Robot
+from tarsus.environments.control_program import ControlPlan, control_program, reward_names, shared
+from tarsus.errors import TarsusError
+from tarsus.morphology.feet import feet
+from tarsus.program.run.backend import Array
+from tarsus.program.run.worlds import Worlds
+from tarsus.simulation import default_controller, inputs, notices, resolve
+from tarsus.simulation.contact_selection import candidates
+from tarsus.simulation.loading import loaded
+from tarsus.simulation.options import Options, complete
+from tarsus.simulation.placement import on_ground
+from tarsus.stepping.base import Stepper
+from tarsus.tasks.base import LearningTask
+from tarsus.terrain.base import Terrain
+
+TASKS = "tarsus.tasks"
+
+
+@dataclass(frozen=True, eq=False)
+class Transition:
+    """What came of a control period in each world; arrays of `worlds` rows.
+
+    observation (worlds, k): after it, of the new episode where one ended
+    final (worlds, k): of the episode that ended, else the same
+    reward (worlds,); terms (worlds, m): its parts
+    terminated, truncated (worlds,): whether the episode failed, or its time was over
+    diverged (worlds,): of those that failed, whose numbers left the physical range
+    unconverged (worlds,): steps whose contact problem was not solved
+    """
+
+    observation: Array
+    final: Array
+    reward: Array
+    terms: Array
+    terminated: NDArray[np.bool_]
+    truncated: NDArray[np.bool_]
+    diverged: NDArray[np.bool_]
+    unconverged: Array
+
+
+class EnvironmentOptions(Options, total=False):
+    """Those of a Simulation, and an environment's own."""
+
+    seed: int
+    first_world: int
+
+
+class Environment:
+    """A robot at a task in many worlds; a world whose episode ends begins the next by itself.
+
+    task: a name (`tarsus list tasks`) or a LearningTask
+    robot, law, stepper, terrain, dt, options: as a Simulation takes them; of the options worlds,
+        contacts, limits, bounce, stiction, slots, self_collision, keyframe, precision (here
+        "float32" by default) and threads
+    seed: of all that is drawn at random; world k draws as `first_world` + k, whatever the others
+        are
+    """
+
+    def __init__(
+        self,
+        task: LearningTask | str = "velocity",
+        robot: Robot | str = "mini_cheetah",
+        law: Law | str = "moreau",
+        stepper: Stepper | str = "midpoint",
+        terrain: Terrain | str = "plane",
+        dt: float = 0.004,
+        **options: Unpack[EnvironmentOptions],
+    ) -> None:
+        # names become objects
+        own: Any = dict(options)
+        seed, first = own.pop("seed", 0), own.pop("first_world", 0)
+        chosen = complete({"precision": "float32", "stiction": False, **own})
+        if not isinstance(task, LearningTask):
+            task = registry.member(TASKS, "task", task, LearningTask)()
+        self.task = task
+        self.dt, self.worlds, self.notices = inputs.step(dt), chosen.worlds, list[str]()
+        asked = default_controller.starting_from(resolve.robot(robot), chosen.keyframe)
+        self.robot, _ = default_controller.prepared(asked, None, self.dt, self.notices)
+        self.law, self.terrain = resolve.law(law), resolve.terrain(terrain)
+        stepping = resolve.stepper(stepper)
+        if reason := self.task.suits(self.robot):
+            raise TarsusError(f"{self.robot.name!r} cannot be asked to do this task: {reason}")
+        steps = self._steps()
+        # what is compiled
+        touching = candidates(self.robot, chosen.contacts, self.notices)
+        scene = resolve.scene(self.robot, (self.law, self.terrain, stepping), touching, chosen)
+        stand = np.asarray(self.robot.keyframes["stand"], dtype=float)
+        work = shared(
+            ControlPlan(self.task, scene, stepping, self.dt, steps, self._gains(stand), stand)
+        )
+        program = control_program(work)
+        bits = 32 if chosen.precision == "float32" else 64
+        self.backend = Worlds(program, self.worlds, bits=bits, threads=chosen.threads)
+        self._registers = {"start": on_ground(scene, stand)}
+        self._registers |= {f"law.{k}": v[..., None] for k, v in self.law.parameters().items()}
+        self._registers |= {f"terrain.{k}": v for k, v in self.terrain.parameters().items()}
+        if bits == 32:
+            self._registers |= notices.tolerances_for_float32(self.law, self.notices)
+        world = np.arange(first, first + self.worlds, dtype=float)
+        self._registers["world"] = world[:, None]
+        self.work, self.seed = work, seed
+        self.reset(seed)
+
+    def _steps(self) -> int:
+        """Of a control period; TarsusError unless they are a whole number."""
+        steps = round(1 / (self.task.rate * self.dt))
+        if steps < 1 or abs(steps * self.task.rate * self.dt - 1) > 1e-6:
+            raise TarsusError(
+                f"a rate of {self.task.rate:g} Hz does not fit dt = {self.dt:g} s: 1 / (rate dt)"
+                " must be a whole number."
+            )
+        return steps
+
+    def _gains(self, stand: NDArray[np.float64]) -> Gains:
+        """Of servos that suit the robot."""
+        return servo.gains(self.robot, stand, feet(self.robot), self.dt)
+
+    @property
+    def actions(self) -> int:
+        """How many numbers an action has: one a motor."""
+        return self.backend.program.sizes["action"]
+
+    @property
+    def observations(self) -> int:
+        """How many numbers an observation has."""
+        return self.backend.program.sizes["observation"]
+
+    @cached_property
+    def rewards(self) -> tuple[str, ...]:
+        """The names of a reward's parts."""
+        return reward_names(self.work)
+
+    def reset(self, seed: int | None = None) -> Array:
+        """All worlds at the beginning of an episode; observations (worlds, k).
+
+        seed: of what is drawn from now on; None: what is drawn goes on
+        """
+        worlds = self.backend
+        count = worlds.get("count") if seed is None else np.zeros((self.worlds, 1))
+        if seed is not None:
+            self.seed = seed
+            loaded(worlds, self._registers | {"seed": seed_words(seed)})
+        # an episode that is over, with a robot that has fallen, is followed by another
+        worlds.set("q", self._registers["start"])
+        for name in ("u", "memory", "bilateral", "before", "command", "action"):
+            worlds.set(name, np.zeros(worlds.program.sizes[name]))
+        worlds.set("memory", self.work.scene.initial_memory())
+        for name in ("friction", "mass"):
+            worlds.set(name, np.ones(1))
+        worlds.set("clock", np.array([self.task.episode * self.task.rate]))
+        worlds.set("count", count)
+        worlds.advance()
+        return worlds.get("observation")
+
+    def step(self, action: ArrayLike) -> Transition:
+        """One control period with actions (worlds, n), or (n,) for all worlds alike."""
+        given = np.asarray(action, dtype=self.backend.dtype)
+        if given.shape not in ((self.actions,), (self.worlds, self.actions)):
+            raise TarsusError(
+                f"the action must have shape ({self.worlds}, {self.actions}), not {given.shape}."
+            )
+        if not np.isfinite(given).all():
+            raise TarsusError("the action holds numbers that are not finite.")
+        self.backend.set("action", given)
+        self.backend.advance()
+        return self.outcome()
+
+    def outcome(self) -> Transition:
+        """Of the last control period, copies."""
+        get = self.backend.get
+        seen, flags = (
+            get("observation"),
+            [get(name)[:, 0] > 0 for name in ("terminated", "truncated", "diverged")],
+        )
+        ended = flags[0] | flags[1]
+        final = get("final") if ended.any() else seen.copy()
+        solved, paid = get("unconverged")[:, 0], get("reward")[:, 0]
+        return Transition(seen, final, paid, get("terms"), flags[0], flags[1], flags[2], solved)

@@ -1,0 +1,136 @@
+"""The base class of tasks: observations, rewards and the end of an episode as expressions.
+
+To add a task: one file in `tarsus/tasks` with one frozen dataclass that derives from
+`LearningTask`; the file's name is the task's name. All of it is compiled with the steps of a
+control period into one call for all worlds (`tarsus.environments`).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+from casadi import SX
+from numpy.typing import NDArray
+
+from tarsus.dynamics.kinematics import Kinematics
+from tarsus.model.mechanism import Mechanism
+from tarsus.parameters import check, parameter
+
+Range = tuple[float, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Glimpse:
+    """What a task may look at after a control period, as symbols.
+
+    kin: the robot with its velocities
+    angles, rates (n,): of the actuated joints, rad and rad/s
+    torque (n,): of the motors in the period's last step, N m
+    pressing: of each foot, 1 if the ground presses it in that step, else 0, by name
+    action, before (n,): what the learner asked for now, and the period before
+    command: by name
+    clock: s since the episode began
+    heights: of the ground above z = 0 (m) below points (3,) of the world
+    stand (nq,): the coordinates to stand in
+    """
+
+    kin: Kinematics
+    angles: SX
+    rates: SX
+    torque: SX
+    pressing: Mapping[str, SX]
+    action: SX
+    before: SX
+    command: Mapping[str, SX]
+    clock: SX
+    heights: Callable[[list[SX]], list[SX]]
+    stand: NDArray[np.float64]
+
+    @property
+    def rotation(self) -> SX:
+        """The base's rotation (3, 3): its coordinates to the world's."""
+        return self.kin.world_rotation[0]
+
+    @property
+    def height(self) -> SX:
+        """Of the base above the ground below it, m."""
+        origin = self.kin.world_position[0]
+        return origin[2] - self.heights([origin])[0]
+
+    @property
+    def forwards(self) -> SX:
+        """The base's heading (2,) seen from above, a unit vector."""
+        ahead = self.rotation[:2, 0]
+        return ahead / ca.sqrt(ca.fmax(ca.sumsqr(ahead), 1e-12))
+
+    @property
+    def velocity(self) -> SX:
+        """Of the base (3,): along its heading, to the left, and upwards, m/s."""
+        v, ahead = ca.mtimes(self.rotation, self.kin.velocity[0]), self.forwards
+        left = ca.vertcat(-ahead[1], ahead[0])
+        return ca.vertcat(ca.dot(ahead, v[:2]), ca.dot(left, v[:2]), v[2])
+
+    @property
+    def turning(self) -> SX:
+        """Angular velocity of the base (3,) in its own axes, rad/s."""
+        return self.kin.omega[0]
+
+    @property
+    def down(self) -> SX:
+        """The direction of gravity (3,) in the base's axes."""
+        return -self.rotation[2, :].T
+
+
+@dataclass(frozen=True, eq=False)
+class Observed:
+    """Numbers (k,) of an observation, and how wide their uniform noise is to either side."""
+
+    value: SX
+    noise: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearningTask(ABC):
+    """A task; implementations are frozen dataclasses.
+
+    The learner's action (n,) moves the joints' targets from the standing posture, by `reach` for 1.
+    What is drawn at random is drawn anew for each world: at the start of an episode the posture,
+    the base's velocity, friction and mass, and from time to time a command and a push.
+    """
+
+    rate: float = parameter(50.0, "Hz", "how often the learner acts", "(0, inf)")
+    episode: float = parameter(20.0, "s", "after which an episode is cut off", "(0, inf)")
+    reach: float = parameter(0.3, "rad", "of a joint's target, for an action of 1", "(0, 100]")
+    hold: float = parameter(3.0, "s", "after which a command changes", "(0, inf)")
+    push: float = parameter(0.5, "m/s", "that pushes add to the velocity at most", "[0, inf)")
+    push_every: float = parameter(5.0, "s", "between two pushes", "(0, inf)")
+    friction: Range = parameter((0.5, 1.25), "[1]", "factor on the law's friction", "[0, inf)")
+    mass: Range = parameter((0.9, 1.1), "[1]", "factor on the base's mass and inertia", "(0, inf)")
+    spread: float = parameter(0.1, "rad", "of the joints, as an episode begins", "[0, inf)")
+
+    def __post_init__(self) -> None:
+        check(self)
+
+    def suits(self, mechanism: Mechanism) -> str | None:
+        """None, or in one sentence why this robot cannot be asked to do it."""
+        return None if mechanism.floating else "its base is fixed."
+
+    @abstractmethod
+    def commands(self) -> Mapping[str, Range]:
+        """What is asked of the robot, by name: least and largest, SI units."""
+
+    @abstractmethod
+    def observations(self, now: Glimpse) -> Mapping[str, Observed]:
+        """What the learner sees, in order, of magnitude one."""
+
+    @abstractmethod
+    def rewards(self, now: Glimpse) -> Mapping[str, SX]:
+        """What it is paid a second, by name."""
+
+    @abstractmethod
+    def failed(self, now: Glimpse) -> SX:
+        """Whether the episode ends here as a failure."""

@@ -1,0 +1,94 @@
+"""Follow a velocity: forwards, sideways and turning, on four legs that trot by a clock."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+from casadi import SX
+
+from tarsus.model.mechanism import Mechanism
+from tarsus.morphology.legs import diagonals, find_legs, why_no_diagonal_legs
+from tarsus.parameters import parameter
+from tarsus.tasks.base import Glimpse, LearningTask, Observed, Range
+
+TILT = 0.5  # cosine: a base that leans by more than 60 degrees has fallen
+SUNK = 0.55  # of the standing height: a base below it has collapsed
+LOW = 0.83  # of it: a base below that is paid less
+
+
+@dataclass(frozen=True, kw_only=True)
+class Velocity(LearningTask):
+    """Follow a commanded velocity of the base; a clock says which diagonal shall be on the ground.
+
+    Commands:
+    speed: m/s along the heading
+    sideways: m/s to the left
+    turn: rad/s to the left
+    """
+
+    speed: Range = parameter((0.3, 1.0), "m/s", "commands along the heading")
+    sideways: Range = parameter((0.0, 0.0), "m/s", "commands to the left")
+    turn: Range = parameter((-0.5, 0.5), "rad/s", "commands to turn left")
+    frequency: float = parameter(2.5, "Hz", "of the trot that is rewarded", "(0, 100]")
+
+    def suits(self, mechanism: Mechanism) -> str | None:
+        return super().suits(mechanism) or why_no_diagonal_legs(mechanism)
+
+    def commands(self) -> Mapping[str, Range]:
+        return {"speed": self.speed, "sideways": self.sideways, "turn": self.turn}
+
+    def observations(self, now: Glimpse) -> Mapping[str, Observed]:
+        at = 2 * np.pi * self.frequency * now.clock
+        asked = ca.vertcat(*now.command.values())
+        joints = now.angles - _posture(now)
+        return {
+            "down": Observed(now.down, 0.05),
+            "turning": Observed(0.25 * now.turning, 0.05),
+            "velocity": Observed(2 * now.velocity, 0.1),
+            "command": Observed(asked),
+            "angles": Observed(joints, 0.01),
+            "rates": Observed(0.05 * now.rates, 0.05),
+            "action": Observed(now.action),
+            "clock": Observed(ca.vertcat(ca.sin(at), ca.cos(at))),
+        }
+
+    def rewards(self, now: Glimpse) -> Mapping[str, SX]:
+        asked, v, spin = now.command, now.velocity, now.turning
+        ahead = (v[0] - asked["speed"]) ** 2 + (v[1] - asked["sideways"]) ** 2
+        low = ca.fmax(LOW * now.stand[2] - now.height, 0)
+        change = now.action - now.before
+        return {
+            "velocity": 7.5 * ca.exp(-ahead / 0.1),
+            "turn": 3.5 * ca.exp(-((spin[2] - asked["turn"]) ** 2) / 0.2),
+            "clock": 1.5 * self._in_time(now),
+            "bounce": -5 * v[2] ** 2,
+            "sway": -0.15 * ca.sumsqr(spin[:2]),
+            "tilt": -10 * ca.sumsqr(now.down[:2]),
+            "jerk": -0.04 * ca.sumsqr(change),
+            "rates": -1e-4 * ca.sumsqr(now.rates),
+            "low": -100 * low**2,
+        }
+
+    def failed(self, now: Glimpse) -> SX:
+        sunk = now.height < SUNK * now.stand[2]
+        return ca.logic_or(sunk, now.rotation[2, 2] < TILT)
+
+    def _in_time(self, now: Glimpse) -> SX:
+        """The share of feet that press when the clock says so, and only then."""
+        legs = find_legs(now.kin.mechanism)
+        first = ca.sin(2 * np.pi * self.frequency * now.clock) >= 0
+        right = SX(0)
+        for leg, diagonal in zip(legs, diagonals(legs), strict=True):
+            due = first if diagonal == 0 else ca.logic_not(first)
+            right += now.pressing[leg.name] == due
+        return right / len(legs)
+
+
+def _posture(now: Glimpse) -> SX:
+    """The actuated joints (n,) as they stand."""
+    mechanism = now.kin.mechanism
+    bodies = [mechanism.joint_index(actuator.joint) for actuator in mechanism.actuators]
+    return SX(ca.DM([now.stand[mechanism.q_slices[b].start] for b in bodies]))

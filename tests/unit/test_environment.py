@@ -1,0 +1,193 @@
+"""Environments: what learners are given, drawn the same whatever the batch, lane or thread."""
+
+from __future__ import annotations
+
+import gymnasium
+import numpy as np
+import pytest
+from casadi import DM, SX, Function, vertcat
+from gymnasium.utils.env_checker import check_env
+from scipy import stats
+
+import tarsus
+from tarsus.algebra.random_numbers import WORD, scrambled, seed_words, uniform
+from tarsus.environments import names
+from tarsus.environments.gymnasium_api import WorldEnv, WorldsEnv
+
+names.register()  # for those who import tarsus first
+NAME = "tarsus/Velocity-MiniCheetah-v0"
+COUNT = 40_000
+
+
+@pytest.fixture(scope="module")
+def worlds() -> tarsus.Environment:
+    return tarsus.Environment(worlds=20, seed=5)
+
+
+def actions(count: int, size: int, at: int) -> np.ndarray:
+    """Of each world by its own number."""
+    k = np.arange(count)[:, None] + 1.0
+    return np.sin(k * np.arange(1, size + 1) + 0.7 * at)
+
+
+def drawn(**changed: np.ndarray) -> np.ndarray:
+    """Words and uniform numbers (6, COUNT), one of what they depend on counted."""
+    seed, world, count, stream = SX.sym("seed", 4), *(SX.sym(name) for name in "wcs")
+    words = scrambled(seed, world, count, stream)
+    all_of = Function("f", [seed, world, count, stream], [vertcat(*words, *uniform(words))])
+    given = {"world": np.full(COUNT, 3.0), "count": np.full(COUNT, 7.0), "stream": np.zeros(COUNT)}
+    given |= changed
+    columns = [DM(given[name][None]) for name in ("world", "count", "stream")]
+    seeds = DM(np.tile(seed_words(1)[:, None], COUNT))
+    return np.array(all_of.map(COUNT)(seeds, *columns))
+
+
+# ---------------------------------------------------------------- random numbers
+
+
+@pytest.mark.parametrize("name", ["world", "count"])
+def test_words_are_even_and_independent(name: str) -> None:
+    found = drawn(**{name: np.arange(COUNT, dtype=float)})
+    assert len(np.unique(found[:4], axis=1).T) == COUNT, "no four words twice"
+    for word in found[:4]:
+        counts = np.bincount(word.astype(int), minlength=WORD).reshape(-1, 32).sum(1)
+        assert stats.chisquare(counts).pvalue > 1e-4
+    first, second = found[4:]
+    assert first.min() >= 0 and first.max() < 1
+    for a, b in ((first[:-1], first[1:]), (first, second)):
+        table, _, _ = np.histogram2d(a, b, bins=16)
+        assert stats.chisquare(table.ravel()).pvalue > 1e-4
+        assert abs(np.corrcoef(a, b)[0, 1]) < 4 / np.sqrt(COUNT)
+
+
+# ---------------------------------------------------------------- episodes
+
+
+def test_a_world_has_the_same_bits_alone_in_a_batch_and_on_threads(
+    worlds: tarsus.Environment,
+) -> None:
+    """A second of them, with falls, pushes and new commands, of the last world of twenty."""
+    threaded = tarsus.Environment(worlds=20, seed=5, threads=2)
+    alone = tarsus.Environment(worlds=1, seed=5, first_world=19)
+    for made in (worlds, threaded, alone):
+        made.reset(5)
+    for k in range(60):
+        given = 2 * actions(20, 12, k).astype(np.float32)
+        outs = worlds.step(given), threaded.step(given), alone.step(given[19:])
+        for name in ("observation", "final", "reward", "terminated", "truncated"):
+            together, beside, single = (getattr(out, name) for out in outs)
+            assert (together == beside).all() and (together[19:] == single).all()
+
+
+def test_what_ends_is_told_and_begins_anew(worlds: tarsus.Environment) -> None:
+    worlds.reset(0)
+    ended = np.zeros(20, bool)
+    for k in range(100):
+        out = worlds.step(8 * actions(20, 12, k))
+        over = out.terminated | out.truncated
+        ended |= over
+        assert np.isfinite(out.observation).all()
+        assert out.reward == pytest.approx(out.terms.sum(1), abs=1e-5)
+        # one that goes on sees what it ends with; another stands upright again, its action gone
+        assert (out.observation[~over] == out.final[~over]).all()
+        assert (out.observation[over, 2] < -0.9).all()
+        assert (out.observation[over, 36:48] == 0).all()
+        assert (worlds.backend.get("clock")[over] == 0).all()
+    assert ended.any(), "flailing legs throw it over"
+
+
+def test_time_runs_out_and_what_is_drawn_stays_in_its_range(worlds: tarsus.Environment) -> None:
+    task, factors, last = worlds.task, [], worlds.task.episode * worlds.task.rate
+    worlds.reset(2)
+    for _ in range(12):
+        assert not worlds.step(np.zeros(12)).truncated.any()
+        worlds.backend.set("clock", np.array([last - 2]))
+        for over in (False, True):
+            out = worlds.step(np.zeros(12))
+            assert (out.truncated == over).all() and not out.terminated.any()
+        factors.append(np.hstack([worlds.backend.get(name) for name in ("friction", "mass")]))
+        command = worlds.backend.get("command")
+        assert (command[:, 0] >= 0.3).all() and (command[:, 0] <= 1).all()
+        assert (command[:, 1] == 0).all() and (np.abs(command[:, 2]) <= 0.5).all()
+    low, high = np.min(factors, (0, 1)), np.max(factors, (0, 1))
+    for k, (least, most) in enumerate((task.friction, task.mass)):
+        assert least <= low[k] < least + 0.1 * (most - least)
+        assert most - 0.1 * (most - least) < high[k] <= most
+
+
+def test_a_world_that_diverges_begins_again_and_touches_no_other(
+    worlds: tarsus.Environment,
+) -> None:
+    worlds.reset(1)
+    expected = worlds.step(np.zeros(12))
+    worlds.reset(1)
+    broken = worlds.backend.get("u")
+    broken[4] = np.nan
+    worlds.backend.set("u", broken)
+    out = worlds.step(np.zeros(12))
+    assert out.diverged.tolist() == [k == 4 for k in range(20)]
+    assert out.terminated[4] and out.reward[4] == 0
+    others = np.arange(20) != 4
+    assert (out.observation[others] == expected.observation[others]).all()
+    assert np.isfinite(out.observation).all() and np.isfinite(worlds.step(np.zeros(12)).final).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("robot", ["mini_cheetah", "starleth", "hyq"])
+def test_every_named_robot_stands_where_nothing_is_asked(robot: str) -> None:
+    made = tarsus.Environment("velocity", robot, worlds=64)
+    fell = unsolved = 0
+    for _ in range(100):
+        out = made.step(np.zeros(made.actions))
+        fell, unsolved = fell + out.terminated.sum(), unsolved + out.unconverged.sum()
+    assert fell == 0 and unsolved == 0
+
+
+# ---------------------------------------------------------------- Gymnasium
+
+
+def test_gymnasium_s_checker_is_content() -> None:
+    made = gymnasium.make(NAME).unwrapped
+    assert isinstance(made, WorldEnv)
+    with pytest.warns(UserWarning, match="Box"):  # no bounds: an observation may be anything
+        check_env(made, skip_render_check=True)
+
+
+def test_many_worlds_of_gymnasium() -> None:
+    many = gymnasium.make_vec(NAME, num_envs=20)
+    assert isinstance(many.unwrapped, WorldsEnv)
+    first, _ = many.reset(seed=3)
+    assert first.shape == many.observation_space.shape == (20, 50) and first.dtype == np.float32
+    again, _ = many.reset(seed=3)
+    other, _ = many.reset(seed=4)
+    assert (first == again).all() and not (first[:, :3] == other[:, :3]).any()
+    told = {}
+    for k in range(100):
+        *_, told = many.step(8 * actions(20, 12, k))
+        if "final_obs" in told:
+            break
+    assert told["final_obs"].shape == (20, 50) and told["_final_obs"].any()
+    assert {"velocity", "diverged", "unconverged"} <= set(told)
+
+
+# ---------------------------------------------------------------- mistakes
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"task": "velocty"}, "did you mean velocity"),
+        ({"robot": "hoap1"}, "cannot be asked to do this task"),
+        ({"dt": 0.003}, "must be a whole number"),
+    ],
+)
+def test_mistakes_get_one_clear_sentence(options: dict, sentence: str) -> None:
+    with pytest.raises(tarsus.TarsusError, match=sentence):
+        tarsus.Environment(**options)
+
+
+def test_actions_of_a_wrong_shape_or_not_finite(worlds: tarsus.Environment) -> None:
+    with pytest.raises(tarsus.TarsusError, match=r"shape \(20, 12\)"):
+        worlds.step(np.zeros((3, 12)))
+    with pytest.raises(tarsus.TarsusError, match="not finite"):
+        worlds.step(np.full(12, np.nan))
