@@ -60,9 +60,10 @@ def in_tarsus(
             stops[name] = int(hit[0])
     owners = [(names[c.body], GROUND) for c in scene.candidates]
     owners += [(names[pair.first.body], names[pair.second.body]) for pair in scene.pairs]
-    meets = dict[frozenset[str], int]()
-    for k, both in enumerate(owners):
-        if (hit := np.flatnonzero(log.force_contact.values[:, k, 0] > 0)).size:
+    meets, known = dict[frozenset[str], int](), log.contact.values.tolist()
+    for contact, both in zip(scene.contact_names, owners, strict=True):
+        pressed = log.force_contact.values[:, known.index(contact), 0] if contact in known else 0
+        if (hit := np.flatnonzero(pressed > 0)).size:
             meets[frozenset(both)] = min(int(hit[0]), meets.get(frozenset(both), steps))
     return Course(log.q.values, log.u.values, stops, meets)
 

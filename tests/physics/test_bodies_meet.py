@@ -54,6 +54,13 @@ def test_objects_that_start_in_each_other_are_told(height: float, told: int) -> 
     assert sum("overlap as the simulation starts" in note for note in simulation.notices) == told
 
 
+@pytest.mark.parametrize(("law", "stepper"), [("compliant", "rk4"), ("moreau", "event_driven")])
+def test_steppers_that_look_often_refuse_bodies_that_touch(law: str, stepper: str) -> None:
+    balls = tarsus.world(Ball(), Ball(), at=[(1.0, 0, 0)])
+    with pytest.raises(TarsusError, match=r"several times a step.*midpoint"):
+        Simulation(balls, law, stepper)
+
+
 @pytest.mark.parametrize("law", [Moreau(), pytest.param(Compliant(), marks=pytest.mark.slow)])
 def test_boxes_that_collide_keep_momentum_and_angular_momentum(law: Law) -> None:
     one, two = Box(mass=1.0, edges=(0.2, 0.1, 0.1)), Box(mass=2.0, edges=(0.1, 0.3, 0.1))

@@ -153,6 +153,9 @@ class ContactProblem:
     softened: Softened | None = None
     """(B, r) -> z with (G + B^-1) z = r for blocks B[i] (3, 3) and r[i] (3,) of each contact, at a
     cost that grows with the contacts, not with their square; None where it is not to be had."""
+    afresh: SX | None = None
+    """1 where a solver begins with all contacts pressing and none sliding, 0 or None as they did in
+    the last step: of several solutions it then finds one where contacts stick, if there is one."""
 
     @property
     def n(self) -> int:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from tarsus import registry
 from tarsus.contact.base import Law
 from tarsus.dynamics.coordinates import loop_viewer
+from tarsus.errors import TarsusError
 from tarsus.model.self_collision import pairs
 from tarsus.morphology.self_contacts import overlapping, self_contacts, told
 from tarsus.parameters import named
@@ -147,15 +148,17 @@ def overlap_notices(plan: Plan, q: NDArray[np.float64]) -> list[str]:
 
 
 def pair_notices(plan: Plan, self_collision: bool) -> list[str]:
-    """What is left out of a robot's collision with itself, where it was asked for, and with objects
-    beside it.
+    """What is left out of a robot's collision with itself, where it was asked for.
+
+    TarsusError where the stepper cannot let bodies touch each other.
     """
     if not plan.stepper.takes_slots and pairs(plan.scene.mechanism, self_collision):
-        return [
-            f"{registry.name_of(plan.stepper)!r} looks at contacts several times a step: shapes"
-            " touch the ground, not each other; use a stepper that gathers those that touch"
-            f" ({named_where(lambda known: known.takes_slots)})."
-        ]
+        raise TarsusError(
+            f"{registry.name_of(plan.stepper)!r} looks at contacts several times a step, and which"
+            " shapes touch each other changes in between: use a stepper that looks once"
+            f" ({named_where(lambda known: known.takes_slots)}), or simulate a robot without"
+            " objects and without self_collision."
+        )
     if not self_collision:
         return []
     robot = plan.scene.mechanism.uncut or plan.scene.mechanism

@@ -267,6 +267,7 @@ def contact_problem(
         make_bilateral=bilateral if coupling.constraints else None,
         make_shared=(lambda: shared(coupling, between())) if all_shared else None,
         softened=None if coupling.constraints else partial(softened, coupling),
+        afresh=start.afresh,
     )
 
 

@@ -128,6 +128,7 @@ class StepInputs:
     give: what tau loses (nu,) per change of the velocities over the step; None: nothing
     begun: what the step began with, where a stepper looks again (`instants.begun`); None: here
     held: joints at a limit of their range or with dry friction; None: all are free
+    afresh: 1 where a solver forgets who pressed and slid (`ContactProblem.afresh`); None: nowhere
     """
 
     q: SX
@@ -147,6 +148,7 @@ class StepInputs:
     servos: Any = None
     give: SX | None = None
     held: HeldJoints | None = None
+    afresh: SX | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,6 +21,7 @@ from tarsus.stepping.joint_rows import JointRow, loop_rows, rows
 
 STUCK_NEXT = 2  # passes after which a joint that turns is held first
 DRAG_NEXT = 5  # passes after which friction drags what still changes
+AFRESH = 8  # passes after which contacts are taken to press and stick first
 KEEP = 24  # passes after which a limit keeps what it holds: none is passed
 SHORT = 0.5  # of its side: a joint kept at rest, where its limit would pull it on
 TURN = 0.3  # of its rate: a joint that turns by less in the first passes is held first

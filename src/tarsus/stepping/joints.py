@@ -26,7 +26,7 @@ from tarsus.stepping import assemble
 from tarsus.stepping.base import Scene, StepInputs, StepOutputs
 from tarsus.stepping.held_joints import HeldJoints
 from tarsus.stepping.joint_rows import impulse_count, rows, rubbing_places, without_dry_friction
-from tarsus.stepping.joint_states import KEEP, joint_states
+from tarsus.stepping.joint_states import AFRESH, KEEP, joint_states
 
 PASSES = 30  # solutions of a step until all inclusions hold
 
@@ -57,7 +57,8 @@ def velocity_step(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> S
         weight, drag, rate, friction = (ca.vertcat(*p) for p in zip(*acting, strict=True))
         limited = ca.vertcat(*(own[0] != 0 for own in modes))
         held = HeldJoints(places, weight, drag, rate, friction, limited, rubbing, ways)
-        end = assemble.velocity_step(free, q, replace(start, held=held), builder)
+        at = replace(start, held=held, afresh=now["pass"] >= AFRESH)
+        end = assemble.velocity_step(free, q, at, builder)
         # do all inclusions hold?
         assert end.joints is not None
         limiting, rubbed = entries(end.joints), [SX(0)] * len(joints)

@@ -62,6 +62,13 @@ class Newton(Solver):
             ca.logic_and(active, ca.logic_or(last[0] > 0, c[0] < 0))
             for active, last, c in zip(hard.problem.active, start, hard.c, strict=True)
         ]
+        afresh = hard.problem.afresh
+        if afresh is not None:
+            pressing = [
+                ca.logic_or(presses, ca.logic_and(active, afresh))
+                for presses, active in zip(pressing, hard.problem.active, strict=True)
+            ]
+            roots = [ca.if_else(afresh, 0, root) for root in roots]
         shared = hard.problem.shared
         if shared is None or len(start) > DENSE:
             return self._stepped(hard, pressing, roots)
