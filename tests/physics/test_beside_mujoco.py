@@ -1,59 +1,64 @@
-"""One file in Tarsus and in MuJoCo: stops and meetings at the same instants, the same rest."""
+"""One file in Tarsus and in MuJoCo: joints come to their stops at the same instants."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 from helpers.capsule_biped import biped
-from helpers.events import Array, Course, Torques, in_mujoco, in_tarsus
+from helpers.events import Array, Course, in_mujoco, in_tarsus
 
 from tarsus.dynamics.robot import Robot
 from tarsus.model.mjcf import read_mjcf
 
 DT = 0.001  # s
 WITHIN = 2  # steps
-MILLIMETER, FIFTH = 1e-3, np.deg2rad(0.2)
-
 LINK = """<body name="{name}" pos="{x} 0 {z}"><joint name="{name}" axis="0 1 0" range="{range}"/>
 <geom name="{name}" type="capsule" fromto="0 0 0 .3 0 0" size=".02" mass="{mass}"/>{inner}</body>"""
 
 
 def chain() -> str:
-    """Three links that fold up: the last stops on its range, then meets the first."""
+    """Three links that swing down and fold up: the last and the first have stops on their way."""
     last = LINK.format(name="c", x=0.3, z=0, range="-100 100", mass=0.3, inner="")
     middle = LINK.format(name="b", x=0.3, z=0, range="-170 170", mass=0.6, inner=last)
     first = LINK.format(name="a", x=0, z=1, range="-170 170", mass=1.0, inner=middle)
     return f"<mujoco><compiler autolimits='true'/><worldbody>{first}</worldbody></mujoco>"
 
 
-LEG = """<body name="{s}_thigh" pos="{x} {y} 0"><joint name="{s}_hip" axis="0 1 0" range="-60 100"/>
-<geom type="capsule" fromto="0 0 -.04 0 0 -.18" size=".03" mass="1"/>
-<body name="{s}_shank" pos="0 0 -.22"><joint name="{s}_knee" axis="0 1 0" range="-140 -30"/>
-<geom type="capsule" fromto="0 0 -.02 0 0 -.18" size=".02" mass=".3"/>
-<geom name="{s}_foot" type="sphere" pos="0 0 -.22" size=".025" mass=".1"/></body></body>"""
-
-
-def quadruped() -> str:
-    """A trunk on four legs of two joints, above a floor: 14 degrees of freedom, 17.6 kg."""
-    sides = {"fl": (0.2, 0.12), "fr": (0.2, -0.12), "hl": (-0.2, 0.12), "hr": (-0.2, -0.12)}
-    legs = "".join(LEG.format(s=s, x=x, y=y) for s, (x, y) in sides.items())
-    motors = "".join(f'<motor joint="{s}_{j}"/>' for s in sides for j in ("hip", "knee"))
-    return f"""<mujoco><compiler autolimits="true"/><default><joint damping=".5" armature=".01"/>
-<motor ctrlrange="-200 200"/></default><worldbody><geom type="plane" size="5 5 1"/>
-<body name="trunk" pos="0 0 .5"><freejoint/>
-<geom type="box" size=".25 .08 .05" mass="12"/>{legs}</body></worldbody>
-<actuator>{motors}</actuator></mujoco>"""
-
-
-def both(
-    text: str, q: Array, u: Array, torques: Torques, seconds: float
-) -> tuple[Robot, Course, Course]:
-    """The same run in both engines."""
+def both(text: str, q: Array, u: Array, motors: int, seconds: float) -> tuple[Course, Course]:
+    """The same limp motion in both engines."""
     robot, steps = Robot.of(read_mjcf(text)), round(seconds / DT)
-    ours = in_tarsus(robot, (q, u), torques, DT, steps)
-    return robot, ours, in_mujoco(text, (q, u), torques, DT, steps)
+
+    def limp(t: float, q: Array, u: Array) -> Array:
+        return np.zeros(motors)
+
+    ours = in_tarsus(robot, (q, u), limp, DT, steps)
+    return ours, in_mujoco(text, (q, u), limp, DT, steps)
 
 
-def limp(t: float, q: Array, u: Array) -> Array:
-    """No torques of eight motors at most."""
-    return np.zeros(0)
+@pytest.mark.parametrize(
+    ("rates", "stops"), [((0, 6, 9), {"a"}), ((-2, 8, 10), {"c"}), ((0, 5, 12), {"a", "c"})]
+)
+def test_a_chain_comes_to_its_stops_when_mujoco_s_does(
+    rates: tuple[float, ...], stops: set[str]
+) -> None:
+    """MuJoCo's stop acts once it is passed, ours before: a step later is the rule."""
+    q, u = np.array([0.0, 0.3, 0.3]), np.array(rates, float)
+    ours, theirs = both(chain(), q, u, 0, 0.5)
+    late = ours.late(theirs)
+    assert set(ours.stops) == set(theirs.stops) == set(late) == stops
+    assert max(map(abs, late.values())) <= WITHIN, late
+    assert not ours.meets and not theirs.meets
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("seed", "rate", "stops"), [(0, 25.0, 5), (2, 40.0, 4)])
+def test_a_limp_biped_in_the_air_comes_to_its_stops_when_mujoco_s_does(
+    seed: int, rate: float, stops: int
+) -> None:
+    rng, q = np.random.default_rng(seed), np.zeros(13)
+    q[2], q[3], q[7:] = 2.0, 1.0, [0.1, 0, 0.4, -0.1, -0.2, 0.6]
+    u = np.concatenate([np.zeros(6), rate * rng.uniform(-1, 1, size=6)])
+    ours, theirs = both(biped(), q, u, 6, 0.25)
+    late = ours.late(theirs)
+    assert set(ours.stops) == set(theirs.stops) and len(late) == stops
+    assert max(map(abs, late.values())) <= WITHIN, late

@@ -12,18 +12,17 @@ from tarsus.dynamics import crba, rnea
 from tarsus.dynamics.energy import kinetic_energy
 from tarsus.dynamics.kinematics import displaced, kinematics
 from tarsus.dynamics.robot import Robot
-from tarsus.model import robot_data
 from tarsus.simulation import step_program
 from tarsus.simulation.recording.step_observables import Array
 from tarsus.stepping import fast_motion
 
 
 def thrown(
-    name: str, worlds: int, rate: float, law: str = "moreau", **options: object
+    name: str, worlds: int, rate: float, law: str = "moreau"
 ) -> tuple[Robot, tarsus.Simulation]:
     """A robot half a meter above where it stands, in random attitudes, its joints turning."""
     robot = tarsus.load(name)
-    simulation = tarsus.Simulation(robot, law, worlds=worlds, **options)  # type: ignore[arg-type]
+    simulation = tarsus.Simulation(robot, law, worlds=worlds)
     rng = np.random.default_rng(0)
     q = np.array(simulation.q)
     q[:, 2] += 0.5
@@ -141,29 +140,17 @@ def test_random_torques_and_pushes_end_in_no_explosion(name: str, worlds: int) -
 
 
 MANY = {"mini_cheetah": 5000, "hyq": 5000, "hoap1": 5000, "biped": 5000}  # worlds: 20,000 in all
-FROM_FILES = ("go1", "g1")  # of example-robot-data
-
-
-def file_of(name: str) -> str:
-    """The name of a built-in robot, or the path of its file; skips where there is none."""
-    if name in MANY:
-        return name
-    folder = robot_data.robots_folder()
-    if folder is None:
-        pytest.skip("example-robot-data is not installed")
-    return str(folder / robot_data.LEGGED[name])
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::tarsus.errors.TarsusWarning")
 @pytest.mark.parametrize("driven", [False, True], ids=["limp", "driven"])
-@pytest.mark.parametrize("name", [*MANY, *FROM_FILES])
+@pytest.mark.parametrize("name", MANY)
 def test_hardly_a_step_of_20_000_falls_is_left_unsolved(name: str, driven: bool) -> None:
-    """With joint limits and self-collision, limp and under random torques that change every 50 ms;
-    what is left is reported: `pytest -s`.
+    """With joint limits, limp and under random torques that change every 50 ms; what is left is
+    reported: `pytest -s`. These robots have no shapes that meet each other.
     """
-    worlds, seconds = MANY.get(name, 1000), 1.0
-    robot, simulation = thrown(file_of(name), worlds, rate=1.0, self_collision=True)
+    worlds, seconds = MANY[name], 1.0
+    robot, simulation = thrown(name, worlds, rate=1.0)
     most = np.array([min(actuator.upper, 100.0) for actuator in robot.actuators])
     rng, unsolved, every = np.random.default_rng(0), 0, round(0.05 / simulation.dt)
     steps = round(seconds / simulation.dt)
@@ -175,8 +162,7 @@ def test_hardly_a_step_of_20_000_falls_is_left_unsolved(name: str, driven: bool)
         unsolved += int((~simulation.converged).sum())
     assert np.isfinite(simulation.q).all() and np.isfinite(simulation.u).all()
     share = unsolved / (steps * worlds)
-    pairs = len(simulation.plan.scene.pairs)
-    print(f"{name}, {worlds} {'driven' if driven else 'limp'} falls, {pairs} pairs: {share:.4%}")
+    print(f"{name}, {worlds} {'driven' if driven else 'limp'} falls: {share:.4%} unsolved")
     assert share < 1e-3
 
 
