@@ -45,6 +45,8 @@ def test_a_new_file_in_a_new_folder_changes_its_hash(copied_compiler: Path) -> N
 
 # ---------------------------------------------------------------- whose code it is
 
+POSIX = pytest.mark.skipif(os.name == "nt", reason="modes, owners and pipes of POSIX")
+
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -55,6 +57,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
+@POSIX
 def test_only_the_user_can_write_what_is_kept(folder: Path) -> None:
     assert cache.kept("mine.o") == b"code"
     assert folder.stat().st_mode & 0o777 == 0o700
@@ -68,6 +71,7 @@ def test_an_object_under_another_s_name_is_not_used(folder: Path) -> None:
     assert cache.kept("other.o") == b"another robot's code"
 
 
+@POSIX
 @pytest.mark.parametrize("what", [".", "mine.o"])
 @pytest.mark.parametrize("mode", [0o777, 0o770, 0o1777, 0o702])
 def test_what_others_may_write_is_not_used_and_said_once(
@@ -82,6 +86,7 @@ def test_what_others_may_write_is_not_used_and_said_once(
     assert cache.kept("mine.o") == b"code"
 
 
+@POSIX
 def test_nothing_is_kept_where_others_may_write(folder: Path) -> None:
     folder.chmod(0o777)
     with pytest.warns(TarsusWarning, match="others may write"):
@@ -89,7 +94,9 @@ def test_nothing_is_kept_where_others_may_write(folder: Path) -> None:
     assert [file.name for file in folder.iterdir()] == ["mine.o"]
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+@pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give files away"
+)
 @pytest.mark.parametrize("what", [".", "mine.o"])
 def test_another_user_s_code_is_not_used(folder: Path, what: str) -> None:
     os.chown(folder / what, 12345, 12345)
@@ -114,6 +121,7 @@ def huge(file: Path) -> None:
         opened.truncate(1 << 40)
 
 
+@POSIX
 @pytest.mark.parametrize("put", [a_pipe, a_link, endless, huge, Path.mkdir])
 def test_what_is_no_regular_file_neither_hangs_nor_fills_memory(
     folder: Path, put: Callable[[Path], None]

@@ -6,6 +6,7 @@ import ctypes
 import hashlib
 import logging
 import os
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -28,6 +29,7 @@ from tarsus.program.run.llvm_options import for_few_registers
 VECTOR_BITS = {"avx512f": 512, "avx": 256}  # else 128, which every 64-bit processor has
 OPTIMIZE = "TARSUS_OPTIMIZE"
 LOG = logging.getLogger(__name__)
+STACK_PROBES = ("__chkstk",)  # called on Windows by a function whose stack is more than a page
 Kernel = Callable[..., None]
 
 
@@ -176,6 +178,16 @@ def _jit() -> llvm.orcjit.LLJIT:
     return llvm.create_lljit_compiler()
 
 
+@cache
+def _from_windows() -> dict[str, int]:
+    """What compiled code calls of Windows's own library, by name; nothing elsewhere."""
+    if sys.platform != "win32":
+        return {}
+    library = ctypes.WinDLL("ntdll")
+    found = (ctypes.cast(library[name], ctypes.c_void_p).value for name in STACK_PROBES)
+    return {name: at for name, at in zip(STACK_PROBES, found, strict=True) if at is not None}
+
+
 _loaded: dict[str, tuple[llvm.orcjit.ResourceTracker, Kernel]] = {}
 _linking = RLock()  # a library's name may be given once
 
@@ -184,6 +196,8 @@ def _load(key: str, codes: list[bytes], arguments: list[Any]) -> Kernel:
     with _linking:
         if key not in _loaded:
             library = llvm.JITLibraryBuilder().add_current_process().export_symbol("kernel")
+            for name, address in _from_windows().items():
+                library = library.import_symbol(name, address)
             for code in codes:
                 library = library.add_object_img(code)
             tracker = library.link(_jit(), f"tarsus_{key}")

@@ -1,0 +1,230 @@
+"""What Windows does otherwise, as far as it can be seen here: its objects and its files."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import platform
+import struct
+import subprocess
+import sys
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import casadi as ca
+import llvmlite.binding as llvm
+import numpy as np
+import pytest
+
+from tarsus.benchmarks import process_group
+from tarsus.files import file_name
+from tarsus.program.codegen.emit import Emitter
+from tarsus.program.codegen.kernels import LaneGroups
+from tarsus.program.codegen.layout import Target
+from tarsus.program.ir.blocks import Program
+from tarsus.program.ir.trace import Builder
+from tarsus.program.run import cache, native, profile_files
+from tarsus.program.run.owned_files import NotOurs
+from tarsus.program.run.worlds import Worlds
+
+TRIPLE = "x86_64-pc-windows-msvc"
+EXECUTED, RELATIVE = 0x20000000, 4  # a section's flag, a kind of reference
+STUBS = {  # machine code by Windows's rules for calls: `ret`; `rep movsb` of r8 bytes, rdx to rcx
+    "__chkstk": b"\xc3",
+    "memcpy": bytes.fromhex("57 56 48 89 cf 48 89 d6 4c 89 c1 48 89 f8 f3 a4 5e 5f c3"),
+}
+HEADER, SYMBOL = 20, 18  # bytes of a COFF file's head, of an entry in its table of symbols
+MANY = 300  # numbers, twice on the stack: more than the page that a function may take unasked
+HERE = platform.machine() in ("x86_64", "AMD64") and sys.platform == "linux"
+
+
+def program() -> Program:
+    """Arithmetic, an elementary function, a loop, and a stack of more than a page."""
+    b = Builder("windows")
+    x = b.declare("x", MANY)
+    y = b.keep("y", ca.vertcat(ca.sin(x[0]), ca.exp(x[1]), x[2:] * x[2:] + 0.5))
+    start = {"y": y, "k": ca.SX(0)}
+    last = b.loop(start, lambda v: ({"y": 0.9 * v["y"] + x, "k": v["k"] + 1}, 4 - v["k"]), 9)
+    return b.program(x=last["y"])
+
+
+def compiled(lanes: int) -> bytes:
+    """The program's object for Windows on x86-64."""
+    native._machine(True)
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    machine = llvm.Target.from_triple(TRIPLE).create_target_machine(
+        cpu=native.host().cpu,
+        features=native.host().features,
+        opt=0,
+        reloc="pic",
+        codemodel="small",
+    )
+    module = llvm.parse_assembly(Emitter(program(), Target(lanes), LaneGroups()).text())
+    module.triple = TRIPLE
+    return machine.emit_object(module)
+
+
+class Coff:
+    """An object as Windows has it: sections, symbols, and what is to be filled in."""
+
+    def __init__(self, code: bytes) -> None:
+        machine, self.sections, _, table, count = struct.unpack_from("<HHIII", code)
+        assert machine == 0x8664
+        self.code, texts, k = code, table + SYMBOL * count, 0
+        self.symbols: dict[int, tuple[str, int, int]] = {}  # name, section from 1 on, place in it
+        self.outside: set[str] = set()
+        while k < count:
+            raw = code[table + SYMBOL * k :][:SYMBOL]
+            value, section, _, kind, more = struct.unpack_from("<IhHBB", raw, 8)
+            at = texts + struct.unpack_from("<I", raw, 4)[0]
+            long = code[at : code.index(b"\0", at)] if raw[:4] == b"\0\0\0\0" else b""
+            self.symbols[k] = (long or raw[:8].rstrip(b"\0")).decode(), section, value
+            if section == 0 and kind == 2:
+                self.outside.add(self.symbols[k][0])
+            k += 1 + more
+
+    def loaded(self, stubs: dict[str, bytes]) -> tuple[mmap.mmap, int]:
+        """Memory that holds it, and the address of `kernel`; stubs: code of what is outside."""
+        memory = mmap.mmap(-1, 1 << 20, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+        base = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+        places, at = {}, 64
+        for name, stub in stubs.items():
+            memory[at : at + len(stub)] = stub
+            places[name], at = at, at + 64
+        # sections, one behind the other
+        heads = [
+            struct.unpack_from("<8xIIIIIIHHI", self.code, HEADER + 40 * k)
+            for k in range(self.sections)
+        ]
+        starts = []
+        for _, _, size, where, *_ in heads:
+            starts.append(at)
+            memory[at : at + size] = self.code[where : where + size] if where else bytes(size)
+            at += -(-size // 64) * 64
+        # distances between them
+        for (_, _, _, _, where, _, count, _, flags), start in zip(heads, starts, strict=True):
+            for k in range(count if flags & EXECUTED else 0):
+                offset, symbol, kind = struct.unpack_from("<IIH", self.code, where + 10 * k)
+                name, section, value = self.symbols[symbol]
+                target = starts[section - 1] + value if section > 0 else places[name]
+                assert RELATIVE <= kind < RELATIVE + 6
+                (more,) = struct.unpack_from("<i", memory, start + offset)
+                distance = target + more - (start + offset + 4 + kind - RELATIVE)
+                struct.pack_into("<i", memory, start + offset, distance)
+        (kernel,) = (s for s in self.symbols.values() if s[0] == "kernel")
+        return memory, base + starts[kernel[1] - 1] + kernel[2]
+
+
+@pytest.mark.skipif(not HERE, reason="its instructions are those of x86-64")
+@pytest.mark.parametrize("lanes", [1, 4])
+def test_an_object_for_windows_needs_no_more_than_is_given_to_it(lanes: int) -> None:
+    needed = Coff(compiled(lanes)).outside
+    assert "__chkstk" in needed, "the stack is more than a page"
+    assert needed <= {*native.STACK_PROBES, "_fltused", "memcpy", "memset"}
+
+
+SHIM = """
+declare win64cc void @kernel(ptr, ptr, ptr, i64, i64, i64, i64)
+define void @enter(ptr %a, ptr %b, ptr %c, i64 %d, i64 %e, i64 %f, i64 %g) {
+  call win64cc void @kernel(ptr %a, ptr %b, ptr %c, i64 %d, i64 %e, i64 %f, i64 %g)
+  ret void
+}"""
+
+
+@pytest.mark.skipif(not HERE, reason="its instructions are those of x86-64")
+@pytest.mark.parametrize("lanes", [1, 4])
+def test_code_for_windows_computes_the_same_bits(lanes: int) -> None:
+    """It is run here by Windows's rules for calls, its probe of the stack answered by `ret`."""
+    ours, windows = (Worlds(program(), lanes, lanes=lanes) for _ in range(2))
+    start = np.random.default_rng(3).uniform(-1, 1, (lanes, MANY))
+    for worlds in (ours, windows):
+        worlds.set("x", start)
+    ours.advance(2)
+    # the object in memory, and a bridge to it
+    memory, kernel = Coff(compiled(lanes)).loaded(STUBS)
+    library = llvm.JITLibraryBuilder().add_ir(SHIM).import_symbol("kernel", kernel)
+    tracker = library.export_symbol("enter").link(native._jit(), f"windows{lanes}")
+    enter = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 4)(tracker["enter"])
+    enter(windows.data.ctypes.data, None, ours._pointers.ctypes.data, 0, 1, 2, 1)
+    np.testing.assert_array_equal(windows.data, ours.data)
+    assert not np.array_equal(ours.get("x"), start)
+    assert len(memory)
+
+
+# ---------------------------------------------------------------- files
+
+
+@pytest.fixture
+def profile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A user's profile, and Windows's way of keeping files."""
+    home = tmp_path / "home"
+    monkeypatch.setattr(Path, "home", lambda: home)
+    monkeypatch.setattr(cache, "WINDOWS", True)
+    monkeypatch.setenv("LOCALAPPDATA", str(home / "AppData" / "Local"))
+    monkeypatch.delenv("TARSUS_CACHE", raising=False)
+    cache._say.cache_clear()
+    return home
+
+
+def test_the_cache_of_windows_is_in_the_profile(profile: Path) -> None:
+    assert cache.kept("mine.o") is None
+    cache.keep("mine.o", b"code")
+    cache.keep("mine.o", b"later code")
+    assert cache.kept("mine.o") == b"later code"
+    kept = [path.relative_to(profile).as_posix() for path in profile.rglob("*.o")]
+    assert kept == ["AppData/Local/tarsus/cache/mine.o"]
+    (profile / kept[0]).write_bytes(b"damaged")
+    assert cache.kept("mine.o") is None
+
+
+def test_a_folder_outside_of_the_profile_is_not_used(
+    profile: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TARSUS_CACHE", str(tmp_path / "elsewhere"))
+    with pytest.warns(match="lies outside of your profile"):
+        cache.keep("mine.o", b"code")
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+def test_where_a_link_leads_is_what_counts(profile: Path, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    profile.mkdir()
+    (profile / "link").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(NotOurs, match="outside"):
+        profile_files.replace(profile / "link", "mine.o", b"code")
+    (profile / "mine.o").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(NotOurs, match="regular file"):
+        profile_files.content(profile, "mine.o", 10)
+    (profile / "large.o").write_bytes(b"12345678901")
+    with pytest.raises(NotOurs, match="sensible size"):
+        profile_files.content(profile, "large.o", 10)
+
+
+@pytest.mark.parametrize("name", ["con", "NUL", "Com1", "aux.v2"])
+def test_no_file_is_called_as_a_device(name: str) -> None:
+    assert file_name(name) == f"_{name}"
+    assert file_name("console") == "console" and file_name("con", "moreau") == "con_moreau"
+
+
+ASLEEP = 40  # s
+STARTS_ANOTHER = f"""
+import subprocess, sys, time
+from tarsus.benchmarks.process_group import lead
+lead()
+print(subprocess.Popen([sys.executable, "-c", "import time; time.sleep({ASLEEP})"]).pid, flush=True)
+time.sleep({ASLEEP})
+"""
+
+
+def test_a_child_is_ended_with_what_it_started() -> None:
+    """Its pipe closes when the last process that holds it is gone."""
+    command = [sys.executable, "-c", STARTS_ANOTHER]
+    child: Any = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert int(child.stdout.readline())
+    child.join = child.wait  # a multiprocessing.Process is ended in the same way
+    began = monotonic()
+    process_group.end(child)
+    assert child.stdout.read() == "" and monotonic() - began < ASLEEP / 2
+    child.stdout.close()
