@@ -94,6 +94,8 @@ def test_a_simulator_that_is_missing_is_named(
         ("--engines mujoco", "--peers"),
         ("--peers --laws", "--laws"),
         ("--walks --laws", "--laws"),
+        ("--whole --laws", "--whole"),
+        ("--robots g1", "--whole"),
         ("--peers --device cuda", "--device"),
         ("--peers --out nowhere/to/found.json", "nowhere"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from rich.console import Console
@@ -15,6 +16,7 @@ ROWS = (
     ("threads", "two threads, against one", 1.8, 1.95),
     ("step_call", "one step() called from Python, against mj_step", 1.0, 1.0),
 )
+Cells = tuple[tuple[str, Callable[[dict[str, Any]], str]], ...]
 YARDSTICK = {
     "penetration_m": "penetration / m",
     "creep_m_per_s": "creep of sticking feet / m/s",
@@ -110,7 +112,7 @@ def tell_walks(found: dict[str, Any]) -> None:
         title="Bipeds walking: speed as a multiple of MuJoCo's rollout on one thread",
         title_justify="left",
     )
-    cells = (
+    cells: Cells = (
         ("one world", lambda row: f"{row['one_world']:.2f}x"),
         ("512 worlds, a thread: float64, float32", _batches),
         ("with controller: one world", lambda row: f"{row['with_controller']['one_world']:.2f}x"),
@@ -122,7 +124,11 @@ def tell_walks(found: dict[str, Any]) -> None:
         ("of 512 worlds, float32", lambda row: _spread(row["solver"]["batch32"])),
         ("steps not converged", lambda row: _unsolved(row["solver"])),
     )
-    # one column a robot
+    _tell_robots(table, cells, found)
+
+
+def _tell_robots(table: Table, cells: Cells, found: dict[str, Any]) -> None:
+    """Print a table with a column for each robot, and the settings."""
     table.add_column("")
     for row in found["rows"]:
         table.add_column(row["robot"], justify="right")
@@ -134,7 +140,58 @@ def tell_walks(found: dict[str, Any]) -> None:
         console.print(f"[dim]{key}: {value}[/]")
 
 
-def _batches(row: dict[str, Any]) -> str:
+def tell_whole(found: dict[str, Any]) -> None:
+    """Print how fast robots stand with all that acts on them, beside MuJoCo."""
+    table = Table(
+        title="Everything on: speed as a multiple of MuJoCo's on one thread", title_justify="left"
+    )
+    worlds = f"{found['worlds']} worlds"
+    cells: Cells = (
+        ("joints, contacts of the feet, pairs", _sizes),
+        ("one world, beside rollout", lambda row: f"{row['one_world']:.2f}x"),
+        (f"{worlds}, beside rollout: float64, float32", _batches),
+        (f"{worlds}, beside mujoco.batch", lambda row: _batches(row["beside_batch"])),
+        ("µs a step: MuJoCo's rollout, of many, batch", _theirs),
+        ("µs a step: one, many, float32", _ours),
+        ("contacts a step: MuJoCo, ours", _contacts),
+        ("trunk's height at the end / m: MuJoCo, ours", _heights),
+        ("iterations: mean, most, of one world", lambda row: _two(row["solver"]["one"])),
+        ("of many, float64", lambda row: _two(row["solver"]["batch"])),
+        ("of many, float32", lambda row: _two(row["solver"]["batch32"])),
+        ("steps not converged", lambda row: _unsolved(row["solver"])),
+        ("first compilation / s of the processor", lambda row: f"{row['first_compilation']:.1f}"),
+    )
+    _tell_robots(table, cells, found)
+
+
+def _sizes(row: dict[str, Any]) -> str:
+    return f"{row['joints']}, {row['feet']}, {row['pairs']}"
+
+
+def _theirs(row: dict[str, Any]) -> str:
+    micro = row["microseconds"]
+    return ", ".join(f"{micro[k]:.2f}" for k in ("peer", "peer_many", "peer_batch") if k in micro)
+
+
+def _ours(row: dict[str, Any]) -> str:
+    return ", ".join(f"{row['microseconds'][k]:.3f}" for k in ("one", "batch", "batch32"))
+
+
+def _contacts(row: dict[str, Any]) -> str:
+    return f"{row['mujoco']['contacts']:.2f}, {row['solver']['one']['contacts']:.2f}"
+
+
+def _heights(row: dict[str, Any]) -> str:
+    return f"{row['mujoco']['height']:.4f}, {row['solver']['one']['height']:.4f}"
+
+
+def _two(count: dict[str, float]) -> str:
+    return f"{count['mean']:.2f}, {count['most']:.0f}"
+
+
+def _batches(row: dict[str, Any] | None) -> str:
+    if row is None:
+        return "not in this MuJoCo"
     return f"{row['batch']:.1f}x, {row['batch32']:.1f}x"
 
 

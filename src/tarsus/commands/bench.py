@@ -34,7 +34,7 @@ class Bench(Command):
         "tarsus bench --peers --engines tarsus,mujoco --json": "ANYmal on two simulators, as JSON",
     }
     groups: ClassVar[Mapping[str, str]] = {
-        "What is measured": "device laws walks peers engines",
+        "What is measured": "device laws walks whole robots peers engines",
         "How long": "budget",
         "Results": "out history",
     }
@@ -49,6 +49,12 @@ class Bench(Command):
     """Measure the cost of every contact law instead, relative to the law moreau."""
     walks: Flag = False
     """Time the walks of bipeds on flat feet instead, one world and 512, beside MuJoCo."""
+    whole: Flag = False
+    """Time G1 and ANYmal C with limits, friction, servos and self-collision on, beside MuJoCo."""
+    robots: Annotated[
+        str | None,
+        called("NAMES", "With --whole: other robots of example-robot-data, or files."),
+    ] = None
     peers: Flag = False
     """Compare with other simulators instead: ANYmal stands, flies and falls (docs/peers.md)."""
     engines: Annotated[
@@ -69,6 +75,7 @@ class Bench(Command):
         from tarsus.benchmarks.history import append
         from tarsus.benchmarks.laws import law_costs
         from tarsus.benchmarks.walks import walk_costs
+        from tarsus.benchmarks.whole_robots import ROBOTS, whole_costs
 
         # on a GPU, part after part
         if self.device == "cuda":
@@ -84,6 +91,9 @@ class Bench(Command):
                 figures, tell = law_costs(progress.say), report.tell_laws
             elif self.walks:
                 figures, tell = walk_costs(progress.say), report.tell_walks
+            elif self.whole:
+                names = ROBOTS if self.robots is None else _listed(self.robots)
+                figures, tell = whole_costs(names, progress.say), report.tell_whole
             else:
                 figures, tell = speed.bench(progress.say), report.tell
         print_json(figures) if self.json else tell(figures)
@@ -96,6 +106,7 @@ class Bench(Command):
         options = {
             "--peers": self.peers,
             "--walks": self.walks,
+            "--whole": self.whole,
             "--laws": self.laws,
             "--device cuda": self.device == "cuda",
         }
@@ -104,6 +115,8 @@ class Bench(Command):
             raise TarsusError(f"{first} and {others[0]} are two benchmarks: ask for one of them.")
         if self.engines is not None and not self.peers:
             raise TarsusError("--engines names the simulators of --peers: give --peers too.")
+        if self.robots is not None and not self.whole:
+            raise TarsusError("--robots names the robots of --whole: give --whole too.")
         if self.history is not None and first:
             raise TarsusError(f"--history keeps the figures of the plain benchmark, not {first}.")
         for file in (self.out, self.history):
@@ -114,7 +127,7 @@ class Bench(Command):
         from tarsus.benchmarks.peer_bench import bench_peers
         from tarsus.benchmarks.peer_report import tell_peers
 
-        names = None if self.engines is None else [n.strip() for n in self.engines.split(",")]
+        names = None if self.engines is None else list(_listed(self.engines))
         with self.progress() as progress:
             found = bench_peers(names, progress=progress.say)
         self._keep(found)
@@ -124,6 +137,11 @@ class Bench(Command):
     def _keep(self, found: dict[str, Any]) -> None:
         if self.out is not None:
             write_text({self.out: json_text(found) + "\n"})
+
+
+def _listed(names: str) -> tuple[str, ...]:
+    """Names with commas between."""
+    return tuple(name.strip() for name in names.split(","))
 
 
 def _say(text: str) -> None:

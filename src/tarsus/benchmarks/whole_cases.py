@@ -1,0 +1,74 @@
+"""The robots of `tarsus bench --whole`: from their files, with servos and dry friction."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from tarsus import robots
+from tarsus.control.servo import gains
+from tarsus.dynamics.robot import Robot
+from tarsus.errors import TarsusError
+from tarsus.model.file_actuators import FileActuator
+from tarsus.model.robot_data import LEGGED, NAME, robots_folder
+from tarsus.morphology.feet import feet
+from tarsus.simulation.default_controller import prepared
+
+STICTION = 0.5  # N m, of every joint where the file says nothing of friction
+GAINS_DT = 0.001  # s: servos are sized for it; those of G1's ankles would be softer for 2 ms
+
+
+def whole(name: str) -> Robot:
+    """A robot with its file's servos, else with position servos sized for its weight, and with dry
+    friction in its joints; TarsusError if there is none of the name.
+    """
+    # its file, and where it stands
+    robot, _ = prepared(robots.load(_file(name)), None, GAINS_DT, [])
+    q = np.array(robot.keyframes["stand"])
+    if any(own.kind != "motor" for own in robot.file_actuators) and "stand" in robot.signals:
+        return _with_stiction(robot)
+    # servos hold that posture
+    sized = gains(robot, q, feet(robot), GAINS_DT)
+    joints = zip(robot.bodies, robot.q_slices, strict=True)
+    at = {body.joint.name: place.start for body, place in joints}
+    servos = tuple(
+        FileActuator(
+            motor.name,
+            motor.joint,
+            gain=(kp, 0.0, 0.0),
+            bias=(0.0, -kp, -kd),
+            force=(motor.lower, motor.upper),
+        )
+        for motor, kp, kd in zip(robot.actuators, sized.kp, sized.kd, strict=True)
+    )
+    signal = np.array([q[at[servo.joint]] for servo in servos])
+    return replace(
+        _with_stiction(robot),
+        file_actuators=servos,
+        signals={"stand": (signal, np.zeros(len(servos)))},
+    )
+
+
+def _file(name: str) -> str:
+    """The path of a robot of example-robot-data, or what is given."""
+    if name not in LEGGED:
+        return name
+    folder = robots_folder()
+    if folder is None:
+        raise TarsusError(f"the robot {name!r} comes with the package {NAME}: pip install {NAME}.")
+    return str(Path(folder) / LEGGED[name])
+
+
+def _with_stiction(robot: Robot) -> Robot:
+    """The robot with dry friction in its hinges and slides, if its file speaks of none at all."""
+    if any(body.joint.dry_friction for body in robot.bodies):
+        return robot
+    bodies = tuple(
+        replace(body, joint=replace(body.joint, dry_friction=STICTION))
+        if body.joint.kind in ("hinge", "slide")
+        else body
+        for body in robot.bodies
+    )
+    return replace(robot, bodies=bodies)
