@@ -31,11 +31,14 @@ class WholeBody:
 
     def wanted(self, t: float, q: np.ndarray, u: np.ndarray) -> np.ndarray:
         """Acceleration (6,) of the trunk: 3 cm up and down, 6 degrees of roll."""
-        phase = 2 * np.pi * 0.5 * t
-        place = self.home[:3] + np.array([0.0, 0.0, 0.03 * np.sin(phase)])
-        roll = np.deg2rad(6.0) * np.sin(2 * phase)
-        turned = 2 * q[4:7] * np.sign(q[3]) - [roll, 0.0, 0.0]  # small angles
-        return np.concatenate([KP * (place - q[:3]) - KD * u[:3], -KP * turned - KD * u[3:6]])
+        w, lift, tilt = np.pi, 0.03, np.deg2rad(6.0)  # rad/s, m, rad; the roll is twice as fast
+        up, over = np.array([0.0, 0.0, lift]), np.array([tilt, 0.0, 0.0])
+        place, moving = self.home[:3] + up * np.sin(w * t), up * w * np.cos(w * t)
+        turned = 2 * q[4:7] * np.sign(q[3]) - over * np.sin(2 * w * t)  # small angles
+        turning = over * 2 * w * np.cos(2 * w * t)
+        linear = KP * (place - q[:3]) + KD * (moving - u[:3]) - up * w**2 * np.sin(w * t)
+        angular = -KP * turned + KD * (turning - u[3:6]) - over * (2 * w) ** 2 * np.sin(2 * w * t)
+        return np.concatenate([linear, angular])
 
     def __call__(self, t: float, q: np.ndarray, u: np.ndarray) -> np.ndarray:
         robot, nv, n = self.robot, self.robot.nu, len(self.feet)

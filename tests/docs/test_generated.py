@@ -31,6 +31,12 @@ def test_they_are_up_to_date(make_docs: ModuleType) -> None:
     assert not old, f"run `uv run python tools/make_docs.py`: {', '.join(old)} would change"
 
 
+def test_every_page_stands_on_the_site() -> None:
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8").splitlines()
+    pages = [path.stem for path in (ROOT / "docs").glob("*.md") if path.stem != "index"]
+    assert not [page for page in pages if page not in index]
+
+
 def test_every_table_is_used_and_ends(make_docs: ModuleType) -> None:
     text = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs").glob("*.md"))
     assert set(re.findall(r"<!-- generated: (\w+) -->", text)) == set(make_docs.TABLES)
