@@ -43,7 +43,10 @@ nb_merge_streams = True
 # docstrings
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
-autodoc_default_options = {"members": True, "show-inheritance": False}
+autodoc_default_options = {"members": True}
+autodoc_type_aliases = {
+    name: name for name in ("Array", "ArrayLike", "Citation", "Feedback", "Gain", "Value", "Vector")
+}
 autodoc_class_signature = "mixed"
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 88
@@ -59,5 +62,6 @@ html_show_sphinx = False
 html_copy_source = False
 html_show_sourcelink = False
 html_theme_options = {"navigation_with_keys": True}
+highlight_language = "text"
 pygments_style = "friendly"
 pygments_dark_style = "monokai"

@@ -13,9 +13,9 @@ import tarsus
 from tarsus.exchange.c_export import export_c
 
 
-def main(folder: str = "out/biped_c") -> None:
+def main(folder: str = "out/cheetah_c") -> None:
     """Export, build, test."""
-    robot = tarsus.load("biped")
+    robot = tarsus.load("mini_cheetah")
     sim = tarsus.Simulation(robot, tarsus.Moreau(mu=0.6), controller=None, dt=0.001)
     where = Path(folder)
     for path in export_c(sim, where):
@@ -24,9 +24,9 @@ def main(folder: str = "out/biped_c") -> None:
     if compiler is None:
         print("no C compiler here: the folder is ready for one")
         return
-    flags = ["-std=c11", "-O2", "-ffp-contract=off", "-fno-tree-slp-vectorize", f"-I{where}"]
-    for program in ("test_biped", "example"):
-        sources = [str(where / f"{program}.c"), str(where / "biped.c")]
+    flags = ["-std=c11", "-O1", "-ffp-contract=off", "-fno-tree-slp-vectorize", f"-I{where}"]
+    for program in ("test_mini_cheetah", "example"):
+        sources = [str(where / f"{program}.c"), str(where / "mini_cheetah.c")]
         target = str(where / program)
         subprocess.run([compiler, *flags, *sources, "-lm", "-o", target], check=True)
         print(subprocess.run([target], check=True, capture_output=True, text=True).stdout)

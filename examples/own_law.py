@@ -23,7 +23,7 @@ class Sand(tarsus.ForceLaw):
     citation: ClassVar[str] = "pressure and sinkage of soil, with a footprint that stays"
     contact_memory: ClassVar[int] = 1
 
-    k: Value = stiffness(40000.0, "N/m^n", "of the sand under one foot")
+    k: Value = stiffness(8000.0, "N/m^n", "of the sand under one foot")
     n: Value = parameter(1.1, "[1]", "exponent of the depth", "(0, inf)")
     steep: Value = parameter(4.0, "[1]", "stiffness of packed sand, over k", "[1, inf)")
     mu: Value = friction(0.6)

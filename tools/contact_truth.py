@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime
 import platform
 import re
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -25,12 +26,15 @@ SCENES = ("creep", "gripped_capsule", "foot_edge", "foot_force", "isotropic_fric
 def measured(law: str) -> list[ValidationRow]:
     """All rows of a law, or of MuJoCo."""
     stepper = None if law == NAME else "midpoint"
+    print(law, file=sys.stderr, flush=True)
     return [row for scene in SCENES for row in validate(law, scene, stepper, unclaimed=True)]
 
 
-def number(row: ValidationRow | None, scale: float = 1.0) -> str:
-    """What was measured: `*` if the law does not claim it; a dash if there is no number."""
-    if row is None or row.got is None:
+def number(row: ValidationRow | None, scale: float = 1.0, claimed: bool = False) -> str:
+    """What was measured: `*` if the law does not claim it; a dash if there is no number, or if only
+    what is claimed is shown.
+    """
+    if row is None or row.got is None or (claimed and row.status == NOT_MODELED):
         return "-"
     mark = {NOT_MODELED: " \\*", FAIL: " (fails)"}.get(row.status, "")
     value = abs(row.got) * scale
@@ -57,12 +61,15 @@ def tables(found: dict[str, list[ValidationRow]]) -> str:
             number(find(own, "gripped_capsule", grip), 1e6),
             number(find(own, "foot_edge", "growth")),
             *(number(find(own, "foot_force", f"peak, dt {dt} ms")) for dt in ("5", "1", "0.1")),
-            *(number(find(own, "foot_force", f"landing, dt {dt} ms")) for dt in ("5", "0.1")),
+            *(
+                number(find(own, "foot_force", f"landing, dt {dt} ms"), claimed=True)
+                for dt in ("5", "0.1")
+            ),
             number(find(own, "isotropic_friction", "point")),
         ]
         rows.append(f"| `{law}` | {' | '.join(cells)} |\n")
     seven = "".join(
-        f"| {row.case.removeprefix('sinks, ')} | {number(row, 1e6)} |\n"
+        f"| {row.case.removeprefix('sinks, ')} | {1e6 * abs(row.got or 0.0):.3g} |\n"
         for row in found[NAME]
         if row.scene == "gripped_capsule"
     )
@@ -70,7 +77,9 @@ def tables(found: dict[str, list[ValidationRow]]) -> str:
     return (
         f"Measured on {today}, {platform.machine()}, float64, stepper `midpoint`; MuJoCo"
         f" {mujoco().__version__}: {SETTINGS}. Marked \\*: the law says that it does not model what"
-        " the scene needs. A dash: it cannot be run.\n\n"
+        " the scene needs. A dash: it cannot be run, or a landing is spread over many steps. Steps"
+        " are those asked for where the ground is rigid, 0.25 ms at most (grip: 0.02 ms) where"
+        " it gives way, 2 ms at most in MuJoCo.\n\n"
         f"{head}{''.join(rows)}\n"
         "The same grip in MuJoCo, seven settings:\n\n"
         f"| setting | sinks / (µm/s) |\n|---|---|\n{seven}\n"

@@ -109,20 +109,28 @@ def as_prose(app: Any, what: str, name: str, thing: Any, options: Any, lines: li
 
 
 def _paragraph(lines: list[str]) -> list[str]:
-    """A paragraph: its fields as a list, its lists as they are, the rest escaped."""
+    """A paragraph: its fields as a list, its lists as they are, the rest escaped.
+
+    What goes on from a field or an item is indented; what is not ends the list.
+    """
     shown: list[str] = []
-    inside = False  # a field or an item goes on
+    inside = False
     for line in lines:
         text = line.strip()
-        field = FIELD.match(text) if not line.startswith("    ") else None
-        if field and not (shown and not inside and not shown[-1].startswith("- ")):
+        field = FIELD.match(text) if not line.startswith(" ") else None
+        if field:
+            shown += [""] if shown and not inside else []
             shown.append(f"- **{_escaped(field[1])}**: {_escaped(field[2])}")
             inside = True
         elif LISTED.match(line):
             shown.append(_escaped(text))
             inside = True
+        elif inside and line.startswith("  "):
+            shown.append("  " + _escaped(text))
         else:
-            shown.append(("  " if inside else "") + _escaped(text))
+            shown += [""] if inside else []
+            shown.append(_escaped(text))
+            inside = False
     return _spaced(shown)
 
 

@@ -1,0 +1,81 @@
+"""Worlds behind the interface of `mujoco.batch`: live arrays, some of the worlds, the same bits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tarsus import Simulation, TarsusError
+from tarsus.mujoco_runs.batch import WorldBatch
+
+MJCF = """<mujoco><option timestep="0.002"/>
+<default><geom contype="0" conaffinity="0"/></default><worldbody>
+<body name="cart"><joint name="slide" type="slide" axis="1 0 0"/>
+<geom type="box" size=".1 .1 .05" mass="1"/>
+<body name="pole" pos="0 0 .05"><joint name="hinge" axis="0 1 0"/>
+<geom type="capsule" fromto="0 0 0 0 0 .5" size=".02" mass=".1"/></body></body></worldbody>
+<actuator><motor name="push" joint="slide"/></actuator></mujoco>"""
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("batch") / "cart.xml"
+    path.write_text(MJCF)
+    return path
+
+
+def test_it_moves_as_mujoco_batch_does(file: Path) -> None:
+    """The same loop on both; the cart pole touches nothing, so they differ by their integrators, of
+    first order both: by no more than the way of one step.
+    """
+    mujoco = pytest.importorskip("mujoco")
+    from mujoco.batch import Batch
+
+    ends, fastest = {}, 0.0
+    theirs = Batch(mujoco.MjModel.from_xml_path(str(file)), nsim=3, nthread=1)
+    for batch in (theirs, WorldBatch(file, nsim=3, nthread=1)):
+        qpos, ctrl = batch.bind("qpos"), batch.bind("ctrl")
+        qpos[:, 1] = [0.1, 0.2, 0.3]
+        for _ in range(250):
+            ctrl[:, 0] = 20 * qpos[:, 1]
+            batch.step()
+            fastest = max(fastest, float(np.abs(batch.bind("qvel")).max()))
+        ends[type(batch).__name__] = qpos.copy()
+    assert np.allclose(ends["WorldBatch"], ends["Batch"], rtol=0, atol=0.002 * fastest)
+    assert np.abs(ends["Batch"][:, 0]).min() > 0.02
+
+
+def test_some_worlds_step_and_reset_alone(file: Path) -> None:
+    batch = WorldBatch(str(file), nsim=3, nthread=1)
+    batch.qpos[:, 1] = 0.2
+    batch.step(nstep=10)
+    before = batch.qpos.copy()
+    batch.step(ids=[1])
+    assert (batch.qpos[[0, 2]] == before[[0, 2]]).all() and (batch.qpos[1] != before[1]).any()
+    assert batch.bind("time")[1] == pytest.approx(0.022) and batch.bind("time")[0] < 0.021
+    batch.reset(ids=np.array([True, False, False]))
+    assert batch.qpos[0, 1] == 0.0 and batch.qpos[1, 1] != 0.0
+
+
+def test_its_bits_are_the_simulation_s(file: Path) -> None:
+    batch, one = WorldBatch(str(file), nsim=2, nthread=1), Simulation(str(file), dt=0.002)
+    start = np.array([0.0, 0.3])
+    batch.qpos[:] = start
+    one.set(q=start)
+    for _ in range(5):
+        batch.ctrl[:] = 1.5
+        batch.step()
+        one.step(np.array([1.5]))
+    assert (batch.qpos == one.q).all() and (batch.qvel == one.u).all()
+
+
+def test_mistakes_are_told_in_a_sentence(file: Path) -> None:
+    with pytest.raises(TarsusError, match="path to its file"):
+        WorldBatch(3, nsim=2)  # type: ignore[arg-type]
+    batch = WorldBatch(str(file), nsim=2, nthread=1)
+    with pytest.raises(TarsusError, match="qpos"):
+        batch.bind("qposs")
+    with pytest.raises(TarsusError, match="below 2"):
+        batch.step(ids=[2])
