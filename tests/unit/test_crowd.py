@@ -1,0 +1,94 @@
+"""Many worlds on a page: they are the simulations they would be alone, each on its own ground."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+import tarsus
+from tarsus.cli import main
+from tarsus.contact.laws.moreau import Moreau
+from tarsus.errors import TarsusError
+from tarsus.viewer.crowd import variations
+from tarsus.viewer.live import Live
+from tarsus.viewer.live_panel import Choice
+from tarsus.viewer.page import Page
+
+WORLDS, SIDEWAYS = 4, (0.0, 60.0, 0.0)  # N, 0.7 of the robot's weight
+
+
+def made(choice: Choice) -> tarsus.Simulation:
+    return tarsus.Simulation(
+        "mini_cheetah",
+        choice.law,
+        controller=choice.gait,
+        dt=choice.dt,
+        pushes=["base"],
+        worlds=choice.worlds,
+    )
+
+
+@pytest.fixture(scope="module")
+def live() -> Iterator[Live]:
+    page = Page("test", 0)
+    yield Live(page, made, Choice("moreau", "stand", 0.0025, WORLDS), {"mu": (0.2, 0.8)})
+    page.stop()
+
+
+@pytest.mark.slow  # compiles for many worlds
+def test_each_world_is_as_it_would_be_alone(live: Live) -> None:
+    """Friction goes from the first value to the last; all are pushed; not a bit differs."""
+    assert live.crowd is not None
+    live.reset()
+    live.set(push={"base": SIDEWAYS})
+    live.advance(40)
+    alone = made(Choice("moreau", "stand", 0.0025))
+    for world, mu in enumerate(np.linspace(0.2, 0.8, WORLDS)[1:]):
+        alone.reset()
+        alone.set(mu=mu, push={"base": (0.0, 0.0, 0.0)})
+        alone.advance(0.0025)
+        alone.set(push={"base": SIDEWAYS})
+        alone.advance(0.1)
+        np.testing.assert_array_equal(live.crowd.simulation.q[world], alone.q)
+    live.set(mu=0.5)  # on the page: that of world 0 alone, for the others differ in it
+    assert live.simulation.backend.get("law.mu")[0, 0] == 0.5
+    np.testing.assert_allclose(live.crowd.simulation.backend.get("law.mu")[:, 0], [0.4, 0.6, 0.8])
+    live.set(push={"base": (0.0, 0.0, 0.0)})
+
+
+@pytest.mark.slow  # compiles for many worlds
+def test_who_lies_is_counted_and_raised(live: Live) -> None:
+    assert live.crowd is not None
+    live.reset()
+    assert not live.crowd.fallen().any() and "4 worlds, 0 lie" in live._told()
+    q = live.crowd.simulation.q
+    q[1, 3:7] = [0.0, 1.0, 0.0, 0.0]  # on its back
+    live.crowd.simulation.set(q=q)
+    assert live.crowd.fallen().tolist() == [False, True, False]
+    live.crowd.raise_fallen()
+    assert not live.crowd.fallen().any()
+
+
+def test_what_varies_is_named_as_the_law_names_it() -> None:
+    law = Moreau()
+    assert variations(("friction=0.1:0.9", "e_N=0:0.5"), law) == {"mu": (0.1, 0.9), "e_N": (0, 0.5)}
+    for text, said in (("stiffness=1:2", "no parameter"), ("mu=0.1", "NAME=FIRST:LAST")):
+        with pytest.raises(TarsusError, match=said):
+            variations((text,), law)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--vary", "friction=0.1:0.9"], "give --worlds"),
+        (["--worlds", "0"], "--worlds must lie between 1 and"),
+        (["--worlds", "9", "--vary", "frictoin=0:1"], "no parameter of the law"),
+    ],
+)
+def test_what_a_page_of_many_refuses(
+    options: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["view", "mini_cheetah", *options]) == 2
+    assert said in capsys.readouterr().err
