@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from tarsus.simulation.simulation import Simulation as Simulation
     from tarsus.simulation.world import world as world
     from tarsus.stepping.substeps import Substeps as Substeps
+    from tarsus.sweeps.run import sweep as sweep
     from tarsus.terrain.heightfield import HeightField as HeightField
     from tarsus.terrain.plane import Plane as Plane
     from tarsus.terrain.slope import Slope as Slope
@@ -61,6 +62,7 @@ _HOMES = {
     "summary": "tarsus.simulation.recording.summary",
     "trunk_angles": "tarsus.simulation.recording.attitude",
     "strikes": "tarsus.simulation.recording.strikes",
+    "sweep": "tarsus.sweeps.run",
     "judge": "tarsus.comparison.judge",
     "rerun": "tarsus.comparison.rerun",
     "Robot": "tarsus.dynamics.robot",

@@ -29,7 +29,7 @@ FLOORS = (  # from the roof down; what stands on one floor does not see its neig
     ("cli",),
     ("commands",),
     ("__init__",),
-    ("comparison", "experiments", "benchmarks", "validation"),
+    ("comparison", "experiments", "benchmarks", "validation", "sweeps"),
     ("mujoco_runs", "viewer", "exchange", "environments"),
     ("simulation",),
     ("stepping", "control", "robots", "sensing", "tasks"),

@@ -1,0 +1,70 @@
+"""`tarsus results`: the rows of a sweep."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, ClassVar
+
+import tyro
+
+from tarsus.commands.base import Command, File, Flag, called, print_json
+from tarsus.errors import TarsusError
+
+
+@dataclass(frozen=True)
+class Results(Command):
+    """Ask a sweep's rows with SQL, draw two columns, or write a page.
+
+    The table is called rows: a column for each name of the spec and each outcome, sample, failure,
+    chunk, tarsus_version. Names with a dot stand in quotation marks.
+    """
+
+    place: ClassVar[int] = 63
+
+    folder: tyro.conf.Positional[Annotated[Path, called("FOLDER", "Folder of a sweep.")]]
+    sql: Annotated[str | None, called("SQL")] = None
+    """A question, such as 'SELECT law, avg(speed) FROM rows GROUP BY law'."""
+    plot: Annotated[tuple[str, str] | None, called("COLUMN")] = None
+    """Two columns: the picture's x and y."""
+    by: Annotated[str | None, called("COLUMN")] = None
+    """A color for each value of this column."""
+    out: File = None
+    """File for the picture (.png, .svg) or, without --plot, for the page (.html)."""
+    json: Flag = False
+    """Print the answer as one JSON list of rows and nothing else."""
+
+    def execute(self) -> int:
+        from tarsus.sweeps import query
+
+        # a picture, a page, or an answer
+        if self.plot is not None:
+            figure = query.picture(self.folder, *self.plot, self.by)
+            out = self.out or Path("results.png")
+            if out.suffix == ".html":
+                return self._page([[*self.plot, *([self.by] if self.by else [])]])
+            from tarsus.viewer.figure import save
+
+            save(figure, out)
+            print(f"written {out}")
+            return 0
+        if self.by is not None:
+            raise TarsusError("--by goes with --plot X Y.")
+        if self.out is not None:
+            return self._page([])
+        table = query.asked(self.folder, self.sql or "SUMMARIZE rows")
+        if self.json:
+            print_json(table.to_dict("records"))
+        else:
+            print(table.to_string(index=False))
+        return 0
+
+    def _page(self, plots: list[list[str]]) -> int:
+        """Write the page."""
+        from tarsus.files import write_text
+        from tarsus.sweeps import query
+
+        assert self.out is not None
+        write_text({self.out: query.report(self.folder, plots)})
+        print(f"written {self.out}")
+        return 0

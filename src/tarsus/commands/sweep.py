@@ -1,0 +1,62 @@
+"""`tarsus sweep`: thousands of simulations that survive a kill."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, ClassVar
+
+import tyro
+
+from tarsus.commands.base import FAILED, Command, Flag, called, name_of, print_json, teller
+
+ENGINES = "tarsus.sweeps.engines"
+
+
+@dataclass(frozen=True)
+class Sweep(Command):
+    """Run a sweep: simulations on a grid, a Latin hypercube or at random, and their outcomes.
+
+    What a spec may say: docs/sweeps.md. A sweep that was killed goes on where it stopped. Exits
+    with 1 if chunks could not be made.
+    """
+
+    place: ClassVar[int] = 62
+
+    spec: tyro.conf.Positional[Annotated[Path, called("SPEC.toml", "What is varied and how.")]]
+    out: Annotated[Path, called("FOLDER")]
+    """Folder for the rows; what is there already is not made again."""
+    engine: Annotated[str, called("NAME"), name_of("engine", ENGINES)] = "processes"
+    """Where chunks are worked on: processes, ray, slurm, or inline: in this process."""
+    workers: Annotated[int | None, called("NUMBER")] = None
+    """How many at once; by default as many as there are."""
+    dry_run: Flag = False
+    """Only say how many worlds and steps there are, and how long they take."""
+    json: Flag = False
+    """Print one JSON document and nothing else."""
+
+    def execute(self) -> int:
+        from tarsus.errors import TarsusError
+        from tarsus.sweeps.run import sweep
+
+        if self.workers is not None and self.workers < 1:
+            raise TarsusError(f"--workers must be at least 1, not {self.workers}.")
+        found = sweep(
+            self.spec, self.out, self.engine, self.workers, self.dry_run, teller(self.json)
+        )
+        if self.json:
+            print_json(vars(found))
+        elif self.dry_run:
+            print(
+                f"{found.worlds} worlds of {found.groups} compiled steps, {found.steps} steps,"
+                f" {found.chunks} chunks; about {found.expected:.0f} s on one worker"
+            )
+        else:
+            print(
+                f"{found.worlds} worlds in {found.chunks} chunks: {found.done} made in"
+                f" {found.seconds:.1f} s, {found.skipped} were there; rows in {self.out}"
+            )
+        for text in found.lost:
+            print(f"lost: {text}", file=sys.stderr)
+        return FAILED if found.lost else 0

@@ -1,0 +1,1 @@
+"""Sweeps: thousands of simulations that survive a kill, their outcomes in one table."""

@@ -1,0 +1,1 @@
+"""Where the chunks of a sweep are worked on, one engine a file: `base` says how to add one."""

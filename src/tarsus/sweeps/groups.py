@@ -1,0 +1,116 @@
+"""Worlds that share a compiled step, and the chunks they are cut into."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import tarsus.errors
+from tarsus.errors import TarsusError
+from tarsus.files import json_text
+from tarsus.program.run.cache import source_hash
+from tarsus.sweeps import names
+from tarsus.sweeps.sampling import sampled
+from tarsus.sweeps.spec import SweepSpec
+
+SOURCE = Path(tarsus.errors.__file__).parent
+PACKAGES = ("numpy", "casadi", "llvmlite", "scipy", "mujoco")
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """The worlds of one task, all with one compiled step: plain data, which travels to a worker.
+
+    structure: what they share, by name
+    columns: what may differ, name -> a value a world
+    samples: their numbers in the sweep
+    outcomes, own: as in `SweepSpec`
+    """
+
+    structure: Mapping[str, Any]
+    columns: Mapping[str, Sequence[Any]]
+    samples: Sequence[int]
+    outcomes: tuple[str, ...]
+    own: str = ""
+
+    def __len__(self) -> int:
+        return len(self.samples)
+
+    def part(self, first: int, last: int) -> Chunk:
+        """Some of its worlds."""
+        return Chunk(
+            self.structure,
+            {name: list(values[first:last]) for name, values in self.columns.items()},
+            list(self.samples[first:last]),
+            self.outcomes,
+            self.own,
+        )
+
+    @property
+    def digest(self) -> str:
+        """A hash of all that its rows rest on: its worlds, files, the code and the packages."""
+        files = [*names.own_file(dict(self.structure)), *([self.own] if self.own else [])]
+        inputs = {
+            "structure": {k: v for k, v in self.structure.items() if v not in files},
+            "columns": self.columns,
+            "samples": self.samples,
+            "outcomes": self.outcomes,
+            "files": [_of_file(name) for name in files],
+            "code": code(),
+        }
+        return hashlib.sha256(json_text(inputs).encode()).hexdigest()[:24]
+
+
+@cache
+def code() -> dict[str, str]:
+    """Tarsus' source and the packages that numbers rest on."""
+    return {"tarsus": source_hash(SOURCE)} | {p: metadata.version(p) for p in PACKAGES}
+
+
+@cache
+def _of_file(name: str) -> str:
+    try:
+        return hashlib.sha256(Path(name).read_bytes()).hexdigest()
+    except OSError as error:
+        raise TarsusError(f"{name} cannot be read: {error.strerror}.") from None
+
+
+def groups(spec: SweepSpec) -> list[Chunk]:
+    """All worlds of a sweep by compiled step, each group one long chunk."""
+    drawn = sampled(spec.axes, spec.method, spec.count, spec.seed)
+    count = len(next(iter(drawn.values()))) if drawn else max(spec.count, 1)
+    # by the values of what is structural: decided once for each combination of words
+    found: dict[str, tuple[dict[str, Any], list[int]]] = {}
+    known: dict[tuple[Any, ...], list[str]] = {}
+    words = [n for n in drawn if "." not in n and n != "seed"]
+    for k in range(count):
+        world = names.completed({**spec.fixed, **{name: drawn[name][k] for name in drawn}})
+        key = tuple(world[name] for name in words)
+        if key not in known:
+            known[key] = [name for name in sorted(world) if names.structural(name, world)]
+        structure = {name: world[name] for name in known[key]}
+        text = json_text(structure)
+        found.setdefault(text, (structure, []))[1].append(k)
+    # their columns
+    whole = []
+    for structure, samples in found.values():
+        free = [
+            n for n in names.completed({**spec.fixed, **dict.fromkeys(drawn)}) if n not in structure
+        ]
+        columns = {
+            name: [drawn[name][k] if name in drawn else spec.fixed[name] for k in samples]
+            for name in sorted(free)
+        }
+        whole.append(Chunk(structure, columns, samples, spec.outcomes, spec.own))
+    return whole
+
+
+def cut(group: Chunk, size: int) -> Iterator[Chunk]:
+    """A group in chunks of at most `size` worlds."""
+    for first in range(0, len(group), size):
+        yield group.part(first, first + size)

@@ -1,0 +1,96 @@
+"""The names that a sweep may fix or vary, and which of them ask for a compiled step of their own.
+
+robot, law, stepper, terrain, gait: words; dt, seconds: s; seed: of `noise`
+law.NAME, terrain.NAME, gait.NAME, stepper.NAME: their parameters
+option.NAME: an option of a `Simulation`
+mass.BODY: factor on a mass; command.NAME: of the gait
+push.x, push.y, push.z: N, on push.body, from push.at on for push.seconds, s
+noise.q, noise.u: standard deviation of the joints' angles, rad, and of all velocities at the start
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tarsus import registry
+from tarsus.errors import TarsusError, unknown
+from tarsus.parameters import declared
+from tarsus.simulation import options, resolve
+
+WORDS = ("robot", "law", "stepper", "terrain", "gait")
+NUMBERS = ("dt", "seconds", "seed")
+PARTS = ("law", "terrain", "gait", "stepper", "option", "mass", "command", "push", "noise")
+PUSH = {"body": True, "at": True, "seconds": True, "x": False, "y": False, "z": False}
+NOISE = ("q", "u")
+FILES = ("robot", "law")  # which may be paths
+DEFAULTS = {
+    "law": "moreau",
+    "stepper": "midpoint",
+    "terrain": "plane",
+    "gait": "auto",
+    "dt": 0.0025,
+    "seconds": 2.0,
+}
+TAKEN = ("worlds", "parameters", "mass_scale", "pushes", "varied", "sensors", "control_rate")
+
+
+def check(name: str) -> None:
+    """TarsusError unless a sweep knows such a name; parts of robots and gaits are checked later."""
+    part, dot, own = name.partition(".")
+    if not dot and name in (*WORDS, *NUMBERS):
+        return
+    if not dot or part not in PARTS:
+        known = (*WORDS, *NUMBERS, *(f"{p}.NAME" for p in PARTS))
+        raise unknown("entry of a sweep", name, known)
+    known = {"push": tuple(PUSH), "noise": NOISE, "option": tuple(_options())}.get(part)
+    if known is not None and own not in known:
+        raise unknown(f"entry of a sweep: {part}", own, known)
+
+
+def _options() -> list[str]:
+    """The options of a simulation that a sweep may set."""
+    return [name for name in options.declared() if name not in TAKEN]
+
+
+def structural(name: str, world: Mapping[str, Any]) -> bool:
+    """Whether worlds that differ in it need batches of their own.
+
+    world: all names and values of a world, the defaults filled in
+    TarsusError if the law or terrain has no such parameter.
+    """
+    part, dot, own = name.partition(".")
+    if not dot:
+        return name != "seed"
+    if part in ("mass", "command", "noise"):
+        return False
+    if part == "push":
+        return PUSH[own]
+    if part in ("law", "terrain"):
+        kind: Any = type(resolve.law(world["law"]) if part == "law" else _terrain(world))
+        known = declared(kind)
+        if own not in known:
+            raise unknown(f"parameter of the {part} {world[part]}", own, known)
+        return not known[own].numeric or known[own].one
+    return True
+
+
+def _terrain(world: Mapping[str, Any]) -> Any:
+    return resolve.terrain(world["terrain"])
+
+
+def own_file(world: Mapping[str, Any]) -> list[str]:
+    """Paths among a world's names: of a robot and a law from a user's files."""
+    known = {
+        "law": registry.names("tarsus.contact.laws"),
+        "robot": registry.names("tarsus.robots"),
+    }
+    return [str(world[n]) for n in FILES if n in world and world[n] not in known[n]]
+
+
+def completed(world: Mapping[str, Any]) -> dict[str, Any]:
+    """A world's names with the defaults filled in."""
+    found = {**DEFAULTS, **world}
+    if any(name.startswith("push.") for name in found) and "push.body" not in found:
+        raise TarsusError('a push needs a body: push.body = "base" under [fixed].')
+    return found

@@ -1,0 +1,40 @@
+"""Whether the robot fell."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from tarsus.morphology.fall import SUNK, TILTED, upright
+from tarsus.morphology.feet import feet
+from tarsus.sweeps.outcomes.base import Array, Stretch, SweepOutcome
+
+
+class Fell(SweepOutcome):
+    """1 if the base tilted by more than 60 degrees, or sank to half its first height above the
+    lowest foot, seen twenty times a second; else 0. A fixed base does not fall.
+    """
+
+    unit: ClassVar[str] = "1"
+
+    def begin(self) -> None:
+        robot = self.simulation.robot
+        self._feet = [c.name for c in feet(robot)] if robot.candidates else []
+        q = np.atleast_2d(self.simulation.q)
+        self._fallen, self._first = np.zeros(len(q), bool), self._height(q)
+
+    def _height(self, q: Array) -> Array:
+        """Of the base above the lowest foot (worlds,), m."""
+        robot = self.simulation.robot
+        if not robot.floating or not self._feet:
+            return np.ones(len(q))
+        low = np.min([robot.position(q, name)[:, 2] for name in self._feet], axis=0)
+        return q[:, 2] - low
+
+    def see(self, stretch: Stretch) -> None:
+        tilted = (upright(self.simulation.robot, stretch.q) < TILTED).any(0)
+        self._fallen |= tilted | (self._height(stretch.q[-1]) < SUNK * self._first)
+
+    def value(self) -> Array:
+        return self._fallen.astype(float)

@@ -1,0 +1,131 @@
+"""A sweep's rows, asked with SQL by DuckDB; a picture of two columns; a page."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tarsus.errors import TarsusError
+from tarsus.model.files import needed_library
+from tarsus.sweeps.store import CHUNKS
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+ROWS = "rows"  # the table's name in SQL
+MARKED = 5000  # points of a picture that are drawn one by one; of more, a sample
+SERIES = 12  # groups that a picture tells apart
+STYLE = """
+body { margin: 0 auto; padding: 2rem 1.25rem; max-width: 62rem; font: 16px/1.5 system-ui,
+  sans-serif; } table { border-collapse: collapse; font-size: .875rem; } th, td { padding:
+  .25rem .6rem; border-bottom: 1px solid #e7eaee; text-align: right; } figure img { width: 100%; }
+.wide { overflow-x: auto; }
+"""
+
+
+def asked(folder: str | Path, sql: str = "SELECT * FROM rows ORDER BY sample") -> pd.DataFrame:
+    """The answer of a question in SQL to the table `rows` of a sweep's folder.
+
+    TarsusError for a folder without rows, and for SQL that DuckDB does not take.
+    """
+    files = sorted((Path(folder) / CHUNKS).glob("*.parquet"))
+    if not files:
+        raise TarsusError(f"there are no rows of a sweep in {folder}.")
+    duckdb: Any = needed_library("duckdb", "a question about a sweep")
+    connection = duckdb.connect()
+    try:
+        connection.read_parquet([str(file) for file in files], union_by_name=True).create_view(ROWS)
+        return connection.sql(sql).df()
+    except duckdb.Error as error:
+        raise TarsusError(f"DuckDB says: {str(error).splitlines()[0]}") from None
+    finally:
+        connection.close()
+
+
+def picture(folder: str | Path, x: str, y: str, by: str | None = None) -> Figure:
+    """y over x of all rows, a color for each value of `by`; lines of medians where x is numeric."""
+    from matplotlib.figure import Figure
+
+    # the columns, words or numbers
+    wanted: dict[str, None] = dict.fromkeys([x, y, *([by] if by else [])])
+    named = ", ".join(_quoted(name) for name in wanted)
+    table = asked(
+        folder, f"SELECT {named} FROM rows WHERE {_quoted(y)} IS NOT NULL ORDER BY sample"
+    )
+    figure = Figure(figsize=(8, 4.5), layout="constrained")
+    axes = figure.subplots()
+    parts = table.groupby(by) if by else [("", table)]
+    for k, (name, part) in enumerate(parts):
+        if k == SERIES:
+            break
+        _series(axes, part, x, y, str(name))
+    axes.set_xlabel(x)
+    axes.set_ylabel(y)
+    if by:
+        axes.legend(title=by, fontsize=8)
+    return figure
+
+
+def _series(axes: Any, part: Any, x: str, y: str, label: str) -> None:
+    """Points, and medians of a few bins."""
+    shown = part if len(part) <= MARKED else part.sample(MARKED, random_state=1)
+    dots = axes.plot(shown[x], shown[y], ".", ms=3, alpha=0.4, label=label)[0]
+    values = part[x]
+    if values.dtype.kind == "f" and values.nunique() > 1:
+        edges = np.unique(np.quantile(values, np.linspace(0, 1, 13)))
+        if len(edges) > 2:
+            which = np.clip(np.searchsorted(edges, values, "right") - 1, 0, len(edges) - 2)
+            middle = part.assign(bin=which).groupby("bin")[[x, y]].median()
+            axes.plot(middle[x], middle[y], color=dots.get_color())
+
+
+def report(folder: str | Path, plots: Sequence[Sequence[str]] = ()) -> str:
+    """A self-contained HTML page: what was asked, outcomes in numbers, failures, pictures."""
+    counts = asked(folder, "SELECT count(*) AS worlds, count(failure) AS failed FROM rows").iloc[0]
+    summary = asked(folder, "SUMMARIZE rows")
+    columns = ["column_name", "column_type", "min", "max", "avg", "std"]
+    failures = asked(
+        folder,
+        "SELECT failure, count(*) AS worlds, min(sample) AS first FROM rows"
+        " WHERE failure IS NOT NULL GROUP BY failure ORDER BY worlds DESC LIMIT 20",
+    )
+    body = [
+        "<h1>Sweep</h1>",
+        f"<p>{int(counts['worlds'])} worlds, {int(counts['failed'])} failed.</p>",
+        "<h2>Columns</h2>",
+        _html(summary[columns]),
+    ]
+    if len(failures):
+        body += ["<h2>Failures</h2>", _html(failures)]
+    for x, y, *by in plots:
+        body += [f"<h2>{escape(y)} by {escape(x)}</h2>", _image(picture(folder, x, y, *by))]
+    spec = Path(folder) / "sweep.json"
+    if spec.is_file():
+        told = json.dumps(json.loads(spec.read_text(encoding="utf-8")), indent=1)
+        body += ["<h2>What was asked</h2>", f"<pre>{escape(told)}</pre>"]
+    head = '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>Sweep</title>'
+    return "\n".join([f"{head}<style>{STYLE}</style></head><body>", *body, "</body></html>\n"])
+
+
+def _html(table: Any) -> str:
+    return f'<div class="wide">{table.to_html(index=False, na_rep="", border=0)}</div>'
+
+
+def _image(figure: Figure) -> str:
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=110, metadata={"Software": None})
+    data = base64.b64encode(buffer.getvalue()).decode("ascii")
+    return f'<figure><img alt="" src="data:image/png;base64,{data}"></figure>'
+
+
+def _quoted(name: str) -> str:
+    """A column's name in SQL."""
+    return '"' + name.replace('"', '""') + '"'

@@ -1,0 +1,172 @@
+"""What a sweep is: what stays fixed, what is varied and how, and which outcomes are measured.
+
+[fixed]
+robot = "mini_cheetah"
+gait = "trot"
+seconds = 2.0
+command.speed = 0.3
+
+[vary]
+law = ["moreau", "compliant"]
+"law.mu" = { low = 0.2, high = 1.0 }
+"mass.base" = { low = 0.8, high = 1.2 }
+
+[sample]
+method = "latin"
+count = 1000
+seed = 1
+
+[outcomes]
+names = ["fell", "speed"]
+own = "my_outcomes.py"
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tarsus.errors import TarsusError, unknown
+from tarsus.sweeps import names
+from tarsus.sweeps.sampling import METHODS, Axis, Words
+
+TABLES = {
+    "fixed": None,
+    "vary": None,
+    "sample": ("method", "count", "seed"),
+    "outcomes": ("names", "own"),
+}
+DEFAULT_OUTCOMES = ("fell", "speed", "energy", "peak_force", "residuals")
+MOST = 10_000_000  # worlds of a sweep
+
+
+@dataclass(frozen=True)
+class SweepSpec:
+    """A sweep, checked.
+
+    fixed: what all worlds have, by name
+    axes: what differs, by name
+    method: "grid", "latin" (Latin hypercube) or "random"; count, seed: of the latter two
+    outcomes: names of outcomes; own: a file with more
+    """
+
+    fixed: Mapping[str, Any]
+    axes: Mapping[str, Axis]
+    method: str = "grid"
+    count: int = 0
+    seed: int = 0
+    outcomes: tuple[str, ...] = DEFAULT_OUTCOMES
+    own: str = ""
+    names: tuple[str, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        # what is named, and whether it exists
+        both = sorted(set(self.fixed) & set(self.axes))
+        if both:
+            raise TarsusError(f"{', '.join(both)} cannot be both fixed and varied.")
+        if "robot" not in self.fixed and "robot" not in self.axes:
+            raise TarsusError('a sweep needs a robot: robot = "mini_cheetah" under [fixed].')
+        for name in (*self.fixed, *self.axes):
+            names.check(name)
+        # how it is sampled
+        if self.method not in METHODS:
+            raise unknown("sampling method", str(self.method), METHODS)
+        if self.method != "grid" and not 1 <= self.count <= MOST:
+            raise TarsusError(f"count must be a whole number from 1 to {MOST:g}, not {self.count}.")
+        if self.method == "grid" and self.count:
+            raise TarsusError("a grid takes no count: its axes' steps make it.")
+        object.__setattr__(self, "names", tuple(sorted((*self.fixed, *self.axes))))
+
+
+def read(path: Path) -> SweepSpec:
+    """The sweep in a TOML file; paths in it count from its folder. TarsusError for bad input."""
+    try:
+        with path.open("rb") as file:
+            given = tomllib.load(file)
+    except OSError as error:
+        raise TarsusError(f"{path} cannot be read: {error.strerror}.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise TarsusError(f"{path} is not TOML: {error}.") from None
+    return of(given, path.parent)
+
+
+def of(given: Mapping[str, Any], folder: Path = Path()) -> SweepSpec:
+    """The sweep of tables as a TOML file has them.
+
+    folder: from which paths count
+    """
+    for table, value in given.items():
+        if table not in TABLES:
+            raise unknown("table of a sweep", table, TABLES)
+        if not isinstance(value, Mapping):
+            raise TarsusError(f"[{table}] must be a table.")
+        for name in value:
+            if (known := TABLES[table]) is not None and name not in known:
+                raise unknown(f"entry of [{table}]", name, known)
+    # names and values
+    fixed = dict(_flat("", given.get("fixed", {})))
+    varied = dict(_flat("", given.get("vary", {}), axes=True))
+    sample, measured = given.get("sample", {}), given.get("outcomes", {})
+    fixed = {name: _placed(name, value, folder) for name, value in fixed.items()}
+    axes = {name: _axis(name, value, folder) for name, value in varied.items()}
+    own = measured.get("own", "")
+    outcomes = _words("outcomes.names", measured.get("names", DEFAULT_OUTCOMES))
+    return SweepSpec(
+        fixed,
+        axes,
+        sample.get("method", "grid"),
+        _whole("count", sample.get("count", 0)),
+        _whole("seed", sample.get("seed", 0)),
+        outcomes,
+        str((folder / own).resolve()) if own else "",
+    )
+
+
+def _flat(prefix: str, table: Mapping[str, Any], axes: bool = False) -> list[tuple[str, Any]]:
+    """Entries of nested tables under dotted names; a range of an axis is no table."""
+    found: list[tuple[str, Any]] = []
+    for key, value in table.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, Mapping) and not (axes and {"low", "high"} <= set(value)):
+            found += _flat(f"{name}.", value, axes)
+        else:
+            found.append((name, value))
+    return found
+
+
+def _axis(name: str, value: Any, folder: Path) -> Axis:
+    if isinstance(value, Mapping):
+        return Axis.read(name, value)
+    if not isinstance(value, Sequence) or isinstance(value, str) or not value:
+        raise TarsusError(
+            f"{name} is varied by a list of values, or by {{ low = 0.2, high = 1.0 }}, not by"
+            f" {value!r}."
+        )
+    kinds = {isinstance(v, str) for v in value}
+    if len(kinds) > 1 or any(not isinstance(v, str | int | float | bool) for v in value):
+        raise TarsusError(f"{name}: a list holds numbers alone or words alone.")
+    return Words(name, tuple(_placed(name, v, folder) for v in value))
+
+
+def _placed(name: str, value: Any, folder: Path) -> Any:
+    """A file's path from the spec's folder; anything else as it is."""
+    if not isinstance(value, str | int | float | bool):
+        raise TarsusError(f"{name} must be a number or a word, not {value!r}.")
+    if isinstance(value, str) and name in names.FILES and Path(value).suffix:
+        return str((folder / value).resolve())
+    return value
+
+
+def _words(name: str, given: Any) -> tuple[str, ...]:
+    if isinstance(given, str) or not all(isinstance(word, str) for word in given):
+        raise TarsusError(f"{name} must be a list of words, not {given!r}.")
+    return tuple(given)
+
+
+def _whole(name: str, given: Any) -> int:
+    if type(given) is not int:
+        raise TarsusError(f"{name} must be a whole number, not {given!r}.")
+    return given

@@ -1,0 +1,73 @@
+"""The folder of a sweep: one Parquet file a chunk, under the hash of the chunk's inputs.
+
+A file is written beside and renamed, so that there is either a whole chunk or none, whoever is
+killed and however full the disk is; two runs that write the same chunk write the same bytes.
+`plan-HASH.json` holds how long the chunks are: measured once, so that a later run cuts the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tarsus.errors import TarsusError
+from tarsus.files import check_writable, json_text, replacing
+
+CHUNKS = "chunks"
+
+
+class Store:
+    """The chunks of a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def ready(self) -> Store:
+        """Make the folder; OSError if it cannot be written to."""
+        check_writable(self.folder)
+        (self.folder / CHUNKS).mkdir(parents=True, exist_ok=True)
+        return self
+
+    def path(self, digest: str) -> Path:
+        """Where a chunk's rows are, or go."""
+        return self.folder / CHUNKS / f"{digest}.parquet"
+
+    def there(self) -> set[str]:
+        """The digests of all whole chunks."""
+        return {path.stem for path in (self.folder / CHUNKS).glob("*.parquet")}
+
+    def put(self, digest: str, rows: bytes) -> None:
+        """Write a chunk's rows, whole or not at all, and down to the disk."""
+        with replacing(self.path(digest)) as temporary, temporary.open("wb") as file:
+            file.write(rows)
+            file.flush()
+            os.fsync(file.fileno())
+
+    def sizes(self, groups: Sequence[str], measured: Any) -> list[int]:
+        """Worlds of a chunk, for each group by its digest: those of an earlier run, else
+        `measured()`, which are then kept. Of two runs at once both take what the first kept.
+        """
+        name = hashlib.sha256(json_text(list(groups)).encode()).hexdigest()[:24]
+        path = self.folder / f"plan-{name}.json"
+        if not path.exists():
+            fresh = path.with_name(f".{os.getpid()}-{os.urandom(4).hex()}.part")
+            fresh.write_text(json_text({"worlds_a_chunk": measured()}), encoding="utf-8")
+            try:
+                os.link(fresh, path)  # fails where another run was first
+            except FileExistsError:
+                pass
+            except OSError:  # a file system without links
+                fresh.replace(path)
+            finally:
+                fresh.unlink(missing_ok=True)
+        try:
+            found = json.loads(path.read_text(encoding="utf-8"))["worlds_a_chunk"]
+        except (OSError, ValueError, KeyError, TypeError):
+            raise TarsusError(f"{path} is damaged: remove it, and run again.") from None
+        if len(found) != len(groups) or not all(type(n) is int and n > 0 for n in found):
+            raise TarsusError(f"{path} is damaged: remove it, and run again.")
+        return found

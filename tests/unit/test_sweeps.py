@@ -1,0 +1,312 @@
+"""Sweeps: samples, chunks that survive a kill, the same bits whatever works on them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tarsus
+from tarsus import cli
+from tarsus.errors import TarsusError
+from tarsus.sweeps import query, spec
+from tarsus.sweeps.groups import groups
+from tarsus.sweeps.sampling import Between, Words, sampled
+from tarsus.sweeps.store import Store
+
+G, MASS, INERTIA, RADIUS = 9.81, 2.0, 0.02, 0.1
+BALL = f"""<mujoco model="ball"><worldbody><geom name="floor" type="plane" size="0 0 1"/>
+  <body name="ball" pos="0 0 {RADIUS}"><freejoint/>
+    <inertial mass="{MASS}" pos="0 0 0" diaginertia="{INERTIA} {INERTIA} {INERTIA}"/>
+    <geom type="sphere" size="{RADIUS}"/></body></worldbody></mujoco>"""
+OWN = """
+def height(simulation):
+    return simulation.q.reshape(-1, 7)[:, 2]
+def way(simulation):
+    return simulation.q.reshape(-1, 7)[:, 0]
+"""
+
+
+@pytest.fixture(scope="module")
+def robot(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """One file for all tests, so that they share a compiled step."""
+    path = tmp_path_factory.mktemp("robot") / "ball.xml"
+    path.write_text(BALL)
+    return str(path)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, robot: str) -> Path:
+    (tmp_path / "ball.xml").symlink_to(robot)
+    (tmp_path / "own.py").write_text(OWN)
+    return tmp_path
+
+
+def dropped(**changed: Any) -> dict[str, Any]:
+    """A ball that is pushed and rolls, in 40 worlds."""
+    fixed = {"robot": "ball.xml", "gait": "free", "seconds": 0.2, "push.body": "ball"}
+    return {
+        "fixed": {**fixed, "push.at": 0.05, "push.seconds": 0.1},
+        "vary": {
+            "push.x": {"low": -5.0, "high": 5.0},
+            "mass.ball": {"low": 0.5, "high": 2.0, "log": True},
+        },
+        "sample": {"method": "latin", "count": 40, "seed": 2},
+        "outcomes": {"names": ["fell", "speed", "peak_force"], "own": "own.py"},
+        **changed,
+    }
+
+
+def chunks(out: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in (out / "chunks").glob("*.parquet")}
+
+
+# ---------------------------------------------------------------- samples and specs
+
+
+def test_samples_fill_the_axes() -> None:
+    axes = {
+        "a": Between("a", 0.0, 1.0, steps=3),
+        "b": Between("b", 1.0, 100.0, log=True, steps=2),
+        "c": Words("c", ("x", "y")),
+    }
+    grid = sampled(axes, "grid", 0, 0)
+    assert len({(a, b, c) for a, b, c in zip(*grid.values(), strict=True)}) == 12
+    assert set(grid["b"]) == {1.0, 100.0} and set(grid["a"]) == {0.0, 0.5, 1.0}
+    latin = sampled(axes, "latin", 50, 1)
+    assert sorted((np.array(latin["a"]) * 50).astype(int)) == list(range(50)), "one a stratum"
+    exponent = np.log10(latin["b"]) / 2
+    assert sorted((exponent * 50).astype(int)) == list(range(50))
+    assert latin["c"].count("x") == 25
+    assert sampled(axes, "random", 9, 4) == sampled(axes, "random", 9, 4)
+    assert sampled(axes, "random", 9, 4) != sampled(axes, "random", 9, 5)
+    whole = Between("n", 0, 3, whole=True).at(np.array([0.0, 0.4, 1.0]))
+    assert whole == [0, 1, 3] and all(type(n) is int for n in whole)
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"vary": {"law.mu": [0.1]}}, "a sweep needs a robot"),
+        ({"fixed": {"robot": "ball.xml"}, "vary": {"robots": ["a"]}}, "robot"),
+        ({"fixed": {"robot": "ball.xml"}, "vary": {"law.mu": 3}}, "list of values"),
+        ({"fixed": {"robot": "ball.xml", "dt": 1}, "vary": {"dt": [1]}}, "both fixed and varied"),
+        ({"fixed": {"robot": "ball.xml"}, "sampel": {}}, "did you mean sample"),
+        ({"fixed": {"robot": "ball.xml"}, "sample": {"method": "sobol"}}, "sampling method"),
+        ({"fixed": {"robot": "ball.xml"}, "sample": {"method": "latin"}}, "count"),
+        ({"fixed": {"robot": "b"}, "vary": {"law.mu": {"low": 2, "high": 1}}}, "above high"),
+        ({"fixed": {"robot": "b", "option.worlds": 2}}, "option"),
+        ({"fixed": {"robot": "b", "push.x": 2}}, "push.body"),
+        ({"fixed": {"robot": "b", "law.mw": 2}}, "did you mean mu"),
+    ],
+)
+def test_a_bad_spec_is_refused_in_a_sentence(given: dict[str, Any], why: str) -> None:
+    with pytest.raises(TarsusError, match=why):
+        groups(spec.of(given))
+
+
+def test_worlds_that_share_a_compiled_step_are_one_group(folder: Path) -> None:
+    given = dropped(
+        vary={
+            "law": ["moreau", "compliant"],
+            "law.mu": {"low": 0.1, "high": 1.0, "steps": 5},
+            "dt": [0.001, 0.002],
+            "seed": [1, 2, 3],
+        },
+        sample={},
+    )
+    found = groups(spec.of(given, folder))
+    assert [len(group) for group in found] == [15] * 4
+    assert all(set(group.columns) == {"law.mu", "seed"} for group in found)
+    assert sorted(n for group in found for n in group.samples) == list(range(60))
+
+
+# ---------------------------------------------------------------- rows
+
+
+def test_rows_are_what_mechanics_says_and_are_made_once(folder: Path) -> None:
+    out = folder / "out"
+    asked = spec.of(dropped(), folder)
+    first = tarsus.sweep(asked, out, "inline")
+    assert (first.worlds, first.groups, first.skipped, first.lost) == (40, 1, 0, ())
+    assert first.done == first.chunks > 1
+    table = query.asked(out)
+    # it rolls under a push of 0.1 s, and on; it presses with its weight
+    heavy = (MASS + INERTIA / RADIUS**2) * table["mass.ball"]
+    middle = 0.2 - 0.05 - 0.05  # s from the middle of the push to the end
+    way = table["push.x"] / heavy * 0.1 * middle
+    np.testing.assert_allclose(table["way"], way, rtol=1e-5, atol=1e-9)
+    np.testing.assert_allclose(table["height"], RADIUS, rtol=1e-6)
+    np.testing.assert_allclose(table["speed"], table["way"] / 0.2, rtol=1e-12)
+    np.testing.assert_allclose(table["peak_force"], MASS * G * table["mass.ball"], rtol=1e-3)
+    assert not table["fell"].any()
+    assert table["failure"].isna().all() and table["sample"].tolist() == list(range(40))
+    # again: nothing to do; one lost: it alone, with the same bytes
+    before = chunks(out)
+    again = tarsus.sweep(asked, out, "inline")
+    assert (again.done, again.skipped) == (0, first.chunks) and chunks(out) == before
+    victim = sorted(before)[0]
+    (out / "chunks" / victim).unlink()
+    assert tarsus.sweep(asked, out, "inline").done == 1 and chunks(out) == before
+    assert not [p for p in out.rglob(".*") if p.name != ".part"], "nothing half-written stays"
+
+
+def test_rows_do_not_depend_on_how_worlds_are_cut(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = spec.of(dropped(), folder)
+    tarsus.sweep(asked, folder / "one", "inline")
+    monkeypatch.setattr(Store, "sizes", lambda self, groups, measured: [7] * len(groups))
+    tarsus.sweep(asked, folder / "other", "inline")
+    tables = [query.asked(folder / name).drop(columns="chunk") for name in ("one", "other")]
+    assert tables[0].equals(tables[1]), "to the last bit"
+
+
+def test_a_world_that_is_refused_or_lost_fails_alone(folder: Path) -> None:
+    given = dropped(vary={"law.mu": [0.1, -1.0, 0.5], "noise.u": [0.0, 1e10]}, sample={})
+    tarsus.sweep(spec.of(given, folder), folder / "out", "inline")
+    table = query.asked(folder / "out")
+    refused, lost = table["law.mu"] < 0, table["noise.u"] > 1
+    assert table[refused]["failure"].str.contains("mu must").all()
+    assert table[lost & ~refused]["failure"].str.contains("left the physical range").all()
+    fine = ~refused & ~lost
+    assert table[fine]["failure"].isna().all() and table[fine]["height"].notna().all()
+    assert table[~fine][["height", "speed", "fell"]].isna().all(axis=None)
+
+
+def test_a_start_s_noise_is_its_seed_s(folder: Path) -> None:
+    given = dropped(vary={"seed": [3, 1, 3], "noise.u": [0.1]}, sample={})
+    tarsus.sweep(spec.of(given, folder), folder / "out", "inline")
+    way = query.asked(folder / "out")["way"].tolist()
+    assert way[0] == way[2] != way[1]
+
+
+def test_commands_of_sweeps(folder: Path, capsys: pytest.CaptureFixture) -> None:
+    lines = ['[fixed]\nrobot = "ball.xml"\ngait = "free"\nseconds = 0.1\npush.body = "ball"\n']
+    lines += ['[vary]\n"push.x" = { low = 0, high = 5, steps = 20 }\n"push.at" = [0.01, 0.02]\n']
+    lines += ['[outcomes]\nnames = ["speed"]\n']
+    (folder / "sweep.toml").write_text("\n".join(lines))
+    asked, out = str(folder / "sweep.toml"), str(folder / "out")
+    arguments = ["sweep", asked, "--out", out, "--engine", "inline"]
+    assert cli.main([*arguments, "--dry-run"]) == 0
+    assert "40 worlds of 2 compiled steps, 1600 steps" in capsys.readouterr().out
+    assert not Path(out).exists()
+    assert cli.main(arguments) == 0 and "40 worlds" in capsys.readouterr().out
+    sql = 'SELECT "push.at" AS begun, count(*) AS n FROM rows GROUP BY begun ORDER BY begun'
+    assert cli.main(["results", out, "--sql", sql, "--json"]) == 0
+    assert capsys.readouterr().out.strip() == '[{"begun": 0.01, "n": 20}, {"begun": 0.02, "n": 20}]'
+    picture, page = str(folder / "a.png"), str(folder / "a.html")
+    plot = ["--plot", "push.x", "speed", "--by", "push.at"]
+    assert cli.main(["results", out, *plot, "--out", picture]) == 0
+    assert cli.main(["results", out, *plot, "--out", page]) == 0
+    assert "40 worlds, 0 failed" in Path(page).read_text()
+    assert cli.main(["results", out, "--sql", "SELECT nothing"]) == 2
+    assert "DuckDB says" in capsys.readouterr().err
+    assert cli.main(["results", str(folder)]) == 2
+
+
+# ---------------------------------------------------------------- engines
+
+
+def finished(folder: Path, engine: str) -> dict[str, bytes]:
+    out = folder / engine
+    report = tarsus.sweep(spec.of(dropped(), folder), out, engine, workers=2)
+    assert not report.lost and report.done == report.chunks
+    return chunks(out)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["processes", "ray", "slurm"])
+def test_engines_give_the_same_bytes(
+    folder: Path, engine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TARSUS_SLURM", "local")
+    if engine in ("ray", "slurm"):
+        pytest.importorskip({"ray": "ray", "slurm": "submitit"}[engine])
+    asked = spec.of(dropped(), folder)
+    tarsus.sweep(asked, folder / "inline", "inline")
+    shutil.copytree(folder / "inline", folder / engine, ignore=lambda d, names: ["chunks"])
+    assert finished(folder, engine) == chunks(folder / "inline")
+
+
+@pytest.mark.slow
+def test_a_cluster_of_two_nodes(folder: Path) -> None:
+    """Ray's own program starts a head and a second node on this machine."""
+    pytest.importorskip("ray")
+    program = str(Path(sys.executable).with_name("ray"))
+    port = "6399"
+    nodes = [["--head", f"--port={port}"], [f"--address=127.0.0.1:{port}"]]
+    try:
+        for node in nodes:
+            start = [program, "start", *node, "--num-cpus=1", "--disable-usage-stats"]
+            subprocess.run(start, check=True, capture_output=True, timeout=120)
+        tarsus.sweep(spec.of(dropped(), folder), folder / "inline", "inline")
+        shutil.copytree(folder / "inline", folder / "ray", ignore=lambda d, n: ["chunks"])
+        assert finished(folder, "ray") == chunks(folder / "inline")
+    finally:
+        subprocess.run([program, "stop", "--force"], capture_output=True, timeout=120)
+
+
+KILLED = """
+import sys, tarsus
+from pathlib import Path
+from tarsus.sweeps import spec
+if __name__ == "__main__":
+    given = eval(sys.argv[1])
+    tarsus.sweep(spec.of(given, Path(sys.argv[2])), sys.argv[3], "processes", workers=2)
+"""
+
+
+@pytest.mark.slow
+def test_a_killed_sweep_goes_on(folder: Path) -> None:
+    """Killed as soon as some chunks are there: what is there is whole, and the rest is made."""
+    given = dropped(sample={"method": "latin", "count": 400, "seed": 1})
+    given["fixed"]["seconds"] = 2.0
+    (folder / "run.py").write_text(KILLED)
+    out = folder / "out"
+    (out / "chunks").mkdir(parents=True)
+    asked = spec.of(given, folder)
+    Store(out).sizes([g.digest for g in groups(asked)], lambda: [8])
+    arguments = [sys.executable, str(folder / "run.py"), repr(given), str(folder), str(out)]
+    process = subprocess.Popen(arguments, start_new_session=True)
+    end = time.monotonic() + 120
+    while len(chunks(out)) < 3 and time.monotonic() < end:
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    kept = chunks(out)
+    assert 3 <= len(kept) < 50
+    report = tarsus.sweep(asked, out, "inline")
+    assert report.skipped == len(kept) and report.done == 50 - len(kept)
+    whole = chunks(out)
+    assert all(whole[name] == content for name, content in kept.items())
+    assert query.asked(out, "SELECT count(DISTINCT sample) AS n FROM rows")["n"][0] == 400
+
+
+@pytest.mark.slow
+def test_a_worker_that_dies_costs_a_chunk_that_is_made_again(folder: Path) -> None:
+    """The worker of one chunk kills itself once."""
+    (folder / "own.py").write_text(
+        f"""
+import os, signal
+from pathlib import Path
+def height(simulation):
+    mark = Path({str(folder)!r}) / "killed"
+    if not mark.exists() and os.getpid() != {os.getpid()}:
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return simulation.q.reshape(-1, 7)[:, 2]
+"""
+    )
+    asked = spec.of(dropped(), folder)
+    report = tarsus.sweep(asked, folder / "out", "processes", workers=2)
+    assert (folder / "killed").exists() and not report.lost
+    assert len(query.asked(folder / "out")) == 40
