@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, ClassVar
 
 import tyro
 
-from tarsus.commands.base import Command, File, Flag, called, print_json
+from tarsus.commands.base import Command, File, called, print_json
 from tarsus.errors import TarsusError
 
 
@@ -21,6 +22,16 @@ class Results(Command):
     """
 
     place: ClassVar[int] = 63
+    topic: ClassVar[str] = "Compare and check"
+    examples: ClassVar[Mapping[str, str]] = {
+        "tarsus results trot --sql 'SELECT law, avg(fell) FROM rows GROUP BY law'": "a question",
+        "tarsus results trot --plot law.mu speed --by law --out speed.png": "a picture",
+        "tarsus results trot --out trot.html": "a page",
+    }
+    groups: ClassVar[Mapping[str, str]] = {
+        "Questions": "sql",
+        "Pictures and pages": "plot by out",
+    }
 
     folder: tyro.conf.Positional[Annotated[Path, called("FOLDER", "Folder of a sweep.")]]
     sql: Annotated[str | None, called("SQL")] = None
@@ -31,8 +42,6 @@ class Results(Command):
     """A color for each value of this column."""
     out: File = None
     """File for the picture (.png, .svg) or, without --plot, for the page (.html)."""
-    json: Flag = False
-    """Print the answer as one JSON list of rows and nothing else."""
 
     def execute(self) -> int:
         from tarsus.sweeps import query

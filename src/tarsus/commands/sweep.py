@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, ClassVar
 
 import tyro
 
-from tarsus.commands.base import FAILED, Command, Flag, called, name_of, print_json, teller
+from tarsus.commands.base import FAILED, Command, Flag, called, name_of, print_json
 
 ENGINES = "tarsus.sweeps.engines"
 
@@ -23,6 +24,15 @@ class Sweep(Command):
     """
 
     place: ClassVar[int] = 62
+    topic: ClassVar[str] = "Compare and check"
+    examples: ClassVar[Mapping[str, str]] = {
+        "tarsus sweep trot.toml --out trot --dry-run": "how many worlds, and how long",
+        "tarsus sweep trot.toml --out trot --workers 8": "run it, or go on with it",
+    }
+    groups: ClassVar[Mapping[str, str]] = {
+        "Where": "out engine workers",
+        "How": "dry_run",
+    }
 
     spec: tyro.conf.Positional[Annotated[Path, called("SPEC.toml", "What is varied and how.")]]
     out: Annotated[Path, called("FOLDER")]
@@ -33,8 +43,6 @@ class Sweep(Command):
     """How many at once; by default as many as there are."""
     dry_run: Flag = False
     """Only say how many worlds and steps there are, and how long they take."""
-    json: Flag = False
-    """Print one JSON document and nothing else."""
 
     def execute(self) -> int:
         from tarsus.errors import TarsusError
@@ -42,9 +50,10 @@ class Sweep(Command):
 
         if self.workers is not None and self.workers < 1:
             raise TarsusError(f"--workers must be at least 1, not {self.workers}.")
-        found = sweep(
-            self.spec, self.out, self.engine, self.workers, self.dry_run, teller(self.json)
-        )
+        with self.progress() as progress:
+            found = sweep(
+                self.spec, self.out, self.engine, self.workers, self.dry_run, progress.say
+            )
         if self.json:
             print_json(vars(found))
         elif self.dry_run:

@@ -6,12 +6,13 @@ import inspect
 import io
 import json
 from collections.abc import Callable, Sequence
+from importlib import metadata
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus import __version__, registry
+from tarsus import registry
 from tarsus.errors import TarsusError, unknown
 from tarsus.model.files import needed_library
 from tarsus.parameters import declared
@@ -40,7 +41,7 @@ def rows(chunk: Chunk, digest: str) -> bytes:
     columns |= {name: list(values) for name, values in chunk.columns.items()}
     columns |= measured
     columns |= {"failure": failure, "chunk": [digest] * len(chunk)}
-    columns["tarsus_version"] = [__version__] * len(chunk)
+    columns["tarsus_version"] = [metadata.version("tarsus")] * len(chunk)
     # numbers as float64, so that files of one sweep have the same columns
     arrays = {
         name: arrow.array(_typed(values), **({} if name != "failure" else {"type": arrow.string()}))

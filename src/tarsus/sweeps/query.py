@@ -89,6 +89,7 @@ def _series(axes: Any, part: Any, x: str, y: str, label: str) -> None:
 
 def report(folder: str | Path, plots: Sequence[Sequence[str]] = ()) -> str:
     """A self-contained HTML page: what was asked, outcomes in numbers, failures, pictures."""
+    # all rows in numbers
     counts = asked(folder, "SELECT count(*) AS worlds, count(failure) AS failed FROM rows").iloc[0]
     summary = asked(folder, "SUMMARIZE rows")
     columns = ["column_name", "column_type", "min", "max", "avg", "std"]
@@ -97,6 +98,7 @@ def report(folder: str | Path, plots: Sequence[Sequence[str]] = ()) -> str:
         "SELECT failure, count(*) AS worlds, min(sample) AS first FROM rows"
         " WHERE failure IS NOT NULL GROUP BY failure ORDER BY worlds DESC LIMIT 20",
     )
+    # the page
     body = [
         "<h1>Sweep</h1>",
         f"<p>{int(counts['worlds'])} worlds, {int(counts['failed'])} failed.</p>",

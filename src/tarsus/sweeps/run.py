@@ -52,7 +52,7 @@ class SweepReport:
 
 
 @dataclass(eq=False)
-class Progress:
+class SweepProgress:
     """Chunks done of `total`; `tell` is called with a line after each."""
 
     total: int
@@ -111,7 +111,7 @@ def sweep(
     report = replace(report, chunks=len(chunks), skipped=len(chunks) - len(todo))
     if not todo:
         return report
-    progress = Progress(len(todo), tell)
+    progress = SweepProgress(len(todo), tell)
     make = registry.member(ENGINES, "engine", engine, WorkEngine)
     with make(workers, store.folder) as door:
         lost = _worked(door, store, todo, progress)
@@ -128,7 +128,7 @@ def _spec(given: SweepSpec | Mapping[str, Any] | str | Path) -> SweepSpec:
 
 
 def _worked(
-    door: WorkEngine, store: Store, todo: list[tuple[str, Chunk]], progress: Progress
+    door: WorkEngine, store: Store, todo: list[tuple[str, Chunk]], progress: SweepProgress
 ) -> list[str]:
     """All chunks, a few more under way than there are workers; what could not be made, and why."""
     token = f".shared-{os.urandom(8).hex()}"
