@@ -10,13 +10,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import mujoco
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 import tarsus
 from tarsus.contact.laws.moreau import Moreau
 from tarsus.dynamics.robot import Robot
+
+mujoco: Any = pytest.importorskip("mujoco")  # its stubs do not list its names
 
 Array = NDArray[np.float64]
 Torques = Callable[[float, Array, Array], Array]

@@ -85,7 +85,8 @@ class Environment:
         # names become objects
         own: Any = dict(options)
         seed, first = own.pop("seed", 0), own.pop("first_world", 0)
-        chosen = complete({"precision": "float32", "stiction": False, **own})
+        usual: Any = {"precision": "float32", "stiction": False}
+        chosen = complete(usual | own)
         if not isinstance(task, LearningTask):
             task = registry.member(TASKS, "task", task, LearningTask)()
         self.task = task
