@@ -98,7 +98,7 @@ def in_mujoco(
     return Course(q, u, stops, meets)
 
 
-def hard(model: mujoco.MjModel, dt: float) -> None:
+def hard(model: Any, dt: float) -> None:
     """As hard as a step allows, the same friction everywhere, no motors: torques come as forces."""
     option = model.opt
     option.timestep, option.integrator = dt, mujoco.mjtIntegrator.mjINT_IMPLICITFAST
