@@ -9,6 +9,7 @@ squares (Widynski 2017), and all change places, as in a Feistel cipher, which lo
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -18,18 +19,23 @@ from numpy.typing import NDArray
 WORD = 4096  # values of a word
 ROUNDS = 10
 BUMPS = (2531, 3037)  # what the keys grow by from round to round
-GOLDEN = 0x9E3779B97F4A7C15  # of SplitMix64, as are the two below
-FIRST, SECOND = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
-MASK = (1 << 64) - 1
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # of SplitMix64, as are the two below
+FIRST, SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+
+
+def mixed(number: Any) -> Any:
+    """SplitMix64: a number (uint64) that looks random, another for every other one."""
+    with np.errstate(over="ignore"):
+        z = np.asarray(number, np.uint64) + GOLDEN
+        z = (z ^ (z >> np.uint64(30))) * FIRST
+        z = (z ^ (z >> np.uint64(27))) * SECOND
+        return z ^ (z >> np.uint64(31))
 
 
 def seed_words(seed: int) -> NDArray[np.float64]:
     """Four words (4,) that any whole number becomes."""
-    x = (seed + GOLDEN) & MASK
-    x = ((x ^ (x >> 30)) * FIRST) & MASK
-    x = ((x ^ (x >> 27)) * SECOND) & MASK
-    x ^= x >> 31
-    return np.array([(x >> 12 * k) % WORD for k in range(4)], dtype=float)
+    number = int(mixed(seed % (1 << 64)))
+    return np.array([(number >> 12 * k) % WORD for k in range(4)], dtype=float)
 
 
 def scrambled(seed: SX, world: SX, count: SX, stream: SX | int) -> list[SX]:

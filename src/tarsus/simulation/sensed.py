@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tarsus import registry
+from tarsus.algebra.random_numbers import mixed
 from tarsus.errors import TarsusError
 from tarsus.program.run.backend import Array, Backend
 from tarsus.program.run.samples import evaluate
@@ -28,8 +29,6 @@ from tarsus.simulation.sensor_program import (
 from tarsus.simulation.step_program import Plan
 
 FOLDER = "tarsus.sensing"
-GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # of SplitMix64, as are the two below
-FIRST, SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
 
 def named(given: Any, worlds: int) -> Sensing:
@@ -173,20 +172,11 @@ def disturbed(name: str, sensor: Sensor, reading: Array, steps: ArrayLike) -> Ar
     if not np.any(noise):
         return reading + bias
     # one number for sensor, world and step, two for every channel of it
-    own = np.uint64(sensor.seed) ^ _mixed(np.uint64(crc32(name.encode())))
-    each = _mixed(_mixed(own) ^ np.arange(worlds, dtype=np.uint64))
-    each = _mixed(each ^ np.asarray(steps, float).astype(np.uint64))
-    channel = _mixed(each[..., None] ^ _mixed(np.arange(2 * k, dtype=np.uint64)))
+    own = np.uint64(sensor.seed) ^ mixed(np.uint64(crc32(name.encode())))
+    each = mixed(mixed(own) ^ np.arange(worlds, dtype=np.uint64))
+    each = mixed(each ^ np.asarray(steps, float).astype(np.uint64))
+    channel = mixed(each[..., None] ^ mixed(np.arange(2 * k, dtype=np.uint64)))
     uniform = (channel >> np.uint64(11)).astype(float) * 2.0**-53
     # Box and Muller: normal numbers
     radius = np.sqrt(-2 * np.log1p(-uniform[..., :k]))
     return reading + bias + noise * radius * np.cos(2 * np.pi * uniform[..., k:])
-
-
-def _mixed(number: Any) -> Any:
-    """SplitMix64: a number (uint64) that looks random, another for every other one."""
-    with np.errstate(over="ignore"):
-        z = np.asarray(number, np.uint64) + GOLDEN
-        z = (z ^ (z >> np.uint64(30))) * FIRST
-        z = (z ^ (z >> np.uint64(27))) * SECOND
-        return z ^ (z >> np.uint64(31))
