@@ -19,9 +19,6 @@ from tarsus.experiments import _record
 from tarsus.experiments.base import Check, Exhibit, Experiment, Finding, Row, Task
 from tarsus.references.reference import Reference
 
-DOCS = Path(__file__).parents[2] / "docs"
-
-
 # its quick version times sections of steps and compiles forty of them: two minutes
 SLOW = ("gehring2014",)
 
@@ -115,13 +112,6 @@ def test_the_json_is_the_record(made: tuple[str, Path, dict[str, Any]]) -> None:
     assert sorted(path.name for path in folder.iterdir()) == [f"{name}.html", f"{name}.json"]
 
 
-def test_the_gallery_is_up_to_date() -> None:
-    """Remake it: python -c "from tarsus import experiments; print(experiments.gallery(), end='')" >
-    docs/gallery.md
-    """
-    assert (DOCS / "gallery.md").read_text(encoding="utf-8") == experiments.gallery()
-
-
 class First(Exhibit):
     """A part that others need."""
 
@@ -191,6 +181,7 @@ def test_without_a_name_it_lists_experiments_and_parts(capsys: pytest.CaptureFix
     assert "gehring2014" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_the_command_writes_what_it_says(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     arguments = [
         "reproduce",

@@ -329,6 +329,7 @@ def test_a_robot_with_loops_can_be_cut_as_well(which: str) -> None:
     assert 1.9 < apart[0] / apart[1] < 2.1
 
 
+@pytest.mark.slow
 def test_the_whole_robot_s_state_is_taken_and_given_by_a_thousand_worlds() -> None:
     robot, random = load("mini_cheetah"), np.random.default_rng(0)
     simulation = Simulation(robot, coordinates=["FR_knee_joint", "HL_hip_joint"], worlds=1000)
@@ -350,6 +351,7 @@ def test_the_whole_robot_s_state_is_taken_and_given_by_a_thousand_worlds() -> No
     )
 
 
+@pytest.mark.slow
 def test_a_python_controller_sees_the_whole_robot_and_the_log_says_what_the_cut_joints_carry() -> (
     None
 ):

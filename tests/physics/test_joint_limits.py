@@ -15,6 +15,7 @@ from tarsus import registry
 from tarsus.errors import TarsusError
 
 GRAVITY, MASS, CENTER = 9.81, 1.0, 0.25
+QUICK = ("moreau", "compliant", "lcp_impulse")  # laws
 UPPER = 0.3  # rad: the stop that gravity pulls the arm to
 ARM = """<mujoco><compiler angle="radian"/><worldbody><body name="arm" pos="0 0 1">
 <joint name="j" type="hinge" axis="0 1 0" range="-0.5 0.3" limited="true"/>
@@ -75,7 +76,13 @@ def test_a_joint_that_starts_beyond_its_limit_comes_back_slowly(tmp_path: Path) 
     assert abs(log.q.values[-1, 0] - UPPER) < 1e-6
 
 
-@pytest.mark.parametrize("law", registry.names("tarsus.contact.laws"))
+@pytest.mark.parametrize(
+    "law",
+    [
+        pytest.param(name, marks=[] if name in QUICK else pytest.mark.slow)
+        for name in registry.names("tarsus.contact.laws")
+    ],
+)
 def test_a_limp_robot_stays_within_its_ranges_under_every_law(law: str) -> None:
     made = tarsus.Simulation("mini_cheetah", law, dt=2e-4 if law != "moreau" else 1e-3, worlds=4)
     rng, q = np.random.default_rng(0), np.array(made.q)

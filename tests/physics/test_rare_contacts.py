@@ -50,7 +50,9 @@ def test_a_standing_robot_stands_as_on_its_feet_alone() -> None:
     np.testing.assert_allclose(alone.q, standing[0], atol=1e-12)
 
 
-@pytest.mark.parametrize(("law", "dt"), [("moreau", 0.0025), ("compliant", 0.0005)])
+@pytest.mark.parametrize(
+    ("law", "dt"), [("moreau", 0.0025), pytest.param("compliant", 0.0005, marks=pytest.mark.slow)]
+)
 def test_a_fallen_robot_lies_on_its_body(law: str, dt: float) -> None:
     _, simulation = pushed(law, dt=dt)
     q = simulation.q

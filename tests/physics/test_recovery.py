@@ -69,6 +69,7 @@ def stance_drift(law: tarsus.Moreau, dt: float) -> tuple[float, float]:
     return float(along), float(np.median([d[2] for d in drifts]))
 
 
+@pytest.mark.slow
 def test_a_standing_foot_creeps_and_sinks_less_by_an_order_than_as_published() -> None:
     law = replace(PUBLISHED, standing="end")
     along, up = stance_drift(law, 0.0025)

@@ -301,6 +301,7 @@ def test_readings_belong_to_the_kept_state_and_start_anew_at_a_reset(
     assert all((mixed[name][1] == after[name][1]).all() for name in after)
 
 
+@pytest.mark.slow
 def test_cut_joints_read_the_same() -> None:
     """In extended coordinates the same robot tells the same, to the constraints' drift."""
     told = []

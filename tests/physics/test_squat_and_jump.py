@@ -64,6 +64,7 @@ def test_hoap1_squats_and_sways():
     assert np.ptp(load[:, 0]) > 0.4 * weight and load.min() > 0.1 * weight
 
 
+@pytest.mark.slow
 def test_hoap1_jumps_and_stands_after_it():
     done = moved("jump", 3.0)
     air = np.flatnonzero(done.feet.sum(1) == 0)

@@ -96,6 +96,7 @@ def test_only_the_feet_touch_unless_asked():
     assert len(candidates(ROBOT, ["*_foot", "*_KFE"], notices)) == 8
 
 
+@pytest.mark.slow
 def test_dropped_on_its_side_it_comes_to_lie_on_its_hips():
     simulation = tarsus.Simulation("starleth", contacts=["*_foot", "*_KFE", "*_HAA"])
     q = np.array(ROBOT.keyframes["stand"])

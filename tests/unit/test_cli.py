@@ -220,7 +220,8 @@ def test_help_names_values_as_people_do(name: str, capsys: pytest.CaptureFixture
     for word in ("STR", "{None}", "FLOAT", "PATH", "default: None", "default: False"):
         assert word not in out, word
     for line in out.splitlines():
-        if "--no-" in line:
+        example = line.lstrip().startswith("tarsus ")
+        if "--no-" in line and not example:
             assert "Skip" in line, "a flag that switches off says so"
 
 

@@ -59,6 +59,7 @@ def test_a_kernel_with_a_world_a_thread(program) -> None:
     assert "call" not in text and ".extern" not in text  # nothing is left for a library of NVIDIA's
 
 
+@pytest.mark.slow
 def test_every_operation_rounds_alone_and_none_is_fused_that_was_not_written_fused(program) -> None:
     for bits, scalar in ((32, "float"), (64, "double")):
         text, ir = ptx.ptx(program, bits), Emitter(program, Target(1, bits), GpuThreads()).text()

@@ -75,6 +75,7 @@ def test_a_program_that_is_not_timed_knows_nothing_of_stamps() -> None:
     assert emit.ir_text(stamped, Target(8)) == emit.ir_text(bare, Target(8))
 
 
+@pytest.mark.slow
 def test_the_step_is_timed_only_where_asked(trot: tarsus.Simulation, timed: Program) -> None:
     assert (
         not any(isinstance(block, Stamp) for block in trot.program.blocks)

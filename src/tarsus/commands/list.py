@@ -44,7 +44,7 @@ FAMILIES = {  # kinds with parameters: where their base class is, and its name
 
 @dataclass(frozen=True)
 class List(Command):
-    """List robots, laws, steppers, terrains, gaits, sensors, tasks, scenes and papers."""
+    """List robots, laws, steppers, terrains, gaits, sensors, tasks and more."""
 
     place: ClassVar[int] = 20
     topic: ClassVar[str] = "Simulate"

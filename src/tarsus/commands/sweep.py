@@ -17,7 +17,7 @@ ENGINES = "tarsus.sweeps.engines"
 
 @dataclass(frozen=True)
 class Sweep(Command):
-    """Run a sweep: simulations on a grid, a Latin hypercube or at random, and their outcomes.
+    """Run simulations on a grid, a Latin hypercube or at random.
 
     What a spec may say: docs/sweeps.md. A sweep that was killed goes on where it stopped. Exits
     with 1 if chunks could not be made.

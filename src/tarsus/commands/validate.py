@@ -29,7 +29,7 @@ PEER, SCENES, REAL = "mujoco", "tarsus.validation.scenes", "tarsus.validation.re
 
 @dataclass(frozen=True)
 class Validate(Command):
-    """Test laws and steppers on scenes whose outcome is known, or on real recordings.
+    """Test laws and steppers on scenes whose outcome is known, or on recordings.
 
     MuJoCo runs beside them. Exits with 1 if a law misses its tolerance; MuJoCo counts only with
     `--law mujoco`. With `--real` laws are held against what was recorded, at given and at
