@@ -162,7 +162,10 @@ def settings() -> dict[str, Any]:
         ),
         "dt": DT,
         "friction": FRICTION,
-        "law": "moreau, solver newton, T_rel = T_abs = 1e-6; joint limits on; one world in float64",
+        "law": (
+            "moreau, solver newton, T_rel = T_abs = 1e-6, in float32 1e-4; joint limits on; one"
+            " world in float64"
+        ),
         "mujoco": (
             f"{mujoco().__version__}, rollout, one thread, elliptic cone, model defaults otherwise"
         ),
