@@ -24,6 +24,7 @@ from tarsus.model.to_mjcf import to_mjcf
 from tarsus.stepping.methods.event_driven import EventDriven
 from tarsus.viewer.figure import run_figure
 
+pytestmark = pytest.mark.slow  # the quick suite stays below fifteen minutes
 Array = NDArray[np.float64]
 Y = np.array([0.0, 1.0, 0.0])
 G = 9.81

@@ -28,6 +28,7 @@ from tarsus.terrain.slope import Slope
 from tarsus.validation.bodies import BOX, G, point_mass, pose, rod
 from tarsus.validation.table import validate
 
+pytestmark = pytest.mark.slow  # the quick suite stays below fifteen minutes
 Array = NDArray[np.float64]
 K = 5512.0  # N/m, the paper's membrane
 

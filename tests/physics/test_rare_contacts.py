@@ -17,6 +17,7 @@ from tarsus.model.mechanism import Body, Candidate, Inertia, Joint, Mechanism
 from tarsus.program.run.worlds import Worlds
 from tarsus.simulation.step_program import Plan, step_program
 
+pytestmark = pytest.mark.slow  # the quick suite stays below fifteen minutes
 PUSH = {
     "base": np.array([[0.0, 0.0, 0.0], [0.0, 900.0, 0.0], [0.0, -900.0, 0.0], [700.0, 0.0, 0.0]])
 }

@@ -18,6 +18,7 @@ from tarsus.benchmarks.subprocess_part import in_child
 from tarsus.program.run.threads import HostLauncher
 from tarsus.terrain.heightfield import HeightField
 
+pytestmark = pytest.mark.slow  # the quick suite stays below fifteen minutes
 OPTIONS = {"controller": "trot", "worlds": 5}
 
 
