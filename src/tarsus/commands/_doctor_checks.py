@@ -204,15 +204,15 @@ def _install(extra: str) -> str:
     """The command that adds an extra to this installation: to a clone's, or from an index."""
     import json
 
-    what, wanted = "tarsus", f"[{extra}]" if extra else ""
+    how, what, wanted = "", "tarsus", f"[{extra}]" if extra else ""
     told = json.loads(metadata.distribution("tarsus").read_text("direct_url.json") or "{}")
     if told.get("dir_info", {}).get("editable"):
         from urllib.parse import urlparse
         from urllib.request import url2pathname
 
-        what = f"-e {url2pathname(urlparse(told['url']).path)}"
+        how, what = "-e ", url2pathname(urlparse(told["url"]).path)
     uv = shutil.which("uv") and not _has_pip()
-    return f'{"uv pip" if uv else "pip"} install "{what}{wanted}"'.replace('"-e ', '-e "')
+    return f'{"uv pip" if uv else "pip"} install {how}"{what}{wanted}"'
 
 
 def _has_pip() -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -27,7 +28,7 @@ from tarsus.simulation.alike import first_alike
 from tarsus.simulation.step_program import applied, within_limits
 from tarsus.spatial.quaternion import product
 from tarsus.stepping.base import Scene, StepInputs, Stepper
-from tarsus.tasks.base import Glimpse, LearningTask
+from tarsus.tasks.base import Glimpse, LearningTask, Observed
 
 MOST = 10.0  # an action beyond it counts as it
 KEPT = 4  # programs that are kept
@@ -106,7 +107,8 @@ def control_program(work: ControlPlan) -> Program:
     done: Values = now | {name: end[name] for name in ("q", "u", "memory", "bilateral")}
     done |= {"clock": now["clock"] + 1}
     seen = _glimpse(work, done, end, action, terrain)
-    told = b.hold("told", _told(task, seen))
+    parts = task.observations(seen).values()
+    told = b.hold("told", _told(parts))
     state = [*entries(done["q"]), *entries(done["u"])]
     wild = ca.logic_not(ca.logic_and(finite(state), ca.fabs(done["q"][2]) < FAR))
     failed = b.keep("failed", ca.logic_or(wild, task.failed(seen)))
@@ -119,7 +121,7 @@ def control_program(work: ControlPlan) -> Program:
     # a new episode, another command or a push, where they are due
     done |= {"before": action, "observation": told}
     after = _renewed(work, done, (ca.logic_or(failed, over), draws, terrain), b)
-    noise = _noise(task, seen) * draws.coarse(b, "noise", told.numel(), NOISE)
+    noise = _noise(parts) * draws.coarse(b, "noise", told.numel(), NOISE)
     results = {name: after[name] for name in now} | {"count": count + 1}
     return b.program(
         **results,
@@ -199,13 +201,12 @@ def _glimpse(work: ControlPlan, now: Values, end: Values, action: SX, terrain: o
     )
 
 
-def _told(task: LearningTask, seen: Glimpse) -> SX:
-    return ca.vertcat(*(part.value for part in task.observations(seen).values()))
+def _told(parts: Iterable[Observed]) -> SX:
+    return ca.vertcat(*(part.value for part in parts))
 
 
-def _noise(task: LearningTask, seen: Glimpse) -> SX:
+def _noise(parts: Iterable[Observed]) -> SX:
     """How wide that of each number of an observation is."""
-    parts = task.observations(seen).values()
     return ca.vertcat(*(SX(ca.DM.ones(part.value.numel()) * part.noise) for part in parts))
 
 
@@ -238,7 +239,7 @@ def _renewed(work: ControlPlan, now: Values, when: tuple[SX, Draws, object], b: 
             "impulse": SX.zeros(3 * work.scene.reported),
         }
         seen = _glimpse(work, fresh, still, fresh["before"], terrain)
-        return fresh | {"observation": _told(task, seen)}, SX(0)
+        return fresh | {"observation": _told(task.observations(seen).values())}, SX(0)
 
     return b.loop(now, renew, 1, first=due, seldom=True)
 

@@ -58,12 +58,16 @@ def to_mjcf(
         root,
         "option",
         timestep=repr(float(dt)),
-        gravity=_text(mechanism.gravity_acceleration),
+        gravity=numbers(mechanism.gravity_acceleration),
         cone="elliptic",
         integrator=integrator,
     )
     default = SubElement(root, "default")
-    contact = {"condim": "3", "friction": _text((friction, 0.005, 0.0001)), "solref": _text(solref)}
+    contact = {
+        "condim": "3",
+        "friction": numbers((friction, 0.005, 0.0001)),
+        "solref": numbers(solref),
+    }
     SubElement(default, "geom", {"mass": "0"} | contact)
     world = SubElement(root, "worldbody")
     if floor:
@@ -72,11 +76,11 @@ def to_mjcf(
         )
     # bodies, joints outside the tree, motors, keyframes
     places = [world, *_add_bodies(world, mechanism, joint_limits)]
-    add_constraints(root, places, mechanism, dt, _text)
+    add_constraints(root, places, mechanism, dt, numbers)
     _add_motors(SubElement(root, "actuator"), mechanism)
     keyframe = SubElement(root, "keyframe")
     for name, q in mechanism.keyframes.items():
-        SubElement(keyframe, "key", name=name, qpos=_text(q))
+        SubElement(keyframe, "key", name=name, qpos=numbers(q))
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode")
 
@@ -87,12 +91,12 @@ def _add_bodies(world: Element, mechanism: Mechanism, joint_limits: bool) -> lis
         parent = world if body.parent == WORLD else elements[body.parent]
         elements.append(_add_body(parent, body, joint_limits))
     for candidate in mechanism.candidates:
-        place = {"name": candidate.name, "pos": _text(candidate.position), "contype": "0"}
+        place = {"name": candidate.name, "pos": numbers(candidate.position), "contype": "0"}
         SubElement(elements[candidate.body], "geom", place | _shape(candidate))
     for frame in mechanism.frames:
         place = {
-            "pos": _text(frame.position),
-            "quat": _text(quaternion_from_rotation(frame.rotation)),
+            "pos": numbers(frame.position),
+            "quat": numbers(quaternion_from_rotation(frame.rotation)),
         }
         SubElement(elements[frame.body], "site", {"name": frame.name} | place)
     return elements
@@ -109,21 +113,24 @@ def _shape(candidate: Candidate) -> dict[str, str]:
     if not outline.first:
         return {"type": "sphere", "size": repr(POINT), "conaffinity": "0"}
     half, axes = outline.half_axes()
-    turned = {"quat": _text(quaternion_from_rotation(axes))} | touching
+    turned = {"quat": numbers(quaternion_from_rotation(axes))} | touching
     if half[2] > 0:
-        return {"type": "ellipsoid", "size": _text(half)} | turned
-    return {"type": "cylinder", "size": _text((half[0], POINT))} | turned
+        return {"type": "ellipsoid", "size": numbers(half)} | turned
+    return {"type": "cylinder", "size": numbers((half[0], POINT))} | turned
 
 
 def _add_body(parent: Element, body: Body, joint_limits: bool) -> Element:
-    place = {"pos": _text(body.position), "quat": _text(quaternion_from_rotation(body.rotation))}
+    place = {
+        "pos": numbers(body.position),
+        "quat": numbers(quaternion_from_rotation(body.rotation)),
+    }
     element = SubElement(parent, "body", {"name": body.name} | place)
     inertia = body.inertia
     i = inertia.about_com
     full = (i[0, 0], i[1, 1], i[2, 2], i[0, 1], i[0, 2], i[1, 2])
-    mass = {"mass": repr(float(inertia.mass)), "pos": _text(inertia.com)}
+    mass = {"mass": repr(float(inertia.mass)), "pos": numbers(inertia.com)}
     if np.any(i):
-        SubElement(element, "inertial", mass | {"fullinertia": _text(full)})
+        SubElement(element, "inertial", mass | {"fullinertia": numbers(full)})
     else:  # a point: MuJoCo takes zero moments only as a diagonal
         SubElement(element, "inertial", mass | {"diaginertia": "0 0 0"})
     _add_joint(element, body.joint, joint_limits)
@@ -139,12 +146,12 @@ def _add_joint(element: Element, joint: Joint, joint_limits: bool) -> None:
         "frictionloss": repr(float(joint.dry_friction)),
     }
     if joint.kind in ("hinge", "slide"):
-        row["axis"] = _text(joint.axis)
+        row["axis"] = numbers(joint.axis)
         if joint.stiffness:
             row |= {"stiffness": repr(float(joint.stiffness)), "springref": repr(float(joint.rest))}
         if joint_limits and np.isfinite([joint.lower, joint.upper]).any():
             row["limited"] = "true"
-            row["range"] = _text(np.clip([joint.lower, joint.upper], -LARGE, LARGE))
+            row["range"] = numbers(np.clip([joint.lower, joint.upper], -LARGE, LARGE))
     SubElement(element, "joint", row)
 
 
@@ -153,9 +160,10 @@ def _add_motors(parent: Element, mechanism: Mechanism) -> None:
         row = {"name": actuator.name, "joint": actuator.joint, "gear": "1"}
         limits = (actuator.lower, actuator.upper)
         if np.isfinite(limits).any():
-            row |= {"forcelimited": "true", "forcerange": _text(np.clip(limits, -LARGE, LARGE))}
+            row |= {"forcelimited": "true", "forcerange": numbers(np.clip(limits, -LARGE, LARGE))}
         SubElement(parent, "motor", row)
 
 
-def _text(values: Iterable[float]) -> str:
+def numbers(values: Iterable[float]) -> str:
+    """As an attribute of MJCF, to the last digit."""
     return " ".join(repr(float(value)) for value in values)

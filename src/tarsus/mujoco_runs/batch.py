@@ -83,8 +83,8 @@ class WorldBatch:
         others = ~self._mask(ids)
         before = self.simulation.state() if others.any() else None
         signals = self.ctrl if self.nsim > 1 else self.ctrl[0]
-        for _ in range(nstep):
-            self.simulation.step(signals)
+        for k in range(nstep):
+            self.simulation.step(signals if k == 0 else None)  # they are held
         self._live["time"][~others] += nstep * self.simulation.dt
         if before is not None:
             after = self.simulation.state()

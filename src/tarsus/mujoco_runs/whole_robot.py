@@ -8,7 +8,7 @@ MuJoCo looks at the same contacts as a `Simulation` of ours.
 from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from xml.etree.ElementTree import Element, SubElement
 
 import numpy as np
@@ -17,7 +17,7 @@ from tarsus.errors import TarsusError
 from tarsus.model.mechanism import Mechanism
 from tarsus.model.poses import quaternion_from_rotation
 from tarsus.model.solids import Capsule, Pair, Solid
-from tarsus.model.to_mjcf import to_mjcf
+from tarsus.model.to_mjcf import numbers, to_mjcf
 
 TORSION = (0.005, 0.0001, 0.0001)  # MuJoCo's numbers for friction that condim 3 does not use
 
@@ -49,7 +49,7 @@ def _add_servos(root: Element, mechanism: Mechanism) -> None:
     for own in mechanism.file_actuators:
         row = {"name": own.name, "joint": own.joint, "gear": repr(float(own.gear))}
         if np.isfinite(own.force).all():
-            row |= {"forcelimited": "true", "forcerange": _text(own.force)}
+            row |= {"forcelimited": "true", "forcerange": numbers(own.force)}
         if own.kind == "position":
             row |= {"kp": repr(float(own.kp)), "kv": repr(float(own.kv))}
         elif own.kind != "motor":
@@ -76,25 +76,21 @@ def _add_pairs(root: Element, mechanism: Mechanism, pairs: Sequence[Pair], frict
     for pair in (pair for pair in pairs if pair.row == 0):
         mu = friction * pair.friction
         row = {"geom1": geom(pair.first), "geom2": geom(pair.second), "condim": "3"}
-        SubElement(contact, "pair", row | {"friction": _text((mu, mu, *TORSION))})
+        SubElement(contact, "pair", row | {"friction": numbers((mu, mu, *TORSION))})
 
 
 def _shape(solid: Solid) -> dict[str, str]:
     """MuJoCo's geom of a solid."""
     if not isinstance(solid, Capsule):
-        turned = _text(quaternion_from_rotation(solid.rotation))
+        turned = numbers(quaternion_from_rotation(solid.rotation))
         return {
             "type": "box",
-            "pos": _text(solid.middle),
+            "pos": numbers(solid.middle),
             "quat": turned,
-            "size": _text(solid.half),
+            "size": numbers(solid.half),
         }
     size = repr(float(solid.radius))
     if solid.ball:
-        return {"type": "sphere", "pos": _text(solid.middle), "size": size}
+        return {"type": "sphere", "pos": numbers(solid.middle), "size": size}
     ends = (*(solid.middle - solid.half), *(solid.middle + solid.half))
-    return {"type": "capsule", "fromto": _text(ends), "size": size}
-
-
-def _text(values: Iterable[float]) -> str:
-    return " ".join(repr(float(value)) for value in values)
+    return {"type": "capsule", "fromto": numbers(ends), "size": size}

@@ -6,6 +6,7 @@ import inspect
 import io
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from importlib import metadata
 from typing import Any
 
@@ -15,7 +16,6 @@ from numpy.typing import NDArray
 from tarsus import registry
 from tarsus.errors import TarsusError, unknown
 from tarsus.model.files import needed_library
-from tarsus.parameters import declared
 from tarsus.simulation import inputs, resolve
 from tarsus.simulation.by_candidate import by_candidate
 from tarsus.simulation.simulation import Simulation
@@ -184,11 +184,7 @@ def _part(default: Any, part: str, chunk: Chunk) -> Any:
             changed[name.partition(".")[2]] = (
                 np.asarray(values, float) if len(chunk) > 1 else float(values[0])
             )
-    return type(default)(**{**_fields(default), **changed}) if changed else default
-
-
-def _fields(part: Any) -> dict[str, Any]:
-    return {name: getattr(part, name) for name in declared(type(part))}
+    return replace(default, **changed) if changed else default
 
 
 def _disturbed(simulation: Simulation, chunk: Chunk) -> None:

@@ -72,12 +72,18 @@ def code() -> dict[str, str]:
     return {"tarsus": source_hash(SOURCE)} | {p: metadata.version(p) for p in PACKAGES}
 
 
-@cache
 def _of_file(name: str) -> str:
+    """The hash of a file as it is now; read again only if it was written since."""
     try:
-        return hashlib.sha256(Path(name).read_bytes()).hexdigest()
+        state = Path(name).stat()
+        return _hashed(name, state.st_mtime_ns, state.st_size)
     except OSError as error:
         raise TarsusError(f"{name} cannot be read: {error.strerror}.") from None
+
+
+@cache
+def _hashed(name: str, written: int, size: int) -> str:
+    return hashlib.sha256(Path(name).read_bytes()).hexdigest()
 
 
 def groups(spec: SweepSpec) -> list[Chunk]:
