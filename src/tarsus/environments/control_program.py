@@ -91,9 +91,8 @@ def control_program(work: ControlPlan) -> Program:
         "before": b.declare("before", n),
         "clock": b.declare("clock", 1),
         "command": b.declare("command", len(task.commands())),
-        "friction": b.declare("friction", 1),
-        "mass": b.declare("mass", 1),
     }
+    now |= {name: b.declare(name, 1) for name in ("friction", "mass")}
     count, action = b.declare("count", 1), b.parameter("action", n)
     action = ca.fmin(ca.fmax(action, -MOST), MOST)
     draws = Draws(b.parameter("seed", 4), b.parameter("world"), count)
@@ -122,9 +121,9 @@ def control_program(work: ControlPlan) -> Program:
     done |= {"before": action, "observation": told}
     after = _renewed(work, done, (ca.logic_or(failed, over), draws, terrain), b)
     noise = _noise(parts) * draws.coarse(b, "noise", told.numel(), NOISE)
-    results = {name: after[name] for name in now} | {"count": count + 1}
     return b.program(
-        **results,
+        **{name: after[name] for name in now},
+        count=count + 1,
         observation=after["observation"] + noise,
         final=told + noise,
         reward=ca.sum1(terms),
