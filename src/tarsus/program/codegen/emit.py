@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tarsus.errors import TarsusError
+from tarsus.program.codegen import on_entry
 from tarsus.program.codegen.ir_writer import IrWriter
 from tarsus.program.codegen.kernels import KernelShell, LaneGroups
 from tarsus.program.codegen.layout import Target, layout
@@ -34,8 +35,7 @@ class Emitter:
         for name in sorted(program.apart) if self.frame.sets_apart else ():
             self._shared[name] = sum(program.sizes[other] for other in self._shared)
         # what is known while blocks are written
-        self._apart: list[str] = []
-        self._names: list[str] = []
+        self._calls = 0
         self._labels = 0
         self._masks: list[str] = []
         self._local: list[frozenset[str]] = []
@@ -51,51 +51,32 @@ class Emitter:
         ] = []  # arithmetic instructions of each block, number of its loop or 0
 
     def text(self) -> str:
-        """The whole module."""
-        return self.texts()[0]
-
-    def texts(self) -> tuple[str, str]:
-        """The module, and one of the functions that it calls for seldom loops, "" if none."""
+        """The kernel's module; those of the functions it calls for seldom loops: `apart`."""
         for block in self.program.blocks:
             self._block(block)
         around = self.frame.around(self.program, self.target, self._workspace())
-        used, calls = (
-            self.scribe.declarations(),
-            [f"declare void {f}(ptr, ptr, ptr)" for f in self._names],
-        )
-        declarations = [*used, *calls, *around.declarations]
-        lines = [*declarations, *around.opening, *self.scribe.lines, *around.closing]
-        lines += [*(STAYING if self._stays else []), ""]
-        apart = [*used, *self._apart, ""] if self._apart else []
-        return "\n".join(lines), "\n".join(apart)
+        declarations = [*self.scribe.declarations(), *around.declarations]
+        table = on_entry.table(self._calls) if self._calls else []
+        lines = [*declarations, *table, *around.opening, *self.scribe.lines, *around.closing]
+        return "\n".join([*lines, *(STAYING if self._stays else []), ""])
 
-    def _set_apart(self, block: While) -> None:
-        """A call of a function that holds the loop, where a lane wants it."""
-        s, name = self.scribe, f"@seldom{len(self._names)}"
-        tag = name[1:]
+    def apart(self, number: int) -> str:
+        """The module of one of those functions, `on_entry.NAME`."""
+        self._inside = True
+        self._while(self.program.seldom[number])
+        s = self.scribe
+        return "\n".join([*s.declarations(), *on_entry.function(s.lines)])
+
+    def _call(self, block: While) -> None:
+        """A call of the function that holds the loop, where a lane wants it."""
+        s = self.scribe
         wanted = s.lt(s.const(0.0), self._load(block.more, 0))
         if self._masks:
             wanted = s.operation("and", [wanted, self._masks[-1]])
             self._write(s.select(wanted, s.const(1.0), s.const(0.0)), block.more, 0)
-        some = s.any(wanted)
-        s.lines += [
-            f"  br i1 {some}, label %{tag}.call, label %{tag}.past",
-            f"{tag}.call:",
-            f"  call void {name}(ptr %world, ptr %tables, ptr %shared)",
-            f"  br label %{tag}.past",
-            f"{tag}.past:",
-        ]
-        # its code, in a function of its own
-        around = s.lines, self._masks, self._local
-        s.lines, self._masks, self._local, self._inside = [], [], [], True
+        s.lines += on_entry.call(self._calls, s.any(wanted))
         s.forget()
-        self._while(block)
-        self._inside = False
-        signature = "(ptr noalias %world, ptr noalias %tables, ptr noalias %shared)"
-        self._apart += [f"define void {name}{signature} #0 {{", "entry:", *s.lines]
-        self._apart += ["  ret void", "}", 'attributes #0 = { nounwind "stackrealign" }']
-        s.lines, self._masks, self._local = around
-        self._names.append(name)
+        self._calls += 1
 
     def _workspace(self) -> str:
         """Room for temporaries that a compiler keeps in registers, and those that stay in memory.
@@ -121,7 +102,7 @@ class Emitter:
             self._straight(block)
         elif isinstance(block, While):
             apart = self._shared and block.seldom and not self._inside
-            self._set_apart(block) if apart else self._while(block)
+            self._call(block) if apart else self._while(block)
         elif isinstance(block, Stamp):
             self._stamp(block)
         else:

@@ -118,9 +118,14 @@ class Program:
         return {r.name: r.size for r in self.registers}
 
     @cached_property
+    def seldom(self) -> tuple[While, ...]:
+        """The outermost `seldom` loops in order; none where cycles are counted."""
+        return () if self.sections else tuple(_outermost_seldom(self.blocks))
+
+    @cached_property
     def apart(self) -> frozenset[str]:
-        """Temporaries that the `seldom` loops read or write; none where cycles are counted."""
-        used = _named_apart(self.blocks) if not self.sections else set()
+        """Temporaries that the `seldom` loops read or write."""
+        used = _named(self.seldom)
         return frozenset(r.name for r in self.of_kind("temporary") if r.name in used)
 
     def straights(self) -> Iterator[tuple[Straight, bool]]:
@@ -138,13 +143,10 @@ class Program:
         return digest.hexdigest()
 
 
-def _named_apart(blocks: tuple[Block, ...]) -> set[str]:
-    """Registers that the outermost seldom loops name."""
-    used: set[str] = set()
+def _outermost_seldom(blocks: tuple[Block, ...]) -> Iterator[While]:
     for block in blocks:
         if isinstance(block, While):
-            used |= _named((block,)) if block.seldom else _named_apart(block.body)
-    return used
+            yield from [block] if block.seldom else _outermost_seldom(block.body)
 
 
 def _straights(blocks: tuple[Block, ...], inside: bool) -> Iterator[tuple[Straight, bool]]:

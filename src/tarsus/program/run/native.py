@@ -7,7 +7,7 @@ import hashlib
 import logging
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from threading import RLock
@@ -21,10 +21,12 @@ from tarsus.errors import TarsusError
 from tarsus.program.codegen.emit import Emitter, ir_text
 from tarsus.program.codegen.kernels import HostThread, KernelShell, LaneGroups
 from tarsus.program.codegen.layout import Target
+from tarsus.program.codegen.on_entry import NAME, SYMBOLS
 from tarsus.program.codegen.short_blocks import in_short_blocks
 from tarsus.program.ir.blocks import Program
 from tarsus.program.run import cache as disk
 from tarsus.program.run.llvm_options import for_few_registers
+from tarsus.program.run.when_entered import WhenEntered
 
 VECTOR_BITS = {"avx512f": 512, "avx": 256}  # else 128, which every 64-bit processor has
 OPTIMIZE = "TARSUS_OPTIMIZE"
@@ -92,21 +94,36 @@ def compile_thread(program: Program, bits: int) -> Kernel:
 
 def _compiled(program: Program, target: Target, frame: KernelShell, arguments: list[Any]) -> Kernel:
     key = _key(program, target, frame)
-    names = [f"{key}.o", f"{key}.seldom.o"] if frame.sets_apart and program.apart else [f"{key}.o"]
-    codes = [code for name in names if (code := disk.kept(name)) is not None]
-    began, what = perf_counter(), f"{program.name}, {target.lanes} x float{target.bits}"
-    if len(codes) == len(names):
+    what = f"{program.name}, {target.lanes} x float{target.bits}"
+
+    def emitter() -> Emitter:
+        return Emitter(program, target, frame)
+
+    def function(number: int) -> llvm.orcjit.ResourceTracker:
+        part, name = f"{what}, its seldom loop {number}", f"{key}.{number}"
+        code = _code(name, part, lambda: emitter().apart(number), _machine(False))
+        return _linked(name, code, [NAME])
+
+    with _linking:
+        if key not in _loaded:
+            count = len(program.seldom) if frame.sets_apart else 0
+            code = _code(key, what, lambda: emitter().text(), _machine(optimizes()))
+            tracker = _linked(key, code, ["kernel", *(SYMBOLS if count else ())])
+            rest = WhenEntered(count, tracker, function) if count else None
+            _loaded[key] = (tracker, rest, ctypes.CFUNCTYPE(None, *arguments)(tracker["kernel"]))
+    return _loaded[key][2]
+
+
+def _code(key: str, what: str, text: Callable[[], str], machine: llvm.TargetMachine) -> bytes:
+    """A module's machine code, from the cache or compiled and put there."""
+    code, began = disk.kept(f"{key}.o"), perf_counter()
+    if code is not None:
         LOG.debug("%s: read from %s", what, disk.cache_folder())
-    else:
-        texts = Emitter(program, target, frame).texts()
-        machines = _machine(optimizes()), _machine(False)
-        codes = [
-            _compile(text, machine) for text, machine in zip(texts, machines, strict=True) if text
-        ]
-        for name, code in zip(names, codes, strict=True):
-            disk.keep(name, code)
-        LOG.debug("%s: compiled in %.2f s", what, perf_counter() - began)
-    return _load(key, codes, arguments)
+        return code
+    code = _compile(text(), machine)
+    disk.keep(f"{key}.o", code)
+    LOG.debug("%s: compiled in %.2f s", what, perf_counter() - began)
+    return code
 
 
 def assembly(program: Program, target: Target) -> str:
@@ -188,18 +205,16 @@ def _from_windows() -> dict[str, int]:
     return {name: at for name, at in zip(STACK_PROBES, found, strict=True) if at is not None}
 
 
-_loaded: dict[str, tuple[llvm.orcjit.ResourceTracker, Kernel]] = {}
+_loaded: dict[str, tuple[llvm.orcjit.ResourceTracker, WhenEntered | None, Kernel]] = {}
 _linking = RLock()  # a library's name may be given once
 
 
-def _load(key: str, codes: list[bytes], arguments: list[Any]) -> Kernel:
+def _linked(key: str, code: bytes, symbols: Sequence[str]) -> llvm.orcjit.ResourceTracker:
+    """A module's code in memory, and the addresses of its symbols."""
+    library = llvm.JITLibraryBuilder().add_current_process().add_object_img(code)
+    for symbol in symbols:
+        library = library.export_symbol(symbol)
+    for name, address in _from_windows().items():
+        library = library.import_symbol(name, address)
     with _linking:
-        if key not in _loaded:
-            library = llvm.JITLibraryBuilder().add_current_process().export_symbol("kernel")
-            for name, address in _from_windows().items():
-                library = library.import_symbol(name, address)
-            for code in codes:
-                library = library.add_object_img(code)
-            tracker = library.link(_jit(), f"tarsus_{key}")
-            _loaded[key] = (tracker, ctypes.CFUNCTYPE(None, *arguments)(tracker["kernel"]))
-        return _loaded[key][1]
+        return library.link(_jit(), f"tarsus_{key}")

@@ -15,6 +15,7 @@ from tarsus.program.codegen.layout import Target, logged_size, record_size
 from tarsus.program.ir.blocks import Program
 from tarsus.program.run import native
 from tarsus.program.run.backend import Array, Backend
+from tarsus.program.run.when_entered import failed, raise_failed
 
 ALIGNMENT = 256  # bytes: no vector is wider
 AT_A_TIME = 0.05  # s of work between two looks for Ctrl-C
@@ -85,6 +86,8 @@ class Worlds(Backend):
     def advance(self, steps: int = 1) -> None:
         if steps == 1 and len(self._spans) == 1:
             self._kernel(*self._once)
+            if failed:
+                raise_failed()
         else:
             self._run(steps, None)
 
@@ -113,6 +116,8 @@ class Worlds(Backend):
             piece = min(piece, steps - done)
             began = perf_counter()
             self._piece(piece, None if log is None else log[done:].ctypes.data)
+            if failed:
+                raise_failed()
             done += piece
             if done == steps:
                 return

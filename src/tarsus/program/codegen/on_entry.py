@@ -1,0 +1,65 @@
+"""IR of a kernel that asks for a function when it first needs it, and waits until it is there.
+
+The module has a table of functions, empty at first, and addresses that who loads it fills in: of
+functions that start the work of making what the table lacks, and of one that gives the processor
+away for a while.
+"""
+
+from __future__ import annotations
+
+TABLE, ASK, PAUSE, NOTHING = "seldom", "ask", "pause", "nothing"  # symbols of the kernel's module
+SYMBOLS = TABLE, ASK, PAUSE, NOTHING
+NAME = "seldom_loop"  # of the function in each module of its own
+WAIT = 200  # microseconds between two looks
+
+
+def table(count: int) -> list[str]:
+    """The table, the addresses, and a function that does nothing, for what cannot be made."""
+    return [
+        f"@{TABLE} = global [{count} x ptr] zeroinitializer",
+        f"@{ASK} = global [{count} x ptr] zeroinitializer",
+        f"@{PAUSE} = global ptr null",
+        f"define void @{NOTHING}(ptr %world, ptr %tables, ptr %shared) {{ ret void }}",
+    ]
+
+
+def call(number: int, wanted: str) -> list[str]:
+    """Call function `number` of the table if `wanted`, an i1, is true."""
+    tag = f"{TABLE}{number}"
+    place, ask = (f"getelementptr (ptr, ptr @{of}, i64 {number})" for of in (TABLE, ASK))
+    # is it there, else ask, and wait for it; then call it
+    return [
+        f"  br i1 {wanted}, label %{tag}.look, label %{tag}.past",
+        f"{tag}.look:",
+        f"  %{tag}.first = load atomic ptr, ptr {place} acquire, align 8",
+        f"  %{tag}.none = icmp eq ptr %{tag}.first, null",
+        f"  br i1 %{tag}.none, label %{tag}.ask, label %{tag}.call",
+        f"{tag}.ask:",
+        f"  %{tag}.asking = load ptr, ptr {ask}",
+        f"  call void %{tag}.asking()",
+        f"  br label %{tag}.wait",
+        f"{tag}.wait:",
+        f"  %{tag}.pausing = load ptr, ptr @{PAUSE}",
+        f"  call void %{tag}.pausing(i32 {WAIT})",
+        f"  %{tag}.later = load atomic ptr, ptr {place} acquire, align 8",
+        f"  %{tag}.still = icmp eq ptr %{tag}.later, null",
+        f"  br i1 %{tag}.still, label %{tag}.wait, label %{tag}.call",
+        f"{tag}.call:",
+        f"  %{tag}.at = phi ptr [ %{tag}.first, %{tag}.look ], [ %{tag}.later, %{tag}.wait ]",
+        f"  call void %{tag}.at(ptr %world, ptr %tables, ptr %shared)",
+        f"  br label %{tag}.past",
+        f"{tag}.past:",
+    ]
+
+
+def function(body: list[str]) -> list[str]:
+    """A function of the table."""
+    return [
+        f"define void @{NAME}(ptr noalias %world, ptr noalias %tables, ptr noalias %shared) #0 {{",
+        "entry:",
+        *body,
+        "  ret void",
+        "}",
+        'attributes #0 = { nounwind "stackrealign" }',
+        "",
+    ]

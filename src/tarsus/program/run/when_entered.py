@@ -1,0 +1,81 @@
+"""Functions that are compiled when a running kernel first asks for them (`codegen.on_entry`).
+
+A kernel runs outside Python. What it calls to ask is a built-in function that starts a thread, so
+that no line of Python stands between its call and its return, where Ctrl-C would be lost.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from _thread import start_new_thread
+from collections.abc import Callable
+from functools import cache, partial
+from threading import RLock
+
+from llvmlite.binding.orcjit import ResourceTracker
+
+from tarsus.program.codegen.on_entry import ASK, NAME, NOTHING, PAUSE, TABLE
+
+Ask = ctypes.CFUNCTYPE(None)
+
+failed: list[tuple[BaseException, WhenEntered, int]] = []
+"""What could not be made, for whoever ran the kernel: `raise_failed`."""
+
+
+class WhenEntered:
+    """The functions of one kernel.
+
+    count: how many
+    kernel: its module in memory, addresses by symbol
+    make: function k's module in memory
+    """
+
+    def __init__(
+        self, count: int, kernel: ResourceTracker, make: Callable[[int], ResourceTracker]
+    ) -> None:
+        pointers = ctypes.c_void_p * count
+        self._make, self._lock, self._nothing = make, RLock(), kernel[NOTHING]
+        self._made: list[ResourceTracker] = []
+        self._table = pointers.from_address(kernel[TABLE])
+        self._asks = [Ask(partial(start_new_thread, self.fill, (k,))) for k in range(count)]
+        asks = pointers.from_address(kernel[ASK])
+        for k, ask in enumerate(self._asks):
+            asks[k] = ctypes.cast(ask, ctypes.c_void_p)
+        ctypes.c_void_p.from_address(kernel[PAUSE]).value = _pause()
+
+    def fill(self, k: int) -> None:
+        """Make function k, if it is not there."""
+        with self._lock:
+            if self._table[k]:
+                return
+            try:
+                self._made.append(made := self._make(k))
+                self._table[k] = made[NAME]
+            except BaseException as reason:
+                failed.append((reason, self, k))
+                self._table[k] = self._nothing
+
+    def empty(self, k: int) -> None:
+        """Forget function k."""
+        self._table[k] = None
+
+
+def raise_failed() -> None:
+    """Raise what kept a function from being made; the next kernel that needs it asks again."""
+    reasons = []
+    while failed:
+        reason, functions, k = failed.pop()
+        functions.empty(k)
+        reasons.append(reason)
+    raise reasons[0]
+
+
+@cache
+def _pause() -> int | None:
+    """The address of a function of the system's that waits."""
+    if sys.platform == "win32":
+        wait = ctypes.WinDLL("kernel32").SwitchToThread
+    else:
+        wait = ctypes.CDLL(None).usleep
+    return ctypes.cast(wait, ctypes.c_void_p).value

@@ -1,0 +1,134 @@
+"""Loops that seldom run are compiled when a world enters one: a running kernel asks and waits."""
+
+from __future__ import annotations
+
+import threading
+from _thread import interrupt_main
+from collections.abc import Callable
+from pathlib import Path
+
+import casadi as ca
+import llvmlite.binding as llvm
+import numpy as np
+import pytest
+
+from tarsus.errors import TarsusError
+from tarsus.program.ir.blocks import Program
+from tarsus.program.ir.trace import Builder, Values
+from tarsus.program.run import native
+from tarsus.program.run.worlds import Worlds
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache, and a session that has loaded nothing yet."""
+    monkeypatch.setenv("TARSUS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(native, "_loaded", {})
+    native._machine(native.optimizes())
+    compiler = llvm.orcjit.create_lljit_compiler()
+    monkeypatch.setattr(native, "_jit", lambda: compiler)
+    return tmp_path / "cache"
+
+
+def two_rare_cases() -> Program:
+    """x counts up by one; from 10 on it doubles once a run as well, from 1000 on it is set to 1."""
+    b = Builder("rare")
+    x = b.declare("x", 1)
+    start: Values = {"x": x + 1}
+    doubled = b.loop(start, lambda v: ({"x": 2 * v["x"]}, ca.SX(0)), 1, x >= 10, seldom=True)
+    back = b.loop(
+        doubled, lambda v: ({"x": ca.SX(1)}, ca.SX(0)), 1, doubled["x"] >= 1000, seldom=True
+    )
+    return b.program(x=back["x"])
+
+
+def told(x: float) -> float:
+    after = 2 * (x + 1) if x >= 10 else x + 1
+    return 1.0 if after >= 1000 else after
+
+
+def objects(folder: Path) -> list[str]:
+    """What has been compiled: "" the kernel, else a loop's number."""
+    return sorted(file.name.partition(".")[2].removesuffix("o") for file in folder.glob("*.o"))
+
+
+def test_a_loop_is_compiled_when_a_world_enters_it(own_cache: Path) -> None:
+    worlds, x = Worlds(two_rare_cases()), 0.0
+    worlds.set("x", x)
+    seen = []
+    for _ in range(40):
+        worlds.advance()
+        x = told(x)
+        assert worlds.get("x")[0, 0] == x
+        seen.append((x, objects(own_cache)))
+    assert next(value for value, files in seen if "0." in files) == 22
+    assert seen[0][1] == [""]
+    assert seen[-1][1] == ["", "0.", "1."]
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+@pytest.mark.parametrize("lanes", [1, 4])
+def test_worlds_that_enter_at_once_get_the_same(threads: int, lanes: int) -> None:
+    begin = np.arange(200.0)
+    worlds = Worlds(two_rare_cases(), 200, threads=threads, lanes=lanes)
+    worlds.set("x", begin[:, None])
+    worlds.advance(30)
+    expected = begin
+    for _ in range(30):
+        expected = np.array([told(x) for x in expected])
+    np.testing.assert_array_equal(worlds.get("x")[:, 0], expected)
+
+
+def broken(monkeypatch: pytest.MonkeyPatch, instead: Callable[[], None]) -> None:
+    """Something else happens before a loop's function is compiled."""
+    compiled = native._compile
+
+    def late(text: str, machine: llvm.TargetMachine) -> bytes:
+        if "seldom_loop" in text:
+            instead()
+        return compiled(text, machine)
+
+    monkeypatch.setattr(native, "_compile", late)
+
+
+def test_what_cannot_be_compiled_is_raised_and_tried_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    worlds = Worlds(two_rare_cases())
+    with monkeypatch.context() as patch:
+        broken(patch, lambda: (_ for _ in ()).throw(TarsusError("no room")))
+        for how in (lambda: worlds.advance(), lambda: worlds.advance(3), lambda: worlds.record(2)):
+            worlds.set("x", 10.0)
+            with pytest.raises(TarsusError, match="no room"):
+                how()
+    worlds.set("x", 10.0)
+    worlds.advance()
+    assert worlds.get("x")[0, 0] == 22
+
+
+def test_ctrl_c_while_it_compiles_is_heard_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent = threading.Event()
+
+    def interrupt() -> None:
+        interrupt_main()
+        sent.set()
+
+    worlds = Worlds(two_rare_cases())
+    worlds.set("x", 10.0)
+    broken(monkeypatch, interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        worlds.advance()
+        sent.wait(5)
+    assert sent.is_set() and worlds.get("x")[0, 0] == 22
+
+
+def test_it_is_read_from_the_cache(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for _ in range(2):
+        worlds = Worlds(two_rare_cases())
+        worlds.set("x", 10.0)
+        worlds.advance()
+        assert worlds.get("x")[0, 0] == 22
+        monkeypatch.setattr(native, "_loaded", {})
+        compiler = llvm.orcjit.create_lljit_compiler()
+        monkeypatch.setattr(native, "_jit", lambda compiler=compiler: compiler)
+        broken(monkeypatch, lambda: pytest.fail("compiled again"))
