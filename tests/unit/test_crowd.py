@@ -6,15 +6,21 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 import tarsus
 from tarsus.cli import main
 from tarsus.contact.laws.moreau import Moreau
+from tarsus.dynamics.poses import poses
 from tarsus.errors import TarsusError
+from tarsus.viewer.coarse import MOST_FACES, affordable, hull
 from tarsus.viewer.crowd import variations
 from tarsus.viewer.live import Live
 from tarsus.viewer.live_panel import Choice
 from tarsus.viewer.page import Page
+from tarsus.viewer.placing import Placing
+from tarsus.viewer.shapes import drawn_shapes
+from tarsus.viewer.solids import Mesh
 
 WORLDS, SIDEWAYS = 4, (0.0, 60.0, 0.0)  # N, 0.7 of the robot's weight
 
@@ -69,6 +75,37 @@ def test_who_lies_is_counted_and_raised(live: Live) -> None:
     assert live.crowd.fallen().tolist() == [False, True, False]
     live.crowd.raise_fallen()
     assert not live.crowd.fallen().any()
+
+
+def test_a_native_call_places_bodies_as_the_kinematics_do() -> None:
+    robot, random = tarsus.load("mini_cheetah"), np.random.default_rng(3)
+    q = np.tile(robot.neutral(), (9, 1)) + random.normal(size=(9, robot.nq))
+    q[:, 3:7] /= np.linalg.norm(q[:, 3:7], axis=1, keepdims=True)
+    # half turns, about an axis and between two of them: w is zero, and which sign is which
+    q[:4, 3:7] = [[0, 1, 0, 0], [0, 0.6, 0.8, 0], [0, 0, -0.6, 0.8], [0, -0.48, 0.6, -0.64]]
+    positions, rotations = poses(robot, q)
+    places, turns = Placing(robot, 9).at(q)
+    np.testing.assert_allclose(places, positions, atol=1e-12)
+    flat = Rotation.from_quat(turns.reshape(-1, 4), scalar_first=True).as_matrix()
+    np.testing.assert_allclose(flat.reshape(rotations.shape), rotations, atol=1e-12)
+    np.testing.assert_allclose(np.linalg.norm(turns, axis=-1), 1.0, atol=1e-12)
+
+
+def test_a_thousand_robots_are_drawn_by_few_triangles() -> None:
+    """As large as they are: hulls reach as far as the shapes in every direction, or nearly."""
+    shapes = drawn_shapes(tarsus.load("mini_cheetah"))
+    assert affordable(shapes, 50) is shapes
+    few = affordable(shapes, 1000)
+    assert sum(len(shape.mesh.faces) for shape in few) * 1000 <= MOST_FACES
+    ways = np.random.default_rng(0).normal(size=(200, 3))
+    ways /= np.linalg.norm(ways, axis=1, keepdims=True)
+    for fine, coarse in zip(shapes, few, strict=True):
+        reach, found = ((s.mesh.vertices @ ways.T).max(axis=0) for s in (fine, coarse))
+        size = np.ptp(fine.mesh.vertices, axis=0).max()
+        assert (found <= reach + 1e-12).all() and (found > reach - 0.06 * size).all()
+        assert coarse.body == fine.body and coarse.color == fine.color
+    flat = Mesh(np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0]]), np.array([[0, 1, 2]]))
+    assert hull(flat, 24) is flat
 
 
 def test_what_varies_is_named_as_the_law_names_it() -> None:

@@ -15,11 +15,12 @@ from tarsus.cli import main
 from tarsus.errors import TarsusError
 from tarsus.viewer import live as live_page
 from tarsus.viewer import playback as playback_page
+from tarsus.viewer.glance import Glances
 from tarsus.viewer.live import Live
 from tarsus.viewer.live_panel import Choice
 from tarsus.viewer.page import Page, free_port
 from tarsus.viewer.playback import Playback, titles
-from tarsus.viewer.track import Track, track
+from tarsus.viewer.track import IMPACT, Track, track
 
 
 @pytest.fixture
@@ -81,6 +82,23 @@ def test_a_live_simulation_follows_the_clock(live: Live) -> None:
     assert live.simulation.time - begin == pytest.approx(0.13, abs=0.0025)
     live.draw(5.0)  # after a long wait it does not catch up
     assert live.simulation.time - begin < 0.2
+
+
+def test_a_glance_shows_what_the_log_of_the_run_shows(trot: Track) -> None:
+    """Bit for bit, and a foot that landed in one glance still flashes in the next."""
+    glances = Glances(tarsus.Simulation("mini_cheetah", controller="trot"))
+    seen = [glances.take(16) for _ in range(5)]
+    np.testing.assert_array_equal(np.concatenate([part.q for part in seen]), trot.q)
+    for name in ("point", "force", "normal", "phase", "mu"):
+        parts = [getattr(part.contacts, name) for part in seen]
+        np.testing.assert_array_equal(np.concatenate(parts), getattr(trot.contacts, name))
+    assert IMPACT in trot.contacts.phase  # a foot lands
+    for title, signal in seen[-1].signals.items():
+        lines = dict(zip(signal.names, signal.values.T, strict=True))
+        whole = trot.signals[title]
+        for name in set(lines) & set(whole.names):
+            column = whole.values[-16:, whole.names.index(name)]
+            np.testing.assert_allclose(lines[name], column, rtol=0, atol=1e-9)
 
 
 def test_it_is_the_same_simulation_as_without_a_page(live: Live) -> None:

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.dynamics.poses import poses
 from tarsus.errors import TarsusError
 from tarsus.morphology.fall import TILTED, upright
 from tarsus.parameters import named
 from tarsus.simulation.simulation import Simulation
 from tarsus.viewer.page import Page
+from tarsus.viewer.placing import Placing
 from tarsus.viewer.shapes import drawn_shapes
 
 Array = NDArray[Any]
@@ -40,6 +40,7 @@ class Crowd:
         self._actor = page.actor(
             "others", drawn_shapes(simulation.robot), simulation.worlds, 1.0, shadows=False
         )
+        self._placing = Placing(simulation.robot, simulation.worlds)
         side = int(np.ceil(np.sqrt(simulation.worlds + 1)))
         row, column = np.divmod(np.arange(1, simulation.worlds + 1), side)
         self._unit = np.column_stack([-row, column, 0 * row]).astype(float)
@@ -79,8 +80,8 @@ class Crowd:
         """Move what is drawn to where they are."""
         whole, _ = self.simulation.uncut_state
         whole = np.where(np.isfinite(whole), whole, 0.0)
-        places, turns = poses(self.simulation.robot, whole)
-        self._actor.move(places + (self._apart * self._unit)[:, None], turns)
+        places, turns = self._placing.at(whole)
+        self._actor.place(places + (self._apart * self._unit)[:, None], turns)
 
     def fallen(self) -> NDArray[np.bool_]:
         """Which lie, or diverged (worlds,)."""

@@ -8,16 +8,16 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import xarray as xr
 
 from tarsus.errors import TarsusError
 from tarsus.simulation.recording.divergence import Diverged
 from tarsus.simulation.simulation import Simulation
 from tarsus.viewer.crowd import Crowd
+from tarsus.viewer.glance import Glances
 from tarsus.viewer.live_panel import Choice, Panel
 from tarsus.viewer.page import Page
 from tarsus.viewer.plot import SECONDS, Plot
-from tarsus.viewer.track import Signal, Track, track
+from tarsus.viewer.track import Signal
 from tarsus.viewer.watch import Watched, paced, watched
 
 SPEEDS = ("0.05", "0.1", "0.25", "0.5", "1", "2")
@@ -50,9 +50,9 @@ class Live:
         self._wishes: queue.Queue[Callable[[], None]] = queue.Queue()
         self._pushed_until, self._debt, self._count = -1.0, 0.0, 0
         self.playing = True
-        self._lines: dict[str, tuple[str, ...]] = {}
-        self._seen = self._look(self.simulation.run(self.simulation.dt))
-        self.simulation.reset()
+        self._glances = Glances(self.simulation)
+        self._seen = self._glances.take(1)
+        self._reset_one()
         # the scene
         first = self._seen
         self._watched = Watched(page, first)
@@ -102,7 +102,7 @@ class Live:
             self._push((0.0, 0.0, 0.0))
             self._pushed_until = -1.0
         try:
-            self._seen = self._look(simulation.run(steps * simulation.dt))
+            self._seen = self._glances.take(steps)
         except Diverged as error:
             self._set_playing(False)
             self._restart()
@@ -114,9 +114,6 @@ class Live:
                 self.crowd.raise_fallen()
         self._keep()
         self._show()
-
-    def _look(self, log: xr.Dataset) -> Track:
-        return track(log, self.simulation.robot, self._lines)
 
     def _show(self) -> None:
         """The robot and its contacts as they are; now and then the plot and the clock."""
@@ -155,7 +152,6 @@ class Live:
     def _keep(self) -> None:
         """The last seconds of all signals, for the plot."""
         seen = self._seen
-        self._lines = {name: signal.names for name, signal in seen.signals.items()}
         parts = {"time": seen.time} | {n: s.values for n, s in seen.signals.items()}
         for name, values in parts.items():
             self._kept.setdefault(name, []).append(values)
@@ -192,8 +188,12 @@ class Live:
         self._kept, self._debt = {}, 0.0
         self.advance(1)
 
-    def _restart(self) -> None:
+    def _reset_one(self) -> None:
         self.simulation.reset()
+        self._glances.forget()
+
+    def _restart(self) -> None:
+        self._reset_one()
         if self.crowd is not None:
             self.crowd.simulation.reset()
 
@@ -232,7 +232,7 @@ class Live:
             raise
         made.set(q=before.uncut_state[0], u=before.uncut_state[1])
         self.simulation, self.choice = made, choice
-        self._kept, self._lines = {}, {}
+        self._kept, self._glances = {}, Glances(made)
         self._pushed_until = -1.0
         self._panel.fill()
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from tarsus.errors import TarsusError
 from tarsus.viewer.arrows import CONE, PHASES, THICK, Scale, arrow_vector
+from tarsus.viewer.coarse import affordable
 from tarsus.viewer.drawn import DrawnShape
 from tarsus.viewer.solids import Mesh, along, arrow, cone
 from tarsus.viewer.track import OPEN, Contacts
@@ -68,7 +69,8 @@ class Actor:
         self._bodies = [shape.body for shape in shapes]
         self._handles = []
         for k, shape in enumerate(shapes):
-            looks = {"opacity": None if opacity == 1 else opacity, "cast_shadow": shadows}
+            looks = {"opacity": None if opacity == 1 else opacity}
+            looks |= {"cast_shadow": shadows, "receive_shadow": shadows}
             args = (f"{name}/{k}", shape.mesh.vertices, shape.mesh.faces)
             color = np.round(255 * np.array(shape.color)).astype(np.uint8)
             if worlds == 1:
@@ -83,7 +85,10 @@ class Actor:
 
     def move(self, positions: Array, rotations: Array) -> None:
         """To positions (worlds, bodies + 1, 3), m, and rotations (worlds, bodies + 1, 3, 3)."""
-        turned = quaternions(rotations)
+        self.place(positions, quaternions(rotations))
+
+    def place(self, positions: Array, turned: Array) -> None:
+        """The same with unit quaternions (worlds, bodies + 1, 4), w first."""
         for body, handle in zip(self._bodies, self._handles, strict=True):
             if self._worlds == 1:
                 handle.position, handle.wxyz = positions[0, body], turned[0, body]
@@ -245,9 +250,12 @@ class Page:
         opacity: float = 1.0,
         shadows: bool | None = None,
     ) -> Actor:
-        """A robot under `/stage`; shadows: whether it casts them, by default if it is solid."""
+        """A robot under `/stage`; shadows: whether it casts and takes them, by default if it is
+        solid. In so many worlds that it would be slow, it is drawn by fewer triangles.
+        """
         cast = opacity == 1 if shadows is None else shadows
-        return Actor(self.scene, f"/stage/{name}", shapes, worlds, opacity, cast)
+        shown = affordable(shapes, worlds)
+        return Actor(self.scene, f"/stage/{name}", shown, worlds, opacity, cast)
 
     def look_at(self, middle: Array, size: float) -> None:
         """Where the camera of a new visitor stands: before a robot of this size, m."""

@@ -21,6 +21,7 @@ from tarsus.simulation.recording.log import mean_of_role
 from tarsus.simulation.recording.whose import robot_of
 
 Array = NDArray[np.float64]
+Named = tuple[Iterable[Any], Array]  # names, and a column of values (n, names) for each
 OPEN, STICK, SLIP, IMPACT = range(4)
 FLASH = 0.03  # s: a contact that has just closed is shown as an impact for so long
 MIDDLE = 0.6  # of its height: robots end above their last joint
@@ -178,29 +179,41 @@ def track(
 def _signals(
     log: xr.Dataset, robot: Robot, lines: Mapping[str, Sequence[str]]
 ) -> dict[str, Signal]:
-    """Of one world: contact forces, the trunk's place, joints and torques, those that change most
-    of many, or those named.
-    """
-    found: dict[str, Signal] = {}
+    """Of one world of a log."""
+    normal = np.einsum("tck,tck->tc", log["force_world"].values, log["contact_normal"].values)
+    motors = (log["actuator"].values, log["tau"].values) if "tau" in log else None
+    joints = log["coordinate"].values, log["q"].values
+    return signals(robot, (log["contact"].values, normal), joints, motors, lines)
 
-    def add(title: str, values: Array, names: Iterable[Any]) -> None:
+
+def signals(
+    robot: Robot,
+    contacts: Named,
+    joints: Named,
+    motors: Named | None,
+    lines: Mapping[str, Sequence[str]],
+) -> dict[str, Signal]:
+    """Of one world, names and values (n, lines) each: normal forces, coordinates, torques. Of many
+    lines those that change most, or those named in `lines`.
+    """
+    # contacts, trunk, joints, motors
+    names, values = joints
+    first = 7 if robot.floating else 0
+    titled = {"normal force / N": contacts}
+    if robot.floating:
+        titled["trunk / m"] = ("x", "y", "z"), values[:, :3]
+    titled["joints / rad, m"] = list(names)[first:], values[:, first:]
+    if motors is not None:
+        titled["torques / N m"] = motors
+    # some lines of each
+    found: dict[str, Signal] = {}
+    for title, (names, values) in titled.items():
         called = [str(name) for name in names]
         most = np.sort(np.argsort(-np.ptp(values, axis=0), kind="stable")[:LINES]).tolist()
         if title in lines:
             most = [k for k, name in enumerate(called) if name in lines[title]]
         if most:
             found[title] = Signal(tuple(called[k] for k in most), values[:, most])
-
-    # contacts, trunk, joints, motors
-    normal = np.einsum("tck,tck->tc", log["force_world"].values, log["contact_normal"].values)
-    add("normal force / N", normal, log["contact"].values)
-    joints, first = log["q"].values, 0
-    if robot.floating:
-        add("trunk / m", joints[:, :3], ("x", "y", "z"))
-        first = 7
-    add("joints / rad, m", joints[:, first:], log["coordinate"].values[first:])
-    if "tau" in log:
-        add("torques / N m", log["tau"].values, log["actuator"].values)
     return found
 
 

@@ -11,20 +11,17 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from tarsus.contact.base import Law
-from tarsus.contact.criteria import Solved
 from tarsus.dynamics import loop_constraints
 from tarsus.errors import several
 from tarsus.files import replacing
 from tarsus.model.mechanism import Mechanism
-from tarsus.parameters import Role, declared, named
+from tarsus.parameters import Role, declared
 from tarsus.program.run.backend import Backend
-from tarsus.program.run.samples import evaluate
 from tarsus.simulation import sensed
-from tarsus.simulation.by_candidate import spread
 from tarsus.simulation.recording import variables
 from tarsus.simulation.recording.empty import without_empty
 from tarsus.simulation.recording.first_log import ready
-from tarsus.simulation.recording.observe import observer
+from tarsus.simulation.recording.seen import seen_steps
 from tarsus.simulation.recording.strikes import strike_variables, strikes_lost
 from tarsus.simulation.step_program import Plan
 from tarsus.stepping.base import Scene
@@ -33,7 +30,6 @@ from tarsus.stepping.joint_rows import loop_rows, placed
 
 Array = NDArray[Any]
 T = TypeVar("T", float, None)
-VECTORS = ("before", "after", "correction", "point")
 STATE = {
     "units": "1",
     "long_name": "the whole state before the first step, as `Simulation.state` gives it",
@@ -51,20 +47,11 @@ def dataset(
     """
     # what the registers held before each step, and what follows from them
     ready()
-    plan, start, records = spread(plan, start, records)
+    looked = seen_steps(plan, worlds, start, records)
+    plan, start, records, dt = looked.plan, looked.start, looked.records, looked.dt
+    seen, solved, contacts = looked.reports, looked.solved, looked.contacts
     scene, mechanism = plan.scene, plan.scene.mechanism
-    steps, count, n = *records["q"].shape[:2], len(scene.contact_names)
-    dt = float(worlds.get("dt")[0, 0])
-    before = {k: np.concatenate([start[k][None], records[k][:-1]]) for k in ("q", "u", "memory")}
-    seen = _observe(plan, worlds, before, records)
-    # contacts: impulses in their frames, judged against the law
-    impulse = records["impulse"].reshape(steps, count, n, 3).astype(float)
-    vectors = {k: seen[k].reshape(steps, count, n, 3) for k in VECTORS}
-    material = _material(scene.law, worlds, seen["friction"])
-    material["correction"] = vectors["correction"]
-    solved = Solved(seen["gap"], impulse, vectors["before"], vectors["after"], dt=dt, **material)
-    frame = seen["frame"].reshape(steps, count, n, 3, 3)
-    contacts = variables.of_contacts(solved, frame, vectors["point"], seen["friction"])
+    steps, count = records["q"].shape[:2]
     # what the ground does: a robot does not stand on itself
     first = len(scene.candidates)
     grounded = {name: (dims, values[:, :, :first]) for name, (dims, values) in contacts.items()}
@@ -160,53 +147,6 @@ def mean_of_role(log: xr.Dataset, role: Role, missing: T = 0.0) -> float | T:
     """The mean over the worlds of the law's parameter with this role; `missing` without one."""
     names = [k[5:] for k, v in log.attrs.items() if k.startswith("role_") and v == role]
     return float(log.attrs[f"mean_{names[0]}"]) if names else missing
-
-
-def _material(law: Law, worlds: Backend, friction: Array) -> dict[str, Any]:
-    """Parameters of the law that the criteria need, world by world, and mu of each contact on its
-    ground.
-    """
-
-    def of(role: Role, missing: float) -> Array:
-        names = [name for name in named(type(law), role) if f"law.{name}" in worlds]
-        return worlds.get(f"law.{names[0]}")[:, 0] if names else np.full(1, missing)
-
-    mu = of("friction", 0.0)[:, None] * friction
-    mu_K = of("kinetic_ratio", 1.0)[:, None] * mu
-    if np.isfinite(own := of("kinetic_friction", np.nan)).all():
-        mu_K = own[:, None] * friction
-    return {
-        "mu": mu,
-        "mu_K": mu_K,
-        "e_N": of("restitution_normal", 0.0),
-        "e_T": of("restitution_tangential", 0.0),
-        "tolerance": float(of("absolute_tolerance", 0.0).max()),
-    }
-
-
-def _observe(
-    plan: Plan, worlds: Backend, before: Mapping[str, Array], records: Mapping[str, Array]
-) -> dict[str, Array]:
-    """The observer's reports for every step and world, (steps, worlds, size)."""
-    steps, count = records["q"].shape[:2]
-    program = observer(plan)
-    samples = {
-        "q0": before["q"],
-        "u0": before["u"],
-        "memory": before["memory"],
-        "q1": records["q"],
-        "u1": records["u"],
-        "impulse": records["impulse"],
-        "bilateral": records["bilateral"],
-        "tau": records["tau"],
-    } | ({"joints": records["joints"]} if "joints" in records else {})
-    flat = {name: value.reshape(steps * count, -1) for name, value in samples.items()}
-    for register in program.of_kind("parameter"):
-        if register.name not in flat:
-            flat[register.name] = np.tile(worlds.get(register.name), (steps, 1))
-    return {
-        name: value.reshape(steps, count, -1) for name, value in evaluate(program, flat).items()
-    }
 
 
 def warnings_of(mechanism: Mechanism, log: xr.Dataset) -> list[str]:

@@ -1,0 +1,109 @@
+"""Steps looked at after they were made: what the observer tells of them, and their contacts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tarsus.contact.base import Law
+from tarsus.contact.criteria import Solved
+from tarsus.parameters import Role, named
+from tarsus.program.run.backend import Backend
+from tarsus.program.run.samples import evaluate
+from tarsus.simulation.by_candidate import spread
+from tarsus.simulation.recording import variables
+from tarsus.simulation.recording.observe import observer
+from tarsus.simulation.step_program import Plan
+
+Array = NDArray[Any]
+VECTORS = ("before", "after", "correction", "point")
+
+
+@dataclass(frozen=True, eq=False)
+class SeenSteps:
+    """Steps of one or many worlds, contacts candidate by candidate.
+
+    plan, start, records: as given, without slots (`by_candidate.spread`); dt: s
+    reports: the observer's, (steps, worlds, size); solved: the contact problems and solutions
+    contacts: variables (steps, worlds, n, ...) with their dimensions, of `variables.of_contacts`
+    """
+
+    plan: Plan
+    start: Mapping[str, Array]
+    records: Mapping[str, Array]
+    dt: float
+    reports: Mapping[str, Array]
+    solved: Solved
+    contacts: Mapping[str, Any]
+
+
+def seen_steps(
+    plan: Plan, worlds: Backend, start: Mapping[str, Array], records: Mapping[str, Array]
+) -> SeenSteps:
+    """Records (steps, worlds, size) after each step, `start` (worlds, size) before, observed."""
+    # what the registers held before each step, and what follows from them
+    plan, start, records = spread(plan, start, records)
+    steps, count, n = *records["q"].shape[:2], len(plan.scene.contact_names)
+    dt = float(worlds.get("dt")[0, 0])
+    before = {k: np.concatenate([start[k][None], records[k][:-1]]) for k in ("q", "u", "memory")}
+    seen = _observe(plan, worlds, before, records)
+    # contacts: impulses in their frames, judged against the law
+    impulse = records["impulse"].reshape(steps, count, n, 3).astype(float)
+    vectors = {k: seen[k].reshape(steps, count, n, 3) for k in VECTORS}
+    material = _material(plan.scene.law, worlds, seen["friction"])
+    material["correction"] = vectors["correction"]
+    solved = Solved(seen["gap"], impulse, vectors["before"], vectors["after"], dt=dt, **material)
+    frame = seen["frame"].reshape(steps, count, n, 3, 3)
+    contacts = variables.of_contacts(solved, frame, vectors["point"], seen["friction"])
+    return SeenSteps(plan, start, records, dt, seen, solved, contacts)
+
+
+def _material(law: Law, worlds: Backend, friction: Array) -> dict[str, Any]:
+    """Parameters of the law that the criteria need, world by world, and mu of each contact on its
+    ground.
+    """
+
+    def of(role: Role, missing: float) -> Array:
+        names = [name for name in named(type(law), role) if f"law.{name}" in worlds]
+        return worlds.get(f"law.{names[0]}")[:, 0] if names else np.full(1, missing)
+
+    mu = of("friction", 0.0)[:, None] * friction
+    mu_K = of("kinetic_ratio", 1.0)[:, None] * mu
+    if np.isfinite(own := of("kinetic_friction", np.nan)).all():
+        mu_K = own[:, None] * friction
+    return {
+        "mu": mu,
+        "mu_K": mu_K,
+        "e_N": of("restitution_normal", 0.0),
+        "e_T": of("restitution_tangential", 0.0),
+        "tolerance": float(of("absolute_tolerance", 0.0).max()),
+    }
+
+
+def _observe(
+    plan: Plan, worlds: Backend, before: Mapping[str, Array], records: Mapping[str, Array]
+) -> dict[str, Array]:
+    """The observer's reports for every step and world, (steps, worlds, size)."""
+    steps, count = records["q"].shape[:2]
+    program = observer(plan)
+    samples = {
+        "q0": before["q"],
+        "u0": before["u"],
+        "memory": before["memory"],
+        "q1": records["q"],
+        "u1": records["u"],
+        "impulse": records["impulse"],
+        "bilateral": records["bilateral"],
+        "tau": records["tau"],
+    } | ({"joints": records["joints"]} if "joints" in records else {})
+    flat = {name: value.reshape(steps * count, -1) for name, value in samples.items()}
+    for register in program.of_kind("parameter"):
+        if register.name not in flat:
+            flat[register.name] = np.tile(worlds.get(register.name), (steps, 1))
+    return {
+        name: value.reshape(steps, count, -1) for name, value in evaluate(program, flat).items()
+    }
