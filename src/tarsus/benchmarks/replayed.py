@@ -60,7 +60,7 @@ def reading(program: Program, torques: Array) -> Program:
     steps, world = SX.sym("steps"), SX.sym("world")
     first = (steps * count + world) * size
     at = ca.vertcat(*(first + k for k in range(size)))
-    found = Straight(ca.Function("at", [steps, world], [at]), ("steps", "world"), ("~at",))
+    found = Straight.of(ca.Function("at", [steps, world], [at]), ("steps", "world"), ("~at",))
 
     # they are no parameter any more
     registers = [r for r in program.registers if r.name != "action"]

@@ -24,6 +24,7 @@ from tarsus.parameters import named
 from tarsus.program.ir.blocks import Program
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder, Values
+from tarsus.simulation import kept_programs
 from tarsus.simulation.alike import first_alike
 from tarsus.simulation.step_program import applied, within_limits
 from tarsus.spatial.quaternion import product
@@ -72,6 +73,11 @@ def shared(work: ControlPlan) -> ControlPlan:
 
 @lru_cache(maxsize=KEPT)
 def control_program(work: ControlPlan) -> Program:
+    """The program of one control period: `traced`, or as it was kept when it was."""
+    return kept_programs.kept(work, traced)
+
+
+def traced(work: ControlPlan) -> Program:
     """The program of one control period.
 
     state: q, u, memory, bilateral; before (n,), the last action; clock and count, periods of the

@@ -24,7 +24,7 @@ from tarsus.model.mechanism import Mechanism
 from tarsus.program.ir.blocks import Program
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder, Values
-from tarsus.simulation import actuation, varied, varied_numbers
+from tarsus.simulation import actuation, kept_programs, varied, varied_numbers
 from tarsus.simulation.actuation import Actuation
 from tarsus.simulation.alike import first_alike
 from tarsus.simulation.sensor_program import NO_SENSORS, Moment, Sensing, sensed
@@ -68,6 +68,11 @@ def shared(plan: Plan) -> Plan:
 
 @lru_cache(maxsize=KEPT)
 def step_program(plan: Plan) -> Program:
+    """The program of one step: `traced`, or as it was kept when it was."""
+    return kept_programs.kept(plan, traced)
+
+
+def traced(plan: Plan) -> Program:
     """The program of one step.
 
     state: q, u, memory (the law's), control (the controller's), bilateral (the constraints'

@@ -7,7 +7,7 @@ in memory between calls; temporaries live for one run of the program.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
@@ -38,11 +38,26 @@ class Register:
 
 @dataclass(frozen=True, eq=False)
 class Straight:
-    """outputs = function(inputs): all inputs are read before any output is written."""
+    """outputs = function(inputs): all inputs are read before any output is written.
 
-    function: ca.Function
+    code: the function as CasADi serializes it
+    """
+
+    code: str
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
+
+    @classmethod
+    def of(cls, function: ca.Function, inputs: Sequence[str], outputs: Sequence[str]) -> Straight:
+        """The block of a function."""
+        block = cls(function.serialize(), tuple(inputs), tuple(outputs))
+        block.__dict__["function"] = function
+        return block
+
+    @cached_property
+    def function(self) -> ca.Function:
+        """From the inputs, a column each, to the outputs."""
+        return ca.Function.deserialize(self.code)
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,7 +191,7 @@ def _feed(digest: hashlib._Hash, blocks: tuple[Block, ...]) -> None:
     for block in blocks:
         if isinstance(block, Straight):
             digest.update(repr((block.inputs, block.outputs)).encode())
-            digest.update(block.function.serialize().encode())
+            digest.update(block.code.encode())
         elif isinstance(block, While):
             digest.update(repr((block.more, block.maximum, block.seldom)).encode())
             _feed(digest, block.body)

@@ -73,7 +73,7 @@ class Drafts:
             list(wanted.values()),
             {"cse": True, "allow_free": False},
         )
-        return Straight(function, tuple(inputs), tuple(wanted))
+        return Straight.of(function, inputs, list(wanted))
 
     def _inputs(self, values: Mapping[str, SX]) -> list[str]:
         used = set()
