@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from tarsus.environments.environment import Environment as Environment
     from tarsus.errors import TarsusError as TarsusError
     from tarsus.errors import TarsusWarning as TarsusWarning
+    from tarsus.learning.methods.ppo import PPO as PPO
+    from tarsus.learning.policy import Policy as Policy
     from tarsus.model.objects import Ball as Ball
     from tarsus.model.objects import Box as Box
     from tarsus.model.objects import Cylinder as Cylinder
@@ -56,6 +58,8 @@ _HOMES = {
     "open_log": "tarsus.viewer.log_accessor",
     "world": "tarsus.simulation.world",
     "Environment": "tarsus.environments.environment",
+    "PPO": "tarsus.learning.methods.ppo",
+    "Policy": "tarsus.learning.policy",
     "Ball": "tarsus.model.objects",
     "Box": "tarsus.model.objects",
     "Cylinder": "tarsus.model.objects",

@@ -29,7 +29,7 @@ from tarsus.simulation.alike import first_alike
 from tarsus.simulation.step_program import applied, within_limits
 from tarsus.spatial.quaternion import product
 from tarsus.stepping.base import Scene, StepInputs, Stepper
-from tarsus.tasks.base import Glimpse, LearningTask, Observed
+from tarsus.tasks.base import Glimpse, LearningTask, Measured, Observed
 
 MOST = 10.0  # an action beyond it counts as it
 KEPT = 4  # programs that are kept
@@ -83,7 +83,7 @@ def traced(work: ControlPlan) -> Program:
     state: q, u, memory, bilateral; before (n,), the last action; clock and count, periods of the
         episode and ever; command; friction and mass, the factors drawn
     report: observation (k,) after it, of the new episode where one begins; final (k,), before that;
-        reward, terms (m,); terminated, truncated, diverged, 0 or 1; unconverged steps
+        reward, terms (m,); measures (j,); terminated, truncated, diverged: 0 or 1; unconverged
     parameters: action (n,), start (nq,), seed (4,), world, law.*, terrain.*
     """
     # registers
@@ -106,12 +106,11 @@ def traced(work: ControlPlan) -> Program:
     for name in named(type(scene.law), "friction", "kinetic_friction"):
         law[name] = law[name] * now["friction"]
     terrain = scene.terrain.symbols(b)
-
     # the steps, then what the task says of them
     end = _steps(work, now, action, law, terrain, b)
     done: Values = now | {name: end[name] for name in ("q", "u", "memory", "bilateral")}
-    done |= {"clock": now["clock"] + 1}
-    seen = _glimpse(work, done, end, action, terrain)
+    done["clock"] = now["clock"] + 1
+    seen = glimpse(work, done, end, action, terrain)
     parts = task.observations(seen).values()
     told = b.hold("told", _told(parts))
     state = [*entries(done["q"]), *entries(done["u"])]
@@ -133,21 +132,18 @@ def traced(work: ControlPlan) -> Program:
         observation=after["observation"] + noise,
         final=told + noise,
         reward=ca.sum1(terms),
+        measures=_told(task.measures(seen).values()),
         terminated=failed,
         truncated=over,
         unconverged=end["unconverged"],
     )
 
 
-def reward_names(work: ControlPlan) -> tuple[str, ...]:
-    """The names of a reward's parts, in order."""
+def targets(work: ControlPlan, clock: SX, action: SX) -> SX:
+    """Of the motors (n,) in a period that begins `clock` periods after its episode."""
     m, task = work.scene.mechanism, work.task
-    sizes = {"q": m.nq, "u": m.nu, "before": len(m.actuators), "clock": 1}
-    now = {name: SX.sym(name, size) for name, size in sizes.items()}
-    now["command"] = SX.sym("command", len(task.commands()))
-    end = {"tau": now["before"], "impulse": SX.sym("impulse", 3 * work.scene.reported)}
-    flat = work.scene.terrain.symbols(Builder("names"))
-    return tuple(task.rewards(_glimpse(work, now, end, now["before"], flat)))
+    posture = SX(ca.DM(work.stand[actuated(m)[0]]))
+    return posture + task.rhythm(m, work.stand, clock * work.period) + task.reach * action
 
 
 def _steps(
@@ -158,8 +154,7 @@ def _steps(
     """
     # what does not change within the period
     scene, m = work.scene, work.scene.mechanism
-    posture = SX(ca.DM(work.stand[actuated(m)[0]]))
-    target = b.keep("target", posture + work.task.reach * action)
+    target = b.keep("target", targets(work, now["clock"], action))
     inertias = base_parameters(m)
     inertias[0] = inertias[0] + body_inertias(m)[0].scaled(now["mass"] - 1)
     gains = work.gains.kp, work.gains.kd
@@ -185,8 +180,8 @@ def _steps(
     return b.loop(begin | {"done": SX(0), "unconverged": SX(0)}, step, work.steps)
 
 
-def _glimpse(work: ControlPlan, now: Values, end: Values, action: SX, terrain: object) -> Glimpse:
-    """The state `now`; end: tau and impulse of the last step."""
+def glimpse(work: ControlPlan, now: Values, end: Values, action: SX, terrain: object) -> Glimpse:
+    """What a task may look at: now: q, u, before, clock, command; end: tau, impulse of a step."""
     scene, task = work.scene, work.task
     kin = kinematics(scene.mechanism, now["q"], now["u"])
     names = [scene.candidates[i].name for i in scene.usual]
@@ -206,7 +201,7 @@ def _glimpse(work: ControlPlan, now: Values, end: Values, action: SX, terrain: o
     )
 
 
-def _told(parts: Iterable[Observed]) -> SX:
+def _told(parts: Iterable[Observed | Measured]) -> SX:
     return ca.vertcat(*(part.value for part in parts))
 
 
@@ -243,7 +238,7 @@ def _renewed(work: ControlPlan, now: Values, when: tuple[SX, Draws, object], b: 
             "tau": SX.zeros(work.motors),
             "impulse": SX.zeros(3 * work.scene.reported),
         }
-        seen = _glimpse(work, fresh, still, fresh["before"], terrain)
+        seen = glimpse(work, fresh, still, fresh["before"], terrain)
         return fresh | {"observation": _told(task.observations(seen).values())}, SX(0)
 
     return b.loop(now, renew, 1, first=due, seldom=True)

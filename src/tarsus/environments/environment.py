@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Unpack
@@ -15,7 +16,9 @@ from tarsus.contact.base import Law
 from tarsus.control import servo
 from tarsus.control.servo import Gains
 from tarsus.dynamics.robot import Robot
-from tarsus.environments.control_program import ControlPlan, control_program, reward_names, shared
+from tarsus.environments.control_program import ControlPlan, control_program, shared
+from tarsus.environments.mirror import Mirror
+from tarsus.environments.outside import TaskOutline, outline
 from tarsus.errors import TarsusError
 from tarsus.morphology.feet import feet
 from tarsus.program.run.backend import Array
@@ -39,6 +42,7 @@ class Transition:
     observation (worlds, k): after it, of the new episode where one ended
     final (worlds, k): of the episode that ended, else the same
     reward (worlds,); terms (worlds, m): its parts
+    measures (worlds, j): by how much what was asked is missed
     terminated, truncated (worlds,): whether the episode failed, or its time was over
     diverged (worlds,): of those that failed, whose numbers left the physical range
     unconverged (worlds,): steps whose contact problem was not solved
@@ -48,6 +52,7 @@ class Transition:
     final: Array
     reward: Array
     terms: Array
+    measures: Array
     terminated: NDArray[np.bool_]
     truncated: NDArray[np.bool_]
     diverged: NDArray[np.bool_]
@@ -59,6 +64,7 @@ class EnvironmentOptions(Options, total=False):
 
     seed: int
     first_world: int
+    gains: Gains
 
 
 class Environment:
@@ -70,6 +76,7 @@ class Environment:
         "float32" by default) and threads
     seed: of all that is drawn at random; world k draws as `first_world` + k, whatever the others
         are
+    gains: of the joints' servos; by default they suit the robot and dt
     """
 
     def __init__(
@@ -85,6 +92,7 @@ class Environment:
         # names become objects
         own: Any = dict(options)
         seed, first = own.pop("seed", 0), own.pop("first_world", 0)
+        gains: Gains | None = own.pop("gains", None)
         usual: Any = {"precision": "float32", "stiction": False}
         chosen = complete(usual | own)
         if not isinstance(task, LearningTask):
@@ -103,7 +111,9 @@ class Environment:
         scene = resolve.scene(self.robot, (self.law, self.terrain, stepping), touching, chosen)
         stand = np.asarray(self.robot.keyframes["stand"], dtype=float)
         work = shared(
-            ControlPlan(self.task, scene, stepping, self.dt, steps, self._gains(stand), stand)
+            ControlPlan(
+                self.task, scene, stepping, self.dt, steps, gains or self._gains(stand), stand
+            )
         )
         program = control_program(work)
         bits = 32 if chosen.precision == "float32" else 64
@@ -133,6 +143,11 @@ class Environment:
         return servo.gains(self.robot, stand, feet(self.robot), self.dt)
 
     @property
+    def start(self) -> NDArray[np.float64]:
+        """Coordinates (nq,) near which episodes begin."""
+        return np.array(self._registers["start"], float)
+
+    @property
     def actions(self) -> int:
         """How many numbers an action has: one a motor."""
         return self.backend.program.sizes["action"]
@@ -143,9 +158,36 @@ class Environment:
         return self.backend.program.sizes["observation"]
 
     @cached_property
+    def outline(self) -> TaskOutline:
+        """What the task says of this robot, in names and sizes."""
+        return outline(self.work)
+
+    @property
     def rewards(self) -> tuple[str, ...]:
         """The names of a reward's parts."""
-        return reward_names(self.work)
+        return self.outline.rewards
+
+    @property
+    def measures(self) -> Mapping[str, str]:
+        """Units of what is missed, by name."""
+        return self.outline.measures
+
+    @property
+    def mirror(self) -> tuple[Mirror, Mirror] | None:
+        """Images of observations and of actions, left and right changed; None if it has none."""
+        return self.outline.mirror
+
+    def state(self) -> dict[str, Array]:
+        """All that the worlds need to go on, (worlds, size) each: copies."""
+        names = [register.name for register in self.backend.program.of_kind("state")]
+        return {name: self.backend.get(name) for name in names}
+
+    def restore(self, state: Mapping[str, Array]) -> None:
+        """Go on from a state of an environment that was made alike; observations come with the
+        next step.
+        """
+        for name, values in state.items():
+            self.backend.set(name, values)
 
     def reset(self, seed: int | None = None) -> Array:
         """All worlds at the beginning of an episode; observations (worlds, k).
@@ -192,4 +234,5 @@ class Environment:
         ended = flags[0] | flags[1]
         final = get("final") if ended.any() else seen.copy()
         solved, paid = get("unconverged")[:, 0], get("reward")[:, 0]
-        return Transition(seen, final, paid, get("terms"), flags[0], flags[1], flags[2], solved)
+        parts = get("terms"), get("measures")
+        return Transition(seen, final, paid, *parts, flags[0], flags[1], flags[2], solved)

@@ -4,6 +4,30 @@ from __future__ import annotations
 
 from tarsus.references.reference import Reference
 
+KINGMA_2015 = Reference(
+    "Kingma 2015",
+    "inproceedings",
+    ("Kingma, Diederik P.", "Ba, Jimmy"),
+    "Adam: a method for stochastic optimization",
+    "2015",
+    {"booktitle": "International Conference on Learning Representations"},
+)
+MANIA_2018 = Reference(
+    "Mania 2018",
+    "article",
+    ("Mania, Horia", "Guy, Aurelia", "Recht, Benjamin"),
+    "Simple random search provides a competitive approach to reinforcement learning",
+    "2018",
+    {"journal": "arXiv preprint arXiv:1803.07055"},
+)
+SCHULMAN_2016 = Reference(
+    "Schulman 2016",
+    "inproceedings",
+    ("Schulman, John", "Moritz, Philipp", "Levine, Sergey", "Jordan, Michael", "Abbeel, Pieter"),
+    "High-dimensional continuous control using generalized advantage estimation",
+    "2016",
+    {"booktitle": "International Conference on Learning Representations"},
+)
 SCHULMAN_2017 = Reference(
     "Schulman 2017",
     "article",

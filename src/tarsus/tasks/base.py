@@ -21,6 +21,9 @@ from tarsus.model.mechanism import Mechanism
 from tarsus.parameters import check, parameter
 
 Range = tuple[float, float]
+Image = tuple[float, ...] | str
+MOTORS = "motors"  # numbers that stand for the motors, in their order
+POLAR, AXIAL = (1.0, -1.0, 1.0), (-1.0, 1.0, -1.0)  # x, y, z of a direction, and of a turning
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,17 +90,31 @@ class Glimpse:
 
 @dataclass(frozen=True, eq=False)
 class Observed:
-    """Numbers (k,) of an observation, and how wide their uniform noise is to either side."""
+    """Numbers (k,) of an observation.
+
+    noise: how wide their uniform noise is to either side
+    image: signs (k,) of what is seen when left and right are changed, or `MOTORS`; None: unknown
+    """
 
     value: SX
     noise: float = 0.0
+    image: Image | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """A number that tells how well it goes, zero at best, and its unit."""
+
+    value: SX
+    unit: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class LearningTask(ABC):
     """A task; implementations are frozen dataclasses.
 
-    The learner's action (n,) moves the joints' targets from the standing posture, by `reach` for 1.
+    The learner's action (n,) moves the joints' targets from the standing posture and what its
+    `rhythm` adds to it, by `reach` for 1.
     What is drawn at random is drawn anew for each world: at the start of an episode the posture,
     the base's velocity, friction and mass, and from time to time a command and a push.
     """
@@ -130,6 +147,17 @@ class LearningTask(ABC):
     @abstractmethod
     def rewards(self, now: Glimpse) -> Mapping[str, SX]:
         """What it is paid a second, by name."""
+
+    def rhythm(self, mechanism: Mechanism, stand: NDArray[np.float64], clock: SX) -> SX:
+        """How the motors' targets (n,) move by themselves, rad off `stand` (nq,); 0 by default.
+
+        clock: s since the episode began
+        """
+        return SX.zeros(len(mechanism.actuators))
+
+    def measures(self, now: Glimpse) -> Mapping[str, Measured]:
+        """By how much what was asked is missed, by name; nothing by default."""
+        return {}
 
     @abstractmethod
     def failed(self, now: Glimpse) -> SX:

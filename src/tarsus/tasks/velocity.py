@@ -8,11 +8,12 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 from casadi import SX
+from numpy.typing import NDArray
 
 from tarsus.model.mechanism import Mechanism
-from tarsus.morphology.legs import diagonals, find_legs, why_no_diagonal_legs
+from tarsus.morphology.legs import diagonals, find_legs, foot_jacobian, why_no_diagonal_legs
 from tarsus.parameters import parameter
-from tarsus.tasks.base import Glimpse, LearningTask, Observed, Range
+from tarsus.tasks.base import AXIAL, MOTORS, POLAR, Glimpse, LearningTask, Measured, Observed, Range
 
 TILT = 0.5  # cosine: a base that leans by more than 60 degrees has fallen
 SUNK = 0.55  # of the standing height: a base below it has collapsed
@@ -32,6 +33,7 @@ class Velocity(LearningTask):
     speed: Range = parameter((0.3, 1.0), "m/s", "commands along the heading")
     sideways: Range = parameter((0.0, 0.0), "m/s", "commands to the left")
     turn: Range = parameter((-0.5, 0.5), "rad/s", "commands to turn left")
+    lift: float = parameter(0.04, "m", "of feet that the clock has in the air, unasked", "[0, inf)")
     frequency: float = parameter(2.5, "Hz", "of the trot that is rewarded", "(0, 100]")
 
     def suits(self, mechanism: Mechanism) -> str | None:
@@ -40,19 +42,31 @@ class Velocity(LearningTask):
     def commands(self) -> Mapping[str, Range]:
         return {"speed": self.speed, "sideways": self.sideways, "turn": self.turn}
 
+    def rhythm(self, mechanism: Mechanism, stand: NDArray[np.float64], clock: SX) -> SX:
+        """Feet go up and down in a trot on the spot, by the legs' Jacobians as they stand."""
+        motors = [actuator.joint for actuator in mechanism.actuators]
+        legs, found = find_legs(mechanism), SX.zeros(len(motors))
+        swing = ca.sin(2 * np.pi * self.frequency * clock)
+        for leg, diagonal in zip(legs, diagonals(legs), strict=True):
+            up = ca.fmax(-swing if diagonal == 0 else swing, 0)
+            bend = np.linalg.solve(foot_jacobian(leg, leg.posture), [0.0, 0.0, self.lift])
+            for joint, angle in zip(leg.joints, bend, strict=True):
+                found[motors.index(joint)] = angle * up
+        return found
+
     def observations(self, now: Glimpse) -> Mapping[str, Observed]:
         at = 2 * np.pi * self.frequency * now.clock
         asked = ca.vertcat(*now.command.values())
         joints = now.angles - _posture(now)
         return {
-            "down": Observed(now.down, 0.05),
-            "turning": Observed(0.25 * now.turning, 0.05),
-            "velocity": Observed(2 * now.velocity, 0.1),
-            "command": Observed(asked),
-            "angles": Observed(joints, 0.01),
-            "rates": Observed(0.05 * now.rates, 0.05),
-            "action": Observed(now.action),
-            "clock": Observed(ca.vertcat(ca.sin(at), ca.cos(at))),
+            "down": Observed(now.down, 0.05, POLAR),
+            "turning": Observed(0.25 * now.turning, 0.05, AXIAL),
+            "velocity": Observed(2 * now.velocity, 0.1, POLAR),
+            "command": Observed(asked, image=(1, -1, -1)),
+            "angles": Observed(joints, 0.01, MOTORS),
+            "rates": Observed(0.05 * now.rates, 0.05, MOTORS),
+            "action": Observed(now.action, image=MOTORS),
+            "clock": Observed(ca.vertcat(ca.sin(at), ca.cos(at)), image=(-1, -1)),
         }
 
     def rewards(self, now: Glimpse) -> Mapping[str, SX]:
@@ -61,7 +75,8 @@ class Velocity(LearningTask):
         low = ca.fmax(LOW * now.stand[2] - now.height, 0)
         change = now.action - now.before
         return {
-            "velocity": 7.5 * ca.exp(-ahead / 0.1),
+            "velocity": 5 * ca.exp(-ahead / 0.1),
+            "astray": -5 * ca.sqrt(ahead + 1e-4),
             "turn": 3.5 * ca.exp(-((spin[2] - asked["turn"]) ** 2) / 0.2),
             "clock": 1.5 * self._in_time(now),
             "bounce": -5 * v[2] ** 2,
@@ -70,6 +85,14 @@ class Velocity(LearningTask):
             "jerk": -0.04 * ca.sumsqr(change),
             "rates": -1e-4 * ca.sumsqr(now.rates),
             "low": -100 * low**2,
+        }
+
+    def measures(self, now: Glimpse) -> Mapping[str, Measured]:
+        asked, v = now.command, now.velocity
+        return {
+            "speed": Measured(v[0] - asked["speed"], "m/s"),
+            "sideways": Measured(v[1] - asked["sideways"], "m/s"),
+            "turn": Measured(now.turning[2] - asked["turn"], "rad/s"),
         }
 
     def failed(self, now: Glimpse) -> SX:

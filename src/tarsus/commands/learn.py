@@ -1,0 +1,154 @@
+"""`tarsus learn`: a policy for a task, learned in many worlds at once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+import tyro
+
+from tarsus import robots
+from tarsus.commands.base import (
+    INTERRUPTED,
+    LAWS,
+    TERRAINS,
+    Checked,
+    Command,
+    Flag,
+    Number,
+    Seconds,
+    Settings,
+    called,
+    name_of,
+    number,
+    print_json,
+    written,
+)
+from tarsus.errors import TarsusError
+
+if TYPE_CHECKING:
+    from tarsus.learning.methods.base import Round
+    from tarsus.learning.run import Learned
+
+TASKS, METHODS = "tarsus.tasks", "tarsus.learning.methods"
+SHOWN = 4.0  # s of the run whose last second is drawn
+
+
+@dataclass(frozen=True)
+class Learn(Command):
+    """Learn a policy for a task, in many worlds at once.
+
+    A run that was killed goes on where it was last kept, to the same bits. The folder gets
+    policy.npz, curve.jsonl with a line a round, curve.png and strip.png. It needs the extra
+    `learn`: pip install "tarsus[learn]".
+    """
+
+    place: ClassVar[int] = 50
+    topic: ClassVar[str] = "Learn"
+    examples: ClassVar[Mapping[str, str]] = {
+        "tarsus learn velocity --out walk": "a first walk",
+        "tarsus learn velocity --out fast --seconds 60 --set speed=0.5,2": "other speeds",
+    }
+    groups: ClassVar[Mapping[str, str]] = {
+        "What is learned": "robot law terrain dt set",
+        "How": "method seed rounds seconds every threads",
+        "Results": "out no_pictures",
+    }
+
+    task: tyro.conf.Positional[
+        Annotated[str, called("TASK", "Task (`tarsus list tasks`)."), name_of("task", TASKS)]
+    ]
+    out: Annotated[Path, called("FOLDER")]
+    """Folder of the policy; what was learned there already is gone on with."""
+    robot: Annotated[str, called("ROBOT"), Checked(robots.require)] = "mini_cheetah"
+    """Built-in robot (`tarsus list robots`) or path to an MJCF or URDF file."""
+    law: Annotated[str, called("NAME"), name_of("law", LAWS)] = "moreau"
+    """Contact law that it learns under."""
+    terrain: Annotated[str, called("NAME"), name_of("terrain", TERRAINS)] = "plane"
+    """Terrain that it learns on."""
+    dt: Seconds = 0.004
+    """Length of a step; a control period has a whole number of them."""
+    set: Settings = ()
+    """Parameters of the task and the method, as `tarsus list tasks --parameters` shows them."""
+    method: Annotated[str, called("NAME"), name_of("method", METHODS)] = "ppo"
+    """How it learns: ppo, ars."""
+    seed: Annotated[int, called("NUMBER")] = 0
+    """Of all that is drawn at random."""
+    rounds: Annotated[int | None, called("NUMBER")] = None
+    """Rounds after which it ends, all runs together; by default the method's own."""
+    seconds: Number = None
+    """Seconds after which it ends, all runs together."""
+    every: Annotated[float, number("SECONDS"), called("SECONDS")] = 10.0
+    """Between two checkpoints; 0: after each round."""
+    threads: Annotated[int | None, called("NUMBER")] = None
+    """Threads; by default as many as the machine has. The results do not depend on it."""
+    no_pictures: Flag = False
+    """Neither curve.png nor strip.png."""
+
+    def execute(self) -> int:
+        from tarsus.learning.lesson import Lesson
+        from tarsus.learning.run import Until, learn
+        from tarsus.learning.showing import recorded, save_curve, save_strip
+
+        # what is asked
+        for name in ("rounds", "seconds", "threads"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise TarsusError(f"--{name} must be positive, not {value:g}.")
+        if self.seed < 0:
+            raise TarsusError(f"--seed must not be negative, not {self.seed}.")
+        settings = tuple(setting for given in self.set for setting in given)
+        lesson = Lesson(
+            *(self.task, self.robot, self.law, self.terrain, self.dt),
+            *(self.method, self.seed, settings),
+        )
+        rounds = self.rounds
+        if rounds is None and self.seconds is None:
+            rounds = lesson.parts()[1].rounds
+        # learn, then draw
+        with self.progress() as progress:
+            progress.say(f"compiling {self.robot}")
+            until = Until(rounds, self.seconds, self.every)
+            threads = self.threads or len(os.sched_getaffinity(0))
+            found = learn(
+                lesson, self.out, until, lambda r, s: progress.say(told(r, s, {})), threads
+            )
+            files = [self.out / "policy.npz", self.out / "curve.jsonl"]
+            if not self.no_pictures and not found.stopped:
+                progress.say("drawing what was learned")
+                files += [save_curve(found.curve, self.out / "curve.png")]
+                log = recorded(found.policy, SHOWN, law=self.law, terrain=self.terrain)
+                files += [save_strip(log, self.out / "strip.png")]
+        self._print(found, files)
+        return INTERRUPTED if found.stopped else 0
+
+    def _print(self, found: Learned, files: list[Path]) -> None:
+        if self.json:
+            last = {} if found.last is None else asdict(found.last)
+            told_too = {"rounds": found.rounds, "resumed": found.resumed, "seconds": found.spent}
+            told_too |= {"interrupted": found.stopped, "notices": found.notices}
+            print_json(told_too | {"last": last, "written": [written(file) for file in files]})
+            return
+        if found.resumed:
+            print(f"went on after round {found.resumed}")
+        if found.last is not None:
+            print(told(found.last, found.spent, found.units))
+        for notice in found.notices:
+            print(f"notice: {notice}")
+        for file in files:
+            print(f"written {file}")
+
+
+def told(found: Round, spent: float, units: Mapping[str, str]) -> str:
+    """A round in a line."""
+    missed = ", ".join(f"{k} {v:.3f} {units.get(k, '')}".rstrip() for k, v in found.missed.items())
+    terms = ", ".join(f"{name} {value:.2f}" for name, value in found.terms.items())
+    troubles = {"diverged": found.diverged, "steps unconverged": found.unconverged}
+    trouble = "".join(f"; {count} {name}" for name, count in troubles.items() if count)
+    return (
+        f"round {found.round}, {found.periods / 1e6:.2f} M periods, {spent:.1f} s: missed {missed};"
+        f" {found.falls:.3f} falls a second; paid {found.paid:.2f} a second ({terms}){trouble}"
+    )

@@ -1,0 +1,157 @@
+"""`tarsus play`: a learned policy under any law, at any step, on any terrain, and in MuJoCo."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+import tyro
+
+from tarsus import registry
+from tarsus.commands.base import (
+    LAWS,
+    TERRAINS,
+    Command,
+    File,
+    Flag,
+    Seconds,
+    called,
+    name_of,
+    names_of,
+    print_json,
+)
+from tarsus.errors import TarsusError
+
+if TYPE_CHECKING:
+    from tarsus.learning.course import Played
+
+PEER = "mujoco"
+
+
+@dataclass(frozen=True)
+class Play(Command):
+    """Try a learned policy under contact laws, and in MuJoCo.
+
+    The trials are the same everywhere: commands, pushes, friction, masses and postures are drawn
+    from the task's ranges, noise is added to what is seen. What is missed is a mean over half a
+    second, from a second after a new command on. Exits with 0 whoever falls.
+    """
+
+    place: ClassVar[int] = 51
+    topic: ClassVar[str] = "Learn"
+    examples: ClassVar[Mapping[str, str]] = {
+        "tarsus play walk": "as it was learned",
+        "tarsus play walk --law compliant --dt 0.001 --terrain rough": "elsewhere",
+        "tarsus play walk --laws all": "who falls under which law",
+        "tarsus play walk --log walk.nc": "a log, for tarsus render and tarsus view",
+    }
+    groups: ClassVar[Mapping[str, str]] = {
+        "Where": "law laws mujoco dt terrain",
+        "Trials": "trials duration seed",
+        "Results": "log",
+    }
+
+    folder: tyro.conf.Positional[
+        Annotated[Path, called("DIR", "Folder of `tarsus learn`, or a policy's .npz file.")]
+    ]
+    law: Annotated[str | None, called("NAME"), name_of("law", LAWS)] = None
+    """Contact law; by default the one it was learned under."""
+    laws: Annotated[str | None, called("NAME,..."), names_of("law", LAWS, PEER, "all")] = None
+    """Several of them, mujoco for MuJoCo, or all."""
+    mujoco: Flag = False
+    """In MuJoCo."""
+    dt: Annotated[str | None, called("SECONDS,...")] = None
+    """Lengths of the time step; by default the one it was learned with, with --laws 1 ms too."""
+    terrain: Annotated[str | None, called("NAME"), name_of("terrain", TERRAINS)] = None
+    """Terrain; by default the one it was learned on."""
+    trials: Annotated[int, called("NUMBER")] = 100
+    """How many."""
+    duration: Seconds = 10.0
+    """Simulated time of each."""
+    seed: Annotated[int, called("NUMBER")] = 0
+    """Of what is drawn for the trials."""
+    log: File = None
+    """Also write the log of one run, where nothing is drawn, to this file (.nc)."""
+
+    def execute(self) -> int:
+        from tarsus.learning.play import course_of, everywhere
+        from tarsus.learning.policy import Policy
+
+        # what is asked
+        if sum((self.law is not None, self.laws is not None, self.mujoco)) > 1:
+            raise TarsusError("--law, --laws and --mujoco exclude each other.")
+        if self.trials < 1 or self.seed < 0 or not self.duration > 0:
+            raise TarsusError("--trials and --duration must be positive, --seed not negative.")
+        policy = Policy.load(self.folder)
+        about: Any = policy.about
+        laws = self._laws(about)
+        terrain = self.terrain or str(about.get("terrain"))
+        # the trials
+        course = course_of(policy, self.trials, self.duration, self.seed)
+        with self.progress() as progress:
+            found = everywhere(policy, course, laws, self._dts(about), terrain, progress.say)
+            if self.log:
+                self._record(policy, laws[0], terrain)
+        print_json([asdict(row) for row in found]) if self.json else _table(found)
+        return 0
+
+    def _laws(self, about: Mapping[str, Any]) -> list[str]:
+        if self.mujoco:
+            return [PEER]
+        if self.laws == "all":
+            return [*registry.names(LAWS), PEER]
+        given = self.laws or self.law or str(about.get("law"))
+        return [name.strip() for name in given.split(",")]
+
+    def _dts(self, about: Mapping[str, Any]) -> list[float]:
+        if self.dt is None:
+            own = float(about.get("dt", 0.004))
+            return sorted({own, 0.001}, reverse=True) if self.laws else [own]
+        try:
+            found = [float(dt) for dt in self.dt.split(",")]
+        except ValueError:
+            found = [0.0]
+        if not all(dt > 0 for dt in found):
+            raise TarsusError(f"--dt takes positive numbers of seconds, not {self.dt!r}.")
+        return found
+
+    def _record(self, policy: Any, law: str, terrain: str) -> None:
+        from tarsus.learning.showing import recorded
+        from tarsus.simulation.recording.log import save
+
+        assert self.log is not None
+        if law == PEER:
+            raise TarsusError("--log records runs under laws of ours.")
+        save(recorded(policy, self.duration, None, law, None, terrain), self.log)
+
+
+def _table(found: list[Played]) -> None:
+    """A row for each law and step."""
+    from rich.console import Console
+    from rich.table import Table
+
+    # columns, then rows
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
+    table = Table(box=None, pad_edge=False)
+    measures = next((list(row.missed) for row in found if row.missed), [])
+    heads = ("law", "dt", "fell", *(f"missed {name}" for name in measures), "unconverged", "")
+    for k, head in enumerate(heads):
+        table.add_column(head, justify="left" if k in (0, len(heads) - 1) else "right")
+    for row in found:
+        missed = row.missed or {}
+        numbers = [missed.get(name) for name in measures]
+        told = (
+            [row.failure] if row.failure else [f"{row.diverged} diverged"] if row.diverged else []
+        )
+        table.add_row(
+            row.law,
+            f"{1e3 * row.dt:g} ms",
+            "-" if row.failure else f"{row.fell}/{row.trials}",
+            *("-" if v is None or v != v else f"{v:.3f}" for v in numbers),
+            "-" if row.failure else f"{100 * row.unconverged:.2g} %",
+            "; ".join(told),
+        )
+    console.print(table)

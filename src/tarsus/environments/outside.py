@@ -1,0 +1,122 @@
+"""A task's eyes on a robot that is simulated elsewhere, and the names of what it sees and pays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from casadi import SX
+from numpy.typing import NDArray
+
+from tarsus.environments.control_program import KEPT, ControlPlan, glimpse, targets
+from tarsus.environments.mirror import Mirror
+from tarsus.errors import TarsusError
+from tarsus.morphology.mirror import mirrored_motors
+from tarsus.program.ir.trace import Builder
+from tarsus.tasks.base import MOTORS, Glimpse, Observed
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class TaskOutline:
+    """What a task says of a robot, in names and sizes.
+
+    rewards: names of the reward's parts; measures: units by name
+    observed: sizes of the observation's parts by name
+    mirror: images of an observation and of an action, left and right changed; None where the robot
+    or the task has none
+    """
+
+    rewards: tuple[str, ...]
+    measures: Mapping[str, str]
+    observed: Mapping[str, int]
+    mirror: tuple[Mirror, Mirror] | None
+
+
+@lru_cache(maxsize=KEPT)
+def outline(work: ControlPlan) -> TaskOutline:
+    """Of a plan."""
+    _, now = _symbols(work)
+    task = work.task
+    parts = task.observations(now)
+    return TaskOutline(
+        tuple(task.rewards(now)),
+        {name: part.unit for name, part in task.measures(now).items()},
+        {name: part.value.numel() for name, part in parts.items()},
+        _mirror(work, list(parts.values())),
+    )
+
+
+class Eyes:
+    """Observation, failure and measures of a robot in a state that another simulator made, and
+    where its motors shall go.
+
+    terrain: its parameters, by name
+    noise (k,): how wide that of each number of an observation is
+    """
+
+    def __init__(self, work: ControlPlan, terrain: Mapping[str, Array]) -> None:
+        given, now = _symbols(work)
+        parts = work.task.observations(now).values()
+        told = ca.vertcat(*(part.value for part in parts))
+        self.noise = np.concatenate([np.full(p.value.numel(), p.noise) for p in parts])
+        measured = ca.vertcat(*(part.value for part in work.task.measures(now).values()))
+        results = [told, work.task.failed(now), measured]
+        unknown = ca.vertcat(given.pop("tau"), given.pop("impulse"))
+        if ca.depends_on(ca.vertcat(*results), unknown):
+            raise TarsusError(
+                f"{type(work.task).__name__} looks at torques or contacts, which another simulator"
+                " does not tell."
+            )
+        results = ca.substitute(results, [unknown], [SX.zeros(unknown.numel())])
+        self._names = list(given)
+        self._terrain = {f"terrain.{name}": value for name, value in terrain.items()}
+        clock, action = given["clock"], given["action"]
+        aim = [ca.densify(targets(work, clock, action))]
+        self._targets = ca.Function("targets", [clock, action], aim)
+        self._function = ca.Function("eyes", list(given.values()), results, {"cse": True})
+
+    def __call__(self, **now: Any) -> tuple[Array, bool, Array]:
+        """Observation (k,), without noise, whether it failed, and measures (m,).
+
+        now: q, u, action, before, command, and clock in periods
+        """
+        seen, failed, measured = self._function(*((now | self._terrain)[n] for n in self._names))
+        return np.array(seen).ravel(), bool(failed), np.array(measured).ravel()
+
+    def targets(self, clock: int, action: Array) -> Array:
+        """Of the motors (n,), in a period that begins `clock` periods after its episode."""
+        return np.array(self._targets(clock, action)).ravel()
+
+
+def _symbols(work: ControlPlan) -> tuple[dict[str, SX], Glimpse]:
+    """What a glimpse is made of, by name, and the glimpse."""
+    scene, n = work.scene, work.motors
+    sizes = {"q": scene.mechanism.nq, "u": scene.mechanism.nu, "before": n, "clock": 1}
+    sizes |= {"action": n, "command": len(work.task.commands())}
+    sizes |= {"tau": n, "impulse": 3 * scene.reported}
+    given = {name: SX.sym(name, size) for name, size in sizes.items()}
+    terrain = scene.terrain.symbols(Builder("seen"))
+    now = glimpse(work, given, given, given["action"], terrain)
+    known = {f"terrain.{name}": getattr(terrain, name) for name in scene.terrain.parameters()}
+    return given | known, now
+
+
+def _mirror(work: ControlPlan, parts: list[Observed]) -> tuple[Mirror, Mirror] | None:
+    """Images of observation and action."""
+    motors = mirrored_motors(work.scene.mechanism, work.stand)
+    if motors is None or any(part.image is None for part in parts):
+        return None
+    acted = Mirror(np.array(motors[0]), np.array(motors[1], np.float32))
+    orders, signs, at = [], [], 0
+    for part in parts:
+        of_motors = part.image == MOTORS
+        signs.append(acted.sign if of_motors else np.array(part.image, np.float32))
+        orders.append(at + (acted.order if of_motors else np.arange(len(signs[-1]))))
+        at += part.value.numel()
+    return Mirror(np.concatenate(orders), np.concatenate(signs)), acted

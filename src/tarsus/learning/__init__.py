@@ -1,0 +1,1 @@
+"""Learners: policies from tasks, kept in folders, played under any law and in MuJoCo."""

@@ -1,0 +1,95 @@
+"""The folder of a policy in the making: what survives a kill, and what a person looks at.
+
+lesson.json: what is learned; checkpoint.npz: all that learning needs to go on; policy.npz: what it
+has found; curve.jsonl: a line a round. Files are written beside and renamed, down to the disk:
+after a kill there is the last whole one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tarsus.errors import TarsusError
+from tarsus.files import check_writable, json_text, replacing
+
+LESSON, CHECKPOINT, POLICY, CURVE = "lesson.json", "checkpoint.npz", "policy.npz", "curve.jsonl"
+SPENT = "spent"  # s of learning, of all runs together
+
+
+class Folder:
+    """A folder; OSError if it cannot be written to."""
+
+    def __init__(self, path: Path) -> None:
+        check_writable(path)
+        path.mkdir(parents=True, exist_ok=True)
+        self.path = path
+
+    def claim(self, lesson: Mapping[str, Any]) -> None:
+        """The folder is for this lesson; TarsusError if it holds another."""
+        file = self.path / LESSON
+        text = json_text(lesson, indent=1)
+        if not file.exists():
+            with replacing(file) as temporary:
+                temporary.write_text(text, encoding="utf-8")
+            return
+        try:
+            found = json.loads(file.read_text(encoding="utf-8"))
+        except ValueError:
+            raise TarsusError(f"{file} is damaged: name another folder.") from None
+        if found != json.loads(text):
+            wanted = json.loads(text)
+            apart = [k for k in wanted if wanted[k] != found.get(k)]
+            raise TarsusError(
+                f"{self.path} holds something else that was learned: {', '.join(apart)} differ;"
+                " name another folder."
+            )
+
+    def checkpoint(self) -> dict[str, NDArray[Any]] | None:
+        """The last one; None if there is none yet."""
+        file = self.path / CHECKPOINT
+        if not file.exists():
+            return None
+        try:
+            with np.load(file, allow_pickle=False) as found:
+                return {name: found[name] for name in found.files}
+        except (OSError, ValueError, EOFError, zipfile.BadZipFile):
+            raise TarsusError(f"{file} is damaged: name another folder, or remove it.") from None
+
+    def keep(self, state: Mapping[str, NDArray[Any]], spent: float) -> None:
+        """A checkpoint, whole or not at all."""
+        with replacing(self.path / CHECKPOINT) as temporary, temporary.open("wb") as file:
+            arrays: Any = {SPENT: np.array(spent), **state}
+            np.savez(file, **arrays)
+            file.flush()
+            os.fsync(file.fileno())
+
+    def curve(self, rounds: int | None = None) -> list[dict[str, Any]]:
+        """The lines of all rounds, or of the first ones; a last one that was cut off is none."""
+        file = self.path / CURVE
+        lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+        found = []
+        for line in lines:
+            try:
+                found.append(json.loads(line))
+            except ValueError:
+                break
+        return [row for row in found if rounds is None or row["round"] <= rounds]
+
+    def rewind(self, rounds: int) -> None:
+        """Forget the lines of later rounds: they will be made again."""
+        rows = self.curve(rounds)
+        with replacing(self.path / CURVE) as temporary:
+            temporary.write_text("".join(f"{json_text(row)}\n" for row in rows), encoding="utf-8")
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """A line more."""
+        with (self.path / CURVE).open("a", encoding="utf-8") as file:
+            file.write(f"{json_text(row)}\n")

@@ -1,0 +1,74 @@
+"""What is learned: a task, a robot, a method and a seed, in words that a file keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from tarsus import registry
+from tarsus.control.servo import Gains
+from tarsus.environments.environment import TASKS, Environment
+from tarsus.errors import TarsusError
+from tarsus.files import plain
+from tarsus.learning.methods.base import Method
+from tarsus.simulation.settings import with_parameters
+from tarsus.tasks.base import LearningTask
+
+METHODS = "tarsus.learning.methods"
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """What is learned, by names.
+
+    task: its name; robot: its name or the path to its file; law, terrain: names
+    dt: s
+    method: its name; seed: of all that is drawn
+    settings: of task and method, "NAME=VALUE" each
+    """
+
+    task: str = "velocity"
+    robot: str = "mini_cheetah"
+    law: str = "moreau"
+    terrain: str = "plane"
+    dt: float = 0.004
+    method: str = "ppo"
+    seed: int = 0
+    settings: Sequence[str] = ()
+
+    def parts(self) -> tuple[LearningTask, Method]:
+        """Task and method with their settings."""
+        task = registry.member(TASKS, "task", self.task, LearningTask)()
+        method = registry.member(METHODS, "method", self.method, Method)()
+        found = with_parameters({"task": task, "method": method}, self.settings)
+        return found["task"], found["method"]
+
+    def environment(self, threads: int) -> Environment:
+        """The worlds to learn in."""
+        task, method = self.parts()
+        return Environment(
+            *(task, self.robot, self.law, "midpoint", self.terrain, self.dt),
+            worlds=method.worlds,
+            threads=threads,
+            seed=self.seed,
+        )
+
+    def about(self, environment: Environment) -> dict[str, Any]:
+        """All that a policy must know of where it was learned, as JSON has it."""
+        found = {f.name: getattr(self, f.name) for f in fields(self)}
+        found["gains"] = {name: getattr(environment.work.gains, name) for name in ("kp", "kd")}
+        return plain(found | {"action": environment.actions, "sees": environment.observations})
+
+
+def from_about(about: Mapping[str, Any]) -> tuple[Lesson, Gains]:
+    """The lesson of a policy, and the gains of its servos; TarsusError if it tells none."""
+    try:
+        names = {f.name for f in fields(Lesson)}
+        lesson = Lesson(**{name: value for name, value in about.items() if name in names})
+        gains = Gains(tuple(about["gains"]["kp"]), tuple(about["gains"]["kd"]), ())
+    except (KeyError, TypeError):
+        raise TarsusError(
+            "this policy does not say what it was learned for: tarsus learn makes some that do."
+        ) from None
+    return replace(lesson, settings=tuple(lesson.settings)), gains

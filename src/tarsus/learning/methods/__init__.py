@@ -1,0 +1,1 @@
+"""How policies are learned, one method a file."""

@@ -1,0 +1,150 @@
+"""A policy under any law, at any step, on any terrain, and in MuJoCo: the same trials for all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from tarsus.environments.environment import Environment
+from tarsus.errors import TarsusError
+from tarsus.learning.course import Course, Played, drawn, outcome, starts
+from tarsus.learning.lesson import from_about
+from tarsus.learning.pilot import Pilot
+from tarsus.learning.policy import Policy
+from tarsus.mujoco_runs.library import mujoco
+from tarsus.mujoco_runs.settings import MujocoSettings
+from tarsus.mujoco_runs.simulation import MujocoSimulation
+
+PEER = "mujoco"
+NEVER = 1e6  # s: nothing is drawn by the environment itself
+
+
+def room(policy: Policy, law: str, dt: float, terrain: str, worlds: int = 1) -> Environment:
+    """Where a policy is tried: its task and servos, where nothing is asked and nothing pushes."""
+    lesson, gains = from_about(policy.about)
+    task = replace(lesson.parts()[0], push=0.0, hold=NEVER, push_every=NEVER, episode=NEVER)
+    return Environment(
+        *(task, lesson.robot, law, "midpoint", terrain, dt),
+        worlds=worlds,
+        gains=gains,
+        precision="float64",
+    )
+
+
+def course_of(policy: Policy, trials: int, seconds: float, seed: int) -> Course:
+    """Trials of what a policy was learned for."""
+    task = from_about(policy.about)[0].parts()[0]
+    return drawn(task, policy.network.sizes[-1], trials, seconds, seed)
+
+
+def played(policy: Policy, course: Course, law: str, dt: float, terrain: str) -> Played:
+    """The trials under a law, or in MuJoCo; what cannot be tried says why."""
+    try:
+        if law == PEER:
+            return _in_mujoco(policy, course, dt, terrain)
+        return _in_tarsus(policy, course, law, dt, terrain)
+    except TarsusError as error:
+        seconds = course.periods / course.rate
+        return Played(law, dt, terrain, course.trials, seconds, failure=str(error))
+
+
+def everywhere(
+    policy: Policy,
+    course: Course,
+    laws: Sequence[str],
+    dts: Sequence[float],
+    terrain: str = "plane",
+    tell: Callable[[str], None] = lambda text: None,
+) -> list[Played]:
+    """Who falls under which law: the same trials under each, at each dt."""
+    found = []
+    for law in laws:
+        for dt in dts:
+            tell(f"{law}, dt {1e3 * dt:g} ms")
+            found.append(played(policy, course, law, dt, terrain))
+    return found
+
+
+def _in_tarsus(policy: Policy, course: Course, law: str, dt: float, terrain: str) -> Played:
+    """All trials side by side."""
+    worlds = room(policy, law, dt, terrain, course.trials)
+    # as they begin
+    worlds.reset(0)
+    size = len(worlds.task.commands())
+    begin = {"q": starts(worlds, course), "u": np.zeros(worlds.robot.nu)}
+    begin |= {"clock": np.zeros(1), "before": np.zeros(worlds.actions), "command": np.zeros(size)}
+    begin |= {name: getattr(course, name)[:, None] for name in ("friction", "mass")}
+    worlds.restore(begin)
+    # the periods; a trial that fell, whose world begins again, counts no more
+    lasted, diverged = np.full(course.trials, course.periods), np.zeros(course.trials, bool)
+    measured = np.zeros((course.periods, course.trials, len(worlds.measures)))
+    action, steps, unsolved = np.zeros((course.trials, worlds.actions)), 0, 0
+    for period in range(course.periods):
+        if (command := course.command(period)) is not None:
+            worlds.restore({"command": command})
+        if (push := course.push(period)) is not None:
+            u = worlds.state()["u"]
+            u[:, :2] += push
+            worlds.restore({"u": u})
+        out = worlds.step(action)
+        going = lasted == course.periods
+        measured[period] = out.measures
+        steps += int(going.sum()) * worlds.work.steps
+        unsolved += int(out.unconverged[going].sum())
+        diverged |= going & out.diverged
+        lasted[going & out.terminated] = period
+        action = policy(out.observation)
+    return outcome(
+        course,
+        {"law": law, "dt": dt, "terrain": terrain},
+        list(worlds.measures),
+        measured=measured,
+        lasted=lasted,
+        diverged=int(diverged.sum()),
+        unconverged=unsolved / max(steps, 1),
+    )
+
+
+def _in_mujoco(policy: Policy, course: Course, dt: float, terrain: str) -> Played:
+    """One trial after the other."""
+    # the same robot there
+    worlds, settings = room(policy, "moreau", dt, terrain), MujocoSettings()
+    pilot = Pilot(policy, worlds)
+    there = MujocoSimulation(worlds.robot, settings, terrain, pilot, dt)
+    model, first = there.model, starts(worlds, course)
+    base = model.body_mass[1].copy(), model.body_inertia[1].copy()
+    lasted, diverged = np.full(course.trials, course.periods), 0
+    measured = np.zeros((course.periods, course.trials, len(worlds.measures)))
+    for k in range(course.trials):
+        # as it begins
+        model.geom_friction[:, 0] = settings.mu * course.friction[k]
+        model.body_mass[1], model.body_inertia[1] = (course.mass[k] * part for part in base)
+        mujoco().mj_setConst(model, there.data)
+        there.reset()
+        there.data.qpos[:] = first[k]
+        pilot.begin(np.random.default_rng([k]))
+        # its periods
+        for period in range(course.periods):
+            if (command := course.command(period)) is not None:
+                pilot.tell(command[k])
+            if (push := course.push(period)) is not None:
+                there.data.qvel[:2] += push[k]
+            for _ in range(worlds.work.steps):
+                there.step()
+            wild = not np.isfinite(there.data.qvel.sum())
+            if pilot.failed or wild:
+                lasted[k], diverged = period, diverged + wild
+                break
+        seen: Any = pilot.measured
+        measured[: len(seen), k] = seen if len(seen) else 0.0
+    return outcome(
+        course,
+        {"law": PEER, "dt": dt, "terrain": terrain},
+        list(worlds.measures),
+        measured=measured,
+        lasted=lasted,
+        diverged=diverged,
+    )

@@ -1,0 +1,308 @@
+"""Learners: slopes, images, the same bits after any stop, folders that survive, play."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tarsus
+from tarsus import cli
+from tarsus.environments.mirror import Mirror
+from tarsus.environments.outside import Eyes
+from tarsus.errors import TarsusError
+from tarsus.learning.course import drawn
+from tarsus.learning.lesson import Lesson
+from tarsus.learning.methods.base import Learner
+from tarsus.learning.methods.ppo import PPO
+from tarsus.learning.network import Adam, Network
+from tarsus.learning.play import played, room
+from tarsus.learning.policy import Policy, SeenScale
+from tarsus.learning.run import Until, learn
+from tarsus.morphology.mirror import mirrored_motors
+from tarsus.robots import load
+
+SMALL = PPO(worlds=16, periods=6, epochs=2, parts=2, width=8)
+SETTINGS = ("worlds=16", "periods=6", "epochs=2", "parts=2", "width=8")
+
+
+@pytest.fixture(scope="module")
+def worlds() -> tarsus.Environment:
+    return tarsus.Environment(worlds=16, seed=3)
+
+
+def made(environment: tarsus.Environment, method: PPO = SMALL, seed: int = 3) -> Learner:
+    """A learner that has seen nothing."""
+    return method.learner(environment, seed)
+
+
+def bits(policy: Policy) -> bytes:
+    return policy.weights.tobytes() + policy.scale.mean.tobytes()
+
+
+# ---------------------------------------------------------------- networks
+
+
+def test_slopes_of_a_network_are_its_differences() -> None:
+    """Of the sum of squares, against central differences in float64."""
+    random = np.random.default_rng(0)
+    net = Network((5, 6, 4, 3))
+    w, x = net.initial(random).astype(float), random.normal(size=(7, 5))
+    kept = net.kept(w, x)
+    found = net.slopes(w, kept, kept[-1])
+    for k in random.choice(net.count, 20, replace=False):
+        ends = []
+        for h in (1e-5, -1e-5):
+            moved = w.copy()
+            moved[k] += h
+            ends.append(0.5 * (net(moved, x) ** 2).sum())
+        assert found[k] == pytest.approx((ends[0] - ends[1]) / 2e-5, rel=2e-5, abs=1e-6)
+
+
+def test_adam_s_first_step_is_the_rate_whatever_the_slope() -> None:
+    """Kingma 2015, section 2.1: the size of a step does not depend on that of the slope."""
+    weights = np.zeros(3, np.float32)
+    Adam(weights).step(np.array([5.0, -1e-3, 2.0], np.float32), 0.01)
+    assert weights == pytest.approx([-0.01, 0.01, -0.01], rel=1e-4)
+
+
+def test_a_network_that_is_its_own_image_answers_images_with_images() -> None:
+    random = np.random.default_rng(1)
+    seen = Mirror(np.array([1, 0, 2, 3]), np.array([1, 1, -1, 1], np.float32))
+    out = Mirror(np.array([0, 2, 1]), np.array([-1, 1, 1], np.float32))
+    net = Network((4, 6, 5, 3), own=3)  # five hidden: the last is its own image
+    image = net.mirror(seen, out)
+    adam = Adam(net.initial(random), image)
+    for _ in range(3):
+        adam.step(random.normal(size=net.count).astype(np.float32), 0.1)
+    x = random.normal(size=(9, 4)).astype(np.float32)
+    assert net(adam.weights, seen(x)) == pytest.approx(out(net(adam.weights, x)), abs=1e-5)
+    assert (image(image(adam.weights)) == adam.weights).all()
+    plain = net.initial(random)
+    assert np.abs(net(plain, seen(x)) - out(net(plain, x))).max() > 0.1, "others do not"
+
+
+# ---------------------------------------------------------------- images of robots
+
+
+@pytest.mark.parametrize(("name", "turned"), [("mini_cheetah", 4), ("starleth", 4), ("hyq", 0)])
+def test_motors_have_images(name: str, turned: int) -> None:
+    """Left legs those of the right ones, twice is nothing; abduction turned round unless the axes
+    of the file are images already.
+    """
+    robot = load(name)
+    found = mirrored_motors(robot, robot.keyframes["stand"])
+    assert found is not None
+    images, signs = found
+    names = [motor.joint for motor in robot.actuators]
+    assert [images[k] for k in images] == list(range(len(images)))
+    assert all(names[k] != names[i] for k, i in enumerate(images))
+    assert sorted(signs) == [-1.0] * turned + [1.0] * (12 - turned)
+
+
+def test_a_robot_with_one_leg_more_on_the_left_has_no_image() -> None:
+    robot = load("mini_cheetah")
+    bodies = list(robot.bodies)
+    k = robot.joint_index("FL_hip_joint")
+    bodies[k] = replace(bodies[k], position=bodies[k].position + np.array([0.02, 0, 0]))
+    assert mirrored_motors(replace(robot, bodies=tuple(bodies)), robot.keyframes["stand"]) is None
+
+
+def test_what_is_seen_of_the_image_of_a_robot_is_the_image(worlds: tarsus.Environment) -> None:
+    """A random state and its image, left and right changed, through the task's eyes."""
+    assert worlds.mirror is not None
+    random, (of_seen, of_acted) = np.random.default_rng(2), worlds.mirror
+    eyes, robot = Eyes(worlds.work, {}), worlds.robot
+    q, u = worlds.start, random.normal(size=robot.nu)
+    q[:3] += random.normal(size=3)
+    q[3:7] = random.normal(size=4)
+    q[3:7] /= np.linalg.norm(q[3:7])
+    stand = np.asarray(worlds.work.stand)[7:]
+    q[7:] = stand + 0.2 * random.normal(size=12)
+    action, command = random.normal(size=12), random.normal(size=3)
+    quarter = int(worlds.task.rate / (2 * worlds.task.frequency))  # half of the clock's round
+    one = eyes(q=q, u=u, action=action, before=action, command=command, clock=3)
+    q2, u2 = q.copy(), u.copy()
+    q2[1], q2[[4, 6]] = -q[1], -q[[4, 6]]
+    q2[7:] = stand + of_acted(q[7:] - stand)
+    u2[1], u2[[3, 5]], u2[6:] = -u[1], -u[[3, 5]], of_acted(u[6:])
+    acted, asked = of_acted(action), command * [1, -1, -1]
+    other = eyes(q=q2, u=u2, action=acted, before=acted, command=asked, clock=3 + quarter)
+    assert other[0] == pytest.approx(of_seen(one[0]), abs=1e-9)
+    assert other[1] == one[1]
+    assert other[2] == pytest.approx(one[2] * [1, -1, -1], abs=1e-9)
+    aims = eyes.targets(3, action), eyes.targets(3 + quarter, acted)
+    assert aims[1] - stand == pytest.approx(of_acted(aims[0] - stand), abs=1e-9)
+
+
+def test_eyes_see_what_the_environment_tells(worlds: tarsus.Environment) -> None:
+    """The compiled task, noise aside, and the same task for another simulator."""
+    worlds.reset(4)
+    eyes = Eyes(worlds.work, worlds.terrain.parameters())
+    random = np.random.default_rng(4)
+    for _ in range(3):
+        action = random.normal(size=(16, 12)).astype(np.float32)
+        out, now = worlds.step(action), worlds.state()
+    k = int(np.flatnonzero(~(out.terminated | out.truncated))[0])
+    given = {name: now[name][k].astype(float) for name in ("q", "u", "command", "clock")}
+    seen, failed, measured = eyes(**given, action=action[k], before=action[k])
+    assert (np.abs(seen - out.observation[k]) <= eyes.noise + 1e-4).all() and not failed
+    assert measured == pytest.approx(out.measures[k], abs=1e-4)
+
+
+# ---------------------------------------------------------------- bits
+
+
+def test_the_same_seed_makes_the_same_bits_with_stops_and_on_threads(
+    worlds: tarsus.Environment,
+) -> None:
+    whole = made(worlds)
+    for _ in range(4):
+        whole.round()
+    expected = bits(whole.policy)
+    # stopped after two rounds, and gone on with by another learner
+    first = made(worlds)
+    for _ in range(2):
+        first.round()
+    state = first.state()
+    for _ in range(3):
+        first.round()  # what comes after does not matter
+    threaded = tarsus.Environment(worlds=16, seed=9, threads=2)
+    second = made(threaded, seed=3)
+    second.restore(state)
+    figures = [second.round() for _ in range(2)][-1]
+    assert bits(second.policy) == expected
+    assert figures.round == 4 and figures.periods == 4 * 6 * 16
+    assert bits(made(worlds, seed=4).policy) != bits(made(worlds).policy)
+
+
+def test_a_policy_is_kept_and_read_again(tmp_path: Path, worlds: tarsus.Environment) -> None:
+    learner = made(worlds)
+    learner.round()
+    policy = replace(learner.policy, about={"task": "velocity"})
+    policy.save(tmp_path / "policy.npz")
+    again = Policy.load(tmp_path)
+    seen = worlds.reset(1)
+    assert (again(seen) == policy(seen)).all() and again.about == {"task": "velocity"}
+    (tmp_path / "policy.npz").write_bytes(b"nothing")
+    for path in (tmp_path, tmp_path / "none.npz"):
+        with pytest.raises(TarsusError, match=r"is no policy of Tarsus|there is no policy"):
+            Policy.load(path)
+
+
+def test_values_are_advantages_of_a_chain_by_hand(worlds: tarsus.Environment) -> None:
+    """Two periods of a world whose first episode ends between them, gamma 0.9, lambda 0.5."""
+    learner = replace(SMALL, discount=0.9, trace=0.5).learner(worlds, 0)
+    paid = np.array([[1.0, 1.0], [2.0, 2.0]], "f4")
+    value = np.array([[3.0, 3.0], [4.0, 4.0], [5.0, 5.0]], "f4")
+    cut = np.array([[0.0, 1.0], [0.0, 0.0]], "f4")
+    late = 2 + 0.9 * 5 - 4
+    expected = [[1 + 0.9 * 4 - 3 + 0.45 * late, 1 - 3], [late, late]]
+    assert learner._gains(paid, cut, value) == pytest.approx(np.array(expected), abs=1e-6)
+
+
+# ---------------------------------------------------------------- folders
+
+
+def test_a_folder_goes_on_and_holds_one_lesson(tmp_path: Path) -> None:
+    lesson = Lesson(seed=3, settings=SETTINGS)
+    learn(lesson, tmp_path / "whole", Until(rounds=3))
+    learn(lesson, tmp_path / "cut", Until(rounds=2))
+    (tmp_path / "cut" / "curve.jsonl").open("a").write('{"round": 3, "pa')  # killed here
+    found = learn(lesson, tmp_path / "cut", Until(rounds=3))
+    assert found.resumed == 2 and found.rounds == 3
+    assert bits(Policy.load(tmp_path / "cut")) == bits(Policy.load(tmp_path / "whole"))
+    assert [row["round"] for row in found.curve] == [1, 2, 3]
+    with pytest.raises(TarsusError, match="seed differ"):
+        learn(replace(lesson, seed=4), tmp_path / "cut", Until(rounds=3))
+
+
+@pytest.mark.slow
+def test_a_run_that_is_killed_goes_on_to_the_same_bits(tmp_path: Path) -> None:
+    """With a real kill -9, again and again, at whatever it does then."""
+    command = [sys.executable, "-m", "tarsus", "learn", "velocity", "--no-pictures", "--every", "0"]
+    command += ["--seed", "3", "--rounds", "40", "--set", *SETTINGS, "--out"]
+    subprocess.run([*command, str(tmp_path / "whole")], check=True, stdout=subprocess.DEVNULL)
+    kills, curve = 0, tmp_path / "cut" / "curve.jsonl"
+    for more in (3, 11, 19):
+        process = subprocess.Popen([*command, str(tmp_path / "cut")], stdout=subprocess.DEVNULL)
+        while process.poll() is None:
+            if curve.exists() and curve.read_text().count("\n") >= more:
+                os.kill(process.pid, signal.SIGKILL)
+                kills += process.wait() == -signal.SIGKILL
+            time.sleep(0.002)
+    assert kills == 3, "each was killed before its end"
+    subprocess.run([*command, str(tmp_path / "cut")], check=True, stdout=subprocess.DEVNULL)
+    found = Policy.load(tmp_path / "cut")
+    assert bits(found) == bits(Policy.load(tmp_path / "whole"))
+    rows = [json.loads(line) for line in curve.read_text().splitlines()]
+    assert [row["round"] for row in rows] == list(range(1, 41))
+
+
+# ---------------------------------------------------------------- play
+
+
+def still(about: dict) -> Policy:
+    """One that always answers zero: the robot trots on the spot."""
+    net = Network((about["sees"], about["action"]), own=about["action"])
+    scale = SeenScale(np.zeros(about["sees"], "f4"), np.ones(about["sees"], "f4"))
+    return Policy(net, np.zeros(net.count, np.float32), scale, about)
+
+
+@pytest.mark.slow
+def test_trials_are_the_same_here_and_in_mujoco(worlds: tarsus.Environment) -> None:
+    """A robot asked to stand, that does, without pushes or noise in the way: both say so."""
+    about = Lesson(settings=("speed=0,0", "turn=0,0", "push=0", "lift=0")).about(worlds)
+    policy = still(about)
+    course = drawn(Lesson().parts()[0], 12, 3, 3.0, seed=1)
+    course = replace(course, commands=0 * course.commands, pushes=0 * course.pushes)
+    assert room(policy, "moreau", 0.002, "plane").work.gains == worlds.work.gains
+    for law in ("moreau", "mujoco"):
+        found = played(policy, course, law, 0.004, "plane")
+        assert not found.failure and found.fell == 0 and found.unconverged == 0
+        assert found.missed is not None and max(found.missed.values()) < 0.01
+
+
+def test_what_is_missed_counts_from_a_second_after_a_command_to_the_fall() -> None:
+    course = drawn(Lesson().parts()[0], 12, 2, 6.0)
+    measured = np.full((300, 2, 1), 9.0)
+    for command in (0, 150):
+        measured[command + 50 : command + 150] = 0.25
+    assert course.missed(measured, np.array([300, 300])) == pytest.approx([0.25])
+    measured[75:, 1] = 7.0  # after it fell
+    assert course.missed(measured, np.array([300, 75])) == pytest.approx([0.25])
+    assert np.isnan(course.missed(measured, np.array([10, 10]))).all()
+
+
+def test_a_law_that_a_policy_cannot_be_tried_at_says_why(worlds: tarsus.Environment) -> None:
+    policy = still(Lesson().about(worlds))
+    course = drawn(Lesson().parts()[0], 12, 2, 0.1)
+    assert "must be a whole number" in played(policy, course, "moreau", 0.003, "plane").failure
+    assert (
+        "does not say what it was learned for"
+        in played(replace(policy, about={}), course, "moreau", 0.004, "plane").failure
+    )
+
+
+def test_commands_refuse_what_makes_no_sense(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = str(tmp_path / "out")
+    for words, sentence in (
+        (["learn", "velocty", "--out", out], "did you mean velocity"),
+        (["learn", "velocity", "--out", out, "--method", "ppp"], "did you mean ppo"),
+        (["learn", "velocity", "--out", out, "--rounds", "0"], "--rounds must be positive"),
+        (["learn", "velocity", "--out", out, "--set", "wrlds=5"], "did you mean worlds"),
+        (["play", out], "there is no policy"),
+        (["play", out, "--law", "moreau", "--mujoco"], "exclude each other"),
+    ):
+        assert cli.main(words) == 2
+        assert sentence in capsys.readouterr().err
