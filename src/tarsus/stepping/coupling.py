@@ -202,7 +202,7 @@ def with_held(
     (M, stiff), (begun, push) = inertia, start
     wanted = begun[:, :]
     for k, at in enumerate(held.places):
-        wanted[at] = ca.if_else(held.weight[k] > 0, held.velocity[k], begun[at])
+        wanted[at] = ca.if_else(stiff[k] > 0, held.velocity[k], begun[at])
     pull = held.friction + stiff * (held.velocity - ca.vec(wanted[held.places]))
     return wanted, push + ca.mtimes(M, begun - wanted) + spread(mechanism, held.places, pull)
 

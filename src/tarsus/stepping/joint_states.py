@@ -20,15 +20,16 @@ from tarsus.stepping.base import Scene, StepInputs
 from tarsus.stepping.joint_rows import JointRow, loop_rows, rows
 
 STUCK_NEXT = 2  # passes after which a joint that turns is held first
-DRAG_NEXT = 5  # passes after which friction drags what still changes
+DRAG_NEXT = 10  # passes after which friction drags what still changes
 AFRESH = 8  # passes after which contacts are taken to press and stick first
 KEEP = 24  # passes after which a limit keeps what it holds: none is passed
 SHORT = 0.5  # of its side: a joint kept at rest, where its limit would pull it on
 TURN = 0.3  # of its rate: a joint that turns by less in the first passes is held first
 RETURN = 0.2  # rad/s, m/s: how fast a joint that begins beyond its limit comes back
 AT_LIMIT = 1e6  # times its inertia is added to a joint at a limit
-STUCK = 1e12  # and to one that friction holds, which so creeps by less
 STILL = 1e-9  # rad/s, m/s: a joint at rest
+CREEP, COARSE = 1e-10, 1e-6  # rad/s, m/s: how a joint creeps that friction holds; in float32
+FINE = 1e-9  # of a number: less than float32 tells apart
 SLOW = 1e-2  # rad/s, m/s: what friction drags is no slower in its law
 CLOSE = 0.05  # of the friction force: what drags may exceed
 SETTLING = 0.01  # s: of a limit that is a spring
@@ -43,10 +44,11 @@ class JointState:
     lower, upper: least and greatest rate at its end; None: any
     friction: largest impulse of dry friction in the step, N m s or N s; None: there is none
     place: of its rate in u
+    creep: rate, rad/s or m/s, at which friction that holds the joint is all that it can be
     way: in place of it the direction (nu,) of a joint that closes a loop, rate = way . u
 
-    Its modes: side -1 at the lower limit, 1 at the upper, 0 between; with friction also way, 0
-    stuck, else the sign of the rate that it brakes, and drag of a damper in place of both, or 0. A
+    Its modes: side -1 at the lower limit, 1 at the upper, 0 between; with friction also way, the
+    sign of the rate that it brakes, 0 where it holds, and drag of a damper, which holds, or 0. A
     joint at a limit needs no friction: the limit holds it.
     """
 
@@ -55,6 +57,7 @@ class JointState:
     upper: SX | None
     friction: SX | None
     place: int
+    creep: SX
     way: list[SX] | None = None
 
     def rate(self, u: SX) -> SX:
@@ -74,8 +77,15 @@ class JointState:
             side = ca.if_else(sign * (self.u - end) >= -STILL, sign, side)
         if self.friction is None:
             return side
-        way = ca.if_else(ca.fabs(self.u) > STILL, ca.sign(self.u), 0)
-        return ca.vertcat(side, way, 0)
+        moves = ca.logic_and(side == 0, ca.fabs(self.u) > 2 * self.creep)
+        way = ca.if_else(moves, ca.sign(self.u), 0)
+        return ca.vertcat(side, way, ca.if_else(moves, 0, self.holding))
+
+    @property
+    def holding(self) -> SX:
+        """The drag of friction that holds it."""
+        assert self.friction is not None
+        return self.friction / self.creep
 
     def _velocity(self, side: SX) -> SX:
         """The rate at which a limit holds the joint; 0 away from both."""
@@ -89,12 +99,9 @@ class JointState:
         side, velocity = modes[0], self._velocity(modes[0])
         weight, drag, friction = AT_LIMIT * (side * side), SX(0), SX(0)
         if self.friction is not None:
-            way, drag = modes[1], modes[2]
-            limited, dragged = side != 0, drag > 0
-            free = ca.logic_or(dragged, way != 0)
-            weight = ca.if_else(limited, weight, ca.if_else(free, 0, STUCK))
-            drag = ca.if_else(limited, 0, drag)
-            friction = ca.if_else(ca.logic_or(limited, dragged), 0, -way * self.friction)
+            limited, dragged = side != 0, modes[2] > 0
+            drag = ca.if_else(limited, 0, modes[2])
+            friction = ca.if_else(ca.logic_or(limited, dragged), 0, -modes[1] * self.friction)
         return weight, drag, velocity, friction
 
     def next(self, modes: SX, u: SX, impulses: tuple[SX, SX], done: SX) -> tuple[SX, SX]:
@@ -117,7 +124,7 @@ class JointState:
         if self.friction is None:
             return new, wrong
         way, drag = self._rubbing(modes[1], modes[2], u, impulses[1], done)
-        way, drag = (ca.if_else(side == 0, part, 0) for part in (way, drag))
+        way, drag = ca.if_else(side == 0, way, 0), ca.if_else(side == 0, drag, self.holding)
         # friction first: what it lets go may not pass the limit any more
         others = ca.logic_or(way != modes[1], drag != modes[2])
         new = ca.if_else(ca.logic_and(side == 0, others), 0, new)
@@ -126,24 +133,26 @@ class JointState:
     def _rubbing(self, way: SX, drag: SX, u: SX, rubbed: SX, done: SX) -> tuple[SX, SX]:
         """The next way and drag of a joint with dry friction."""
         assert self.friction is not None
-        # what is stuck slides where it would need more
+        # what is held slides where it would need more
         slips = ca.fabs(rubbed) > self.friction * (1 + NOISE)
         released = ca.if_else(slips, -ca.sign(rubbed), 0)
-        # what slides sticks where it turns, or turns: whichever is likelier
+        # what slides is held where it turns, or turns: whichever is likelier
         barely = ca.logic_or(done >= STUCK_NEXT, ca.fabs(u) < TURN * ca.fabs(self.u))
         turned = ca.if_else(barely, 0, -way)
         new = ca.if_else(way == 0, released, ca.if_else(way * u < 0, turned, way))
+        held = ca.if_else(new == 0, self.holding, 0)
         # what goes on changing is dragged by a damper; its force comes down to the law's
         law = self.friction / ca.fmax(ca.fabs(u), SLOW)
         much = ca.fabs(rubbed) > (1 + CLOSE) * self.friction
-        starts = ca.if_else(ca.logic_and(done >= DRAG_NEXT, new != way), law, 0)
-        new_drag = ca.if_else(drag > 0, ca.if_else(much, law, drag), starts)
-        return ca.if_else(new_drag > 0, way, new), new_drag
+        dragged = ca.if_else(ca.if_else(drag > 0, much, new != way), law, drag)
+        late = done >= DRAG_NEXT
+        return ca.if_else(late, way, new), ca.if_else(late, dragged, held)
 
 
 def joint_states(scene: Scene, q: SX, start: StepInputs) -> list[JointState]:
     """The rows seen at q (nq,)."""
     often, found, loops = 1 / start.dt, [], loop_rows(scene)
+    creep = ca.if_else(start.dt * (1 + FINE) > start.dt, CREEP, COARSE)
     ways, closing = loop_motions(scene, q, start.u, loops) if loops else ([], {})
     for row in rows(scene):
         way = ways[row.loop] if row.loop >= 0 else None
@@ -162,7 +171,7 @@ def joint_states(scene: Scene, q: SX, start: StepInputs) -> list[JointState]:
         # at an impact's instant no force of friction counts
         rubs = row.friction and not start.impact
         friction = start.dt * row.friction if rubs else None
-        found.append(JointState(u, rates.get(-1), rates.get(1), friction, row.u, way))
+        found.append(JointState(u, rates.get(-1), rates.get(1), friction, row.u, creep, way))
     return found
 
 
