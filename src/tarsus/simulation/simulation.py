@@ -30,6 +30,7 @@ from tarsus.simulation import (
     varied_numbers,
 )
 from tarsus.simulation.contact_selection import candidates as candidates_of
+from tarsus.simulation.derivatives import Differentiated
 from tarsus.simulation.kept_state import KeptState
 from tarsus.simulation.loading import loaded, start_registers
 from tarsus.simulation.options import Options, complete, described
@@ -47,7 +48,7 @@ Feedback = Callable[[float, Array, Array], ArrayLike]
 Progress = Callable[[float], None]
 
 
-class Simulation(KeptState, sensed.Sensed):
+class Simulation(KeptState, sensed.Sensed, Differentiated):
     """A robot simulated in one or many worlds that differ in state, commands and parameters.
 
     robot: a Robot, the name of a built-in one, or a path to an MJCF or URDF file

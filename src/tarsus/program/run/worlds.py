@@ -74,8 +74,12 @@ class Worlds(Backend):
         return self._rows(name)[0, :, 0]
 
     def set(self, name: str, values: ArrayLike, where: NDArray[np.bool_] | None = None) -> None:
-        rows = self._rows(name)
-        size, full = rows.shape[1], self._for_all(name, values)
+        rows, size = self._rows(name), self.program.sizes[name]
+        alike = np.asarray(values)
+        if where is None and alike.shape == (size,):
+            rows[...] = alike[:, None]
+            return
+        full = self._for_all(name, values)
         if where is not None:
             full = np.where(np.asarray(where)[:, None], full, self.get(name))
         padded = np.concatenate(

@@ -1,0 +1,137 @@
+"""A program's derivative along a direction, as a program.
+
+Beside each register that depends on what is varied stands another, its tangent; a straight block
+becomes one that computes its outputs' tangents too, by the chain rule, and loops go round as often
+as before. So each world is differentiated through the branches it takes: exact wherever the step is
+smooth there, and one-sided where it switches. Worlds differ in direction: a Jacobian's columns lie
+in the lanes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+from functools import cached_property
+from itertools import pairwise
+
+import casadi as ca
+import numpy as np
+from casadi import SX
+
+from tarsus.program.ir.blocks import Block, Program, Register, Straight, While
+from tarsus.program.ir.symbolic import entries
+
+Names = frozenset[str]
+
+
+def named(register: str) -> str:
+    """The name of a register's tangent."""
+    return f"d {register}"
+
+
+def tangent(program: Program, along: Collection[str], of: Collection[str]) -> Program:
+    """The program with the tangents of registers.
+
+    along: states and parameters that are varied; their tangents say how, before a run
+    of: states and reports whose tangents are wanted after it
+    The program has a tangent of other states too if what is wanted depends on them: zero, before a
+    run, unless they are varied. Raises ValueError for a program that counts cycles.
+    """
+    if program.sections:
+        raise ValueError("a program that counts cycles has no tangent: a counter is no function")
+    blocks = {id(block): Chained(block) for block in _straights(program.blocks)}
+    # what depends on the one, and what the other depends on
+    active, needed = frozenset(along), frozenset(of)
+    while (more := active.union(*(block.reached(active) for block in blocks.values()))) != active:
+        active = more
+    needed &= active
+    while (
+        more := needed.union(*(block.used(needed, active) for block in blocks.values()))
+    ) != needed:
+        needed = more
+    # the registers, and the blocks
+    kept = needed | active & frozenset(along)
+    duals = [Register(named(r.name), r.size, r.kind) for r in program.registers if r.name in kept]
+
+    def dual(block: Block) -> Block:
+        if isinstance(block, While):
+            return replace(block, body=tuple(dual(inner) for inner in block.body))
+        return blocks[id(block)].dual(kept) if isinstance(block, Straight) else block
+
+    body = tuple(dual(block) for block in program.blocks)
+    whole = (*program.registers, *duals)
+    return Program(f"{program.name}_tangent", whole, body, program.tables)
+
+
+class Chained:
+    """A straight block and the chain rule."""
+
+    def __init__(self, block: Straight) -> None:
+        self.block = block
+        function = block.function
+        self._x = [SX.sym(name, function.size1_in(k)) for k, name in enumerate(block.inputs)]
+        sized = zip(block.inputs, self._x, strict=True)
+        self._dx = [SX.sym(named(name), x.numel()) for name, x in sized]
+        self._y = function.call(self._x)
+
+    @cached_property
+    def _depends(self) -> dict[str, Names]:
+        """By output: the inputs whose change changes it."""
+        owner = {
+            symbol.element_hash(): name
+            for name, dx in zip(self.block.inputs, self._dx, strict=True)
+            for symbol in entries(dx)
+        }
+        return {
+            name: frozenset(
+                owner[symbol.element_hash()]
+                for symbol in ca.symvar(dy)
+                if symbol.element_hash() in owner
+            )
+            for name, dy in zip(self.block.outputs, self._along(self._dx), strict=True)
+        }
+
+    def _along(self, dx: list[SX]) -> list[SX]:
+        """The outputs' tangents along those of the inputs."""
+        if not self._x or not self._y:
+            return [SX.zeros(y.numel()) for y in self._y]
+        dy = ca.jtimes(ca.vertcat(*self._y), ca.vertcat(*self._x), ca.vertcat(*dx))
+        ends = [0, *np.cumsum([y.numel() for y in self._y]).tolist()]
+        return [dy[a:b] for a, b in pairwise(ends)]
+
+    def reached(self, active: Names) -> Names:
+        """Outputs that change where these registers do."""
+        return frozenset(name for name, inputs in self._depends.items() if inputs & active)
+
+    def used(self, needed: Names, active: Names) -> Names:
+        """Of these registers, the active ones that the tangents of the needed ones take."""
+        outputs = needed.intersection(self._depends)
+        return frozenset[str]().union(*(self._depends[name] for name in outputs)) & active
+
+    def dual(self, kept: Names) -> Straight:
+        """The block with the tangents of the registers that are kept."""
+        block = self.block
+        inputs = [(n, dx) for n, dx in zip(block.inputs, self._dx, strict=True) if n in kept]
+        wanted = [name for name in block.outputs if name in kept]
+        if not wanted:
+            return block
+        moved = {named(name): dx for name, dx in inputs}
+        sized = zip(block.inputs, self._x, strict=True)
+        still = [moved.get(named(name), SX.zeros(x.numel())) for name, x in sized]
+        tangents = dict(zip(block.outputs, self._along(still), strict=True))
+        function = ca.Function(
+            "straight",
+            [*self._x, *moved.values()],
+            [*self._y, *(ca.densify(tangents[name]) for name in wanted)],
+            {"cse": True, "allow_free": False},
+        )
+        outputs = (*block.outputs, *(named(name) for name in wanted))
+        return Straight.of(function, (*block.inputs, *moved), outputs)
+
+
+def _straights(blocks: tuple[Block, ...]) -> Iterator[Straight]:
+    for block in blocks:
+        if isinstance(block, Straight):
+            yield block
+        elif isinstance(block, While):
+            yield from _straights(block.body)
