@@ -21,7 +21,8 @@ from tarsus.environments.outside import Eyes
 from tarsus.errors import TarsusError
 from tarsus.learning.course import drawn
 from tarsus.learning.lesson import Lesson
-from tarsus.learning.methods.base import Learner
+from tarsus.learning.methods.ars import ARS, ARSLearner
+from tarsus.learning.methods.base import Learner, Method
 from tarsus.learning.methods.ppo import PPO
 from tarsus.learning.network import Adam, Network
 from tarsus.learning.play import played, room
@@ -39,7 +40,7 @@ def worlds() -> tarsus.Environment:
     return tarsus.Environment(worlds=16, seed=3)
 
 
-def made(environment: tarsus.Environment, method: PPO = SMALL, seed: int = 3) -> Learner:
+def made(environment: tarsus.Environment, method: Method = SMALL, seed: int = 3) -> Learner:
     """A learner that has seen nothing."""
     return method.learner(environment, seed)
 
@@ -161,27 +162,54 @@ def test_eyes_see_what_the_environment_tells(worlds: tarsus.Environment) -> None
 # ---------------------------------------------------------------- bits
 
 
+@pytest.mark.parametrize("method", [SMALL, ARS(periods=6)], ids=["ppo", "ars"])
 def test_the_same_seed_makes_the_same_bits_with_stops_and_on_threads(
-    worlds: tarsus.Environment,
+    worlds: tarsus.Environment, method: Method
 ) -> None:
-    whole = made(worlds)
+    whole = made(worlds, method)
     for _ in range(4):
         whole.round()
     expected = bits(whole.policy)
     # stopped after two rounds, and gone on with by another learner
-    first = made(worlds)
+    first = made(worlds, method)
     for _ in range(2):
         first.round()
     state = first.state()
     for _ in range(3):
         first.round()  # what comes after does not matter
     threaded = tarsus.Environment(worlds=16, seed=9, threads=2)
-    second = made(threaded, seed=3)
+    second = made(threaded, method)
     second.restore(state)
     figures = [second.round() for _ in range(2)][-1]
     assert bits(second.policy) == expected
     assert figures.round == 4 and figures.periods == 4 * 6 * 16
-    assert bits(made(worlds, seed=4).policy) != bits(made(worlds).policy)
+    other = made(worlds, method, seed=4)
+    for _ in range(4):
+        other.round()
+    assert bits(other.policy) != expected
+
+
+def test_random_search_climbs_a_reward_that_is_linear(worlds: tarsus.Environment) -> None:
+    """Of a world whose reward is a known linear function of its weights: along it, and as far as
+    Mania 2018, Algorithm 1, says of all directions followed.
+    """
+    learner = ARS(best=1.0, rate=0.1, symmetric=0).learner(worlds, 3)
+    assert isinstance(learner, ARSLearner)
+    slope = np.random.default_rng(1).normal(size=learner.network.count).astype(np.float32)
+    tried: list[np.ndarray] = []
+
+    def paid(moved: np.ndarray) -> np.ndarray:
+        tried.append(moved)
+        learner.tally.count(worlds.step(np.zeros(12)))
+        return (moved @ slope).astype(float)
+
+    learner._paid = paid  # type: ignore[method-assign]
+    learner.round()
+    ahead = tried[0][:8] / learner.settings.reach
+    rewards = tried[0] @ slope
+    expected = 0.1 / (8 * rewards.std()) * (2 * rewards[:8] @ ahead)
+    assert learner.weights == pytest.approx(expected, rel=1e-3, abs=1e-6)
+    assert learner.weights @ slope > 0
 
 
 def test_a_policy_is_kept_and_read_again(tmp_path: Path, worlds: tarsus.Environment) -> None:

@@ -76,7 +76,7 @@ class Velocity(LearningTask):
         change = now.action - now.before
         return {
             "velocity": 5 * ca.exp(-ahead / 0.1),
-            "astray": -5 * ca.sqrt(ahead + 1e-4),
+            "astray": -10 * ca.sqrt(ahead + 1e-4),
             "turn": 3.5 * ca.exp(-((spin[2] - asked["turn"]) ** 2) / 0.2),
             "clock": 1.5 * self._in_time(now),
             "bounce": -5 * v[2] ** 2,

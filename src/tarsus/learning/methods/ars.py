@@ -30,9 +30,9 @@ class ARS(Method):
     citation: ClassVar[Citation] = (MANIA_2018.at("Algorithm 1"),)
 
     periods: int = parameter(75, "[1]", "of control in a round", "[1, 1e5]")
-    best: float = parameter(0.25, "[1]", "share of the directions that are followed", "(0, 1]")
-    reach: float = parameter(0.03, "[1]", "how far weights are moved to try", "(0, inf)")
-    rate: float = parameter(0.03, "[1]", "of a round's step", "(0, inf)")
+    best: float = parameter(0.5, "[1]", "share of the directions that are followed", "(0, 1]")
+    reach: float = parameter(0.06, "[1]", "how far weights are moved to try", "(0, inf)")
+    rate: float = parameter(0.06, "[1]", "of a round's step", "(0, inf)")
     fall: float = parameter(5.0, "s", "of reward that a failure costs", "[0, inf)")
 
     def learner(self, environment: Environment, seed: int = 0) -> ARSLearner:
@@ -49,12 +49,12 @@ class ARSLearner(Learner):
         self.weights = np.zeros(self.network.count, np.float32)
         image = environment.mirror if settings.symmetric else None
         self.mirror = self.network.mirror(*image) if image else None
-        self.seen, self.mean, self.square = np.zeros(1), np.zeros(k), np.zeros(k)
+        self.count, self.mean, self.square = np.zeros(1), np.zeros(k), np.zeros(k)
 
     @property
     def scale(self) -> SeenScale:
         """Of what was seen; as it comes before the first round."""
-        if not self.seen[0]:
+        if not self.count[0]:
             return SeenScale(*(np.full(len(self.mean), v, np.float32) for v in (0, 1)))
         variance = np.maximum(self.square - self.mean**2, 0)
         return SeenScale(self.mean.astype(np.float32), np.sqrt(variance + 1e-4).astype(np.float32))
@@ -66,7 +66,7 @@ class ARSLearner(Learner):
     def arrays(self) -> dict[str, NDArray[Any]]:
         return {
             "weights": self.weights,
-            "seen": self.seen,
+            "count": self.count,
             "mean": self.mean,
             "square": self.square,
         }
@@ -117,7 +117,7 @@ class ARSLearner(Learner):
             seen = out.observation
         # what was seen, for the next round's scale
         count = settings.periods * env.worlds
-        self.seen += count
-        self.mean += (total - count * self.mean) / self.seen
-        self.square += (squares - count * self.square) / self.seen
+        self.count += count
+        self.mean += (total - count * self.mean) / self.count
+        self.square += (squares - count * self.square) / self.count
         return paid / settings.periods

@@ -47,11 +47,12 @@ class Round:
 class Learner(ABC):
     """A policy in the making. The same environment, settings and seed make the same bits.
 
-    rounds: how many were made
+    rounds: how many were made; seen (worlds, k): the observations to act on next
     """
 
     def __init__(self, environment: Environment, seed: int) -> None:
         self.environment, self.seed, self.rounds = environment, seed, 0
+        self.seen = environment.reset(seed)
         self.tally = Tally(environment)
 
     @property

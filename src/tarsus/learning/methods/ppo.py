@@ -105,7 +105,7 @@ class PPOLearner(Learner):
         self.acting.weights[-n:] = np.log(settings.noise)
         # what is seen
         self.mean, self.square = np.zeros(k, np.float32), np.ones(k, np.float32)
-        self.rate, self.seen = np.full(1, settings.rate), environment.reset(seed)
+        self.rate = np.full(1, settings.rate)
         self._pool = ThreadPoolExecutor(environment.backend.threads)
 
     @property
