@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import gymnasium
 import numpy as np
 import pytest
@@ -12,7 +14,9 @@ from scipy import stats
 import tarsus
 from tarsus.algebra.random_numbers import WORD, scrambled, seed_words, uniform
 from tarsus.environments import names
+from tarsus.environments.control_program import traced
 from tarsus.environments.gymnasium_api import WorldEnv, WorldsEnv
+from tarsus.simulation import resolve
 
 names.register()  # for those who import tarsus first
 NAME = "tarsus/Velocity-MiniCheetah-v0"
@@ -141,6 +145,14 @@ def test_every_named_robot_stands_where_nothing_is_asked(robot: str) -> None:
         out = made.step(np.zeros(made.actions))
         fell, unsolved = fell + out.terminated.sum(), unsolved + out.unconverged.sum()
     assert fell == 0 and unsolved == 0
+
+
+def test_a_law_whose_kinetic_friction_is_left_out_is_traced(worlds: tarsus.Environment) -> None:
+    law = resolve.law("macro")
+    assert "mu_K" not in law.parameters()
+    scene = replace(worlds.work.scene, law=law)
+    sizes = traced(replace(worlds.work, scene=scene, steps=1)).sizes
+    assert {f"law.{name}" for name in law.parameters()} <= set(sizes)
 
 
 # ---------------------------------------------------------------- Gymnasium

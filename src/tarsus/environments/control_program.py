@@ -103,7 +103,7 @@ def traced(work: ControlPlan) -> Program:
     action = ca.fmin(ca.fmax(action, -MOST), MOST)
     draws = Draws(b.parameter("seed", 4), b.parameter("world"), count)
     law = {name: b.parameter(f"law.{name}") for name in scene.law.parameters()}
-    for name in named(type(scene.law), "friction", "kinetic_friction"):
+    for name in sorted(law.keys() & named(type(scene.law), "friction", "kinetic_friction")):
         law[name] = law[name] * now["friction"]
     terrain = scene.terrain.symbols(b)
     # the steps, then what the task says of them

@@ -22,13 +22,15 @@ Array = NDArray[np.float32]
 CHUNK = 2048  # rows that are worked on at a time, whatever the threads: sums are in this order
 SLOWEST, FASTEST = 1e-4, 1e-2  # the actor's rate stays between them
 TINY = 1e-6
+LEAST = 0.05  # standard deviation of actions: the bound on noise goes no lower
 
 
 @dataclass(frozen=True, kw_only=True)
 class PPO(Method):
     """Proximal policy optimization (Schulman 2017) with generalized advantages (Schulman 2016).
 
-    The actor's rate follows how far a round moves the policy.
+    The actor's rate follows how far a round moves the policy. What is given away is an average over
+    the last rounds' weights, which stumbles less than any of them.
     """
 
     citation: ClassVar[Citation] = (
@@ -53,10 +55,12 @@ class PPO(Method):
     drift: tuple[float, float] = parameter(
         (0.005, 0.02), "[1]", "of the policy in a round: less makes the rate larger, more smaller"
     )
-    noise: float = parameter(0.3, "[1]", "standard deviation of actions, to begin with", "(0, inf)")
+    noise: float = parameter(0.4, "[1]", "standard deviation of actions, to begin with", "(0, inf)")
     spread: float = parameter(0.0, "[1]", "worth of wide actions", "[0, inf)")
     fall: float = parameter(1.0, "[1]", "cost of a failure", "[0, inf)")
     worth: float = parameter(0.15, "[1]", "factor on rewards, for values near one", "(0, inf)")
+    quieter: float = parameter(60.0, "[1]", "rounds in which the bound on noise halves", "(0, inf)")
+    averaged: float = parameter(0.9, "[1]", "share of the policy that outlasts a round", "[0, 1)")
     scaled: int = parameter(40, "[1]", "rounds that find the scale of what is seen", "[1, inf)")
 
     def learner(self, environment: Environment, seed: int = 0) -> PPOLearner:
@@ -103,6 +107,7 @@ class PPOLearner(Learner):
             self.critic.initial(random), self.critic.mirror(sides[0], one) if sides else None
         )
         self.acting.weights[-n:] = np.log(settings.noise)
+        self.average = self.acting.weights.copy()
         # what is seen
         self.mean, self.square = np.zeros(k, np.float32), np.ones(k, np.float32)
         self.rate = np.full(1, settings.rate)
@@ -116,10 +121,11 @@ class PPOLearner(Learner):
 
     @property
     def policy(self) -> Policy:
-        return Policy(self.actor, self.acting.weights.copy(), self.scale)
+        return Policy(self.actor, self.average.copy(), self.scale)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         found = {"mean": self.mean, "square": self.square, "rate": self.rate, "seen": self.seen}
+        found["average"] = self.average
         for name, adam in (("actor", self.acting), ("critic", self.judging)):
             found |= {f"{name}.{part}": value for part, value in adam.arrays().items()}
         return found
@@ -129,6 +135,7 @@ class PPOLearner(Learner):
         self.tally.begin()
         raw, trials = self._collect(random)
         told = self._improve(trials, random)
+        self.average += (1 - self.settings.averaged) * (self.acting.weights - self.average)
         self.rounds += 1
         if self.rounds <= self.settings.scaled:
             self._rescale(raw)
@@ -204,6 +211,9 @@ class PPOLearner(Learner):
             least, most = settings.drift
             self.rate *= 1.5 if drift < least else 1 / 1.5 if drift > most else 1.0
             np.clip(self.rate, SLOWEST, FASTEST, out=self.rate)
+            loud = max(LEAST, settings.noise * 0.5 ** (self.rounds / settings.quieter))
+            spread = self.acting.weights[-self.actor.own :]
+            np.minimum(spread, np.float32(np.log(loud)), out=spread)
         deviation = float(np.exp(self.acting.weights[-self.actor.own :]).mean())
         return {"drift": drift, "rate": float(self.rate[0]), "deviation": deviation}
 
