@@ -24,6 +24,7 @@ def session_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         patch.setenv("TARSUS_CACHE", str(folder))
         if native.OPTIMIZE not in os.environ:
             patch.setenv(native.OPTIMIZE, "0")  # the same bits in half the time to compile
+        patch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)  # or commands start a second later
         yield folder
 
 
