@@ -23,7 +23,7 @@ from tarsus.viewer.playback import Playback
 from tarsus.viewer.track import track
 
 pytestmark = pytest.mark.browser
-PATIENCE = 30.0  # s: software rendering on a busy machine
+PATIENCE = 90.0  # s: software rendering on a busy machine
 FLAGS = (
     "--no-sandbox",
     "--disable-quic",
@@ -117,6 +117,7 @@ def drawing() -> Iterator[Callable[[Any], None]]:
 @pytest.fixture
 def page() -> Iterator[Page]:
     made = Page("test", 0)
+    made.shadows(False)  # a hundred times slower in software
     yield made
     made.stop()
 

@@ -264,6 +264,10 @@ class Page:
         camera.position = tuple(map(float, middle + size * np.array([2.2, -3.2, 1.2])))
         camera.up, camera.fov = (0.0, 0.0, 1.0), float(np.deg2rad(42.0))
 
+    def shadows(self, cast: bool) -> None:
+        """Whether robots cast shadows: without a graphics processor a page is smooth only if not."""
+        self.scene.configure_default_lights(enabled=True, cast_shadow=cast)
+
     def keep_below(self, place: Array) -> None:
         """Move the stage so that this place (3,) of the world stays where the camera looks."""
         self._stage.position = (-float(place[0]), -float(place[1]), 0.0)

@@ -46,6 +46,8 @@ class Watched:
             self._follow = gui.add_checkbox("Follow", self._robot.floating)
             arrows = gui.add_checkbox("Forces", True)
             cones = gui.add_checkbox("Cones", True)
+            shadows = gui.add_checkbox("Shadows", True)
+            shadows.on_update(lambda _: self.page.shadows(shadows.value))
             self.page.legend()
             if self._ghosts:
                 seen = gui.add_checkbox("Others", True)
