@@ -15,6 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from sphinx.util.inspect import TypeAliasForwardRef
+
 import tarsus
 from tarsus import registry
 from tarsus.contact.base import Law
@@ -159,14 +161,6 @@ def _escaped(text: str) -> str:
     return "".join(parts)
 
 
-def short_types(
-    app: Any, what: str, name: str, thing: Any, options: Any, signature: str, returned: str
-) -> tuple[str, str]:
-    """A signature that says `Feedback` where a type has a name of its own."""
-    inside = re.compile(r"TypeAliasForwardRef\('(\w+)'\)")
-    return tuple(inside.sub(r"\1", text) if text else text for text in (signature, returned))  # type: ignore[return-value]
-
-
 def for_machines(app: Any, error: Exception | None) -> None:
     """Every page as Markdown beside its HTML, and the list of them."""
     if error or app.builder.format != "html":
@@ -182,6 +176,6 @@ def setup(app: Any) -> dict[str, Any]:
     """Called by Sphinx."""
     app.connect("source-read", with_lists)
     app.connect("autodoc-process-docstring", as_prose)
-    app.connect("autodoc-process-signature", short_types)
+    TypeAliasForwardRef.__repr__ = lambda self: self.name  # `Feedback` where a type has a name
     app.connect("build-finished", for_machines)
     return {"version": tarsus.__version__, "parallel_read_safe": True}

@@ -1,13 +1,15 @@
 """The history of `tarsus bench`: one JSON file, an entry a run, for tables and plots.
 
-{"format": 1, "entries": [{"date", "version", "commit", "processor", "python", "mujoco", "ratios",
-"microseconds"}, ...]}, oldest first; `ratios` are multiples of MuJoCo's speed on one thread, by
-the names of `report.ROWS`.
+{"format": 1, "entries": [{"date", "version", "commit", "processor", "load", "python", "mujoco",
+"ratios", "microseconds"}, ...]}, oldest first; `ratios` are multiples of MuJoCo's speed on one
+thread, by the names of `report.ROWS`; `load` is how many processes wanted a processor, on average
+over the last fifteen minutes, null where the system does not tell.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -50,6 +52,7 @@ def entry(figures: Mapping[str, Any]) -> dict[str, Any]:
         "version": metadata.version("tarsus"),
         "commit": _commit(),
         "processor": settings["processor"],
+        "load": _load(),
         "python": settings["python"],
         "mujoco": settings["mujoco"].partition(",")[0],
         "ratios": {key: round(figures[key], 3) for key, *_ in ROWS},
@@ -57,11 +60,20 @@ def entry(figures: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def _load() -> float | None:
+    """The system's load over the last fifteen minutes; None where it does not tell."""
+    return round(os.getloadavg()[2], 1) if hasattr(os, "getloadavg") else None
+
+
 def markdown(entries: Sequence[Mapping[str, Any]]) -> str:
     """The ratios as a table, the newest first."""
-    heads = ["date", "version", *(text for _, text, *_ in ROWS), "processor"]
+    heads = ["date", "version", "commit", *(text for _, text, *_ in ROWS), "load", "processor"]
     rows = [
-        [e["date"], e["version"], *(f"{e['ratios'][key]:.1f}" for key, *_ in ROWS), e["processor"]]
+        [
+            *(str(e[name]) for name in ("date", "version", "commit")),
+            *(f"{e['ratios'][key]:.1f}" for key, *_ in ROWS),
+            *(str(e.get(name)) for name in ("load", "processor")),
+        ]
         for e in reversed(entries)
     ]
     lines = [heads, ["---"] * len(heads), *rows]

@@ -102,15 +102,16 @@ class Panel:
         # pushes on the trunk
         if simulation.plan.pushed_bodies:
             strength = gui.add_slider("Push / weights", 0.0, WEIGHTS, 0.05, 0.5)
-            ways = gui.add_button_group("", tuple(WAYS))
-
-            @ways.on_click
-            def _(event: Any) -> None:
-                way = WAYS[event.target.value]
-                self._live.wish(lambda: self._live.push(way, strength.value))
-
-            made += [strength, ways]
+            made.append(strength)
+            for pair in (tuple(WAYS)[:2], tuple(WAYS)[2:]):  # four do not fit into one row
+                ways = gui.add_button_group("", pair)
+                ways.on_click(lambda event: self._pushed(WAYS[event.target.value], strength.value))
+                made.append(ways)
         return made
+
+    def _pushed(self, way: tuple[int, int], weights: float) -> None:
+        """Wish for a push."""
+        self._live.wish(lambda: self._live.push(way, weights))
 
     def _commanded(self, slider: Any, name: str) -> None:
         """The slider sets a command; one that is out of reach is told."""

@@ -265,7 +265,7 @@ class Page:
         camera.up, camera.fov = (0.0, 0.0, 1.0), float(np.deg2rad(42.0))
 
     def shadows(self, cast: bool) -> None:
-        """Whether robots cast shadows: without a graphics processor a page is smooth only if not."""
+        """Whether robots cast shadows: without a graphics processor pages are smooth without."""
         self.scene.configure_default_lights(enabled=True, cast_shadow=cast)
 
     def keep_below(self, place: Array) -> None:
