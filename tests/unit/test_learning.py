@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from onnx.reference import ReferenceEvaluator
 
 import tarsus
 from tarsus import cli
@@ -25,6 +26,7 @@ from tarsus.learning.methods.ars import ARS, ARSLearner
 from tarsus.learning.methods.base import Learner, Method
 from tarsus.learning.methods.ppo import PPO
 from tarsus.learning.network import Adam, Network
+from tarsus.learning.onnx_file import save_onnx
 from tarsus.learning.play import played, room
 from tarsus.learning.policy import Policy, SeenScale
 from tarsus.learning.run import Until, learn
@@ -224,6 +226,18 @@ def test_a_policy_is_kept_and_read_again(tmp_path: Path, worlds: tarsus.Environm
     for path in (tmp_path, tmp_path / "none.npz"):
         with pytest.raises(TarsusError, match=r"is no policy of Tarsus|there is no policy"):
             Policy.load(path)
+
+
+def test_an_onnx_file_answers_as_the_policy_does(
+    tmp_path: Path, worlds: tarsus.Environment
+) -> None:
+    learner = made(worlds)
+    for _ in range(2):
+        learner.round()
+    policy, seen = learner.policy, 3 * worlds.reset(1)
+    model = ReferenceEvaluator(str(save_onnx(policy, tmp_path / "policy.onnx")))
+    [found] = model.run(None, {"observation": seen})
+    assert found == pytest.approx(policy(seen), abs=1e-5) and np.abs(found).max() > 1e-3
 
 
 def test_values_are_advantages_of_a_chain_by_hand(worlds: tarsus.Environment) -> None:

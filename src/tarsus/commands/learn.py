@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from tarsus.learning.run import Learned
 
 TASKS, METHODS = "tarsus.tasks", "tarsus.learning.methods"
-SHOWN = 4.0  # s of the run whose last second is drawn
+SHOWN = 4.0  # s of the run whose end is drawn
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Learn(Command):
     groups: ClassVar[Mapping[str, str]] = {
         "What is learned": "robot law terrain dt set",
         "How": "method seed rounds seconds every threads",
-        "Results": "out no_pictures",
+        "Results": "out no_pictures onnx",
     }
 
     task: tyro.conf.Positional[
@@ -87,11 +87,12 @@ class Learn(Command):
     """Threads; by default as many as the machine has. The results do not depend on it."""
     no_pictures: Flag = False
     """Neither curve.png nor strip.png."""
+    onnx: Flag = False
+    """Also write policy.onnx: what is seen in, actions out (extra `onnx`)."""
 
     def execute(self) -> int:
         from tarsus.learning.lesson import Lesson
         from tarsus.learning.run import Until, learn
-        from tarsus.learning.showing import recorded, save_curve, save_strip
 
         # what is asked
         for name in ("rounds", "seconds", "threads"):
@@ -117,13 +118,25 @@ class Learn(Command):
                 lesson, self.out, until, lambda r, s: progress.say(told(r, s, {})), threads
             )
             files = [self.out / "policy.npz", self.out / "curve.jsonl"]
-            if not self.no_pictures and not found.stopped:
-                progress.say("drawing what was learned")
-                files += [save_curve(found.curve, self.out / "curve.png")]
-                log = recorded(found.policy, SHOWN, law=self.law, terrain=self.terrain)
-                files += [save_strip(log, self.out / "strip.png")]
+            progress.say("writing what was learned")
+            files += self._more(found)
         self._print(found, files)
         return INTERRUPTED if found.stopped else 0
+
+    def _more(self, found: Learned) -> list[Path]:
+        """Write the files that are asked for; what they need is imported when all is learned."""
+        files: list[Path] = []
+        if self.onnx:
+            from tarsus.learning.onnx_file import save_onnx
+
+            files += [save_onnx(found.policy, self.out / "policy.onnx")]
+        if not self.no_pictures and not found.stopped:
+            from tarsus.learning.showing import recorded, save_curve, save_strip
+
+            files += [save_curve(found.curve, self.out / "curve.png")]
+            log = recorded(found.policy, SHOWN, law=self.law, terrain=self.terrain)
+            files += [save_strip(log, self.out / "strip.png")]
+        return files
 
     def _print(self, found: Learned, files: list[Path]) -> None:
         if self.json:

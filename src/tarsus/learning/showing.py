@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.figure import Figure
 
-SHOWN = 6  # pictures of a strip
+SHOWN, LAST = 6, 0.5  # pictures of a strip, and the seconds they span
 NAMED = 6  # reward terms with a line of their own, the largest
 
 
@@ -47,9 +47,9 @@ def recorded(
 
 
 def save_strip(log: xr.Dataset, path: Path) -> Path:
-    """Pictures of the last second of a log, in a row."""
+    """Pictures of the last half second of a log, in a row."""
     end = float(log["time"].values[-1])
-    return _saved(drawn(poses(log, np.linspace(max(end - 1, 0), end, SHOWN)), ("side",)), path)
+    return _saved(drawn(poses(log, np.linspace(max(end - LAST, 0), end, SHOWN)), ("side",)), path)
 
 
 def save_curve(rows: Sequence[Mapping[str, Any]], path: Path) -> Path:
