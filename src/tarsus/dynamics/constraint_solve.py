@@ -13,8 +13,9 @@ from casadi import SX
 from tarsus.algebra.ldl import Entries, Factor, factorize_tree
 from tarsus.algebra.products import dot
 
-# of the mean diagonal, added to it: redundant constraints share their load
-REDUNDANT = 1e-12
+# of the mean diagonal, added to it: redundant constraints share their load; by less, round-off
+# would drive them against each other
+REDUNDANT = 1e-9
 
 Half = list[SX]  # L^-T w (nu,) of a force direction w, with structural zeros
 
@@ -33,8 +34,13 @@ class Constraints:
     gamma: list[SX]
 
     def impulses(self, driven: list[SX]) -> list[SX]:
-        """L_B (nb,) = -G_B^-1 (driven), with driven (nb,) = gamma + G_BU L_U."""
-        return [-x for x in self.factor.solve(driven)]
+        """L_B (nb,) = -G_B^-1 (driven), with driven (nb,) = gamma + G_BU L_U.
+
+        What `REDUNDANT` takes from it is given back: solved once more for what is left.
+        """
+        first = self.factor.solve(driven)
+        left = [own - dot(row, first) for own, row in zip(driven, self.G, strict=True)]
+        return [-(x + more) for x, more in zip(first, self.factor.solve(left), strict=True)]
 
 
 def delassus(M: Factor, rows: list[Half], columns: list[Half]) -> list[list[SX]]:
