@@ -1,14 +1,18 @@
-"""One file in Tarsus and in MuJoCo: joints come to their stops at the same instants."""
+"""One file in Tarsus and in MuJoCo: the same instants, the same poses."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 from helpers.capsule_biped import biped
-from helpers.events import Array, Course, in_mujoco, in_tarsus
+from helpers.robots_of_the_field import robots_folder
 
 from tarsus.dynamics.robot import Robot
 from tarsus.model.mjcf import read_mjcf
+from tarsus.validation.robot_check import named
+from tarsus.validation.two_engines import theirs, truth
+from tarsus.validation.two_engines.course import Array, RobotRun
+from tarsus.validation.two_engines.ours import in_tarsus
 
 DT = 0.001  # s
 WITHIN = 2  # steps
@@ -24,15 +28,16 @@ def chain() -> str:
     return f"<mujoco><compiler autolimits='true'/><worldbody>{first}</worldbody></mujoco>"
 
 
-def both(text: str, q: Array, u: Array, motors: int, seconds: float) -> tuple[Course, Course]:
+def both(text: str, q: Array, u: Array, motors: int, seconds: float) -> tuple[RobotRun, RobotRun]:
     """The same limp motion in both engines."""
     robot, steps = Robot.of(read_mjcf(text)), round(seconds / DT)
 
     def limp(t: float, q: Array, u: Array) -> Array:
         return np.zeros(motors)
 
-    ours = in_tarsus(robot, (q, u), limp, DT, steps)
-    return ours, in_mujoco(text, (q, u), limp, DT, steps)
+    ours, model = in_tarsus(robot, (q, u), limp, DT, steps), theirs.model_of(robot, text, DT)
+    theirs.hard(model, DT)
+    return ours, theirs.in_mujoco(model, robot, (q, u), limp, (DT, steps, 1))
 
 
 @pytest.mark.parametrize(
@@ -43,11 +48,11 @@ def test_a_chain_comes_to_its_stops_when_mujoco_s_does(
 ) -> None:
     """MuJoCo's stop acts once it is passed, ours before: a step later is the rule."""
     q, u = np.array([0.0, 0.3, 0.3]), np.array(rates, float)
-    ours, theirs = both(chain(), q, u, 0, 0.5)
-    late = ours.late(theirs)
-    assert set(ours.stops) == set(theirs.stops) == set(late) == stops
+    ours, mujoco_s = both(chain(), q, u, 0, 0.5)
+    late = ours.late(mujoco_s)
+    assert set(ours.stops) == set(mujoco_s.stops) == set(late) == stops
     assert max(map(abs, late.values())) <= WITHIN, late
-    assert not ours.meets and not theirs.meets
+    assert not ours.meets and not mujoco_s.meets
 
 
 @pytest.mark.slow
@@ -58,7 +63,27 @@ def test_a_limp_biped_in_the_air_comes_to_its_stops_when_mujoco_s_does(
     rng, q = np.random.default_rng(seed), np.zeros(13)
     q[2], q[3], q[7:] = 2.0, 1.0, [0.1, 0, 0.4, -0.1, -0.2, 0.6]
     u = np.concatenate([np.zeros(6), rate * rng.uniform(-1, 1, size=6)])
-    ours, theirs = both(biped(), q, u, 6, 0.25)
-    late = ours.late(theirs)
-    assert set(ours.stops) == set(theirs.stops) and len(late) == stops
+    ours, mujoco_s = both(biped(), q, u, 6, 0.25)
+    late = ours.late(mujoco_s)
+    assert set(ours.stops) == set(mujoco_s.stops) and len(late) == stops
     assert max(map(abs, late.values())) <= WITHIN, late
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(robots_folder() is None, reason="example-robot-data is not installed")
+@pytest.mark.parametrize("name", ["go2", "anymal_c"])
+def test_a_robot_s_file_moves_as_in_mujoco(name: str) -> None:
+    """Free flight to the order of `midpoint`, the first; events at the same
+    instants until the poses part, as those of chaotic falls do; a stand to 1 mm and 0.2 deg.
+    """
+    rows = {row.scene: row for row in truth.rows(named([name]), lambda _: None)}
+    assert rows[truth.FLIES].order == pytest.approx(1, abs=0.1)
+    for scene in (truth.DROPS, truth.STANDS, truth.FALLS):
+        found = rows[scene].found
+        assert found is not None
+        assert found.early_within == found.early >= 4 and found.together > 0.2
+        assert rows[scene].unsolved <= 3  # of 1,000 to 3,000 steps
+    stand = rows[truth.STANDS].found
+    assert stand is not None
+    assert stand.place < truth.ALIKE.place and stand.angle < truth.ALIKE.angle
+    assert stand.within == stand.shared and stand.together == pytest.approx(3.0)

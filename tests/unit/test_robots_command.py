@@ -41,6 +41,27 @@ def test_one_that_fails_does_not_end_the_run(
     assert "| mini_cheetah | 18 |" in text
 
 
+@pytest.mark.slow
+def test_beside_mujoco_a_file_has_four_scenes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A tower that flies, drops, tips over and falls, and a file that is none."""
+    page, tower, broken = (tmp_path / name for name in ("page.md", "tower.xml", "broken.urdf"))
+    page.write_text(PAGE.replace("checked robots", "robots beside MuJoCo"), encoding="utf-8")
+    tower.write_text(TIPS_OVER, encoding="utf-8")
+    broken.write_text("<robot", encoding="utf-8")
+    asked = ["robots", "check", "--mujoco", str(tower), str(broken), "--json", "--page", str(page)]
+    assert cli.main(asked) == 0
+    flight, drop, stand, fall, none = json.loads(capsys.readouterr().out)
+    assert flight["order"] == pytest.approx(1, abs=0.1)  # the order of midpoint
+    for row in (drop, stand, fall):
+        assert row["found"]["early"] == row["found"]["early_within"] > 0
+        assert row["found"]["together"] > 0.1 and row["unsolved"] == 0
+    assert none["why"] and not none["scene"]
+    text = page.read_text(encoding="utf-8")
+    assert text.count("| tower |") == 4 and "old" not in text and "order 1.0" in text
+
+
 def test_bad_input_is_told_before_anything_runs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -50,6 +71,7 @@ def test_bad_input_is_told_before_anything_runs(
         (["mini_cheeta"], "did you mean mini_cheetah"),
         (["mini_cheetah", "--page", str(page)], "has no lines"),
         (["mini_cheetah", "--duration", "-1"], "duration"),
+        (["mini_cheetah", "--mujoco", "--duration", "2"], "does not go with --mujoco"),
     ):
         assert cli.main(["robots", "check", *asked]) == 2
         assert told in capsys.readouterr().err

@@ -1,24 +1,32 @@
-"""`tarsus robots check`: which robots load, and stand."""
+"""`tarsus robots check`: which robots load, and stand; with --mujoco, how MuJoCo moves them."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import degrees
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import tyro
 
 from tarsus.commands.base import Command, File, Seconds, called, print_json
-from tarsus.errors import TarsusError
+from tarsus.errors import TarsusError, several
 from tarsus.files import write_text
 
 if TYPE_CHECKING:
     from tarsus.validation.robot_check import CheckedRobot
+    from tarsus.validation.two_engines.truth import TruthRow
 
-BEGIN, END = "<!-- checked robots -->\n", "<!-- end of checked robots -->"
+CHECKED, BESIDE = "checked robots", "robots beside MuJoCo"  # what a page's table is called
 HEAD = ("robot", "dof", "mass / kg", "left out", "servos", "dt / ms", "stands", "lower by / mm")
 HEAD = (*HEAD, "tilt / deg", "unconverged", "time / s")
+SCENES = ("robot", "scene", "alike until / s", "events till then", "events", "latest / steps")
+SCENES = (*SCENES, "trunk / mm", "angles / deg", "MuJoCo itself: alike until / s", "events", "mm")
+SCENES = (*SCENES, "deg", "unconverged", "remark")
+SECONDS = 10.0
+SOME = 2  # events that a remark names
 
 
 @dataclass(frozen=True)
@@ -26,50 +34,99 @@ class Robots(Command):
     """Load robots and let them stand: one table of what came of it.
 
     `tarsus robots check` takes the built-in robots and those of the package example-robot-data,
-    each held for ten seconds by its own servos or by the gait `stand`.
+    each held for ten seconds by its own servos or by the gait `stand`. With `--mujoco` a robot
+    flies, drops, stands and falls in Tarsus and in MuJoCo from one file (docs/validation.md).
     """
 
     place: ClassVar[int] = 55
     topic: ClassVar[str] = "Compare and check"
     examples: ClassVar[Mapping[str, str]] = {
         "tarsus robots check mini_cheetah robot.urdf": "two robots, each held for ten seconds",
+        "tarsus robots check --mujoco robot.xml": "one file in both engines",
     }
 
     what: tyro.conf.Positional[Literal["check"]]
     """check: load them, let them stand."""
     robots: tyro.conf.Positional[Annotated[tuple[str, ...], called("ROBOT")]] = ()
     """Only these: built-in ones, names of the package's robots, or paths to files."""
-    duration: Seconds = 10.0
-    """How long each stands."""
+    duration: Seconds = SECONDS
+    """How long each stands; not with --mujoco, whose scenes have their own times."""
+    mujoco: bool = False
+    """Beside MuJoCo: events and poses of a flight, a limp drop, a stand and a fall."""
     page: File = None
-    """Write the table to this Markdown file, between its lines `<!-- checked robots -->` and
-    `<!-- end of checked robots -->`."""
+    """Write the table to this Markdown file, between its lines `<!-- checked robots -->` (with
+    --mujoco `<!-- robots beside MuJoCo -->`) and `<!-- end of ... -->`."""
 
     def execute(self) -> int:
         from tarsus.simulation.inputs import steps
         from tarsus.validation.robot_check import checked, named
+        from tarsus.validation.two_engines import truth
 
+        # what is asked, and whether its table has a place
         steps(self.duration, 1e-3)
-        before, after = self._around()
+        if self.mujoco and self.duration != SECONDS:
+            raise TarsusError("--duration does not go with --mujoco: its scenes have their times.")
+        before, after = _around(self.page, BESIDE if self.mujoco else CHECKED)
+        chosen = named(self.robots or (truth.ROBOTS if self.mujoco else ()))
+        # its rows
         with self.progress() as progress:
-            rows = list(checked(named(self.robots), self.duration, progress.say))
-        print_json([row.as_json() for row in rows]) if self.json else _tell(rows)
+            if self.mujoco:
+                beside = list(truth.rows(chosen, progress.say))
+                table = ToldTable(
+                    SCENES, [_scene(row) for row in beside], ("robot", "scene", "remark")
+                )
+                told, closing = [row.as_json() for row in beside], truth.SETTINGS
+            else:
+                rows = list(checked(chosen, self.duration, progress.say))
+                table = ToldTable(HEAD, [_cells(row) for row in rows], ("robot", "stands"))
+                told, closing = [row.as_json() for row in rows], _closing(rows)
+        # told
+        print_json(told) if self.json else table.tell(closing)
         if self.page is not None:
-            write_text({self.page: f"{before}\n{_markdown(rows)}{after}"})
+            write_text({self.page: f"{before}\n{table.markdown()}{after}"})
         return 0
 
-    def _around(self) -> tuple[str, str]:
-        """What of the page stands around its table; TarsusError if it has no place for one."""
-        if self.page is None:
-            return "", ""
-        text = self.page.read_text(encoding="utf-8")
-        before, begin, rest = text.partition(BEGIN)
-        _, end, after = rest.partition(END)
-        if not begin or not end:
-            raise TarsusError(
-                f"{str(self.page)!r} has no lines {BEGIN.strip()!r} and {END!r} for a table."
-            )
-        return before + begin, end + after
+
+@dataclass(frozen=True)
+class ToldTable:
+    """Cells under a head; `left`: columns of words."""
+
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    left: Sequence[str]
+
+    def markdown(self) -> str:
+        """For a page."""
+        lines = [self.head, ["---"] * len(self.head), *self.rows]
+        return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+
+    def tell(self, closing: str) -> None:
+        """Wrapped in a terminal, with a last line."""
+        from rich.box import SIMPLE_HEAD
+        from rich.console import Console
+        from rich.markup import escape
+        from rich.table import Table as Drawn
+
+        console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
+        drawn = Drawn(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+        for column in self.head:
+            drawn.add_column(column, justify="left" if column in self.left else "right")
+        for row in self.rows:
+            drawn.add_row(*map(escape, row))
+        console.print(drawn)
+        console.print(closing)
+
+
+def _around(page: Path | None, name: str) -> tuple[str, str]:
+    """What of a page stands around the table called so; TarsusError if it has no place for one."""
+    if page is None:
+        return "", ""
+    begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
+    before, has_begin, rest = page.read_text(encoding="utf-8").partition(begin)
+    _, has_end, after = rest.partition(end)
+    if not has_begin or not has_end:
+        raise TarsusError(f"{str(page)!r} has no lines {begin.strip()!r} and {end!r} for a table.")
+    return before + begin, end + after
 
 
 def _cells(row: CheckedRobot) -> list[str]:
@@ -92,30 +149,48 @@ def _cells(row: CheckedRobot) -> list[str]:
     ]
 
 
-def _number(value: float | None, how: str) -> str:
-    return "" if value is None else format(value, how)
-
-
-def _markdown(rows: Sequence[CheckedRobot]) -> str:
-    lines = [HEAD, ["---"] * len(HEAD), *map(_cells, rows)]
-    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
-
-
-def _tell(rows: Sequence[CheckedRobot]) -> None:
-    """The table, wrapped in a terminal."""
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
-
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    for column in HEAD:
-        table.add_column(column, justify="left" if column in ("robot", "stands") else "right")
-    for row in rows:
-        table.add_row(*map(escape, _cells(row)))
-    console.print(table)
+def _closing(rows: Sequence[CheckedRobot]) -> str:
     well = sum(row.well for row in rows)
-    console.print(
+    return (
         f"{well} of {len(rows)} stand or hold; `tarsus inspect FILE` names what of one is left out"
     )
+
+
+def _scene(row: TruthRow) -> list[str]:
+    """A row of the table, in the columns of `SCENES`."""
+    if row.why:
+        return [row.robot, row.scene, *[""] * (len(SCENES) - 3), row.why]
+    # what is said beside the figures
+    remarks = [] if row.order is None else [f"order {row.order:.2f}"]
+    for events, whose in ((row.ours_alone, "Tarsus"), (row.theirs_alone, "MuJoCo")):
+        remarks += [f"in {whose} alone: {several(events, SOME)}"] if events else []
+    # the figures
+    found, soft = row.found, row.soft
+    assert found is not None
+    ends = [_figure(1e3 * found.place), _figure(degrees(found.angle))]
+    if soft is None:
+        return [row.robot, row.scene, *[""] * 4, *ends, *[""] * 5, "; ".join(remarks)]
+    return [
+        row.robot,
+        row.scene,
+        f"{found.together:.2f}",
+        f"{found.early_within} of {found.early}",
+        f"{found.within} of {found.shared}",
+        f"{found.latest:+d}",
+        *ends,
+        f"{soft.together:.2f}",
+        f"{soft.within} of {soft.shared}",
+        _figure(1e3 * soft.place),
+        _figure(degrees(soft.angle)),
+        str(row.unsolved),
+        "; ".join(remarks),
+    ]
+
+
+def _figure(value: float) -> str:
+    """Two digits, and no exponent."""
+    return f"{value:.4f}" if value < 0.01 else f"{value:.3f}" if value < 0.1 else f"{value:.2f}"
+
+
+def _number(value: float | None, how: str) -> str:
+    return "" if value is None else format(value, how)

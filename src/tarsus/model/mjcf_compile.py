@@ -17,6 +17,7 @@ from tarsus.model.parts import Report
 MISSING = re.compile(r"opening file '([^']+)'")
 MOST = 500  # files that may be missing
 SOME = 5  # names that a warning shows
+EVERY = 2**31 - 1  # all bits of contype and conaffinity
 CORNERS = ((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1))
 SIDES = ((0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3))
 PIXEL = bytes.fromhex(  # a PNG of one pixel
@@ -44,6 +45,14 @@ def compiled(text: str, path: Path | None) -> tuple[Any, list[str]]:
     return model, missing
 
 
+def compiled_on_floor(text: str, path: Path | None) -> Any:
+    """The same on a level plane at z = 0 that touches all that can collide, unless the world has a
+    plane of its own.
+    """
+    check_bounds(text, path)
+    return _with_stand_ins(text, path, 1.0, floor=True)[0]
+
+
 def report_missing(missing: list[str], report: Report) -> None:
     """A warning for what pictures lack."""
     if missing:
@@ -53,13 +62,17 @@ def report_missing(missing: list[str], report: Report) -> None:
         )
 
 
-def _with_stand_ins(text: str, path: Path | None, size: float) -> tuple[Any, list[str]]:
+def _with_stand_ins(
+    text: str, path: Path | None, size: float, floor: bool = False
+) -> tuple[Any, list[str]]:
     """The model with a small tetrahedron of this size, m, for every mesh that is not there."""
     mujoco = needed_library("mujoco", "reading MJCF")
     files: dict[str, bytes] = {}
     missing: list[str] = []
     while True:
         try:
+            if floor:
+                return _on_floor(mujoco, text, path, files), missing
             if path is None:
                 return mujoco.MjModel.from_xml_string(text, files), missing
             return mujoco.MjModel.from_xml_path(str(path), files), missing
@@ -72,6 +85,19 @@ def _with_stand_ins(text: str, path: Path | None, size: float) -> tuple[Any, lis
                 raise TarsusError(f"MuJoCo cannot compile it: {said}") from None
             files[name] = made
             missing.append(str(lacking[1] if lacking else name))
+
+
+def _on_floor(mujoco: Any, text: str, path: Path | None, files: dict[str, bytes]) -> Any:
+    """The compiled model with a plane in its world."""
+    if path is None:
+        spec = mujoco.MjSpec.from_string(text, assets=files)
+    else:
+        spec = mujoco.MjSpec.from_file(str(path), assets=files)
+    plane = mujoco.mjtGeom.mjGEOM_PLANE
+    if all(geom.type != plane for geom in spec.worldbody.geoms):
+        touching = {"contype": EVERY, "conaffinity": EVERY}
+        spec.worldbody.add_geom(type=plane, size=[0, 0, 1], **touching)
+    return spec.compile()
 
 
 def _stand_in(name: str, size: float) -> bytes | None:

@@ -1,0 +1,82 @@
+"""What happens when: a robot's run in one of two engines, and how two runs differ."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tarsus.dynamics.robot import Robot
+
+Array = NDArray[np.float64]
+Torques = Callable[[float, Array, Array], Array]  # (t, q, u) -> torques of the actuators
+GROUND = "ground"
+
+
+@dataclass(frozen=True, eq=False)
+class RobotRun:
+    """A run.
+
+    q, u: coordinates (steps, nq) and velocities (steps, nu) after every step
+    stops: the step in which each joint first stood at its stop, by the joint's name
+    meets: the step in which each two bodies first touched, by their names; one may be `GROUND`
+    unsolved: steps that did not converge
+    """
+
+    q: Array
+    u: Array
+    stops: dict[str, int]
+    meets: dict[frozenset[str], int]
+    unsolved: int = 0
+
+    @property
+    def events(self) -> dict[str, int]:
+        """The steps of all of them: joints by name, two bodies as "one:other"."""
+        return self.stops | {":".join(sorted(both)): k for both, k in self.meets.items()}
+
+    def late(self, other: RobotRun) -> dict[str, int]:
+        """By how many steps the other's events come later, of those that both have."""
+        own, others = self.events, other.events
+        return {name: others[name] - k for name, k in own.items() if name in others}
+
+    def alone(self, other: RobotRun) -> list[str]:
+        """Events that the other does not have."""
+        return sorted(self.events.keys() - other.events.keys())
+
+
+@dataclass(frozen=True)
+class Apart:
+    """How far two poses of a robot are from each other.
+
+    place: of the trunk, m
+    angle: the trunk's turn or the largest of a joint, rad; slides by their way, m
+    """
+
+    place: float
+    angle: float
+
+
+def together(robot: Robot, one: RobotRun, other: RobotRun, most: Apart) -> int:
+    """Steps until two runs are farther apart than `most`; all, if they never are."""
+    for k, (q, its) in enumerate(zip(one.q, other.q, strict=True)):
+        found = apart(robot, q, its)
+        if found.place > most.place or found.angle > most.angle:
+            return k
+    return len(one.q)
+
+
+def apart(robot: Robot, q: Array, other: Array) -> Apart:
+    """Of coordinates (nq,) and other ones."""
+    place, angles = 0.0, [0.0]
+    for body, at in zip(robot.bodies, robot.q_slices, strict=True):
+        kind, own, its = body.joint.kind, q[at], other[at]
+        if kind in ("free", "ball"):
+            same = min(abs(float(own[-4:] @ its[-4:])), 1.0)
+            angles.append(2 * float(np.arccos(same)))
+        else:
+            angles.append(float(np.abs(own - its).max()))
+        if kind == "free" and at.start == 0:
+            place = float(np.linalg.norm(own[:3] - its[:3]))
+    return Apart(place, max(angles))

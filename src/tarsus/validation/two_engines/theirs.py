@@ -1,0 +1,115 @@
+"""A robot's run by MuJoCo: the same file on a level floor, contacts and stops as hard as its
+steps allow.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tarsus.dynamics.robot import Robot
+from tarsus.model.conventions import mujoco_joint_names
+from tarsus.model.mjcf_compile import compiled_on_floor
+from tarsus.model.mjcf_extras import body_names
+from tarsus.morphology.self_contacts import self_contacts
+from tarsus.mujoco_runs.library import mujoco
+from tarsus.mujoco_runs.whole_robot import with_pairs_and_servos
+from tarsus.validation.two_engines.course import GROUND, Array, RobotRun, Torques
+from tarsus.validation.two_engines.ours import MU
+
+IMPEDANCE = (0.99, 0.999, 1e-4, 0.5, 2.0)  # solimp
+LOOPS = (0.9999, 0.9999, 1e-4, 0.5, 2.0)  # that of what closes loops: all that MuJoCo allows
+IMPRATIO = 10.0  # friction impedance over normal impedance
+ITERATIONS, TOLERANCE = 100, 1e-12  # of MuJoCo's solver
+SAFE = 2.0  # steps: the least time constant that MuJoCo allows
+
+
+def model_of(robot: Robot, file: str | Path, dt: float) -> Any:
+    """The MjModel of an MJCF file or text with a floor; of another kind of file what
+    `model.to_mjcf` writes of the robot, with the pairs of its solids that we look at.
+    """
+    text = str(file).lstrip()
+    if text.startswith("<"):
+        return compiled_on_floor(text, None)
+    if text.endswith(".xml"):
+        return compiled_on_floor("", Path(file))
+    written = with_pairs_and_servos(robot, self_contacts(robot).kept, dt, MU)
+    return mujoco().MjModel.from_xml_string(written)
+
+
+def hard(model: Any, dt: float, softness: float = 1.0) -> None:
+    """As hard as steps of dt, s, allow, or softer by a factor on the time constant; the same
+    friction everywhere, no motors: torques come as forces.
+    """
+    library, option = mujoco(), model.opt
+    reference = (SAFE * softness * dt, 1.0)
+    # steps and contacts
+    option.timestep, option.integrator = dt, library.mjtIntegrator.mjINT_IMPLICITFAST
+    option.cone, option.impratio = library.mjtCone.mjCONE_ELLIPTIC, IMPRATIO
+    option.iterations, option.ls_iterations, option.tolerance = ITERATIONS, ITERATIONS, TOLERANCE
+    option.solver = library.mjtSolver.mjSOL_NEWTON
+    option.enableflags |= library.mjtEnableBit.mjENBL_OVERRIDE
+    option.disableflags |= library.mjtDisableBit.mjDSBL_ACTUATION
+    option.o_margin, option.o_solref[:] = 0.0, reference
+    option.o_solimp[:], option.o_friction[:3] = IMPEDANCE, (MU, MU, 0.0)
+    model.geom_condim[:] = 3
+    model.pair_dim[:] = 3
+    # stops, dry friction, loops
+    model.jnt_margin[:] = 0.0
+    for own, impedance, value in (
+        (model.jnt_solref, model.jnt_solimp, IMPEDANCE),
+        (model.dof_solref, model.dof_solimp, IMPEDANCE),
+        (model.eq_solref, model.eq_solimp, LOOPS),
+    ):
+        own[:], impedance[:] = reference, value
+
+
+def in_mujoco(
+    model: Any,
+    robot: Robot,
+    start: tuple[Array, Array],
+    torques: Torques,
+    run: tuple[float, int, int],
+) -> RobotRun:
+    """From q (nq,) and u (nu,) in a model made `hard`.
+
+    run: dt, s, in which torques are held; how many of them; how many of MuJoCo's steps in each
+    """
+    # the state, and where torques act
+    library, (dt, steps, parts) = mujoco(), run
+    data = library.MjData(model)
+    data.qpos[:], data.qvel[:] = start
+    motors = [robot.u_slices[robot.joint_index(motor.joint)].start for motor in robot.actuators]
+    q, u = np.zeros((steps, model.nq)), np.zeros((steps, model.nv))
+    # names of what may stop and touch
+    joints, links = mujoco_joint_names(model), [GROUND, *body_names(model)[1:]]
+    owner = np.array(model.body_weldid)[model.geom_bodyid]
+    stop = library.mjtConstraint.mjCNSTR_LIMIT_JOINT
+    stops, meets = dict[str, int](), dict[frozenset[str], int]()
+    for k in range(steps):
+        data.qfrc_applied[motors] = torques(k * dt, data.qpos.copy(), data.qvel.copy())
+        for _ in range(parts):
+            library.mj_step(model, data)
+            for row in np.flatnonzero(data.efc_type == stop).tolist():
+                stops.setdefault(joints[data.efc_id[row]], k)
+            if data.ncon:
+                for a, b in set(map(tuple, owner[data.contact.geom].tolist())):
+                    meets.setdefault(frozenset((links[a], links[b])), k)
+        q[k], u[k] = data.qpos, data.qvel
+    return RobotRun(q, u, stops, meets)
+
+
+def in_flight(model: Any, start: tuple[Array, Array], dt: float, steps: int) -> Array:
+    """Coordinates (nq,) after so many steps in the air by Runge and Kutta's method of fourth order,
+    joints without limits and dry friction.
+    """
+    library, flags = mujoco(), mujoco().mjtDisableBit
+    hard(model, dt)
+    model.opt.integrator = library.mjtIntegrator.mjINT_RK4
+    model.opt.disableflags |= flags.mjDSBL_LIMIT | flags.mjDSBL_CONTACT | flags.mjDSBL_FRICTIONLOSS
+    data = library.MjData(model)
+    data.qpos[:], data.qvel[:] = start
+    library.mj_step(model, data, steps)
+    return np.array(data.qpos)

@@ -1,0 +1,228 @@
+"""A robot's file in Tarsus and in MuJoCo: free flight, a limp drop, a stand and a fall.
+
+Both start alike and are given the same torques, held for a step of ours: none, or those of servos
+sized for the robot. MuJoCo takes `PARTS` steps in each of ours, its contacts and stops as hard as
+these allow. How much of a difference is MuJoCo's softness, or the motion's own sensitivity, is told
+by a second run of MuJoCo's, twice as soft.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from casadi import SX
+
+from tarsus import robots
+from tarsus.dynamics.kinematics import kinematics
+from tarsus.dynamics.outlines import lowest
+from tarsus.dynamics.robot import Robot
+from tarsus.errors import TarsusError
+from tarsus.simulation.default_controller import STAND, prepared
+from tarsus.spatial.quaternion import numeric_product
+from tarsus.validation.two_engines import ours, theirs
+from tarsus.validation.two_engines.course import Apart, Array, RobotRun, Torques, apart, together
+from tarsus.validation.two_engines.ours import MU
+
+DT = 0.001  # s
+PARTS = 5  # of MuJoCo's steps in one of ours
+SOFTER = 2.0
+ROBOTS = ("go2", "anymal_c", "g1")  # of example-robot-data, if none are named
+ALIKE = Apart(1e-3, float(np.deg2rad(0.2)))  # poses that agree
+WITHIN = 2  # steps: events so near are the same
+FLIGHT, FLIGHT_PARTS, RATES = 0.2, 20, 1.0  # s; MuJoCo's steps in one of ours; rad/s at the start
+HIGH = 10.0  # m: nothing touches in flight
+DROP, TIPPED, CLEAR = 0.2, 1.0, 0.05  # m; rad of roll; m above the ground
+FLIES, DROPS, STANDS, FALLS = "flight", "drop", "stand", "fall"
+SETTINGS = (
+    f"Tarsus: moreau, midpoint, dt {1e3 * DT:g} ms; MuJoCo: implicitfast, {1e3 * DT / PARTS:g} ms,"
+    f" time constants of two steps (softer: four), elliptic cones, impratio 10; friction {MU:g};"
+    f" flight against MuJoCo's RK4 at {1e3 * DT / FLIGHT_PARTS:g} ms"
+)
+SECONDS = {FLIES: FLIGHT, DROPS: 1.0, STANDS: 3.0, FALLS: 3.0}
+
+
+@dataclass(frozen=True)
+class Beheld:
+    """How two runs of a scene differ.
+
+    together: s, how long their poses are within `ALIKE`
+    early, early_within: events of both until then; of these within `WITHIN` steps
+    shared, within: events of both in the whole run; of these within `WITHIN` steps
+    latest: steps, by which the event comes later or earlier that differs most
+    place, angle: m and rad at the end, trunk and largest joint
+    """
+
+    together: float = 0.0
+    early: int = 0
+    early_within: int = 0
+    shared: int = 0
+    within: int = 0
+    latest: int = 0
+    place: float = 0.0
+    angle: float = 0.0
+
+    @staticmethod
+    def of(robot: Robot, one: RobotRun, other: RobotRun) -> Beheld:
+        """Of two runs."""
+        late, until = one.late(other), together(robot, one, other, ALIKE)
+        early = {name: steps for name, steps in late.items() if one.events[name] <= until}
+        end = apart(robot, one.q[-1], other.q[-1])
+        return Beheld(
+            until * DT,
+            len(early),
+            _within(early),
+            len(late),
+            _within(late),
+            max(late.values(), key=abs, default=0),
+            end.place,
+            end.angle,
+        )
+
+
+@dataclass(frozen=True)
+class TruthRow:
+    """One robot in one scene.
+
+    found: how Tarsus and MuJoCo differ
+    soft: how MuJoCo and MuJoCo twice as soft do; None in flight
+    ours_alone, theirs_alone: events of one engine
+    order: of our steps, from two lengths of step (flight)
+    unsolved: steps of ours that did not converge
+    why: what went wrong
+    """
+
+    robot: str
+    scene: str
+    seconds: float = 0.0
+    found: Beheld | None = None
+    soft: Beheld | None = None
+    ours_alone: tuple[str, ...] = ()
+    theirs_alone: tuple[str, ...] = ()
+    order: float | None = None
+    unsolved: int = 0
+    why: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """All fields by name."""
+        return asdict(self)
+
+
+def rows(chosen: dict[str, str], tell: Callable[[str], None] = print) -> Iterator[TruthRow]:
+    """The rows of robots, name -> file, scene by scene; what goes wrong with one is a row."""
+    for name, file in chosen.items():
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                beside = Beside.of(name, file)
+                for scene in SECONDS:
+                    tell(f"{name}: {scene} ...")
+                    yield beside.row(scene)
+        except TarsusError as error:
+            yield TruthRow(name, "", why=str(error).removeprefix(f"{file}: "))
+
+
+@dataclass(frozen=True, eq=False)
+class Beside:
+    """One robot in both engines, and the torques that hold it where it stands.
+
+    q (nq,): where it stands
+    """
+
+    name: str
+    robot: Robot
+    file: str
+    q: Array
+    servos: Torques
+
+    @staticmethod
+    def of(name: str, file: str) -> Beside:
+        """A robot by name and file, on its feet."""
+        robot, gait = prepared(robots.load(file), STAND, DT, [])
+        servos = held(robot, np.array(gait.initial_coordinates(robot)), gait)
+        shown = robot.name if name == file else name
+        return Beside(shown, robot, file, ours.simulated(robot, servos, DT).q, servos)
+
+    def row(self, scene: str) -> TruthRow:
+        """In one of `SECONDS`."""
+        if scene == FLIES:
+            return self._flight()
+        start, torques = self._start(scene)
+        steps = round(SECONDS[scene] / DT)
+        own = ours.in_tarsus(self.robot, start, torques, DT, steps)
+        stiff, soft = (self._theirs(start, torques, steps, much) for much in (1.0, SOFTER))
+        return TruthRow(
+            self.name,
+            scene,
+            SECONDS[scene],
+            Beheld.of(self.robot, own, stiff),
+            Beheld.of(self.robot, stiff, soft),
+            tuple(own.alone(stiff)),
+            tuple(stiff.alone(own)),
+            unsolved=own.unsolved,
+        )
+
+    def _theirs(
+        self, start: tuple[Array, Array], torques: Torques, steps: int, soft: float
+    ) -> RobotRun:
+        model = theirs.model_of(self.robot, self.file, DT)
+        theirs.hard(model, DT / PARTS, soft)
+        return theirs.in_mujoco(model, self.robot, start, torques, (DT, steps, PARTS))
+
+    def _start(self, scene: str) -> tuple[tuple[Array, Array], Torques]:
+        """q and u at the start of a scene, and its torques."""
+        q, u = self.q.copy(), np.zeros(self.robot.nu)
+        if scene == STANDS:
+            return (q, u), self.servos
+        if scene == DROPS:
+            q[2] += DROP
+            return (q, u), limp(self.robot)
+        # tipped to its side, a little above the ground
+        roll = np.array([np.cos(TIPPED / 2), np.sin(TIPPED / 2), 0.0, 0.0])
+        q[3:7] = numeric_product(roll, q[3:7])
+        kin = kinematics(self.robot, SX(q))
+        q[2] += CLEAR - min(lowest(kin, candidate)[2] for candidate in self.robot.candidates)
+        return (q, u), self.servos
+
+    def _flight(self) -> TruthRow:
+        """In the air, joints turning: the difference from MuJoCo's steps of fourth order."""
+        q, rng = self.q.copy(), np.random.default_rng(0)
+        q[2] += HIGH
+        start = ours.consistent(self.robot, q, RATES * rng.uniform(-1, 1, self.robot.nu))
+        steps = round(FLIGHT / DT)
+        model = theirs.model_of(self.robot, self.file, DT)
+        exact = theirs.in_flight(model, start, DT / FLIGHT_PARTS, steps * FLIGHT_PARTS)
+        whole, half = (
+            apart(self.robot, exact, ours.in_flight(self.robot, start, DT / n, steps * n))
+            for n in (1, 2)
+        )
+        order = float(np.log2(whole.angle / half.angle)) if half.angle else None
+        found = Beheld(FLIGHT, place=whole.place, angle=whole.angle)
+        return TruthRow(self.name, FLIES, FLIGHT, found, order=order)
+
+
+def held(robot: Robot, q: Array, gait: Any) -> Torques:
+    """Torques of servos with the gains of a gait `stand`, within the motors' limits."""
+    names = [robot.joint_index(motor.joint) for motor in robot.actuators]
+    at_q = [robot.q_slices[k].start for k in names]
+    at_u = [robot.u_slices[k].start for k in names]
+    low, high = (np.array([getattr(a, end) for a in robot.actuators]) for end in ("lower", "upper"))
+    kp, kd, target = np.array(gait.kp), np.array(gait.kd), q[at_q]
+
+    def torques(t: float, q: Array, u: Array) -> Array:
+        return np.clip(kp * (target - q[at_q]) - kd * u[at_u], low, high)
+
+    return torques
+
+
+def limp(robot: Robot) -> Torques:
+    """No torques."""
+    none = np.zeros(len(robot.actuators))
+    return lambda t, q, u: none
+
+
+def _within(late: dict[str, int]) -> int:
+    return sum(abs(steps) <= WITHIN for steps in late.values())
