@@ -154,6 +154,20 @@ def test_every_world_has_its_own_and_nothing_moves() -> None:
             np.testing.assert_array_equal(alone.parameters[name], found.parameters[name][k])
 
 
+def test_other_torques_are_given() -> None:
+    sim = tarsus.Simulation("mini_cheetah", Moreau(**SHARP))
+    sim.set(u=np.random.default_rng(3).normal(size=18) * 0.03)
+    sim.step(np.ones(12))
+    asked = sim.derivatives(action=np.zeros(12))
+    start = sim.state()
+    sim.step(np.zeros(12))  # the last ones, from here on
+    start[:, -12:] = 0
+    sim.restore(start)
+    np.testing.assert_array_equal(asked.state, sim.derivatives().state)
+    with pytest.raises(TarsusError, match="the action"):
+        sim.derivatives(action=np.zeros(3))
+
+
 def test_what_cannot_be_is_a_sentence() -> None:
     sim = point()
     with pytest.raises(TarsusError, match="no parameter named 'nu'; did you mean mu"):

@@ -221,6 +221,17 @@ def test_integrate() -> None:
     assert many.shape == (3, robot.nq) and np.allclose(many[2], there, rtol=0, atol=1e-14)
 
 
+def test_difference_is_what_integrate_undoes() -> None:
+    robot = ROBOTS["garden"]
+    q, u = random_state(robot, 10)
+    u *= 2.0 / np.abs(u).max()  # less than half a turn
+    there = robot.integrate(q, u, 1.0)
+    assert np.allclose(robot.difference(there, q), u, rtol=0, atol=1e-13)
+    assert np.allclose(robot.difference(q, q), 0, rtol=0, atol=1e-15)
+    many = robot.difference(np.tile(there, (3, 1)), np.tile(q, (3, 1)))
+    assert many.shape == (3, robot.nu) and np.allclose(many, u, rtol=0, atol=1e-13)
+
+
 def test_gravity_of_the_world() -> None:
     robot = ROBOTS["arm"]
     q, u = random_state(robot, 11)

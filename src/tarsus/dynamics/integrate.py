@@ -32,6 +32,34 @@ def integrated(mechanism: Mechanism, q: Array, u: Array, dt: ArrayLike) -> Array
     return after
 
 
+def difference(mechanism: Mechanism, q: Array, start: Array) -> Array:
+    """The constant u (..., nu) that leads from start (..., nq) to q (..., nq) in one second.
+
+    Bodies turn by less than half a turn.
+    """
+    states = np.broadcast_shapes(q.shape[:-1], start.shape[:-1])
+    way = np.empty((*states, mechanism.nu))
+    for body, at, du in zip(mechanism.bodies, mechanism.q_slices, mechanism.u_slices, strict=True):
+        if body.joint.kind in ("free", "ball"):
+            turn = slice(at.stop - 4, at.stop)
+            straight = slice(at.start, turn.start)
+            way[..., du.start : du.stop - 3] = q[..., straight] - start[..., straight]
+            way[..., du.stop - 3 : du.stop] = _turn(start[..., turn], q[..., turn])
+        else:
+            way[..., du] = q[..., at] - start[..., at]
+    return way
+
+
+def _turn(start: Array, end: Array) -> Array:
+    """The rotation vector (..., 3) in the body's frame from one unit quaternion to another."""
+    inverse = start * np.array([1.0, -1.0, -1.0, -1.0])
+    p = numeric_product(inverse, end)
+    p = np.where(p[..., :1] < 0, -p, p)
+    sine = np.linalg.norm(p[..., 1:], axis=-1, keepdims=True)
+    half = np.arctan2(sine, p[..., :1])
+    return 2 * p[..., 1:] / np.sinc(half / np.pi)
+
+
 def turned(p: Array, by: Array) -> Array:
     """The quaternion p (..., 4), turned by a rotation vector (..., 3) of its body's frame, rad."""
     angle = np.linalg.norm(by, axis=-1, keepdims=True)

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from tarsus.dynamics import loop_closure
 from tarsus.dynamics.compiled_quantities import Calls
 from tarsus.dynamics.describe import described, totals
-from tarsus.dynamics.integrate import integrated
+from tarsus.dynamics.integrate import difference, integrated
 from tarsus.errors import unknown
 from tarsus.model.mechanism import Mechanism
 
@@ -167,6 +167,13 @@ class Robot(Mechanism):
         """q (nq,) after constant u for dt seconds, () or (N,); unit quaternions turn exactly."""
         given = self._ask.checked(q=q, u=u)
         return integrated(self, given["q"], given["u"], dt)
+
+    def difference(self, q: ArrayLike, start: ArrayLike) -> Array:
+        """The constant u (nu,), or (N, nu), that leads from start to q in one second: what
+        `integrate` undoes, for turns of less than half a turn.
+        """
+        given = [self._ask.checked(q=each)["q"] for each in (q, start)]
+        return difference(self, *given)
 
     def loop_gaps(self, q: ArrayLike) -> Array:
         """g_B (nb,) of the loop joints, or (N, nb): how far apart they stand, m or rad.

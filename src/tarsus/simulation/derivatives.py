@@ -14,7 +14,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 from casadi import SX
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from tarsus.dynamics.kinematics import coordinate_rate
 from tarsus.errors import TarsusError, unknown
@@ -23,6 +23,7 @@ from tarsus.program.ir.blocks import Program, Register, Straight
 from tarsus.program.ir.tangent import named, tangent
 from tarsus.program.run.backend import Backend
 from tarsus.program.run.worlds import Worlds
+from tarsus.simulation import inputs
 from tarsus.simulation.step_program import Plan, step_program
 
 Array = NDArray[np.float64]
@@ -66,11 +67,12 @@ class Differentiated:
     options: Any
     _worlds: Backend
 
-    def derivatives(self, *parameters: str) -> Derivatives:
+    def derivatives(self, *parameters: str, action: ArrayLike | None = None) -> Derivatives:
         """Jacobians of the next step of every world, from the state as it is; nothing moves.
 
         parameters: of the law by name ("mu"), or registers of `program` of kind parameter, such as
             "law.mu", "terrain.slope", "mass_scale", "push"
+        action: held over the step, (actuators,) or (worlds, actuators); None: the last one
         They are those of the branches that the step takes: a contact that just closes, opens or
         begins to slide has other ones on the other side. Exact but for round-off where the law's
         solver ends in a linear system (`moreau` with newton or exact) and under force laws;
@@ -81,6 +83,8 @@ class Differentiated:
         if self.options.device != "cpu" or self.options.precision == "float32":
             raise TarsusError("derivatives are computed on device 'cpu' with precision 'float64'.")
         given = tuple(name for name in ("action", "command") if name in own)
+        if action is not None and "action" not in own:
+            raise TarsusError("a compiled controller moves this robot: derivatives take no action.")
         wanted = {name: _register(name, own.program) for name in parameters}
         # a world for each direction, from where each world is
         others = (*given, *wanted.values())
@@ -89,6 +93,8 @@ class Differentiated:
             for register in own.program.of_kind("state", "parameter"):
                 if register.name not in SETTLED:
                     values = own.get(register.name)
+                    if register.name == "action" and action is not None:
+                        values[:] = inputs.acting(action, "the action", own)
                     alike = self.worlds == 1
                     each = values[0] if alike else np.repeat(values, ends[-1], axis=0)
                     worlds.set(register.name, each)

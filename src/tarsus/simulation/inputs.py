@@ -117,13 +117,13 @@ def act(torques: Any, what: str, held: NDArray[Any] | None, worlds: Backend) -> 
         if like and isfinite(torques.dot(torques)):
             held[:] = torques
             return
-    # the rest
+    worlds.set("action", acting(torques, what, worlds))
+
+
+def acting(torques: Any, what: str, worlds: Backend) -> Any:
+    """The torques, of the right shape and finite, or TarsusError."""
     size = worlds.program.sizes["action"]
-    given = _fitting(what, torques, [(size,), (worlds.count, size)], worlds)
-    if held is None:
-        worlds.set("action", given)
-    else:
-        held[:] = given
+    return _fitting(what, torques, [(size,), (worlds.count, size)], worlds)
 
 
 def state(name: str, given: Any, mechanism: Mechanism, worlds: Backend) -> Any:

@@ -228,8 +228,7 @@ def interior_point(hard: HardProblem, first: SX) -> Outcome:
     than the tolerance.
     """
     # begin on the axes of both cones
-    cones = Cones.of(hard)
-    scales = cones.scales()
+    scales = (cones := Cones.of(hard)).scales()
     axis = [ca.if_else(active, ca.vertcat(1, 0, 0), 0) for active in cones.active]
     begin = {
         "x": ca.vertcat(*(scales[1] * e for e in axis)),
@@ -238,15 +237,16 @@ def interior_point(hard: HardProblem, first: SX) -> Outcome:
         "steps": SX(0),
     }
     last = hard.builder.loop(begin, lambda values: _step(cones, values, scales), STEPS, first)
-    # in the units of the problem
+    # in the units of the problem; they only say where others begin
     impulses = cones.impulses(triples(last["x"]))
     roots = [
         ca.sqrt(squared_slide(y) / ca.fmax(squared_slide(L), TINY))
         for y, L in zip(triples(last["y"]), impulses, strict=True)
     ]
     impulses = [radial_return(L, mu) for L, mu in zip(impulses, hard.mu, strict=True)]
+    guess, n, better = hard.builder.guess([*impulses, *roots]), len(impulses), []
+    impulses, roots = guess[:n], guess[n:]
     # whether that is a solution
-    better = []
     for i, L in enumerate(impulses):
         r = step_sizes(hard.problem.G[i, i])
         better.append(projected(hard, i, L, residual_velocity(hard, i, impulses), r))

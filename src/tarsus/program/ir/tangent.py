@@ -9,7 +9,7 @@ in the lanes.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
@@ -20,6 +20,7 @@ from casadi import SX
 
 from tarsus.program.ir.blocks import Block, Program, Register, Straight, While
 from tarsus.program.ir.symbolic import entries
+from tarsus.program.ir.trace import GUESS
 
 Names = frozenset[str]
 
@@ -41,14 +42,15 @@ def tangent(program: Program, along: Collection[str], of: Collection[str]) -> Pr
         raise ValueError("a program that counts cycles has no tangent: a counter is no function")
     blocks = {id(block): Chained(block) for block in _straights(program.blocks)}
     # what depends on the one, and what the other depends on
-    active, needed = frozenset(along), frozenset(of)
-    while (more := active.union(*(block.reached(active) for block in blocks.values()))) != active:
-        active = more
-    needed &= active
-    while (
-        more := needed.union(*(block.used(needed, active) for block in blocks.values()))
-    ) != needed:
-        needed = more
+    guessed = {r.name for r in program.registers if r.name.startswith(f"~{GUESS}")}
+    active = _grown(
+        frozenset(along),
+        lambda found: found.union(*(b.reached(found) for b in blocks.values())) - guessed,
+    )
+    needed = _grown(
+        active.intersection(of),
+        lambda found: found.union(*(b.used(found, active) for b in blocks.values())),
+    )
     # the registers, and the blocks
     kept = needed | active & frozenset(along)
     duals = [Register(named(r.name), r.size, r.kind) for r in program.registers if r.name in kept]
@@ -61,6 +63,13 @@ def tangent(program: Program, along: Collection[str], of: Collection[str]) -> Pr
     body = tuple(dual(block) for block in program.blocks)
     whole = (*program.registers, *duals)
     return Program(f"{program.name}_tangent", whole, body, program.tables)
+
+
+def _grown(names: Names, more: Callable[[Names], Names]) -> Names:
+    """The names, and more of them until there are no more."""
+    while (found := more(names)) != names:
+        names = found
+    return names
 
 
 class Chained:

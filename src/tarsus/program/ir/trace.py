@@ -18,6 +18,7 @@ from tarsus.program.ir.symbolic import entries, mapped
 Values = dict[str, SX]
 Held = TypeVar("Held")
 CLOCK = "~clock"
+GUESS = "guess"  # in the names of registers without a tangent
 REST = "rest"  # the section of what follows the last stamp
 
 
@@ -188,6 +189,17 @@ class Builder:
             return SX(value.sparsity(), ca.vertcat(SX(0, 1), *parts))
 
         return mapped(values, put)
+
+    def guess(self, values: list[SX]) -> list[SX]:
+        """Values (k,) each, from which an iteration begins that ends where it ends from anywhere
+        near: stored here, and without a tangent (`program.ir.tangent`).
+        """
+        name = self._fresh(GUESS)
+        symbols = self.declare(name, sum(value.numel() for value in values), "temporary")
+        self._pending[name] = ca.vertcat(SX(0, 1), *values)
+        self._cut()
+        ends = np.cumsum([value.numel() for value in values]).tolist()
+        return [symbols[e - v.numel() : e] for e, v in zip(ends, values, strict=True)]
 
     def stamp(self, section: str, values: Held = None) -> Held:
         """The work since the last stamp, and that of all kept values, belongs to a section; several
