@@ -141,7 +141,9 @@ def test_every_world_has_its_own_and_nothing_moves() -> None:
     robot = point().robot
     many = tarsus.Simulation(robot, Moreau(recovery=0), worlds=3, dt=DT)
     many.set(q=[0, 0, -1e-4], u=speeds, mu=mus)
-    before, found = many.state(), many.derivatives("mu", "dt")
+    before, found = many.state(), many.derivatives("mu", "dt", "law.mu")
+    np.testing.assert_array_equal(found.parameters["law.mu"], found.parameters["mu"])
+    assert np.any(found.parameters["mu"])
     np.testing.assert_array_equal(many.state(), before)
     assert found.state.shape == (3, 6, 6) and found.action.shape == (3, 6, 0)
     assert found.command.shape == (3, 6, 0) and found.parameters["dt"].shape == (3, 6, 1)

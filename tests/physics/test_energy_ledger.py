@@ -23,6 +23,7 @@ from tarsus.simulation.recording.summary import energy_of
 from tarsus.simulation.recording.variables import ROBOT_SHARES
 from tarsus.validation.bodies import G, point_mass
 
+pytestmark = pytest.mark.slow  # the quick suite stays below fifteen minutes
 LAWS = registry.names("tarsus.contact.laws")
 STEPPERS = registry.names("tarsus.stepping.methods")
 SOFT = "compliant"  # a law that every stepper takes

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial, wraps
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
 
 import tarsus
-from tarsus.contact.laws.moreau import Moreau
+from tarsus.contact.laws.moreau import SOLVERS, Moreau
+from tarsus.contact.solvers import _cone_edges
+from tarsus.contact.solvers._cone_edges import on_edges
+from tarsus.contact.solvers.newton import Newton
 from tarsus.control.gaits.trot import Trot
 from tarsus.model.mechanism import Body, Candidate, Inertia, Joint
 from tarsus.program.ir.blocks import Program
@@ -84,26 +90,55 @@ def test_what_is_the_user_s_is_always_traced(own_cache: Path) -> None:
     assert not own_cache.exists()
 
 
-@pytest.mark.parametrize("patched", ["a constant", "a function", "a method"])
-def test_what_is_patched_is_traced(
-    patched: str, own_cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def mine(*arguments: object) -> None:
-        raise NotImplementedError
-
-    given = plan()
-    if patched == "a constant":
-        monkeypatch.setattr(joints, "PASSES", joints.PASSES + 1)
-    elif patched == "a function":
-        monkeypatch.setattr(step_program, "within_limits", mine)
-    else:
-        monkeypatch.setattr(Moreau, "solve", mine)
-    assert kept_programs._name(given) is None
+def mine(*arguments: object) -> None:
+    raise NotImplementedError
 
 
-def test_nothing_is_patched_otherwise() -> None:
-    changed = [m.__name__ for m in kept_programs._own_modules() if kept_programs._changed(m)]
-    assert changed == [] and "tarsus.stepping.joints" in sys.modules
+PATCHES: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
+    "a constant": lambda p: p.setattr(joints, "PASSES", joints.PASSES + 1),
+    "one of two": lambda p: p.setattr(_cone_edges, "WIDE", 2 * _cone_edges.WIDE),
+    "one imported": lambda p: p.setattr("tarsus.contact.solvers.newton.TINY", 2e-30),
+    "a class's": lambda p: p.setattr(Newton, "patience", Newton.patience + 2),
+    "a table's": lambda p: p.setitem(SOLVERS, "newton", Newton(patience=8)),
+    "a default": lambda p: p.setattr(on_edges, "__defaults__", (7,)),
+    "another of ours": lambda p: p.setattr(step_program, "within_limits", step_program.applied),
+}
+FOREIGN: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
+    "a function": lambda p: p.setattr(step_program, "within_limits", mine),
+    "one in disguise": lambda p: p.setattr(
+        joints, "velocity_step", wraps(joints.velocity_step)(mine)
+    ),
+    "a method": lambda p: p.setattr(Moreau, "solve", mine),
+    "a property": lambda p: p.setattr(Program, "seldom", property(mine)),
+    "a part of one": lambda p: p.setattr(step_program, "applied", partial(mine, 1)),
+    "a mock": lambda p: p.setattr(step_program, "applied", MagicMock()),
+}
+
+
+@pytest.mark.parametrize("patch", PATCHES)
+def test_what_is_patched_has_another_name(patch: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = kept_programs.name_of(base())
+    assert name and name == kept_programs.name_of(base())
+    with monkeypatch.context() as patches:
+        PATCHES[patch](patches)
+        assert kept_programs.name_of(base()) not in (None, name)
+    assert kept_programs.name_of(base()) == name
+
+
+@pytest.mark.parametrize("patch", FOREIGN)
+def test_with_code_of_the_user_s_it_is_traced(patch: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = base()
+    FOREIGN[patch](monkeypatch)
+    assert kept_programs.name_of(given) is None
+
+
+def test_a_script_that_runs_again_finds_its_program(own_cache: Path) -> None:
+    script = "import tarsus, logging; logging.basicConfig(level=10); tarsus.Simulation('starleth')"
+    told = [
+        subprocess.run([sys.executable, "-c", script], capture_output=True, text=True).stderr
+        for _ in range(2)
+    ]
+    assert "program traced in" in told[0] and "program read in" in told[1]
 
 
 def test_plans_that_differ_are_described_differently() -> None:

@@ -87,7 +87,7 @@ class Differentiated:
             raise TarsusError("a compiled controller moves this robot: derivatives take no action.")
         wanted = {name: _register(name, own.program) for name in parameters}
         # a world for each direction, from where each world is
-        others = (*given, *wanted.values())
+        others = (*given, *dict.fromkeys(wanted.values()))
         with _ONE_AT_A_TIME:
             worlds, ends = _spread(self.plan, others, self.worlds, self.options.threads)
             for register in own.program.of_kind("state", "parameter"):
@@ -106,10 +106,11 @@ class Differentiated:
         if self.worlds == 1:
             moved, solved = moved[0], bool(solved[0])
         state, *parts = np.split(moved, ends, axis=-1)[:-1]
-        by = dict(zip((*given, *wanted), parts, strict=True))
+        by = dict(zip(others, parts, strict=True))
         none = np.zeros((*state.shape[:-1], 0))
         action, command = by.get("action", none), by.get("command", none)
-        return Derivatives(state, action, command, {name: by[name] for name in wanted}, solved)
+        own_parameters = {name: by[register] for name, register in wanted.items()}
+        return Derivatives(state, action, command, own_parameters, solved)
 
 
 def _register(name: str, program: Program) -> str:

@@ -77,8 +77,10 @@ def optimizes() -> bool:
     return given == "1"
 
 
-def compile_kernel(program: Program, target: Target) -> Kernel:
-    """The program's kernel over groups of lanes, a C function; arguments: `kernels.LaneGroups`."""
+def compile_kernel(program: Program, target: Target) -> tuple[Kernel, WhenEntered | None]:
+    """The program's kernel over groups of lanes, a C function; arguments: `kernels.LaneGroups`.
+    And what it asks for as it runs.
+    """
     return _compiled(program, target, LaneGroups(), [ctypes.c_void_p] * 3 + [ctypes.c_int64] * 4)
 
 
@@ -87,12 +89,13 @@ def compile_thread(program: Program, bits: int) -> Kernel:
 
     Its arguments: `kernels.HostThread`.
     """
-    return _compiled(
-        program, Target(1, bits), HostThread(), [ctypes.c_void_p] * 3 + [ctypes.c_int64] * 2
-    )
+    arguments = [ctypes.c_void_p] * 3 + [ctypes.c_int64] * 2
+    return _compiled(program, Target(1, bits), HostThread(), arguments)[0]
 
 
-def _compiled(program: Program, target: Target, frame: KernelShell, arguments: list[Any]) -> Kernel:
+def _compiled(
+    program: Program, target: Target, frame: KernelShell, arguments: list[Any]
+) -> tuple[Kernel, WhenEntered | None]:
     key = _key(program, target, frame)
     what = f"{program.name}, {target.lanes} x float{target.bits}"
 
@@ -110,8 +113,8 @@ def _compiled(program: Program, target: Target, frame: KernelShell, arguments: l
             code = _code(key, what, lambda: emitter().text(), _machine(optimizes()))
             tracker = _linked(key, code, ["kernel", *(SYMBOLS if count else ())])
             rest = WhenEntered(count, tracker, function) if count else None
-            _loaded[key] = (tracker, rest, ctypes.CFUNCTYPE(None, *arguments)(tracker["kernel"]))
-    return _loaded[key][2]
+            _loaded[key] = (tracker, ctypes.CFUNCTYPE(None, *arguments)(tracker["kernel"]), rest)
+    return _loaded[key][1:]
 
 
 def _code(key: str, what: str, text: Callable[[], str], machine: llvm.TargetMachine) -> bytes:
@@ -205,7 +208,7 @@ def _from_windows() -> dict[str, int]:
     return {name: at for name, at in zip(STACK_PROBES, found, strict=True) if at is not None}
 
 
-_loaded: dict[str, tuple[llvm.orcjit.ResourceTracker, WhenEntered | None, Kernel]] = {}
+_loaded: dict[str, tuple[llvm.orcjit.ResourceTracker, Kernel, WhenEntered | None]] = {}
 _linking = RLock()  # a library's name may be given once
 
 

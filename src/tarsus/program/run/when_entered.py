@@ -19,9 +19,6 @@ from tarsus.program.codegen.on_entry import ASK, NAME, NOTHING, PAUSE, TABLE
 
 Ask = ctypes.CFUNCTYPE(None)
 
-failed: list[tuple[BaseException, WhenEntered, int]] = []
-"""What could not be made, for whoever ran the kernel: `raise_failed`."""
-
 
 class WhenEntered:
     """The functions of one kernel.
@@ -29,6 +26,7 @@ class WhenEntered:
     count: how many
     kernel: its module in memory, addresses by symbol
     make: function k's module in memory
+    failed: why what was asked for could not be made, for whoever runs the kernel: `raise_failed`
     """
 
     def __init__(
@@ -36,7 +34,9 @@ class WhenEntered:
     ) -> None:
         pointers = ctypes.c_void_p * count
         self._make, self._lock, self._nothing = make, RLock(), kernel[NOTHING]
-        self._made: list[ResourceTracker] = []
+        self.failed: list[tuple[BaseException, int]] = []
+        self._kernel = kernel  # stays in memory while a thread is late
+        self._made: dict[int, ResourceTracker] = {}
         self._table = pointers.from_address(kernel[TABLE])
         self._asks = [Ask(partial(start_new_thread, self.fill, (k,))) for k in range(count)]
         asks = pointers.from_address(kernel[ASK])
@@ -47,28 +47,24 @@ class WhenEntered:
     def fill(self, k: int) -> None:
         """Make function k, if it is not there."""
         with self._lock:
-            if self._table[k]:
+            if k in self._made or any(k == missing for _, missing in self.failed):
                 return
             try:
-                self._made.append(made := self._make(k))
-                self._table[k] = made[NAME]
+                self._made[k] = self._make(k)
+                self._table[k] = self._made[k][NAME]
             except BaseException as reason:
-                failed.append((reason, self, k))
+                self.failed.append((reason, k))
                 self._table[k] = self._nothing
 
-    def empty(self, k: int) -> None:
-        """Forget function k."""
-        self._table[k] = None
-
-
-def raise_failed() -> None:
-    """Raise what kept a function from being made; the next kernel that needs it asks again."""
-    reasons = []
-    while failed:
-        reason, functions, k = failed.pop()
-        functions.empty(k)
-        reasons.append(reason)
-    raise reasons[0]
+    def raise_failed(self) -> None:
+        """Raise why a function is not there; the next run that needs it asks again."""
+        with self._lock:
+            reasons = list(self.failed)
+            self.failed.clear()
+            for _, k in reasons:
+                self._table[k] = None
+        if reasons:
+            raise reasons[0][0]
 
 
 @cache

@@ -15,7 +15,6 @@ from tarsus.program.codegen.layout import Target, logged_size, record_size
 from tarsus.program.ir.blocks import Program
 from tarsus.program.run import native
 from tarsus.program.run.backend import Array, Backend
-from tarsus.program.run.when_entered import failed, raise_failed
 
 ALIGNMENT = 256  # bytes: no vector is wider
 AT_A_TIME = 0.05  # s of work between two looks for Ctrl-C
@@ -43,7 +42,8 @@ class Worlds(Backend):
         super().__init__(program, worlds, Target(self.lanes, bits))
         self.groups = -(-worlds // self.lanes)
         self.data = _aligned((self.groups, record_size(program), self.lanes), self.dtype)
-        self._kernel = native.compile_kernel(program, self.target)
+        self._kernel, self._asks = native.compile_kernel(program, self.target)
+        self._failed = self._asks.failed if self._asks else []
         self._tables = [np.ascontiguousarray(t, self.dtype) for t in program.tables.values()]
         self._pointers = np.array([t.ctypes.data for t in self._tables] or [0], dtype=np.uintp)
         self._pool: tuple[int, ThreadPoolExecutor] | None = None
@@ -90,8 +90,8 @@ class Worlds(Backend):
     def advance(self, steps: int = 1) -> None:
         if steps == 1 and len(self._spans) == 1:
             self._kernel(*self._once)
-            if failed:
-                raise_failed()
+            if self._failed and self._asks:
+                self._asks.raise_failed()
         else:
             self._run(steps, None)
 
@@ -120,8 +120,8 @@ class Worlds(Backend):
             piece = min(piece, steps - done)
             began = perf_counter()
             self._piece(piece, None if log is None else log[done:].ctypes.data)
-            if failed:
-                raise_failed()
+            if self._failed and self._asks:
+                self._asks.raise_failed()
             done += piece
             if done == steps:
                 return
