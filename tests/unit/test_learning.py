@@ -17,10 +17,12 @@ from onnx.reference import ReferenceEvaluator
 
 import tarsus
 from tarsus import cli
+from tarsus.environments.control_program import joined
 from tarsus.environments.mirror import Mirror
 from tarsus.environments.outside import Eyes
 from tarsus.errors import TarsusError
-from tarsus.learning.course import drawn
+from tarsus.learning import play
+from tarsus.learning.course import Course, drawn, starts
 from tarsus.learning.lesson import Lesson
 from tarsus.learning.methods.ars import ARS, ARSLearner
 from tarsus.learning.methods.base import Learner, Method
@@ -32,6 +34,9 @@ from tarsus.learning.policy import Policy, SeenScale
 from tarsus.learning.run import Until, learn
 from tarsus.morphology.mirror import mirrored_motors
 from tarsus.robots import load
+from tarsus.simulation.recording.divergence import Diverged
+from tarsus.tasks.base import Glimpse, Measured
+from tarsus.tasks.velocity import Velocity
 
 SMALL = PPO(worlds=16, periods=6, epochs=2, parts=2, width=8)
 SETTINGS = ("worlds=16", "periods=6", "epochs=2", "parts=2", "width=8")
@@ -161,6 +166,21 @@ def test_eyes_see_what_the_environment_tells(worlds: tarsus.Environment) -> None
     assert measured == pytest.approx(out.measures[k], abs=1e-4)
 
 
+class Unmeasured(Velocity):
+    """A task that measures nothing."""
+
+    def measures(self, now: Glimpse) -> dict[str, Measured]:
+        return {}
+
+
+def test_a_task_may_measure_nothing(worlds: tarsus.Environment) -> None:
+    assert joined([]).shape == (0, 1)
+    plan, now = replace(worlds.work, task=Unmeasured()), worlds.state()
+    eyes = Eyes(plan, worlds.terrain.parameters())
+    given = {name: now[name][0].astype(float) for name in ("q", "u", "before", "command", "clock")}
+    assert eyes(**given, action=given["before"])[2].shape == (0,)
+
+
 # ---------------------------------------------------------------- bits
 
 
@@ -265,6 +285,38 @@ def test_a_folder_goes_on_and_holds_one_lesson(tmp_path: Path) -> None:
     assert [row["round"] for row in found.curve] == [1, 2, 3]
     with pytest.raises(TarsusError, match="seed differ"):
         learn(replace(lesson, seed=4), tmp_path / "cut", Until(rounds=3))
+    file = tmp_path / "cut" / "lesson.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"older": 1}))
+    with pytest.raises(TarsusError, match="learned: older differ"):
+        learn(lesson, tmp_path / "cut", Until(rounds=3))
+
+
+def test_more_parts_than_rows_are_refused(worlds: tarsus.Environment) -> None:
+    with pytest.raises(TarsusError, match="97 parts of an epoch are more than a round's 96 rows"):
+        made(worlds, replace(SMALL, parts=97))
+
+
+def test_pictures_that_fail_are_a_notice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def diverged(*given: object, **named: object) -> None:
+        raise Diverged("it diverged.")
+
+    monkeypatch.setattr("tarsus.learning.showing.save_curve", diverged)
+    words = ["learn", "velocity", "--out", str(tmp_path), "--rounds", "1", "--set", *SETTINGS]
+    assert cli.main(words) == 0
+    told = capsys.readouterr().out
+    assert "notice: not all pictures are drawn: it diverged." in told and "policy.npz" in told
+    assert Policy.load(tmp_path).about["task"] == "velocity"
+
+
+def test_a_missing_package_is_told_before_all_is_learned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    assert cli.main(["learn", "velocity", "--out", str(tmp_path / "none"), "--onnx"]) == 2
+    assert "needs the package onnx" in capsys.readouterr().err
+    assert not (tmp_path / "none").exists()
 
 
 @pytest.mark.slow
@@ -311,6 +363,65 @@ def test_trials_are_the_same_here_and_in_mujoco(worlds: tarsus.Environment) -> N
         found = played(policy, course, law, 0.004, "plane")
         assert not found.failure and found.fell == 0 and found.unconverged == 0
         assert found.missed is not None and max(found.missed.values()) < 0.01
+
+
+@pytest.mark.parametrize("law", ["moreau", "mujoco"])
+def test_a_policy_sees_commands_and_pushes_at_once_and_is_judged_before_the_next(
+    worlds: tarsus.Environment, monkeypatch: pytest.MonkeyPatch, law: str
+) -> None:
+    """In free flight, where velocities are known: another command every two periods, a push of
+    2 m/s before the fourth of six. Then a period upside down, which is a fall at its end.
+    """
+    policy, seen, kept = still(Lesson().about(worlds)), [], {}
+    course = drawn(replace(Lesson().parts()[0], spread=0.0), 12, 1, 0.12)
+    asked = np.array([[[1.0, 0, 0]], [[-2.0, 0, 0]], [[3.0, 0, 0]]])
+    pushes = np.array([[[2.0, 0.0]]])
+    course = replace(course, hold=2, wait=3, commands=asked, pushes=pushes)
+    turned = np.array([1.0, 0, 0, 0])
+
+    def looked(self: Policy, observation: np.ndarray) -> np.ndarray:
+        seen.append(np.ravel(observation))
+        return np.zeros((*observation.shape[:-1], 12))
+
+    def aloft(environment: tarsus.Environment, course: Course) -> np.ndarray:
+        q = starts(environment, course)
+        q[:, 2], q[:, 3:7] = 2.0, turned
+        return q
+
+    monkeypatch.setattr(Policy, "__call__", looked)
+    monkeypatch.setattr(play, "starts", aloft)
+    monkeypatch.setattr(play, "outcome", lambda *args, **found: kept.update(found))
+    play.played(policy, course, law, 0.004, "plane")
+    assert kept["lasted"] == [6] and len(seen) == 6
+    assert [row[9] for row in seen] == pytest.approx([1, 1, -2, -2, 3, 3])
+    clock = [np.sin(2 * np.pi * 2.5 * k / 50) for k in range(6)]
+    assert [row[-2] for row in seen] == pytest.approx(clock)
+    noise = 0.05 + 0.05  # m/s: the task's, and what the legs' swing does to the base
+    assert [row[6] / 2 for row in seen] == pytest.approx([0, 0, 0, 2, 2, 2], abs=noise)
+    assert kept["measured"][:, 0, 0] == pytest.approx([-1, -1, 2, 4, -1, -1], abs=0.05)
+    # upside down
+    turned[:2] = 0, 1
+    play.played(policy, replace(course, periods=1), law, 0.004, "plane")
+    assert kept["lasted"] == [0]
+
+
+def test_a_log_is_of_the_step_that_was_chosen_and_of_a_law_of_ours(
+    worlds: tarsus.Environment,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    still(Lesson().about(worlds)).save(tmp_path / "policy.npz")
+    tried, shown = [], []
+    monkeypatch.setattr(play, "everywhere", lambda *given: tried)
+    monkeypatch.setattr("tarsus.learning.showing.recorded", lambda *given: shown.append(given[3:]))
+    monkeypatch.setattr("tarsus.simulation.recording.log.save", lambda *given: None)
+    words = ["play", str(tmp_path), "--log", str(tmp_path / "run.nc")]
+    assert cli.main([*words, "--laws", "mujoco,macro", "--dt", "0.002,0.001"]) == 0
+    assert shown == [("macro", 0.002, "plane")]
+    monkeypatch.setattr(play, "everywhere", lambda *given: pytest.fail("tried before refused"))
+    assert cli.main([*words, "--mujoco"]) == 2
+    assert "--log records runs under laws of ours" in capsys.readouterr().err
 
 
 def test_what_is_missed_counts_from_a_second_after_a_command_to_the_fall() -> None:

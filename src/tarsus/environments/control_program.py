@@ -112,7 +112,7 @@ def traced(work: ControlPlan) -> Program:
     done["clock"] = now["clock"] + 1
     seen = glimpse(work, done, end, action, terrain)
     parts = task.observations(seen).values()
-    told = b.hold("told", _told(parts))
+    told = b.hold("told", joined(parts))
     state = [*entries(done["q"]), *entries(done["u"])]
     wild = ca.logic_not(ca.logic_and(finite(state), ca.fabs(done["q"][2]) < FAR))
     failed = b.keep("failed", ca.logic_or(wild, task.failed(seen)))
@@ -132,7 +132,7 @@ def traced(work: ControlPlan) -> Program:
         observation=after["observation"] + noise,
         final=told + noise,
         reward=ca.sum1(terms),
-        measures=_told(task.measures(seen).values()),
+        measures=joined(task.measures(seen).values()),
         terminated=failed,
         truncated=over,
         unconverged=end["unconverged"],
@@ -201,8 +201,9 @@ def glimpse(work: ControlPlan, now: Values, end: Values, action: SX, terrain: ob
     )
 
 
-def _told(parts: Iterable[Observed | Measured]) -> SX:
-    return ca.vertcat(*(part.value for part in parts))
+def joined(parts: Iterable[Observed | Measured]) -> SX:
+    """The numbers (k,) of all parts, of which there may be none."""
+    return ca.vertcat(SX(0, 1), *(part.value for part in parts))
 
 
 def _noise(parts: Iterable[Observed]) -> SX:
@@ -239,7 +240,7 @@ def _renewed(work: ControlPlan, now: Values, when: tuple[SX, Draws, object], b: 
             "impulse": SX.zeros(3 * work.scene.reported),
         }
         seen = glimpse(work, fresh, still, fresh["before"], terrain)
-        return fresh | {"observation": _told(task.observations(seen).values())}, SX(0)
+        return fresh | {"observation": joined(task.observations(seen).values())}, SX(0)
 
     return b.loop(now, renew, 1, first=due, seldom=True)
 

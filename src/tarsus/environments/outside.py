@@ -12,9 +12,8 @@ import numpy as np
 from casadi import SX
 from numpy.typing import NDArray
 
-from tarsus.environments.control_program import KEPT, ControlPlan, glimpse, targets
+from tarsus.environments.control_program import KEPT, ControlPlan, glimpse, joined, targets
 from tarsus.environments.mirror import Mirror
-from tarsus.errors import TarsusError
 from tarsus.morphology.mirror import mirrored_motors
 from tarsus.program.ir.trace import Builder
 from tarsus.tasks.base import MOTORS, Glimpse, Observed
@@ -58,21 +57,18 @@ class Eyes:
 
     terrain: its parameters, by name
     noise (k,): how wide that of each number of an observation is
+    feels: whether the task looks at torques or contacts; here there are none of them
     """
 
     def __init__(self, work: ControlPlan, terrain: Mapping[str, Array]) -> None:
         given, now = _symbols(work)
         parts = work.task.observations(now).values()
-        told = ca.vertcat(*(part.value for part in parts))
+        told = joined(parts)
         self.noise = np.concatenate([np.full(p.value.numel(), p.noise) for p in parts])
-        measured = ca.vertcat(*(part.value for part in work.task.measures(now).values()))
+        measured = joined(work.task.measures(now).values())
         results = [told, work.task.failed(now), measured]
         unknown = ca.vertcat(given.pop("tau"), given.pop("impulse"))
-        if ca.depends_on(ca.vertcat(*results), unknown):
-            raise TarsusError(
-                f"{type(work.task).__name__} looks at torques or contacts, which another simulator"
-                " does not tell."
-            )
+        self.feels = ca.depends_on(ca.vertcat(*results), unknown)
         results = ca.substitute(results, [unknown], [SX.zeros(unknown.numel())])
         self._names = list(given)
         self._terrain = {f"terrain.{name}": value for name, value in terrain.items()}

@@ -11,20 +11,26 @@ from tarsus.control.pd import actuated
 from tarsus.environments.control_program import MOST
 from tarsus.environments.environment import Environment
 from tarsus.environments.outside import Eyes
+from tarsus.errors import TarsusError
 from tarsus.learning.policy import Policy
 
 Array = NDArray[np.float64]
 
 
 class Pilot:
-    """Looks and acts once a control period, and holds the joints to its targets in between.
+    """Looks and acts as a control period begins, and holds the joints to its targets in it.
 
-    failed: whether the robot has failed at the task; measured: what was missed as periods ended
+    TarsusError for a task that looks at torques or contacts, which it is not told.
     """
 
     def __init__(self, policy: Policy, environment: Environment) -> None:
         self._policy, self._work = policy, environment.work
         self._eyes = Eyes(environment.work, environment.terrain.parameters())
+        if self._eyes.feels:
+            raise TarsusError(
+                f"{type(self._work.task).__name__} looks at torques or contacts, which another"
+                " simulator does not tell."
+            )
         self._at = actuated(environment.robot)
         self._gains = np.array(self._work.gains.kp), np.array(self._work.gains.kd)
         self._asked = list(self._work.task.commands())
@@ -32,9 +38,9 @@ class Pilot:
 
     def begin(self, noise: np.random.Generator | None = None) -> None:
         """An episode begins; noise: to add that of the task to what is seen."""
-        self._noise, self._calls, self.failed = noise, 0, False
-        self._before, self._command = np.zeros(self._work.motors), np.zeros(len(self._asked))
-        self.measured: list[Array] = []
+        self._noise, self._calls = noise, 0
+        self._action = self._before = np.zeros(self._work.motors)
+        self._command = np.zeros(len(self._asked))
 
     def tell(self, command: Mapping[str, float] | Array) -> None:
         """What is asked from now on: all of it, or by name."""
@@ -52,13 +58,19 @@ class Pilot:
         kp, kd = self._gains
         return kp * (self._target - q[self._at[0]]) - kd * u[self._at[1]]
 
+    def judge(self, q: Array, u: Array) -> tuple[bool, Array]:
+        """As a period has ended, before another command or a push: whether the robot has failed,
+        and by how much what was asked is missed (m,).
+        """
+        now = {"q": q, "u": u, "action": self._action, "before": self._before}
+        clock = self._calls // self._work.steps
+        return self._eyes(**now, command=self._command, clock=clock)[1:]
+
     def _look(self, q: Array, u: Array) -> None:
-        clock, action = self._calls // self._work.steps, self._before
+        clock, action = self._calls // self._work.steps, self._action
         now = {"q": q, "u": u, "action": action, "before": action, "command": self._command}
-        seen, self.failed, measured = self._eyes(**now, clock=clock)
-        if clock:
-            self.measured.append(measured)
+        seen = self._eyes(**now, clock=clock)[0]
         if self._noise is not None:
             seen = seen + self._noise.uniform(-1, 1, len(seen)) * self._eyes.noise
-        self._before = np.clip(self._policy(seen), -MOST, MOST)
-        self._target = self._eyes.targets(clock, self._before)
+        self._before, self._action = action, np.clip(self._policy(seen), -MOST, MOST)
+        self._target = self._eyes.targets(clock, self._action)

@@ -1,16 +1,21 @@
-"""A policy under any law, at any step, on any terrain, and in MuJoCo: the same trials for all."""
+"""A policy under any law, at any step, on any terrain, and in MuJoCo: the same trials for all.
+
+As a control period begins, another command and a push come first; then the policy looks at what
+they made, as when it learned, and acts. As the period ends it is judged, by the command it had. The
+noise added to what is seen is as wide everywhere, but other numbers.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from tarsus.environments.environment import Environment
+from tarsus.environments.outside import Eyes
 from tarsus.errors import TarsusError
-from tarsus.learning.course import Course, Played, drawn, outcome, starts
+from tarsus.learning.course import Array, Course, Played, drawn, outcome, starts
 from tarsus.learning.lesson import from_about
 from tarsus.learning.pilot import Pilot
 from tarsus.learning.policy import Policy
@@ -81,22 +86,26 @@ def _in_tarsus(policy: Policy, course: Course, law: str, dt: float, terrain: str
     # the periods; a trial that fell, whose world begins again, counts no more
     lasted, diverged = np.full(course.trials, course.periods), np.zeros(course.trials, bool)
     measured = np.zeros((course.periods, course.trials, len(worlds.measures)))
-    action, steps, unsolved = np.zeros((course.trials, worlds.actions)), 0, 0
+    seen, steps, unsolved = np.zeros((course.trials, worlds.observations)), 0, 0
+    eyes, noise = Eyes(worlds.work, worlds.terrain.parameters()), np.random.default_rng(0)
     for period in range(course.periods):
-        if (command := course.command(period)) is not None:
+        command, push = course.command(period), course.push(period)
+        if command is not None:
             worlds.restore({"command": command})
-        if (push := course.push(period)) is not None:
+        if push is not None:
             u = worlds.state()["u"]
             u[:, :2] += push
             worlds.restore({"u": u})
-        out = worlds.step(action)
+        if command is not None or push is not None:
+            seen = _seen(eyes, worlds, noise)
+        out = worlds.step(policy(seen))
+        seen = out.observation
         going = lasted == course.periods
         measured[period] = out.measures
         steps += int(going.sum()) * worlds.work.steps
         unsolved += int(out.unconverged[going].sum())
         diverged |= going & out.diverged
         lasted[going & out.terminated] = period
-        action = policy(out.observation)
     return outcome(
         course,
         {"law": law, "dt": dt, "terrain": terrain},
@@ -106,6 +115,16 @@ def _in_tarsus(policy: Policy, course: Course, law: str, dt: float, terrain: str
         diverged=int(diverged.sum()),
         unconverged=unsolved / max(steps, 1),
     )
+
+
+def _seen(eyes: Eyes, worlds: Environment, noise: np.random.Generator) -> Array:
+    """Observations (trials, k) of states that were changed from outside."""
+    now, rows = worlds.state(), []
+    for k in range(worlds.worlds):
+        one = {name: now[name][k] for name in ("q", "u", "before", "command", "clock")}
+        rows.append(eyes(**one, action=one["before"])[0])
+    seen = np.array(rows)
+    return seen + noise.uniform(-1, 1, seen.shape) * eyes.noise
 
 
 def _in_mujoco(policy: Policy, course: Course, dt: float, terrain: str) -> Played:
@@ -134,12 +153,13 @@ def _in_mujoco(policy: Policy, course: Course, dt: float, terrain: str) -> Playe
                 there.data.qvel[:2] += push[k]
             for _ in range(worlds.work.steps):
                 there.step()
-            wild = not np.isfinite(there.data.qvel.sum())
-            if pilot.failed or wild:
+            if wild := not np.isfinite(there.data.qvel.sum()):
+                failed = True
+            else:
+                failed, measured[period, k] = pilot.judge(there.q, there.u)
+            if failed:
                 lasted[k], diverged = period, diverged + wild
                 break
-        seen: Any = pilot.measured
-        measured[: len(seen), k] = seen if len(seen) else 0.0
     return outcome(
         course,
         {"law": PEER, "dt": dt, "terrain": terrain},
