@@ -8,6 +8,7 @@ from helpers.capsule_biped import biped
 from helpers.robots_of_the_field import robots_folder
 
 from tarsus.dynamics.robot import Robot
+from tarsus.errors import TarsusError
 from tarsus.model.mjcf import read_mjcf
 from tarsus.validation.robot_check import named
 from tarsus.validation.two_engines import theirs, truth
@@ -53,6 +54,24 @@ def test_a_chain_comes_to_its_stops_when_mujoco_s_does(
     assert set(ours.stops) == set(mujoco_s.stops) == set(late) == stops
     assert max(map(abs, late.values())) <= WITHIN, late
     assert not ours.meets and not mujoco_s.meets
+
+
+class Brittle:
+    """A robot that cannot be run in one of its scenes."""
+
+    name = "brittle"
+
+    def row(self, scene: str) -> truth.TruthRow:
+        if scene == truth.DROPS:
+            raise TarsusError("brittle.xml: it broke.")
+        return truth.TruthRow(self.name, scene)
+
+
+def test_a_scene_that_fails_does_not_lose_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(truth.Beside, "of", lambda name, file: Brittle())
+    rows = list(truth.rows({"brittle": "brittle.xml"}, lambda text: None))
+    assert [row.scene for row in rows] == list(truth.SECONDS)
+    assert [row.why for row in rows] == ["", "it broke.", "", ""]
 
 
 @pytest.mark.slow

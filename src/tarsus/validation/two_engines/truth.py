@@ -112,17 +112,24 @@ class TruthRow:
 
 
 def rows(chosen: dict[str, str], tell: Callable[[str], None] = print) -> Iterator[TruthRow]:
-    """The rows of robots, name -> file, scene by scene; what goes wrong with one is a row."""
+    """The rows of robots, name -> file, scene by scene; what goes wrong in one is its row."""
     for name, file in chosen.items():
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 beside = Beside.of(name, file)
-                for scene in SECONDS:
-                    tell(f"{name}: {scene} ...")
-                    yield beside.row(scene)
         except TarsusError as error:
             yield TruthRow(name, "", why=str(error).removeprefix(f"{file}: "))
+            continue
+        for scene in SECONDS:
+            tell(f"{name}: {scene} ...")
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    row = beside.row(scene)
+            except TarsusError as error:
+                row = TruthRow(beside.name, scene, why=str(error).removeprefix(f"{file}: "))
+            yield row
 
 
 @dataclass(frozen=True, eq=False)
