@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
@@ -84,7 +83,8 @@ class Learn(Command):
     every: Annotated[float, number("SECONDS"), called("SECONDS")] = 10.0
     """Between two checkpoints; 0: after each round."""
     threads: Annotated[int | None, called("NUMBER")] = None
-    """Threads; by default as many as the machine has. The results do not depend on it."""
+    """Threads; by default as many cores as this process may use. The results do not depend on
+    it."""
     no_pictures: Flag = False
     """Neither curve.png nor strip.png."""
     onnx: Flag = False
@@ -93,6 +93,7 @@ class Learn(Command):
     def execute(self) -> int:
         from tarsus.learning.lesson import Lesson
         from tarsus.learning.run import Until, learn
+        from tarsus.program.run.native import usable_cores
 
         # what is asked
         for name in ("rounds", "seconds", "threads"):
@@ -101,6 +102,10 @@ class Learn(Command):
                 raise TarsusError(f"--{name} must be positive, not {value:g}.")
         if self.seed < 0:
             raise TarsusError(f"--seed must not be negative, not {self.seed}.")
+        if self.onnx:
+            from tarsus.learning.onnx_file import package
+
+            package()
         settings = tuple(setting for given in self.set for setting in given)
         lesson = Lesson(
             *(self.task, self.robot, self.law, self.terrain, self.dt),
@@ -113,30 +118,35 @@ class Learn(Command):
         with self.progress() as progress:
             progress.say(f"compiling {self.robot}")
             until = Until(rounds, self.seconds, self.every)
-            threads = self.threads or len(os.sched_getaffinity(0))
+            threads = self.threads or usable_cores()
             found = learn(
                 lesson, self.out, until, lambda r, s: progress.say(told(r, s, {})), threads
             )
             files = [self.out / "policy.npz", self.out / "curve.jsonl"]
             progress.say("writing what was learned")
-            files += self._more(found)
+            found = self._more(found, files)
         self._print(found, files)
         return INTERRUPTED if found.stopped else 0
 
-    def _more(self, found: Learned) -> list[Path]:
-        """Write the files that are asked for; what they need is imported when all is learned."""
-        files: list[Path] = []
+    def _more(self, found: Learned, files: list[Path]) -> Learned:
+        """Write the files that are asked for, and add them to `files`; what they need is imported
+        when all is learned. What cannot be drawn is a notice of what is returned.
+        """
         if self.onnx:
             from tarsus.learning.onnx_file import save_onnx
 
-            files += [save_onnx(found.policy, self.out / "policy.onnx")]
+            files.append(save_onnx(found.policy, self.out / "policy.onnx"))
         if not self.no_pictures and not found.stopped:
             from tarsus.learning.showing import recorded, save_curve, save_strip
 
-            files += [save_curve(found.curve, self.out / "curve.png")]
-            log = recorded(found.policy, SHOWN, law=self.law, terrain=self.terrain)
-            files += [save_strip(log, self.out / "strip.png")]
-        return files
+            try:
+                files.append(save_curve(found.curve, self.out / "curve.png"))
+                log = recorded(found.policy, SHOWN, law=self.law, terrain=self.terrain)
+                files.append(save_strip(log, self.out / "strip.png"))
+            except TarsusError as error:
+                notice = f"not all pictures are drawn: {error}"
+                return replace(found, notices=(*found.notices, notice))
+        return found
 
     def _print(self, found: Learned, files: list[Path]) -> None:
         if self.json:

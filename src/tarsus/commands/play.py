@@ -74,7 +74,8 @@ class Play(Command):
     seed: Annotated[int, called("NUMBER")] = 0
     """Of what is drawn for the trials."""
     log: File = None
-    """Also write the log of one run, where nothing is drawn, to this file (.nc)."""
+    """Also write the log of one run, where nothing is drawn, to this file (.nc): under the first
+    law that is not mujoco, at the first dt."""
 
     def execute(self) -> int:
         from tarsus.learning.play import course_of, everywhere
@@ -87,14 +88,17 @@ class Play(Command):
             raise TarsusError("--trials and --duration must be positive, --seed not negative.")
         policy = Policy.load(self.folder)
         about: Any = policy.about
-        laws = self._laws(about)
+        laws, dts = self._laws(about), self._dts(about)
+        shown = next((law for law in laws if law != PEER), None)
+        if self.log and shown is None:
+            raise TarsusError("--log records runs under laws of ours.")
         terrain = self.terrain or str(about.get("terrain"))
         # the trials
         course = course_of(policy, self.trials, self.duration, self.seed)
         with self.progress() as progress:
-            found = everywhere(policy, course, laws, self._dts(about), terrain, progress.say)
-            if self.log:
-                self._record(policy, laws[0], terrain)
+            found = everywhere(policy, course, laws, dts, terrain, progress.say)
+            if self.log and shown is not None:
+                self._record(policy, shown, dts[0], terrain)
         print_json([asdict(row) for row in found]) if self.json else _table(found)
         return 0
 
@@ -118,14 +122,12 @@ class Play(Command):
             raise TarsusError(f"--dt takes positive numbers of seconds, not {self.dt!r}.")
         return found
 
-    def _record(self, policy: Any, law: str, terrain: str) -> None:
+    def _record(self, policy: Any, law: str, dt: float, terrain: str) -> None:
         from tarsus.learning.showing import recorded
         from tarsus.simulation.recording.log import save
 
         assert self.log is not None
-        if law == PEER:
-            raise TarsusError("--log records runs under laws of ours.")
-        save(recorded(policy, self.duration, None, law, None, terrain), self.log)
+        save(recorded(policy, self.duration, None, law, dt, terrain), self.log)
 
 
 def _table(found: list[Played]) -> None:

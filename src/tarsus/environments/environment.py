@@ -178,7 +178,9 @@ class Environment:
         return self.outline.mirror
 
     def state(self) -> dict[str, Array]:
-        """All that the worlds need to go on, (worlds, size) each: copies."""
+        """All that the worlds need to go on, (worlds, size) each: copies. The seed is no part of
+        it: where the same is to be drawn, go on in an environment with this `seed` and first world.
+        """
         names = [register.name for register in self.backend.program.of_kind("state")]
         return {name: self.backend.get(name) for name in names}
 

@@ -1,8 +1,9 @@
 """The folder of a policy in the making: what survives a kill, and what a person looks at.
 
 lesson.json: what is learned; checkpoint.npz: all that learning needs to go on; policy.npz: what it
-has found; curve.jsonl: a line a round. Files are written beside and renamed, down to the disk:
-after a kill there is the last whole one.
+has found; curve.jsonl: a line a round, added as it ends. The others are written beside and renamed:
+after a kill there is the last whole one. The checkpoint is on the disk before, for the machine may
+stop as well. A line of the curve that was cut off is made again.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ class Folder:
             raise TarsusError(f"{file} is damaged: name another folder.") from None
         if found != json.loads(text):
             wanted = json.loads(text)
-            apart = [k for k in wanted if wanted[k] != found.get(k)]
+            old = found if isinstance(found, dict) else {}
+            apart = [k for k in wanted | old if k not in wanted or wanted[k] != old.get(k)]
             raise TarsusError(
                 f"{self.path} holds something else that was learned: {', '.join(apart)} differ;"
                 " name another folder."

@@ -15,14 +15,22 @@ OPSET = 17
 VERSION = 8  # of the file's format, that of the operators
 
 
-def save_onnx(policy: Policy, path: str | Path) -> Path:
-    """Write it; TarsusError if the package `onnx` is missing."""
+def package() -> Any:
+    """The package `onnx`; TarsusError if it is missing."""
     try:
-        from onnx import TensorProto, checker, helper, numpy_helper
+        import onnx
     except ImportError:
         raise TarsusError(
             'writing ONNX needs the package onnx: pip install "tarsus[onnx]".'
         ) from None
+    return onnx
+
+
+def save_onnx(policy: Policy, path: str | Path) -> Path:
+    """Write it; TarsusError if the package `onnx` is missing."""
+    package()
+    from onnx import TensorProto, checker, helper, numpy_helper
+
     # scaled, then layer by layer
     kept: list[Any] = []
     nodes: list[Any] = []

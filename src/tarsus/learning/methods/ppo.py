@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from tarsus.environments.environment import Environment
 from tarsus.environments.mirror import Mirror
+from tarsus.errors import TarsusError
 from tarsus.learning.methods.base import Learner, Method, Round
 from tarsus.learning.network import Adam, Network
 from tarsus.learning.policy import Policy, SeenScale
@@ -92,6 +93,11 @@ class PPOLearner(Learner):
 
     def __init__(self, settings: PPO, environment: Environment, seed: int) -> None:
         super().__init__(environment, seed)
+        if (rows := environment.worlds * settings.periods) < settings.parts:
+            raise TarsusError(
+                f"{settings.parts} parts of an epoch are more than a round's {rows} rows: worlds"
+                " times periods must not be fewer."
+            )
         # the networks, their own images if they shall be
         k, n, h = environment.observations, environment.actions, settings.width
         random = np.random.default_rng([seed])
