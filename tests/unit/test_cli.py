@@ -301,7 +301,7 @@ def test_set_reaches_the_terrain_and_the_stepper() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("rnu mini_cheetah", "no command named 'rnu'; did you mean run or rerun?"),
+        ("rnu mini_cheetah", "no command named 'rnu'; did you mean run or rerun or learn?"),
         ("run mini_chetah", "did you mean mini_cheetah"),
         ("run mini_cheetah --law hertzz", "did you mean hertz"),
         ("run mini_cheetah --gait trott", "did you mean trot"),

@@ -86,7 +86,7 @@ class Learn(Command):
     """Threads; by default as many cores as this process may use. The results do not depend on
     it."""
     no_pictures: Flag = False
-    """Neither curve.png nor strip.png."""
+    """Skip curve.png and strip.png."""
     onnx: Flag = False
     """Also write policy.onnx: what is seen in, actions out (extra `onnx`)."""
 
