@@ -22,6 +22,7 @@ from helpers import throw_away
 
 import tarsus
 
+pytestmark = pytest.mark.slow  # the quick suite stays below fifteen minutes
 TESTS = Path(__file__).parents[1]
 NAME = "throw_away"
 

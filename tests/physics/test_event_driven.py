@@ -38,6 +38,7 @@ from tarsus.stepping.methods.rk4 import RK4
 from tarsus.terrain.plane import Plane
 from tarsus.validation.bodies import G, box, point_mass, pose, rod
 
+pytestmark = pytest.mark.slow  # the quick suite stays below fifteen minutes
 Array = NDArray[np.float64]
 DROP, E = 1.0, 0.5
 SPEED = math.sqrt(2 * G * DROP)
