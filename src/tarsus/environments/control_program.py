@@ -125,7 +125,7 @@ def traced(work: ControlPlan) -> Program:
     # a new episode, another command or a push, where they are due
     done |= {"before": action, "observation": told}
     after = _renewed(work, done, (ca.logic_or(failed, over), draws, terrain), b)
-    noise = _noise(parts) * draws.coarse(b, "noise", told.numel(), NOISE)
+    noise = SX(ca.DM(noise_of(parts))) * draws.coarse(b, "noise", told.numel(), NOISE)
     return b.program(
         **{name: after[name] for name in now},
         count=count + 1,
@@ -206,9 +206,9 @@ def joined(parts: Iterable[Observed | Measured]) -> SX:
     return ca.vertcat(SX(0, 1), *(part.value for part in parts))
 
 
-def _noise(parts: Iterable[Observed]) -> SX:
-    """How wide that of each number of an observation is."""
-    return ca.vertcat(*(SX(ca.DM.ones(part.value.numel()) * part.noise) for part in parts))
+def noise_of(parts: Iterable[Observed]) -> NDArray[np.float64]:
+    """How wide that of each number (k,) of an observation is."""
+    return np.concatenate([[], *(np.full(p.value.numel(), p.noise) for p in parts)])
 
 
 def _renewed(work: ControlPlan, now: Values, when: tuple[SX, Draws, object], b: Builder) -> Values:

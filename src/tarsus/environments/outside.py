@@ -12,7 +12,14 @@ import numpy as np
 from casadi import SX
 from numpy.typing import NDArray
 
-from tarsus.environments.control_program import KEPT, ControlPlan, glimpse, joined, targets
+from tarsus.environments.control_program import (
+    KEPT,
+    ControlPlan,
+    glimpse,
+    joined,
+    noise_of,
+    targets,
+)
 from tarsus.environments.mirror import Mirror
 from tarsus.morphology.mirror import mirrored_motors
 from tarsus.program.ir.trace import Builder
@@ -64,7 +71,7 @@ class Eyes:
         given, now = _symbols(work)
         parts = work.task.observations(now).values()
         told = joined(parts)
-        self.noise = np.concatenate([np.full(p.value.numel(), p.noise) for p in parts])
+        self.noise = noise_of(parts)
         measured = joined(work.task.measures(now).values())
         results = [told, work.task.failed(now), measured]
         unknown = ca.vertcat(given.pop("tau"), given.pop("impulse"))

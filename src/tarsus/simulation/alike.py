@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import is_dataclass
 from functools import cached_property
 from types import FunctionType
@@ -12,7 +12,12 @@ from typing import Any, TypeVar
 import numpy as np
 
 T = TypeVar("T")
+Told = Callable[[Any, "hashlib._Hash"], None]
 PLAIN = (bool, int, float, str, np.generic)
+
+
+class Foreign(Exception):
+    """Something whose doings no hash here knows."""
 
 
 def alike(a: Any, b: Any) -> bool:
@@ -40,28 +45,47 @@ def description(whole: Any) -> str | None:
     something in it is not Tarsus' own, whose code no hash here knows.
     """
     digest = hashlib.sha256()
-    return digest.hexdigest() if _described(whole, digest) else None
+    try:
+        feed(whole, digest, _named)
+    except Foreign:
+        return None
+    return digest.hexdigest()
 
 
-def _described(a: Any, digest: hashlib._Hash) -> bool:
-    """Feed a part to the digest; whether it could."""
+def feed(a: Any, digest: hashlib._Hash, other: Told) -> None:
+    """Tell the digest what a value is made of.
+
+    other: tells it of what is neither plain nor made of parts, or raises Foreign
+    """
     digest.update(f"{type(a).__module__}.{type(a).__qualname__}:".encode())
     if a is None or isinstance(a, PLAIN):
         digest.update(repr(a).encode() + b";")
-        return True
-    if isinstance(a, np.ndarray):
+    elif isinstance(a, np.ndarray) and not a.dtype.hasobject:
         digest.update(repr((a.dtype.str, a.shape)).encode() + a.tobytes())
-        return not a.dtype.hasobject
-    if type(a) in (tuple, list):
-        digest.update(b"%d " % len(a))
-        return all(_described(part, digest) for part in a)
-    if type(a) is dict:
-        digest.update(b"%d " % len(a))
-        return all(_described(part, digest) for pair in a.items() for part in pair)
-    if isinstance(a, type | FunctionType):
-        digest.update(f"{a.__module__}.{a.__qualname__};".encode())
-        return _ours(a) and "<" not in a.__qualname__
-    return is_dataclass(a) and _ours(type(a)) and _described(_given(a), digest)
+    elif type(a) in (tuple, list):
+        _parts(list(a), digest, other)
+    elif type(a) in (set, frozenset):
+        _parts(sorted(a, key=repr), digest, other)
+    elif type(a) is dict:
+        _parts([part for pair in a.items() for part in pair], digest, other)
+    elif is_dataclass(a) and _ours(type(a)):
+        feed(_given(a), digest, other)
+    else:
+        other(a, digest)
+
+
+def _parts(parts: Sequence[Any], digest: hashlib._Hash, other: Told) -> None:
+    digest.update(b"%d " % len(parts))
+    for part in parts:
+        feed(part, digest, other)
+
+
+def _named(code: Any, digest: hashlib._Hash) -> None:
+    """Our own functions and classes by name."""
+    own = isinstance(code, type | FunctionType) and _ours(code)
+    if not own or "<" in code.__qualname__:
+        raise Foreign
+    digest.update(f"{code.__module__}.{code.__qualname__};".encode())
 
 
 def _ours(code: type | FunctionType) -> bool:

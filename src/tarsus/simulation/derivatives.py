@@ -27,10 +27,7 @@ from tarsus.simulation import inputs
 from tarsus.simulation.step_program import Plan, step_program
 
 Array = NDArray[np.float64]
-ALONG, MOVED = (
-    "along",
-    "moved",
-)  # directions before the step and after it: of q as a velocity, and u
+ALONG, MOVED = "along", "moved"  # directions before the step and after it: q as a velocity, and u
 SETTLED = {"law.T_rel": 1e-12, "law.T_abs": 1e-12}  # tolerances: what a solver leaves is not smooth
 KEPT = 4  # tangents that are kept
 

@@ -14,7 +14,7 @@ import marshal
 import platform
 import sys
 import sysconfig
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import cache, partial
 from importlib import metadata
 from pathlib import Path
@@ -22,25 +22,21 @@ from time import perf_counter
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any, TypeVar
 
-import numpy as np
-
 from tarsus.program.ir.blocks import Program
 from tarsus.program.ir.written import read, written
 from tarsus.program.run import cache as disk
-from tarsus.simulation.alike import PLAIN, description
+from tarsus.simulation.alike import PLAIN, Foreign, description, feed
 
 SOURCE = Path(__file__).parents[1]
 PACKAGES = ("casadi", "numpy")  # that decide what is traced
 HARMLESS = frozenset((*sys.stdlib_module_names, "tarsus", *PACKAGES))  # whose objects may stand
 MOCKS = ("unittest", "__main__")  # but not these
-DEEP = 4  # levels of what holds constants
+DEEP = 4  # levels of functions in functions
 WITHOUT_REFERENCES = 2  # marshal's version that writes the same code in the same bytes
 LOG = logging.getLogger(__name__)
 P = TypeVar("P")
 
-
-class Foreign(Exception):
-    """Code whose doings no hash here knows."""
+_CODE: dict[int, tuple[CodeType, bytes]] = {}  # by id, with the code that keeps it from others
 
 
 def kept(plan: P, traced: Callable[[P], Program]) -> Program:
@@ -83,69 +79,58 @@ def _loaded() -> str:
             if key.startswith("__") or isinstance(value, ModuleType) or private:
                 continue
             digest.update(f"{key}=".encode())
-            _feed(value, digest)
+            feed(value, digest, _held)
             if isinstance(value, type) and value.__module__ == name:
                 for attribute, held in sorted(vars(value).items()):
                     if attribute not in ("__dict__", "__weakref__", "__doc__"):
                         digest.update(f".{attribute}=".encode())
-                        _feed(held, digest)
+                        feed(held, digest, _held)
     return digest.hexdigest()
 
 
-def _feed(value: Any, digest: hashlib._Hash, deep: int = DEEP) -> None:
-    """Tell the digest what a name stands for; raises Foreign where that cannot be told."""
-    # code
-    if isinstance(value, staticmethod | classmethod):
-        value = value.__func__
-    if isinstance(value, property):
-        return _all((value.fget, value.fset, value.fdel), digest, deep)
-    if isinstance(value, partial):
-        return _all((value.func, value.args, value.keywords), digest, deep)
+def _held(value: Any, digest: hashlib._Hash, deep: int = DEEP) -> None:
+    """Tell the digest of code, and of what only its class is known of; raises Foreign where it is
+    not ours, Python's or a package's.
+
+    deep: levels of functions that functions hold
+    """
+    parts = _code_parts(value)
     if isinstance(value, FunctionType):
-        return _function(value, digest, deep)
-    if hasattr(value, "__wrapped__"):  # of a cache
-        return _feed(value.__wrapped__, digest, deep)
-    if isinstance(value, type | BuiltinFunctionType):
-        return _told(f"{value.__module__}.{value.__qualname__}", type(value).__module__, digest)
-    # constants, and what holds them
-    if value is None or isinstance(value, PLAIN):
-        return digest.update(f"{value!r};".encode())
-    if isinstance(value, np.ndarray):
-        return digest.update(repr((value.dtype.str, value.shape)).encode() + value.tobytes())
-    if isinstance(value, dict) and deep:
-        return _all((part for pair in value.items() for part in pair), digest, deep - 1)
-    if isinstance(value, tuple | list) and deep:
-        return _all(value, digest, deep - 1)
-    if isinstance(value, set | frozenset) and deep:
-        return _all(sorted(value, key=repr), digest, deep - 1)
-    # anything else by what it is, and as it describes itself if it can
-    _told(description(value) or type(value).__qualname__, type(value).__module__, digest)
-
-
-def _all(values: Iterable[Any], digest: hashlib._Hash, deep: int) -> None:
-    digest.update(b"(")
-    for value in values:
-        _feed(value, digest, deep)
-    digest.update(b")")
-
-
-def _told(words: str, module: str, digest: hashlib._Hash) -> None:
-    root = module.partition(".")[0]
+        if not _of_a_package(value.__code__.co_filename):
+            raise Foreign
+        digest.update(_code_digest(value.__code__))
+        cells = [cell.cell_contents for cell in value.__closure__ or ()] if deep else []
+        parts, deep = (value.__defaults__, value.__kwdefaults__, *cells), max(deep - 1, 0)
+    if parts is not None:
+        return feed(parts, digest, partial(_held, deep=deep))
+    # what has a name, and anything else by its class
+    named = value if isinstance(value, type | BuiltinFunctionType) else type(value)
+    root = type(value).__module__.partition(".")[0]
     if root in MOCKS or not (root in HARMLESS or _installed(root)):
         raise Foreign
-    digest.update(f"{words};".encode())
+    digest.update(f"{named.__module__}.{named.__qualname__};".encode())
 
 
-def _function(function: FunctionType, digest: hashlib._Hash, deep: int) -> None:
-    if not _of_a_package(function.__code__.co_filename):
-        raise Foreign
-    _code(function.__code__, digest)
-    held = [cell.cell_contents for cell in function.__closure__ or ()] if deep else []
-    _all((function.__defaults__, function.__kwdefaults__, *held), digest, max(deep - 1, 0))
+def _code_parts(value: Any) -> tuple[Any, ...] | None:
+    """What wrapped code is made of; None of anything else."""
+    if isinstance(value, staticmethod | classmethod):
+        return (value.__func__,)
+    if isinstance(value, property):
+        return value.fget, value.fset, value.fdel
+    if isinstance(value, partial):
+        return value.func, value.args, value.keywords
+    if hasattr(value, "__wrapped__") and not isinstance(value, FunctionType):  # of a cache
+        return (value.__wrapped__,)
+    return None
 
 
-def _code(code: CodeType, digest: hashlib._Hash) -> None:
-    digest.update(marshal.dumps(code, WITHOUT_REFERENCES))
+def _code_digest(code: CodeType) -> bytes:
+    """A hash of code, found once."""
+    known, digest = _CODE.get(id(code), (None, b""))
+    if known is not code:
+        digest = hashlib.sha256(marshal.dumps(code, WITHOUT_REFERENCES)).digest()
+        _CODE[id(code)] = code, digest
+    return digest
 
 
 @cache

@@ -41,7 +41,6 @@ STEPS = 100
 BACK = 0.95  # part of the way to the cones' edge
 SLIDING = 0.9  # part of the derivative of |y_T|: all of it need not lead down
 FLAT = 1e-3  # the least coefficient of friction that a cone is drawn with
-REFINED = 1  # corrections of a solution through the bodies
 OUT = 1e20  # on the diagonal of an open contact
 SPREAD = 1e-8  # of a contact's own mobility: added, so that one way to share a load is the best
 FINEST = 1e-7  # relative: beyond it round-off would say where to stop
@@ -164,7 +163,7 @@ class Cones:
         return triples(ca.vertcat(*solve_tree(K, flat(rest))))
 
     def _softened(self, softened: Softened, metrics: list[Metric], rest: list[SX]) -> list[SX]:
-        """The same through the bodies, and once more for what round-off left: near a solution
+        """The same through the bodies, twice, for what round-off left: near a solution
         nearly rigid contacts cost it all but a few digits.
         """
         give = [
@@ -182,7 +181,7 @@ class Cones:
             return {"d": ca.vertcat(*new)}, SX(1)
 
         begin = {"d": SX.zeros(3 * len(self.D))}
-        return triples(self.hard.builder.loop(begin, refined, 1 + REFINED)["d"])
+        return triples(self.hard.builder.loop(begin, refined, 2)["d"])
 
 
 def settled(hard: HardProblem, local: list[Local], near: Outcome, maximum: int) -> Outcome:
@@ -228,7 +227,8 @@ def interior_point(hard: HardProblem, first: SX) -> Outcome:
     than the tolerance.
     """
     # begin on the axes of both cones
-    scales = (cones := Cones.of(hard)).scales()
+    cones = Cones.of(hard)
+    scales = cones.scales()
     axis = [ca.if_else(active, ca.vertcat(1, 0, 0), 0) for active in cones.active]
     begin = {
         "x": ca.vertcat(*(scales[1] * e for e in axis)),
@@ -244,9 +244,9 @@ def interior_point(hard: HardProblem, first: SX) -> Outcome:
         for y, L in zip(triples(last["y"]), impulses, strict=True)
     ]
     impulses = [radial_return(L, mu) for L, mu in zip(impulses, hard.mu, strict=True)]
-    guess, n, better = hard.builder.guess([*impulses, *roots]), len(impulses), []
-    impulses, roots = guess[:n], guess[n:]
+    impulses, roots = hard.builder.guess((impulses, roots))
     # whether that is a solution
+    better = []
     for i, L in enumerate(impulses):
         r = step_sizes(hard.problem.G[i, i])
         better.append(projected(hard, i, L, residual_velocity(hard, i, impulses), r))

@@ -9,7 +9,7 @@ in the lanes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
@@ -40,7 +40,7 @@ def tangent(program: Program, along: Collection[str], of: Collection[str]) -> Pr
     """
     if program.sections:
         raise ValueError("a program that counts cycles has no tangent: a counter is no function")
-    blocks = {id(block): Chained(block) for block in _straights(program.blocks)}
+    blocks = {id(block): Chained(block) for block, _ in program.straights()}
     # what depends on the one, and what the other depends on
     guessed = {r.name for r in program.registers if r.name.startswith(f"~{GUESS}")}
     active = _grown(
@@ -136,11 +136,3 @@ class Chained:
         )
         outputs = (*block.outputs, *(named(name) for name in wanted))
         return Straight.of(function, (*block.inputs, *moved), outputs)
-
-
-def _straights(blocks: tuple[Block, ...]) -> Iterator[Straight]:
-    for block in blocks:
-        if isinstance(block, Straight):
-            yield block
-        elif isinstance(block, While):
-            yield from _straights(block.body)

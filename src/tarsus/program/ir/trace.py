@@ -190,16 +190,13 @@ class Builder:
 
         return mapped(values, put)
 
-    def guess(self, values: list[SX]) -> list[SX]:
-        """Values (k,) each, from which an iteration begins that ends where it ends from anywhere
-        near: stored here, and without a tangent (`program.ir.tangent`).
+    def guess(self, values: Held) -> Held:
+        """`hold` what an iteration begins from that ends where it ends from anywhere near: stored
+        here, and without a tangent (`program.ir.tangent`).
         """
-        name = self._fresh(GUESS)
-        symbols = self.declare(name, sum(value.numel() for value in values), "temporary")
-        self._pending[name] = ca.vertcat(SX(0, 1), *values)
+        held = self.hold(GUESS, values)
         self._cut()
-        ends = np.cumsum([value.numel() for value in values]).tolist()
-        return [symbols[e - v.numel() : e] for e, v in zip(ends, values, strict=True)]
+        return held
 
     def stamp(self, section: str, values: Held = None) -> Held:
         """The work since the last stamp, and that of all kept values, belongs to a section; several

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tarsus.dynamics.integrate import difference
 from tarsus.dynamics.robot import Robot
 
 Array = NDArray[np.float64]
@@ -60,23 +61,27 @@ class Apart:
 
 def together(robot: Robot, one: RobotRun, other: RobotRun, most: Apart) -> int:
     """Steps until two runs are farther apart than `most`; all, if they never are."""
-    for k, (q, its) in enumerate(zip(one.q, other.q, strict=True)):
-        found = apart(robot, q, its)
-        if found.place > most.place or found.angle > most.angle:
-            return k
-    return len(one.q)
+    n = min(len(one.q), len(other.q))
+    place, angle = _distances(robot, one.q[:n], other.q[:n])
+    near = (place <= most.place) & (angle <= most.angle)  # not where either is no number
+    return n if near.all() else int(near.argmin())
 
 
 def apart(robot: Robot, q: Array, other: Array) -> Apart:
     """Of coordinates (nq,) and other ones."""
-    place, angles = 0.0, [0.0]
-    for body, at in zip(robot.bodies, robot.q_slices, strict=True):
-        kind, own, its = body.joint.kind, q[at], other[at]
-        if kind in ("free", "ball"):
-            same = min(abs(float(own[-4:] @ its[-4:])), 1.0)
-            angles.append(2 * float(np.arccos(same)))
-        else:
-            angles.append(float(np.abs(own - its).max()))
-        if kind == "free" and at.start == 0:
-            place = float(np.linalg.norm(own[:3] - its[:3]))
-    return Apart(place, max(angles))
+    place, angle = _distances(robot, q, other)
+    return Apart(float(place), float(angle))
+
+
+def _distances(robot: Robot, q: Array, other: Array) -> tuple[Array, Array]:
+    """`Apart`'s numbers of coordinates (..., nq) and other ones."""
+    way = difference(robot, q, other)
+    place, angles = np.zeros(q.shape[:-1]), []
+    for body, at in zip(robot.bodies, robot.u_slices, strict=True):
+        own = way[..., at]
+        if body.joint.kind == "free":
+            if at.start == 0:
+                place = np.linalg.norm(own[..., :3], axis=-1)
+            own = own[..., 3:]
+        angles.append(np.linalg.norm(own, axis=-1))
+    return place, np.max(angles, axis=0)
