@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import warnings
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.errors import TarsusError, TarsusWarning
+from tarsus.errors import TarsusError, TarsusWarning, several
 from tarsus.model.candidates import Shape, candidates
 from tarsus.model.mechanism import WORLD, Body, Candidate, Frame, Inertia, Joint
 from tarsus.model.poses import Pose, joined, moved
-from tarsus.model.self_collision import TOUCHING, solids
+from tarsus.model.self_collision import solids
 from tarsus.model.solids import Solid
+from tarsus.model.stand_ins import STAND_INS
 
 Array = NDArray[np.float64]
+SOME = 5  # names that a sentence shows
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,10 +111,10 @@ def weld(parts: Sequence[Part], report: Report) -> Welded:
     _report_static(parts, places, report)
     touching = candidates(shapes, _ups(bodies))
     own, named = solids(shapes), _distinct(frames)
-    others = Counter(shape.kind for _, _, shape in shapes if shape.kind not in TOUCHING)
+    others = [shape.name or link for link, _, shape in shapes if shape.kind not in STAND_INS]
     if own and others:
-        kinds = ", ".join(f"{count} {kind}" for kind, count in others.items())
-        report.leave(f"Shapes that touch the ground, but no other shapes: {kinds}.")
+        named_so = several(list(dict.fromkeys(others)), SOME)
+        report.leave(f"Meshes touch the ground, but no other shapes: {named_so}.")
     return Welded(tuple(bodies), touching, own, named, tuple(places))
 
 

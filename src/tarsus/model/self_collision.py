@@ -11,17 +11,18 @@ import numpy as np
 from tarsus.model.candidates import Shape, numbered
 from tarsus.model.mechanism import WORLD, Body, Mechanism
 from tarsus.model.solids import Capsule, Cuboid, Pair, Solid, contacts_of
+from tarsus.model.stand_ins import STAND_INS
 
 
 def solids(shapes: Iterable[tuple[str, int, Shape]]) -> tuple[Solid, ...]:
-    """Of (link name, body, shape) the spheres, capsules and boxes, and of a cylinder the longest
-    capsule in it; named after shape or link, several of a link end in _0, _1, ...
+    """Of (link name, body, shape) the spheres, capsules and boxes, and what stands in for cylinders
+    and ellipsoids; named after shape or link, several of a link end in _0, _1, ...
     """
     # by name
     shapes = [
         (link, body, shape)
         for link, body, shape in shapes
-        if shape.kind in TOUCHING and min(shape.size[:3]) > 0
+        if shape.kind in STAND_INS and min(shape.size[:3]) > 0
     ]
     often = [shape.name for _, _, shape in shapes]
     groups: dict[str, list[tuple[int, Shape]]] = {}
@@ -89,20 +90,8 @@ def _carrier(bodies: Sequence[Body], body: int) -> int:
 
 
 def _solid(name: str, body: int, shape: Shape) -> Solid:
-    pose, own = shape.pose, (shape.friction, shape.bits)
-    if shape.kind == "box":
-        return Cuboid(name, body, pose.position, np.array(shape.size), pose.rotation, *own)
-    radius, half = INSIDE[shape.kind](*shape.size)
-    return Capsule(name, body, pose.position, half * pose.rotation[:, 2], radius, *own)
-
-
-def _in_cylinder(radius: float, half: float) -> tuple[float, float]:
-    return min(radius, half), max(half - radius, 0.0)
-
-
-INSIDE = {  # radius and half length of the capsule in a shape, by its sizes
-    "sphere": lambda radius: (radius, 0.0),
-    "capsule": lambda radius, half: (radius, half),
-    "cylinder": _in_cylinder,
-}
-TOUCHING = {"box", *INSIDE}  # kinds of shapes that touch each other
+    pose, found = shape.pose, STAND_INS[shape.kind](*shape.size)
+    own, half = (shape.friction, shape.bits, found.off), np.array(found.half)
+    if not found.radius:
+        return Cuboid(name, body, pose.position, half, pose.rotation, *own)
+    return Capsule(name, body, pose.position, pose.rotation @ half, found.radius, *own)

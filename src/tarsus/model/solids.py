@@ -21,6 +21,7 @@ class Capsule:
     friction: factor on the law's friction coefficients [1]
     bits: two touch if the first number of one and the second of the other share a bit (MJCF's
         contype and conaffinity)
+    off: how far at most its surface is from that of the shape in whose place it stands, m
     """
 
     name: str
@@ -30,6 +31,7 @@ class Capsule:
     radius: float = 0.0
     friction: float = 1.0
     bits: tuple[int, int] = (1, 1)
+    off: float = 0.0
 
     def __post_init__(self) -> None:
         for name in ("middle", "half"):
@@ -53,7 +55,7 @@ class Capsule:
 class Cuboid:
     """A box fixed to a body: its middle (3,), m, and rotation (3, 3) there, half edges (3,), m.
 
-    friction, bits: of `Capsule`
+    friction, bits, off: of `Capsule`
     """
 
     name: str
@@ -63,6 +65,7 @@ class Cuboid:
     rotation: Vector = field(default_factory=lambda: np.eye(3))
     friction: float = 1.0
     bits: tuple[int, int] = (1, 1)
+    off: float = 0.0
 
     def __post_init__(self) -> None:
         for name, shape in {"middle": (3,), "half": (3,), "rotation": (3, 3)}.items():

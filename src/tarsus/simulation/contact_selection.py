@@ -19,6 +19,8 @@ from tarsus.model.mechanism import WORLD, Candidate
 from tarsus.morphology.feet import MOST, feet
 from tarsus.registry import name_of
 from tarsus.stepping.base import Scene, Stepper, named_where
+from tarsus.stepping.blocked import SLIGHT
+from tarsus.stepping.blocked import may_be as may_be_blocked
 
 ALL = "all"  # in place of names: every candidate
 FEW = 8  # candidates up to which a step always looks at all of them
@@ -111,15 +113,43 @@ def contact_masses(scene: Scene, q: NDArray[np.float64]) -> tuple[float, float]:
     return min(normal, default=np.inf), min(least, default=np.inf)
 
 
+def blocked(scene: Scene, q: NDArray[np.float64]) -> list[str]:
+    """Names of candidates that cannot move up or down at any of the coordinates q (n, nq): on level
+    ground they press on nothing (`stepping/blocked.py`).
+    """
+    mechanism, found = scene.mechanism, list[str]()
+    watched = [c for c in scene.candidates if may_be_blocked(mechanism, c.body)]
+    if not watched:
+        return found
+    moves = np.zeros(len(watched), dtype=bool)
+    for row in np.atleast_2d(q):
+        kin = kinematics(mechanism, SX(row))
+        held, loose = _mobility(kin), np.linalg.inv(_inertia(kin))
+        for k, candidate in enumerate(watched):
+            down = -candidate.radius * np.array(DM(kin.world_rotation[candidate.body]))[2]
+            columns = jacobian.point_jacobian(kin, candidate.body, SX(candidate.position + down))
+            *across, up = np.array(DM(jacobian.dense(columns, mechanism.nu)))
+            turns = up @ up > SLIGHT**2 * np.sum(np.square(across))
+            moves[k] |= turns and up @ held @ up > SLIGHT**2 * (up @ loose @ up)
+    return [c.name for c, free in zip(watched, moves, strict=True) if not free]
+
+
 def _mobility(kin: Kinematics) -> NDArray[Any]:
     """M^-1 (nu, nu), of a robot with loop joints M^-1 - M^-1 W_B G_B^+ W_B^T M^-1."""
-    mechanism = kin.mechanism
-    M = np.array(DM(crba.mass_matrix(kin, body_inertias(mechanism))))
-    if not mechanism.constrained:
+    M = _inertia(kin)
+    if not kin.mechanism.constrained:
         return np.linalg.inv(M)
-    for loop, row in zip(mechanism.loops, loop_constraints.freedoms(kin), strict=True):
-        way = np.array(DM(ca.vertcat(*row)))
-        M += loop.joint.armature * way @ way.T
     W = np.array(DM(ca.vertcat(*(ca.horzcat(*row) for row in loop_constraints.directions(kin)))))
     answer = np.linalg.solve(M, W.T)
     return np.linalg.inv(M) - answer @ np.linalg.pinv(W @ answer, rcond=1e-9) @ answer.T
+
+
+def _inertia(kin: Kinematics) -> NDArray[Any]:
+    """M (nu, nu), with the rotors of joints that close loops."""
+    mechanism = kin.mechanism
+    M = np.array(DM(crba.mass_matrix(kin, body_inertias(mechanism))))
+    if mechanism.loops:
+        for loop, row in zip(mechanism.loops, loop_constraints.freedoms(kin), strict=True):
+            way = np.array(DM(ca.vertcat(*row)))
+            M += loop.joint.armature * way @ way.T
+    return M

@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from casadi import SX
 from numpy.typing import NDArray
 
 from tarsus import registry
-from tarsus.contact.base import Law
+from tarsus.contact.base import ForceLaw, Law
 from tarsus.dynamics.coordinates import loop_viewer
-from tarsus.errors import TarsusError
+from tarsus.errors import TarsusError, several
+from tarsus.model.mechanism import Mechanism
 from tarsus.model.self_collision import pairs
-from tarsus.morphology.self_contacts import overlapping, self_contacts, told
+from tarsus.model.solids import Pair
+from tarsus.morphology.self_contacts import overlapping, postures, self_contacts, told
 from tarsus.parameters import named
 from tarsus.program.ir.trace import Builder
 from tarsus.simulation import held_servos
-from tarsus.simulation.contact_selection import contact_masses
+from tarsus.simulation.contact_selection import blocked, contact_masses
 from tarsus.simulation.step_program import Plan
 from tarsus.stepping.base import Scene, named_where
 from tarsus.stepping.joint_rows import loop_rows, rows
 from tarsus.stepping.joint_states import RETURN
 
 AT_LIMIT = 1e-6  # rad or m: a joint that stands at its limit
+POSTURES = 3  # beside the start, in which a contact is looked at that may be unable to move
+SOME = 5  # names that a notice shows
 
 
 def at_start(
@@ -36,6 +40,7 @@ def at_start(
     q = values["q"]
     found = held_servos.notices(plan, values, dt)
     found += stability_notices(plan, q, dt) + ground_notices(plan.scene) + limit_notices(plan, q)
+    found += blocked_notices(plan, q)
     return found + overlap_notices(plan, q) + pair_notices(plan, self_collision)
 
 
@@ -82,6 +87,23 @@ def ground_notices(scene: Scene) -> list[str]:
     if not friction.is_one() and not named(type(scene.law), "friction"):
         notices.append(f"the law {name!r} has no friction coefficient: the terrain's is ignored.")
     return notices
+
+
+def blocked_notices(plan: Plan, q: NDArray[np.float64]) -> list[str]:
+    """A warning for contacts that cannot move along the normal of level ground."""
+    scene = plan.scene
+    if isinstance(scene.law, ForceLaw):
+        return []
+    somewhere = np.zeros((0, q.shape[-1]))
+    if not scene.mechanism.constrained:  # else others than the start's may not be its own
+        somewhere = postures(scene.mechanism, POSTURES)
+    names = blocked(scene, np.vstack([q.reshape(-1, q.shape[-1])[:1], somewhere]))
+    if not names:
+        return []
+    return [
+        "contacts that cannot move up or down press on nothing where the ground is level:"
+        f" {several(names, SOME)}."
+    ]
 
 
 def limit_notices(plan: Plan, q: NDArray[np.float64]) -> list[str]:
@@ -148,7 +170,8 @@ def overlap_notices(plan: Plan, q: NDArray[np.float64]) -> list[str]:
 
 
 def pair_notices(plan: Plan, self_collision: bool) -> list[str]:
-    """What is left out of a robot's collision with itself, where it was asked for.
+    """What meets others as another shape, and what is left out of a robot's collision with itself,
+    where it was asked for.
 
     TarsusError where the stepper cannot let bodies touch each other.
     """
@@ -160,14 +183,39 @@ def pair_notices(plan: Plan, self_collision: bool) -> list[str]:
             " objects and without self_collision."
         )
     if not self_collision:
-        return []
+        return _stand_ins(plan.scene.pairs)
     robot = plan.scene.mechanism.uncut or plan.scene.mechanism
     found = self_contacts(robot)
     if not found.kept:
         return [f"no shapes of {robot.name!r} can meet: it does not collide with itself."]
-    if not found.always:
+    stand_ins = _stand_ins(plan.scene.pairs)
+    return stand_ins + _without_shapes(robot) + _always(found.always)
+
+
+def _always(left_out: Sequence[Pair]) -> list[str]:
+    if not left_out:
         return []
     return [
-        f"{len(found.always)} pairs of shapes do not touch each other, for they overlap as the"
-        f" robot starts or in most postures: {told(found.always)}."
+        f"{len(left_out)} pairs of shapes do not touch each other, for they overlap as the"
+        f" robot starts or in most postures: {told(left_out)}."
     ]
+
+
+def _stand_ins(kept: Sequence[Pair]) -> list[str]:
+    """Which shapes meet others by a capsule or box in their place, and how far that is off."""
+    off = {s.name: s.off for pair in kept for s in (pair.first, pair.second) if s.off}
+    if not off:
+        return []
+    far = sorted(off.items(), key=lambda one: -one[1])
+    names = several([f"{name} (up to {1e3 * away:.3g} mm off)" for name, away in far], SOME)
+    return [f"cylinders and ellipsoids meet other shapes as capsules or boxes: {names}."]
+
+
+def _without_shapes(robot: Mechanism) -> list[str]:
+    """Which bodies have shapes that touch the ground, but none that meets others."""
+    meeting = {solid.body for solid in robot.solids}
+    bodies = dict.fromkeys(c.body for c in robot.candidates if c.body not in meeting)
+    if not bodies:
+        return []
+    names = several([robot.bodies[i].name for i in bodies], SOME)
+    return [f"meshes touch the ground alone: nothing meets {names}."]

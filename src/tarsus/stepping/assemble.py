@@ -27,7 +27,7 @@ from tarsus.model.mechanism import Candidate
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder, Values
 from tarsus.registry import name_of
-from tarsus.stepping import instants, joint_states
+from tarsus.stepping import blocked, instants, joint_states
 from tarsus.stepping.base import Scene, StepInputs, StepOutputs, named_where
 from tarsus.stepping.coupling import (
     Attached,
@@ -58,11 +58,7 @@ class ContactKinematics:
     @property
     def rows(self) -> list[list[SX]]:
         """Rows (3, nu) with gamma = rows u, also of a contact that shares a body with others."""
-        own = self.attached
-        if own.arms is None:
-            return own.rows
-        rows = ca.mtimes(own.arms, ca.vertcat(*(ca.horzcat(*row) for row in own.rows)))
-        return [[rows[k, j] for j in range(rows.shape[1])] for k in range(3)]
+        return self.attached.of_contact
 
     @staticmethod
     def of(at: TouchingPoint) -> ContactKinematics:
@@ -236,8 +232,11 @@ def contact_problem(
     """Gaps, velocities and Delassus matrix as a law wants them, the constraints solved for unless
     it asks for them.
     """
-    # contacts with what event location says of them
+    # contacts with what event location says of them; those that take part
     contacts = [with_override(touch, start, i) for i, touch in enumerate(touching)]
+    active = [takes_part(law, contact, start, i) for i, contact in enumerate(contacts)]
+    if not isinstance(law, ForceLaw):
+        active = blocked.without(active, coupling, [touch.attached for touch in touching])
 
     # both apart, for a law that iterates over the constraints too
     def bilateral() -> Bilateral:
@@ -259,7 +258,7 @@ def contact_problem(
     all_shared = all(contact.arms is not None for contact in coupling.contacts)
     return ContactProblem(
         contacts=contacts,
-        active=[takes_part(law, contact, start, i) for i, contact in enumerate(contacts)],
+        active=active,
         free=list_triples(coupling.free_velocities(held=True)),
         dt=start.dt,
         make_delassus=lambda: delassus(coupling, between(), builder),

@@ -34,16 +34,26 @@ class Attached:
     contact velocity = arms times the body's twist.
 
     body: its number; -1: rows of its own
+    watched: whether it may be unable to move along its normal (`blocked.py`)
     """
 
     rows: list[list[SX]]
     body: int = -1
     arms: SX | None = None
+    watched: bool = False
 
     @classmethod
-    def by(cls, rows: SX) -> Attached:
+    def by(cls, rows: SX, watched: bool = False) -> Attached:
         """By rows (3, nu) of its own."""
-        return cls([ca.horzsplit(rows[k, :]) for k in range(3)])
+        return cls([ca.horzsplit(rows[k, :]) for k in range(3)], watched=watched)
+
+    @property
+    def of_contact(self) -> list[list[SX]]:
+        """Rows (3, nu) with contact velocity = rows u, also where it shares a body with others."""
+        if self.arms is None:
+            return self.rows
+        rows = ca.mtimes(self.arms, ca.vertcat(*(ca.horzcat(*row) for row in self.rows)))
+        return [[rows[k, j] for j in range(rows.shape[1])] for k in range(3)]
 
 
 @dataclass(frozen=True, eq=False)

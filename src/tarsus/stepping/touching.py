@@ -12,6 +12,7 @@ from tarsus.dynamics.kinematics import Kinematics
 from tarsus.dynamics.selection import Selection
 from tarsus.model.mechanism import Candidate
 from tarsus.spatial.rotation import constant
+from tarsus.stepping import blocked
 from tarsus.stepping.base import Scene
 from tarsus.stepping.coupling import Attached
 from tarsus.stepping.ground import Turned, below
@@ -40,11 +41,13 @@ def touching_points(
     for candidate, center, outline, ground in zip(which, centers, turned, grounds, strict=True):
         # the candidate's lowest point and how it moves
         reach, distance, frame = ground
+        watched = blocked.may_be(scene.mechanism, candidate.body)
         middle, down = constant(candidate.position), -candidate.radius * frame[0, :].T + reach
         if candidate.body in bodies:
             body = bodies[candidate.body]
             arms = body.arms(middle, down, frame)
-            attached, velocity = Attached(body.rows, body.number, arms), ca.mtimes(arms, body.twist)
+            attached = Attached(body.rows, body.number, arms, watched)
+            velocity = ca.mtimes(arms, body.twist)
             product = body.velocity_product(middle, down)
         else:
             arm = -candidate.radius * jacobian.direction_in_body(kin, candidate.body, frame[0, :].T)
@@ -52,7 +55,7 @@ def touching_points(
                 arm = jacobian.direction_in_body(kin, candidate.body, down)
             columns = jacobian.point_jacobian(kin, candidate.body, middle + arm)
             rows = ca.mtimes(frame, jacobian.dense(columns, scene.mechanism.nu))
-            attached = Attached.by(rows)
+            attached = Attached.by(rows, watched)
             velocity = ca.mtimes(rows, kin.u)
             product = velocity_product(candidate.body, middle, arm)
         if outline is not None:
@@ -106,6 +109,7 @@ def touching_slot(scene: Scene, kin: Kinematics, terrain: object, slot: Chosen) 
         product += outline.gained(normal, body.spin)
     # as a contact
     rows = ca.mtimes(frame, selection.columns(body, center + down))
+    watched = any(blocked.may_be(scene.mechanism, c.body) for c in scene.candidates)
     ground = TouchingPoint(
         ca.if_else(slot.number >= 0, distance - slot.radius, FAR),
         ca.mtimes(rows, kin.u),
@@ -115,7 +119,7 @@ def touching_slot(scene: Scene, kin: Kinematics, terrain: object, slot: Chosen) 
         slot.radius,
         body.rotation,
         ca.mtimes(frame, product),
-        Attached.by(rows),
+        Attached.by(rows, watched),
         *((down, center + down - reach) if outline is not None else ()),
     )
     return ground if slot.against is None else or_pair(ground, slot, (selection, body), scene.pairs)

@@ -44,7 +44,7 @@ def touching_pairs(kin: Kinematics, pairs: Sequence[Pair]) -> list[TouchingPoint
                 0.0,
                 kin.world_rotation[pair.first.body],
                 product_there,
-                Attached.by(rows),
+                Attached.by(rows, watched=True),
             )
         )
     return found
@@ -91,7 +91,7 @@ def or_pair(
         ground.radius,
         if_meets(ca.mtimes(back, body.rotation), ground.rotation),
         if_meets(product, ground.velocity_product),
-        Attached.by(rows),
+        Attached.by(rows, watched=True),
         if_meets(ca.mtimes(back, place.point - middle), down),
         None if ground.told is None else if_meets(seen[0], ground.told),
     )

@@ -1,0 +1,111 @@
+"""A contact that cannot move along its normal presses on nothing, and nothing is not a number."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tarsus import Simulation, registry
+from tarsus.contact.base import ForceLaw, Law
+from tarsus.contact.laws.moreau import METHODS, Moreau
+from tarsus.dynamics.robot import Robot
+from tarsus.model.mjcf import read_mjcf
+
+QUICK = ("moreau", "lcp_impulse", "soft_convex")
+LAWS = [
+    name
+    for name in registry.names("tarsus.contact.laws")
+    if not issubclass(registry.member("tarsus.contact.laws", "law", name, Law), ForceLaw)
+]
+DEEP = 1e-3  # m: of the ball in the ground
+
+
+def machine(joint: str, geom: str, height: float, more: str = "") -> Robot:
+    """A ball of 2 kg and 0.1 m on one joint."""
+    return Robot.of(
+        read_mjcf(
+            f"""<mujoco><worldbody><body name="b" pos="0 0 {height}">
+            <joint name="j" {joint}/><geom name="ball" type="sphere" size="0.1" mass="2" {geom}/>
+            </body></worldbody>{more}</mujoco>"""
+        )
+    )
+
+
+def cart(law: Law | str) -> Simulation:
+    """On a level slide, DEEP in the ground; pushed along it."""
+    motor = "<actuator><motor name='push' joint='j'/></actuator>"
+    return Simulation(machine("type='slide' axis='1 0 0'", "", 0.1 - DEEP, motor), law)
+
+
+def pushed_without_friction(law: Law | str) -> None:
+    """By 3 N for 0.5 s: nothing presses, so that nothing rubs."""
+    simulation = cart(law)
+    for _ in range(200):
+        simulation.step([3.0])
+        assert simulation.converged
+    assert simulation.u[0] == pytest.approx(3.0 * 0.5 / 2.0, rel=1e-12)
+    assert not simulation.contact_force.any()
+
+
+@pytest.mark.parametrize(
+    "law", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in LAWS]
+)
+def test_a_cart_in_the_ground_rolls_as_if_there_were_none(law: str) -> None:
+    pushed_without_friction(law)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("solver", registry.names(METHODS))
+def test_every_solver_leaves_it_out(solver: str) -> None:
+    pushed_without_friction(Moreau(solver=solver))
+
+
+def test_it_is_told() -> None:
+    [notice] = cart("moreau").notices
+    told = "contacts that cannot move up or down press on nothing where the ground is level: ball."
+    assert notice == told
+    assert not cart("compliant").notices, "a force by depth has an answer"
+
+
+def pendulum(depth: float, law: str = "moreau") -> Simulation:
+    """0.9 m long; its ball is so deep in the ground, m, where it hangs."""
+    robot = machine("type='hinge' axis='0 1 0'", "pos='0 0 -0.9'", 1.0 - depth)
+    return Simulation(robot, law)
+
+
+@pytest.mark.parametrize(
+    "law", [n if n == "moreau" else pytest.param(n, marks=pytest.mark.slow) for n in LAWS]
+)
+def test_a_pendulum_hangs_still_in_the_ground(law: str) -> None:
+    simulation = pendulum(DEEP, law)
+    assert not simulation.notices, "elsewhere its ball moves up"
+    for _ in range(100):
+        simulation.step()
+        assert simulation.converged
+    assert abs(simulation.q[0]) < 1e-12 and abs(simulation.u[0]) < 1e-12
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("depth", [1e-6, 1e-4, 1e-3])
+def test_a_pendulum_that_swings_into_the_ground_gains_no_energy(depth: float) -> None:
+    simulation = pendulum(depth)
+    simulation.set(q=[0.3], u=[-0.5])
+    log = simulation.run(4.0)
+    energy = (log.kinetic_energy + log.potential_energy).values.ravel()
+    assert np.isfinite(energy).all() and bool((log.converged == 1).all())
+    # m g times what a ball comes up out of the ground at most
+    assert np.diff(energy).max() < 2.0 * 9.81 * depth + 1e-9
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("law", LAWS)
+def test_a_weld_to_the_world_carries_what_it_holds(law: str) -> None:
+    weld = "<equality><weld body1='b'/></equality>"
+    robot = machine("type='slide' axis='0 0 1'", "", 0.1 - DEEP, weld)
+    simulation = Simulation(robot, law)
+    assert "press on nothing where" in " ".join(simulation.notices)
+    for _ in range(200):
+        simulation.step()
+        assert simulation.converged
+    assert abs(simulation.q[0]) < 1e-9 and abs(simulation.u[0]) < 1e-9
+    assert not simulation.contact_force.any()

@@ -1,0 +1,82 @@
+"""Capsules and boxes in place of cylinders and ellipsoids are as far off as they say."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tarsus import Ball, Cylinder, Simulation, world
+from tarsus.dynamics.robot import Robot
+from tarsus.model.mjcf import read_mjcf
+from tarsus.model.stand_ins import STAND_INS, StandIn
+
+
+def reach(kind: str, size: tuple[float, ...], n: np.ndarray) -> np.ndarray:
+    """Support function of a shape, m: how far it reaches along unit directions n (k, 3)."""
+    if kind == "ellipsoid":
+        return np.linalg.norm(n * size, axis=1)
+    radius, half = size
+    return radius * np.hypot(n[:, 0], n[:, 1]) + half * np.abs(n[:, 2])
+
+
+def reach_of(found: StandIn, n: np.ndarray) -> np.ndarray:
+    """The same of what stands in: of a capsule its segment has one half length that is not 0."""
+    return np.abs(n) @ np.array(found.half) + found.radius
+
+
+def directions() -> np.ndarray:
+    random = np.random.default_rng(4)
+    n = np.vstack([random.normal(size=(40000, 3)), np.eye(3), np.array([[1.0, 1.0, 0.0]])])
+    return n / np.linalg.norm(n, axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize(
+    ("kind", "size"),
+    [
+        ("cylinder", (0.05, 0.2)),
+        ("cylinder", (0.1, 0.02)),
+        ("ellipsoid", (0.3, 0.1, 0.1)),
+        ("ellipsoid", (0.05, 0.1, 0.2)),
+        ("ellipsoid", (0.1, 0.1, 0.03)),
+        ("ellipsoid", (0.1, 0.1, 0.1)),
+    ],
+)
+def test_the_surface_is_off_by_what_is_said(kind: str, size: tuple[float, ...]) -> None:
+    found, n = STAND_INS[kind](*size), directions()
+    # support functions: the distance of convex shapes in the sense of Hausdorff
+    off = np.abs(reach_of(found, n) - reach(kind, size, n)).max()
+    assert off == pytest.approx(found.off, rel=0.01, abs=1e-12)
+
+
+@pytest.mark.parametrize("size", [(0.3, 0.1, 0.1), (0.3, 0.2, 0.1)])
+def test_no_capsule_is_nearer_to_an_ellipsoid(size: tuple[float, ...]) -> None:
+    found, n = STAND_INS["ellipsoid"](*size), directions()
+    for radius in found.radius * np.linspace(0.9, 1.1, 9):
+        for half in found.half[0] * np.linspace(0.9, 1.1, 9):
+            other = StandIn((half, 0.0, 0.0), radius)
+            off = np.abs(reach_of(other, n) - reach("ellipsoid", size, n)).max()
+            assert off > 0.99 * found.off
+
+
+def test_an_ellipsoid_is_struck_where_its_surface_is() -> None:
+    text = """<mujoco><option gravity='0 0 0'/><worldbody>
+    <body name='a'><joint name='a' type='slide' axis='1 0 0'/>
+      <geom name='a' type='sphere' size='0.1' mass='1'/></body>
+    <body name='b' pos='1 0 0'><joint name='b' type='slide' axis='1 0 0'/>
+      <geom name='b' type='ellipsoid' size='0.1 0.3 0.1' euler='0 0 90' mass='2'/></body>
+    </worldbody></mujoco>"""
+    simulation = Simulation(Robot.of(read_mjcf(text)), self_collision=True)
+    [off] = [solid.off for solid in simulation.robot.solids if solid.off]
+    simulation.set(u=[1.0, 0.0])
+    log = simulation.run(1.0)
+    pressed = log.impulse_contact.sel(contact="a:b").values[:, 0]
+    first = int(np.argmax(pressed > 0))
+    assert float(log.time[first]) == pytest.approx(1.0 - 0.1 - 0.3, abs=off + 0.0025)
+    # a plastic impact: both go on with what momentum there was
+    np.testing.assert_allclose(log.u.values[-1], 1 / 3, atol=1e-6)
+
+
+def test_it_is_told_by_name() -> None:
+    simulation = Simulation(world(Ball(), Cylinder(radius=0.1, length=0.3), at=[(0.5, 0.0)]))
+    told = "cylinders and ellipsoids meet other shapes as capsules or boxes: cylinder (up to 41.4 mm"
+    assert any(told in notice for notice in simulation.notices)
