@@ -74,6 +74,18 @@ def test_a_scene_that_fails_does_not_lose_the_others(monkeypatch: pytest.MonkeyP
     assert [row.why for row in rows] == ["", "it broke.", "", ""]
 
 
+def test_what_overlaps_at_the_start_meets_in_neither_engine() -> None:
+    """The first link and the last, folded onto it, with what is welded to that."""
+    folded = "<keyframe><key name='stand' qpos='0 3.1 0'/></keyframe>"
+    text = chain().replace("</mujoco>", f"{folded}</mujoco>")
+    inner = "<body name='tip' pos='.3 0 0'><geom name='tip' size='.03'/></body>"
+    text = text.replace("</body></body></body>", f"{inner}</body></body></body>")
+    robot = truth.without_overlaps(Robot.of(read_mjcf(text)))
+    assert robot.excluded == (("a", "c"),)
+    found = theirs.model_of(robot, text, DT).exclude_signature.tolist()
+    assert [(pair >> 16, pair & 0xFFFF) for pair in found] == [(1, 3), (1, 4)]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("seed", "rate", "stops"), [(0, 25.0, 5), (2, 40.0, 4)])
 def test_a_limp_biped_in_the_air_comes_to_its_stops_when_mujoco_s_does(

@@ -15,7 +15,7 @@ QUICK = ("moreau", "lcp_impulse", "soft_convex")
 LAWS = [
     name
     for name in registry.names("tarsus.contact.laws")
-    if not issubclass(registry.member("tarsus.contact.laws", "law", name, Law), ForceLaw)
+    if not isinstance(registry.member("tarsus.contact.laws", "law", name, Law)(), ForceLaw)
 ]
 DEEP = 1e-3  # m: of the ball in the ground
 

@@ -10,7 +10,8 @@ from scipy.spatial.transform import Rotation
 
 from tarsus.model.solids import Capsule, Cuboid, Pair
 from tarsus.morphology.distances import apart
-from tarsus.stepping.boxes import Block, capsule_on_box
+from tarsus.stepping import two_boxes
+from tarsus.stepping.boxes import Block, apart_at_least, capsule_on_box
 from tarsus.stepping.two_boxes import facing_of
 
 ABSENT = 1.0
@@ -49,6 +50,26 @@ def test_a_segment_is_nearest_to_a_box_where_it_is() -> None:
             assert gaps[0].min() == pytest.approx(expected, abs=1e-6)
             nearest = gaps[:, np.argmin(gaps[0])]
             assert np.linalg.norm(nearest[1:4]) == pytest.approx(1)
+
+
+def test_what_faces_part_does_not_touch() -> None:
+    """The distance that solids have at least, by which a step sees who is far away."""
+    m, d, random = SX.sym("m", 3), SX.sym("d", 3), np.random.default_rng(5)
+    first, second = Block(*PLACE), Block(*OTHER)
+    at, boxes = capsule_at(), boxes_at()
+    capsule_s = ca.Function("c", [m, d, *PLACE], [apart_at_least(m, d, 0.0, first)])
+    box_s = ca.Function("b", [*PLACE, *OTHER], [two_boxes.apart_at_least(first, second)])
+    far = 0
+    for _ in range(300):
+        R, R2 = Rotation.from_quat(random.normal(size=(2, 4))).as_matrix()
+        p, q, half, other = random.uniform(0.05, 0.3, size=(4, 3))
+        for least, gaps in (
+            (capsule_s(q, other, p, R, half), at(q, other, p, R, half)),
+            (box_s(-p, R, half, q, R2, other), boxes(-p, R, half, q, R2, other)[0]),
+        ):
+            assert float(least) <= np.array(gaps)[0].min() + 1e-9
+            far += float(least) > 0
+    assert 100 < far < 500
 
 
 def test_a_capsule_lies_on_a_face_with_both_ends() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import struct
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,12 +46,16 @@ def compiled(text: str, path: Path | None) -> tuple[Any, list[str]]:
     return model, missing
 
 
-def compiled_on_floor(text: str, path: Path | None) -> Any:
+def compiled_on_floor(
+    text: str, path: Path | None, excluded: Sequence[tuple[str, str]] = ()
+) -> Any:
     """The same on a level plane at z = 0 that touches all that can collide, unless the world has a
     plane of its own.
+
+    excluded: names of two bodies each that shall not collide
     """
     check_bounds(text, path)
-    return _with_stand_ins(text, path, 1.0, floor=True)[0]
+    return _with_stand_ins(text, path, 1.0, excluded)[0]
 
 
 def report_missing(missing: list[str], report: Report) -> None:
@@ -63,19 +68,18 @@ def report_missing(missing: list[str], report: Report) -> None:
 
 
 def _with_stand_ins(
-    text: str, path: Path | None, size: float, floor: bool = False
+    text: str, path: Path | None, size: float, floor: Sequence[tuple[str, str]] | None = None
 ) -> tuple[Any, list[str]]:
-    """The model with a small tetrahedron of this size, m, for every mesh that is not there."""
+    """The model with a small tetrahedron of this size, m, for every mesh that is not there.
+
+    floor: None, or to be on a plane, and which bodies shall not collide there
+    """
     mujoco = needed_library("mujoco", "reading MJCF")
     files: dict[str, bytes] = {}
     missing: list[str] = []
     while True:
         try:
-            if floor:
-                return _on_floor(mujoco, text, path, files), missing
-            if path is None:
-                return mujoco.MjModel.from_xml_string(text, files), missing
-            return mujoco.MjModel.from_xml_path(str(path), files), missing
+            return _with_files(mujoco, (text, path), files, floor), missing
         except Exception as error:  # beside ValueError, MuJoCo's own and those of allocation
             said = " ".join(str(error).split())
             lacking = MISSING.search(said)
@@ -87,8 +91,19 @@ def _with_stand_ins(
             missing.append(str(lacking[1] if lacking else name))
 
 
-def _on_floor(mujoco: Any, text: str, path: Path | None, files: dict[str, bytes]) -> Any:
-    """The compiled model with a plane in its world."""
+def _with_files(
+    mujoco: Any,
+    source: tuple[str, Path | None],
+    files: dict[str, bytes],
+    floor: Sequence[tuple[str, str]] | None,
+) -> Any:
+    """The compiled model; with a plane in its world if there are names of what shall not meet."""
+    text, path = source
+    if floor is None and path is None:
+        return mujoco.MjModel.from_xml_string(text, files)
+    if floor is None:
+        return mujoco.MjModel.from_xml_path(str(path), files)
+    # on a floor
     if path is None:
         spec = mujoco.MjSpec.from_string(text, assets=files)
     else:
@@ -97,6 +112,8 @@ def _on_floor(mujoco: Any, text: str, path: Path | None, files: dict[str, bytes]
     if all(geom.type != plane for geom in spec.worldbody.geoms):
         touching = {"contype": EVERY, "conaffinity": EVERY}
         spec.worldbody.add_geom(type=plane, size=[0, 0, 1], **touching)
+    for one, other in floor:
+        spec.add_exclude(bodyname1=one, bodyname2=other)
     return spec.compile()
 
 

@@ -183,12 +183,12 @@ def pair_notices(plan: Plan, self_collision: bool) -> list[str]:
             " objects and without self_collision."
         )
     if not self_collision:
-        return _stand_ins(plan.scene.pairs)
+        return stand_in_notices(plan.scene.pairs)
     robot = plan.scene.mechanism.uncut or plan.scene.mechanism
     found = self_contacts(robot)
     if not found.kept:
         return [f"no shapes of {robot.name!r} can meet: it does not collide with itself."]
-    stand_ins = _stand_ins(plan.scene.pairs)
+    stand_ins = stand_in_notices(plan.scene.pairs)
     return stand_ins + _without_shapes(robot) + _always(found.always)
 
 
@@ -201,7 +201,7 @@ def _always(left_out: Sequence[Pair]) -> list[str]:
     ]
 
 
-def _stand_ins(kept: Sequence[Pair]) -> list[str]:
+def stand_in_notices(kept: Sequence[Pair]) -> list[str]:
     """Which shapes meet others by a capsule or box in their place, and how far that is off."""
     off = {s.name: s.off for pair in kept for s in (pair.first, pair.second) if s.off}
     if not off:

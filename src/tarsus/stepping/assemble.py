@@ -104,7 +104,7 @@ def velocity_step(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> S
         touch = ContactKinematics.of(touching_slot(scene, kin, start.terrain, slot))
         return not_ahead(touch, moving, start)
 
-    low = gaps(scene, kin, start.terrain)
+    low = gaps(scene, kin, start.terrain, builder)
     end = with_slots(scene, touching, low, at_slot, solved, start, builder)
     return builder.stamp("u_E", end)
 

@@ -6,16 +6,20 @@ neither momentum nor angular momentum of the whole; its ground is the second sol
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import casadi as ca
+import numpy as np
 from casadi import SX
 
 from tarsus.dynamics.kinematics import Kinematics
 from tarsus.model.solids import Cuboid, Pair, Solid
+from tarsus.program.ir.symbolic import entries
+from tarsus.program.ir.trace import Builder, Values
 from tarsus.spatial.rotation import constant
-from tarsus.stepping.boxes import Block, Meeting, capsule_on_box
+from tarsus.stepping import boxes, two_boxes
+from tarsus.stepping.boxes import ABSENT, Block, Meeting, capsule_on_box
 from tarsus.stepping.pairs import Segment, between, facing, length
 from tarsus.stepping.two_boxes import facing_of
 
@@ -87,19 +91,58 @@ def either(found: Mapping[int, Place], boxes: SX) -> Place:
     return Place(gap, facing(normal), (one, other), point)
 
 
-def pair_gaps(kin: Kinematics, pairs: Iterable[Pair]) -> list[SX]:
-    """How far apart the solids of each pair are at each contact, m."""
+def pair_gaps(
+    kin: Kinematics, pairs: Iterable[Pair], closes: Callable[[SX], SX], builder: Builder
+) -> list[SX]:
+    """How far apart the solids of each pair are at each contact, m. Where no pair with a box is so
+    near that it may close, those of all such pairs are `ABSENT`.
+
+    closes: 1 for a gap at which a contact takes part
+    """
     pairs = list(pairs)
     solids = {c.name: c for pair in pairs for c in (pair.first, pair.second)}
     shapes = {name: shape_of(kin, solid) for name, solid in solids.items()}
-    known: dict[tuple[str, str], list[SX]] = {}
-    found = []
-    for pair in pairs:
-        both = pair.first.name, pair.second.name
-        if both not in known:
-            known[both] = _gaps(pair, shapes[both[0]], shapes[both[1]])
-        found.append(known[both][pair.row])
-    return found
+    firsts = {(pair.first.name, pair.second.name): pair for pair in pairs}
+
+    # the gap of every two solids, or a least one where it costs more
+    boxed = {both: pair for both, pair in firsts.items() if pair.boxes}
+    known = {
+        both: _gaps(pair, *(shapes[name] for name in both))
+        for both, pair in firsts.items()
+        if both not in boxed
+    }
+    if boxed:
+        parted = [
+            _apart_at_least(pair, *(shapes[name] for name in both)) for both, pair in boxed.items()
+        ]
+        near = builder.keep("near", closes(least(parted)))
+
+        def exact(_: Values) -> tuple[Values, SX]:
+            gaps = [_gaps(pair, *(shapes[name] for name in both)) for both, pair in boxed.items()]
+            return {"gaps": ca.vertcat(*(gap for own in gaps for gap in own))}, SX(0)
+
+        count = sum(pair.count for pair in boxed.values())
+        begin = {"gaps": SX(np.full(count, ABSENT))}
+        gaps = entries(builder.loop(begin, exact, 1, near, seldom=True)["gaps"])
+        for both, pair in boxed.items():
+            known[both], gaps = gaps[: pair.count], gaps[pair.count :]
+    return [known[pair.first.name, pair.second.name][pair.row] for pair in pairs]
+
+
+def least(values: list[SX]) -> SX:
+    """The least of all, pair by pair: none waits for all the others."""
+    while len(values) > 1:
+        halves = [ca.fmin(a, b) for a, b in zip(values[::2], values[1::2], strict=False)]
+        values = halves + ([values[-1]] if len(values) % 2 else [])
+    return values[0]
+
+
+def _apart_at_least(pair: Pair, one: Shape, other: Shape) -> SX:
+    """A distance, m, that two solids of which one is a box have at least."""
+    assert isinstance(other, Block)
+    if isinstance(one, Block):
+        return two_boxes.apart_at_least(one, other)
+    return boxes.apart_at_least(one.middle, one.half, pair.first.radius, other)
 
 
 def _gaps(pair: Pair, one: Shape, other: Shape) -> list[SX]:

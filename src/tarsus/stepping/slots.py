@@ -23,6 +23,7 @@ from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder, Values
 from tarsus.stepping.base import EMPTY, Scene, StepInputs, StepOutputs
 from tarsus.stepping.held import Chosen, looked_up
+from tarsus.stepping.places import least
 
 LATE = 1.0  # m: deeper than any gap; what pressed but is not closed comes behind what is
 
@@ -82,7 +83,7 @@ def with_slots(
         for number, own in zip(memory.numbers, memory.slots, strict=True)
     ]
     lowest = least(gaps)
-    fallen = reduce(ca.logic_or, pressed, law.closed(_at(lowest), fresh(law)))
+    fallen = reduce(ca.logic_or, pressed, closes(law, lowest))
     fallen = builder.keep("fallen", fallen)
 
     # as if it stood, everywhere: a loop for worlds that stand would slow them down
@@ -113,17 +114,14 @@ def with_slots(
     return StepOutputs.of(builder.loop(stood, falling, 1, fallen, seldom=True))
 
 
-def least(values: list[SX]) -> SX:
-    """The least of all, pair by pair: none waits for all the others."""
-    while len(values) > 1:
-        pairs = [ca.fmin(a, b) for a, b in zip(values[::2], values[1::2], strict=False)]
-        values = pairs + ([values[-1]] if len(values) % 2 else [])
-    return values[0]
-
-
 def fresh(law: Law) -> SX:
     """The memory (contact_memory,) of a contact that was not there in the last step."""
     return law.own(SX(law.initial_memory(1)), 0)
+
+
+def closes(law: Law, gap: SX) -> SX:
+    """1 for a gap at which a contact that was not there in the last step takes part."""
+    return law.closed(_at(gap), fresh(law))
 
 
 def _at(gap: SX) -> Contact:
@@ -148,7 +146,7 @@ def chosen(
     """
     # the order in which they come, and how many there are
     law, count = scene.law, scene.slots
-    low = [law.closed(_at(gap), fresh(law)) for gap in gaps]
+    low = [closes(law, gap) for gap in gaps]
     keys = [
         ca.if_else(flag, touch.contact.gap, SX.inf())
         for flag, touch in zip(closed, feet, strict=True)

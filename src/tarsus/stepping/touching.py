@@ -11,6 +11,7 @@ from tarsus.dynamics import jacobian, rnea
 from tarsus.dynamics.kinematics import Kinematics
 from tarsus.dynamics.selection import Selection
 from tarsus.model.mechanism import Candidate
+from tarsus.program.ir.trace import Builder
 from tarsus.spatial.rotation import constant
 from tarsus.stepping import blocked
 from tarsus.stepping.base import Scene
@@ -19,6 +20,7 @@ from tarsus.stepping.ground import Turned, below
 from tarsus.stepping.held import Chosen
 from tarsus.stepping.places import pair_gaps
 from tarsus.stepping.shared_body import shared_bodies
+from tarsus.stepping.slots import closes
 from tarsus.stepping.touching_pairs import or_pair
 from tarsus.stepping.touching_point import FAR, TouchingPoint
 
@@ -78,8 +80,8 @@ def touching_points(
     return found
 
 
-def gaps(scene: Scene, kin: Kinematics, terrain: object) -> list[SX]:
-    """Of the rare candidates, then of the pairs, m."""
+def gaps(scene: Scene, kin: Kinematics, terrain: object, builder: Builder) -> list[SX]:
+    """Of the rare candidates, then of the pairs, m; of pairs that are far away a larger one."""
     rare = [scene.candidates[i] for i in scene.rare]
     centers = [
         kin.world_position[c.body] + ca.mtimes(kin.world_rotation[c.body], constant(c.position))
@@ -87,7 +89,7 @@ def gaps(scene: Scene, kin: Kinematics, terrain: object) -> list[SX]:
     ]
     grounds = below(scene, terrain, centers, [Turned.of(kin, c) for c in rare])
     found = [distance - c.radius for c, (_, distance, _) in zip(rare, grounds, strict=True)]
-    return found + pair_gaps(kin, scene.pairs)
+    return found + pair_gaps(kin, scene.pairs, lambda gap: closes(scene.law, gap), builder)
 
 
 def touching_slot(scene: Scene, kin: Kinematics, terrain: object, slot: Chosen) -> TouchingPoint:

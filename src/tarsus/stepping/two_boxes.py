@@ -104,13 +104,7 @@ class _Seen:
 
 def facing_of(first: Block, second: Block) -> Facing:
     """How two boxes face each other."""
-    a = _Seen(
-        first.inside(second.middle),
-        ca.mtimes(first.rotation.T, second.rotation),
-        first.half,
-        second.half,
-    )
-    b = _Seen(second.inside(first.middle), a.axes.T, second.half, first.half)
+    a, b = _both(first, second)
     size = SAME * ca.fmin(*(ca.mmin(half) for half in (first.half, second.half)))
     # the axes of faces, the first's before the second's
     of_a, of_b = _faces(a), _faces(b)
@@ -153,6 +147,22 @@ def facing_of(first: Block, second: Block) -> Facing:
         gap=edge_gap,
         point=point,
     )
+
+
+def apart_at_least(first: Block, second: Block) -> SX:
+    """How far two boxes are apart along a normal of their faces, m: touching ones 0 or less."""
+    return ca.fmax(*(_faces(seen)[0] for seen in _both(first, second)))
+
+
+def _both(first: Block, second: Block) -> tuple[_Seen, _Seen]:
+    """The second from the first, and the first from the second."""
+    a = _Seen(
+        first.inside(second.middle),
+        ca.mtimes(first.rotation.T, second.rotation),
+        first.half,
+        second.half,
+    )
+    return a, _Seen(second.inside(first.middle), a.axes.T, second.half, first.half)
 
 
 def _faces(seen: _Seen) -> tuple[SX, SX]:

@@ -94,7 +94,9 @@ class SoftConvex(Law):
         )
         d = [impedance(contact.gap, p) for contact in problem.contacts]
         c = [missing_velocity(problem, i, d[i], p) for i in range(n)]
-        R = [regularizer(problem.G[i, i][0, 0], d[i], p) for i in range(n)]
+        # one that takes no part may be unable to move
+        own = [ca.if_else(problem.active[i], problem.G[i, i][0, 0], 1) for i in range(n)]
+        R = [regularizer(own[i], d[i], p) for i in range(n)]
         mu = [contact.friction * p.mu for contact in problem.contacts]
         start = [ca.if_else(problem.active[i], self.own(memory, i), 0) for i in range(n)]
         outcome = _convex.minimize(HardProblem(problem, c, mu, p, builder), R, start)

@@ -27,16 +27,31 @@ SAFE = 2.0  # steps: the least time constant that MuJoCo allows
 
 
 def model_of(robot: Robot, file: str | Path, dt: float) -> Any:
-    """The MjModel of an MJCF file or text with a floor; of another kind of file what
-    `model.to_mjcf` writes of the robot, with the pairs of its solids that we look at.
+    """The MjModel of an MJCF file or text with a floor, without contacts of bodies that the robot
+    excludes; of another kind of file what `model.to_mjcf` writes of the robot, with the pairs of
+    its solids that we look at.
     """
     text = str(file).lstrip()
-    if text.startswith("<"):
-        return compiled_on_floor(text, None)
-    if text.endswith(".xml"):
-        return compiled_on_floor("", Path(file))
+    if text.startswith("<") or text.endswith(".xml"):
+        given = (text, None) if text.startswith("<") else ("", Path(file))
+        model = compiled_on_floor(*given)
+        known = _excluded(model, robot)
+        return compiled_on_floor(*given, known) if known else model
     written = with_pairs_and_servos(robot, self_contacts(robot).kept, dt, MU)
     return mujoco().MjModel.from_xml_string(written)
+
+
+def _excluded(model: Any, robot: Robot) -> list[tuple[str, str]]:
+    """Names of MuJoCo's bodies, and of those welded to them, that shall not meet."""
+    names, carrier = body_names(model), np.array(model.body_weldid)
+    welded = {name: np.flatnonzero(carrier == carrier[k]) for k, name in enumerate(names)}
+    return [
+        (model.body(int(a)).name, model.body(int(b)).name)
+        for one, other in robot.excluded
+        for a in welded[one]
+        for b in welded[other]
+        if model.body(int(a)).name and model.body(int(b)).name
+    ]
 
 
 def hard(model: Any, dt: float, softness: float = 1.0) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from tarsus.dynamics.kinematics import kinematics
 from tarsus.dynamics.outlines import lowest
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError
+from tarsus.morphology.self_contacts import self_contacts
 from tarsus.simulation.default_controller import STAND, prepared
 from tarsus.spatial.quaternion import numeric_product
 from tarsus.validation.two_engines import ours, theirs
@@ -149,6 +150,7 @@ class Beside:
     def of(name: str, file: str) -> Beside:
         """A robot by name and file, on its feet."""
         robot, gait = prepared(robots.load(file), STAND, DT, [])
+        robot = without_overlaps(robot)
         servos = held(robot, np.array(gait.initial_coordinates(robot)), gait)
         shown = robot.name if name == file else name
         return Beside(shown, robot, file, ours.simulated(robot, servos, DT).q, servos)
@@ -209,6 +211,15 @@ class Beside:
         order = float(np.log2(whole.angle / half.angle)) if half.angle else None
         found = Beheld(FLIGHT, place=whole.place, angle=whole.angle)
         return TruthRow(self.name, FLIES, FLIGHT, found, order=order)
+
+
+def without_overlaps(robot: Robot) -> Robot:
+    """The robot, of which bodies never meet whose shapes are in each other as it starts or in most
+    postures: pushing them apart would be another motion in either engine.
+    """
+    names = robot.body_names
+    found = [(names[p.first.body], names[p.second.body]) for p in self_contacts(robot).always]
+    return replace(robot, excluded=(*robot.excluded, *dict.fromkeys(found))) if found else robot
 
 
 def held(robot: Robot, q: Array, gait: Any) -> Torques:
