@@ -279,6 +279,7 @@ def test_what_cannot_work_is_refused_in_a_sentence() -> None:
         cut(mini_cheetah.describe(), ["floating_base"])
 
 
+@pytest.mark.slow
 def test_any_set_of_joints_may_be_cut() -> None:
     """With dry friction as a damper, which it is in joints that close loops."""
     same = {"controller": "stand", "stiction": False}

@@ -106,7 +106,7 @@ CASES: dict[str, Callable[[], tarsus.Simulation]] = {
 
 @pytest.mark.parametrize(
     "case",
-    [pytest.param(c, marks=[] if c in ("moreau", "trot") else pytest.mark.slow) for c in CASES],
+    [pytest.param(c, marks=[] if c == "trot" else pytest.mark.slow) for c in CASES],
 )
 def test_a_robot_on_its_feet_agrees_with_differences(case: str) -> None:
     sim = CASES[case]()

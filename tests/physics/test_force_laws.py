@@ -331,7 +331,14 @@ def trot(law: Law, dt: float) -> tuple[dict[str, Any], float]:
     )
 
 
-@pytest.mark.parametrize(("law", "dt"), [(Hertz(), 1e-4), (Micro(), 1e-3), (HuntCrossley(), 1e-4)])
+@pytest.mark.parametrize(
+    ("law", "dt"),
+    [
+        pytest.param(Hertz(), 1e-4, marks=pytest.mark.slow),
+        (Micro(), 1e-3),
+        pytest.param(HuntCrossley(), 1e-4, marks=pytest.mark.slow),
+    ],
+)
 def test_mini_cheetah_trots(law: Law, dt: float) -> None:
     numbers, _ = trot(law, dt)
     assert numbers["fell"] is False

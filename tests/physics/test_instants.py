@@ -132,7 +132,11 @@ def test_laws_that_give_way_keep_the_order_of_rk4(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("inner", "order", "steps"), [(Heun(), 2, 80), (RK4(), 2, 80)], ids=("heun", "rk4")
+    ("inner", "order", "steps"),
+    [
+        pytest.param(Heun(), 2, 80, id="heun"),
+        pytest.param(RK4(), 2, 80, id="rk4", marks=pytest.mark.slow),
+    ],
 )
 def test_contact_loss_is_of_second_order(inner: Stepper, order: int, steps: int) -> None:
     """A point lands on a damped spring and leaves: its force ends with a kink, no jump, so a step

@@ -136,8 +136,15 @@ def tried(robot: str, ground: str, seconds: float) -> tuple[np.ndarray, np.ndarr
     return q, heading, 1 - 2 * (x * x + y * y)
 
 
-@pytest.mark.parametrize("ground", GROUNDS)
-@pytest.mark.parametrize("robot", ["starleth", "mini_cheetah"])
+@pytest.mark.parametrize(
+    ("robot", "ground"),
+    [
+        ("starleth", "compliant"),
+        ("mini_cheetah", "hard"),
+        pytest.param("starleth", "hard", marks=pytest.mark.slow),
+        pytest.param("mini_cheetah", "compliant", marks=pytest.mark.slow),
+    ],
+)
 def test_stands_trots_and_turns(robot, ground):
     q, heading, upright = tried(robot, ground, 7.0)
     rate = dict(

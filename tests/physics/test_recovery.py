@@ -117,6 +117,7 @@ def fallen(
     return depth, gain, unsolved
 
 
+@pytest.mark.slow
 def test_a_fallen_humanoid_does_not_sink() -> None:
     worlds, seconds = 8, 8.0  # one still swings on its feet, nearly 2 mm deep, after 6 s
     depth, _, unsolved = fallen("hoap1", tarsus.Moreau(), worlds, seconds, None)

@@ -231,7 +231,9 @@ def test_order_of_convergence(stepper: str, problem: str) -> None:
 # ---------------------------------------------------------------- error control
 
 
-@pytest.mark.parametrize("problem", ["spin", "pendulum", "spring"])
+@pytest.mark.parametrize(
+    "problem", [pytest.param("spin", marks=pytest.mark.slow), "pendulum", "spring"]
+)
 def test_dormand_prince_error_falls_with_its_tolerance(problem: str) -> None:
     """In one step over the whole motion: error in proportion to rtol, evaluations to
     rtol^(-1/5).
@@ -452,7 +454,7 @@ def test_mini_cheetah_trots_with_symplectic_euler_and_hard_contact() -> None:
     assert numbers["residuals"]["signorini_J"] < 1e-6 and numbers["residuals"]["cone_Ns"] < 2e-6
 
 
-@pytest.mark.parametrize("stepper", ["heun", "rk4"])
+@pytest.mark.parametrize("stepper", [pytest.param("heun", marks=pytest.mark.slow), "rk4"])
 def test_mini_cheetah_trots_on_springs(stepper: str, capsys: pytest.CaptureFixture) -> None:
     arguments = f"run mini_cheetah --law compliant --stepper {stepper} --dt 0.0005 --duration 2"
     assert cli.main([*arguments.split(), "--json"]) == 0

@@ -299,6 +299,7 @@ def test_a_field_shaped_like_a_slope_is_a_slope() -> None:
     assert np.linalg.norm(runs[0]["u"][-1, 0, :3]) == pytest.approx(speed, rel=5e-3)
 
 
+@pytest.mark.slow
 def test_a_flat_field_is_a_plane_for_a_robot_that_drops() -> None:
     """Its feet stand on it and beyond its border."""
     logs = []

@@ -23,7 +23,7 @@ KEYS = {"scene", "law", "stepper", "expected", "got", "error", "status", "reason
 SOFT = {"spring_rest", "spring_contact_time", "hoap1_drop"}
 OWN = {"bouncing_ball"}  # scenes of one law's parameters
 # that compile for longer than the others together
-HEAVY = {"gripped_capsule", "pushed_box", "stacked_boxes"}
+HEAVY = {"dragged_cube", "gripped_capsule", "hyq_drop", "pushed_box", "stacked_boxes"}
 
 
 @pytest.fixture(scope="module")

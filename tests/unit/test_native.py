@@ -158,10 +158,11 @@ def test_a_world_that_is_broken_leaves_its_neighbors_alone() -> None:
 
 
 def test_lanes_are_chosen_for_the_host() -> None:
-    wide = native.host().lanes(64)
-    assert Worlds(trot().program, 1).lanes == 1
-    assert Worlds(trot().program, 100).lanes == wide
-    assert Worlds(trot().program, 100, bits=32).lanes == 2 * wide
+    wide, b = native.host().lanes(64), Builder("count")
+    program = b.program(x=b.declare("x", 1) + 1)
+    assert Worlds(program, 1).lanes == 1
+    assert Worlds(program, 100).lanes == wide
+    assert Worlds(program, 100, bits=32).lanes == 2 * wide
 
 
 # ---------------------------------------------------------------- the log
