@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from tarsus.environments.environment import Environment as Environment
     from tarsus.errors import TarsusError as TarsusError
     from tarsus.errors import TarsusWarning as TarsusWarning
+    from tarsus.identification.laws import rank_laws as rank_laws
+    from tarsus.identification.run import identify as identify
     from tarsus.learning.methods.ppo import PPO as PPO
     from tarsus.learning.policy import Policy as Policy
     from tarsus.model.objects import Ball as Ball
@@ -67,6 +69,8 @@ _HOMES = {
     "trunk_angles": "tarsus.simulation.recording.attitude",
     "strikes": "tarsus.simulation.recording.strikes",
     "sweep": "tarsus.sweeps.run",
+    "identify": "tarsus.identification.run",
+    "rank_laws": "tarsus.identification.laws",
     "judge": "tarsus.comparison.judge",
     "rerun": "tarsus.comparison.rerun",
     "Robot": "tarsus.dynamics.robot",

@@ -30,6 +30,7 @@ FLOORS = (  # from the roof down; what stands on one floor does not see its neig
     ("commands",),
     ("__init__",),
     ("comparison", "experiments", "benchmarks", "validation", "sweeps", "learning"),
+    ("identification",),
     ("mujoco_runs", "viewer", "exchange", "environments"),
     ("simulation",),
     ("stepping", "control", "robots", "sensing", "tasks"),

@@ -37,7 +37,7 @@ INLINE = re.compile(r"(?<!`)`(tarsus [^`\n]+)`(?!`)")
 SLOW = {  # pages whose blocks take more than two seconds of a processor
     "add_a_gait.md", "add_a_terrain.md", "benchmarks.md", "c_code.md", "controllers.md",
     "coordinates.md", "first_steps.md", "from_mujoco.md", "from_raisim.md",
-    "from_drake_pinocchio.md", "gpu.md", "index.md", "judge.md", "learning.md",
+    "from_drake_pinocchio.md", "gpu.md", "identification.md", "index.md", "judge.md", "learning.md",
     "terrain.md", "tutorial.md",
 }  # fmt: skip
 PROGRAMS = ("tarsus", "pip", "uv", "pytest")

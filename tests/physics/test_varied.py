@@ -113,6 +113,25 @@ def test_a_rotor_and_gains_give_the_same_bits_as_numbers_that_were_compiled_in()
         assert np.array_equal(q[0], moved(ROBOT)[0])
 
 
+def test_what_resists_a_joint_makes_another_robot() -> None:
+    def robot(damping: float, friction: float) -> tarsus.Robot:
+        own: Any = {"damping": damping, "dry_friction": friction}
+        return rebuilt(KNEE, lambda body: replace(body, joint=replace(body.joint, **own)))
+
+    simulation = tarsus.Simulation(
+        robot(0.1, 0.05), controller=SOFT, worlds=3, varied=["damping", "dry_friction"]
+    )
+    simulation.set(where=np.arange(3) == 1, damping={KNEE: 0.3}, dry_friction={KNEE: 0.2})
+    simulation.advance(SECONDS)
+    for world, other in ((0, robot(0.1, 0.05)), (1, robot(0.3, 0.2))):
+        expected = moved(other)
+        for found, wanted in zip((simulation.q, simulation.u), expected, strict=True):
+            assert np.abs(found[world] - wanted).max() < 1e-11
+    assert np.abs(simulation.q[1] - simulation.q[0]).max() > 1e-4, "it makes a difference"
+    with pytest.raises(TarsusError, match="whose dry_friction may vary"):
+        tarsus.Simulation(ROBOT, controller=SOFT, varied="dry_friction")
+
+
 def test_torques_come_late_by_whole_steps() -> None:
     """Of a function of time that is 1, 2, 3, ... N m: what acts in each step of each world."""
     delays = np.array([0, 1, 3])

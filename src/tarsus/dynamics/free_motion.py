@@ -106,9 +106,5 @@ def armature(mechanism: Mechanism) -> SX:
 
 
 def _dissipation(joint: Joint, rate: SX) -> SX:
-    dry = (
-        joint.dry_friction / ca.fmax(ca.fabs(rate), DRY_FRICTION_SPEED)
-        if joint.dry_friction
-        else SX(0)
-    )
+    dry = joint.dry_friction / ca.fmax(ca.fabs(rate), DRY_FRICTION_SPEED) if joint.rubs else SX(0)
     return joint.damping + dry

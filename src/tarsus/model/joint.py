@@ -74,6 +74,11 @@ class Joint:
         object.__setattr__(self, "axis", frozen_array(exact, (3,), f"joint {self.name!r}: axis"))
 
     @property
+    def rubs(self) -> bool:
+        """Whether it has dry friction; a symbol stands for some."""
+        return not (isinstance(self.dry_friction, int | float) and self.dry_friction == 0)
+
+    @property
     def nq(self) -> int:
         """Number of coordinates."""
         return WIDTHS[self.kind][0]

@@ -4,6 +4,14 @@ from __future__ import annotations
 
 from tarsus.references.reference import Reference
 
+HANSEN_2016 = Reference(
+    "Hansen 2016",
+    "article",
+    ("Hansen, Nikolaus",),
+    "The CMA evolution strategy: a tutorial",
+    "2016",
+    {"journal": "arXiv preprint arXiv:1604.00772"},
+)
 KINGMA_2015 = Reference(
     "Kingma 2015",
     "inproceedings",

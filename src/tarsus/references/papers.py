@@ -261,6 +261,14 @@ QI_1993 = Reference(
     "1993",
     {"journal": "Mathematical Programming", "volume": "58"},
 )
+RUCKER_2022 = Reference(
+    "Rucker 2022",
+    "article",
+    ("Rucker, Caleb", "Wensing, Patrick M."),
+    "Smooth parameterization of rigid-body inertia",
+    "2022",
+    {"journal": "IEEE Robotics and Automation Letters", "volume": "7", "pages": "2771--2778"},
+)
 RYCKAERT_1977 = Reference(
     "Ryckaert 1977",
     "article",

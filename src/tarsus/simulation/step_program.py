@@ -214,7 +214,7 @@ def as_varied(
     """The scene, and its bodies' inertias as `made` says, with symbols for what differs by
     world.
     """
-    mechanism = varied.with_armatures(plan.varied, plan.scene.mechanism, b)
+    mechanism = varied.with_resistances(plan.varied, plan.scene.mechanism, b)
     inertias = scaled(plan, made(mechanism), b)
     scene = (
         plan.scene

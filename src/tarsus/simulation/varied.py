@@ -2,7 +2,8 @@
 
 What is varied is a parameter of the compiled step; the rest stays constants that fold away. The
 matter of a body enters as the change of its ten linear parameters (`tarsus.spatial.inertia`), zero
-for the robot as it was made; armatures are symbols in place of the numbers of joints.
+for the robot as it was made; armatures, damping and dry friction are symbols in place of the
+numbers of joints.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from tarsus.spatial.inertia import LinearInertia
 
 Array = NDArray[np.float64]
 MATTER = ("mass", "com", "inertia")  # of bodies
+RESISTANCES = ("armature", "damping", "dry_friction")  # of joints
 GAINS = ("kp", "kd")  # of a gait's servos, one an actuator
 KINDS: dict[str, tuple[str, tuple[int, ...], str]] = {
     # what has one, its shape, the numbers allowed
@@ -32,6 +34,8 @@ KINDS: dict[str, tuple[str, tuple[int, ...], str]] = {
     "com": ("body", (3,), "[-1e3, 1e3]"),
     "inertia": ("body", (3, 3), "[-1e9, 1e9]"),
     "armature": ("joint", (), "[0, 1e6]"),
+    "damping": ("joint", (), "[0, 1e6]"),
+    "dry_friction": ("joint", (), "[0, 1e6]"),
     "kp": ("actuator", (), "[0, 1e7]"),
     "kd": ("actuator", (), "[0, 1e7]"),
     "strength": ("actuator", (), "[0, 1000]"),
@@ -53,6 +57,8 @@ class Varied:
     com: tuple[str, ...] = ()
     inertia: tuple[str, ...] = ()
     armature: tuple[str, ...] = ()
+    damping: tuple[str, ...] = ()
+    dry_friction: tuple[str, ...] = ()
     kp: tuple[str, ...] = ()
     kd: tuple[str, ...] = ()
     strength: tuple[str, ...] = ()
@@ -108,7 +114,7 @@ def _longest(given: Any) -> int:
 def _those(kind: str, given: Any, mechanism: Mechanism) -> tuple[str, ...]:
     """The names given, in the robot's order."""
     owner = KINDS[kind][0]
-    known = _known(owner, mechanism)
+    known = _rubbing(mechanism) if kind == "dry_friction" else _known(owner, mechanism)
     if not known:
         raise TarsusError(f"{mechanism.name!r} has no {owner} in its tree whose {kind} may vary.")
     if isinstance(given, str) and given == "all":
@@ -128,21 +134,28 @@ def _known(owner: str, mechanism: Mechanism) -> list[str]:
     return [b.joint.name for b in mechanism.bodies if b.joint.kind in ("hinge", "slide")]
 
 
+def _rubbing(mechanism: Mechanism) -> list[str]:
+    """Joints with dry friction: where there is none, none is solved for."""
+    return [b.joint.name for b in mechanism.bodies if b.joint.nq == 1 and b.joint.rubs]
+
+
 # ---------------------------------------------------------------- in the step
 
 
-def with_armatures(varied: Varied, mechanism: Mechanism, b: Builder) -> Mechanism:
-    """The mechanism with symbols for the armatures that are varied."""
-    if not varied.armature:
+def with_resistances(varied: Varied, mechanism: Mechanism, b: Builder) -> Mechanism:
+    """The mechanism with symbols for what of its joints is varied."""
+    own: dict[str, dict[str, SX]] = {}
+    for kind in RESISTANCES:
+        if names := getattr(varied, kind):
+            symbols = b.parameter(f"varied.{kind}", len(names))
+            for k, name in enumerate(names):
+                own.setdefault(name, {})[kind] = symbols[k]
+    if not own:
         return mechanism
-    symbols = b.parameter("varied.armature", len(varied.armature))
-    own = {name: symbols[k] for k, name in enumerate(varied.armature)}
 
     def body_of(body: Body) -> Body:
-        joint = body.joint
-        if joint.name not in own:
-            return body
-        return replace(body, joint=replace(joint, armature=own[joint.name]))
+        changed: Any = own.get(body.joint.name)
+        return replace(body, joint=replace(body.joint, **changed)) if changed else body
 
     return replace(mechanism, bodies=tuple(body_of(body) for body in mechanism.bodies))
 

@@ -12,7 +12,7 @@ from tarsus.errors import TarsusError, unknown
 from tarsus.model.mechanism import Inertia, Mechanism
 from tarsus.parameters.range import Range
 from tarsus.program.run.backend import Backend
-from tarsus.simulation.varied import GAINS, KINDS, MATTER, TEN, Varied
+from tarsus.simulation.varied import GAINS, KINDS, MATTER, RESISTANCES, TEN, Varied
 
 Array = NDArray[np.float64]
 
@@ -22,9 +22,10 @@ def registers(varied: Varied, mechanism: Mechanism, controller: Any) -> dict[str
     found: dict[str, Array] = {}
     if bodies := varied.bodies(mechanism):
         found["varied.inertia"] = np.zeros(TEN * len(bodies))
-    if varied.armature:
-        joints = {body.joint.name: body.joint for body in mechanism.bodies}
-        found["varied.armature"] = np.array([joints[name].armature for name in varied.armature])
+    joints = {body.joint.name: body.joint for body in mechanism.bodies}
+    for kind in RESISTANCES:
+        if which := getattr(varied, kind):
+            found[f"varied.{kind}"] = np.array([getattr(joints[name], kind) for name in which])
     for name in GAINS:
         if which := getattr(varied, name):
             own = getattr(controller, name, None)

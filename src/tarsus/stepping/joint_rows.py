@@ -30,6 +30,7 @@ class JointRow:
     friction, N m or N.
 
     loop: its number among the joints that close loops, which have no q and u; -1: in the tree
+    rubs: whether it has dry friction, which may be a symbol
     """
 
     q: int
@@ -38,6 +39,7 @@ class JointRow:
     upper: float
     friction: float
     loop: int = -1
+    rubs: bool = False
 
     @property
     def middle(self) -> float:
@@ -55,9 +57,10 @@ def rows(scene: Scene) -> list[JointRow]:
         if joint.kind not in ("hinge", "slide"):
             continue
         lower, upper = (joint.lower, joint.upper) if scene.limits else (-np.inf, np.inf)
-        friction = joint.dry_friction if scene.stiction else 0.0
-        if np.isfinite([lower, upper]).any() or friction:
-            found.append(JointRow(q.start, u.start, lower, upper, friction))
+        rubs = joint.rubs and scene.stiction
+        friction = joint.dry_friction if rubs else 0.0
+        if np.isfinite([lower, upper]).any() or rubs:
+            found.append(JointRow(q.start, u.start, lower, upper, friction, rubs=rubs))
     return found + loop_rows(scene)
 
 
@@ -78,7 +81,7 @@ def loop_rows(scene: Scene) -> list[JointRow]:
 def without_dry_friction(scene: Scene) -> Mechanism:
     """The mechanism whose tree's joints have none, where `velocity_step` brakes them."""
     mechanism = scene.mechanism
-    if not any(row.friction for row in rows(scene)):
+    if not any(row.rubs for row in rows(scene)):
         return mechanism
     free = [replace(b, joint=replace(b.joint, dry_friction=0.0)) for b in mechanism.bodies]
     return replace(mechanism, bodies=tuple(free))
@@ -86,7 +89,7 @@ def without_dry_friction(scene: Scene) -> Mechanism:
 
 def rubbing_places(scene: Scene) -> list[int]:
     """Which of the rows have dry friction."""
-    return [k for k, row in enumerate(rows(scene)) if row.friction]
+    return [k for k, row in enumerate(rows(scene)) if row.rubs]
 
 
 def acting_places(scene: Scene) -> tuple[list[int], list[int], list[int]]:
@@ -95,7 +98,7 @@ def acting_places(scene: Scene) -> tuple[list[int], list[int], list[int]]:
     """
     found = [row for row in rows(scene) if row.loop < 0]
     loops = [row.loop for row in loop_rows(scene)]
-    return [row.u for row in found], loops, [row.u for row in found if row.friction]
+    return [row.u for row in found], loops, [row.u for row in found if row.rubs]
 
 
 def impulse_count(scene: Scene) -> int:

@@ -169,7 +169,7 @@ def joint_states(scene: Scene, q: SX, start: StepInputs) -> list[JointState]:
                 rate = ca.if_else(coming > rate, ca.fmin(rate, -scene.bounce * coming), rate)
             rates[sign] = sign * rate
         # at an impact's instant no force of friction counts
-        rubs = row.friction and not start.impact
+        rubs = row.rubs and not start.impact
         friction = start.dt * row.friction if rubs else None
         found.append(JointState(u, rates.get(-1), rates.get(1), friction, row.u, creep, way))
     return found

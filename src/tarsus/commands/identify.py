@@ -1,0 +1,176 @@
+"""`tarsus identify`: parameters of robot, contact and ground from logs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+import tyro
+
+from tarsus.commands.base import (
+    LAWS,
+    Command,
+    Folder,
+    called,
+    names_of,
+    print_json,
+    written,
+)
+from tarsus.errors import TarsusError
+
+if TYPE_CHECKING:
+    from tarsus.identification.laws import LawRanking
+    from tarsus.identification.run import Identification
+    from tarsus.identification.verdict import Estimate
+
+
+@dataclass(frozen=True)
+class Identify(Command):
+    """Identify parameters of robot, contact and ground from logs of motion and force.
+
+    What a spec may say: docs/identification.md. With --laws it ranks contact laws by how well they
+    repeat what was held out.
+    """
+
+    place: ClassVar[int] = 64
+    topic: ClassVar[str] = "Compare and check"
+    examples: ClassVar[Mapping[str, str]] = {
+        "tarsus identify slope.toml --out found": "estimates, intervals; a picture",
+        "tarsus identify slope.toml --laws all": "which law would you choose?",
+    }
+    groups: ClassVar[Mapping[str, str]] = {
+        "What": "laws",
+        "How": "threads",
+        "Results": "out",
+    }
+
+    spec: tyro.conf.Positional[
+        Annotated[Path, called("SPEC.toml", "Logs, model, and what is identified.")]
+    ]
+    laws: Annotated[str | None, called("NAME,..."), names_of("law", LAWS, "all")] = None
+    """Contact laws to rank by cross-validation (`tarsus list laws`), paths of your own, or all."""
+    threads: Annotated[int | None, called("NUMBER")] = None
+    """Threads; by default as many cores as this process may use. The results do not depend on
+    it."""
+    out: Folder = None
+    """Folder for identify.json and identify.png."""
+
+    def execute(self) -> int:
+        from tarsus.files import check_writable
+        from tarsus.program.run.native import usable_cores
+
+        # what is asked
+        if self.threads is not None and self.threads < 1:
+            raise TarsusError(f"--threads must be at least 1, not {self.threads}.")
+        if self.out is not None:
+            check_writable(self.out)
+        threads = self.threads or usable_cores()
+        return self._rank(threads) if self.laws else self._identify(threads)
+
+    def _identify(self, threads: int) -> int:
+        """Identify, tell, and draw."""
+        from tarsus.identification.run import identify
+
+        with self.progress() as progress:
+            found = identify(self.spec, None, threads, progress.say)
+        record = asdict(found)
+        files = self._written(record)
+        if self.out is not None:
+            from tarsus.identification.picture import picture
+            from tarsus.viewer.figure import save
+
+            files.append(self.out / "identify.png")
+            save(picture(found), files[-1])
+        if self.json:
+            print_json(record | {"written": [written(file) for file in files]})
+            return 0
+        _print(found)
+        for file in files:
+            print(f"written {file}")
+        return 0
+
+    def _rank(self, threads: int) -> int:
+        """Rank laws, and tell."""
+        from tarsus.identification.laws import rank_laws
+
+        assert self.laws is not None
+        names = "all" if self.laws == "all" else [name.strip() for name in self.laws.split(",")]
+        with self.progress() as progress:
+            found = rank_laws(self.spec, names, None, threads, progress.say)
+        record = asdict(found)
+        files = self._written(record)
+        if self.json:
+            print_json(record | {"written": [written(file) for file in files]})
+            return 0
+        _print_laws(found)
+        for file in files:
+            print(f"written {file}")
+        return 0
+
+    def _written(self, record: Mapping[str, Any]) -> list[Path]:
+        """The record in a file, if a folder is given."""
+        if self.out is None:
+            return []
+        from tarsus.files import json_text, write_text
+
+        self.out.mkdir(parents=True, exist_ok=True)
+        path = self.out / "identify.json"
+        write_text({path: json_text(record, indent=1) + "\n"})
+        return [path]
+
+
+def _print(found: Identification) -> None:
+    """A table, residuals, and what a reader must know."""
+    known = any(one.true is not None for one in found.estimates)
+    head = ["parameter", "estimate", "95 % interval", "unit", "first guess"]
+    rows = [head + (["true", "error"] if known else [])]
+    for one in (*found.estimates, *found.derived):
+        rows.append(_row(one, known))
+    _print_table(rows)
+    kinds = {"first guess": found.before, "identified": found.after, "held out": found.held_out}
+    train, test = found.windows
+    print(f"\nresiduals in deviations of the noise; {train} windows, {test} held out, {found.law}")
+    for name, errors in kinds.items():
+        if errors:
+            listed = ", ".join(f"{what} {value:.4g}" for what, value in errors.items())
+            print(f"  {name}: {listed}")
+    for sentence in found.sentences:
+        print(f"- {sentence}")
+
+
+def _row(one: Estimate, known: bool) -> list[str]:
+    interval = "open" if one.open else f"{one.low:.4g} .. {one.high:.4g}"
+    row = [one.name, f"{one.value:.5g}", interval, one.unit, f"{one.start:.4g}"]
+    if known:
+        error = one.error
+        shown = "" if error is None else f"{100 * error:+.2f} %" if one.true else f"{error:+.3g}"
+        row += ["" if one.true is None else f"{one.true:.4g}", shown]
+    return row
+
+
+def _print_laws(found: LawRanking) -> None:
+    """Laws, best first."""
+    rows = [["law", "held-out error", "95 % interval", "behind the best", "parameters", "dt / s"]]
+    for law in found.laws:
+        behind = f"{law.behind[0]:.3g} ({law.behind[1]:.3g} .. {law.behind[2]:.3g})"
+        interval = f"{law.low:.4g} .. {law.high:.4g}"
+        name = f"{law.law} *" if law.as_good else law.law
+        rows.append(
+            [name, f"{law.error:.4g}", interval, behind, str(law.parameters), f"{law.dt:.3g}"]
+        )
+    _print_table(rows)
+    print(
+        f"\n{found.windows} windows, {found.folds} folds; errors in deviations of the noise."
+        f" Choose {found.chosen}: of the laws marked *, which these data cannot tell from the"
+        " best, it has the fewest parameters."
+    )
+    for text in found.failed:
+        print(f"- not ranked: {text}")
+
+
+def _print_table(rows: list[list[str]]) -> None:
+    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
+    for row in rows:
+        print("  ".join(text.ljust(w) for text, w in zip(row, widths, strict=True)).rstrip())

@@ -1,0 +1,1 @@
+"""Parameters of robot, contact and ground from logs of motion and force."""

@@ -1,0 +1,194 @@
+"""Which law would you choose from data? Laws ranked by windows that they were not fitted to.
+
+Every law gets the unknowns of the spec that are not a law's, and its own parameters: those that the
+spec frees, else all that have a usual range. Windows are split into folds; what is judged on a fold
+was identified with the others. Every law repeats the same windows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tarsus import registry
+from tarsus.contact.base import Law
+from tarsus.errors import TarsusError
+from tarsus.identification import windows
+from tarsus.identification.candidates import Candidates, ModelParts
+from tarsus.identification.least_squares import Fitted, LeastSquares, window_costs
+from tarsus.identification.ranges import usual
+from tarsus.identification.rollouts import Rollouts
+from tarsus.identification.run import Prepared, Tell, begins, prepare, solved
+from tarsus.identification.spec import IdentificationSpec
+from tarsus.identification.unknowns import Unknown
+from tarsus.identification.windows import Windows
+from tarsus.parameters import declared, name_of, named
+from tarsus.simulation import resolve
+
+Array = NDArray[np.float64]
+LAWS = "tarsus.contact.laws"
+SOFT = 2.5e-4  # s: the longest step of a law of springs
+RESAMPLED = 2000
+LEVEL = 95  # % of an interval
+ROUNDS = 12  # of a fold, which begins where all windows ended
+
+
+@dataclass(frozen=True)
+class RankedLaw:
+    """A law, how well it repeats what was held out, and with how many numbers.
+
+    error: root of the mean squared residual of held-out windows, large residuals by their size, in
+        deviations of the noise: mean over windows; low, high: 95 % of resampled windows
+    behind: by how much more it errs than the best, window by window: mean and 95 % interval
+    parameters: how many are identified; values: at which all windows are repeated best
+    dt: s, of its steps
+    as_good: whether the data cannot tell it from the best
+    """
+
+    law: str
+    error: float
+    low: float
+    high: float
+    behind: tuple[float, float, float]
+    parameters: int
+    values: dict[str, float]
+    dt: float
+    as_good: bool = False
+
+
+@dataclass(frozen=True)
+class LawRanking:
+    """Laws, the least error first.
+
+    chosen: of those that the data cannot tell from the best, the one with the fewest parameters
+    failed: laws that could not be identified, and why
+    windows, folds: of the cross-validation
+    """
+
+    laws: tuple[RankedLaw, ...]
+    chosen: str
+    failed: tuple[str, ...]
+    windows: int
+    folds: int
+
+
+def rank_laws(
+    spec: IdentificationSpec | Mapping[str, Any] | str | Path,
+    laws: str | Sequence[str] = "all",
+    logs: Any = None,
+    threads: int = 1,
+    tell: Tell = lambda text: None,
+) -> LawRanking:
+    """Rank contact laws by how well they repeat windows that had no part in their identification.
+
+    spec, logs, threads: as of `tarsus.identify`; hold_out is not used
+    laws: "all", or names and paths of one's own
+    """
+    names = registry.names(LAWS) if laws == "all" else [laws] if isinstance(laws, str) else laws
+    prepared = prepare(spec, logs)
+    both = (prepared.train, prepared.test)
+    whole = replace(
+        both[0],
+        which=np.concatenate([w.which for w in both]),
+        first=np.concatenate([w.first for w in both]),
+    )
+    order = np.lexsort((whole.first, whole.which))
+    whole = whole.some(order)
+    search = prepared.spec.search
+    parts = min(search["folds"], len(whole))
+    if parts < 2:
+        raise TarsusError("laws are ranked by cross-validation, which takes two windows at least.")
+    fold = windows.folds(len(whole), parts, search["seed"])
+    # every law on every fold
+    found: list[tuple[RankedLaw, Array]] = []
+    failed = []
+    for name in names:
+        tell(f"{name}: {len(whole)} windows, {parts} folds")
+        try:
+            found.append(_judged(name, prepared, whole, fold, threads))
+        except TarsusError as error:
+            failed.append(f"{name}: {error}")
+    if not found:
+        raise TarsusError(f"no law could be identified: {failed[0]}")
+    return LawRanking(*_ranked(found, search["seed"]), tuple(failed), len(whole), parts)
+
+
+def unknowns_of(law: Law, asked: Sequence[Unknown]) -> tuple[Unknown, ...]:
+    """What is identified under a law: what the spec frees that it has, else its usual ranges."""
+    others = [one for one in asked if one.part != "law"]
+    told = {one.own: one for one in asked if one.part == "law" and one.own in declared(type(law))}
+    own = []
+    for name, within in usual(name_of(law), law).items():
+        if getattr(law, name) is not None and name not in told:
+            own.append(Unknown(f"law.{name}", within))
+    return (*told.values(), *own, *others)
+
+
+def _judged(
+    name: str, prepared: Prepared, whole: Windows, fold: NDArray[np.int64], threads: int
+) -> tuple[RankedLaw, Array]:
+    """A law's errors, window by window (W,), each identified without it."""
+    law = resolve.law(name)
+    parts = _fine(replace(prepared.parts, law=law))
+    unknowns = unknowns_of(law, prepared.spec.unknowns)
+    candidates = Candidates(parts, unknowns)
+    rollouts = Rollouts(candidates, whole, prepared.noise, threads)
+    # with all windows, then without each fold
+    search = prepared.spec.search
+    problem = LeastSquares(rollouts, search["starts"])
+    first = np.array([o.range.share(v) for o, v in zip(unknowns, candidates.start, strict=True)])
+    starting = begins(problem, first, search, lambda text: None)
+    best = solved(problem, starting, search, lambda text: None)
+    error = np.empty(len(whole))
+    for k in range(int(fold.max()) + 1):
+        inside = LeastSquares(rollouts.on(whole.some(fold != k)), search["starts"])
+        own = inside.solve(best.shares, best.starts[fold != k], ROUNDS)
+        outside = LeastSquares(rollouts.on(whole.some(fold == k)), search["starts"])
+        error[fold == k] = _by_window(outside.settle(own.shares))
+    values = {o.name: float(o.range.at(s)) for o, s in zip(unknowns, best.shares, strict=True)}
+    none = (0.0, 0.0, 0.0)
+    mean, low, high = _interval(error, search["seed"])
+    return RankedLaw(name, mean, low, high, none, len(unknowns), values, parts.dt), error
+
+
+def _by_window(found: Fitted) -> Array:
+    """Root of the mean of each window's residuals, large ones by their size, with what its start
+    is moved by.
+    """
+    numbers = found.residuals[0].size
+    costs = window_costs(found.residuals[None], found.starts[None])[0]
+    return np.sqrt(2 * costs / numbers)
+
+
+def _fine(parts: ModelParts) -> ModelParts:
+    """With steps that springs bear."""
+    springs = parts.law.at_instants or named(type(parts.law), "stiffness")
+    if not springs or parts.dt <= SOFT:
+        return parts
+    return replace(parts, dt=parts.dt / int(np.ceil(parts.dt / SOFT - 1e-9)))
+
+
+def _ranked(
+    found: Sequence[tuple[RankedLaw, Array]], seed: int
+) -> tuple[tuple[RankedLaw, ...], str]:
+    """Best first, and the one to choose."""
+    order = sorted(found, key=lambda pair: pair[0].error)
+    least = order[0][1]
+    laws = []
+    for law, error in order:
+        behind = _interval(error - least, seed)
+        laws.append(replace(law, behind=behind, as_good=bool(behind[1] <= 0)))
+    good = [law for law in laws if law.as_good]
+    return tuple(laws), min(good, key=lambda law: (law.parameters, law.error)).law
+
+
+def _interval(values: Array, seed: int) -> tuple[float, float, float]:
+    """The mean over windows, and the interval of means of resampled windows."""
+    drawn = np.random.default_rng(seed).integers(0, len(values), (RESAMPLED, len(values)))
+    ends = np.percentile(values[drawn].mean(1), [(100 - LEVEL) / 2, (100 + LEVEL) / 2])
+    return float(values.mean()), float(ends[0]), float(ends[1])

@@ -1,0 +1,287 @@
+"""Least squares over windows: unknowns that all share, and each window's own start.
+
+Gauss-Newton with Levenberg's damping. The starts of windows are unknowns too, held by the noise
+of the log; they are eliminated window by window, so that what is solved is as small as the unknowns
+are few. Columns of the Jacobian are central differences, each a world. A residual far beyond the
+noise counts by its size, not by its square, so that one foot that lands a step late does not
+outvote the rest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
+from scipy.optimize import lsq_linear
+
+from tarsus.identification.rollouts import Followed, Rollouts
+
+Array = NDArray[np.float64]
+LARGE = 3.0  # deviations: a residual beyond counts by its size
+WIDTH = 1e-3  # of a range: of differences by an unknown
+START = 0.3  # deviations: of differences by a start
+DAMPINGS = (0.01, 0.1, 1.0, 10.0, 100.0)  # tried at once, times the last one
+SETTLE_DAMPED = (0.0, 0.1, 1.0, 10.0)
+ROUNDS, SETTLING, AFRESH = 25, 6, 4
+SETTLED = 1e-5  # of the cost, and of a range: less changes nothing
+LEAST_DAMPED, MOST_DAMPED = 1e-9, 1e6
+TINY = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """Where the search ended.
+
+    shares (p,): of the unknowns' ranges; starts (W, s): of the windows, deviations
+    cost: half the sum of squares, large ones by their size
+    residuals (W, samples, n): in deviations
+    normal (p, p): J^T J by shares, starts eliminated; rows: how many residuals there are
+    rounds: that it took; settled: whether it ended by itself
+    """
+
+    shares: Array
+    starts: Array
+    cost: float
+    residuals: Array
+    normal: Array
+    rows: int
+    rounds: int
+    settled: bool
+
+
+@dataclass(frozen=True, eq=False)
+class _Linear:
+    """The problem near a point, the starts eliminated: S dz = -g, and back to the starts."""
+
+    S: Array
+    g: Array
+    factors: list[Any]
+    coupling: Array  # (W, s, p): B^T A
+    gradient: Array  # (W, s)
+
+    def starts(self, step: Array) -> Array:
+        """How far the starts move with the unknowns (p,), (W, s)."""
+        if not self.gradient.size:
+            return self.gradient
+        right = -self.gradient - self.coupling @ step
+        return np.stack([cho_solve(f, r) for f, r in zip(self.factors, right, strict=True)])
+
+
+def weights(residuals: Array) -> Array:
+    """Factors of residuals by which squares become sizes beyond `LARGE`."""
+    return (1 + (residuals / LARGE) ** 2) ** -0.25
+
+
+def window_costs(residuals: Array, starts: Array) -> Array:
+    """Costs (c, W) of residuals (c, W, samples, n) and of starts (c, W, s) that are moved."""
+    scaled = LARGE**2 * (np.sqrt(1 + (residuals / LARGE) ** 2) - 1)
+    return scaled.sum((2, 3)) + 0.5 * (starts**2).sum(2)
+
+
+class LeastSquares:
+    """The search on some windows.
+
+    fit_starts: whether the windows' starts are unknown too
+    """
+
+    def __init__(self, rollouts: Rollouts, fit_starts: bool = True) -> None:
+        self.rollouts, self.fit_starts = rollouts, fit_starts
+        self.unknowns = rollouts.candidates.unknowns
+
+    def values(self, shares: Array) -> Array:
+        """Values (c, p) of shares (c, p)."""
+        return np.stack([one.range.at(shares[:, k]) for k, one in enumerate(self.unknowns)], 1)
+
+    def prior(self, shares: Array) -> Array:
+        """Residuals (c, p) of what is known beforehand, zero where nothing is."""
+        values, found = self.values(shares), np.zeros_like(shares)
+        for k, one in enumerate(self.unknowns):
+            if one.prior is not None:
+                found[:, k] = (values[:, k] - one.prior[0]) / one.prior[1]
+        return found
+
+    def costs(self, shares: Array) -> Array:
+        """Of candidates (c, p), from where worlds that follow the log are."""
+        values = self.values(shares)
+        followed = self.rollouts.follow(values)
+        starts = followed.starts if self.fit_starts else followed.starts[..., :0]
+        found = self.rollouts.residuals(values, followed, self._begun(starts))
+        return window_costs(found, starts).sum(1) + 0.5 * (self.prior(shares) ** 2).sum(1)
+
+    def solve(self, shares: Array, starts: Array | None = None, rounds: int = ROUNDS) -> Fitted:
+        """`search`, and again as long as some windows' starts do better from where a world that
+        follows the log now is: a foot that was lifted by a wrong guess does not come down by small
+        steps.
+        """
+        found = self.search(shares, starts, rounds)
+        for _ in range(AFRESH):
+            if not self.fit_starts:
+                break
+            other = self.settle(found.shares)
+            both = [window_costs(f.residuals[None], f.starts[None])[0] for f in (found, other)]
+            better = both[1] < both[0]
+            if (both[0] - both[1])[better].sum() <= SETTLED * found.cost:
+                break
+            mixed = np.where(better[:, None], other.starts, found.starts)
+            found = self.search(found.shares, mixed, rounds)
+        return found
+
+    def search(self, shares: Array, starts: Array | None = None, rounds: int = ROUNDS) -> Fitted:
+        """From shares (p,), and starts (W, s), on."""
+        # where it begins
+        z, own = self._begin(shares, starts)
+        damping, settled, made = 1e-3, False, 0
+        cost, residuals = (part[0] for part in self._cost(z[None], own[None]))
+        jacobian = self._differences(z, own)
+        # round by round: linearized, several dampings tried at once
+        while made < rounds and not settled:
+            made += 1
+            dampings = [damping * factor for factor in DAMPINGS]
+            tried = [self._step(z, own, residuals, jacobian, by) for by in dampings]
+            costs, found = self._cost(*(np.stack(parts) for parts in zip(*tried, strict=True)))
+            best = int(np.argmin(costs))
+            if not costs[best] < cost:
+                settled, damping = damping > MOST_DAMPED, damping * 1e3
+                continue
+            gain, way = cost - costs[best], np.abs(tried[best][0] - z).max(initial=0)
+            (z, own), damping = tried[best], max(dampings[best], LEAST_DAMPED)
+            cost, residuals = costs[best], found[best]
+            jacobian = self._differences(z, own)
+            settled = bool(gain <= SETTLED * cost and way < 10 * SETTLED)
+        linear = self._linear(z, own, residuals, jacobian)
+        return Fitted(z, own, float(cost), residuals, linear.S, residuals.size, made, settled)
+
+    def settle(self, shares: Array, rounds: int = SETTLING) -> Fitted:
+        """The unknowns held at shares (p,), each window's start searched by itself."""
+        z, own = self._begin(shares, None)
+        values, p = self.values(z[None]), len(z)
+        followed = self.rollouts.follow(values)
+        residuals = self.rollouts.residuals(values, followed, self._begun(own[None]))[0]
+        cost, made = window_costs(residuals[None], own[None])[0], 0
+        while self.fit_starts and made < rounds:
+            made += 1
+            B = self._by_starts(values, followed, own)
+            jacobian = np.zeros((len(B), B.shape[1], p)), B
+            linear = [self._linear(z, own, residuals, jacobian, by) for by in SETTLE_DAMPED]
+            tried = np.stack([own + one.starts(np.zeros(p)) for one in linear])
+            same = followed.of(np.zeros(len(tried), int))
+            found = self.rollouts.residuals(np.repeat(values, len(tried), 0), same, tried)
+            costs = window_costs(found, tried)
+            # each window takes its own best
+            best, each = costs.argmin(0), np.arange(len(own))
+            better = costs[best, each] < cost
+            own = np.where(better[:, None], tried[best, each], own)
+            residuals = np.where(better[:, None, None], found[best, each], residuals)
+            gain, cost = cost, np.where(better, costs[best, each], cost)
+            if (gain - cost).sum() <= SETTLED * cost.sum():
+                break
+        none = np.zeros((p, p))
+        return Fitted(z, own, float(cost.sum()), residuals, none, residuals.size, made, True)
+
+    def _begin(self, shares: Array, starts: Array | None) -> tuple[Array, Array]:
+        z = np.clip(np.asarray(shares, float), 0, 1)
+        if starts is not None:
+            return z, starts
+        own = self.rollouts.follow(self.values(z[None])).starts[0]
+        return z, own if self.fit_starts else own[:, :0]
+
+    def _begun(self, starts: Array) -> Array | None:
+        """Starts as rollouts take them."""
+        return starts if self.fit_starts else None
+
+    def _step(
+        self,
+        z: Array,
+        own: Array,
+        residuals: Array,
+        jacobian: tuple[Array, Array],
+        damping: float,
+    ) -> tuple[Array, Array]:
+        """Shares and starts after a damped step."""
+        damped = self._linear(z, own, residuals, jacobian, damping)
+        step = _bounded(damped, damping, z)
+        return z + step, own + damped.starts(step)
+
+    def _cost(self, shares: Array, starts: Array) -> tuple[Array, Array]:
+        values = self.values(shares)
+        found = self.rollouts.residuals(values, self.rollouts.follow(values), self._begun(starts))
+        known = 0.5 * (self.prior(shares) ** 2).sum(1)
+        return window_costs(found, starts).sum(1) + known, found
+
+    def _linear(
+        self,
+        z: Array,
+        starts: Array,
+        residuals: Array,
+        jacobian: tuple[Array, Array],
+        damping: float = 0.0,
+    ) -> _Linear:
+        """Normal equations at a point, the starts damped."""
+        A, B = jacobian
+        w = weights(residuals).reshape(len(residuals), -1)
+        r = residuals.reshape(len(residuals), -1) * w
+        A, B = A * w[..., None], B * w[..., None]
+        # what is known beforehand
+        slope = (self.prior(z[None] + WIDTH) - self.prior(z[None] - WIDTH))[0] / (2 * WIDTH)
+        S = np.einsum("wrp,wrq->pq", A, A) + np.diag(slope**2)
+        g = np.einsum("wrp,wr->p", A, r) + slope * self.prior(z[None])[0]
+        if not self.fit_starts:
+            none = np.zeros((len(r), 0))
+            return _Linear(S, g, [], np.zeros((len(r), 0, len(z))), none)
+        # each window's start eliminated
+        own = np.einsum("wrs,wrt->wst", B, B) + np.eye(B.shape[-1])
+        own += damping * np.einsum("wss->ws", own)[:, :, None] * np.eye(B.shape[-1])
+        gradient = np.einsum("wrs,wr->ws", B, r) + starts
+        coupling = np.einsum("wrs,wrp->wsp", B, A)
+        factors = [cho_factor(m) for m in own]
+        for factor, c, b in zip(factors, coupling, gradient, strict=True):
+            solved = cho_solve(factor, c)
+            S, g = S - c.T @ solved, g - solved.T @ b
+        return _Linear(0.5 * (S + S.T), g, factors, coupling, gradient)
+
+    def _differences(self, z: Array, starts: Array) -> tuple[Array, Array]:
+        """Jacobians by shares (W, rows, p) and by starts (W, rows, s): central differences, inside
+        the ranges.
+        """
+        # a pair of candidates for each unknown
+        p, width = len(z), len(self.rollouts.windows)
+        up, down = np.minimum(z + WIDTH, 1.0), np.maximum(z - WIDTH, 0.0)
+        pairs = np.tile(z, (2 * p, 1))
+        pairs[np.arange(p), np.arange(p)] = up
+        pairs[p + np.arange(p), np.arange(p)] = down
+        values = self.values(np.concatenate([z[None], pairs]))
+        followed = self.rollouts.follow(values)
+        begun = self._begun(np.tile(starts, (2 * p, 1, 1)))
+        found = self.rollouts.residuals(values[1:], followed.of(slice(1, None)), begun)
+        found = found.reshape(2 * p, width, -1)
+        A = ((found[:p] - found[p:]) / (up - down)[:, None, None]).transpose(1, 2, 0)
+        if not self.fit_starts:
+            return A, np.zeros((*A.shape[:2], 0))
+        return A, self._by_starts(values[:1], followed.of(slice(1)), starts)
+
+    def _by_starts(self, values: Array, followed: Followed, starts: Array) -> Array:
+        """Jacobian (W, rows, s) by the numbers of the starts."""
+        size = starts.shape[1]
+        moves = START * np.concatenate([np.eye(size), -np.eye(size)])
+        begun = starts[None] + moves[:, None, :]
+        same = followed.of(np.zeros(2 * size, int))
+        found = self.rollouts.residuals(np.tile(values, (2 * size, 1)), same, begun)
+        found = found.reshape(2 * size, len(starts), -1)
+        return ((found[:size] - found[size:]) / (2 * START)).transpose(1, 2, 0)
+
+
+def _bounded(linear: _Linear, damping: float, z: Array) -> Array:
+    """The damped step (p,) that stays inside the ranges."""
+    scale = np.diag(linear.S).copy()
+    damped = linear.S + np.diag(damping * scale + TINY * scale.max() + TINY)
+    values, vectors = np.linalg.eigh(damped)
+    values = np.maximum(values, TINY * values.max())
+    root = np.sqrt(values)[:, None] * vectors.T
+    right = -(vectors.T @ linear.g) / np.sqrt(values)
+    # bounds touch: a hair's breadth keeps lower below upper
+    low, high = -z - TINY, 1 - z + TINY
+    step = lsq_linear(root, right, (low, high), method="bvls").x
+    return np.clip(z + step, 0, 1) - z

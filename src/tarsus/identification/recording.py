@@ -1,0 +1,177 @@
+"""A log as numbers: motion, what the motors were told, and contact forces, sample by sample."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from tarsus.dynamics.robot import Robot
+from tarsus.errors import TarsusError
+from tarsus.exchange.table import FORMATS, read_table
+from tarsus.simulation.recording.empty import with_empty
+from tarsus.viewer.track import opened
+
+Array = NDArray[np.float64]
+OTHERS = {"qpos": "q", "qvel": "u", "ctrl": "action"}  # names in other simulators
+EVEN = 1e-3  # of a step: how unevenly samples may be spaced
+
+
+@dataclass(frozen=True, eq=False)
+class MotionLog:
+    """A recorded motion: sample k is the state after the step in which action[k] acted.
+
+    dt: s between samples; q (T, nq), u (T, nu): row 0 is the start
+    action (T, n): torques, N m, or control signals; row 0 acted before the start, if known
+    force: name of a contact -> (T, 3), N, in its frame: normal, tangents, mean of the step
+    """
+
+    dt: float
+    q: Array
+    u: Array
+    action: Array
+    force: Mapping[str, Array]
+
+    def __len__(self) -> int:
+        return len(self.q)
+
+    def between(self, first: float | None, last: float | None) -> MotionLog:
+        """The part from one time to another, s from its start."""
+        a = 0 if first is None else max(round(first / self.dt), 0)
+        b = len(self) if last is None else min(round(last / self.dt) + 1, len(self))
+        if b - a < 2:
+            raise TarsusError("from and to leave no two samples of the log.")
+        force = {name: value[a:b] for name, value in self.force.items()}
+        return replace(self, q=self.q[a:b], u=self.u[a:b], action=self.action[a:b], force=force)
+
+
+def matching(path: Path) -> list[Path]:
+    """The files of a path whose name may be a pattern, in order; TarsusError if there is none."""
+    if not any(letter in path.name for letter in "*?["):
+        return [path]
+    found = sorted(path.parent.glob(path.name))
+    if not found:
+        raise TarsusError(f"no file matches {path}.")
+    return found
+
+
+def opened_log(path: Path) -> Any:
+    """What a file holds: a log of `tarsus run`, or arrays by name."""
+    if path.suffix == ".npz":
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                return {name: file[name] for name in file.files}
+        except (OSError, ValueError) as error:
+            raise TarsusError(f"{path} cannot be read: {error}.") from None
+    if path.suffix in FORMATS:
+        if not path.is_file():
+            raise TarsusError(f"there is no file {path}.")
+        found = read_table(path)
+        return found if isinstance(found, xr.Dataset) else _arrays(found)
+    return opened(path)
+
+
+def motion(given: Any, robot: Robot, action: str = "") -> MotionLog:
+    """A log of one world, or arrays `time`, `q` (or `qpos`), `u` (`qvel`) and `action` (`ctrl`).
+
+    action: the name of what the motors were told; by default "action" if it is there, else "tau"
+    TarsusError for what is missing or does not fit the robot.
+    """
+    if isinstance(given, xr.Dataset):
+        return _of_dataset(with_empty(given), robot, action)
+    if not isinstance(given, Mapping):
+        raise TarsusError(f"a log is a file, an xarray Dataset or arrays by name, not {given!r}.")
+    arrays = {OTHERS.get(str(name), str(name)): value for name, value in given.items()}
+    name = action or ("action" if "action" in arrays else "tau")
+    if missing := [n for n in ("time", "q", "u") if n not in arrays]:
+        raise TarsusError(f"the log lacks {', '.join(missing)}.")
+    q, u = (_numbers(arrays[n], n) for n in ("q", "u"))
+    acted = _numbers(arrays[name], name) if name in arrays else np.zeros((len(q), 0))
+    if not np.isfinite(acted[0]).all():  # what acted before the start is not always known
+        acted = np.concatenate([acted[1:2], acted[1:]])
+    force = {n[6:]: _numbers(v, n) for n, v in arrays.items() if n.startswith("force.")}
+    return _checked(MotionLog(_step(arrays["time"]), q, u, acted, force), robot)
+
+
+def _of_dataset(log: xr.Dataset, robot: Robot, action: str) -> MotionLog:
+    """The start of the run stands before the first step."""
+    if "world" in log.dims:
+        raise TarsusError("this log has several worlds: choose one, log.isel(world=0).")
+    if missing := [name for name in ("q", "u", "time") if name not in log]:
+        raise TarsusError(f"the log lacks {', '.join(missing)}.")
+    name = action or ("action" if "action" in log else "tau")
+    dt = float(log.attrs.get("dt", 0.0)) or _step(log["time"].values)
+    q, u = log["q"].values.astype(float), log["u"].values.astype(float)
+    acted = log[name].values.astype(float) if name in log else np.zeros((len(q), 0))
+    force = {}
+    if "force_contact" in log:
+        force = {
+            str(contact): log["force_contact"].sel(contact=contact).values.astype(float)
+            for contact in log["contact"].values
+        }
+    if "q_start" in log:
+        q = np.concatenate([log["q_start"].values[None], q])
+        u = np.concatenate([log["u_start"].values[None], u])
+        acted = np.concatenate([acted[:1], acted])
+        force = {n: np.concatenate([v[:1], v]) for n, v in force.items()}
+    return _checked(MotionLog(dt, q, u, acted, force), robot)
+
+
+def _checked(log: MotionLog, robot: Robot) -> MotionLog:
+    """TarsusError for shapes that do not fit the robot, and what is not finite."""
+    count = len(log.q)
+    if log.q.shape != (count, robot.nq) or log.u.shape != (count, robot.nu) or count < 3:
+        raise TarsusError(
+            f"q and u of the log have shapes {log.q.shape} and {log.u.shape}; {robot.name} needs"
+            f" (samples, {robot.nq}) and (samples, {robot.nu}), three samples at least."
+        )
+    if len(log.action) != count:
+        raise TarsusError(f"the log has {len(log.action)} actions and {count} states.")
+    for name, value in (("q", log.q), ("u", log.u), ("the actions", log.action)):
+        if not np.isfinite(value).all():
+            raise TarsusError(f"{name} of the log hold NaN or infinity.")
+    return log
+
+
+def _step(time: Any) -> float:
+    """The time between samples; TarsusError unless they are even."""
+    times = np.asarray(time, float)
+    if times.ndim != 1 or len(times) < 3:
+        raise TarsusError("the log's time must be one-dimensional, with three samples at least.")
+    between = np.diff(times)
+    if not between.min() > 0 or np.ptp(between) > EVEN * between.mean():
+        raise TarsusError("the log's samples must be evenly spaced, in ascending order.")
+    return float((times[-1] - times[0]) / (len(times) - 1))
+
+
+def _numbers(value: Any, name: str) -> Array:
+    try:
+        found = np.asarray(value, float)
+    except (TypeError, ValueError):
+        raise TarsusError(f"{name} of the log must hold numbers.") from None
+    return found[:, None] if found.ndim == 1 else found
+
+
+def _arrays(frame: Any) -> dict[str, Any]:
+    """Columns `time`, `q[0]`, `action[2]`, `force.FL_foot[0]` as arrays, in the order of their
+    numbers.
+    """
+    parts: dict[str, dict[int, Any]] = {}
+    found: dict[str, Any] = {}
+    for column in map(str, frame.columns):
+        name, _, label = column.strip().rstrip("]").partition("[")
+        if not label:
+            found[name] = frame[column].to_numpy(float)
+        elif label.isdigit():
+            parts.setdefault(name, {})[int(label)] = frame[column].to_numpy(float)
+        else:
+            raise TarsusError(
+                f"the column {column!r} must carry a number, such as q[0], or the table must be one"
+                " of tarsus export."
+            )
+    return found | {n: np.stack([own[k] for k in sorted(own)], 1) for n, own in parts.items()}

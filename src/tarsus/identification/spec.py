@@ -1,0 +1,178 @@
+"""What is identified, from which logs, and how: the tables of a TOML file.
+
+[log]
+files = ["trot.nc"]
+from = 0.5
+action = "tau"
+
+[model]
+robot = "starleth"
+law = "moreau"
+terrain = "slope"
+dt = 0.0025
+law.e_N = 0.0
+
+[free]
+"law.mu" = { low = 0.2, high = 1.2 }
+"mass.base" = { low = 10.0, high = 25.0 }
+
+[compare]
+q = 0.0005
+u = 0.01
+
+[search]
+window = 0.05
+hold_out = 0.25
+method = "least_squares"
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tarsus.errors import TarsusError, unknown
+from tarsus.identification.unknowns import Unknown, read
+
+METHODS = ("least_squares", "cma")
+LOG = ("files", "from", "to", "action")
+MODEL = ("robot", "law", "terrain", "stepper", "dt")
+PARTS = ("law", "terrain", "option")
+TABLES = ("log", "model", "free", "compare", "search")
+SEARCH = {
+    "window": 0.05,
+    "every": None,
+    "windows": 60,
+    "hold_out": 0.25,
+    "starts": True,
+    "method": "least_squares",
+    "candidates": 64,
+    "tries": 3,
+    "folds": 5,
+    "seed": 0,
+}
+WHOLE = {"windows": (1, 10_000), "candidates": (1, 1_000_000), "tries": (1, 100)}
+WHOLE |= {"folds": (2, 100), "seed": (0, 2**31)}
+
+
+@dataclass(frozen=True)
+class IdentificationSpec:
+    """An identification, checked.
+
+    files: of logs; span: from and to, s; action: the variable that motors were told
+    model: robot, law, ... and law.NAME, terrain.NAME, option.NAME; by default as the log says
+    compare: noise of q, u, force
+    search: entries of `SEARCH`
+    """
+
+    unknowns: tuple[Unknown, ...]
+    files: tuple[str, ...] = ()
+    span: tuple[float | None, float | None] = (None, None)
+    action: str = ""
+    model: Mapping[str, Any] = field(default_factory=dict)
+    compare: Mapping[str, Any] = field(default_factory=lambda: {"q": 1e-3, "u": 1e-2})
+    search: Mapping[str, Any] = field(default_factory=lambda: dict(SEARCH))
+
+
+def read_spec(path: Path) -> IdentificationSpec:
+    """The tables of a TOML file; paths in it count from its folder. TarsusError for bad input."""
+    try:
+        with path.open("rb") as file:
+            given = tomllib.load(file)
+    except OSError as error:
+        raise TarsusError(f"{path} cannot be read: {error.strerror}.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise TarsusError(f"{path} is not TOML: {error}.") from None
+    return spec_of(given, path.parent)
+
+
+def spec_of(given: Mapping[str, Any], folder: Path = Path()) -> IdentificationSpec:
+    """The identification of tables as a TOML file has them; paths count from a folder."""
+    for table, value in given.items():
+        if table not in TABLES:
+            raise unknown("table of an identification", table, TABLES)
+        if not isinstance(value, Mapping):
+            raise TarsusError(f"[{table}] must be a table.")
+    # the log and the model
+    log = given.get("log", {})
+    for name in log:
+        if name not in LOG:
+            raise unknown("entry of [log]", name, LOG)
+    files = log.get("files", [])
+    files = [files] if isinstance(files, str) else files
+    if not isinstance(files, list | tuple) or not all(isinstance(f, str) for f in files):
+        raise TarsusError(f"log.files must be a path or a list of paths, not {files!r}.")
+    span = tuple(_seconds(f"log.{name}", log.get(name)) for name in ("from", "to"))
+    model = dict(_flat("", given.get("model", {})))
+    for name in model:
+        part, dot, _ = name.partition(".")
+        if not (dot and part in PARTS) and name not in MODEL:
+            known = (*MODEL, *(f"{part}.NAME" for part in PARTS))
+            raise unknown("entry of [model]", name, known)
+    for name in ("robot", "law"):
+        if isinstance(model.get(name), str) and Path(model[name]).suffix:
+            model[name] = str((folder / model[name]).resolve())
+    # what is searched, and how
+    compare = given.get("compare", {"q": 1e-3, "u": 1e-2})
+    return IdentificationSpec(
+        read(_ranges(given.get("free", {}))),
+        tuple(str((folder / f).resolve()) for f in files),
+        (span[0], span[1]),
+        str(log.get("action", "")),
+        model,
+        compare,
+        _search(given.get("search", {})),
+    )
+
+
+def _search(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The entries of [search] with their defaults."""
+    for name in given:
+        if name not in SEARCH:
+            raise unknown("entry of [search]", name, SEARCH)
+    found = {**SEARCH, **given}
+    if found["method"] not in METHODS:
+        raise unknown("method", str(found["method"]), METHODS)
+    if not isinstance(found["starts"], bool):
+        raise TarsusError("search.starts must be true (fitted) or false (as logged).")
+    for name, (low, high) in WHOLE.items():
+        if type(found[name]) is not int or not low <= found[name] <= high:
+            raise TarsusError(f"search.{name} must be a whole number from {low} to {high}.")
+    for name in ("window", "every"):
+        if found[name] is not None and not (_seconds(f"search.{name}", found[name]) or 0) > 0:
+            raise TarsusError(f"search.{name} must be positive seconds.")
+    share = found["hold_out"]
+    if type(share) not in (int, float) or not 0 <= share < 1:
+        raise TarsusError("search.hold_out is a share of the windows, 0 to less than 1.")
+    return found
+
+
+def _seconds(name: str, value: Any) -> float | None:
+    if value is not None and (type(value) not in (int, float) or value < 0):
+        raise TarsusError(f"{name} must be seconds, not {value!r}.")
+    return None if value is None else float(value)
+
+
+def _flat(prefix: str, table: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Entries of nested tables under dotted names."""
+    found: list[tuple[str, Any]] = []
+    for key, value in table.items():
+        name = f"{prefix}{key}"
+        found += _flat(f"{name}.", value) if isinstance(value, Mapping) else [(name, value)]
+    return found
+
+
+def _ranges(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Ranges under dotted names, whether quoted ("law.mu" = ...) or nested (law.mu = ...)."""
+    found: dict[str, Any] = {}
+    for key, value in table.items():
+        name = f"{prefix}{key}"
+        nested = isinstance(value, Mapping) and value
+        if nested and all(isinstance(v, Mapping) for v in value.values()):
+            found |= _ranges(value, f"{name}.")
+        else:
+            found[name] = value
+    return found

@@ -1,0 +1,128 @@
+"""What is identified: numbers by name, each with a range.
+
+law.NAME, terrain.NAME: their parameters
+mass.BODY: kg, its shape kept: the inertia grows with it
+com.BODY.x, .y, .z: center of mass in the body's frame, m; com.BODY: all three
+inertia.BODY: six numbers U, 0 as made, by which the second moments of mass S about the center of
+    mass become U S U^T: whatever they are, a body has this inertia (Rucker 2022)
+armature, damping, dry_friction . JOINT, or .all with one number for all joints
+strength.JOINT or .all: factor on the torque of motors
+delay: by which all torques are late, s
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tarsus.errors import TarsusError, unknown
+from tarsus.identification.ranges import SearchRange
+
+AXES = ("x", "y", "z")
+PAIRS = ("xx", "yy", "zz", "xy", "xz", "yz")
+ALL = "all"
+OF_JOINTS = ("armature", "damping", "dry_friction", "strength")
+OF_BODIES = ("mass", "com", "inertia")
+PARTS = ("law", "terrain", *OF_BODIES, *OF_JOINTS, "delay")
+ENTRIES = ("low", "high", "start", "log", "true", "prior")
+REACH = 1.0  # of the six numbers of an inertia: a factor e on a principal length's square root
+UNITS = {"mass": "kg", "com": "m", "inertia": "1", "strength": "1", "delay": "s"}
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """A number to be identified.
+
+    range: in which it lies
+    start: first guess, None: as the model has it
+    true: known in an experiment, for comparison alone
+    prior: mean and standard deviation of what is known beforehand
+    """
+
+    name: str
+    range: SearchRange
+    start: float | None = None
+    true: float | None = None
+    prior: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        low, high = self.range.low, self.range.high
+        if not (np.isfinite([low, high]).all() and low < high):
+            raise TarsusError(f"{self.name}: low must lie below high, and both be finite.")
+        if self.range.log and low <= 0:
+            raise TarsusError(f"{self.name}: a range with log = true lies above zero.")
+        if self.start is not None and not low <= self.start <= high:
+            raise TarsusError(f"{self.name}: start must lie between low and high.")
+        if self.prior is not None and not self.prior[1] > 0:
+            raise TarsusError(f"{self.name}: prior = [mean, deviation] with a positive deviation.")
+
+    @property
+    def part(self) -> str:
+        """Whose it is: "law", "mass", ..."""
+        return self.name.partition(".")[0]
+
+    @property
+    def own(self) -> str:
+        """What follows the first dot."""
+        return self.name.partition(".")[2]
+
+
+def read(free: Mapping[str, Any]) -> tuple[Unknown, ...]:
+    """The unknowns of a table: name -> { low, high, start, log, true, prior }; com.BODY and
+    inertia.BODY stand for all of theirs.
+    """
+    if not free:
+        raise TarsusError('[free] names what is identified, such as "law.mu" = {low=0.1, high=1}.')
+    found: list[Unknown] = []
+    for name, given in free.items():
+        if not isinstance(given, Mapping):
+            raise TarsusError(f"{name} takes a range {{ low = 0.1, high = 1.0 }}, not {given!r}.")
+        for key in given:
+            if key not in ENTRIES:
+                raise unknown(f"entry of the range of {name}", key, ENTRIES)
+        found += [_unknown(one, given) for one in _names(name)]
+    names = [one.name for one in found]
+    for name in names:
+        if names.count(name) > 1:
+            raise TarsusError(f"{name} is named twice under [free].")
+    return tuple(found)
+
+
+def _names(name: str) -> Iterable[str]:
+    part, dot, own = name.partition(".")
+    if part not in PARTS:
+        raise unknown("kind of parameter that can be identified", part, PARTS)
+    if bool(dot) != (part != "delay"):
+        raise TarsusError("delay has no part." if dot else f"{part} of what? Say {part}.NAME.")
+    if part == "com" and own.rpartition(".")[2] not in AXES:
+        return [f"{name}.{axis}" for axis in AXES]
+    if part == "inertia" and own.rpartition(".")[2] not in PAIRS:
+        return [f"{name}.{pair}" for pair in PAIRS]
+    return [name]
+
+
+def _unknown(name: str, given: Mapping[str, Any]) -> Unknown:
+    known: dict[str, Any] = dict(given)
+    if name.startswith("inertia."):
+        known = {"low": -REACH, "high": REACH, **known}
+    if not {"low", "high"} <= set(known):
+        raise TarsusError(f"{name}: give low and high, between which it lies.")
+    prior = known.pop("prior", None)
+    log = known.pop("log", False)
+    if not isinstance(log, bool):
+        raise TarsusError(f"{name}: log must be true or false, not {log!r}.")
+    for key, value in known.items():
+        if type(value) not in (int, float):
+            raise TarsusError(f"{name}: {key} must be a number, not {value!r}.")
+    if prior is not None and (
+        not isinstance(prior, list | tuple)
+        or len(prior) != 2
+        or any(type(v) not in (int, float) for v in prior)
+    ):
+        raise TarsusError(f"{name}: prior must be two numbers, mean and deviation, not {prior!r}.")
+    numbers = {key: float(value) for key, value in known.items()}
+    within = SearchRange(numbers.pop("low"), numbers.pop("high"), log)
+    return Unknown(name, within, prior=None if prior is None else (prior[0], prior[1]), **numbers)

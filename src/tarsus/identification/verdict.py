@@ -1,0 +1,223 @@
+"""What least squares say of each unknown: estimate, interval, and what the motion leaves open."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import t as student
+
+from tarsus.errors import several
+from tarsus.identification.candidates import Candidates
+from tarsus.identification.least_squares import Fitted, weights
+from tarsus.identification.matter import changed
+from tarsus.identification.unknowns import OF_BODIES, PAIRS, Unknown
+
+Array = NDArray[np.float64]
+LEVEL = 0.95  # of an interval
+CLOSE = 0.95  # correlation of what can hardly be told apart
+OPEN = 0.5  # of the range: half an interval; wider, and the data say nothing
+AT_END = 1e-3  # of the range
+NONE = 1e-10  # of the largest eigenvalue: a direction that moves nothing
+NAMED = 0.3  # of a direction: who takes part in it
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """An unknown as identified.
+
+    low, high: the 95 % interval, inside the range if `open`
+    start: first guess; true: None if it is not known
+    open: whether the motion says nothing about it; at: "low" or "high" where it ends at its range
+    """
+
+    name: str
+    unit: str
+    value: float
+    low: float
+    high: float
+    start: float
+    true: float | None
+    open: bool
+    at: str
+
+    @property
+    def error(self) -> float | None:
+        """Of the true value, its part; of a true value of 0, the difference."""
+        if self.true is None:
+            return None
+        return (self.value - self.true) / (abs(self.true) or 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Verdict:
+    """Estimates, the pairs that are correlated, and all of it in sentences.
+
+    derived: masses, centers of mass and inertias of bodies that the unknowns make
+    deviation: of residuals, in the noise's: 1 if model and noise are as told
+    """
+
+    estimates: tuple[Estimate, ...]
+    derived: tuple[Estimate, ...]
+    correlated: tuple[tuple[str, str, float], ...]
+    sentences: tuple[str, ...]
+    deviation: float
+
+
+def verdict(candidates: Candidates, found: Fitted, start: Array) -> Verdict:
+    """Of a fit; start: shares (p,) of the first guess."""
+    # how far the residuals scatter, and how freely
+    unknowns = candidates.unknowns
+    w = weights(found.residuals)
+    free = max(found.rows - len(unknowns), 1)
+    deviation = float(np.sqrt(((w * found.residuals) ** 2).sum() / free))
+    covariance, loose = _covariance(found.normal, max(deviation, 1e-6) ** 2)
+    spread = np.sqrt(np.diag(covariance))
+    half = float(student.ppf(0.5 + LEVEL / 2, free)) * spread
+    open_ = (half > OPEN) | loose
+    # each unknown
+    estimates = tuple(
+        _estimate(candidates.unit(one), one, found.shares[k], half[k], start[k], bool(open_[k]))
+        for k, one in enumerate(unknowns)
+    )
+    pairs = _pairs(unknowns, covariance, open_)
+    sentences = _sentences(estimates, pairs, found, deviation)
+    sentences += _directions(unknowns, found.normal, open_)
+    derived = _derived(candidates, found, covariance, half, spread)
+    return Verdict(estimates, derived, pairs, tuple(sentences), deviation)
+
+
+def _covariance(normal: Array, variance: float) -> tuple[Array, NDArray[np.bool_]]:
+    """Of the shares, and which of them no residual moves."""
+    values, vectors = np.linalg.eigh(normal)
+    most = max(float(values.max(initial=0)), 1e-300)
+    nothing = values <= NONE * most
+    # a direction that moves nothing is as open as the range is wide
+    spread = np.where(nothing, 1.0, variance / np.maximum(values, NONE * most))
+    covariance = (vectors * spread) @ vectors.T
+    loose = (vectors[:, nothing] ** 2).sum(1) > NAMED**2
+    return covariance, loose | (np.diag(normal) <= NONE * most)
+
+
+def _estimate(
+    unit: str, one: Unknown, share: float, half: float, start: float, open_: bool
+) -> Estimate:
+    ends = np.array([share - half, share + half])
+    if open_:
+        ends = np.clip(ends, 0.0, 1.0)
+    low, high = (float(one.range.at(end)) for end in ends)
+    at = "low" if share < AT_END else "high" if share > 1 - AT_END else ""
+    return Estimate(
+        one.name,
+        unit,
+        float(one.range.at(share)),
+        low,
+        high,
+        float(one.range.at(start)),
+        one.true,
+        open_,
+        at,
+    )
+
+
+def _pairs(
+    unknowns: Sequence[Unknown], covariance: Array, open_: NDArray[np.bool_]
+) -> tuple[tuple[str, str, float], ...]:
+    """Pairs whose estimates go together, the closest first."""
+    spread = np.sqrt(np.diag(covariance))
+    correlation = covariance / np.outer(spread, spread)
+    found = [
+        (unknowns[i].name, unknowns[j].name, float(correlation[i, j]))
+        for i in range(len(unknowns))
+        for j in range(i)
+        if abs(correlation[i, j]) > CLOSE
+    ]
+    return tuple(sorted(found, key=lambda pair: -abs(pair[2])))
+
+
+def _sentences(
+    estimates: Sequence[Estimate],
+    pairs: Sequence[tuple[str, str, float]],
+    found: Fitted,
+    deviation: float,
+) -> list[str]:
+    """What a reader must know."""
+    # of each unknown and of pairs
+    told = []
+    if nothing := [e.name for e in estimates if e.open]:
+        told.append(
+            f"The motion says nothing about {several(nothing, 6)}: the interval is as wide as the"
+            " range. Excite it, narrow its range, or give a prior."
+        )
+    for one in estimates:
+        if one.at and not one.open:
+            told.append(
+                f"{one.name} ends at the {one.at}est value of its range, {one.value:.4g}: widen the"
+                " range, or doubt the model."
+            )
+    for a, b, by in pairs:
+        told.append(f"{a} and {b} can hardly be told apart (correlation {by:.3f}).")
+    # of the whole
+    if deviation > 2:
+        told.append(
+            f"Residuals are {deviation:.3g} times the noise that was told: the model lacks"
+            " something, and intervals are too narrow for what it lacks."
+        )
+    if not found.settled:
+        told.append("The search did not settle: estimates may still move.")
+    return told
+
+
+def _directions(unknowns: Sequence[Unknown], normal: Array, open_: NDArray[np.bool_]) -> list[str]:
+    """Combinations of several unknowns that move nothing, though each of them would."""
+    values, vectors = np.linalg.eigh(normal)
+    most, told = max(float(values.max(initial=0)), 1e-300), []
+    for value, vector in zip(values, vectors.T, strict=True):
+        names = [one.name for one, v in zip(unknowns, vector, strict=True) if abs(v) > NAMED]
+        if value <= NONE * most and len(names) > 1:
+            told.append(f"Only a combination of {several(names, 6)} shows in the motion.")
+    return told
+
+
+def _derived(
+    candidates: Candidates, found: Fitted, covariance: Array, half: Array, spread: Array
+) -> tuple[Estimate, ...]:
+    """Inertias of bodies, kg m^2, with intervals to first order."""
+    unknowns, mechanism = candidates.unknowns, candidates.mechanism
+    bodies = dict.fromkeys(one.own.rpartition(".")[0] for one in unknowns if one.part == "inertia")
+    ratio = float(np.max(half / np.maximum(spread, 1e-300), initial=0.0))
+    result = []
+    for body in bodies:
+        made = mechanism.bodies[mechanism.body_index(body)].inertia
+
+        def inertia(shares: Array, body: str = body, made: Any = made) -> Array:
+            own = _of_body(unknowns, shares, body)
+            about = changed(made, own)[2]
+            return about[:, [0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]
+
+        # to first order about the estimate
+        here = found.shares[None]
+        width = 1e-4 * np.eye(len(unknowns))
+        slope = (inertia(here + width) - inertia(here - width)) / 2e-4
+        deviation = ratio * np.sqrt(np.einsum("pk,pq,qk->k", slope, covariance, slope))
+        value = inertia(here)[0]
+        begun = made.about_com[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]
+        for k, pair in enumerate(PAIRS):
+            ends = value[k] - deviation[k], value[k] + deviation[k]
+            numbers = float(value[k]), float(ends[0]), float(ends[1]), float(begun[k])
+            result.append(Estimate(f"I_{pair} of {body}", "kg m^2", *numbers, None, False, ""))
+    return tuple(result)
+
+
+def _of_body(unknowns: Sequence[Unknown], shares: Array, body: str) -> Mapping[str, Array]:
+    """The numbers of a body's matter at shares (n, p), as `matter.changed` takes them."""
+    own: dict[str, Array] = {}
+    for k, one in enumerate(unknowns):
+        if one.part == "mass" and one.own == body:
+            own["mass"] = one.range.at(shares[:, k])
+        elif one.part in OF_BODIES and one.own.rpartition(".")[0] == body:
+            own[f"{one.part}.{one.own.rpartition('.')[2]}"] = one.range.at(shares[:, k])
+    return own

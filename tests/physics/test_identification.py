@@ -1,0 +1,249 @@
+"""Known parameters come back from logs with noise, and what is not there is said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import tarsus
+from tarsus import cli
+from tarsus.dynamics.integrate import integrated
+from tarsus.dynamics.robot import Robot
+from tarsus.errors import TarsusError
+from tarsus.identification import matter
+from tarsus.identification.spec import spec_of
+from tarsus.model.mechanism import Inertia
+from tarsus.model.mjcf import read_mjcf
+
+Array = NDArray[np.float64]
+STICTION, DAMPING, ROTOR, LATE, STRONG = 0.25, 0.08, 0.03, 0.008, 0.85
+DT, SECONDS = 0.004, 1.5
+
+
+def arm(damping: float = 0.02, friction: float = 0.1, armature: float = 0.015) -> Robot:
+    """A motor that lifts a rod; without numbers the data sheet's, which are wrong."""
+    return Robot.of(
+        read_mjcf(f"""<mujoco model="arm"><worldbody><body name="rod">
+        <joint name="motor" axis="0 1 0" damping="{damping}" frictionloss="{friction}"
+        armature="{armature}"/>
+        <inertial pos="0 0 -0.15" mass="0.8" diaginertia="0.006 0.006 0.0005"/></body>
+        </worldbody><actuator><motor joint="motor"/></actuator></mujoco>""")
+    )
+
+
+def excited() -> Array:
+    """Torques (samples, 1), N m, that swing the arm to and fro, and let it stick in between."""
+    t = DT * np.arange(round(SECONDS / DT))
+    return (1.6 * np.sin(2 * np.pi * 1.3 * t) + 1.1 * np.sin(2 * np.pi * 3.1 * t + 1.0))[:, None]
+
+
+def moved(simulation: tarsus.Simulation, actions: Array) -> dict[str, Array]:
+    """The log of a simulation under torques, as arrays."""
+    q, u = [np.atleast_1d(simulation.q)], [np.atleast_1d(simulation.u)]
+    for action in actions:
+        simulation.step(action)
+        q.append(np.atleast_1d(simulation.q))
+        u.append(np.atleast_1d(simulation.u))
+    time = simulation.dt * np.arange(len(q))
+    action = np.concatenate([np.zeros((1, actions.shape[1])), actions])
+    return {"time": time, "q": np.array(q), "u": np.array(u), "action": action}
+
+
+def noisy(robot: Robot, log: dict[str, Array], of_q: float, of_u: float, seed: int = 7) -> Any:
+    """The log as sensors see it: deviations in m and rad, m/s and rad/s."""
+    random = np.random.default_rng(seed)
+    moves = of_q * random.standard_normal(log["u"].shape)
+    u = log["u"] + of_u * random.standard_normal(log["u"].shape)
+    return {**log, "q": integrated(robot, log["q"], moves, 1.0), "u": u}
+
+
+def walked(simulation: tarsus.Simulation, seconds: float) -> dict[str, Array]:
+    """The log of a gait, with the torques that it gave."""
+    log = simulation.run(seconds)
+    q = np.concatenate([log["q_start"].values[None], log["q"].values])
+    u = np.concatenate([log["u_start"].values[None], log["u"].values])
+    action = np.concatenate([log["tau"].values[:1], log["tau"].values])
+    time = np.concatenate([[0.0], log["time"].values])
+    return {"time": time, "q": q, "u": u, "action": action}
+
+
+@pytest.fixture(scope="module")
+def swung() -> dict[str, Array]:
+    """The arm as it is, late and weak, with noise."""
+    truth = tarsus.Simulation(
+        arm(DAMPING, STICTION, ROTOR), dt=DT, varied={"delay": 4, "strength": "motor"}
+    )
+    truth.set(delay=round(LATE / DT), strength=STRONG)
+    return noisy(arm(), moved(truth, excited()), 2e-4, 2e-3)
+
+
+FREE = {
+    "dry_friction.motor": {"low": 0.0, "high": 1.0, "true": STICTION},
+    "damping.motor": {"low": 0.0, "high": 0.5, "true": DAMPING},
+    "armature.motor": {"low": 0.0, "high": 0.1, "true": ROTOR},
+    "strength.motor": {"low": 0.5, "high": 1.2, "true": STRONG},
+    "delay": {"low": 0.0, "high": 0.03, "start": 0.0, "true": LATE},
+}
+
+
+def arm_spec(**changed: Any) -> dict[str, Any]:
+    search = {"window": 0.12, "candidates": 8, "tries": 1}
+    return {"free": FREE, "compare": {"q": 2e-4, "u": 2e-3}, "search": search} | changed
+
+
+def test_an_actuator_with_stiction_and_delay_is_identified(swung: Any) -> None:
+    spec = arm_spec(model={"robot": arm()})
+    found = tarsus.identify(spec, swung)
+    for one in found.estimates:
+        assert one.error is not None and one.true is not None
+        assert abs(one.error) < 0.02, (one.name, one.value, one.true)
+        assert one.low < one.value < one.high and not one.open
+    assert 0.9 < found.held_out["all"] < 1.1 < found.before["all"]
+
+
+@pytest.mark.slow
+def test_a_seed_gives_the_same_bits_whatever_the_threads(swung: Any) -> None:
+    spec = arm_spec(model={"robot": arm()}, search={"window": 0.12, "tries": 2})
+    found = [tarsus.identify(spec, swung, threads=n) for n in (1, 2)]
+    assert found[0].estimates == found[1].estimates and found[0].after == found[1].after
+
+
+def test_a_motion_that_excites_nothing_says_so() -> None:
+    """An arm that hangs: neither what resists its motion shows, nor what its motor gives."""
+    still = {"time": DT * np.arange(301), "q": np.zeros((301, 1)), "u": np.zeros((301, 1))}
+    free = {name: {k: v for k, v in FREE[name].items() if k != "true"} for name in FREE}
+    found = tarsus.identify(
+        arm_spec(model={"robot": arm()}, free=free),
+        {**still, "action": np.zeros((301, 1))},
+    )
+    assert all(one.open for one in found.estimates)
+    assert "says nothing about" in found.sentences[0]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_any_six_numbers_make_an_inertia_that_a_body_has(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    made = Inertia(2.0, np.array([0.1, 0.0, -0.2]), np.diag([0.05, 0.04, 0.02]))
+    names = [f"inertia.{pair}" for pair in ("xx", "yy", "zz", "xy", "xz", "yz")]
+    values = {name: 2 * random.standard_normal(50) for name in names}
+    _, _, about = matter.changed(made, values | {"mass": np.full(50, 3.0)})
+    principal = np.linalg.eigvalsh(about)
+    assert (principal > 0).all()
+    assert (principal[:, 2] <= principal[:, 0] + principal[:, 1] + 1e-12 * principal[:, 2]).all()
+    same = matter.change_of_ten(made, dict.fromkeys(names, np.zeros(1)))
+    assert np.abs(same).max() < 1e-15
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({}, r"\[free\] names"),
+        ({"free": {"law.mu": 3}}, "takes a range"),
+        ({"free": {"law.mu": {"low": 1}}}, "low and high"),
+        ({"free": {"law.mu": {"low": 1, "high": 0}}}, "below high"),
+        ({"free": {"law.mu": {"low": 0.1, "high": 1, "sart": 0.2}}}, "did you mean start"),
+        ({"free": {"las.mu": {"low": 0.1, "high": 1}}}, "did you mean law"),
+        ({"free": {"law.mw": {"low": 0.1, "high": 1}}}, "did you mean mu"),
+        ({"free": {"damping.knee": {"low": 0.0, "high": 1}}}, "motor"),
+        ({"free": {"mass.rod": {"low": -1, "high": 1}}}, "positive"),
+        ({"free": FREE, "search": {"method": "magic"}}, "method"),
+        ({"free": FREE, "compare": {"z": 1}}, "compare"),
+        ({"free": FREE, "model": {"rob": 1}}, "did you mean robot"),
+        ({"free": FREE, "search": {"window": 100.0}}, "as long as a window"),
+    ],
+)
+def test_mistakes_in_a_spec_are_told(given: Any, why: str, swung: Any) -> None:
+    model = {"robot": arm(), **given.get("model", {})}
+    with pytest.raises(TarsusError, match=why):
+        tarsus.identify({**given, "model": model}, swung)
+
+
+def test_nested_and_quoted_names_are_the_same() -> None:
+    nested = spec_of({"free": {"law": {"mu": {"low": 0.1, "high": 1.0}}}})
+    assert nested.unknowns == spec_of({"free": {"law.mu": {"low": 0.1, "high": 1.0}}}).unknowns
+    names = [one.name for one in spec_of({"free": {"inertia.base": {}}}).unknowns]
+    assert names == [f"inertia.base.{pair}" for pair in ("xx", "yy", "zz", "xy", "xz", "yz")]
+
+
+@pytest.mark.slow
+def test_evolution_finds_the_actuator_too(swung: Any) -> None:
+    pytest.importorskip("cma")
+    search = {"window": 0.12, "method": "cma", "candidates": 16}
+    found = tarsus.identify(arm_spec(model={"robot": arm()}, search=search), swung)
+    for one in found.estimates:
+        assert one.error is not None and abs(one.error) < 0.02, one.name
+
+
+@pytest.mark.slow
+def test_a_trot_of_starleth_gives_friction_and_the_trunk_back() -> None:
+    """Trot that slips, heavier and off center; noise of encoders and of a tracked trunk."""
+    true = {"mu": 0.3, "mass": 15.5, "x": 0.03}
+    robot = tarsus.load("starleth")
+    truth = tarsus.Simulation(
+        robot, controller="trot", varied={"mass": "base", "com": "base"}, parameters=["mu=0.3"]
+    )
+    truth.set(mass={"base": true["mass"]}, com={"base": [true["x"], 0.0, 0.0]})
+    log = noisy(robot, walked(truth, 3.0), 2e-4, 5e-3)
+    free = {
+        "law.mu": {"low": 0.1, "high": 1.0, "start": 0.8, "true": true["mu"]},
+        "mass.base": {"low": 8.0, "high": 25.0, "true": true["mass"]},
+        "com.base.x": {"low": -0.1, "high": 0.1, "true": true["x"]},
+    }
+    found = tarsus.identify(
+        {"model": {"robot": "starleth"}, "free": free, "compare": {"q": 2e-4, "u": 5e-3}}, log
+    )
+    for one in found.estimates:
+        assert one.error is not None and abs(one.error) < 0.02, (one.name, one.value)
+
+
+@pytest.mark.slow
+def test_mini_cheetah_on_a_slope_gives_the_slope_and_friction_back() -> None:
+    robot, angle = tarsus.load("mini_cheetah"), 0.12
+    truth = tarsus.Simulation(
+        robot, terrain=tarsus.Slope(angle=angle), controller="trot", parameters=["mu=0.35"]
+    )
+    log = noisy(robot, walked(truth, 3.0), 2e-4, 5e-3)
+    free = {
+        "terrain.angle": {"low": 0.0, "high": 0.3, "start": 0.05, "true": angle},
+        "law.mu": {"low": 0.1, "high": 1.0, "start": 0.8, "true": 0.35},
+    }
+    model = {"robot": "mini_cheetah", "terrain": "slope"}
+    found = tarsus.identify({"model": model, "free": free, "compare": {"q": 2e-4, "u": 5e-3}}, log)
+    for one in found.estimates:
+        assert one.error is not None and abs(one.error) < 0.02, (one.name, one.value)
+
+
+@pytest.mark.slow
+def test_the_law_that_made_a_log_ranks_first(tmp_path: Path, capsys: Any) -> None:
+    """A ball that is thrown: Newton's rebound, a spring and damper, and MuJoCo's soft contact."""
+    path = tmp_path / "ball.xml"
+    path.write_text("""<mujoco model="ball"><worldbody><geom type="plane" size="0 0 1"/>
+    <body name="ball" pos="0 0 0.3"><freejoint/>
+    <geom type="sphere" size="0.1" mass="2"/></body></worldbody></mujoco>""")
+    truth = tarsus.Simulation(str(path), "moreau", dt=0.001, parameters=["mu=0.3", "e_N=0.4"])
+    logs = []
+    for k in range(4):
+        truth.reset()
+        truth.set(u=[1.0 + 0.3 * k, 0.2, -0.5, 0.0, 3.0 * k, 0.0])
+        log = noisy(truth.robot, moved(truth, np.zeros((600, 0))), 1e-4, 2e-3, k)
+        logs.append(log)
+        np.savez(tmp_path / f"throw_{k}.npz", **log)
+    (tmp_path / "throws.toml").write_text(
+        '[log]\nfiles = "throw_*.npz"\n[model]\nrobot = "ball.xml"\n'
+        '[free]\n"law.mu" = { low = 0.05, high = 1.0 }\n'
+        "[compare]\nq = 1e-4\nu = 2e-3\n[search]\nwindow = 0.2\ncandidates = 32\ntries = 2\n"
+    )
+    spec = str(tmp_path / "throws.toml")
+    laws = "moreau,compliant,soft_convex"
+    assert cli.main(["identify", spec, "--laws", laws, "--out", str(tmp_path)]) == 0
+    out = capsys.readouterr().out
+    assert "Choose moreau" in out
+    found = tarsus.rank_laws(spec, ["moreau", "compliant"])
+    assert found.laws[0].law == "moreau" and found.laws[0].error < 1.1
+    assert abs(found.laws[0].values["law.mu"] / 0.3 - 1) < 0.02
+    assert abs(found.laws[0].values["law.e_N"] / 0.4 - 1) < 0.02
+    assert found.laws[1].behind[1] > 0
