@@ -18,6 +18,7 @@ import tarsus
 from tarsus.contact.laws.moreau import SOLVERS, Moreau
 from tarsus.contact.solvers import _cone_edges
 from tarsus.contact.solvers._cone_edges import on_edges
+from tarsus.contact.solvers._interior_point import settled
 from tarsus.contact.solvers.newton import Newton
 from tarsus.control.gaits.trot import Trot
 from tarsus.model.mechanism import Body, Candidate, Inertia, Joint
@@ -101,6 +102,8 @@ PATCHES: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     "a class's": lambda p: p.setattr(Newton, "patience", Newton.patience + 2),
     "a table's": lambda p: p.setitem(SOLVERS, "newton", Newton(patience=8)),
     "a default": lambda p: p.setattr(on_edges, "__defaults__", (7,)),
+    "a default by name": lambda p: p.setattr(on_edges, "__kwdefaults__", {"steps": 3}),
+    "a function's code": lambda p: p.setattr(on_edges, "__code__", settled.__code__),
     "another of ours": lambda p: p.setattr(step_program, "within_limits", step_program.applied),
 }
 FOREIGN: dict[str, Callable[[pytest.MonkeyPatch], None]] = {

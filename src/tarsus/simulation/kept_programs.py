@@ -11,16 +11,20 @@ from __future__ import annotations
 import hashlib
 import logging
 import marshal
+import operator
 import platform
 import sys
 import sysconfig
 from collections.abc import Callable
+from dataclasses import dataclass, is_dataclass
 from functools import cache, partial
 from importlib import metadata
 from pathlib import Path
 from time import perf_counter
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any, TypeVar
+
+import numpy as np
 
 from tarsus.program.ir.blocks import Program
 from tarsus.program.ir.written import read, written
@@ -36,6 +40,7 @@ WITHOUT_REFERENCES = 2  # marshal's version that writes the same code in the sam
 LOG = logging.getLogger(__name__)
 P = TypeVar("P")
 
+_KNOWN: dict[int, Namespace] = {}  # by id, with its owner
 _CODE: dict[int, tuple[CodeType, bytes]] = {}  # by id, with the code that keeps it from others
 
 
@@ -73,19 +78,105 @@ def _loaded() -> str:
     digest = hashlib.sha256()
     modules = [name for name in list(sys.modules) if name.partition(".")[0] == "tarsus"]
     for name in sorted(modules):
-        digest.update(f"\n{name}\n".encode())
-        for key, value in sorted(vars(sys.modules[name]).items()):
-            private = key.startswith("_") and not isinstance(value, (*PLAIN, FunctionType, type))
-            if key.startswith("__") or isinstance(value, ModuleType) or private:
+        module = Namespace.of(sys.modules[name])
+        for own in (module, *map(Namespace.of, module.classes)):
+            digest.update(own.digest)
+            for key, value in own.changing:
+                digest.update(f"{key}=".encode())
+                feed(value, digest, _held)
+    return digest.hexdigest()
+
+
+@dataclass(frozen=True, eq=False)
+class Namespace:
+    """What a module or a class holds, told once for as long as it holds the very same.
+
+    digest: of all but what may change within
+    changing: what may, by name: tables, arrays, objects, functions that hold others
+    functions, made: those told, and code and defaults of each, one behind the other
+    classes: those that a module defines
+    """
+
+    owner: ModuleType | type
+    names: tuple[str, ...]
+    values: tuple[Any, ...]
+    functions: list[FunctionType]
+    made: list[Any]
+    changing: list[tuple[str, Any]]
+    classes: list[type]
+    digest: bytes
+
+    @staticmethod
+    def of(owner: ModuleType | type) -> Namespace:
+        """As it is now; raises Foreign."""
+        known = _KNOWN.get(id(owner))
+        if known is None or not known.still():
+            known = _KNOWN[id(owner)] = Namespace.told(owner)
+        return known
+
+    @staticmethod
+    def told(owner: ModuleType | type) -> Namespace:
+        """With a hash made anew."""
+        held, digest = dict(vars(owner)), hashlib.sha256(f"\n{owner.__name__}\n".encode())
+        functions, changing, classes = list[FunctionType](), list[tuple[str, Any]](), list[type]()
+        chosen = _of_module if isinstance(owner, ModuleType) else _of_class
+        for key, value in sorted(held.items()):
+            if not chosen(key, value):
+                continue
+            inside = functions_in(value)
+            if inside is None and not key.startswith("__"):
+                changing.append((key, value))
                 continue
             digest.update(f"{key}=".encode())
             feed(value, digest, _held)
-            if isinstance(value, type) and value.__module__ == name:
-                for attribute, held in sorted(vars(value).items()):
-                    if attribute not in ("__dict__", "__weakref__", "__doc__"):
-                        digest.update(f".{attribute}=".encode())
-                        feed(held, digest, _held)
-    return digest.hexdigest()
+            functions += inside or []
+            if isinstance(value, type) and value.__module__ == owner.__name__:
+                classes += [value] if isinstance(owner, ModuleType) else []
+        told = tuple(held), tuple(held.values()), functions, _made(functions)
+        return Namespace(owner, *told, changing, classes, digest.digest())
+
+    def still(self) -> bool:
+        """Whether it holds the very same objects, and its functions the same code."""
+        held, made = vars(self.owner), _made(self.functions)
+        return (
+            len(held) == len(self.values)
+            and len(made) == len(self.made)
+            and all(map(operator.is_, held.values(), self.values))
+            and all(map(operator.is_, made, self.made))
+            and tuple(held) == self.names
+        )
+
+
+def _of_module(key: str, value: Any) -> bool:
+    private = key.startswith("_") and not isinstance(value, (*PLAIN, FunctionType, type))
+    return not (key.startswith("__") or isinstance(value, ModuleType) or private)
+
+
+def _of_class(key: str, value: Any) -> bool:
+    return key not in ("__dict__", "__weakref__", "__doc__")
+
+
+def functions_in(value: Any) -> list[FunctionType] | None:
+    """The functions that code is made of, none of what cannot change; None of what can otherwise
+    than by its functions' code and defaults.
+    """
+    if isinstance(value, FunctionType):
+        return None if value.__closure__ else [value]
+    if isinstance(value, (list, set, dict, np.ndarray, partial)):
+        return None
+    if is_dataclass(value) and not isinstance(value, type):
+        return None
+    # of anything else the class is told
+    parts = value if isinstance(value, tuple | frozenset) else _code_parts(value) or ()
+    inside = [functions_in(part) for part in parts]
+    return None if None in inside else [f for part in inside if part for f in part]
+
+
+def _made(functions: list[FunctionType]) -> list[Any]:
+    found = list[Any]()
+    for f in functions:
+        found += (f.__code__, f.__defaults__, *(f.__kwdefaults__ or {}).values())
+    return found
 
 
 def _held(value: Any, digest: hashlib._Hash, deep: int = DEEP) -> None:
