@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from tarsus.model.objects import Ball as Ball
     from tarsus.model.objects import Box as Box
     from tarsus.model.objects import Cylinder as Cylinder
+    from tarsus.planning.planner import Planner as Planner
     from tarsus.robots import load as load
     from tarsus.simulation.recording.attitude import trunk_angles as trunk_angles
     from tarsus.simulation.recording.divergence import Diverged as Diverged
@@ -62,6 +63,7 @@ _HOMES = {
     "Environment": "tarsus.environments.environment",
     "PPO": "tarsus.learning.methods.ppo",
     "Policy": "tarsus.learning.policy",
+    "Planner": "tarsus.planning.planner",
     "Ball": "tarsus.model.objects",
     "Box": "tarsus.model.objects",
     "Cylinder": "tarsus.model.objects",

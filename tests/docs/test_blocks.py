@@ -38,6 +38,7 @@ SLOW = {  # pages whose blocks take more than two seconds of a processor
     "add_a_gait.md", "add_a_terrain.md", "benchmarks.md", "c_code.md", "controllers.md",
     "coordinates.md", "first_steps.md", "from_mujoco.md", "from_raisim.md",
     "from_drake_pinocchio.md", "gpu.md", "identification.md", "index.md", "judge.md", "learning.md",
+    "planning.md",
     "terrain.md", "tutorial.md",
 }  # fmt: skip
 PROGRAMS = ("tarsus", "pip", "uv", "pytest")

@@ -27,6 +27,7 @@ FOLDERS = {
     "gaits": "tarsus.control.gaits",
     "sensors": "tarsus.sensing",
     "tasks": "tarsus.tasks",
+    "goals": "tarsus.planning.goals",
     "scenes": "tarsus.validation.scenes",
     "experiments": "tarsus.experiments",
     "peers": "tarsus.benchmarks.peers",
@@ -39,12 +40,13 @@ FAMILIES = {  # kinds with parameters: where their base class is, and its name
     "gaits": ("tarsus.control.base", "Controller"),
     "sensors": ("tarsus.sensing.base", "Sensor"),
     "tasks": ("tarsus.tasks.base", "LearningTask"),
+    "goals": ("tarsus.planning.goals.base", "Goal"),
 }
 
 
 @dataclass(frozen=True)
 class List(Command):
-    """List robots, laws, steppers, terrains, gaits, sensors, tasks and more."""
+    """List robots, laws, steppers, terrains, gaits, sensors, tasks, goals and more."""
 
     place: ClassVar[int] = 20
     topic: ClassVar[str] = "Simulate"
@@ -66,6 +68,7 @@ class List(Command):
                 "gaits",
                 "sensors",
                 "tasks",
+                "goals",
                 "scenes",
                 "experiments",
                 "peers",
@@ -73,8 +76,8 @@ class List(Command):
         ],
         called("[KIND]"),
     ] = "all"
-    """Of what there is: robots, laws, solvers, steppers, terrains, gaits, sensors, tasks, scenes,
-    experiments or peers.
+    """Of what there is: robots, laws, solvers, steppers, terrains, gaits, sensors, tasks, goals,
+    scenes, experiments or peers.
     """
 
     parameters: Flag = False

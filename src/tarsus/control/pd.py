@@ -30,7 +30,11 @@ def derivative_gain(default: float) -> Any:
 
 
 def pd_torque(
-    desired: ca.SX, desired_rate: ca.SX, q: ca.SX, u: ca.SX, gains: tuple[Gain, Gain]
+    desired: ca.SX,
+    desired_rate: ca.SX,
+    q: ca.SX,
+    u: ca.SX,
+    gains: tuple[Gain | ca.SX, Gain | ca.SX],
 ) -> ca.SX:
     """tau = kp (q_d - q) + kd (dq_d - u), N m; gains: kp N m/rad, kd N m s/rad; all vectors (n,).
 

@@ -34,6 +34,7 @@ from tarsus.parameters.declare import (
     restitution,
     roles,
     stiffness,
+    weight,
 )
 from tarsus.parameters.tables import COLUMNS, ParameterRow, markdown, table
 
@@ -63,4 +64,5 @@ __all__ = [
     "roles",
     "stiffness",
     "table",
+    "weight",
 ]

@@ -28,6 +28,7 @@ Role = Literal[
     "damping",
     "relative_tolerance",
     "absolute_tolerance",
+    "weight",
 ]
 """Roles that other code looks up: the ground scales friction, stiffness and damping; and so on."""
 
@@ -192,6 +193,11 @@ def absolute_tolerance(default: float) -> Any:
     """Of an iterative solver, N s: raised where float32 cannot resolve it."""
     meaning = "stop when |dL| <= |L| T_rel + T_abs"
     return parameter(default, "N s", meaning, "[0, inf)", role="absolute_tolerance")
+
+
+def weight(default: float, meaning: str) -> Any:
+    """What a square or a share costs a second: that of a planner's goal."""
+    return parameter(default, "[1]", meaning, "[0, inf)", role="weight")
 
 
 def _field(declaration: Parameter) -> Any:

@@ -1,4 +1,4 @@
-"""Learning, and random numbers."""
+"""Learning, planning by samples, and random numbers."""
 
 from __future__ import annotations
 
@@ -11,6 +11,21 @@ HANSEN_2016 = Reference(
     "The CMA evolution strategy: a tutorial",
     "2016",
     {"journal": "arXiv preprint arXiv:1604.00772"},
+)
+HOWELL_2022 = Reference(
+    "Howell 2022",
+    "article",
+    (
+        "Howell, Taylor",
+        "Gileadi, Nimrod",
+        "Tunyasuvunakool, Saran",
+        "Zakka, Kevin",
+        "Erez, Tom",
+        "Tassa, Yuval",
+    ),
+    "Predictive sampling: real-time behaviour synthesis with MuJoCo",
+    "2022",
+    {"journal": "arXiv preprint arXiv:2212.00541"},
 )
 KINGMA_2015 = Reference(
     "Kingma 2015",
@@ -27,6 +42,18 @@ MANIA_2018 = Reference(
     "Simple random search provides a competitive approach to reinforcement learning",
     "2018",
     {"journal": "arXiv preprint arXiv:1803.07055"},
+)
+RUBINSTEIN_1999 = Reference(
+    "Rubinstein 1999",
+    "article",
+    ("Rubinstein, Reuven Y.",),
+    "The cross-entropy method for combinatorial and continuous optimization",
+    "1999",
+    {
+        "journal": "Methodology and Computing in Applied Probability",
+        "volume": "1",
+        "pages": "127-190",
+    },
 )
 SCHULMAN_2016 = Reference(
     "Schulman 2016",
@@ -51,4 +78,20 @@ WIDYNSKI_2017 = Reference(
     "Middle square Weyl sequence RNG",
     "2017",
     {"journal": "arXiv preprint arXiv:1704.00358"},
+)
+WILLIAMS_2017 = Reference(
+    "Williams 2017",
+    "inproceedings",
+    (
+        "Williams, Grady",
+        "Wagener, Nolan",
+        "Goldfain, Brian",
+        "Drews, Paul",
+        "Rehg, James M.",
+        "Boots, Byron",
+        "Theodorou, Evangelos A.",
+    ),
+    "Information theoretic MPC for model-based reinforcement learning",
+    "2017",
+    {"booktitle": "IEEE International Conference on Robotics and Automation"},
 )

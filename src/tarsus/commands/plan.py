@@ -1,0 +1,250 @@
+"""`tarsus plan`: model predictive control by sampling, in closed loop."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+import tyro
+
+from tarsus import registry, robots
+from tarsus.commands.base import (
+    FAILED,
+    LAWS,
+    TERRAINS,
+    Checked,
+    Command,
+    File,
+    Flag,
+    Number,
+    Seconds,
+    Settings,
+    called,
+    name_of,
+    number,
+    print_json,
+    written,
+)
+from tarsus.errors import TarsusError, TarsusWarning
+
+if TYPE_CHECKING:
+    from tarsus.planning.closed_loop import Reached, Shove
+    from tarsus.planning.planner import Planner
+
+GOALS, METHODS = "tarsus.planning.goals", "tarsus.planning.methods"
+
+
+@dataclass(frozen=True)
+class PlanCommand(Command):
+    """Control a robot by sampling: plans through contact, no gait given.
+
+    Each plan rolls out samples around the last one in a single compiled call. It acts when its time
+    is over: `delay` after the state it began with, one period unless told otherwise. A plan that
+    took longer missed its deadline, which is told; --still lets time stand still while it plans.
+    Exits with 1 if the robot falls.
+    """
+
+    place: ClassVar[int] = 53
+    topic: ClassVar[str] = "Learn"
+    examples: ClassVar[Mapping[str, str]] = {
+        "tarsus plan stand --push 150": "stand; 150 N from the right for 0.1 s, a second later",
+        "tarsus plan go --ask speed=0.5 turn=0.3": "a gait that nobody gave",
+        "tarsus plan step_up --duration 8 --out up.nc": "onto a box; a log for tarsus render",
+        "tarsus plan stand --push 100 --seeds 10 --json": "ten seeds, as JSON",
+    }
+    groups: ClassVar[Mapping[str, str]] = {
+        "What is asked": "robot ask duration push push_direction push_at push_lasts",
+        "The plan": "method set law dt delay still seed seeds threads",
+        "The world it acts in": "world_law world_dt world_terrain mujoco",
+        "Results": "out",
+    }
+
+    goal: tyro.conf.Positional[
+        Annotated[str, called("GOAL", "Goal (`tarsus list goals`)."), name_of("goal", GOALS)]
+    ]
+    robot: Annotated[str, called("ROBOT"), Checked(robots.require)] = "mini_cheetah"
+    """Built-in robot (`tarsus list robots`) or path to an MJCF or URDF file."""
+    method: Annotated[str, called("NAME"), name_of("method", METHODS)] = "mppi"
+    """How samples become a plan: mppi, cem."""
+    ask: Settings = ()
+    """Commands of the goal, NAME=NUMBER each: speed=0.5 turn=0.3."""
+    duration: Seconds = 5.0
+    """Simulated time."""
+    push: Number = None
+    """Push the base with this force, N."""
+    push_direction: Annotated[float, number("DEGREES"), called("DEGREES")] = 90.0
+    """Of the push, to the left of x."""
+    push_at: Seconds = 1.0
+    """When it comes."""
+    push_lasts: Seconds = 0.1
+    """How long it lasts."""
+    set: Settings = ()
+    """Parameters of goal, method and pace, as `tarsus list goals --parameters` shows the former."""
+    law: Annotated[str, called("NAME"), name_of("law", LAWS)] = "moreau"
+    """Contact law that it plans with."""
+    dt: Seconds = 0.01
+    """Length of the plan's steps."""
+    delay: Number = None
+    """Seconds from the state that a plan begins with to its first torque; by default a period."""
+    still: Flag = False
+    """Time stands still while it plans: no delay."""
+    seed: Annotated[int, called("NUMBER")] = 0
+    """Of the samples."""
+    seeds: Annotated[int, called("NUMBER")] = 1
+    """How many runs, each with the next seed."""
+    threads: Annotated[int | None, called("NUMBER")] = None
+    """Threads; by default as many cores as this process may use. The results do not depend on
+    it."""
+    world_law: Annotated[str, called("NAME"), name_of("law", LAWS)] = "moreau"
+    """Contact law of the world."""
+    world_dt: Seconds = 0.0025
+    """Length of the world's steps."""
+    world_terrain: Annotated[str | None, called("NAME"), name_of("terrain", TERRAINS)] = None
+    """The world's terrain; by default the plan's."""
+    mujoco: Flag = False
+    """The world is MuJoCo, with a contact of its own."""
+    out: File = None
+    """Write the log of the last run to this file (.nc)."""
+
+    def execute(self) -> int:
+        from tarsus.planning.closed_loop import run
+
+        # what is asked
+        if self.still and self.delay is not None:
+            raise TarsusError("--still means no delay: it does not go with --delay.")
+        if self.seed < 0 or self.seeds < 1:
+            raise TarsusError("--seed must not be negative, and --seeds at least 1.")
+        shove = self._shove()
+        # the plan and its world, then the runs
+        with warnings.catch_warnings(record=True) as caught, self.progress() as progress:
+            warnings.simplefilter("always", TarsusWarning)
+            progress.say(f"compiling {self.robot}")
+            planner = self._planner()
+            world = self._world(planner)
+            found: list[Reached] = []
+            log = None
+            for seed in range(self.seed, self.seed + self.seeds):
+                progress.say(f"running seed {seed}")
+                planner.seed = seed
+                world.reset()
+                log, reached = run(planner, world, self.duration, shove)
+                found.append(reached)
+        notices = [str(w.message) for w in caught if issubclass(w.category, TarsusWarning)]
+        notices += [*planner.notices, *world.notices]
+        # what came of it
+        files = []
+        if self.out is not None and log is not None:
+            from tarsus.simulation.recording.log import save
+
+            save(log, self.out)
+            files = [written(self.out)]
+        if self.json:
+            print_json({"runs": list(map(asdict, found)), "notices": notices, "written": files})
+        else:
+            _tell(self, found, notices)
+        return FAILED if any(reached.fell for reached in found) else 0
+
+    def _shove(self) -> Shove | None:
+        from tarsus.planning.closed_loop import Shove
+
+        if self.push is None:
+            return None
+        return Shove(self.push, self.push_direction, self.push_at, self.push_lasts)
+
+    def _planner(self) -> Planner:
+        """As the flags want it."""
+        from dataclasses import replace
+
+        from tarsus.planning.goals.base import Goal
+        from tarsus.planning.methods.base import SamplingMethod
+        from tarsus.planning.pace import Pace
+        from tarsus.planning.planner import Planner
+        from tarsus.program.run.native import usable_cores
+        from tarsus.simulation.settings import with_parameters
+
+        # goal, method and pace with their settings
+        parts: Any = {
+            "goal": registry.member(GOALS, "goal", self.goal, Goal)(),
+            "method": registry.member(METHODS, "method", self.method, SamplingMethod)(),
+            "pace": Pace(),
+        }
+        settings = [setting for given in self.set for setting in given]
+        parts = with_parameters(parts, settings)
+        pace = parts["pace"]
+        if not self.still and not any(s.startswith(("delay=", "pace.delay=")) for s in settings):
+            pace = replace(pace, delay=pace.period if self.delay is None else self.delay)
+        # the planner, told what is asked
+        planner = Planner(
+            *(parts["goal"], self.robot, parts["method"], self.law, None, self.dt),
+            pace=pace,
+            seed=self.seed,
+            threads=self.threads or usable_cores(),
+        )
+        asked = [setting for given in self.ask for setting in given]
+        planner.ask(**dict(map(_command, asked)))
+        return planner
+
+    def _world(self, planner: Planner) -> Any:
+        from tarsus.simulation.simulation import Simulation
+
+        terrain = self.world_terrain or planner.terrain
+        if self.mujoco:
+            from tarsus.mujoco_runs.simulation import MujocoSimulation
+
+            return MujocoSimulation(planner.robot, None, terrain, planner, self.world_dt)
+        return Simulation(
+            *(planner.robot, self.world_law, "midpoint", terrain, planner, self.world_dt),
+            pushes=planner.robot.bodies[0].name if self.push is not None else (),
+        )
+
+
+def _command(text: str) -> tuple[str, float]:
+    """Name and number of NAME=NUMBER."""
+    name, equals, value = text.partition("=")
+    try:
+        return name, float(value)
+    except ValueError:
+        hint = "" if equals else " with an equals sign"
+        raise TarsusError(f"--ask takes NAME=NUMBER{hint}, not {text!r}.") from None
+
+
+def _tell(given: PlanCommand, found: list[Reached], notices: list[str]) -> None:
+    """A row for each run, then how long the plans took."""
+    from rich.console import Console
+    from rich.table import Table
+
+    # what each reached
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
+    table = Table(box=None, pad_edge=False)
+    heads = ("seed", "fell", "speed", "sideways", "turn", "moves at the end", "leans", "in the air")
+    heads += ("as a diagonal", "rise")
+    for head in heads:
+        table.add_column(head, justify="right")
+    for row in found:
+        numbers = [f"{v:.3f}" for v in (row.speed, row.sideways, row.turn, row.still, row.leans)]
+        together = "-" if row.diagonal is None else f"{100 * row.diagonal:.0f} %"
+        ends = "diverged" if row.diverged else "yes" if row.fell else "no"
+        feet = (f"{100 * row.lifted:.0f} %", together, f"{row.rise:.3f}")
+        table.add_row(str(row.seed), ends, *numbers, *feet)
+    console.print(table)
+    console.print("speeds in m/s and rad/s, lean in rad, rise in m")
+    # the plans
+    for row in found:
+        took = row.latency
+        times = ", ".join(f"{1e3 * t:.1f}" for t in (took.median, took.most_of_95, took.worst))
+        how = f"{1e3 * row.delay:g} ms late" if row.delay else "while time stood still"
+        console.print(
+            f"seed {row.seed}: {took.plans} plans, {how}: {times} ms (median, 95 %, worst),"
+            f" {1e3 * took.processor:.1f} ms of processor;"
+            f" {took.missed} missed the deadline of {1e3 * took.deadline:g} ms"
+        )
+    if any(row.latency.unconverged for row in found):
+        worst = max(row.latency.unconverged for row in found)
+        console.print(f"at most {100 * worst:.2g} % of a run's planned steps were not solved")
+    for notice in dict.fromkeys(notices):
+        console.print(f"notice: {notice}")
+    if given.out is not None:
+        console.print(f"written {given.out}")

@@ -1,0 +1,164 @@
+"""A planner in a world that may differ from its own: what it reached, and how long it took."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from tarsus.errors import TarsusError
+from tarsus.morphology.legs import diagonals, find_legs, why_no_diagonal_legs
+from tarsus.mujoco_runs.simulation import MujocoSimulation
+from tarsus.planning.latency import Latency
+from tarsus.planning.planner import Planner
+from tarsus.simulation.recording.divergence import Diverged
+from tarsus.simulation.recording.summary import fell_in
+from tarsus.simulation.simulation import Simulation
+
+Array = NDArray[np.float64]
+SETTLED = 1.0  # s after the beginning, or a push, before what is reached counts
+
+
+@dataclass(frozen=True)
+class Shove:
+    """A force on the base.
+
+    force: N; direction: degrees to the left of x of the world; at: s; lasts: s
+    """
+
+    force: float
+    direction: float = 90.0
+    at: float = 1.0
+    lasts: float = 0.1
+
+    def vector(self) -> Array:
+        """The force (3,), N, in the world's axes."""
+        angle = np.deg2rad(self.direction)
+        return self.force * np.array([np.cos(angle), np.sin(angle), 0.0])
+
+
+@dataclass(frozen=True)
+class Reached:
+    """How a planner did.
+
+    seed: of its samples; seconds: simulated; fell, diverged: whether the robot did
+    speed, sideways: m/s, turn: rad/s, on average once settled; still: m/s, of the base over the
+        last half second; rise: m, of the lowest point of contact from beginning to end; leans: rad,
+        of the base at most once settled
+    diagonal: share of the settled time that both feet of a diagonal do the same; None without four
+        legs; lifted: share of it that a foot is in the air, on average
+    latency: of its plans; delay: s, 0 where time stood still
+    """
+
+    seed: int
+    seconds: float
+    fell: bool
+    diverged: bool
+    speed: float
+    sideways: float
+    turn: float
+    still: float
+    rise: float
+    leans: float
+    diagonal: float | None
+    lifted: float
+    latency: Latency
+    delay: float
+    asked: Mapping[str, float]
+
+
+def run(
+    planner: Planner,
+    world: Simulation | MujocoSimulation,
+    seconds: float,
+    shove: Shove | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> tuple[xr.Dataset, Reached]:
+    """The log of a world that the planner controls, and what came of it; it begins anew.
+
+    world: made with controller=planner, ours with pushes of its base for a shove
+    A world that diverges ends there.
+    """
+    planner.reset()
+    base = planner.robot.bodies[0].name
+    parts: list[tuple[float, Array]] = [(seconds, np.zeros(3))]
+    if shove is not None:
+        if not 0 < shove.at < shove.at + shove.lasts < seconds:
+            raise TarsusError("the push must come and go while the run lasts.")
+        rest = seconds - shove.at - shove.lasts
+        parts = [(shove.at, np.zeros(3)), (shove.lasts, shove.vector()), (rest, np.zeros(3))]
+    # one log after the other: what pushes is the same all over each
+    logs, diverged = list[xr.Dataset](), False
+    for lasts, force in parts:
+        if shove is not None:
+            _push(world, base, force)
+        try:
+            logs.append(world.run(lasts, progress))
+        except Diverged as stop:
+            diverged = True
+            logs += [] if stop.log is None else [stop.log]
+            break
+    if not logs:
+        raise TarsusError("the world diverged at once: take a shorter step or another law.")
+    whole = logs[0]
+    if len(logs) > 1:
+        whole = xr.concat(logs, "time", data_vars="minimal", coords="minimal", compat="override")
+        whole = whole.assign_attrs(logs[0].attrs)
+    begin = SETTLED + (shove.at + shove.lasts if shove is not None else 0.0)
+    return whole, _reached(planner, whole, begin, diverged)
+
+
+def _push(world: Simulation | MujocoSimulation, base: str, force: Array) -> None:
+    """A force (3,), N, on the base until another one."""
+    if isinstance(world, Simulation):
+        world.set(push={base: force})
+    else:
+        world.data.xfrc_applied[1, :3] = force  # body 0 is the ground
+
+
+def _reached(planner: Planner, log: xr.Dataset, begin: float, diverged: bool) -> Reached:
+    """From a log whose motion counts from a time on, s."""
+    # the base's motion along its heading
+    time, q, u = (log[name].values for name in ("time", "q", "u"))
+    after = time >= min(begin, time[-1] - 0.5)
+    w, x, y, z = q[:, 3:7].T
+    heading = np.arctan2(2 * (x * y + w * z), 1 - 2 * (y * y + z * z))
+    along = np.cos(heading) * u[:, 0] + np.sin(heading) * u[:, 1]
+    left = np.cos(heading) * u[:, 1] - np.sin(heading) * u[:, 0]
+    turned = np.gradient(np.unwrap(heading), time)
+    upright = np.clip(1 - 2 * (x * x + y * y), -1, 1)
+    # the feet
+    lowest = log["contact_point"].values[..., 2].min(axis=1)
+    presses = log["force_contact"].values[..., 0][after] > 0
+    last = time > time[-1] - 0.5
+    return Reached(
+        planner.seed,
+        float(time[-1]),
+        fell_in(planner.robot, log) or diverged,
+        diverged,
+        *(float(part[after].mean()) for part in (along, left, turned)),
+        still=float(np.linalg.norm(u[last][:, :3], axis=1).mean()),
+        rise=float(lowest[last].min() - lowest[0]),
+        leans=float(np.arccos(upright[after]).max()),
+        diagonal=_diagonal(planner, log, presses),
+        lifted=float(1 - presses.mean()),
+        latency=planner.latency(),
+        delay=planner.pace.delay,
+        asked=planner.asked,
+    )
+
+
+def _diagonal(planner: Planner, log: xr.Dataset, presses: NDArray[np.bool_]) -> float | None:
+    """The share of the time that both feet of a diagonal press, or both do not."""
+    if why_no_diagonal_legs(planner.robot):
+        return None
+    legs = find_legs(planner.robot)
+    names = [str(name) for name in log["contact"].values]
+    pairs = [
+        [names.index(leg.name) for leg, own in zip(legs, diagonals(legs), strict=True) if own == k]
+        for k in (0, 1)
+    ]
+    return float(np.mean([presses[:, a] == presses[:, b] for a, b in pairs]))

@@ -1,0 +1,1 @@
+"""What a planner is asked for, one goal a file."""

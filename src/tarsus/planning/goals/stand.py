@@ -1,0 +1,47 @@
+"""Stand still in the standing posture, and come back to it after a push."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import casadi as ca
+from casadi import SX
+
+from tarsus.parameters import parameter, weight
+from tarsus.planning.goals import _feet, _trunk
+from tarsus.planning.goals.base import Goal
+from tarsus.tasks.base import Glimpse
+
+
+@dataclass(frozen=True, kw_only=True)
+class StandStill(Goal):
+    """The trunk at rest, upright, at its standing height; the joints near the standing posture."""
+
+    height: float = weight(100.0, "square of the trunk's height off standing, m^2")
+    tilt: float = weight(10.0, "square of the sine of its lean")
+    drift: float = weight(2.0, "square of its speed along the ground, m^2/s^2")
+    balance: float = weight(20.0, "square of the feet's distance from where it comes to rest, m^2")
+    bounce: float = weight(0.5, "square of its speed up or down, m^2/s^2")
+    sway: float = weight(0.2, "square of how fast it turns, rad^2/s^2")
+    posture: float = weight(0.5, "squares of the joints' distances from standing, rad^2")
+    lifted: float = weight(0.5, "the share of the feet that is not on the ground")
+    dragging: float = weight(0.2, "squares of low feet's speeds along the ground, m^2/s^2")
+    rates: float = weight(1e-3, "squares of the joints' rates, rad^2/s^2")
+    torque: float = weight(1e-4, "squares of the torques, N^2 m^2")
+    clearance: float = parameter(0.05, "m", "above which a foot may move as it likes", "(0, inf)")
+
+    def costs(self, now: Glimpse) -> Mapping[str, SX]:
+        return {
+            "height": _trunk.height(now),
+            "tilt": _trunk.tilt(now),
+            "drift": _trunk.drift(now, SX(0), SX(0)),
+            "balance": _feet.off_balance(now, SX.zeros(2)),
+            "bounce": now.velocity[2] ** 2,
+            "sway": ca.sumsqr(now.turning),
+            "posture": _trunk.posture(now),
+            "lifted": _feet.missing(now, 1),
+            "dragging": _feet.dragging(now, self.clearance),
+            "rates": ca.sumsqr(now.rates),
+            "torque": ca.sumsqr(now.torque),
+        }

@@ -1,0 +1,1 @@
+"""How a planner improves its plan, one method a file."""

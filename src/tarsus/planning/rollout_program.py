@@ -1,0 +1,148 @@
+"""One rollout as a program: steps of physics under targets on a spline, and what they cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import casadi as ca
+import numpy as np
+from casadi import SX
+from numpy.typing import NDArray
+
+from tarsus.contact.base import symbols
+from tarsus.control.pd import actuated, joint_state, pd_torque
+from tarsus.dynamics import loop_constraints
+from tarsus.dynamics.base_parameters import base_parameters
+from tarsus.dynamics.kinematics import kinematics
+from tarsus.planning.goals.base import Goal
+from tarsus.planning.spline import weights
+from tarsus.program.ir.blocks import Program
+from tarsus.program.ir.symbolic import entries
+from tarsus.program.ir.trace import Builder, Values
+from tarsus.simulation import kept_programs
+from tarsus.simulation.alike import first_alike
+from tarsus.simulation.step_program import applied, within_limits
+from tarsus.stepping.base import Scene, StepInputs, Stepper
+from tarsus.tasks.base import Glimpse
+
+KEPT = 4  # programs that are kept
+MOST_STEPS = 100_000  # of a rollout
+
+
+@dataclass(frozen=True, eq=False)
+class RolloutPlan:
+    """A goal for a robot in a scene.
+
+    goal: its weights are not compiled; stand (nq,): where joints and trunk rest
+    spline: its kind; knots: how many of the joints' targets
+    """
+
+    goal: Goal
+    scene: Scene
+    stepper: Stepper
+    stand: NDArray[np.float64]
+    spline: str
+    knots: int
+
+    @property
+    def motors(self) -> int:
+        """How many there are."""
+        return len(self.scene.mechanism.actuators)
+
+
+_WORKS: list[RolloutPlan] = []
+
+
+def shared(work: RolloutPlan) -> RolloutPlan:
+    """An earlier one that is alike, or this one: nothing is traced twice."""
+    return first_alike(_WORKS, work, KEPT)
+
+
+@lru_cache(maxsize=KEPT)
+def rollout_program(work: RolloutPlan) -> Program:
+    """The program of one rollout: `traced`, or as it was kept when it was."""
+    return kept_programs.kept(work, traced)
+
+
+def traced(work: RolloutPlan) -> Program:
+    """The program of one rollout; nothing of it lasts from run to run.
+
+    parameters: q, u, from where; knots (count n,), rad, one after the other; position of its
+        beginning among them, and advance of it a step; steps, dt, kp and kd (n,); command, law.*,
+        terrain.*
+    report: costs (m,), integrated over time and not weighed; end_q, end_u; unconverged steps
+    """
+    # registers
+    goal, scene, m, n = work.goal, work.scene, work.scene.mechanism, work.motors
+    b = Builder(f"{m.name}_{type(goal).__name__}")
+    q, u = b.parameter("q", m.nq), b.parameter("u", m.nu)
+    sizes = {"knots": work.knots * n, "position": 1, "advance": 1, "steps": 1, "dt": 1}
+    sizes |= {"kp": n, "kd": n, "command": len(goal.commands())}
+    given = {name: b.parameter(name, size) for name, size in sizes.items()}
+    law = {name: b.parameter(f"law.{name}") for name in scene.law.parameters()}
+    terrain = scene.terrain.symbols(b)
+    inertias = base_parameters(m)
+    knots = ca.reshape(given["knots"], n, work.knots)
+
+    def targets(done: SX) -> SX:
+        where = given["position"] + done * given["advance"]
+        return ca.mtimes(knots, ca.vertcat(*weights(work.spline, where, work.knots)))
+
+    def step(at: Values) -> tuple[Values, SX]:
+        # torques towards the spline
+        angles, rates = joint_state(m, at["q"], at["u"])
+        target = b.keep("target", targets(at["done"]))
+        wanted = pd_torque(target, SX.zeros(n), angles, rates, (given["kp"], given["kd"]))
+        tau = b.keep("torque", within_limits(m, wanted))
+        start = StepInputs(
+            *(at["q"], at["u"], at["memory"], applied(m, tau), given["dt"]),
+            *(symbols(law), terrain, inertias),
+            bilateral=at["bilateral"],
+        )
+        out = work.stepper.step(scene, start, b).values()
+        # what the step costs
+        done = b.keep("steps_done", at["done"] + 1)
+        more = done < given["steps"]
+        end = {name: out[name] for name in ("q", "u", "memory", "bilateral")}
+        moment = end | {"impulse": out["impulse"], "tau": tau, "clock": done * given["dt"]}
+        seen = glimpse(work, moment, (target, targets(at["done"] - 1)), given["command"], terrain)
+        lasts = given["dt"] + ca.if_else(more, 0, goal.end)
+        costs = at["costs"] + lasts * ca.vertcat(*_in_order(goal, seen))
+        failed = at["unconverged"] + ca.logic_not(out["converged"])
+        return end | {"costs": costs, "done": done, "unconverged": failed}, more
+
+    begin = {"q": q, "u": u, "memory": SX(ca.DM(scene.initial_memory()))}
+    begin |= {"bilateral": SX.zeros(loop_constraints.count(m))}
+    begin |= {"costs": SX.zeros(len(goal.weights())), "done": SX(0), "unconverged": SX(0)}
+    found = b.loop(begin, step, MOST_STEPS)
+    ends = {"end_q": found["q"], "end_u": found["u"]}
+    return b.program(costs=found["costs"], unconverged=found["unconverged"], **ends)
+
+
+def _in_order(goal: Goal, seen: Glimpse) -> list[SX]:
+    """The costs in the order of their weights."""
+    costs = goal.all_costs(seen)
+    assert set(costs) == set(goal.weights()), "each cost has a weight of its name"
+    return [costs[name] for name in goal.weights()]
+
+
+def glimpse(
+    work: RolloutPlan, now: Values, targets: tuple[SX, SX], command: SX, terrain: object
+) -> Glimpse:
+    """What a goal may look at: now: q, u, impulse, tau, clock; targets: in the step and before."""
+    scene, goal = work.scene, work.goal
+    kin = kinematics(scene.mechanism, now["q"], now["u"])
+    names = [scene.candidates[i].name for i in scene.usual]
+    pressing = {name: now["impulse"][3 * k] > 0 for k, name in enumerate(names)}
+    posture = SX(ca.DM(work.stand[actuated(scene.mechanism)[0]]))
+    angles, rates = joint_state(scene.mechanism, now["q"], now["u"])
+    return Glimpse(
+        *(kin, angles, rates, now["tau"], pressing),
+        action=targets[0] - posture,
+        before=targets[1] - posture,
+        command=dict(zip(goal.commands(), entries(command), strict=True)),
+        clock=now["clock"],
+        heights=lambda points: scene.terrain.elevations(points, terrain),
+        stand=work.stand,
+    )

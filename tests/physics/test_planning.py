@@ -1,0 +1,64 @@
+"""Planners in closed loop: pushes, speeds and a box, in worlds that are not the plan's own."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tarsus
+from tarsus.mujoco_runs.simulation import MujocoSimulation
+from tarsus.planning.closed_loop import Reached, Shove, run
+from tarsus.planning.pace import Pace
+
+LATE = Pace(delay=0.02)  # a plan acts a period after the state that it begins with
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("optimized")]
+
+
+def reached(
+    goal: str,
+    seconds: float,
+    shove: Shove | None = None,
+    method: str = "mppi",
+    law: str = "moreau",
+    **asked: float,
+) -> Reached:
+    """By a late planner; law: the world's, "mujoco" for MuJoCo."""
+    planner = tarsus.Planner(goal, method=method, pace=LATE)
+    planner.ask(**asked)
+    if law == "mujoco":
+        world = MujocoSimulation(planner.robot, controller=planner, dt=0.0025)
+    else:
+        dt = 0.0025 if law == "moreau" else 0.001
+        terrain, base = planner.terrain, planner.robot.bodies[0].name
+        world = tarsus.Simulation(
+            *(planner.robot, law, "midpoint", terrain, planner, dt), pushes=base
+        )
+    return run(planner, world, seconds, shove)[1]
+
+
+@pytest.mark.parametrize("method", ["mppi", "cem"])
+@pytest.mark.parametrize("direction", [0.0, 90.0])
+def test_it_stands_again_after_a_push(method: str, direction: float) -> None:
+    """150 N for 0.1 s: 1.7 m/s if the ground did not hold."""
+    found = reached("stand", 3.5, Shove(150.0, direction), method)
+    assert not found.fell and found.still < 0.1 and found.leans < 0.5
+
+
+@pytest.mark.parametrize("law", ["compliant", "mujoco"])
+def test_it_stands_in_a_world_that_is_not_the_plan_s(law: str) -> None:
+    found = reached("stand", 3.0, Shove(100.0), law=law)
+    assert not found.fell and found.still < 0.15
+
+
+@pytest.mark.parametrize("asked", [{"speed": 0.5}, {"speed": 0.0, "turn": 0.6}])
+def test_it_goes_as_it_is_asked(asked: dict[str, float]) -> None:
+    found = reached("go", 4.0, **asked)
+    assert not found.fell
+    assert found.speed == pytest.approx(asked["speed"], abs=0.15)
+    assert found.sideways == pytest.approx(0.0, abs=0.1)
+    assert found.turn == pytest.approx(asked.get("turn", 0.0), abs=0.2)
+
+
+def test_it_steps_onto_a_box() -> None:
+    found = reached("step_up", 8.0)
+    assert not found.fell and found.rise > 0.05 and np.cos(found.leans) > 0

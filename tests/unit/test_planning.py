@@ -1,0 +1,307 @@
+"""Planning by samples: splines, rollouts against the simulation, methods against closed forms."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import casadi as ca
+import numpy as np
+import pytest
+from scipy.interpolate import CubicHermiteSpline
+
+import tarsus
+from tarsus import registry
+from tarsus.control.pd import actuated
+from tarsus.morphology.mirror import mirrored_motors
+from tarsus.parameters import declared
+from tarsus.planning import spline
+from tarsus.planning.goals.base import Goal
+from tarsus.planning.methods.base import Proposal, SamplingMethod
+from tarsus.planning.methods.cem import CEM
+from tarsus.planning.methods.mppi import MPPI
+from tarsus.planning.pace import Pace
+from tarsus.planning.pairings import pairings
+from tarsus.planning.planner import GOALS, METHODS
+from tarsus.planning.rollout_program import RolloutPlan, glimpse
+
+DT, HORIZON, FEW = 0.005, 0.1, 2  # so few that a world has a lane of its own
+PACE = Pace(horizon=HORIZON, spacing=0.05, rate=50.0)
+
+
+def made(threads: int = 1, pace: Pace = PACE, **changed: Any) -> tarsus.Planner:
+    """A small planner, to be quick, in the scene that a Simulation has by default."""
+    whole: Any = {"limits": True, "stiction": True, "precision": "float64"}
+    return tarsus.Planner(
+        "go",
+        method=MPPI(samples=FEW, temperature=10.0),
+        dt=DT,
+        pace=pace,
+        threads=threads,
+        **(whole | changed),
+    )
+
+
+@pytest.fixture(scope="module")
+def planner() -> tarsus.Planner:
+    return made()
+
+
+# ---------------------------------------------------------------- splines
+
+
+@pytest.mark.parametrize("kind", spline.BEFORE)
+def test_a_spline_goes_through_its_knots_and_stays_where_it_ends(kind: str) -> None:
+    knots = np.random.default_rng(0).normal(size=(6, 3))
+    for k in range(6):
+        assert spline.value(kind, knots, k) == pytest.approx(knots[k], abs=1e-12)
+    assert spline.value(kind, knots, 9.3) == pytest.approx(knots[-1], abs=1e-12)
+    assert spline.value(kind, knots, -2.0) == pytest.approx(knots[0], abs=1e-12)
+
+
+def test_the_cubic_is_hermite_s_with_slopes_between_the_neighbors() -> None:
+    knots = np.random.default_rng(1).normal(size=7)
+    padded = np.array([knots[0], *knots, knots[-1]])
+    slopes = (padded[2:] - padded[:-2]) / 2
+    exact = CubicHermiteSpline(np.arange(7), knots, slopes)
+    for s in np.linspace(0, 6, 41):
+        assert spline.value("cubic", knots[:, None], s)[0] == pytest.approx(exact(s), abs=1e-12)
+    middle = spline.value("linear", knots[:, None], 2.25)[0]
+    assert middle == pytest.approx(0.75 * knots[2] + 0.25 * knots[3], abs=1e-12)
+
+
+# ---------------------------------------------------------------- rollouts
+
+
+def test_a_rollout_is_the_simulation_under_the_same_servos(planner: tarsus.Planner) -> None:
+    """End, costs, and the way ahead of a plan in force: by a Simulation step after step."""
+    robot, weights = planner.robot, planner.goal.weights()
+    random = np.random.default_rng(2)
+    knots = np.tile(planner.targets(0.0), (FEW, PACE.knots, 1))
+    knots += 0.3 * random.normal(size=knots.shape)
+    state = np.array(robot.keyframes["stand"]), 0.3 * random.normal(size=robot.nu)
+    now = {"position": np.array([1.3]), "steps": np.array([20.0])}
+    now |= {"command": np.array([0.4, 0.1, -0.2])}
+    tried = planner.rollouts.try_all(state, knots, now)
+    half = now | {"steps": np.array([7.0])}
+    early = planner.rollouts.ahead(state, knots[1], half)
+    # the same in a simulation
+    sim, at = tarsus.Simulation(robot, dt=DT), actuated(robot)
+    sim.set(q=state[0], u=state[1])
+    kp, kd = np.array(planner.gains.kp), np.array(planner.gains.kd)
+    look, spent = _costs(planner), np.zeros(len(weights))
+    for k in range(20):
+        target = spline.value("cubic", knots[1], 1.3 + k * DT / PACE.spacing)
+        tau = kp * (target - sim.q[at[0]]) - kd * sim.u[at[1]]
+        sim.step(tau)
+        limits = [(motor.lower, motor.upper) for motor in robot.actuators]
+        tau = np.clip(tau, *np.transpose(limits))
+        found = look(sim.q, sim.u, tau, now["command"], sim.backend.first("impulse"))
+        spent += (DT + (planner.goal.end if k == 19 else 0)) * np.array(found).ravel()
+        if k == 6:
+            assert early[0] == pytest.approx(sim.q, abs=1e-9)
+            assert early[1] == pytest.approx(sim.u, abs=1e-7)
+    assert tried.costs[1] == pytest.approx(spent, rel=1e-6, abs=1e-9)
+    assert np.ptp(tried.costs @ list(weights.values())) > 0.01
+    assert not tried.unconverged.any()
+
+
+def _costs(planner: tarsus.Planner) -> ca.Function:
+    """The goal's costs at a state, outside of the program."""
+    work = planner.rollouts.work
+    m, n = work.scene.mechanism, work.motors
+    q, u, tau = ca.SX.sym("q", m.nq), ca.SX.sym("u", m.nu), ca.SX.sym("tau", n)
+    command, still = ca.SX.sym("command", len(work.goal.commands())), ca.SX.zeros(n)
+    now = {"q": q, "u": u, "tau": tau, "clock": ca.SX(0)}
+    now["impulse"] = ca.SX.sym("impulse", 3 * work.scene.reported)
+    seen = glimpse(work, now, (still, still), command, None)
+    costs = work.goal.all_costs(seen)
+    given = [q, u, tau, command, now["impulse"]]
+    return ca.Function("costs", given, [ca.vertcat(*(costs[k] for k in work.goal.weights()))])
+
+
+def test_the_same_seed_plans_the_same_bits_on_any_threads(planner: tarsus.Planner) -> None:
+    q = np.array(planner.robot.keyframes["stand"])
+    u = np.full(planner.robot.nu, 0.1)
+    other = made(threads=2)
+    answers = []
+    for one in (planner, other, planner, made(seed=1)):
+        one.reset()
+        answers.append([one(t, q, u) for t in (0.0, 0.01, 0.02, 0.065)])
+    assert np.array_equal(answers[0], answers[1])
+    assert np.array_equal(answers[0], answers[2])
+    assert not np.array_equal(answers[0], answers[3])
+    assert [plan.t for plan in other.plans] == [0.0, 0.02, 0.065]
+
+
+def test_a_time_before_the_last_begins_anew(planner: tarsus.Planner) -> None:
+    q, u = np.array(planner.robot.keyframes["stand"]), np.zeros(planner.robot.nu)
+    planner.reset()
+    first = planner(0.0, q, u)
+    planner(0.04, q, u)
+    assert np.array_equal(planner(0.0, q, u), first) and len(planner.plans) == 1
+
+
+def test_knots_stand_still_while_time_goes_on(planner: tarsus.Planner) -> None:
+    """A plan that no sample changes goes on as it was, and stays where it ended."""
+    held = planner._held[-1]
+    knots = np.random.default_rng(3).normal(size=held.proposal.mean.shape)
+    planner._held = [type(held)(0.0, 0, Proposal(knots, np.zeros_like(knots)))]
+    before = [planner.targets(t) for t in np.arange(0.1, 0.2, 0.01)]
+    for first in (1, 1, 2):
+        moved = planner._shifted(planner._held[-1], first)
+        planner._held = [type(held)(0.0, first, moved)]
+    late = PACE.spacing * (PACE.knots - 1)
+    after = [planner.targets(t) for t in np.arange(0.1, 0.2, 0.01)]
+    same = [t < late - PACE.spacing for t in np.arange(0.1, 0.2, 0.01)]
+    assert any(same)
+    for k in np.flatnonzero(same):
+        assert after[k] == pytest.approx(before[k], abs=1e-12)
+    assert planner.targets(5.0) == pytest.approx(knots[-1], abs=1e-12)
+    planner.reset()
+
+
+def test_a_late_plan_begins_where_the_robot_will_be() -> None:
+    """Until then the plan before is in force."""
+    late = made(pace=Pace(horizon=HORIZON, spacing=0.05, rate=50.0, delay=0.02))
+    q, u = np.array(late.robot.keyframes["stand"]), np.zeros(late.robot.nu)
+    rest = late.targets(0.0)
+    late(0.0, q, u)
+    assert late.targets(0.015) == pytest.approx(rest, abs=1e-12)
+    assert np.abs(late.targets(0.02) - rest).max() > 1e-3
+    assert late.latency().deadline == 0.02 and late.latency().plans == 1
+
+
+# ---------------------------------------------------------------- methods
+
+
+def test_mppi_is_the_mean_under_weighted_samples() -> None:
+    """Of a Gaussian sample and a square cost the exact mean is known: exp(-c (x - a)^2 / lambda)
+    times the Gaussian is another Gaussian (Williams 2017).
+    """
+    spread, goal = 0.5, np.array([[0.4]])
+    method = MPPI(samples=200_000, temperature=1.0)
+    seen: list[float] = []
+
+    def costs(x: np.ndarray) -> np.ndarray:
+        cost = ((x - goal) ** 2).sum((1, 2))
+        seen.append(float(np.median(cost) - cost.min()))
+        return cost
+
+    begin = Proposal(np.zeros((1, 1)), np.full((1, 1), spread))
+    found = method.improved(begin, costs, np.random.default_rng(0))
+    narrow = 2 * spread**2 / (2 * spread**2 + seen[0])
+    assert found.mean[0, 0] == pytest.approx(narrow * goal[0, 0], abs=3e-3)
+    assert 1 < found.effective < method.samples
+
+
+def test_cem_finds_a_minimum_and_keeps_looking() -> None:
+    goal = np.random.default_rng(4).normal(size=(3, 2))
+    method = CEM(samples=300, rounds=40, noise=1.0, least=0.01)
+    begin = Proposal(np.zeros((3, 2)), np.ones((3, 2)))
+
+    def costs(x: np.ndarray) -> np.ndarray:
+        return ((x - goal) ** 2).sum((1, 2))
+
+    found = method.improved(begin, costs, np.random.default_rng(5))
+    assert found.mean == pytest.approx(goal, abs=0.02)
+    assert (found.spread >= 0.01).all() and (found.spread < 0.05).all()
+    assert (method.renewed(found.spread) > found.spread).all()
+
+
+@pytest.mark.parametrize("name", registry.names(METHODS))
+def test_what_diverges_has_no_say_and_nothing_is_lost_if_all_does(name: str) -> None:
+    method = registry.member(METHODS, "method", name, SamplingMethod)(samples=64, rounds=1)  # pyright: ignore[reportCallIssue]
+    begin = Proposal(np.full((4, 3), 0.2), np.full((4, 3), 0.1))
+    random = np.random.default_rng(6)
+
+    def half(x: np.ndarray) -> np.ndarray:
+        cost = (x**2).sum((1, 2))
+        cost[::2] = np.inf
+        return cost
+
+    found = method.improved(begin, half, random)
+    assert np.isfinite(found.mean).all() and np.abs(found.mean).max() < 0.5
+    lost = method.improved(begin, lambda x: np.full(len(x), np.inf), random)
+    assert np.array_equal(lost.mean, begin.mean) and lost.effective == 0
+
+
+def test_legs_of_a_pair_move_alike() -> None:
+    """Left and right as the mirror of the robot says; front and hind, diagonals: the same feet."""
+    robot = tarsus.load("mini_cheetah")
+    found = pairings(robot)
+    mirror = mirrored_motors(robot, robot.keyframes["stand"])
+    assert mirror is not None
+    assert found[0].order.tolist() == list(mirror[0]) and found[0].sign.tolist() == list(mirror[1])
+    drawn = np.random.default_rng(8).normal(size=12)
+    for pairing, kept in zip(found, ((1, -1), (-1, 1), (-1, -1)), strict=True):
+        q = np.array(robot.keyframes["stand"])
+        q[7:] += 0.3 * pairing.even(drawn)
+        feet = {
+            name: robot.position(q, f"{name}_foot") - q[:3] for name in ("FR", "FL", "HR", "HL")
+        }
+        hips = {"FR": (1, -1), "FL": (1, 1), "HR": (-1, -1), "HL": (-1, 1)}
+        for name, (x, y) in hips.items():
+            other = next(k for k, at in hips.items() if at == (x * kept[0], y * kept[1]))
+            here, there = (feet[k] - [0.19 * hips[k][0], 0, 0] for k in (name, other))
+            assert here == pytest.approx(there * [1, kept[1], 1], abs=1e-6)
+    assert pairings(tarsus.load("hoap1")) == ()
+
+
+# ---------------------------------------------------------------- goals
+
+
+@pytest.mark.parametrize("name", registry.names(GOALS))
+def test_a_goal_s_costs_have_weights_and_are_never_negative(name: str) -> None:
+    goal: Goal = registry.member(GOALS, "goal", name, Goal)()
+    work = made().rollouts.work
+    ground = goal.ground() or work.scene.terrain
+    scene = replace(work.scene, terrain=ground)
+    plan = RolloutPlan(goal, scene, work.stepper, work.stand, "cubic", 4)
+    assert set(goal.commands()) <= set(declared(type(goal)))
+    m, random = scene.mechanism, np.random.default_rng(7)
+    q, u = ca.SX.sym("q", m.nq), ca.SX.sym("u", m.nu)
+    n = plan.motors
+    now = {"q": q, "u": u, "tau": ca.SX(random.normal(size=n)), "clock": ca.SX(0)}
+    now["impulse"] = ca.SX.zeros(3 * scene.reported)
+    command = ca.SX(ca.DM(list(goal.commands().values())))
+    p = type("Known", (), {k: ca.SX(ca.DM(v)) for k, v in ground.parameters().items()})
+    seen = glimpse(plan, now, (ca.SX.zeros(n), ca.SX.zeros(n)), command, p)
+    costs = goal.all_costs(seen)
+    assert set(costs) == set(goal.weights())
+    look = ca.Function("look", [q, u], [ca.vertcat(*costs.values())])
+    stand = np.array(work.stand)
+    for _ in range(20):
+        at = stand + 0.3 * random.normal(size=m.nq)
+        at[3:7] /= np.linalg.norm(at[3:7])
+        assert (np.array(look(at, random.normal(size=m.nu))) >= 0).all()
+    over = stand.copy()
+    over[3:7] = [0, 1, 0, 0]
+    fallen = dict(zip(costs, np.array(look(over, np.zeros(m.nu))).ravel(), strict=True))
+    assert fallen["fall"] == 1 and fallen["tilt"] > 1
+
+
+# ---------------------------------------------------------------- mistakes
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"goal": "stnd"}, "did you mean stand"),
+        ({"method": "cma"}, "no method named"),
+        ({"dt": 0.003}, "whole number"),
+        ({"law": "morau"}, "did you mean moreau"),
+    ],
+)
+def test_planning_mistakes_get_one_clear_sentence(options: Any, sentence: str) -> None:
+    with pytest.raises(tarsus.TarsusError, match=sentence):
+        tarsus.Planner(**options)
+
+
+def test_a_pace_that_cannot_be_kept_and_unknown_commands(planner: tarsus.Planner) -> None:
+    with pytest.raises(tarsus.TarsusError, match="longer than the period"):
+        Pace(rate=100.0, delay=0.02)
+    with pytest.raises(tarsus.TarsusError, match="did you mean speed"):
+        planner.ask(sped=1.0)
+    with pytest.raises(tarsus.TarsusError, match="finite"):
+        planner.ask(speed=np.nan)
