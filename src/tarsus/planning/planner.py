@@ -24,7 +24,7 @@ from tarsus.planning.methods.base import Proposal, SamplingMethod
 from tarsus.planning.pace import NEARLY, Pace
 from tarsus.planning.pairings import pairings
 from tarsus.planning.rollout_program import RolloutPlan, shared
-from tarsus.planning.rollouts import Rollouts
+from tarsus.planning.rollouts import Futures
 from tarsus.program.run.native import usable_cores
 from tarsus.simulation import default_controller, inputs, notices, resolve
 from tarsus.simulation.contact_selection import candidates
@@ -114,7 +114,7 @@ class Planner:
         work = shared(RolloutPlan(self.goal.unweighted(), scene, stepper, stand, kind, count))
         bits = 32 if chosen.precision == "float32" else 64
         registers = self._registers(bits)
-        self.rollouts = Rollouts(work, self.method.samples, bits, chosen.threads, registers)
+        self.rollouts = Futures(work, self.method.samples, bits, chosen.threads, registers)
         # what is asked, and where it begins
         self.weights, self._asked = self.goal.weights(), dict(self.goal.commands())
         self._at, self._rest = actuated(self.robot), stand[actuated(self.robot)[0]]

@@ -27,7 +27,7 @@ class Rolled:
     unconverged: Array
 
 
-class Rollouts:
+class Futures:
     """The worlds of rollouts.
 
     count: of them; bits: 64 or 32; threads: that share them, which changes no bit
