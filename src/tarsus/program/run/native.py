@@ -166,9 +166,10 @@ def _machine(optimized: bool) -> llvm.TargetMachine:
 
 
 def _module(text: str, machine: llvm.TargetMachine) -> llvm.ModuleRef:
-    module = llvm.parse_assembly(text if optimizes() else in_short_blocks(text))
+    optimized = machine is _machine(True)
+    module = llvm.parse_assembly(text if optimized else in_short_blocks(text))
     module.verify()
-    if machine is _machine(True):
+    if optimized:
         _improve(module, machine)
     return module
 
