@@ -5,13 +5,14 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 import pytest
-from casadi import SX
+from casadi import DM, SX
 from scipy.spatial.transform import Rotation
 
 from tarsus.model.solids import Capsule, Cuboid, Pair
 from tarsus.morphology.distances import apart
-from tarsus.stepping import two_boxes
-from tarsus.stepping.boxes import Block, apart_at_least, capsule_on_box
+from tarsus.stepping.boxes import Block, capsule_on_box
+from tarsus.stepping.far import ways
+from tarsus.stepping.pairs import Segment
 from tarsus.stepping.two_boxes import facing_of
 
 ABSENT = 1.0
@@ -52,24 +53,29 @@ def test_a_segment_is_nearest_to_a_box_where_it_is() -> None:
             assert np.linalg.norm(nearest[1:4]) == pytest.approx(1)
 
 
-def test_what_faces_part_does_not_touch() -> None:
-    """The distance that solids have at least, by which a step sees who is far away."""
-    m, d, random = SX.sym("m", 3), SX.sym("d", 3), np.random.default_rng(5)
-    first, second = Block(*PLACE), Block(*OTHER)
-    at, boxes = capsule_at(), boxes_at()
-    capsule_s = ca.Function("c", [m, d, *PLACE], [apart_at_least(m, d, 0.0, first)])
-    box_s = ca.Function("b", [*PLACE, *OTHER], [two_boxes.apart_at_least(first, second)])
+def test_what_is_parted_does_not_touch() -> None:
+    """A step sees by it who is far away."""
+    at, boxes, random = capsule_at(), boxes_at(), np.random.default_rng(5)
     far = 0
-    for _ in range(300):
+    for _ in range(60):
         R, R2 = Rotation.from_quat(random.normal(size=(2, 4))).as_matrix()
-        p, q, half, other = random.uniform(0.05, 0.3, size=(4, 3))
-        for least, gaps in (
-            (capsule_s(q, other, p, R, half), at(q, other, p, R, half)),
-            (box_s(-p, R, half, q, R2, other), boxes(-p, R, half, q, R2, other)[0]),
+        p, q, half, other = random.uniform(0.05, 0.2, size=(4, 3))
+        box, second = Cuboid("box", 0, p, half, R), Cuboid("second", 1, -q, other, R2)
+        capsule = Capsule("capsule", 1, -q, other, 1e-9)
+        shapes = {
+            "box": Block(SX(p), SX(R), SX(half)),
+            "second": Block(SX(-q), SX(R2), SX(other)),
+            "capsule": Segment(SX(-q), SX(other), float(other @ other)),
+        }
+        for first, gaps in (
+            (capsule, at(-q, other, p, R, half)),
+            (second, boxes(-q, R2, other, p, R, half)[0]),
         ):
-            assert float(least) <= np.array(gaps)[0].min() + 1e-9
-            far += float(least) > 0
-    assert 100 < far < 500
+            parted = [float(DM(way)) for way in ways(Pair(first, box), shapes)]
+            if max(parted) > 0:
+                assert np.array(gaps)[0].min() > 0
+                far += 1
+    assert 20 < far < 100
 
 
 def test_a_capsule_lies_on_a_face_with_both_ends() -> None:

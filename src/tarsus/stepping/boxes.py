@@ -79,16 +79,6 @@ def capsule_on_box(middle: SX, half: SX | None, radius: SX | float, box: Block) 
     return contacts
 
 
-def apart_at_least(middle: SX, half: SX | None, radius: SX | float, box: Block) -> SX:
-    """How far a capsule and a box are apart along a normal of its faces, m: touching ones 0 or
-    less.
-    """
-    reach = ca.fabs(box.inside(middle)) - box.half
-    if half is not None:
-        reach -= ca.fabs(ca.mtimes(box.rotation.T, half))
-    return ca.mmax(reach) - radius
-
-
 def _nearest(p: SX, d: SX, half: SX) -> SX:
     """Where p + t d (3,) is nearest to a box around zero, -1 <= t <= 1.
 

@@ -14,16 +14,15 @@ import numpy as np
 from casadi import SX
 
 from tarsus.dynamics.kinematics import Kinematics
-from tarsus.model.solids import Cuboid, Pair, Solid
+from tarsus.model.solids import Pair
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder, Values
-from tarsus.spatial.rotation import constant
-from tarsus.stepping import boxes, two_boxes
 from tarsus.stepping.boxes import ABSENT, Block, Meeting, capsule_on_box
+from tarsus.stepping.far import at_least
 from tarsus.stepping.pairs import Segment, between, facing, length
+from tarsus.stepping.shapes import Shape, shape_of
 from tarsus.stepping.two_boxes import facing_of
 
-Shape = Segment | Block
 Radius = float | SX
 
 
@@ -93,40 +92,28 @@ def either(found: Mapping[int, Place], boxes: SX) -> Place:
 
 def pair_gaps(
     kin: Kinematics, pairs: Iterable[Pair], closes: Callable[[SX], SX], builder: Builder
-) -> list[SX]:
-    """How far apart the solids of each pair are at each contact, m. Where no pair with a box is so
-    near that it may close, those of all such pairs are `ABSENT`.
+) -> tuple[list[SX], SX]:
+    """How far apart the solids of each pair are at each contact, m, and the least of it. Where no
+    pair is so near that it may close, all are `ABSENT`.
 
     closes: 1 for a gap at which a contact takes part
     """
     pairs = list(pairs)
-    solids = {c.name: c for pair in pairs for c in (pair.first, pair.second)}
-    shapes = {name: shape_of(kin, solid) for name, solid in solids.items()}
     firsts = {(pair.first.name, pair.second.name): pair for pair in pairs}
+    near = builder.keep("near", closes(least(at_least(kin, list(firsts.values())))))
 
-    # the gap of every two solids, or a least one where it costs more
-    boxed = {both: pair for both, pair in firsts.items() if pair.boxes}
-    known = {
-        both: _gaps(pair, *(shapes[name] for name in both))
-        for both, pair in firsts.items()
-        if both not in boxed
-    }
-    if boxed:
-        parted = [
-            _apart_at_least(pair, *(shapes[name] for name in both)) for both, pair in boxed.items()
-        ]
-        near = builder.keep("near", closes(least(parted)))
+    def exact(_: Values) -> tuple[Values, SX]:
+        solids = {c.name: c for pair in pairs for c in (pair.first, pair.second)}
+        shapes = {name: shape_of(kin, solid) for name, solid in solids.items()}
+        known = {
+            both: _gaps(pair, *(shapes[name] for name in both)) for both, pair in firsts.items()
+        }
+        gaps = [known[pair.first.name, pair.second.name][pair.row] for pair in pairs]
+        return {"gaps": ca.vertcat(*gaps), "least": least(gaps)}, SX(0)
 
-        def exact(_: Values) -> tuple[Values, SX]:
-            gaps = [_gaps(pair, *(shapes[name] for name in both)) for both, pair in boxed.items()]
-            return {"gaps": ca.vertcat(*(gap for own in gaps for gap in own))}, SX(0)
-
-        count = sum(pair.count for pair in boxed.values())
-        begin = {"gaps": SX(np.full(count, ABSENT))}
-        gaps = entries(builder.loop(begin, exact, 1, near, seldom=True)["gaps"])
-        for both, pair in boxed.items():
-            known[both], gaps = gaps[: pair.count], gaps[pair.count :]
-    return [known[pair.first.name, pair.second.name][pair.row] for pair in pairs]
+    begin = {"gaps": SX(np.full(len(pairs), ABSENT)), "least": SX(ABSENT)}
+    found = builder.loop(begin, exact, 1, near, seldom=True)
+    return entries(found["gaps"]), found["least"]
 
 
 def least(values: list[SX]) -> SX:
@@ -135,14 +122,6 @@ def least(values: list[SX]) -> SX:
         halves = [ca.fmin(a, b) for a, b in zip(values[::2], values[1::2], strict=False)]
         values = halves + ([values[-1]] if len(values) % 2 else [])
     return values[0]
-
-
-def _apart_at_least(pair: Pair, one: Shape, other: Shape) -> SX:
-    """A distance, m, that two solids of which one is a box have at least."""
-    assert isinstance(other, Block)
-    if isinstance(one, Block):
-        return two_boxes.apart_at_least(one, other)
-    return boxes.apart_at_least(one.middle, one.half, pair.first.radius, other)
 
 
 def _gaps(pair: Pair, one: Shape, other: Shape) -> list[SX]:
@@ -156,12 +135,3 @@ def _gaps(pair: Pair, one: Shape, other: Shape) -> list[SX]:
         return [meeting.gap for meeting in at]
     apart, _ = between(one, other)
     return [length(apart) - (pair.first.radius + pair.second.radius)]
-
-
-def shape_of(kin: Kinematics, solid: Solid) -> Shape:
-    """A solid in the world."""
-    if not isinstance(solid, Cuboid):
-        return Segment.of(kin, solid)
-    R, r = kin.world_rotation[solid.body], kin.world_position[solid.body]
-    middle = r + ca.mtimes(R, constant(solid.middle))
-    return Block(middle, ca.mtimes(R, constant(solid.rotation)), constant(solid.half))

@@ -23,7 +23,6 @@ from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder, Values
 from tarsus.stepping.base import EMPTY, Scene, StepInputs, StepOutputs
 from tarsus.stepping.held import Chosen, looked_up
-from tarsus.stepping.places import least
 
 LATE = 1.0  # m: deeper than any gap; what pressed but is not closed comes behind what is
 
@@ -64,7 +63,7 @@ class Remembered:
 def with_slots(
     scene: Scene,
     feet: list[T],
-    gaps: list[SX],
+    below: tuple[list[SX], SX],
     at_slot: Callable[[Chosen], T],
     solved: Solve[T],
     start: StepInputs,
@@ -72,7 +71,7 @@ def with_slots(
 ) -> StepOutputs:
     """The end of the step, with impulses of the usual contacts and of the slots.
 
-    gaps: of the rare candidates and of the pairs, m
+    below: gaps of the rare candidates and of the pairs, and the least of them, m
     at_slot: what a slot holds, at the ground
     solved: the step with some contacts, from a start with their memory
     """
@@ -82,7 +81,7 @@ def with_slots(
         ca.logic_and(number >= 0, law.closed(_at(SX.inf()), own))
         for number, own in zip(memory.numbers, memory.slots, strict=True)
     ]
-    lowest = least(gaps)
+    gaps, lowest = below
     fallen = reduce(ca.logic_or, pressed, closes(law, lowest))
     fallen = builder.keep("fallen", fallen)
 

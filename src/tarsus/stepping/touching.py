@@ -18,7 +18,7 @@ from tarsus.stepping.base import Scene
 from tarsus.stepping.coupling import Attached
 from tarsus.stepping.ground import Turned, below
 from tarsus.stepping.held import Chosen
-from tarsus.stepping.places import pair_gaps
+from tarsus.stepping.places import least, pair_gaps
 from tarsus.stepping.shared_body import shared_bodies
 from tarsus.stepping.slots import closes
 from tarsus.stepping.touching_pairs import or_pair
@@ -80,8 +80,10 @@ def touching_points(
     return found
 
 
-def gaps(scene: Scene, kin: Kinematics, terrain: object, builder: Builder) -> list[SX]:
-    """Of the rare candidates, then of the pairs, m; of pairs that are far away a larger one."""
+def gaps(scene: Scene, kin: Kinematics, terrain: object, builder: Builder) -> tuple[list[SX], SX]:
+    """Of the rare candidates, then of the pairs, m, and the least of all; those of pairs may be
+    larger where none touches.
+    """
     rare = [scene.candidates[i] for i in scene.rare]
     centers = [
         kin.world_position[c.body] + ca.mtimes(kin.world_rotation[c.body], constant(c.position))
@@ -89,7 +91,10 @@ def gaps(scene: Scene, kin: Kinematics, terrain: object, builder: Builder) -> li
     ]
     grounds = below(scene, terrain, centers, [Turned.of(kin, c) for c in rare])
     found = [distance - c.radius for c, (_, distance, _) in zip(rare, grounds, strict=True)]
-    return found + pair_gaps(kin, scene.pairs, lambda gap: closes(scene.law, gap), builder)
+    if not scene.pairs:
+        return found, least(found)
+    of_pairs, lowest = pair_gaps(kin, scene.pairs, lambda gap: closes(scene.law, gap), builder)
+    return found + of_pairs, least([*found, lowest])
 
 
 def touching_slot(scene: Scene, kin: Kinematics, terrain: object, slot: Chosen) -> TouchingPoint:

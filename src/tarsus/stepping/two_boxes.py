@@ -149,11 +149,6 @@ def facing_of(first: Block, second: Block) -> Facing:
     )
 
 
-def apart_at_least(first: Block, second: Block) -> SX:
-    """How far two boxes are apart along a normal of their faces, m: touching ones 0 or less."""
-    return ca.fmax(*(_faces(seen)[0] for seen in _both(first, second)))
-
-
 def _both(first: Block, second: Block) -> tuple[_Seen, _Seen]:
     """The second from the first, and the first from the second."""
     a = _Seen(
