@@ -106,6 +106,21 @@ exit:
     llvm.parse_assembly(in_short_blocks(long)).verify()
 
 
+def test_what_is_compiled_quickly_has_the_same_bits() -> None:
+    b = Builder("quick")
+    x = b.declare("x", 1)
+    program = b.program(x=x + ca.sin(x) * ca.exp(-x * x))
+    ends = []
+    for quickly in (False, True):
+        worlds = Worlds(program, COUNT, quickly=quickly)
+        worlds.set("x", np.linspace(-1, 1, COUNT)[:, None])
+        worlds.advance(STEPS)
+        ends.append(worlds.get("x"))
+    keys = {native._key(program, Target(4), None, optimized) for optimized in (True, False)}
+    assert len(keys) == 2
+    assert ends[0].tobytes() == ends[1].tobytes()
+
+
 def test_optimization_is_on_or_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(native.OPTIMIZE, "fast")
     with pytest.raises(TarsusError, match="TARSUS_OPTIMIZE must be 0 or 1, not 'fast'"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -46,11 +46,14 @@ def contact_impulses(scene: Scene, worlds: Backend) -> Any:
 
 
 def spread(
-    plan: Plan, start: Mapping[str, Array], records: Mapping[str, Array]
+    plan: Plan,
+    start: Mapping[str, Array],
+    records: Mapping[str, Array],
+    beside: Collection[str] = (),
 ) -> tuple[Plan, Mapping[str, Array], Mapping[str, Array]]:
     """A plan, a start and records of steps without slots: impulse and memory candidate by
-    candidate. Of pairs, and of more than MOST candidates, those alone that touched, and the usual
-    ones.
+    candidate. Of pairs, and of more than MOST candidates, those alone that touched, the usual ones,
+    and those named beside them.
     """
     scene, law = plan.scene, plan.scene.law
     if not scene.slots:
@@ -60,7 +63,8 @@ def spread(
     numbers = {int(k) for k in np.concatenate(held) if k >= 0}
     first, always = len(scene.candidates), len(scene.usual)
     always = first if first <= MOST else always
-    seen = sorted(scene.order[k] for k in {*range(always), *numbers})
+    named = {i for i, name in enumerate(scene.contact_names) if name in beside}
+    seen = sorted({scene.order[k] for k in {*range(always), *numbers}} | named)
     some = replace(
         scene,
         candidates=tuple(scene.candidates[i] for i in seen if i < first),

@@ -18,6 +18,7 @@ from tarsus.viewer.track import FLASH, Contacts, Signal, Track, phases, signals
 
 Array = NDArray[np.float64]
 BEFORE = ("q", "u", "memory")
+MANY = 60  # contacts that have touched: beyond them it is forgotten which
 
 
 class Glances:
@@ -32,6 +33,7 @@ class Glances:
             raise TarsusError("a live page moves a robot by a compiled gait, or by none.")
         self.simulation = simulation
         self._states = np.zeros((0, 0), int)  # of the contacts, over the last FLASH seconds
+        self._touched: list[str] = []  # looked at from now on: other contacts compile anew
         self._lines: dict[str, tuple[str, ...]] = {}
 
     def take(self, steps: int) -> Track:
@@ -45,7 +47,9 @@ class Glances:
             q = mechanism.keyframes.get("stand", mechanism.neutral())
             raise Diverged(fault.message + advice(simulation.plan, np.asarray(q), dt))
         # what they showed
-        seen = seen_steps(simulation.plan, worlds, start, records)
+        seen = seen_steps(simulation.plan, worlds, start, records, self._touched)
+        names = seen.plan.scene.contact_names
+        self._touched = names if len(names) <= MANY else []
         shown = Track(
             simulation.robot,
             np.asarray(begin + dt * np.arange(1, steps + 1), float),

@@ -77,11 +77,16 @@ def optimizes() -> bool:
     return given == "1"
 
 
-def compile_kernel(program: Program, target: Target) -> tuple[Kernel, WhenEntered | None]:
+def compile_kernel(
+    program: Program, target: Target, quickly: bool = False
+) -> tuple[Kernel, WhenEntered | None]:
     """The program's kernel over groups of lanes, a C function; arguments: `kernels.LaneGroups`.
     And what it asks for as it runs.
+
+    quickly: without optimization, whatever `optimizes` says
     """
-    return _compiled(program, target, LaneGroups(), [ctypes.c_void_p] * 3 + [ctypes.c_int64] * 4)
+    arguments, optimized = [ctypes.c_void_p] * 3 + [ctypes.c_int64] * 4, not quickly and optimizes()
+    return _compiled(program, target, LaneGroups(), arguments, optimized)
 
 
 def compile_thread(program: Program, bits: int) -> Kernel:
@@ -90,13 +95,13 @@ def compile_thread(program: Program, bits: int) -> Kernel:
     Its arguments: `kernels.HostThread`.
     """
     arguments = [ctypes.c_void_p] * 3 + [ctypes.c_int64] * 2
-    return _compiled(program, Target(1, bits), HostThread(), arguments)[0]
+    return _compiled(program, Target(1, bits), HostThread(), arguments, optimizes())[0]
 
 
 def _compiled(
-    program: Program, target: Target, frame: KernelShell, arguments: list[Any]
+    program: Program, target: Target, frame: KernelShell, arguments: list[Any], optimized: bool
 ) -> tuple[Kernel, WhenEntered | None]:
-    key = _key(program, target, frame)
+    key = _key(program, target, frame, optimized)
     what = f"{program.name}, {target.lanes} x float{target.bits}"
 
     def emitter() -> Emitter:
@@ -110,7 +115,7 @@ def _compiled(
     with _linking:
         if key not in _loaded:
             count = len(program.seldom) if frame.sets_apart else 0
-            code = _code(key, what, lambda: emitter().text(), _machine(optimizes()))
+            code = _code(key, what, lambda: emitter().text(), _machine(optimized))
             tracker = _linked(key, code, ["kernel", *(SYMBOLS if count else ())])
             rest = WhenEntered(count, tracker, function) if count else None
             _loaded[key] = (tracker, ctypes.CFUNCTYPE(None, *arguments)(tracker["kernel"]), rest)
@@ -135,12 +140,17 @@ def assembly(program: Program, target: Target) -> str:
     return machine.emit_assembly(_module(ir_text(program, target), machine))
 
 
-def _key(program: Program, target: Target, frame: KernelShell | None = None) -> str:
+def _key(
+    program: Program,
+    target: Target,
+    frame: KernelShell | None = None,
+    optimized: bool | None = None,
+) -> str:
     frame = frame or LaneGroups()
     parts = (
         program.fingerprint,
         target,
-        optimizes(),
+        optimizes() if optimized is None else optimized,
         host(),
         llvm.llvm_version_info,
         llvmlite.__version__,

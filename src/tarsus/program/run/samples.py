@@ -11,6 +11,7 @@ from tarsus.program.run.backend import Array
 from tarsus.program.run.worlds import Worlds
 
 CHUNK = 65536  # samples at a time
+FEW = 20000  # samples that are sooner done by code that is compiled without optimization
 
 
 def evaluate(program: Program, samples: Mapping[str, Array]) -> dict[str, Array]:
@@ -23,7 +24,7 @@ def evaluate(program: Program, samples: Mapping[str, Array]) -> dict[str, Array]
     parts: list[dict[str, Array]] = []
     for first in range(0, total, CHUNK):
         piece = {name: value[first : first + CHUNK] for name, value in samples.items()}
-        view = Worlds(program, min(CHUNK, total - first))
+        view = Worlds(program, min(CHUNK, total - first), quickly=total <= FEW)
         for name, value in piece.items():
             view.set(name, value)
         view.advance()

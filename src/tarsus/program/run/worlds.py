@@ -25,7 +25,8 @@ class Worlds(Backend):
     """`worlds` copies of a program's persistent registers, in lanes: data[group, entry, lane].
 
     bits: 64 or 32; threads: how many share the work (the results do not depend on it); lanes:
-    worlds an instruction, by default the host's vector width for batches and 1 for a few worlds.
+    worlds an instruction, by default the host's vector width for batches and 1 for a few worlds;
+    quickly: compiled without optimization, for a few runs (`native.optimizes`).
     """
 
     def __init__(
@@ -36,13 +37,14 @@ class Worlds(Backend):
         bits: int = 64,
         threads: int = 1,
         lanes: int | None = None,
+        quickly: bool = False,
     ) -> None:
         wide = native.host().lanes(bits)
         self.threads, self.lanes = threads, lanes or (wide if worlds > wide // 4 else 1)
         super().__init__(program, worlds, Target(self.lanes, bits))
         self.groups = -(-worlds // self.lanes)
         self.data = _aligned((self.groups, record_size(program), self.lanes), self.dtype)
-        self._kernel, self._asks = native.compile_kernel(program, self.target)
+        self._kernel, self._asks = native.compile_kernel(program, self.target, quickly)
         self._failed = self._asks.failed if self._asks else []
         self._tables = [np.ascontiguousarray(t, self.dtype) for t in program.tables.values()]
         self._pointers = np.array([t.ctypes.data for t in self._tables] or [0], dtype=np.uintp)

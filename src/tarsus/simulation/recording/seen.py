@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,11 +42,18 @@ class SeenSteps:
 
 
 def seen_steps(
-    plan: Plan, worlds: Backend, start: Mapping[str, Array], records: Mapping[str, Array]
+    plan: Plan,
+    worlds: Backend,
+    start: Mapping[str, Array],
+    records: Mapping[str, Array],
+    beside: Collection[str] = (),
 ) -> SeenSteps:
-    """Records (steps, worlds, size) after each step, `start` (worlds, size) before, observed."""
+    """Records (steps, worlds, size) after each step, `start` (worlds, size) before, observed.
+
+    beside: contacts by name that are looked at even if they did not touch
+    """
     # what the registers held before each step, and what follows from them
-    plan, start, records = spread(plan, start, records)
+    plan, start, records = spread(plan, start, records, beside)
     steps, count, n = *records["q"].shape[:2], len(plan.scene.contact_names)
     dt = float(worlds.get("dt")[0, 0])
     before = {k: np.concatenate([start[k][None], records[k][:-1]]) for k in ("q", "u", "memory")}
