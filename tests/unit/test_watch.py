@@ -13,6 +13,7 @@ import pytest
 import tarsus
 from tarsus.cli import main
 from tarsus.errors import TarsusError
+from tarsus.model.mechanism import Body, Candidate, Inertia, Joint
 from tarsus.viewer import live as live_page
 from tarsus.viewer import playback as playback_page
 from tarsus.viewer.glance import Glances
@@ -99,6 +100,22 @@ def test_a_glance_shows_what_the_log_of_the_run_shows(trot: Track) -> None:
         for name in set(lines) & set(whole.names):
             column = whole.values[-16:, whole.names.index(name)]
             np.testing.assert_allclose(lines[name], column, rtol=0, atol=1e-9)
+
+
+def test_contacts_that_open_are_still_looked_at() -> None:
+    """Of a wheel of 48 points four touch at a time: what compiled for six of them shows five."""
+    angles = 2 * np.pi * np.arange(24) / 24
+    rim = [(0.2 * np.cos(a), y, 0.2 * np.sin(a)) for a in angles for y in (-0.05, 0.05)]
+    points = tuple(Candidate(f"p{k}", 0, np.array(at)) for k, at in enumerate(rim))
+    inertia = Inertia(1.0, np.zeros(3), 0.02 * np.eye(3))
+    body = Body("wheel", -1, Joint("root", "free"), inertia)
+    simulation = tarsus.Simulation(tarsus.Robot("wheel", (body,), points), contacts="all")
+    simulation.set(u=[1.0, 0.0, 0.0, 0.0, 5.0, 0.0])
+    glances = Glances(simulation)
+    looked = [glances.take(8).contacts.force for _ in range(12)]
+    counts = [force.shape[2] for force in looked]
+    assert sorted(counts) == counts and counts[-1] > counts[0]
+    assert (looked[-1][-1, 0, :, 0] == 0).sum() >= 2  # some have opened
 
 
 def test_it_is_the_same_simulation_as_without_a_page(live: Live) -> None:
