@@ -53,21 +53,36 @@ class Fitted:
 
 
 @dataclass(frozen=True, eq=False)
-class _Linear:
-    """The problem near a point, the starts eliminated: S dz = -g, and back to the starts."""
+class NormalEquations:
+    """The problem near a point: J^T J and J^T r by blocks.
 
-    S: Array
-    g: Array
-    factors: list[Any]
-    coupling: Array  # (W, s, p): B^T A
-    gradient: Array  # (W, s)
+    of_unknowns (p, p), of_starts (W, s, s), coupling (W, s, p); slope (p,), gradient (W, s)
+    """
 
-    def starts(self, step: Array) -> Array:
+    of_unknowns: Array
+    of_starts: Array
+    coupling: Array
+    slope: Array
+    gradient: Array
+
+    def eliminated(self, damping: float = 0.0) -> tuple[Array, Array, list[Any]]:
+        """S (p, p) and g (p,) of the unknowns alone, and factors of the windows' damped blocks."""
+        S, g, factors = self.of_unknowns.copy(), self.slope.copy(), list[Any]()
+        if not self.gradient.shape[1]:
+            return S, g, factors
+        for block, c, b in zip(self.of_starts, self.coupling, self.gradient, strict=True):
+            factor = cho_factor(block + np.diag(damping * np.diag(block)))
+            solved = cho_solve(factor, c)
+            S, g = S - c.T @ solved, g - solved.T @ b
+            factors.append(factor)
+        return 0.5 * (S + S.T), g, factors
+
+    def moved(self, step: Array, factors: list[Any]) -> Array:
         """How far the starts move with the unknowns (p,), (W, s)."""
-        if not self.gradient.size:
-            return self.gradient
+        if not factors:
+            return np.zeros_like(self.gradient)
         right = -self.gradient - self.coupling @ step
-        return np.stack([cho_solve(f, r) for f, r in zip(self.factors, right, strict=True)])
+        return np.stack([cho_solve(f, r) for f, r in zip(factors, right, strict=True)])
 
 
 def weights(residuals: Array) -> Array:
@@ -140,7 +155,8 @@ class LeastSquares:
         while made < rounds and not settled:
             made += 1
             dampings = [damping * factor for factor in DAMPINGS]
-            tried = [self._step(z, own, residuals, jacobian, by) for by in dampings]
+            normal = self._normal(z, own, residuals, jacobian)
+            tried = [_stepped(normal, z, own, by) for by in dampings]
             costs, found = self._cost(*(np.stack(parts) for parts in zip(*tried, strict=True)))
             best = int(np.argmin(costs))
             if not costs[best] < cost:
@@ -151,8 +167,8 @@ class LeastSquares:
             cost, residuals = costs[best], found[best]
             jacobian = self._differences(z, own)
             settled = bool(gain <= SETTLED * cost and way < 10 * SETTLED)
-        linear = self._linear(z, own, residuals, jacobian)
-        return Fitted(z, own, float(cost), residuals, linear.S, residuals.size, made, settled)
+        S = self._normal(z, own, residuals, jacobian).eliminated()[0]
+        return Fitted(z, own, float(cost), residuals, S, residuals.size, made, settled)
 
     def settle(self, shares: Array, rounds: int = SETTLING) -> Fitted:
         """The unknowns held at shares (p,), each window's start searched by itself."""
@@ -165,8 +181,9 @@ class LeastSquares:
             made += 1
             B = self._by_starts(values, followed, own)
             jacobian = np.zeros((len(B), B.shape[1], p)), B
-            linear = [self._linear(z, own, residuals, jacobian, by) for by in SETTLE_DAMPED]
-            tried = np.stack([own + one.starts(np.zeros(p)) for one in linear])
+            normal, still = self._normal(z, own, residuals, jacobian), np.zeros(p)
+            factors = [normal.eliminated(by)[2] for by in SETTLE_DAMPED]
+            tried = np.stack([own + normal.moved(still, each) for each in factors])
             same = followed.of(np.zeros(len(tried), int))
             found = self.rollouts.residuals(np.repeat(values, len(tried), 0), same, tried)
             costs = window_costs(found, tried)
@@ -192,55 +209,31 @@ class LeastSquares:
         """Starts as rollouts take them."""
         return starts if self.fit_starts else None
 
-    def _step(
-        self,
-        z: Array,
-        own: Array,
-        residuals: Array,
-        jacobian: tuple[Array, Array],
-        damping: float,
-    ) -> tuple[Array, Array]:
-        """Shares and starts after a damped step."""
-        damped = self._linear(z, own, residuals, jacobian, damping)
-        step = _bounded(damped, damping, z)
-        return z + step, own + damped.starts(step)
-
     def _cost(self, shares: Array, starts: Array) -> tuple[Array, Array]:
         values = self.values(shares)
         found = self.rollouts.residuals(values, self.rollouts.follow(values), self._begun(starts))
         known = 0.5 * (self.prior(shares) ** 2).sum(1)
         return window_costs(found, starts).sum(1) + known, found
 
-    def _linear(
-        self,
-        z: Array,
-        starts: Array,
-        residuals: Array,
-        jacobian: tuple[Array, Array],
-        damping: float = 0.0,
-    ) -> _Linear:
-        """Normal equations at a point, the starts damped."""
-        A, B = jacobian
-        w = weights(residuals).reshape(len(residuals), -1)
-        r = residuals.reshape(len(residuals), -1) * w
-        A, B = A * w[..., None], B * w[..., None]
-        # what is known beforehand
+    def _normal(
+        self, z: Array, starts: Array, residuals: Array, jacobian: tuple[Array, Array]
+    ) -> NormalEquations:
+        """At a point, residuals weighted."""
+        # rows by window
+        w = weights(residuals).reshape(len(residuals), -1, 1)
+        r = residuals.reshape(len(residuals), -1, 1) * w
+        A, B = (part * w for part in jacobian)
+        At, Bt = A.transpose(0, 2, 1), B.transpose(0, 2, 1)
+        # what is known beforehand, of the unknowns and of the starts
         slope = (self.prior(z[None] + WIDTH) - self.prior(z[None] - WIDTH))[0] / (2 * WIDTH)
-        S = np.einsum("wrp,wrq->pq", A, A) + np.diag(slope**2)
-        g = np.einsum("wrp,wr->p", A, r) + slope * self.prior(z[None])[0]
-        if not self.fit_starts:
-            none = np.zeros((len(r), 0))
-            return _Linear(S, g, [], np.zeros((len(r), 0, len(z))), none)
-        # each window's start eliminated
-        own = np.einsum("wrs,wrt->wst", B, B) + np.eye(B.shape[-1])
-        own += damping * np.einsum("wss->ws", own)[:, :, None] * np.eye(B.shape[-1])
-        gradient = np.einsum("wrs,wr->ws", B, r) + starts
-        coupling = np.einsum("wrs,wrp->wsp", B, A)
-        factors = [cho_factor(m) for m in own]
-        for factor, c, b in zip(factors, coupling, gradient, strict=True):
-            solved = cho_solve(factor, c)
-            S, g = S - c.T @ solved, g - solved.T @ b
-        return _Linear(0.5 * (S + S.T), g, factors, coupling, gradient)
+        known = slope * self.prior(z[None])[0]
+        return NormalEquations(
+            (At @ A).sum(0) + np.diag(slope**2),
+            Bt @ B + np.eye(B.shape[-1]),
+            Bt @ A,
+            (At @ r).sum(0)[:, 0] + known,
+            (Bt @ r)[..., 0] + starts,
+        )
 
     def _differences(self, z: Array, starts: Array) -> tuple[Array, Array]:
         """Jacobians by shares (W, rows, p) and by starts (W, rows, s): central differences, inside
@@ -273,15 +266,18 @@ class LeastSquares:
         return ((found[:size] - found[size:]) / (2 * START)).transpose(1, 2, 0)
 
 
-def _bounded(linear: _Linear, damping: float, z: Array) -> Array:
-    """The damped step (p,) that stays inside the ranges."""
-    scale = np.diag(linear.S).copy()
-    damped = linear.S + np.diag(damping * scale + TINY * scale.max() + TINY)
+def _stepped(
+    normal: NormalEquations, z: Array, starts: Array, damping: float
+) -> tuple[Array, Array]:
+    """Shares and starts after a damped step that stays inside the ranges."""
+    S, g, factors = normal.eliminated(damping)
+    scale = np.diag(S).copy()
+    damped = S + np.diag(damping * scale + TINY * scale.max() + TINY)
     values, vectors = np.linalg.eigh(damped)
     values = np.maximum(values, TINY * values.max())
     root = np.sqrt(values)[:, None] * vectors.T
-    right = -(vectors.T @ linear.g) / np.sqrt(values)
+    right = -(vectors.T @ g) / np.sqrt(values)
     # bounds touch: a hair's breadth keeps lower below upper
     low, high = -z - TINY, 1 - z + TINY
-    step = lsq_linear(root, right, (low, high), method="bvls").x
-    return np.clip(z + step, 0, 1) - z
+    step = np.clip(z + lsq_linear(root, right, (low, high), method="bvls").x, 0, 1) - z
+    return z + step, starts + normal.moved(step, factors)

@@ -19,7 +19,7 @@ from tarsus.simulation.loading import loaded
 
 Array = NDArray[np.float64]
 MOST = 1 << 12  # worlds at once
-LEAD = 0.2  # s: for which a world follows the log before a window
+LEAD = 0.1  # s: for which a world follows the log before a window
 GAIN = 0.2  # of a sample's difference is taken up by a world that follows the log
 LOST = 1e3  # residual, in deviations, of what left the finite numbers, and the largest there is
 

@@ -45,12 +45,12 @@ TABLES = ("log", "model", "free", "compare", "search")
 SEARCH = {
     "window": 0.05,
     "every": None,
-    "windows": 60,
+    "windows": 40,
     "hold_out": 0.25,
     "starts": True,
     "method": "least_squares",
     "candidates": 64,
-    "tries": 3,
+    "tries": 2,
     "folds": 5,
     "seed": 0,
 }
