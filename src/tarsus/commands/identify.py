@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Identify(Command):
-    """Identify parameters of robot, contact and ground from logs of motion and force.
+    """Identify parameters of robot, contact and ground from logs.
 
     What a spec may say: docs/identification.md. With --laws it ranks contact laws by how well they
     repeat what was held out.
