@@ -46,7 +46,7 @@ FAMILIES = {  # kinds with parameters: where their base class is, and its name
 
 @dataclass(frozen=True)
 class List(Command):
-    """List robots, laws, steppers, terrains, gaits, sensors, tasks, goals and more."""
+    """List robots, laws, steppers, terrains, gaits, sensors, tasks and goals."""
 
     place: ClassVar[int] = 20
     topic: ClassVar[str] = "Simulate"
