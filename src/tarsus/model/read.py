@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +14,24 @@ from tarsus.model.mechanism import Mechanism
 
 def read(path: str | Path, **options: Any) -> Mechanism:
     """An MJCF (<mujoco>) or URDF (<robot>) file's mechanism, checked; options: its importer's."""
-    from tarsus.model.mjcf import read_mjcf
-    from tarsus.model.urdf import read_urdf
-
     path = existing_file(path)
-    readers = {"mujoco": read_mjcf, "robot": read_urdf}
     with naming(str(path)):
-        tag = root_tag(path)
-        if tag not in readers:
-            raise TarsusError(
-                f"its root tag is <{tag}>: only <mujoco> (MJCF) and <robot> (URDF) can be read."
-            )
-    mechanism = readers[tag](path, **options)
+        reader = _reader(root_tag(path))
+    mechanism = reader(path, **options)
     with naming(path.name):
         return check(mechanism)
+
+
+def _reader(tag: str) -> Callable[..., Mechanism]:
+    """The importer of files with this root tag; the other one is not loaded."""
+    if tag == "mujoco":
+        from tarsus.model.mjcf import read_mjcf
+
+        return read_mjcf
+    if tag == "robot":
+        from tarsus.model.urdf import read_urdf
+
+        return read_urdf
+    raise TarsusError(
+        f"its root tag is <{tag}>: only <mujoco> (MJCF) and <robot> (URDF) can be read."
+    )
