@@ -18,18 +18,18 @@ def picture(found: Identification) -> Figure:
     # each estimate, its interval and the truth, as parts of the estimate
     for k, one in enumerate(found.estimates):
         size = max(abs(one.value), abs(one.high - one.low), 1e-12)
-        ends = np.array([one.low, one.value, one.high, one.true or np.nan])
-        if one.true is not None:
-            ends[3] = one.true
+        known = np.nan if one.true is None else one.true
+        ends = np.array([one.low, one.value, one.high, known])
         low, value, high, true = (ends - one.value) / size
         color = GRAY if one.open else BLUE
         left.plot([low, high], [k, k], color=color, lw=3, solid_capstyle="butt")
         left.plot(value, k, "o", color=color, ms=5)
         left.plot(true, k, "x", color=RED, ms=7)
-    names = [f"{one.name} = {one.value:.4g} {one.unit}" for one in found.estimates]
+    units = {one.name: "" if one.unit == "1" else f" {one.unit}" for one in found.estimates}
+    names = [f"{one.name} = {one.value:.4g}{units[one.name]}" for one in found.estimates]
     left.set_yticks(range(len(names)), names, fontsize=8)
     left.invert_yaxis()
-    left.set_xlabel("interval (95 %), part of the estimate; x: the true value, if it was given")
+    left.set_xlabel("from the estimate, as part of it or of a wider interval (95 %); x: true value")
     left.set_title(f"{found.law}: estimates", fontsize=10, loc="left")
     # what is left over
     kinds = {"first guess": found.before, "identified": found.after, "held out": found.held_out}
@@ -43,5 +43,5 @@ def picture(found: Identification) -> Figure:
     right.axhline(1.0, color="black", lw=0.8, ls=":")
     right.set_yscale("log")
     right.set_title("residuals, in deviations of the noise", fontsize=10, loc="left")
-    right.legend(frameon=False, fontsize=8)
+    right.legend(fontsize=8)
     return figure

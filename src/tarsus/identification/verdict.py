@@ -149,8 +149,8 @@ def _sentences(
     told = []
     if nothing := [e.name for e in estimates if e.open]:
         told.append(
-            f"The motion says nothing about {several(nothing, 6)}: the interval is as wide as the"
-            " range. Excite it, narrow its range, or give a prior."
+            f"The motion leaves {several(nothing, 6)} open: an interval is as wide as the range."
+            " Excite it, narrow its range, or give a prior."
         )
     for one in estimates:
         if one.at and not one.open:
@@ -179,7 +179,7 @@ def _directions(unknowns: Sequence[Unknown], normal: Array, open_: NDArray[np.bo
         names = [one.name for one, v in zip(unknowns, vector, strict=True) if abs(v) > NAMED]
         if value <= NONE * most and len(names) > 1:
             told.append(f"Only a combination of {several(names, 6)} shows in the motion.")
-    return told
+    return list(dict.fromkeys(told))
 
 
 def _derived(
