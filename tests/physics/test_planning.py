@@ -52,7 +52,7 @@ def test_it_stands_in_a_world_that_is_not_the_plan_s(law: str) -> None:
 
 @pytest.mark.parametrize("asked", [{"speed": 0.5}, {"speed": 0.0, "turn": 0.6}])
 def test_it_goes_as_it_is_asked(asked: dict[str, float]) -> None:
-    found = reached("go", 4.0, **asked)
+    found = reached("go", 4.0, None, "mppi", "moreau", **asked)
     assert not found.fell
     assert found.speed == pytest.approx(asked["speed"], abs=0.15)
     assert found.sideways == pytest.approx(0.0, abs=0.1)

@@ -233,7 +233,7 @@ def test_legs_of_a_pair_move_alike() -> None:
     mirror = mirrored_motors(robot, robot.keyframes["stand"])
     assert mirror is not None
     assert found[0].order.tolist() == list(mirror[0]) and found[0].sign.tolist() == list(mirror[1])
-    drawn = np.random.default_rng(8).normal(size=12)
+    drawn = np.random.default_rng(8).normal(size=12).astype(np.float32)
     for pairing, kept in zip(found, ((1, -1), (-1, 1), (-1, -1)), strict=True):
         q = np.array(robot.keyframes["stand"])
         q[7:] += 0.3 * pairing.even(drawn)
@@ -291,6 +291,7 @@ def test_a_goal_s_costs_have_weights_and_are_never_negative(name: str) -> None:
         ({"method": "cma"}, "no method named"),
         ({"dt": 0.003}, "whole number"),
         ({"law": "morau"}, "did you mean moreau"),
+        ({"worlds": 7}, "takes no worlds"),
     ],
 )
 def test_planning_mistakes_get_one_clear_sentence(options: Any, sentence: str) -> None:

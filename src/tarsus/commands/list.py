@@ -28,6 +28,7 @@ FOLDERS = {
     "sensors": "tarsus.sensing",
     "tasks": "tarsus.tasks",
     "goals": "tarsus.planning.goals",
+    "planners": "tarsus.planning.methods",
     "scenes": "tarsus.validation.scenes",
     "experiments": "tarsus.experiments",
     "peers": "tarsus.benchmarks.peers",
@@ -41,6 +42,7 @@ FAMILIES = {  # kinds with parameters: where their base class is, and its name
     "sensors": ("tarsus.sensing.base", "Sensor"),
     "tasks": ("tarsus.tasks.base", "LearningTask"),
     "goals": ("tarsus.planning.goals.base", "Goal"),
+    "planners": ("tarsus.planning.methods.base", "SamplingMethod"),
 }
 
 
@@ -69,6 +71,7 @@ class List(Command):
                 "sensors",
                 "tasks",
                 "goals",
+                "planners",
                 "scenes",
                 "experiments",
                 "peers",
@@ -77,7 +80,7 @@ class List(Command):
         called("[KIND]"),
     ] = "all"
     """Of what there is: robots, laws, solvers, steppers, terrains, gaits, sensors, tasks, goals,
-    scenes, experiments or peers.
+    planners, scenes, experiments or peers.
     """
 
     parameters: Flag = False

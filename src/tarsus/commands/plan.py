@@ -68,7 +68,7 @@ class PlanCommand(Command):
     robot: Annotated[str, called("ROBOT"), Checked(robots.require)] = "mini_cheetah"
     """Built-in robot (`tarsus list robots`) or path to an MJCF or URDF file."""
     method: Annotated[str, called("NAME"), name_of("method", METHODS)] = "mppi"
-    """How samples become a plan: mppi, cem."""
+    """How samples become a plan (`tarsus list planners`)."""
     ask: Settings = ()
     """Commands of the goal, NAME=NUMBER each: speed=0.5 turn=0.3."""
     duration: Seconds = 5.0
@@ -82,7 +82,7 @@ class PlanCommand(Command):
     push_lasts: Seconds = 0.1
     """How long it lasts."""
     set: Settings = ()
-    """Parameters of goal, method and pace, as `tarsus list goals --parameters` shows the former."""
+    """Parameters of goal, method and pace (`tarsus list goals|planners --parameters`)."""
     law: Annotated[str, called("NAME"), name_of("law", LAWS)] = "moreau"
     """Contact law that it plans with."""
     dt: Seconds = 0.01
@@ -220,17 +220,20 @@ def _tell(given: PlanCommand, found: list[Reached], notices: list[str]) -> None:
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
     table = Table(box=None, pad_edge=False)
     heads = ("seed", "fell", "speed", "sideways", "turn", "moves at the end", "leans", "in the air")
-    heads += ("as a diagonal", "rise")
+    heads += ("diagonals", "rise")
     for head in heads:
         table.add_column(head, justify="right")
     for row in found:
         numbers = [f"{v:.3f}" for v in (row.speed, row.sideways, row.turn, row.still, row.leans)]
-        together = "-" if row.diagonal is None else f"{100 * row.diagonal:.0f} %"
+        together = f"{row.together['diagonals']:.2f}" if row.together else "-"
         ends = "diverged" if row.diverged else "yes" if row.fell else "no"
         feet = (f"{100 * row.lifted:.0f} %", together, f"{row.rise:.3f}")
         table.add_row(str(row.seed), ends, *numbers, *feet)
     console.print(table)
-    console.print("speeds in m/s and rad/s, lean in rad, rise in m")
+    console.print(
+        "speeds in m/s and rad/s, lean in rad, rise in m; diagonals: how much the feet of one stand"
+        " together, 1 in a trot"
+    )
     # the plans
     for row in found:
         took = row.latency

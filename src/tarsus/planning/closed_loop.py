@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError
-from tarsus.morphology.legs import diagonals, find_legs, why_no_diagonal_legs
+from tarsus.morphology.legs import Leg, diagonals, find_legs, why_no_diagonal_legs
 from tarsus.mujoco_runs.simulation import MujocoSimulation
 from tarsus.planning.latency import Latency
 from tarsus.planning.planner import Planner
@@ -19,6 +20,7 @@ from tarsus.simulation.recording.summary import fell_in
 from tarsus.simulation.simulation import Simulation
 
 Array = NDArray[np.float64]
+LIFTED = 0.005  # m: a foot that is higher is in the air
 SETTLED = 1.0  # s after the beginning, or a push, before what is reached counts
 
 
@@ -48,8 +50,9 @@ class Reached:
     speed, sideways: m/s, turn: rad/s, on average once settled; still: m/s, of the base over the
         last half second; rise: m, of the lowest point of contact from beginning to end; leans: rad,
         of the base at most once settled
-    diagonal: share of the settled time that both feet of a diagonal do the same; None without four
-        legs; lifted: share of it that a foot is in the air, on average
+    lifted: share of the settled time that a foot is in the air, on average
+    together: of pairs of feet the correlation of standing over that time, by "ends", "sides" and
+        "diagonals": 1 where they always do the same, -1 where the opposite; of four legs alone
     latency: of its plans; delay: s, 0 where time stood still
     """
 
@@ -63,8 +66,8 @@ class Reached:
     still: float
     rise: float
     leans: float
-    diagonal: float | None
     lifted: float
+    together: Mapping[str, float]
     latency: Latency
     delay: float
     asked: Mapping[str, float]
@@ -132,7 +135,7 @@ def _reached(planner: Planner, log: xr.Dataset, begin: float, diverged: bool) ->
     upright = np.clip(1 - 2 * (x * x + y * y), -1, 1)
     # the feet
     lowest = log["contact_point"].values[..., 2].min(axis=1)
-    presses = log["force_contact"].values[..., 0][after] > 0
+    stands = log["gap"].values[after] < LIFTED
     last = time > time[-1] - 0.5
     return Reached(
         planner.seed,
@@ -143,22 +146,37 @@ def _reached(planner: Planner, log: xr.Dataset, begin: float, diverged: bool) ->
         still=float(np.linalg.norm(u[last][:, :3], axis=1).mean()),
         rise=float(lowest[last].min() - lowest[0]),
         leans=float(np.arccos(upright[after]).max()),
-        diagonal=_diagonal(planner, log, presses),
-        lifted=float(1 - presses.mean()),
+        lifted=float(1 - stands.mean()),
+        together=_together(planner.robot, stands, [str(name) for name in log["contact"].values]),
         latency=planner.latency(),
         delay=planner.pace.delay,
         asked=planner.asked,
     )
 
 
-def _diagonal(planner: Planner, log: xr.Dataset, presses: NDArray[np.bool_]) -> float | None:
-    """The share of the time that both feet of a diagonal press, or both do not."""
-    if why_no_diagonal_legs(planner.robot):
-        return None
-    legs = find_legs(planner.robot)
-    names = [str(name) for name in log["contact"].values]
-    pairs = [
-        [names.index(leg.name) for leg, own in zip(legs, diagonals(legs), strict=True) if own == k]
-        for k in (0, 1)
-    ]
-    return float(np.mean([presses[:, a] == presses[:, b] for a, b in pairs]))
+def _together(robot: Robot, stands: NDArray[np.bool_], names: list[str]) -> dict[str, float]:
+    """The mean correlation of both pairs of feet of each kind; a foot that never changes has none.
+
+    stands (time, contacts): whether each does, by their names
+    """
+    if why_no_diagonal_legs(robot):
+        return {}
+    legs, found = find_legs(robot), dict[str, float]()
+    middle = np.mean([leg.hip for leg in legs], axis=0)
+    for name, keeps in {"ends": 0, "sides": 1}.items():
+        same = [np.sign(leg.hip[keeps] - middle[keeps]) for leg in legs]
+        found[name] = _correlation(legs, same, stands, names)
+    return found | {"diagonals": _correlation(legs, diagonals(legs), stands, names)}
+
+
+def _correlation(
+    legs: Sequence[Leg], group: Sequence[float], stands: NDArray[np.bool_], names: list[str]
+) -> float:
+    """Of the two feet of each group, on average."""
+    values = []
+    for which in set(group):
+        own = [leg.name for leg, g in zip(legs, group, strict=True) if g == which]
+        a, b = (stands[:, names.index(name)].astype(float) for name in own)
+        spread = a.std() * b.std()
+        values.append(np.mean((a - a.mean()) * (b - b.mean())) / spread if spread else 0.0)
+    return float(np.mean(values))

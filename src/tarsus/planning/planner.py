@@ -36,6 +36,10 @@ T = TypeVar("T")
 # than gaits' servos for this step: damping of 0.8 and stiffness of 0.64 of a mode, where the
 # midpoint's step is stable for 0.32 < 0.8 < 2 (`control.servo`)
 STIFFER = 1.6
+TAKEN = (  # of a Simulation's options
+    *("contacts", "limits", "stiction", "bounce", "slots", "self_collision", "keyframe"),
+    *("precision", "threads"),
+)
 GOALS, METHODS = "tarsus.planning.goals", "tarsus.planning.methods"
 
 
@@ -94,9 +98,7 @@ class Planner:
         self.method: SamplingMethod = _resolved(METHODS, "method", method, SamplingMethod)
         self.dt, self.notices = inputs.step(dt), list[str]()
         asked = resolve.robot(robot)
-        usual: Any = {"precision": "float32", "stiction": False, "limits": False}
-        usual |= {"contacts": [foot.name for foot in feet(asked)], "threads": usable_cores()}
-        chosen = complete(usual | own)
+        chosen = _completed(own, asked)
         asked = default_controller.starting_from(asked, chosen.keyframe)
         self.robot, _ = default_controller.prepared(asked, None, self.dt, self.notices)
         self.law = resolve.law(law)
@@ -119,6 +121,8 @@ class Planner:
         self.weights, self._asked = self.goal.weights(), dict(self.goal.commands())
         self._at, self._rest = actuated(self.robot), stand[actuated(self.robot)[0]]
         self._range, self._pairings = _range_of(self.robot), pairings(self.robot)
+        if self.method.paired and not self._pairings:
+            self.notices.append(f"{self.robot.name!r} has no legs in pairs: paired is ignored.")
         self.reset()
 
     def _registers(self, bits: int) -> dict[str, Array]:
@@ -244,6 +248,19 @@ class Planner:
         spread[count - min(gone, count) :] = self.method.noise
         spread[: self.pace.before] = 0  # it is past, and shapes the present alone
         return Proposal(held.proposal.mean[at], spread, pairings=self._pairings)
+
+
+def _completed(given: dict[str, Any], robot: Robot) -> Any:
+    """The options of a Simulation as a plan has them; TarsusError for those that it cannot have."""
+    usual: Any = {"precision": "float32", "stiction": False, "limits": False}
+    usual |= {"contacts": [foot.name for foot in feet(robot)], "threads": usable_cores()}
+    chosen = complete(usual | given)
+    if others := given.keys() - TAKEN:
+        raise TarsusError(
+            f"a planner takes no {', '.join(sorted(others))}: of a Simulation's options it takes"
+            f" {', '.join(TAKEN)}."
+        )
+    return chosen
 
 
 def _range_of(robot: Robot) -> tuple[Array, Array]:

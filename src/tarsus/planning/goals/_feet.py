@@ -25,15 +25,15 @@ def velocity(now: Glimpse, foot: Candidate) -> SX:
 
 
 def dragging(now: Glimpse, clearance: float) -> SX:
-    """The squares of the feet's speeds along the ground, each by the part of the clearance (m) that
-    it is too low; m^2/s^2.
+    """The squares of the feet's speeds, each by the part of the clearance (m) that it is too low;
+    m^2/s^2. A foot stands still or moves up there, so that few long steps cost less than many.
     """
     places = [position(now, foot) for foot in feet(now.kin.mechanism)]
     grounds, found = now.heights(places), SX(0)
     for foot, place, ground in zip(feet(now.kin.mechanism), places, grounds, strict=True):
         gap = place[2] - foot.radius - ground
         low = ca.fmax(1 - ca.fmax(gap, 0) / clearance, 0)
-        found += low * ca.sumsqr(velocity(now, foot)[:2])
+        found += low * ca.sumsqr(velocity(now, foot))
     return found
 
 

@@ -25,13 +25,13 @@ class Go(Goal):
     """
 
     drift: float = weight(60.0, "square of its speed's error, m^2/s^2")
-    turning: float = weight(6.0, "square of its yaw rate's error, rad^2/s^2")
+    turning: float = weight(20.0, "square of its yaw rate's error, rad^2/s^2")
     height: float = weight(100.0, "square of the trunk's height off standing, m^2")
     tilt: float = weight(10.0, "square of the sine of its lean")
     balance: float = weight(20.0, "square of the feet's distance from where it comes to rest, m^2")
     bounce: float = weight(0.5, "square of its speed up or down, m^2/s^2")
     sway: float = weight(0.1, "square of how fast it rolls and pitches, rad^2/s^2")
-    posture: float = weight(0.2, "squares of the joints' distances from standing, rad^2")
+    posture: float = weight(1.0, "squares of the joints' distances from standing, rad^2")
     flight: float = weight(3.0, "the share of half of the feet that is missing on the ground")
     dragging: float = weight(0.2, "squares of low feet's speeds along the ground, m^2/s^2")
     rates: float = weight(3e-4, "squares of the joints' rates, rad^2/s^2")

@@ -15,10 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.environments.mirror import Mirror
-from tarsus.parameters import check, parameter
+from tarsus.parameters import check, choice, parameter
 from tarsus.references.reference import Citation
 
 Array = NDArray[np.float64]
+PAIRS, ANY = ("ends", "sides", "diagonals"), "any"  # in the order of a proposal's pairings
+SQUARED = np.float32(np.sqrt(2))  # the mean of two draws has this much less deviation
 Costs = Callable[[Array], Array]
 
 
@@ -46,11 +48,16 @@ class SamplingMethod(ABC):
     samples: int = parameter(512, "[1]", "rollouts of a round, side by side", "[2, 1e6]")
     rounds: int = parameter(1, "[1]", "of samples for a plan", "[1, 1000]")
     noise: float = parameter(0.15, "rad", "deviation of the knots at first", "(0, inf)")
-    quiet: float = parameter(
-        1.0, "[1]", "part of it that the quietest sample has, the others evenly more", "[0, 1]"
-    )
     paired: float = parameter(
-        0.0, "[1]", "share of samples whose legs move in pairs, which is drawn", "[0, 1]"
+        0.0, "[1]", "share of samples in which the legs of a pair do the same", "[0, 1]"
+    )
+    pairs: str = choice(
+        ANY,
+        "which legs these are",
+        any="a third of such samples each of the others",
+        ends="both front legs, both hind legs",
+        sides="the legs of a side",
+        diagonals="those of a diagonal",
     )
 
     def __post_init__(self) -> None:
@@ -69,15 +76,15 @@ class SamplingMethod(ABC):
             told.append(proposal.effective)
         return replace(proposal, effective=float(np.mean(told)))
 
-    def _drawn(self, proposal: Proposal, random: np.random.Generator) -> Array:
+    def _drawn(self, proposal: Proposal, random: np.random.Generator) -> NDArray[np.float32]:
         """Samples (samples, knots, n) of deviation one at most, the first of zero."""
-        drawn = random.standard_normal((self.samples, *proposal.mean.shape))
-        # of those samples whose legs move in pairs, every third in the same ones
-        many = len(proposal.pairings)
-        for k, pairing in enumerate(proposal.pairings):
-            own = slice(1 + k, 1 + round(self.paired * (self.samples - 1)), many)
-            drawn[own] = np.sqrt(2) * pairing.even(drawn[own])
-        drawn *= np.linspace(self.quiet, 1, self.samples)[:, None, None]
+        drawn = random.standard_normal((self.samples, *proposal.mean.shape), np.float32)
+        # legs of pairs
+        named = dict(zip(PAIRS, proposal.pairings, strict=False))
+        chosen = [image for name, image in named.items() if self.pairs in (ANY, name)]
+        for k, image in enumerate(chosen):
+            own = slice(1 + k, 1 + round(self.paired * (self.samples - 1)), len(chosen))
+            drawn[own] = SQUARED * image.even(drawn[own])
         drawn[0] = 0
         return drawn
 
