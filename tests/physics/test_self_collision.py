@@ -197,3 +197,11 @@ def test_a_robot_without_pairs_keeps_its_program() -> None:
         for wanted in (False, True)
     ]
     assert programs[0] == programs[1]
+
+
+def test_explicit_pairs_meet_whatever_their_bits() -> None:
+    rows = "".join(BALL.format(name=f"b{k}", x=0.3 * k, mass=1.0) for k in range(3))
+    rows = rows.replace("type='sphere'", "").replace('type="sphere"', 'contype="0" conaffinity="0"')
+    pair = "<contact><pair geom1='b0' geom2='b2'/></contact>"
+    robot = Robot.of(read_mjcf(f"<mujoco><worldbody>{rows}</worldbody>{pair}</mujoco>"))
+    assert [pair.name for pair in self_contacts(robot).kept] == ["b0:b2"]

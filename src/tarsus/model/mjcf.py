@@ -17,7 +17,7 @@ from tarsus.model.joint import Joint, JointKind
 from tarsus.model.mechanism import WORLD, Inertia, Mechanism
 from tarsus.model.mjcf_actuators import actuators, file_actuators, signals
 from tarsus.model.mjcf_compile import compiled, report_missing
-from tarsus.model.mjcf_contacts import colliding, factors, material, report_contacts
+from tarsus.model.mjcf_contacts import bits, colliding, factors, material, report_contacts
 from tarsus.model.mjcf_couplings import couplings
 from tarsus.model.mjcf_extras import body_names, report_constraints, report_dropped
 from tarsus.model.mjcf_loops import loop_joints
@@ -201,7 +201,7 @@ def _pose(model: Any, what: str, number: int) -> Pose:
 
 
 def _shapes(model: Any, body: int, back: Pose) -> tuple[Shape, ...]:
-    found, friction = list[Shape](), factors(model)
+    found, friction, meets = list[Shape](), factors(model), bits(model)
     on_body = np.flatnonzero(model.geom_bodyid == body)
     for geom in np.intersect1d(on_body, colliding(model)).tolist():
         kind = int(model.geom_type[geom])
@@ -217,8 +217,7 @@ def _shapes(model: Any, body: int, back: Pose) -> tuple[Shape, ...]:
             ours, sizes = SHAPES[kind]
             size = tuple(float(s) for s in model.geom_size[geom, :sizes])
             own = friction.get(geom, 1.0)
-            bits = int(model.geom_contype[geom]), int(model.geom_conaffinity[geom])
-            found.append(Shape(ours, size, pose, name, friction=own, bits=bits))
+            found.append(Shape(ours, size, pose, name, friction=own, bits=meets[geom]))
     return tuple(found)
 
 

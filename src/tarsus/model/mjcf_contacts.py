@@ -17,6 +17,7 @@ from tarsus.errors import several
 from tarsus.model.parts import Report
 
 PLANE, HFIELD = 0, 1  # mjtGeom
+BITS = 32  # of contype and conaffinity
 FRICTIONLESS, SLIDING = 1, 3  # condim
 SOLREF, SOLIMP = (0.02, 1.0), (0.9, 0.95, 0.001, 0.5, 2.0)  # MuJoCo's defaults
 IMPEDANCE = (1e-4, 0.9999)
@@ -36,6 +37,21 @@ def colliding(model: Any) -> list[int]:
     paired = {*np.array(model.pair_geom1).tolist(), *np.array(model.pair_geom2).tolist()}
     bits = np.array(model.geom_contype) | np.array(model.geom_conaffinity)
     return sorted(paired.union(np.flatnonzero(bits).tolist()))
+
+
+def bits(model: Any) -> list[tuple[int, int]]:
+    """contype and conaffinity of every geom, with a bit of its own, above MuJoCo's, for each
+    explicit pair: two geoms meet where the first number of one shares a bit with the other's
+    second.
+    """
+    types, affinities = (np.array(a).tolist() for a in (model.geom_contype, model.geom_conaffinity))
+    both = zip(
+        np.array(model.pair_geom1).tolist(), np.array(model.pair_geom2).tolist(), strict=True
+    )
+    for k, (one, other) in enumerate(both):
+        types[one] |= 1 << (BITS + k)
+        affinities[other] |= 1 << (BITS + k)
+    return list(zip(types, affinities, strict=True))
 
 
 def factors(model: Any) -> dict[int, float]:
