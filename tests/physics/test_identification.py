@@ -21,7 +21,7 @@ from tarsus.model.mjcf import read_mjcf
 
 Array = NDArray[np.float64]
 STICTION, DAMPING, ROTOR, LATE, STRONG = 0.25, 0.08, 0.03, 0.008, 0.85
-DT, SECONDS = 0.004, 1.5
+DT, SECONDS = 0.004, 1.2
 
 
 def arm(damping: float = 0.02, friction: float = 0.1, armature: float = 0.015) -> Robot:
