@@ -391,6 +391,13 @@ def test_files_fit_a_reader() -> None:
     )
 
 
+def test_tests_have_names_of_their_own() -> None:
+    """Pytest collects no second file of a name, and only says so when both are run."""
+    files = sorted(Path(__file__).parents[1].rglob("test_*.py"))
+    seen: dict[str, Path] = {}
+    assert not [file for file in files if seen.setdefault(file.name, file) != file]
+
+
 def test_functions_fit_a_screen() -> None:
     """At most 60 lines a function, 25 a `step`."""
     limits = {d: STEP_LINES if d.node.name == "step" else FUNCTION_LINES for d in FUNCTIONS}
