@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, and JSON text without infinities."""
+"""Files that are written whole or not at all, JSON text without infinities, and TOML read."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ import json
 import math
 import os
 import re
+import tomllib
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
+
+from tarsus.errors import TarsusError
 
 DEVICE = re.compile(r"con|prn|aux|nul|com\d|lpt\d", re.IGNORECASE)  # no file's name on Windows
 LONGEST_NAME = 100  # bytes of a name in a file's name: file systems take 255 in all
@@ -106,3 +109,14 @@ def plain(value: Any) -> Any:
 def json_text(value: Any, indent: int | None = None) -> str:
     """The JSON text of `plain(value)`."""
     return json.dumps(plain(value), allow_nan=False, indent=indent)
+
+
+def toml_tables(path: Path) -> dict[str, Any]:
+    """The tables of a TOML file; TarsusError if it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return tomllib.load(file)
+    except OSError as error:
+        raise TarsusError(f"{path} cannot be read: {error.strerror}.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise TarsusError(f"{path} is not TOML: {error}.") from None

@@ -28,13 +28,13 @@ method = "least_squares"
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tarsus.errors import TarsusError, unknown
+from tarsus.files import toml_tables
 from tarsus.identification.unknowns import Unknown, read
 
 METHODS = ("least_squares", "cma")
@@ -79,14 +79,7 @@ class IdentificationSpec:
 
 def read_spec(path: Path) -> IdentificationSpec:
     """The tables of a TOML file; paths in it count from its folder. TarsusError for bad input."""
-    try:
-        with path.open("rb") as file:
-            given = tomllib.load(file)
-    except OSError as error:
-        raise TarsusError(f"{path} cannot be read: {error.strerror}.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise TarsusError(f"{path} is not TOML: {error}.") from None
-    return spec_of(given, path.parent)
+    return spec_of(toml_tables(path), path.parent)
 
 
 def spec_of(given: Mapping[str, Any], folder: Path = Path()) -> IdentificationSpec:

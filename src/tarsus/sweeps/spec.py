@@ -23,13 +23,13 @@ own = "my_outcomes.py"
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tarsus.errors import TarsusError, unknown
+from tarsus.files import toml_tables
 from tarsus.sweeps import names
 from tarsus.sweeps.sampling import METHODS, Axis, Words
 
@@ -83,14 +83,7 @@ class SweepSpec:
 
 def read(path: Path) -> SweepSpec:
     """The sweep in a TOML file; paths in it count from its folder. TarsusError for bad input."""
-    try:
-        with path.open("rb") as file:
-            given = tomllib.load(file)
-    except OSError as error:
-        raise TarsusError(f"{path} cannot be read: {error.strerror}.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise TarsusError(f"{path} is not TOML: {error}.") from None
-    return of(given, path.parent)
+    return of(toml_tables(path), path.parent)
 
 
 def of(given: Mapping[str, Any], folder: Path = Path()) -> SweepSpec:

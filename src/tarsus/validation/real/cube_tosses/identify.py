@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.validation.real.cube_tosses.candidates import SearchRange, around, sampled
+from tarsus.identification.ranges import SearchRange
+from tarsus.validation.real.cube_tosses.candidates import around, sampled
 from tarsus.validation.real.cube_tosses.data import Tosses
 from tarsus.validation.real.cube_tosses.errors import TossErrors
 from tarsus.validation.real.cube_tosses.law_tosses import Tosser

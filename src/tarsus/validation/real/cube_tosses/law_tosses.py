@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.contact.base import Law
+from tarsus.identification.ranges import SearchRange
 from tarsus.parameters import declared, name_of, named
 from tarsus.program.run.worlds import Worlds
 from tarsus.simulation import resolve
@@ -17,7 +18,7 @@ from tarsus.simulation.loading import loaded, start_registers
 from tarsus.simulation.step_program import Plan, shared, step_program
 from tarsus.stepping.base import Scene
 from tarsus.terrain.slope import Slope
-from tarsus.validation.real.cube_tosses.candidates import SCENE, SearchRange, ranges
+from tarsus.validation.real.cube_tosses.candidates import SCENE, ranges
 from tarsus.validation.real.cube_tosses.data import FRAME, GIVEN_MU, G, Tosses, cube
 from tarsus.validation.real.cube_tosses.errors import TossErrors, errors
 

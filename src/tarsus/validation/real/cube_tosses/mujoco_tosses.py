@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.errors import TarsusError
+from tarsus.identification.ranges import SearchRange
 from tarsus.mujoco_runs.library import mujoco, rollout
-from tarsus.validation.real.cube_tosses.candidates import SCENE, SearchRange
+from tarsus.validation.real.cube_tosses.candidates import SCENE
 from tarsus.validation.real.cube_tosses.data import EDGE, FRAME, GIVEN_MU, INERTIA, MASS, G, Tosses
 from tarsus.validation.real.cube_tosses.law_tosses import HARD, Tosser
 

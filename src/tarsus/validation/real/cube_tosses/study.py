@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from tarsus.contact.base import Law
-from tarsus.validation.real.cube_tosses.candidates import SCENE, SearchRange
+from tarsus.identification.ranges import SearchRange
+from tarsus.validation.real.cube_tosses.candidates import SCENE
 from tarsus.validation.real.cube_tosses.data import Tosses
 from tarsus.validation.real.cube_tosses.errors import errors
 from tarsus.validation.real.cube_tosses.flight import Flights
