@@ -42,7 +42,8 @@ FLOORS = (  # from the roof down; what stands on one floor does not see its neig
     ("algebra",),
     ("program",),
     ("registry", "parameters"),
-    ("errors", "files", "references"),
+    ("files",),
+    ("errors", "references"),
 )
 LAWS_WING = "contact"  # stands beside the mechanics wing, on the algebra
 MECHANICS_WING = {
