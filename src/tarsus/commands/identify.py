@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -83,13 +83,7 @@ class Identify(Command):
 
             files.append(self.out / "identify.png")
             save(picture(found), files[-1])
-        if self.json:
-            print_json(record | {"written": [written(file) for file in files]})
-            return 0
-        _print(found)
-        for file in files:
-            print(f"written {file}")
-        return 0
+        return self._told(record, files, lambda: _print(found))
 
     def _rank(self, threads: int) -> int:
         """Rank laws, and tell."""
@@ -100,11 +94,14 @@ class Identify(Command):
         with self.progress() as progress:
             found = rank_laws(self.spec, names, None, threads, progress.say)
         record = asdict(found)
-        files = self._written(record)
+        return self._told(record, self._written(record), lambda: _print_laws(found))
+
+    def _told(self, record: Mapping[str, Any], files: list[Path], tell: Callable[[], None]) -> int:
+        """The exit code, when the record is printed as JSON, or by `tell` with what was written."""
         if self.json:
-            print_json(record | {"written": [written(file) for file in files]})
+            print_json({**record, "written": [written(file) for file in files]})
             return 0
-        _print_laws(found)
+        tell()
         for file in files:
             print(f"written {file}")
         return 0

@@ -11,24 +11,22 @@ import numpy as np
 from casadi import SX
 from numpy.typing import NDArray
 
-from tarsus.contact.base import symbols
 from tarsus.contact.solvers.base import finite
-from tarsus.control.pd import actuated, joint_state, pd_torque
+from tarsus.control.pd import actuated
 from tarsus.control.servo import Gains
 from tarsus.dynamics import loop_constraints
 from tarsus.dynamics.base_parameters import base_parameters
-from tarsus.dynamics.kinematics import kinematics
 from tarsus.dynamics.rnea import body_inertias
 from tarsus.environments.draws import Draws
+from tarsus.environments.moments import glimpse_of, servo_step
 from tarsus.parameters import named
 from tarsus.program.ir.blocks import Program
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder, Values
 from tarsus.simulation import kept_programs
 from tarsus.simulation.alike import first_alike
-from tarsus.simulation.step_program import applied, within_limits
 from tarsus.spatial.quaternion import product
-from tarsus.stepping.base import Scene, StepInputs, Stepper
+from tarsus.stepping.base import Scene, Stepper
 from tarsus.tasks.base import Glimpse, LearningTask, Measured, Observed
 
 MOST = 10.0  # an action beyond it counts as it
@@ -158,18 +156,10 @@ def _steps(
     inertias = base_parameters(m)
     inertias[0] = inertias[0] + body_inertias(m)[0].scaled(now["mass"] - 1)
     gains = work.gains.kp, work.gains.kd
+    around = SX(work.dt), law, terrain, inertias
 
     def step(at: Values) -> tuple[Values, SX]:
-        angles, rates = joint_state(m, at["q"], at["u"])
-        wanted = pd_torque(target, SX.zeros(target.numel()), angles, rates, gains)
-        tau = b.keep("torque", within_limits(m, wanted))
-        start = StepInputs(
-            *(at["q"], at["u"], at["memory"], applied(m, tau), SX(work.dt)),
-            *(symbols(law), terrain, inertias),
-            bilateral=at["bilateral"],
-        )
-        found = work.stepper.step(scene, start, b)
-        out = found.values()
+        out, tau = servo_step(work.stepper, scene, at, target, gains, around, b)
         done = at["done"] + 1
         failed = at["unconverged"] + ca.logic_not(out["converged"])
         kept = {name: out[name] for name in ("q", "u", "memory", "bilateral", "impulse")}
@@ -182,23 +172,11 @@ def _steps(
 
 def glimpse(work: ControlPlan, now: Values, end: Values, action: SX, terrain: object) -> Glimpse:
     """What a task may look at: now: q, u, before, clock, command; end: tau, impulse of a step."""
-    scene, task = work.scene, work.task
-    kin = kinematics(scene.mechanism, now["q"], now["u"])
-    names = [scene.candidates[i].name for i in scene.usual]
-    pressing = {name: end["impulse"][3 * k] > 0 for k, name in enumerate(names)}
-    asked = dict(zip(task.commands(), entries(now["command"]), strict=True))
-    return Glimpse(
-        kin,
-        *joint_state(scene.mechanism, now["q"], now["u"]),
-        end["tau"],
-        pressing,
-        action,
-        now["before"],
-        asked,
-        now["clock"] * work.period,
-        lambda points: scene.terrain.elevations(points, terrain),
-        work.stand,
-    )
+    asked = dict(zip(work.task.commands(), entries(now["command"]), strict=True))
+    seen = {name: now[name] for name in ("q", "u", "before")}
+    seen |= {"tau": end["tau"], "impulse": end["impulse"], "action": action}
+    seen["clock"] = now["clock"] * work.period
+    return glimpse_of(work.scene, work.stand, seen, asked, terrain)
 
 
 def joined(parts: Iterable[Observed | Measured]) -> SX:

@@ -18,6 +18,7 @@ from tarsus.planning.planner import Planner
 from tarsus.simulation.recording.divergence import Diverged
 from tarsus.simulation.recording.summary import fell_in
 from tarsus.simulation.simulation import Simulation
+from tarsus.spatial.quaternion import zyx_angles
 
 Array = NDArray[np.float64]
 LIFTED = 0.005  # m: a foot that is higher is in the air
@@ -127,8 +128,8 @@ def _reached(planner: Planner, log: xr.Dataset, begin: float, diverged: bool) ->
     # the base's motion along its heading
     time, q, u = (log[name].values for name in ("time", "q", "u"))
     after = time >= min(begin, time[-1] - 0.5)
-    w, x, y, z = q[:, 3:7].T
-    heading = np.arctan2(2 * (x * y + w * z), 1 - 2 * (y * y + z * z))
+    _, x, y, _ = q[:, 3:7].T
+    heading = zyx_angles(q[:, 3:7])[:, 0]
     along = np.cos(heading) * u[:, 0] + np.sin(heading) * u[:, 1]
     left = np.cos(heading) * u[:, 1] - np.sin(heading) * u[:, 0]
     turned = np.gradient(np.unwrap(heading), time)

@@ -10,11 +10,10 @@ import numpy as np
 from casadi import SX
 from numpy.typing import NDArray
 
-from tarsus.contact.base import symbols
-from tarsus.control.pd import actuated, joint_state, pd_torque
+from tarsus.control.pd import actuated
 from tarsus.dynamics import loop_constraints
 from tarsus.dynamics.base_parameters import base_parameters
-from tarsus.dynamics.kinematics import kinematics
+from tarsus.environments.moments import glimpse_of, servo_step
 from tarsus.planning.goals.base import Goal
 from tarsus.planning.spline import weights
 from tarsus.program.ir.blocks import Program
@@ -22,8 +21,7 @@ from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder, Values
 from tarsus.simulation import kept_programs
 from tarsus.simulation.alike import first_alike
-from tarsus.simulation.step_program import applied, within_limits
-from tarsus.stepping.base import Scene, StepInputs, Stepper
+from tarsus.stepping.base import Scene, Stepper
 from tarsus.tasks.base import Glimpse
 
 KEPT = 4  # programs that are kept
@@ -82,7 +80,7 @@ def traced(work: RolloutPlan) -> Program:
     given = {name: b.parameter(name, size) for name, size in sizes.items()}
     law = {name: b.parameter(f"law.{name}") for name in scene.law.parameters()}
     terrain = scene.terrain.symbols(b)
-    inertias = base_parameters(m)
+    gains, around = (given["kp"], given["kd"]), (given["dt"], law, terrain, base_parameters(m))
     knots = ca.reshape(given["knots"], n, work.knots)
 
     def targets(done: SX) -> SX:
@@ -91,16 +89,8 @@ def traced(work: RolloutPlan) -> Program:
 
     def step(at: Values) -> tuple[Values, SX]:
         # torques towards the spline
-        angles, rates = joint_state(m, at["q"], at["u"])
         target = b.keep("target", targets(at["done"]))
-        wanted = pd_torque(target, SX.zeros(n), angles, rates, (given["kp"], given["kd"]))
-        tau = b.keep("torque", within_limits(m, wanted))
-        start = StepInputs(
-            *(at["q"], at["u"], at["memory"], applied(m, tau), given["dt"]),
-            *(symbols(law), terrain, inertias),
-            bilateral=at["bilateral"],
-        )
-        out = work.stepper.step(scene, start, b).values()
+        out, tau = servo_step(work.stepper, scene, at, target, gains, around, b)
         # what the step costs
         done = b.keep("steps_done", at["done"] + 1)
         more = done < given["steps"]
@@ -131,18 +121,8 @@ def glimpse(
     work: RolloutPlan, now: Values, targets: tuple[SX, SX], command: SX, terrain: object
 ) -> Glimpse:
     """What a goal may look at: now: q, u, impulse, tau, clock; targets: in the step and before."""
-    scene, goal = work.scene, work.goal
-    kin = kinematics(scene.mechanism, now["q"], now["u"])
-    names = [scene.candidates[i].name for i in scene.usual]
-    pressing = {name: now["impulse"][3 * k] > 0 for k, name in enumerate(names)}
-    posture = SX(ca.DM(work.stand[actuated(scene.mechanism)[0]]))
-    angles, rates = joint_state(scene.mechanism, now["q"], now["u"])
-    return Glimpse(
-        *(kin, angles, rates, now["tau"], pressing),
-        action=targets[0] - posture,
-        before=targets[1] - posture,
-        command=dict(zip(goal.commands(), entries(command), strict=True)),
-        clock=now["clock"],
-        heights=lambda points: scene.terrain.elevations(points, terrain),
-        stand=work.stand,
-    )
+    posture = SX(ca.DM(work.stand[actuated(work.scene.mechanism)[0]]))
+    action, before = (target - posture for target in targets)
+    asked = dict(zip(work.goal.commands(), entries(command), strict=True))
+    seen = now | {"action": action, "before": before}
+    return glimpse_of(work.scene, work.stand, seen, asked, terrain)

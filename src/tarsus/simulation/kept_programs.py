@@ -21,7 +21,7 @@ from functools import cache, partial
 from importlib import metadata
 from pathlib import Path
 from time import perf_counter
-from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
+from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -41,7 +41,6 @@ LOG = logging.getLogger(__name__)
 P = TypeVar("P")
 
 _KNOWN: dict[int, Namespace] = {}  # by id, with its owner
-_CODE: dict[int, tuple[CodeType, bytes]] = {}  # by id, with the code that keeps it from others
 
 
 def kept(plan: P, traced: Callable[[P], Program]) -> Program:
@@ -189,7 +188,7 @@ def _held(value: Any, digest: hashlib._Hash, deep: int = DEEP) -> None:
     if isinstance(value, FunctionType):
         if not _of_a_package(value.__code__.co_filename):
             raise Foreign
-        digest.update(_code_digest(value.__code__))
+        digest.update(marshal.dumps(value.__code__, WITHOUT_REFERENCES))
         cells = [cell.cell_contents for cell in value.__closure__ or ()] if deep else []
         parts, deep = (value.__defaults__, value.__kwdefaults__, *cells), max(deep - 1, 0)
     if parts is not None:
@@ -213,15 +212,6 @@ def _code_parts(value: Any) -> tuple[Any, ...] | None:
     if hasattr(value, "__wrapped__") and not isinstance(value, FunctionType):  # of a cache
         return (value.__wrapped__,)
     return None
-
-
-def _code_digest(code: CodeType) -> bytes:
-    """A hash of code, found once."""
-    known, digest = _CODE.get(id(code), (None, b""))
-    if known is not code:
-        digest = hashlib.sha256(marshal.dumps(code, WITHOUT_REFERENCES)).digest()
-        _CODE[id(code)] = code, digest
-    return digest
 
 
 @cache

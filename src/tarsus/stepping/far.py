@@ -19,7 +19,7 @@ from tarsus.model.mechanism import Mechanism
 from tarsus.model.solids import Pair
 from tarsus.stepping.boxes import Block
 from tarsus.stepping.pairs import Segment, between, length
-from tarsus.stepping.shapes import Shape, shape_of
+from tarsus.stepping.shapes import Shape, shapes_of
 
 CLEAR = 0.02  # m: what parts a pair by more as the robot starts is all that is asked of it
 
@@ -27,7 +27,7 @@ CLEAR = 0.02  # m: what parts a pair by more as the robot starts is all that is 
 def at_least(kin: Kinematics, pairs: list[Pair]) -> list[SX]:
     """Of each pair a distance, m, that its solids have at least; touching ones 0 or less."""
     start = kinematics(kin.mechanism, SX(DM(_start(kin.mechanism))))
-    now, then = _shapes(kin, pairs), _shapes(start, pairs)
+    now, then = shapes_of(kin, pairs), shapes_of(start, pairs)
     found = []
     for pair in pairs:
         own, away = ways(pair, now), [float(DM(way)) for way in ways(pair, then)]
@@ -60,11 +60,6 @@ def _along(shape: Shape, normal: SX) -> SX:
     if isinstance(shape, Segment):
         return SX(0) if shape.half is None else ca.fabs(ca.dot(normal, shape.half))
     return ca.dot(ca.fabs(ca.mtimes(shape.rotation.T, normal)), shape.half)
-
-
-def _shapes(kin: Kinematics, pairs: list[Pair]) -> dict[str, Shape]:
-    solids = {c.name: c for pair in pairs for c in (pair.first, pair.second)}
-    return {name: shape_of(kin, solid) for name, solid in solids.items()}
 
 
 def _start(mechanism: Mechanism) -> np.ndarray:

@@ -20,7 +20,7 @@ from tarsus.program.ir.trace import Builder, Values
 from tarsus.stepping.boxes import ABSENT, Block, Meeting, capsule_on_box
 from tarsus.stepping.far import at_least
 from tarsus.stepping.pairs import Segment, between, facing, length
-from tarsus.stepping.shapes import Shape, shape_of
+from tarsus.stepping.shapes import Shape, shape_of, shapes_of
 from tarsus.stepping.two_boxes import facing_of
 
 Radius = float | SX
@@ -103,8 +103,7 @@ def pair_gaps(
     near = builder.keep("near", closes(least(at_least(kin, list(firsts.values())))))
 
     def exact(_: Values) -> tuple[Values, SX]:
-        solids = {c.name: c for pair in pairs for c in (pair.first, pair.second)}
-        shapes = {name: shape_of(kin, solid) for name, solid in solids.items()}
+        shapes = shapes_of(kin, pairs)
         known = {
             both: _gaps(pair, *(shapes[name] for name in both)) for both, pair in firsts.items()
         }
