@@ -29,7 +29,7 @@ class WorldEnv(gymnasium.Env[Array, Array]):
     def __init__(self, **options: Any) -> None:
         _nothing_to_draw(options)
         self.environment = Environment(**options)
-        self.observation_space, self.action_space = _spaces(self.environment)
+        self.observation_space, self.action_space = spaces(self.environment)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -58,7 +58,7 @@ class WorldsEnv(VectorEnv[Array, Array, Array]):
     def __init__(self, num_envs: int = 1, **options: Any) -> None:
         _nothing_to_draw(options)
         self.environment, self.num_envs = Environment(worlds=num_envs, **options), num_envs
-        self.single_observation_space, self.single_action_space = _spaces(self.environment)
+        self.single_observation_space, self.single_action_space = spaces(self.environment)
         batch = gymnasium.vector.utils.batch_space
         self.observation_space = batch(self.single_observation_space, num_envs)
         self.action_space = batch(self.single_action_space, num_envs)
@@ -80,7 +80,8 @@ class WorldsEnv(VectorEnv[Array, Array, Array]):
         return out.observation, out.reward, out.terminated, out.truncated, told
 
 
-def _spaces(environment: Environment) -> tuple[Box, Box]:
+def spaces(environment: Environment) -> tuple[Box, Box]:
+    """Of an observation and of an action."""
     dtype = environment.backend.dtype.type
     wide = np.full(environment.actions, MOST, dtype)
     return Box(-np.inf, np.inf, (environment.observations,), dtype), Box(-wide, wide, dtype=dtype)
