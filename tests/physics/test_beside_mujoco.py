@@ -104,15 +104,16 @@ def test_a_limp_biped_in_the_air_comes_to_its_stops_when_mujoco_s_does(
 @pytest.mark.skipif(robots_folder() is None, reason="example-robot-data is not installed")
 @pytest.mark.parametrize("name", ["go2", "anymal_c"])
 def test_a_robot_s_file_moves_as_in_mujoco(name: str) -> None:
-    """Free flight to the order of `midpoint`, the first; events at the same
-    instants until the poses part, as those of chaotic falls do; a stand to 1 mm and 0.2 deg.
+    """Free flight to the order of `midpoint`, the first; drops and falls alike, events at the same
+    instants, until MuJoCo itself parts from MuJoCo twice as soft; a stand to 1 mm and 0.2 deg.
     """
     rows = {row.scene: row for row in truth.rows(named([name]), lambda _: None)}
     assert rows[truth.FLIES].order == pytest.approx(1, abs=0.1)
     for scene in (truth.DROPS, truth.STANDS, truth.FALLS):
-        found = rows[scene].found
-        assert found is not None
-        assert found.early_within == found.early >= 4 and found.together > 0.2
+        found, soft = rows[scene].found, rows[scene].soft
+        assert found is not None and soft is not None
+        assert found.early_within == found.early >= 2
+        assert abs(round((found.together - soft.together) / truth.DT)) <= truth.WITHIN
         assert rows[scene].unsolved <= 3  # of 1,000 to 3,000 steps
     stand = rows[truth.STANDS].found
     assert stand is not None

@@ -59,12 +59,17 @@ class Apart:
     angle: float
 
 
-def together(robot: Robot, one: RobotRun, other: RobotRun, most: Apart) -> int:
-    """Steps until two runs are farther apart than `most`; all, if they never are."""
+def together(robot: Robot, one: RobotRun, other: RobotRun, most: Apart, lasting: int = 1) -> int:
+    """Steps until two runs are farther apart than `most` for so many steps in a row, or at their
+    end; all, if they never are.
+    """
     n = min(len(one.q), len(other.q))
     place, angle = _distances(robot, one.q[:n], other.q[:n])
     near = (place <= most.place) & (angle <= most.angle)  # not where either is no number
-    return n if near.all() else int(near.argmin())
+    for start in np.flatnonzero(~near).tolist():
+        if not near[start : start + lasting].any():
+            return start
+    return n
 
 
 def apart(robot: Robot, q: Array, other: Array) -> Apart:

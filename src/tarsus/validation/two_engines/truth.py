@@ -34,6 +34,7 @@ SOFTER = 2.0
 ROBOTS = ("go2", "anymal_c", "g1")  # of example-robot-data, if none are named
 ALIKE = Apart(1e-3, float(np.deg2rad(0.2)))  # poses that agree
 WITHIN = 2  # steps: events so near are the same
+LASTING = 20  # steps: an impact spreads over some of MuJoCo's, and the poses differ meanwhile
 FLIGHT, FLIGHT_PARTS, RATES = 0.2, 20, 1.0  # s; MuJoCo's steps in one of ours; rad/s at the start
 HIGH = 10.0  # m: nothing touches in flight
 DROP, TIPPED, CLEAR = 0.2, 1.0, 0.05  # m; rad of roll; m above the ground
@@ -50,7 +51,7 @@ SECONDS = {FLIES: FLIGHT, DROPS: 1.0, STANDS: 3.0, FALLS: 3.0}
 class Beheld:
     """How two runs of a scene differ.
 
-    together: s, how long their poses are within `ALIKE`
+    together: s, how long their poses are within `ALIKE`, or soon again (`LASTING`)
     early, early_within: events of both until then; of these within `WITHIN` steps
     shared, within: events of both in the whole run; of these within `WITHIN` steps
     latest: steps, by which the event comes later or earlier that differs most
@@ -69,7 +70,7 @@ class Beheld:
     @staticmethod
     def of(robot: Robot, one: RobotRun, other: RobotRun) -> Beheld:
         """Of two runs."""
-        late, until = one.late(other), together(robot, one, other, ALIKE)
+        late, until = one.late(other), together(robot, one, other, ALIKE, LASTING)
         early = {name: steps for name, steps in late.items() if one.events[name] <= until}
         end = apart(robot, one.q[-1], other.q[-1])
         return Beheld(
