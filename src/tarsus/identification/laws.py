@@ -118,13 +118,25 @@ def rank_laws(
     return LawRanking(*_ranked(found, search["seed"]), tuple(failed), len(whole), parts)
 
 
-def unknowns_of(law: Law, asked: Sequence[Unknown]) -> tuple[Unknown, ...]:
-    """What is identified under a law: what the spec frees that it has, else its usual ranges."""
+def law_of(name: str, model: Mapping[str, Any]) -> tuple[Law, frozenset[str]]:
+    """A law with what [model] knows of it (law.NAME, where it has one), and the names of that."""
+    law = resolve.law(name)
+    told = {n.partition(".")[2]: v for n, v in model.items() if n.startswith("law.")}
+    known = {n: v for n, v in told.items() if n in declared(type(law))}
+    return (replace(law, **known) if known else law), frozenset(known)
+
+
+def unknowns_of(
+    law: Law, asked: Sequence[Unknown], known: frozenset[str] = frozenset()
+) -> tuple[Unknown, ...]:
+    """What is identified under a law: what the spec frees that it has, and else its usual ranges,
+    but for what is known.
+    """
     others = [one for one in asked if one.part != "law"]
     told = {one.own: one for one in asked if one.part == "law" and one.own in declared(type(law))}
     own = []
     for name, within in usual(name_of(law), law).items():
-        if getattr(law, name) is not None and name not in told:
+        if getattr(law, name) is not None and name not in {*told, *known}:
             own.append(Unknown(f"law.{name}", within))
     return (*told.values(), *own, *others)
 
@@ -133,9 +145,9 @@ def _judged(
     name: str, prepared: Prepared, whole: Windows, fold: NDArray[np.int64], threads: int
 ) -> tuple[RankedLaw, Array]:
     """A law's errors, window by window (W,), each identified without it."""
-    law = resolve.law(name)
+    law, known = law_of(name, prepared.spec.model)
     parts = _fine(replace(prepared.parts, law=law))
-    unknowns = unknowns_of(law, prepared.spec.unknowns)
+    unknowns = unknowns_of(law, prepared.spec.unknowns, known)
     candidates = Candidates(parts, unknowns)
     rollouts = Rollouts(candidates, whole, prepared.noise, threads)
     # with all windows, then without each fold
@@ -147,7 +159,7 @@ def _judged(
     error = np.empty(len(whole))
     for k in range(int(fold.max()) + 1):
         inside = LeastSquares(rollouts.on(whole.some(fold != k)), search["starts"])
-        own = inside.solve(best.shares, best.starts[fold != k], ROUNDS)
+        own = inside.search(best.shares, best.starts[fold != k], ROUNDS)
         outside = LeastSquares(rollouts.on(whole.some(fold == k)), search["starts"])
         error[fold == k] = _by_window(outside.settle(own.shares))
     values = {o.name: float(o.range.at(s)) for o, s in zip(unknowns, best.shares, strict=True)}
@@ -167,7 +179,8 @@ def _by_window(found: Fitted) -> Array:
 
 def _fine(parts: ModelParts) -> ModelParts:
     """With steps that springs bear."""
-    springs = parts.law.at_instants or named(type(parts.law), "stiffness")
+    law = parts.law
+    springs = named(type(law), "stiffness") or (law.at_instants and not law.impulsive)
     if not springs or parts.dt <= SOFT:
         return parts
     return replace(parts, dt=parts.dt / int(np.ceil(parts.dt / SOFT - 1e-9)))

@@ -178,32 +178,41 @@ class LeastSquares:
         followed = self.rollouts.follow(values)
         residuals = self.rollouts.residuals(values, followed, self._begun(own[None]))[0]
         cost, made = window_costs(residuals[None], own[None])[0], 0
-        while self.fit_starts and made < rounds:
+        moving = np.arange(len(own))
+        while self.fit_starts and made < rounds and len(moving):
             made += 1
-            B = self._by_starts(values, followed, own)
+            # those that still move, linearized; several dampings tried at once
+            some, held = self._on(moving), followed.on(moving)
+            B = some._by_starts(values, held, own[moving])
             jacobian = np.zeros((len(B), B.shape[1], p)), B
-            normal, still = self._normal(z, own, residuals, jacobian), np.zeros(p)
+            normal = some._normal(z, own[moving], residuals[moving], jacobian)
             factors = [normal.eliminated(by)[2] for by in SETTLE_DAMPED]
-            tried = np.stack([own + normal.moved(still, each) for each in factors])
-            same = followed.of(np.zeros(len(tried), int))
-            found = self.rollouts.residuals(np.repeat(values, len(tried), 0), same, tried)
+            tried = np.stack([own[moving] + normal.moved(np.zeros(p), each) for each in factors])
+            same = held.of(np.zeros(len(tried), int))
+            found = some.rollouts.residuals(np.repeat(values, len(tried), 0), same, tried)
+            self.rollouts.evaluations += some.rollouts.evaluations
             costs = window_costs(found, tried)
             # each window takes its own best
-            best, each = costs.argmin(0), np.arange(len(own))
-            better = costs[best, each] < cost
-            own = np.where(better[:, None], tried[best, each], own)
-            residuals = np.where(better[:, None, None], found[best, each], residuals)
-            gain, cost = cost, np.where(better, costs[best, each], cost)
-            if (gain - cost).sum() <= SETTLED * cost.sum():
-                break
+            best, each = costs.argmin(0), np.arange(len(moving))
+            gain = cost[moving] - costs[best, each]
+            better = moving[gain > 0]
+            best, each = best[gain > 0], each[gain > 0]
+            own[better], residuals[better] = tried[best, each], found[best, each]
+            cost[better] = costs[best, each]
+            moving = moving[gain > SETTLED * cost[moving]]
         none = np.zeros((p, p))
         return Fitted(z, own, float(cost.sum()), residuals, none, residuals.size, made, True)
+
+    def _on(self, which: NDArray[np.int64]) -> LeastSquares:
+        """The same on some of the windows."""
+        some = self.rollouts.on(self.rollouts.windows.some(which))
+        return LeastSquares(some, self.fit_starts)
 
     def _begin(self, shares: Array, starts: Array | None) -> tuple[Array, Array]:
         z = np.clip(np.asarray(shares, float), 0, 1)
         if starts is not None:
             return z, starts
-        own = self.rollouts.follow(self.values(z[None])).starts[0]
+        own = self.rollouts.follow(self.values(z[None])).starts[0].copy()
         return z, own if self.fit_starts else own[:, :0]
 
     def _begun(self, starts: Array) -> Array | None:

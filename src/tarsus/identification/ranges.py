@@ -68,9 +68,9 @@ def usual(
             continue
         if declaration.role in by_role:
             found[own] = by_role[declaration.role]
-        elif own in BY_NAME:
-            found[own] = BY_NAME[own]
         elif declaration.role in TIMES and default:
             low, high = TIMES[declaration.role]
             found[own] = SearchRange(low * default, high * default, log=True)
+        elif own in BY_NAME:
+            found[own] = BY_NAME[own]
     return found

@@ -39,6 +39,10 @@ class Followed:
         """Of some candidates: a slice or indices."""
         return Followed({n: v[which] for n, v in self.registers.items()}, self.starts[which])
 
+    def on(self, windows: Any) -> Followed:
+        """On some windows: indices."""
+        return self.of((slice(None), windows))
+
 
 class Rollouts:
     """Residuals of candidates on windows, in standard deviations of the noise.
