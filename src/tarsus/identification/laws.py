@@ -20,7 +20,8 @@ from tarsus.contact.base import Law
 from tarsus.errors import TarsusError
 from tarsus.identification import windows
 from tarsus.identification.candidates import Candidates, ModelParts
-from tarsus.identification.least_squares import Fitted, LeastSquares, window_costs
+from tarsus.identification.least_squares import Fitted, LeastSquares
+from tarsus.identification.normal_equations import window_costs
 from tarsus.identification.ranges import usual
 from tarsus.identification.rollouts import Rollouts
 from tarsus.identification.run import Prepared, Tell, begins, prepare, solved

@@ -2,25 +2,26 @@
 
 Gauss-Newton with Levenberg's damping. The starts of windows are unknowns too, held by the noise
 of the log; they are eliminated window by window, so that what is solved is as small as the unknowns
-are few. Columns of the Jacobian are central differences, each a world. A residual far beyond the
-noise counts by its size, not by its square, so that one foot that lands a step late does not
-outvote the rest.
+are few. Columns of the Jacobian are central differences, each a world.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
-from scipy.optimize import lsq_linear
 
+from tarsus.identification.normal_equations import (
+    NormalEquations,
+    products,
+    stepped,
+    weights,
+    window_costs,
+)
 from tarsus.identification.rollouts import Followed, Rollouts
 
 Array = NDArray[np.float64]
-LARGE = 3.0  # deviations: a residual beyond counts by its size
 WIDTH = 1e-3  # of a range: of differences by an unknown
 START = 0.3  # deviations: of differences by a start
 DAMPINGS = (0.01, 0.1, 1.0, 10.0, 100.0)  # tried at once, times the last one
@@ -28,8 +29,6 @@ SETTLE_DAMPED = (0.0, 0.1, 1.0, 10.0)
 ROUNDS, SETTLING, AFRESH = 25, 6, 4
 SETTLED = 1e-5  # of the cost, and of a range: less changes nothing
 LEAST_DAMPED, MOST_DAMPED = 1e-9, 1e6
-TINY = 1e-12
-ALONE = 1 << 18  # multiplications of a product that one thread makes
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,50 +50,6 @@ class Fitted:
     rows: int
     rounds: int
     settled: bool
-
-
-@dataclass(frozen=True, eq=False)
-class NormalEquations:
-    """The problem near a point: J^T J and J^T r by blocks.
-
-    of_unknowns (p, p), of_starts (W, s, s), coupling (W, s, p); slope (p,), gradient (W, s)
-    """
-
-    of_unknowns: Array
-    of_starts: Array
-    coupling: Array
-    slope: Array
-    gradient: Array
-
-    def eliminated(self, damping: float = 0.0) -> tuple[Array, Array, list[Any]]:
-        """S (p, p) and g (p,) of the unknowns alone, and factors of the windows' damped blocks."""
-        S, g, factors = self.of_unknowns.copy(), self.slope.copy(), list[Any]()
-        if not self.gradient.shape[1]:
-            return S, g, factors
-        for block, c, b in zip(self.of_starts, self.coupling, self.gradient, strict=True):
-            factor = cho_factor(block + np.diag(damping * np.diag(block)))
-            solved = cho_solve(factor, c)
-            S, g = S - c.T @ solved, g - solved.T @ b
-            factors.append(factor)
-        return 0.5 * (S + S.T), g, factors
-
-    def moved(self, step: Array, factors: list[Any]) -> Array:
-        """How far the starts move with the unknowns (p,), (W, s)."""
-        if not factors:
-            return np.zeros_like(self.gradient)
-        right = -self.gradient - self.coupling @ step
-        return np.stack([cho_solve(f, r) for f, r in zip(factors, right, strict=True)])
-
-
-def weights(residuals: Array) -> Array:
-    """Factors of residuals by which squares become sizes beyond `LARGE`."""
-    return (1 + (residuals / LARGE) ** 2) ** -0.25
-
-
-def window_costs(residuals: Array, starts: Array) -> Array:
-    """Costs (c, W) of residuals (c, W, samples, n) and of starts (c, W, s) that are moved."""
-    scaled = LARGE**2 * (np.sqrt(1 + (residuals / LARGE) ** 2) - 1)
-    return scaled.sum((2, 3)) + 0.5 * (starts**2).sum(2)
 
 
 class LeastSquares:
@@ -157,7 +112,7 @@ class LeastSquares:
             made += 1
             dampings = [damping * factor for factor in DAMPINGS]
             normal = self._normal(z, own, residuals, jacobian)
-            tried = [_stepped(normal, z, own, by) for by in dampings]
+            tried = [stepped(normal, z, own, by) for by in dampings]
             costs, found = self._cost(*(np.stack(parts) for parts in zip(*tried, strict=True)))
             best = int(np.argmin(costs))
             if not costs[best] < cost:
@@ -232,17 +187,17 @@ class LeastSquares:
         # all columns by window, and their products
         w, p = weights(residuals).reshape(len(residuals), -1, 1), len(z)
         r = residuals.reshape(len(residuals), -1, 1)
-        products = _products(np.concatenate([*jacobian, r], -1) * w)
+        of_all = products(np.concatenate([*jacobian, r], -1) * w)
         of_starts = slice(p, -1)
         # what is known beforehand, of the unknowns and of the starts
         slope = (self.prior(z[None] + WIDTH) - self.prior(z[None] - WIDTH))[0] / (2 * WIDTH)
         known = slope * self.prior(z[None])[0]
         return NormalEquations(
-            products[:, :p, :p].sum(0) + np.diag(slope**2),
-            products[:, of_starts, of_starts] + np.eye(products.shape[1] - p - 1),
-            products[:, of_starts, :p],
-            products[:, :p, -1].sum(0) + known,
-            products[:, of_starts, -1] + starts,
+            of_all[:, :p, :p].sum(0) + np.diag(slope**2),
+            of_all[:, of_starts, of_starts] + np.eye(of_all.shape[1] - p - 1),
+            of_all[:, of_starts, :p],
+            of_all[:, :p, -1].sum(0) + known,
+            of_all[:, of_starts, -1] + starts,
         )
 
     def _differences(self, z: Array, starts: Array) -> tuple[Array, Array]:
@@ -274,33 +229,3 @@ class LeastSquares:
         found = self.rollouts.residuals(np.tile(values, (2 * size, 1)), same, begun)
         found = found.reshape(2 * size, len(starts), -1)
         return ((found[:size] - found[size:]) / (2 * START)).transpose(1, 2, 0)
-
-
-def _products(columns: Array) -> Array:
-    """J^T J (W, n, n) of columns (W, rows, n), in parts so small that none is shared among threads,
-    which on a busy machine wait for one another a thousand times as long as they work.
-    """
-    rows, n = columns.shape[1:]
-    part, others = max(1, ALONE // n**2), columns.copy()
-    found = np.zeros((len(columns), n, n))
-    for k in range(0, rows, part):
-        some = slice(k, k + part)
-        found += columns[:, some].transpose(0, 2, 1) @ others[:, some]
-    return found
-
-
-def _stepped(
-    normal: NormalEquations, z: Array, starts: Array, damping: float
-) -> tuple[Array, Array]:
-    """Shares and starts after a damped step that stays inside the ranges."""
-    S, g, factors = normal.eliminated(damping)
-    scale = np.diag(S).copy()
-    damped = S + np.diag(damping * scale + TINY * scale.max() + TINY)
-    values, vectors = np.linalg.eigh(damped)
-    values = np.maximum(values, TINY * values.max())
-    root = np.sqrt(values)[:, None] * vectors.T
-    right = -(vectors.T @ g) / np.sqrt(values)
-    # bounds touch: a hair's breadth keeps lower below upper
-    low, high = -z - TINY, 1 - z + TINY
-    step = np.clip(z + lsq_linear(root, right, (low, high), method="bvls").x, 0, 1) - z
-    return z + step, starts + normal.moved(step, factors)

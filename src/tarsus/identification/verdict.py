@@ -12,8 +12,9 @@ from scipy.stats import t as student
 
 from tarsus.errors import several
 from tarsus.identification.candidates import Candidates
-from tarsus.identification.least_squares import Fitted, weights
+from tarsus.identification.least_squares import Fitted
 from tarsus.identification.matter import changed
+from tarsus.identification.normal_equations import weights
 from tarsus.identification.unknowns import OF_BODIES, PAIRS, Unknown
 
 Array = NDArray[np.float64]
