@@ -21,7 +21,7 @@ from functools import cache, partial
 from importlib import metadata
 from pathlib import Path
 from time import perf_counter
-from types import BuiltinFunctionType, FunctionType, ModuleType
+from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -188,7 +188,7 @@ def _held(value: Any, digest: hashlib._Hash, deep: int = DEEP) -> None:
     if isinstance(value, FunctionType):
         if not _of_a_package(value.__code__.co_filename):
             raise Foreign
-        digest.update(marshal.dumps(value.__code__, WITHOUT_REFERENCES))
+        digest.update(code_bytes(value.__code__))
         cells = [cell.cell_contents for cell in value.__closure__ or ()] if deep else []
         parts, deep = (value.__defaults__, value.__kwdefaults__, *cells), max(deep - 1, 0)
     if parts is not None:
@@ -199,6 +199,25 @@ def _held(value: Any, digest: hashlib._Hash, deep: int = DEEP) -> None:
     if root in MOCKS or not (root in HARMLESS or _installed(root)):
         raise Foreign
     digest.update(f"{named.__module__}.{named.__qualname__};".encode())
+
+
+def code_bytes(code: CodeType) -> bytes:
+    """The same bytes for the same code."""
+    try:
+        return marshal.dumps(code, WITHOUT_REFERENCES)
+    except ValueError:  # Python 3.14 has slices among the constants
+        return marshal.dumps(_unsliced(code), WITHOUT_REFERENCES)
+
+
+def _unsliced(value: Any) -> Any:
+    """Code or a constant with slices as tuples, which marshal's old version can write."""
+    if isinstance(value, slice):
+        return ("slice", value.start, value.stop, value.step)
+    if isinstance(value, tuple):
+        return tuple(map(_unsliced, value))
+    if isinstance(value, CodeType):
+        return value.replace(co_consts=_unsliced(value.co_consts))
+    return value
 
 
 def _code_parts(value: Any) -> tuple[Any, ...] | None:
