@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import av
@@ -20,6 +21,8 @@ from tarsus.viewer.arrows import PHASES, Scale, arrows, cones
 from tarsus.viewer.drawn import DrawnShape
 from tarsus.viewer.film import Filming, Stage, times
 from tarsus.viewer.picture import LIGHT, Camera, Pictured, Placed, Solid
+from tarsus.viewer.placing import square
+from tarsus.viewer.shapes import drawn_shapes
 from tarsus.viewer.track import IMPACT, OPEN, SLIP, STICK, Contacts, phases, track
 
 pytest.importorskip("embreex", reason="there is no wheel for this processor")
@@ -145,11 +148,51 @@ def test_pictures_and_strips(path: Path, log: xr.Dataset, tmp_path: Path) -> Non
     out = tmp_path / "strip.png"
     assert main(["render", str(path), str(out), "--strip", "3", "--size", "64x48", "--bare"]) == 0
     assert Image.open(out).size == (192, 48)
-    # a second log and a log of many worlds are seen through
+    # a second log and a log of two worlds are seen through, or stand apart
     many = tmp_path / "many.nc"
     save(tarsus.Simulation("mini_cheetah", controller="stand", worlds=2).run(0.02), many)
     both = ["render", str(path), str(many), str(out), "--times", "0.1", "--size", "64x48"]
     assert main(both) == 0 and Image.open(out).size == (64, 48)
+    assert main([*both, "--apart", "0.6"]) == 0 and Image.open(out).size == (64, 48)
+
+
+def test_robots_stand_apart_in_a_square_and_all_are_seen(log: xr.Dataset) -> None:
+    # twelve worlds, of which two lie on their sides
+    many = log.expand_dims(world=12).transpose("time", "world", ...).isel(time=slice(2)).copy(True)
+    many["q"][:, [3, 11], 3:7] = np.sqrt([0.5, 0.5, 0.0, 0.0])
+    stage = Stage([track(many)], replace(SMALL, width=480, height=240, forces=False))
+    colors = {tuple(placed.solid.color) for placed in stage._crowd(0.0)}
+    own = {shape.color for shape in drawn_shapes(stage.tracks[0].robot)}
+    assert own < colors and len(colors) == 2 * len(own)  # those that lie have their own
+    camera = stage._camera(0)
+    places = stage._places + np.array([0, 0, 0.28])
+    right, up, ahead = camera.axes @ (places - camera.eye).T
+    high = up / ahead / (picture.VIEW / 2)
+    wide = right / ahead / (picture.VIEW / 2 * 2)  # 480 by 240
+    assert max(abs(wide).max(), abs(high).max()) < 1.0  # all of them, and not from afar
+    assert max(abs(wide).max(), abs(high).max()) > 0.5
+    assert wide.max() == pytest.approx(-wide.min(), abs=0.05)
+    # nearer to each other if asked; the page has the same square
+    closer = Stage([track(many)], replace(SMALL, apart=0.1))
+    np.testing.assert_allclose(closer._places, 0.1 * square(12))
+    assert len(Stage([track(log)], SMALL)._places) == 1
+
+
+def test_one_mesh_of_many_robots_is_their_picture_one_by_one(log: xr.Dataset) -> None:
+    pair = log.expand_dims(world=2).transpose("time", "world", ...).isel(time=slice(2)).copy(True)
+    pair["q"][:, 1, 1] += 0.5  # the second walks half a meter to the left
+    view = replace(SMALL, forces=False, distance=4.0)
+    shown = track(pair)
+    together = Stage([shown], replace(view, apart=1e-9)).frame(0.0).astype(int)
+    stage = Stage([shown], replace(view, apart=0.0))
+    positions, rotations = shown.poses(0)
+    apart = [
+        Placed(s, positions[w, s.body], rotations[w, s.body])
+        for s in stage._looks[0]
+        for w in (0, 1)
+    ]
+    single = picture.picture(Pictured(apart, 0.0), stage._camera(0)).astype(int)
+    assert np.mean(np.abs(single - together).max(-1) > 12) < 0.005  # shadows begin 2 mm off
 
 
 @pytest.mark.parametrize(
@@ -166,6 +209,7 @@ def test_pictures_and_strips(path: Path, log: xr.Dataset, tmp_path: Path) -> Non
         (["LOG", "out.png", "--size", "3"], "such as 640x480"),
         (["LOG", "out.png", "--size", "33x480"], "even number"),
         (["LOG", "out.png", "--elevation", "90"], "elevation"),
+        (["LOG", "out.png", "--apart", "-1"], "apart"),
         (["LOG", "out.png", "--robot", "hoap1"], "hoap1 has"),
         (["BROKEN", "out.png"], "cannot be read"),
         (["EMPTY", "out.png"], "no log of tarsus run"),

@@ -57,9 +57,9 @@ def test_other_worlds_and_logs_stand_beside(page: Page, trot: Track) -> None:
     many = track(simulation.run(0.02))
     playback = Playback(page, [many, trot], ["many", "trot"])
     playback.draw(0.0)
-    places = playback.offsets(11)
-    apart = np.linalg.norm(places[:, None] - places, axis=-1) + 9 * np.eye(11)
-    assert apart.min() > float(many.extent[:2].max())  # twelve do not stand in each other
+    places = playback.offsets()
+    apart = np.linalg.norm(places[:, None] - places, axis=-1) + 9 * np.eye(12)
+    assert apart.min() > float(many.extent[:2].max())  # thirteen do not stand in each other
     assert np.linalg.norm(places, axis=1).min() > 0
 
 

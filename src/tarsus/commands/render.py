@@ -23,8 +23,9 @@ TILE = (320, 360)  # pixels of one picture of a strip
 class Render(Command):
     """Make a film (.mp4, .gif) or picture (.png) of logs, with no display or GPU.
 
-    Of several logs, or worlds, the first is solid and the others are seen through. It needs the
-    extra `view`: pip install "tarsus[view]".
+    Of several logs, or worlds, the first is solid and the others are seen through; more than eight
+    stand apart, in a square, and those that have fallen are red. It needs the extra `view`:
+    pip install "tarsus[view]".
     """
 
     place: ClassVar[int] = 16
@@ -33,9 +34,10 @@ class Render(Command):
         "tarsus render out/mini_cheetah.nc trot.mp4": "a film",
         "tarsus render out/mini_cheetah.nc slow.gif --speed 0.25 --size 480x320": "in slow motion",
         "tarsus render out/mini_cheetah.nc strip.png --strip 5": "five pictures in a row",
+        "tarsus render a.nc b.nc pair.mp4 --apart 0.8": "two logs side by side",
     }
     groups: ClassVar[Mapping[str, str]] = {
-        "What is shown": "robot times strip bare",
+        "What is shown": "robot times strip apart bare",
         "Film": "rate speed",
         "Camera": "size azimuth elevation distance still",
     }
@@ -48,6 +50,9 @@ class Render(Command):
     """Of a picture: one time, or several for a strip; by default the middle of the log."""
     strip: Annotated[int | None, called("COUNT")] = None
     """A strip of so many pictures, evenly over the log."""
+    apart: Annotated[float | None, number("METERS"), called("METERS")] = None
+    """How far robots of several worlds and logs stand apart; 0: all in one place. By default 0 up
+    to eight robots, else 1.6 times their length."""
     rate: Annotated[float, number("1/S"), called("1/S")] = 25.0
     """Frames of a film a second."""
     speed: Annotated[float, number("FACTOR"), called("FACTOR")] = 1.0
@@ -56,8 +61,8 @@ class Render(Command):
     """Pixels; by default 640x480, of a strip's pictures 320x360."""
     azimuth: Annotated[float, number("DEGREES"), called("DEGREES")] = -58.0
     """Where the camera stands, from x about z."""
-    elevation: Annotated[float, number("DEGREES"), called("DEGREES")] = 14.0
-    """How high it stands."""
+    elevation: Annotated[float | None, number("DEGREES"), called("DEGREES")] = None
+    """How high it stands; by default 14, over a crowd 30."""
     distance: Number = None
     """How far, in lengths of the robot; by default 2.7."""
     still: Flag = False
@@ -115,10 +120,11 @@ class Render(Command):
             width,
             height,
             float(np.deg2rad(self.azimuth)),
-            float(np.deg2rad(self.elevation)),
+            None if self.elevation is None else float(np.deg2rad(self.elevation)),
             AWAY if self.distance is None else self.distance,
             follow=not self.still,
             forces=not self.bare,
+            apart=self.apart,
         )
 
     def _times(self, first: float, last: float) -> Any:

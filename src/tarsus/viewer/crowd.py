@@ -13,12 +13,11 @@ from tarsus.morphology.fall import TILTED, upright
 from tarsus.parameters import named
 from tarsus.simulation.simulation import Simulation
 from tarsus.viewer.page import Page
-from tarsus.viewer.placing import Placing
+from tarsus.viewer.placing import APART, Placing, square
 from tarsus.viewer.shapes import drawn_shapes
 
 Array = NDArray[Any]
 MOST = 20_000  # worlds on a page
-APART = 1.6  # of a robot's length: how far they stand from each other
 FRICTION = "friction"
 
 
@@ -41,9 +40,7 @@ class Crowd:
             "others", drawn_shapes(simulation.robot), simulation.worlds, 1.0, shadows=False
         )
         self._placing = Placing(simulation.robot, simulation.worlds)
-        side = int(np.ceil(np.sqrt(simulation.worlds + 1)))
-        row, column = np.divmod(np.arange(1, simulation.worlds + 1), side)
-        self._unit = np.column_stack([-row, column, 0 * row]).astype(float)
+        self._unit = square(simulation.worlds + 1)[1:]
         self._apart = APART * size
         self._step = simulation.dt
         self._differ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -17,16 +17,18 @@ from tarsus.model.files import needed_library
 from tarsus.viewer.arrows import Scale, arrows, cones
 from tarsus.viewer.drawn import merged
 from tarsus.viewer.ground import ground_shapes, level, terrain_of
-from tarsus.viewer.picture import Camera, Pictured, Placed, Solid, picture
+from tarsus.viewer.picture import VIEW, Camera, Pictured, Placed, Solid, picture
+from tarsus.viewer.placing import ALIKE, APART, square
 from tarsus.viewer.shapes import drawn_shapes
-from tarsus.viewer.track import Track
+from tarsus.viewer.throng import Throng
+from tarsus.viewer.track import Contacts, Track
 
 Array = NDArray[Any]
 KINDS = (".mp4", ".gif", ".png")
 AWAY = 2.7  # of the robot's size: how far the camera stands
 SIDE, ABOVE = np.deg2rad(-58.0), np.deg2rad(14.0)  # where it stands, from x about z, and over it
 SMOOTH = 0.4  # s: over so long the camera's way is averaged
-MOST_GHOSTS = 8
+CROWD_ABOVE = np.deg2rad(30.0)  # where it stands over a crowd
 HASTE = 1000  # of the ffmpeg time base
 
 
@@ -34,17 +36,21 @@ HASTE = 1000  # of the ffmpeg time base
 class Filming:
     """How logs are filmed.
 
-    width, height: pixels; azimuth, elevation: of the camera, rad; distance: in robots' sizes
+    width, height: pixels; azimuth, elevation: of the camera, rad, None: by how many robots there
+    are; distance: in robots' sizes
     follow: the camera goes with the robot; forces: arrows and cones are drawn
+    apart: how far robots of several worlds and logs stand from each other, m; 0: ghosts in one
+    place; None: that for up to 8, 1.6 times their length for more
     """
 
     width: int = 800
     height: int = 600
     azimuth: float = float(SIDE)
-    elevation: float = float(ABOVE)
+    elevation: float | None = None
     distance: float = AWAY
     follow: bool = True
     forces: bool = True
+    apart: float | None = None
 
     def __post_init__(self) -> None:
         for name in ("width", "height"):
@@ -53,30 +59,36 @@ class Filming:
                 raise TarsusError(f"{name} must be an even number from 16 to 8192, not {value}.")
         if not 0.1 <= self.distance <= 1000:
             raise TarsusError(f"distance must lie between 0.1 and 1000, not {self.distance:g}.")
-        if not abs(self.elevation) < np.deg2rad(89.0):
+        if self.elevation is not None and not abs(self.elevation) < np.deg2rad(89.0):
             raise TarsusError(
                 f"elevation must lie between -89 and 89, not {np.rad2deg(self.elevation):g}."
             )
+        if self.apart is not None and not 0 <= self.apart <= 100:
+            raise TarsusError(f"apart must lie between 0 and 100 m, not {self.apart:g}.")
 
 
 class Stage:
-    """The solids of one or more logs; the first world of the first log is opaque, all others are
-    seen through.
+    """The solids of one or more logs. In one place the first world of the first log is opaque, and
+    all others are seen through; apart they stand in a square, that world in its corner.
     """
 
     def __init__(self, tracks: Sequence[Track], view: Filming) -> None:
-        # the robots
+        # the ground under where they go
         self.tracks, self.view = list(tracks), view
         first = tracks[0]
-        self._looks = [[Solid(s) for s in drawn_shapes(track.robot)] for track in tracks]
-        self._scale = Scale(first.size, first.weight)
-        # the ground under where they go
         terrain = terrain_of(first.attributes)
         path = np.concatenate([track.base(w)[:, :2] for track in tracks for w in _worlds(track)])
         self._level = level(terrain)
-        self._ground = [
-            Placed(Solid(s), np.zeros(3), np.eye(3)) for s in ground_shapes(terrain, path)
-        ]
+        ground = ground_shapes(terrain, path)
+        self._ground = [Placed(Solid(s), np.zeros(3), np.eye(3)) for s in ground]
+        # the robots: ghosts in one place, or in a square
+        self._scale = Scale(first.size, first.weight)
+        worlds = sum(track.worlds for track in tracks)
+        apart = self._apart(worlds, bool(ground))
+        self._places = apart * square(worlds) if apart else np.zeros((1, 3))
+        self._throngs = [Throng(track.robot, worlds) for track in tracks] if apart else []
+        looks = [] if apart else tracks
+        self._looks = [[Solid(s) for s in drawn_shapes(track.robot)] for track in looks]
         # the camera's way
         way = first.base()
         step = float(np.median(np.diff(first.time))) if len(first.time) > 1 else 1.0
@@ -88,43 +100,105 @@ class Stage:
         roam = 0.0 if view.follow else float(np.ptp(way[:, :2], axis=0).max())
         self._away = view.distance * float(first.extent.max()) + roam
 
+    def _apart(self, worlds: int, uneven: bool) -> float:
+        """How far the robots stand from each other, m."""
+        asked = self.view.apart
+        if asked is not None:
+            if asked and uneven:
+                raise TarsusError("robots stand apart on level ground alone; this log's is not.")
+            return asked if worlds > 1 else 0.0
+        tidy = APART * float(self.tracks[0].extent.max())
+        return tidy if worlds > ALIKE and not uneven else 0.0
+
     def frame(self, time: float) -> NDArray[np.uint8]:
         """The picture (height, width, 3) at a time, s."""
-        # every robot where it is, the first one last, so that it is in front of no ghost
-        placed = list(self._ground)
+        placed = [*self._ground, *(self._crowd(time) if self._throngs else self._ghosts(time))]
+        # forces: of the first robot, or of a few that stand apart
+        step = self.tracks[0].step_at(time)
+        if self.view.forces:
+            few = self._throngs and len(self._places) <= ALIKE
+            for contacts, at in self._touching(time) if few else self._touching(time)[:1]:
+                for shapes, opaque in ((arrows, True), (cones, False)):
+                    here = merged(shapes(contacts, self._scale))
+                    placed += [Placed(Solid(s), at, np.eye(3), opaque) for s in here]
+        return picture(Pictured(placed, self._level), self._camera(step))
+
+    def _ghosts(self, time: float) -> list[Placed]:
+        """Robots in one place, the first one last, so that it is in front of no ghost."""
+        placed = []
         for number, track in enumerate(self.tracks):
-            step = track.step_at(time)
-            positions, rotations = track.poses(step)
+            positions, rotations = track.poses(track.step_at(time))
             for world in _worlds(track):
                 opaque = number == 0 and world == 0
                 placed += [
                     Placed(s, positions[world, s.body], rotations[world, s.body], opaque)
                     for s in self._looks[number]
                 ]
-        # its forces
-        step = self.tracks[0].step_at(time)
-        if self.view.forces:
-            contacts = self.tracks[0].contacts_at(step)
-            for shapes, opaque in ((arrows, True), (cones, False)):
-                here = merged(shapes(contacts, self._scale))
-                placed += [Placed(Solid(s), np.zeros(3), np.eye(3), opaque) for s in here]
-        return picture(Pictured(placed, self._level), self._camera(step))
+        return placed
+
+    def _crowd(self, time: float) -> list[Placed]:
+        """Robots that stand apart."""
+        placed, first = [], 0
+        for throng, track in zip(self._throngs, self.tracks, strict=True):
+            step = track.step_at(time)
+            positions, rotations = track.poses(step)
+            places = self._places[first : first + track.worlds, None]
+            placed += throng.placed(track.q[step], positions + places, rotations)
+            first += track.worlds
+        return placed
+
+    def _touching(self, time: float) -> list[tuple[Contacts, Array]]:
+        """The contacts of each robot, and where it stands (3,), m."""
+        every = [
+            track.contacts_at(track.step_at(time), world)
+            for track in self.tracks
+            for world in _worlds(track)
+        ]
+        return list(zip(every, self._places, strict=False))
 
     def _camera(self, step: int) -> Camera:
-        view, target = self.view, self._way[step]
+        # where it looks from
+        view, above = self.view, self.view.elevation
+        if above is None:
+            above = ABOVE if len(self._places) <= ALIKE else CROWD_ABOVE
         direction = np.array(
             [
-                np.cos(view.elevation) * np.cos(view.azimuth),
-                np.cos(view.elevation) * np.sin(view.azimuth),
-                np.sin(view.elevation),
+                np.cos(above) * np.cos(view.azimuth),
+                np.cos(above) * np.sin(view.azimuth),
+                np.sin(above),
             ]
         )
-        return Camera(target + self._away * direction, target, view.width, view.height)
+        # where and as far away as it must be to see all who stand apart
+        camera = Camera(direction, np.zeros(3), view.width, view.height)
+        aside, up, near = (self._places @ camera.axes.T * [1, 1, -1]).T
+        wide, high = VIEW / 2 * view.width / view.height, VIEW / 2
+        away = self._away + max(_needed(aside, near, wide), _needed(up, near, high))
+        shift = [_between(aside, away - near), _between(up, away - near), -away]
+        eye = np.array(shift) @ camera.axes + self._way[step]
+        return replace(camera, eye=eye, target=eye - away * direction)
+
+
+def _needed(places: Array, near: Array, slope: float) -> float:
+    """How far from the origin, m, a camera that opens by a slope to both sides sees all points at
+    places (n,) beside its axis, m, so much nearer (n,) than the origin, wherever the axis is.
+    """
+    return float((slope * near + places).max() + (slope * near - places).max()) / (2 * slope)
+
+
+def _between(places: Array, depth: Array) -> float:
+    """Where the axis goes, m, that sees points at places (n,) and depths (n,), m, as far to one
+    side as to the other.
+    """
+    axis = 0.0
+    for _ in range(20):
+        seen = (places - axis) / depth
+        axis += float(seen.max() + seen.min()) / 2 * float(depth.min())
+    return axis
 
 
 def _worlds(track: Track) -> range:
-    """The worlds of a log that are drawn."""
-    return range(min(track.worlds, MOST_GHOSTS))
+    """The worlds of a log that are drawn in one place."""
+    return range(min(track.worlds, ALIKE))
 
 
 def _smoothed(way: Array, steps: int) -> Array:

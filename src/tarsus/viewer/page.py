@@ -26,7 +26,6 @@ EXTRA = 'watching in a browser needs the package viser: pip install "tarsus[view
 PORT = 8080
 TRIES = 20  # ports after the one asked for
 GHOST = 0.28  # opacity of what is compared
-ALIKE = 8  # so many worlds are ghosts; more are as solid as the first
 PALE = 0.25  # opacity of cones
 MARKS = 64  # contacts that are shown at once
 

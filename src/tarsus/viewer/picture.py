@@ -24,6 +24,8 @@ LIGHT_AXES = np.stack([np.cross([0, 0, 1], LIGHT) / np.hypot(*LIGHT[:2]), np.zer
 LIGHT_AXES[1] = np.cross(LIGHT, LIGHT_AXES[0])
 CHECKERS = np.array([[0.84, 0.85, 0.86], [0.90, 0.905, 0.91]])
 TILE = 0.5  # m
+VIEW = 0.62  # m: how high pictures are, one meter away
+PIXELS = 8  # tiles of fewer begin to fade
 FAR = 14.0  # of the camera's distance: there the plane is lost in haze
 DARK = 0.72  # share of the light that a shadow leaves
 FAINT = 0.3  # opacity of what is seen through
@@ -42,7 +44,7 @@ class Camera:
     target: Array
     width: int
     height: int
-    view: float = 0.62
+    view: float = VIEW
 
     @cached_property
     def axes(self) -> Array:
@@ -63,9 +65,9 @@ class Camera:
 
 
 class Solid:
-    """A shape that rays can hit."""
+    """A shape that rays can hit; normals (n, 3) of its vertices by default its mesh's own."""
 
-    def __init__(self, shape: DrawnShape) -> None:
+    def __init__(self, shape: DrawnShape, normals: Array | None = None) -> None:
         try:
             from embreex.mesh_construction import TriangleMesh
             from embreex.rtcore_scene import EmbreeScene
@@ -75,7 +77,8 @@ class Solid:
             ) from None
         mesh, self.body = shape.mesh, shape.body
         self.color = np.asarray(shape.color)
-        self._faces, self._normals = mesh.faces, mesh.normals.astype(np.float32)
+        normals = mesh.normals if normals is None else normals
+        self._faces, self._normals = mesh.faces, normals.astype(np.float32)
         self._scene = EmbreeScene()
         TriangleMesh(self._scene, np.ascontiguousarray(mesh.vertices[mesh.faces], np.float32))
         low, high = mesh.vertices.min(0), mesh.vertices.max(0)
@@ -194,8 +197,12 @@ def _plane(
     t = (seen.level - camera.eye[2]) / rays[down, 2]
     places = camera.eye + t[:, None] * rays[down]
     tile = np.floor(places[:, :2] / TILE).astype(int).sum(1) % 2
+    # tiles of a few pixels would flicker: they fade into their mean
+    pixel = np.abs(t) * camera.view / camera.height / -rays[down, 2]
+    plain = np.clip(PIXELS * pixel / TILE - 1, 0, 1)[:, None]
+    color = (1 - plain) * CHECKERS[tile] + plain * CHECKERS.mean(0)
     haze = np.clip((t / away - 1.5) / FAR, 0, 1)[:, None] ** 0.5
-    colors[down] = (1 - haze) * CHECKERS[tile] + haze * HAZE
+    colors[down] = (1 - haze) * color + haze * HAZE
     depth[down] = np.where(t > 0, t, np.inf)
 
 

@@ -1,4 +1,6 @@
-"""Where the bodies of many robots are, by one native call: a page cannot wait for symbols."""
+"""Where many robots stand on a page, and where their bodies are, by one native call: a page cannot
+wait for symbols.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +18,16 @@ from tarsus.program.run.worlds import Worlds
 
 Array = NDArray[Any]
 NOWHERE, UNTURNED = (0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0)
+ALIKE = 8  # so many worlds are ghosts in one place; more stand apart, as solid as the first
+APART = 1.6  # of a robot's length: how far apart they stand
+
+
+def square(count: int) -> Array:
+    """Where so many robots stand (count, 3), in units of their distance: the first at the origin,
+    the others beside it (along y) and behind it, row by row.
+    """
+    row, column = np.divmod(np.arange(count), int(np.ceil(np.sqrt(count))))
+    return np.column_stack([-row, column, 0 * row]).astype(float)
 
 
 class Placing:

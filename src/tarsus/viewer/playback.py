@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from tarsus.viewer.ground import terrain_of
-from tarsus.viewer.page import ALIKE, GHOST, Actor, Page
+from tarsus.viewer.page import GHOST, Actor, Page
+from tarsus.viewer.placing import ALIKE, APART, square
 from tarsus.viewer.plot import Plot
 from tarsus.viewer.shapes import drawn_shapes
 from tarsus.viewer.track import Track
@@ -19,7 +20,6 @@ from tarsus.viewer.watch import Watched, paced, watched
 SPEEDS = ("0.05", "0.1", "0.25", "0.5", "1", "2", "4")
 SLIDER_EVERY = 4  # frames
 PLOT_EVERY = 6
-TIDY = 1.6  # of a robot's length: how far apart many worlds stand
 
 
 class Playback:
@@ -68,7 +68,7 @@ class Playback:
             titles = ", ".join(names[1:]) or f"worlds 1 to {self._tracks[0].worlds - 1}"
             gui.add_markdown(f"solid: **{names[0]}**; others: {titles}")
             crowd = self._tracks[0].worlds > ALIKE
-            apart = TIDY * float(self._tracks[0].extent.max()) if crowd else 0.0
+            apart = APART * float(self._tracks[0].extent.max()) if crowd else 0.0
             self._apart = gui.add_slider("Apart / m", 0.0, max(4 * apart, 3.0), 0.05, apart)
             self._apart.on_update(lambda _: self._redraw())
         self._plot = Plot(gui, list(self._tracks[0].signals))
@@ -117,22 +117,22 @@ class Playback:
         self._count += 1
         with self.page.server.atomic():
             self._watched.move(positions[0], rotations[0], first.contacts_at(step))
+            stand = self.offsets()
             for track, shown, actor in self._others:
                 places, turns = (
                     (positions, rotations) if track is first else track.poses(track.step_at(time))
                 )
-                places = places[shown] + self.offsets(len(places[shown]))[:, None]
-                actor.move(places, turns[shown])
+                own, stand = np.split(stand, [len(places[shown])])
+                actor.move(places[shown] + own[:, None], turns[shown])
             if not self.playing or self._count % SLIDER_EVERY == 0:
                 self._slider.value = round(time, 3)
         if not self.playing or self._count % PLOT_EVERY == 0:
             self._plot.show(first.time, first.signals, time)
 
-    def offsets(self, count: int) -> np.ndarray:
-        """Where other worlds stand (count, 3), m: in a square behind the first one."""
-        side = int(np.ceil(np.sqrt(count + 1)))
-        row, column = np.divmod(np.arange(1, count + 1), side)
-        return self._apart.value * np.column_stack([-row, column, 0 * row]).astype(float)
+    def offsets(self) -> np.ndarray:
+        """Where others stand, those of all logs (n, 3), m: in a square behind the first one."""
+        count = sum(track.worlds for track in self._tracks)
+        return self._apart.value * square(count)[1:] if count > 1 else np.zeros((0, 3))
 
     def _set_playing(self, playing: bool) -> None:
         self.playing = playing
