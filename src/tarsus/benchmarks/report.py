@@ -105,6 +105,21 @@ def tell_laws(costs: list[dict[str, Any]]) -> None:
     Console(highlight=False).print(table)
 
 
+def tell_learning(found: dict[str, Any]) -> None:
+    """Print control periods a second of each simulator, with and without a learner."""
+    table = Table(title="Control periods a second, all worlds together", title_justify="left")
+    for column in ("simulator", "alone", "with a learner", "falls a second"):
+        table.add_column(column, justify="left" if column == "simulator" else "right")
+    for row in found["rows"]:
+        counts = (row["control_steps"], row["with_learner"])
+        cells = ["-" if n is None else f"{n:,.0f}" for n in counts]
+        table.add_row(row["simulator"], *cells, f"{row['falls']:.2f}")
+    console = Console(highlight=False)
+    console.print(table)
+    for key, value in found["settings"].items():
+        console.print(f"[dim]{key}: {value}[/]")
+
+
 def tell_walks(found: dict[str, Any]) -> None:
     """Print how fast bipeds walk beside MuJoCo, and how their contacts were solved."""
     # what a row says of each robot

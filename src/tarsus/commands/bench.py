@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -34,7 +34,7 @@ class Bench(Command):
         "tarsus bench --peers --engines tarsus,mujoco --json": "ANYmal on two simulators, as JSON",
     }
     groups: ClassVar[Mapping[str, str]] = {
-        "What is measured": "device laws walks whole robots peers engines",
+        "What is measured": "device laws walks whole robots learning peers engines",
         "How long": "budget",
         "Results": "out history",
     }
@@ -55,6 +55,9 @@ class Bench(Command):
         str | None,
         called("NAMES", "With --whole: other robots of example-robot-data, or files."),
     ] = None
+    learning: Flag = False
+    """Time control periods of an environment with and without a learner, beside MuJoCo (extra
+    `learn`)."""
     peers: Flag = False
     """Compare with other simulators instead: ANYmal stands, flies and falls (docs/peers.md)."""
     engines: Annotated[
@@ -94,6 +97,8 @@ class Bench(Command):
             elif self.whole:
                 names = ROBOTS if self.robots is None else _listed(self.robots)
                 figures, tell = whole_costs(names, progress.say), report.tell_whole
+            elif self.learning:
+                figures, tell = _learning(progress.say), report.tell_learning
             else:
                 figures, tell = speed.bench(progress.say), report.tell
         print_json(figures) if self.json else tell(figures)
@@ -107,6 +112,7 @@ class Bench(Command):
             "--peers": self.peers,
             "--walks": self.walks,
             "--whole": self.whole,
+            "--learning": self.learning,
             "--laws": self.laws,
             "--device cuda": self.device == "cuda",
         }
@@ -137,6 +143,22 @@ class Bench(Command):
     def _keep(self, found: dict[str, Any]) -> None:
         if self.out is not None:
             write_text({self.out: json_text(found) + "\n"})
+
+
+def _learning(say: Callable[[str], None]) -> dict[str, Any]:
+    """Of PPO as `tarsus learn` has it."""
+    from tarsus.benchmarks.learning_speed import learning_costs
+    from tarsus.learning.blas import one_thread
+    from tarsus.learning.methods.ppo import PPO
+
+    method = PPO()
+
+    def learn(environment: Any) -> Callable[[], int]:
+        learner = method.learner(environment)
+        return lambda: (learner.round(), method.periods * environment.worlds)[1]
+
+    with one_thread():
+        return learning_costs(learn, say)
 
 
 def _listed(names: str) -> tuple[str, ...]:
