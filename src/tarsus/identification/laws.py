@@ -21,7 +21,6 @@ from tarsus.errors import TarsusError
 from tarsus.identification import windows
 from tarsus.identification.candidates import Candidates, ModelParts
 from tarsus.identification.least_squares import Fitted, LeastSquares
-from tarsus.identification.normal_equations import window_costs
 from tarsus.identification.ranges import usual
 from tarsus.identification.rollouts import Rollouts
 from tarsus.identification.run import Prepared, Tell, begins, prepare, solved
@@ -174,8 +173,7 @@ def _by_window(found: Fitted) -> Array:
     is moved by.
     """
     numbers = found.residuals[0].size
-    costs = window_costs(found.residuals[None], found.starts[None])[0]
-    return np.sqrt(2 * costs / numbers)
+    return np.sqrt(2 * found.by_window / numbers)
 
 
 def _fine(parts: ModelParts) -> ModelParts:

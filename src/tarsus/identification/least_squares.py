@@ -7,7 +7,7 @@ are few. Columns of the Jacobian are central differences, each a world.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,11 @@ START = 0.3  # deviations: of differences by a start
 DAMPINGS = (0.01, 0.1, 1.0, 10.0, 100.0)  # tried at once, times the last one
 SETTLE_DAMPED = (0.0, 0.1, 1.0, 10.0)
 ROUNDS, SETTLING, AFRESH = 25, 6, 4
+ALIKE = 2  # rounds in which the Jacobian of a fit that is near serves
+NO_MORE = 0.01  # of half a squared deviation: a window that costs no more has settled
 SETTLED = 1e-5  # of the cost, and of a range: less changes nothing
+ODD = 1.5  # times the median: a window that costs more may have begun in the wrong valley
+SHAKEN, DRAWN = (0.1, 0.3, 1.0), 24  # deviations of starts at random; as many draws of each
 LEAST_DAMPED, MOST_DAMPED = 1e-9, 1e6
 
 
@@ -38,7 +42,8 @@ class Fitted:
     shares (p,): of the unknowns' ranges; starts (W, s): of the windows, deviations
     cost: half the sum of squares, large ones by their size
     residuals (W, samples, n): in deviations
-    normal (p, p): J^T J by shares, starts eliminated; rows: how many residuals there are
+    normal (p, p): J^T J by shares, starts eliminated; scores (W, p): how each window pulls at them
+    by_starts (W, rows, s): Jacobian by the starts
     rounds: that it took; settled: whether it ended by itself
     """
 
@@ -47,9 +52,15 @@ class Fitted:
     cost: float
     residuals: Array
     normal: Array
-    rows: int
+    scores: Array
+    by_starts: Array
     rounds: int
     settled: bool
+
+    @property
+    def by_window(self) -> Array:
+        """The cost of each window (W,)."""
+        return window_costs(self.residuals[None], self.starts[None])[0]
 
 
 class LeastSquares:
@@ -84,21 +95,56 @@ class LeastSquares:
 
     def solve(self, shares: Array, starts: Array | None = None, rounds: int = ROUNDS) -> Fitted:
         """`search`, and again as long as some windows' starts do better from where a world that
-        follows the log now is: a foot that was lifted by a wrong guess does not come down by small
-        steps.
+        follows the log now is, or from random ones: a foot that was lifted by a wrong guess does
+        not come down by small steps.
         """
         found = self.search(shares, starts, rounds)
         for _ in range(AFRESH):
             if not self.fit_starts:
                 break
             other = self.settle(found.shares)
-            both = [window_costs(f.residuals[None], f.starts[None])[0] for f in (found, other)]
-            better = both[1] < both[0]
-            if (both[0] - both[1])[better].sum() <= SETTLED * found.cost:
+            better = other.by_window < found.by_window
+            mixed = replace(
+                found,
+                starts=np.where(better[:, None], other.starts, found.starts),
+                residuals=np.where(better[:, None, None], other.residuals, found.residuals),
+            )
+            starts = self._shaken(mixed)
+            gain = (found.by_window - other.by_window)[better].sum()
+            if gain <= SETTLED * found.cost and starts is None:
                 break
-            mixed = np.where(better[:, None], other.starts, found.starts)
-            found = self.search(found.shares, mixed, rounds)
+            again = self.search(found.shares, mixed.starts if starts is None else starts, rounds)
+            if again.cost >= found.cost:
+                break
+            found = again
         return found
+
+    def _shaken(self, found: Fitted) -> Array | None:
+        """Starts (W, s), those of windows that cost far more than others moved at random to where
+        they cost less; None if there are none.
+        """
+        cost = found.by_window
+        odd = np.flatnonzero(cost > ODD * np.median(cost))
+        if not len(odd):
+            return None
+        # one world for each window and move
+        random = np.random.default_rng(0)
+        widths = np.repeat(SHAKEN, DRAWN)[:, None, None]
+        moves = widths * random.standard_normal((len(widths), *found.starts[odd].shape))
+        some, values = self._on(odd), self.values(found.shares[None])
+        same = some.rollouts.follow(values).of(np.zeros(len(moves), int))
+        begun = found.starts[odd] + moves
+        residuals = some.rollouts.residuals(np.repeat(values, len(moves), 0), same, begun)
+        costs = window_costs(residuals, begun)
+        self.rollouts.evaluations += some.rollouts.evaluations
+        # each window its best
+        best, each = costs.argmin(0), np.arange(len(odd))
+        better = costs[best, each] < cost[odd]
+        if not better.any():
+            return None
+        starts = found.starts.copy()
+        starts[odd[better]] = begun[best, each][better]
+        return starts
 
     def search(self, shares: Array, starts: Array | None = None, rounds: int = ROUNDS) -> Fitted:
         """From shares (p,), and starts (W, s), on."""
@@ -123,22 +169,36 @@ class LeastSquares:
             cost, residuals = costs[best], found[best]
             jacobian = self._differences(z, own)
             settled = bool(gain <= SETTLED * cost and way < 10 * SETTLED)
-        S = self._normal(z, own, residuals, jacobian).eliminated()[0]
-        return Fitted(z, own, float(cost), residuals, S, residuals.size, made, settled)
+        normal = self._normal(z, own, residuals, jacobian)
+        S, scores = normal.eliminated()[0], normal.scores()
+        return Fitted(z, own, float(cost), residuals, S, scores, jacobian[1], made, settled)
 
-    def settle(self, shares: Array, rounds: int = SETTLING) -> Fitted:
-        """The unknowns held at shares (p,), each window's start searched by itself."""
+    def settle(self, shares: Array, near: Fitted | None = None, rounds: int = SETTLING) -> Fitted:
+        """The unknowns held at shares (p,), each window's start searched by itself.
+
+        near: a fit whose starts are tried too, and whose Jacobian by them serves twice; windows
+            that then cost no more than there are not moved any further
+        """
+        # each window from the better start
         z, own = self._begin(shares, None)
         values, p = self.values(z[None]), len(z)
         followed = self.rollouts.follow(values)
-        residuals = self.rollouts.residuals(values, followed, self._begun(own[None]))[0]
-        cost, made = window_costs(residuals[None], own[None])[0], 0
+        begun = np.stack([own] if near is None else [own, near.starts])
+        same = followed.of(np.zeros(len(begun), int))
+        several = np.repeat(values, len(begun), 0)
+        residuals = self.rollouts.residuals(several, same, self._begun(begun))
+        costs, made = window_costs(residuals, begun), 0
         moving = np.arange(len(own))
+        at = costs.argmin(0), moving
+        own, residuals, cost = begun[at], residuals[at], costs[at]
         while self.fit_starts and made < rounds and len(moving):
             made += 1
             # those that still move, linearized; several dampings tried at once
             some, held = self._on(moving), followed.on(moving)
-            B = some._by_starts(values, held, own[moving])
+            if near is None or made > ALIKE:
+                B = some._by_starts(values, held, own[moving])
+            else:
+                B = near.by_starts[moving]
             jacobian = np.zeros((len(B), B.shape[1], p)), B
             normal = some._normal(z, own[moving], residuals[moving], jacobian)
             factors = [normal.eliminated(by)[2] for by in SETTLE_DAMPED]
@@ -154,9 +214,13 @@ class LeastSquares:
             best, each = best[gain > 0], each[gain > 0]
             own[better], residuals[better] = tried[best, each], found[best, each]
             cost[better] = costs[best, each]
-            moving = moving[gain > SETTLED * cost[moving]]
-        none = np.zeros((p, p))
-        return Fitted(z, own, float(cost.sum()), residuals, none, residuals.size, made, True)
+            if near is None or made > ALIKE:
+                moving = moving[gain > SETTLED * cost[moving]]
+            elif made == ALIKE:
+                moving = moving[cost > near.by_window + NO_MORE]
+        total = float(cost.sum() + 0.5 * (self.prior(z[None]) ** 2).sum())
+        none, B = np.zeros((p, p)), np.zeros((0, 0, 0)) if near is None else near.by_starts
+        return Fitted(z, own, total, residuals, none, none, B, made, True)
 
     def _on(self, which: NDArray[np.int64]) -> LeastSquares:
         """The same on some of the windows."""
@@ -196,7 +260,8 @@ class LeastSquares:
             of_all[:, :p, :p].sum(0) + np.diag(slope**2),
             of_all[:, of_starts, of_starts] + np.eye(of_all.shape[1] - p - 1),
             of_all[:, of_starts, :p],
-            of_all[:, :p, -1].sum(0) + known,
+            of_all[:, :p, -1],
+            known,
             of_all[:, of_starts, -1] + starts,
         )
 

@@ -24,18 +24,21 @@ ALONE = 1 << 18  # multiplications of a product that one thread makes
 class NormalEquations:
     """The problem near a point: J^T J and J^T r by blocks.
 
-    of_unknowns (p, p), of_starts (W, s, s), coupling (W, s, p); slope (p,), gradient (W, s)
+    of_unknowns (p, p), of_starts (W, s, s), coupling (W, s, p); gradient (W, s)
+    slopes (W, p): what each window adds to J^T r; known (p,): what is known beforehand adds
     """
 
     of_unknowns: Array
     of_starts: Array
     coupling: Array
-    slope: Array
+    slopes: Array
+    known: Array
     gradient: Array
 
     def eliminated(self, damping: float = 0.0) -> tuple[Array, Array, list[Any]]:
         """S (p, p) and g (p,) of the unknowns alone, and factors of the windows' damped blocks."""
-        S, g, factors = self.of_unknowns.copy(), self.slope.copy(), list[Any]()
+        S, factors = self.of_unknowns.copy(), list[Any]()
+        g = self.slopes.sum(0) + self.known
         if not self.gradient.shape[1]:
             return S, g, factors
         for block, c, b in zip(self.of_starts, self.coupling, self.gradient, strict=True):
@@ -44,6 +47,13 @@ class NormalEquations:
             S, g = S - c.T @ solved, g - solved.T @ b
             factors.append(factor)
         return 0.5 * (S + S.T), g, factors
+
+    def scores(self) -> Array:
+        """How each window pulls at the unknowns (W, p), its start eliminated."""
+        if not self.gradient.shape[1]:
+            return self.slopes
+        parts = zip(self.eliminated()[2], self.coupling, self.gradient, strict=True)
+        return self.slopes - np.stack([c.T @ cho_solve(factor, b) for factor, c, b in parts])
 
     def moved(self, step: Array, factors: list[Any]) -> Array:
         """How far the starts move with the unknowns (p,), (W, s)."""

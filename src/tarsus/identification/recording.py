@@ -49,6 +49,28 @@ class MotionLog:
         force = {name: value[a:b] for name, value in self.force.items()}
         return replace(self, q=self.q[a:b], u=self.u[a:b], action=self.action[a:b], force=force)
 
+    def sampled(self, seconds: float | None) -> MotionLog:
+        """States so many seconds apart, with the mean action and force between them; None: as it
+        is. TarsusError unless they are a whole number of samples.
+        """
+        ratio = 1.0 if seconds is None else seconds / self.dt
+        each = round(ratio)
+        if each < 1 or abs(ratio - each) > EVEN * ratio:
+            raise TarsusError(
+                f"log.sample must be a whole number of the log's samples of {self.dt:g} s."
+            )
+        if each == 1:
+            return self
+
+        def mean(values: Array) -> Array:
+            count = (len(values) - 1) // each
+            inside = values[1 : 1 + count * each].reshape(count, each, -1).mean(1)
+            return np.concatenate([values[:1], inside])
+
+        force = {name: mean(value) for name, value in self.force.items()}
+        parts = self.q[::each], self.u[::each], mean(self.action), force
+        return MotionLog(self.dt * each, *parts)
+
 
 def matching(path: Path) -> list[Path]:
     """The files of a path whose name may be a pattern, in order; TarsusError if there is none."""

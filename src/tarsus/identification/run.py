@@ -14,6 +14,7 @@ from scipy.stats import qmc
 from tarsus.errors import TarsusError
 from tarsus.identification import evolution, windows
 from tarsus.identification.candidates import Candidates, ModelParts
+from tarsus.identification.intervals import scanned
 from tarsus.identification.least_squares import Fitted, LeastSquares
 from tarsus.identification.model_parts import model_parts, robot_in
 from tarsus.identification.recording import MotionLog, matching, motion, opened_log
@@ -107,7 +108,9 @@ def prepare(
     if not given:
         raise TarsusError('an identification needs a log: files = ["run.nc"] under [log].')
     robot = robot_in(asked.model, given[0])
-    moved = [motion(log, robot, asked.action).between(*asked.span) for log in given]
+    moved = [
+        motion(log, robot, asked.action).between(*asked.span).sampled(asked.sample) for log in given
+    ]
     parts = model_parts(asked.model, given[0], robot, moved[0].dt)
     # the windows
     search = asked.search
@@ -135,8 +138,12 @@ def identified(
     before = problem.settle(first)
     starting = begins(problem, first, search, tell)
     found = solved(problem, starting, search, tell)
+    ends = np.stack([found.shares, found.shares], 1)
+    if search["scan"]:
+        tell("intervals: each unknown aside")
+        found, ends = scanned(problem, found)
     # what it says, and what was held out
-    said = verdict(candidates, found, first)
+    said = verdict(candidates, found, first, ends)
     held: dict[str, float] = {}
     others = 0
     if len(prepared.test):

@@ -38,7 +38,7 @@ from tarsus.files import toml_tables
 from tarsus.identification.unknowns import Unknown, read
 
 METHODS = ("least_squares", "cma")
-LOG = ("files", "from", "to", "action")
+LOG = ("files", "from", "to", "sample", "action")
 MODEL = ("robot", "law", "terrain", "stepper", "dt")
 PARTS = ("law", "terrain", "option")
 TABLES = ("log", "model", "free", "compare", "search")
@@ -52,6 +52,7 @@ SEARCH = {
     "candidates": 64,
     "tries": 2,
     "folds": 5,
+    "scan": True,
     "seed": 0,
 }
 WHOLE = {"windows": (1, 10_000), "candidates": (1, 1_000_000), "tries": (1, 100)}
@@ -62,7 +63,8 @@ WHOLE |= {"folds": (2, 100), "seed": (0, 2**31)}
 class IdentificationSpec:
     """An identification, checked.
 
-    files: of logs; span: from and to, s; action: the variable that motors were told
+    files: of logs; span: from and to, s; sample: between the states that are used, s
+    action: the variable that motors were told
     model: robot, law, ... and law.NAME, terrain.NAME, option.NAME; by default as the log says
     compare: noise of q, u, force
     search: entries of `SEARCH`
@@ -71,6 +73,7 @@ class IdentificationSpec:
     unknowns: tuple[Unknown, ...]
     files: tuple[str, ...] = ()
     span: tuple[float | None, float | None] = (None, None)
+    sample: float | None = None
     action: str = ""
     model: Mapping[str, Any] = field(default_factory=dict)
     compare: Mapping[str, Any] = field(default_factory=lambda: {"q": 1e-3, "u": 1e-2})
@@ -114,6 +117,7 @@ def spec_of(given: Mapping[str, Any], folder: Path = Path()) -> IdentificationSp
         read(_ranges(given.get("free", {}))),
         tuple(str((folder / f).resolve()) for f in files),
         (span[0], span[1]),
+        _seconds("log.sample", log.get("sample")),
         str(log.get("action", "")),
         model,
         compare,
@@ -131,6 +135,8 @@ def _search(given: Mapping[str, Any]) -> dict[str, Any]:
         raise unknown("method", str(found["method"]), METHODS)
     if not isinstance(found["starts"], bool):
         raise TarsusError("search.starts must be true (fitted) or false (as logged).")
+    if not isinstance(found["scan"], bool):
+        raise TarsusError("search.scan must be true (intervals by scanning) or false (curvature).")
     for name, (low, high) in WHOLE.items():
         if type(found[name]) is not int or not low <= found[name] <= high:
             raise TarsusError(f"search.{name} must be a whole number from {low} to {high}.")

@@ -8,29 +8,24 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import t as student
 
 from tarsus.errors import several
 from tarsus.identification.candidates import Candidates
+from tarsus.identification.intervals import NAMED, NONE, OPEN, spread
 from tarsus.identification.least_squares import Fitted
 from tarsus.identification.matter import changed
-from tarsus.identification.normal_equations import weights
 from tarsus.identification.unknowns import OF_BODIES, PAIRS, Unknown
 
 Array = NDArray[np.float64]
-LEVEL = 0.95  # of an interval
 CLOSE = 0.95  # correlation of what can hardly be told apart
-OPEN = 0.5  # of the range: half an interval; wider, and the data say nothing
 AT_END = 1e-3  # of the range
-NONE = 1e-10  # of the largest eigenvalue: a direction that moves nothing
-NAMED = 0.3  # of a direction: who takes part in it
 
 
 @dataclass(frozen=True)
 class Estimate:
     """An unknown as identified.
 
-    low, high: the 95 % interval, inside the range if `open`
+    low, high: the 95 % interval (`tarsus.identification.intervals`), inside the range if `open`
     start: first guess; true: None if it is not known
     open: whether the motion says nothing about it; at: "low" or "high" where it ends at its range
     """
@@ -68,47 +63,32 @@ class Verdict:
     deviation: float
 
 
-def verdict(candidates: Candidates, found: Fitted, start: Array) -> Verdict:
-    """Of a fit; start: shares (p,) of the first guess."""
-    # how far the residuals scatter, and how freely
+def verdict(candidates: Candidates, found: Fitted, start: Array, ends: Array) -> Verdict:
+    """Of a fit; start: shares (p,) of the first guess; ends (p, 2): between which an interval
+    reaches at least, where the motion leaves nothing open.
+    """
+    # how far estimates scatter
     unknowns = candidates.unknowns
-    w = weights(found.residuals)
-    free = max(found.rows - len(unknowns), 1)
-    deviation = float(np.sqrt(((w * found.residuals) ** 2).sum() / free))
-    covariance, loose = _covariance(found.normal, max(deviation, 1e-6) ** 2)
-    spread = np.sqrt(np.diag(covariance))
-    half = float(student.ppf(0.5 + LEVEL / 2, free)) * spread
-    open_ = (half > OPEN) | loose
+    told = spread(found)
+    sides = np.stack([found.shares - told.half, found.shares + told.half], 1)
+    sides = np.stack([np.minimum(sides[:, 0], ends[:, 0]), np.maximum(sides[:, 1], ends[:, 1])], 1)
+    open_ = told.open | (np.ptp(sides, axis=1) > 2 * OPEN)
     # each unknown
     estimates = tuple(
-        _estimate(candidates.unit(one), one, found.shares[k], half[k], start[k], bool(open_[k]))
+        _estimate(candidates.unit(one), one, found.shares[k], sides[k], start[k], bool(open_[k]))
         for k, one in enumerate(unknowns)
     )
-    pairs = _pairs(unknowns, covariance, open_)
-    sentences = _sentences(estimates, pairs, found, deviation)
+    pairs = _pairs(unknowns, told.covariance, open_)
+    sentences = _sentences(estimates, pairs, found, told.deviation)
     sentences += _directions(unknowns, found.normal, open_)
-    derived = _derived(candidates, found, covariance, half, spread)
-    return Verdict(estimates, derived, pairs, tuple(sentences), deviation)
-
-
-def _covariance(normal: Array, variance: float) -> tuple[Array, NDArray[np.bool_]]:
-    """Of the shares, and which of them no residual moves."""
-    values, vectors = np.linalg.eigh(normal)
-    most = max(float(values.max(initial=0)), 1e-300)
-    nothing = values <= NONE * most
-    # a direction that moves nothing is as open as the range is wide
-    spread = np.where(nothing, 1.0, variance / np.maximum(values, NONE * most))
-    covariance = (vectors * spread) @ vectors.T
-    loose = (vectors[:, nothing] ** 2).sum(1) > NAMED**2
-    return covariance, loose | (np.diag(normal) <= NONE * most)
+    derived = _derived(candidates, found, told.covariance, told.half)
+    return Verdict(estimates, derived, pairs, tuple(sentences), told.deviation)
 
 
 def _estimate(
-    unit: str, one: Unknown, share: float, half: float, start: float, open_: bool
+    unit: str, one: Unknown, share: float, sides: Array, start: float, open_: bool
 ) -> Estimate:
-    ends = np.array([share - half, share + half])
-    if open_:
-        ends = np.clip(ends, 0.0, 1.0)
+    ends = np.clip(sides, 0.0, 1.0) if open_ else sides
     low, high = (float(one.range.at(end)) for end in ends)
     at = "low" if share < AT_END else "high" if share > 1 - AT_END else ""
     return Estimate(
@@ -165,7 +145,7 @@ def _sentences(
     if deviation > 2:
         told.append(
             f"Residuals are {deviation:.3g} times the noise that was told: the model lacks"
-            " something, and intervals are too narrow for what it lacks."
+            " something, and intervals hold only as far as it is the same in all windows."
         )
     if not found.settled:
         told.append("The search did not settle: estimates may still move.")
@@ -184,12 +164,13 @@ def _directions(unknowns: Sequence[Unknown], normal: Array, open_: NDArray[np.bo
 
 
 def _derived(
-    candidates: Candidates, found: Fitted, covariance: Array, half: Array, spread: Array
+    candidates: Candidates, found: Fitted, covariance: Array, half: Array
 ) -> tuple[Estimate, ...]:
     """Inertias of bodies, kg m^2, with intervals to first order."""
     unknowns, mechanism = candidates.unknowns, candidates.mechanism
     bodies = dict.fromkeys(one.own.rpartition(".")[0] for one in unknowns if one.part == "inertia")
-    ratio = float(np.max(half / np.maximum(spread, 1e-300), initial=0.0))
+    scatter = np.sqrt(np.diag(covariance))
+    ratio = float(np.max(half / np.maximum(scatter, 1e-300), initial=0.0))
     result = []
     for body in bodies:
         made = mechanism.bodies[mechanism.body_index(body)].inertia
