@@ -39,7 +39,7 @@ SLOW = {  # pages whose blocks take more than two seconds of a processor
     "coordinates.md", "first_steps.md", "from_mujoco.md", "from_raisim.md",
     "from_drake_pinocchio.md", "gpu.md", "identification.md", "index.md", "judge.md", "learning.md",
     "planning.md",
-    "terrain.md", "tutorial.md",
+    "terrain.md", "tutorial.md", "watch.md",
 }  # fmt: skip
 PROGRAMS = ("tarsus", "pip", "uv", "pytest")
 EXECUTED = (

@@ -1,0 +1,126 @@
+"""Measure pages: `uv run --group browser python tools/page_speed.py [--gpu]` (three minutes).
+
+For one robot and for a thousand: how many frames a second the simulation sends, what time of the
+processor and how many messages and bytes each takes; how many a second headless Chromium draws, by
+software unless `--gpu` is given, and what share of a core its JavaScript takes. In a window of few
+pixels drawing costs little. Prints the rows of docs/watch.md's table.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import threading
+from dataclasses import dataclass
+from time import monotonic, process_time, sleep
+from typing import Any
+
+import numpy as np
+from playwright.sync_api import sync_playwright
+
+from tarsus.simulation.simulation import Simulation
+from tarsus.viewer.live import Live
+from tarsus.viewer.live_panel import Choice
+from tarsus.viewer.page import Page
+from tarsus.viewer.watch import paced
+
+SECONDS, SETTLED = 15.0, 10.0  # s: of a measurement, and before it
+FLAGS = ("--no-sandbox", "--disable-background-networking", "--ignore-gpu-blocklist")
+SOFTWARE = ("--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader")
+LARGE, SMALL = (1280, 720), (160, 120)  # pixels
+COUNT = """seconds => new Promise(done => {
+    let frames = 0, from = performance.now();
+    const tick = now => {
+        if (now - from > 1000 * seconds) done(frames / (now - from) * 1000);
+        else { frames += 1; requestAnimationFrame(tick); }
+    };
+    requestAnimationFrame(tick);
+})"""
+DRAWS_BY = """() => {
+    const gl = document.createElement('canvas').getContext('webgl2');
+    const told = gl.getExtension('WEBGL_debug_renderer_info');
+    return gl.getParameter(told ? told.UNMASKED_RENDERER_WEBGL : gl.RENDERER);
+}"""
+
+
+@dataclass
+class Got:
+    """What came over the page's connection, of so many frames sent."""
+
+    messages: int = 0
+    bytes: int = 0
+    frames: int = 0
+
+    def take(self, payload: str | bytes) -> None:
+        """One more message."""
+        self.messages += 1
+        self.bytes += len(payload)
+
+
+def measured(browser: Any, robot: str, worlds: int, size: tuple[int, int]) -> str:
+    """A row of the table."""
+
+    def made(choice: Choice) -> Simulation:
+        return Simulation(
+            robot, choice.law, controller=choice.gait, dt=choice.dt, worlds=choice.worlds, threads=2
+        )
+
+    # a live simulation, and a browser that watches it
+    page = Page("speed", 0)
+    page.shadows(False)
+    live, stop, got = Live(page, made, Choice("moreau", "trot", 0.0025, worlds)), [False], Got()
+
+    def draw(seconds: float) -> None:
+        live.draw(seconds)
+        got.frames += 1
+
+    thread = threading.Thread(target=paced, args=(draw, lambda: stop[0]))
+    tab = browser.new_page(viewport={"width": size[0], "height": size[1]})
+    asked = tab.context.new_cdp_session(tab)
+    asked.send("Performance.enable")
+
+    def script() -> float:
+        found = asked.send("Performance.getMetrics")["metrics"]
+        return next(m["value"] for m in found if m["name"] == "ScriptDuration")
+
+    def counted() -> np.ndarray:
+        own = got.frames, got.messages, got.bytes, live.simulation.time
+        return np.array([*own, process_time(), script(), monotonic()])
+
+    tab.on("websocket", lambda socket: socket.on("framereceived", got.take))
+    tab.goto(page.url)
+    thread.start()
+    sleep(SETTLED)
+    # what comes, and what is drawn
+    before = counted()
+    seen = tab.evaluate(COUNT, SECONDS)
+    frames, messages, content, simulated, cpu, scripted, took = counted() - before
+    print(f"drawn by {tab.evaluate(DRAWS_BY)}", file=sys.stderr)
+    # the end
+    stop[0] = True
+    thread.join()
+    tab.close()
+    page.stop()
+    return (
+        f"| {worlds} | {size[0]} x {size[1]} | {frames / took:.0f} | {1e3 * cpu / frames:.1f} |"
+        f" {messages / frames:.2g} | {content / frames / 1e3:.3g} | {simulated / took:.2f} |"
+        f" {seen:.2g} | {100 * scripted / took:.0f} % |"
+    )
+
+
+def main() -> None:
+    """All rows."""
+    program = next(filter(None, map(shutil.which, ("chromium", "google-chrome"))))
+    flags = [*FLAGS, *(() if "--gpu" in sys.argv else SOFTWARE)]
+    with sync_playwright() as running:
+        browser = running.chromium.launch(executable_path=program, args=flags)
+        for worlds in (1, 1000):
+            for size in (LARGE, SMALL):
+                print(measured(browser, "mini_cheetah", worlds, size), flush=True)
+        browser.close()
+    print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
