@@ -97,6 +97,23 @@ def test_a_killed_run_leaves_a_log_that_opens_and_runs_again(ball: Path, tmp_pat
     assert tarsus.rerun(short).reproduced
 
 
+def test_a_long_part_is_kept_piece_by_piece(
+    ball: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = tarsus.Simulation(str(ball)).run(0.1)
+    asked: list[tuple[int, int]] = []
+
+    def made(first: int, last: int) -> xr.Dataset:
+        asked.append((first, last))
+        return log.isel(time=slice(first, last))
+
+    monkeypatch.setattr(parts, "PIECE", 10 * log.isel(time=slice(0, 1)).nbytes)
+    kept = parts.Parts(tmp_path / "ball.nc", made)
+    kept.write(35)
+    assert asked == [(0, 1), (1, 11), (11, 21), (21, 31), (31, 35)]
+    identical(xr.load_dataset(tmp_path / "ball.partial.nc"), log.isel(time=slice(0, 35)))
+
+
 KILLED = """if True:
     import sys
     from tarsus import cli

@@ -23,6 +23,7 @@ from tarsus.simulation.recording.classic_file import COUNT_AT, written
 SUFFIX = ".nc"
 EVERY = 2.0  # s between two parts, at least
 SHARE = 20.0  # times as long as it took to write the last one, at least
+PIECE = 16 << 20  # bytes: a long part is written piece by piece, each of which a kill leaves
 TOTALS = ("wall_time", "fast_steps", "strikes_lost", "crowded_steps", "most_left_out", "warnings")
 NOTICE = "the run had not ended when this was written: it was killed, or goes on."
 
@@ -67,19 +68,22 @@ class Parts:
             self._next = began + took + max(EVERY, SHARE * took)
 
     def write(self, steps: int) -> None:
-        """Write the steps up to this one."""
-        if self.path is None or steps == self._done:
-            return
+        """Write the steps up to this one, piece by piece; the first tells how large a step is."""
+        while self.path is not None and self._done < steps:
+            piece = 1 if self._first is None else max(PIECE // self._first.nbytes, 1)
+            self._write(self.path, min(self._done + piece, steps))
+
+    def _write(self, path: Path, steps: int) -> None:
         part, first = self.made(self._done, steps), self._first
         try:
             if first is not None and _alike(first, part):
                 # what has no time is the first part's
                 fixed = {name: v for name, v in first.variables.items() if "time" not in v.dims}
-                _append(self.path, part.assign(fixed))
+                _append(path, part.assign(fixed))
             else:
                 whole = part if self._done == 0 else self.made(0, steps)
                 self._first = whole.drop_attrs(deep=False).isel(time=slice(0, 1))
-                with replacing(self.path) as temporary:
+                with replacing(path) as temporary:
                     temporary.write_bytes(b"".join(written(whole, "time")))
         except OSError as error:
             warnings.warn(
