@@ -19,11 +19,11 @@ HELP, VERSION = ("-h", "--help"), ("-V", "--version")
 
 
 def parsed(arguments: list[str]) -> Command:
-    """The command that the arguments ask for; exits on bad usage, and after help.
+    """The command that the arguments ask for; TarsusError for bad usage, exits after help.
 
     A command's name alone decides which command is imported and explains its errors.
     """
-    from tarsus.commands import _help
+    from tarsus.commands import _help, _usage
 
     if arguments[:1] == ["help"]:
         arguments = [*arguments[1:2], "--help"]
@@ -37,8 +37,11 @@ def parsed(arguments: list[str]) -> Command:
     if any(word in HELP for word in given):
         _help.explain(name, kind)
         raise SystemExit(0)
-    pairs_off = (tyro.conf.FlagCreatePairsOff,)
-    return tyro.cli(kind, prog=f"tarsus {name}", args=given, config=pairs_off)
+    _usage.check(name, kind, given)
+    config = (tyro.conf.FlagCreatePairsOff,)
+    return _usage.parsed(
+        name, lambda: tyro.cli(kind, prog=f"tarsus {name}", args=given, config=config)
+    )
 
 
 def main(arguments: list[str] | None = None) -> int:

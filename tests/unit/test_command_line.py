@@ -86,6 +86,32 @@ def test_json_is_one_document(
     assert set(json.loads(capsys.readouterr().out)) >= said
 
 
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("run", "tarsus run needs ROBOT; tarsus run --help explains it."),
+        ("run hyq --frition 1", "has no option '--frition'; did you mean --friction or"),
+        ("run hyq --zzzz=1", "tarsus run has no option '--zzzz'; tarsus run --help explains it."),
+        ("run hyq -x", "tarsus run has no option '-x'"),
+        ("run hyq twice", "tarsus run does not take 'twice'"),
+        ("run hyq --engine mujco", "--engine cannot be 'mujco'; did you mean mujoco?"),
+        ("run hyq --precision=half", "--precision cannot be 'half'; known are: float64, float32."),
+        ("run hyq --duration", "--duration needs a value"),
+        ("run hyq --duration long", "--duration: 'long' is not a number."),
+        ("view hyq --worlds many", "--worlds: 'many' is not a whole number."),
+        ("list lws --json", "tarsus list knows no 'lws'; did you mean laws or"),
+        ("learn velocity", "tarsus learn needs --out FOLDER"),
+    ],
+)
+def test_bad_usage_is_one_sentence(
+    line: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(line.split()) == 2
+    told = capsys.readouterr()
+    assert said in told.err and told.err.startswith("error: ") and not told.out
+    assert told.err.count("\n") == 1 and told.err.endswith((".\n", "?\n"))
+
+
 def test_quiet_and_verbose_exclude_each_other(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["list", "laws", "-q", "-v"]) == 2
     assert capsys.readouterr().err == "error: --quiet and --verbose exclude each other.\n"

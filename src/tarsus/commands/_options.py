@@ -25,7 +25,8 @@ class Argument:
 
     flags: "--dt", or several names; none of an argument that goes by its place
     value: the word for its value, "" of a flag; default: its text, "" if there is none to tell
-    choices: the values that are known; file: whether it may be a path; group: its heading
+    choices: the values that are known; fixed: whether there are no others; file: whether it may be
+    a path; group: its heading
     """
 
     flags: tuple[str, ...]
@@ -33,6 +34,7 @@ class Argument:
     about: str
     default: str
     choices: tuple[str, ...]
+    fixed: bool
     file: bool
     group: str
 
@@ -85,6 +87,7 @@ def _option(f: Field[Any], plain: Any, marks: list[Any], about: str, group: str)
         " ".join((given[-1] if given else about).split()),
         "" if unsaid else str(f.default),
         tuple(choices or known),
+        bool(choices),
         file,
         GIVEN if place else group,
     )

@@ -51,7 +51,9 @@ def tell(numbers: dict[str, Any], files: list[Path]) -> None:
         table.add_row("[yellow]warning[/]", warning)
     for file in files:
         table.add_row("written", str(file))
-    console.print(table)
+    with console.capture() as drawn:
+        console.print(table)
+    print("\n".join(line.rstrip() for line in drawn.get().splitlines()))
 
 
 def ended(failure: Mapping[str, str], files: Sequence[Path]) -> int:
