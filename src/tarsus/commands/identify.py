@@ -37,7 +37,7 @@ class Identify(Command):
     place: ClassVar[int] = 64
     topic: ClassVar[str] = "Compare and check"
     examples: ClassVar[Mapping[str, str]] = {
-        "tarsus identify slope.toml --out found": "estimates, intervals; a picture",
+        "tarsus identify slope.toml --out found": "estimates, intervals; a page",
         "tarsus identify slope.toml --laws all": "which law would you choose?",
     }
     groups: ClassVar[Mapping[str, str]] = {
@@ -55,7 +55,7 @@ class Identify(Command):
     """Threads; by default as many cores as this process may use. The results do not depend on
     it."""
     out: Folder = None
-    """Folder for identify.json and identify.png."""
+    """Folder for identify.json, identify.html and, without --laws, identify.png."""
 
     def execute(self) -> int:
         from tarsus.files import check_writable
@@ -78,11 +78,13 @@ class Identify(Command):
         record = asdict(found)
         files = self._written(record)
         if self.out is not None:
+            from tarsus.identification.page import page
             from tarsus.identification.picture import picture
             from tarsus.viewer.figure import save
 
             files.append(self.out / "identify.png")
             save(picture(found), files[-1])
+            files.append(self._page(page(found)))
         return self._told(record, files, lambda: _print(found))
 
     def _rank(self, threads: int) -> int:
@@ -94,7 +96,12 @@ class Identify(Command):
         with self.progress() as progress:
             found = rank_laws(self.spec, names, None, threads, progress.say)
         record = asdict(found)
-        return self._told(record, self._written(record), lambda: _print_laws(found))
+        files = self._written(record)
+        if self.out is not None:
+            from tarsus.identification.page import ranking_page
+
+            files.append(self._page(ranking_page(found)))
+        return self._told(record, files, lambda: _print_laws(found))
 
     def _told(self, record: Mapping[str, Any], files: list[Path], tell: Callable[[], None]) -> int:
         """The exit code, when the record is printed as JSON, or by `tell` with what was written."""
@@ -105,6 +112,14 @@ class Identify(Command):
         for file in files:
             print(f"written {file}")
         return 0
+
+    def _page(self, text: str) -> Path:
+        """The page in its file."""
+        from tarsus.files import write_text
+
+        assert self.out is not None
+        write_text({self.out / "identify.html": text})
+        return self.out / "identify.html"
 
     def _written(self, record: Mapping[str, Any]) -> list[Path]:
         """The record in a file, if a folder is given."""

@@ -1,47 +1,116 @@
-"""An identification as a picture: where estimates lie in their ranges, and what is left over."""
+"""An identification, or a ranking of laws, as pictures: intervals, and what is left over."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
+from tarsus.identification.laws import LawRanking
 from tarsus.identification.run import Identification
 from tarsus.viewer.colors import COLORS
 
 BLUE, RED, GREEN, GRAY = COLORS[0], COLORS[1], COLORS[2], COLORS[7]
+FULL = 1e-12  # of an estimate of nothing
 
 
 def picture(found: Identification) -> Figure:
-    """Estimates with their intervals, and residuals before, after and of held-out windows."""
-    figure = Figure(figsize=(10, 2.2 + 0.32 * len(found.estimates)), layout="constrained")
-    left, right = figure.subplots(1, 2, width_ratios=[2, 1])
-    # each estimate, its interval and the truth, as parts of the estimate
+    """Estimates with their intervals, residuals by quantity, and window by window."""
+    height = 1.4 + 0.34 * max(len(found.estimates), 5)
+    figure = Figure(figsize=(10, height + 2.6), layout="constrained")
+    axes = figure.subplot_mosaic(
+        [["estimates", "quantities"], ["windows", "windows"]],
+        width_ratios=[2, 1],
+        height_ratios=[height, 2.6],
+    )
+    _estimates(axes["estimates"], found)
+    _quantities(axes["quantities"], found)
+    _windows(axes["windows"], found)
+    return figure
+
+
+def ranked(found: LawRanking) -> Figure:
+    """Held-out errors of laws with their intervals, the best on top."""
+    figure = Figure(figsize=(10, 1.2 + 0.36 * len(found.laws)), layout="constrained")
+    axes = figure.subplots()
+    for k, law in enumerate(found.laws):
+        color = GREEN if law.law == found.chosen else BLUE if law.as_good else GRAY
+        axes.plot([law.low, law.high], [k, k], color=color, lw=3, solid_capstyle="butt")
+        axes.plot(law.error, k, "o", color=color, ms=6)
+    labels = [f"{law.law} ({law.parameters})" for law in found.laws]
+    axes.set_yticks(range(len(labels)), labels)
+    axes.invert_yaxis()
+    axes.set_xlim(left=0)
+    axes.axvline(1.0, color="black", lw=0.8, ls=":")
+    axes.set_xlabel("error of held-out windows, deviations of the noise (1: the noise alone)")
+    return figure
+
+
+def _estimates(axes: Any, found: Identification) -> None:
+    """Each estimate and its interval as a part of the estimate; one that is open in gray."""
     for k, one in enumerate(found.estimates):
-        size = max(abs(one.value), abs(one.high - one.low), 1e-12)
-        known = np.nan if one.true is None else one.true
-        ends = np.array([one.low, one.value, one.high, known])
-        low, value, high, true = (ends - one.value) / size
-        color = GRAY if one.open else BLUE
-        left.plot([low, high], [k, k], color=color, lw=3, solid_capstyle="butt")
-        left.plot(value, k, "o", color=color, ms=5)
-        left.plot(true, k, "x", color=RED, ms=7)
+        if one.open:
+            axes.text(0, k, "open", color=GRAY, ha="center", va="center", fontsize=9)
+            continue
+        size = 0.01 * max(abs(one.value), FULL)
+        low, high = (one.low - one.value) / size, (one.high - one.value) / size
+        axes.plot([low, high], [k, k], color=BLUE, lw=3, solid_capstyle="butt")
+        axes.plot(0, k, "o", color=BLUE, ms=5)
+        if one.true is not None:
+            axes.plot((one.true - one.value) / size, k, "x", color=RED, ms=7, mew=2)
+    # how wide: the intervals, not a truth that lies far off
     units = {one.name: "" if one.unit == "1" else f" {one.unit}" for one in found.estimates}
     names = [f"{one.name} = {one.value:.4g}{units[one.name]}" for one in found.estimates]
-    left.set_yticks(range(len(names)), names, fontsize=8)
-    left.invert_yaxis()
-    left.set_xlabel("from the estimate, as part of it or of a wider interval (95 %); x: true value")
-    left.set_title(f"{found.law}: estimates", fontsize=10, loc="left")
-    # what is left over
+    axes.set_yticks(range(len(names)), names, fontsize=9)
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    widest = np.abs(axes.get_xlim()).max()
+    axes.set_xlim(-widest, widest)
+    axes.axvline(0, color="black", lw=0.8, ls=":")
+    known = any(one.true is not None for one in found.estimates)
+    axes.set_xlabel("95 % interval, % of the estimate" + (" (cross: true value)" if known else ""))
+    axes.set_title(f"estimates under {found.law}", fontsize=10, loc="left")
+
+
+def _quantities(axes: Any, found: Identification) -> None:
+    """Residuals at the first guess, at the estimates and held out."""
     kinds = {"first guess": found.before, "identified": found.after, "held out": found.held_out}
     shown = {name: errors for name, errors in kinds.items() if errors}
     colors = {"first guess": GRAY, "identified": BLUE, "held out": GREEN}
     width = 0.8 / len(shown)
     for k, (name, errors) in enumerate(shown.items()):
         at = np.arange(len(errors)) + k * width
-        right.bar(at, list(errors.values()), width, label=name, color=colors[name])
-    right.set_xticks(np.arange(len(found.after)) + 0.4 - width / 2, list(found.after))
-    right.axhline(1.0, color="black", lw=0.8, ls=":")
-    right.set_yscale("log")
-    right.set_title("residuals, in deviations of the noise", fontsize=10, loc="left")
-    right.legend(fontsize=8)
-    return figure
+        axes.bar(at, list(errors.values()), width, label=name, color=colors[name])
+    axes.set_xticks(np.arange(len(found.after)) + 0.4 - width / 2, list(found.after))
+    axes.axhline(1.0, color="black", lw=0.8, ls=":")
+    axes.set_yscale("log")
+    most = max(max(errors.values()) for errors in shown.values())
+    axes.set_ylim(0.3, 5 * max(most, 2.0))
+    axes.set_title("residuals, deviations of the noise", fontsize=10, loc="left")
+    axes.legend(fontsize=8, ncols=3, loc="upper center", columnspacing=0.8, handlelength=0.8)
+
+
+def _windows(axes: Any, found: Identification) -> None:
+    """Residuals window by window, in the order of the logs."""
+    kinds = {
+        "first guess": (GRAY, [(k, w.before) for k, w in enumerate(found.each) if w.before]),
+        "identified": (BLUE, [(k, w.after) for k, w in enumerate(found.each) if not w.held_out]),
+        "held out": (GREEN, [(k, w.after) for k, w in enumerate(found.each) if w.held_out]),
+    }
+    for name, (color, points) in kinds.items():
+        if points:
+            axes.plot(*zip(*points, strict=True), "o", color=color, ms=4, label=name)
+    axes.axhline(1.0, color="black", lw=0.8, ls=":")
+    axes.set_yscale("log")
+    axes.set_ylim(0.3, 3 * max(2.0, *(by for _, points in kinds.values() for _, by in points)))
+    # a tick a log, or times of the only one
+    logs = [w.log for w in found.each]
+    if len(set(logs)) > 1:
+        firsts = [logs.index(log) for log in dict.fromkeys(logs)]
+        axes.set_xticks(firsts, [f"log {logs[k] + 1}" for k in firsts], fontsize=8)
+        axes.set_xlabel("windows, log by log")
+    else:
+        some = np.unique(np.linspace(0, len(logs) - 1, min(9, len(logs))).round().astype(int))
+        axes.set_xticks(some, [f"{found.each[k].start:.2f}" for k in some])
+        axes.set_xlabel("start of the window, s")
+    axes.set_title("window by window, deviations of the noise", fontsize=10, loc="left")

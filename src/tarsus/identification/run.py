@@ -31,6 +31,22 @@ NEAR = (0.1, 0.03, 0.01)  # of the ranges: how far candidates scatter about the 
 AFTER = (0.003, 0.001)  # about where least squares ended
 
 
+@dataclass(frozen=True)
+class WindowError:
+    """How well a window is repeated.
+
+    log: which one; start: s, from the start of the log's part; held_out: whether it had no part
+    before, after: root of the mean squared residual, in deviations, at the first guess (None of
+        what was held out) and at the estimates
+    """
+
+    log: int
+    start: float
+    held_out: bool
+    before: float | None
+    after: float
+
+
 @dataclass(frozen=True, eq=False)
 class Identification:
     """What was identified, and how well the model then repeats the logs.
@@ -40,7 +56,8 @@ class Identification:
     before, after, held_out: root of the mean squared residual by quantity, in deviations of the
         noise, windows' starts fitted: at the first guess, at the estimates, and of windows that had
         no part in it; held_out is empty without any
-    windows: how many, held out and not; simulated: windows simulated in all
+    windows: how many, not held out and held out; each: all of them, in the order of the logs
+    simulated: windows simulated in all
     """
 
     law: str
@@ -53,6 +70,7 @@ class Identification:
     held_out: dict[str, float]
     deviation: float
     windows: tuple[int, int]
+    each: tuple[WindowError, ...]
     rounds: int
     settled: bool
     simulated: int
@@ -145,11 +163,13 @@ def identified(
     # what it says, and what was held out
     said = verdict(candidates, found, first, ends)
     held: dict[str, float] = {}
-    others = 0
+    each, others = _by_window(prepared.train, before, found), 0
     if len(prepared.test):
         tell("windows that were held out")
         again = LeastSquares(rollouts.on(prepared.test), search["starts"])
-        held = _errors(again.rollouts, again.settle(found.shares))
+        apart = again.settle(found.shares)
+        held = _errors(again.rollouts, apart)
+        each += _by_window(prepared.test, None, apart)
         others = again.rollouts.evaluations
     return Identification(
         name_of(parts.law),
@@ -162,6 +182,7 @@ def identified(
         held,
         said.deviation,
         (len(prepared.train), len(prepared.test)),
+        tuple(sorted(each, key=lambda one: (one.log, one.start))),
         found.rounds,
         found.settled,
         rollouts.evaluations + others,
@@ -224,3 +245,21 @@ def _errors(rollouts: Rollouts, found: Fitted) -> dict[str, float]:
         for name, at in rollouts.quantities.items()
     }
     return each | {"all": float(np.sqrt(np.mean(found.residuals**2)))}
+
+
+def _by_window(windows: Windows, before: Fitted | None, after: Fitted) -> list[WindowError]:
+    """Of windows that took part, or of those that were held out, which have no `before`."""
+    first, last = (
+        None if fit is None else np.sqrt((fit.residuals**2).mean((1, 2))) for fit in (before, after)
+    )
+    assert last is not None
+    return [
+        WindowError(
+            int(log),
+            float(start * windows.logs[log].dt),
+            first is None,
+            None if first is None else float(first[k]),
+            float(last[k]),
+        )
+        for k, (log, start) in enumerate(zip(windows.which, windows.first, strict=True))
+    ]

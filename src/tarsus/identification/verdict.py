@@ -25,7 +25,7 @@ AT_END = 1e-3  # of the range
 class Estimate:
     """An unknown as identified.
 
-    low, high: the 95 % interval (`tarsus.identification.intervals`), inside the range if `open`
+    low, high: the 95 % interval (`tarsus.identification.intervals`), inside the range
     start: first guess; true: None if it is not known
     open: whether the motion says nothing about it; at: "low" or "high" where it ends at its range
     """
@@ -88,7 +88,7 @@ def verdict(candidates: Candidates, found: Fitted, start: Array, ends: Array) ->
 def _estimate(
     unit: str, one: Unknown, share: float, sides: Array, start: float, open_: bool
 ) -> Estimate:
-    ends = np.clip(sides, 0.0, 1.0) if open_ else sides
+    ends = np.clip(sides, 0.0, 1.0)
     low, high = (float(one.range.at(end)) for end in ends)
     at = "low" if share < AT_END else "high" if share > 1 - AT_END else ""
     return Estimate(
@@ -190,7 +190,8 @@ def _derived(
         for k, pair in enumerate(PAIRS):
             ends = value[k] - deviation[k], value[k] + deviation[k]
             numbers = float(value[k]), float(ends[0]), float(ends[1]), float(begun[k])
-            result.append(Estimate(f"I_{pair} of {body}", "kg m^2", *numbers, None, False, ""))
+            unsaid = bool(deviation[k] > 0.5 * value[:3].sum())  # as large as an inertia can be
+            result.append(Estimate(f"I_{pair} of {body}", "kg m^2", *numbers, None, unsaid, ""))
     return tuple(result)
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import io
 import json
 from collections.abc import Sequence
 from html import escape
@@ -15,6 +13,7 @@ import numpy as np
 from tarsus.errors import TarsusError
 from tarsus.model.files import needed_library
 from tarsus.sweeps.store import CHUNKS
+from tarsus.viewer.html_page import document, dots, table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,12 +22,6 @@ if TYPE_CHECKING:
 ROWS = "rows"  # the table's name in SQL
 MARKED = 5000  # points of a picture that are drawn one by one; of more, a sample
 SERIES = 12  # groups that a picture tells apart
-STYLE = """
-body { margin: 0 auto; padding: 2rem 1.25rem; max-width: 62rem; font: 16px/1.5 system-ui,
-  sans-serif; } table { border-collapse: collapse; font-size: .875rem; } th, td { padding:
-  .25rem .6rem; border-bottom: 1px solid #e7eaee; text-align: right; } figure img { width: 100%; }
-.wide { overflow-x: auto; }
-"""
 
 
 def asked(folder: str | Path, sql: str = "SELECT * FROM rows ORDER BY sample") -> pd.DataFrame:
@@ -103,29 +96,27 @@ def report(folder: str | Path, plots: Sequence[Sequence[str]] = ()) -> str:
         "<h1>Sweep</h1>",
         f"<p>{int(counts['worlds'])} worlds, {int(counts['failed'])} failed.</p>",
         "<h2>Columns</h2>",
-        _html(summary[columns]),
+        _listed(summary[columns]),
     ]
     if len(failures):
-        body += ["<h2>Failures</h2>", _html(failures)]
+        body += ["<h2>Failures</h2>", _listed(failures)]
     for x, y, *by in plots:
-        body += [f"<h2>{escape(y)} by {escape(x)}</h2>", _image(picture(folder, x, y, *by))]
+        body += [
+            f"<h2>{escape(y)} by {escape(x)}</h2>",
+            dots(picture(folder, x, y, *by), f"{y} by {x}"),
+        ]
     spec = Path(folder) / "sweep.json"
     if spec.is_file():
         told = json.dumps(json.loads(spec.read_text(encoding="utf-8")), indent=1)
         body += ["<h2>What was asked</h2>", f"<pre>{escape(told)}</pre>"]
-    head = '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>Sweep</title>'
-    return "\n".join([f"{head}<style>{STYLE}</style></head><body>", *body, "</body></html>\n"])
+    return document("Sweep", body)
 
 
-def _html(table: Any) -> str:
-    return f'<div class="wide">{table.to_html(index=False, na_rep="", border=0)}</div>'
-
-
-def _image(figure: Figure) -> str:
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=110, metadata={"Software": None})
-    data = base64.b64encode(buffer.getvalue()).decode("ascii")
-    return f'<figure><img alt="" src="data:image/png;base64,{data}"></figure>'
+def _listed(frame: Any) -> str:
+    """A data frame as a table."""
+    numbers = [k for k, kind in enumerate(frame.dtypes) if kind.kind in "fiu"]
+    rows = [["" if v is None or v != v else str(v) for v in row] for row in frame.to_numpy()]
+    return table([str(c) for c in frame.columns], rows, numbers)
 
 
 def _quoted(name: str) -> str:

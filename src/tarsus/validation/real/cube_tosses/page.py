@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -17,22 +15,13 @@ from scipy.spatial.transform import Rotation
 
 from tarsus.validation.real.cube_tosses.candidates import MEANINGS
 from tarsus.validation.real.cube_tosses.data import EDGE, FRAME, Tosses
+from tarsus.viewer.html_page import document, dots, table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 Array = NDArray[np.float64]
-STYLE = """
-body { margin: 0 auto; padding: 2rem 1.25rem 4rem; max-width: 62rem; color: #1c1e21;
-  font: 16px/1.55 system-ui, sans-serif; }
-h1 { font-size: 1.7rem; } h2 { font-size: 1.25rem; margin-top: 2.5rem; }
-p { max-width: 46rem; } .dim { color: #5a6270; } .wide { overflow-x: auto; }
-table { border-collapse: collapse; font-size: .875rem; }
-th, td { padding: .3rem .7rem; text-align: left; border-bottom: 1px solid #e7eaee; }
-td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-figure { margin: 1rem 0; } figure img { width: 100%; } figcaption { color: #5a6270; }
-"""
 COLUMNS = (
     ("position", "position, % of the width"),
     ("rotation", "rotation, degrees"),
@@ -78,14 +67,12 @@ def page(record: Mapping[str, Any], drawn: Drawn | None) -> str:
         body += _missing(record["missing"])
     if drawn is not None:
         body.append(f"<h2>Worst and best tosses under {escape(drawn.law)}</h2>")
-        body.append(_image(_figure(drawn), "worst and best tosses"))
+        body.append(dots(_figure(drawn), "worst and best tosses"))
         body.append(
             '<p class="dim">Seen across the way of the recorded cube. Filled: recorded; outlined:'
             " simulated, at the same instants.</p>"
         )
-    head = '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-    title = f"<title>Real tosses of a cube</title><style>{STYLE}</style></head><body>"
-    return "\n".join([head + title, *body, "</body></html>\n"])
+    return document("Real tosses of a cube", body)
 
 
 def _errors(row: Mapping[str, Any]) -> list[str]:
@@ -163,14 +150,7 @@ def _unit(name: str) -> str:
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    def cell(k: int, text: str, tag: str) -> str:
-        mark = ' class="n"' if 1 < k < 7 else ""
-        return f"<{tag}{mark}>{escape(text)}</{tag}>"
-
-    head = "".join(cell(k, c, "th") for k, c in enumerate(columns))
-    lines = ["".join(cell(k, c, "td") for k, c in enumerate(row)) for row in rows]
-    inner = "\n".join(f"<tr>{line}</tr>" for line in lines)
-    return f'<div class="wide"><table><tr>{head}</tr>\n{inner}\n</table></div>'
+    return table(columns, rows, range(2, 7))
 
 
 def _figure(drawn: Drawn) -> Figure:
@@ -213,10 +193,3 @@ def _outline(q: Array, along: Array) -> tuple[Array, Array]:
     ring = ConvexHull(flat).vertices
     ring = np.append(ring, ring[:1])
     return flat[ring, 0], flat[ring, 1]
-
-
-def _image(figure: Figure, alt: str) -> str:
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=110, metadata={"Software": None})
-    data = base64.b64encode(buffer.getvalue()).decode("ascii")
-    return f'<figure><img alt="{escape(alt)}" src="data:image/png;base64,{data}"></figure>'

@@ -1,0 +1,47 @@
+"""Logs of simulations as arrays, as sensors with noise see them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import tarsus
+from tarsus.dynamics.integrate import integrated
+from tarsus.dynamics.robot import Robot
+
+Array = NDArray[np.float64]
+BALL = """<mujoco model="ball"><worldbody><geom type="plane" size="0 0 1"/>
+<body name="ball" pos="0 0 0.3"><freejoint/><geom type="sphere" size="0.1" mass="2"/></body>
+</worldbody></mujoco>"""
+
+
+def moved(simulation: tarsus.Simulation, actions: Array) -> dict[str, Array]:
+    """The log of a simulation under torques, as arrays."""
+    q, u = [np.atleast_1d(simulation.q)], [np.atleast_1d(simulation.u)]
+    for action in actions:
+        simulation.step(action)
+        q.append(np.atleast_1d(simulation.q))
+        u.append(np.atleast_1d(simulation.u))
+    time = simulation.dt * np.arange(len(q))
+    action = np.concatenate([np.zeros((1, actions.shape[1])), actions])
+    return {"time": time, "q": np.array(q), "u": np.array(u), "action": action}
+
+
+def noisy(robot: Robot, log: dict[str, Array], of_q: float, of_u: float, seed: int = 7) -> Any:
+    """The log as sensors see it: deviations in m and rad, m/s and rad/s."""
+    random = np.random.default_rng(seed)
+    moves = of_q * random.standard_normal(log["u"].shape)
+    u = log["u"] + of_u * random.standard_normal(log["u"].shape)
+    return {**log, "q": integrated(robot, log["q"], moves, 1.0), "u": u}
+
+
+def walked(simulation: tarsus.Simulation, seconds: float) -> dict[str, Array]:
+    """The log of a gait, with the torques that it gave."""
+    log = simulation.run(seconds)
+    q = np.concatenate([log["q_start"].values[None], log["q"].values])
+    u = np.concatenate([log["u_start"].values[None], log["u"].values])
+    action = np.concatenate([log["tau"].values[:1], log["tau"].values])
+    time = np.concatenate([[0.0], log["time"].values])
+    return {"time": time, "q": q, "u": u, "action": action}
