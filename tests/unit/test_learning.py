@@ -17,9 +17,9 @@ from onnx.reference import ReferenceEvaluator
 
 import tarsus
 from tarsus import cli
-from tarsus.environments.control_program import joined
 from tarsus.environments.mirror import Mirror
 from tarsus.environments.outside import Eyes
+from tarsus.environments.plan import joined
 from tarsus.errors import TarsusError
 from tarsus.learning import play
 from tarsus.learning.course import Course, drawn, starts

@@ -21,8 +21,8 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.environments.control_program import targets
 from tarsus.environments.environment import Environment, Transition
+from tarsus.environments.plan import targets
 from tarsus.model.to_mjcf import to_mjcf
 from tarsus.mujoco_runs.library import mujoco, rollout
 from tarsus.mujoco_runs.settings import MujocoSettings

@@ -170,8 +170,10 @@ def told(found: Round, spent: float, units: Mapping[str, str]) -> str:
     missed = ", ".join(f"{k} {v:.3f} {units.get(k, '')}".rstrip() for k, v in found.missed.items())
     terms = ", ".join(f"{name} {value:.2f}" for name, value in found.terms.items())
     troubles = {"diverged": found.diverged, "steps unconverged": found.unconverged}
+    level = "" if found.level is None else f" ground times {found.level:.2f};"
     trouble = "".join(f"; {count} {name}" for name, count in troubles.items() if count)
     return (
-        f"round {found.round}, {found.periods / 1e6:.2f} M periods, {spent:.1f} s: missed {missed};"
+        f"round {found.round}, {found.periods / 1e6:.2f} M periods, {spent:.1f} s:{level}"
+        f" missed {missed};"
         f" {found.falls:.3f} falls a second; paid {found.paid:.2f} a second ({terms}){trouble}"
     )

@@ -16,9 +16,10 @@ from tarsus.contact.base import Law
 from tarsus.control import servo
 from tarsus.control.servo import Gains
 from tarsus.dynamics.robot import Robot
-from tarsus.environments.control_program import ControlPlan, control_program, shared
+from tarsus.environments.control_program import control_program, shared
 from tarsus.environments.mirror import Mirror
 from tarsus.environments.outside import TaskOutline, outline
+from tarsus.environments.plan import ControlPlan
 from tarsus.errors import TarsusError
 from tarsus.morphology.feet import feet
 from tarsus.program.run.backend import Array
@@ -100,14 +101,16 @@ class Environment:
         self.task = task
         self.dt, self.worlds, self.notices = inputs.step(dt), chosen.worlds, list[str]()
         asked = default_controller.starting_from(resolve.robot(robot), chosen.keyframe)
-        self.robot, _ = default_controller.prepared(asked, None, self.dt, self.notices)
+        standing, _ = default_controller.prepared(asked, None, self.dt, self.notices)
+        if reason := self.task.suits(standing):
+            raise TarsusError(f"{standing.name!r} cannot be asked to do this task: {reason}")
+        self.robot = self.task.prepared(standing)
         self.law, self.terrain = resolve.law(law), resolve.terrain(terrain)
         stepping = resolve.stepper(stepper)
-        if reason := self.task.suits(self.robot):
-            raise TarsusError(f"{self.robot.name!r} cannot be asked to do this task: {reason}")
         steps = self._steps()
         # what is compiled
-        touching = candidates(self.robot, chosen.contacts, self.notices)
+        named = self.task.contacts(self.robot) if chosen.contacts is None else chosen.contacts
+        touching = candidates(self.robot, named, self.notices)
         scene = resolve.scene(self.robot, (self.law, self.terrain, stepping), touching, chosen)
         stand = np.asarray(self.robot.keyframes["stand"], dtype=float)
         work = shared(
@@ -208,6 +211,9 @@ class Environment:
         worlds.set("memory", self.work.scene.initial_memory())
         for name in ("friction", "mass"):
             worlds.set(name, np.ones(1))
+        if self.task.graded:
+            worlds.set("level", np.array([self.task.levels[0]]))
+            worlds.set("score", np.zeros(1))
         worlds.set("clock", np.array([self.task.episode * self.task.rate]))
         worlds.set("count", count)
         worlds.advance()

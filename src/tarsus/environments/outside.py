@@ -12,15 +12,9 @@ import numpy as np
 from casadi import SX
 from numpy.typing import NDArray
 
-from tarsus.environments.control_program import (
-    KEPT,
-    ControlPlan,
-    glimpse,
-    joined,
-    noise_of,
-    targets,
-)
+from tarsus.environments.control_program import KEPT
 from tarsus.environments.mirror import Mirror
+from tarsus.environments.plan import ControlPlan, glimpse, joined, noise_of, targets
 from tarsus.morphology.mirror import mirrored_motors
 from tarsus.program.ir.trace import Builder
 from tarsus.tasks.base import MOTORS, Glimpse, Observed

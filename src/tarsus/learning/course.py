@@ -91,7 +91,11 @@ def drawn(task: LearningTask, motors: int, trials: int, seconds: float, seed: in
 
 
 def starts(environment: Environment, course: Course) -> Array:
-    """Coordinates (trials, nq) that the trials begin with."""
+    """Coordinates (trials, nq) that the trials begin with; where the task scatters them, those that
+    the environment, one world a trial, has drawn.
+    """
+    if environment.task.scattered:
+        return np.asarray(environment.state()["q"], float)
     m = environment.robot
     q = np.tile(environment.start, (course.trials, 1))
     for k, motor in enumerate(m.actuators):

@@ -28,9 +28,12 @@ NEVER = 1e6  # s: nothing is drawn by the environment itself
 
 
 def room(policy: Policy, law: str, dt: float, terrain: str, worlds: int = 1) -> Environment:
-    """Where a policy is tried: its task and servos, where nothing is asked and nothing pushes."""
+    """Where a policy is tried: its task and servos, where nothing is asked and nothing pushes, on
+    the ground as it is.
+    """
     lesson, gains = from_about(policy.about)
-    task = replace(lesson.parts()[0], push=0.0, hold=NEVER, push_every=NEVER, episode=NEVER)
+    never = {"hold": NEVER, "push_every": NEVER, "episode": NEVER}
+    task = replace(lesson.parts()[0], push=0.0, levels=(1.0, 1.0), **never)
     return Environment(
         *(task, lesson.robot, law, "midpoint", terrain, dt),
         worlds=worlds,
@@ -79,7 +82,7 @@ def _in_tarsus(policy: Policy, course: Course, law: str, dt: float, terrain: str
     # as they begin
     worlds.reset(0)
     size = len(worlds.task.commands())
-    begin = {"q": starts(worlds, course), "u": np.zeros(worlds.robot.nu)}
+    begin = {"q": starts(worlds, course)}
     begin |= {"clock": np.zeros(1), "before": np.zeros(worlds.actions), "command": np.zeros(size)}
     begin |= {name: getattr(course, name)[:, None] for name in ("friction", "mass")}
     worlds.restore(begin)
@@ -130,7 +133,7 @@ def _seen(eyes: Eyes, worlds: Environment, noise: np.random.Generator) -> Array:
 def _in_mujoco(policy: Policy, course: Course, dt: float, terrain: str) -> Played:
     """One trial after the other."""
     # the same robot there
-    worlds, settings = room(policy, "moreau", dt, terrain), MujocoSettings()
+    worlds, settings = room(policy, "moreau", dt, terrain, course.trials), MujocoSettings()
     pilot = Pilot(policy, worlds)
     there = MujocoSimulation(worlds.robot, settings, terrain, pilot, dt)
     model, first = there.model, starts(worlds, course)

@@ -36,13 +36,22 @@ def recorded(
 
     command: by name; what is not named is the middle of its range
     """
+    # where it is tried, and what is asked
     worlds = room(policy, law, dt or policy.about["dt"], terrain)
     pilot = Pilot(policy, worlds)
     asked = {name: float(np.mean(ends)) for name, ends in worlds.task.commands().items()}
     pilot.tell(asked | dict(command or {}))
+    # the same robot in a simulation
     simulation = Simulation(
-        worlds.robot, law, terrain=terrain, controller=pilot, dt=worlds.dt, stiction=False
+        *(worlds.robot, law),
+        terrain=terrain,
+        controller=pilot,
+        dt=worlds.dt,
+        contacts=[candidate.name for candidate in worlds.work.scene.candidates],
+        stiction=False,
     )
+    if worlds.task.scattered:
+        simulation.set(q=worlds.state()["q"][0])
     return simulation.run(seconds)
 
 

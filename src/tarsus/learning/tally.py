@@ -49,6 +49,9 @@ class Tally:
         """Those of `Round` that are counted here."""
         seconds = self.periods / self.environment.task.rate
         missed = np.abs(self.measured.mean(0)).mean(1)
+        level = None
+        if self.environment.task.graded:
+            level = float(self.environment.backend.get("level").mean())
         return {
             "paid": self.paid / seconds,
             "falls": self.falls / seconds,
@@ -56,4 +59,5 @@ class Tally:
             "missed": dict(zip(self.environment.measures, missed.tolist(), strict=True)),
             "diverged": self.diverged,
             "unconverged": self.unconverged,
+            "level": level,
         }

@@ -55,6 +55,14 @@ RUBINSTEIN_1999 = Reference(
         "pages": "127-190",
     },
 )
+RUDIN_2021 = Reference(
+    "Rudin 2021",
+    "inproceedings",
+    ("Rudin, Nikita", "Hoeller, David", "Reist, Philipp", "Hutter, Marco"),
+    "Learning to walk in minutes using massively parallel deep reinforcement learning",
+    "2021",
+    {"booktitle": "Conference on Robot Learning"},
+)
 SCHULMAN_2016 = Reference(
     "Schulman 2016",
     "inproceedings",

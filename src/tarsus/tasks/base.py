@@ -17,6 +17,7 @@ from casadi import SX
 from numpy.typing import NDArray
 
 from tarsus.dynamics.kinematics import Kinematics
+from tarsus.dynamics.robot import Robot
 from tarsus.model.mechanism import Mechanism
 from tarsus.parameters import check, parameter
 
@@ -52,6 +53,13 @@ class Glimpse:
     clock: SX
     heights: Callable[[list[SX]], list[SX]]
     stand: NDArray[np.float64]
+
+    @property
+    def posture(self) -> SX:
+        """The actuated joints (n,) as they stand, rad."""
+        mechanism = self.kin.mechanism
+        bodies = [mechanism.joint_index(actuator.joint) for actuator in mechanism.actuators]
+        return SX(ca.DM([self.stand[mechanism.q_slices[b].start] for b in bodies]))
 
     @property
     def rotation(self) -> SX:
@@ -129,12 +137,44 @@ class LearningTask(ABC):
     mass: Range = parameter((0.9, 1.1), "[1]", "factor on the base's mass and inertia", "(0, inf)")
     spread: float = parameter(0.1, "rad", "of the joints, as an episode begins", "[0, inf)")
 
+    tumble: float = parameter(
+        0.0, "rad", "that the base is turned over at most, as an episode begins", "[0, 3.15]"
+    )
+    place: float = parameter(
+        0.0, "m", "from the origin to where an episode begins, along x and y, at most", "[0, inf)"
+    )
+    levels: Range = parameter(
+        (1.0, 1.0), "[1]", "factors on tumble and the ground's heights, easy to hard", "[0, inf)"
+    )
+
     def __post_init__(self) -> None:
         check(self)
+
+    @property
+    def graded(self) -> bool:
+        """Whether the ground of a world grows with what its robot can do, and how it is tumbled."""
+        return self.levels != (1.0, 1.0)
+
+    @property
+    def scattered(self) -> bool:
+        """Whether episodes begin at places and in poses that differ: the lowest point touches."""
+        return self.tumble > 0 or self.place > 0 or self.graded
 
     def suits(self, mechanism: Mechanism) -> str | None:
         """None, or in one sentence why this robot cannot be asked to do it."""
         return None if mechanism.floating else "its base is fixed."
+
+    def prepared(self, robot: Robot) -> Robot:
+        """The robot as the task needs it; the same by default."""
+        return robot
+
+    def contacts(self, mechanism: Mechanism) -> tuple[str, ...] | None:
+        """Which candidates may touch the ground unless others are asked for; None: as usual."""
+        return None
+
+    def progress(self, now: Glimpse) -> SX:
+        """How well it goes, 0 to 1: its mean over an episode says on what ground the next is."""
+        return SX(0)
 
     @abstractmethod
     def commands(self) -> Mapping[str, Range]:

@@ -46,6 +46,12 @@ class Terrain(ABC):
         floor(index) of the flattened table.
         """
 
+    def at_level(self, p: Any, level: SX) -> Any:
+        """The parameters' symbols where the ground's heights are `level` times what they are; the
+        same ground where a terrain does not say.
+        """
+        return p
+
     def material(self, point: SX, p: Any) -> tuple[SX, SX]:
         """Factors [1] at a point (3,) of the law's friction, and of its stiffness and damping."""
         return SX(1), SX(1)

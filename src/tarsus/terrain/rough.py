@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import casadi as ca
@@ -49,6 +50,9 @@ class Rough(Terrain):
         heading = random.permutation(spread) + random.uniform(0, np.pi)
         phase = random.uniform(0, 2 * np.pi, self.waves)
         return np.stack([number * np.cos(heading), number * np.sin(heading), phase], -1).ravel()
+
+    def at_level(self, p: Any, level: SX) -> Any:
+        return SimpleNamespace(**vars(p) | {"heights": level * p.heights})
 
     def surface(self, point: SX, p: Any) -> tuple[SX, SX]:
         height, along = SX(0), SX(2, 1)

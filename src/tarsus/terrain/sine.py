@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import casadi as ca
@@ -30,6 +31,9 @@ class Sine(Terrain):
         wavenumber, heading = np.broadcast_arrays(wavenumber, np.asarray(self.heading, float))
         wave = np.stack([wavenumber * np.cos(heading), wavenumber * np.sin(heading)], -1)
         return _graph.columns(amplitude=self.amplitude) | {"wave": wave}
+
+    def at_level(self, p: Any, level: SX) -> Any:
+        return SimpleNamespace(**vars(p) | {"amplitude": level * p.amplitude})
 
     def surface(self, point: SX, p: Any) -> tuple[SX, SX]:
         if self.heading is not None:

@@ -31,6 +31,7 @@ class Round:
     missed: by how much half a second's mean of what the task measures is off, by name, SI units
     diverged: worlds that left the physical range; unconverged: steps that were not solved
     told: numbers of the method's own, by name
+    level: mean factor on the ground's heights; None for a task without levels
     """
 
     round: int
@@ -42,6 +43,7 @@ class Round:
     diverged: int
     unconverged: int
     told: Mapping[str, float] = field(default_factory=dict)
+    level: float | None = None
 
 
 class Learner(ABC):

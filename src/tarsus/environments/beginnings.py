@@ -1,0 +1,147 @@
+"""Where an episode begins, another command or a push comes: what only worlds enter that need it."""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+from casadi import SX
+from numpy.typing import NDArray
+
+from tarsus.control.pd import actuated
+from tarsus.dynamics import loop_constraints
+from tarsus.dynamics.kinematics import kinematics
+from tarsus.environments.draws import Draws
+from tarsus.environments.plan import ControlPlan, glimpse, joined
+from tarsus.program.ir.symbolic import entries
+from tarsus.program.ir.trace import Builder, Values
+from tarsus.spatial.quaternion import product
+from tarsus.stepping.ground import below_candidates
+
+BEGINNING, LATER = 1024, 2048  # the first streams of what is drawn
+STEPS = 10  # of a level from the easiest ground to the hardest
+WELL, BADLY = 0.7, 0.4  # an episode's mean of `progress`: above it harder ground, below it easier
+
+
+def ground(work: ControlPlan, whole: object, now: Values) -> object:
+    """The terrain's symbols at a world's level; whole: as the terrain has them."""
+    return work.scene.terrain.at_level(whole, now["level"]) if work.task.graded else whole
+
+
+def renewed(
+    work: ControlPlan, now: Values, when: tuple[SX, SX, Draws, object], b: Builder
+) -> Values:
+    """The state and the observation where an episode begins, a command changes or a push comes.
+
+    when: whether the episode has failed; whether its time is over; what is drawn; the terrain's
+    symbols
+    """
+    failed, late, draws, whole = when
+    over = ca.logic_or(failed, late)
+    task, periods = work.task, now["clock"]
+    waits = {"hold": task.hold, "push": task.push_every}
+    every = {name: max(1, round(wait / work.period)) for name, wait in waits.items()}
+    changes, pushed = (b.keep(name, ca.fmod(periods, count) == 0) for name, count in every.items())
+    due = ca.logic_or(over, ca.logic_or(changes, pushed))
+
+    def renew(at: Values) -> tuple[Values, SX]:
+        # another command, and a push
+        ranges = np.array(list(task.commands().values()), dtype=float)
+        later = draws.fine(b, "later", len(ranges) + 2, LATER)
+        command = _within(ranges, later[: len(ranges)])
+        push = task.push * (2 * later[len(ranges) :] - 1)
+        u = ca.vertcat(at["u"][:2] + ca.if_else(pushed, push, 0), at["u"][2:])
+        fresh = at | {"u": u, "command": ca.if_else(changes, command, at["command"])}
+        # another episode
+        first = _begun(work, at, (failed, draws, whole), b) | {"command": command}
+        fresh |= {name: ca.if_else(over, value, fresh[name]) for name, value in first.items()}
+        # what is seen of it
+        still = {
+            "tau": SX.zeros(work.motors),
+            "impulse": SX.zeros(3 * work.scene.reported),
+        }
+        seen = glimpse(work, fresh, still, fresh["before"], ground(work, whole, fresh))
+        return fresh | {"observation": joined(task.observations(seen).values())}, SX(0)
+
+    return b.loop(now, renew, 1, first=due, seldom=True)
+
+
+def _begun(work: ControlPlan, last: Values, when: tuple[SX, Draws, object], b: Builder) -> Values:
+    """The state as an episode begins: near `start`, turned anyhow.
+
+    last: as the one before ended; when: whether it failed, what is drawn, the terrain's symbols
+    """
+    # near the start
+    failed, draws, whole = when
+    task, scene, m = work.task, work.scene, work.scene.mechanism
+    where, start = actuated(m)[0], b.parameter("start", m.nq)
+    more = 6 if task.scattered else 0
+    drawn = draws.fine(b, "beginning", len(where) + 3 + more, BEGINNING)
+    q, [turn, friction, mass, *rest] = list(entries(start)), entries(drawn[len(where) :])
+    for k, at in enumerate(where):
+        joint = m.bodies[m.joint_index(m.actuators[k].joint)].joint
+        moved = q[at] + task.spread * (2 * drawn[k] - 1)
+        q[at] = ca.fmin(ca.fmax(moved, joint.lower), joint.upper)
+    half = np.pi * turn
+    turned = product(ca.vertcat(ca.cos(half), 0, 0, ca.sin(half)), ca.vertcat(*q[3:7]))
+    q[3:7] = entries(turned)
+    found = {
+        "u": SX.zeros(m.nu),
+        "memory": SX(ca.DM(scene.initial_memory())),
+        "bilateral": SX.zeros(loop_constraints.count(m)),
+        "before": SX.zeros(work.motors),
+        "clock": SX(0),
+        "friction": _within(np.array([task.friction]), friction),
+        "mass": _within(np.array([task.mass]), mass),
+    }
+    # elsewhere, turned over, on its level of the ground
+    if task.graded:
+        found |= {"level": _level(work, last, failed, rest[5]), "score": SX(0)}
+    if task.scattered:
+        q[:2] = [x + task.place * (2 * r - 1) for x, r in zip(q[:2], rest[:2], strict=True)]
+        most = task.tumble * found.get("level", SX(1))
+        q[3:7] = entries(product(_tumbled(most, rest[2:5]), ca.vertcat(*q[3:7])))
+        q[2] = q[2] - _lowest(work, ca.vertcat(*q), ground(work, whole, found))
+    return found | {"q": ca.vertcat(*q)}
+
+
+def _tumbled(most: SX, drawn: list[SX]) -> SX:
+    """A quaternion (4,) that turns by up to `most`, rad, about an axis that points anyhow."""
+    half, height, around = most / 2 * drawn[0], 2 * drawn[1] - 1, 2 * np.pi * drawn[2]
+    flat = ca.sqrt(ca.fmax(1 - height**2, 0))
+    axis = ca.vertcat(flat * ca.cos(around), flat * ca.sin(around), height)
+    return ca.vertcat(ca.cos(half), ca.sin(half) * axis)
+
+
+def _lowest(work: ControlPlan, q: SX, terrain: object) -> SX:
+    """How far above the ground below it the lowest candidate is, m."""
+    scene = work.scene
+    kin = kinematics(scene.mechanism, q)
+    _, distances, frames = below_candidates(scene, kin, scene.candidates, terrain)
+    gaps = [
+        (distance - candidate.radius) / frame[0, 2]
+        for candidate, distance, frame in zip(scene.candidates, distances, frames, strict=True)
+    ]
+    least = gaps[0]
+    for gap in gaps[1:]:
+        least = ca.fmin(least, gap)
+    return least
+
+
+def _level(work: ControlPlan, last: Values, failed: SX, drawn: SX) -> SX:
+    """Of the next episode: harder where the last one went well, easier where it failed or went
+    badly; past the hardest any.
+    """
+    low, high = work.task.levels
+    step = (high - low) / STEPS
+    mean = last["score"] / ca.fmax(last["clock"], 1)
+    well = ca.logic_and(ca.logic_not(failed), mean > WELL)
+    badly = ca.logic_or(failed, mean < BADLY)
+    level = last["level"] + step * (well - badly)
+    level = ca.if_else(level > high + step / 2, low + drawn * (high - low), level)
+    return ca.fmin(ca.fmax(level, low), high)
+
+
+def _within(ranges: NDArray[np.float64], part: SX) -> SX:
+    """Least and largest (k, 2), and parts (k,) of the way between."""
+    low, high = (SX(ca.DM(column)) for column in ranges.T)
+    return low + part * (high - low)

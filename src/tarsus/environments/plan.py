@@ -1,0 +1,71 @@
+"""A task on a robot in a scene: what is compiled, and what the task says there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+from casadi import SX
+from numpy.typing import NDArray
+
+from tarsus.control.pd import actuated
+from tarsus.control.servo import Gains
+from tarsus.environments.moments import glimpse_of
+from tarsus.program.ir.symbolic import entries
+from tarsus.program.ir.trace import Values
+from tarsus.stepping.base import Scene, Stepper
+from tarsus.tasks.base import Glimpse, LearningTask, Measured, Observed
+
+
+@dataclass(frozen=True, eq=False)
+class ControlPlan:
+    """A task on a robot in a scene.
+
+    dt: s; steps: of a control period; gains: of the joints' servos; stand (nq,): where they hold
+    """
+
+    task: LearningTask
+    scene: Scene
+    stepper: Stepper
+    dt: float
+    steps: int
+    gains: Gains
+    stand: NDArray[np.float64]
+
+    @property
+    def motors(self) -> int:
+        """How many there are."""
+        return len(self.scene.mechanism.actuators)
+
+    @property
+    def period(self) -> float:
+        """Of control, s."""
+        return self.steps * self.dt
+
+
+def targets(work: ControlPlan, clock: SX, action: SX) -> SX:
+    """Of the motors (n,) in a period that begins `clock` periods after its episode."""
+    m, task = work.scene.mechanism, work.task
+    posture = SX(ca.DM(work.stand[actuated(m)[0]]))
+    return posture + task.rhythm(m, work.stand, clock * work.period) + task.reach * action
+
+
+def glimpse(work: ControlPlan, now: Values, end: Values, action: SX, terrain: object) -> Glimpse:
+    """What a task may look at: now: q, u, before, clock, command; end: tau, impulse of a step."""
+    asked = dict(zip(work.task.commands(), entries(now["command"]), strict=True))
+    seen = {name: now[name] for name in ("q", "u", "before")}
+    seen |= {"tau": end["tau"], "impulse": end["impulse"], "action": action}
+    seen["clock"] = now["clock"] * work.period
+    return glimpse_of(work.scene, work.stand, seen, asked, terrain)
+
+
+def joined(parts: Iterable[Observed | Measured]) -> SX:
+    """The numbers (k,) of all parts, of which there may be none."""
+    return ca.vertcat(SX(0, 1), *(part.value for part in parts))
+
+
+def noise_of(parts: Iterable[Observed]) -> NDArray[np.float64]:
+    """How wide that of each number (k,) of an observation is."""
+    return np.concatenate([[], *(np.full(p.value.numel(), p.noise) for p in parts)])

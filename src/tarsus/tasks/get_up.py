@@ -1,0 +1,117 @@
+"""Stand up after a fall: from any pose on the ground, with any joint angles."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import product
+
+import casadi as ca
+import numpy as np
+from casadi import SX
+
+from tarsus.dynamics.robot import Robot
+from tarsus.model.mechanism import Candidate, Mechanism
+from tarsus.morphology.legs import find_legs, why_no_diagonal_legs
+from tarsus.parameters import parameter
+from tarsus.tasks.base import AXIAL, MOTORS, POLAR, Glimpse, LearningTask, Measured, Observed, Range
+
+UP = 0.9  # cosine of the tilt of a robot that stands
+HIGH = 0.75  # of the height that is asked for: above it a robot stands
+
+
+@dataclass(frozen=True, kw_only=True)
+class GetUp(LearningTask):
+    """Stand up from any pose within some seconds, and keep standing.
+
+    What touches the ground are the feet, the knees as balls of the feet's radius, and the corners
+    of the trunk: of the uniform box with its mass and moments of inertia. While it learns no robot
+    fails, for its episode ends by then; it is turned over the farther the better it does.
+
+    Commands:
+    stand: share of the standing height
+    """
+
+    stand: Range = parameter((0.85, 1.0), "[1]", "commands: share of the standing height")
+    within: float = parameter(
+        4.0, "s", "a robot that does not stand by then has failed", "(0, inf)"
+    )
+    tumble: float = parameter(
+        3.14159, "rad", "that the base is turned over at most, as an episode begins", "[0, 3.15]"
+    )
+    levels: Range = parameter((0.15, 1.0), "[1]", "factors on tumble, easiest to hardest", "[0, 1]")
+    spread: float = parameter(0.6, "rad", "of the joints, as an episode begins", "[0, inf)")
+    reach: float = parameter(1.0, "rad", "of a joint's target, for an action of 1", "(0, 100]")
+    episode: float = parameter(4.0, "s", "after which an episode is cut off", "(0, inf)")
+    push: float = parameter(0.0, "m/s", "that pushes add to the velocity at most", "[0, inf)")
+
+    def suits(self, mechanism: Mechanism) -> str | None:
+        return super().suits(mechanism) or why_no_diagonal_legs(mechanism)
+
+    def prepared(self, robot: Robot) -> Robot:
+        """With trunk and knees that touch the ground."""
+        # the feet and the knees
+        legs = find_legs(robot)
+        feet = [c for c in robot.candidates if c.name in [leg.name for leg in legs]]
+        names = {body.joint.name: k for k, body in enumerate(robot.bodies)}
+        knees = [
+            Candidate(f"{leg.name}_knee", names[leg.joints[2]], np.zeros(3), leg.radius)
+            for leg in legs
+        ]
+        # the box
+        trunk = robot.bodies[0].inertia
+        moments = np.diag(trunk.about_com)
+        sides = np.sqrt(np.maximum(6 * (moments.sum() - 2 * moments) / trunk.mass, 1e-6))
+        corners = [
+            Candidate(f"trunk_{k}", 0, trunk.com + 0.5 * sides * signs)
+            for k, signs in enumerate(product((1.0, -1.0), repeat=3))
+        ]
+        return replace(robot, candidates=(*feet, *knees, *corners))
+
+    def commands(self) -> Mapping[str, Range]:
+        return {"stand": self.stand}
+
+    def observations(self, now: Glimpse) -> Mapping[str, Observed]:
+        return {
+            "down": Observed(now.down, 0.05, POLAR),
+            "turning": Observed(0.25 * now.turning, 0.05, AXIAL),
+            "velocity": Observed(now.velocity, 0.1, POLAR),
+            "height": Observed(5 * (now.height - now.stand[2]), 0.05, (1,)),
+            "command": Observed(now.command["stand"], image=(1,)),
+            "angles": Observed(now.angles - now.posture, 0.01, MOTORS),
+            "rates": Observed(0.05 * now.rates, 0.05, MOTORS),
+            "action": Observed(now.action, image=MOTORS),
+        }
+
+    def rewards(self, now: Glimpse) -> Mapping[str, SX]:
+        upright = 0.5 * (1 + now.rotation[2, 2])
+        low = ca.fmax(self._aim(now) - now.height, 0) / now.stand[2]
+        bent = now.angles - now.posture
+        return {
+            "upright": 4 * upright**2,
+            "height": 4 * upright**4 * ca.exp(-((low / 0.3) ** 2)),
+            "posture": 2 * upright**4 * ca.exp(-ca.sumsqr(bent) / 2),
+            "bent": -0.2 * upright**2 * ca.sumsqr(bent),
+            "drift": -0.3 * ca.sumsqr(now.velocity[:2]),
+            "jerk": -0.02 * ca.sumsqr(now.action - now.before),
+            "rates": -1e-4 * ca.sumsqr(now.rates),
+        }
+
+    def measures(self, now: Glimpse) -> Mapping[str, Measured]:
+        return {
+            "tilt": Measured(ca.acos(ca.fmin(ca.fmax(now.rotation[2, 2], -1), 1)), "rad"),
+            "height": Measured(now.height - self._aim(now), "m"),
+        }
+
+    def progress(self, now: Glimpse) -> SX:
+        low = ca.fmax(self._aim(now) - now.height, 0) / now.stand[2]
+        return ca.fmax(now.rotation[2, 2], 0) * ca.exp(-((low / 0.3) ** 2))
+
+    def failed(self, now: Glimpse) -> SX:
+        low = now.height < HIGH * self._aim(now)
+        lies = ca.logic_or(low, now.rotation[2, 2] < UP)
+        return ca.logic_and(now.clock > self.within, lies)
+
+    def _aim(self, now: Glimpse) -> SX:
+        """The base's height that is asked for, m."""
+        return now.command["stand"] * now.stand[2]

@@ -1,0 +1,141 @@
+"""What every task of a learner owes, each found by its file."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import tarsus
+from tarsus import registry
+from tarsus.dynamics.kinematics import kinematics
+from tarsus.environments.outside import Eyes
+from tarsus.parameters import declared
+from tarsus.program.ir.trace import Builder
+from tarsus.stepping.ground import below_candidates
+from tarsus.tasks.base import LearningTask
+
+TASKS = registry.names("tarsus.tasks")
+WORLDS = 12
+
+
+@cache
+def made(task: str) -> tarsus.Environment:
+    """Mini Cheetah at it, on rough ground: heights count."""
+    return tarsus.Environment(task, "mini_cheetah", terrain="rough", worlds=WORLDS, seed=3)
+
+
+def acted(k: int, worlds: tarsus.Environment) -> np.ndarray:
+    """Actions (WORLDS, n) of each world by its own number."""
+    at = np.arange(WORLDS)[:, None] + 1.0
+    return np.sin(at * np.arange(1, worlds.actions + 1) + 0.7 * k).astype(np.float32)
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_a_task_tells_what_it_asks(name: str) -> None:
+    """Every parameter with a unit and a meaning, every command with a range, in its docstring."""
+    task = registry.member("tarsus.tasks", "task", name, LearningTask)()
+    assert declared(type(task)) and task.commands()
+    for command, (low, high) in task.commands().items():
+        assert low <= high and f"{command}: " in (type(task).__doc__ or "")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TASKS)
+def test_what_ends_begins_anew_and_a_world_is_the_same_alone(name: str) -> None:
+    """Two seconds, with diverged worlds none, the last world again on its own, to the last bit."""
+    many = made(name)
+    alone = tarsus.Environment(
+        name, "mini_cheetah", terrain="rough", seed=3, first_world=WORLDS - 1
+    )
+    many.reset(3)
+    alone.reset(3)
+    over = np.zeros(WORLDS, int)
+    for k in range(100):
+        out, one = many.step(acted(k, many)), alone.step(acted(k, many)[-1:])
+        for part in ("observation", "final", "reward", "terminated", "truncated", "measures"):
+            assert (getattr(out, part)[-1:] == getattr(one, part)).all(), part
+        assert np.isfinite(out.observation).all() and not out.diverged.any()
+        assert out.reward == pytest.approx(out.terms.sum(1), abs=1e-4)
+        over += out.terminated | out.truncated
+        if k == 50:
+            many.backend.set("clock", np.array([many.task.episode * many.task.rate - 1]))
+            alone.backend.set("clock", np.array([many.task.episode * many.task.rate - 1]))
+    assert (over > 0).all(), "time runs out for all"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TASKS)
+def test_robots_begin_on_the_ground_and_not_in_it(name: str) -> None:
+    """The lowest candidate touches, to float32's rounding, where episodes are scattered; elsewhere
+    the posture was drawn anew about a place on the ground.
+    """
+    worlds = made(name)
+    if not worlds.task.scattered:
+        pytest.skip("episodes begin where a simulation does")
+    worlds.reset(8)
+    scene, q = worlds.work.scene, worlds.backend.get("q").astype(float)
+    assert np.ptp(q[:, 3:7], axis=0).max() > 0.5, "turned anyhow"
+    state = worlds.state()
+    level = state.get("level", np.ones((WORLDS, 1)))[:, 0]
+    for k in range(WORLDS):
+        assert lowest(scene, q[k], level[k]) == pytest.approx(0, abs=2e-5)
+
+
+def lowest(scene: Any, q: np.ndarray, level: float) -> float:
+    """The least gap of its candidates, m, in float64."""
+    kin = kinematics(scene.mechanism, ca.SX(q))
+    whole = scene.terrain.symbols(Builder("ground"))
+    terrain = scene.terrain.at_level(whole, ca.SX(level))
+    _, distances, frames = below_candidates(scene, kin, scene.candidates, terrain)
+    gaps = [
+        (d - c.radius) / f[0, 2]
+        for c, d, f in zip(scene.candidates, distances, frames, strict=True)
+    ]
+    names = scene.terrain.parameters()
+    f = ca.Function("gaps", [getattr(whole, n) for n in names], [ca.vertcat(*gaps)])
+    return float(np.array(f(*names.values())).min())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TASKS)
+def test_what_is_seen_of_the_image_of_a_robot_is_the_image(name: str) -> None:
+    """A random state and its image, left and right changed, on level ground."""
+    worlds = made(name)
+    assert worlds.mirror is not None
+    random: Any = np.random.default_rng(2)
+    of_seen: Any = worlds.mirror[0]
+    of_acted: Any = worlds.mirror[1]
+    eyes, robot = Eyes(worlds.work, level_ground(worlds)), worlds.robot
+    q, u = worlds.start, random.normal(size=robot.nu)
+    q[:3] += random.normal(size=3)
+    q[3:7] = random.normal(size=4)
+    q[3:7] /= np.linalg.norm(q[3:7])
+    stand = np.asarray(worlds.work.stand)[7:]
+    q[7:] = stand + 0.2 * random.normal(size=12)
+    action = random.normal(size=12)
+    command = random.uniform(0.1, 1, size=len(worlds.task.commands()))
+    asked = np.array([-c if n in ("sideways", "turn") else c for n, c in named(worlds, command)])
+    q2, u2 = q.copy(), u.copy()
+    q2[1], q2[[4, 6]] = -q[1], -q[[4, 6]]
+    q2[7:] = stand + of_acted(q[7:] - stand)
+    u2[1], u2[[3, 5]], u2[6:] = -u[1], -u[[3, 5]], of_acted(u[6:])
+    frequency = getattr(worlds.task, "frequency", None)  # a trot's image is half a round later
+    later = 3 + (int(worlds.task.rate / (2 * frequency)) if frequency else 0)
+    one = eyes(q=q, u=u, action=action, before=action, command=command, clock=3)
+    image = of_acted(action)
+    other = eyes(q=q2, u=u2, action=image, before=image, command=asked, clock=later)
+    assert other[0] == pytest.approx(of_seen(one[0]), abs=1e-9)
+    assert other[1] == one[1]
+
+
+def level_ground(worlds: tarsus.Environment) -> dict[str, np.ndarray]:
+    """The parameters of the rough ground, without heights."""
+    return {name: np.zeros_like(value) for name, value in worlds.terrain.parameters().items()}
+
+
+def named(worlds: tarsus.Environment, command: np.ndarray) -> list[tuple[str, float]]:
+    return list(zip(worlds.task.commands(), command, strict=True))
