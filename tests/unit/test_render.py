@@ -178,6 +178,19 @@ def test_robots_stand_apart_in_a_square_and_all_are_seen(log: xr.Dataset) -> Non
     assert len(Stage([track(log)], SMALL)._places) == 1
 
 
+def test_a_world_that_diverged_is_drawn_where_it_last_was(log: xr.Dataset) -> None:
+    many = log.expand_dims(world=3).transpose("time", "world", ...).isel(time=slice(5)).copy(True)
+    many["q"][3:, 1, 2] = np.nan
+    with pytest.warns(tarsus.TarsusWarning, match="1 of 3 worlds diverged"):
+        shown = track(many)
+    np.testing.assert_array_equal(shown.q[4, 1], shown.q[2, 1])
+    np.testing.assert_array_equal(shown.q[:, [0, 2]], many["q"].values[:, [0, 2]])
+    assert (shown.contacts.phase[3:, 1] == OPEN).all()
+    many["q"][3:] = np.nan
+    with pytest.raises(tarsus.TarsusError, match="not finite"):
+        track(many)
+
+
 def test_one_mesh_of_many_robots_is_their_picture_one_by_one(log: xr.Dataset) -> None:
     pair = log.expand_dims(world=2).transpose("time", "world", ...).isel(time=slice(2)).copy(True)
     pair["q"][:, 1, 1] += 0.5  # the second walks half a meter to the left

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tarsus.dynamics.poses import poses
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import TarsusError
+from tarsus.errors import TarsusError, TarsusWarning
 from tarsus.simulation.recording.empty import with_empty
 from tarsus.simulation.recording.log import mean_of_role
 from tarsus.simulation.recording.whose import robot_of
@@ -154,10 +154,8 @@ def track(
     if "world" not in log.dims:
         log = log.expand_dims(world=1)
     log = log.transpose("time", "world", ...)
-    q = log[whole].values.astype(float)
-    if not np.isfinite(q).all():
-        raise TarsusError("this log holds coordinates that are not finite.")
-    state = log["state"].values.astype(int)
+    q, good = _kept(log[whole].values.astype(float))
+    state = np.where(good[..., None], log["state"].values, OPEN).astype(int)
     mu = float(mean_of_role(log, "friction", np.nan))  # type: ignore[arg-type]
     ground = log["ground_friction"].values if "ground_friction" in log else np.ones(state.shape)
     return Track(
@@ -174,6 +172,24 @@ def track(
         log.attrs,
         signals,
     )
+
+
+def _kept(q: Array) -> tuple[Array, NDArray[np.bool_]]:
+    """Coordinates (n, worlds, nq), those of a world that diverged as they last were, with a
+    TarsusWarning; and whether it had not (n, worlds). TarsusError if there is none such.
+    """
+    good: NDArray[np.bool_] = np.asarray(np.isfinite(q).all(-1))
+    last = np.maximum.accumulate(np.where(good, np.arange(len(q))[:, None], -1), axis=0)
+    if (last < 0).any() or not good.any(1).all():
+        raise TarsusError("this log holds coordinates that are not finite.")
+    if not good.all():
+        warnings.warn(
+            f"{(~good).any(0).sum()} of {q.shape[1]} worlds diverged: they are drawn where they"
+            " last were.",
+            TarsusWarning,
+            stacklevel=3,
+        )
+    return q[last, np.arange(q.shape[1])], good
 
 
 def _signals(
