@@ -156,6 +156,9 @@ class ContactProblem:
     afresh: SX | None = None
     """1 where a solver begins with all contacts pressing and none sliding, 0 or None as they did in
     the last step: of several solutions it then finds one where contacts stick, if there is one."""
+    told_apart: bool = False
+    """Whether friction that holds joints gives way so little that it tells who bears what of
+    redundant contacts: a solver need not, and what it adds to do so would be more than that."""
 
     @property
     def n(self) -> int:

@@ -198,6 +198,14 @@ KUTTA_1901 = Reference(
     "1901",
     {"journal": "Zeitschrift für Mathematik und Physik", "volume": "46"},
 )
+LEE_2007 = Reference(
+    "Lee 2007",
+    "incollection",
+    ("Lee, Honglak", "Battle, Alexis", "Raina, Rajat", "Ng, Andrew Y."),
+    "Efficient sparse coding algorithms",
+    "2007",
+    {"booktitle": "Advances in Neural Information Processing Systems 19"},
+)
 MCGEER_1990 = Reference(
     "McGeer 1990",
     "article",

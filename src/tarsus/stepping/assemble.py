@@ -20,7 +20,7 @@ from tarsus.contact.problem import (
     Roundness,
 )
 from tarsus.dynamics import crba, rnea, springs
-from tarsus.dynamics.free_motion import dissipation
+from tarsus.dynamics.free_motion import Drive, FreeMotion, dissipation, free_motion
 from tarsus.dynamics.kinematics import Kinematics, coordinate_rate, kinematics
 from tarsus.errors import TarsusError
 from tarsus.model.mechanism import Candidate
@@ -29,6 +29,7 @@ from tarsus.program.ir.trace import Builder, Values
 from tarsus.registry import name_of
 from tarsus.stepping import blocked, instants, joint_states
 from tarsus.stepping.base import Scene, StepInputs, StepOutputs, named_where
+from tarsus.stepping.closed import takes_part, with_override
 from tarsus.stepping.coupling import (
     Attached,
     Coupling,
@@ -69,43 +70,63 @@ class ContactKinematics:
         return ContactKinematics(contact, at.attached)
 
 
-def velocity_step(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> StepOutputs:
-    """u^E (nu,) from u^S and the law's impulses, all that depends on coordinates taken at q; the
-    coordinates stay those of the start.
+@dataclass(frozen=True, eq=False)
+class StepView:
+    """What a step sees at coordinates, whatever holds the robot's joints.
 
-    A timed program has the sections of Gehring 2014, Fig. 7: M and h, M^-1, G_B with its inverse,
-    u_E, the rest.
+    free: mass matrix and force without contact
+    moving: worlds where a joint turns fast
+    touching: the contacts that are looked at in every step
+    low: gaps of the others and the least of them, m; None without slots
     """
-    # the robot, and the contacts that it looks at in every step
+
+    kin: Kinematics
+    free: FreeMotion
+    moving: FastMotion
+    touching: list[ContactKinematics]
+    low: tuple[list[SX], SX] | None
+
+
+def seen(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> StepView:
+    """What a step sees at q (nq,); a timed program has the sections of Gehring 2014, Fig. 7."""
     moving = builder.stamp("M, h", fast_motion(scene.mechanism, q, start, builder))
     kin = builder.stamp("M, h", kinematics(scene.mechanism, q, start.u))
     usual = [scene.candidates[i] for i in scene.usual]
     touching = builder.stamp("rest", contact_kinematics(scene, kin, start.terrain, usual))
     touching = [not_ahead(touch, moving, start) for touch in touching]
-    robot = without_contact(scene, kin, start, moving, builder)
+    drive = Drive(start.tau, start.tau_loops, start.give)
+    free = builder.stamp("M, h", free_motion(kin, start.inertias, drive, start.dt))
+    low = gaps(scene, kin, start.terrain, builder) if scene.slots else None
+    return StepView(kin, free, moving, touching, low)
+
+
+def velocity_step(scene: Scene, at: StepView, start: StepInputs, builder: Builder) -> StepOutputs:
+    """u^E (nu,) from u^S and the law's impulses, all that depends on coordinates taken where they
+    are `seen`; the coordinates stay those of the start.
+    """
+    robot = without_contact(scene, at.kin, at.free, start, at.moving, builder)
 
     # the law's impulses on some contacts
-    def solved(which: list[ContactKinematics], at: StepInputs) -> StepOutputs:
+    def solved(which: list[ContactKinematics], start: StepInputs) -> StepOutputs:
         coupling = couple(robot, [touch.attached for touch in which], builder)
-        problem = contact_problem(scene.law, coupling, which, at, builder)
-        u, contact = velocity_after(coupling, solution(scene.law, problem, at, builder))
+        problem = contact_problem(scene.law, coupling, which, start, builder)
+        u, contact = velocity_after(coupling, solution(scene.law, problem, start, builder))
         answer = contact.bilateral
         assert answer is not None
-        joints = impulses_in_joints(coupling, at.held, u, answer)
-        closing = answer.numel() - (0 if at.held is None else len(at.held.loops))
+        joints = impulses_in_joints(coupling, start.held, u, answer)
+        closing = answer.numel() - (0 if start.held is None else len(start.held.loops))
         contact = replace(contact, bilateral=answer[:closing])
         return StepOutputs(start.q, u, contact, joints=joints)
 
-    if not scene.slots:
-        return builder.stamp("u_E", solved(touching, start))
+    if at.low is None:
+        return builder.stamp("u_E", solved(at.touching, start))
 
     # the others in slots
     def at_slot(slot: Chosen) -> ContactKinematics:
-        touch = ContactKinematics.of(touching_slot(scene, kin, start.terrain, slot))
-        return not_ahead(touch, moving, start)
+        touch = ContactKinematics.of(touching_slot(scene, at.kin, start.terrain, slot))
+        return not_ahead(touch, at.moving, start)
 
-    low = gaps(scene, kin, start.terrain, builder)
-    end = with_slots(scene, touching, low, at_slot, solved, start, builder)
+    end = with_slots(scene, at.touching, at.low, at_slot, solved, start, builder)
     return builder.stamp("u_E", end)
 
 
@@ -183,7 +204,7 @@ def begun(scene: Scene, at: StepInputs) -> Values:
         return {}
     kin = kinematics(scene.mechanism, at.q, at.u)
     touching = enumerate(contact_kinematics(scene, kin, at.terrain))
-    contacts = [with_override(touch, at, i) for i, touch in touching]
+    contacts = [with_override(touch.contact, at, i) for i, touch in touching]
     closed = [takes_part(scene.law, contact, at, i) for i, contact in enumerate(contacts)]
     return {"begun": instants.begun(contacts, closed)}
 
@@ -205,23 +226,6 @@ def contact_forces(
     return forces, ca.vertcat(*memories)
 
 
-def takes_part(law: Law, contact: Contact, at: StepInputs, i: int) -> SX:
-    """1 if the law calls contact i closed and the step does not hold it open, else 0."""
-    closed = law.closed(contact, law.own(at.memory, i))
-    return (
-        closed if at.contact_override is None else ca.logic_and(closed, at.contact_override[i] <= 0)
-    )
-
-
-def with_override(touch: ContactKinematics, at: StepInputs, i: int) -> Contact:
-    """Contact i, no higher than the ground if the step says that it stands there."""
-    contact = touch.contact
-    if at.contact_override is None:
-        return contact
-    gap = ca.if_else(at.contact_override[i] < 0, ca.fmin(contact.gap, 0), contact.gap)
-    return replace(contact, gap=gap)
-
-
 def contact_problem(
     law: Law,
     coupling: Coupling,
@@ -233,7 +237,7 @@ def contact_problem(
     it asks for them.
     """
     # contacts with what event location says of them; those that take part
-    contacts = [with_override(touch, start, i) for i, touch in enumerate(touching)]
+    contacts = [with_override(touch.contact, start, i) for i, touch in enumerate(touching)]
     active = [takes_part(law, contact, start, i) for i, contact in enumerate(contacts)]
     if not isinstance(law, ForceLaw):
         active = blocked.without(active, coupling, [touch.attached for touch in touching])
@@ -267,6 +271,7 @@ def contact_problem(
         make_shared=(lambda: shared(coupling, between())) if all_shared else None,
         softened=None if coupling.constraints else partial(softened, coupling),
         afresh=start.afresh,
+        told_apart=start.held is not None and bool(start.held.rubbing),
     )
 
 

@@ -16,7 +16,7 @@ from tarsus.algebra.products import dot
 from tarsus.dynamics import constraint_solve, loop_constraints
 from tarsus.dynamics.actuator_force import spread
 from tarsus.dynamics.constraint_solve import Constraints
-from tarsus.dynamics.free_motion import Drive, free_motion
+from tarsus.dynamics.free_motion import FreeMotion
 from tarsus.dynamics.kinematics import Kinematics
 from tarsus.model.mechanism import Mechanism
 from tarsus.program.ir.symbolic import entries
@@ -142,14 +142,15 @@ def _entries(A: SX, x: SX) -> list[SX]:
 
 
 def without_contact(
-    scene: Scene, kin: Kinematics, start: StepInputs, moving: FastMotion, builder: Builder
+    scene: Scene,
+    kin: Kinematics,
+    free: FreeMotion,
+    start: StepInputs,
+    moving: FastMotion,
+    builder: Builder,
 ) -> Coupling:
     """The robot and its constraints, kept for use before and after the law's iterations."""
     # the robot: mass matrix, its factor, free velocity
-    free = builder.stamp(
-        "M, h",
-        free_motion(kin, start.inertias, Drive(start.tau, start.tau_loops, start.give), start.dt),
-    )
     held, M, stiff = start.held and start.held.in_tree, free.M, SX(0, 1)
     begun, push = moving.instead_of(kin.u), start.dt * free.h
     if held is not None:

@@ -19,12 +19,10 @@ from tarsus.program.ir.symbolic import entries
 from tarsus.stepping.base import Scene, StepInputs
 from tarsus.stepping.joint_rows import JointRow, loop_rows, rows
 
-STUCK_NEXT = 2  # passes after which a joint that turns is held first
-DRAG_NEXT = 10  # passes after which friction drags what still changes
+DRAG_NEXT = 14  # passes after which friction drags what still changes
 AFRESH = 8  # passes after which contacts are taken to press and stick first
-KEEP = 24  # passes after which a limit keeps what it holds: none is passed
+KEEP = 28  # passes after which a limit keeps what it holds: none is passed
 SHORT = 0.5  # of its side: a joint kept at rest, where its limit would pull it on
-TURN = 0.3  # of its rate: a joint that turns by less in the first passes is held first
 RETURN = 0.2  # rad/s, m/s: how fast a joint that begins beyond its limit comes back
 AT_LIMIT = 1e6  # times its inertia is added to a joint at a limit
 STILL = 1e-9  # rad/s, m/s: a joint at rest
@@ -104,10 +102,11 @@ class JointState:
             friction = ca.if_else(ca.logic_or(limited, dragged), 0, -modes[1] * self.friction)
         return weight, drag, velocity, friction
 
-    def next(self, modes: SX, u: SX, impulses: tuple[SX, SX], done: SX) -> tuple[SX, SX]:
+    def next(self, modes: SX, u: SX, impulses: tuple[SX, SX], way: SX, done: SX) -> tuple[SX, SX]:
         """The modes that a step solved in these asks for, and whether they are others.
 
-        u: rate at its end; impulses: of the limit and of dry friction in it; done: passes before
+        u: rate at its end; impulses: of the limit and of dry friction in it; way: that in which
+        friction shall brake, 0 where it shall hold (`joint_friction`); done: passes before
         """
         # a limit lets go of what leaves it by itself, and stops what passes it
         side, at_end = modes[0], self._velocity(modes[0])
@@ -123,23 +122,17 @@ class JointState:
         wrong = new != side
         if self.friction is None:
             return new, wrong
-        way, drag = self._rubbing(modes[1], modes[2], u, impulses[1], done)
+        way, drag = self._rubbing((modes[1], way), modes[2], u, impulses[1], done)
         way, drag = ca.if_else(side == 0, way, 0), ca.if_else(side == 0, drag, self.holding)
         # friction first: what it lets go may not pass the limit any more
         others = ca.logic_or(way != modes[1], drag != modes[2])
         new = ca.if_else(ca.logic_and(side == 0, others), 0, new)
         return ca.vertcat(new, way, drag), ca.logic_or(wrong, others)
 
-    def _rubbing(self, way: SX, drag: SX, u: SX, rubbed: SX, done: SX) -> tuple[SX, SX]:
-        """The next way and drag of a joint with dry friction."""
+    def _rubbing(self, ways: tuple[SX, SX], drag: SX, u: SX, rubbed: SX, done: SX) -> tuple[SX, SX]:
+        """The next way and drag of a joint with dry friction; ways: before, and asked for."""
         assert self.friction is not None
-        # what is held slides where it would need more
-        slips = ca.fabs(rubbed) > self.friction * (1 + NOISE)
-        released = ca.if_else(slips, -ca.sign(rubbed), 0)
-        # what slides is held where it turns, or turns: whichever is likelier
-        barely = ca.logic_or(done >= STUCK_NEXT, ca.fabs(u) < TURN * ca.fabs(self.u))
-        turned = ca.if_else(barely, 0, -way)
-        new = ca.if_else(way == 0, released, ca.if_else(way * u < 0, turned, way))
+        way, new = ways
         held = ca.if_else(new == 0, self.holding, 0)
         # what goes on changing is dragged by a damper; its force comes down to the law's
         law = self.friction / ca.fmax(ca.fabs(u), SLOW)

@@ -25,10 +25,11 @@ from tarsus.program.ir.trace import Builder, Values
 from tarsus.stepping import assemble
 from tarsus.stepping.base import Scene, StepInputs, StepOutputs
 from tarsus.stepping.held_joints import HeldJoints
+from tarsus.stepping.joint_friction import Rubbed, next_ways
 from tarsus.stepping.joint_rows import impulse_count, rows, rubbing_places, without_dry_friction
-from tarsus.stepping.joint_states import AFRESH, KEEP, joint_states
+from tarsus.stepping.joint_states import AFRESH, KEEP, JointState, joint_states
 
-PASSES = 30  # solutions of a step until all inclusions hold
+PASSES = 34  # solutions of a step until all inclusions hold
 
 
 def nothing_yet(scene: Scene, start: StepInputs) -> StepOutputs:
@@ -43,12 +44,17 @@ def nothing_yet(scene: Scene, start: StepInputs) -> StepOutputs:
 def velocity_step(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> StepOutputs:
     """What `assemble.velocity_step` gives, with joints held at limits and by dry friction."""
     joints = builder.hold("joints", joint_states(scene, q, start))
-    if not joints:
-        return assemble.velocity_step(scene, q, start, builder)
     free = replace(scene, mechanism=without_dry_friction(scene))
+    seen = assemble.seen(free, q, start, builder)
+    if not joints:
+        return assemble.velocity_step(scene, seen, start, builder)
     places = [row.u for row in rows(scene) if row.loop < 0]
     rubbing, ways = rubbing_places(scene), [joint.way for joint in joints if joint.way is not None]
     cuts = np.cumsum([0, *(1 if joint.friction is None else 3 for joint in joints)]).tolist()
+    if rubbing:
+        # what no pass changes, found once
+        once_found = builder.hold("seen", (seen.free, seen.touching, seen.low))
+        seen = replace(seen, **dict(zip(("free", "touching", "low"), once_found, strict=True)))
 
     def once(now: Values) -> tuple[Values, SX]:
         # the step with these joints held
@@ -58,35 +64,54 @@ def velocity_step(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> S
         limited = ca.vertcat(*(own[0] != 0 for own in modes))
         held = HeldJoints(places, weight, drag, rate, friction, limited, rubbing, ways)
         at = replace(start, held=held, afresh=now["pass"] >= AFRESH)
-        end = assemble.velocity_step(free, q, at, builder)
-        # do all inclusions hold?
-        assert end.joints is not None
-        limiting, rubbed = entries(end.joints), [SX(0)] * len(joints)
-        for k, impulse in zip(rubbing, limiting[len(joints) :], strict=True):
-            rubbed[k] = impulse
-        after, wrong = [], SX(0)
-        for k, (joint, own) in enumerate(zip(joints, modes, strict=True)):
-            acted = limiting[k], rubbed[k]
-            new, other = joint.next(own, joint.rate(end.u), acted, now["pass"])
-            after.append(new)
-            wrong = ca.logic_or(wrong, other)
+        end = assemble.velocity_step(free, seen, at, builder)
+        after, wrong = next_modes(joints, modes, end, now, seen.free.M)
         wrong = builder.keep("wrong", wrong)
         settled = ca.logic_and(ca.logic_not(wrong), now["pass"] < KEEP)
         good = ca.logic_and(end.contact.converged, settled)
         end = replace(end, contact=replace(end.contact, converged=good))
         done = now["pass"] + 1
-        carried = {"modes": ca.vertcat(*after), "pass": done}
-        return end.values() | carried, ca.logic_and(wrong, done < PASSES)
+        return end.values() | after | {"pass": done}, ca.logic_and(wrong, done < PASSES)
 
     if rubbing:
         begin = nothing_yet(scene, start).values() | {"pass": SX(0)}
-        begin["modes"] = ca.vertcat(*(joint.guess() for joint in joints))
+        begin |= {"modes": ca.vertcat(*(joint.guess() for joint in joints))}
+        begin |= {} if start.impact else {"point": start.u}
         return StepOutputs.of(builder.loop(begin, once, PASSES))
 
     # limits are far, as a rule: the step without them, and again where it passes one
-    end, none = assemble.velocity_step(free, q, start, builder), SX(0)
-    sides = [joint.next(none, joint.rate(end.u), (none, none), none)[0] for joint in joints]
+    end, none = assemble.velocity_step(free, seen, start, builder), SX(0)
+    sides = [joint.next(none, joint.rate(end.u), (none, none), none, none)[0] for joint in joints]
     begin = replace(end, joints=SX.zeros(len(joints))).values() | {"pass": none}
     begin["modes"] = builder.keep("sides", ca.vertcat(*sides))
     wrong = ca.norm_1(begin["modes"])
     return StepOutputs.of(builder.loop(begin, once, PASSES, first=wrong, seldom=True))
+
+
+def next_modes(
+    joints: list[JointState], modes: list[SX], end: StepOutputs, now: Values, M: SX
+) -> tuple[Values, SX]:
+    """The modes that a step solved in these asks for, and 1 if they are others: an inclusion is
+    violated. With dry friction also the point from which the next pass goes on (`joint_friction`).
+
+    M: mass matrix (nu, nu)
+    """
+    assert end.joints is not None
+    limiting, others = entries(end.joints), iter(entries(end.joints)[len(joints) :])
+    rubbed = [SX(0) if joint.friction is None else next(others) for joint in joints]
+    # which way friction shall brake
+    rubbing = [k for k, joint in enumerate(joints) if joint.friction is not None]
+    ways, found = [SX(0)] * len(joints), Values()
+    if rubbing:
+        braked = [Rubbed(joints[k], modes[k], rubbed[k]) for k in rubbing]
+        braking, found["point"] = next_ways(braked, M, now["point"], end.u, now["pass"])
+        for k, way in zip(rubbing, braking, strict=True):
+            ways[k] = way
+    # joint by joint
+    after, wrong = [], SX(0)
+    for k, (joint, own) in enumerate(zip(joints, modes, strict=True)):
+        acted = limiting[k], rubbed[k]
+        new, other = joint.next(own, joint.rate(end.u), acted, ways[k], now["pass"])
+        after.append(new)
+        wrong = ca.logic_or(wrong, other)
+    return found | {"modes": ca.vertcat(*after)}, wrong

@@ -42,6 +42,7 @@ from tarsus.program.ir.trace import Values
 FAR = 1e20  # added to the diagonal of a contact that does not press: its impulse vanishes
 # the least relative trace on the diagonal: round-off must not decide who carries the load
 SPREAD = 1e-10
+SLIGHT = 1e-12  # that where friction that holds joints decides it
 
 
 @dataclass(frozen=True)
@@ -140,8 +141,11 @@ def linear_solution(hard: HardProblem, pressing: list[SX], roots: list[SX]) -> S
 
     A trace of T_rel^1.5 on the diagonal shares the load of redundant contacts evenly.
     """
-    n, G = len(hard.c), hard.problem.G
-    spread = 1 + ca.fmax(hard.p.T_rel * ca.sqrt(hard.p.T_rel), SPREAD)
+    n, G, dt = len(hard.c), hard.problem.G, hard.problem.dt
+    trace = ca.fmax(hard.p.T_rel * ca.sqrt(hard.p.T_rel), SPREAD)
+    if hard.problem.told_apart:
+        trace = ca.if_else(dt * (1 + SPREAD) > dt, SLIGHT, trace)  # not in float32
+    spread = 1 + trace
     K = lower_triangle(G, n)
     for i in range(n):
         far = ca.if_else(pressing[i], 0, FAR)

@@ -1,0 +1,28 @@
+"""Which contacts take part in a step: those that the law calls closed, or the step says stand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import casadi as ca
+from casadi import SX
+
+from tarsus.contact.base import Law
+from tarsus.contact.problem import Contact
+from tarsus.stepping.base import StepInputs
+
+
+def takes_part(law: Law, contact: Contact, at: StepInputs, i: int) -> SX:
+    """1 if the law calls contact i closed and the step does not hold it open, else 0."""
+    closed = law.closed(contact, law.own(at.memory, i))
+    return (
+        closed if at.contact_override is None else ca.logic_and(closed, at.contact_override[i] <= 0)
+    )
+
+
+def with_override(contact: Contact, at: StepInputs, i: int) -> Contact:
+    """Contact i, no higher than the ground if the step says that it stands there."""
+    if at.contact_override is None:
+        return contact
+    gap = ca.if_else(at.contact_override[i] < 0, ca.fmin(contact.gap, 0), contact.gap)
+    return replace(contact, gap=gap)
