@@ -21,7 +21,8 @@ A full run takes up to half an hour on two cores; `--quick`, the reduced version
 the tests run, a minute or two. The exit
 code is 1 if something that must hold does not.
 Two controllers made from the parts of the equation of motion, legs without weight and a foot that \
-pushes with 20 N, are in [controllers](controllers.md).
+pushes with 20 N, are in [controllers](controllers.md); films and pictures, of one robot and of a \
+thousand, in [watch](watch.md#many-worlds).
 To add an experiment, see `src/tarsus/experiments/base.py`. \
 This page is made by `tarsus.experiments.gallery()`.
 """
