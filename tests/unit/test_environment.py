@@ -16,7 +16,10 @@ from tarsus.algebra.random_numbers import WORD, scrambled, seed_words, uniform
 from tarsus.environments import names
 from tarsus.environments.control_program import traced
 from tarsus.environments.gymnasium_api import WorldEnv, WorldsEnv
+from tarsus.morphology.legs import find_legs
+from tarsus.robots import load
 from tarsus.simulation import resolve
+from tarsus.tasks.velocity import Velocity
 
 names.register()  # for those who import tarsus first
 NAME = "tarsus/Velocity-MiniCheetah-v0"
@@ -137,6 +140,14 @@ def test_a_world_that_diverges_begins_again_and_touches_no_other(
 
 
 @pytest.mark.slow
+def test_every_name_of_gymnasium_is_made() -> None:
+    for name in names.NAMED:
+        many = gymnasium.make_vec(f"tarsus/{name}-v0", num_envs=2)
+        seen, _ = many.reset(seed=1)
+        assert seen.shape == many.observation_space.shape
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("robot", ["mini_cheetah", "starleth", "hyq"])
 def test_every_named_robot_stands_where_nothing_is_asked(robot: str) -> None:
     made = tarsus.Environment("velocity", robot, worlds=64)
@@ -145,6 +156,20 @@ def test_every_named_robot_stands_where_nothing_is_asked(robot: str) -> None:
         out = made.step(np.zeros(made.actions))
         fell, unsolved = fell + out.terminated.sum(), unsolved + out.unconverged.sum()
     assert fell == 0 and unsolved == 0
+
+
+def test_legs_that_stand_straight_are_bent_to_walk() -> None:
+    """The feet stay below where they were, the hips come down; bent legs stay as they are."""
+    robot, task = load("mini_cheetah"), Velocity()
+    assert task.prepared(robot) is robot
+    q = np.array(robot.keyframes["stand"])
+    q[8::3], q[9::3] = -0.3, 0.6
+    straight = replace(robot, keyframes={"stand": q})
+    for before, after in zip(find_legs(straight), find_legs(task.prepared(straight)), strict=True):
+        old, new = before.standing_foot, after.standing_foot
+        assert new[:2] == pytest.approx(old[:2], abs=1e-9)
+        assert new[2] == pytest.approx(-task.crouch * sum(before.lengths), abs=1e-9)
+        assert after.bend == before.bend and after.posture[2] > 1.0
 
 
 def test_a_law_whose_kinetic_friction_is_left_out_is_traced(worlds: tarsus.Environment) -> None:

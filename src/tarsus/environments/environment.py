@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Unpack
 
@@ -29,9 +29,10 @@ from tarsus.simulation.contact_selection import candidates
 from tarsus.simulation.loading import loaded
 from tarsus.simulation.options import Options, complete
 from tarsus.simulation.placement import on_ground
-from tarsus.stepping.base import Stepper
+from tarsus.stepping.base import Scene, Stepper
 from tarsus.tasks.base import LearningTask
 from tarsus.terrain.base import Terrain
+from tarsus.terrain.plane import Plane
 
 TASKS = "tarsus.tasks"
 
@@ -112,7 +113,7 @@ class Environment:
         named = self.task.contacts(self.robot) if chosen.contacts is None else chosen.contacts
         touching = candidates(self.robot, named, self.notices)
         scene = resolve.scene(self.robot, (self.law, self.terrain, stepping), touching, chosen)
-        stand = np.asarray(self.robot.keyframes["stand"], dtype=float)
+        stand = _standing(scene, np.array(self.robot.keyframes["stand"], dtype=float))
         work = shared(
             ControlPlan(
                 self.task, scene, stepping, self.dt, steps, gains or self._gains(stand), stand
@@ -244,3 +245,10 @@ class Environment:
         solved, paid = get("unconverged")[:, 0], get("reward")[:, 0]
         parts = get("terms"), get("measures")
         return Transition(seen, final, paid, *parts, flags[0], flags[1], flags[2], solved)
+
+
+def _standing(scene: Scene, stand: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Coordinates (nq,) whose base is as high as it stands on level ground."""
+    if scene.mechanism.uncut is None:
+        stand[2] = on_ground(replace(scene, terrain=Plane()), stand)[2]
+    return stand

@@ -5,21 +5,24 @@ from __future__ import annotations
 import importlib
 
 API = "tarsus.environments.gymnasium_api"
-NAMED = {  # task and robot of every name
-    "Velocity-MiniCheetah": ("velocity", "mini_cheetah"),
-    "Velocity-StarlETH": ("velocity", "starleth"),
-    "Velocity-HyQ": ("velocity", "hyq"),
+NAMED = {  # options of every name
+    "Velocity-MiniCheetah": {"task": "velocity", "robot": "mini_cheetah"},
+    "Velocity-StarlETH": {"task": "velocity", "robot": "starleth"},
+    "Velocity-HyQ": {"task": "velocity", "robot": "hyq"},
+    "Rough-MiniCheetah": {"task": "rough", "robot": "mini_cheetah", "terrain": "rough"},
+    "Jump-MiniCheetah": {"task": "jump", "robot": "mini_cheetah"},
+    "GetUp-MiniCheetah": {"task": "get_up", "robot": "mini_cheetah"},
 }
 
 
 def register() -> None:
     """Make them known to Gymnasium as `tarsus/NAME-v0`; once is enough."""
     gymnasium = importlib.import_module("gymnasium")
-    for name, (task, robot) in NAMED.items():
+    for name, options in NAMED.items():
         if f"tarsus/{name}-v0" not in gymnasium.registry:
             gymnasium.register(
                 f"tarsus/{name}-v0",
                 entry_point=f"{API}:WorldEnv",
                 vector_entry_point=f"{API}:WorldsEnv",
-                kwargs={"task": task, "robot": robot},
+                kwargs=dict(options),
             )

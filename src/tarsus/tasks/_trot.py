@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import casadi as ca
 import numpy as np
 from casadi import SX
 from numpy.typing import NDArray
 
+from tarsus.dynamics.robot import Robot
 from tarsus.model.mechanism import Mechanism
-from tarsus.morphology.legs import diagonals, find_legs, foot_jacobian, why_no_diagonal_legs
+from tarsus.morphology.legs import (
+    Array,
+    Leg,
+    diagonals,
+    find_legs,
+    foot_in_hip_frame,
+    foot_jacobian,
+    why_no_diagonal_legs,
+)
 from tarsus.parameters import parameter
 from tarsus.tasks.base import AXIAL, MOTORS, POLAR, Glimpse, LearningTask, Measured, Observed, Range
 
 TILT = 0.5  # cosine: a base that leans by more than 60 degrees has fallen
 SUNK = 0.55  # of the standing height: a base below it has collapsed
+STAGES, LOOKS = 10, 5  # of bending a leg, and Newton's steps in each
 LOW = 0.83  # of it: a base below that is paid less
 
 
@@ -29,9 +39,22 @@ class TrotTask(LearningTask):
     turn: Range = parameter((-0.5, 0.5), "rad/s", "commands to turn left")
     lift: float = parameter(0.04, "m", "of feet that the clock has in the air, unasked", "[0, inf)")
     frequency: float = parameter(2.5, "Hz", "of the trot that is rewarded", "(0, 100]")
+    crouch: float = parameter(
+        0.8, "[1]", "of a straight leg, how high hips stand at most", "(0, 1]"
+    )
 
     def suits(self, mechanism: Mechanism) -> str | None:
         return super().suits(mechanism) or why_no_diagonal_legs(mechanism)
+
+    def prepared(self, robot: Robot) -> Robot:
+        """Standing with knees that are bent enough to walk on."""
+        q = np.array(robot.keyframes["stand"], dtype=float)
+        for leg in find_legs(robot):
+            for joint, angle in zip(leg.joints, _bent(leg, self.crouch), strict=True):
+                q[robot.q_slices[robot.joint_index(joint)].start] = angle
+        if (q == robot.keyframes["stand"]).all():
+            return robot
+        return replace(robot, keyframes={**robot.keyframes, "stand": q})
 
     def contacts(self, mechanism: Mechanism) -> tuple[str, ...]:
         """The farthest point of every leg."""
@@ -106,3 +129,19 @@ class TrotTask(LearningTask):
             due = first if diagonal == 0 else ca.logic_not(first)
             right += now.pressing[leg.name] == due
         return right / len(legs)
+
+
+def _bent(leg: Leg, share: float) -> Array:
+    """Its standing angles (3,), rad, or those with the foot straight above where it was, so that
+    the hip is no higher than a share of thigh and shank.
+    """
+    angles, foot = np.array(leg.posture, float), leg.standing_foot
+    high = -share * sum(leg.lengths)
+    if foot[2] >= high:
+        return angles
+    for part in np.linspace(0, 1, STAGES + 1)[1:]:
+        aim = foot + part * np.array([0.0, 0.0, high - foot[2]])
+        for _ in range(LOOKS):
+            off = aim - foot_in_hip_frame(leg, angles)
+            angles = angles + np.linalg.solve(foot_jacobian(leg, angles), off)
+    return angles
