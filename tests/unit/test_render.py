@@ -176,6 +176,12 @@ def test_robots_stand_apart_in_a_square_and_all_are_seen(log: xr.Dataset) -> Non
     closer = Stage([track(many)], replace(SMALL, apart=0.1))
     np.testing.assert_allclose(closer._places, 0.1 * square(12))
     assert len(Stage([track(log)], SMALL)._places) == 1
+    # not on ground that is elsewhere another one
+    sloped = many.assign_attrs(terrain="slope", terrain_class="tarsus.terrain.slope:Slope")
+    with pytest.warns(tarsus.TarsusWarning, match="8 worlds of a log"):
+        assert len(Stage([track(sloped)], SMALL)._places) == 1
+    with pytest.raises(tarsus.TarsusError, match="on level ground alone"):
+        Stage([track(sloped)], replace(SMALL, apart=1.0))
 
 
 def test_a_world_that_diverged_is_drawn_where_it_last_was(log: xr.Dataset) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.errors import TarsusError
+from tarsus.errors import TarsusError, TarsusWarning
 from tarsus.files import replacing
 from tarsus.model.files import needed_library
 from tarsus.viewer.arrows import Scale, arrows, cones
@@ -107,6 +108,9 @@ class Stage:
             if asked and uneven:
                 raise TarsusError("robots stand apart on level ground alone; this log's is not.")
             return asked if worlds > 1 else 0.0
+        if uneven and worlds > ALIKE:
+            text = f"on uneven ground robots share one place: {ALIKE} worlds of a log are drawn."
+            warnings.warn(text, TarsusWarning, stacklevel=3)
         tidy = APART * float(self.tracks[0].extent.max())
         return tidy if worlds > ALIKE and not uneven else 0.0
 
