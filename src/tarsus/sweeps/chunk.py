@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import io
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from importlib import metadata
 from typing import Any
@@ -145,8 +145,15 @@ def built(chunk: Chunk) -> Simulation:
     """The simulation of all worlds of a chunk at their start."""
     own, columns = dict(chunk.structure), chunk.columns
     count = len(chunk)
-    # parts with one number a world; parameters of gait and stepper as on the command line
-    law = _part(resolve.law(own["law"]), "law", chunk)
+    # parts with one number a world, the law's set later: chunks then share one step, traced once;
+    # parameters of gait and stepper as on the command line
+    plain = resolve.law(own["law"])
+    later = {
+        name[4:]: values
+        for name, values in columns.items()
+        if name.startswith("law.") and getattr(plain, name[4:]) is not None
+    }
+    law = _part(plain, "law", chunk, later)
     terrain = _part(resolve.terrain(own["terrain"]), "terrain", chunk)
     texts = [f"{n}={v}" for n, v in own.items() if n.partition(".")[0] in ("gait", "stepper")]
     options: dict[str, Any] = {n[7:]: v for n, v in own.items() if n.startswith("option.")}
@@ -164,6 +171,11 @@ def built(chunk: Chunk) -> Simulation:
         pushes=(own["push.body"],) if "push.body" in own else (),
         **options,
     )
+    each: dict[str, Any] = {
+        name: np.asarray(values, float) if count > 1 else values[0]
+        for name, values in later.items()
+    }
+    simulation.set(**each)
     # commands, and starts apart from one another
     command = {n[8:]: np.asarray(v) for n, v in columns.items() if n.startswith("command.")}
     if command:
@@ -173,14 +185,16 @@ def built(chunk: Chunk) -> Simulation:
     return simulation
 
 
-def _part(default: Any, part: str, chunk: Chunk) -> Any:
-    """A law or terrain with the chunk's parameters; words and single numbers are structural."""
+def _part(default: Any, part: str, chunk: Chunk, later: Collection[str] = ()) -> Any:
+    """A law or terrain with the chunk's parameters, but for what is set later; words and single
+    numbers are structural.
+    """
     changed = dict[str, Any]()
     for name, value in chunk.structure.items():
         if name.startswith(f"{part}."):
             changed[name.partition(".")[2]] = value
     for name, values in chunk.columns.items():
-        if name.startswith(f"{part}."):
+        if name.startswith(f"{part}.") and name.partition(".")[2] not in later:
             changed[name.partition(".")[2]] = (
                 np.asarray(values, float) if len(chunk) > 1 else float(values[0])
             )

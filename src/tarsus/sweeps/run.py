@@ -24,6 +24,7 @@ from tarsus.sweeps.task import Done, work
 ENGINES = "tarsus.sweeps.engines"
 SECOND = 1.0  # s of work in a chunk
 PILOT, PILOT_SECONDS = 64, 0.25  # worlds, and simulated time, that say how long a chunk is
+ALWAYS = 0.02  # of a pilot's time at least is its worlds'
 LEAST, MOST = 8, 4096  # worlds of a chunk, where a group has as many
 PARTS = 4  # at least, of a group with enough worlds
 TRIES = 3  # of a chunk whose worker dies
@@ -167,15 +168,23 @@ def _worked(
 
 
 def _seconds_a_world(group: Chunk, tell: Callable[[str], None]) -> float:
-    """Of a whole run, measured on a few worlds for a short time once their step is compiled."""
+    """Of a whole run, measured on a few worlds for a short time once their step is compiled; what
+    a batch takes whatever its worlds are does not count.
+    """
     tell(f"measuring {group.structure['robot']}, {group.structure['law']}")
     whole = float(group.structure["seconds"])
     short = min(PILOT_SECONDS, whole)
     pilot = replace(group.part(0, PILOT), structure={**group.structure, "seconds": short})
-    simulated(pilot.part(0, 1))
-    began = perf_counter()
-    simulated(pilot)
-    return (perf_counter() - began) / len(pilot) * whole / short
+    simulated(pilot.part(0, LEAST))
+    seconds = []
+    for some in (pilot.part(0, LEAST), pilot):
+        began = perf_counter()
+        simulated(some)
+        seconds.append(perf_counter() - began)
+    if len(pilot) <= LEAST:
+        return seconds[1] / len(pilot) * whole / short
+    more = max(seconds[1] - seconds[0], ALWAYS * seconds[1])
+    return more / (len(pilot) - LEAST) * whole / short
 
 
 def _size(worlds: int, seconds: float) -> int:

@@ -1,0 +1,99 @@
+"""Measure sweeps: `uv run python tools/sweep_speed.py [WORKERS ...]` (a minute).
+
+Worlds a second against the number of processes, and which part of their time is no chunk's work;
+then how long questions about a million rows take. Prints the tables of docs/sweeps.md.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import perf_counter
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tarsus.sweeps.query import asked, picture, report
+from tarsus.sweeps.run import sweep
+from tarsus.sweeps.store import CHUNKS
+
+COUNT, SECONDS = 2000, 1.0  # worlds; s simulated
+ROWS, A_FILE = 1_000_000, 1000
+TROT = {
+    "fixed": {"robot": "mini_cheetah", "gait": "trot", "seconds": SECONDS},
+    "vary": {
+        "law.mu": {"low": 0.2, "high": 1.0},
+        "mass.base": {"low": 0.8, "high": 1.2},
+        "command.speed": {"low": 0.0, "high": 0.4},
+    },
+    "sample": {"method": "latin", "count": COUNT, "seed": 1},
+    "outcomes": {"names": ["fell", "speed", "energy", "peak_force", "residuals"]},
+}
+
+
+def by_workers(folder: Path, numbers: list[int]) -> None:
+    """The same sweep by so many processes, each time from nothing but the compiled step."""
+    sweep({**TROT, "sample": {**TROT["sample"], "count": 8}}, folder / "first", "inline")
+    print("| workers | worlds/s | chunks | seconds | beside the chunks |\n|---|---|---|---|---|")
+    for workers in numbers:
+        done = sweep(TROT, folder / f"of_{workers}", "processes", workers)
+        beside = 1 - done.work / (done.seconds * workers)
+        print(
+            f"| {workers} | {done.worlds / done.seconds:.0f} | {done.chunks} | {done.seconds:.1f}"
+            f" | {100 * beside:.1f} % |",
+            flush=True,
+        )
+
+
+def of_many_rows(folder: Path) -> None:
+    """Files as a sweep writes them, with numbers at random in the place of outcomes."""
+    # a thousand files
+    made = next((folder / "first" / CHUNKS).glob("*.parquet"))
+    table, random = pq.read_table(made), np.random.default_rng(1)
+    many = folder / "many" / CHUNKS
+    many.mkdir(parents=True)
+    rows = pa.concat_tables([table] * -(-A_FILE // len(table))).slice(0, A_FILE)
+    numbers = [name for name in rows.column_names if pa.types.is_float64(rows[name].type)]
+    for k in range(ROWS // A_FILE):
+        own = rows.set_column(
+            rows.column_names.index("sample"), "sample", pa.array(np.arange(A_FILE) + k * A_FILE)
+        )
+        for name in numbers:
+            at = own.column_names.index(name)
+            own = own.set_column(at, name, pa.array(random.standard_normal(A_FILE)))
+        pq.write_table(own, many / f"{k:06d}.parquet", compression="zstd")
+    # what is asked of them
+    begun = {
+        "count": lambda: asked(many.parent, "SELECT count(*) FROM rows"),
+        "three outcomes by whether it fell": lambda: asked(
+            many.parent,
+            "SELECT fell, avg(speed), avg(energy), max(peak_force) FROM rows GROUP BY fell",
+        ),
+        "the ten fastest": lambda: asked(
+            many.parent, "SELECT * FROM rows ORDER BY speed DESC LIMIT 10"
+        ),
+        "a picture": lambda: picture(many.parent, "law.mu", "speed"),
+        "a page": lambda: report(many.parent),
+    }
+    size = sum(path.stat().st_size for path in many.iterdir()) / 1e6
+    print(f"\n{ROWS:,} rows, {ROWS // A_FILE} files, {size:.0f} MB")
+    print("\n| question | s |\n|---|---|")
+    for name, ask in begun.items():
+        began = perf_counter()
+        ask()
+        print(f"| {name} | {perf_counter() - began:.2f} |", flush=True)
+
+
+def main() -> None:
+    numbers = [int(text) for text in sys.argv[1:]] or [1, 2]
+    print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores\n")
+    with TemporaryDirectory() as place:
+        by_workers(Path(place), numbers)
+        of_many_rows(Path(place))
+
+
+if __name__ == "__main__":
+    main()
