@@ -24,6 +24,7 @@ from types import ModuleType
 
 import pytest
 
+import tarsus
 from tarsus import cli
 
 ROOT = Path(__file__).parents[2]
@@ -138,9 +139,9 @@ def accepted(command: str) -> None:
         try:
             cli.parsed(words[1:])
         except SystemExit as stop:
-            if stop.code == 0:  # --help
-                continue
-            pytest.fail(f"not a command line: {' '.join(words)}")
+            assert stop.code == 0  # --help
+        except tarsus.TarsusError as error:
+            pytest.fail(f"not a command line: {' '.join(words)}: {error}")
 
 
 def is_usage(command: str) -> bool:
