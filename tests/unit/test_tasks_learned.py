@@ -1,0 +1,57 @@
+"""Tasks are learned: a short run of each reaches what its figures in the documentation promise."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tarsus.learning.lesson import Lesson
+from tarsus.learning.play import course_of, played
+from tarsus.learning.run import Until, learn
+
+FALL = "fall=5"
+
+
+def learned(lesson: Lesson, rounds: int, folder: Path) -> tuple[int, dict[str, float]]:
+    """Of 100 trials of 10 s, without noise of actions: how many fell, and what they missed."""
+    policy = learn(lesson, folder, Until(rounds=rounds), threads=2).policy
+    tried = played(policy, course_of(policy, 100, 10.0, 1), lesson.law, lesson.dt, lesson.terrain)
+    return tried.fell, dict(tried.missed or {})
+
+
+@pytest.mark.slow
+def test_mini_cheetah_jumps(tmp_path: Path) -> None:
+    """The base follows free flights of 10 to 25 cm."""
+    fell, missed = learned(Lesson("jump", settings=(FALL,)), 150, tmp_path)
+    assert fell <= 2 and missed["path"] < 0.025
+
+
+@pytest.mark.slow
+def test_mini_cheetah_walks_on_rough_ground(tmp_path: Path) -> None:
+    """On ground of 2 cm either way; its own grows with what it masters."""
+    lesson = Lesson("rough", terrain="rough", settings=(FALL,))
+    fell, missed = learned(lesson, 200, tmp_path)
+    assert fell <= 10 and missed["speed"] < 0.1
+    with np.load(tmp_path / "checkpoint.npz") as kept:
+        assert kept["worlds.level"].mean() > 0.5, "harder ground than it began on"
+
+
+@pytest.mark.slow
+def test_levels_rise_only_with_what_is_mastered() -> None:
+    """A robot that stands still although it shall walk does not fall, and stays on level ground."""
+    lesson = Lesson("rough", terrain="rough", settings=("speed=0.8,1", "episode=1"))
+    worlds = lesson.environment(1)
+    still = np.zeros((worlds.worlds, worlds.actions), np.float32)
+    for _ in range(160):
+        worlds.step(still)
+    assert worlds.backend.get("level").max() == 0
+    standing = replace(lesson, settings=("speed=0,0", "turn=0,0", "episode=1"))
+    worlds = standing.environment(1)
+    for _ in range(160):
+        worlds.step(still)
+    assert worlds.backend.get("level").mean() > 0.2, (
+        "one that shall stand is sent to rougher ground"
+    )
