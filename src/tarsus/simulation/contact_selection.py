@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import casadi as ca
@@ -25,6 +26,7 @@ from tarsus.stepping.blocked import may_be as may_be_blocked
 ALL = "all"  # in place of names: every candidate
 FEW = 8  # candidates up to which a step always looks at all of them
 MANY = 16  # candidates: more than this and only the feet may touch, unless they are named
+KEPT = 16  # scenes and coordinates whose masses are kept
 SLOTS = 12  # contacts, and at least four more than the feet's, and than four for each object
 
 
@@ -99,8 +101,14 @@ def contact_masses(scene: Scene, q: NDArray[np.float64]) -> tuple[float, float]:
     1 / n^T G n and 1 / the largest eigenvalue of G = J M^-1 J^T; n is the base's upward axis, for a
     robot starts parallel to the ground.
     """
+    return _contact_masses(scene, np.asarray(q, float).tobytes())
+
+
+@lru_cache(maxsize=KEPT)
+def _contact_masses(scene: Scene, q: bytes) -> tuple[float, float]:
+    """Of one scene at the same coordinates once: chunks of a sweep ask again and again."""
     mechanism = scene.mechanism
-    kin = kinematics(mechanism, SX(q))
+    kin = kinematics(mechanism, SX(np.frombuffer(q)))
     inverse, upright = _mobility(kin), (mechanism.uncut or mechanism).floating
     n = np.array(DM(kin.world_rotation[0]))[:, 2] if upright else np.array([0.0, 0.0, 1.0])
     normal, least = [], []

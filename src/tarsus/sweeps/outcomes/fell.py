@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from tarsus.dynamics.robot import Robot
 from tarsus.morphology.fall import SUNK, TILTED, upright
 from tarsus.morphology.feet import feet
 from tarsus.sweeps.outcomes.base import Array, Stretch, SweepOutcome
@@ -19,14 +20,19 @@ class Fell(SweepOutcome):
     unit: ClassVar[str] = "1"
 
     def begin(self) -> None:
+        # the robot of the step that all chunks share has its foot positions compiled once
+        shared = self.simulation.plan.scene.mechanism
         robot = self.simulation.robot
+        if isinstance(shared, Robot) and shared.uncut is None:
+            robot = shared
+        self._robot = robot
         self._feet = [c.name for c in feet(robot)] if robot.candidates else []
         q = np.atleast_2d(self.simulation.q)
         self._fallen, self._first = np.zeros(len(q), bool), self._height(q)
 
     def _height(self, q: Array) -> Array:
         """Of the base above the lowest foot (worlds,), m."""
-        robot = self.simulation.robot
+        robot = self._robot
         if not robot.floating or not self._feet:
             return np.ones(len(q))
         low = np.min([robot.position(q, name)[:, 2] for name in self._feet], axis=0)
