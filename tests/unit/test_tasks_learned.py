@@ -11,6 +11,7 @@ import pytest
 from tarsus.learning.lesson import Lesson
 from tarsus.learning.play import course_of, played
 from tarsus.learning.run import Until, learn
+from tarsus.model.robot_data import robots_folder
 
 FALL = "fall=5"
 
@@ -37,6 +38,15 @@ def test_mini_cheetah_walks_on_rough_ground(tmp_path: Path) -> None:
     assert fell <= 10 and missed["speed"] < 0.1
     with np.load(tmp_path / "checkpoint.npz") as kept:
         assert kept["worlds.level"].mean() > 0.5, "harder ground than it began on"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(robots_folder() is None, reason="example-robot-data is not installed")
+def test_go2_trots_from_its_file(tmp_path: Path) -> None:
+    robot = f"{robots_folder()}/go2_description/urdf/go2.urdf"
+    settings = (FALL, "lift=0.1", "crouch=0.7")
+    fell, missed = learned(Lesson("velocity", robot, dt=0.002, settings=settings), 150, tmp_path)
+    assert fell <= 5 and missed["speed"] < 0.1
 
 
 @pytest.mark.slow
