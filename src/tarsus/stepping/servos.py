@@ -2,11 +2,12 @@
 
 A servo's force enters as joint damping does (docs/decisions/0004-joint-damping-implicit.md): with
 `give` (m,), what it loses per change of its joint's rate, dt give is added to the mass matrix, and
-no gain is too stiff for a step. A limit in between makes the force bend: where a step without
-contact would end, at the change d of the rates, is found by Newton's method, and give is the secant
-from the force at the start, limited, to the force there, limited. In between, where contacts hold
-the joints back, the force lies between the two, inside the limits. An impact may throw a joint
-farther: then the step is made again, with the secant to where it went, at last with the force held.
+no gain is too stiff for a step. A limit in between makes the force bend. A step is first made with
+the tangents at its start; if the law asks for another force at its end, it is made again. Where a
+step without contact would end, at the change d of the rates, is then found by Newton's method, and
+give is the secant from the force at the start, limited, to the force there, limited. In between,
+where contacts hold the joints back, the force lies between the two, inside the limits. An impact
+may throw a joint farther: then the secant goes to where it went, at last the force is held.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import casadi as ca
 from casadi import SX
 
 from tarsus.algebra.ldl import factorize_tree, lower
-from tarsus.dynamics.actuator_force import ActuatorForce, AtState, spread
+from tarsus.dynamics.actuator_force import AtState, spread
 from tarsus.dynamics.free_motion import Drive, FreeMotion, free_motion
 from tarsus.dynamics.kinematics import kinematics
 from tarsus.program.ir.symbolic import entries
@@ -27,7 +28,7 @@ from tarsus.stepping import joints
 from tarsus.stepping.base import Scene, StepInputs, StepOutputs
 from tarsus.stepping.joint_rows import rows
 
-PASSES = 6  # of Newton's method
+PASSES = 6  # of Newton's method, and of a step
 NEAR = 1e-9  # of a force: the bent law and its tangent say the same
 SECANTS = 3  # passes, after which a force is held
 SLACK = 1e-6  # of a force: within its limits
@@ -40,52 +41,71 @@ def velocity_step(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> S
     """
     if start.servos is None:
         return joints.velocity_step(scene, q, start, builder)
-    forces, m = acting(start.servos, q, start, builder), scene.mechanism
+    # the forces at the start, and what they lose as the joints give way
+    m, at = scene.mechanism, start.servos.at(q, start.u, start.dt)
+    force, tangent = at.limited(SX.zeros(at.u.numel()))
+    forces = ServoForces(builder.keep("servo_force", force), tangent, start.servos.joints()[1])
     pushed = replace(start, tau=start.tau + spread(m, forces.places, forces.force), servos=None)
 
     def moved(give: SX) -> StepOutputs:
         giving = replace(pushed, give=spread(m, forces.places, give))
         return joints.velocity_step(scene, q, giving, builder)
 
+    def bent() -> SX:
+        return bent_give(at, forces, q, start, builder)
+
+    # the step with these; where nothing but inertia holds the joints, at once with the right ones
     held = scene.candidates or scene.pairs or m.constrained or rows(scene)
     if start.servos.held_by_limits and held:
-        at = start.servos.at(q, start.u, start.dt)
-        end, give = _within_limits(scene, at, forces, start, moved, builder)
+        end, give = _within_limits(scene, (at, forces), start, (moved, bent), builder)
         forces = replace(forces, give=give)
     else:
-        end = moved(forces.give)
+        give = bent() if start.servos.held_by_limits else tangent
+        forces = replace(forces, give=give)
+        end = moved(give)
     builder.keep("tau", forces.over(start.u, end.u), "report")
     return end
 
 
 def _within_limits(
     scene: Scene,
-    at: AtState,
-    forces: ServoForces,
+    servos: tuple[AtState, ServoForces],
     start: StepInputs,
-    moved: Callable[[SX], StepOutputs],
+    ways: tuple[Callable[[SX], StepOutputs], Callable[[], SX]],
     builder: Builder,
 ) -> tuple[StepOutputs, SX]:
-    """The end of the step, and `give` (m,): the step is made again while an impact throws a joint
-    so far that its force would pass what the law has at the step's start and end.
+    """The end of the step, and `give` (m,): the step is made again where the tangents' force is not
+    the law's at its end, and while an impact throws a joint so far that its force would pass what
+    the law has at the step's start and end.
+
+    ways: the step with some `give`, and `give` of the step without contact
     """
+    (at, forces), (moved, bent) = servos, ways
     straight, force = at.free()[1], forces.force
 
     def once(now: Values) -> tuple[Values, SX]:
-        end = moved(now["give"])
-        # is every force between the law's at either end?
+        end, first = moved(now["give"]), now["pass"] == 0
+        # is every force the law's, or between the law's at either end?
         d = builder.keep("thrown", ca.vec((end.u - start.u)[forces.places]))
         reached = builder.keep("reached", at.limited(d)[0])
         acted, slack = force - now["give"] * d, SLACK * (1 + ca.fabs(reached))
         above = acted > ca.fmax(force, reached) + slack
         out = ca.logic_or(above, acted < ca.fmin(force, reached) - slack)
-        # if not, the secant to where it went; if that is too little, the force of the start
+        out = builder.keep("out", ca.if_else(first, ca.fabs(acted - reached) > slack, out))
+        wrong = ca.mmax(out) > 0
+        # if not, that of Newton's method, later the secant to where it went; if that is too little,
+        # the force of the start
         secant = (force - reached) / ca.if_else(ca.fabs(d) > STILL, d, 1)
-        bent = ca.if_else(now["pass"] < SECANTS, ca.fmin(ca.fmax(secant, 0), straight), 0)
-        give = ca.if_else(out, bent, now["give"])
+        late = now["pass"] > SECANTS
+        give = ca.if_else(late, 0, ca.fmin(ca.fmax(secant, 0), straight))
+        give = builder.keep("next_give", ca.if_else(out, give, now["give"]))
+        redone = ca.logic_and(first, wrong)
+        found = builder.loop(
+            {"give": give}, lambda _: ({"give": bent()}, SX(0)), 1, redone, seldom=True
+        )
         done = now["pass"] + 1
-        again = ca.logic_and(ca.mmax(out) > 0, done < PASSES)
-        return end.values() | {"give": give, "acted": now["give"], "pass": done}, again
+        found |= {"acted": now["give"], "pass": done}
+        return end.values() | found, ca.logic_and(wrong, done < PASSES)
 
     begin = joints.nothing_yet(scene, start).values()
     begin |= {"give": forces.give, "acted": forces.give, "pass": SX(0)}
@@ -111,28 +131,20 @@ class ServoForces:
         return self.force - self.give * ca.vec((u1 - u0)[self.places])
 
 
-def acting(servos: ActuatorForce, q: SX, start: StepInputs, builder: Builder) -> ServoForces:
-    """The forces of a step seen at q (nq,)."""
-    mechanism, places = servos.mechanism, servos.joints()[1]
-    at = servos.at(q, start.u, start.dt)
-    if not servos.held_by_limits:
-        return ServoForces(*at.limited(SX.zeros(len(places))), places)
-    # where the joints would go, with forces that bend at their limits
-    kin = kinematics(mechanism, q, start.u)
+def bent_give(at: AtState, forces: ServoForces, q: SX, start: StepInputs, builder: Builder) -> SX:
+    """`give` (m,) of a step seen at q (nq,), with forces that bend at their limits where it goes
+    without contact.
+    """
+    # where the joints would go
+    kin, straight = kinematics(at.law.mechanism, q, start.u), at.free()[1]
     free = free_motion(kin, start.inertias, Drive(start.tau, start.tau_loops), start.dt)
-    moving = builder.hold("without_servos", free)
-    d = _change(at, moving, places, builder)
+    d = _change(at, builder.hold("without_servos", free), forces.places, builder)
     # the secant
-    (force, slope), (reached, tangent), straight = (
-        at.limited(SX.zeros(len(places))),
-        at.limited(d),
-        at.free(),
-    )
-    inside = ca.logic_and(slope == straight[1], tangent == straight[1])
+    (force, slope), (reached, tangent) = at.limited(SX.zeros(d.numel())), at.limited(d)
+    inside = ca.logic_and(slope == straight, tangent == straight)
     secant = (force - reached) / ca.if_else(ca.fabs(d) > STILL, d, 1)
-    bent = ca.if_else(ca.fabs(d) > STILL, ca.fmin(ca.fmax(secant, 0), straight[1]), slope)
-    give = builder.keep("give", ca.if_else(inside, straight[1], bent))
-    return ServoForces(builder.keep("servo_force", force), give, places)
+    bent = ca.if_else(ca.fabs(d) > STILL, ca.fmin(ca.fmax(secant, 0), straight), slope)
+    return builder.keep("give", ca.if_else(inside, straight, bent))
 
 
 def _change(at: AtState, free: FreeMotion, places: list[int], builder: Builder) -> SX:
