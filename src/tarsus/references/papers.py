@@ -200,7 +200,7 @@ KUTTA_1901 = Reference(
 )
 LEE_2007 = Reference(
     "Lee 2007",
-    "incollection",
+    "inproceedings",
     ("Lee, Honglak", "Battle, Alexis", "Raina, Rajat", "Ng, Andrew Y."),
     "Efficient sparse coding algorithms",
     "2007",

@@ -21,7 +21,7 @@ from tarsus.stepping.joint_rows import JointRow, loop_rows, rows
 
 DRAG_NEXT = 14  # passes after which friction drags what still changes
 AFRESH = 8  # passes after which contacts are taken to press and stick first
-KEEP = 28  # passes after which a limit keeps what it holds: none is passed
+KEEP = 32  # passes after which a limit keeps what it holds: none is passed
 SHORT = 0.5  # of its side: a joint kept at rest, where its limit would pull it on
 RETURN = 0.2  # rad/s, m/s: how fast a joint that begins beyond its limit comes back
 AT_LIMIT = 1e6  # times its inertia is added to a joint at a limit
@@ -136,8 +136,11 @@ class JointState:
         held = ca.if_else(new == 0, self.holding, 0)
         # what goes on changing is dragged by a damper; its force comes down to the law's
         law = self.friction / ca.fmax(ca.fabs(u), SLOW)
+        off = ca.fabs(ca.fabs(rubbed) - self.friction) > CLOSE * self.friction
         much = ca.fabs(rubbed) > (1 + CLOSE) * self.friction
-        dragged = ca.if_else(ca.if_else(drag > 0, much, new != way), law, drag)
+        off = ca.if_else(ca.fabs(u) > SLOW, off, much)
+        brakes = ca.logic_and(drag > 0, drag != self.holding)
+        dragged = ca.if_else(ca.if_else(brakes, off, new != way), law, drag)
         late = done >= DRAG_NEXT
         return ca.if_else(late, way, new), ca.if_else(late, dragged, held)
 

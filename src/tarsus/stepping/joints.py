@@ -29,7 +29,7 @@ from tarsus.stepping.joint_friction import Rubbed, next_ways
 from tarsus.stepping.joint_rows import impulse_count, rows, rubbing_places, without_dry_friction
 from tarsus.stepping.joint_states import AFRESH, KEEP, JointState, joint_states
 
-PASSES = 34  # solutions of a step until all inclusions hold
+PASSES = 40  # solutions of a step until all inclusions hold
 
 
 def nothing_yet(scene: Scene, start: StepInputs) -> StepOutputs:
