@@ -8,6 +8,7 @@ pixels drawing costs little. Prints the rows of docs/watch.md's table.
 
 from __future__ import annotations
 
+import importlib
 import os
 import shutil
 import sys
@@ -17,7 +18,6 @@ from time import monotonic, process_time, sleep
 from typing import Any
 
 import numpy as np
-from playwright.sync_api import sync_playwright
 
 from tarsus.simulation.simulation import Simulation
 from tarsus.viewer.live import Live
@@ -113,7 +113,8 @@ def main() -> None:
     """All rows."""
     program = next(filter(None, map(shutil.which, ("chromium", "google-chrome"))))
     flags = [*FLAGS, *(() if "--gpu" in sys.argv else SOFTWARE)]
-    with sync_playwright() as running:
+    library: Any = importlib.import_module("playwright.sync_api")  # of the group `browser`
+    with library.sync_playwright() as running:
         browser = running.chromium.launch(executable_path=program, args=flags)
         for worlds in (1, 1000):
             for size in (LARGE, SMALL):

@@ -24,7 +24,7 @@ def moved(simulation: tarsus.Simulation, actions: Array) -> dict[str, Array]:
         simulation.step(action)
         q.append(np.atleast_1d(simulation.q))
         u.append(np.atleast_1d(simulation.u))
-    time = simulation.dt * np.arange(len(q))
+    time = np.asarray(simulation.dt * np.arange(len(q)), np.float64)
     action = np.concatenate([np.zeros((1, actions.shape[1])), actions])
     return {"time": time, "q": np.array(q), "u": np.array(u), "action": action}
 
