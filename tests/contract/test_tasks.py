@@ -8,6 +8,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 import pytest
+from helpers.images import state_and_image
 
 import tarsus
 from tarsus import registry
@@ -108,26 +109,14 @@ def test_what_is_seen_of_the_image_of_a_robot_is_the_image(name: str) -> None:
     assert worlds.mirror is not None
     random: Any = np.random.default_rng(2)
     of_seen: Any = worlds.mirror[0]
-    of_acted: Any = worlds.mirror[1]
-    eyes, robot = Eyes(worlds.work, level_ground(worlds)), worlds.robot
-    q, u = worlds.start, random.normal(size=robot.nu)
-    q[:3] += random.normal(size=3)
-    q[3:7] = random.normal(size=4)
-    q[3:7] /= np.linalg.norm(q[3:7])
-    stand = np.asarray(worlds.work.stand)[7:]
-    q[7:] = stand + 0.2 * random.normal(size=12)
-    action = random.normal(size=12)
+    eyes = Eyes(worlds.work, level_ground(worlds))
+    state, image = state_and_image(worlds, random)
     command = random.uniform(0.1, 1, size=len(worlds.task.commands()))
     asked = np.array([-c if n in ("sideways", "turn") else c for n, c in named(worlds, command)])
-    q2, u2 = q.copy(), u.copy()
-    q2[1], q2[[4, 6]] = -q[1], -q[[4, 6]]
-    q2[7:] = stand + of_acted(q[7:] - stand)
-    u2[1], u2[[3, 5]], u2[6:] = -u[1], -u[[3, 5]], of_acted(u[6:])
     frequency = getattr(worlds.task, "frequency", None)  # a trot's image is half a round later
     later = 3 + (int(worlds.task.rate / (2 * frequency)) if frequency else 0)
-    one = eyes(q=q, u=u, action=action, before=action, command=command, clock=3)
-    image = of_acted(action)
-    other = eyes(q=q2, u=u2, action=image, before=image, command=asked, clock=later)
+    one = eyes(**state, command=command, clock=3)
+    other = eyes(**image, command=asked, clock=later)
     assert other[0] == pytest.approx(of_seen(one[0]), abs=1e-9)
     assert other[1] == one[1]
 

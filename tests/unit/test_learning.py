@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.images import state_and_image
 from onnx.reference import ReferenceEvaluator
 
 import tarsus
@@ -128,26 +129,16 @@ def test_what_is_seen_of_the_image_of_a_robot_is_the_image(worlds: tarsus.Enviro
     """A random state and its image, left and right changed, through the task's eyes."""
     assert worlds.mirror is not None
     random, (of_seen, of_acted) = np.random.default_rng(2), worlds.mirror
-    eyes, robot = Eyes(worlds.work, {}), worlds.robot
-    q, u = worlds.start, random.normal(size=robot.nu)
-    q[:3] += random.normal(size=3)
-    q[3:7] = random.normal(size=4)
-    q[3:7] /= np.linalg.norm(q[3:7])
-    stand = np.asarray(worlds.work.stand)[7:]
-    q[7:] = stand + 0.2 * random.normal(size=12)
-    action, command = random.normal(size=12), random.normal(size=3)
+    eyes, stand = Eyes(worlds.work, {}), np.asarray(worlds.work.stand)[7:]
+    state, image = state_and_image(worlds, random)
+    command = random.normal(size=3)
     quarter = int(worlds.task.rate / (2 * worlds.task.frequency))  # half of the clock's round
-    one = eyes(q=q, u=u, action=action, before=action, command=command, clock=3)
-    q2, u2 = q.copy(), u.copy()
-    q2[1], q2[[4, 6]] = -q[1], -q[[4, 6]]
-    q2[7:] = stand + of_acted(q[7:] - stand)
-    u2[1], u2[[3, 5]], u2[6:] = -u[1], -u[[3, 5]], of_acted(u[6:])
-    acted, asked = of_acted(action), command * [1, -1, -1]
-    other = eyes(q=q2, u=u2, action=acted, before=acted, command=asked, clock=3 + quarter)
+    one = eyes(**state, command=command, clock=3)
+    other = eyes(**image, command=command * [1, -1, -1], clock=3 + quarter)
     assert other[0] == pytest.approx(of_seen(one[0]), abs=1e-9)
     assert other[1] == one[1]
     assert other[2] == pytest.approx(one[2] * [1, -1, -1], abs=1e-9)
-    aims = eyes.targets(3, action), eyes.targets(3 + quarter, acted)
+    aims = eyes.targets(3, state["action"]), eyes.targets(3 + quarter, image["action"])
     assert aims[1] - stand == pytest.approx(of_acted(aims[0] - stand), abs=1e-9)
 
 

@@ -16,6 +16,7 @@ from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder, Values
 from tarsus.spatial.quaternion import product
 from tarsus.stepping.ground import below_candidates
+from tarsus.stepping.places import least
 
 BEGINNING, LATER = 1024, 2048  # the first streams of what is drawn
 STEPS = 10  # of a level from the easiest ground to the hardest
@@ -117,14 +118,12 @@ def _lowest(work: ControlPlan, q: SX, terrain: object) -> SX:
     scene = work.scene
     kin = kinematics(scene.mechanism, q)
     _, distances, frames = below_candidates(scene, kin, scene.candidates, terrain)
-    gaps = [
-        (distance - candidate.radius) / frame[0, 2]
-        for candidate, distance, frame in zip(scene.candidates, distances, frames, strict=True)
-    ]
-    least = gaps[0]
-    for gap in gaps[1:]:
-        least = ca.fmin(least, gap)
-    return least
+    return least(
+        [
+            (distance - candidate.radius) / frame[0, 2]
+            for candidate, distance, frame in zip(scene.candidates, distances, frames, strict=True)
+        ]
+    )
 
 
 def _level(work: ControlPlan, last: Values, failed: SX, drawn: SX) -> SX:

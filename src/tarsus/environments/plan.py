@@ -10,7 +10,7 @@ import numpy as np
 from casadi import SX
 from numpy.typing import NDArray
 
-from tarsus.control.pd import actuated
+from tarsus.control.pd import actuated_posture
 from tarsus.control.servo import Gains
 from tarsus.environments.moments import glimpse_of
 from tarsus.program.ir.symbolic import entries
@@ -48,7 +48,7 @@ class ControlPlan:
 def targets(work: ControlPlan, clock: SX, action: SX) -> SX:
     """Of the motors (n,) in a period that begins `clock` periods after its episode."""
     m, task = work.scene.mechanism, work.task
-    posture = SX(ca.DM(work.stand[actuated(m)[0]]))
+    posture = actuated_posture(m, work.stand)
     return posture + task.rhythm(m, work.stand, clock * work.period) + task.reach * action
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from casadi import SX
 from numpy.typing import NDArray
 
-from tarsus.control.pd import actuated
+from tarsus.control.pd import actuated_posture
 from tarsus.dynamics import loop_constraints
 from tarsus.dynamics.base_parameters import base_parameters
 from tarsus.environments.moments import glimpse_of, servo_step
@@ -121,7 +121,7 @@ def glimpse(
     work: RolloutPlan, now: Values, targets: tuple[SX, SX], command: SX, terrain: object
 ) -> Glimpse:
     """What a goal may look at: now: q, u, impulse, tau, clock; targets: in the step and before."""
-    posture = SX(ca.DM(work.stand[actuated(work.scene.mechanism)[0]]))
+    posture = actuated_posture(work.scene.mechanism, work.stand)
     action, before = (target - posture for target in targets)
     asked = dict(zip(work.goal.commands(), entries(command), strict=True))
     seen = now | {"action": action, "before": before}

@@ -15,7 +15,7 @@ from casadi import SX
 from tarsus.algebra.products import dot
 from tarsus.dynamics import coordinates, loop_constraints
 from tarsus.dynamics.kinematics import Kinematics, kinematics
-from tarsus.program.ir.symbolic import entries
+from tarsus.program.ir.symbolic import entries, in_double
 from tarsus.stepping.base import Scene, StepInputs
 from tarsus.stepping.joint_rows import JointRow, loop_rows, rows
 
@@ -27,7 +27,6 @@ RETURN = 0.2  # rad/s, m/s: how fast a joint that begins beyond its limit comes 
 AT_LIMIT = 1e6  # times its inertia is added to a joint at a limit
 STILL = 1e-9  # rad/s, m/s: a joint at rest
 CREEP, COARSE = 1e-10, 1e-6  # rad/s, m/s: how a joint creeps that friction holds; in float32
-FINE = 1e-9  # of a number: less than float32 tells apart
 SLOW = 1e-2  # rad/s, m/s: what friction drags is no slower in its law
 CLOSE = 0.05  # of the friction force: what drags may exceed
 SETTLING = 0.01  # s: of a limit that is a spring
@@ -148,7 +147,7 @@ class JointState:
 def joint_states(scene: Scene, q: SX, start: StepInputs) -> list[JointState]:
     """The rows seen at q (nq,)."""
     often, found, loops = 1 / start.dt, [], loop_rows(scene)
-    creep = ca.if_else(start.dt * (1 + FINE) > start.dt, CREEP, COARSE)
+    creep = ca.if_else(in_double(start.dt), CREEP, COARSE)
     ways, closing = loop_motions(scene, q, start.u, loops) if loops else ([], {})
     for row in rows(scene):
         way = ways[row.loop] if row.loop >= 0 else None

@@ -140,7 +140,7 @@ def bent_give(at: AtState, forces: ServoForces, q: SX, start: StepInputs, builde
     free = free_motion(kin, start.inertias, Drive(start.tau, start.tau_loops), start.dt)
     d = _change(at, builder.hold("without_servos", free), forces.places, builder)
     # the secant
-    (force, slope), (reached, tangent) = at.limited(SX.zeros(d.numel())), at.limited(d)
+    force, slope, (reached, tangent) = forces.force, forces.give, at.limited(d)
     inside = ca.logic_and(slope == straight, tangent == straight)
     secant = (force - reached) / ca.if_else(ca.fabs(d) > STILL, d, 1)
     bent = ca.if_else(ca.fabs(d) > STILL, ca.fmin(ca.fmax(secant, 0), straight), slope)

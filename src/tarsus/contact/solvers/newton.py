@@ -36,7 +36,7 @@ from tarsus.contact.solvers.base import (
     velocity_from_others,
     without_gain,
 )
-from tarsus.program.ir.symbolic import entries
+from tarsus.program.ir.symbolic import entries, in_double
 from tarsus.program.ir.trace import Values
 
 FAR = 1e20  # added to the diagonal of a contact that does not press: its impulse vanishes
@@ -141,10 +141,10 @@ def linear_solution(hard: HardProblem, pressing: list[SX], roots: list[SX]) -> S
 
     A trace of T_rel^1.5 on the diagonal shares the load of redundant contacts evenly.
     """
-    n, G, dt = len(hard.c), hard.problem.G, hard.problem.dt
+    n, G = len(hard.c), hard.problem.G
     trace = ca.fmax(hard.p.T_rel * ca.sqrt(hard.p.T_rel), SPREAD)
     if hard.problem.told_apart:
-        trace = ca.if_else(dt * (1 + SPREAD) > dt, SLIGHT, trace)  # not in float32
+        trace = ca.if_else(in_double(hard.problem.dt), SLIGHT, trace)
     spread = 1 + trace
     K = lower_triangle(G, n)
     for i in range(n):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import casadi as ca
 from casadi import SX
 
-from tarsus.control.pd import actuated
 from tarsus.tasks.base import Glimpse
 
 
@@ -22,8 +21,7 @@ def tilt(now: Glimpse) -> SX:
 
 def posture(now: Glimpse) -> SX:
     """The sum of squares of the joints' distances from the standing posture, rad^2."""
-    stand = now.stand[actuated(now.kin.mechanism)[0]]
-    return ca.sumsqr(now.angles - SX(ca.DM(stand)))
+    return ca.sumsqr(now.angles - now.posture)
 
 
 def drift(now: Glimpse, speed: SX, sideways: SX) -> SX:

@@ -18,6 +18,13 @@ def entries(x: SX) -> list[SX]:
     return cast("list[SX]", x.elements())
 
 
+def in_double(number: SX) -> SX:
+    """Whether a number greater than 0 is told apart from itself and a billionth more: where the
+    program runs in float64, and not where it runs in float32.
+    """
+    return number * (1 + 1e-9) > number
+
+
 def mapped(thing: Any, change: Callable[[SX], SX]) -> Any:
     """The same with every SX changed: one, or lists, tuples, dictionaries, dataclasses of them.
 

@@ -59,7 +59,7 @@ class Apart:
     angle: float
 
 
-def together(robot: Robot, one: RobotRun, other: RobotRun, most: Apart, lasting: int = 1) -> int:
+def together(robot: Robot, one: RobotRun, other: RobotRun, most: Apart, lasting: int) -> int:
     """Steps until two runs are farther apart than `most` for so many steps in a row, or at their
     end; all, if they never are.
     """
