@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tarsus import Simulation
+from tarsus import Simulation, judge, rerun
 from tarsus.errors import TarsusError
 from tarsus.model.mechanism import Body, Candidate, Inertia, Joint, Mechanism
 
@@ -46,6 +46,25 @@ def momentum(simulation: Simulation) -> np.ndarray:
     """Linear and angular (6,) of the ball-like top, world axes."""
     R = simulation.robot.rotation(simulation.q, "top")
     return np.concatenate([2.0 * simulation.u[:3], 0.05 * R @ simulation.u[3:]])
+
+
+@pytest.mark.parametrize("worlds", [1, 2])
+def test_a_push_that_changes_on_the_way_is_in_the_log(worlds):
+    simulation = in_flight(TOP, pushes="top", worlds=worlds, mass_scale={"top": 1.5})
+    simulation.set(u=np.zeros(6))
+    given = np.outer([1.0, 2.0][:worlds], PUSH).squeeze()
+    log = simulation.run(STEPS * DT, push=lambda t: {"top": given * (t >= 10 * DT)})
+    held = np.repeat([0.0, 1.0], [10, STEPS - 10])
+    expected = held.reshape(-1, *[1] * given.ndim) * given
+    np.testing.assert_array_equal(log["push"].sel(pushed="top").values, expected)
+    gained = log["u"].values[-1, ..., :3] - np.array(TOP.gravity_acceleration) * STEPS * DT
+    np.testing.assert_allclose(gained, given[..., :3] / 3.0 * (STEPS - 10) * DT, rtol=1e-9)
+    assert log["equation_residual"].values.max() < 1e-9
+    assert rerun(log, robot=simulation.robot).reproduced
+    if worlds == 1:
+        card = judge(log, simulation.robot)
+        assert card["residuals"]["equation_N"] < 1e-9
+        assert abs(card["energy"]["unbalanced"]) < 1e-9
 
 
 @pytest.mark.parametrize("body", ["base", "LF_THIGH"])

@@ -28,10 +28,11 @@ class Sweep(Command):
     examples: ClassVar[Mapping[str, str]] = {
         "tarsus sweep trot.toml --out trot --dry-run": "how many worlds, and how long",
         "tarsus sweep trot.toml --out trot --workers 8": "run it, or go on with it",
+        "tarsus sweep trot.toml --out trot --trajectories fell": "with the logs of those who fell",
     }
     groups: ClassVar[Mapping[str, str]] = {
         "Where": "out engine workers",
-        "How": "dry_run",
+        "How": "trajectories dry_run",
     }
 
     spec: tyro.conf.Positional[Annotated[Path, called("SPEC.toml", "What is varied and how.")]]
@@ -41,8 +42,12 @@ class Sweep(Command):
     """Where chunks are worked on: processes, ray, slurm, or inline: in this process."""
     workers: Annotated[int | None, called("NUMBER")] = None
     """How many at once; by default as many as there are."""
+    trajectories: Annotated[str | None, called("WHICH")] = None
+    """Worlds that keep their log, in place of what the spec says: all, failed, an outcome such as
+    fell (where it is not zero), a number (so many), or samples with commas (3,17)."""
     dry_run: Flag = False
-    """Only say how many worlds and steps there are, and how long they take."""
+    """Only say how many worlds and steps there are, how long they take and how large the kept
+    trajectories are."""
 
     def execute(self) -> int:
         from tarsus.errors import TarsusError
@@ -50,21 +55,32 @@ class Sweep(Command):
 
         if self.workers is not None and self.workers < 1:
             raise TarsusError(f"--workers must be at least 1, not {self.workers}.")
+        # the sweep
         with self.progress() as progress:
             found = sweep(
-                self.spec, self.out, self.engine, self.workers, self.dry_run, progress.say
+                self.spec,
+                self.out,
+                self.engine,
+                self.workers,
+                self.dry_run,
+                progress.say,
+                self.trajectories,
             )
+        # what it did, or would do
+        kept, size = found.trajectories, f"{found.megabytes:.3g} MB"
         if self.json:
             print_json(vars(found))
         elif self.dry_run:
             print(
                 f"{found.worlds} worlds of {found.groups} compiled steps, {found.steps} steps,"
                 f" {found.chunks} chunks; about {found.expected:.0f} s on one worker"
+                + (f"; at most {kept} trajectories, about {size}" if kept else "")
             )
         else:
             print(
                 f"{found.worlds} worlds in {found.chunks} chunks: {found.done} made in"
                 f" {found.seconds:.1f} s, {found.skipped} were there; rows in {self.out}"
+                + (f"; {kept} trajectories, {size}" if kept else "")
             )
         for text in found.lost:
             print(f"lost: {text}", file=sys.stderr)

@@ -23,7 +23,7 @@ from tarsus.contact.ledger import SHARES, ledger
 from tarsus.dynamics.robot import Robot
 from tarsus.simulation.recording.observed_run import Trajectory, solved_steps
 from tarsus.simulation.recording.step_observables import energy_totals
-from tarsus.simulation.recording.whose import robot_of
+from tarsus.simulation.recording.whose import as_heavy, robot_of
 
 Array = NDArray[np.float64]
 NEEDS_FRICTION = ("cone_Ns", "dissipation_J", "creep_m_per_s")
@@ -60,6 +60,8 @@ def judge(
     if holds_states_alone(given) and whose is not None:
         given = with_forces_of_mujoco(given, Path(whose.origin.file))
     whose = whose or robot_of(given)
+    if isinstance(given, xr.Dataset):
+        whose = as_heavy(whose, given)
     # the run in the format of the report
     arrays = dict(arrays_of(given, whose) if isinstance(given, xr.Dataset) else given)
     if friction is not None:

@@ -96,7 +96,11 @@ def rerun(run: str | Path | xr.Dataset, **parts: Any) -> RunAgain:
         warnings.simplefilter("ignore", TarsusWarning)  # those of the run, which the log has
         simulation, again = _prepared(log, told, parts, notes)
         try:
-            new = simulation.run(log.sizes["time"] * float(log.attrs["dt"]))
+            seconds = log.sizes["time"] * float(log.attrs["dt"])
+            if "push" in log and isinstance(simulation, Simulation):
+                new = simulation.run(seconds, push=_pushes(log))
+            else:
+                new = simulation.run(seconds)
         except Diverged as diverged:
             if diverged.log is None:
                 raise
@@ -179,6 +183,18 @@ def _replay(log: xr.Dataset, told: Mapping[str, Any]) -> Callable[..., NDArray[A
         return tau[min(max(round((t - first) / dt) + 1, 0), len(tau) - 1)]
 
     return torques
+
+
+def _pushes(log: xr.Dataset) -> Callable[[float], dict[str, NDArray[Any]]]:
+    """The log's pushes at a time, s."""
+    dt, first = float(log.attrs["dt"]), float(log["time"].values[0])
+    names, held = [str(name) for name in log["pushed"].values], log["push"].values
+
+    def push(t: float) -> dict[str, NDArray[Any]]:
+        now = held[min(max(round((t - first) / dt) + 1, 0), len(held) - 1)]
+        return {name: now[..., k, :] for k, name in enumerate(names)}
+
+    return push
 
 
 def _on_tarsus(log: xr.Dataset, told: Mapping[str, Any], chosen: dict[str, Any]) -> Simulation:

@@ -78,6 +78,8 @@ def arrays_of(log: xr.Dataset, robot: Robot) -> dict[str, Any]:
         if name not in driven:
             raise unknown(f"actuator of {robot.name!r}", name, driven)
         motors[:, robot.u_slices[robot.joint_index(driven[name])].start] += log["tau"].values[:, k]
+    if "push" in log:
+        motors += _pushed(log, robot, instant or 0.0)
     # the start and every step after it
     found: dict[str, Any] = {
         "time": np.concatenate([log["time"].values[:1] - dt, log["time"].values]),
@@ -98,6 +100,17 @@ def arrays_of(log: xr.Dataset, robot: Robot) -> dict[str, Any]:
     if "passive_force" in log:  # of a run on MuJoCo, or with limits or dry friction
         steps["qfrc_passive"] = log["passive_force"].values
     return found | {name: np.concatenate([value[:1], value]) for name, value in steps.items()}
+
+
+def _pushed(log: xr.Dataset, robot: Robot, instant: float) -> Array:
+    """Generalized forces (steps, nu) of the log's pushes, where a step saw its contacts."""
+    q = np.concatenate([log["q_start"].values[None], log["q"].values[:-1]]).astype(float)
+    u = np.concatenate([log["u_start"].values[None], log["u"].values[:-1]]).astype(float)
+    seen = robot.integrate(q, u, instant * float(log.attrs["dt"]))
+    force, push = np.zeros((len(q), robot.nu)), log["push"].values.astype(float)
+    for k, name in enumerate(map(str, log["pushed"].values)):
+        force += robot.external_force(seen, name, push[:, k])
+    return force
 
 
 def _mean(log: xr.Dataset, role: Role) -> float:

@@ -35,6 +35,7 @@ from tarsus.simulation.kept_state import KeptState
 from tarsus.simulation.loading import loaded, start_registers
 from tarsus.simulation.options import Options, complete, described
 from tarsus.simulation.recording.provenance import Setup
+from tarsus.simulation.recording.recorder import Interventions
 from tarsus.simulation.settings import with_parameters
 from tarsus.simulation.step_program import Plan, shared
 from tarsus.stepping.base import Stepper
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 Feedback = Callable[[float, Array, Array], ArrayLike]
 Progress = Callable[[float], None]
+Pushing = Callable[[float], Mapping[str, ArrayLike]]
 
 
 class Simulation(KeptState, sensed.Sensed, Differentiated):
@@ -246,6 +248,18 @@ class Simulation(KeptState, sensed.Sensed, Differentiated):
         torques = self.controller(self.time, *self.uncut_state)
         inputs.act(torques, "the controller's answer", self._action, self._worlds)
 
+    def _between(self, push: Pushing | None) -> Interventions:
+        """What is done between the steps of a run."""
+        if push is None:
+            return Interventions(self._every, self._feed_back if self._every else None)
+
+        def before() -> None:
+            self.set(push=push(self.time))
+            if self._every and round(self.time / self.dt) % self._every == 0:
+                self._feed_back()
+
+        return Interventions(1, before, ("push",))
+
     def advance(self, seconds: float) -> None:
         """Run without logging."""
         steps = inputs.steps(seconds, self.dt)
@@ -255,18 +269,25 @@ class Simulation(KeptState, sensed.Sensed, Differentiated):
             self.step()
 
     def run(
-        self, seconds: float, progress: Progress | None = None, to: str | Path | None = None
+        self,
+        seconds: float,
+        progress: Progress | None = None,
+        to: str | Path | None = None,
+        push: Pushing | None = None,
     ) -> xr.Dataset:
         """Run and return the log as an xarray Dataset (`tarsus.simulation.recording.log`).
 
         progress: called with the seconds done
         to: a file (.nc) that the log is written to as well; while the run goes on, what there is of
             it stands beside as NAME.partial.nc, and stays if the process is killed
+        push: a function of the time, s, that gives what `set(push=...)` takes, asked before every
+            step; the log then has the variable `push`
         A single world that leaves the physical range stops there and raises Diverged; Ctrl-C raises
         Interrupted, a KeyboardInterrupt. Both carry the log up to there.
         """
         from tarsus.simulation.recording.logged_run import Beginning, logged
 
+        # what it begins with, and its steps
         parts = self.robot, self.plan, self._worlds, self.controller, self.options
         begun = Beginning(
             Setup(*parts, self._initial),
@@ -274,7 +295,6 @@ class Simulation(KeptState, sensed.Sensed, Differentiated):
             self.time,
             self.state(),
             self.notices,
-            self._every,
-            self._feed_back if self._every else None,
+            self._between(push),
         )
         return logged(begun, inputs.steps(seconds, self.dt), progress, to)

@@ -1,12 +1,12 @@
-"""One task: a chunk of worlds simulated as one batch, its rows as Parquet."""
+"""One task: a chunk of worlds simulated as one batch, its rows as Parquet, trajectories beside."""
 
 from __future__ import annotations
 
 import inspect
 import io
 import json
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib import metadata
 from typing import Any
 
@@ -16,35 +16,58 @@ from numpy.typing import NDArray
 from tarsus import registry
 from tarsus.errors import TarsusError, unknown
 from tarsus.model.files import needed_library
-from tarsus.simulation import inputs, resolve
+from tarsus.simulation import inputs
 from tarsus.simulation.by_candidate import by_candidate
 from tarsus.simulation.simulation import Simulation
+from tarsus.sweeps.built import ChunkPush, built
 from tarsus.sweeps.groups import Chunk
 from tarsus.sweeps.outcomes.base import Stretch, SweepOutcome
+from tarsus.sweeps.spec import SweepSpec
+from tarsus.sweeps.store import TRAJECTORIES
+from tarsus.sweeps.trajectories import ALL, FAILED, trajectories
 
 Array = NDArray[Any]
 OUTCOMES = "tarsus.sweeps.outcomes"
+TEXTS = ("failure", "trajectory")  # columns that may be empty
 STRETCH = 0.05  # s
 FINITE = 1e9  # a coordinate or velocity beyond it has left the physical range
 
 
-def rows(chunk: Chunk, digest: str) -> bytes:
-    """A Parquet file with a row for each world; what could not be simulated says why.
+@dataclass(frozen=True)
+class ChunkFiles:
+    """What a chunk leaves: its rows, a Parquet file, and the trajectories kept, by file name."""
+
+    rows: bytes
+    trajectories: Mapping[str, bytes]
+
+
+def made(chunk: Chunk, digest: str) -> ChunkFiles:
+    """A row for each world, which says why if it could not be simulated, and trajectories.
 
     The bytes depend on the chunk alone.
     """
     measured, failure, notices = simulated(chunk)
+    kept = trajectories(chunk, measured, failure)
+    files = [kept.get(sample) for sample in chunk.samples]
+    named = [None if f is None else f"{TRAJECTORIES}/{digest}/{f.name}" for f in files]
+    beside = {"trajectory": named} if chunk.keep else {}
+    whole = _rows(chunk, digest, {**measured, "failure": failure, **beside}, notices)
+    return ChunkFiles(whole, {f.name: f.content for f in files if f is not None})
+
+
+def _rows(chunk: Chunk, digest: str, measured: Mapping[str, Any], notices: Sequence[str]) -> bytes:
+    """A Parquet file with a row for each world."""
     arrow = needed_library("pyarrow", "a sweep")
     columns: dict[str, Any] = {"sample": np.asarray(chunk.samples, np.int64)}
     for name, value in chunk.structure.items():
         columns[name] = [value] * len(chunk)
     columns |= {name: list(values) for name, values in chunk.columns.items()}
     columns |= measured
-    columns |= {"failure": failure, "chunk": [digest] * len(chunk)}
+    columns["chunk"] = [digest] * len(chunk)
     columns["tarsus_version"] = [metadata.version("tarsus")] * len(chunk)
     # numbers as float64, so that files of one sweep have the same columns
     arrays = {
-        name: arrow.array(_typed(values), **({} if name != "failure" else {"type": arrow.string()}))
+        name: arrow.array(_typed(values), **({"type": arrow.string()} if name in TEXTS else {}))
         for name, values in columns.items()
     }
     table = arrow.table(arrays).replace_schema_metadata({"notices": json.dumps(notices)})
@@ -84,18 +107,19 @@ def _batch(chunk: Chunk) -> tuple[dict[str, Array], list[str | None], list[str]]
     """All worlds at once."""
     simulation = built(chunk)
     watched = {name: make(simulation) for name, make in makers(chunk).items()}
-    push = ChunkPush(chunk)
     total, dt = inputs.steps(chunk.structure["seconds"], simulation.dt), simulation.dt
+    push = ChunkPush(chunk, dt)
     failure: list[str | None] = [None] * len(chunk)
     # stretches, which also end where a push begins or ends
     edges = {
         total,
-        *(min(round(t / dt), total) for t in push.times),
+        *(min(step, total) for step in push.steps),
         *range(0, total, _stretch(dt)),
     }
     done = 0
     for end in sorted(edge for edge in edges if edge > 0):
-        push.at(simulation, done * dt)
+        if push.body is not None:
+            simulation.set(push=push.at(done))
         before = np.atleast_2d(simulation.q), np.atleast_2d(simulation.u)
         stretch = _advanced(simulation, end - done, before, end * dt)
         lost = ~_physical(stretch)
@@ -139,102 +163,6 @@ def _advanced(
     tau = log.get("tau", np.zeros((steps, simulation.worlds, 0)))
     solved = log["converged"][..., 0] > 0
     return Stretch(log["q"], log["u"], before, impulse, tau, solved, time)
-
-
-def built(chunk: Chunk) -> Simulation:
-    """The simulation of all worlds of a chunk at their start."""
-    own, columns = dict(chunk.structure), chunk.columns
-    count = len(chunk)
-    # parts with one number a world, the law's set later: chunks then share one step, traced once;
-    # parameters of gait and stepper as on the command line
-    plain = resolve.law(own["law"])
-    later = {
-        name[4:]: values
-        for name, values in columns.items()
-        if name.startswith("law.") and getattr(plain, name[4:]) is not None
-    }
-    law = _part(plain, "law", chunk, later)
-    terrain = _part(resolve.terrain(own["terrain"]), "terrain", chunk)
-    texts = [f"{n}={v}" for n, v in own.items() if n.partition(".")[0] in ("gait", "stepper")]
-    options: dict[str, Any] = {n[7:]: v for n, v in own.items() if n.startswith("option.")}
-    masses = {n[5:]: np.asarray(v, float) for n, v in columns.items() if n.startswith("mass.")}
-    simulation = Simulation(
-        own["robot"],
-        law,
-        own["stepper"],
-        terrain,
-        own["gait"],
-        own["dt"],
-        worlds=count,
-        parameters=[text for text in texts if "." in text.partition("=")[0]],
-        mass_scale=masses or None,
-        pushes=(own["push.body"],) if "push.body" in own else (),
-        **options,
-    )
-    each: dict[str, Any] = {
-        name: np.asarray(values, float) if count > 1 else values[0]
-        for name, values in later.items()
-    }
-    simulation.set(**each)
-    # commands, and starts apart from one another
-    command = {n[8:]: np.asarray(v) for n, v in columns.items() if n.startswith("command.")}
-    if command:
-        one = {n: v if count > 1 else float(v[0]) for n, v in command.items()}
-        simulation.set(command=one)
-    _disturbed(simulation, chunk)
-    return simulation
-
-
-def _part(default: Any, part: str, chunk: Chunk, later: Collection[str] = ()) -> Any:
-    """A law or terrain with the chunk's parameters, but for what is set later; words and single
-    numbers are structural.
-    """
-    changed = dict[str, Any]()
-    for name, value in chunk.structure.items():
-        if name.startswith(f"{part}."):
-            changed[name.partition(".")[2]] = value
-    for name, values in chunk.columns.items():
-        if name.startswith(f"{part}.") and name.partition(".")[2] not in later:
-            changed[name.partition(".")[2]] = (
-                np.asarray(values, float) if len(chunk) > 1 else float(values[0])
-            )
-    return replace(default, **changed) if changed else default
-
-
-def _disturbed(simulation: Simulation, chunk: Chunk) -> None:
-    """Starts with `noise`, each world's by its own seed, whatever worlds stand beside it."""
-    noise = {n[6:]: v for n, v in chunk.columns.items() if n.startswith("noise.")}
-    if not noise:
-        return
-    seeds = chunk.columns.get("seed", chunk.samples)
-    q, u = np.atleast_2d(simulation.q), np.atleast_2d(simulation.u)
-    first = 7 if simulation.robot.floating else 0
-    for k, seed in enumerate(seeds):
-        random = np.random.default_rng(int(seed))
-        drawn = random.standard_normal(q.shape[1] - first), random.standard_normal(u.shape[1])
-        q[k, first:] += float(noise["q"][k]) * drawn[0] if "q" in noise else 0.0
-        u[k] += float(noise["u"][k]) * drawn[1] if "u" in noise else 0.0
-    simulation.set(q=q if len(chunk) > 1 else q[0], u=u if len(chunk) > 1 else u[0])
-
-
-class ChunkPush:
-    """The push of a chunk: its times, s, and the force at a time."""
-
-    def __init__(self, chunk: Chunk) -> None:
-        own = chunk.structure
-        self.body = own.get("push.body")
-        begin = float(own.get("push.at", 0.0))
-        self.times = [begin, begin + float(own.get("push.seconds", 0.1))] if self.body else []
-        axes = [chunk.columns.get(f"push.{axis}", [0.0] * len(chunk)) for axis in "xyz"]
-        self.force = np.stack([np.asarray(axis, float) for axis in axes], -1)
-
-    def at(self, simulation: Simulation, time: float) -> None:
-        """Set it where it begins or ends."""
-        if self.body is None:
-            return
-        inside = self.times[0] - 1e-9 <= time < self.times[1] - 1e-9
-        force = self.force if inside else 0.0 * self.force
-        simulation.set(push={self.body: force if len(force) > 1 else force[0]})
 
 
 # ---------------------------------------------------------------- outcomes by name
@@ -287,10 +215,12 @@ class AtEnd(SweepOutcome):
         return np.asarray(self._asked(self.simulation), float).reshape(-1)
 
 
-def check_outcomes(wanted: Sequence[str], own: str) -> None:
-    """TarsusError for an outcome that there is not."""
-    for name in wanted:
+def check_outcomes(spec: SweepSpec) -> None:
+    """TarsusError for an outcome that there is not, also as whose trajectories are kept."""
+    for name in spec.outcomes:
         if name not in registry.names(OUTCOMES):
             raise unknown("outcome", name, registry.names(OUTCOMES))
-    if own:
-        _own(own)
+    measured = (*spec.outcomes, *(_own(spec.own) if spec.own else ()))
+    words = (ALL, FAILED, *measured)
+    if isinstance(spec.keep, str) and spec.keep not in words:
+        raise unknown("worlds whose trajectories are kept", spec.keep, words)

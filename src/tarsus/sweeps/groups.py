@@ -30,6 +30,7 @@ class Chunk:
     columns: what may differ, name -> a value a world
     samples: their numbers in the sweep
     outcomes, own: as in `SweepSpec`
+    keep: whose trajectories: samples, or a word as in `SweepSpec`; "" for none
     """
 
     structure: Mapping[str, Any]
@@ -37,6 +38,7 @@ class Chunk:
     samples: Sequence[int]
     outcomes: tuple[str, ...]
     own: str = ""
+    keep: str | tuple[int, ...] = ""
 
     def __len__(self) -> int:
         return len(self.samples)
@@ -49,6 +51,7 @@ class Chunk:
             list(self.samples[first:last]),
             self.outcomes,
             self.own,
+            _among(self.keep, self.samples[first:last]),
         )
 
     @property
@@ -63,7 +66,17 @@ class Chunk:
             "files": [_of_file(name) for name in files],
             "code": code(),
         }
+        if self.keep:
+            inputs["keep"] = self.keep
         return hashlib.sha256(json_text(inputs).encode()).hexdigest()[:24]
+
+
+def _among(keep: str | tuple[int, ...], samples: Sequence[int]) -> str | tuple[int, ...]:
+    """A word as it is; of samples those that are there, "" for none."""
+    if isinstance(keep, str):
+        return keep
+    there = set(samples)
+    return tuple(k for k in keep if k in there) or ""
 
 
 @cache
@@ -112,8 +125,22 @@ def groups(spec: SweepSpec) -> list[Chunk]:
             name: [drawn[name][k] if name in drawn else spec.fixed[name] for k in samples]
             for name in sorted(free)
         }
-        whole.append(Chunk(structure, columns, samples, spec.outcomes, spec.own))
+        keep = _among(_kept(spec.keep, count), samples)
+        whole.append(Chunk(structure, columns, samples, spec.outcomes, spec.own, keep))
     return whole
+
+
+def _kept(keep: str | int | tuple[int, ...], count: int) -> str | tuple[int, ...]:
+    """Which trajectories of `count` samples are kept: of a number so many, evenly chosen."""
+    if not isinstance(keep, int):
+        beyond = [k for k in keep if k >= count] if not isinstance(keep, str) else []
+        if beyond:
+            raise TarsusError(
+                f"trajectories: there is no sample {beyond[0]}: they are 0 to {count - 1}."
+            )
+        return keep
+    few = min(keep, count)
+    return tuple(k * count // few for k in range(few))
 
 
 def cut(group: Chunk, size: int) -> Iterator[Chunk]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,9 +12,11 @@ from time import perf_counter
 from typing import Any
 
 from tarsus import registry
+from tarsus.errors import TarsusError
 from tarsus.files import json_text, replacing
+from tarsus.sweeps import pilot
 from tarsus.sweeps import spec as specs
-from tarsus.sweeps.chunk import check_outcomes, simulated
+from tarsus.sweeps.chunk import check_outcomes
 from tarsus.sweeps.engines.base import Lost, WorkEngine
 from tarsus.sweeps.groups import Chunk, cut, groups
 from tarsus.sweeps.spec import SweepSpec
@@ -22,11 +24,6 @@ from tarsus.sweeps.store import Store
 from tarsus.sweeps.task import Done, work
 
 ENGINES = "tarsus.sweeps.engines"
-SECOND = 1.0  # s of work in a chunk
-PILOT, PILOT_SECONDS = 64, 0.25  # worlds, and simulated time, that say how long a chunk is
-ALWAYS = 0.02  # of a pilot's time at least is its worlds'
-LEAST, MOST = 8, 4096  # worlds of a chunk, where a group has as many
-PARTS = 4  # at least, of a group with enough worlds
 TRIES = 3  # of a chunk whose worker dies
 
 
@@ -38,6 +35,9 @@ class SweepReport:
     groups: compiled steps; steps: time steps of all worlds to be made
     lost: chunks that could not be made, and why
     seconds: from the first to the last chunk; work: seconds of all workers in chunks
+    expected: seconds of one worker, of a dry run
+    trajectories, megabytes: how many were kept now, and how large they are; of a dry run: at most,
+        about
     """
 
     worlds: int
@@ -50,22 +50,32 @@ class SweepReport:
     seconds: float = 0.0
     work: float = 0.0
     expected: float | None = None
+    trajectories: int = 0
+    megabytes: float = 0.0
 
 
 @dataclass(eq=False)
 class SweepProgress:
-    """Chunks done of `total`; `tell` is called with a line after each."""
+    """Chunks done of `total`; `tell` is called with a line after each. Megabytes of trajectories:
+    those that were there, and those made now.
+    """
 
     total: int
     tell: Callable[[str], None]
+    megabytes_before: float = 0.0
     began: float = field(default_factory=perf_counter)
     done: int = 0
     worlds: int = 0
     work: float = 0.0
+    trajectories: int = 0
+    megabytes: float = 0.0
 
-    def add(self, worlds: int, seconds: float) -> None:
+    def add(self, worlds: int, done: Done) -> None:
         """One more chunk."""
-        self.done, self.worlds, self.work = self.done + 1, self.worlds + worlds, self.work + seconds
+        self.done, self.worlds = self.done + 1, self.worlds + worlds
+        self.work += done.seconds
+        self.trajectories += done.trajectories
+        self.megabytes += done.megabytes
         taken = perf_counter() - self.began
         self.tell(
             f"{self.done} of {self.total} chunks, {self.worlds / taken:.0f}"
@@ -80,30 +90,35 @@ def sweep(
     workers: int | None = None,
     dry_run: bool = False,
     tell: Callable[[str], None] = lambda text: None,
+    trajectories: str | int | Sequence[int] | None = None,
 ) -> SweepReport:
     """Run a sweep; its rows are Parquet files in `out`, which `tarsus.sweeps.query` reads.
 
     spec: a `SweepSpec`, tables as its TOML file has them, or the file's path
     engine: "processes", "ray", "slurm" or "inline"; workers: how many, None: as many as there are
-    dry_run: only say how many worlds and steps it has, and how long a chunk takes
+    dry_run: only say how many worlds and steps it has, and how long they take
+    trajectories: whose are kept, in place of what the spec says (`SweepSpec.keep`)
     Chunks that are in the folder are not made again. TarsusError for bad input.
     """
     # what is there to do
     asked = _spec(spec)
-    check_outcomes(asked.outcomes, asked.own)
+    if trajectories is not None:
+        asked = replace(asked, keep=specs.keeping(trajectories))
+    check_outcomes(asked)
     registry.require(ENGINES, "engine", engine)
     whole = groups(asked)
     steps = sum(len(g) * round(g.structure["seconds"] / g.structure["dt"]) for g in whole)
     report = SweepReport(sum(len(g) for g in whole), 0, len(whole), steps)
     if dry_run:
-        cost = [_seconds_a_world(group, tell) for group in whole]
-        expected = sum(len(g) * c for g, c in zip(whole, cost, strict=True))
-        sizes = [_size(len(g), c) for g, c in zip(whole, cost, strict=True)]
-        chunks = sum(-(-len(g) // n) for g, n in zip(whole, sizes, strict=True))
-        return replace(report, chunks=chunks, expected=expected)
+        return _expected(report, whole, pilot.costs(whole, tell))
     store = Store(Path(out)).ready()
-    digests = [group.digest for group in whole]
-    sizes = store.sizes(digests, lambda: [_size(len(g), _seconds_a_world(g, tell)) for g in whole])
+
+    def sizes_now() -> list[int]:
+        cost = pilot.costs(whole, tell)
+        pilot.check_room(cost, asked.keep, asked.most_mb, store.folder)
+        return [c.size for c in cost]
+
+    sizes = store.sizes([group.digest for group in whole], sizes_now)
     chunks = {c.digest: c for g, n in zip(whole, sizes, strict=True) for c in cut(g, n)}
     _keep_spec(store, asked)
     # what is not there yet
@@ -112,13 +127,31 @@ def sweep(
     report = replace(report, chunks=len(chunks), skipped=len(chunks) - len(todo))
     if not todo:
         return report
-    progress = SweepProgress(len(todo), tell)
+    progress = SweepProgress(len(todo), tell, store.megabytes() if asked.keep else 0.0)
     make = registry.member(ENGINES, "engine", engine, WorkEngine)
     with make(workers, store.folder) as door:
-        lost = _worked(door, store, todo, progress)
-    seconds = perf_counter() - progress.began
+        lost = _worked(door, store, todo, progress, asked.most_mb)
     return replace(
-        report, done=progress.done, lost=tuple(lost), seconds=seconds, work=progress.work
+        report,
+        done=progress.done,
+        lost=tuple(lost),
+        seconds=perf_counter() - progress.began,
+        work=progress.work,
+        trajectories=progress.trajectories,
+        megabytes=progress.megabytes,
+    )
+
+
+def _expected(
+    report: SweepReport, whole: Sequence[Chunk], cost: Sequence[pilot.GroupCost]
+) -> SweepReport:
+    """What a dry run tells."""
+    return replace(
+        report,
+        chunks=sum(-(-len(group) // c.size) for group, c in zip(whole, cost, strict=True)),
+        expected=sum(c.seconds for c in cost),
+        trajectories=sum(c.trajectories for c in cost),
+        megabytes=sum(c.megabytes for c in cost),
     )
 
 
@@ -129,7 +162,11 @@ def _spec(given: SweepSpec | Mapping[str, Any] | str | Path) -> SweepSpec:
 
 
 def _worked(
-    door: WorkEngine, store: Store, todo: list[tuple[str, Chunk]], progress: SweepProgress
+    door: WorkEngine,
+    store: Store,
+    todo: list[tuple[str, Chunk]],
+    progress: SweepProgress,
+    most_mb: float,
 ) -> list[str]:
     """All chunks, a few more under way than there are workers; what could not be made, and why."""
     token = f".shared-{os.urandom(8).hex()}"
@@ -151,9 +188,10 @@ def _worked(
                 error = future.exception()
                 if error is None:
                     done = future.result()
-                    if done.rows is not None:
-                        store.put(digest, done.rows)
-                    progress.add(len(chunk), done.seconds)
+                    if done.files is not None:
+                        store.put(digest, done.files.rows, done.files.trajectories)
+                    progress.add(len(chunk), done)
+                    _check_budget(progress, most_mb)
                 elif isinstance(error, Lost) and tries[digest] < TRIES:
                     waiting.append((digest, chunk))
                 elif isinstance(error, OSError):  # a full disk: no later chunk fares better
@@ -167,30 +205,15 @@ def _worked(
     return lost
 
 
-def _seconds_a_world(group: Chunk, tell: Callable[[str], None]) -> float:
-    """Of a whole run, measured on a few worlds for a short time once their step is compiled; what
-    a batch takes whatever its worlds are does not count.
-    """
-    tell(f"measuring {group.structure['robot']}, {group.structure['law']}")
-    whole = float(group.structure["seconds"])
-    short = min(PILOT_SECONDS, whole)
-    pilot = replace(group.part(0, PILOT), structure={**group.structure, "seconds": short})
-    simulated(pilot.part(0, LEAST))
-    seconds = []
-    for some in (pilot.part(0, LEAST), pilot):
-        began = perf_counter()
-        simulated(some)
-        seconds.append(perf_counter() - began)
-    if len(pilot) <= LEAST:
-        return seconds[1] / len(pilot) * whole / short
-    more = max(seconds[1] - seconds[0], ALWAYS * seconds[1])
-    return more / (len(pilot) - LEAST) * whole / short
-
-
-def _size(worlds: int, seconds: float) -> int:
-    """Worlds of a chunk of about a second."""
-    wanted = round(SECOND / max(seconds, 1e-9))
-    return max(LEAST, min(wanted, MOST, -(-worlds // PARTS)))
+def _check_budget(progress: SweepProgress, most_mb: float) -> None:
+    """TarsusError where trajectories have become too much; what is there stays."""
+    held = progress.megabytes_before + progress.megabytes
+    if held > most_mb:
+        raise TarsusError(
+            f"the trajectories have taken {held:.0f} MB, {progress.done} of {progress.total} chunks"
+            f" being done: keep fewer, or allow more with most_mb under [trajectories]; the next"
+            " run goes on from there."
+        )
 
 
 def _keep_spec(store: Store, spec: SweepSpec) -> None:

@@ -19,6 +19,10 @@ seed = 1
 [outcomes]
 names = ["fell", "speed"]
 own = "my_outcomes.py"
+
+[trajectories]
+keep = "fell"
+most_mb = 2000
 """
 
 from __future__ import annotations
@@ -38,9 +42,11 @@ TABLES = {
     "vary": None,
     "sample": ("method", "count", "seed"),
     "outcomes": ("names", "own"),
+    "trajectories": ("keep", "most_mb"),
 }
 DEFAULT_OUTCOMES = ("fell", "speed", "energy", "peak_force", "residuals")
 MOST = 10_000_000  # worlds of a sweep
+MOST_MB = 10_000.0  # of trajectories, unless told otherwise
 
 
 @dataclass(frozen=True)
@@ -51,6 +57,9 @@ class SweepSpec:
     axes: what differs, by name
     method: "grid", "latin" (Latin hypercube) or "random"; count, seed: of the latter two
     outcomes: names of outcomes; own: a file with more
+    keep: whose trajectories: "all", "failed", an outcome (where it is not zero), a number (so many,
+        evenly chosen), or samples; 0 for none
+    most_mb: of trajectories, beyond which the sweep stops
     """
 
     fixed: Mapping[str, Any]
@@ -60,6 +69,8 @@ class SweepSpec:
     seed: int = 0
     outcomes: tuple[str, ...] = DEFAULT_OUTCOMES
     own: str = ""
+    keep: str | int | tuple[int, ...] = 0
+    most_mb: float = MOST_MB
     names: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -78,6 +89,12 @@ class SweepSpec:
             raise TarsusError(f"count must be a whole number from 1 to {MOST:g}, not {self.count}.")
         if self.method == "grid" and self.count:
             raise TarsusError("a grid takes no count: its axes' steps make it.")
+        # what is kept
+        counts = (self.keep,) if isinstance(self.keep, int) else self.keep
+        if not isinstance(counts, str) and any(k < 0 for k in counts):
+            raise TarsusError("trajectories: neither a count nor a sample is negative.")
+        if not self.most_mb > 0:
+            raise TarsusError(f"trajectories: most_mb must be above zero, not {self.most_mb}.")
         object.__setattr__(self, "names", tuple(sorted((*self.fixed, *self.axes))))
 
 
@@ -103,6 +120,7 @@ def of(given: Mapping[str, Any], folder: Path = Path()) -> SweepSpec:
     fixed = dict(_flat("", given.get("fixed", {})))
     varied = dict(_flat("", given.get("vary", {}), axes=True))
     sample, measured = given.get("sample", {}), given.get("outcomes", {})
+    kept = given.get("trajectories", {})
     fixed = {name: _placed(name, value, folder) for name, value in fixed.items()}
     axes = {name: _axis(name, value, folder) for name, value in varied.items()}
     own = measured.get("own", "")
@@ -115,7 +133,30 @@ def of(given: Mapping[str, Any], folder: Path = Path()) -> SweepSpec:
         _whole("seed", sample.get("seed", 0)),
         outcomes,
         str((folder / own).resolve()) if own else "",
+        keeping(kept.get("keep", 0)),
+        _megabytes(kept.get("most_mb", MOST_MB)),
     )
+
+
+def keeping(given: Any) -> str | int | tuple[int, ...]:
+    """Whose trajectories are kept, checked but for names of outcomes; a text may hold numbers."""
+    if isinstance(given, str) and given and set(given) <= set("0123456789, "):
+        numbers = [int(part) for part in given.split(",") if part.strip()]
+        given = numbers if "," in given else numbers[0]
+    if isinstance(given, str) or type(given) is int:
+        return given
+    if not isinstance(given, Sequence) or any(type(k) is not int for k in given) or not given:
+        raise TarsusError(
+            'trajectories are kept of "all", of "failed", where an outcome such as "fell" is not'
+            f" zero, of so many worlds (20), or of samples ([3, 17]), not of {given!r}."
+        )
+    return tuple(sorted(set(given)))
+
+
+def _megabytes(given: Any) -> float:
+    if type(given) not in (int, float):
+        raise TarsusError(f"most_mb must be a number, not {given!r}.")
+    return float(given)
 
 
 def _flat(prefix: str, table: Mapping[str, Any], axes: bool = False) -> list[tuple[str, Any]]:

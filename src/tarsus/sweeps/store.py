@@ -1,6 +1,7 @@
-"""The folder of a sweep: one Parquet file a chunk, under the hash of the chunk's inputs.
+"""The folder of a sweep: one Parquet file a chunk, under the hash of the chunk's inputs, and a
+folder with the trajectories that it keeps.
 
-A file is written beside and renamed, so that there is either a whole chunk or none, whoever is
+Either is written beside and renamed, so that there is either a whole chunk or none, whoever is
 killed and however full the disk is; two runs that write the same chunk write the same bytes.
 `plan-HASH.json` holds how long the chunks are: measured once, so that a later run cuts the same.
 """
@@ -10,14 +11,16 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Sequence
+import shutil
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from tarsus.errors import TarsusError
 from tarsus.files import check_writable, json_text, replacing
 
-CHUNKS = "chunks"
+CHUNKS, TRAJECTORIES = "chunks", "trajectories"
+MB = 1e6  # bytes
 
 
 class Store:
@@ -40,12 +43,36 @@ class Store:
         """The digests of all whole chunks."""
         return {path.stem for path in (self.folder / CHUNKS).glob("*.parquet")}
 
-    def put(self, digest: str, rows: bytes) -> None:
-        """Write a chunk's rows, whole or not at all, and down to the disk."""
-        with replacing(self.path(digest)) as temporary, temporary.open("wb") as file:
-            file.write(rows)
-            file.flush()
-            os.fsync(file.fileno())
+    def put(self, digest: str, rows: bytes, trajectories: Mapping[str, bytes]) -> None:
+        """Write what a chunk leaves, whole or not at all, and down to the disk: trajectories first,
+        so that where rows are their trajectories are.
+        """
+        if trajectories:
+            self._put_folder(self.folder / TRAJECTORIES / digest, trajectories)
+        with replacing(self.path(digest)) as temporary:
+            _write(temporary, rows)
+
+    def _put_folder(self, place: Path, files: Mapping[str, bytes]) -> None:
+        """A folder of files; one that is there is whole, and of the same bytes."""
+        if place.is_dir():
+            return
+        part = place.with_name(f".{os.getpid()}-{os.urandom(4).hex()}.part")
+        part.mkdir(parents=True)
+        try:
+            for name, content in files.items():
+                _write(part / name, content)
+            try:
+                part.rename(place)
+            except OSError:
+                if not place.is_dir():  # no other run was first
+                    raise
+        finally:
+            shutil.rmtree(part, ignore_errors=True)
+
+    def megabytes(self) -> float:
+        """Of all trajectories that are there."""
+        files = (self.folder / TRAJECTORIES).glob("*/*.nc")
+        return sum(path.stat().st_size for path in files) / MB
 
     def sizes(self, groups: Sequence[str], measured: Any) -> list[int]:
         """Worlds of a chunk, for each group by its digest: those of an earlier run, else
@@ -71,3 +98,11 @@ class Store:
         if len(found) != len(groups) or not all(type(n) is int and n > 0 for n in found):
             raise TarsusError(f"{path} is damaged: remove it, and run again.")
         return found
+
+
+def _write(path: Path, content: bytes) -> None:
+    """A file, down to the disk."""
+    with path.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())

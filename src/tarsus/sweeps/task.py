@@ -1,4 +1,4 @@
-"""What a worker does with a chunk: its rows into the folder if it sees it, else back."""
+"""What a worker does with a chunk: what it leaves into the folder if it sees it, else back."""
 
 from __future__ import annotations
 
@@ -7,22 +7,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 
-from tarsus.sweeps.chunk import rows
+from tarsus.sweeps.chunk import ChunkFiles, made
 from tarsus.sweeps.groups import Chunk
-from tarsus.sweeps.store import Store
+from tarsus.sweeps.store import MB, Store
 
 
 @dataclass(frozen=True)
 class Done:
     """A chunk that was worked on.
 
-    rows: None where the worker wrote them itself
+    files: None where the worker wrote them itself
     seconds: that it took
+    trajectories, megabytes: how many were kept, and how large they are
     """
 
     digest: str
-    rows: bytes | None
+    files: ChunkFiles | None
     seconds: float
+    trajectories: int
+    megabytes: float
 
 
 def work(chunk: Chunk, digest: str, folder: str, token: str) -> Done:
@@ -32,9 +35,11 @@ def work(chunk: Chunk, digest: str, folder: str, token: str) -> Done:
         sweep's, shared with who asked
     """
     began = perf_counter()
-    found = rows(chunk, digest)
+    found: ChunkFiles | None = made(chunk, digest)
+    count = len(found.trajectories)
+    size = sum(map(len, found.trajectories.values())) / MB
     place = Path(folder)
     if token and os.path.exists(place / token):
-        Store(place).put(digest, found)
-        return Done(digest, None, perf_counter() - began)
-    return Done(digest, found, perf_counter() - began)
+        Store(place).put(digest, found.rows, found.trajectories)
+        found = None
+    return Done(digest, found, perf_counter() - began, count, size)

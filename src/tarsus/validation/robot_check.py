@@ -28,7 +28,7 @@ from tarsus.morphology.feet import feet
 from tarsus.simulation.default_controller import STANDING
 from tarsus.simulation.inputs import steps
 from tarsus.simulation.recording.divergence import Fault, first_fault
-from tarsus.simulation.recording.recorder import Records, joined, record
+from tarsus.simulation.recording.recorder import Interventions, Records, joined, record
 from tarsus.simulation.simulation import Simulation
 
 Array = NDArray[np.float64]
@@ -166,7 +166,7 @@ def _stood(name: str, file: str, robot: Robot, dt: float, seconds: float) -> Che
 
     chunks: list[Records] = []
     into = (chunks, lambda done: None)
-    kept = record(simulation.backend, steps(seconds, dt), dt, ended, (0, None), into)
+    kept = record(simulation.backend, steps(seconds, dt), dt, ended, Interventions(), into)
     if kept.interrupted:
         raise KeyboardInterrupt
     # how it went

@@ -34,6 +34,7 @@ STATE = {
     "units": "1",
     "long_name": "the whole state before the first step, as `Simulation.state` gives it",
 }
+WRENCH = ("fx", "fy", "fz", "mx", "my", "mz")
 AT_LIMIT = 1e-5  # rad or m: what a limit gives way under an impact of thousands of newtons
 
 
@@ -70,6 +71,7 @@ def dataset(
         **_of_loops(mechanism, seen, records["bilateral"], dt),
         **strike_variables(plan, worlds, records, t0),
         **sensed.variables(plan, records),
+        **_of_pushes(plan, records),
         "q_start": (("world", "coordinate"), start["q"]),
         "u_start": (("world", "velocity"), start["u"]),
         "state_start": (("world", "state_entry"), start["state"], STATE),
@@ -104,6 +106,18 @@ def _in_joints(
         found["force_loop_limit"] = ((*each, "loop_joint"), closing)
         found["loop_joint"] = ("loop_joint", names)
     return found
+
+
+def _of_pushes(plan: Plan, records: Mapping[str, Array]) -> dict[str, Any]:
+    """Forces and moments of every step (steps, worlds, pushed bodies, 6), if they were recorded."""
+    if "push" not in records:
+        return {}
+    push = records["push"].reshape(*records["push"].shape[:2], -1, len(WRENCH))
+    return {
+        "push": (("time", "world", "pushed", "wrench"), push),
+        "pushed": ("pushed", list(plan.pushed_bodies)),
+        "wrench": ("wrench", list(WRENCH)),
+    }
 
 
 def _of_loops(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +16,7 @@ from tarsus.simulation.recording.divergence import Diverged, Fault, advice, firs
 from tarsus.simulation.recording.interrupt import Interrupted
 from tarsus.simulation.recording.parts import Parts, log_path, partial
 from tarsus.simulation.recording.provenance import Setup, attributes
-from tarsus.simulation.recording.recorder import Records, joined, record
+from tarsus.simulation.recording.recorder import Interventions, Records, joined, record
 
 BEFORE = ("q", "u", "memory")  # what the observer asks of the step before
 
@@ -26,7 +26,7 @@ class Beginning:
     """A simulation as a run finds it.
 
     state: the whole one, (worlds, n); time: s; notices: for whoever reads the log
-    every: steps between two calls of `feed_back`, a Python controller; 0 without one
+    between: a Python controller, and what sets pushes
     """
 
     setup: Setup
@@ -34,8 +34,7 @@ class Beginning:
     time: float
     state: Array
     notices: Sequence[str]
-    every: int = 0
-    feed_back: Callable[[], None] | None = None
+    between: Interventions = field(default_factory=Interventions)
 
 
 def logged(
@@ -66,9 +65,8 @@ def logged(
         return first_fault(setup.plan.scene.mechanism, chunk, done, run.time, run.dt)
 
     # the steps, up to a fault or Ctrl-C; a controller that fails loses none of them
-    control, into = (run.every, run.feed_back), (chunks, parts.look)
     try:
-        kept = record(worlds, steps, run.dt, fault_in, control, into, progress)
+        kept = record(worlds, steps, run.dt, fault_in, run.between, (chunks, parts.look), progress)
     except Exception:
         parts.write(sum(len(chunk["q"]) for chunk in chunks))
         raise

@@ -20,6 +20,20 @@ CHUNK_SECONDS = 0.25  # simulated, between two looks at faults, Ctrl-C and the c
 
 
 @dataclass(frozen=True)
+class Interventions:
+    """What is done between steps.
+
+    before: such as a Python controller; called every so many steps, counted from the first world's
+        step 0; every = 0: the steps between two looks are as is handy
+    held: registers that it sets, recorded as they were in every step
+    """
+
+    every: int = 0
+    before: Callable[[], None] | None = None
+    held: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Recording:
     """How a run ended.
 
@@ -38,21 +52,19 @@ def record(
     steps: int,
     dt: float,
     fault_in: Callable[[Records, int], Fault | None],
-    control: tuple[int, Callable[[], None] | None],
+    between: Interventions,
     into: tuple[list[Records], Callable[[int], None]],
     progress: Callable[[float], None] | None = None,
 ) -> Recording:
     """Run `steps` steps of dt, s, or up to a fault of a single world, or up to Ctrl-C.
 
     fault_in: of records and the steps done before them, the first fault
-    control: steps between two calls of a function, such as a Python controller, counted from the
-        first world's step 0; 0: as is handy
     into: the records, state and report registers (steps, worlds, size) after every step, chunk by
         chunk; and a function that is told the steps done, as long as there is no fault
     progress: called with the seconds done
     """
     # how many steps at a time, and how far into an interval the first are
-    (every, before), (chunks, look) = control, into
+    every, before, (chunks, look) = between.every, between.before, into
     chunk = every or max(1, min(CHUNK_BYTES // worlds.nbytes, int(CHUNK_SECONDS / dt)))
     late = round(float(worlds.first("steps")[0])) % every if every else 0  # into an interval
     # chunk by chunk
@@ -63,6 +75,9 @@ def record(
             if before and not late:
                 before()
             chunks.append(worlds.record(min(chunk - late, steps - done)))
+            for name in between.held:
+                one = worlds.get(name)
+                chunks[-1][name] = np.broadcast_to(one, (len(chunks[-1]["q"]), *one.shape))
             late = 0
             wall += perf_counter() - began
             fault = fault or fault_in(chunks[-1], done)

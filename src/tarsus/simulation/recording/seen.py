@@ -106,7 +106,7 @@ def _observe(
         "impulse": records["impulse"],
         "bilateral": records["bilateral"],
         "tau": records["tau"],
-    } | ({"joints": records["joints"]} if "joints" in records else {})
+    } | {name: records[name] for name in ("joints", "push") if name in records}
     flat = {name: value.reshape(steps * count, -1) for name, value in samples.items()}
     for register in program.of_kind("parameter"):
         if register.name not in flat:

@@ -107,6 +107,12 @@ LOOPS = {  # of robots with cut joints or closed loops alone
     ),
     "force_constraint": ("N, N m", "the same divided by dt: .x, .y, .z along world axes"),
 }
+PUSHED = {  # of runs whose pushes changed on the way
+    "push": (
+        "N, N m",
+        "external force and moment at the body's origin during the step, world axes",
+    ),
+}
 STRIKES = {  # of steppers that locate impacts, with laws of impulses
     "impulse_strikes": (
         "N s",

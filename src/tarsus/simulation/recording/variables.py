@@ -14,7 +14,7 @@ from tarsus.contact.criteria import STATES, Solved
 from tarsus.contact.ledger import SHARES, ledger
 from tarsus.model.mechanism import Mechanism
 from tarsus.simulation.recording.balance import BALANCE, balance
-from tarsus.simulation.recording.units import JOINTS, LOOPS, PEER, STRIKES, UNCUT, UNITS
+from tarsus.simulation.recording.units import JOINTS, LOOPS, PEER, PUSHED, STRIKES, UNCUT, UNITS
 
 Array = NDArray[Any]
 ROBOT_SHARES = ("motors", "pushes", "joints", "limits", "joint_friction", "drift")
@@ -120,7 +120,7 @@ def of_energies(
 
 def described(log: xr.Dataset) -> xr.Dataset:
     """The log with the unit and the meaning of every variable."""
-    for name, (unit, meaning) in (UNITS | JOINTS | LOOPS | UNCUT | PEER | STRIKES).items():
+    for name, (unit, meaning) in (UNITS | JOINTS | LOOPS | UNCUT | PEER | PUSHED | STRIKES).items():
         if name in log:
             log[name].attrs.update(units=unit, long_name=meaning)
     log["state"].attrs.update(flag_values=list(range(len(STATES))), flag_meanings=" ".join(STATES))

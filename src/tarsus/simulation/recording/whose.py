@@ -6,15 +6,18 @@ import hashlib
 import json
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import xarray as xr
 
 from tarsus import robots
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError, shortened
 from tarsus.model.files import file_bytes, is_file
+from tarsus.model.mechanism import Inertia
 
 
 def robot_of(run: Mapping[str, Any] | xr.Dataset) -> Robot:
@@ -36,6 +39,26 @@ def robot_of(run: Mapping[str, Any] | xr.Dataset) -> Robot:
             f"{file} has changed since the run: name the file that was simulated (--robot FILE)."
         )
     return _loaded(file, attrs)
+
+
+def as_heavy(robot: Robot, log: xr.Dataset) -> Robot:
+    """The robot with the factors on masses that a log of one world tells."""
+    options = json.loads(str(log.attrs.get("options", "{}")))
+    scales = {name: np.ravel(value) for name, value in (options.get("mass_scale") or {}).items()}
+    bodies = tuple(
+        replace(
+            body,
+            inertia=Inertia(
+                body.inertia.mass * float(scales[body.name][0]),
+                body.inertia.com,
+                body.inertia.about_com * float(scales[body.name][0]),
+            ),
+        )
+        if body.name in scales
+        else body
+        for body in robot.bodies
+    )
+    return replace(robot, bodies=bodies) if scales else robot
 
 
 def _loaded(source: str | Path, attrs: Mapping[str, Any]) -> Robot:
