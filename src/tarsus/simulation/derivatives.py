@@ -1,13 +1,15 @@
 """Derivatives of the step, through contact.
 
-Directions are worlds: the step's tangent (`program.ir.tangent`) runs once with a world a direction,
-so that the columns of a Jacobian lie in the lanes of vector instructions.
+The step's tangent (`program.ir.tangent`) runs once along all directions (`program.run.directions`):
+the columns of a Jacobian lie in the lanes of vector instructions.
 """
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from threading import RLock
 from typing import Any
 
@@ -19,9 +21,11 @@ from numpy.typing import ArrayLike, NDArray
 from tarsus.dynamics.kinematics import coordinate_rate
 from tarsus.errors import TarsusError, unknown
 from tarsus.model.mechanism import Mechanism
+from tarsus.program.codegen.layout import layout
 from tarsus.program.ir.blocks import Program, Register, Straight
 from tarsus.program.ir.tangent import named, tangent
 from tarsus.program.run.backend import Backend
+from tarsus.program.run.directions import Directions
 from tarsus.program.run.worlds import Worlds
 from tarsus.simulation import inputs
 from tarsus.simulation.step_program import Plan, step_program
@@ -31,7 +35,7 @@ ALONG, MOVED = "along", "moved"  # directions before the step and after it: q as
 SETTLED = {"law.T_rel": 1e-12, "law.T_abs": 1e-12}  # tolerances: what a solver leaves is not smooth
 KEPT = 4  # tangents that are kept
 
-_ONE_AT_A_TIME = RLock()  # their worlds are shared
+_ONE_AT_A_TIME = RLock()  # their memory is shared
 
 
 @dataclass(frozen=True)
@@ -77,37 +81,27 @@ class Differentiated:
         before is held. Raises TarsusError for an unknown parameter, on a GPU and in float32.
         """
         own = self._worlds
-        if self.options.device != "cpu" or self.options.precision == "float32":
+        if not isinstance(own, Worlds) or self.options.precision == "float32":
             raise TarsusError("derivatives are computed on device 'cpu' with precision 'float64'.")
         given = tuple(name for name in ("action", "command") if name in own)
         if action is not None and "action" not in own:
             raise TarsusError("a compiled controller moves this robot: derivatives take no action.")
         wanted = {name: _register(name, own.program) for name in parameters}
-        # a world for each direction, from where each world is
+        held: Array | None = None
+        if action is not None:
+            asked = inputs.acting(action, "the action", own)
+            held = np.broadcast_to(asked, (self.worlds, own.program.sizes["action"]))
         others = (*given, *dict.fromkeys(wanted.values()))
-        with _ONE_AT_A_TIME:
-            worlds, ends = _spread(self.plan, others, self.worlds, self.options.threads)
-            for register in own.program.of_kind("state", "parameter"):
-                if register.name not in SETTLED:
-                    values = own.get(register.name)
-                    if register.name == "action" and action is not None:
-                        values[:] = inputs.acting(action, "the action", own)
-                    alike = self.worlds == 1
-                    each = values[0] if alike else np.repeat(values, ends[-1], axis=0)
-                    worlds.set(register.name, each)
-            worlds.advance()
-            moved, solved = worlds.get(MOVED), worlds.get("converged")
-        # (worlds, 2 nu, directions), and by what each is of
-        moved = moved.reshape(self.worlds, ends[-1], -1).transpose(0, 2, 1)
-        solved: Any = solved.reshape(self.worlds, -1).astype(bool).all(axis=1)
+        moved, solved, ends = _found(self.plan, others, own, held, self.options.threads)
+        solved: Any = solved
         if self.worlds == 1:
             moved, solved = moved[0], bool(solved[0])
-        state, *parts = np.split(moved, ends, axis=-1)[:-1]
-        by = dict(zip(others, parts, strict=True))
-        none = np.zeros((*state.shape[:-1], 0))
-        action, command = by.get("action", none), by.get("command", none)
+        # what each column is of
+        state, none = moved[..., : ends[0]], np.zeros((*moved.shape[:-1], 0))
+        by = {name: moved[..., a:b] for name, (a, b) in zip(others, pairwise(ends), strict=True)}
+        acted, told = by.get("action", none), by.get("command", none)
         own_parameters = {name: by[register] for name, register in wanted.items()}
-        return Derivatives(state, action, command, own_parameters, solved)
+        return Derivatives(state, acted, told, own_parameters, solved)
 
 
 def _register(name: str, program: Program) -> str:
@@ -120,24 +114,68 @@ def _register(name: str, program: Program) -> str:
     raise unknown("parameter", name, [k.removeprefix("law.") for k in known])
 
 
-@lru_cache(maxsize=KEPT)
-def _spread(
-    plan: Plan, others: tuple[str, ...], count: int, threads: int
-) -> tuple[Worlds, list[int]]:
-    """The tangent over `count` times as many worlds as there are directions, each along its own;
-    and the numbers of directions up to the end of the state, and of each of the others.
+class _Ways:
+    """The tangent of a plan's step along the directions of the state, then those of each other."""
+
+    def __init__(self, plan: Plan, others: tuple[str, ...]) -> None:
+        # each direction's seed
+        program = _tangent(plan, others)
+        sizes = [program.sizes[ALONG], *(program.sizes[name] for name in others)]
+        self.ends: list[int] = np.cumsum(sizes).tolist()
+        varying = [r.name for r in program.registers if r.name.startswith(named(""))]
+        ways = dict(zip((ALONG, *map(named, others)), self.ends, strict=True))
+        self._directions = Directions(program, (*varying, ALONG, MOVED), ways)
+        for name, value in SETTLED.items():
+            if name in program.sizes:
+                self._directions.set(name, value)
+        # where the step's registers go
+        own = step_program(plan)
+        at, to = (layout(which)[0] for which in (own, program))
+        common = [r for r in own.of_kind("state", "parameter") if r.name not in SETTLED]
+        span = {r.name: np.arange(r.size) for r in common}
+        self._from = np.concatenate([at[r.name] + span[r.name] for r in common])
+        self._to = np.concatenate([to[r.name] + span[r.name] for r in common])
+        self.moved, self._solved = (self._directions.view(n) for n in (MOVED, "converged"))
+
+    def along(self, record: Array, action: Array | None) -> tuple[Array, bool]:
+        """(2 nu, directions) in place, and whether solved, from where a world's record stands."""
+        directions = self._directions
+        directions.record[self._to] = record[self._from]
+        if action is not None:
+            directions.set("action", action)
+        directions.run()
+        return self.moved, self._solved[0] > 0
+
+
+def _found(
+    plan: Plan, others: tuple[str, ...], own: Worlds, action: Array | None, threads: int
+) -> tuple[Array, NDArray[np.bool_], list[int]]:
+    """(worlds, 2 nu, directions); whether solved, (worlds,); the numbers of directions up to the
+    end of the state, and of each of the others.
     """
-    program = _tangent(plan, others)
-    sizes = [program.sizes[ALONG], *(program.sizes[name] for name in others)]
-    ends = np.cumsum(sizes).tolist()
-    seeds = np.tile(np.eye(ends[-1]), (count, 1))
-    worlds = Worlds(program, len(seeds), threads=threads)
-    for name, end, size in zip((ALONG, *map(named, others)), ends, sizes, strict=True):
-        worlds.set(name, seeds[:, end - size : end])
-    for name, value in SETTLED.items():
-        if name in worlds:
-            worlds.set(name, value)
-    return worlds, ends
+    with _ONE_AT_A_TIME:
+        ways, shares = _ways(plan, others), min(threads, own.count)
+        while len(ways) < shares:
+            ways.append(_Ways(plan, others))
+        moved, solved = np.empty((own.count, *ways[0].moved.shape)), np.empty(own.count, bool)
+
+        def fill(k: int) -> None:
+            for world in range(k, own.count, shares):
+                held = None if action is None else action[world]
+                moved[world], solved[world] = ways[k].along(own.record_of(world), held)
+
+        if shares == 1:
+            fill(0)
+        else:
+            with ThreadPoolExecutor(shares) as pool:
+                list(pool.map(fill, range(shares)))
+    return moved, solved, ways[0].ends
+
+
+@lru_cache(maxsize=KEPT)
+def _ways(plan: Plan, others: tuple[str, ...]) -> list[_Ways]:
+    """One for each thread that there has been."""
+    return []
 
 
 @lru_cache(maxsize=KEPT)

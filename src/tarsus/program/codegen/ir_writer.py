@@ -18,8 +18,8 @@ class IrWriter:
     used as 0 or 1.
     """
 
-    def __init__(self, lanes: int, bits: int) -> None:
-        self.lanes, self.bits = lanes, bits
+    def __init__(self, lanes: int, bits: int, letter: str = "v") -> None:
+        self.lanes, self.bits, self._letter = lanes, bits, letter
         self.lines: list[str] = []
         self._count = self._of_memory = 0
         self._masks: set[str] = set()
@@ -30,6 +30,12 @@ class IrWriter:
         self.vector = self._of(self.scalar)
         self.mask = self._of("i1")
         self._suffix = (f"v{lanes}" if lanes > 1 else "") + f"f{bits}"
+
+    def beside(self, lanes: int) -> IrWriter:
+        """A writer of so many lanes into the same lines."""
+        other = IrWriter(lanes, self.bits, "w")
+        other.lines, other._declared = self.lines, self._declared
+        return other
 
     def _of(self, scalar: str) -> str:
         return scalar if self.lanes == 1 else f"<{self.lanes} x {scalar}>"
@@ -54,7 +60,7 @@ class IrWriter:
     def define(self, expression: str) -> str:
         """A new name for an instruction's result."""
         self._count += 1
-        name = f"%v{self._count}"
+        name = f"%{self._letter}{self._count}"
         self.lines.append(f"  {name} = {expression}")
         return name
 
@@ -69,6 +75,14 @@ class IrWriter:
             x = _rounded(x)
         word = f"0x{struct.unpack('<Q', struct.pack('<d', x))[0]:016X}"
         return word if self.lanes == 1 else f"splat ({self.scalar} {word})"
+
+    def everywhere(self, number: str) -> str:
+        """A scalar in every lane."""
+        if self.lanes == 1:
+            return number
+        one = self.define(f"insertelement {self.vector} poison, {self.scalar} {number}, i64 0")
+        how = f"<{self.lanes} x i32> zeroinitializer"
+        return self.define(f"shufflevector {self.vector} {one}, {self.vector} poison, {how}")
 
     def integer(self, x: int) -> str:
         """The same integer in every lane."""

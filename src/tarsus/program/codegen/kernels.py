@@ -35,6 +35,11 @@ class KernelShell(ABC):
     sets_apart: bool = False
     """Whether loops that seldom run are functions of their own."""
 
+    @property
+    def fingerprint(self) -> str:
+        """What of it decides the code."""
+        return type(self).__name__
+
     @abstractmethod
     def around(self, program: Program, target: Target, work: str) -> Around:
         """The kernel around one step's code; `work` is the line that reserves the workspace."""

@@ -18,6 +18,7 @@ import llvmlite
 import llvmlite.binding as llvm
 
 from tarsus.errors import TarsusError
+from tarsus.program.codegen.directional import DirectionalEmitter, OneWorld
 from tarsus.program.codegen.emit import Emitter, ir_text
 from tarsus.program.codegen.kernels import HostThread, KernelShell, LaneGroups
 from tarsus.program.codegen.layout import Target
@@ -98,6 +99,17 @@ def compile_thread(program: Program, bits: int) -> Kernel:
     return _compiled(program, Target(1, bits), HostThread(), arguments, optimizes())[0]
 
 
+def compile_directions(
+    program: Program, frame: OneWorld, quickly: bool = False
+) -> tuple[Kernel, WhenEntered | None]:
+    """The kernel of one world and many directions, a C function; arguments: `directional.OneWorld`.
+
+    quickly: as above
+    """
+    optimized = not quickly and optimizes()
+    return _compiled(program, Target(1), frame, [ctypes.c_void_p] * 3, optimized)
+
+
 def _compiled(
     program: Program, target: Target, frame: KernelShell, arguments: list[Any], optimized: bool
 ) -> tuple[Kernel, WhenEntered | None]:
@@ -105,6 +117,8 @@ def _compiled(
     what = f"{program.name}, {target.lanes} x float{target.bits}"
 
     def emitter() -> Emitter:
+        if isinstance(frame, OneWorld):
+            return DirectionalEmitter(program, frame)
         return Emitter(program, target, frame)
 
     def function(number: int) -> llvm.orcjit.ResourceTracker:
@@ -155,7 +169,7 @@ def _key(
         llvm.llvm_version_info,
         llvmlite.__version__,
         disk.source_hash(),
-        type(frame).__name__,
+        frame.fingerprint,
     )
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:40]
 

@@ -43,7 +43,7 @@ class Worlds(Backend):
         self.threads, self.lanes = threads, lanes or (wide if worlds > wide // 4 else 1)
         super().__init__(program, worlds, Target(self.lanes, bits))
         self.groups = -(-worlds // self.lanes)
-        self.data = _aligned((self.groups, record_size(program), self.lanes), self.dtype)
+        self.data = aligned((self.groups, record_size(program), self.lanes), self.dtype)
         self._kernel, self._asks = native.compile_kernel(program, self.target, quickly)
         self._failed = self._asks.failed if self._asks else []
         self._tables = [np.ascontiguousarray(t, self.dtype) for t in program.tables.values()]
@@ -75,6 +75,10 @@ class Worlds(Backend):
         """The first world's register in place, (size,): writing changes it (one lane only)."""
         return self._rows(name)[0, :, 0]
 
+    def record_of(self, world: int) -> Array:
+        """All persistent registers of one world in place, (entries,), as `layout` says."""
+        return self.data[world // self.lanes, :, world % self.lanes]
+
     def set(self, name: str, values: ArrayLike, where: NDArray[np.bool_] | None = None) -> None:
         rows, size = self._rows(name), self.program.sizes[name]
         alike = np.asarray(values)
@@ -98,7 +102,7 @@ class Worlds(Backend):
             self._run(steps, None)
 
     def record(self, steps: int) -> dict[str, Array]:
-        log = _aligned((steps, self.groups, logged_size(self.program), self.lanes), self.dtype)
+        log = aligned((steps, self.groups, logged_size(self.program), self.lanes), self.dtype)
         self._run(steps, log)
         found, at = {}, 0
         for register in self.program.of_kind("state") + self.program.of_kind("report"):
@@ -168,7 +172,8 @@ class Worlds(Backend):
         return self._pool[1]
 
 
-def _aligned(shape: tuple[int, ...], dtype: np.dtype) -> Array:
+def aligned(shape: tuple[int, ...], dtype: np.dtype) -> Array:
+    """Zeros where no vector straddles two lines of a cache."""
     size = int(np.prod(shape)) * dtype.itemsize
     raw = np.zeros(size + ALIGNMENT, dtype=np.uint8)
     start = -raw.ctypes.data % ALIGNMENT

@@ -1,0 +1,77 @@
+"""Directions in the lanes of one world: the same bits as a world for each."""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+from casadi import SX
+
+from tarsus.program.ir.blocks import Program
+from tarsus.program.ir.tangent import named, tangent
+from tarsus.program.ir.trace import Builder, Values
+from tarsus.program.run.directions import Directions
+from tarsus.program.run.worlds import Worlds
+
+N = 13  # of the state: more directions than a vector has
+
+
+def program() -> Program:
+    """Long blocks that mix all of x, loops of which one seldom runs, a look-up, a parameter."""
+    b = Builder("mixer")
+    x, push = b.declare("x", N), b.parameter("push", 2)
+
+    def mixed(x: SX, rounds: int) -> SX:
+        for k in range(rounds):
+            turned = ca.vertcat(x[1:], x[0])
+            x = ca.if_else(turned > 0, ca.sin(x + turned * x[k % N]), 0.7 * x - 0.3 * turned)
+        return x
+
+    x = mixed(b.keep("mixed", mixed(x, 12)), 1)
+    scale = b.lookup("scales", [0.5, 0.7, 0.9], 3 * x[0] ** 2)
+
+    def halved(now: Values) -> tuple[Values, SX]:
+        y = b.keep("y", mixed(now["y"], 3))
+        return {"y": 0.5 * y, "n": now["n"] + 1}, now["n"] < 1 + (y[0] > 0)
+
+    found = b.loop({"y": x * scale, "n": SX(0)}, halved, 9)
+    few = b.loop(
+        {"z": found["y"]}, lambda now: ({"z": ca.exp(now["z"])}, SX(0)), 1, push[1] > 0, seldom=True
+    )
+    return b.program(x=few["z"] + push[0] * ca.vertcat(push, SX.zeros(N - 2)), n=found["n"])
+
+
+def test_directions_have_the_bits_of_worlds() -> None:
+    own = tangent(program(), ("x", "push"), ("x",))
+    varying = [r.name for r in own.registers if r.name.startswith(named(""))]
+    ends = {named("x"): N, named("push"): N + 2}
+    for start in (0.9, -0.4):
+        for push in ((0.2, -1.0), (0.2, 1.0)):
+            many = Worlds(own, N + 2)
+            one = Directions(own, varying, ends)
+            for worlds in (many, one):
+                worlds.set("x", start + 0.1 * np.arange(N))
+                worlds.set("push", np.array(push))
+            seeds = np.eye(N + 2)
+            for name, end in ends.items():
+                many.set(name, seeds[:, end - own.sizes[name] : end])
+            one.run()
+            many.advance()
+            np.testing.assert_array_equal(one.view("x"), many.get("x")[0])
+            np.testing.assert_array_equal(one.view(named("x")), many.get(named("x")).T)
+            assert np.isfinite(one.view("x")).all() and one.view(named("x")).any(0).all()
+            assert one.view("n")[0] == many.get("n")[0, 0] > 1
+
+
+def test_a_second_run_remembers_nothing_of_the_first() -> None:
+    own = tangent(program(), ("push",), ("x",))
+    varying = [r.name for r in own.registers if r.name.startswith(named(""))]
+    one = Directions(own, varying, {named("push"): 2})
+    found = []
+    for _ in range(2):
+        one.set("x", 0.9)
+        one.set("push", np.array([0.2, -1.0]))
+        one.set(named("x"), 0.0)
+        one.run()
+        found.append(one.view(named("x")).copy())
+    np.testing.assert_array_equal(*found)
+    np.testing.assert_array_equal(found[0][:3, 0], [0.4, -1.0, 0])
