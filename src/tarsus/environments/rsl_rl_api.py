@@ -35,7 +35,7 @@ class RslEnv(VecEnv):
         task = self.environment.task
         self.num_envs, self.num_actions = self.environment.worlds, self.environment.actions
         self.max_episode_length = round(task.episode * task.rate)
-        self.cfg: dict[str, Any] = {"task": type(task).__name__, **asdict(task)}
+        self.cfg: dict[str, Any] | object = {"task": type(task).__name__, **asdict(task)}
         self._seen = self.environment.backend.get("observation")
 
     @property
@@ -44,7 +44,9 @@ class RslEnv(VecEnv):
         return torch.from_numpy(self.environment.backend.get("clock")[:, 0]).long()
 
     @episode_length_buf.setter
-    def episode_length_buf(self, periods: torch.Tensor) -> None:
+    def episode_length_buf(  # pyright: ignore[reportIncompatibleVariableOverride]
+        self, periods: torch.Tensor
+    ) -> None:
         clock = periods.detach().cpu().numpy().astype(float)
         self.environment.restore({"clock": clock[:, None]})
 
