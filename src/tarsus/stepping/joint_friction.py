@@ -47,20 +47,32 @@ class Rubbed:
         """The impulse by the largest [1]; 0 where that is 0."""
         return ca.fabs(self.impulse) / ca.fmax(self.friction, TINY)
 
+    def turns(self, u: SX) -> SX:
+        """1 if it slid, and ends the other way at u (nu,)."""
+        side, way, drag = ca.vertsplit(self.modes)
+        slides = ca.logic_and(side == 0, drag == 0)
+        return ca.logic_and(slides, way * self.state.rate(u) < 0)
+
+
+def change(joints: list[Rubbed], u: SX) -> SX:
+    """1 if a joint turns in a step that ends with u (nu,), or one that is held asks for more."""
+    found = [joint.turns(u) for joint in joints]
+    found += [ca.logic_and(joint.modes[1] == 0, joint.excess >= 1 + NOISE) for joint in joints]
+    return reduce(ca.logic_or, found)
+
 
 def next_ways(joints: list[Rubbed], M: SX, last: SX, u: SX, done: SX) -> tuple[list[SX], SX]:
     """The way in which friction shall brake each joint next, 0 where it shall hold; and where
     (nu,) the function is least between `last` (nu,) and the step's end u (nu,).
 
+    Where nothing asks for a `change`, these are the ways of before, and u.
     M: mass matrix (nu, nu); done: passes before
     """
     # who turns, and where on the way, 0 to 1; what the function then rises by on the rest of it
     turns, where, rise = [], [], []
     for joint in joints:
-        side, way, drag = ca.vertsplit(joint.modes)
+        way, turn = joint.modes[1], joint.turns(u)
         before, after = joint.state.rate(last), joint.state.rate(u)
-        slides = ca.logic_and(side == 0, drag == 0)
-        turn = ca.logic_and(slides, way * after < 0)
         part = ca.if_else(way * before > 0, before / ca.if_else(turn, before - after, 1), 0)
         turns.append(turn)
         where.append(ca.if_else(turn, part, NEVER))

@@ -25,7 +25,7 @@ from tarsus.program.ir.trace import Builder, Values
 from tarsus.stepping import assemble
 from tarsus.stepping.base import Scene, StepInputs, StepOutputs
 from tarsus.stepping.held_joints import HeldJoints
-from tarsus.stepping.joint_friction import Rubbed, next_ways
+from tarsus.stepping.joint_friction import Rubbed, change, next_ways
 from tarsus.stepping.joint_rows import impulse_count, rows, rubbing_places, without_dry_friction
 from tarsus.stepping.joint_states import AFRESH, KEEP, JointState, joint_states
 
@@ -65,7 +65,7 @@ def velocity_step(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> S
         held = HeldJoints(places, weight, drag, rate, friction, limited, rubbing, ways)
         at = replace(start, held=held, afresh=now["pass"] >= AFRESH)
         end = assemble.velocity_step(free, seen, at, builder)
-        after, wrong = next_modes(joints, modes, end, now, seen.free.M)
+        after, wrong = next_modes(joints, modes, end, (now, seen.free.M), builder)
         wrong = builder.keep("wrong", wrong)
         settled = ca.logic_and(ca.logic_not(wrong), now["pass"] < KEEP)
         good = ca.logic_and(end.contact.converged, settled)
@@ -89,13 +89,18 @@ def velocity_step(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> S
 
 
 def next_modes(
-    joints: list[JointState], modes: list[SX], end: StepOutputs, now: Values, M: SX
+    joints: list[JointState],
+    modes: list[SX],
+    end: StepOutputs,
+    before: tuple[Values, SX],
+    builder: Builder,
 ) -> tuple[Values, SX]:
     """The modes that a step solved in these asks for, and 1 if they are others: an inclusion is
     violated. With dry friction also the point from which the next pass goes on (`joint_friction`).
 
-    M: mass matrix (nu, nu)
+    before: the loop's values before the step, and the mass matrix (nu, nu)
     """
+    now, M = before
     assert end.joints is not None
     limiting, others = entries(end.joints), iter(entries(end.joints)[len(joints) :])
     rubbed = [SX(0) if joint.friction is None else next(others) for joint in joints]
@@ -104,8 +109,15 @@ def next_modes(
     ways, found = [SX(0)] * len(joints), Values()
     if rubbing:
         braked = [Rubbed(joints[k], modes[k], rubbed[k]) for k in rubbing]
-        braking, found["point"] = next_ways(braked, M, now["point"], end.u, now["pass"])
-        for k, way in zip(rubbing, braking, strict=True):
+
+        def search(at: Values) -> tuple[Values, SX]:
+            braking, point = next_ways(braked, M, now["point"], at["point"], now["pass"])
+            return {"ways": ca.vertcat(*braking), "point": point}, SX(0)
+
+        same = {"ways": ca.vertcat(*(modes[k][1] for k in rubbing)), "point": end.u}
+        sought = builder.loop(same, search, 1, first=change(braked, end.u))
+        found["point"] = sought["point"]
+        for k, way in zip(rubbing, entries(sought["ways"]), strict=True):
             ways[k] = way
     # joint by joint
     after, wrong = [], SX(0)
