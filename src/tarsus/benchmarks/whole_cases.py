@@ -1,4 +1,4 @@
-"""The robots of `tarsus bench --whole`: from their files, with servos and dry friction."""
+"""The robots of `tarsus bench --whole`: from files, with servos, with or without dry friction."""
 
 from __future__ import annotations
 
@@ -16,19 +16,21 @@ from tarsus.model.robot_data import LEGGED, NAME, robots_folder
 from tarsus.morphology.feet import feet
 from tarsus.simulation.default_controller import prepared
 
-STICTION = 0.5  # N m, of every joint where the file says nothing of friction
+STICTION = 0.5  # N m, of every joint
 GAINS_DT = 0.001  # s: servos are sized for it; those of G1's ankles would be softer for 2 ms
 
 
-def whole(name: str) -> Robot:
-    """A robot with its file's servos, else with position servos sized for its weight, and with dry
-    friction in its joints; TarsusError if there is none of the name.
+def whole(name: str, stiction: float = STICTION) -> Robot:
+    """A robot with its file's servos, else with position servos sized for its weight; TarsusError
+    if there is none of the name.
+
+    stiction: N m, of its joints if its file speaks of none at all
     """
     # its file, and where it stands
     robot, _ = prepared(robots.load(_file(name)), None, GAINS_DT, [])
     q = np.array(robot.keyframes["stand"])
     if any(own.kind != "motor" for own in robot.file_actuators) and "stand" in robot.signals:
-        return _with_stiction(robot)
+        return _with_stiction(robot, stiction)
     # servos hold that posture
     sized = gains(robot, q, feet(robot), GAINS_DT)
     joints = zip(robot.bodies, robot.q_slices, strict=True)
@@ -45,10 +47,15 @@ def whole(name: str) -> Robot:
     )
     signal = np.array([q[at[servo.joint]] for servo in servos])
     return replace(
-        _with_stiction(robot),
+        _with_stiction(robot, stiction),
         file_actuators=servos,
         signals={"stand": (signal, np.zeros(len(servos)))},
     )
+
+
+def has_friction(robot: Robot) -> bool:
+    """Whether a joint has dry friction."""
+    return any(body.joint.dry_friction for body in robot.bodies)
 
 
 def _file(name: str) -> str:
@@ -61,12 +68,12 @@ def _file(name: str) -> str:
     return str(Path(folder) / LEGGED[name])
 
 
-def _with_stiction(robot: Robot) -> Robot:
+def _with_stiction(robot: Robot, stiction: float) -> Robot:
     """The robot with dry friction in its hinges and slides, if its file speaks of none at all."""
-    if any(body.joint.dry_friction for body in robot.bodies):
+    if has_friction(robot):
         return robot
     bodies = tuple(
-        replace(body, joint=replace(body.joint, dry_friction=STICTION))
+        replace(body, joint=replace(body.joint, dry_friction=stiction))
         if body.joint.kind in ("hinge", "slide")
         else body
         for body in robot.bodies

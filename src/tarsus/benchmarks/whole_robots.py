@@ -1,7 +1,8 @@
 """`tarsus bench --whole`: G1 and ANYmal with all that acts on them, beside MuJoCo.
 
-Joint limits, dry friction, servos and contacts of the robot's own limbs are on in both engines, and
-both look at the same contacts: corners or balls of the feet on the ground, and the pairs of solids
+Joint limits, servos and contacts of the robot's own limbs are on in both engines, and dry friction
+where the file has it; a file without is taken twice, as it is and with some. Both engines look at
+the same contacts: corners or balls of the feet on the ground, and the pairs of solids
 that ours keeps (decision 0030). The robot stands on its servos, thrown a little at the start, each
 world otherwise. Both engines run in one process on one thread.
 """
@@ -19,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.benchmarks.speed import Times, ratio
-from tarsus.benchmarks.whole_cases import STICTION, whole
+from tarsus.benchmarks.whole_cases import STICTION, has_friction, whole
 from tarsus.contact.laws.moreau import Moreau
 from tarsus.dynamics.robot import Robot
 from tarsus.morphology.feet import feet
@@ -31,7 +32,6 @@ from tarsus.simulation.simulation import Simulation
 Array = NDArray[np.float64]
 ROBOTS = ("g1", "anymal_c")
 DT, FRICTION, SECONDS, WORLDS, ROUNDS = 0.002, 0.8, 2.0, 512, 7
-BATCH_SECONDS = 0.4  # of all worlds a round
 THEIRS = 32  # worlds of MuJoCo: it takes them one by one
 THROWN = 0.1  # m/s and rad/s: standard deviation of the trunk's velocity at the start
 SEED = 14
@@ -40,7 +40,7 @@ SEED = 14
 def whole_costs(
     names: tuple[str, ...] = ROBOTS, progress: Callable[[str], None] = lambda text: None
 ) -> dict[str, Any]:
-    """One row for every robot, and the settings.
+    """One row for every robot, two where its file has no dry friction, and the settings.
 
     names: robots of example-robot-data, built-in ones, or paths to files
     one_world, batch, batch32: speed as a multiple of MuJoCo's `rollout` on one thread [1], the
@@ -50,14 +50,18 @@ def whole_costs(
     contacts: pressing at the end, mean over worlds; height: of the trunk at the end, m; in both
         engines
     """
-    rows = [cost(name, progress) for name in names]
+    rows = []
+    for name in names:
+        as_it_is = whole(name, 0.0)
+        rows.append(cost(as_it_is, name, progress))
+        if not has_friction(as_it_is):
+            rows.append(cost(whole(name), f"{name}, with friction", progress))
     return {"rows": rows, "worlds": WORLDS, "settings": settings()}
 
 
-def cost(name: str, progress: Callable[[str], None]) -> dict[str, Any]:
-    """The row of one robot."""
+def cost(robot: Robot, name: str, progress: Callable[[str], None]) -> dict[str, Any]:
+    """The row of one robot under a name."""
     # the same robot in both engines
-    robot = whole(name)
     progress(f"compiling {name}")
     began = process_time()
     ours = {"one": ThrownWorlds.of(robot, 1)}
@@ -131,7 +135,7 @@ class ThrownWorlds:
         simulation = self.simulation
         simulation.restore(self.start)
         iterations, unconverged, pressing = [], 0, []
-        for _ in range(round((SECONDS if simulation.worlds == 1 else BATCH_SECONDS) / DT)):
+        for _ in range(round(SECONDS / DT)):
             simulation.step()
             iterations.append(np.atleast_1d(simulation.iterations))
             unconverged += int((~np.atleast_1d(simulation.converged)).sum())
@@ -222,10 +226,10 @@ def measure(peer: Peer, ours: dict[str, ThrownWorlds], progress: Callable[[str],
         found = {
             "one": median(ours["one"].time(SECONDS) for _ in range(3)),
             "peer": median(peer.rollout(1, SECONDS) for _ in range(3)),
-            "peer_many": peer.rollout(len(peer.states), BATCH_SECONDS),
-            "peer_batch": peer.batch(BATCH_SECONDS),
+            "peer_many": peer.rollout(len(peer.states), SECONDS),
+            "peer_batch": peer.batch(SECONDS),
         }
-        found |= {row: ours[row].time(BATCH_SECONDS) for row in ("batch", "batch32")}
+        found |= {row: ours[row].time(SECONDS) for row in ("batch", "batch32")}
         for row, value in found.items():
             if value is not None:
                 times.setdefault(row, []).append(value)
@@ -237,8 +241,8 @@ def settings() -> dict[str, Any]:
     return {
         "robots": (
             "example-robot-data; its servos, else some sized for its weight, joint limits,"
-            f" {STICTION:g} N m of dry friction a joint where the file says none, contacts of the"
-            " feet and of the robot's own solids"
+            f" contacts of the feet and of the robot's own solids; with friction: {STICTION:g} N m"
+            " of dry friction in every joint"
         ),
         "what it does": (
             f"stands, its trunk thrown at {THROWN:g} m/s and rad/s (standard deviation)"
@@ -251,7 +255,7 @@ def settings() -> dict[str, Any]:
             f" otherwise; batches of {THEIRS}"
         ),
         "worlds": f"{WORLDS} on one thread",
-        "seconds": {"one world": SECONDS, "batch": BATCH_SECONDS},
+        "seconds": SECONDS,
         "rounds": ROUNDS,
         "statistic": "median over the rounds of the ratio of processor times within a round",
         "processor": f"{native.host().cpu}, {os.cpu_count()} cores",
