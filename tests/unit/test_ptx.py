@@ -44,7 +44,7 @@ def program():
 def usual_program():
     """The same step without the branch for joints that turn fast."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fast_motion, "turns_fast", lambda mechanism, u, dt: SX(0))
+        patch.setattr(fast_motion, "turns_fast", lambda *_: SX(0))
         patch.setattr(step_program, "_PLANS", [])  # its program is nobody else's
         return tarsus.Simulation("mini_cheetah", tarsus.Moreau(), controller="trot").program
 

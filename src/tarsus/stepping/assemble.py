@@ -89,7 +89,7 @@ class StepView:
 
 def seen(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> StepView:
     """What a step sees at q (nq,); a timed program has the sections of Gehring 2014, Fig. 7."""
-    moving = builder.stamp("M, h", fast_motion(scene.mechanism, q, start, builder))
+    moving = builder.stamp("M, h", fast_motion(scene, q, start, builder))
     kin = builder.stamp("M, h", kinematics(scene.mechanism, q, start.u))
     usual = [scene.candidates[i] for i in scene.usual]
     touching = builder.stamp("rest", contact_kinematics(scene, kin, start.terrain, usual))

@@ -49,6 +49,7 @@ class Scene:
     limits: whether joints stop at the ends of their ranges
     bounce: restitution coefficient there [1]
     stiction: whether dry friction holds joints at rest; if not it is a damper
+    fast: rad, how far a joint turns in a step that is fast (`fast_motion`); None: the usual
     """
 
     mechanism: Mechanism
@@ -62,6 +63,7 @@ class Scene:
     bounce: float = 0.0
     stiction: bool = True
     pairs: tuple[Pair, ...] = ()
+    fast: float | None = None
 
     @cached_property
     def usual(self) -> tuple[int, ...]:

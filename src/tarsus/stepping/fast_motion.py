@@ -23,7 +23,7 @@ from tarsus.model.mechanism import Mechanism
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder, Values
 from tarsus.spatial.inertia import LinearInertia
-from tarsus.stepping.base import StepInputs
+from tarsus.stepping.base import Scene, StepInputs
 
 FAST = 0.1  # rad in one step: below it c(q, u^S) does
 SMALL = 1e-30  # J
@@ -46,10 +46,10 @@ class FastMotion:
         return ca.if_else(self.fast, self.u_free, u_free)
 
 
-def fast_motion(mechanism: Mechanism, q: SX, start: StepInputs, builder: Builder) -> FastMotion:
-    """Kahan's free velocity where a joint turns by more than FAST in the step seen at q (nq,)."""
-    dt, instant = start.dt, start.instant
-    fast = SX(0) if instant is None else turns_fast(mechanism, start.u, dt)
+def fast_motion(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> FastMotion:
+    """Kahan's free velocity where a joint turns by more than `fast` in the step seen at q (nq,)."""
+    mechanism, dt, instant = scene.mechanism, start.dt, start.instant
+    fast = SX(0) if instant is None else turns_fast(mechanism, start.u, dt, scene.fast)
     if instant is None or fast.is_zero():
         return FastMotion(SX(0), start.u)
 
@@ -80,8 +80,9 @@ def fast_motion(mechanism: Mechanism, q: SX, start: StepInputs, builder: Builder
     return FastMotion(fast, builder.loop({"u_fast": start.u}, turning_fast, 1, fast)["u_fast"])
 
 
-def turns_fast(mechanism: Mechanism, u: SX, dt: SX) -> SX:
-    """1 where a joint or a free body turns by more than FAST in a step from u (nu,), else 0.
+def turns_fast(mechanism: Mechanism, u: SX, dt: SX, limit: float | None = None) -> SX:
+    """1 where a joint or a free body turns by more than a limit, rad, or FAST, in a step from u
+    (nu,), else 0.
 
     Of a spin the largest entry counts.
     """
@@ -90,7 +91,7 @@ def turns_fast(mechanism: Mechanism, u: SX, dt: SX) -> SX:
         first = at.start + 3 if body.joint.kind == "free" else at.start
         for k in range(first, at.stop) if body.joint.kind != "slide" else ():
             fastest = ca.fmax(fastest, ca.fabs(u[k]))
-    return dt * fastest > FAST
+    return dt * fastest > (FAST if limit is None else limit)
 
 
 @dataclass(frozen=True, eq=False)
