@@ -16,11 +16,13 @@ from tarsus.dynamics.kinematics import kinematics
 from tarsus.environments.outside import Eyes
 from tarsus.parameters import declared
 from tarsus.program.ir.trace import Builder
+from tarsus.robots import load
 from tarsus.stepping.ground import below_candidates
 from tarsus.tasks.base import LearningTask
 
 TASKS = registry.names("tarsus.tasks")
 WORLDS = 12
+MINI_CHEETAH = load("mini_cheetah")
 
 
 @cache
@@ -38,7 +40,7 @@ def acted(k: int, worlds: tarsus.Environment) -> np.ndarray:
 @pytest.mark.parametrize("name", TASKS)
 def test_a_task_tells_what_it_asks(name: str) -> None:
     """Every parameter with a unit and a meaning, every command with a range, in its docstring."""
-    task = registry.member("tarsus.tasks", "task", name, LearningTask)()
+    task = registry.member("tarsus.tasks", "task", name, LearningTask)().fitted(MINI_CHEETAH)
     assert declared(type(task)) and task.commands()
     for command, (low, high) in task.commands().items():
         assert low <= high and f"{command}: " in (type(task).__doc__ or "")

@@ -347,7 +347,7 @@ def test_trials_are_the_same_here_and_in_mujoco(worlds: tarsus.Environment) -> N
     """A robot asked to stand, that does, without pushes or noise in the way: both say so."""
     about = Lesson(settings=("speed=0,0", "turn=0,0", "push=0", "lift=0")).about(worlds)
     policy = still(about)
-    course = drawn(Lesson().parts()[0], 12, 3, 3.0, seed=1)
+    course = drawn(Lesson().fitted()[0], 12, 3, 3.0, seed=1)
     course = replace(course, commands=0 * course.commands, pushes=0 * course.pushes)
     assert room(policy, "moreau", 0.002, "plane").work.gains == worlds.work.gains
     for law in ("moreau", "mujoco"):
@@ -364,7 +364,7 @@ def test_a_policy_sees_commands_and_pushes_at_once_and_is_judged_before_the_next
     2 m/s before the fourth of six. Then a period upside down, which is a fall at its end.
     """
     policy, seen, kept = still(Lesson().about(worlds)), [], {}
-    course = drawn(replace(Lesson().parts()[0], spread=0.0), 12, 1, 0.12)
+    course = drawn(replace(Lesson().fitted()[0], spread=0.0), 12, 1, 0.12)
     asked = np.array([[[1.0, 0, 0]], [[-2.0, 0, 0]], [[3.0, 0, 0]]])
     pushes = np.array([[[2.0, 0.0]]])
     course = replace(course, hold=2, wait=3, commands=asked, pushes=pushes)
@@ -416,7 +416,7 @@ def test_a_log_is_of_the_step_that_was_chosen_and_of_a_law_of_ours(
 
 
 def test_what_is_missed_counts_from_a_second_after_a_command_to_the_fall() -> None:
-    course = drawn(Lesson().parts()[0], 12, 2, 6.0)
+    course = drawn(Lesson().fitted()[0], 12, 2, 6.0)
     measured = np.full((300, 2, 1), 9.0)
     for command in (0, 150):
         measured[command + 50 : command + 150] = 0.25
@@ -428,7 +428,7 @@ def test_what_is_missed_counts_from_a_second_after_a_command_to_the_fall() -> No
 
 def test_a_law_that_a_policy_cannot_be_tried_at_says_why(worlds: tarsus.Environment) -> None:
     policy = still(Lesson().about(worlds))
-    course = drawn(Lesson().parts()[0], 12, 2, 0.1)
+    course = drawn(Lesson().fitted()[0], 12, 2, 0.1)
     assert "must be a whole number" in played(policy, course, "moreau", 0.003, "plane").failure
     assert (
         "does not say what it was learned for"

@@ -38,6 +38,7 @@ ZETA = 0.7
 DAMPED, SPRUNG = 0.5, 0.25
 ROUNDS, NEARLY = 300, 1.005  # of lowering gains at most; how near to a bound is near enough
 LIFT = 0.1  # m: a slide lifts its load by less
+HELD = 25.0  # rad/s: what hangs on a held joint answers as quickly as this
 GIVES = 0.1  # rad: a motor's whole torque answers an error of this, or a larger one
 
 
@@ -55,16 +56,28 @@ class Gains:
     soft: tuple[str, ...]
 
 
-def gains(mechanism: Mechanism, q: Array, feet: Sequence[Candidate], dt: float) -> Gains:
+def gains(
+    mechanism: Mechanism,
+    q: Array,
+    feet: Sequence[Candidate],
+    dt: float,
+    held: Sequence[int] = (),
+) -> Gains:
     """Gains that hold a robot at coordinates q (nq,) on its feet, torques held for dt, s;
     TarsusError if dt <= 0.
+
+    held: motors by number that shall keep what hangs on them from swinging, whatever its weight
     """
     if not dt > 0:
         raise TarsusError(f"dt must be a positive number of seconds, not {dt}.")
+    # what each joint holds and turns, at q
     kin, at = kinematics(mechanism, SX(q)), actuated(mechanism)[1]
     M = np.array(DM(crba.mass_matrix(kin, rnea.body_inertias(mechanism))))
     mobility = np.linalg.inv(M)[np.ix_(at, at)].astype(float)
     pull, inertia = (load[at] for load in _loads(kin, np.diag(M), feet))
+    still = list(held)
+    pull[still] = np.maximum(pull[still], inertia[still] * HELD**2 / STIFFER)
+    # stiffness, then damping, as far as the motors and the step let them
     effort = np.array([max(-motor.lower, motor.upper) for motor in mechanism.actuators])
     kp = _within(np.minimum(STIFFER * pull, effort / GIVES), mobility, SPRUNG / dt**2)
     kd = _within(2 * ZETA * np.sqrt(kp * inertia), mobility, DAMPED / dt)

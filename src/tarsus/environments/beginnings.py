@@ -89,7 +89,7 @@ def _begun(work: ControlPlan, last: Values, when: tuple[SX, Draws, object], b: B
         "u": SX.zeros(m.nu),
         "memory": SX(ca.DM(scene.initial_memory())),
         "bilateral": SX.zeros(loop_constraints.count(m)),
-        "before": SX.zeros(work.motors),
+        "before": SX.zeros(len(work.moved)),
         "clock": SX(0),
         "friction": _within(np.array([task.friction]), friction),
         "mass": _within(np.array([task.mass]), mass),

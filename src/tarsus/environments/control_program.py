@@ -43,15 +43,16 @@ def control_program(work: ControlPlan) -> Program:
 def traced(work: ControlPlan) -> Program:
     """The program of one control period.
 
-    state: q, u, memory, bilateral; before (n,), the last action; clock and count, periods of the
+    state: q, u, memory, bilateral; before (k,), the last action; clock and count, periods of the
         episode and ever; command; friction and mass, the factors drawn; for a task with levels,
-        level, the factor on the ground's heights, and score, the sum of its progress
+        level, the factor on the ground's heights, and score, the sum of its progress; for one with
+        a history, past, all of the last observation but its oldest part
     report: observation (k,) after it, of the new episode where one begins; final (k,), before that;
         reward, terms (m,); measures (j,); terminated, truncated, diverged: 0 or 1; unconverged
-    parameters: action (n,), start (nq,), seed (4,), world, law.*, terrain.*
+    parameters: action (k,), start (nq,), seed (4,), world, law.*, terrain.*
     """
     # registers
-    task, scene, n = work.task, work.scene, work.motors
+    task, scene, n = work.task, work.scene, len(work.moved)
     b = Builder(f"{scene.mechanism.name}_{type(task).__name__}")
     now = _declared(work, b)
     count, action = b.declare("count", 1), b.parameter("action", n)
@@ -84,17 +85,35 @@ def traced(work: ControlPlan) -> Program:
     done |= {"before": action, "observation": told}
     after = renewed(work, done, (failed, over, draws, whole), b)
     noise = SX(ca.DM(noise_of(parts))) * draws.coarse(b, "noise", told.numel(), NOISE)
+    shown = {"observation": after["observation"] + noise, "final": told + noise}
+    if task.history > 1:
+        shown = _with_past(shown, ca.logic_or(failed, over), task.history, b)
     return b.program(
         **{name: after[name] for name in now},
+        **shown,
         count=count + 1,
-        observation=after["observation"] + noise,
-        final=told + noise,
         reward=ca.sum1(terms),
         measures=joined(task.measures(seen).values()),
         terminated=failed,
         truncated=over,
         unconverged=end["unconverged"],
     )
+
+
+def _with_past(seen: Values, begun: SX, periods: int, b: Builder) -> Values:
+    """Observations with those of the periods before, and what of it is kept for the next.
+
+    begun: whether an episode has just begun: its first observation stands for what was before
+    """
+    size = seen["observation"].numel()
+    past = b.declare("past", (periods - 1) * size)
+    before = [ca.if_else(begun, seen["observation"], part) for part in _parts(past, size)]
+    whole = ca.vertcat(seen["observation"], *before)
+    return {"observation": whole, "final": ca.vertcat(seen["final"], past), "past": whole[:-size]}
+
+
+def _parts(whole: SX, size: int) -> list[SX]:
+    return [whole[at : at + size] for at in range(0, whole.numel(), size)]
 
 
 def _declared(work: ControlPlan, b: Builder) -> Values:
@@ -105,7 +124,7 @@ def _declared(work: ControlPlan, b: Builder) -> Values:
         "u": m.nu,
         "memory": len(scene.initial_memory()),
         "bilateral": loop_constraints.count(m),
-        "before": work.motors,
+        "before": len(work.moved),
         "clock": 1,
         "command": len(work.task.commands()),
         "friction": 1,

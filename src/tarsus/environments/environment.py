@@ -105,6 +105,7 @@ class Environment:
         standing, _ = default_controller.prepared(asked, None, self.dt, self.notices)
         if reason := self.task.suits(standing):
             raise TarsusError(f"{standing.name!r} cannot be asked to do this task: {reason}")
+        self.task = self.task.fitted(standing)
         self.robot = self.task.prepared(standing)
         self.law, self.terrain = resolve.law(law), resolve.terrain(terrain)
         stepping = resolve.stepper(stepper)
@@ -143,8 +144,13 @@ class Environment:
         return steps
 
     def _gains(self, stand: NDArray[np.float64]) -> Gains:
-        """Of servos that suit the robot."""
-        return servo.gains(self.robot, stand, feet(self.robot), self.dt)
+        """Of servos that suit the robot and the task."""
+        moved = self.task.moves(self.robot)
+        held = [k for k in range(len(self.robot.actuators)) if k not in moved]
+        found = servo.gains(self.robot, stand, feet(self.robot), self.dt, held)
+        kp = np.array(found.kp)
+        kp[list(moved)] *= self.task.firmness()
+        return replace(found, kp=tuple(float(f"{value:.3g}") for value in kp))
 
     @property
     def start(self) -> NDArray[np.float64]:
@@ -153,7 +159,7 @@ class Environment:
 
     @property
     def actions(self) -> int:
-        """How many numbers an action has: one a motor."""
+        """How many numbers an action has: one a motor that it moves."""
         return self.backend.program.sizes["action"]
 
     @property
@@ -209,6 +215,8 @@ class Environment:
         worlds.set("q", self._registers["start"])
         for name in ("u", "memory", "bilateral", "before", "command", "action"):
             worlds.set(name, np.zeros(worlds.program.sizes[name]))
+        if self.task.history > 1:
+            worlds.set("past", np.zeros(worlds.program.sizes["past"]))
         worlds.set("memory", self.work.scene.initial_memory())
         for name in ("friction", "mass"):
             worlds.set(name, np.ones(1))

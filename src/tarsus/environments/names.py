@@ -9,6 +9,7 @@ NAMED = {  # options of every name
     "Velocity-MiniCheetah": {"task": "velocity", "robot": "mini_cheetah"},
     "Velocity-StarlETH": {"task": "velocity", "robot": "starleth"},
     "Velocity-HyQ": {"task": "velocity", "robot": "hyq"},
+    "Velocity-HOAP1": {"task": "velocity", "robot": "hoap1"},
     "Rough-MiniCheetah": {"task": "rough", "robot": "mini_cheetah", "terrain": "rough"},
     "Jump-MiniCheetah": {"task": "jump", "robot": "mini_cheetah"},
     "GetUp-MiniCheetah": {"task": "get_up", "robot": "mini_cheetah"},

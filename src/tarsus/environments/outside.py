@@ -17,7 +17,7 @@ from tarsus.environments.mirror import Mirror
 from tarsus.environments.plan import ControlPlan, glimpse, joined, noise_of, targets
 from tarsus.morphology.mirror import mirrored_motors
 from tarsus.program.ir.trace import Builder
-from tarsus.tasks.base import MOTORS, Glimpse, Observed
+from tarsus.tasks.base import MOTORS, MOVED, Glimpse, Observed
 
 Array = NDArray[Any]
 
@@ -27,7 +27,7 @@ class TaskOutline:
     """What a task says of a robot, in names and sizes.
 
     rewards: names of the reward's parts; measures: units by name
-    observed: sizes of the observation's parts by name
+    observed: sizes of the parts of a period's observation by name
     mirror: images of an observation and of an action, left and right changed; None where the robot
     or the task has none
     """
@@ -79,7 +79,8 @@ class Eyes:
         self._function = ca.Function("eyes", list(given.values()), results, {"cse": True})
 
     def __call__(self, **now: Any) -> tuple[Array, bool, Array]:
-        """Observation (k,), without noise, whether it failed, and measures (m,).
+        """Observation (k,) of this period alone, without noise, whether it failed, and measures
+        (m,).
 
         now: q, u, action, before, command, and clock in periods
         """
@@ -93,10 +94,10 @@ class Eyes:
 
 def _symbols(work: ControlPlan) -> tuple[dict[str, SX], Glimpse]:
     """What a glimpse is made of, by name, and the glimpse."""
-    scene, n = work.scene, work.motors
-    sizes = {"q": scene.mechanism.nq, "u": scene.mechanism.nu, "before": n, "clock": 1}
-    sizes |= {"action": n, "command": len(work.task.commands())}
-    sizes |= {"tau": n, "impulse": 3 * scene.reported}
+    scene, k = work.scene, len(work.moved)
+    sizes = {"q": scene.mechanism.nq, "u": scene.mechanism.nu, "before": k, "clock": 1}
+    sizes |= {"action": k, "command": len(work.task.commands())}
+    sizes |= {"tau": work.motors, "impulse": 3 * scene.reported}
     given = {name: SX.sym(name, size) for name, size in sizes.items()}
     terrain = scene.terrain.symbols(Builder("seen"))
     now = glimpse(work, given, given, given["action"], terrain)
@@ -109,11 +110,19 @@ def _mirror(work: ControlPlan, parts: list[Observed]) -> tuple[Mirror, Mirror] |
     motors = mirrored_motors(work.scene.mechanism, work.stand)
     if motors is None or any(part.image is None for part in parts):
         return None
-    acted = Mirror(np.array(motors[0]), np.array(motors[1], np.float32))
+    every = Mirror(np.array(motors[0]), np.array(motors[1], np.float32))
+    moved = list(work.moved)
+    if not set(every.order[moved]) <= set(moved):
+        return None
+    order = np.array([moved.index(image) for image in every.order[moved]])
+    acted = Mirror(order, every.sign[moved])
+    known = {MOTORS: every, MOVED: acted}
     orders, signs, at = [], [], 0
     for part in parts:
-        of_motors = part.image == MOTORS
-        signs.append(acted.sign if of_motors else np.array(part.image, np.float32))
-        orders.append(at + (acted.order if of_motors else np.arange(len(signs[-1]))))
+        image = known.get(part.image) if isinstance(part.image, str) else None
+        signs.append(image.sign if image else np.array(part.image, np.float32))
+        orders.append(at + (image.order if image else np.arange(len(signs[-1]))))
         at += part.value.numel()
-    return Mirror(np.concatenate(orders), np.concatenate(signs)), acted
+    past = range(work.task.history)
+    order = np.concatenate([k * at + np.concatenate(orders) for k in past])
+    return Mirror(order, np.tile(np.concatenate(signs), len(past))), acted

@@ -40,6 +40,11 @@ class ControlPlan:
         return len(self.scene.mechanism.actuators)
 
     @property
+    def moved(self) -> tuple[int, ...]:
+        """Those that an action moves, by number."""
+        return self.task.moves(self.scene.mechanism)
+
+    @property
     def period(self) -> float:
         """Of control, s."""
         return self.steps * self.dt
@@ -49,7 +54,10 @@ def targets(work: ControlPlan, clock: SX, action: SX) -> SX:
     """Of the motors (n,) in a period that begins `clock` periods after its episode."""
     m, task = work.scene.mechanism, work.task
     posture = actuated_posture(m, work.stand)
-    return posture + task.rhythm(m, work.stand, clock * work.period) + task.reach * action
+    found = posture + task.rhythm(m, work.stand, clock * work.period)
+    for k, motor in enumerate(work.moved):
+        found[motor] += task.reach * action[k]
+    return found
 
 
 def glimpse(work: ControlPlan, now: Values, end: Values, action: SX, terrain: object) -> Glimpse:

@@ -8,10 +8,12 @@ from typing import Any
 
 from tarsus import registry
 from tarsus.control.servo import Gains
+from tarsus.dynamics.robot import Robot
 from tarsus.environments.environment import TASKS, Environment
 from tarsus.errors import TarsusError
 from tarsus.files import plain
 from tarsus.learning.methods.base import Method
+from tarsus.simulation import default_controller, resolve
 from tarsus.simulation.settings import with_parameters
 from tarsus.tasks.base import LearningTask
 
@@ -43,6 +45,11 @@ class Lesson:
         method = registry.member(METHODS, "method", self.method, Method)()
         found = with_parameters({"task": task, "method": method}, self.settings)
         return found["task"], found["method"]
+
+    def fitted(self) -> tuple[LearningTask, Robot]:
+        """The task as its robot can do it, and the robot as it stands."""
+        robot = default_controller.prepared(resolve.robot(self.robot), None, self.dt, [])[0]
+        return self.parts()[0].fitted(robot), robot
 
     def environment(self, threads: int) -> Environment:
         """The worlds to learn in."""

@@ -38,8 +38,8 @@ class Pilot:
 
     def begin(self, noise: np.random.Generator | None = None) -> None:
         """An episode begins; noise: to add that of the task to what is seen."""
-        self._noise, self._calls = noise, 0
-        self._action = self._before = np.zeros(self._work.motors)
+        self._noise, self._calls, self._past = noise, 0, np.zeros(0)
+        self._action = self._before = np.zeros(len(self._work.moved))
         self._command = np.zeros(len(self._asked))
 
     def tell(self, command: Mapping[str, float] | Array) -> None:
@@ -72,5 +72,8 @@ class Pilot:
         seen = self._eyes(**now, clock=clock)[0]
         if self._noise is not None:
             seen = seen + self._noise.uniform(-1, 1, len(seen)) * self._eyes.noise
-        self._before, self._action = action, np.clip(self._policy(seen), -MOST, MOST)
+        before = self._past if self._past.size else np.tile(seen, self._work.task.history - 1)
+        whole = np.concatenate([seen, before])
+        self._past = whole[: -seen.size]
+        self._before, self._action = action, np.clip(self._policy(whole), -MOST, MOST)
         self._target = self._eyes.targets(clock, self._action)

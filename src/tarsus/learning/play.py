@@ -44,8 +44,8 @@ def room(policy: Policy, law: str, dt: float, terrain: str, worlds: int = 1) -> 
 
 def course_of(policy: Policy, trials: int, seconds: float, seed: int) -> Course:
     """Trials of what a policy was learned for."""
-    task = from_about(policy.about)[0].parts()[0]
-    return drawn(task, policy.network.sizes[-1], trials, seconds, seed)
+    task, robot = from_about(policy.about)[0].fitted()
+    return drawn(task, len(robot.actuators), trials, seconds, seed)
 
 
 def played(policy: Policy, course: Course, law: str, dt: float, terrain: str) -> Played:
@@ -100,7 +100,11 @@ def _in_tarsus(policy: Policy, course: Course, law: str, dt: float, terrain: str
             u[:, :2] += push
             worlds.restore({"u": u})
         if command is not None or push is not None:
-            seen = _seen(eyes, worlds, noise)
+            now = _seen(eyes, worlds, noise)
+            past = [seen[:, now.shape[1] :]] if period else [now] * (worlds.task.history - 1)
+            seen = np.concatenate([now, *past], axis=1)
+            if worlds.task.history > 1:
+                worlds.restore({"past": seen[:, : -now.shape[1]]})
         out = worlds.step(policy(seen))
         seen = out.observation
         going = lasted == course.periods
@@ -121,7 +125,7 @@ def _in_tarsus(policy: Policy, course: Course, law: str, dt: float, terrain: str
 
 
 def _seen(eyes: Eyes, worlds: Environment, noise: np.random.Generator) -> Array:
-    """Observations (trials, k) of states that were changed from outside."""
+    """Observations (trials, k), of this period alone, of states that were changed from outside."""
     now, rows = worlds.state(), []
     for k in range(worlds.worlds):
         one = {name: now[name][k] for name in ("q", "u", "before", "command", "clock")}

@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Self
 
 import casadi as ca
 import numpy as np
@@ -24,6 +25,7 @@ from tarsus.parameters import check, parameter
 Range = tuple[float, float]
 Image = tuple[float, ...] | str
 MOTORS = "motors"  # numbers that stand for the motors, in their order
+MOVED = "moved"  # for those that an action moves
 POLAR, AXIAL = (1.0, -1.0, 1.0), (-1.0, 1.0, -1.0)  # x, y, z of a direction, and of a turning
 
 
@@ -35,7 +37,7 @@ class Glimpse:
     angles, rates (n,): of the actuated joints, rad and rad/s
     torque (n,): of the motors in the period's last step, N m
     pressing: of each foot, 1 if the ground presses it in that step, else 0, by name
-    action, before (n,): what the learner asked for now, and the period before
+    action, before (k,): what the learner asked for now, and the period before
     command: by name
     clock: s since the episode began
     heights: of the ground above z = 0 (m) below points (3,) of the world
@@ -101,7 +103,8 @@ class Observed:
     """Numbers (k,) of an observation.
 
     noise: how wide their uniform noise is to either side
-    image: signs (k,) of what is seen when left and right are changed, or `MOTORS`; None: unknown
+    image: signs (k,) of what is seen when left and right are changed, `MOTORS` or `MOVED`; None:
+        unknown
     """
 
     value: SX
@@ -121,8 +124,8 @@ class Measured:
 class LearningTask(ABC):
     """A task; implementations are frozen dataclasses.
 
-    The learner's action (n,) moves the joints' targets from the standing posture and what its
-    `rhythm` adds to it, by `reach` for 1.
+    The learner's action (k,) moves the targets of the joints that the task `moves` from the
+    standing posture and what its `rhythm` adds to it, by `reach` for 1.
     What is drawn at random is drawn anew for each world: at the start of an episode the posture,
     the base's velocity, friction and mass, and from time to time a command and a push.
     """
@@ -137,6 +140,9 @@ class LearningTask(ABC):
     mass: Range = parameter((0.9, 1.1), "[1]", "factor on the base's mass and inertia", "(0, inf)")
     spread: float = parameter(0.1, "rad", "of the joints, as an episode begins", "[0, inf)")
 
+    history: int = parameter(
+        1, "[1]", "periods that an observation is of, the last first", "[1, 100]"
+    )
     tumble: float = parameter(
         0.0, "rad", "that the base is turned over at most, as an episode begins", "[0, 3.15]"
     )
@@ -164,6 +170,12 @@ class LearningTask(ABC):
         """None, or in one sentence why this robot cannot be asked to do it."""
         return None if mechanism.floating else "its base is fixed."
 
+    def fitted(self, robot: Robot) -> Self:
+        """The task as this robot can be asked to do it: what was left open is filled in; the same
+        by default.
+        """
+        return self
+
     def prepared(self, robot: Robot) -> Robot:
         """The robot as the task needs it; the same by default."""
         return robot
@@ -171,6 +183,14 @@ class LearningTask(ABC):
     def contacts(self, mechanism: Mechanism) -> tuple[str, ...] | None:
         """Which candidates may touch the ground unless others are asked for; None: as usual."""
         return None
+
+    def moves(self, mechanism: Mechanism) -> tuple[int, ...]:
+        """The motors (k,) that an action moves, by number; the others hold. All by default."""
+        return tuple(range(len(mechanism.actuators)))
+
+    def firmness(self) -> float:
+        """Factor on the stiffness of the servos of what an action moves; 1 by default."""
+        return 1.0
 
     def progress(self, now: Glimpse) -> SX:
         """How well it goes, 0 to 1: its mean over an episode says on what ground the next is."""

@@ -14,14 +14,14 @@ import casadi as ca
 from casadi import SX
 
 from tarsus.parameters import parameter
-from tarsus.tasks._trot import TrotTask
+from tarsus.tasks._gait import GaitTask
 from tarsus.tasks.base import Glimpse, Observed, Range
 
 ALONG, ACROSS = (-2, -1, 0, 1, 2, 3), (0, 1)  # of the scan's points, in spacings
 
 
 @dataclass(frozen=True, kw_only=True)
-class RoughVelocity(TrotTask):
+class RoughVelocity(GaitTask):
     """As velocity does, on ground whose heights are seen around the robot; with --terrain rough or
     another of theirs whose heights can be scaled.
 

@@ -1,15 +1,16 @@
-"""Follow a velocity: forwards, sideways and turning, on four legs that trot by a clock."""
+"""Follow a velocity: forwards, sideways and turning, on legs that take turns by a clock."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tarsus.tasks._trot import TrotTask
+from tarsus.tasks._gait import GaitTask
 
 
 @dataclass(frozen=True, kw_only=True)
-class Velocity(TrotTask):
-    """Follow a commanded velocity of the base; a clock says which diagonal shall be on the ground.
+class Velocity(GaitTask):
+    """Follow a commanded velocity of the base; a clock says which of two feet, or which diagonal
+    of four, shall be on the ground. On two feet an action moves the joints of the legs alone.
 
     Commands:
     speed: m/s along the heading

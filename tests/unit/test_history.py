@@ -1,0 +1,156 @@
+"""Observations of several periods: what was seen before, the last first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from casadi import SX
+
+import tarsus
+from tarsus.environments.outside import Eyes
+from tarsus.tasks.base import Glimpse, LearningTask, Observed
+
+PERIODS, WORLDS, SIZE = 3, 4, 3
+FILE = """
+<mujoco model="hopper">
+  <worldbody>
+    <body name="trunk" pos="0 0 0.5">
+      <freejoint/>
+      <geom name="trunk" type="sphere" size="0.1" mass="2"/>
+      <body name="leg" pos="0 0 -0.1">
+        <joint name="leg" axis="0 1 0"/>
+        <geom name="leg" type="sphere" size="0.05" pos="0 0 -0.2" mass="1"/>
+      </body>
+    </body>
+  </worldbody>
+  <actuator><motor name="leg" joint="leg" ctrlrange="-9 9"/></actuator>
+</mujoco>
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Swing(LearningTask):
+    """A leg that swings; it is over where the leg has swung far, or after 0.24 s."""
+
+    episode: float = 0.24
+
+    def commands(self) -> dict[str, tuple[float, float]]:
+        return {"angle": (-1.0, 1.0)}
+
+    def observations(self, now: Glimpse) -> dict[str, Observed]:
+        return {
+            "angle": Observed(now.angles, 0.05, (-1,)),
+            "action": Observed(now.action, image=(-1,)),
+            "asked": Observed(now.command["angle"], image=(-1,)),
+        }
+
+    def rewards(self, now: Glimpse) -> dict[str, SX]:
+        return {"near": -((now.angles[0] - now.command["angle"]) ** 2)}
+
+    def failed(self, now: Glimpse) -> SX:
+        return now.angles[0] > 0.35
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("robot") / "hopper.xml"
+    path.write_text(FILE)
+    return str(path)
+
+
+def made(file: str, periods: int, worlds: int = 1, first: int = 0) -> tarsus.Environment:
+    task = Swing(history=periods)
+    return tarsus.Environment(task, file, seed=4, worlds=worlds, first_world=first)
+
+
+def acted(k: int) -> np.ndarray:
+    return np.sin(np.arange(1, WORLDS + 1)[:, None] * (1 + 0.3 * k))
+
+
+def test_an_observation_holds_those_of_the_periods_before(file: str) -> None:
+    """Also across new commands; an episode's first observation stands for what was before it."""
+    now, past = made(file, 1, worlds=WORLDS), made(file, PERIODS, worlds=WORLDS)
+    assert past.observations == PERIODS * SIZE == PERIODS * now.observations
+    first = now.reset(4)
+    rows = [np.tile(first, PERIODS)]
+    assert (past.reset(4) == rows[0]).all()
+    began = {"terminated": 0, "truncated": 0}
+    for k in range(40):
+        one, whole = now.step(acted(k)), past.step(acted(k))
+        over = (one.terminated | one.truncated)[:, None]
+        for flag in began:
+            assert (getattr(one, flag) == getattr(whole, flag)).all()
+            began[flag] += int(getattr(one, flag).sum())
+        grown = np.concatenate([one.observation, rows[-1][:, :-SIZE]], axis=1)
+        rows.append(np.where(over, np.tile(one.observation, PERIODS), grown))
+        assert (whole.observation == rows[-1]).all()
+        final = np.concatenate([one.final, rows[-2][:, :-SIZE]], axis=1)
+        assert (whole.final == final).all()
+    assert min(began.values()) > 0, "episodes end in both ways"
+
+
+def test_a_world_with_a_history_is_the_same_alone_and_goes_on_where_it_was(file: str) -> None:
+    many = made(file, PERIODS, worlds=WORLDS)
+    alone = made(file, PERIODS, first=WORLDS - 1)
+    many.reset(4)
+    alone.reset(4)
+    kept, end = {}, np.zeros(0)
+    for k in range(30):
+        if k == 15:
+            kept = many.state()
+        out, one = many.step(acted(k)), alone.step(acted(k)[-1:])
+        assert (out.observation[-1:] == one.observation).all()
+        end = out.observation
+    many.restore(kept)
+    again = [many.step(acted(k)).observation for k in range(15, 30)]
+    assert (again[-1] == end).all()
+
+
+def test_the_image_of_a_history_is_that_of_each_period(file: str) -> None:
+    mirror = made(file, PERIODS).mirror
+    assert mirror is not None
+    x = np.arange(PERIODS * SIZE, dtype=np.float32)
+    one = made(file, 1).mirror
+    assert one is not None
+    each = np.concatenate([one[0](part) for part in x.reshape(PERIODS, SIZE)])
+    assert (mirror[0](x) == each).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("law", ["moreau", "mujoco"])
+def test_a_policy_that_is_tried_sees_its_history(
+    law: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What came before stays as it was seen, though commands and pushes change what is seen now."""
+    from tarsus.learning.lesson import Lesson
+    from tarsus.learning.network import Network
+    from tarsus.learning.play import course_of, played
+    from tarsus.learning.policy import Policy, SeenScale
+
+    lesson = Lesson(settings=("history=3", "hold=0.1", "push_every=0.14"))
+    about = lesson.about(lesson.environment(1))
+    assert about["sees"] == 150
+    net = Network((150, 12), own=12)
+    scale = SeenScale(np.zeros(150, "f4"), np.ones(150, "f4"))
+    policy, seen = Policy(net, np.zeros(net.count, np.float32), scale, about), []
+
+    def looked(self: Policy, observation: np.ndarray) -> np.ndarray:
+        seen.append(np.atleast_2d(observation).copy())
+        return np.zeros((*observation.shape[:-1], 12))
+
+    monkeypatch.setattr(Policy, "__call__", looked)
+    assert not played(policy, course_of(policy, 1, 0.5, 1), law, 0.004, "plane").failure
+    assert len(seen) == 25 and (seen[0] == np.tile(seen[0][:, :50], 3)).all()
+    for before, now in pairwise(seen):
+        assert (now[:, 50:] == before[:, :-50]).all() and (now[:, :50] != before[:, :50]).any()
+
+
+def test_eyes_see_one_period(file: str) -> None:
+    worlds = made(file, PERIODS)
+    eyes = Eyes(worlds.work, worlds.terrain.parameters())
+    now = {"q": worlds.start, "u": np.zeros(7), "action": [0.5], "before": [0.0]}
+    assert eyes(**now, command=[0.25], clock=0)[0] == pytest.approx([0, 0.5, 0.25])
