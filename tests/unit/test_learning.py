@@ -166,7 +166,7 @@ class Unmeasured(Velocity):
 
 def test_a_task_may_measure_nothing(worlds: tarsus.Environment) -> None:
     assert joined([]).shape == (0, 1)
-    plan, now = replace(worlds.work, task=Unmeasured()), worlds.state()
+    plan, now = replace(worlds.work, task=Unmeasured().fitted(worlds.robot)), worlds.state()
     eyes = Eyes(plan, worlds.terrain.parameters())
     given = {name: now[name][0].astype(float) for name in ("q", "u", "before", "command", "clock")}
     assert eyes(**given, action=given["before"])[2].shape == (0,)
