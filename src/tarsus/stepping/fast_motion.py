@@ -25,6 +25,7 @@ from tarsus.program.ir.trace import Builder, Values
 from tarsus.spatial.inertia import LinearInertia
 from tarsus.stepping.base import Scene, StepInputs
 
+LONG = 20  # velocities: more of them make code so long that it is compiled where it is needed
 FAST = 0.1  # rad in one step: below it c(q, u^S) does
 SMALL = 1e-30  # J
 LARGE = 1e100  # of a squared velocity: what is above was divided by zero
@@ -77,7 +78,9 @@ def fast_motion(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> Fas
         return {"u_fast": without_gain(mechanism, bound, momentum, u_end)}, SX(0)
 
     fast = builder.keep("fast", fast)
-    return FastMotion(fast, builder.loop({"u_fast": start.u}, turning_fast, 1, fast)["u_fast"])
+    seldom = mechanism.nu > LONG
+    found = builder.loop({"u_fast": start.u}, turning_fast, 1, fast, seldom)
+    return FastMotion(fast, found["u_fast"])
 
 
 def turns_fast(mechanism: Mechanism, u: SX, dt: SX, limit: float | None = None) -> SX:
