@@ -14,7 +14,7 @@ import tarsus
 from tarsus import cli
 from tarsus.errors import TarsusError
 from tarsus.sweeps import query, spec, store
-from tarsus.sweeps.groups import groups
+from tarsus.sweeps.groups import cut, groups
 from tarsus.sweeps.store import Store
 from tarsus.viewer.log_accessor import open_log
 from tarsus.viewer.track import track
@@ -218,6 +218,16 @@ def test_the_command_chooses_and_says_how_large(
     assert "2 trajectories, 0." in capsys.readouterr().out
     assert cli.main([*arguments, "falling"]) == 2
     assert "whose trajectories are kept" in capsys.readouterr().err
+
+
+def test_chunks_are_cut_whole_and_smaller_at_the_end(folder: Path) -> None:
+    group = groups(spec.of(pushed(0, sample={"method": "latin", "count": 2000}), folder))[0]
+    for size in (1, 7, 8, 100, 500, 1999, 2000, 5000):
+        parts = list(cut(group, size))
+        assert [n for part in parts for n in part.samples] == list(range(2000))
+        lengths = [len(part) for part in parts]
+        assert max(lengths) <= max(size, 8) and lengths == sorted(lengths, reverse=True)
+    assert [len(part) for part in cut(group, 500)] == [500, 500, 500, 250, 125, 125]
 
 
 @pytest.mark.slow

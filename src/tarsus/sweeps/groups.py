@@ -19,6 +19,7 @@ from tarsus.sweeps.sampling import sampled
 from tarsus.sweeps.spec import SweepSpec
 
 SOURCE = Path(tarsus.errors.__file__).parent
+LEAST = 8  # worlds of a chunk, where there are as many
 PACKAGES = ("numpy", "casadi", "llvmlite", "scipy", "mujoco")
 
 
@@ -144,6 +145,12 @@ def _kept(keep: str | int | tuple[int, ...], count: int) -> str | tuple[int, ...
 
 
 def cut(group: Chunk, size: int) -> Iterator[Chunk]:
-    """A group in chunks of at most `size` worlds."""
-    for first in range(0, len(group), size):
-        yield group.part(first, first + size)
+    """A group in chunks of at most `size` worlds; towards its end smaller ones, down to a quarter,
+    so that workers that share them end together.
+    """
+    first = 0
+    while first < len(group):
+        left = len(group) - first
+        taken = size if left > size else max(-(-left // 2), size // 4, LEAST)
+        yield group.part(first, first + taken)
+        first += taken

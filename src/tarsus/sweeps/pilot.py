@@ -12,13 +12,13 @@ from time import perf_counter
 
 from tarsus.errors import TarsusError
 from tarsus.sweeps.chunk import simulated
-from tarsus.sweeps.groups import Chunk
+from tarsus.sweeps.groups import LEAST, Chunk
 from tarsus.sweeps.trajectories import ALL, logged
 
 SECOND = 1.0  # s of work in a chunk
 PILOT, PILOT_SECONDS = 64, 0.25  # worlds, and simulated time, that say how long a chunk is
 ALWAYS = 0.02  # of a pilot's time at least is its worlds'
-LEAST, MOST = 8, 4096  # worlds of a chunk, where a group has as many
+MOST = 4096  # worlds of a chunk
 PARTS = 4  # at least, of a group with enough worlds
 FEW = 0.1  # of the worlds, where outcomes say whose trajectories are kept: so many are expected
 CHUNK_MB = 500.0  # of a chunk's trajectories at most, which are in memory before they are written

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -112,25 +113,62 @@ def sweep(
     if dry_run:
         return _expected(report, whole, pilot.costs(whole, tell))
     store = Store(Path(out)).ready()
+    _keep_spec(store, asked)
+    make = registry.member(ENGINES, "engine", engine, WorkEngine)
+    with EngineDoor(make, workers, store.folder) as door:
+        return _made(asked, whole, store, door, report, tell)
 
+
+class EngineDoor:
+    """An engine that is opened when it is first needed."""
+
+    def __init__(
+        self, make: Callable[[int | None, Path], WorkEngine], workers: int | None, folder: Path
+    ) -> None:
+        self._make, self._workers, self._folder = make, workers, folder
+
+    @cached_property
+    def engine(self) -> WorkEngine:
+        """Opened now, or before."""
+        return self._make(self._workers, self._folder)
+
+    def __enter__(self) -> EngineDoor:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if "engine" in self.__dict__:
+            self.engine.close()
+
+
+def _made(
+    asked: SweepSpec,
+    whole: Sequence[Chunk],
+    store: Store,
+    door: EngineDoor,
+    report: SweepReport,
+    tell: Callable[[str], None],
+) -> SweepReport:
+    """All chunks that are not there yet."""
+
+    # how groups are cut; measured while workers start
     def sizes_now() -> list[int]:
+        door.engine.warm()
         cost = pilot.costs(whole, tell)
         pilot.check_room(cost, asked.keep, asked.most_mb, store.folder)
         return [c.size for c in cost]
 
     sizes = store.sizes([group.digest for group in whole], sizes_now)
-    chunks = {c.digest: c for g, n in zip(whole, sizes, strict=True) for c in cut(g, n)}
-    _keep_spec(store, asked)
-    # what is not there yet
+    chunks = [(len(c) < n, c) for g, n in zip(whole, sizes, strict=True) for c in cut(g, n)]
+    # what is not there yet, small ones last
     there = store.there()
-    todo = [(digest, chunk) for digest, chunk in chunks.items() if digest not in there]
+    todo = [(c.digest, c) for _, c in sorted(chunks, key=lambda one: one[0])]
+    todo = [(digest, chunk) for digest, chunk in todo if digest not in there]
     report = replace(report, chunks=len(chunks), skipped=len(chunks) - len(todo))
     if not todo:
         return report
+    # their work
     progress = SweepProgress(len(todo), tell, store.megabytes() if asked.keep else 0.0)
-    make = registry.member(ENGINES, "engine", engine, WorkEngine)
-    with make(workers, store.folder) as door:
-        lost = _worked(door, store, todo, progress, asked.most_mb)
+    lost = _worked(door.engine, store, todo, progress, asked.most_mb)
     return replace(
         report,
         done=progress.done,

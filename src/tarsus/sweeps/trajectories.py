@@ -10,16 +10,18 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import xarray as xr
 from numpy.typing import NDArray
 
 from tarsus.errors import TarsusError, TarsusWarning
 from tarsus.simulation.recording.divergence import Diverged
 from tarsus.sweeps.built import ChunkPush, built
 from tarsus.sweeps.groups import Chunk
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 Array = NDArray[Any]
 ALL, FAILED = "all", "failed"

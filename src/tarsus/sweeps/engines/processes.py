@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import multiprocessing
 import os
 from collections.abc import Callable
@@ -11,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from tarsus.sweeps.engines.base import Lost, WorkEngine
+
+TASK = "tarsus.sweeps.task"
 
 
 class Processes(WorkEngine):
@@ -28,6 +31,10 @@ class Processes(WorkEngine):
     def slots(self) -> int:
         return self.workers or 1
 
+    def warm(self) -> None:
+        for _ in range(self.slots):
+            self._pool.submit(imported)
+
     def submit(self, function: Callable[..., Any], *given: Any) -> Future[Any]:
         try:
             inner = self._pool.submit(function, *given)
@@ -38,6 +45,11 @@ class Processes(WorkEngine):
 
     def close(self) -> None:
         self._pool.shutdown(wait=True, cancel_futures=True)
+
+
+def imported() -> None:
+    """Import what a task needs, in a worker that has none yet."""
+    importlib.import_module(TASK)
 
 
 def translated(inner: Future[Any], *lost: type[BaseException]) -> Future[Any]:
