@@ -18,7 +18,7 @@ class Results(Command):
     """Ask a sweep's rows with SQL, draw two columns, or write a page.
 
     The table is called rows: a column for each name of the spec and each outcome, sample, failure,
-    chunk, tarsus_version. Names with a dot stand in quotation marks.
+    trajectory, chunk, tarsus_version, versions. Names with a dot stand in quotation marks.
     """
 
     place: ClassVar[int] = 63

@@ -20,7 +20,7 @@ from tarsus.simulation import inputs
 from tarsus.simulation.by_candidate import by_candidate
 from tarsus.simulation.simulation import Simulation
 from tarsus.sweeps.built import ChunkPush, built
-from tarsus.sweeps.groups import Chunk
+from tarsus.sweeps.groups import Chunk, code
 from tarsus.sweeps.outcomes.base import Stretch, SweepOutcome
 from tarsus.sweeps.spec import SweepSpec
 from tarsus.sweeps.store import TRAJECTORIES
@@ -65,6 +65,7 @@ def _rows(chunk: Chunk, digest: str, measured: Mapping[str, Any], notices: Seque
     columns |= measured
     columns["chunk"] = [digest] * len(chunk)
     columns["tarsus_version"] = [metadata.version("tarsus")] * len(chunk)
+    columns["versions"] = [json.dumps(code())] * len(chunk)
     # numbers as float64, so that files of one sweep have the same columns
     arrays = {
         name: arrow.array(_typed(values), **({"type": arrow.string()} if name in TEXTS else {}))

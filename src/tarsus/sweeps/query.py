@@ -12,7 +12,7 @@ import numpy as np
 
 from tarsus.errors import TarsusError
 from tarsus.model.files import needed_library
-from tarsus.sweeps.store import CHUNKS
+from tarsus.sweeps.store import CHUNKS, SPEC
 from tarsus.viewer.html_page import document, dots, table
 
 if TYPE_CHECKING:
@@ -25,11 +25,17 @@ SERIES = 12  # groups that a picture tells apart
 
 
 def asked(folder: str | Path, sql: str = "SELECT * FROM rows ORDER BY sample") -> pd.DataFrame:
-    """The answer of a question in SQL to the table `rows` of a sweep's folder.
+    """The answer of a question in SQL to the table `rows` of a sweep's folder: the rows of what was
+    asked of it last.
 
     TarsusError for a folder without rows, and for SQL that DuckDB does not take.
     """
-    files = sorted((Path(folder) / CHUNKS).glob("*.parquet"))
+    last = _asked_last(Path(folder)).get(CHUNKS)
+    files = [
+        path
+        for path in sorted((Path(folder) / CHUNKS).glob("*.parquet"))
+        if last is None or path.stem in last
+    ]
     if not files:
         raise TarsusError(f"there are no rows of a sweep in {folder}.")
     duckdb: Any = needed_library("duckdb", "a question about a sweep")
@@ -105,11 +111,20 @@ def report(folder: str | Path, plots: Sequence[Sequence[str]] = ()) -> str:
             f"<h2>{escape(y)} by {escape(x)}</h2>",
             dots(picture(folder, x, y, *by), f"{y} by {x}"),
         ]
-    spec = Path(folder) / "sweep.json"
-    if spec.is_file():
-        told = json.dumps(json.loads(spec.read_text(encoding="utf-8")), indent=1)
+    spec = {name: told for name, told in _asked_last(Path(folder)).items() if name != CHUNKS}
+    if spec:
+        told = json.dumps(spec, indent=1)
         body += ["<h2>What was asked</h2>", f"<pre>{escape(told)}</pre>"]
     return document("Sweep", body)
+
+
+def _asked_last(folder: Path) -> dict[str, Any]:
+    """What `sweep.json` holds, the chunks as a set; nothing if there is none, or it is damaged."""
+    try:
+        found = json.loads((folder / SPEC).read_text(encoding="utf-8"))
+        return {**found, CHUNKS: set(found[CHUNKS])} if CHUNKS in found else dict(found)
+    except (OSError, ValueError, TypeError):
+        return {}
 
 
 def _listed(frame: Any) -> str:

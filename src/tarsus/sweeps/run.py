@@ -19,9 +19,9 @@ from tarsus.sweeps import pilot
 from tarsus.sweeps import spec as specs
 from tarsus.sweeps.chunk import check_outcomes
 from tarsus.sweeps.engines.base import Lost, WorkEngine
-from tarsus.sweeps.groups import Chunk, cut, groups
+from tarsus.sweeps.groups import Chunk, code, cut, groups
 from tarsus.sweeps.spec import SweepSpec
-from tarsus.sweeps.store import Store
+from tarsus.sweeps.store import CHUNKS, SPEC, Store
 from tarsus.sweeps.task import Done, work
 
 ENGINES = "tarsus.sweeps.engines"
@@ -113,7 +113,6 @@ def sweep(
     if dry_run:
         return _expected(report, whole, pilot.costs(whole, tell))
     store = Store(Path(out)).ready()
-    _keep_spec(store, asked)
     make = registry.member(ENGINES, "engine", engine, WorkEngine)
     with EngineDoor(make, workers, store.folder) as door:
         return _made(asked, whole, store, door, report, tell)
@@ -159,18 +158,27 @@ def _made(
 
     sizes = store.sizes([group.digest for group in whole], sizes_now)
     chunks = [(len(c) < n, c) for g, n in zip(whole, sizes, strict=True) for c in cut(g, n)]
-    # what is not there yet, small ones last
+    # what is not there yet: small ones last, the others from anywhere on, so that runs that share
+    # the folder do not make the same ones
+    small, digests = (
+        {c.digest: is_small for is_small, c in chunks},
+        {c.digest: c for _, c in chunks},
+    )
+    _keep_spec(store, asked, list(digests))
     there = store.there()
-    todo = [(c.digest, c) for _, c in sorted(chunks, key=lambda one: one[0])]
-    todo = [(digest, chunk) for digest, chunk in todo if digest not in there]
-    report = replace(report, chunks=len(chunks), skipped=len(chunks) - len(todo))
+    left = [digest for digest in digests if digest not in there]
+    turned = int.from_bytes(os.urandom(4), "big") % max(len(left), 1)
+    left = sorted(left[turned:] + left[:turned], key=lambda digest: small[digest])
+    todo = [(digest, digests[digest]) for digest in left]
     if not todo:
-        return report
+        return replace(report, chunks=len(chunks), skipped=len(chunks))
     # their work
     progress = SweepProgress(len(todo), tell, store.megabytes() if asked.keep else 0.0)
     lost = _worked(door.engine, store, todo, progress, asked.most_mb)
     return replace(
         report,
+        chunks=len(chunks),
+        skipped=len(chunks) - progress.total,
         done=progress.done,
         lost=tuple(lost),
         seconds=perf_counter() - progress.began,
@@ -218,6 +226,9 @@ def _worked(
             # hand over
             while waiting and len(under_way) < 2 * door.slots:
                 digest, chunk = waiting.popleft()
+                if store.path(digest).exists():  # another run was quicker
+                    progress.total -= 1
+                    continue
                 tries[digest] += 1
                 under_way[door.submit(work, chunk, digest, folder, token)] = digest, chunk
             # take what is done
@@ -254,9 +265,9 @@ def _check_budget(progress: SweepProgress, most_mb: float) -> None:
         )
 
 
-def _keep_spec(store: Store, spec: SweepSpec) -> None:
-    """What was asked, beside the rows, for the report."""
+def _keep_spec(store: Store, spec: SweepSpec, digests: Sequence[str]) -> None:
+    """What was asked, beside the rows, for the report; its chunks alone are the rows."""
     axes = {name: {"kind": type(a).__name__, **vars(a)} for name, a in spec.axes.items()}
-    text = json_text({**vars(spec), "axes": axes}, indent=1)
-    with replacing(store.folder / "sweep.json") as temporary:
+    text = json_text({**vars(spec), "axes": axes, "code": code(), CHUNKS: digests}, indent=1)
+    with replacing(store.folder / SPEC) as temporary:
         temporary.write_text(text, encoding="utf-8")

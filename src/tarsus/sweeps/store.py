@@ -20,6 +20,7 @@ from tarsus.errors import TarsusError
 from tarsus.files import check_writable, json_text, replacing
 
 CHUNKS, TRAJECTORIES = "chunks", "trajectories"
+SPEC = "sweep.json"  # what was asked last, and its chunks
 MB = 1e6  # bytes
 
 

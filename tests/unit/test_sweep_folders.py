@@ -1,0 +1,100 @@
+"""A sweep's folder: several runs share it, and its rows are those of what was asked last."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.noisy_logs import BALL
+
+import tarsus
+from tarsus.sweeps import query, spec
+from tarsus.sweeps.store import Store
+
+OWN = "def height(simulation):\n    return {factor} * simulation.q.reshape(-1, 7)[:, 2]\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "ball.xml").write_text(BALL)
+    (tmp_path / "own.py").write_text(OWN.format(factor=1))
+    return tmp_path
+
+
+def dropped(count: int = 40) -> dict[str, Any]:
+    return {
+        "fixed": {"robot": "ball.xml", "gait": "free", "seconds": 0.05},
+        "vary": {"law.mu": {"low": 0.1, "high": 1.0, "steps": count}},
+        "outcomes": {"names": ["fell"], "own": "own.py"},
+    }
+
+
+@pytest.fixture
+def in_chunks_of_eight(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Store, "sizes", lambda self, groups, measured: [8] * len(groups))
+
+
+@pytest.mark.usefixtures("in_chunks_of_eight")
+def test_rows_are_those_of_what_was_asked_last(folder: Path) -> None:
+    out = folder / "out"
+    tarsus.sweep(spec.of(dropped(), folder), out, "inline")
+    before = query.asked(out)
+    (folder / "own.py").write_text(OWN.format(factor=2))
+    report = tarsus.sweep(spec.of(dropped(), folder), out, "inline")
+    assert report.done == report.chunks == 5
+    after = query.asked(out)
+    assert len(after) == len(before) == 40, "not the rows of both"
+    assert after["height"].tolist() == (2 * before["height"]).tolist()
+    assert len(list((out / "chunks").iterdir())) == 10
+    # back again: nothing is to be made
+    (folder / "own.py").write_text(OWN.format(factor=1))
+    assert tarsus.sweep(spec.of(dropped(), folder), out, "inline").skipped == 5
+    assert query.asked(out).equals(before)
+
+
+@pytest.mark.usefixtures("in_chunks_of_eight")
+def test_what_another_run_made_meanwhile_is_not_made_again(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = spec.of(dropped(), folder)
+    tarsus.sweep(asked, folder / "out", "inline")
+    monkeypatch.setattr(Store, "there", lambda self: set[str]())
+    report = tarsus.sweep(asked, folder / "out", "inline")
+    assert (report.done, report.skipped) == (0, 5) and not report.lost
+
+
+def test_rows_tell_what_they_were_made_with(folder: Path) -> None:
+    tarsus.sweep(spec.of(dropped(8), folder), folder / "out", "inline")
+    sql = "SELECT DISTINCT chunk, tarsus_version, versions->>'$.casadi' AS casadi FROM rows"
+    table = query.asked(folder / "out", sql)
+    assert all(word[0].isdigit() for word in [*table["tarsus_version"], *table["casadi"]])
+
+
+TOGETHER = """
+import sys, tarsus
+from pathlib import Path
+from tarsus.sweeps import spec
+if __name__ == "__main__":
+    found = tarsus.sweep(spec.of(eval(sys.argv[1]), Path(sys.argv[2])), sys.argv[3], "inline")
+    print(found.done, found.skipped, len(found.lost))
+"""
+
+
+@pytest.mark.slow
+def test_two_runs_at_once_share_the_work(folder: Path) -> None:
+    given = dropped(4000)
+    given["fixed"]["seconds"] = 1.0
+    (folder / "run.py").write_text(TOGETHER)
+    asked, out = spec.of(given, folder), folder / "out"
+    arguments = [sys.executable, str(folder / "run.py"), repr(given), str(folder), str(out)]
+    runs = [subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    told = [[int(n) for n in run.communicate(timeout=300)[0].split()] for run in runs]
+    chunks = len(list((out / "chunks").iterdir()))
+    assert all(done + skipped == chunks and not lost for done, skipped, lost in told)
+    assert sum(done for done, _, _ in told) < 2 * chunks, "not everything twice"
+    assert tarsus.sweep(asked, out, "inline").done == 0
+    table = query.asked(out, "SELECT count(*) AS n, count(DISTINCT sample) AS m FROM rows")
+    assert table.iloc[0].tolist() == [4000, 4000]
