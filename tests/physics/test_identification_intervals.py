@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.noisy_logs import BALL, moved, noisy
+from helpers.noisy_logs import BALL, moved, noisy, walked
 
 import tarsus
 
@@ -49,3 +49,38 @@ def test_intervals_hold_what_is_true_under_hard_contact(tmp_path: Path) -> None:
         widths += [(found[n].high - found[n].low) / value for n, value in true.items()]
     assert np.mean(held) >= 0.85, held
     assert np.median(widths) < 0.03
+
+
+@pytest.mark.slow
+def test_intervals_hold_what_is_true_of_a_walk() -> None:
+    """Mini Cheetah trots uphill; of 12 intervals of 95 %, under 6 draws of the noise, at most one
+    misses, by less than its width, and they are not as wide as they please. Feet make the cost so
+    rugged that its curvature gives the slope a hundredth of its true scatter: whatever leaves the
+    search for the starts, or the other unknown, undone when one is moved aside, shows here.
+    """
+    true = {"terrain.angle": 0.12, "law.mu": 0.35}
+    slope = tarsus.Slope(angle=true["terrain.angle"])
+    walk = tarsus.Simulation(
+        "mini_cheetah", terrain=slope, controller="trot", parameters=["mu=0.35"]
+    )
+    log = walked(walk, 3.0)
+    spec = {
+        "model": {"robot": "mini_cheetah", "terrain": "slope"},
+        "free": {
+            "terrain.angle": {"low": 0.0, "high": 0.3, "start": 0.1197},
+            "law.mu": {"low": 0.1, "high": 1.0, "start": 0.352},
+        },
+        "compare": {"q": 2e-4, "u": 5e-3},
+        "search": {"windows": 20, "hold_out": 0.0, "candidates": 4, "tries": 1},
+    }
+    missed, widths = [], []
+    for seed in range(1, 7):
+        found = tarsus.identify(spec, noisy(walk.robot, log, 2e-4, 5e-3, seed))
+        for name, value in true.items():
+            one = found[name]
+            width = one.high - one.low
+            missed.append(max(one.low - value, value - one.high) / width)
+            widths.append(width / value)
+    outside = [by for by in missed if by > 0]
+    assert len(outside) <= 1 and max(outside, default=0) < 1, missed
+    assert np.median(widths) < 0.005

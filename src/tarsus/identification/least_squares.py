@@ -109,7 +109,9 @@ class LeastSquares:
                 starts=np.where(better[:, None], other.starts, found.starts),
                 residuals=np.where(better[:, None, None], other.residuals, found.residuals),
             )
-            starts = self._shaken(mixed)
+            # windows that stand out, from starts at random
+            cost = mixed.by_window
+            starts = self.shaken(mixed, np.flatnonzero(cost > ODD * np.median(cost)))
             gain = (found.by_window - other.by_window)[better].sum()
             if gain <= SETTLED * found.cost and starts is None:
                 break
@@ -119,14 +121,13 @@ class LeastSquares:
             found = again
         return found
 
-    def _shaken(self, found: Fitted) -> Array | None:
-        """Starts (W, s), those of windows that cost far more than others moved at random to where
-        they cost less; None if there are none.
+    def shaken(self, found: Fitted, odd: NDArray[np.int64]) -> Array | None:
+        """Starts (W, s), those of some windows moved at random to where they cost less; None if
+        there are no such.
         """
-        cost = found.by_window
-        odd = np.flatnonzero(cost > ODD * np.median(cost))
         if not len(odd):
             return None
+        cost = found.by_window
         # one world for each window and move
         random = np.random.default_rng(0)
         widths = np.repeat(SHAKEN, DRAWN)[:, None, None]
@@ -151,7 +152,7 @@ class LeastSquares:
         # where it begins
         z, own = self._begin(shares, starts)
         damping, settled, made = 1e-3, False, 0
-        cost, residuals = (part[0] for part in self._cost(z[None], own[None]))
+        cost, residuals = (part[0] for part in self.cost_at(z[None], own[None]))
         jacobian = self._differences(z, own)
         # round by round: linearized, several dampings tried at once
         while made < rounds and not settled:
@@ -159,7 +160,7 @@ class LeastSquares:
             dampings = [damping * factor for factor in DAMPINGS]
             normal = self._normal(z, own, residuals, jacobian)
             tried = [stepped(normal, z, own, by) for by in dampings]
-            costs, found = self._cost(*(np.stack(parts) for parts in zip(*tried, strict=True)))
+            costs, found = self.cost_at(*(np.stack(parts) for parts in zip(*tried, strict=True)))
             best = int(np.argmin(costs))
             if not costs[best] < cost:
                 settled, damping = damping > MOST_DAMPED, damping * 1e3
@@ -238,7 +239,8 @@ class LeastSquares:
         """Starts as rollouts take them."""
         return starts if self.fit_starts else None
 
-    def _cost(self, shares: Array, starts: Array) -> tuple[Array, Array]:
+    def cost_at(self, shares: Array, starts: Array) -> tuple[Array, Array]:
+        """Costs (c,) and residuals at shares (c, p) and starts (c, W, s)."""
         values = self.values(shares)
         found = self.rollouts.residuals(values, self.rollouts.follow(values), self._begun(starts))
         known = 0.5 * (self.prior(shares) ** 2).sum(1)
