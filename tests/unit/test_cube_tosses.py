@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -188,6 +188,14 @@ def test_a_tossed_cube_flies_freely(tosser: Tosser) -> None:
     assert found.position[0, 0] < 0.7 and found.rotation[0, 0] < 1e-3, "first order, per cent"
     late = tosser.errors(tosses, {**values, "back": np.array([FRAME / 2])})
     assert late.position[0, 0] == pytest.approx(found.position[0, 0], abs=1e-9)
+
+
+@pytest.mark.parametrize("kind", [lambda n: LawTosses("compliant", threads=n), MujocoTosses])
+def test_paths_do_not_depend_on_the_threads(kind: Callable[[int], Tosser]) -> None:
+    tosses = data.of({str(k): flown(k, 40, 0.1) for k in range(9)})
+    one, two = kind(1), kind(2)
+    values = {name: np.array([value]) for name, value in one.given().items()}
+    np.testing.assert_array_equal(one.paths(tosses, values), two.paths(tosses, values))
 
 
 @pytest.mark.slow

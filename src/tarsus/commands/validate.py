@@ -86,6 +86,7 @@ class Validate(Command):
         """Hold laws against a recording; the page and the data into a folder, if one is named."""
         from tarsus import registry
         from tarsus.files import check_writable, json_text, write_text
+        from tarsus.program.run import native
         from tarsus.validation import report
         from tarsus.validation.real.base import RealExperiment, RealRequest
 
@@ -103,7 +104,8 @@ class Validate(Command):
         experiment = registry.member(REAL, "real experiment", name, RealExperiment)()
         with self.progress() as progress:
             tell = progress.say
-            request = RealRequest(self.data, laws, self.candidates, at, tell=tell)
+            threads = native.usable_cores()
+            request = RealRequest(self.data, laws, self.candidates, at, threads=threads, tell=tell)
             found = experiment.measure(request)
         if self.out is not None:
             self.out.mkdir(parents=True, exist_ok=True)

@@ -40,7 +40,8 @@ class CubeTosses(RealExperiment):
         # every law, as given and identified; or at parameters identified elsewhere
         for law in request.laws:
             request.tell(f"{law}: {len(tosses)} tosses")
-            own = MujocoTosses() if law == NAME else LawTosses(law, threads=request.threads)
+            threads = request.threads
+            own = MujocoTosses(threads) if law == NAME else LawTosses(law, threads=threads)
             tossers[law] = own
             if request.at is not None:
                 rows += _at(own, tosses, dict(request.at.get(law, {})), request.seed)
@@ -105,7 +106,7 @@ def _described(found: Identified) -> dict[str, Any]:
 
 def _missing(tosses: Tosses, flown: Flights, request: RealRequest) -> dict[str, Any]:
     """The ladder and the two bounds."""
-    climbed = study.ladder(tosses, flown, request.candidates, request.seed, request.tell)
+    climbed = study.ladder(tosses, flown, request)
     rungs = [
         {"title": c.rung.title, "law": c.law, "gain": c.gain}
         | _row(c.law, "identified, held out", c.found.held_out, request.seed)

@@ -31,6 +31,9 @@ class MujocoTosses(Tosser):
     name = NAME
     tried = TRIED
 
+    def __init__(self, threads: int = 1) -> None:
+        self._threads = threads
+
     def given(self) -> dict[str, float]:
         return dict(GIVEN)
 
@@ -41,11 +44,12 @@ class MujocoTosses(Tosser):
         count, frames = len(next(iter(values.values()))), tosses.q.shape[1]
         path = np.empty((count, len(tosses), frames, 7))
         for k in range(count):
-            path[k] = _rolled(tosses, GIVEN | {name: float(v[k]) for name, v in values.items()})
+            own = GIVEN | {name: float(v[k]) for name, v in values.items()}
+            path[k] = _rolled(tosses, own, self._threads)
         return path
 
 
-def _rolled(tosses: Tosses, values: Mapping[str, float]) -> Array:
+def _rolled(tosses: Tosses, values: Mapping[str, float], threads: int) -> Array:
     """Coordinates (tosses, frames, 7) of one candidate."""
     mj, frames = mujoco(), tosses.q.shape[1]
     model = mj.MjModel.from_xml_string(_xml(values))
@@ -55,7 +59,8 @@ def _rolled(tosses: Tosses, values: Mapping[str, float]) -> Array:
     start[:, 3] -= height
     start[:, 10] -= G * late
     steps = HARD * (frames - 1)
-    found, _ = rollout().rollout(model, mj.MjData(model), start, nstep=steps)
+    data = [mj.MjData(model) for _ in range(threads)]
+    found, _ = rollout().rollout(model, data, start, nstep=steps)
     path = np.concatenate([start[:, None, 1:8], found[:, HARD - 1 :: HARD, 1:8]], 1)
     path[..., 2] += height
     return path

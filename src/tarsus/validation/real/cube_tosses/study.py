@@ -8,7 +8,6 @@ and two starts that the tracking cannot tell apart.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -17,6 +16,7 @@ from scipy.spatial.transform import Rotation
 
 from tarsus.contact.base import Law
 from tarsus.identification.ranges import SearchRange
+from tarsus.validation.real.base import RealRequest
 from tarsus.validation.real.cube_tosses.candidates import SCENE
 from tarsus.validation.real.cube_tosses.data import Tosses
 from tarsus.validation.real.cube_tosses.errors import errors
@@ -87,18 +87,13 @@ class Climbed:
     gain: tuple[float, float, float]
 
 
-def ladder(
-    tosses: Tosses,
-    flown: Flights,
-    count: int,
-    seed: int,
-    tell: Callable[[str], None] = lambda text: None,
-) -> list[Climbed]:
-    """Every rung, with `count` candidates each."""
+def ladder(tosses: Tosses, flown: Flights, request: RealRequest) -> list[Climbed]:
+    """Every rung, with as many candidates each as are asked for."""
     climbed: list[Climbed] = []
+    count, seed = request.candidates, request.seed
     for rung in RUNGS:
-        tosser = LawTosses(rung.law, rung.rounding)
-        tell(f"{tosser.name}: {rung.title}")
+        tosser = LawTosses(rung.law, rung.rounding, request.threads)
+        request.tell(f"{tosser.name}: {rung.title}")
         tried: dict[str, SearchRange] = {name: tosser.tried[name] for name in rung.own}
         tried |= {name: SCENE[name] for name in rung.scene}
         started = from_flight(tosses, flown) if rung.flown else tosses
