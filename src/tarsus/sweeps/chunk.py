@@ -20,7 +20,7 @@ from tarsus.simulation import inputs
 from tarsus.simulation.by_candidate import by_candidate
 from tarsus.simulation.simulation import Simulation
 from tarsus.sweeps.built import ChunkPush, built
-from tarsus.sweeps.groups import Chunk, code
+from tarsus.sweeps.groups import Chunk
 from tarsus.sweeps.outcomes.base import Stretch, SweepOutcome
 from tarsus.sweeps.spec import SweepSpec
 from tarsus.sweeps.store import TRAJECTORIES
@@ -41,9 +41,10 @@ class ChunkFiles:
     trajectories: Mapping[str, bytes]
 
 
-def made(chunk: Chunk, digest: str) -> ChunkFiles:
+def made(chunk: Chunk, digest: str, versions: str) -> ChunkFiles:
     """A row for each world, which says why if it could not be simulated, and trajectories.
 
+    digest, versions: the chunk's, and in JSON those of the code, as whoever asks for it knows them
     The bytes depend on the chunk alone.
     """
     measured, failure, notices = simulated(chunk)
@@ -51,6 +52,7 @@ def made(chunk: Chunk, digest: str) -> ChunkFiles:
     files = [kept.get(sample) for sample in chunk.samples]
     named = [None if f is None else f"{TRAJECTORIES}/{digest}/{f.name}" for f in files]
     beside = {"trajectory": named} if chunk.keep else {}
+    beside |= {"versions": [versions] * len(chunk)}
     whole = _rows(chunk, digest, {**measured, "failure": failure, **beside}, notices)
     return ChunkFiles(whole, {f.name: f.content for f in files if f is not None})
 
@@ -65,7 +67,6 @@ def _rows(chunk: Chunk, digest: str, measured: Mapping[str, Any], notices: Seque
     columns |= measured
     columns["chunk"] = [digest] * len(chunk)
     columns["tarsus_version"] = [metadata.version("tarsus")] * len(chunk)
-    columns["versions"] = [json.dumps(code())] * len(chunk)
     # numbers as float64, so that files of one sweep have the same columns
     arrays = {
         name: arrow.array(_typed(values), **({"type": arrow.string()} if name in TEXTS else {}))

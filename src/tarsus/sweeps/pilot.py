@@ -41,12 +41,19 @@ class GroupCost:
     certain: bool
 
 
-def costs(whole: Sequence[Chunk], tell: Callable[[str], None]) -> list[GroupCost]:
-    """Of every group, measured."""
+def costs(
+    whole: Sequence[Chunk],
+    tell: Callable[[str], None],
+    quiet: Callable[[], object] = lambda: None,
+) -> list[GroupCost]:
+    """Of every group, measured.
+
+    quiet: called before each is measured, its step compiled: waits for what else is started
+    """
     found = []
     for group in whole:
         tell(f"measuring {group.structure['robot']}, {group.structure['law']}")
-        found.append(_cost(group))
+        found.append(_cost(group, quiet))
     return found
 
 
@@ -68,9 +75,9 @@ def check_room(
     )
 
 
-def _cost(group: Chunk) -> GroupCost:
+def _cost(group: Chunk, quiet: Callable[[], object]) -> GroupCost:
     """Of one group: its worlds, and the trajectories that are kept."""
-    worlds, seconds = len(group), _seconds_a_world(group)
+    worlds, seconds = len(group), _seconds_a_world(group, quiet)
     if not group.keep:
         return GroupCost(_size(worlds, seconds), worlds * seconds, 0, 0.0, True)
     each, megabytes = _of_a_trajectory(group)
@@ -82,7 +89,7 @@ def _cost(group: Chunk) -> GroupCost:
     return GroupCost(size, worlds * seconds, count, count * megabytes, certain)
 
 
-def _seconds_a_world(group: Chunk) -> float:
+def _seconds_a_world(group: Chunk, quiet: Callable[[], object]) -> float:
     """Of a whole run, measured on a few worlds for a short time once their step is compiled; what
     a batch takes whatever its worlds are does not count.
     """
@@ -90,6 +97,7 @@ def _seconds_a_world(group: Chunk) -> float:
     short = min(PILOT_SECONDS, whole)
     pilot = replace(group.part(0, PILOT), structure={**group.structure, "seconds": short})
     simulated(pilot.part(0, LEAST))
+    quiet()
     seconds = []
     for some in (pilot.part(0, LEAST), pilot):
         began = perf_counter()

@@ -151,8 +151,8 @@ def _made(
 
     # how groups are cut; measured while workers start
     def sizes_now() -> list[int]:
-        door.engine.warm()
-        cost = pilot.costs(whole, tell)
+        started = door.engine.warm()
+        cost = pilot.costs(whole, tell, lambda: wait(started))
         pilot.check_room(cost, asked.keep, asked.most_mb, store.folder)
         return [c.size for c in cost]
 
@@ -220,7 +220,7 @@ def _worked(
     waiting, tries = deque(todo), dict.fromkeys((digest for digest, _ in todo), 0)
     under_way: dict[Future[Done], tuple[str, Chunk]] = {}
     lost: list[str] = []
-    folder = str(store.folder.resolve())
+    folder, versions = str(store.folder.resolve()), json_text(code())
     try:
         while waiting or under_way:
             # hand over
@@ -230,7 +230,8 @@ def _worked(
                     progress.total -= 1
                     continue
                 tries[digest] += 1
-                under_way[door.submit(work, chunk, digest, folder, token)] = digest, chunk
+                given = chunk, digest, versions, folder, token
+                under_way[door.submit(work, *given)] = digest, chunk
             # take what is done
             for future in wait(under_way, return_when=FIRST_COMPLETED).done:
                 digest, chunk = under_way.pop(future)

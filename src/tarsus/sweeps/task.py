@@ -28,14 +28,14 @@ class Done:
     megabytes: float
 
 
-def work(chunk: Chunk, digest: str, folder: str, token: str) -> Done:
+def work(chunk: Chunk, digest: str, versions: str, folder: str, token: str) -> Done:
     """Simulate a chunk and deliver it.
 
     token: the name of a file in the folder, by which a worker knows that the folder it sees is the
         sweep's, shared with who asked
     """
     began = perf_counter()
-    found: ChunkFiles | None = made(chunk, digest)
+    found: ChunkFiles | None = made(chunk, digest, versions)
     count = len(found.trajectories)
     size = sum(map(len, found.trajectories.values())) / MB
     place = Path(folder)

@@ -37,9 +37,11 @@ class WorkEngine(ABC):
     def slots(self) -> int:
         """How many tasks are worked on at once."""
 
-    def warm(self) -> None:
-        """Start workers before there are tasks, where that takes long; by default not."""
-        return
+    def warm(self) -> list[Future[Any]]:
+        """Start workers before there are tasks, where that takes long; when they have started. By
+        default not.
+        """
+        return []
 
     def close(self) -> None:
         """Let the workers go; tasks not begun are dropped."""

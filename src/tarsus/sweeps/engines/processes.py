@@ -31,9 +31,8 @@ class Processes(WorkEngine):
     def slots(self) -> int:
         return self.workers or 1
 
-    def warm(self) -> None:
-        for _ in range(self.slots):
-            self._pool.submit(imported)
+    def warm(self) -> list[Future[Any]]:
+        return [self._pool.submit(imported) for _ in range(self.slots)]
 
     def submit(self, function: Callable[..., Any], *given: Any) -> Future[Any]:
         try:
