@@ -58,6 +58,15 @@ def test_it_goes_as_it_is_asked(asked: dict[str, float]) -> None:
     assert found.turn == pytest.approx(asked.get("turn", 0.0), abs=0.2)
 
 
+def test_it_trots_though_no_gait_is_given() -> None:
+    """Feet of a diagonal stand together, those of an end or a side take turns."""
+    planner = tarsus.Planner("go", pace=Pace(rate=100.0, delay=0.01))
+    found = run(planner, tarsus.Simulation(planner.robot, controller=planner, dt=0.0025), 4.0)[1]
+    assert not found.fell and found.speed > 0.35 and found.leans < 0.2
+    assert found.together["diagonals"] > 0.6
+    assert found.together["ends"] < -0.3 and found.together["sides"] < -0.3
+
+
 def test_it_steps_onto_a_box() -> None:
     found = reached("step_up", 8.0)
     assert not found.fell and found.rise > 0.05 and found.leans < 1.0

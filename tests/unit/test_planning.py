@@ -13,10 +13,12 @@ from scipy.interpolate import CubicHermiteSpline
 import tarsus
 from tarsus import registry
 from tarsus.control.pd import actuated
+from tarsus.errors import TarsusError
 from tarsus.morphology.mirror import mirrored_motors
 from tarsus.parameters import declared
 from tarsus.planning import spline
 from tarsus.planning.goals.base import Goal
+from tarsus.planning.goals.go import Go
 from tarsus.planning.methods.base import Proposal, SamplingMethod
 from tarsus.planning.methods.cem import CEM
 from tarsus.planning.methods.mppi import MPPI
@@ -24,6 +26,7 @@ from tarsus.planning.pace import Pace
 from tarsus.planning.pairings import pairings
 from tarsus.planning.planner import GOALS, METHODS
 from tarsus.planning.rollout_program import RolloutPlan, glimpse
+from tarsus.planning.strides import strides
 
 DT, HORIZON, FEW = 0.005, 0.1, 2  # so few that a world has a lane of its own
 PACE = Pace(horizon=HORIZON, spacing=0.05, rate=50.0)
@@ -33,7 +36,7 @@ def made(threads: int = 1, pace: Pace = PACE, **changed: Any) -> tarsus.Planner:
     """A small planner, to be quick, in the scene that a Simulation has by default."""
     whole: Any = {"limits": True, "stiction": True, "precision": "float64"}
     return tarsus.Planner(
-        "go",
+        Go(alternating=0.0),
         method=MPPI(samples=FEW, temperature=10.0),
         dt=DT,
         pace=pace,
@@ -68,6 +71,42 @@ def test_the_cubic_is_hermite_s_with_slopes_between_the_neighbors() -> None:
         assert spline.value("cubic", knots[:, None], s)[0] == pytest.approx(exact(s), abs=1e-12)
     middle = spline.value("linear", knots[:, None], 2.25)[0]
     assert middle == pytest.approx(0.75 * knots[2] + 0.25 * knots[3], abs=1e-12)
+
+
+# ---------------------------------------------------------------- strides
+
+
+def test_a_side_does_what_the_other_did_half_a_stride_before() -> None:
+    """Of the share of samples that stride; the others, and the first, are as they were drawn."""
+    image = pairings(tarsus.load("mini_cheetah"))[0]
+    found = strides((0.5, 0.4), (image,), 0.1)
+    assert found is not None and found.half == 2
+    drawn = np.random.default_rng(4).standard_normal((9, 7, 12), np.float32)
+    before = drawn.copy()
+    found.alternate(drawn)
+    assert np.array_equal(drawn[1:5, 2:], image(drawn[1:5, :-2]))
+    assert not np.array_equal(drawn[1:5, 1:], image(drawn[1:5, :-1]))
+    assert np.array_equal(drawn[[0, 5, 6, 7, 8]], before[[0, 5, 6, 7, 8]])
+    assert np.array_equal(drawn[:, :2], before[:, :2])
+
+
+def test_a_plan_goes_on_in_stride() -> None:
+    robot = tarsus.load("mini_cheetah")
+    rest = np.asarray(robot.keyframes["stand"])[actuated(robot)[0]]
+    image = pairings(robot)[0]
+    found = strides((0.5, 0.4), (image,), 0.1)
+    assert found is not None
+    plan = rest + np.random.default_rng(5).normal(size=(7, 12))
+    ahead = plan.copy()
+    found.go_on(ahead, 3, rest)
+    assert np.array_equal(ahead[:4], plan[:4]) and not np.allclose(ahead[4:], plan[4:])
+    # twice half a stride later the same side is there again
+    assert ahead[4:6] - rest == pytest.approx(image(plan[2:4] - rest))
+    assert ahead[6] == pytest.approx(plan[2])
+    # robots without four legs, and goals that do not ask, have none
+    assert strides((0.5, 0.4), (), 0.1) is None and strides((0.0, 0.4), (image,), 0.1) is None
+    with pytest.raises(TarsusError, match=r"0\.3 s is not a whole number of knots"):
+        strides((0.5, 0.3), (image,), 0.1)
 
 
 # ---------------------------------------------------------------- rollouts

@@ -25,6 +25,7 @@ from tarsus.planning.pace import NEARLY, Pace
 from tarsus.planning.pairings import pairings
 from tarsus.planning.rollout_program import RolloutPlan, shared
 from tarsus.planning.rollouts import Futures
+from tarsus.planning.strides import strides
 from tarsus.program.run.native import usable_cores
 from tarsus.simulation import default_controller, inputs, notices, resolve
 from tarsus.simulation.contact_selection import candidates
@@ -124,8 +125,11 @@ class Planner:
         self.weights, self._asked = self.goal.weights(), dict(self.goal.commands())
         self._at, self._rest = actuated(self.robot), stand[actuated(self.robot)[0]]
         self._range, self._pairings = _range_of(self.robot), pairings(self.robot)
-        if self.method.paired and not self._pairings:
-            self.notices.append(f"{self.robot.name!r} has no legs in pairs: paired is ignored.")
+        asked = self.goal.strides()
+        self._strides = strides(asked, self._pairings, self.pace.spacing)
+        if (self.method.paired or asked[0]) and not self._pairings:
+            ignored = "paired" if self.method.paired else "alternating"
+            self.notices.append(f"{self.robot.name!r} has no legs in pairs: {ignored} is ignored.")
         # a plan that nobody waits for: threads and tables are there when the first is asked for
         self.reset()
         self.plan(0.0, stand, np.zeros(self.robot.nu))
@@ -247,13 +251,18 @@ class Planner:
         return int(np.floor(t / self.pace.spacing + NEARLY)) - self.pace.before
 
     def _shifted(self, held: _Held, first: int) -> Proposal:
-        """The plan from another first knot on; knots that are new go on as the last did."""
+        """The plan from another first knot on; knots that are new go on as the last did, or in
+        stride.
+        """
         count, gone = self.pace.knots, max(first - held.first, 0)
         at = np.minimum(np.arange(count) + gone, count - 1)
         spread = self.method.renewed(held.proposal.spread[at])
         spread[count - min(gone, count) :] = self.method.noise
         spread[: self.pace.before] = 0  # it is past, and shapes the present alone
-        return Proposal(held.proposal.mean[at], spread, pairings=self._pairings)
+        mean = held.proposal.mean[at]
+        if self._strides is not None:
+            self._strides.go_on(mean, min(gone, count), self._rest)
+        return Proposal(mean, spread, 0.0, self._pairings, self._strides)
 
 
 def _completed(given: dict[str, Any], robot: Robot) -> Any:

@@ -48,6 +48,12 @@ class Goal(ABC):
         """What is asked of the robot, by name, where nothing else is said; SI units."""
         return {}
 
+    def strides(self) -> tuple[float, float]:
+        """Of how many of the samples each side does what the other did half a stride before: their
+        share, and s of a stride; on four legs.
+        """
+        return 0.0, 0.0
+
     def ground(self) -> Terrain | None:
         """What it is meant for; None: any."""
         return None

@@ -24,25 +24,35 @@ class Go(Goal):
     turn: rad/s to the left
     """
 
-    drift: float = weight(60.0, "square of its speed's error, m^2/s^2")
+    drift: float = weight(100.0, "square of its speed's error, m^2/s^2")
     turning: float = weight(20.0, "square of its yaw rate's error, rad^2/s^2")
     height: float = weight(100.0, "square of the trunk's height off standing, m^2")
-    tilt: float = weight(10.0, "square of the sine of its lean")
-    balance: float = weight(20.0, "square of the feet's distance from where it comes to rest, m^2")
+    tilt: float = weight(60.0, "square of the sine of its lean")
+    balance: float = weight(40.0, "square of the feet's distance from where it comes to rest, m^2")
     bounce: float = weight(0.5, "square of its speed up or down, m^2/s^2")
     sway: float = weight(0.1, "square of how fast it rolls and pitches, rad^2/s^2")
     posture: float = weight(1.0, "squares of the joints' distances from standing, rad^2")
-    flight: float = weight(3.0, "the share of half of the feet that is missing on the ground")
+    flight: float = weight(8.0, "the share of half of the feet that is missing on the ground")
     dragging: float = weight(0.2, "squares of low feet's speeds along the ground, m^2/s^2")
     rates: float = weight(3e-4, "squares of the joints' rates, rad^2/s^2")
-    torque: float = weight(1e-4, "squares of the torques, N^2 m^2")
+    torque: float = weight(4e-4, "squares of the torques, N^2 m^2")
     clearance: float = parameter(0.05, "m", "above which a foot may move as it likes", "(0, inf)")
+    alternating: float = parameter(
+        0.9,
+        "[1]",
+        "share of samples in which a side does what the other did half a stride before",
+        "[0, 1]",
+    )
+    stride: float = parameter(0.4, "s", "after which the same side does it again", "(0, 100]")
     speed: float = parameter(0.5, "m/s", "along the heading, unless commanded")
     sideways: float = parameter(0.0, "m/s", "to the left, unless commanded")
     turn: float = parameter(0.0, "rad/s", "to the left, unless commanded")
 
     def commands(self) -> Mapping[str, float]:
         return {"speed": self.speed, "sideways": self.sideways, "turn": self.turn}
+
+    def strides(self) -> tuple[float, float]:
+        return self.alternating, self.stride
 
     def costs(self, now: Glimpse) -> Mapping[str, SX]:
         asked, ahead = now.command, now.forwards

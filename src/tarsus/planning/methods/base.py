@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from tarsus.environments.mirror import Mirror
 from tarsus.parameters import check, choice, parameter
+from tarsus.planning.strides import Strides
 from tarsus.references.reference import Citation
 
 Array = NDArray[np.float64]
@@ -31,12 +32,14 @@ class Proposal:
     mean (knots, n): of the joints' targets, rad; spread (knots, n): standard deviations, rad
     effective: how many of the samples had a say, on average over the rounds
     pairings: images of the motors under which legs of a pair do the same
+    strides: how samples stride; None: they do not
     """
 
     mean: Array
     spread: Array
     effective: float = 0.0
     pairings: tuple[Mirror, ...] = ()
+    strides: Strides | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +75,7 @@ class SamplingMethod(ABC):
         for _ in range(self.rounds):
             tried = proposal.mean + proposal.spread * self._drawn(proposal, random)
             found = self.round(proposal, tried, costs(tried))
-            proposal = replace(found, pairings=proposal.pairings)
+            proposal = replace(found, pairings=proposal.pairings, strides=proposal.strides)
             told.append(proposal.effective)
         return replace(proposal, effective=float(np.mean(told)))
 
@@ -85,6 +88,8 @@ class SamplingMethod(ABC):
         for k, image in enumerate(chosen):
             own = slice(1 + k, 1 + round(self.paired * (self.samples - 1)), len(chosen))
             drawn[own] = SQUARED * image.even(drawn[own])
+        if proposal.strides is not None:
+            proposal.strides.alternate(drawn)
         drawn[0] = 0
         return drawn
 
