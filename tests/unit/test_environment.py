@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import gymnasium
 import numpy as np
@@ -229,3 +229,23 @@ def test_actions_of_a_wrong_shape_or_not_finite(worlds: tarsus.Environment) -> N
         worlds.step(np.zeros((3, 12)))
     with pytest.raises(tarsus.TarsusError, match="not finite"):
         worlds.step(np.full(12, np.nan))
+
+
+# ---------------------------------------------------------------- arrays that stay
+
+
+def test_arrays_that_stay_show_every_outcome_to_whoever_shares_them() -> None:
+    """Through ends of episodes: the same as `step`, by DLPack without a copy."""
+    task = replace(Velocity(), episode=0.1)
+    own, other = (tarsus.Environment(task, worlds=19, seed=3) for _ in range(2))
+    shared = {f.name: np.from_dlpack(getattr(own.last, f.name)) for f in fields(own.last)}
+    ended = 0
+    for k in range(12):
+        found = other.step(actions(19, other.actions, k))
+        assert own.advance(actions(19, own.actions, k)) is own.last
+        for name, array in shared.items():
+            np.testing.assert_array_equal(array, getattr(found, name), err_msg=name)
+            assert np.shares_memory(array, getattr(own.last, name))
+        ended += int(found.truncated.sum())
+    assert shared["observation"].shape == (19, own.observations) and 0 < ended < 12 * 19
+    assert shared["truncated"].dtype == bool and shared["observation"].flags.c_contiguous

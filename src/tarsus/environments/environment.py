@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Unpack
 
@@ -35,6 +35,7 @@ from tarsus.terrain.base import Terrain
 from tarsus.terrain.plane import Plane
 
 TASKS = "tarsus.tasks"
+FLAGS = ("terminated", "truncated", "diverged")
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,6 +231,32 @@ class Environment:
 
     def step(self, action: ArrayLike) -> Transition:
         """One control period with actions (worlds, n), or (n,) for all worlds alike."""
+        self._advance(action)
+        return self.outcome()
+
+    @cached_property
+    def _rooms(self) -> dict[str, Array]:
+        """What holds the parts of `last`, each with the worlds that fill up the last lanes."""
+        parts = [part.name for part in fields(Transition)]
+        return {name: self.backend.room(name, bool if name in FLAGS else None) for name in parts}
+
+    @cached_property
+    def last(self) -> Transition:
+        """What came of the last period of `advance`, in arrays that stay where they are."""
+        parts = {name: room[: self.worlds] for name, room in self._rooms.items()}
+        wide = ("observation", "final", "terms", "measures")
+        return Transition(**{k: part if k in wide else part[:, 0] for k, part in parts.items()})
+
+    def advance(self, action: ArrayLike) -> Transition:
+        """A `step` whose outcome is `last`: the next one writes over it. Who shares the arrays'
+        memory, as by DLPack, sees each outcome without being given it.
+        """
+        self._advance(action)
+        for name, room in self._rooms.items():
+            self.backend.read(name, room)
+        return self.last
+
+    def _advance(self, action: ArrayLike) -> None:
         given = np.asarray(action, dtype=self.backend.dtype)
         if given.shape not in ((self.actions,), (self.worlds, self.actions)):
             raise TarsusError(
@@ -239,14 +266,13 @@ class Environment:
             raise TarsusError("the action holds numbers that are not finite.")
         self.backend.set("action", given)
         self.backend.advance()
-        return self.outcome()
 
     def outcome(self) -> Transition:
         """Of the last control period, copies."""
         get = self.backend.get
         seen, flags = (
             get("observation"),
-            [get(name)[:, 0] > 0 for name in ("terminated", "truncated", "diverged")],
+            [get(name)[:, 0] > 0 for name in FLAGS],
         )
         ended = flags[0] | flags[1]
         final = get("final") if ended.any() else seen.copy()

@@ -65,6 +65,16 @@ class Worlds(Backend):
             .copy()
         )
 
+    def room(self, name: str, dtype: type | None = None) -> Array:
+        """An array for `read`, of another type if asked: (worlds and those that fill up, size)."""
+        shape = (self.groups * self.lanes, self.program.sizes[name])
+        return aligned(shape, np.dtype(dtype or self.dtype))
+
+    def read(self, name: str, into: Array) -> None:
+        """A register of all worlds into an array that `room` made."""
+        rows = self._rows(name)
+        into.reshape(self.groups, self.lanes, rows.shape[1])[...] = rows.transpose(0, 2, 1)
+
     def output(self, name: str) -> Array:
         return self.get(name)
 
