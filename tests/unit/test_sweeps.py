@@ -21,6 +21,7 @@ from tarsus.sweeps import query, spec
 from tarsus.sweeps.groups import groups
 from tarsus.sweeps.sampling import Between, Words, sampled
 from tarsus.sweeps.store import Store
+from tarsus.viewer.log_accessor import open_log
 
 G, MASS, INERTIA, RADIUS = 9.81, 2.0, 0.02, 0.1
 BALL = f"""<mujoco model="ball"><worldbody><geom name="floor" type="plane" size="0 0 1"/>
@@ -267,8 +268,11 @@ if __name__ == "__main__":
 
 @pytest.mark.slow
 def test_a_killed_sweep_goes_on(folder: Path) -> None:
-    """Killed as soon as some chunks are there: what is there is whole, and the rest is made."""
+    """Killed as soon as some chunks are there: what is there is whole, with the trajectories that
+    it keeps, and the rest is made.
+    """
     given = dropped(sample={"method": "latin", "count": 400, "seed": 1})
+    given["trajectories"] = {"keep": 100}
     given["fixed"]["seconds"] = 2.0
     (folder / "run.py").write_text(KILLED)
     out = folder / "out"
@@ -284,6 +288,10 @@ def test_a_killed_sweep_goes_on(folder: Path) -> None:
     process.wait()
     kept = chunks(out)
     assert 3 <= len(kept) < 50
+    named = query.asked(out, "SELECT trajectory FROM rows WHERE trajectory IS NOT NULL")
+    assert len(named) == 2 * len(kept)
+    for name in named["trajectory"]:
+        assert open_log(out / str(name)).sizes["time"] == 800
     report = tarsus.sweep(asked, out, "inline")
     assert report.skipped == len(kept) and report.done == 50 - len(kept)
     whole = chunks(out)
