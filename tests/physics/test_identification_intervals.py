@@ -53,7 +53,7 @@ def test_intervals_hold_what_is_true_under_hard_contact(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_intervals_hold_what_is_true_of_a_walk() -> None:
-    """Mini Cheetah trots uphill; of 8 intervals of 95 %, under 4 draws of the noise, at most one misses,
+    """Mini Cheetah uphill; of 8 intervals of 95 %, under 4 draws of the noise, at most one misses,
     by less than its width, and they are not as wide as they please. Feet make the cost so rugged
     that its curvature gives the slope a hundredth of its true scatter: whatever leaves the search
     for the starts, or for the other unknown, undone when one is moved aside, shows in these draws,
