@@ -54,6 +54,22 @@ def _excluded(model: Any, robot: Robot) -> list[tuple[str, str]]:
     ]
 
 
+def grounded(model: Any) -> set[str]:
+    """Names of bodies that may touch the ground: shapes of theirs, and some fixed in the world,
+    are pairs, or their bits of contype and conaffinity match.
+    """
+    names, owner = body_names(model), np.array(model.body_weldid)[model.geom_bodyid]
+    types, affinities = np.array(model.geom_contype), np.array(model.geom_conaffinity)
+    found = set[str]()
+    for floor in np.flatnonzero(owner == 0):
+        match = (types & affinities[floor]) | (types[floor] & affinities)
+        one, other = model.pair_geom1, model.pair_geom2
+        pairs = np.concatenate([other[one == floor], one[other == floor]])
+        touching = np.union1d(np.flatnonzero(match), pairs)
+        found |= {names[body] for body in owner[touching.astype(int)] if body}
+    return found
+
+
 def hard(model: Any, dt: float, softness: float = 1.0) -> None:
     """As hard as steps of dt, s, allow, or softer by a factor on the time constant; the same
     friction everywhere, no motors: torques come as forces.

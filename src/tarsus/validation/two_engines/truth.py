@@ -151,7 +151,7 @@ class Beside:
     def of(name: str, file: str) -> Beside:
         """A robot by name and file, on its feet."""
         robot, gait = prepared(robots.load(file), STAND, DT, [])
-        robot = without_overlaps(robot)
+        robot = grounded_alike(without_overlaps(robot), file)
         servos = held(robot, np.array(gait.initial_coordinates(robot)), gait)
         shown = robot.name if name == file else name
         return Beside(shown, robot, file, ours.simulated(robot, servos, DT).q, servos)
@@ -212,6 +212,13 @@ class Beside:
         order = float(np.log2(whole.angle / half.angle)) if half.angle else None
         found = Beheld(FLIGHT, place=whole.place, angle=whole.angle)
         return TruthRow(self.name, FLIES, FLIGHT, found, order=order)
+
+
+def grounded_alike(robot: Robot, file: str) -> Robot:
+    """The robot, of which no body touches the ground that its file keeps from it in MuJoCo."""
+    allowed = theirs.grounded(theirs.model_of(robot, file, DT))
+    names = robot.body_names
+    return replace(robot, candidates=tuple(c for c in robot.candidates if names[c.body] in allowed))
 
 
 def without_overlaps(robot: Robot) -> Robot:
