@@ -56,6 +56,29 @@ def test_a_chain_comes_to_its_stops_when_mujoco_s_does(
     assert not ours.meets and not mujoco_s.meets
 
 
+SHAPES = """<mujoco><worldbody><geom name="floor" type="plane" size="1 1 1"/>
+<body name="base" pos="0 0 1">
+<freejoint/><geom name="trunk" size=".1" contype="0" conaffinity="0"/>{arm}{leg}</body></worldbody>
+<contact><pair geom1="toe" geom2="floor"/></contact></mujoco>"""
+LIMB = """<body name="{name}" pos="{x} 0 0"><joint axis="0 1 0"/>
+<geom name="{geom}" size=".05" pos="0 0 -.2" contype="{bit}" conaffinity="0"/></body>"""
+
+
+@pytest.mark.parametrize(("bit", "touching"), [(0, {"leg"}), (1, {"leg", "arm"})])
+def test_what_a_file_keeps_from_the_floor_stays_off_it_in_both(
+    bit: int, touching: set[str]
+) -> None:
+    """A foot by its pair, an arm by its bits, a trunk never."""
+    arm = LIMB.format(name="arm", x=0.2, geom="hand", bit=bit)
+    leg = LIMB.format(name="leg", x=-0.2, geom="toe", bit=0)
+    text = SHAPES.format(arm=arm, leg=leg)
+    robot = Robot.of(read_mjcf(text))
+    model = theirs.model_of(robot, text, DT)
+    assert theirs.grounded(model) == touching
+    alike = truth.grounded_alike(robot, text)
+    assert {robot.body_names[c.body] for c in alike.candidates} == touching
+
+
 class Brittle:
     """A robot that cannot be run in one of its scenes."""
 
