@@ -144,7 +144,7 @@ class DirectionalEmitter(Emitter):
 
     def _straight(self, block: Straight) -> None:
         # what all directions share
-        cut = Cut(block, self.frame.varying, self._room.slots)
+        cut = Cut(block, self._reach, self.frame.varying, self._room.slots)
         s, values = self.scribe, list[str]()
         for node, used in zip(cut.tape.nodes, cut.shared.work, strict=True):
             values.append(self._value(node, values, block, block.outputs) if used else "")
@@ -157,7 +157,7 @@ class DirectionalEmitter(Emitter):
         # group by group of directions the rest
         first = 0
         for group, (vectors, _) in enumerate(self.frame.parts):
-            part = cut.part(self._reach, group)
+            part = cut.part(group)
             for piece in part.pieces:
                 if piece.work or piece.ends:
                     self._piece(cut, part, piece, (first, first + vectors))

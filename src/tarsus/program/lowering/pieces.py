@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from tarsus.program.ir.blocks import Straight
 from tarsus.program.lowering.reach import Reach, of_nodes
-from tarsus.program.lowering.tape import Node, tape
+from tarsus.program.lowering.tape import Node
 
 LENGTH = 250  # operations of a piece
 
@@ -58,11 +58,12 @@ class Shared:
 class Cut:
     """A straight block of a tangent program.
 
-    varying: registers that differ by direction; room: for slots
+    reach: of its program; varying: registers that differ by direction; room: for slots
     """
 
-    def __init__(self, block: Straight, varying: Collection[str], room: int) -> None:
-        self.block, self.tape, self._room = block, tape(block.function), room
+    def __init__(self, block: Straight, reach: Reach, varying: Collection[str], room: int) -> None:
+        self.block, self.reach, self._room = block, reach, room
+        self.tape = reach.tapes[id(block)]
         t, live = self.tape, self.tape.live()
         # what differs by direction
         self.differs: list[bool] = []
@@ -82,8 +83,9 @@ class Cut:
             {k: at for at, k in enumerate(waits)},
         )
 
-    def part(self, reach: Reach, group: int) -> GroupWork:
+    def part(self, group: int) -> GroupWork:
         """What is done for the directions of a group."""
+        reach = self.reach
         # what can differ from zero in it; what its outputs take of that
         groups = of_nodes(self.tape, self.block, reach.before[id(self.block)], reach.everywhere)
         some = [bool(found >> group & 1) for found in groups]

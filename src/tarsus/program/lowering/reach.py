@@ -18,11 +18,13 @@ class Reach:
 
     before: by the id of a straight block, as it begins
     ever: at any time
+    tapes: of the straight blocks, by id
     """
 
     everywhere: Groups
     before: dict[int, Reached] = field(default_factory=dict)
     ever: Reached = field(default_factory=dict)
+    tapes: dict[int, Tape] = field(default_factory=dict)
 
 
 def reach(program: Program, seeded: Mapping[str, Groups], everywhere: Groups) -> Reach:
@@ -34,7 +36,7 @@ def reach(program: Program, seeded: Mapping[str, Groups], everywhere: Groups) ->
     found = Reach(everywhere)
     now = {name: [groups] * program.sizes[name] for name, groups in seeded.items()}
     found.ever = _copied(now)
-    tapes = {id(block): tape(block.function) for block, _ in program.straights()}
+    found.tapes = {id(block): tape(block.function) for block, _ in program.straights()}
 
     def through(block: Block, now: Reached) -> None:
         if isinstance(block, While):
@@ -48,8 +50,8 @@ def reach(program: Program, seeded: Mapping[str, Groups], everywhere: Groups) ->
                     return
         if isinstance(block, Straight):
             _add(found.before.setdefault(id(block), {}), now)
-            nodes = of_nodes(tapes[id(block)], block, now, everywhere)
-            for (argument, entry), node in tapes[id(block)].outputs:
+            nodes = of_nodes(found.tapes[id(block)], block, now, everywhere)
+            for (argument, entry), node in found.tapes[id(block)].outputs:
                 if (name := block.outputs[argument]) in now:
                     now[name][entry] = nodes[node]
             _add(found.ever, now)
