@@ -50,6 +50,14 @@ def test_go2_trots_from_its_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_hoap1_walks_on_two_feet(tmp_path: Path) -> None:
+    """Nothing of the robot is set but the pushes: 0.1 sqrt(g L) is 0.15 m/s."""
+    settings = (FALL, "width=64", "quieter=200", "push=0.15")
+    fell, missed = learned(Lesson("velocity", "hoap1", settings=settings), 300, tmp_path)
+    assert fell <= 2 and missed["speed"] < 0.03 and missed["turn"] < 0.15
+
+
+@pytest.mark.slow
 def test_levels_rise_only_with_what_is_mastered() -> None:
     """A robot that stands still although it shall walk does not fall, and stays on level ground."""
     lesson = Lesson("rough", terrain="rough", settings=("speed=0.8,1", "episode=1"))
