@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import xarray as xr
+from helpers.ball import beside, written
 
 import tarsus
 from tarsus import cli
@@ -19,11 +20,7 @@ from tarsus.sweeps.store import Store
 from tarsus.viewer.log_accessor import open_log
 from tarsus.viewer.track import track
 
-RADIUS, DT = 0.1, 0.002
-BALL = f"""<mujoco model="ball"><worldbody><geom name="floor" type="plane" size="0 0 1"/>
-  <body name="ball" pos="0 0 {RADIUS}"><freejoint/>
-    <inertial mass="2" pos="0 0 0" diaginertia="0.02 0.02 0.02"/>
-    <geom type="sphere" size="{RADIUS}"/></body></worldbody></mujoco>"""
+DT = 0.002
 OWN = """
 def way(simulation):
     return simulation.q.reshape(-1, 7)[:, 0]
@@ -34,17 +31,12 @@ def left(simulation):
 
 @pytest.fixture(scope="module")
 def robot(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """One file for all tests, so that they share a compiled step."""
-    path = tmp_path_factory.mktemp("robot") / "ball.xml"
-    path.write_text(BALL)
-    return str(path)
+    return written(tmp_path_factory.mktemp("robot"))
 
 
 @pytest.fixture
 def folder(tmp_path: Path, robot: str) -> Path:
-    (tmp_path / "ball.xml").symlink_to(robot)
-    (tmp_path / "own.py").write_text(OWN)
-    return tmp_path
+    return beside(tmp_path, robot, OWN)
 
 
 def pushed(keep: Any, **changed: Any) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.ball import INERTIA, MASS, RADIUS, beside, written
 
 import tarsus
 from tarsus import cli
@@ -23,11 +24,7 @@ from tarsus.sweeps.sampling import Between, Words, sampled
 from tarsus.sweeps.store import Store
 from tarsus.viewer.log_accessor import open_log
 
-G, MASS, INERTIA, RADIUS = 9.81, 2.0, 0.02, 0.1
-BALL = f"""<mujoco model="ball"><worldbody><geom name="floor" type="plane" size="0 0 1"/>
-  <body name="ball" pos="0 0 {RADIUS}"><freejoint/>
-    <inertial mass="{MASS}" pos="0 0 0" diaginertia="{INERTIA} {INERTIA} {INERTIA}"/>
-    <geom type="sphere" size="{RADIUS}"/></body></worldbody></mujoco>"""
+G = 9.81
 OWN = """
 def height(simulation):
     return simulation.q.reshape(-1, 7)[:, 2]
@@ -38,17 +35,12 @@ def way(simulation):
 
 @pytest.fixture(scope="module")
 def robot(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """One file for all tests, so that they share a compiled step."""
-    path = tmp_path_factory.mktemp("robot") / "ball.xml"
-    path.write_text(BALL)
-    return str(path)
+    return written(tmp_path_factory.mktemp("robot"))
 
 
 @pytest.fixture
 def folder(tmp_path: Path, robot: str) -> Path:
-    (tmp_path / "ball.xml").symlink_to(robot)
-    (tmp_path / "own.py").write_text(OWN)
-    return tmp_path
+    return beside(tmp_path, robot, OWN)
 
 
 def dropped(**changed: Any) -> dict[str, Any]:

@@ -1,0 +1,25 @@
+"""A ball on a floor, as the file that a sweep's specification names, and outcomes beside it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+MASS, INERTIA, RADIUS = 2.0, 0.02, 0.1
+BALL = f"""<mujoco model="ball"><worldbody><geom name="floor" type="plane" size="0 0 1"/>
+  <body name="ball" pos="0 0 {RADIUS}"><freejoint/>
+    <inertial mass="{MASS}" pos="0 0 0" diaginertia="{INERTIA} {INERTIA} {INERTIA}"/>
+    <geom type="sphere" size="{RADIUS}"/></body></worldbody></mujoco>"""
+
+
+def written(folder: Path) -> str:
+    """Where it is written: one file for all tests, so that they share a compiled step."""
+    path = folder / "ball.xml"
+    path.write_text(BALL)
+    return str(path)
+
+
+def beside(folder: Path, robot: str, own: str) -> Path:
+    """The folder, with that file in it and outcomes of the test's own."""
+    (folder / "ball.xml").symlink_to(robot)
+    (folder / "own.py").write_text(own)
+    return folder
