@@ -9,8 +9,9 @@ import os
 import pkgutil
 import sys
 from collections.abc import Callable
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import TypeVar
 
 from tarsus.errors import TarsusError, unknown
@@ -72,12 +73,24 @@ def name_of(member: object) -> str:
     return type(member).__module__.rpartition(".")[2]
 
 
+class _AsItIs(SourceFileLoader):
+    """Reads the source itself: Python's cache takes a file of the same second and size for the one
+    before it.
+    """
+
+    def get_code(self, fullname: str) -> CodeType:
+        path = self.get_filename(fullname)
+        return self.source_to_code(self.get_data(path), path)
+
+
 def from_file(path: str, kind: str) -> ModuleType:
     """The module in a user's own file; TarsusError if there is none or it does not run."""
     file = Path(path)
     if not os.path.isfile(file):
         raise TarsusError(f"there is no file {path} to read the {kind} from.")
-    spec = importlib.util.spec_from_file_location(file.stem, file)
+    spec = importlib.util.spec_from_file_location(
+        file.stem, file, loader=_AsItIs(file.stem, str(file))
+    )
     assert spec is not None and spec.loader is not None
     found = importlib.util.module_from_spec(spec)
     sys.modules[file.stem] = found
