@@ -11,6 +11,8 @@ import pytest
 from helpers.noisy_logs import BALL
 
 import tarsus
+from tarsus import cli
+from tarsus.errors import TarsusError
 from tarsus.sweeps import query, spec
 from tarsus.sweeps.store import Store
 
@@ -98,3 +100,22 @@ def test_two_runs_at_once_share_the_work(folder: Path) -> None:
     assert tarsus.sweep(asked, out, "inline").done == 0
     table = query.asked(out, "SELECT count(*) AS n, count(DISTINCT sample) AS m FROM rows")
     assert table.iloc[0].tolist() == [4000, 4000]
+
+
+def test_worlds_that_fail_are_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A body that there is not: every world's row says so, and so does the command."""
+    (folder / "spec.toml").write_text(
+        '[fixed]\nrobot = "ball.xml"\ngait = "free"\nseconds = 0.01\n'
+        '[vary]\n"mass.bal" = { low = 0.9, high = 1.1, steps = 3 }\n'
+        '[outcomes]\nnames = ["fell"]\n'
+    )
+    given = [str(folder / "spec.toml"), "--out", str(folder / "out"), "--engine", "inline", "-q"]
+    assert cli.main(["sweep", *given]) == 1
+    told = capsys.readouterr().out
+    assert "3 of 3 worlds failed:" in told and "there is no body named 'bal'" in told
+
+
+def test_sql_that_names_no_table_is_told_its_name(folder: Path) -> None:
+    tarsus.sweep(spec.of(dropped(8), folder), folder / "out", "inline")
+    with pytest.raises(TarsusError, match=r"The table is 'rows'"):
+        query.asked(folder / "out", "SELECT * FROM results")

@@ -13,6 +13,7 @@ import tyro
 from tarsus.commands.base import FAILED, Command, Flag, called, name_of, print_json
 
 ENGINES = "tarsus.sweeps.engines"
+TOLD = 5  # reasons for failures
 
 
 @dataclass(frozen=True)
@@ -20,7 +21,7 @@ class Sweep(Command):
     """Run simulations on a grid, a Latin hypercube or at random.
 
     What a spec may say: docs/sweeps.md. A sweep that was killed goes on where it stopped. Exits
-    with 1 if chunks could not be made.
+    with 1 if chunks could not be made, or all worlds failed.
     """
 
     place: ClassVar[int] = 62
@@ -68,8 +69,10 @@ class Sweep(Command):
             )
         # what it did, or would do
         kept, size = found.trajectories, f"{found.megabytes:.3g} MB"
+        why = {} if self.dry_run else _failures(self.out)
+        failed = sum(why.values())
         if self.json:
-            print_json(vars(found))
+            print_json(vars(found) | {"failures": why})
         elif self.dry_run:
             print(
                 f"{found.worlds} worlds of {found.groups} compiled steps, {found.steps} steps,"
@@ -82,6 +85,21 @@ class Sweep(Command):
                 f" {found.seconds:.1f} s, {found.skipped} were there; rows in {self.out}"
                 + (f"; {kept} trajectories, {size}" if kept else "")
             )
+        if failed and not self.json:
+            print(f"{failed} of {found.worlds} worlds failed:")
+            for text, worlds in list(why.items())[:TOLD]:
+                print(f"  {worlds}: {text}")
         for text in found.lost:
             print(f"lost: {text}", file=sys.stderr)
-        return FAILED if found.lost else 0
+        return FAILED if found.lost or failed == found.worlds else 0
+
+
+def _failures(folder: Path) -> dict[str, int]:
+    """How many worlds failed for what reason, the most frequent first."""
+    from tarsus.sweeps import query
+    from tarsus.sweeps.store import CHUNKS
+
+    if not any((folder / CHUNKS).glob("*.parquet")):
+        return {}
+    found = query.failures(folder)
+    return dict(zip(found["failure"].tolist(), map(int, found["worlds"]), strict=True))

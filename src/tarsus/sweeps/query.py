@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 ROWS = "rows"  # the table's name in SQL
 MARKED = 5000  # points of a picture that are drawn one by one; of more, a sample
+LISTED = 20  # reasons for failures on a page
 SERIES = 12  # groups that a picture tells apart
 
 
@@ -44,9 +45,24 @@ def asked(folder: str | Path, sql: str = "SELECT * FROM rows ORDER BY sample") -
         connection.read_parquet([str(file) for file in files], union_by_name=True).create_view(ROWS)
         return connection.sql(sql).df()
     except duckdb.Error as error:
-        raise TarsusError(f"DuckDB says: {str(error).splitlines()[0]}") from None
+        said = str(error).splitlines()[0]
+        raise TarsusError(
+            f"DuckDB says: {said} The table is {ROWS!r}; 'SELECT * FROM {ROWS} LIMIT 1' shows its"
+            " columns."
+        ) from None
     finally:
         connection.close()
+
+
+def failures(folder: str | Path) -> pd.DataFrame:
+    """Why worlds failed: columns failure, worlds (how many), first (the least sample); the most
+    frequent reason first.
+    """
+    return asked(
+        folder,
+        "SELECT failure, count(*) AS worlds, min(sample) AS first FROM rows"
+        " WHERE failure IS NOT NULL GROUP BY failure ORDER BY worlds DESC, first",
+    )
 
 
 def picture(folder: str | Path, x: str, y: str, by: str | None = None) -> Figure:
@@ -92,11 +108,7 @@ def report(folder: str | Path, plots: Sequence[Sequence[str]] = ()) -> str:
     counts = asked(folder, "SELECT count(*) AS worlds, count(failure) AS failed FROM rows").iloc[0]
     summary = asked(folder, "SUMMARIZE rows")
     columns = ["column_name", "column_type", "min", "max", "avg", "std"]
-    failures = asked(
-        folder,
-        "SELECT failure, count(*) AS worlds, min(sample) AS first FROM rows"
-        " WHERE failure IS NOT NULL GROUP BY failure ORDER BY worlds DESC LIMIT 20",
-    )
+    why = failures(folder)[:LISTED]
     # the page
     body = [
         "<h1>Sweep</h1>",
@@ -104,8 +116,8 @@ def report(folder: str | Path, plots: Sequence[Sequence[str]] = ()) -> str:
         "<h2>Columns</h2>",
         _listed(summary[columns]),
     ]
-    if len(failures):
-        body += ["<h2>Failures</h2>", _listed(failures)]
+    if len(why):
+        body += ["<h2>Failures</h2>", _listed(why)]
     for x, y, *by in plots:
         body += [
             f"<h2>{escape(y)} by {escape(x)}</h2>",
