@@ -31,6 +31,7 @@ def asked(folder: str | Path, sql: str = "SELECT * FROM rows ORDER BY sample") -
 
     TarsusError for a folder without rows, and for SQL that DuckDB does not take.
     """
+    # the files of its chunks
     last = _asked_last(Path(folder)).get(CHUNKS)
     files = [
         path
@@ -39,6 +40,7 @@ def asked(folder: str | Path, sql: str = "SELECT * FROM rows ORDER BY sample") -
     ]
     if not files:
         raise TarsusError(f"there are no rows of a sweep in {folder}.")
+    # the question to them
     duckdb: Any = needed_library("duckdb", "a question about a sweep")
     connection = duckdb.connect()
     try:
