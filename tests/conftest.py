@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from helpers.ball import BALL
 
 from tarsus.program.run import native
 
@@ -41,3 +42,11 @@ def optimized(session_cache: Path) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(native.OPTIMIZE, "1")
         yield
+
+
+@pytest.fixture(scope="session")
+def ball(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A ball's file: one for all tests, so that they share a compiled step."""
+    path = tmp_path_factory.mktemp("ball") / "ball.xml"
+    path.write_text(BALL)
+    return path

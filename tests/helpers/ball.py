@@ -11,14 +11,7 @@ BALL = f"""<mujoco model="ball"><worldbody><geom name="floor" type="plane" size=
     <geom type="sphere" size="{RADIUS}"/></body></worldbody></mujoco>"""
 
 
-def written(folder: Path) -> str:
-    """Where it is written: one file for all tests, so that they share a compiled step."""
-    path = folder / "ball.xml"
-    path.write_text(BALL)
-    return str(path)
-
-
-def beside(folder: Path, robot: str, own: str) -> Path:
+def beside(folder: Path, robot: Path, own: str) -> Path:
     """The folder, with that file in it and outcomes of the test's own."""
     (folder / "ball.xml").symlink_to(robot)
     (folder / "own.py").write_text(own)

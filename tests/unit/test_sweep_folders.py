@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.noisy_logs import BALL
+from helpers.ball import beside
 
 import tarsus
 from tarsus import cli
@@ -20,10 +20,8 @@ OWN = "def height(simulation):\n    return {factor} * simulation.q.reshape(-1, 7
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    (tmp_path / "ball.xml").write_text(BALL)
-    (tmp_path / "own.py").write_text(OWN.format(factor=1))
-    return tmp_path
+def folder(tmp_path: Path, ball: Path) -> Path:
+    return beside(tmp_path, ball, OWN.format(factor=1))
 
 
 def dropped(count: int = 40) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import xarray as xr
-from helpers.ball import beside, written
+from helpers.ball import beside
 
 import tarsus
 from tarsus import cli
@@ -29,14 +29,9 @@ def left(simulation):
 """
 
 
-@pytest.fixture(scope="module")
-def robot(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return written(tmp_path_factory.mktemp("robot"))
-
-
 @pytest.fixture
-def folder(tmp_path: Path, robot: str) -> Path:
-    return beside(tmp_path, robot, OWN)
+def folder(tmp_path: Path, ball: Path) -> Path:
+    return beside(tmp_path, ball, OWN)
 
 
 def pushed(keep: Any, **changed: Any) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers.ball import INERTIA, MASS, RADIUS, beside, written
+from helpers.ball import INERTIA, MASS, RADIUS, beside
 
 import tarsus
 from tarsus import cli
@@ -33,14 +33,9 @@ def way(simulation):
 """
 
 
-@pytest.fixture(scope="module")
-def robot(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return written(tmp_path_factory.mktemp("robot"))
-
-
 @pytest.fixture
-def folder(tmp_path: Path, robot: str) -> Path:
-    return beside(tmp_path, robot, OWN)
+def folder(tmp_path: Path, ball: Path) -> Path:
+    return beside(tmp_path, ball, OWN)
 
 
 def dropped(**changed: Any) -> dict[str, Any]:

@@ -97,9 +97,9 @@ class Sweep(Command):
 def _failures(folder: Path) -> dict[str, int]:
     """How many worlds failed for what reason, the most frequent first."""
     from tarsus.sweeps import query
-    from tarsus.sweeps.store import CHUNKS
+    from tarsus.sweeps.store import Store
 
-    if not any((folder / CHUNKS).glob("*.parquet")):
+    if not Store(folder).there():
         return {}
     found = query.failures(folder)
     return dict(zip(found["failure"].tolist(), map(int, found["worlds"]), strict=True))

@@ -47,6 +47,10 @@ class Inertia:
         object.__setattr__(self, "com", frozen_array(self.com, (3,), "center of mass"))
         object.__setattr__(self, "about_com", frozen_array(self.about_com, (3, 3), "inertia"))
 
+    def scaled(self, factor: float) -> Inertia:
+        """The same shape, so many times as dense."""
+        return Inertia(factor * self.mass, self.com, factor * self.about_com)
+
 
 @dataclass(frozen=True, eq=False)
 class Body:

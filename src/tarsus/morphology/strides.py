@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import lru_cache
 
 import casadi as ca
 import numpy as np
@@ -28,6 +29,7 @@ from tarsus.morphology.sole_inverse_kinematics import sole_angles
 from tarsus.morphology.sole_leg import SoleLeg, find_sole_legs, sole_pose, why_no_sole_legs
 
 Array = NDArray[np.float64]
+KEPT = 16  # robots whose strides are remembered
 STAGES, LOOKS = 10, 5  # of bending a leg of three hinges, and Newton's steps in each
 
 
@@ -115,6 +117,7 @@ def why_no_strides(mechanism: Mechanism) -> str | None:
     return why_no_diagonal_legs(mechanism)
 
 
+@lru_cache(maxsize=KEPT)
 def strides(mechanism: Mechanism) -> tuple[Stride, ...]:
     """The legs of a trot on four, or of a walk on two; TarsusError for others."""
     if len(soles(mechanism)) == 2:

@@ -33,6 +33,7 @@ from tarsus.stepping.strikes import Strikes
 from tarsus.terrain.base import Terrain
 
 METHODS = "tarsus.stepping.methods"
+FAST = 0.1  # rad in one step: below it c(q, u^S) does (`fast_motion`)
 EMPTY = -1  # in place of a candidate's number: a slot holds none
 
 
@@ -49,7 +50,7 @@ class Scene:
     limits: whether joints stop at the ends of their ranges
     bounce: restitution coefficient there [1]
     stiction: whether dry friction holds joints at rest; if not it is a damper
-    fast: rad, how far a joint turns in a step that is fast (`fast_motion`); None: the usual
+    fast: rad, beyond which a joint that turns in a step is fast (`fast_motion`)
     """
 
     mechanism: Mechanism
@@ -63,7 +64,7 @@ class Scene:
     bounce: float = 0.0
     stiction: bool = True
     pairs: tuple[Pair, ...] = ()
-    fast: float | None = None
+    fast: float = FAST
 
     @cached_property
     def usual(self) -> tuple[int, ...]:

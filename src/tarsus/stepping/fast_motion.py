@@ -26,7 +26,6 @@ from tarsus.spatial.inertia import LinearInertia
 from tarsus.stepping.base import Scene, StepInputs
 
 LONG = 20  # velocities: more of them make code so long that it is compiled where it is needed
-FAST = 0.1  # rad in one step: below it c(q, u^S) does
 SMALL = 1e-30  # J
 LARGE = 1e100  # of a squared velocity: what is above was divided by zero
 
@@ -83,18 +82,17 @@ def fast_motion(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> Fas
     return FastMotion(fast, found["u_fast"])
 
 
-def turns_fast(mechanism: Mechanism, u: SX, dt: SX, limit: float | None = None) -> SX:
-    """1 where a joint or a free body turns by more than a limit, rad, or FAST, in a step from u
-    (nu,), else 0.
+def turns_fast(mechanism: Mechanism, u: SX, dt: SX, limit: float) -> SX:
+    """1 where a joint or a free body turns by more than a limit in a step from u (nu,), else 0.
 
-    Of a spin the largest entry counts.
+    limit in rad; of a spin the largest entry counts.
     """
     fastest = SX(0)
     for body, at in zip(mechanism.bodies, mechanism.u_slices, strict=True):
         first = at.start + 3 if body.joint.kind == "free" else at.start
         for k in range(first, at.stop) if body.joint.kind != "slide" else ():
             fastest = ca.fmax(fastest, ca.fabs(u[k]))
-    return dt * fastest > (FAST if limit is None else limit)
+    return dt * fastest > limit
 
 
 @dataclass(frozen=True, eq=False)

@@ -157,19 +157,16 @@ def _made(
         return [c.size for c in cost]
 
     sizes = store.sizes([group.digest for group in whole], sizes_now)
-    chunks = [(len(c) < n, c) for g, n in zip(whole, sizes, strict=True) for c in cut(g, n)]
+    cuts = [(c, len(c) < n) for g, n in zip(whole, sizes, strict=True) for c in cut(g, n)]
+    chunks = {c.digest: (c, small) for c, small in cuts}
     # what is not there yet: small ones last, the others from anywhere on, so that runs that share
     # the folder do not make the same ones
-    small, digests = (
-        {c.digest: is_small for is_small, c in chunks},
-        {c.digest: c for _, c in chunks},
-    )
-    _keep_spec(store, asked, list(digests))
+    _keep_spec(store, asked, list(chunks))
     there = store.there()
-    left = [digest for digest in digests if digest not in there]
+    left = [digest for digest in chunks if digest not in there]
     turned = int.from_bytes(os.urandom(4), "big") % max(len(left), 1)
-    left = sorted(left[turned:] + left[:turned], key=lambda digest: small[digest])
-    todo = [(digest, digests[digest]) for digest in left]
+    left = sorted(left[turned:] + left[:turned], key=lambda digest: chunks[digest][1])
+    todo = [(digest, chunks[digest][0]) for digest in left]
     if not todo:
         return replace(report, chunks=len(chunks), skipped=len(chunks))
     # their work

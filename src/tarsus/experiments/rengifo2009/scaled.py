@@ -88,12 +88,10 @@ def scaled(robot: Robot, factor: float) -> Robot:
 
 
 def _heavier(body: Body, factor: float) -> Body:
-    inertia, joint = body.inertia, body.joint
+    joint = body.joint
     return replace(
         body,
-        inertia=replace(
-            inertia, mass=factor * inertia.mass, about_com=factor * np.array(inertia.about_com)
-        ),
+        inertia=body.inertia.scaled(factor),
         joint=replace(
             joint,
             armature=factor * joint.armature,

@@ -102,7 +102,9 @@ class Cut:
         work.reverse()
         # in pieces, if what waits between them has room
         found = self._pieces(work, ends, some, LENGTH)
-        return found or self._pieces(work, ends, some, len(work) + 1) or GroupWork(some, [], {})
+        whole = found or self._pieces(work, ends, some, len(work) + 1)
+        assert whole is not None, "in one piece nothing waits"
+        return whole
 
     def _pieces(
         self, work: list[int], ends: list[End], some: list[bool], length: int

@@ -24,8 +24,7 @@ from tarsus.simulation.recording.first_log import ready
 from tarsus.simulation.recording.seen import seen_steps
 from tarsus.simulation.recording.strikes import strike_variables, strikes_lost
 from tarsus.simulation.step_program import Plan
-from tarsus.stepping.base import Scene
-from tarsus.stepping.fast_motion import FAST
+from tarsus.stepping.base import FAST, Scene
 from tarsus.stepping.joint_rows import loop_rows, placed
 
 Array = NDArray[Any]

@@ -78,7 +78,7 @@ def observer(plan: Plan) -> Program:
     # the criteria, and quantities known of our own steps alone
     start, end = kinematics(mechanism, q0, u0), kinematics(mechanism, q1, u1)
     one_evaluation = plan.stepper.velocity_level
-    fast = turns_fast(mechanism, u0, dt) if one_evaluation else SX(0)
+    fast = turns_fast(mechanism, u0, dt, scene.fast) if one_evaluation else SX(0)
     balanced = ca.logic_not(fast) if one_evaluation else SX(0)
     step = ObservedStep(start, seen, end, inertias, dt, _observed(touching), acting, balanced)
     stored = [_stored(plan, kin, terrain, law) for kin in (start, end)]

@@ -17,7 +17,6 @@ from tarsus import robots
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError, shortened
 from tarsus.model.files import file_bytes, is_file
-from tarsus.model.mechanism import Inertia
 
 
 def robot_of(run: Mapping[str, Any] | xr.Dataset) -> Robot:
@@ -46,14 +45,7 @@ def as_heavy(robot: Robot, log: xr.Dataset) -> Robot:
     options = json.loads(str(log.attrs.get("options", "{}")))
     scales = {name: np.ravel(value) for name, value in (options.get("mass_scale") or {}).items()}
     bodies = tuple(
-        replace(
-            body,
-            inertia=Inertia(
-                body.inertia.mass * float(scales[body.name][0]),
-                body.inertia.com,
-                body.inertia.about_com * float(scales[body.name][0]),
-            ),
-        )
+        replace(body, inertia=body.inertia.scaled(float(scales[body.name][0])))
         if body.name in scales
         else body
         for body in robot.bodies
