@@ -11,10 +11,13 @@ import casadi as ca
 import llvmlite.binding as llvm
 import numpy as np
 import pytest
+from casadi import SX
 
 from tarsus.errors import TarsusError
 from tarsus.program.ir.blocks import Program
+from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder, Values
+from tarsus.program.lowering.passed import passed
 from tarsus.program.run import native
 from tarsus.program.run.worlds import Worlds
 
@@ -132,3 +135,34 @@ def test_it_is_read_from_the_cache(own_cache: Path, monkeypatch: pytest.MonkeyPa
         compiler = llvm.orcjit.create_lljit_compiler()
         monkeypatch.setattr(native, "_jit", lambda compiler=compiler: compiler)
         broken(monkeypatch, lambda: pytest.fail("compiled again"))
+
+
+def waiting(seldom: bool) -> Program:
+    """x grows by one and its quarter; from 10 on it is halved. Of three numbers that wait one is
+    read in the rare case alone.
+    """
+    b = Builder("waiting")
+    x = b.declare("x", 1)
+    held = entries(b.keep("held", ca.vertcat(x / 2, x / 4, x / 8)))
+    start: Values = {"x": x + 1, "y": held[1]}
+
+    def rare(values: Values) -> tuple[Values, SX]:
+        return {"x": held[0], "y": 0 * values["y"]}, SX(0)
+
+    after = b.loop(start, rare, 1, x >= 10, seldom)
+    return b.program(x=after["x"] + after["y"] + 0 * held[2])
+
+
+def test_a_function_is_passed_what_it_reads_and_gives_back_what_is_read_after_it() -> None:
+    program = waiting(seldom=True)
+    [found] = passed(program)
+    assert found.given == [("~held", 0), ("~more", 0), ("~x", 0), ("~y", 0)]
+    assert found.back == [("~x", 0), ("~y", 0)]
+    # worlds that enter stand beside others that do not
+    begin, ends = np.arange(4.0, 20.0), []
+    for how in (program, waiting(seldom=False)):
+        worlds = Worlds(how, 16, lanes=4)
+        worlds.set("x", begin[:, None])
+        worlds.advance(5)
+        ends.append(worlds.get("x"))
+    np.testing.assert_array_equal(*ends)

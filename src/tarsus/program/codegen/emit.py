@@ -8,6 +8,7 @@ from tarsus.program.codegen.ir_writer import IrWriter
 from tarsus.program.codegen.kernels import KernelShell, LaneGroups
 from tarsus.program.codegen.layout import Target, layout
 from tarsus.program.ir.blocks import CYCLES, Block, Lookup, Program, Stamp, Straight, While
+from tarsus.program.lowering.passed import Entry, passed
 from tarsus.program.lowering.scopes import local_registers
 from tarsus.program.lowering.spill import Memory
 from tarsus.program.lowering.tape import Node, tape
@@ -36,6 +37,7 @@ class Emitter:
             self._shared[name] = sum(program.sizes[other] for other in self._shared)
         # what is known while blocks are written
         self._calls = 0
+        self._passed = passed(program) if self.frame.passes and self._shared else []
         self._labels = 0
         self._masks: list[str] = []
         self._local: list[frozenset[str]] = []
@@ -58,7 +60,8 @@ class Emitter:
         declarations = [*self.scribe.declarations(), *around.declarations]
         table = on_entry.table(self._calls) if self._calls else []
         lines = [*declarations, *table, *around.opening, *self.scribe.lines, *around.closing]
-        return "\n".join([*lines, *(STAYING if self._stays else []), ""])
+        told = [*(STAYING if self._stays else []), *([on_entry.SELDOM] if self._calls else [])]
+        return "\n".join([*lines, *told, ""])
 
     def apart(self, number: int) -> str:
         """The module of one of those functions, `on_entry.NAME`."""
@@ -74,9 +77,23 @@ class Emitter:
         if self._masks:
             wanted = s.operation("and", [wanted, self._masks[-1]])
             self._write(s.select(wanted, s.const(1.0), s.const(0.0)), block.more, 0)
-        s.lines += on_entry.call(self._calls, s.any(wanted))
+        s.lines += on_entry.branch(self._calls, s.any(wanted))
+        if self._passed:
+            self._copy(self._passed[self._calls].given, inward=True)
+        s.lines += on_entry.call(self._calls)
+        if self._passed:
+            self._copy(self._passed[self._calls].back, inward=False)
+        s.lines += on_entry.past(self._calls)
         s.forget()
         self._calls += 1
+
+    def _copy(self, entries: list[Entry], inward: bool) -> None:
+        """Entries of temporaries for a function, or back from it."""
+        for register, entry in entries:
+            ours, theirs = (self._pointer(register, entry, there) for there in (False, True))
+            start, end = (ours, theirs) if inward else (theirs, ours)
+            value = self.scribe.access(f"load {self._number}, {start}, align {self._align}")
+            self.scribe.lines.append(f"  store {self._number} {value}, {end}, align {self._align}")
 
     def _workspace(self) -> str:
         """Room for temporaries that a compiler keeps in registers, and those that stay in memory.
@@ -108,8 +125,13 @@ class Emitter:
         else:
             self._lookup(block)
 
-    def _pointer(self, register: str, entry: int) -> str:
-        """A typed pointer to one entry of a register."""
+    def _pointer(self, register: str, entry: int, shared: bool | None = None) -> str:
+        """A typed pointer to one entry of a register.
+
+        shared: where functions for seldom loops have it; None: where it is for this code
+        """
+        if shared is None:
+            shared = self._inside or not self._passed
         if register in self._persistent:
             return self.frame.persistent(
                 self.scribe, self.target, self._persistent[register] + entry
@@ -118,7 +140,7 @@ class Emitter:
         if register in self._memory:
             base, offset = "%memory", self._memory[register] + entry
             self._reserved = max(self._reserved, offset + 1)
-        elif register in self._shared:
+        elif shared and register in self._shared:
             base, offset = "%shared", self._shared[register] + entry
         else:
             offset += self._temporary[register]

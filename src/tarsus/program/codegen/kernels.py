@@ -34,6 +34,8 @@ class KernelShell(ABC):
 
     sets_apart: bool = False
     """Whether loops that seldom run are functions of their own."""
+    passes: bool = False
+    """Whether temporaries are copied to these functions and back; else they always lie there."""
 
     @property
     def fingerprint(self) -> str:
@@ -68,7 +70,7 @@ class LaneGroups(KernelShell):
     log is not null.
     """
 
-    sets_apart = True
+    sets_apart = passes = True
 
     def around(self, program: Program, target: Target, work: str) -> Around:
         vector, logged = target.vector, logged_size(program)

@@ -11,6 +11,8 @@ TABLE, ASK, PAUSE, NOTHING = "seldom", "ask", "pause", "nothing"  # symbols of t
 SYMBOLS = TABLE, ASK, PAUSE, NOTHING
 NAME = "seldom_loop"  # of the function in each module of its own
 WAIT = 200  # microseconds between two looks
+RARELY = 2  # the number of the metadata `SELDOM`
+SELDOM = f'!{RARELY} = !{{!"branch_weights", i32 1, i32 4000}}'
 
 
 def table(count: int) -> list[str]:
@@ -23,14 +25,19 @@ def table(count: int) -> list[str]:
     ]
 
 
-def call(number: int, wanted: str) -> list[str]:
-    """Call function `number` of the table if `wanted`, an i1, is true."""
+def branch(number: int, wanted: str) -> list[str]:
+    """On to what calls function `number` of the table if `wanted`, an i1, is true; hardly ever."""
+    tag = f"{TABLE}{number}"
+    to = f"label %{tag}.look, label %{tag}.past"
+    return [f"  br i1 {wanted}, {to}, !prof !{RARELY}", f"{tag}.look:"]
+
+
+def call(number: int) -> list[str]:
+    """The call."""
     tag = f"{TABLE}{number}"
     place, ask = (f"getelementptr (ptr, ptr @{of}, i64 {number})" for of in (TABLE, ASK))
     # is it there, else ask, and wait for it; then call it
     return [
-        f"  br i1 {wanted}, label %{tag}.look, label %{tag}.past",
-        f"{tag}.look:",
         f"  %{tag}.first = load atomic ptr, ptr {place} acquire, align 8",
         f"  %{tag}.none = icmp eq ptr %{tag}.first, null",
         f"  br i1 %{tag}.none, label %{tag}.ask, label %{tag}.call",
@@ -47,9 +54,12 @@ def call(number: int, wanted: str) -> list[str]:
         f"{tag}.call:",
         f"  %{tag}.at = phi ptr [ %{tag}.first, %{tag}.look ], [ %{tag}.later, %{tag}.wait ]",
         f"  call void %{tag}.at(ptr %world, ptr %tables, ptr %shared)",
-        f"  br label %{tag}.past",
-        f"{tag}.past:",
     ]
+
+
+def past(number: int) -> list[str]:
+    """On with what follows."""
+    return [f"  br label %{TABLE}{number}.past", f"{TABLE}{number}.past:"]
 
 
 def function(body: list[str]) -> list[str]:
