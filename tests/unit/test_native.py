@@ -300,6 +300,35 @@ def test_another_process_finds_the_same_key() -> None:
     assert done.stdout.strip() == native._key(trot().program, Target(8)), done.stderr
 
 
+IN_PIECES = """
+    import mmap
+    import sys
+    sys.path.insert(0, {tests!r})
+    from helpers.bench import Bench
+    from tarsus.contact.laws.moreau import Moreau
+    from tarsus.control.gaits.trot import Trot
+    from tarsus.program.run import native
+    from tarsus.robots import mini_cheetah
+    bench = Bench(mini_cheetah.describe(), Moreau(), controller=Trot())
+    native._jit()
+    kind, kept = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000, []  # MAP_NORESERVE
+    for _ in range(40):
+        hole = mmap.mmap(-1, 1 << 16)
+        kept.append(mmap.mmap(-1, 3 << 30, flags=kind, prot=mmap.PROT_READ))
+        hole.close()
+    bench.worlds(0.0025, lanes=1).advance(1)
+    print("done")
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="holes are made as Linux makes them")
+def test_code_is_linked_where_memory_is_in_pieces() -> None:
+    """Holes for the constants, and gigabytes between them and where the code finds room."""
+    text = textwrap.dedent(IN_PIECES).format(tests=str(Path(__file__).parents[1]))
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True)
+    assert done.stdout.strip() == "done", done.stderr[-500:]
+
+
 DAMAGE = {
     "empty": lambda good: b"",
     "short": lambda good: good[:20],

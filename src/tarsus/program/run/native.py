@@ -219,8 +219,12 @@ def _compile(text: str, machine: llvm.TargetMachine) -> bytes:
 
 @cache
 def _jit() -> llvm.orcjit.LLJIT:
+    """What puts code into memory, code and constants side by side: where memory is in pieces, as
+    with large libraries in it, LLVM's older linker puts them farther apart than code can reach.
+    JITLink does not know all that Windows's objects have.
+    """
     _machine(optimizes())
-    return llvm.create_lljit_compiler()
+    return llvm.create_lljit_compiler(use_jit_link=sys.platform != "win32")
 
 
 @cache
