@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tarsus.learning.advised import advised
 from tarsus.learning.lesson import Lesson
 from tarsus.learning.play import course_of, played
 from tarsus.learning.run import Until, learn
@@ -51,9 +52,8 @@ def test_go2_trots_from_its_file(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_hoap1_walks_on_two_feet(tmp_path: Path) -> None:
-    """Nothing of the robot is set but the pushes: 0.1 sqrt(g L) is 0.15 m/s."""
-    settings = (FALL, "width=64", "quieter=200", "push=0.15")
-    fell, missed = learned(Lesson("velocity", "hoap1", settings=settings), 300, tmp_path)
+    """Nothing is set: pushes are up to 0.1 sqrt(g L), 0.15 m/s."""
+    fell, missed = learned(advised({"robot": "hoap1"}), 300, tmp_path)
     assert fell <= 2 and missed["speed"] < 0.03 and missed["turn"] < 0.15
 
 

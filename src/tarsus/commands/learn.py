@@ -29,6 +29,7 @@ from tarsus.commands.base import (
 from tarsus.errors import TarsusError
 
 if TYPE_CHECKING:
+    from tarsus.learning.lesson import Lesson
     from tarsus.learning.methods.base import Round
     from tarsus.learning.run import Learned
 
@@ -64,14 +65,16 @@ class Learn(Command):
     """Folder of the policy; what was learned there already is gone on with."""
     robot: Annotated[str, called("ROBOT"), Checked(robots.require)] = "mini_cheetah"
     """Built-in robot (`tarsus list robots`) or path to an MJCF or URDF file."""
-    law: Annotated[str, called("NAME"), name_of("law", LAWS)] = "moreau"
-    """Contact law that it learns under."""
-    terrain: Annotated[str, called("NAME"), name_of("terrain", TERRAINS)] = "plane"
-    """Terrain that it learns on."""
-    dt: Seconds = 0.004
-    """Length of a step; a control period has a whole number of them."""
+    law: Annotated[str | None, called("NAME"), name_of("law", LAWS)] = None
+    """Contact law that it learns under; by default what the task is best learned with."""
+    terrain: Annotated[str | None, called("NAME"), name_of("terrain", TERRAINS)] = None
+    """Terrain that it learns on; by default the task's own."""
+    dt: Seconds | None = None
+    """Length of a step; a control period has a whole number of them. By default 0.004, or 0.002
+    where servos would hardly damp."""
     set: Settings = ()
-    """Parameters of the task and the method, as `tarsus list tasks --parameters` shows them."""
+    """Parameters of the task and the method, as `tarsus list tasks --parameters` shows them. What
+    is not set is what the task is best learned with on this robot; it is printed."""
     method: Annotated[str, called("NAME"), name_of("method", METHODS)] = "ppo"
     """How it learns: ppo, ars."""
     seed: Annotated[int, called("NUMBER")] = 0
@@ -91,7 +94,7 @@ class Learn(Command):
     """Also write policy.onnx: what is seen in, actions out (extra `onnx`)."""
 
     def execute(self) -> int:
-        from tarsus.learning.lesson import Lesson
+        from tarsus.learning.advised import advised
         from tarsus.learning.run import Until, learn
         from tarsus.program.run.native import usable_cores
 
@@ -106,11 +109,9 @@ class Learn(Command):
             from tarsus.learning.onnx_file import package
 
             package()
+        names = ("task", "robot", "law", "terrain", "dt", "method", "seed")
         settings = tuple(setting for given in self.set for setting in given)
-        lesson = Lesson(
-            *(self.task, self.robot, self.law, self.terrain, self.dt),
-            *(self.method, self.seed, settings),
-        )
+        lesson = advised({name: getattr(self, name) for name in names} | {"settings": settings})
         rounds = self.rounds
         if rounds is None and self.seconds is None:
             rounds = lesson.parts()[1].rounds
@@ -124,11 +125,11 @@ class Learn(Command):
             )
             files = [self.out / "policy.npz", self.out / "curve.jsonl"]
             progress.say("writing what was learned")
-            found = self._more(found, files)
-        self._print(found, files)
+            found = self._more(lesson, found, files)
+        self._print(lesson, found, files)
         return INTERRUPTED if found.stopped else 0
 
-    def _more(self, found: Learned, files: list[Path]) -> Learned:
+    def _more(self, lesson: Lesson, found: Learned, files: list[Path]) -> Learned:
         """Write the files that are asked for, and add them to `files`; what they need is imported
         when all is learned. What cannot be drawn is a notice of what is returned.
         """
@@ -141,20 +142,25 @@ class Learn(Command):
 
             try:
                 files.append(save_curve(found.curve, self.out / "curve.png"))
-                log = recorded(found.policy, SHOWN, law=self.law, terrain=self.terrain)
+                log = recorded(found.policy, SHOWN, law=lesson.law, terrain=lesson.terrain)
                 files.append(save_strip(log, self.out / "strip.png"))
             except TarsusError as error:
                 notice = f"not all pictures are drawn: {error}"
                 return replace(found, notices=(*found.notices, notice))
         return found
 
-    def _print(self, found: Learned, files: list[Path]) -> None:
+    def _print(self, lesson: Lesson, found: Learned, files: list[Path]) -> None:
         if self.json:
             last = {} if found.last is None else asdict(found.last)
             told_too = {"rounds": found.rounds, "resumed": found.resumed, "seconds": found.spent}
-            told_too |= {"interrupted": found.stopped, "notices": found.notices}
+            told_too |= {
+                "lesson": asdict(lesson),
+                "interrupted": found.stopped,
+                "notices": found.notices,
+            }
             print_json(told_too | {"last": last, "written": [written(file) for file in files]})
             return
+        print(f"learned with {_words(lesson)}")
         if found.resumed:
             print(f"went on after round {found.resumed}")
         if found.last is not None:
@@ -177,3 +183,9 @@ def told(found: Round, spent: float, units: Mapping[str, str]) -> str:
         f" missed {missed};"
         f" {found.falls:.3f} falls a second; paid {found.paid:.2f} a second ({terms}){trouble}"
     )
+
+
+def _words(lesson: Lesson) -> str:
+    """What it was learned with, as the options that ask for it."""
+    settings = f" --set {' '.join(lesson.settings)}" if lesson.settings else ""
+    return f"--law {lesson.law} --terrain {lesson.terrain} --dt {lesson.dt:g}{settings}"

@@ -17,6 +17,7 @@ from tarsus.program.ir.trace import Builder, Values
 from tarsus.spatial.quaternion import product
 from tarsus.stepping.ground import below_candidates
 from tarsus.stepping.places import least
+from tarsus.tasks.base import known
 
 BEGINNING, LATER = 1024, 2048  # the first streams of what is drawn
 STEPS = 10  # of a level from the easiest ground to the hardest
@@ -49,7 +50,7 @@ def renewed(
         ranges = np.array(list(task.commands().values()), dtype=float)
         later = draws.fine(b, "later", len(ranges) + 2, LATER)
         command = _within(ranges, later[: len(ranges)])
-        push = task.push * (2 * later[len(ranges) :] - 1)
+        push = known(task.push) * (2 * later[len(ranges) :] - 1)
         u = ca.vertcat(at["u"][:2] + ca.if_else(pushed, push, 0), at["u"][2:])
         fresh = at | {"u": u, "command": ca.if_else(changes, command, at["command"])}
         # another episode

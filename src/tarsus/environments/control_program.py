@@ -21,6 +21,7 @@ from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder, Values
 from tarsus.simulation import kept_programs
 from tarsus.simulation.alike import first_alike
+from tarsus.tasks.base import known
 
 MOST = 10.0  # an action beyond it counts as it
 KEPT = 4  # programs that are kept
@@ -75,7 +76,7 @@ def traced(work: ControlPlan) -> Program:
     state = [*entries(done["q"]), *entries(done["u"])]
     wild = ca.logic_not(ca.logic_and(finite(state), ca.fabs(done["q"][2]) < FAR))
     failed = b.keep("failed", ca.logic_or(wild, task.failed(seen)))
-    over = ca.logic_and(ca.logic_not(failed), done["clock"] * work.period >= task.episode)
+    over = ca.logic_and(ca.logic_not(failed), done["clock"] * work.period >= known(task.episode))
     over = b.keep("over", over)
     terms = ca.vertcat(*task.rewards(seen).values()) * work.period
     terms = b.keep("terms", ca.if_else(wild, 0, terms), "report")

@@ -30,7 +30,7 @@ from tarsus.simulation.loading import loaded
 from tarsus.simulation.options import Options, complete
 from tarsus.simulation.placement import on_ground
 from tarsus.stepping.base import Scene, Stepper
-from tarsus.tasks.base import LearningTask
+from tarsus.tasks.base import LearningTask, known
 from tarsus.terrain.base import Terrain
 from tarsus.terrain.plane import Plane
 
@@ -224,7 +224,7 @@ class Environment:
         if self.task.graded:
             worlds.set("level", np.array([self.task.levels[0]]))
             worlds.set("score", np.zeros(1))
-        worlds.set("clock", np.array([self.task.episode * self.task.rate]))
+        worlds.set("clock", np.array([known(self.task.episode) * self.task.rate]))
         worlds.set("count", count)
         worlds.advance()
         return worlds.get("observation")

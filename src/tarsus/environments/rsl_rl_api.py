@@ -9,6 +9,7 @@ import numpy as np
 
 from tarsus.environments.environment import Environment
 from tarsus.errors import TarsusError
+from tarsus.tasks.base import known
 
 try:
     import torch  # pyright: ignore[reportMissingImports]
@@ -34,7 +35,7 @@ class RslEnv(VecEnv):
         self.environment = Environment(**options)
         task = self.environment.task
         self.num_envs, self.num_actions = self.environment.worlds, self.environment.actions
-        self.max_episode_length = round(task.episode * task.rate)
+        self.max_episode_length = round(known(task.episode) * task.rate)
         self.cfg: dict[str, Any] | object = {"task": type(task).__name__, **asdict(task)}
         self._seen = self.environment.backend.get("observation")
 

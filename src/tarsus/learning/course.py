@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tarsus.environments.environment import Environment
 from tarsus.errors import TarsusError
 from tarsus.learning.tally import AVERAGED
-from tarsus.tasks.base import LearningTask, Range
+from tarsus.tasks.base import LearningTask, Range, known
 
 Array = NDArray[np.float64]
 SETTLED = 1.0  # s after another command before its errors count
@@ -83,7 +83,7 @@ def drawn(task: LearningTask, motors: int, trials: int, seconds: float, seed: in
     return Course(
         *(periods, task.rate, hold, wait),
         commands=within(list(task.commands().values()), -(-periods // hold)),
-        pushes=within([(-task.push, task.push)] * 2, -(-periods // wait)),
+        pushes=within([(-known(task.push), known(task.push))] * 2, -(-periods // wait)),
         friction=within([task.friction])[0, :, 0],
         mass=within([task.mass])[0, :, 0],
         posture=within([(-task.spread, task.spread)] * motors)[0],

@@ -48,8 +48,12 @@ class Lesson:
 
     def fitted(self) -> tuple[LearningTask, Robot]:
         """The task as its robot can do it, and the robot as it stands."""
-        robot = default_controller.prepared(resolve.robot(self.robot), None, self.dt, [])[0]
+        robot = self.standing()
         return self.parts()[0].fitted(robot), robot
+
+    def standing(self) -> Robot:
+        """The robot with a posture to stand in."""
+        return default_controller.prepared(resolve.robot(self.robot), None, self.dt, [])[0]
 
     def environment(self, threads: int) -> Environment:
         """The worlds to learn in."""

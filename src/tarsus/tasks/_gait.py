@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import NamedTuple, Self, TypeVar
+from typing import NamedTuple, Self
 
 import casadi as ca
 import numpy as np
@@ -13,24 +13,33 @@ from casadi import SX
 from numpy.typing import NDArray
 
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import TarsusError
 from tarsus.model.mechanism import Mechanism
 from tarsus.morphology.rotors import with_rotors
 from tarsus.morphology.strides import strides, why_no_strides
 from tarsus.parameters import parameter
-from tarsus.tasks.base import AXIAL, MOVED, POLAR, Glimpse, LearningTask, Measured, Observed, Range
+from tarsus.tasks.base import (
+    AXIAL,
+    MOVED,
+    POLAR,
+    Advice,
+    Glimpse,
+    LearningTask,
+    Measured,
+    Observed,
+    Range,
+    known,
+)
 
 TILT = 0.5  # cosine: a base that leans by more than 60 degrees has fallen
 LEVEL = 2.0  # worth of level soles
 LOW = 0.83  # of the standing height: a base below that is paid less
-T = TypeVar("T")
 KEPT = 16  # robots whose habits are remembered
 
 
 class Habit(NamedTuple):
     """What is asked of legs unless the task says otherwise, and how it is paid.
 
-    speed to rotor: as in `GaitTask`
+    speed to episode: as in `GaitTask`
     unit: m/s, an error of the velocity that counts as one
     astray, straight, clock: worth of going, turning and stepping as asked
     sunk: share of the standing height below which a base has collapsed
@@ -42,6 +51,8 @@ class Habit(NamedTuple):
     crouch: float
     stiffness: float
     rotor: float
+    push: float = 0.5
+    episode: float = 20.0
     unit: float = 1.0
     astray: float = 10.0
     straight: float = 0.0
@@ -81,8 +92,20 @@ class GaitTask(LearningTask):
         "[0, 1]",
     )
 
+    push: float | None = parameter(
+        None, "m/s", "that pushes add to the velocity at most; none: the robot's", "[0, inf)"
+    )
+    episode: float | None = parameter(
+        None, "s", "after which an episode is cut off; none: the robot's", "(0, inf)"
+    )
+
     def suits(self, mechanism: Mechanism) -> str | None:
         return super().suits(mechanism) or why_no_strides(mechanism)
+
+    def advice(self, mechanism: Mechanism) -> Advice:
+        if len(strides(mechanism)) == 4:
+            return Advice()
+        return Advice(methods={"ppo": {"rounds": 700, "fall": 5, "width": 64, "quieter": 250}})
 
     def fitted(self, robot: Robot) -> Self:
         own = habit(robot)._asdict()
@@ -210,19 +233,14 @@ def habit(mechanism: Mechanism) -> Habit:
         crouch=0.93,
         stiffness=0.4,
         rotor=1e-4,
+        push=0.5 * fastest,
+        episode=5.0,
         unit=fastest,
         astray=5.0,
         straight=3.0,
         clock=5.0,
         sunk=0.7,
     )
-
-
-def known(value: T | None) -> T:
-    """What was filled in; TarsusError where it was not."""
-    if value is None:
-        raise TarsusError("this task has settings that the robot gives: call its fitted(robot).")
-    return value
 
 
 def _slope(now: Glimpse, body: int, upright: NDArray[np.float64]) -> SX:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Self
+from dataclasses import dataclass, field
+from typing import Self, TypeVar
 
 import casadi as ca
 import numpy as np
@@ -19,11 +19,13 @@ from numpy.typing import NDArray
 
 from tarsus.dynamics.kinematics import Kinematics
 from tarsus.dynamics.robot import Robot
+from tarsus.errors import TarsusError
 from tarsus.model.mechanism import Mechanism
 from tarsus.parameters import check, parameter
 
 Range = tuple[float, float]
 Image = tuple[float, ...] | str
+T = TypeVar("T")
 MOTORS = "motors"  # numbers that stand for the motors, in their order
 MOVED = "moved"  # for those that an action moves
 POLAR, AXIAL = (1.0, -1.0, 1.0), (-1.0, 1.0, -1.0)  # x, y, z of a direction, and of a turning
@@ -120,6 +122,21 @@ class Measured:
     unit: str
 
 
+@dataclass(frozen=True)
+class Advice:
+    """What a task is learned with unless the user asks for something else.
+
+    law, terrain: names
+    dt: s; None: 0.004, or 0.002 where servos would hardly damp
+    methods: settings that differ from those of a method, by its name
+    """
+
+    law: str = "moreau"
+    terrain: str = "plane"
+    dt: float | None = None
+    methods: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+
 @dataclass(frozen=True, kw_only=True)
 class LearningTask(ABC):
     """A task; implementations are frozen dataclasses.
@@ -131,10 +148,12 @@ class LearningTask(ABC):
     """
 
     rate: float = parameter(50.0, "Hz", "how often the learner acts", "(0, inf)")
-    episode: float = parameter(20.0, "s", "after which an episode is cut off", "(0, inf)")
+    episode: float | None = parameter(20.0, "s", "after which an episode is cut off", "(0, inf)")
     reach: float = parameter(0.3, "rad", "of a joint's target, for an action of 1", "(0, 100]")
     hold: float = parameter(3.0, "s", "after which a command changes", "(0, inf)")
-    push: float = parameter(0.5, "m/s", "that pushes add to the velocity at most", "[0, inf)")
+    push: float | None = parameter(
+        0.5, "m/s", "that pushes add to the velocity at most", "[0, inf)"
+    )
     push_every: float = parameter(5.0, "s", "between two pushes", "(0, inf)")
     friction: Range = parameter((0.5, 1.25), "[1]", "factor on the law's friction", "[0, inf)")
     mass: Range = parameter((0.9, 1.1), "[1]", "factor on the base's mass and inertia", "(0, inf)")
@@ -180,6 +199,10 @@ class LearningTask(ABC):
         """The robot as the task needs it; the same by default."""
         return robot
 
+    def advice(self, mechanism: Mechanism) -> Advice:
+        """What it is learned with on this robot; nothing of its own by default."""
+        return Advice()
+
     def contacts(self, mechanism: Mechanism) -> tuple[str, ...] | None:
         """Which candidates may touch the ground unless others are asked for; None: as usual."""
         return None
@@ -222,3 +245,10 @@ class LearningTask(ABC):
     @abstractmethod
     def failed(self, now: Glimpse) -> SX:
         """Whether the episode ends here as a failure."""
+
+
+def known(value: T | None) -> T:
+    """What was filled in; TarsusError where it was not."""
+    if value is None:
+        raise TarsusError("this task has settings that the robot gives: call its fitted(robot).")
+    return value

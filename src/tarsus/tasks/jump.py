@@ -12,7 +12,17 @@ from casadi import SX
 from tarsus.model.mechanism import Mechanism
 from tarsus.morphology.legs import find_legs, why_no_diagonal_legs
 from tarsus.parameters import parameter
-from tarsus.tasks.base import AXIAL, MOTORS, POLAR, Glimpse, LearningTask, Measured, Observed, Range
+from tarsus.tasks.base import (
+    AXIAL,
+    MOTORS,
+    POLAR,
+    Advice,
+    Glimpse,
+    LearningTask,
+    Measured,
+    Observed,
+    Range,
+)
 
 TILT = 0.5  # cosine: a base that leans by more than 60 degrees has fallen
 SUNK = 0.4  # of the standing height: a base below it has collapsed
@@ -31,10 +41,15 @@ class JumpTo(LearningTask):
     bend: float = parameter(0.4, "s", "of it to bend and stretch, and to land again", "(0, inf)")
     reach: float = parameter(0.6, "rad", "of a joint's target, for an action of 1", "(0, 100]")
     hold: float = parameter(3.0, "s", "after which a command changes", "(0, inf)")
-    push: float = parameter(0.0, "m/s", "that pushes add to the velocity at most", "[0, inf)")
+    push: float | None = parameter(
+        0.0, "m/s", "that pushes add to the velocity at most", "[0, inf)"
+    )
 
     def suits(self, mechanism: Mechanism) -> str | None:
         return super().suits(mechanism) or why_no_diagonal_legs(mechanism)
+
+    def advice(self, mechanism: Mechanism) -> Advice:
+        return Advice(methods={"ppo": {"rounds": 200, "fall": 5}})
 
     def contacts(self, mechanism: Mechanism) -> tuple[str, ...]:
         """The farthest point of every leg."""

@@ -13,9 +13,10 @@ from itertools import product
 import casadi as ca
 from casadi import SX
 
+from tarsus.model.mechanism import Mechanism
 from tarsus.parameters import parameter
 from tarsus.tasks._gait import GaitTask
-from tarsus.tasks.base import Glimpse, Observed, Range
+from tarsus.tasks.base import Advice, Glimpse, Observed, Range
 
 ALONG, ACROSS = (-2, -1, 0, 1, 2, 3), (0, 1)  # of the scan's points, in spacings
 
@@ -40,6 +41,10 @@ class RoughVelocity(GaitTask):
         (0.0, 4.0), "[1]", "factors on the ground's heights, easiest to hardest", "[0, inf)"
     )
     spacing: float = parameter(0.12, "m", "between the scan's points", "(0, inf)")
+
+    def advice(self, mechanism: Mechanism) -> Advice:
+        own = super().advice(mechanism).methods.get("ppo", {"rounds": 400, "fall": 5})
+        return Advice(terrain="rough", methods={"ppo": own})
 
     def observations(self, now: Glimpse) -> Mapping[str, Observed]:
         return {**super().observations(now), **self._scan(now)}

@@ -1,0 +1,51 @@
+"""What a task is learned with where the user leaves it open."""
+
+from __future__ import annotations
+
+import pytest
+
+from tarsus.learning.advised import advised
+from tarsus.learning.lesson import Lesson
+from tarsus.model.robot_data import robots_folder
+
+
+def test_nothing_is_advised_where_the_usual_is_best() -> None:
+    assert advised({}) == advised({"law": None, "dt": None}) == Lesson()
+
+
+def test_two_legs_have_settings_of_their_own_that_the_user_can_change() -> None:
+    found = advised({"robot": "hoap1"})
+    assert found.parts()[1] == Lesson(settings=found.settings).parts()[1] != Lesson().parts()[1]
+    assert {"fall=5", "width=64"} < set(found.settings)
+    changed = advised({"robot": "hoap1", "settings": ("method.fall=2", "push=0")})
+    assert changed.settings[:2] == ("method.fall=2", "push=0")
+    assert not any(setting.startswith("fall") for setting in changed.settings)
+    assert changed.parts()[1].rounds == found.parts()[1].rounds
+    # another method goes its own way
+    assert advised({"robot": "hoap1", "method": "ars"}).settings == ()
+
+
+def test_pushes_and_episodes_on_two_legs_go_by_their_length() -> None:
+    two, four = (Lesson(robot=name).fitted()[0] for name in ("hoap1", "mini_cheetah"))
+    assert two.push == pytest.approx(0.157, abs=0.005) and two.episode == 5
+    assert four.push == 0.5 and four.episode == 20
+
+
+def test_rough_ground_is_learned_on_rough_ground() -> None:
+    assert advised({"task": "rough"}).terrain == "rough"
+    assert advised({"task": "rough", "terrain": "plane"}).terrain == "plane"
+
+
+def test_a_robot_that_cannot_do_it_is_left_to_the_environment() -> None:
+    assert advised({"task": "jump", "robot": "hoap1"}) == Lesson("jump", "hoap1")
+
+
+@pytest.mark.skipif(robots_folder() is None, reason="example-robot-data is not installed")
+def test_a_robot_without_rotor_inertia_takes_shorter_steps() -> None:
+    """Torques held for 4 ms may hardly damp light links: Go2's, not ANYmal's."""
+    folder = robots_folder()
+    files = {"go2_description/urdf/go2.urdf": 0.002}
+    files["anymal_c_simple_description/urdf/anymal.urdf"] = 0.004
+    for name, dt in files.items():
+        assert advised({"robot": f"{folder}/{name}"}).dt == dt
+        assert advised({"robot": f"{folder}/{name}", "dt": 0.001}).dt == 0.001
