@@ -38,7 +38,7 @@ def inspect(simulation: Simulation, bits: int, kernel: Path | None = None) -> di
     # operations
     program = simulation.program
     blocks = []
-    for block, inside in program.straights():
+    for block, inside in program.whole.straights():
         counts = tape(block.function).counts()
         made = [name.removeprefix("~") for name in block.outputs]
         operations = {"operations": sum(counts.values()), "by_name": counts}

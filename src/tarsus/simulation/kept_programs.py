@@ -16,7 +16,7 @@ import platform
 import sys
 import sysconfig
 from collections.abc import Callable
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass, is_dataclass, replace
 from functools import cache, partial
 from importlib import metadata
 from pathlib import Path
@@ -26,8 +26,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tarsus.program.ir.blocks import Program
-from tarsus.program.ir.written import read, written
+from tarsus.program.ir.blocks import Block, Later, Program, Traced, with_later
+from tarsus.program.ir.written import body_read, body_written, read, written
 from tarsus.program.run import cache as disk
 from tarsus.simulation.alike import PLAIN, Foreign, description, feed
 
@@ -44,22 +44,70 @@ _KNOWN: dict[int, Namespace] = {}  # by id, with its owner
 
 
 def kept(plan: P, traced: Callable[[P], Program]) -> Program:
-    """The plan's program, read if it was kept, else traced and kept."""
+    """The plan's program, read if it was kept, else traced and kept; so are the bodies of its later
+    loops, when someone asks for them.
+    """
     began, name = perf_counter(), name_of(plan)
-    content = disk.kept(name) if name else None
+    if name is None:
+        return traced(plan)
+    bodies = _Bodies(name, partial(traced, plan))
+    content = disk.kept(f"{name}.program")
     if content is not None:
-        program = read(content)
+        program = replace(read(content, bodies.found), origin=name)
         LOG.debug("%s: program read in %.2f s", program.name, perf_counter() - began)
         return program
     program = traced(plan)
     LOG.debug("%s: program traced in %.2f s", program.name, perf_counter() - began)
-    if name:
-        disk.keep(name, written(program))
-    return program
+    disk.keep(f"{name}.program", written(program))
+    return replace(program, blocks=bodies.those_of(program.blocks), origin=name)
+
+
+class _Bodies:
+    """The bodies of a program's later loops, each by what says whether it goes on.
+
+    program: traces the program
+    """
+
+    def __init__(self, name: str, program: Callable[[], Program]) -> None:
+        self._name, self._program = name, program
+        self._own: dict[str, Later] = {}
+
+    def those_of(self, blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+        """Blocks as they were traced, with later loops whose bodies are kept here."""
+
+        def new(later: Later) -> Block:
+            self._own[later.more] = later
+            return replace(later, make=partial(self.found, later.more))
+
+        return with_later(blocks, new)
+
+    def found(self, more: str) -> Traced:
+        """A body, read if it was kept, else traced and kept."""
+        began, number = perf_counter(), hashlib.sha256(more.encode()).hexdigest()[:8]
+        file = f"{self._name}.{number}.program"
+        content = disk.kept(file)
+        if content is not None:
+            return body_read(content, self.found)
+        if more not in self._own:
+            self.those_of(self._program().blocks)
+        if more not in self._own:  # in the body of another, which was read
+            assert " in " in more
+            self.found_anew(more)
+        body = self._own[more].traced
+        LOG.debug("%s: the body of a loop traced in %.2f s", more, perf_counter() - began)
+        disk.keep(file, body_written(body))
+        return replace(body, body=self.those_of(body.body))
+
+    def found_anew(self, more: str) -> None:
+        """Trace the bodies around a loop, outermost first."""
+        around = more.split(" in ")[1:]
+        for k in range(len(around) - 1, -1, -1):
+            outer = " in ".join(around[k:])
+            self.those_of(self._own[outer].traced.body)
 
 
 def name_of(plan: object) -> str | None:
-    """What the plan's program is kept under; None if it must be traced."""
+    """What the plan's program is kept under (NAME.program); None if it must be traced."""
     of_plan = description(plan)
     if of_plan is None:
         return None
@@ -69,7 +117,7 @@ def name_of(plan: object) -> str | None:
         return None
     files, versions = disk.source_hash(SOURCE), tuple(map(metadata.version, PACKAGES))
     parts = (of_plan, code, files, sys.version, platform.machine(), versions)
-    return f"{hashlib.sha256(repr(parts).encode()).hexdigest()[:40]}.program"
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:40]
 
 
 def _loaded() -> str:

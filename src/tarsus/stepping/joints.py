@@ -85,7 +85,7 @@ def velocity_step(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> S
     begin = replace(end, joints=SX.zeros(len(joints))).values() | {"pass": none}
     begin["modes"] = builder.keep("sides", ca.vertcat(*sides))
     wrong = ca.norm_1(begin["modes"])
-    return StepOutputs.of(builder.loop(begin, once, PASSES, first=wrong, seldom=True))
+    return StepOutputs.of(builder.rarely(begin, once, PASSES, wrong))
 
 
 def next_modes(

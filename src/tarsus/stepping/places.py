@@ -111,7 +111,7 @@ def pair_gaps(
         return {"gaps": ca.vertcat(*gaps), "least": least(gaps)}, SX(0)
 
     begin = {"gaps": SX(np.full(len(pairs), ABSENT)), "least": SX(ABSENT)}
-    found = builder.loop(begin, exact, 1, near, seldom=True)
+    found = builder.rarely(begin, exact, 1, near)
     return entries(found["gaps"]), found["least"]
 
 

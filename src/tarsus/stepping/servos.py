@@ -100,9 +100,7 @@ def _within_limits(
         give = ca.if_else(late, 0, ca.fmin(ca.fmax(secant, 0), straight))
         give = builder.keep("next_give", ca.if_else(out, give, now["give"]))
         redone = ca.logic_and(first, wrong)
-        found = builder.loop(
-            {"give": give}, lambda _: ({"give": bent()}, SX(0)), 1, redone, seldom=True
-        )
+        found = builder.rarely({"give": give}, lambda _: ({"give": bent()}, SX(0)), 1, redone)
         done = now["pass"] + 1
         found |= {"acted": now["give"], "pass": done}
         return end.values() | found, ca.logic_and(wrong, done < PASSES)

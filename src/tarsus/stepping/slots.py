@@ -110,7 +110,7 @@ def with_slots(
         return replace(end, contact=contact, left_out=left_out).values(), SX(0)
 
     # over it, in worlds that have fallen
-    return StepOutputs.of(builder.loop(stood, falling, 1, fallen, seldom=True))
+    return StepOutputs.of(builder.rarely(stood, falling, 1, fallen))
 
 
 def fresh(law: Law) -> SX:

@@ -56,6 +56,7 @@ def members(program: Program) -> dict[str, str]:
 
 def step_function(program: Program, name: str, record: str) -> Code:
     """`void NAME(RECORD *d)`, one run of a program over a record with `members` and `work`."""
+    program = program.whole
     own, temporary = members(program), layout(program)[1]
 
     def place(register: str, entry: int) -> str:

@@ -11,11 +11,12 @@ import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 
+from tarsus.program.codegen import on_entry
 from tarsus.program.codegen.emit import Emitter
 from tarsus.program.codegen.ir_writer import IrWriter
 from tarsus.program.codegen.kernels import Around, KernelShell
 from tarsus.program.codegen.layout import Target
-from tarsus.program.ir.blocks import Program, Straight
+from tarsus.program.ir.blocks import Program, Straight, While
 from tarsus.program.lowering.pieces import Cut, GroupWork, Piece, without_zeros
 from tarsus.program.lowering.reach import reach
 
@@ -76,7 +77,9 @@ class SharedRoom:
     def numbers(self) -> dict[str, int]:
         """Where the temporaries of seldom loops are that do not differ by direction."""
         found: dict[str, int] = {}
-        for name in sorted(self.program.apart - self.frame.varying):
+        program = self.program
+        apart = {name for k in range(len(program.seldom)) for name in program.shared(k)}
+        for name in sorted(apart - self.frame.varying):
             found[name] = sum(self.program.sizes[other] for other in found)
         return found
 
@@ -133,6 +136,21 @@ class DirectionalEmitter(Emitter):
             for name in frame.varying
         }
         self._reach = reach(program, seeded, (1 << len(frame.parts)) - 1)
+
+    def apart(self, number: int) -> str:
+        """The module of the function of a seldom loop."""
+        self._inside = True
+        loop = self.program.seldom[number]
+        assert isinstance(loop, While)
+        self._while(loop)
+        s = self.scribe
+        return "\n".join([*s.declarations(), *on_entry.function(s.lines, 0)])
+
+    def _is_apart(self, block: While) -> bool:
+        return super()._is_apart(block) and not self._inside
+
+    def _handing(self, number: int) -> on_entry.Handed:
+        return on_entry.Handed("%shared", [], [])  # where it is, it stays
 
     def _workspace(self) -> str:
         size = max(sum(r.size for r in self.program.of_kind("temporary")), 1)

@@ -2,47 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tarsus.errors import TarsusError
 from tarsus.program.codegen import on_entry
-from tarsus.program.codegen.ir_writer import IrWriter
 from tarsus.program.codegen.kernels import KernelShell, LaneGroups
-from tarsus.program.codegen.layout import Target, layout
-from tarsus.program.ir.blocks import CYCLES, Block, Lookup, Program, Stamp, Straight, While
-from tarsus.program.lowering.passed import Entry, passed
+from tarsus.program.codegen.layout import Target
+from tarsus.program.codegen.registers import SPARE, Registers
+from tarsus.program.ir.blocks import CYCLES, Block, Later, Lookup, Program, Stamp, Straight, While
 from tarsus.program.lowering.scopes import local_registers
 from tarsus.program.lowering.spill import Memory
 from tarsus.program.lowering.tape import Node, tape
 
-SPARE = "~spare"  # room for values that wait in memory within one block
 STAYING = ("!0 = distinct !{!0, !1}", '!1 = !{!"llvm.licm.disable"}')
 EXACT_FLOAT32 = 1 << 24  # beyond it float32 skips integers, and with them entries of a table
 
 
-class Emitter:
-    """Writes a kernel: what is done with a world; the frame says how they are stored and walked."""
+class Emitter(Registers):
+    """Writes a kernel: what is done with a world; the frame says how they are stored and walked.
 
-    def __init__(self, program: Program, target: Target, frame: KernelShell | None = None) -> None:
-        # where registers lie
-        self.program, self.target, self.frame = program, target, frame or LaneGroups()
-        self.scribe = IrWriter(target.lanes, target.bits)
-        self._number, self._align = target.vector, target.lanes * target.bits // 8
-        self._persistent, self._temporary = layout(program)
-        self._memory: dict[str, int] = {}
-        self._reserved = 0
-        for name in (*self.frame.in_memory(program, target), SPARE):
-            self._memory[name] = self._reserved
-            self._reserved += program.sizes.get(name, 0)
-        self._shared: dict[str, int] = {}
-        for name in sorted(program.apart) if self.frame.sets_apart else ():
-            self._shared[name] = sum(program.sizes[other] for other in self._shared)
+    shared: temporaries of a loop's function that lie where its caller brought them
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        target: Target,
+        frame: KernelShell | None = None,
+        shared: Sequence[str] = (),
+    ) -> None:
+        super().__init__(program, target, frame or LaneGroups(), shared)
+        program = self.program
         # what is known while blocks are written
         self._calls = 0
-        self._passed = passed(program) if self.frame.passes and self._shared else []
         self._labels = 0
-        self._masks: list[str] = []
-        self._local: list[frozenset[str]] = []
         self._inside = self._stays = False  # a seldom function; a loop whose code stays in it
-        self._scopes = local_registers(program)
+        self._scopes = local_registers(program, shared)
         if program.sections and not (target == Target(1) and isinstance(self.frame, LaneGroups)):
             raise TarsusError(
                 f"the program {program.name!r} is timed: time stamps are read for one world at a"
@@ -63,108 +58,45 @@ class Emitter:
         told = [*(STAYING if self._stays else []), *([on_entry.SELDOM] if self._calls else [])]
         return "\n".join([*lines, *told, ""])
 
-    def apart(self, number: int) -> str:
-        """The module of one of those functions, `on_entry.NAME`."""
+    def function(self) -> str:
+        """The module of one of those functions, `on_entry.NAME`, of a program of one loop
+        (`Program.part`).
+        """
         self._inside = True
-        self._while(self.program.seldom[number])
-        s = self.scribe
-        return "\n".join([*s.declarations(), *on_entry.function(s.lines)])
+        for block in self.program.blocks:
+            self._block(block)
+        table = on_entry.table(self._calls) if self._calls else []
+        lines = [self._workspace(), *self.scribe.lines]
+        whole = on_entry.function(lines, len(self.program.tables))
+        told = [on_entry.SELDOM] if self._calls else []
+        return "\n".join([*self.scribe.declarations(), *table, *whole, *told, ""])
 
-    def _call(self, block: While) -> None:
+    def _call(self, block: While | Later) -> None:
         """A call of the function that holds the loop, where a lane wants it."""
         s = self.scribe
         wanted = s.lt(s.const(0.0), self._load(block.more, 0))
         if self._masks:
             wanted = s.operation("and", [wanted, self._masks[-1]])
             self._write(s.select(wanted, s.const(1.0), s.const(0.0)), block.more, 0)
-        s.lines += on_entry.branch(self._calls, s.any(wanted))
-        if self._passed:
-            self._copy(self._passed[self._calls].given, inward=True)
-        s.lines += on_entry.call(self._calls)
-        if self._passed:
-            self._copy(self._passed[self._calls].back, inward=False)
-        s.lines += on_entry.past(self._calls)
+        s.lines += on_entry.call(self._calls, s.any(wanted), self._handing(self._calls))
         s.forget()
         self._calls += 1
-
-    def _copy(self, entries: list[Entry], inward: bool) -> None:
-        """Entries of temporaries for a function, or back from it."""
-        for register, entry in entries:
-            ours, theirs = (self._pointer(register, entry, there) for there in (False, True))
-            start, end = (ours, theirs) if inward else (theirs, ours)
-            value = self.scribe.access(f"load {self._number}, {start}, align {self._align}")
-            self.scribe.lines.append(f"  store {self._number} {value}, {end}, align {self._align}")
-
-    def _workspace(self) -> str:
-        """Room for temporaries that a compiler keeps in registers, and those that stay in memory.
-
-        The latter begin at an offset that is zero, but no compiler knows it: else the assembler of
-        a GPU makes registers of them as well, and then spills what does not fit.
-        """
-        size = max(sum(r.size for r in self.program.of_kind("temporary")), 1)
-        lines = [f"  %work = alloca [{size} x {self.target.vector}], align {max(self._align, 64)}"]
-        if self._shared:
-            size = sum(self.program.sizes[name] for name in self._shared)
-            lines.append(f"  %shared = alloca [{size} x {self.target.vector}], align 64")
-        if self._reserved:
-            lines += [
-                f"  %reserved = alloca [{self._reserved} x {self.target.vector}], align 64",
-                "  %zero = lshr i64 %steps, 62",
-                f"  %memory = getelementptr {self.target.vector}, ptr %reserved, i64 %zero",
-            ]
-        return "\n".join(lines)
 
     def _block(self, block: Block) -> None:
         if isinstance(block, Straight):
             self._straight(block)
         elif isinstance(block, While):
-            apart = self._shared and block.seldom and not self._inside
-            self._call(block) if apart else self._while(block)
+            self._call(block) if self._is_apart(block) else self._while(block)
+        elif isinstance(block, Later):
+            self._call(block)
         elif isinstance(block, Stamp):
             self._stamp(block)
         else:
             self._lookup(block)
 
-    def _pointer(self, register: str, entry: int, shared: bool | None = None) -> str:
-        """A typed pointer to one entry of a register.
-
-        shared: where functions for seldom loops have it; None: where it is for this code
-        """
-        if shared is None:
-            shared = self._inside or not self._passed
-        if register in self._persistent:
-            return self.frame.persistent(
-                self.scribe, self.target, self._persistent[register] + entry
-            )
-        base, offset = "%work", entry
-        if register in self._memory:
-            base, offset = "%memory", self._memory[register] + entry
-            self._reserved = max(self._reserved, offset + 1)
-        elif shared and register in self._shared:
-            base, offset = "%shared", self._shared[register] + entry
-        else:
-            offset += self._temporary[register]
-        place = f"getelementptr inbounds {self._number}, ptr {base}, i64 {offset}"
-        return f"ptr {self.scribe.access(place)}"
-
-    def _load(self, register: str, entry: int, anew: bool = False) -> str:
-        """The entry's value; `anew`: from memory, whatever is known of it."""
-        how = "load volatile" if anew or register in self._memory else "load"
-        pointer = self._pointer(register, entry)
-        return self.scribe.access(f"{how} {self._number}, {pointer}, align {self._align}")
-
-    def _store(self, value: str, register: str, entry: int) -> None:
-        """The entry's value in worlds that are not done, in all where it is of this round alone."""
-        if self._masks and register != SPARE and register not in self._local[-1]:
-            pointer = self._pointer(register, entry)
-            old = self.scribe.access(f"load {self._number}, {pointer}, align {self._align}")
-            value = self.scribe.select(self._masks[-1], value, old)
-        self._write(value, register, entry)
-
-    def _write(self, value: str, register: str, entry: int) -> None:
-        pointer = self._pointer(register, entry)
-        how = "store volatile" if register in self._memory else "store"
-        self.scribe.lines.append(f"  {how} {self._number} {value}, {pointer}, align {self._align}")
+    def _is_apart(self, block: While) -> bool:
+        """Whether a loop is a function of its own."""
+        return self.frame.sets_apart and block.seldom and not self.program.sections
 
     def _straight(self, block: Straight) -> None:
         t = self.frame.arranged(tape(block.function), self.target, self._lying(block))

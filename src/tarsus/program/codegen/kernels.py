@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from tarsus.program.codegen.ir_writer import IrWriter
 from tarsus.program.codegen.layout import Target, logged_size, record_size
+from tarsus.program.codegen.on_entry import TABLES
 from tarsus.program.ir.blocks import Program
 from tarsus.program.lowering.schedule import on_demand
 from tarsus.program.lowering.spill import Memory, in_memory, most_alive, within
@@ -34,8 +35,6 @@ class KernelShell(ABC):
 
     sets_apart: bool = False
     """Whether loops that seldom run are functions of their own."""
-    passes: bool = False
-    """Whether temporaries are copied to these functions and back; else they always lie there."""
 
     @property
     def fingerprint(self) -> str:
@@ -70,7 +69,7 @@ class LaneGroups(KernelShell):
     log is not null.
     """
 
-    sets_apart = passes = True
+    sets_apart = True
 
     def around(self, program: Program, target: Target, work: str) -> Around:
         vector, logged = target.vector, logged_size(program)
@@ -124,6 +123,14 @@ attributes #0 = {{ nounwind "stackrealign" }}"""
 
     def table(self, scribe: IrWriter, target: Target, program: Program, number: int) -> str:
         slot = scribe.access(f"getelementptr ptr, ptr %tables, i64 {number}")
+        return f"ptr {scribe.access(f'load ptr, ptr {slot}')}"
+
+
+class SeldomLoop(LaneGroups):
+    """A function that a kernel over groups of lanes calls for a loop (`on_entry`)."""
+
+    def table(self, scribe: IrWriter, target: Target, program: Program, number: int) -> str:
+        slot = scribe.access(f"getelementptr ptr, ptr @{TABLES}, i64 {number}")
         return f"ptr {scribe.access(f'load ptr, ptr {slot}')}"
 
 

@@ -7,9 +7,12 @@ away for a while.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 TABLE, ASK, PAUSE, NOTHING = "seldom", "ask", "pause", "nothing"  # symbols of the kernel's module
 SYMBOLS = TABLE, ASK, PAUSE, NOTHING
 NAME = "seldom_loop"  # of the function in each module of its own
+TABLES = "own_tables"  # of the program's tables there
 WAIT = 200  # microseconds between two looks
 RARELY = 2  # the number of the metadata `SELDOM`
 SELDOM = f'!{RARELY} = !{{!"branch_weights", i32 1, i32 4000}}'
@@ -25,19 +28,26 @@ def table(count: int) -> list[str]:
     ]
 
 
-def branch(number: int, wanted: str) -> list[str]:
-    """On to what calls function `number` of the table if `wanted`, an i1, is true; hardly ever."""
-    tag = f"{TABLE}{number}"
-    to = f"label %{tag}.look, label %{tag}.past"
-    return [f"  br i1 {wanted}, {to}, !prof !{RARELY}", f"{tag}.look:"]
+@dataclass(frozen=True)
+class Handed:
+    """What a function shares with who calls it.
+
+    room: where it lies; there, back: lines that bring it there, and back what the function writes
+    """
+
+    room: str
+    there: list[str]
+    back: list[str]
 
 
-def call(number: int) -> list[str]:
-    """The call."""
+def call(number: int, wanted: str, handed: Handed) -> list[str]:
+    """Call function `number` of the table if `wanted`, an i1, is true; hardly ever."""
     tag = f"{TABLE}{number}"
     place, ask = (f"getelementptr (ptr, ptr @{of}, i64 {number})" for of in (TABLE, ASK))
     # is it there, else ask, and wait for it; then call it
     return [
+        f"  br i1 {wanted}, label %{tag}.look, label %{tag}.past, !prof !{RARELY}",
+        f"{tag}.look:",
         f"  %{tag}.first = load atomic ptr, ptr {place} acquire, align 8",
         f"  %{tag}.none = icmp eq ptr %{tag}.first, null",
         f"  br i1 %{tag}.none, label %{tag}.ask, label %{tag}.call",
@@ -53,18 +63,21 @@ def call(number: int) -> list[str]:
         f"  br i1 %{tag}.still, label %{tag}.wait, label %{tag}.call",
         f"{tag}.call:",
         f"  %{tag}.at = phi ptr [ %{tag}.first, %{tag}.look ], [ %{tag}.later, %{tag}.wait ]",
-        f"  call void %{tag}.at(ptr %world, ptr %tables, ptr %shared)",
+        *handed.there,
+        f"  call void %{tag}.at(ptr %world, ptr %tables, ptr {handed.room})",
+        *handed.back,
+        f"  br label %{tag}.past",
+        f"{tag}.past:",
     ]
 
 
-def past(number: int) -> list[str]:
-    """On with what follows."""
-    return [f"  br label %{TABLE}{number}.past", f"{TABLE}{number}.past:"]
-
-
-def function(body: list[str]) -> list[str]:
-    """A function of the table."""
+def function(body: list[str], tables: int) -> list[str]:
+    """A function of the table; tables: how many of its own it looks up, whose addresses who loads
+    it fills in.
+    """
+    own = [f"@{TABLES} = global [{tables} x ptr] zeroinitializer"] if tables else []
     return [
+        *own,
         f"define void @{NAME}(ptr noalias %world, ptr noalias %tables, ptr noalias %shared) #0 {{",
         "entry:",
         *body,

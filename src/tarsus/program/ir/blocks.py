@@ -7,8 +7,8 @@ in memory between calls; temporaries live for one run of the program.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
@@ -64,14 +64,50 @@ class Straight:
 class While:
     """Run `body` while register `more` is positive, at most `maximum` times, each world for itself.
 
-    A world that is done keeps its registers while others go on. A `seldom` one, not inside another
-    such, is rarely entered: a processor's code for it is compiled apart, quickly rather than well.
+    A world that is done keeps its registers while others go on. A `seldom` one is rarely entered: a
+    processor's code for it is compiled apart, quickly rather than well.
     """
 
     more: str
     body: tuple[Block, ...]
     maximum: int
     seldom: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Traced:
+    """The body of a loop that was traced later: its own registers, its blocks, the tables that
+    they look up.
+    """
+
+    registers: tuple[Register, ...]
+    body: tuple[Block, ...]
+    tables: dict[str, NDArray[np.float64]]
+
+
+@dataclass(frozen=True, eq=False)
+class Later:
+    """A `seldom` loop whose body is traced when someone first asks for it.
+
+    reads, writes: registers of the program around it that the body may read, and those it writes
+    make: traces the body
+    """
+
+    more: str
+    maximum: int
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+    make: Callable[[], Traced]
+    seldom: bool = True
+
+    @cached_property
+    def traced(self) -> Traced:
+        """Its body."""
+        return self.make()
+
+    def loop(self, seldom: bool = True) -> While:
+        """The loop with its body."""
+        return While(self.more, self.traced.body, self.maximum, seldom)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +132,7 @@ class Stamp:
     clock: str
 
 
-Block = Straight | While | Lookup | Stamp
+Block = Straight | While | Later | Lookup | Stamp
 CYCLES = "cycles"
 
 
@@ -106,6 +142,8 @@ class Program:
 
     A simulation's program is one time step; it runs once a step for every world. `Builder` writes
     a program, `reference.run` evaluates it in Python, `run.worlds.Worlds` compiles and runs it.
+    Loops that are traced `Later` hold registers, blocks and tables that the program has not yet:
+    `whole` has all.
     """
 
     name: str
@@ -117,6 +155,8 @@ class Program:
     """Arrays (entries,) that all worlds share, by name, for `Lookup`."""
     sections: tuple[str, ...] = ()
     """Names of the entries of the register CYCLES, if the program is timed (`Builder.stamp`)."""
+    origin: str = ""
+    """What its later loops are known by: programs of one origin trace them alike."""
 
     def of_kind(self, *kinds: Kind) -> tuple[Register, ...]:
         """Registers of the given kinds in order."""
@@ -133,23 +173,59 @@ class Program:
         return {r.name: r.size for r in self.registers}
 
     @cached_property
-    def seldom(self) -> tuple[While, ...]:
+    def seldom(self) -> tuple[While | Later, ...]:
         """The outermost `seldom` loops in order; none where cycles are counted."""
         return () if self.sections else tuple(_outermost_seldom(self.blocks))
 
+    def shared(self, number: int) -> tuple[str, ...]:
+        """The temporaries that one of the `seldom` loops reads or writes."""
+        used = _named((self.seldom[number],))
+        return tuple(r.name for r in self.of_kind("temporary") if r.name in used)
+
     @cached_property
-    def apart(self) -> frozenset[str]:
-        """Temporaries that the `seldom` loops read or write."""
-        used = _named(self.seldom)
-        return frozenset(r.name for r in self.of_kind("temporary") if r.name in used)
+    def whole(self) -> Program:
+        """The program with all bodies traced: the same if they are."""
+        registers, tables = list(self.registers), dict(self.tables)
+
+        def loop(later: Later) -> Block:
+            registers.extend(later.traced.registers)
+            tables.update(later.traced.tables)
+            return replace(later.loop(), body=with_later(later.traced.body, loop))
+
+        blocks = with_later(self.blocks, loop)
+        if blocks is self.blocks:
+            return self
+        return Program(self.name, tuple(registers), blocks, tables, self.sections)
+
+    def part(self, number: int) -> Program:
+        """One of the `seldom` loops as a program of its own."""
+        loop, shared = self.seldom[number], self.shared(number)
+        own, tables = tuple[Register, ...](), self.tables
+        if isinstance(loop, Later):
+            own, tables = loop.traced.registers, loop.traced.tables
+            loop = loop.loop()
+        outside = tuple(r for r in self.of_kind("temporary") if r.name in shared)
+        blocks, origin = (replace(loop, seldom=False),), f"{self.origin}.{number}"
+        registers = (*self.persistent, *outside, *own)
+        return Program(self.name, registers, blocks, tables, origin=origin)
+
+    @cached_property
+    def has_later(self) -> bool:
+        """Whether some loop has yet to be traced."""
+        return with_later(self.blocks, lambda one: While(one.more, (), 0)) is not self.blocks
 
     def straights(self) -> Iterator[tuple[Straight, bool]]:
         """Every straight block and whether it stands inside a loop."""
         yield from _straights(self.blocks, False)
 
-    @cached_property
+    @property
     def fingerprint(self) -> str:
-        """A hash of everything that decides the compiled code."""
+        """A hash of everything that decides the compiled code: all of it is traced for that."""
+        return self.whole.outline
+
+    @cached_property
+    def outline(self) -> str:
+        """The same of what has been traced: what every world runs."""
         digest = hashlib.sha256()
         for register in self.registers:
             digest.update(f"{register}".encode())
@@ -158,10 +234,27 @@ class Program:
         return digest.hexdigest()
 
 
-def _outermost_seldom(blocks: tuple[Block, ...]) -> Iterator[While]:
-    for block in blocks:
+def with_later(blocks: tuple[Block, ...], change: Callable[[Later], Block]) -> tuple[Block, ...]:
+    """The blocks with others for their later loops, in order; the same if there are none."""
+
+    def new(block: Block) -> Block:
+        if isinstance(block, Later):
+            return change(block)
         if isinstance(block, While):
-            yield from [block] if block.seldom else _outermost_seldom(block.body)
+            body = with_later(block.body, change)
+            return block if body is block.body else replace(block, body=body)
+        return block
+
+    changed = tuple(map(new, blocks))
+    return blocks if all(a is b for a, b in zip(changed, blocks, strict=True)) else changed
+
+
+def _outermost_seldom(blocks: tuple[Block, ...]) -> Iterator[While | Later]:
+    for block in blocks:
+        if isinstance(block, Later) or (isinstance(block, While) and block.seldom):
+            yield block
+        elif isinstance(block, While):
+            yield from _outermost_seldom(block.body)
 
 
 def _straights(blocks: tuple[Block, ...], inside: bool) -> Iterator[tuple[Straight, bool]]:
@@ -180,6 +273,8 @@ def _named(blocks: tuple[Block, ...]) -> set[str]:
             names.update(block.inputs, block.outputs)
         elif isinstance(block, While):
             names |= {block.more} | _named(block.body)
+        elif isinstance(block, Later):
+            names |= {block.more, *block.reads, *block.writes}
         elif isinstance(block, Lookup):
             names |= {block.index, block.output}
         else:
@@ -196,6 +291,9 @@ def _feed(digest: hashlib._Hash, blocks: tuple[Block, ...]) -> None:
             digest.update(repr((block.more, block.maximum, block.seldom)).encode())
             _feed(digest, block.body)
             digest.update(b"end")
+        elif isinstance(block, Later):
+            told = ("later", block.more, block.maximum, block.reads, block.writes)
+            digest.update(repr(told).encode())
         elif isinstance(block, Stamp):
             digest.update(repr(("stamp", block.section, block.clock)).encode())
         else:

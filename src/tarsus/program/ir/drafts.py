@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import casadi as ca
 from casadi import SX
 
-from tarsus.program.ir.blocks import Block, Lookup, Register, Stamp, Straight, While
+from tarsus.program.ir.blocks import Block, Later, Lookup, Register, Stamp, Straight, While
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Loop:
     seldom: bool = False
 
 
-Drafted = Draft | Loop | Lookup | Stamp
+Drafted = Draft | Loop | Later | Lookup | Stamp
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,8 @@ class Drafts:
             elif isinstance(block, Loop):
                 read.add(block.more)
                 read.update(self.read_anywhere(block.body))
+            elif isinstance(block, Later):
+                read.update((block.more, *block.reads, *block.writes))
             elif isinstance(block, Stamp):
                 read.add(block.clock)
             else:
@@ -59,7 +61,7 @@ class Drafts:
         if isinstance(block, Loop):
             body = tuple(self.finished(inner, read) for inner in block.body)
             return While(block.more, body, block.maximum, block.seldom)
-        if isinstance(block, Lookup | Stamp):
+        if isinstance(block, Later | Lookup | Stamp):
             return block
         wanted = {
             n: v
@@ -85,3 +87,14 @@ class Drafts:
                 )
             used.add(self.owner[symbol.element_hash()])
         return [name for name in self.symbols if name in used]
+
+
+def tables_of(blocks: tuple[Block, ...]) -> tuple[str, ...]:
+    """Names of the tables that blocks look up."""
+    found: dict[str, None] = {}
+    for block in blocks:
+        if isinstance(block, Lookup):
+            found[block.table] = None
+        elif isinstance(block, While):
+            found |= dict.fromkeys(tables_of(block.body))
+    return tuple(found)

@@ -8,7 +8,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tarsus.program.ir.blocks import CYCLES, Block, Program, Stamp, Straight, While
+from tarsus.program.ir.blocks import CYCLES, Block, Lookup, Program, Stamp, Straight, While
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -16,6 +16,7 @@ Mask = NDArray[np.bool_]
 
 def run(program: Program, values: Mapping[str, ArrayLike], steps: int = 1) -> dict[str, Array]:
     """All registers, each (worlds, size), after `steps` runs from the given persistent ones."""
+    program = program.whole
     worlds = max(np.atleast_2d(np.asarray(v)).shape[0] for v in values.values())
     registers = {r.name: np.zeros((worlds, r.size)) for r in program.registers}
     for name, value in values.items():
@@ -43,7 +44,7 @@ def _run_blocks(
                 _run_blocks(program, block.body, registers, still)
         elif isinstance(block, Stamp):
             registers[CYCLES][live] = 0.0
-        else:
+        elif isinstance(block, Lookup):
             table = program.tables[block.table]
             index = np.clip(np.floor(registers[block.index][live]), 0, len(table) - 1)
             registers[block.output][live] = table[np.nan_to_num(index).astype(int)]

@@ -40,6 +40,7 @@ def tangent(program: Program, along: Collection[str], of: Collection[str]) -> Pr
     """
     if program.sections:
         raise ValueError("a program that counts cycles has no tangent: a counter is no function")
+    program = program.whole
     blocks = {id(block): Chained(block) for block, _ in program.straights()}
     # what depends on the one, and what the other depends on
     guessed = {r.name for r in program.registers if r.name.startswith(f"~{GUESS}")}

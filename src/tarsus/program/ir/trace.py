@@ -4,30 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import Literal, TypeVar, cast
+from threading import RLock
 
 import casadi as ca
 import numpy as np
 from casadi import SX
 from numpy.typing import ArrayLike
 
-from tarsus.program.ir.blocks import CYCLES, Kind, Lookup, Program, Register, Stamp
-from tarsus.program.ir.drafts import Draft, Drafted, Drafts, Loop
+from tarsus.program.ir.blocks import (
+    CYCLES,
+    Later,
+    Lookup,
+    Program,
+    Stamp,
+    Traced,
+)
+from tarsus.program.ir.drafts import Draft, Drafts, Loop, tables_of
+from tarsus.program.ir.kept_values import Held, KeptValues, nonzeros, varying
 from tarsus.program.ir.symbolic import entries, mapped
+from tarsus.program.ir.within_reach import expressions, held
 
 Values = dict[str, SX]
-Held = TypeVar("Held")
+Body = Callable[[Values], tuple[Values, SX]]
 CLOCK = "~clock"
 GUESS = "guess"  # in the names of registers without a tangent
 REST = "rest"  # the section of what follows the last stamp
 
 
-class Builder:
+class Builder(KeptValues):
     """Writes a program: ordinary expressions in, registers and blocks out.
 
     declare: symbols of a register that lasts from run to run.
     keep: a value computed once, here, for later use.
     loop: repeats until its body ends it, each world for itself.
+    rarely: a loop that few worlds enter, traced when the first does.
     program: writes the results and closes the program.
 
     Only loops and look-ups cut the code into blocks: until the next cut a kept value stays an
@@ -36,44 +46,15 @@ class Builder:
     """
 
     def __init__(self, name: str, timed: bool = False) -> None:
+        super().__init__()
         self.name, self.timed = name, timed
-        self._registers: dict[str, Register] = {}
-        self._symbols: dict[str, SX] = {}
-        self._owner: dict[int, str] = {}
-        self._blocks: list[Drafted] = []
         self._sections: list[str] = []
-        self._pending: Values = {}
-        self._kept: dict[str, SX] = {}
-        self._tables: dict[str, np.ndarray] = {}
-
-    def declare(self, name: str, size: int, kind: Kind = "state") -> SX:
-        """Symbols (size,) of a new persistent register."""
-        if name in self._registers:
-            raise ValueError(f"register {name!r} is declared twice")
-        self._registers[name] = Register(name, size, kind)
-        self._symbols[name] = SX.sym(name, size)
-        self._owner.update({symbol.element_hash(): name for symbol in entries(self._symbols[name])})
-        return self._symbols[name]
-
-    def parameter(self, name: str, size: int = 1) -> SX:
-        """Symbols of a parameter register."""
-        return self.declare(name, size, "parameter")
-
-    def keep(self, name: str, value: SX, kind: Literal["temporary", "report"] = "temporary") -> SX:
-        """Name a value, so that it is computed once, here; all that follows can use its symbols.
-
-        A report is stored here too, and not carried through the blocks to the program's end.
-        """
-        name = self._fresh(name) if kind == "temporary" else name
-        symbols = self.declare(name, value.numel(), kind)
-        self._pending[name] = ca.vec(ca.densify(value))
-        self._kept[name] = symbols
-        return symbols if value.shape[1] == 1 else ca.reshape(symbols, *value.shape)
+        self._tracing = RLock()
 
     def loop(
         self,
         start: Mapping[str, SX],
-        body: Callable[[Values], tuple[Values, SX]],
+        body: Body,
         maximum: int,
         first: SX | None = None,
         seldom: bool = False,
@@ -83,6 +64,37 @@ class Builder:
         Worlds where `first` is not positive do not enter the loop at all; seldom: few ever do
         (`While.seldom`).
         """
+        symbols, names, more = self._begun(start, first)
+        outer, self._blocks = self._blocks, []
+        self._round(body, symbols, names, more)
+        outer.append(Loop(more, self._blocks, maximum, seldom))
+        self._blocks = outer
+        return symbols
+
+    def rarely(self, start: Mapping[str, SX], body: Body, maximum: int, first: SX) -> Values:
+        """A `seldom` loop whose body is traced when someone first asks for it (`Later`): then it
+        reads what its closure holds, and declares no more than temporaries.
+        """
+        if self.timed:
+            return self.loop(start, body, maximum, first, seldom=True)
+        symbols, names, more = self._begun(start, first)
+        body = held(body)
+        inside = [ca.vec(ca.densify(x)) for x in expressions(body, self)]
+        read = {self._owner.get(x.element_hash()) for x in ca.symvar(ca.vertcat(SX(0, 1), *inside))}
+        reads = tuple(name for name in self._registers if name in read)
+        writes = (*names.values(), more)
+
+        def traced() -> Traced:
+            with self._tracing:
+                return self._apart(lambda: self._round(body, symbols, names, more), reads, writes)
+
+        self._blocks.append(Later(more, maximum, reads, writes, traced))
+        return dict(symbols)
+
+    def _begun(
+        self, start: Mapping[str, SX], first: SX | None
+    ) -> tuple[Values, dict[str, str], str]:
+        """Symbols and names of what a loop carries, and the name of what says whether to go on."""
         # a register for each value carried, and one that says whether to go on
         names: dict[str, str] = {}
         symbols: Values = {}
@@ -97,10 +109,12 @@ class Builder:
             | {more: SX(1) if first is None else first}
         )
         self._cut()
-        # trace the body once
-        outer, self._blocks = self._blocks, []
+        return symbols, names, more
+
+    def _round(self, body: Body, symbols: Values, names: dict[str, str], more: str) -> None:
+        """Trace a loop's body once."""
         values, again = body(dict(symbols))
-        if missing := set(start) ^ set(values):
+        if missing := set(names) ^ set(values):
             raise ValueError(
                 f"the loop's body must give back exactly what it was given; check {sorted(missing)}"
             )
@@ -111,12 +125,37 @@ class Builder:
                     f"the loop's {key!r} has {symbol.numel()} numbers, its body gives"
                     f" {values[key].numel()}"
                 )
-        # the body's end, and on with the outer blocks
-        self._pending.update({names[key]: values[key] for key in start} | {more: again})
+        self._pending.update({names[key]: values[key] for key in names} | {more: again})
         self._cut()
-        outer.append(Loop(more, self._blocks, maximum, seldom))
-        self._blocks = outer
-        return symbols
+
+    def _apart(
+        self, trace: Callable[[], None], reads: tuple[str, ...], writes: tuple[str, ...]
+    ) -> Traced:
+        """What a loop's body makes, traced when the program around it is finished."""
+        # in blocks and under names of its own
+        known, scope, blocks = set(self._registers), self._scope, self._blocks
+        self._scope, self._blocks = f" in {writes[-1]}", []
+        try:
+            trace()
+            body = self._blocks
+        finally:
+            self._scope, self._blocks, self._pending, self._kept = scope, blocks, {}, {}
+        # it knows no more than it was said to
+        drafts = Drafts(self._registers, self._symbols, self._owner)
+        own = [r for r in self._registers.values() if r.name not in known]
+        read = drafts.read_anywhere(body)
+        given = {*reads, *writes, *(r.name for r in own)}
+        lost = [name for name in read - given if self._registers[name].kind == "temporary"]
+        lasting = [r.name for r in own if r.kind != "temporary"]
+        if lost or lasting:
+            raise ValueError(
+                f"the body of a rare loop reads {lost}, which its closure does not hold, or"
+                f" declares {lasting}: use loop(..., seldom=True)"
+            )
+        finished = tuple(drafts.finished(block, {*read, *writes}) for block in body)
+        registers = tuple(r for r in own if r.name in read)
+        tables = {name: self._tables[name] for name in tables_of(finished)}
+        return Traced(registers, finished, tables)
 
     def each(self, name: str, count: int, make: Callable[[SX], Held]) -> list[Held]:
         """[make(0), ..., make(count - 1)], found by a loop whose code holds one of them.
@@ -131,7 +170,7 @@ class Builder:
         self._cut()
         outer, self._blocks = self._blocks, []
         made, computed = make(index), list[SX]()
-        mapped(made, lambda value: computed.extend(_varying(value)) or value)
+        mapped(made, lambda value: computed.extend(varying(value)) or value)
         # all of them in one register, each into its own place
         size, row = len(computed), ca.vertcat(SX(0, 1), *computed)
         kept = self._fresh(name)
@@ -144,7 +183,7 @@ class Builder:
 
         # the same structures with symbols
         def put(symbols: Iterator[SX], value: SX) -> SX:
-            parts = [part if part.is_constant() else next(symbols) for part in _nonzeros(value)]
+            parts = [part if part.is_constant() else next(symbols) for part in nonzeros(value)]
             return SX(value.sparsity(), ca.vertcat(SX(0, 1), *parts))
 
         return [
@@ -167,28 +206,6 @@ class Builder:
         symbols = self.declare(out, index.numel(), "temporary")
         self._blocks.append(Lookup(table, at, out))
         return symbols
-
-    def hold(self, name: str, values: Held) -> Held:
-        """Keep, as one value, all that is computed in an expression or a structure of them.
-
-        Returns the same with symbols in its place; zeros, constants and symbols stay what they are.
-        """
-        computed: list[SX] = []
-
-        def collect(value: SX) -> SX:
-            computed.extend(part for part in _nonzeros(value) if not part.is_leaf())
-            return value
-
-        mapped(values, collect)
-        if not computed:
-            return values
-        symbols = iter(entries(self.keep(name, ca.vertcat(*computed))))
-
-        def put(value: SX) -> SX:
-            parts = [part if part.is_leaf() else next(symbols) for part in _nonzeros(value)]
-            return SX(value.sparsity(), ca.vertcat(SX(0, 1), *parts))
-
-        return mapped(values, put)
 
     def guess(self, values: Held) -> Held:
         """`hold` what an iteration begins from that ends where it ends from anywhere near: stored
@@ -245,34 +262,3 @@ class Builder:
         return Program(
             self.name, tuple(registers), blocks, dict(self._tables), tuple(self._sections)
         )
-
-    def _fresh(self, name: str) -> str:
-        """A name for a temporary, never that of a persistent register."""
-        candidate, k = f"~{name}", 2
-        while candidate in self._registers:
-            candidate, k = f"~{name}{k}", k + 1
-        return candidate
-
-    def _cut(self) -> None:
-        """Close the straight piece of code: what was kept is inlined in what follows in it."""
-        outputs: Values = {}
-        for name, value in self._pending.items():
-            known = [key for key in self._kept if key in outputs]
-            column = ca.vec(ca.densify(value))
-            if known:
-                [column] = ca.substitute(
-                    [column], [self._kept[k] for k in known], [outputs[k] for k in known]
-                )
-            outputs[name] = column
-        if outputs:
-            self._blocks.append(Draft(outputs))
-        self._pending, self._kept = {}, {}
-
-
-def _varying(value: SX) -> list[SX]:
-    """What is no constant."""
-    return [part for part in _nonzeros(value) if not part.is_constant()]
-
-
-def _nonzeros(value: SX) -> list[SX]:
-    return entries(cast(SX, value.nz[:]))

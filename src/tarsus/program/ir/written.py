@@ -4,37 +4,78 @@ from __future__ import annotations
 
 import json
 import zlib
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tarsus.program.ir.blocks import Block, Lookup, Program, Register, Stamp, Straight, While
+from tarsus.program.ir.blocks import (
+    Block,
+    Later,
+    Lookup,
+    Program,
+    Register,
+    Stamp,
+    Straight,
+    Traced,
+    While,
+)
 
 QUICK = 1  # zlib's level: a seventh of the size in a tenth of a second
 
 
+Found = Callable[[str], Traced]  # the body of a later loop, by what says whether it goes on
+
+
 def written(program: Program) -> bytes:
-    """The whole program."""
+    """The program; of its later loops what they read and write alone."""
+    whole = {"name": program.name, "sections": program.sections}
+    return _bytes(program.registers, program.blocks, program.tables, whole)
+
+
+def read(content: bytes, found: Found | None = None) -> Program:
+    """The program that `written` wrote; `found` gives the bodies of its later loops."""
+    whole, *parts = _parts(content, found)
+    registers, blocks, tables = parts
+    return Program(whole["name"], registers, blocks, tables, tuple(whole["sections"]))
+
+
+def body_written(body: Traced) -> bytes:
+    """The body of a later loop."""
+    return _bytes(body.registers, body.body, body.tables, {})
+
+
+def body_read(content: bytes, found: Found) -> Traced:
+    """The body that `body_written` wrote."""
+    _, *parts = _parts(content, found)
+    return Traced(*parts)
+
+
+def _bytes(
+    registers: tuple[Register, ...],
+    blocks: tuple[Block, ...],
+    tables: dict[str, NDArray[np.float64]],
+    others: dict[str, Any],
+) -> bytes:
     codes: dict[str, int] = {}
     whole = {
-        "name": program.name,
-        "registers": [(r.name, r.size, r.kind) for r in program.registers],
-        "blocks": [_block(block, codes) for block in program.blocks],
-        "tables": {name: values.tobytes().hex() for name, values in program.tables.items()},
-        "sections": program.sections,
+        "registers": [(r.name, r.size, r.kind) for r in registers],
+        "blocks": [_block(block, codes) for block in blocks],
+        "tables": {name: values.tobytes().hex() for name, values in tables.items()},
     }
-    return zlib.compress(json.dumps(whole | {"codes": list(codes)}).encode(), QUICK)
+    return zlib.compress(json.dumps(whole | others | {"codes": list(codes)}).encode(), QUICK)
 
 
-def read(content: bytes) -> Program:
-    """The program that `written` wrote."""
+def _parts(content: bytes, found: Found | None) -> Any:
+    """All that was written, and registers, blocks and tables."""
     whole = json.loads(zlib.decompress(content))
-    return Program(
-        whole["name"],
+    return (
+        whole,
         tuple(Register(*row) for row in whole["registers"]),
-        tuple(_of(row, whole["codes"]) for row in whole["blocks"]),
+        tuple(_of(row, whole["codes"], found) for row in whole["blocks"]),
         {name: np.frombuffer(bytes.fromhex(row)) for name, row in whole["tables"].items()},
-        tuple(whole["sections"]),
     )
 
 
@@ -46,16 +87,22 @@ def _block(block: Block, codes: dict[str, int]) -> list[Any]:
     if isinstance(block, While):
         body = [_block(inner, codes) for inner in block.body]
         return ["while", block.more, body, block.maximum, block.seldom]
+    if isinstance(block, Later):
+        return ["later", block.more, block.maximum, block.reads, block.writes]
     if isinstance(block, Lookup):
         return ["lookup", block.table, block.index, block.output]
     return ["stamp", block.section, block.clock]
 
 
-def _of(row: list[Any], codes: list[str]) -> Block:
+def _of(row: list[Any], codes: list[str], found: Found | None) -> Block:
     what, *fields = row
     if what == "straight":
         return Straight(codes[fields[0]], tuple(fields[1]), tuple(fields[2]))
     if what == "while":
-        body = tuple(_of(inner, codes) for inner in fields[1])
+        body = tuple(_of(inner, codes, found) for inner in fields[1])
         return While(fields[0], body, *fields[2:])
+    if what == "later":
+        more, maximum, reads, writes = fields
+        assert found is not None, "who reads later loops says where their bodies are"
+        return Later(more, maximum, tuple(reads), tuple(writes), partial(found, more))
     return Lookup(*fields) if what == "lookup" else Stamp(*fields)

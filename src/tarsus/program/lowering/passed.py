@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import casadi as ca
 import numpy as np
 
-from tarsus.program.ir.blocks import Block, Lookup, Program, Straight, While
+from tarsus.program.ir.blocks import Block, Later, Lookup, Program, Straight, While
 from tarsus.program.lowering.instructions import instructions
 
 Entry = tuple[str, int]  # of a register
@@ -34,10 +34,16 @@ class Passed:
     back: list[Entry]
 
 
-def passed(program: Program) -> list[Passed]:
-    """Of each of the program's seldom loops."""
+def passed(program: Program, shared: tuple[str, ...] = ()) -> list[Passed]:
+    """Of each of the program's seldom loops.
+
+    shared: temporaries that others than the program read and write
+    """
     own = [_touched(program, [loop]) for loop in program.seldom]
     rest = _touched(program, program.blocks, set(map(id, program.seldom)))
+    outside = {(name, k) for name in shared for k in range(program.sizes[name])}
+    rest.read.update(outside)
+    rest.written.update(outside)
     found = []
     for k, inside in enumerate(own):
         others = [rest, *own[:k], *own[k + 1 :]]
@@ -64,6 +70,9 @@ def _touched(program: Program, blocks: Iterable[Block], without: Collection[int]
             found.read.update(whole(block.more))
             for inner in block.body:
                 through(inner)
+        elif isinstance(block, Later) and id(block) not in without:
+            found.read.update(whole(block.more, *block.reads))
+            found.written.update(whole(*block.writes))
         elif isinstance(block, Straight):
             found.read.update(entry for entry in _inputs(block) if entry[0] in sizes)
             found.written.update(whole(*block.outputs))

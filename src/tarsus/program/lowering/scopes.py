@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
-from tarsus.program.ir.blocks import Block, Lookup, Program, Stamp, Straight, While
+from tarsus.program.ir.blocks import Block, Later, Lookup, Program, Stamp, Straight, While
 
 Access = tuple[str, bool, tuple[int, ...]]  # register, whether it is written, loops around it
 
 
-def local_registers(program: Program) -> dict[int, frozenset[str]]:
+def local_registers(program: Program, shared: Collection[str] = ()) -> dict[int, frozenset[str]]:
     """By the id of each loop the registers whose values no other round, and nothing outside the
     loop, reads: what stands in them in worlds that are done does not matter.
+
+    shared: registers that others than the program read too
     """
     # who touches each register, in order
     accesses = list(_accesses(program.blocks, ()))
     by_register: dict[str, list[Access]] = {}
     for access in accesses:
         by_register.setdefault(access[0], []).append(access)
-    temporary = {r.name for r in program.registers if r.kind == "temporary"}
+    temporary = {r.name for r in program.registers if r.kind == "temporary"}.difference(shared)
     # first written by a block of the loop itself, never touched outside
     found: dict[int, set[str]] = {}
     for name in temporary & by_register.keys():
@@ -35,6 +37,11 @@ def _accesses(blocks: tuple[Block, ...], around: tuple[int, ...]) -> Iterator[Ac
             yield block.more, False, around
             yield from _accesses(block.body, (*around, id(block)))
             yield block.more, False, (*around, id(block))
+        elif isinstance(block, Later):
+            # whatever it reads and writes it reads first: it may not run
+            touched = dict.fromkeys((block.more, *block.reads, *block.writes))
+            yield from ((name, False, around) for name in touched)
+            yield from ((name, True, around) for name in touched)
         elif isinstance(block, Straight):
             yield from ((name, False, around) for name in block.inputs)
             yield from ((name, True, around) for name in block.outputs)

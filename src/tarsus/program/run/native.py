@@ -9,25 +9,27 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property, partial
+from itertools import count as counting
 from threading import RLock
 from time import perf_counter
 from typing import Any
 
 import llvmlite
 import llvmlite.binding as llvm
+import numpy as np
 
 from tarsus.errors import TarsusError
 from tarsus.program.codegen.directional import DirectionalEmitter, OneWorld
 from tarsus.program.codegen.emit import Emitter, ir_text
-from tarsus.program.codegen.kernels import HostThread, KernelShell, LaneGroups
+from tarsus.program.codegen.kernels import HostThread, KernelShell, LaneGroups, SeldomLoop
 from tarsus.program.codegen.layout import Target
-from tarsus.program.codegen.on_entry import NAME, SYMBOLS
+from tarsus.program.codegen.on_entry import NAME, SYMBOLS, TABLES
 from tarsus.program.codegen.short_blocks import in_short_blocks
 from tarsus.program.ir.blocks import Program
 from tarsus.program.run import cache as disk
 from tarsus.program.run.llvm_options import for_few_registers
-from tarsus.program.run.when_entered import WhenEntered
+from tarsus.program.run.when_entered import Failed, Made, WhenEntered
 
 VECTOR_BITS = {"avx512f": 512, "avx": 256}  # else 128, which every 64-bit processor has
 OPTIMIZE = "TARSUS_OPTIMIZE"
@@ -86,8 +88,10 @@ def compile_kernel(
 
     quickly: without optimization, whatever `optimizes` says
     """
-    arguments, optimized = [ctypes.c_void_p] * 3 + [ctypes.c_int64] * 4, not quickly and optimizes()
-    return _compiled(program, target, LaneGroups(), arguments, optimized)
+    signature = [ctypes.c_void_p] * 3 + [ctypes.c_int64] * 4
+    build = Build(program, target, LaneGroups(), not quickly and optimizes())
+    loop = partial(_loop, program, target)
+    return _compiled(build, signature, lambda: Emitter(program, target), loop)
 
 
 def compile_thread(program: Program, bits: int) -> Kernel:
@@ -95,8 +99,10 @@ def compile_thread(program: Program, bits: int) -> Kernel:
 
     Its arguments: `kernels.HostThread`.
     """
-    arguments = [ctypes.c_void_p] * 3 + [ctypes.c_int64] * 2
-    return _compiled(program, Target(1, bits), HostThread(), arguments, optimizes())[0]
+    program, target, frame = program.whole, Target(1, bits), HostThread()
+    signature = [ctypes.c_void_p] * 3 + [ctypes.c_int64] * 2
+    build = Build(program, target, frame, optimizes())
+    return _compiled(build, signature, lambda: Emitter(program, target, frame), None)[0]
 
 
 def compile_directions(
@@ -106,34 +112,71 @@ def compile_directions(
 
     quickly: as above
     """
-    optimized = not quickly and optimizes()
-    return _compiled(program, Target(1), frame, [ctypes.c_void_p] * 3, optimized)
+    emitter = partial(DirectionalEmitter, program, frame)
+
+    def loop(number: int, failed: Failed) -> Made:
+        name = f"{build.key}.{number}"
+        code = _code(name, program.name, lambda: emitter().apart(number), _machine(False))
+        return _linked(name, code, [NAME]), ()
+
+    build = Build(program, Target(1), frame, not quickly and optimizes())
+    return _compiled(build, [ctypes.c_void_p] * 3, emitter, loop)
+
+
+@dataclass(frozen=True, eq=False)
+class Build:
+    """A kernel to compile."""
+
+    program: Program
+    target: Target
+    frame: KernelShell
+    optimized: bool
+
+    @cached_property
+    def key(self) -> str:
+        """A hash of what decides its code."""
+        return _key(self.program, self.target, self.frame, self.optimized)
 
 
 def _compiled(
-    program: Program, target: Target, frame: KernelShell, arguments: list[Any], optimized: bool
+    build: Build,
+    signature: list[Any],
+    emitter: Callable[[], Emitter],
+    loop: Callable[[int, Failed], Made] | None,
 ) -> tuple[Kernel, WhenEntered | None]:
-    key = _key(program, target, frame, optimized)
-    what = f"{program.name}, {target.lanes} x float{target.bits}"
-
-    def emitter() -> Emitter:
-        if isinstance(frame, OneWorld):
-            return DirectionalEmitter(program, frame)
-        return Emitter(program, target, frame)
-
-    def function(number: int) -> llvm.orcjit.ResourceTracker:
-        part, name = f"{what}, its seldom loop {number}", f"{key}.{number}"
-        code = _code(name, part, lambda: emitter().apart(number), _machine(False))
-        return _linked(name, code, [NAME])
-
+    """The kernel, and what it asks for: `loop` makes the function of a seldom loop."""
+    # later loops of another origin are others
+    program, key = build.program, build.key
+    known = key, (program.origin or program) if program.has_later else ""
     with _linking:
-        if key not in _loaded:
-            count = len(program.seldom) if frame.sets_apart else 0
-            code = _code(key, what, lambda: emitter().text(), _machine(optimized))
+        if known not in _loaded:
+            count = len(program.seldom) if loop else 0
+            what = f"{program.name}, {build.target.lanes} x float{build.target.bits}"
+            code = _code(key, what, lambda: emitter().text(), _machine(build.optimized))
             tracker = _linked(key, code, ["kernel", *(SYMBOLS if count else ())])
-            rest = WhenEntered(count, tracker, function) if count else None
-            _loaded[key] = (tracker, ctypes.CFUNCTYPE(None, *arguments)(tracker["kernel"]), rest)
-    return _loaded[key][1:]
+            rest = WhenEntered(count, tracker, loop, []) if loop and count else None
+            kernel = ctypes.CFUNCTYPE(None, *signature)(tracker["kernel"])
+            _loaded[known] = (tracker, kernel, rest)
+    return _loaded[known][1:]
+
+
+def _loop(program: Program, target: Target, number: int, failed: Failed) -> Made:
+    """The function of a seldom loop in memory, and its tables and own loops, as long as it is."""
+    # its code
+    part, shared, frame = program.part(number), program.shared(number), SeldomLoop()
+    what = f"{part.name}, {target.lanes} x float{target.bits}, its seldom loop {number}"
+    emitter = partial(Emitter, part, target, frame, shared)
+    name = f"{_key(part, target, frame, False, shared)}.{number}"
+    code, count = _code(name, what, lambda: emitter().function(), _machine(False)), len(part.seldom)
+    tables = [np.ascontiguousarray(t, f"f{target.bits // 8}") for t in part.tables.values()]
+    symbols = [NAME, *(SYMBOLS if count else ()), *([TABLES] if tables else ())]
+    tracker = _linked(name, code, symbols)
+    # what it finds by address
+    if tables:
+        pointers = (ctypes.c_void_p * len(tables)).from_address(tracker[TABLES])
+        pointers[:] = [table.ctypes.data for table in tables]
+    inner = partial(_loop, part, target)
+    return tracker, (tables, WhenEntered(count, tracker, inner, failed) if count else None)
 
 
 def _code(key: str, what: str, text: Callable[[], str], machine: llvm.TargetMachine) -> bytes:
@@ -148,21 +191,16 @@ def _code(key: str, what: str, text: Callable[[], str], machine: llvm.TargetMach
     return code
 
 
-def assembly(program: Program, target: Target) -> str:
-    """The kernel's machine code as text."""
-    machine = _machine(optimizes())
-    return machine.emit_assembly(_module(ir_text(program, target), machine))
-
-
 def _key(
     program: Program,
     target: Target,
     frame: KernelShell | None = None,
     optimized: bool | None = None,
+    shared: Sequence[str] = (),
 ) -> str:
     frame = frame or LaneGroups()
     parts = (
-        program.fingerprint,
+        program.outline,
         target,
         optimizes() if optimized is None else optimized,
         host(),
@@ -170,8 +208,15 @@ def _key(
         llvmlite.__version__,
         disk.source_hash(),
         frame.fingerprint,
+        tuple(shared),
     )
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:40]
+
+
+def assembly(program: Program, target: Target) -> str:
+    """The kernel's machine code as text."""
+    machine = _machine(optimizes())
+    return machine.emit_assembly(_module(ir_text(program, target), machine))
 
 
 @cache
@@ -237,8 +282,9 @@ def _from_windows() -> dict[str, int]:
     return {name: at for name, at in zip(STACK_PROBES, found, strict=True) if at is not None}
 
 
-_loaded: dict[str, tuple[llvm.orcjit.ResourceTracker, Kernel, WhenEntered | None]] = {}
+_loaded: dict[Any, tuple[llvm.orcjit.ResourceTracker, Kernel, WhenEntered | None]] = {}
 _linking = RLock()  # a library's name may be given once
+_libraries = counting()
 
 
 def _linked(key: str, code: bytes, symbols: Sequence[str]) -> llvm.orcjit.ResourceTracker:
@@ -249,4 +295,4 @@ def _linked(key: str, code: bytes, symbols: Sequence[str]) -> llvm.orcjit.Resour
     for name, address in _from_windows().items():
         library = library.import_symbol(name, address)
     with _linking:
-        return library.link(_jit(), f"tarsus_{key}")
+        return library.link(_jit(), f"tarsus_{key}_{next(_libraries)}")

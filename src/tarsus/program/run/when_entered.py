@@ -12,12 +12,15 @@ from _thread import start_new_thread
 from collections.abc import Callable
 from functools import cache, partial
 from threading import RLock
+from typing import Any
 
 from llvmlite.binding.orcjit import ResourceTracker
 
 from tarsus.program.codegen.on_entry import ASK, NAME, NOTHING, PAUSE, TABLE
 
 Ask = ctypes.CFUNCTYPE(None)
+Made = tuple[ResourceTracker, Any]
+Failed = list[tuple[BaseException, "WhenEntered", int]]
 
 
 class WhenEntered:
@@ -25,18 +28,22 @@ class WhenEntered:
 
     count: how many
     kernel: its module in memory, addresses by symbol
-    make: function k's module in memory
-    failed: why what was asked for could not be made, for whoever runs the kernel: `raise_failed`
+    make: function k's module in memory, and what has to live as long
+    failed: what could not be made and why, for whoever runs the kernel: `raise_failed`
     """
 
     def __init__(
-        self, count: int, kernel: ResourceTracker, make: Callable[[int], ResourceTracker]
+        self,
+        count: int,
+        kernel: ResourceTracker,
+        make: Callable[[int, Failed], Made],
+        failed: Failed,
     ) -> None:
         pointers = ctypes.c_void_p * count
         self._make, self._lock, self._nothing = make, RLock(), kernel[NOTHING]
-        self.failed: list[tuple[BaseException, int]] = []
+        self.failed = failed
         self._kernel = kernel  # stays in memory while a thread is late
-        self._made: dict[int, ResourceTracker] = {}
+        self._made: dict[int, Made] = {}
         self._table = pointers.from_address(kernel[TABLE])
         self._asks = [Ask(partial(start_new_thread, self.fill, (k,))) for k in range(count)]
         asks = pointers.from_address(kernel[ASK])
@@ -47,13 +54,13 @@ class WhenEntered:
     def fill(self, k: int) -> None:
         """Make function k, if it is not there."""
         with self._lock:
-            if k in self._made or any(k == missing for _, missing in self.failed):
+            if k in self._made or any(owner is self and k == own for _, owner, own in self.failed):
                 return
             try:
-                self._made[k] = self._make(k)
-                self._table[k] = self._made[k][NAME]
+                self._made[k] = self._make(k, self.failed)
+                self._table[k] = self._made[k][0][NAME]
             except BaseException as reason:
-                self.failed.append((reason, k))
+                self.failed.append((reason, self, k))
                 self._table[k] = self._nothing
 
     def raise_failed(self) -> None:
@@ -61,8 +68,8 @@ class WhenEntered:
         with self._lock:
             reasons = list(self.failed)
             self.failed.clear()
-            for _, k in reasons:
-                self._table[k] = None
+            for _, owner, k in reasons:
+                owner._table[k] = None
         if reasons:
             raise reasons[0][0]
 

@@ -101,7 +101,7 @@ def attributes(setup: Setup) -> dict[str, str]:
     found["options"] = json_text(options)
     found["command"] = json_text(_command(setup))
     found["registers"] = json_text(_registers(setup))
-    found["program_sha256"] = setup.worlds.program.fingerprint
+    found["program_sha256"] = setup.worlds.program.outline
     told = {name: json.loads(found[name]) for name in TEXTS if name in found}
     found["seeds"] = json_text(dict(_seeds("", told)))
     return found

@@ -1,0 +1,134 @@
+"""Where a kernel's registers lie, and how its code reads and writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+
+from tarsus.program.codegen.ir_writer import IrWriter
+from tarsus.program.codegen.kernels import KernelShell
+from tarsus.program.codegen.layout import Target, layout
+from tarsus.program.codegen.on_entry import Handed
+from tarsus.program.ir.blocks import Program
+from tarsus.program.lowering.passed import Passed, passed
+
+ROOM = "%handed"  # what this code shares with a function that it calls
+SPARE = "~spare"  # room for values that wait in memory within one block
+
+
+class Registers:
+    """Registers in a world's record, in the workspace, or where a caller brought them.
+
+    shared: temporaries of a loop's function that lie where its caller brought them
+    """
+
+    def __init__(
+        self, program: Program, target: Target, frame: KernelShell, shared: Sequence[str]
+    ) -> None:
+        # where registers lie
+        self.target, self.frame = target, frame
+        self.program = program = program if self.frame.sets_apart else program.whole
+        self.scribe = IrWriter(target.lanes, target.bits)
+        self._number, self._align = target.vector, target.lanes * target.bits // 8
+        self._persistent, self._temporary = layout(program)
+        self._memory: dict[str, int] = {}
+        self._reserved = 0
+        for name in (*self.frame.in_memory(program, target), SPARE):
+            self._memory[name] = self._reserved
+            self._reserved += program.sizes.get(name, 0)
+        self._shared = places(program, shared)  # in %shared
+        self._handed = 0  # the most numbers that a function shares with this code
+        # lanes that take part, and registers that only they read
+        self._masks: list[str] = []
+        self._local: list[frozenset[str]] = []
+
+    @cached_property
+    def _passed(self) -> list[Passed]:
+        """What the function of each seldom loop is given, and gives back."""
+        return passed(self.program, tuple(self._shared))
+
+    def _handing(self, number: int) -> Handed:
+        """How the function's temporaries go where it finds them, and back, where it is called: else
+        they would lie in memory everywhere.
+        """
+        s, program, vector = self.scribe, self.program, self._number
+        at, own = places(program, shared := program.shared(number)), self._passed[number]
+        self._handed = max(self._handed, sum(program.sizes[name] for name in shared))
+        lines, s.lines = s.lines, []
+
+        def place(name: str, entry: int) -> str:
+            to = f"getelementptr inbounds {vector}, ptr {ROOM}, i64 {at[name] + entry}"
+            return f"ptr {s.access(to)}"
+
+        for name, entry in own.given:
+            value = self._load(name, entry)
+            s.lines.append(f"  store {vector} {value}, {place(name, entry)}, align {self._align}")
+        there, s.lines = s.lines, []
+        for name, entry in own.back:
+            value = s.access(f"load {vector}, {place(name, entry)}, align {self._align}")
+            self._write(value, name, entry)
+        back, s.lines = s.lines, lines
+        return Handed(ROOM, there, back)
+
+    def _workspace(self) -> str:
+        """Room for temporaries that a compiler keeps in registers, those that functions share, and
+        those that stay in memory.
+
+        The last begin at an offset that is zero, but no compiler knows it: else the assembler of
+        a GPU makes registers of them as well, and then spills what does not fit.
+        """
+        size = max(sum(r.size for r in self.program.of_kind("temporary")), 1)
+        lines = [f"  %work = alloca [{size} x {self.target.vector}], align {max(self._align, 64)}"]
+        if self._handed:
+            lines.append(f"  {ROOM} = alloca [{self._handed} x {self.target.vector}], align 64")
+        if self._reserved:
+            lines += [
+                f"  %reserved = alloca [{self._reserved} x {self.target.vector}], align 64",
+                "  %zero = lshr i64 %steps, 62",
+                f"  %memory = getelementptr {self.target.vector}, ptr %reserved, i64 %zero",
+            ]
+        return "\n".join(lines)
+
+    def _pointer(self, register: str, entry: int) -> str:
+        """A typed pointer to one entry of a register."""
+        if register in self._persistent:
+            return self.frame.persistent(
+                self.scribe, self.target, self._persistent[register] + entry
+            )
+        base, offset = "%work", entry
+        if register in self._memory:
+            base, offset = "%memory", self._memory[register] + entry
+            self._reserved = max(self._reserved, offset + 1)
+        elif register in self._shared:
+            base, offset = "%shared", self._shared[register] + entry
+        else:
+            offset += self._temporary[register]
+        place = f"getelementptr inbounds {self._number}, ptr {base}, i64 {offset}"
+        return f"ptr {self.scribe.access(place)}"
+
+    def _load(self, register: str, entry: int, anew: bool = False) -> str:
+        """The entry's value; `anew`: from memory, whatever is known of it."""
+        how = "load volatile" if anew or register in self._memory else "load"
+        pointer = self._pointer(register, entry)
+        return self.scribe.access(f"{how} {self._number}, {pointer}, align {self._align}")
+
+    def _store(self, value: str, register: str, entry: int) -> None:
+        """The entry's value in worlds that are not done, in all where it is of this round alone."""
+        if self._masks and register != SPARE and register not in self._local[-1]:
+            pointer = self._pointer(register, entry)
+            old = self.scribe.access(f"load {self._number}, {pointer}, align {self._align}")
+            value = self.scribe.select(self._masks[-1], value, old)
+        self._write(value, register, entry)
+
+    def _write(self, value: str, register: str, entry: int) -> None:
+        pointer = self._pointer(register, entry)
+        how = "store volatile" if register in self._memory else "store"
+        self.scribe.lines.append(f"  {how} {self._number} {value}, {pointer}, align {self._align}")
+
+
+def places(program: Program, names: Sequence[str]) -> dict[str, int]:
+    """Where registers begin that lie one behind the other, in numbers."""
+    at = np.cumsum([0, *(program.sizes[name] for name in names)]).tolist()
+    return dict(zip(names, at, strict=False))

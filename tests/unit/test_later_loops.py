@@ -1,0 +1,141 @@
+"""Loops that few worlds enter are traced when the first does, to what they would have been."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import casadi as ca
+import numpy as np
+import pytest
+from casadi import SX
+
+from tarsus.program.ir import reference
+from tarsus.program.ir.blocks import Program
+from tarsus.program.ir.trace import Builder, Values
+from tarsus.program.ir.within_reach import expressions, held
+from tarsus.program.run.worlds import Worlds
+from tarsus.simulation import kept_programs
+
+SQUARES = np.arange(50.0) ** 2
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("TARSUS_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def counting(tell: Callable[[str], object] = len, rare: bool = True) -> Program:
+    """x counts up by one; from 10 on its square comes from a table, from 1000 on it is set to
+    what it was by a loop inside that loop. What is traced tells its name.
+    """
+    b = Builder("counting")
+    x = b.declare("x", 1)
+    loop = b.rarely if rare else b.loop
+    more = b.keep("more", x + 1)
+    kept: Values = {"more": more}
+
+    def back(_: Values) -> tuple[Values, SX]:
+        tell("back")
+        return {"x": kept["more"]}, SX(0)
+
+    def squared(now: Values) -> tuple[Values, SX]:
+        tell("squared")
+        found = b.keep("found", b.lookup("squares", SQUARES, now["x"]) + factor)
+        return loop({"x": found}, back, 1, found >= 1000), SX(0)
+
+    factor = SX(0)
+    after = loop({"x": more}, squared, 1, x >= 10)
+    factor = kept["more"] = x * b.keep("unknown", x)  # seen by no loop before
+    return b.program(x=after["x"], y=kept["more"])
+
+
+def told(x: float) -> float:
+    square = SQUARES[int(min(x + 1, 49))] if x >= 10 else x + 1
+    return x + 1 if square >= 1000 and x >= 10 else square
+
+
+@pytest.mark.parametrize("lanes", [1, 4])
+def test_a_body_is_traced_when_a_world_enters_it(lanes: int) -> None:
+    traced: list[str] = []
+    worlds = Worlds(counting(traced.append), 5, lanes=lanes)
+    begin = np.arange(5.0)
+    worlds.set("x", begin[:, None])
+    worlds.advance(3)
+    assert traced == []
+    expected = begin + 3
+    for _ in range(20):
+        expected = np.array([told(x) for x in expected])
+        worlds.advance()
+        np.testing.assert_array_equal(worlds.get("x")[:, 0], expected)
+    assert traced == ["squared", "back"]
+
+
+def test_whole_it_is_what_it_would_have_been() -> None:
+    later, at_once = counting(), counting(rare=False)
+    assert later.has_later and not later.whole.has_later and not at_once.has_later
+    assert later.whole.tables.keys() == at_once.tables.keys()
+    values = {"x": np.arange(60.0)[:, None], "y": np.zeros((60, 1))}
+    for name, value in reference.run(at_once, values, 4).items():
+        if not name.startswith("~"):
+            np.testing.assert_array_equal(reference.run(later, values, 4)[name], value)
+
+
+def test_bodies_are_read_by_the_next_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept_programs, "name_of", lambda plan: plan)
+    traced: list[str] = []
+    first = kept_programs.kept("counting", lambda _: counting(traced.append)).whole
+    assert traced == ["squared", "back"]
+    again = kept_programs.kept("counting", lambda _: pytest.fail("traced again"))
+    assert again.whole.fingerprint == first.fingerprint
+
+
+def test_what_was_not_kept_is_traced_where_it_is_missing(
+    monkeypatch: pytest.MonkeyPatch, own_cache: Path
+) -> None:
+    monkeypatch.setattr(kept_programs, "name_of", lambda plan: plan)
+    first = kept_programs.kept("counting", lambda _: counting()).whole
+    for file in own_cache.glob("counting.*.program"):
+        lost = file.read_bytes()
+        file.unlink()
+        again = kept_programs.kept("counting", lambda _: counting())
+        assert again.whole.fingerprint == first.fingerprint
+        assert file.read_bytes() == lost
+
+
+def test_a_body_reads_what_its_closure_holds_alone() -> None:
+    b = Builder("hidden")
+    x = b.declare("x", 1)
+    hidden = cache(lambda: b.keep("hidden", x + 1))
+    hidden()
+    after = b.rarely({"x": x}, lambda _: ({"x": hidden()}, SX(0)), 1, x)
+    with pytest.raises(ValueError, match="'~hidden'"):
+        b.program(x=after["x"]).whole.fingerprint.isalnum()
+
+
+def test_a_body_declares_nothing_that_lasts() -> None:
+    b = Builder("lasting")
+    x = b.declare("x", 1)
+    after = b.rarely({"x": x}, lambda _: ({"x": b.parameter("p")}, SX(0)), 1, x)
+    with pytest.raises(ValueError, match="declares \\['p'\\]"):
+        b.program(x=after["x"]).whole.fingerprint.isalnum()
+
+
+def test_a_function_is_held_as_it_is() -> None:
+    values, x = [SX.sym("a")], SX.sym("x", 2)
+
+    def inner() -> SX:
+        return values[0] * scale + x[0]
+
+    def outer() -> SX:
+        return inner() + 1
+
+    scale = SX.sym("scale")
+    before, kept = outer(), held(outer)
+    names = {symbol.name() for part in expressions(kept) for symbol in ca.symvar(part)}
+    assert names == {"a", "scale", "x_0", "x_1"}
+    values[0], scale = SX.sym("b"), SX.sym("other")
+    x[0] = 5
+    assert ca.is_equal(kept(), before, 9) and not ca.is_equal(outer(), before, 9)
