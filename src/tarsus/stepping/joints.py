@@ -26,7 +26,13 @@ from tarsus.stepping import assemble
 from tarsus.stepping.base import Scene, StepInputs, StepOutputs
 from tarsus.stepping.held_joints import HeldJoints
 from tarsus.stepping.joint_friction import Rubbed, change, next_ways
-from tarsus.stepping.joint_rows import impulse_count, rows, rubbing_places, without_dry_friction
+from tarsus.stepping.joint_rows import (
+    impulse_count,
+    loop_rows,
+    rows,
+    rubbing_places,
+    without_dry_friction,
+)
 from tarsus.stepping.joint_states import AFRESH, KEEP, JointState, joint_states
 
 PASSES = 40  # solutions of a step until all inclusions hold
@@ -43,7 +49,9 @@ def nothing_yet(scene: Scene, start: StepInputs) -> StepOutputs:
 
 def velocity_step(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> StepOutputs:
     """What `assemble.velocity_step` gives, with joints held at limits and by dry friction."""
-    joints = builder.hold("joints", joint_states(scene, q, start))
+    joints = joint_states(scene, q, start)
+    if rubbing_places(scene) or loop_rows(scene):
+        joints = builder.hold("joints", joints)
     free = replace(scene, mechanism=without_dry_friction(scene))
     seen = assemble.seen(free, q, start, builder)
     if not joints:

@@ -100,14 +100,15 @@ class Newton(Solver):
         last = hard.builder.loop(begin, lambda values: self._iterate(hard, local, values), steps)
         # worlds that did not settle go on
         moved, done = triples(last["impulse"]), ca.logic_not(last["unsettled"])
-        inside = [
-            ca.if_else(done, L, radial_return(L, mu)) for L, mu in zip(moved, hard.mu, strict=True)
-        ]
-        near = Outcome(inside, last["sweeps"], done, entries(last["root"]))
+        near = Outcome(moved, last["sweeps"], done, entries(last["root"]))
         if n > DENSE:
+            pairs = zip(inside(hard, moved), moved, strict=True)
+            near = replace(near, impulses=[ca.if_else(done, b, a) for a, b in pairs])
             rest = settled(hard, local, near, self.maximum)
         else:
-            rest = in_two_rounds(hard, near, lambda L, _: on_edges(hard, L, self.edges))
+            rest = in_two_rounds(
+                hard, near, lambda L, _: on_edges(hard, inside(hard, L), self.edges)
+            )
         # take off what the tolerance left outside the cones
         impulses = [
             radial_return(L, mu, root > 0)
@@ -134,6 +135,11 @@ class Newton(Solver):
             "unsettled": unsettled,
         }
         return new, unsettled
+
+
+def inside(hard: HardProblem, impulses: list[SX]) -> list[SX]:
+    """Impulses (3,) shortened into their cones."""
+    return [radial_return(L, mu) for L, mu in zip(impulses, hard.mu, strict=True)]
 
 
 def linear_solution(hard: HardProblem, pressing: list[SX], roots: list[SX]) -> SX:

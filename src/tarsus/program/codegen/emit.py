@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tarsus.errors import TarsusError
-from tarsus.program.codegen import on_entry
+from tarsus.program.codegen import odds, on_entry
 from tarsus.program.codegen.kernels import KernelShell, LaneGroups
 from tarsus.program.codegen.layout import Target
 from tarsus.program.codegen.registers import SPARE, Registers
@@ -14,7 +14,6 @@ from tarsus.program.lowering.scopes import local_registers
 from tarsus.program.lowering.spill import Memory
 from tarsus.program.lowering.tape import Node, tape
 
-STAYING = ("!0 = distinct !{!0, !1}", '!1 = !{!"llvm.licm.disable"}')
 EXACT_FLOAT32 = 1 << 24  # beyond it float32 skips integers, and with them entries of a table
 
 
@@ -38,6 +37,7 @@ class Emitter(Registers):
         self._labels = 0
         self._inside = self._stays = False  # a seldom function; a loop whose code stays in it
         self._scopes = local_registers(program, shared)
+        self._odds = isinstance(self.frame, LaneGroups)  # whether LLVM is told how often
         if program.sections and not (target == Target(1) and isinstance(self.frame, LaneGroups)):
             raise TarsusError(
                 f"the program {program.name!r} is timed: time stamps are read for one world at a"
@@ -55,7 +55,7 @@ class Emitter(Registers):
         declarations = [*self.scribe.declarations(), *around.declarations]
         table = on_entry.table(self._calls) if self._calls else []
         lines = [*declarations, *table, *around.opening, *self.scribe.lines, *around.closing]
-        told = [*(STAYING if self._stays else []), *([on_entry.SELDOM] if self._calls else [])]
+        told = [*(odds.STAYING if self._stays else ()), *odds.TOLD]
         return "\n".join([*lines, *told, ""])
 
     def function(self) -> str:
@@ -68,8 +68,7 @@ class Emitter(Registers):
         table = on_entry.table(self._calls) if self._calls else []
         lines = [self._workspace(), *self.scribe.lines]
         whole = on_entry.function(lines, len(self.program.tables))
-        told = [on_entry.SELDOM] if self._calls else []
-        return "\n".join([*self.scribe.declarations(), *table, *whole, *told, ""])
+        return "\n".join([*self.scribe.declarations(), *table, *whole, *odds.TOLD, ""])
 
     def _call(self, block: While | Later) -> None:
         """A call of the function that holds the loop, where a lane wants it."""
@@ -156,10 +155,11 @@ class Emitter(Registers):
         if self._masks:
             mask = s.operation("and", [mask, self._masks[-1]])
         some = s.any(mask)
+        chance = odds.of_loop(block) if self._odds and not self._inside else ""
         s.lines += [
             f"  %{tag}.within = icmp slt i64 %{tag}.count, {block.maximum}",
             f"  %{tag}.go = and i1 %{tag}.within, {some}",
-            f"  br i1 %{tag}.go, label %{tag}.body, label %{tag}.exit",
+            f"  br i1 %{tag}.go, label %{tag}.body, label %{tag}.exit{chance}",
             f"{tag}.body:",
         ]
         # the body, for these lanes alone

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tarsus.program.codegen.odds import SELDOM
+
 TABLE, ASK, PAUSE, NOTHING = "seldom", "ask", "pause", "nothing"  # symbols of the kernel's module
 SYMBOLS = TABLE, ASK, PAUSE, NOTHING
 NAME = "seldom_loop"  # of the function in each module of its own
 TABLES = "own_tables"  # of the program's tables there
 WAIT = 200  # microseconds between two looks
-RARELY = 2  # the number of the metadata `SELDOM`
-SELDOM = f'!{RARELY} = !{{!"branch_weights", i32 1, i32 4000}}'
 
 
 def table(count: int) -> list[str]:
@@ -46,7 +46,7 @@ def call(number: int, wanted: str, handed: Handed) -> list[str]:
     place, ask = (f"getelementptr (ptr, ptr @{of}, i64 {number})" for of in (TABLE, ASK))
     # is it there, else ask, and wait for it; then call it
     return [
-        f"  br i1 {wanted}, label %{tag}.look, label %{tag}.past, !prof !{RARELY}",
+        f"  br i1 {wanted}, label %{tag}.look, label %{tag}.past, !prof !{SELDOM}",
         f"{tag}.look:",
         f"  %{tag}.first = load atomic ptr, ptr {place} acquire, align 8",
         f"  %{tag}.none = icmp eq ptr %{tag}.first, null",
