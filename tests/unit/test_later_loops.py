@@ -139,3 +139,19 @@ def test_a_function_is_held_as_it_is() -> None:
     values[0], scale = SX.sym("b"), SX.sym("other")
     x[0] = 5
     assert ca.is_equal(kept(), before, 9) and not ca.is_equal(outer(), before, 9)
+
+
+def test_what_a_rare_loop_carries_and_nobody_reads_after_it_begins_as_said() -> None:
+    b = Builder("carries")
+    x = b.declare("x", 1)
+
+    def rare(values: Values) -> tuple[Values, SX]:
+        count = values["count"] + 1
+        return {"x": values["x"] + count, "count": count}, count < 3
+
+    after = b.rarely({"x": x, "count": SX(1)}, rare, 9, x >= 10)
+    worlds = Worlds(b.program(x=after["x"] + 1), 8, lanes=4)
+    worlds.set("x", np.arange(6.0, 14.0)[:, None])
+    worlds.advance()
+    expected = [x + 1 if x < 10 else x + 2 + 3 + 1 for x in range(6, 14)]
+    np.testing.assert_array_equal(worlds.get("x")[:, 0], expected)

@@ -71,7 +71,8 @@ def _touched(program: Program, blocks: Iterable[Block], without: Collection[int]
             for inner in block.body:
                 through(inner)
         elif isinstance(block, Later) and id(block) not in without:
-            found.read.update(whole(block.more, *block.reads))
+            # what it writes it carries from round to round, from a start
+            found.read.update(whole(block.more, *block.reads, *block.writes))
             found.written.update(whole(*block.writes))
         elif isinstance(block, Straight):
             found.read.update(entry for entry in _inputs(block) if entry[0] in sizes)
