@@ -52,6 +52,9 @@ class Newton(Solver):
     patience: int = 4
     """Steps on the roots before those on the edges; an even number, as roots that go to and fro are
     too large after it: loads start well inside the cones."""
+    soles: int = 2
+    """The same where contacts share bodies and do not all stick: what two steps do not settle, the
+    first step on the edges does, as a rule."""
     edges: int = 20
     """Steps on the cones' edges, before interior points and after them."""
     many: int = 12
@@ -72,21 +75,24 @@ class Newton(Solver):
             roots = [ca.if_else(afresh, 0, root) for root in roots]
         shared = hard.problem.shared
         if shared is None or len(start) > DENSE:
-            return self._stepped(hard, pressing, roots)
+            steps = self.patience if len(start) <= DENSE else self.many
+            return self._stepped(hard, pressing, roots, steps)
 
         # soles that stand are soon done
         pressing = hard.builder.hold("pressing", pressing)
         found = standing(hard, shared, pressing)
 
         def rest(values: Values) -> tuple[Values, SX]:
-            outcome = self._stepped(hard, pressing, roots)
+            outcome = self._stepped(hard, pressing, roots, self.soles)
             done = values["sweeps"] + outcome.iterations
             return replace(outcome, iterations=done).reached(), SX(0)
 
         stood = found.reached()
         return Outcome.of(hard.builder.loop(stood, rest, 1, ca.logic_not(found.converged)))
 
-    def _stepped(self, hard: HardProblem, pressing: list[SX], roots: list[SX]) -> Outcome:
+    def _stepped(
+        self, hard: HardProblem, pressing: list[SX], roots: list[SX], steps: int
+    ) -> Outcome:
         """Newton steps on the roots, and what follows them, from these contacts and roots."""
         n, local = len(pressing), prepared(hard)
         begin = {
@@ -96,7 +102,6 @@ class Newton(Solver):
             "sweeps": SX(0),
             "unsettled": SX(1),
         }
-        steps = self.patience if n <= DENSE else self.many
         last = hard.builder.loop(begin, lambda values: self._iterate(hard, local, values), steps)
         # worlds that did not settle go on
         moved, done = triples(last["impulse"]), ca.logic_not(last["unsettled"])
