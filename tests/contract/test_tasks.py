@@ -14,6 +14,8 @@ import tarsus
 from tarsus import registry
 from tarsus.dynamics.kinematics import kinematics
 from tarsus.environments.outside import Eyes
+from tarsus.learning.advised import advised
+from tarsus.learning.lesson import Lesson
 from tarsus.parameters import declared
 from tarsus.program.ir.trace import Builder
 from tarsus.robots import load
@@ -44,6 +46,25 @@ def test_a_task_tells_what_it_asks(name: str) -> None:
     assert declared(type(task)) and task.commands()
     for command, (low, high) in task.commands().items():
         assert low <= high and f"{command}: " in (type(task).__doc__ or "")
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_what_a_task_advises_can_be_set(name: str) -> None:
+    """Each setting of each method and law; what is asked for comes before it."""
+    advice = registry.member("tarsus.tasks", "task", name, LearningTask)().advice(MINI_CHEETAH)
+    assert {*advice.laws} <= {*registry.names("tarsus.contact.laws")}
+    for whose, of in (("method", advice.methods), ("law", advice.laws)):
+        for kind, values in of.items():
+            found = parts(advised({"task": name, whose: kind}))[whose]
+            assert {key: getattr(found, key) for key in values} == values
+            key = next(iter(values))
+            asked = {"task": name, whose: kind, "settings": (f"{whose}.{key}=7",)}
+            assert getattr(parts(advised(asked))[whose], key) == 7
+
+
+def parts(lesson: Lesson) -> dict[str, Any]:
+    """Method and law of a lesson."""
+    return {"method": lesson.parts()[1], "law": lesson.contact_law()}
 
 
 @pytest.mark.slow

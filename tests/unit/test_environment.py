@@ -14,6 +14,7 @@ from scipy import stats
 import tarsus
 from tarsus.algebra.random_numbers import WORD, scrambled, seed_words, uniform
 from tarsus.environments import names
+from tarsus.environments.beginnings import _tumbled
 from tarsus.environments.control_program import traced
 from tarsus.environments.gymnasium_api import WorldEnv, WorldsEnv
 from tarsus.morphology.legs import find_legs
@@ -249,3 +250,14 @@ def test_arrays_that_stay_show_every_outcome_to_whoever_shares_them() -> None:
         ended += int(found.truncated.sum())
     assert shared["observation"].shape == (19, own.observations) and 0 < ended < 12 * 19
     assert shared["truncated"].dtype == bool and shared["observation"].flags.c_contiguous
+
+
+def test_robots_are_tilted_by_what_they_are_turned_over() -> None:
+    """About a level axis that points anyhow: all tilts up to the greatest are alike likely."""
+    part, most = SX.sym("part", 2), 3.0
+    turned = Function("f", [part], [_tumbled(SX(most), [part[0], part[1]])])
+    drawn = np.random.default_rng(0).random((50, 2))
+    w, x, y, z = np.array([np.array(turned(row)).ravel() for row in drawn]).T
+    assert np.arccos(1 - 2 * (x**2 + y**2)) == pytest.approx(most * drawn[:, 0], abs=1e-7)
+    assert w**2 + x**2 + y**2 == pytest.approx(1.0) and not z.any()
+    assert np.arctan2(y, x) % (2 * np.pi) == pytest.approx(2 * np.pi * drawn[:, 1])

@@ -262,6 +262,16 @@ def test_values_are_advantages_of_a_chain_by_hand(worlds: tarsus.Environment) ->
     assert learner._gains(paid, cut, value) == pytest.approx(np.array(expected), abs=1e-6)
 
 
+def test_first_episodes_end_one_after_the_other_where_they_shall(
+    worlds: tarsus.Environment,
+) -> None:
+    """Of 16 worlds one in each sixteenth of an episode; together unless it is asked for."""
+    whole = worlds.task.episode * worlds.task.rate
+    for apart, clocks in ((0, np.zeros(16)), (1, np.floor(np.arange(16) * whole / 16))):
+        made(worlds, replace(SMALL, apart=apart))
+        assert (worlds.state()["clock"][:, 0] == clocks).all()
+
+
 # ---------------------------------------------------------------- folders
 
 

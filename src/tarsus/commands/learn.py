@@ -73,8 +73,8 @@ class Learn(Command):
     """Length of a step; a control period has a whole number of them. By default 0.004, or 0.002
     where servos would hardly damp."""
     set: Settings = ()
-    """Parameters of the task and the method, as `tarsus list tasks --parameters` shows them. What
-    is not set is what the task is best learned with on this robot; it is printed."""
+    """Parameters of the task, the method and the law, as `tarsus list tasks --parameters` shows
+    them. What is not set is what the task is best learned with on this robot; it is printed."""
     method: Annotated[str, called("NAME"), name_of("method", METHODS)] = "ppo"
     """How it learns: ppo, ars."""
     seed: Annotated[int, called("NUMBER")] = 0

@@ -76,7 +76,7 @@ def _begun(work: ControlPlan, last: Values, when: tuple[SX, Draws, object], b: B
     failed, draws, whole = when
     task, scene, m = work.task, work.scene, work.scene.mechanism
     where, start = actuated(m)[0], b.parameter("start", m.nq)
-    more = 6 if task.scattered else 0
+    more = 5 if task.scattered else 0
     drawn = draws.fine(b, "beginning", len(where) + 3 + more, BEGINNING)
     q, [turn, friction, mass, *rest] = list(entries(start)), entries(drawn[len(where) :])
     for k, at in enumerate(where):
@@ -97,21 +97,21 @@ def _begun(work: ControlPlan, last: Values, when: tuple[SX, Draws, object], b: B
     }
     # elsewhere, turned over, on its level of the ground
     if task.graded:
-        found |= {"level": _level(work, last, failed, rest[5]), "score": SX(0)}
+        found |= {"level": _level(work, last, failed, rest[4]), "score": SX(0)}
     if task.scattered:
         q[:2] = [x + task.place * (2 * r - 1) for x, r in zip(q[:2], rest[:2], strict=True)]
         most = task.tumble * found.get("level", SX(1))
-        q[3:7] = entries(product(_tumbled(most, rest[2:5]), ca.vertcat(*q[3:7])))
+        q[3:7] = entries(product(_tumbled(most, rest[2:4]), ca.vertcat(*q[3:7])))
         q[2] = q[2] - _lowest(work, ca.vertcat(*q), ground(work, whole, found))
     return found | {"q": ca.vertcat(*q)}
 
 
 def _tumbled(most: SX, drawn: list[SX]) -> SX:
-    """A quaternion (4,) that turns by up to `most`, rad, about an axis that points anyhow."""
-    half, height, around = most / 2 * drawn[0], 2 * drawn[1] - 1, 2 * np.pi * drawn[2]
-    flat = ca.sqrt(ca.fmax(1 - height**2, 0))
-    axis = ca.vertcat(flat * ca.cos(around), flat * ca.sin(around), height)
-    return ca.vertcat(ca.cos(half), ca.sin(half) * axis)
+    """A quaternion (4,) that turns by up to `most`, rad, about a level axis that points anyhow: it
+    tilts by as much.
+    """
+    half, around = most / 2 * drawn[0], 2 * np.pi * drawn[1]
+    return ca.vertcat(ca.cos(half), ca.sin(half) * ca.cos(around), ca.sin(half) * ca.sin(around), 0)
 
 
 def _lowest(work: ControlPlan, q: SX, terrain: object) -> SX:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,8 +15,9 @@ from tarsus.environments.environment import TASKS
 from tarsus.learning.lesson import METHODS, Lesson
 from tarsus.learning.methods.base import Method
 from tarsus.morphology.feet import feet
+from tarsus.simulation import resolve
 from tarsus.simulation.settings import Owner, read
-from tarsus.tasks.base import LearningTask
+from tarsus.tasks.base import LearningTask, Range
 
 USUAL, SHORT = 0.004, 0.002  # s
 AT_ONCE = 1e-5  # s: a step that hardly bounds what servos damp
@@ -28,29 +29,43 @@ def advised(asked: Mapping[str, Any]) -> Lesson:
 
     A setting that is asked for goes before the advised one of that name.
     """
-    given = {name: value for name, value in asked.items() if value is not None}
+    # the law and the terrain, then all else that is asked for
+    given: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
+    robot = Lesson(**given).standing()
+    task = registry.member(TASKS, "task", Lesson(**given).task, LearningTask)()
+    if task.suits(robot):
+        return Lesson(**given)  # the environment says why
+    advice = task.advice(robot)
+    given = {"law": advice.law, "terrain": advice.terrain} | given
     plain = Lesson(**given)
     task = plain.parts()[0]
-    robot = plain.standing()
-    if task.suits(robot):
-        return plain  # the environment says why
-    advice = task.advice(robot)
-    # the settings of the method that nobody asked for
+    # the settings of the method and the law that nobody asked for
+    law, method = plain.law, plain.method
     kinds = {
-        "task": registry.member(TASKS, "task", plain.task, LearningTask),
-        "method": registry.member(METHODS, "method", plain.method, Method),
+        "task": type(task),
+        "method": registry.member(METHODS, "method", method, Method),
+        "law": type(resolve.law(law)),
     }
     owners = [Owner(k, parameters.name_of(v()), parameters.declared(v)) for k, v in kinds.items()]
     said = {(found.whose, found.name) for found in (read(s, owners) for s in plain.settings)}
-    own = advice.methods.get(plain.method, {})
+    own = {"method": advice.methods.get(method, {}), "law": advice.laws.get(law, {})}
     more = [
-        f"method.{k}={v:g}" if k in owners[0].parameters else f"{k}={v:g}"
-        for k, v in own.items()
-        if ("method", k) not in said
+        f"{_full(whose, name, owners)}={_text(value)}"
+        for whose, values in own.items()
+        for name, value in values.items()
+        if (whose, name) not in said
     ]
     dt = advice.dt or _step(task.fitted(robot), robot)
-    ours: dict[str, Any] = {"law": advice.law, "terrain": advice.terrain, "dt": dt}
-    return replace(Lesson(**(ours | given)), settings=(*plain.settings, *more))
+    return replace(plain, dt=given.get("dt", dt), settings=(*plain.settings, *more))
+
+
+def _full(whose: str, name: str, owners: Sequence[Owner]) -> str:
+    """A parameter's name, with whose it is where an owner before has one of that name too."""
+    return name if read(f"{name}=0", owners).whose == whose else f"{whose}.{name}"
+
+
+def _text(value: float | Range) -> str:
+    return ",".join(f"{part:g}" for part in (value if isinstance(value, tuple) else (value,)))
 
 
 def _step(task: LearningTask, robot: Robot) -> float:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from tarsus import registry
+from tarsus.contact.base import Law
 from tarsus.control.servo import Gains
 from tarsus.dynamics.robot import Robot
 from tarsus.environments.environment import TASKS, Environment
@@ -27,7 +28,7 @@ class Lesson:
     task: its name; robot: its name or the path to its file; law, terrain: names
     dt: s
     method: its name; seed: of all that is drawn
-    settings: of task and method, "NAME=VALUE" each
+    settings: of task, method and law, "NAME=VALUE" each
     """
 
     task: str = "velocity"
@@ -41,10 +42,19 @@ class Lesson:
 
     def parts(self) -> tuple[LearningTask, Method]:
         """Task and method with their settings."""
+        found = self._found()
+        return found["task"], found["method"]
+
+    def contact_law(self) -> Law:
+        """The law with its settings."""
+        return self._found()["law"]
+
+    def _found(self) -> dict[str, Any]:
+        """Task, method and law."""
         task = registry.member(TASKS, "task", self.task, LearningTask)()
         method = registry.member(METHODS, "method", self.method, Method)()
-        found = with_parameters({"task": task, "method": method}, self.settings)
-        return found["task"], found["method"]
+        law = resolve.law(self.law)
+        return with_parameters({"task": task, "method": method, "law": law}, self.settings)
 
     def fitted(self) -> tuple[LearningTask, Robot]:
         """The task as its robot can do it, and the robot as it stands."""
@@ -59,7 +69,7 @@ class Lesson:
         """The worlds to learn in."""
         task, method = self.parts()
         return Environment(
-            *(task, self.robot, self.law, "midpoint", self.terrain, self.dt),
+            *(task, self.robot, self.contact_law(), "midpoint", self.terrain, self.dt),
             worlds=method.worlds,
             threads=threads,
             seed=self.seed,

@@ -29,13 +29,14 @@ NEVER = 1e6  # s: nothing is drawn by the environment itself
 
 def room(policy: Policy, law: str, dt: float, terrain: str, worlds: int = 1) -> Environment:
     """Where a policy is tried: its task and servos, where nothing is asked and nothing pushes, on
-    the ground as it is.
+    the ground as it is; the law that it was learned under with the settings that it had then.
     """
     lesson, gains = from_about(policy.about)
     never = {"hold": NEVER, "push_every": NEVER, "episode": NEVER}
     task = replace(lesson.parts()[0], push=0.0, levels=(1.0, 1.0), **never)
     return Environment(
-        *(task, lesson.robot, law, "midpoint", terrain, dt),
+        *(task, lesson.robot, lesson.contact_law() if law == lesson.law else law),
+        *("midpoint", terrain, dt),
         worlds=worlds,
         gains=gains,
         precision="float64",

@@ -43,7 +43,7 @@ def recorded(
     pilot.tell(asked | dict(command or {}))
     # the same robot in a simulation
     simulation = Simulation(
-        *(worlds.robot, law),
+        *(worlds.robot, worlds.law),
         terrain=terrain,
         controller=pilot,
         dt=worlds.dt,

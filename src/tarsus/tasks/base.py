@@ -128,13 +128,14 @@ class Advice:
 
     law, terrain: names
     dt: s; None: 0.004, or 0.002 where servos would hardly damp
-    methods: settings that differ from those of a method, by its name
+    methods, laws: settings that differ from those of a method or a law, by its name
     """
 
     law: str = "moreau"
     terrain: str = "plane"
     dt: float | None = None
-    methods: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    methods: Mapping[str, Mapping[str, float | Range]] = field(default_factory=dict)
+    laws: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

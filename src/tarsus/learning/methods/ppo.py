@@ -18,6 +18,7 @@ from tarsus.learning.policy import Policy, SeenScale
 from tarsus.parameters import parameter
 from tarsus.references.learning import SCHULMAN_2016, SCHULMAN_2017
 from tarsus.references.reference import Citation
+from tarsus.tasks.base import known
 
 Array = NDArray[np.float32]
 CHUNK = 2048  # rows that are worked on at a time, whatever the threads: sums are in this order
@@ -62,6 +63,9 @@ class PPO(Method):
     worth: float = parameter(0.15, "[1]", "factor on rewards, for values near one", "(0, inf)")
     quieter: float = parameter(60.0, "[1]", "rounds in which the bound on noise halves", "(0, inf)")
     averaged: float = parameter(0.9, "[1]", "share of the policy that outlasts a round", "[0, 1)")
+    apart: int = parameter(
+        0, "[1]", "1: first episodes end one after the other, 0: all together", "[0, 1]"
+    )
     scaled: int = parameter(40, "[1]", "rounds that find the scale of what is seen", "[1, inf)")
 
     def learner(self, environment: Environment, seed: int = 0) -> PPOLearner:
@@ -114,10 +118,20 @@ class PPOLearner(Learner):
         )
         self.acting.weights[-n:] = np.log(settings.noise)
         self.average = self.acting.weights.copy()
+        if settings.apart:
+            self._part()
         # what is seen
         self.mean, self.square = np.zeros(k, np.float32), np.ones(k, np.float32)
         self.rate = np.full(1, settings.rate)
         self._pool = ThreadPoolExecutor(environment.backend.threads)
+
+    def _part(self) -> None:
+        """Each world as if its first episode had begun earlier than the next one's: no round sees
+        beginnings alone, or ends.
+        """
+        env = self.environment
+        whole = round(known(env.task.episode) * env.task.rate)
+        env.restore({"clock": (np.arange(env.worlds) * whole // env.worlds)[:, None]})
 
     @property
     def scale(self) -> SeenScale:

@@ -1,0 +1,62 @@
+"""Who stands up, by how far it lay tilted: `python tools/standing_up.py DIR [LAW] [DT] [TRIALS]`.
+
+DIR is a folder of `tarsus learn get_up`. Each trial begins as `tarsus play` begins it, tilted by
+any angle up to the task's `tumble`, all alike likely, its joints drawn, the lowest point on the
+ground. Counted are those that stand without a break from the task's `within` to two seconds later.
+"""
+
+from __future__ import annotations
+
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from tarsus.learning.course import starts
+from tarsus.learning.play import course_of, room
+from tarsus.learning.policy import Policy
+from tarsus.tasks.get_up import GetUp
+
+EDGES = (0, 45, 90, 135, 180)  # degrees
+SEED = 1000
+
+
+def stood(policy: Policy, law: str, dt: float, trials: int) -> tuple[np.ndarray, np.ndarray]:
+    """The tilt (trials,) that each began with, degrees, and whether it stood."""
+    # as they begin
+    worlds = room(policy, law, dt, str(policy.about["terrain"]), trials)
+    task = worlds.task
+    assert isinstance(task, GetUp)
+    course = course_of(policy, trials, task.within + 2, SEED)
+    seen = worlds.reset(SEED)
+    q = starts(worlds, course)
+    tilt = np.degrees(np.arccos(np.clip(1 - 2 * (q[:, 4] ** 2 + q[:, 5] ** 2), -1, 1)))
+    drawn = {name: getattr(course, name)[:, None] for name in ("friction", "mass")}
+    command = course.command(0)
+    assert command is not None
+    worlds.restore(drawn | {"command": command})
+    # the periods
+    stands = np.ones(trials, bool)
+    for _ in range(course.periods):
+        out = worlds.step(policy(seen))
+        stands &= ~out.terminated
+        seen = out.observation
+    return tilt, stands
+
+
+def main() -> None:
+    """A column a class of tilts."""
+    policy = Policy.load(Path(sys.argv[1]))
+    given = sys.argv[2:]
+    usual = [policy.about["law"], policy.about["dt"], 1000]
+    law, dt, trials = [*given, *usual[len(given) :]]
+    tilt, stands = stood(policy, str(law), float(dt), int(trials))
+    for low, high in pairwise(EDGES):
+        some = (tilt >= low) & (tilt <= high)
+        print(f"{low:3d} to {high:3d} degrees: {stands[some].sum():4d} of {some.sum():4d}")
+    print(f"all: {stands.sum()} of {stands.size}, {law}, dt {1e3 * float(dt):g} ms")
+
+
+if __name__ == "__main__":
+    main()
