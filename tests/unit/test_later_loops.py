@@ -73,6 +73,22 @@ def test_a_body_is_traced_when_a_world_enters_it(lanes: int) -> None:
     assert traced == ["squared", "back"]
 
 
+def test_a_loop_is_given_what_it_alone_carries() -> None:
+    b = Builder("carrying")
+    x = b.declare("x", 1)
+
+    def twice(now: Values) -> tuple[Values, SX]:
+        round_ = now["round"] + 1
+        return {"x": now["x"] + 10 * round_, "round": round_}, round_ < 7
+
+    after = b.rarely({"x": x, "round": SX(5)}, twice, 3, x > 0)
+    worlds = Worlds(b.program(x=after["x"]))
+    worlds.set("x", 1.0)
+    for expected in (131.0, 261.0):
+        worlds.advance()
+        assert worlds.get("x")[0, 0] == expected
+
+
 def test_whole_it_is_what_it_would_have_been() -> None:
     later, at_once = counting(), counting(rare=False)
     assert later.has_later and not later.whole.has_later and not at_once.has_later
