@@ -185,7 +185,7 @@ def pair_notices(plan: Plan, self_collision: bool) -> list[str]:
     if not self_collision:
         return stand_in_notices(plan.scene.pairs)
     robot = plan.scene.mechanism.uncut or plan.scene.mechanism
-    found = self_contacts(robot)
+    found = self_contacts(robot, True)
     if not found.kept:
         return [f"no shapes of {robot.name!r} can meet: it does not collide with itself."]
     stand_ins = stand_in_notices(plan.scene.pairs)
