@@ -54,7 +54,7 @@ class LcpImpulse(HardLaw):
 
     Friction, which the paper leaves to future work, is Coulomb's cone: where a closed contact has
     any, Lambda and dt lambda are one impulse with Newton's restitution, found by the solvers of
-    `moreau` (newton up to ten contacts, else exact). Under `event_driven` they stay apart.
+    `moreau` (newton up to twelve contacts, else exact). Under `event_driven` they stay apart.
     """
 
     citation: ClassVar[Citation] = (

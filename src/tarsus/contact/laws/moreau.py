@@ -105,7 +105,7 @@ class Moreau(HardLaw):
     solver: str = choice(
         "auto",
         "how the inclusions are solved",
-        auto="newton up to ten contacts, else exact",
+        auto="newton up to twelve contacts, else exact",
         **{name: _meaning(method) for name, method in SOLVERS.items()},
     )
     standing: Literal["end", "midpoint"] = choice(

@@ -21,7 +21,7 @@ from tarsus.contact.problem import ContactProblem
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder, Values
 
-DENSE = 10  # contacts up to which all are solved at once by their Delassus matrix
+DENSE = 12  # contacts up to which all are solved at once by their Delassus matrix; as many as slots
 HUGE = 1e30  # N s or m/s: what is larger has overflowed, in either precision
 
 

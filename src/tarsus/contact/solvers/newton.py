@@ -10,7 +10,7 @@ would fly off by itself, else it slides; one that closes by itself presses. Whil
 factorization gives the exact answer; contacts that share rigid bodies are first tried through these
 (`_standing.py`). Where rigid bodies touch with several points the roots chase
 one another: worlds that do not settle at once go on with Newton steps on the cones' edges
-(`_cone_edges.py`), and at last with interior points; beyond ten contacts with block Gauss-Seidel
+(`_cone_edges.py`), and at last with interior points; beyond twelve contacts with block Gauss-Seidel
 sweeps.
 """
 
@@ -58,7 +58,7 @@ class Newton(Solver):
     edges: int = 20
     """Steps on the cones' edges, before interior points and after them."""
     many: int = 12
-    """Steps on the roots of more than ten contacts, before sweeps."""
+    """Steps on the roots of more than twelve contacts, before sweeps."""
 
     def solve(self, hard: HardProblem, start: list[SX], roots: list[SX]) -> Outcome:
         # begin with the contacts that pressed in the last step or would sink without impulse
