@@ -10,6 +10,7 @@ from tarsus.model.solids import Capsule, Cuboid, Pair
 Array = NDArray[np.float64]
 Poses = tuple[Array, Array]
 ROUND = 1e-12  # m^2: keeps a ball's segment from dividing by zero
+SAFE = 1e-9  # m: more than what round-off adds
 HALVINGS = 40  # of a segment, on the way to its point nearest to a box
 PARALLEL = 1e-6  # edges whose product is shorter have no normal of their own
 
@@ -26,6 +27,25 @@ def apart(pair: Pair, poses: Poses) -> Array:
         return _on_box(first, second, poses)
     ends = (*_segment(first, poses), *_segment(second, poses))
     return distances(*ends) - first.radius - second.radius
+
+
+def at_least(pair: Pair, middles: tuple[Array, Array]) -> Array:
+    """A bound (n,), m, from below of what `apart` finds, quickly: how far apart balls around the
+    solids are, with middles (n, 3) each.
+
+    Of two boxes: along a normal of the first's faces, of which one lies near enough to the way
+    between the middles.
+    """
+    away = np.linalg.norm(middles[0] - middles[1], axis=1)
+    if isinstance(pair.first, Cuboid):
+        away = away / np.sqrt(3)
+    return away - pair.first.reach - pair.second.reach - SAFE
+
+
+def middle(solid: Capsule | Cuboid, poses: Poses) -> Array:
+    """(n, 3), of a solid."""
+    r, R = (part[:, solid.body] for part in poses)
+    return r + R @ solid.middle
 
 
 def distances(m1: Array, d1: Array, m2: Array, d2: Array) -> Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from tarsus.errors import several
 from tarsus.model.mechanism import Mechanism
 from tarsus.model.self_collision import between, pairs
 from tarsus.model.solids import Pair, contacts_of
-from tarsus.morphology.distances import apart
+from tarsus.morphology.distances import apart, at_least, middle
 
 Array = NDArray[np.float64]
 POSTURES = 4096
@@ -51,14 +51,19 @@ def self_contacts(mechanism: Mechanism, own: bool = True) -> SelfContacts:
     start = mechanism.keyframes.get("stand", mechanism.neutral())
     q = np.vstack([start, postures(mechanism, POSTURES)])
     placed = poses(mechanism, q)
+    where = cache(lambda solid: middle(solid, placed))
     # every pair in all of them
     found: dict[str, list[Pair]] = {"kept": [], "never": [], "always": []}
     for pair in known:
         if pair in beside:
             found["kept"].append(pair)
             continue
-        gap = apart(pair, placed)
         near = NEAR * (pair.first.reach + pair.second.reach)
+        both = where(pair.first), where(pair.second)
+        if at_least(pair, both).min() > near and _bounded(mechanism, pair):
+            found["never"].append(pair)
+            continue
+        gap = apart(pair, placed)
         if gap[0] <= 0 or np.mean(gap <= 0) > MOST:
             found["always"].append(pair)
         elif gap.min() > near and _bounded(mechanism, pair):
