@@ -57,6 +57,17 @@ def told(x: float) -> float:
     return x + 1 if square >= 1000 and x >= 10 else square
 
 
+def test_loops_inside_loops_are_compiled_ahead_too() -> None:
+    seen: list[str] = []
+    worlds = Worlds(counting(seen.append))
+    assert seen == []
+    worlds.compile_ahead()
+    assert seen == ["squared", "back"]
+    worlds.set("x", 40.0)
+    worlds.advance()
+    assert worlds.get("x")[0, 0] == told(40.0) and seen == ["squared", "back"]
+
+
 @pytest.mark.parametrize("lanes", [1, 4])
 def test_a_body_is_traced_when_a_world_enters_it(lanes: int) -> None:
     traced: list[str] = []

@@ -32,6 +32,8 @@ from tarsus.program.run import native
 from tarsus.program.run.worlds import Worlds
 from tarsus.robots import mini_cheetah
 
+LINKER = native._jit.__wrapped__
+
 pytestmark = pytest.mark.usefixtures("optimized")
 COUNT, STEPS, DT = 100, 50, 0.0025
 LAWS = {"moreau": Moreau(), "exact": Moreau(solver="exact"), "compliant": Compliant()}
@@ -245,7 +247,7 @@ def forget(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a new process would know: nothing."""
     monkeypatch.setattr(native, "_loaded", {})
     native._machine(native.optimizes())
-    compiler = llvm.orcjit.create_lljit_compiler()
+    compiler = LINKER()
     monkeypatch.setattr(native, "_jit", lambda: compiler)
 
 

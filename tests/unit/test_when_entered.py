@@ -21,6 +21,8 @@ from tarsus.program.lowering.passed import passed
 from tarsus.program.run import native
 from tarsus.program.run.worlds import Worlds
 
+LINKER = native._jit.__wrapped__
+
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -28,7 +30,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("TARSUS_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(native, "_loaded", {})
     native._machine(native.optimizes())
-    compiler = llvm.orcjit.create_lljit_compiler()
+    compiler = LINKER()
     monkeypatch.setattr(native, "_jit", lambda: compiler)
     return tmp_path / "cache"
 
@@ -67,6 +69,13 @@ def test_a_loop_is_compiled_when_a_world_enters_it(own_cache: Path) -> None:
     assert next(value for value, files in seen if "0." in files) == 22
     assert seen[0][1] == [""]
     assert seen[-1][1] == ["", "0.", "1."]
+
+
+def test_all_can_be_compiled_ahead(own_cache: Path) -> None:
+    worlds = Worlds(two_rare_cases())
+    worlds.compile_ahead()
+    assert objects(own_cache) == ["", "0.", "1."]
+    worlds.compile_ahead()
 
 
 @pytest.mark.parametrize("threads", [1, 4])
@@ -132,7 +141,7 @@ def test_it_is_read_from_the_cache(own_cache: Path, monkeypatch: pytest.MonkeyPa
         worlds.advance()
         assert worlds.get("x")[0, 0] == 22
         monkeypatch.setattr(native, "_loaded", {})
-        compiler = llvm.orcjit.create_lljit_compiler()
+        compiler = LINKER()
         monkeypatch.setattr(native, "_jit", lambda compiler=compiler: compiler)
         broken(monkeypatch, lambda: pytest.fail("compiled again"))
 

@@ -63,6 +63,12 @@ class Backend(ABC):
     def record(self, steps: int) -> dict[str, Array]:
         """Run `steps` times; state and report registers after each: (steps, worlds, size)."""
 
+    @abstractmethod
+    def compile_ahead(self) -> None:
+        """Compile at once what only some steps run, such as falls, limits and joints that turn
+        fast: otherwise the first step that does waits for it, for seconds.
+        """
+
     @property
     @abstractmethod
     def nbytes(self) -> int:

@@ -117,7 +117,7 @@ def compile_directions(
     def loop(number: int, failed: Failed) -> Made:
         name = f"{build.key}.{number}"
         code = _code(name, program.name, lambda: emitter().apart(number), _machine(False))
-        return _linked(name, code, [NAME]), ()
+        return _linked(name, code, [NAME]), ((), None)
 
     build = Build(program, Target(1), frame, not quickly and optimizes())
     return _compiled(build, [ctypes.c_void_p] * 3, emitter, loop)

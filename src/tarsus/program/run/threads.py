@@ -114,6 +114,9 @@ class ThreadWorlds(Backend):
             arguments = (self.data, self._tables, self._count, min(STEPS_A_LAUNCH, steps - first))
             self.launcher.start(self.kernel, self.count, arguments)
 
+    def compile_ahead(self) -> None:
+        """All of it is compiled."""
+
     def record(self, steps: int) -> dict[str, Array]:
         log = self.arrays.empty((steps, logged_size(self.program), self.count), self.dtype)
         for step in range(steps):

@@ -19,7 +19,7 @@ from llvmlite.binding.orcjit import ResourceTracker
 from tarsus.program.codegen.on_entry import ASK, NAME, NOTHING, PAUSE, TABLE
 
 Ask = ctypes.CFUNCTYPE(None)
-Made = tuple[ResourceTracker, Any]
+Made = tuple[ResourceTracker, tuple[Any, "WhenEntered | None"]]
 Failed = list[tuple[BaseException, "WhenEntered", int]]
 
 
@@ -62,6 +62,15 @@ class WhenEntered:
             except BaseException as reason:
                 self.failed.append((reason, self, k))
                 self._table[k] = self._nothing
+
+    def fill_all(self) -> None:
+        """Make all functions, and those that they ask for; raises why one cannot be made."""
+        for k in range(len(self._asks)):
+            self.fill(k)
+        self.raise_failed()
+        for _, (_, inner) in self._made.values():
+            if inner is not None:
+                inner.fill_all()
 
     def raise_failed(self) -> None:
         """Raise why a function is not there; the next run that needs it asks again."""

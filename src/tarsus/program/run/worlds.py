@@ -123,6 +123,10 @@ class Worlds(Backend):
             at += register.size
         return found
 
+    def compile_ahead(self) -> None:
+        if self._asks:
+            self._asks.fill_all()
+
     @property
     def nbytes(self) -> int:
         return self.data.nbytes
