@@ -68,9 +68,8 @@ def test_velocity_terms_of_fast_joints_keep_momentum_to_second_order(
 ) -> None:
     """A Mini Cheetah that tumbles in the air: half the step, a quarter of the error in momentum."""
     turns_fast = fast_motion.turns_fast
-    monkeypatch.setattr(
-        fast_motion, "turns_fast", lambda *seen: turns_fast(*seen[:3], 0.0)
-    )  # always
+    # all steps are fast
+    monkeypatch.setattr(fast_motion, "turns_fast", lambda *seen: turns_fast(*seen[:3], 0.0))
     monkeypatch.setattr(step_program, "_PLANS", [])  # and those programs nobody else's
     robot = tarsus.load("mini_cheetah")
     rng = np.random.default_rng(0)

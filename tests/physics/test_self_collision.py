@@ -58,7 +58,7 @@ def gaps(robot: Robot, q: np.ndarray) -> np.ndarray:
         ]
         return distances(*ends[0], *ends[1]) - pair.first.radius - pair.second.radius
 
-    return np.stack([gap(pair) for pair in self_contacts(robot).kept], -1)
+    return np.stack([gap(pair) for pair in self_contacts(robot, True).kept], -1)
 
 
 def exact(restitution: float) -> Moreau:
@@ -182,13 +182,13 @@ def test_bits_do_not_depend_on_the_place_in_a_batch() -> None:
 
 def test_which_pairs_are_looked_at() -> None:
     robot = Robot.of(read_mjcf(biped()))
-    found = self_contacts(robot)
+    found = self_contacts(robot, True)
     kept, never = ([pair.name for pair in part] for part in (found.kept, found.never))
     assert "left_thigh:right_thigh" in kept and "trunk:left_foot" in kept
     assert "left_hip:right_hip" in never
     assert not any("left_thigh:left_shank" in name for name in kept + never), "parent and child"
     apart = replace(robot, excluded=(("left_thigh", "right_thigh"),))
-    assert "left_thigh:right_thigh" not in [pair.name for pair in self_contacts(apart).kept]
+    assert "left_thigh:right_thigh" not in [pair.name for pair in self_contacts(apart, True).kept]
 
 
 def test_a_robot_without_pairs_keeps_its_program() -> None:
@@ -204,4 +204,4 @@ def test_explicit_pairs_meet_whatever_their_bits() -> None:
     rows = rows.replace("type='sphere'", "").replace('type="sphere"', 'contype="0" conaffinity="0"')
     pair = "<contact><pair geom1='b0' geom2='b2'/></contact>"
     robot = Robot.of(read_mjcf(f"<mujoco><worldbody>{rows}</worldbody>{pair}</mujoco>"))
-    assert [pair.name for pair in self_contacts(robot).kept] == ["b0:b2"]
+    assert [pair.name for pair in self_contacts(robot, True).kept] == ["b0:b2"]

@@ -8,15 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from tarsus import parameters, registry
+from tarsus import registry
 from tarsus.control import servo
 from tarsus.dynamics.robot import Robot
 from tarsus.environments.environment import TASKS
-from tarsus.learning.lesson import METHODS, Lesson
-from tarsus.learning.methods.base import Method
+from tarsus.learning.lesson import Lesson
 from tarsus.morphology.feet import feet
-from tarsus.simulation import resolve
-from tarsus.simulation.settings import Owner, read
+from tarsus.simulation.settings import Owner, owners_of, read
 from tarsus.tasks.base import LearningTask, Range
 
 USUAL, SHORT = 0.004, 0.002  # s
@@ -31,31 +29,26 @@ def advised(asked: Mapping[str, Any]) -> Lesson:
     """
     # the law and the terrain, then all else that is asked for
     given: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
-    robot = Lesson(**given).standing()
-    task = registry.member(TASKS, "task", Lesson(**given).task, LearningTask)()
+    plain = Lesson(**given)
+    robot = plain.standing()
+    task = registry.member(TASKS, "task", plain.task, LearningTask)()
     if task.suits(robot):
-        return Lesson(**given)  # the environment says why
+        return plain  # the environment says why
     advice = task.advice(robot)
     given = {"law": advice.law, "terrain": advice.terrain} | given
     plain = Lesson(**given)
-    task = plain.parts()[0]
     # the settings of the method and the law that nobody asked for
-    law, method = plain.law, plain.method
-    kinds = {
-        "task": type(task),
-        "method": registry.member(METHODS, "method", method, Method),
-        "law": type(resolve.law(law)),
-    }
-    owners = [Owner(k, parameters.name_of(v()), parameters.declared(v)) for k, v in kinds.items()]
+    parts = plain.named()
+    owners = owners_of(parts)
     said = {(found.whose, found.name) for found in (read(s, owners) for s in plain.settings)}
-    own = {"method": advice.methods.get(method, {}), "law": advice.laws.get(law, {})}
+    own = {"method": advice.methods.get(plain.method, {}), "law": advice.laws.get(plain.law, {})}
     more = [
         f"{_full(whose, name, owners)}={_text(value)}"
         for whose, values in own.items()
         for name, value in values.items()
         if (whose, name) not in said
     ]
-    dt = advice.dt or _step(task.fitted(robot), robot)
+    dt = advice.dt or _step(parts["task"].fitted(robot), robot)
     return replace(plain, dt=given.get("dt", dt), settings=(*plain.settings, *more))
 
 

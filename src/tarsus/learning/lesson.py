@@ -42,15 +42,15 @@ class Lesson:
 
     def parts(self) -> tuple[LearningTask, Method]:
         """Task and method with their settings."""
-        found = self._found()
+        found = self.named()
         return found["task"], found["method"]
 
     def contact_law(self) -> Law:
         """The law with its settings."""
-        return self._found()["law"]
+        return self.named()["law"]
 
-    def _found(self) -> dict[str, Any]:
-        """Task, method and law."""
+    def named(self) -> dict[str, Any]:
+        """ "task", "method" and "law" with their settings."""
         task = registry.member(TASKS, "task", self.task, LearningTask)()
         method = registry.member(METHODS, "method", self.method, Method)()
         law = resolve.law(self.law)
@@ -67,10 +67,10 @@ class Lesson:
 
     def environment(self, threads: int) -> Environment:
         """The worlds to learn in."""
-        task, method = self.parts()
+        parts = self.named()
         return Environment(
-            *(task, self.robot, self.contact_law(), "midpoint", self.terrain, self.dt),
-            worlds=method.worlds,
+            *(parts["task"], self.robot, parts["law"], "midpoint", self.terrain, self.dt),
+            worlds=parts["method"].worlds,
             threads=threads,
             seed=self.seed,
         )

@@ -37,7 +37,7 @@ class SelfContacts:
 
 
 @lru_cache(maxsize=8)
-def self_contacts(mechanism: Mechanism, own: bool = True) -> SelfContacts:
+def self_contacts(mechanism: Mechanism, own: bool, /) -> SelfContacts:
     """Of all pairs that the robot's file lets touch: the same for the same robot, any time. Those
     of a robot and an object beside it are all kept.
 

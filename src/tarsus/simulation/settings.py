@@ -37,7 +37,7 @@ def with_parameters(parts: Mapping[str, Any], given: Sequence[str]) -> dict[str,
     says.
     """
     changes: dict[str, dict[str, Any]] = {whose: {} for whose in parts}
-    owners = [Owner(p, parameters.name_of(part), _declared(part)) for p, part in parts.items()]
+    owners = owners_of(parts)
     for text in given:
         setting = read(text, owners)
         if setting.name in changes[setting.whose]:
@@ -49,6 +49,11 @@ def with_parameters(parts: Mapping[str, Any], given: Sequence[str]) -> dict[str,
         whose: replace(part, **changes[whose]) if changes[whose] else part
         for whose, part in parts.items()
     }
+
+
+def owners_of(parts: Mapping[str, Any]) -> list[Owner]:
+    """Of the parts of a run, in their order."""
+    return [Owner(p, parameters.name_of(part), _declared(part)) for p, part in parts.items()]
 
 
 def _declared(part: Any) -> Mapping[str, Parameter]:

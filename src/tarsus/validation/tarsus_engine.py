@@ -89,7 +89,7 @@ class Ours(Engine):
 
     def _scene(self, body: Mechanism) -> Scene:
         """With all contacts that objects may have with each other."""
-        pairs = self_contacts(body, own=False).kept
+        pairs = self_contacts(body, False).kept
         scene = Scene(body, self._law, Slope(0.0), body.candidates, pairs=pairs)
         if not pairs:
             return scene

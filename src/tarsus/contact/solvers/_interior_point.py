@@ -22,7 +22,7 @@ from casadi import SX
 
 from tarsus.algebra.blocks import flat, triples
 from tarsus.algebra.elimination import solve_tree
-from tarsus.algebra.projections import TINY, radial_return
+from tarsus.algebra.projections import TINY
 from tarsus.algebra.second_order_cone import approach, lorentz, reflected, squared_slide
 from tarsus.contact.problem import Softened
 from tarsus.contact.solvers._exact_blocks import Local, sweeps
@@ -32,6 +32,7 @@ from tarsus.contact.solvers.base import (
     HardProblem,
     Outcome,
     changes,
+    into_cones,
     residual_velocity,
     step_sizes,
 )
@@ -243,8 +244,7 @@ def interior_point(hard: HardProblem, first: SX) -> Outcome:
         ca.sqrt(squared_slide(y) / ca.fmax(squared_slide(L), TINY))
         for y, L in zip(triples(last["y"]), impulses, strict=True)
     ]
-    impulses = [radial_return(L, mu) for L, mu in zip(impulses, hard.mu, strict=True)]
-    impulses, roots = hard.builder.guess((impulses, roots))
+    impulses, roots = hard.builder.guess((into_cones(hard, impulses), roots))
     # whether that is a solution
     better = []
     for i, L in enumerate(impulses):

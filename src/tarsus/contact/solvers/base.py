@@ -16,7 +16,7 @@ import casadi as ca
 from casadi import SX
 
 from tarsus.algebra.blocks import triples
-from tarsus.algebra.projections import TINY
+from tarsus.algebra.projections import TINY, radial_return
 from tarsus.contact.problem import ContactProblem
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder, Values
@@ -161,6 +161,11 @@ def changes(old: SX, new: SX, p: Any) -> SX:
 def finite(values: list[SX]) -> SX:
     """1 if no value is NaN or overflowed, else 0: without this, nothing has converged."""
     return ca.fabs(sum(values, SX(0))) < HUGE
+
+
+def into_cones(hard: HardProblem, impulses: list[SX]) -> list[SX]:
+    """Impulses (3,) shortened into their cones."""
+    return [radial_return(L, mu) for L, mu in zip(impulses, hard.mu, strict=True)]
 
 
 def residual_velocity(hard: HardProblem, i: int, impulses: list[SX]) -> SX:

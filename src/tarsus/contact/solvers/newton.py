@@ -33,6 +33,7 @@ from tarsus.contact.solvers.base import (
     HardProblem,
     Outcome,
     Solver,
+    into_cones,
     velocity_from_others,
     without_gain,
 )
@@ -107,12 +108,12 @@ class Newton(Solver):
         moved, done = triples(last["impulse"]), ca.logic_not(last["unsettled"])
         near = Outcome(moved, last["sweeps"], done, entries(last["root"]))
         if n > DENSE:
-            pairs = zip(inside(hard, moved), moved, strict=True)
+            pairs = zip(into_cones(hard, moved), moved, strict=True)
             near = replace(near, impulses=[ca.if_else(done, b, a) for a, b in pairs])
             rest = settled(hard, local, near, self.maximum)
         else:
             rest = in_two_rounds(
-                hard, near, lambda L, _: on_edges(hard, inside(hard, L), self.edges)
+                hard, near, lambda L, _: on_edges(hard, into_cones(hard, L), self.edges)
             )
         # take off what the tolerance left outside the cones
         impulses = [
@@ -140,11 +141,6 @@ class Newton(Solver):
             "unsettled": unsettled,
         }
         return new, unsettled
-
-
-def inside(hard: HardProblem, impulses: list[SX]) -> list[SX]:
-    """Impulses (3,) shortened into their cones."""
-    return [radial_return(L, mu) for L, mu in zip(impulses, hard.mu, strict=True)]
 
 
 def linear_solution(hard: HardProblem, pressing: list[SX], roots: list[SX]) -> SX:

@@ -16,6 +16,7 @@ from tarsus.program.codegen.emit import Emitter
 from tarsus.program.codegen.ir_writer import IrWriter
 from tarsus.program.codegen.kernels import Around, KernelShell
 from tarsus.program.codegen.layout import Target
+from tarsus.program.codegen.registers import places
 from tarsus.program.ir.blocks import Program, Straight, While
 from tarsus.program.lowering.pieces import Cut, GroupWork, Piece, without_zeros
 from tarsus.program.lowering.reach import reach
@@ -76,12 +77,9 @@ class SharedRoom:
     @cached_property
     def numbers(self) -> dict[str, int]:
         """Where the temporaries of seldom loops are that do not differ by direction."""
-        found: dict[str, int] = {}
         program = self.program
         apart = {name for k in range(len(program.seldom)) for name in program.shared(k)}
-        for name in sorted(apart - self.frame.varying):
-            found[name] = sum(self.program.sizes[other] for other in found)
-        return found
+        return places(program, sorted(apart - self.frame.varying))
 
     @cached_property
     def vectors(self) -> dict[str, int]:

@@ -105,9 +105,9 @@ class Later:
         """Its body."""
         return self.make()
 
-    def loop(self, seldom: bool = True) -> While:
+    def loop(self) -> While:
         """The loop with its body."""
-        return While(self.more, self.traced.body, self.maximum, seldom)
+        return While(self.more, self.traced.body, self.maximum, self.seldom)
 
 
 @dataclass(frozen=True, eq=False)

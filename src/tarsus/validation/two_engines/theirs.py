@@ -37,7 +37,7 @@ def model_of(robot: Robot, file: str | Path, dt: float) -> Any:
         model = compiled_on_floor(*given)
         known = _excluded(model, robot)
         return compiled_on_floor(*given, known) if known else model
-    written = with_pairs_and_servos(robot, self_contacts(robot).kept, dt, MU)
+    written = with_pairs_and_servos(robot, self_contacts(robot, True).kept, dt, MU)
     return mujoco().MjModel.from_xml_string(written)
 
 

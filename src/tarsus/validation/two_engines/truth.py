@@ -226,7 +226,7 @@ def without_overlaps(robot: Robot) -> Robot:
     postures: pushing them apart would be another motion in either engine.
     """
     names = robot.body_names
-    found = [(names[p.first.body], names[p.second.body]) for p in self_contacts(robot).always]
+    found = [(names[p.first.body], names[p.second.body]) for p in self_contacts(robot, True).always]
     return replace(robot, excluded=(*robot.excluded, *dict.fromkeys(found))) if found else robot
 
 
