@@ -82,6 +82,6 @@ def test_an_ellipsoid_is_struck_where_its_surface_is() -> None:
 
 def test_it_is_told_by_name() -> None:
     beside = world(Ball(), Cylinder(radius=0.1, length=0.3), Box(), at=[(0.5, 0.0), (1.0, 0.0)])
-    [notice] = stand_in_notices(self_contacts(beside, own=False).kept)
+    [notice] = stand_in_notices(self_contacts(beside, False).kept)
     told = "cylinders and ellipsoids meet other shapes as capsules or boxes: cylinder (up to "
     assert notice == f"{told}41.4 mm off)."
