@@ -23,6 +23,7 @@ SEED = 14
 DEEP = 1e-3  # m: solids that overlap by more as a simulation starts do so by mistake
 NEAR = 0.2  # of both reaches: solids that stay farther apart in all postures never meet
 MOST = 0.5  # of the postures: solids that overlap in more of them always do
+KEPT, NEVER, ALWAYS = "kna"
 
 
 @dataclass(frozen=True)
@@ -43,35 +44,44 @@ def self_contacts(mechanism: Mechanism, own: bool, /) -> SelfContacts:
 
     own: those of one robot too
     """
+    return sorted_out(mechanism, own, fates(mechanism, own))
+
+
+def fates(mechanism: Mechanism, own: bool) -> str:
+    """What becomes of each of `model.self_collision.pairs`: letters of KEPT, NEVER, ALWAYS."""
     known = pairs(mechanism, own)
-    beside = tuple(pair for pair in known if between(mechanism, pair))
-    if len(beside) == len(known):
-        return SelfContacts(_all_of(beside))
+    if all(between(mechanism, pair) for pair in known):
+        return KEPT * len(known)
     # postures: where it starts, without displacement, and at random
     start = mechanism.keyframes.get("stand", mechanism.neutral())
     q = np.vstack([start, postures(mechanism, POSTURES)])
     placed = poses(mechanism, q)
     where = cache(lambda solid: middle(solid, placed))
+
     # every pair in all of them
-    found: dict[str, list[Pair]] = {"kept": [], "never": [], "always": []}
-    for pair in known:
-        if pair in beside:
-            found["kept"].append(pair)
-            continue
+    def fate(pair: Pair) -> str:
+        if between(mechanism, pair):
+            return KEPT
         near = NEAR * (pair.first.reach + pair.second.reach)
         both = where(pair.first), where(pair.second)
         if at_least(pair, both).min() > near and _bounded(mechanism, pair):
-            found["never"].append(pair)
-            continue
+            return NEVER
         gap = apart(pair, placed)
         if gap[0] <= 0 or np.mean(gap <= 0) > MOST:
-            found["always"].append(pair)
-        elif gap.min() > near and _bounded(mechanism, pair):
-            found["never"].append(pair)
-        else:
-            found["kept"].append(pair)
-    kept = _all_of(found.pop("kept"))
-    return SelfContacts(kept, *(tuple(part) for part in found.values()))
+            return ALWAYS
+        return NEVER if gap.min() > near and _bounded(mechanism, pair) else KEPT
+
+    return "".join(map(fate, known))
+
+
+def sorted_out(mechanism: Mechanism, own: bool, found: str) -> SelfContacts:
+    """The pairs by what `fates` found."""
+    known = pairs(mechanism, own)
+    of = {
+        letter: tuple(pair for pair, fate in zip(known, found, strict=True) if fate == letter)
+        for letter in (KEPT, NEVER, ALWAYS)
+    }
+    return SelfContacts(_all_of(of[KEPT]), of[NEVER], of[ALWAYS])
 
 
 def overlapping(mechanism: Mechanism, q: Array) -> tuple[Pair, ...]:

@@ -31,7 +31,7 @@ from tarsus.program.ir.written import body_read, body_written, read, written
 from tarsus.program.run import cache as disk
 from tarsus.simulation.alike import PLAIN, Foreign, description, feed
 
-SOURCE = Path(__file__).parents[1]
+SOURCE, LIBRARY = Path(__file__).parents[1], Path(sysconfig.get_path("stdlib"))  # ours, Python's
 PACKAGES = ("casadi", "numpy")  # that decide what is traced
 HARMLESS = frozenset((*sys.stdlib_module_names, "tarsus", *PACKAGES))  # whose objects may stand
 MOCKS = ("unittest", "__main__")  # but not these
@@ -286,10 +286,9 @@ def _of_a_package(file: str) -> bool:
     """Whether code in this file is ours, Python's, an installed package's or made by one."""
     if file == "<string>" or file.startswith("<frozen"):
         return True
-    parts = Path(file).parts
-    own = (SOURCE, Path(sysconfig.get_paths()["stdlib"]))
-    inside = any(Path(file).is_relative_to(folder) for folder in own)
-    return inside or not {"site-packages", "dist-packages"}.isdisjoint(parts)
+    path = Path(file)
+    inside = any(path.is_relative_to(folder) for folder in (SOURCE, LIBRARY))
+    return inside or not {"site-packages", "dist-packages"}.isdisjoint(path.parts)
 
 
 @cache

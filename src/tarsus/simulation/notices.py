@@ -15,11 +15,12 @@ from tarsus.errors import TarsusError, several
 from tarsus.model.mechanism import Mechanism
 from tarsus.model.self_collision import pairs
 from tarsus.model.solids import Pair
-from tarsus.morphology.self_contacts import overlapping, postures, self_contacts, told
+from tarsus.morphology.self_contacts import overlapping, postures, told
 from tarsus.parameters import named
 from tarsus.program.ir.trace import Builder
 from tarsus.simulation import held_servos
 from tarsus.simulation.contact_selection import blocked, contact_masses
+from tarsus.simulation.kept_pairs import meeting
 from tarsus.simulation.step_program import Plan
 from tarsus.stepping.base import Scene, named_where
 from tarsus.stepping.joint_rows import loop_rows, rows
@@ -185,7 +186,7 @@ def pair_notices(plan: Plan, self_collision: bool) -> list[str]:
     if not self_collision:
         return stand_in_notices(plan.scene.pairs)
     robot = plan.scene.mechanism.uncut or plan.scene.mechanism
-    found = self_contacts(robot, True)
+    found = meeting(robot, True)
     if not found.kept:
         return [f"no shapes of {robot.name!r} can meet: it does not collide with itself."]
     stand_ins = stand_in_notices(plan.scene.pairs)

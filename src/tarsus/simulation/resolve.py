@@ -16,8 +16,8 @@ from tarsus.errors import TarsusError
 from tarsus.model.cut import in_coordinates
 from tarsus.model.mechanism import Candidate, Mechanism
 from tarsus.model.self_collision import moved
-from tarsus.morphology.self_contacts import self_contacts
 from tarsus.simulation.contact_selection import rare_contacts
+from tarsus.simulation.kept_pairs import meeting
 from tarsus.stepping.base import METHODS, Scene, Stepper
 from tarsus.terrain.base import Terrain
 
@@ -72,8 +72,8 @@ def scene(
     names = {candidate.name for candidate in candidates}
     touching = tuple(candidate for candidate in mechanism.candidates if candidate.name in names)
     law, ground, stepper = parts
-    meeting = self_contacts(robot, chosen.self_collision).kept if stepper.takes_slots else ()
-    pairs = moved(meeting, mechanism)
+    known = meeting(robot, chosen.self_collision).kept if stepper.takes_slots else ()
+    pairs = moved(known, mechanism)
     rare, slots = rare_contacts(robot, touching, stepper, chosen.slots, len(pairs))
     held = {name: getattr(chosen, name) for name in ("limits", "bounce", "stiction")}
     held["pairs"] = pairs
