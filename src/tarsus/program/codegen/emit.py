@@ -35,6 +35,7 @@ class Emitter(Registers):
         # what is known while blocks are written
         self._calls = 0
         self._labels = 0
+        self._told = 0  # operations whose worlds know of them
         self._inside = self._stays = False  # a seldom function; a loop whose code stays in it
         self._scopes = local_registers(program, shared)
         self._odds = isinstance(self.frame, LaneGroups)  # whether LLVM is told how often
@@ -51,6 +52,7 @@ class Emitter(Registers):
         """The kernel's module; those of the functions it calls for seldom loops: `apart`."""
         for block in self.program.blocks:
             self._block(block)
+        self._tell(self.scribe.arithmetic - self._told)
         around = self.frame.around(self.program, self.target, self._workspace())
         declarations = [*self.scribe.declarations(), *around.declarations]
         table = on_entry.table(self._calls) if self._calls else []
@@ -164,10 +166,12 @@ class Emitter(Registers):
         ]
         # the body, for these lanes alone
         s.forget()
+        begun = s.arithmetic - self._told
         self._masks.append(mask)
         self._local.append(self._scopes.get(id(block), frozenset()))
         for inner in block.body:
             self._block(inner)
+        self._tell(s.arithmetic - self._told - begun)
         self._masks.pop()
         self._local.pop()
         # back to the head; no value read before holds after it
@@ -179,6 +183,18 @@ class Emitter(Registers):
             f"{tag}.exit:",
         ]
         s.forget()
+
+    def _tell(self, operations: int) -> None:
+        """Add operations to the effort of the worlds that took them."""
+        s, begun = self.scribe, self.scribe.arithmetic
+        self._told += operations
+        if at := self.frame.effort(s, self.target, self.program):
+            before = s.access(f"load {self._number}, {at}, align {self._align}")
+            after = s.add(before, s.const(float(operations)))
+            if self._masks:
+                after = s.select(self._masks[-1], after, before)
+            s.lines.append(f"  store {self._number} {after}, {at}, align {self._align}")
+        self._told += s.arithmetic - begun
 
     def _hint(self, block: While) -> str:
         """For the outermost loop that holds others: what is the same in every round is computed

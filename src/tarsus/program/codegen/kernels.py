@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 from tarsus.program.codegen.ir_writer import IrWriter
-from tarsus.program.codegen.layout import Target, logged_size, record_size
+from tarsus.program.codegen.layout import Target, effort_at, lane_record_size, logged_size
 from tarsus.program.codegen.on_entry import TABLES
 from tarsus.program.ir.blocks import Program
 from tarsus.program.lowering.schedule import on_demand
@@ -41,6 +41,10 @@ class KernelShell(ABC):
         """What of it decides the code."""
         return type(self).__name__
 
+    def effort(self, scribe: IrWriter, target: Target, program: Program) -> str | None:
+        """A typed pointer to how many operations the worlds took; None where nobody asks."""
+        return None
+
     @abstractmethod
     def around(self, program: Program, target: Target, work: str) -> Around:
         """The kernel around one step's code; `work` is the line that reserves the workspace."""
@@ -65,6 +69,7 @@ class KernelShell(ABC):
 class LaneGroups(KernelShell):
     """kernel(worlds, log, tables, first, last, steps, groups) over worlds[group][entry][lane].
 
+    Worlds that stand side by side wait for each other: what each takes is counted (`run.grouping`).
     After each step the state and report registers are copied to log[step][group][entry][lane] if
     log is not null.
     """
@@ -85,7 +90,7 @@ groups.head:
   %group.more = icmp slt i64 %group, %last
   br i1 %group.more, label %group.begin, label %exit
 group.begin:
-  %record.at = mul i64 %group, {record_size(program)}
+  %record.at = mul i64 %group, {lane_record_size(program, target)}
   %world = getelementptr {vector}, ptr %worlds, i64 %record.at
   br label %steps.head
 steps.head:
@@ -120,6 +125,9 @@ attributes #0 = {{ nounwind "stackrealign" }}"""
     def persistent(self, scribe: IrWriter, target: Target, entry: int) -> str:
         place = f"getelementptr inbounds {target.vector}, ptr %world, i64 {entry}"
         return f"ptr {scribe.access(place)}"
+
+    def effort(self, scribe: IrWriter, target: Target, program: Program) -> str | None:
+        return self.persistent(scribe, target, effort_at(program)) if target.lanes > 1 else None
 
     def table(self, scribe: IrWriter, target: Target, program: Program, number: int) -> str:
         slot = scribe.access(f"getelementptr ptr, ptr %tables, i64 {number}")

@@ -47,6 +47,16 @@ def record_size(program: Program) -> int:
     return sum(r.size for r in program.persistent)
 
 
+def lane_record_size(program: Program, target: Target) -> int:
+    """Numbers of a record in lanes: with several, its effort and the number of its world too."""
+    return record_size(program) + (2 if target.lanes > 1 else 0)
+
+
+def effort_at(program: Program) -> int:
+    """Where in such a record stands how many operations its world took; its number comes next."""
+    return record_size(program)
+
+
 def logged_size(program: Program) -> int:
     """Numbers a world writes into the log each step: state and report."""
     return sum(r.size for r in program.of_kind("state", "report"))

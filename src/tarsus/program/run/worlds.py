@@ -11,10 +11,17 @@ from time import perf_counter
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tarsus.program.codegen.layout import Target, logged_size, record_size
+from tarsus.program.codegen.layout import (
+    Target,
+    effort_at,
+    lane_record_size,
+    logged_size,
+    record_size,
+)
 from tarsus.program.ir.blocks import Program
 from tarsus.program.run import native
 from tarsus.program.run.backend import Array, Backend
+from tarsus.program.run.grouping import Grouping, Numbers
 
 ALIGNMENT = 256  # bytes: no vector is wider
 AT_A_TIME = 0.05  # s of work between two looks for Ctrl-C
@@ -24,6 +31,7 @@ FIRST = 64  # group-steps of the first piece of work, whose time says how long t
 class Worlds(Backend):
     """`worlds` copies of a program's persistent registers, in lanes: data[group, entry, lane].
 
+    Those that take alike long come to stand side by side (`grouping`), whatever their numbers.
     bits: 64 or 32; threads: how many share the work (the results do not depend on it); lanes:
     worlds an instruction, by default the host's vector width for batches and 1 for a few worlds;
     quickly: compiled without optimization, for a few runs (`native.optimizes`).
@@ -40,30 +48,37 @@ class Worlds(Backend):
         quickly: bool = False,
     ) -> None:
         wide = native.host().lanes(bits)
+        # the worlds and what runs over them
         self.threads, self.lanes = threads, lanes or (wide if worlds > wide // 4 else 1)
         super().__init__(program, worlds, Target(self.lanes, bits))
         self.groups = -(-worlds // self.lanes)
-        self.data = aligned((self.groups, record_size(program), self.lanes), self.dtype)
+        size = lane_record_size(program, self.target)
+        self.data = aligned((self.groups, size, self.lanes), self.dtype)
         self._kernel, self._asks = native.compile_kernel(program, self.target, quickly)
         self._failed = self._asks.failed if self._asks else []
         self._tables = [np.ascontiguousarray(t, self.dtype) for t in program.tables.values()]
         self._pointers = np.array([t.ctypes.data for t in self._tables] or [0], dtype=np.uintp)
+        # who runs over which of them
         self._pool: tuple[int, ThreadPoolExecutor] | None = None
         self._addresses = self.data.ctypes.data, self._pointers.ctypes.data
         edges = np.linspace(0, self.groups, min(threads, self.groups) + 1).astype(int).tolist()
         self._spans: list[tuple[int, int]] = list(pairwise(edges))
+        self._grouping = Grouping.of(self.data, effort_at(program), edges)
         self._once = (self._addresses[0], None, self._addresses[1], 0, self.groups, 1, self.groups)
+
+    @property
+    def _places(self) -> Numbers | None:
+        """The place of each world; None while all stand in order."""
+        return self._grouping.places if self._grouping else None
 
     def _rows(self, name: str) -> Array:
         return self.data[:, self._entries(name), :]
 
     def get(self, name: str) -> Array:
         rows = self._rows(name)
-        return (
-            rows.transpose(0, 2, 1)
-            .reshape(self.groups * self.lanes, rows.shape[1])[: self.count]
-            .copy()
-        )
+        lying = rows.transpose(0, 2, 1).reshape(self.groups * self.lanes, rows.shape[1])
+        places = self._places
+        return lying[: self.count].copy() if places is None else lying[places[: self.count]]
 
     def room(self, name: str, dtype: type | None = None) -> Array:
         """An array for `read`, of another type if asked: (worlds and those that fill up, size)."""
@@ -72,14 +87,18 @@ class Worlds(Backend):
 
     def read(self, name: str, into: Array) -> None:
         """A register of all worlds into an array that `room` made."""
-        rows = self._rows(name)
-        into.reshape(self.groups, self.lanes, rows.shape[1])[...] = rows.transpose(0, 2, 1)
+        rows = self._rows(name).transpose(0, 2, 1)
+        if self._grouping is None or self._grouping.worlds is None:
+            into.reshape(rows.shape)[...] = rows
+        else:
+            into[self._grouping.worlds] = rows.reshape(into.shape)
 
     def output(self, name: str) -> Array:
         return self.get(name)
 
     def first(self, name: str) -> Array:
-        return self._rows(name)[0, :, 0].copy()
+        entries = self._entries(name)
+        return self.record_of(0)[entries.start : entries.stop].copy()
 
     def view(self, name: str) -> Array:
         """The first world's register in place, (size,): writing changes it (one lane only)."""
@@ -87,7 +106,8 @@ class Worlds(Backend):
 
     def record_of(self, world: int) -> Array:
         """All persistent registers of one world in place, (entries,), as `layout` says."""
-        return self.data[world // self.lanes, :, world % self.lanes]
+        place = world if self._places is None else int(self._places[world])
+        return self.data[place // self.lanes, : record_size(self.program), place % self.lanes]
 
     def set(self, name: str, values: ArrayLike, where: NDArray[np.bool_] | None = None) -> None:
         rows, size = self._rows(name), self.program.sizes[name]
@@ -101,6 +121,8 @@ class Worlds(Backend):
         padded = np.concatenate(
             [full, np.repeat(full[-1:], self.groups * self.lanes - self.count, axis=0)]
         )
+        if self._grouping is not None and self._grouping.worlds is not None:
+            padded = padded[self._grouping.worlds]
         rows[...] = padded.reshape(self.groups, self.lanes, size).transpose(0, 2, 1)
 
     def advance(self, steps: int = 1) -> None:
@@ -108,18 +130,22 @@ class Worlds(Backend):
             self._kernel(*self._once)
             if self._failed and self._asks:
                 self._asks.raise_failed()
+            if self._grouping:
+                self._grouping.look(1)
         else:
             self._run(steps, None)
 
     def record(self, steps: int) -> dict[str, Array]:
         log = aligned((steps, self.groups, logged_size(self.program), self.lanes), self.dtype)
-        self._run(steps, log)
+        orders = self._run(steps, log)
         found, at = {}, 0
         for register in self.program.of_kind("state") + self.program.of_kind("report"):
             part = log[:, :, at : at + register.size, :].transpose(0, 1, 3, 2)
-            found[register.name] = part.reshape(steps, self.groups * self.lanes, register.size)[
-                :, : self.count
-            ]
+            rows = part.reshape(steps, self.groups * self.lanes, register.size)
+            for first, last, places in orders:
+                if places is not None:
+                    rows[first:last] = rows[first:last, places]
+            found[register.name] = rows[:, : self.count]
             at += register.size
         return found
 
@@ -131,20 +157,26 @@ class Worlds(Backend):
     def nbytes(self) -> int:
         return self.data.nbytes
 
-    def _run(self, steps: int, log: Array | None) -> None:
+    def _run(self, steps: int, log: Array | None) -> list[tuple[int, int, Numbers | None]]:
         """Run `steps` times in pieces of about AT_A_TIME, so that Ctrl-C is soon heard: a kernel
-        hears nothing. Between two pieces all worlds have made the same number of steps.
+        hears nothing. Between two pieces all worlds have made the same number of steps. Returns
+        from which step to which the worlds stood at which places.
         """
-        done, piece = 0, max(1, FIRST // max(self._spans[0][1], 1))
+        done, piece, orders = 0, max(1, FIRST // max(self._spans[0][1], 1)), []
         while True:
             piece = min(piece, steps - done)
+            if self._grouping:
+                piece = int(min(piece, self._grouping.steps()))
             began = perf_counter()
             self._piece(piece, None if log is None else log[done:].ctypes.data)
             if self._failed and self._asks:
                 self._asks.raise_failed()
+            orders.append((done, done + piece, self._places))
             done += piece
+            if self._grouping:
+                self._grouping.look(piece)
             if done == steps:
-                return
+                return orders
             took = max(perf_counter() - began, 1e-9)
             piece = max(1, int(piece * AT_A_TIME / took))
 

@@ -1,0 +1,129 @@
+"""Worlds change places by what they take: the fewest operations, the same bits, nothing lost."""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+import pytest
+from casadi import SX
+
+from tarsus.program.ir.blocks import Program
+from tarsus.program.ir.trace import Builder, Values
+from tarsus.program.run import grouping
+from tarsus.program.run.grouping import Grouping, regrouped
+from tarsus.program.run.worlds import Worlds
+
+ROUNDS = 40
+
+
+def uneven() -> Program:
+    """Each world goes through a loop as often as its parameter says, and adds up sines."""
+    b = Builder("uneven")
+    x, often = b.declare("x", 2), b.parameter("often")
+
+    def around(at: Values) -> tuple[Values, SX]:
+        done = at["done"] + 1
+        return {"sum": at["sum"] + ca.sin(x + done), "done": done}, done < often
+
+    end = b.loop({"sum": SX.zeros(2), "done": SX(0)}, around, ROUNDS, often > 0)
+    b.keep("rounds", end["done"], "report")
+    return b.program(x=0.5 * x + end["sum"])
+
+
+def worlds(count: int, eager: bool, threads: int = 1, bits: int = 64) -> Worlds:
+    """Worlds of it, every tenth of which takes long."""
+    made = Worlds(uneven(), count, lanes=8, threads=threads, bits=bits)
+    made.set("x", np.random.default_rng(1).normal(size=(count, 2)))
+    made.set("often", np.where(np.arange(count) % 10 == 3, ROUNDS, 1)[:, None])
+    if not eager:
+        made._grouping = None
+    return made
+
+
+@pytest.fixture
+def eager(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A look after every step."""
+    monkeypatch.setattr(grouping, "LOOK", 1.0)
+    monkeypatch.setattr(grouping, "LEAST", 1.0)
+
+
+@pytest.mark.parametrize(("threads", "bits"), [(1, 64), (2, 64), (1, 32)])
+@pytest.mark.usefixtures("eager")
+def test_the_bits_of_each_world_stay_its_own(threads: int, bits: int) -> None:
+    changing, staying = worlds(203, True, threads, bits), worlds(203, False, threads, bits)
+    logs = [each.record(5) for each in (changing, staying)]
+    changing.set("often", changing.get("often") + 1)
+    changing.set("x", np.ones(2), np.arange(203) % 7 == 0)
+    staying.set("often", staying.get("often") + 1)
+    staying.set("x", np.ones(2), np.arange(203) % 7 == 0)
+    for each in (changing, staying):
+        each.advance()
+        each.advance(4)
+    # they did change places
+    assert changing._grouping is not None and changing._grouping.places is not None
+    assert (changing._grouping.places != np.arange(208)).any()
+    # nobody sees it
+    for name in ("x", "often", "rounds"):
+        np.testing.assert_array_equal(changing.get(name), staying.get(name))
+        np.testing.assert_array_equal(changing.first(name), staying.first(name))
+        rooms = changing.room(name), staying.room(name)
+        changing.read(name, rooms[0])
+        staying.read(name, rooms[1])
+        np.testing.assert_array_equal(*rooms)
+    for name in logs[0]:
+        np.testing.assert_array_equal(logs[0][name], logs[1][name])
+    for world in (0, 13, 202):
+        np.testing.assert_array_equal(changing.record_of(world), staying.record_of(world))
+
+
+@pytest.mark.usefixtures("eager")
+def test_those_that_take_long_stand_side_by_side() -> None:
+    """21 of 203 take long: they are in three groups of eight, which begin in 26 groups."""
+    found = worlds(203, True)
+    found.advance(3)
+    slow = found._rows("often")[:, 0, :] == ROUNDS
+    assert slow.any(1).sum() == 3
+
+
+def test_as_few_change_places_as_can() -> None:
+    """Any places with the fewest operations: one that stands where one of its effort belongs
+    stays, and a batch whose slow ones stand together changes nothing.
+    """
+    rng = np.random.default_rng(5)
+    records = rng.normal(size=(30, 6, 8))
+    records[:, 5] = np.arange(240).reshape(30, 8)
+    records[:, 4] = effort = rng.choice([1000.0, 1600.0, 9000.0], size=(30, 8), p=[0.8, 0.15, 0.05])
+    before = records.copy()
+    assert regrouped(records, 4)
+    assert (records[:, 4] == 0).all()
+    # whole records moved, each is there once
+    number = records[:, 5].astype(int)
+    assert sorted(number.ravel()) == list(range(240))
+    theirs = before[number // 8, :, number % 8]
+    np.testing.assert_array_equal(records.transpose(0, 2, 1)[..., :4], theirs[..., :4])
+    # groups take the least
+    takes = effort.ravel()[number]
+    assert takes.max(1).sum() == np.sort(effort, axis=None).reshape(30, 8).max(1).sum()
+    alike = np.sort(effort, axis=None).reshape(30, 8) == effort
+    assert (number == np.arange(240).reshape(30, 8))[alike].all()
+    # now they stand as they should
+    records[:, 4] = takes
+    assert not regrouped(records, 4)
+
+
+def test_where_all_take_the_same_it_looks_ever_more_rarely() -> None:
+    records = np.zeros((64, 3, 8))
+    own, looks = Grouping(records, 1, [0, 64]), []
+    for step in range(4000):
+        records[:, 1] += 20e3
+        own.look(1)
+        if records[0, 1, 0] == 0:
+            looks.append(step)
+    assert np.diff(looks).tolist() == [20, 40, 80, *[160] * (len(looks) - 4)]
+    assert own.places is None or (own.places == np.arange(512)).all()
+
+
+def test_one_group_or_lane_is_left_alone() -> None:
+    assert Worlds(uneven(), 8, lanes=8)._grouping is None
+    assert Worlds(uneven(), 16, lanes=8, threads=2)._grouping is None
+    assert Worlds(uneven(), 20, lanes=1)._grouping is None
