@@ -70,7 +70,11 @@ class Bench(Command):
     not there; docs/speed_history.md)."""
 
     def execute(self) -> int:
+        from tarsus.program.run import optimizer
+
         self._check()
+        if not self.whole:
+            optimizer.at_once()
         if self.peers:
             return self._compare()
         from tarsus.benchmarks import report, speed

@@ -5,10 +5,9 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import logging
-import os
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 from itertools import count as counting
 from threading import RLock
@@ -19,65 +18,25 @@ import llvmlite
 import llvmlite.binding as llvm
 import numpy as np
 
-from tarsus.errors import TarsusError
 from tarsus.program.codegen.directional import DirectionalEmitter, OneWorld
 from tarsus.program.codegen.emit import Emitter, ir_text
 from tarsus.program.codegen.kernels import HostThread, KernelShell, LaneGroups, SeldomLoop
 from tarsus.program.codegen.layout import Target
 from tarsus.program.codegen.on_entry import NAME, SYMBOLS, TABLES
-from tarsus.program.codegen.short_blocks import in_short_blocks
 from tarsus.program.ir.blocks import Program
 from tarsus.program.run import cache as disk
-from tarsus.program.run.llvm_options import for_few_registers
+from tarsus.program.run import optimizer
+from tarsus.program.run.machine import compiled, machine, module
+from tarsus.program.run.machine import host as host
+from tarsus.program.run.optimizer import OPTIMIZE as OPTIMIZE
+from tarsus.program.run.optimizer import optimizes as optimizes
+from tarsus.program.run.optimizer import usable_cores as usable_cores
 from tarsus.program.run.when_entered import Failed, Made, WhenEntered
 
-VECTOR_BITS = {"avx512f": 512, "avx": 256}  # else 128, which every 64-bit processor has
-OPTIMIZE = "TARSUS_OPTIMIZE"
 LOG = logging.getLogger(__name__)
 STACK_PROBES = ("__chkstk",)  # called on Windows by a function whose stack is more than a page
 Kernel = Callable[..., None]
-
-
-@dataclass(frozen=True)
-class Host:
-    """The target processor of compiled code."""
-
-    cpu: str
-    features: str
-    vector_bits: int
-
-    def lanes(self, bits: int) -> int:
-        """Worlds a vector register holds."""
-        return self.vector_bits // bits
-
-
-@cache
-def host() -> Host:
-    """The processor this process runs on."""
-    features = llvm.get_host_cpu_features()
-    widths = [width for name, width in VECTOR_BITS.items() if features.get(name)]
-    return Host(llvm.get_host_cpu_name(), features.flatten(), max(widths, default=128))
-
-
-def usable_cores() -> int:
-    """The cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-def optimizes() -> bool:
-    """Whether code is optimized: yes, unless the environment says TARSUS_OPTIMIZE=0.
-
-    Then a program compiles in half the time, and takes two to three times as long to run to the
-    same bits.
-
-    Raises TarsusError for any other value than 0 or 1.
-    """
-    given = os.environ.get(OPTIMIZE, "1")
-    if given not in ("0", "1"):
-        raise TarsusError(f"{OPTIMIZE} must be 0 or 1, not {given!r}.")
-    return given == "1"
+_compile, _machine = compiled, machine
 
 
 def compile_kernel(
@@ -151,13 +110,46 @@ def _compiled(
     with _linking:
         if known not in _loaded:
             count = len(program.seldom) if loop else 0
-            what = f"{program.name}, {build.target.lanes} x float{build.target.bits}"
-            code = _code(key, what, lambda: emitter().text(), _machine(build.optimized))
-            tracker = _linked(key, code, ["kernel", *(SYMBOLS if count else ())])
+            code, text = _first_code(build, lambda: emitter().text())
+            symbols = ["kernel", *(SYMBOLS if count else ())]
+            tracker = _linked(key, code, symbols)
             rest = WhenEntered(count, tracker, loop, []) if loop and count else None
             kernel = ctypes.CFUNCTYPE(None, *signature)(tracker["kernel"])
-            _loaded[known] = (tracker, kernel, rest)
+            _loaded[known] = ([tracker], kernel, rest)
+            if text is not None:
+                swap = partial(_swapped, symbols, *_loaded[known])
+                optimizer.Optimizing(key, text, swap)
     return _loaded[known][1:]
+
+
+def _first_code(build: Build, text: Callable[[], str]) -> tuple[bytes, str | None]:
+    """A kernel's code; and its text if that is still to be optimized, in a process beside."""
+    program, key = build.program, build.key
+    what = f"{program.name}, {build.target.lanes} x float{build.target.bits}"
+    if not build.optimized or disk.kept(f"{key}.o") is not None:
+        return _code(key, what, text, _machine(build.optimized)), None
+    written = text()
+    if program.sections or not optimizer.worth_while(written):  # who counts cycles counts the best
+        return _code(key, what, lambda: written, _machine(True)), None
+    quick = replace(build, optimized=False).key
+    return _code(quick, f"{what}, quickly", lambda: written, _machine(False)), written
+
+
+def _swapped(
+    symbols: Sequence[str],
+    trackers: list[llvm.orcjit.ResourceTracker],
+    kernel: Any,
+    rest: WhenEntered | None,
+    key: str,
+    code: bytes,
+) -> None:
+    """Optimized code from the kernel's next call on; who runs the other one still may go on."""
+    tracker = _linked(key, code, symbols)
+    if rest is not None:
+        rest.serve(tracker)
+    trackers.append(tracker)
+    # what a function of ctypes calls stands at its own address, read under Python's lock
+    ctypes.c_void_p.from_address(ctypes.addressof(kernel)).value = tracker["kernel"]
 
 
 def _loop(program: Program, target: Target, number: int, failed: Failed) -> Made:
@@ -216,51 +208,7 @@ def _key(
 def assembly(program: Program, target: Target) -> str:
     """The kernel's machine code as text."""
     machine = _machine(optimizes())
-    return machine.emit_assembly(_module(ir_text(program, target), machine))
-
-
-@cache
-def _machine(optimized: bool) -> llvm.TargetMachine:
-    """Level 1 makes code as fast as level 2, in three quarters of the time (decision 0041)."""
-    for_few_registers()
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    target = llvm.Target.from_default_triple()
-    return target.create_target_machine(
-        cpu=host().cpu,
-        features=host().features,
-        opt=1 if optimized else 0,
-        reloc="pic",
-        codemodel="small",
-    )
-
-
-def _module(text: str, machine: llvm.TargetMachine) -> llvm.ModuleRef:
-    optimized = machine is _machine(True)
-    module = llvm.parse_assembly(text if optimized else in_short_blocks(text))
-    module.verify()
-    if optimized:
-        _improve(module, machine)
-    return module
-
-
-def _improve(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> None:
-    """Temporaries into registers, then what is simpler so.
-
-    What else LLVM does by itself searches straight code for repetitions that are not there, and
-    takes out of loops what is then spilled: ten times as long, for slower code (decision 0041).
-    """
-    passes = llvm.create_new_module_pass_manager()
-    passes.add_sroa_pass()
-    passes.add_simplify_cfg_pass()
-    passes.add_instruction_combine_pass()
-    passes.add_dead_code_elimination_pass()
-    options = llvm.create_pipeline_tuning_options(speed_level=1)
-    passes.run(module, llvm.create_pass_builder(machine, options))
-
-
-def _compile(text: str, machine: llvm.TargetMachine) -> bytes:
-    return machine.emit_object(_module(text, machine))
+    return machine.emit_assembly(module(ir_text(program, target), machine))
 
 
 @cache
@@ -283,7 +231,7 @@ def _from_windows() -> dict[str, int]:
     return {name: at for name, at in zip(STACK_PROBES, found, strict=True) if at is not None}
 
 
-_loaded: dict[Any, tuple[llvm.orcjit.ResourceTracker, Kernel, WhenEntered | None]] = {}
+_loaded: dict[Any, tuple[list[llvm.orcjit.ResourceTracker], Any, WhenEntered | None]] = {}
 _linking = RLock()  # a library's name may be given once
 _libraries = counting()
 

@@ -39,17 +39,31 @@ class WhenEntered:
         make: Callable[[int, Failed], Made],
         failed: Failed,
     ) -> None:
-        pointers = ctypes.c_void_p * count
         self._make, self._lock, self._nothing = make, RLock(), kernel[NOTHING]
         self.failed = failed
-        self._kernel = kernel  # stays in memory while a thread is late
+        self._kernels: list[ResourceTracker] = []  # stay in memory while a thread is late
         self._made: dict[int, Made] = {}
-        self._table = pointers.from_address(kernel[TABLE])
+        self._tables: list[Any] = []
         self._asks = [Ask(partial(start_new_thread, self.fill, (k,))) for k in range(count)]
-        asks = pointers.from_address(kernel[ASK])
+        self.serve(kernel)
+
+    def serve(self, kernel: ResourceTracker) -> None:
+        """The same functions for this module too, of the same program."""
+        pointers = ctypes.c_void_p * len(self._asks)
+        asks, table = (pointers.from_address(kernel[symbol]) for symbol in (ASK, TABLE))
         for k, ask in enumerate(self._asks):
             asks[k] = ctypes.cast(ask, ctypes.c_void_p)
         ctypes.c_void_p.from_address(kernel[PAUSE]).value = _pause()
+        with self._lock:
+            for k, made in self._made.items():
+                table[k] = made[0][NAME]
+            self._kernels.append(kernel)
+            self._tables.append(table)
+
+    def _tell(self, k: int, address: int | None) -> None:
+        """Where function k is."""
+        for table in self._tables:
+            table[k] = address
 
     def fill(self, k: int) -> None:
         """Make function k, if it is not there."""
@@ -58,10 +72,10 @@ class WhenEntered:
                 return
             try:
                 self._made[k] = self._make(k, self.failed)
-                self._table[k] = self._made[k][0][NAME]
+                self._tell(k, self._made[k][0][NAME])
             except BaseException as reason:
                 self.failed.append((reason, self, k))
-                self._table[k] = self._nothing
+                self._tell(k, self._nothing)
 
     def fill_all(self) -> None:
         """Make all functions, and those that they ask for; raises why one cannot be made."""
@@ -78,7 +92,7 @@ class WhenEntered:
             reasons = list(self.failed)
             self.failed.clear()
             for _, owner, k in reasons:
-                owner._table[k] = None
+                owner._tell(k, None)
         if reasons:
             raise reasons[0][0]
 

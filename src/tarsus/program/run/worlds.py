@@ -19,7 +19,7 @@ from tarsus.program.codegen.layout import (
     record_size,
 )
 from tarsus.program.ir.blocks import Program
-from tarsus.program.run import native
+from tarsus.program.run import native, optimizer
 from tarsus.program.run.backend import Array, Backend
 from tarsus.program.run.grouping import Grouping, Numbers
 
@@ -152,6 +152,7 @@ class Worlds(Backend):
     def compile_ahead(self) -> None:
         if self._asks:
             self._asks.fill_all()
+        optimizer.finish()
 
     @property
     def nbytes(self) -> int:
