@@ -7,7 +7,7 @@ who follows a clock need not know how many there are.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import casadi as ca
@@ -15,6 +15,7 @@ import numpy as np
 from casadi import SX
 from numpy.typing import NDArray
 
+from tarsus.dynamics.robot import Robot
 from tarsus.model.mechanism import Mechanism
 from tarsus.morphology.feet import soles
 from tarsus.morphology.legs import (
@@ -127,6 +128,19 @@ def strides(mechanism: Mechanism) -> tuple[Stride, ...]:
         HingedStride((leg.name,), half, leg.joints, leg.posture, sum(leg.lengths), None, leg)
         for leg, half in zip(legs, diagonals(legs), strict=True)
     )
+
+
+def crouched(robot: Robot, share: float) -> Robot:
+    """The robot standing with hips no higher than a share of its straight legs; the same if they
+    are not.
+    """
+    q = np.array(robot.keyframes["stand"], dtype=float)
+    for leg in strides(robot):
+        for joint, angle in zip(leg.joints, leg.bent(share), strict=True):
+            q[robot.q_slices[robot.joint_index(joint)].start] = angle
+    if (q == robot.keyframes["stand"]).all():
+        return robot
+    return replace(robot, keyframes={**robot.keyframes, "stand": q})
 
 
 def _of_sole(mechanism: Mechanism, leg: SoleLeg) -> Stride:

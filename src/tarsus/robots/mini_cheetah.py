@@ -54,6 +54,11 @@ ROTOR_IN_ABAD = (0.0, 0.04, 0.0)  # hip rotor, spins about y
 ROTOR_IN_THIGH = (0.0, 0.0, 0.0)  # knee rotor, spins about y
 GEARS = {"abad": 6.0, "hip": 6.0, "knee": 9.33}
 
+# motors: of the battery V, of a winding V s/rad (flux linkage by pole pairs) -- published; the
+# back-EMF is 2 FLUX a rad/s of the rotor, so a joint turns no faster than VOLTAGE / (2 FLUX gear)
+# -- derived, from getTorque of the source
+VOLTAGE, FLUX = 24.0, 0.05
+
 # joints -- torque N m, damping N m s/rad, dry friction N m published; ranges rad estimate
 # (recollection)
 TORQUES = {"abad": 17.0, "hip": 17.0, "knee": 26.0}
@@ -145,6 +150,7 @@ def _joint(leg: str, name: str, axis: tuple[int, int, int]) -> Joint:
         lower=-RANGES[name],
         upper=RANGES[name],
         armature=GEARS[name] ** 2 * ROTOR_SPIN,
+        velocity_limit=VOLTAGE / (2 * FLUX * GEARS[name]),
         damping=DAMPING,
         dry_friction=DRY_FRICTION,
     )

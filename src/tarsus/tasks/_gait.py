@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tarsus.dynamics.robot import Robot
 from tarsus.model.mechanism import Mechanism
 from tarsus.morphology.rotors import with_rotors
-from tarsus.morphology.strides import strides, why_no_strides
+from tarsus.morphology.strides import crouched, strides, why_no_strides
 from tarsus.parameters import parameter
 from tarsus.tasks.base import (
     AXIAL,
@@ -113,14 +113,7 @@ class GaitTask(LearningTask):
 
     def prepared(self, robot: Robot) -> Robot:
         """Standing with knees that are bent enough to walk on, and with rotors."""
-        robot = with_rotors(robot, known(self.rotor))
-        q = np.array(robot.keyframes["stand"], dtype=float)
-        for leg in strides(robot):
-            for joint, angle in zip(leg.joints, leg.bent(known(self.crouch)), strict=True):
-                q[robot.q_slices[robot.joint_index(joint)].start] = angle
-        if (q == robot.keyframes["stand"]).all():
-            return robot
-        return replace(robot, keyframes={**robot.keyframes, "stand": q})
+        return crouched(with_rotors(robot, known(self.rotor)), known(self.crouch))
 
     def contacts(self, mechanism: Mechanism) -> tuple[str, ...]:
         """The farthest point of every leg, or the corners of its sole."""

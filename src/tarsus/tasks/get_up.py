@@ -10,9 +10,12 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
+from tarsus.dynamics.felt_masses import least_masses
 from tarsus.dynamics.robot import Robot
 from tarsus.model.mechanism import Candidate, Mechanism
 from tarsus.morphology.legs import find_legs, why_no_diagonal_legs
+from tarsus.morphology.rotors import with_back_emf, with_rotors
+from tarsus.morphology.strides import crouched
 from tarsus.parameters import parameter
 from tarsus.tasks.base import (
     AXIAL,
@@ -28,6 +31,11 @@ from tarsus.tasks.base import (
 
 UP = 0.9  # cosine of the tilt of a robot that stands
 HIGH = 0.75  # of the height that is asked for: above it a robot stands
+SINKS = 0.0094  # of a straight leg, how deep its foot sinks in while four stand
+SWINGS = 0.17  # damping ratio of a quarter of the robot on that spring
+LEARNED_AT = 0.004  # s
+POSES = 20  # in which its stability is looked at
+STABLE = 0.9  # of the stiffness and damping at which a contact's spring is unstable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +44,8 @@ class GetUp(LearningTask):
 
     What touches the ground are the feet, the knees as balls of the feet's radius, and the corners
     of the trunk: of the uniform box with its mass and moments of inertia. While it learns no robot
-    fails, for its episode ends by then.
+    fails, for its episode ends by then. Motors are on a voltage: `brake` of the torque over the
+    joint's velocity limit damps a joint, so that at the limit none is left to drive it.
 
     What is paid for the turning grows evenly with the angle: it is as steep feet up as on the side.
     What is paid for height and posture counts near upright alone: no leg is kept from pushing.
@@ -58,6 +67,15 @@ class GetUp(LearningTask):
     reach: float = parameter(1.0, "rad", "of a joint's target, for an action of 1", "(0, 100]")
     episode: float = parameter(4.0, "s", "after which an episode is cut off", "(0, inf)")
     push: float = parameter(0.0, "m/s", "that pushes add to the velocity at most", "[0, inf)")
+    crouch: float = parameter(
+        0.7, "[1]", "of a straight leg, how high hips stand at most", "(0, 1]"
+    )
+    rotor: float = parameter(
+        1e-4, "s^2", "rotor inertia over torque of motors whose file gives none", "[0, 1]"
+    )
+    brake: float = parameter(
+        1.0, "[1]", "of torque over velocity limit that damps a joint: back-EMF", "[0, 10]"
+    )
 
     def suits(self, mechanism: Mechanism) -> str | None:
         return super().suits(mechanism) or why_no_diagonal_legs(mechanism)
@@ -65,11 +83,29 @@ class GetUp(LearningTask):
     def advice(self, mechanism: Mechanism) -> Advice:
         ppo = {"rounds": 2400, "width": 64, "discount": 0.985, "worth": 0.05, "drift": (0.01, 0.03)}
         ppo |= {"noise": 0.3, "quieter": 1500, "spread": 0.05, "fall": 0, "apart": 1}
-        soft = {"c_N": 6000.0, "c_T": 6000.0, "d_N": 40.0, "d_T": 40.0}
-        return Advice("compliant", methods={"ppo": ppo}, laws={"compliant": soft})
+        return Advice("compliant", methods={"ppo": ppo}, laws={"compliant": self._soft(mechanism)})
+
+    def _soft(self, mechanism: Mechanism) -> dict[str, float]:
+        """Springs of the ground that are soft for the robot's weight and stable at LEARNED_AT."""
+        # by weight and size
+        robot, dt = self.prepared(Robot.of(mechanism)), LEARNED_AT
+        share, g = robot.mass / 4, float(np.linalg.norm(robot.gravity_acceleration))
+        length = np.mean([sum(leg.lengths) for leg in find_legs(robot)])
+        c = share * g / (SINKS * length)
+        d = 2 * SWINGS * np.sqrt(c * share)
+        # stable at the lightest contact of any pose: c dt^2 + 2 d dt < 4 m
+        poses = np.tile(np.array(robot.keyframes["stand"], dtype=float), (POSES, 1))
+        moved = (POSES, poses.shape[1] - 7)
+        poses[:, 7:] += np.random.default_rng(0).uniform(-self.spread, self.spread, moved)
+        least = least_masses(robot, poses, robot.candidates, dt).min()
+        scale = min(1.0, STABLE * 4 * least / (c * dt**2 + 2 * d * dt))
+        c, d = (float(f"{scale * value:.2g}") for value in (c, d))
+        return {"c_N": c, "c_T": c, "d_N": d, "d_T": d}
 
     def prepared(self, robot: Robot) -> Robot:
-        """With trunk and knees that touch the ground."""
+        """With trunk and knees that touch the ground, and motors that have rotors and a speed."""
+        robot = crouched(robot, self.crouch)
+        robot = with_back_emf(with_rotors(robot, self.rotor), self.brake)
         # the feet and the knees
         legs = find_legs(robot)
         feet = [c for c in robot.candidates if c.name in [leg.name for leg in legs]]
