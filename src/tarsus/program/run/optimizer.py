@@ -109,19 +109,21 @@ def _started(name: str, text: str) -> Callable[[], bytes | None]:
     Text and code lie in files, so that neither of the two waits for the other to begin or to end.
     """
     try:
-        given, made = TemporaryFile(), TemporaryFile()  # noqa: SIM115 - as long as the process
-        given.write(text.encode())
-        given.seek(0)
-        command = [sys.executable, "-c", CHILD.format(path=sys.path), name]
-        own: dict[str, Any] = {"stdin": given, "stdout": made, "stderr": subprocess.DEVNULL}
-        child = subprocess.Popen(command, **own, **_APART)
+        made = TemporaryFile()  # noqa: SIM115 - read when the process has ended
+        with TemporaryFile() as given:
+            given.write(text.encode())
+            given.seek(0)
+            command = [sys.executable, "-c", CHILD.format(path=sys.path), name]
+            own: dict[str, Any] = {"stdin": given, "stdout": made, "stderr": subprocess.DEVNULL}
+            child = subprocess.Popen(command, **own, **_APART)
     except OSError:
         return lambda: None
 
     def code() -> bytes | None:
         failed = child.wait()
-        made.seek(0)
-        return None if failed else made.read()
+        with made:
+            made.seek(0)
+            return None if failed else made.read()
 
     return code
 
