@@ -30,12 +30,12 @@ def pushed(
     """Standing robots, all but the first thrown over by a push of 0.1 s; coordinates (worlds, nq)
     after 0.5 s, and the simulation after 1.5 s.
     """
-    worlds = slice(*worlds)
-    count = len(PUSH["base"][worlds])
+    pushes = PUSH["base"][slice(*worlds)]
+    count = len(pushes)
     simulation = Simulation(
         "starleth", law, controller="stand", worlds=count, contacts="all", pushes="base", dt=dt
     )
-    simulation.set(push={"base": PUSH["base"][worlds]})
+    simulation.set(push={"base": pushes})
     simulation.advance(0.1)
     simulation.set(push={"base": [0.0, 0.0, 0.0]})
     simulation.advance(0.4)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 
 import numpy as np
 import pytest
@@ -197,7 +198,7 @@ class Ice(Engine):
     """An engine that lets every body slide on for ever, at the speed it came with."""
 
     law, stepper = "ice", "none"
-    not_modeled: dict[str, str] = {}  # noqa: RUF012
+    not_modeled: Mapping[str, str] = {}
     impulsive = True
     parameters = frozenset({"mu"})
 

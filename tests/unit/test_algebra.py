@@ -180,7 +180,7 @@ def test_radial_return_keeps_the_normal_and_the_direction() -> None:
 
 def test_quaternion_products_are_rotations_one_after_the_other() -> None:
     rng = np.random.default_rng(3)
-    a, b = (Rotation.random(8, random_state=rng) for _ in range(2))
+    a, b = (Rotation.random(8, rng=rng) for _ in range(2))
     first, second = (r.as_quat(scalar_first=True) for r in (a, b))
     product = quaternion.numeric_product(first, second)
     expected = (a * b).as_matrix()
