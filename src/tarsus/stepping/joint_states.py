@@ -26,7 +26,7 @@ SHORT = 0.5  # of its side: a joint kept at rest, where its limit would pull it 
 RETURN = 0.2  # rad/s, m/s: how fast a joint that begins beyond its limit comes back
 AT_LIMIT = 1e6  # times its inertia is added to a joint at a limit
 STILL = 1e-9  # rad/s, m/s: a joint at rest
-CREEP, COARSE = 1e-10, 1e-6  # rad/s, m/s: how a joint creeps that friction holds; in float32
+CREEP, COARSE = 1e-10, 3e-6  # rad/s, m/s: how a joint creeps that friction holds; in float32
 SLOW = 1e-2  # rad/s, m/s: what friction drags is no slower in its law
 CLOSE = 0.05  # of the friction force: what drags may exceed
 SETTLING = 0.01  # s: of a limit that is a spring
@@ -74,7 +74,7 @@ class JointState:
             side = ca.if_else(sign * (self.u - end) >= -STILL, sign, side)
         if self.friction is None:
             return side
-        moves = ca.logic_and(side == 0, ca.fabs(self.u) > 2 * self.creep)
+        moves = ca.logic_and(side == 0, ca.fabs(self.u) > self.creep)
         way = ca.if_else(moves, ca.sign(self.u), 0)
         return ca.vertcat(side, way, ca.if_else(moves, 0, self.holding))
 
