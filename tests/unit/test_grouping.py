@@ -42,7 +42,8 @@ def worlds(count: int, eager: bool, threads: int = 1, bits: int = 64) -> Worlds:
 
 @pytest.fixture
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A look after every step."""
+    """A look after every step, and places that cost nothing to change."""
+    monkeypatch.setattr(grouping, "MOVING", 0.0)
     monkeypatch.setattr(grouping, "LOOK", 1.0)
     monkeypatch.setattr(grouping, "LEAST", 1.0)
 
@@ -109,6 +110,19 @@ def test_as_few_change_places_as_can() -> None:
     # now they stand as they should
     records[:, 4] = takes
     assert not regrouped(records, 4)
+
+
+def test_they_stay_where_moving_takes_longer_than_it_wins() -> None:
+    """One slow world in each of two groups: to join them wins 20,000 operations, half of which
+    last, and moves four records.
+    """
+    records = np.zeros((2, 102, 8))
+    records[:, 100] = 10_000.0
+    records[:, 100, 3] = 30_000.0
+    records[:, 101] = np.arange(16).reshape(2, 8)
+    assert regrouped(records.copy(), 100)
+    records = np.concatenate([records, np.zeros((2, 400, 8))], 1)
+    assert not regrouped(records, 100)
 
 
 def test_where_all_take_the_same_it_looks_ever_more_rarely() -> None:

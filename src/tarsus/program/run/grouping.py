@@ -18,6 +18,8 @@ from tarsus.program.run.backend import Array
 LOOK, LEAST = 200e3, 12e6  # operations of a group, and of all, between two looks
 FINE = 8  # differences below one part of this of what the least world takes are none
 GAIN = 0.03  # share of all operations that must be won
+MOVING = 20  # operations that moving one number of a record takes, as far as time goes
+LASTING = 0.5  # of what would have been won is won until the next look
 RARELY = 16  # times as long between two looks, where worlds stay as they are
 Numbers = NDArray[np.intp]
 
@@ -96,10 +98,11 @@ def regrouped(records: Array, effort: int) -> bool:
     records: (groups, entries, lanes); effort: the entry that says how many since the last look,
     which begin anew
     """
-    # how many each took
+    # how many each took, and groups: as they stand, and if worlds stood in order
     took = records[:, effort].copy()
     records[:, effort] = 0
-    takes = np.floor(took * (FINE / max(took.min(), 1)))
+    unit = max(took.min(), 1) / FINE
+    takes = np.floor(took / unit)
     ordered = np.sort(takes, axis=None)
     now, then = takes.max(1).sum(), ordered[takes.shape[1] - 1 :: takes.shape[1]].sum()
     if now - then < GAIN * now:
@@ -107,6 +110,8 @@ def regrouped(records: Array, effort: int) -> bool:
     # as few change places as can: all but those that stand where one of their effort belongs
     takes = takes.ravel()
     to = np.flatnonzero(takes != ordered)
+    if LASTING * (now - then) * unit < MOVING * to.size * records.shape[1]:
+        return False
     origin = to[np.argsort(takes[to], kind="stable")]
     (at, lane), (source, its) = (np.divmod(place, records.shape[2]) for place in (to, origin))
     records[at, :, lane] = records[source, :, its]  # at once, whatever interrupts
