@@ -247,7 +247,7 @@ EXPECTED = 3 * np.sin([1.0, 2.0, 3.0]) + [1.0, 2.0, 3.0]
 def forget(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a new process would know: nothing."""
     monkeypatch.setattr(native, "_loaded", {})
-    native._machine(native.optimizes())
+    native.compiler(native.optimizes())
     compiler = LINKER()
     monkeypatch.setattr(native, "_jit", lambda: compiler)
 
@@ -269,7 +269,7 @@ def test_a_second_compile_reads_the_cache(own_cache: Path, monkeypatch: pytest.M
     [file] = own_cache.iterdir()
     written = file.stat().st_mtime_ns
     forget(monkeypatch)
-    monkeypatch.setattr(native, "_compile", never)
+    monkeypatch.setattr(native, "compiled", never)
     np.testing.assert_allclose(answer(small()), EXPECTED, rtol=1e-15)
     assert file.stat().st_mtime_ns == written
 

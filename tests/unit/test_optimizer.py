@@ -22,7 +22,7 @@ from tarsus.program.ir.blocks import Program
 from tarsus.program.ir.trace import Builder, Values
 from tarsus.program.run import cache as disk
 from tarsus.program.run import native, optimizer
-from tarsus.program.run.machine import machine
+from tarsus.program.run.machine import compiler
 from tarsus.program.run.worlds import Worlds
 
 PATIENCE = 60.0  # s, for a process that takes one
@@ -37,9 +37,9 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(optimizer, "LARGE", 0)
     monkeypatch.setattr(optimizer, "usable_cores", lambda: 2)
     monkeypatch.setattr(native, "_loaded", {})
-    machine(True)
-    compiler = LINKER()
-    monkeypatch.setattr(native, "_jit", lambda: compiler)
+    compiler(True)
+    linker = LINKER()
+    monkeypatch.setattr(native, "_jit", lambda: linker)
     return tmp_path / "cache"
 
 

@@ -29,7 +29,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty cache, and a session that has loaded nothing yet."""
     monkeypatch.setenv("TARSUS_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(native, "_loaded", {})
-    native._machine(native.optimizes())
+    native.compiler(native.optimizes())
     compiler = LINKER()
     monkeypatch.setattr(native, "_jit", lambda: compiler)
     return tmp_path / "cache"
@@ -93,14 +93,14 @@ def test_worlds_that_enter_at_once_get_the_same(threads: int, lanes: int) -> Non
 
 def broken(monkeypatch: pytest.MonkeyPatch, instead: Callable[[], None]) -> None:
     """Something else happens before a loop's function is compiled."""
-    compiled = native._compile
+    compiled = native.compiled
 
     def late(text: str, machine: llvm.TargetMachine) -> bytes:
         if "seldom_loop" in text:
             instead()
         return compiled(text, machine)
 
-    monkeypatch.setattr(native, "_compile", late)
+    monkeypatch.setattr(native, "compiled", late)
 
 
 def test_what_cannot_be_compiled_is_raised_and_tried_again(

@@ -51,7 +51,7 @@ def program() -> Program:
 
 def compiled(lanes: int) -> bytes:
     """The program's object for Windows on x86-64."""
-    native._machine(True)
+    native.compiler(True)
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     machine = llvm.Target.from_triple(TRIPLE).create_target_machine(

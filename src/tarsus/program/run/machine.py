@@ -37,7 +37,7 @@ def host() -> Host:
 
 
 @cache
-def machine(optimized: bool) -> llvm.TargetMachine:
+def compiler(optimized: bool) -> llvm.TargetMachine:
     """Level 1 makes code as fast as level 2, in three quarters of the time (decision 0041)."""
     for_few_registers()
     llvm.initialize_native_target()
@@ -54,7 +54,7 @@ def machine(optimized: bool) -> llvm.TargetMachine:
 
 def module(text: str, target_machine: llvm.TargetMachine) -> llvm.ModuleRef:
     """A module from its text, improved if the machine is the one that optimizes."""
-    optimized = target_machine is machine(True)
+    optimized = target_machine is compiler(True)
     made = llvm.parse_assembly(text if optimized else in_short_blocks(text))
     made.verify()
     if optimized:

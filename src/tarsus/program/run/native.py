@@ -26,7 +26,7 @@ from tarsus.program.codegen.on_entry import NAME, SYMBOLS, TABLES
 from tarsus.program.ir.blocks import Program
 from tarsus.program.run import cache as disk
 from tarsus.program.run import optimizer
-from tarsus.program.run.machine import compiled, machine, module
+from tarsus.program.run.machine import compiled, compiler, module
 from tarsus.program.run.machine import host as host
 from tarsus.program.run.optimizer import OPTIMIZE as OPTIMIZE
 from tarsus.program.run.optimizer import optimizes as optimizes
@@ -36,7 +36,6 @@ from tarsus.program.run.when_entered import Failed, Made, WhenEntered
 LOG = logging.getLogger(__name__)
 STACK_PROBES = ("__chkstk",)  # called on Windows by a function whose stack is more than a page
 Kernel = Callable[..., None]
-_compile, _machine = compiled, machine
 
 
 def compile_kernel(
@@ -75,7 +74,7 @@ def compile_directions(
 
     def loop(number: int, failed: Failed) -> Made:
         name = f"{build.key}.{number}"
-        code = _code(name, program.name, lambda: emitter().apart(number), _machine(False))
+        code = _code(name, program.name, lambda: emitter().apart(number), compiler(False))
         return _linked(name, code, [NAME]), ((), None)
 
     build = Build(program, Target(1), frame, not quickly and optimizes())
@@ -127,12 +126,12 @@ def _first_code(build: Build, text: Callable[[], str]) -> tuple[bytes, str | Non
     program, key = build.program, build.key
     what = f"{program.name}, {build.target.lanes} x float{build.target.bits}"
     if not build.optimized or disk.kept(f"{key}.o") is not None:
-        return _code(key, what, text, _machine(build.optimized)), None
+        return _code(key, what, text, compiler(build.optimized)), None
     written = text()
     if program.sections or not optimizer.worth_while(written):  # who counts cycles counts the best
-        return _code(key, what, lambda: written, _machine(True)), None
+        return _code(key, what, lambda: written, compiler(True)), None
     quick = replace(build, optimized=False).key
-    return _code(quick, f"{what}, quickly", lambda: written, _machine(False)), written
+    return _code(quick, f"{what}, quickly", lambda: written, compiler(False)), written
 
 
 def _swapped(
@@ -159,7 +158,7 @@ def _loop(program: Program, target: Target, number: int, failed: Failed) -> Made
     what = f"{part.name}, {target.lanes} x float{target.bits}, its seldom loop {number}"
     emitter = partial(Emitter, part, target, frame, shared)
     name = f"{_key(part, target, frame, False, shared)}.{number}"
-    code, count = _code(name, what, lambda: emitter().function(), _machine(False)), len(part.seldom)
+    code, count = _code(name, what, lambda: emitter().function(), compiler(False)), len(part.seldom)
     tables = [np.ascontiguousarray(t, f"f{target.bits // 8}") for t in part.tables.values()]
     symbols = [NAME, *(SYMBOLS if count else ()), *([TABLES] if tables else ())]
     tracker = _linked(name, code, symbols)
@@ -177,7 +176,7 @@ def _code(key: str, what: str, text: Callable[[], str], machine: llvm.TargetMach
     if code is not None:
         LOG.debug("%s: read from %s", what, disk.cache_folder())
         return code
-    code = _compile(text(), machine)
+    code = compiled(text(), machine)
     disk.keep(f"{key}.o", code)
     LOG.debug("%s: compiled in %.2f s", what, perf_counter() - began)
     return code
@@ -207,7 +206,7 @@ def _key(
 
 def assembly(program: Program, target: Target) -> str:
     """The kernel's machine code as text."""
-    machine = _machine(optimizes())
+    machine = compiler(optimizes())
     return machine.emit_assembly(module(ir_text(program, target), machine))
 
 
@@ -217,7 +216,7 @@ def _jit() -> llvm.orcjit.LLJIT:
     with large libraries in it, LLVM's older linker puts them farther apart than code can reach.
     JITLink does not know all that Windows's objects have.
     """
-    _machine(optimizes())
+    compiler(optimizes())
     return llvm.create_lljit_compiler(use_jit_link=sys.platform != "win32")
 
 

@@ -20,7 +20,7 @@ from typing import Any
 
 from tarsus.errors import TarsusError
 from tarsus.program.run import cache as disk
-from tarsus.program.run.machine import compiled, machine
+from tarsus.program.run.machine import compiled, compiler
 
 OPTIMIZE = "TARSUS_OPTIMIZE"
 LARGE = 45_000  # lines; fewer are optimized in some three seconds
@@ -97,7 +97,7 @@ class Optimizing:
             found = code()
             with _using:  # Python does not end meanwhile
                 if not _ended:
-                    self._then(self._name, found or compiled(self._text, machine(True)))
+                    self._then(self._name, found or compiled(self._text, compiler(True)))
         finally:
             _pending.remove(self)
             self.done.set()
@@ -149,7 +149,7 @@ _APART: dict[str, Any] = (  # Ctrl-C is not for it
 
 def main() -> None:
     """What the process beside does: from text to code, for the cache and for who asked."""
-    code = compiled(sys.stdin.buffer.read().decode(), machine(True))
+    code = compiled(sys.stdin.buffer.read().decode(), compiler(True))
     disk.keep(f"{sys.argv[1]}.o", code)
     sys.stdout.buffer.write(code)
 
