@@ -84,12 +84,14 @@ class Grouping:
             return
         self._takes, self._steps = taken / self._steps, 0
         # whatever interrupts, the records know where their worlds stand
-        before, self._moved, self._found = self._found, True, None
+        before = self._moved, self._found
+        self._moved, self._found = True, None
         moved = [regrouped(self._records[span], self._effort) for span in self._spans]
         if any(moved):
             self._wait = 1
         else:
-            self._wait, self._found = min(2 * self._wait, RARELY), before
+            self._wait = min(2 * self._wait, RARELY)
+            self._moved, self._found = before
 
 
 def regrouped(records: Array, effort: int) -> bool:

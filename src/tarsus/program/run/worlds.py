@@ -71,6 +71,11 @@ class Worlds(Backend):
         """The place of each world; None while all stand in order."""
         return self._grouping.places if self._grouping else None
 
+    @property
+    def _standing(self) -> Numbers | None:
+        """The world at each place; None while all stand in order."""
+        return self._grouping.worlds if self._grouping else None
+
     def _rows(self, name: str) -> Array:
         return self.data[:, self._entries(name), :]
 
@@ -87,11 +92,11 @@ class Worlds(Backend):
 
     def read(self, name: str, into: Array) -> None:
         """A register of all worlds into an array that `room` made."""
-        rows = self._rows(name).transpose(0, 2, 1)
-        if self._grouping is None or self._grouping.worlds is None:
+        rows, standing = self._rows(name).transpose(0, 2, 1), self._standing
+        if standing is None:
             into.reshape(rows.shape)[...] = rows
         else:
-            into[self._grouping.worlds] = rows.reshape(into.shape)
+            into[standing] = rows.reshape(into.shape)
 
     def output(self, name: str) -> Array:
         return self.get(name)
@@ -121,8 +126,8 @@ class Worlds(Backend):
         padded = np.concatenate(
             [full, np.repeat(full[-1:], self.groups * self.lanes - self.count, axis=0)]
         )
-        if self._grouping is not None and self._grouping.worlds is not None:
-            padded = padded[self._grouping.worlds]
+        if (standing := self._standing) is not None:
+            padded = padded[standing]
         rows[...] = padded.reshape(self.groups, self.lanes, size).transpose(0, 2, 1)
 
     def advance(self, steps: int = 1) -> None:
