@@ -28,7 +28,7 @@ from tarsus.program.codegen.layout import Target
 from tarsus.program.codegen.short_blocks import LENGTH, in_short_blocks
 from tarsus.program.ir.blocks import Program
 from tarsus.program.ir.trace import Builder
-from tarsus.program.run import native
+from tarsus.program.run import machine, native, optimizer
 from tarsus.program.run.worlds import Worlds
 from tarsus.robots import mini_cheetah
 
@@ -78,7 +78,7 @@ def assert_same_bits(
 @pytest.mark.parametrize("bits", [64, pytest.param(32, marks=pytest.mark.slow)])
 def test_bits_do_not_depend_on_optimization(bits: int, monkeypatch: pytest.MonkeyPatch) -> None:
     expected, which = everyone("moreau", bits), np.arange(COUNT)
-    monkeypatch.setenv(native.OPTIMIZE, "0")
+    monkeypatch.setenv(optimizer.OPTIMIZE, "0")
     assert_same_bits(run("moreau", which, lanes=8, threads=1, bits=bits), expected, which)
 
 
@@ -124,9 +124,9 @@ def test_what_is_compiled_quickly_has_the_same_bits() -> None:
 
 
 def test_optimization_is_on_or_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(native.OPTIMIZE, "fast")
+    monkeypatch.setenv(optimizer.OPTIMIZE, "fast")
     with pytest.raises(TarsusError, match="TARSUS_OPTIMIZE must be 0 or 1, not 'fast'"):
-        native.optimizes()
+        optimizer.optimizes()
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_a_world_that_is_broken_leaves_its_neighbors_alone() -> None:
 
 
 def test_lanes_are_chosen_for_the_host() -> None:
-    wide, b = native.host().lanes(64), Builder("count")
+    wide, b = machine.host().lanes(64), Builder("count")
     program = b.program(x=b.declare("x", 1) + 1)
     assert Worlds(program, 1).lanes == 1
     assert Worlds(program, 100).lanes == wide
@@ -247,7 +247,7 @@ EXPECTED = 3 * np.sin([1.0, 2.0, 3.0]) + [1.0, 2.0, 3.0]
 def forget(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a new process would know: nothing."""
     monkeypatch.setattr(native, "_loaded", {})
-    native.compiler(native.optimizes())
+    native.compiler(optimizer.optimizes())
     compiler = LINKER()
     monkeypatch.setattr(native, "_jit", lambda: compiler)
 

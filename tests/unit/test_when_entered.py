@@ -19,6 +19,7 @@ from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder, Values
 from tarsus.program.lowering.passed import passed
 from tarsus.program.run import native
+from tarsus.program.run.optimizer import optimizes
 from tarsus.program.run.worlds import Worlds
 
 LINKER = native._jit.__wrapped__
@@ -29,7 +30,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty cache, and a session that has loaded nothing yet."""
     monkeypatch.setenv("TARSUS_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(native, "_loaded", {})
-    native.compiler(native.optimizes())
+    native.compiler(optimizes())
     compiler = LINKER()
     monkeypatch.setattr(native, "_jit", lambda: compiler)
     return tmp_path / "cache"

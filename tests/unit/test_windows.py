@@ -25,6 +25,7 @@ from tarsus.program.codegen.layout import Target
 from tarsus.program.ir.blocks import Program
 from tarsus.program.ir.trace import Builder
 from tarsus.program.run import cache, native, profile_files
+from tarsus.program.run.machine import host
 from tarsus.program.run.owned_files import NotOurs
 from tarsus.program.run.worlds import Worlds
 
@@ -54,16 +55,16 @@ def compiled(lanes: int) -> bytes:
     native.compiler(True)
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
-    machine = llvm.Target.from_triple(TRIPLE).create_target_machine(
-        cpu=native.host().cpu,
-        features=native.host().features,
+    made_for = llvm.Target.from_triple(TRIPLE).create_target_machine(
+        cpu=host().cpu,
+        features=host().features,
         opt=0,
         reloc="pic",
         codemodel="small",
     )
     module = llvm.parse_assembly(Emitter(program(), Target(lanes), LaneGroups()).text())
     module.triple = TRIPLE
-    return machine.emit_object(module)
+    return made_for.emit_object(module)
 
 
 class Coff:

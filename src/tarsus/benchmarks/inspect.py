@@ -13,7 +13,7 @@ from tarsus.dynamics import contents
 from tarsus.files import write_text
 from tarsus.program.codegen.layout import Target
 from tarsus.program.lowering.tape import tape
-from tarsus.program.run import native, ptx
+from tarsus.program.run import machine, native, ptx
 from tarsus.simulation.simulation import Simulation
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def inspect(simulation: Simulation, bits: int, kernel: Path | None = None) -> di
         blocks.append({"in_loop": inside, "makes": made, **operations})
 
     # for the processor, and for the GPU
-    lanes = native.host().lanes(bits)
+    lanes = machine.host().lanes(bits)
     began = perf_counter()
     native.assembly(program, Target(lanes, bits))
     compiled = perf_counter() - began

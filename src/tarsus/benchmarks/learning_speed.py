@@ -26,7 +26,7 @@ from tarsus.environments.plan import targets
 from tarsus.model.to_mjcf import to_mjcf
 from tarsus.mujoco_runs.library import mujoco, rollout
 from tarsus.mujoco_runs.settings import MujocoSettings
-from tarsus.program.run import native
+from tarsus.program.run import machine
 
 Array = NDArray[Any]
 Physics = Callable[[Array], int]  # a control period; how many worlds fell in it
@@ -288,6 +288,6 @@ def settings(environment: Environment) -> dict[str, Any]:
         "learner": "PPO as `tarsus learn` has it; beside MuJoCo what it sees is replayed from ours",
         "asynchronous": f"{PROCESSES} worlds, a process each; not tried with a learner",
         "rounds": f"{ROUNDS}, interleaved; medians",
-        "processor": f"{native.host().cpu}, {os.cpu_count()} cores,"
+        "processor": f"{machine.host().cpu}, {os.cpu_count()} cores,"
         f" load {os.getloadavg()[0]:.1f} as it ended",
     }

@@ -27,7 +27,7 @@ from tarsus.benchmarks.peer_process import (
     engine_class,
 )
 from tarsus.errors import TarsusError
-from tarsus.program.run import native
+from tarsus.program.run import machine
 
 Progress = Callable[[str], None]
 STANDING = "stand"  # the case whose speed is measured
@@ -137,7 +137,7 @@ def _core() -> int | None:
 def _settings(stand: PeerCase, sizes: PeerSizes, core: int | None) -> dict[str, Any]:
     """What all simulators share."""
     return peer_cases.described(stand.robot) | {
-        "processor": f"{native.host().cpu}, {os.cpu_count()} cores",
+        "processor": f"{machine.host().cpu}, {os.cpu_count()} cores",
         "core": "not pinned" if core is None else core,
         "python": platform.python_version(),
         "rounds": sizes.rounds,

@@ -22,7 +22,7 @@ from tarsus.mujoco_runs.replay import Replay, frictionless_joints
 from tarsus.mujoco_runs.settings import MujocoSettings
 from tarsus.mujoco_runs.simulation import MujocoSimulation
 from tarsus.program.codegen.layout import Target
-from tarsus.program.run import native
+from tarsus.program.run import machine, native
 from tarsus.simulation.recording.summary import summary
 from tarsus.simulation.simulation import Simulation
 
@@ -102,7 +102,8 @@ def settings(version: str, batch: Batch, hertz: float) -> dict[str, Any]:
         "rounds": ROUNDS,
         "statistic": "median over the rounds of the ratio within a round",
         "lanes": batch.lanes,
-        "processor": f"{native.host().cpu}, {os.cpu_count()} cores, {hertz / 1e9:.2f} GHz measured",
+        "processor": f"{machine.host().cpu}, {os.cpu_count()} cores,"
+        f" {hertz / 1e9:.2f} GHz measured",
         "python": platform.python_version(),
     }
 
@@ -140,7 +141,7 @@ def compile_times(robot: Robot) -> dict[str, float]:
     """Seconds to build, optimize and generate code without a cache, by lanes."""
     simulation = Simulation(robot, Moreau(mu=FRICTION), controller=Trot(), dt=DT)
     times = {}
-    for lanes in (1, native.host().lanes(64)):
+    for lanes in (1, machine.host().lanes(64)):
         began = perf_counter()
         native.assembly(simulation.program, Target(lanes))
         times[f"lanes_{lanes}"] = perf_counter() - began

@@ -25,7 +25,7 @@ from tarsus.mujoco_runs.library import mujoco
 from tarsus.mujoco_runs.replay import Replay, frictionless_joints
 from tarsus.mujoco_runs.settings import MujocoSettings
 from tarsus.mujoco_runs.simulation import MujocoSimulation
-from tarsus.program.run import native
+from tarsus.program.run import machine
 from tarsus.simulation.recording.summary import summary
 from tarsus.simulation.simulation import Simulation
 
@@ -173,5 +173,5 @@ def settings() -> dict[str, Any]:
         "seconds": {"one world": SECONDS, "batch": BATCH_SECONDS},
         "rounds": ROUNDS,
         "statistic": "median over the rounds of the ratio within a round",
-        "processor": f"{native.host().cpu}, {os.cpu_count()} cores",
+        "processor": f"{machine.host().cpu}, {os.cpu_count()} cores",
     }

@@ -26,7 +26,7 @@ from tarsus.dynamics.robot import Robot
 from tarsus.morphology.feet import feet
 from tarsus.mujoco_runs.library import batches, mujoco, rollout
 from tarsus.mujoco_runs.whole_robot import with_pairs_and_servos
-from tarsus.program.run import native, optimizer
+from tarsus.program.run import machine, optimizer
 from tarsus.simulation.simulation import Simulation
 
 Array = NDArray[np.float64]
@@ -259,5 +259,5 @@ def settings() -> dict[str, Any]:
         "seconds": SECONDS,
         "rounds": ROUNDS,
         "statistic": "median over the rounds of the ratio of processor times within a round",
-        "processor": f"{native.host().cpu}, {os.cpu_count()} cores",
+        "processor": f"{machine.host().cpu}, {os.cpu_count()} cores",
     }

@@ -68,19 +68,19 @@ def _versions() -> Iterator[Diagnosis]:
 
 def _processor() -> Iterator[Diagnosis]:
     """Vector width, cores and threads."""
-    from tarsus.program.run import native
+    from tarsus.program.run import machine, optimizer
 
-    host = native.host()
+    host = machine.host()
     lanes = f"{host.lanes(64)} worlds in float64, {host.lanes(32)} in float32"
     yield Diagnosis("processor", f"{host.cpu}, vectors of {host.vector_bits} bits: {lanes}")
-    usable = native.usable_cores()
+    usable = optimizer.usable_cores()
     yield Diagnosis("threads", f"{usable} of {os.cpu_count()} may be used: threads={usable}")
 
 
 def _compiler() -> Iterator[Diagnosis]:
     """A small program, compiled and run."""
     from tarsus.program.ir.trace import Builder
-    from tarsus.program.run import native
+    from tarsus.program.run.optimizer import optimizes
     from tarsus.program.run.worlds import Worlds
 
     began = perf_counter()
@@ -95,11 +95,11 @@ def _compiler() -> Iterator[Diagnosis]:
         yield Diagnosis("compiler", f"{type(error).__name__}: {error}", BAD)
         return
     took = f"compiled and ran a program in {perf_counter() - began:.2f} s"
-    optimizes = "" if native.optimizes() else "; TARSUS_OPTIMIZE=0: code runs at half its speed"
+    speed = "" if optimizes() else "; TARSUS_OPTIMIZE=0: code runs at half its speed"
     if not right:
         yield Diagnosis("compiler", "a compiled program computes wrong numbers", BAD)
         return
-    yield Diagnosis("compiler", f"LLVM {_llvm()} {took}{optimizes}")
+    yield Diagnosis("compiler", f"LLVM {_llvm()} {took}{speed}")
 
 
 @contextmanager

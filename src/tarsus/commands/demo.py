@@ -124,12 +124,12 @@ def _worlds(robot: Any, progress: Progress) -> tuple[dict[str, Any], None]:
     import numpy as np
 
     from tarsus.morphology.fall import TILTED, upright
-    from tarsus.program.run import native
+    from tarsus.program.run.optimizer import usable_cores
     from tarsus.simulation.simulation import Simulation
 
     # what is pushed
     progress.say(f"compiling for {WORLDS} worlds")
-    threads, trunk = native.usable_cores(), robot.body_names[0]
+    threads, trunk = usable_cores(), robot.body_names[0]
     many = Simulation(robot, controller="trot", worlds=WORLDS, threads=threads, pushes=trunk)
     weights = np.linspace(0.0, WEIGHTS, WORLDS)
     force = robot.mass * 9.81 * weights

@@ -96,7 +96,7 @@ class Learn(Command):
     def execute(self) -> int:
         from tarsus.learning.advised import advised
         from tarsus.learning.run import Until, learn
-        from tarsus.program.run.native import usable_cores
+        from tarsus.program.run.optimizer import usable_cores
 
         # what is asked
         for name in ("rounds", "seconds", "threads"):

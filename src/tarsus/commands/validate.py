@@ -86,7 +86,7 @@ class Validate(Command):
         """Hold laws against a recording; the page and the data into a folder, if one is named."""
         from tarsus import registry
         from tarsus.files import check_writable, json_text, write_text
-        from tarsus.program.run import native
+        from tarsus.program.run.optimizer import usable_cores
         from tarsus.validation import report
         from tarsus.validation.real.base import RealExperiment, RealRequest
 
@@ -104,7 +104,7 @@ class Validate(Command):
         experiment = registry.member(REAL, "real experiment", name, RealExperiment)()
         with self.progress() as progress:
             tell = progress.say
-            threads = native.usable_cores()
+            threads = usable_cores()
             request = RealRequest(self.data, laws, self.candidates, at, threads=threads, tell=tell)
             found = experiment.measure(request)
         if self.out is not None:

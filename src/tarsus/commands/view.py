@@ -88,7 +88,7 @@ class View(Command):
         robots.require(name)
         if self.vary and self.worlds < 3:
             raise TarsusError("--vary makes worlds differ: give --worlds, 3 or more.")
-        from tarsus.program.run import native
+        from tarsus.program.run.optimizer import usable_cores
         from tarsus.simulation import resolve
         from tarsus.simulation.simulation import Simulation
         from tarsus.viewer.crowd import MOST, variations
@@ -112,7 +112,7 @@ class View(Command):
                 dt=choice.dt,
                 pushes=pushed,
                 worlds=choice.worlds,
-                threads=native.usable_cores() if choice.worlds > 1 else 1,
+                threads=usable_cores() if choice.worlds > 1 else 1,
             )
 
         choice = Choice(self.law, self.gait, self.dt, self.worlds)

@@ -14,7 +14,7 @@ from typing import Any
 from tarsus.errors import TarsusError
 from tarsus.experiments.base import Experiment, Finding
 from tarsus.files import plain, write_text
-from tarsus.program.run import native
+from tarsus.program.run.machine import host
 
 LIBRARIES = ("tarsus", "numpy", "casadi", "llvmlite", "matplotlib")
 
@@ -64,10 +64,10 @@ def failed(record: Mapping[str, Any]) -> list[str]:
 
 def machine() -> dict[str, str]:
     """Processor, cores and system, in words."""
-    host = native.host()
+    own = host()
     return {
         "processor": (
-            f"{_processor()} ({host.cpu}, {host.lanes(64)} numbers of 64 bits an instruction)"
+            f"{_processor()} ({own.cpu}, {own.lanes(64)} numbers of 64 bits an instruction)"
         ),
         "cores": str(os.cpu_count()),
         "system": f"{platform.system()} {platform.release()}, {platform.machine()}",

@@ -16,7 +16,7 @@ from tarsus.errors import TarsusError, TarsusWarning, unknown
 from tarsus.identification import matter
 from tarsus.identification.unknowns import ALL, OF_BODIES, OF_JOINTS, UNITS, Unknown
 from tarsus.parameters import declared, name_of
-from tarsus.program.run import native
+from tarsus.program.run import machine
 from tarsus.simulation.simulation import Simulation
 from tarsus.simulation.step_program import Plan
 from tarsus.simulation.varied import TEN
@@ -65,7 +65,7 @@ class Candidates:
                 parts.terrain,
                 None,
                 parts.dt,
-                worlds=native.host().lanes(64),  # as wide as the batches: compiled once
+                worlds=machine.host().lanes(64),  # as wide as the batches: compiled once
                 varied=_varied(parts, self.unknowns),
                 **parts.options,
             )

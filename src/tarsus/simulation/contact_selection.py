@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
 
-import casadi as ca
 import numpy as np
 from casadi import DM, SX
 from numpy.typing import NDArray
 
-from tarsus.dynamics import crba, jacobian, loop_constraints, tree
-from tarsus.dynamics.kinematics import Kinematics, kinematics
-from tarsus.dynamics.rnea import body_inertias
+from tarsus.dynamics import felt_masses, jacobian, tree
+from tarsus.dynamics.kinematics import kinematics
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError
 from tarsus.model.mechanism import WORLD, Candidate
@@ -107,17 +104,13 @@ def contact_masses(scene: Scene, q: NDArray[np.float64]) -> tuple[float, float]:
 @lru_cache(maxsize=KEPT)
 def _contact_masses(scene: Scene, q: bytes) -> tuple[float, float]:
     """Of one scene at the same coordinates once: chunks of a sweep ask again and again."""
-    mechanism = scene.mechanism
-    kin = kinematics(mechanism, SX(np.frombuffer(q)))
-    inverse, upright = _mobility(kin), (mechanism.uncut or mechanism).floating
-    n = np.array(DM(kin.world_rotation[0]))[:, 2] if upright else np.array([0.0, 0.0, 1.0])
-    normal, least = [], []
-    for candidate in scene.candidates:
-        columns = jacobian.point_jacobian(kin, candidate.body, SX(candidate.position))
-        J = np.array(DM(jacobian.dense(columns, mechanism.nu)))
-        G = J @ inverse @ J.T
-        normal.append(1 / max(float(n @ G @ n), 1e-12))
-        least.append(1 / max(float(np.linalg.eigvalsh(G).max()), 1e-12))
+    mechanism, pose = scene.mechanism, np.frombuffer(q)
+    [blocks] = felt_masses.felt_blocks(mechanism, pose[None], scene.candidates)
+    n = np.array([0.0, 0.0, 1.0])
+    if (mechanism.uncut or mechanism).floating:
+        n = np.array(DM(kinematics(mechanism, SX(pose)).world_rotation[0]))[:, 2]
+    normal = [1 / max(float(n @ G @ n), 1e-12) for G in blocks]
+    least = [1 / max(float(np.linalg.eigvalsh(G).max()), 1e-12) for G in blocks]
     return min(normal, default=np.inf), min(least, default=np.inf)
 
 
@@ -132,7 +125,8 @@ def blocked(scene: Scene, q: NDArray[np.float64]) -> list[str]:
     moves = np.zeros(len(watched), dtype=bool)
     for row in np.atleast_2d(q):
         kin = kinematics(mechanism, SX(row))
-        held, loose = _mobility(kin), np.linalg.inv(_inertia(kin))
+        M, W = (np.array(DM(part)) for part in felt_masses.held_inertia(kin))
+        held, loose = felt_masses.mobility(M, W), np.linalg.inv(M)
         for k, candidate in enumerate(watched):
             down = -candidate.radius * np.array(DM(kin.world_rotation[candidate.body]))[2]
             columns = jacobian.point_jacobian(kin, candidate.body, SX(candidate.position + down))
@@ -140,24 +134,3 @@ def blocked(scene: Scene, q: NDArray[np.float64]) -> list[str]:
             turns = up @ up > SLIGHT**2 * np.sum(np.square(across))
             moves[k] |= turns and up @ held @ up > SLIGHT**2 * (up @ loose @ up)
     return [c.name for c, free in zip(watched, moves, strict=True) if not free]
-
-
-def _mobility(kin: Kinematics) -> NDArray[Any]:
-    """M^-1 (nu, nu), of a robot with loop joints M^-1 - M^-1 W_B G_B^+ W_B^T M^-1."""
-    M = _inertia(kin)
-    if not kin.mechanism.constrained:
-        return np.linalg.inv(M)
-    W = np.array(DM(ca.vertcat(*(ca.horzcat(*row) for row in loop_constraints.directions(kin)))))
-    answer = np.linalg.solve(M, W.T)
-    return np.linalg.inv(M) - answer @ np.linalg.pinv(W @ answer, rcond=1e-9) @ answer.T
-
-
-def _inertia(kin: Kinematics) -> NDArray[Any]:
-    """M (nu, nu), with the rotors of joints that close loops."""
-    mechanism = kin.mechanism
-    M = np.array(DM(crba.mass_matrix(kin, body_inertias(mechanism))))
-    if mechanism.loops:
-        for loop, row in zip(mechanism.loops, loop_constraints.freedoms(kin), strict=True):
-            way = np.array(DM(ca.vertcat(*row)))
-            M += loop.joint.armature * way @ way.T
-    return M

@@ -12,7 +12,7 @@ from tarsus.errors import TarsusError
 from tarsus.model.mechanism import Mechanism
 from tarsus.morphology.self_contacts import self_contacts
 from tarsus.program.ir.blocks import Program
-from tarsus.program.run import native
+from tarsus.program.run import machine
 from tarsus.program.run.worlds import Worlds
 from tarsus.simulation import resolve
 from tarsus.simulation.by_candidate import by_candidate
@@ -59,7 +59,7 @@ class Ours(Engine):
         changed: dict[str, Array] = {"q": np.asarray(start.q), "u": np.asarray(start.u)}
         changed |= {f"terrain.{name}": value for name, value in ground.items()}
         changed |= {f"law.{name}": value for name, value in law.items()}
-        worlds = Worlds(program, start.worlds, lanes=native.host().lanes(64))
+        worlds = Worlds(program, start.worlds, lanes=machine.host().lanes(64))
         loaded(worlds, start_registers(plan, dt, changed))
         if start.pushed:
             log = _recorded_pushed(worlds, start, dt, steps, skip)

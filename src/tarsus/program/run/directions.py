@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from tarsus.program.codegen.directional import OneWorld, SharedRoom
 from tarsus.program.codegen.layout import layout, record_size
 from tarsus.program.ir.blocks import Program
-from tarsus.program.run import native
+from tarsus.program.run import machine, native
 from tarsus.program.run.backend import Array
 from tarsus.program.run.worlds import aligned
 
@@ -24,7 +24,7 @@ class Directions:
     """
 
     def __init__(self, program: Program, varying: Collection[str], ends: Mapping[str, int]) -> None:
-        lanes, count = native.host().lanes(64), max(ends.values())
+        lanes, count = machine.host().lanes(64), max(ends.values())
         frame = OneWorld(frozenset(varying), lanes, _parts(ends, lanes))
         self.program, self.count, self._room = program, count, SharedRoom(program, frame)
         self.record = aligned((record_size(program),), np.dtype(float))

@@ -26,11 +26,8 @@ from tarsus.program.codegen.on_entry import NAME, SYMBOLS, TABLES
 from tarsus.program.ir.blocks import Program
 from tarsus.program.run import cache as disk
 from tarsus.program.run import optimizer
-from tarsus.program.run.machine import compiled, compiler, module
-from tarsus.program.run.machine import host as host
-from tarsus.program.run.optimizer import OPTIMIZE as OPTIMIZE
-from tarsus.program.run.optimizer import optimizes as optimizes
-from tarsus.program.run.optimizer import usable_cores as usable_cores
+from tarsus.program.run.machine import compiled, compiler, host, module
+from tarsus.program.run.optimizer import optimizes
 from tarsus.program.run.when_entered import Failed, Made, WhenEntered
 
 LOG = logging.getLogger(__name__)

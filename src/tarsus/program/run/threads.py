@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from tarsus.program.codegen.layout import Target, logged_size, record_size
 from tarsus.program.ir.blocks import Program
-from tarsus.program.run import native
+from tarsus.program.run import machine, native
 from tarsus.program.run.backend import Array, Backend
 
 STEPS_A_LAUNCH = 100  # control steps: a driver may stop a kernel that runs for seconds
@@ -64,7 +64,7 @@ class HostLauncher(Launcher):
         """Nothing: a kernel has ended when `start` returns."""
 
     def described(self, kernel: Any) -> dict[str, Any]:
-        return {"name": f"{native.host().cpu}, a thread after the other"}
+        return {"name": f"{machine.host().cpu}, a thread after the other"}
 
     def fetched(self, array: Any) -> Array:
         return np.array(array)

@@ -19,7 +19,7 @@ from tarsus.program.codegen.layout import (
     record_size,
 )
 from tarsus.program.ir.blocks import Program
-from tarsus.program.run import native, optimizer
+from tarsus.program.run import machine, native, optimizer
 from tarsus.program.run.backend import Array, Backend
 from tarsus.program.run.grouping import Grouping, Numbers
 
@@ -34,7 +34,7 @@ class Worlds(Backend):
     Those that take alike long come to stand side by side (`grouping`), whatever their numbers.
     bits: 64 or 32; threads: how many share the work (the results do not depend on it); lanes:
     worlds an instruction, by default the host's vector width for batches and 1 for a few worlds;
-    quickly: compiled without optimization, for a few runs (`native.optimizes`).
+    quickly: compiled without optimization, for a few runs (`optimizer.optimizes`).
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class Worlds(Backend):
         lanes: int | None = None,
         quickly: bool = False,
     ) -> None:
-        wide = native.host().lanes(bits)
+        wide = machine.host().lanes(bits)
         # the worlds and what runs over them
         self.threads, self.lanes = threads, lanes or (wide if worlds > wide // 4 else 1)
         super().__init__(program, worlds, Target(self.lanes, bits))

@@ -21,7 +21,7 @@ from tarsus.control.base import Controller
 from tarsus.dynamics.robot import Robot
 from tarsus.files import json_text
 from tarsus.model.digest import digest
-from tarsus.program.run import native
+from tarsus.program.run import machine
 from tarsus.program.run.backend import Backend
 from tarsus.program.run.cache import source_hash
 from tarsus.simulation.options import declared
@@ -123,7 +123,7 @@ def of_parts(robot: Robot, parts: Mapping[str, Any]) -> dict[str, str]:
         "tarsus_version": metadata.version("tarsus"),
         "compiler_sha256": source_hash(),
         "versions": json_text(versions()),
-        "processor": f"{native.host().cpu}, {platform.system()} {platform.machine()}",
+        "processor": f"{machine.host().cpu}, {platform.system()} {platform.machine()}",
         "command_line": command_line.get() or _started(),
     }
     for kind, part in parts.items():
