@@ -144,6 +144,22 @@ def test_what_is_seen_of_the_image_of_a_robot_is_the_image(name: str) -> None:
     assert other[1] == one[1]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TASKS)
+def test_an_action_is_taken_elsewhere_as_at_home(name: str) -> None:
+    """What another simulator's robot takes of what is asked for, and what the worlds took."""
+    worlds = made(name)
+    eyes = Eyes(worlds.work, level_ground(worlds))
+    worlds.reset(4)
+    worlds.step(acted(0, worlds))
+    before, asked = worlds.state()["before"], acted(1, worlds)
+    out, now = worlds.step(asked), worlds.state()["before"]
+    going = np.flatnonzero(~(out.terminated | out.truncated))
+    for k in going:
+        assert now[k] == pytest.approx(eyes.taken(before[k], asked[k]), abs=1e-6)
+    assert len(going) > 0 and np.abs(before).max() > 0.1
+
+
 def level_ground(worlds: tarsus.Environment) -> dict[str, np.ndarray]:
     """The parameters of the rough ground, without heights."""
     return {name: np.zeros_like(value) for name, value in worlds.terrain.parameters().items()}

@@ -7,9 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from casadi import DM, SX
 
 import tarsus
 from tarsus.dynamics.felt_masses import least_masses
+from tarsus.dynamics.kinematics import kinematics
 from tarsus.dynamics.robot import Robot
 from tarsus.learning.advised import advised
 from tarsus.learning.lesson import Lesson
@@ -17,6 +19,8 @@ from tarsus.model.mechanism import Actuator, Body, Candidate, Inertia, Joint, Me
 from tarsus.model.robot_data import LEGGED, robots_folder
 from tarsus.morphology.legs import find_legs
 from tarsus.morphology.rotors import with_back_emf
+from tarsus.simulation.contact_selection import candidates
+from tarsus.tasks.get_up import GetUp
 
 ROBOTS = ("mini_cheetah", "go2", "anymal_c")
 POSES = 30
@@ -97,6 +101,33 @@ def test_all_motors_have_a_rotor_and_a_speed(name: str) -> None:
         joint = robot.bodies[robot.joint_index(motor.joint)].joint
         assert joint.armature > 0
         assert joint.damping * joint.velocity_limit >= motor.upper * (1 - 1e-9) > 0
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_feet_thighs_and_trunk_all_touch_the_ground(name: str) -> None:
+    """Four feet, eight ends of thighs, eight corners: as many as make others choose the feet."""
+    lesson, robot = taught(name)
+    notices: list[str] = []
+    chosen = candidates(robot, lesson.parts()[0].contacts(robot), notices)
+    assert [c.name for c in chosen] == [c.name for c in robot.candidates] and not notices
+    assert len({c.name for c in chosen}) == 20
+
+
+def test_actions_reach_farther_the_less_a_robot_stands() -> None:
+    """By `wider` upside down, not at all where it stands, between on its belly."""
+    lesson, robot = taught("mini_cheetah")
+    task, stand = lesson.fitted()[0], np.array(robot.keyframes["stand"], float)
+    assert isinstance(task, GetUp)
+
+    def factor(height: float, tilt: float) -> float:
+        q = stand.copy()
+        q[2], q[3:7] = height, [np.cos(tilt / 2), np.sin(tilt / 2), 0, 0]
+        return float(DM(task.widened(kinematics(robot, SX(DM(q))), lambda _: [SX(0.1)], stand)))
+
+    assert factor(stand[2] + 0.1, 0.0) == pytest.approx(1)
+    assert factor(stand[2] + 0.1, np.pi) == pytest.approx(1 + task.wider)
+    assert factor(0.1, 0.0) == pytest.approx(1 + task.wider)
+    assert 1 < factor(0.5 * stand[2] + 0.1, 0.3) < 1 + task.wider
 
 
 @pytest.mark.slow

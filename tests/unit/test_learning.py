@@ -138,7 +138,7 @@ def test_what_is_seen_of_the_image_of_a_robot_is_the_image(worlds: tarsus.Enviro
     assert other[0] == pytest.approx(of_seen(one[0]), abs=1e-9)
     assert other[1] == one[1]
     assert other[2] == pytest.approx(one[2] * [1, -1, -1], abs=1e-9)
-    aims = eyes.targets(3, state["action"]), eyes.targets(3 + quarter, image["action"])
+    aims = [eyes.targets(at, s["action"], s["q"]) for at, s in ((3, state), (3 + quarter, image))]
     assert aims[1] - stand == pytest.approx(of_acted(aims[0] - stand), abs=1e-9)
 
 

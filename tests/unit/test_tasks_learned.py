@@ -12,7 +12,7 @@ from tarsus.learning.advised import advised
 from tarsus.learning.lesson import Lesson
 from tarsus.learning.play import course_of, played
 from tarsus.learning.run import Until, learn
-from tarsus.model.robot_data import robots_folder
+from tarsus.model.robot_data import LEGGED, robots_folder
 
 FALL = "fall=5"
 
@@ -48,6 +48,18 @@ def test_go2_trots_from_its_file(tmp_path: Path) -> None:
     settings = (FALL, "lift=0.1", "crouch=0.7")
     fell, missed = learned(Lesson("velocity", robot, dt=0.002, settings=settings), 150, tmp_path)
     assert fell <= 5 and missed["speed"] < 0.1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["mini_cheetah", "go2"])
+def test_robots_stand_up_from_any_pose(name: str, tmp_path: Path) -> None:
+    """Nothing is set but the robot; a third of the rounds that are advised."""
+    folder = robots_folder()
+    if name in LEGGED and folder is None:
+        pytest.skip("example-robot-data is not installed")
+    robot = f"{folder}/{LEGGED[name]}" if name in LEGGED else name
+    fell, _ = learned(advised({"task": "get_up", "robot": robot}), 200, tmp_path)
+    assert fell <= 5
 
 
 @pytest.mark.slow

@@ -14,7 +14,15 @@ from tarsus.dynamics.rnea import body_inertias
 from tarsus.environments.beginnings import ground, renewed
 from tarsus.environments.draws import Draws
 from tarsus.environments.moments import servo_step
-from tarsus.environments.plan import ControlPlan, glimpse, joined, noise_of, targets
+from tarsus.environments.plan import (
+    ControlPlan,
+    glimpse,
+    joined,
+    noise_of,
+    stretched,
+    taken,
+    targets,
+)
 from tarsus.parameters import named
 from tarsus.program.ir.blocks import Program
 from tarsus.program.ir.symbolic import entries
@@ -57,7 +65,7 @@ def traced(work: ControlPlan) -> Program:
     b = Builder(f"{scene.mechanism.name}_{type(task).__name__}")
     now = _declared(work, b)
     count, action = b.declare("count", 1), b.parameter("action", n)
-    action = ca.fmin(ca.fmax(action, -MOST), MOST)
+    action = taken(work, now["before"], ca.fmin(ca.fmax(action, -MOST), MOST))
     draws = Draws(b.parameter("seed", 4), b.parameter("world"), count)
     law = {name: b.parameter(f"law.{name}") for name in scene.law.parameters()}
     for name in sorted(law.keys() & named(type(scene.law), "friction", "kinetic_friction")):
@@ -144,6 +152,11 @@ def _steps(
     """
     # what does not change within the period
     scene, m = work.scene, work.scene.mechanism
+
+    def heights(points: list[SX]) -> list[SX]:
+        return scene.terrain.elevations(points, terrain)
+
+    action = stretched(work, now["q"], action, heights)
     target = b.keep("target", targets(work, now["clock"], action))
     inertias = base_parameters(m)
     inertias[0] = inertias[0] + body_inertias(m)[0].scaled(now["mass"] - 1)

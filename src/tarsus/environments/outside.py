@@ -14,7 +14,15 @@ from numpy.typing import NDArray
 
 from tarsus.environments.control_program import KEPT
 from tarsus.environments.mirror import Mirror
-from tarsus.environments.plan import ControlPlan, glimpse, joined, noise_of, targets
+from tarsus.environments.plan import (
+    ControlPlan,
+    glimpse,
+    joined,
+    noise_of,
+    stretched,
+    taken,
+    targets,
+)
 from tarsus.morphology.mirror import mirrored_motors
 from tarsus.program.ir.trace import Builder
 from tarsus.tasks.base import MOTORS, MOVED, Glimpse, Observed
@@ -73,10 +81,13 @@ class Eyes:
         results = ca.substitute(results, [unknown], [SX.zeros(unknown.numel())])
         self._names = list(given)
         self._terrain = {f"terrain.{name}": value for name, value in terrain.items()}
-        clock, action = given["clock"], given["action"]
-        aim = [ca.densify(targets(work, clock, action))]
-        self._targets = ca.Function("targets", [clock, action], aim)
         self._function = ca.Function("eyes", list(given.values()), results, {"cse": True})
+        wide = stretched(work, given["q"], given["action"], now.heights)
+        aim = ca.densify(targets(work, given["clock"], wide))
+        moved = ["q", "clock", "action", *self._terrain]
+        self._targets = ca.Function("targets", [given[name] for name in moved], [aim])
+        before, action = given["before"], given["action"]
+        self._taken = ca.Function("taken", [before, action], [taken(work, before, action)])
 
     def __call__(self, **now: Any) -> tuple[Array, bool, Array]:
         """Observation (k,) of this period alone, without noise, whether it failed, and measures
@@ -87,9 +98,15 @@ class Eyes:
         seen, failed, measured = self._function(*((now | self._terrain)[n] for n in self._names))
         return np.array(seen).ravel(), bool(failed), np.array(measured).ravel()
 
-    def targets(self, clock: int, action: Array) -> Array:
-        """Of the motors (n,), in a period that begins `clock` periods after its episode."""
-        return np.array(self._targets(clock, action)).ravel()
+    def taken(self, before: Array, asked: Array) -> Array:
+        """The action (k,) of a period, after the last one, where another one is asked for."""
+        return np.array(self._taken(before, asked)).ravel()
+
+    def targets(self, clock: int, action: Array, q: Array) -> Array:
+        """Of the motors (n,), in a period that begins at q (nq,), `clock` periods after its
+        episode.
+        """
+        return np.array(self._targets(q, clock, action, *self._terrain.values())).ravel()
 
 
 def _symbols(work: ControlPlan) -> tuple[dict[str, SX], Glimpse]:

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from tarsus.control.pd import actuated_posture
 from tarsus.control.servo import Gains
+from tarsus.dynamics.kinematics import kinematics
 from tarsus.environments.moments import glimpse_of
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Values
 from tarsus.stepping.base import Scene, Stepper
-from tarsus.tasks.base import Glimpse, LearningTask, Measured, Observed
+from tarsus.tasks.base import Glimpse, Heights, LearningTask, Measured, Observed
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +49,22 @@ class ControlPlan:
     def period(self) -> float:
         """Of control, s."""
         return self.steps * self.dt
+
+
+def taken(work: ControlPlan, before: SX, asked: SX) -> SX:
+    """The action (k,) of a period: part of the way from the last one to the one asked for."""
+    follow = work.task.follow
+    return asked if follow == 1 else before + follow * (asked - before)
+
+
+def stretched(work: ControlPlan, q: SX, action: SX, heights: Heights) -> SX:
+    """The action (k,) times what the task widens its reach by at q (nq,).
+
+    heights: of the ground below points
+    """
+    kin = kinematics(work.scene.mechanism, q)
+    factor = work.task.widened(kin, heights, work.stand)
+    return action if factor is None else factor * action
 
 
 def targets(work: ControlPlan, clock: SX, action: SX) -> SX:

@@ -75,5 +75,6 @@ class Pilot:
         before = self._past if self._past.size else np.tile(seen, self._work.task.history - 1)
         whole = np.concatenate([seen, before])
         self._past = whole[: -seen.size]
-        self._before, self._action = action, np.clip(self._policy(whole), -MOST, MOST)
-        self._target = self._eyes.targets(clock, self._action)
+        asked = np.clip(self._policy(whole), -MOST, MOST)
+        self._before, self._action = action, self._eyes.taken(action, asked)
+        self._target = self._eyes.targets(clock, self._action, q)

@@ -25,6 +25,7 @@ from tarsus.parameters import check, parameter
 
 Range = tuple[float, float]
 Image = tuple[float, ...] | str
+Heights = Callable[[list[SX]], list[SX]]
 T = TypeVar("T")
 MOTORS = "motors"  # numbers that stand for the motors, in their order
 MOVED = "moved"  # for those that an action moves
@@ -55,7 +56,7 @@ class Glimpse:
     before: SX
     command: Mapping[str, SX]
     clock: SX
-    heights: Callable[[list[SX]], list[SX]]
+    heights: Heights
     stand: NDArray[np.float64]
 
     @property
@@ -143,7 +144,8 @@ class LearningTask(ABC):
     """A task; implementations are frozen dataclasses.
 
     The learner's action (k,) moves the targets of the joints that the task `moves` from the
-    standing posture and what its `rhythm` adds to it, by `reach` for 1.
+    standing posture and what its `rhythm` adds to it, by `reach` for 1, times what it is `widened`
+    by; it goes to the action asked for by `follow` a period.
     What is drawn at random is drawn anew for each world: at the start of an episode the posture,
     the base's velocity, friction and mass, and from time to time a command and a push.
     """
@@ -160,6 +162,9 @@ class LearningTask(ABC):
     mass: Range = parameter((0.9, 1.1), "[1]", "factor on the base's mass and inertia", "(0, inf)")
     spread: float = parameter(0.1, "rad", "of the joints, as an episode begins", "[0, inf)")
 
+    follow: float = parameter(
+        1.0, "[1]", "of the way from the last action to the one asked for, a period", "(0, 1]"
+    )
     history: int = parameter(
         1, "[1]", "periods that an observation is of, the last first", "[1, 100]"
     )
@@ -211,6 +216,14 @@ class LearningTask(ABC):
     def moves(self, mechanism: Mechanism) -> tuple[int, ...]:
         """The motors (k,) that an action moves, by number; the others hold. All by default."""
         return tuple(range(len(mechanism.actuators)))
+
+    def widened(self, kin: Kinematics, heights: Heights, stand: NDArray[np.float64]) -> SX | None:
+        """Factor on `reach` as a period begins; None: 1, the default.
+
+        kin: the robot; heights: of the ground below points; stand (nq,): the coordinates to stand
+        in
+        """
+        return None
 
     def firmness(self) -> float:
         """Factor on the stiffness of the servos of what an action moves; 1 by default."""

@@ -9,8 +9,10 @@ from itertools import product
 import casadi as ca
 import numpy as np
 from casadi import SX
+from numpy.typing import NDArray
 
 from tarsus.dynamics.felt_masses import least_masses
+from tarsus.dynamics.kinematics import Kinematics
 from tarsus.dynamics.robot import Robot
 from tarsus.model.mechanism import Candidate, Mechanism
 from tarsus.morphology.legs import find_legs, why_no_diagonal_legs
@@ -23,6 +25,7 @@ from tarsus.tasks.base import (
     POLAR,
     Advice,
     Glimpse,
+    Heights,
     LearningTask,
     Measured,
     Observed,
@@ -42,15 +45,19 @@ STABLE = 0.9  # of the stiffness and damping at which a contact's spring is unst
 class GetUp(LearningTask):
     """Stand up from any pose within some seconds, and keep standing.
 
-    What touches the ground are the feet, the knees as balls of the feet's radius, and the corners
-    of the trunk: of the uniform box with its mass and moments of inertia. While it learns no robot
-    fails, for its episode ends by then. Motors are on a voltage: `brake` of the torque over the
-    joint's velocity limit damps a joint, so that at the limit none is left to drive it.
+    What touches the ground are the feet, both ends of the thighs as balls of the feet's radius,
+    and the corners of the trunk: of the uniform box with its mass and moments of inertia. While it
+    learns no robot fails, for its episode ends by then. Motors are on a voltage: `brake` of the
+    torque over the joint's velocity limit damps a joint, so that at the limit none is left to drive
+    it.
 
     What is paid for the turning grows evenly with the angle: it is as steep feet up as on the side.
-    What is paid for height and posture counts near upright alone: no leg is kept from pushing.
-    Joints begin far off, so that legs under a trunk that lies on them are met from the first. With
-    the noise a robot can still stand; with more, to lie upright is learned before, and not left.
+    Height counts near upright alone, posture where the base is high as well: no leg is kept from
+    pushing or folding. Joints begin far off, so that legs under a trunk that lies on them are met
+    from the first.
+
+    The same noise tries wide swings where a robot lies, small ones where it stands: `wider` grows
+    with what is missing of standing. Noise lasts, for targets `follow` what is asked for.
 
     Commands:
     stand: share of the standing height
@@ -65,8 +72,14 @@ class GetUp(LearningTask):
     )
     spread: float = parameter(1.5, "rad", "of the joints, as an episode begins", "[0, inf)")
     reach: float = parameter(1.0, "rad", "of a joint's target, for an action of 1", "(0, 100]")
+    follow: float = parameter(
+        0.15, "[1]", "of the way from the last action to the one asked for, a period", "(0, 1]"
+    )
     episode: float = parameter(4.0, "s", "after which an episode is cut off", "(0, inf)")
     push: float = parameter(0.0, "m/s", "that pushes add to the velocity at most", "[0, inf)")
+    wider: float = parameter(
+        6.0, "[1]", "share of `reach` that is added to it as a robot lies on its back", "[0, 100]"
+    )
     crouch: float = parameter(
         0.7, "[1]", "of a straight leg, how high hips stand at most", "(0, 1]"
     )
@@ -81,8 +94,8 @@ class GetUp(LearningTask):
         return super().suits(mechanism) or why_no_diagonal_legs(mechanism)
 
     def advice(self, mechanism: Mechanism) -> Advice:
-        ppo = {"rounds": 2400, "width": 64, "discount": 0.985, "worth": 0.05, "drift": (0.01, 0.03)}
-        ppo |= {"noise": 0.3, "quieter": 1500, "spread": 0.05, "fall": 0, "apart": 1}
+        ppo = {"rounds": 600, "width": 64, "discount": 0.99, "worth": 0.05, "drift": (0.01, 0.03)}
+        ppo |= {"noise": 0.5, "quieter": 1500, "spread": 0.05, "fall": 0, "apart": 1}
         return Advice("compliant", methods={"ppo": ppo}, laws={"compliant": self._soft(mechanism)})
 
     def _soft(self, mechanism: Mechanism) -> dict[str, float]:
@@ -103,15 +116,16 @@ class GetUp(LearningTask):
         return {"c_N": c, "c_T": c, "d_N": d, "d_T": d}
 
     def prepared(self, robot: Robot) -> Robot:
-        """With trunk and knees that touch the ground, and motors that have rotors and a speed."""
+        """With trunk and thighs that touch the ground, and motors that have rotors and a speed."""
         robot = crouched(robot, self.crouch)
         robot = with_back_emf(with_rotors(robot, self.rotor), self.brake)
-        # the feet and the knees
+        # the feet, and both ends of the thighs
         legs = find_legs(robot)
         feet = [c for c in robot.candidates if c.name in [leg.name for leg in legs]]
         names = {body.joint.name: k for k, body in enumerate(robot.bodies)}
-        knees = [
-            Candidate(f"{leg.name}_knee", names[leg.joints[2]], np.zeros(3), leg.radius)
+        ends = [
+            Candidate(f"{leg.name}_{name}", names[leg.joints[k]], np.zeros(3), leg.radius)
+            for k, name in ((1, "hip"), (2, "knee"))
             for leg in legs
         ]
         # the box
@@ -122,7 +136,17 @@ class GetUp(LearningTask):
             Candidate(f"trunk_{k}", 0, trunk.com + 0.5 * sides * signs)
             for k, signs in enumerate(product((1.0, -1.0), repeat=3))
         ]
-        return replace(robot, candidates=(*feet, *knees, *corners))
+        return replace(robot, candidates=(*feet, *ends, *corners))
+
+    def widened(self, kin: Kinematics, heights: Heights, stand: NDArray[np.float64]) -> SX:
+        origin = kin.world_position[0]
+        height = origin[2] - heights([origin])[0]
+        high = ca.fmin(ca.fmax(height / (self.stand[0] * stand[2]), 0), 1)
+        return 1 + self.wider * (1 - _level(kin.world_rotation[0]) * high)
+
+    def contacts(self, mechanism: Mechanism) -> tuple[str, ...]:
+        """All: none of them hangs in the air when a robot lies."""
+        return tuple(candidate.name for candidate in mechanism.candidates)
 
     def commands(self) -> Mapping[str, Range]:
         return {"stand": self.stand}
@@ -141,13 +165,13 @@ class GetUp(LearningTask):
 
     def rewards(self, now: Glimpse) -> Mapping[str, SX]:
         upright = 1 - self._tilt(now) / np.pi
-        level = (0.5 * (1 + now.rotation[2, 2])) ** 4
+        level = _level(now.rotation)
         high = ca.fmin(ca.fmax(now.height / self._aim(now), 0), 1)
         bent = now.angles - now.posture
         return {
             "upright": 4 * upright,
             "height": 6 * level * high,
-            "posture": 6 * level / (1 + ca.sumsqr(bent) / 5),
+            "posture": 6 * level * high / (1 + ca.sumsqr(bent) / 5),
             "drift": -0.1 * ca.sumsqr(now.velocity[:2]),
             "jerk": -0.01 * ca.sumsqr(now.action - now.before),
             "rates": -2e-5 * ca.sumsqr(now.rates),
@@ -177,3 +201,8 @@ class GetUp(LearningTask):
     def _aim(self, now: Glimpse) -> SX:
         """The base's height that is asked for, m."""
         return now.command["stand"] * now.stand[2]
+
+
+def _level(rotation: SX) -> SX:
+    """How near to upright, 0 to 1: 0.53 where tilted by 45 degrees, 0.06 by 90."""
+    return (0.5 * (1 + rotation[2, 2])) ** 4
