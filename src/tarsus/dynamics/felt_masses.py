@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -73,7 +74,7 @@ def held_inertia(kin: Kinematics) -> tuple[SX, SX]:
     return M, W
 
 
-def mobility(A: Array, W: Array) -> Array:
+def mobility(A: Array, W: Array) -> NDArray[Any]:
     """A^-1 (nu, nu) where W (m, nu) holds: A^-1 - A^-1 W^T G^+ W A^-1, G = W A^-1 W^T."""
     if not len(W):
         return np.linalg.inv(A)
