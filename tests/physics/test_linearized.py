@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from casadi import SX
 from helpers.bench import Bench, bench, contacts, sole
+from helpers.contact_algebra import solved
 from numpy.typing import NDArray
 
 import tarsus
@@ -230,6 +231,58 @@ def test_feet_that_land_while_others_slide_are_solved() -> None:
     """
     log = tarsus.Simulation("mini_cheetah", law="linearized", controller="trot", dt=1e-3).run(0.25)
     assert log["converged"].values.all()
+
+
+LEANING = {  # G in 1/kg and velocities to add in m/s: two feet of Mini Cheetah as it walks
+    "let go and closed forever": (
+        [
+            [0.96, -0.00, -1.82, 0.04, -0.11, -0.32],
+            [-0.00, 3.36, -0.55, -0.14, 0.28, 0.27],
+            [-1.82, -0.55, 8.35, 0.38, -0.29, -0.64],
+            [0.04, -0.14, 0.38, 1.59, 0.92, 1.07],
+            [-0.11, 0.28, -0.29, 0.92, 3.82, 0.52],
+            [-0.32, 0.27, -0.64, 1.07, 0.52, 8.18],
+        ],
+        [0.17, 0.08, -0.46, 0.41, 0.50, -0.04],
+        0.95,
+    ),
+    "nearer too slowly": (
+        [
+            [1.59, -2.02, -0.39, 0.00, 0.04, -0.33],
+            [-2.02, 10.49, -0.95, 0.04, 0.13, -0.49],
+            [-0.39, -0.95, 3.96, 0.20, 0.21, -0.31],
+            [0.00, 0.04, 0.20, 2.84, -1.12, 1.59],
+            [0.04, 0.13, 0.21, -1.12, 13.35, 0.63],
+            [-0.33, -0.49, -0.31, 1.59, 0.63, 10.49],
+        ],
+        [0.21, -0.87, 0.09, -0.06, -4.08, -0.99],
+        0.93,
+    ),
+}
+
+
+@pytest.mark.parametrize("which", LEANING)
+def test_normal_forces_that_depend_much_on_friction_are_found(which: str) -> None:
+    """Passes alone do not settle: the first foot slides, and its friction lifts it by 1.65 and 1.01
+    times what its normal force does.
+    """
+    rows, sought, mu = LEANING[which]
+    G, wanted = np.array(rows), np.array(sought)
+    law = Linearized(mu=mu)
+    own = 1e-3 * law.k_p * (1e-3 - law.epsilon) * np.tile([1.0, 0, 0], 2)  # what depth asks for
+    impulses, settled = solved(law, G[None], (own - wanted)[None], np.zeros((1, 6)))
+    assert settled.all()
+    first, second = impulses[0]
+    lacking = wanted - G @ impulses[0].ravel()
+    # the first presses and slides, and lacks friction in the direction of what it has
+    assert first[0] > 0.01 and abs(lacking[0]) < 1e-6
+    assert np.linalg.norm(first[1:]) == pytest.approx(mu * first[0], rel=1e-6)
+    assert first[1:] @ lacking[1:3] > 0
+    # the second sticks, or is not needed
+    if second[0] > 0:
+        assert np.abs(lacking[3:]).max() < 1e-6 and np.linalg.norm(second[1:]) < mu * second[0]
+    else:
+        assert not second.any() and lacking[3] < 0
 
 
 @pytest.mark.parametrize("name", ["k_p", "k_v", "epsilon", "rho"])

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from casadi import SX
+
+from tarsus.algebra.products import Matrix
 
 
 def solve_tree(A: SX, b: list[SX]) -> list[SX]:
@@ -28,3 +32,34 @@ def solve_tree(A: SX, b: list[SX]) -> list[SX]:
             x[k] = x[k] - H[k, j] * x[j]
         x[k] = x[k] * inverse[k]
     return x
+
+
+@dataclass(frozen=True)
+class Eliminated:
+    """A dense matrix as L U, the diagonal of L being ones, ready to solve with."""
+
+    rows: Matrix
+    """U on and above the diagonal, L below."""
+
+    def solve(self, b: list[SX]) -> list[SX]:
+        """x with A x = b."""
+        x, size = list(b), len(b)
+        for i in range(size):
+            for j in range(i):
+                x[i] = x[i] - self.rows[i][j] * x[j]
+        for i in reversed(range(size)):
+            for j in range(i + 1, size):
+                x[i] = x[i] - self.rows[i][j] * x[j]
+            x[i] = x[i] / self.rows[i][i]
+        return x
+
+
+def eliminated(A: Matrix) -> Eliminated:
+    """The factors of a dense matrix, without pivoting: A must be close to positive definite."""
+    rows, size = [list(row) for row in A], len(A)
+    for k in range(size):
+        for i in range(k + 1, size):
+            rows[i][k] = rows[i][k] / rows[k][k]
+            for j in range(k + 1, size):
+                rows[i][j] = rows[i][j] - rows[i][k] * rows[k][j]
+    return Eliminated(rows)
