@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import math
 import os
 import re
+import shutil
 import tomllib
 import uuid
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +39,7 @@ def check_writable(folder: Path) -> None:
     """OSError unless files can be written to the folder, or it can be made; it is not made yet."""
     there = next(place for place in (folder, *folder.absolute().parents) if os.path.exists(place))
     with _naming(folder):
-        probe = _part_of(there / "probe")
+        probe = part_of(there / "probe")
         try:
             probe.touch()
         finally:
@@ -49,11 +52,12 @@ def replacing(path: Path) -> Iterator[Path]:
     """A temporary file name in the folder of `path`, which takes the place of `path` at the end.
 
     Write to the name inside the `with` block. If the block raises, the temporary file is removed
-    and `path` stays as it was. OSError names `path`; IsADirectoryError if `path` is a folder.
+    and `path` stays as it was. OSError names `path`; IsADirectoryError if `path` is a folder. What
+    processes that were killed have left in the folder is removed first (`part_of`).
     """
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    temporary = _part_of(path)
+    temporary = part_of(path)
     with _naming(path):
         try:
             yield temporary
@@ -62,9 +66,41 @@ def replacing(path: Path) -> Iterator[Path]:
             temporary.unlink(missing_ok=True)
 
 
-def _part_of(path: Path) -> Path:
-    """A name beside `path` that nobody else uses."""
-    return path.with_name(f".{uuid.uuid4().hex}.part")
+def part_of(path: Path) -> Path:
+    """A name beside `path` that nobody else uses, for what is not whole yet.
+
+    Files and folders of such names whose process has ended are removed, once a folder and process;
+    where that cannot be told for certain they stay: of other machines or containers, of the time
+    before this machine last started, and on systems other than Linux.
+    """
+    owner = _owner()
+    if owner:
+        _without_leftovers(path.parent.absolute(), owner)
+    return path.with_name(f".{owner}-{os.getpid()}-{uuid.uuid4().hex}.part")
+
+
+@cache
+def _owner() -> str:
+    """Among whom a process's number is its own: a container, since the machine started; else ""."""
+    try:
+        started = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")
+        among = os.readlink("/proc/self/ns/pid")
+    except OSError:
+        return ""
+    return hashlib.sha256(f"{started}{among}".encode()).hexdigest()[:12]
+
+
+@cache
+def _without_leftovers(folder: Path, owner: str) -> None:
+    for left in folder.glob(f".{owner}-*.part"):
+        process = left.name.split("-")[1]
+        if not process.isdecimal() or Path(f"/proc/{process}").exists():
+            continue
+        if left.is_dir():
+            shutil.rmtree(left, ignore_errors=True)
+        else:
+            with suppress(OSError):
+                left.unlink()
 
 
 @contextmanager

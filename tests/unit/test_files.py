@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tarsus.files import check_writable, file_name, json_text, replacing, write_text
+from tarsus.files import check_writable, file_name, json_text, part_of, replacing, write_text
 
 
 def test_a_block_that_fails_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
@@ -32,6 +32,32 @@ def test_a_block_that_ends_replaces_the_file(tmp_path: Path) -> None:
         other.write_text("other")
         assert path.read_text() == "old"
     assert path.read_text() == "new" and list(tmp_path.iterdir()) == [path]
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from tarsus.files import part_of, replacing
+part_of(Path(sys.argv[1], "folder")).mkdir()
+with replacing(Path(sys.argv[1], "log.nc")) as temporary:
+    temporary.write_text("ne")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere what is left stays")
+def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
+    """When the folder is written to again; what living processes write, and other files, stay."""
+    subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], check=False)
+    assert len(list(tmp_path.glob(".*.part"))) == 2
+    mine = tmp_path / part_of(tmp_path.parent / "mine").name
+    others = tmp_path / ".elsewhere-1-2.part"
+    for file in (mine, others):
+        file.touch()
+    path = tmp_path / "log.nc"
+    with replacing(path) as temporary:
+        temporary.write_text("new")
+    assert set(tmp_path.iterdir()) == {path, mine, others}
 
 
 def test_of_several_texts_all_are_written_or_none(tmp_path: Path) -> None:

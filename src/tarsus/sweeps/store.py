@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from tarsus.errors import TarsusError
-from tarsus.files import check_writable, json_text, replacing
+from tarsus.files import check_writable, json_text, part_of, replacing
 
 CHUNKS, TRAJECTORIES = "chunks", "trajectories"
 SPEC = "sweep.json"  # what was asked last, and its chunks
@@ -57,7 +57,7 @@ class Store:
         """A folder of files; one that is there is whole, and of the same bytes."""
         if place.is_dir():
             return
-        part = _beside(place)
+        part = part_of(place)
         part.mkdir(parents=True)
         try:
             for name, content in files.items():
@@ -82,7 +82,7 @@ class Store:
         name = hashlib.sha256(json_text(list(groups)).encode()).hexdigest()[:24]
         path = self.folder / f"plan-{name}.json"
         if not path.exists():
-            fresh = _beside(path)
+            fresh = part_of(path)
             fresh.write_text(json_text({"worlds_a_chunk": measured()}), encoding="utf-8")
             try:
                 os.link(fresh, path)  # fails where another run was first
@@ -99,11 +99,6 @@ class Store:
         if len(found) != len(groups) or not all(type(n) is int and n > 0 for n in found):
             raise TarsusError(f"{path} is damaged: remove it, and run again.")
         return found
-
-
-def _beside(path: Path) -> Path:
-    """Where it is written before it is renamed; nobody else writes there."""
-    return path.with_name(f".{os.getpid()}-{os.urandom(4).hex()}.part")
 
 
 def _write(path: Path, content: bytes) -> None:
