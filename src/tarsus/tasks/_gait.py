@@ -50,7 +50,6 @@ class Habit(NamedTuple):
     frequency: float
     crouch: float
     stiffness: float
-    rotor: float
     push: float = 0.5
     episode: float = 20.0
     unit: float = 1.0
@@ -60,7 +59,7 @@ class Habit(NamedTuple):
     sunk: float = 0.55
 
 
-TROT = Habit(speed=(0.3, 1.0), lift=0.04, frequency=2.5, crouch=0.8, stiffness=1.0, rotor=0.0)
+TROT = Habit(speed=(0.3, 1.0), lift=0.04, frequency=2.5, crouch=0.8, stiffness=1.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,13 +84,9 @@ class GaitTask(LearningTask):
     stiffness: float | None = parameter(
         None, "[1]", "factor on that of the joints' servos; none: the robot's", "(0, 10]"
     )
-    rotor: float | None = parameter(
-        None,
-        "s^2",
-        "rotor inertia over torque of motors whose file gives none; none: the robot's",
-        "[0, 1]",
+    rotor: float = parameter(
+        1e-4, "s^2", "rotor inertia over torque of motors whose file gives none", "[0, 1]"
     )
-
     push: float | None = parameter(
         None, "m/s", "that pushes add to the velocity at most; none: the robot's", "[0, inf)"
     )
@@ -113,7 +108,7 @@ class GaitTask(LearningTask):
 
     def prepared(self, robot: Robot) -> Robot:
         """Standing with knees that are bent enough to walk on, and with rotors."""
-        return crouched(with_rotors(robot, known(self.rotor)), known(self.crouch))
+        return crouched(with_rotors(robot, self.rotor), known(self.crouch))
 
     def contacts(self, mechanism: Mechanism) -> tuple[str, ...]:
         """The farthest point of every leg, or the corners of its sole."""
@@ -225,7 +220,6 @@ def habit(mechanism: Mechanism) -> Habit:
         frequency=0.4 * float(np.sqrt(gravity / length)),
         crouch=0.93,
         stiffness=0.4,
-        rotor=1e-4,
         push=0.5 * fastest,
         episode=5.0,
         unit=fastest,
