@@ -254,7 +254,7 @@ def test_single_precision_stays_near_double(name: str) -> None:
     allowed = spread(name, 1e-6, **options)
     assert single["q"].dtype == np.float32
     assert (double["impulse"][-1] != 0).any()
-    # what float64 does not solve has no answer to stay near to: `linearized` with mu = 1.1
+    # what float64 does not solve has no answer to stay near to: a drop under `micro`
     solved = (double["converged"] > 0).all(axis=(0, 2))
     assert solved.sum() >= COUNT - 1
     for register, near in (("q", 2e-4), ("u", 2e-2)):
