@@ -9,7 +9,8 @@ import casadi as ca
 from casadi import SX
 
 from tarsus.dynamics import coordinates
-from tarsus.model.mechanism import Mechanism
+from tarsus.dynamics.kinematics import Kinematics
+from tarsus.model.mechanism import Frame, Mechanism
 from tarsus.model.poses import quaternion_from_rotation
 from tarsus.sensing.base import Seen, Sensor, along, at_frame, frame_named, motion, place
 from tarsus.spatial.quaternion import product
@@ -30,8 +31,14 @@ class FrameMotion(Sensor):
         return along("position", "m") | quaternion | moving
 
     def read(self, seen: Seen) -> tuple[SX, SX]:
-        frame, kin = seen.frame(self.frame), seen.after
-        origin, _ = place(kin, frame)
-        own = constant(quaternion_from_rotation(frame.rotation))
-        turn = product(coordinates.quaternions(kin)[frame.body], own)
-        return ca.vertcat(origin, turn, *motion(kin, frame)), seen.memory
+        return frame_state(seen.after, seen.frame(self.frame)), seen.memory
+
+
+def frame_state(kin: Kinematics, frame: Frame) -> SX:
+    """Position (m), unit quaternion (w, x, y, z), velocity (m/s) and angular velocity (rad/s) of a
+    frame, world axes, (13,).
+    """
+    origin, _ = place(kin, frame)
+    own = constant(quaternion_from_rotation(frame.rotation))
+    turn = product(coordinates.quaternions(kin)[frame.body], own)
+    return ca.vertcat(origin, turn, *motion(kin, frame))

@@ -55,7 +55,7 @@ def first_fault(
     """
     q, u = part["q"], part["u"]
     with np.errstate(invalid="ignore"):
-        fast, far = ~(np.abs(u) <= _largest(robot, dt)), ~(np.abs(q) <= FAR)
+        fast, far = ~(np.abs(u) <= largest_rates(robot, dt)), ~(np.abs(q) <= FAR)
     bad = fast.any(-1) | far.any(-1)
     if not bad.any():
         return None
@@ -96,7 +96,7 @@ def advice(plan: Plan, q: NDArray[np.float64], dt: float) -> str:
     return f"; use {', '.join(others)} or {last}." if others else f"; use {last}."
 
 
-def _largest(robot: Mechanism, dt: float) -> NDArray[np.float64]:
+def largest_rates(robot: Mechanism, dt: float) -> NDArray[np.float64]:
     """The largest rate (nu,) of every velocity that a run may reach, rad/s or m/s."""
     largest = np.full(robot.nu, TURN / dt)
     for body, at in zip(robot.bodies, robot.u_slices, strict=True):
