@@ -276,11 +276,14 @@ def test_what_cannot_be_drawn_is_refused(backend: Any, robot: Robot) -> None:
         (ValueError, drawn(dof_armature=[np.ones(8)])),
         (ValueError, drawn(dof_frictionloss=[np.r_[np.zeros(6), 1.0, 1.0]])),
         (ValueError, drawn(kp=[[1.0, np.nan]])),
+        (ValueError, drawn(kp=[[1.0, 1e12]], geom_friction=[[[0.1, 0, 0]]])),
     ]
     for kind, payload in wrong:
         with pytest.raises(kind):
             backend._host_set_state(np.array([0]), q[:1], u[:1], payload)
     assert (backend.simulation.state() == before).all()
+    assert (backend.get_reset_term_default("kp") == 40).all()
+    assert (backend.simulation.backend.get("law.mu") == backend.simulation.law.mu).all()
     with pytest.raises(UnsupportedCapabilityError, match="pushes"):
         backend.apply_body_force(np.array([1]), np.zeros((WORLDS, 1, 3)))
     with pytest.raises(UnsupportedCapabilityError, match="fragment_files"):

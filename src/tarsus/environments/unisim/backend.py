@@ -180,11 +180,11 @@ class TarsusBackend(DrawnAnew):
         new = self.tables.planned(rows, drawn)
         for name, value in (("q", q), ("u", u)):
             inputs.state(name, value, self.model, self.simulation.backend)
-        # state, then numbers
+        # numbers, which may be refused, then state
         if len(rows):
+            self.tables.write(rows, new)
             self._host_reset(rows)
             self.simulation.set(where=where, q=q, u=u)
-            self.tables.write(rows, new)
         return None
 
     def _normalized(self, q: Array) -> Array:
@@ -218,8 +218,7 @@ class TarsusBackend(DrawnAnew):
             raise ValueError(f"nsteps must be a whole number of at least 1, not {nsteps!r}.")
         # without anything to ask or push, in one call
         self.diverged = np.zeros(self.num_envs, bool)
-        if self._pre_step_control_fn is None and not self.wrenches.staged.any():
-            self.wrenches.into_step(self._q, self._u)
+        if self._pre_step_control_fn is None and self.wrenches.idle:
             backend.set("action", signals)
             backend.advance(int(nsteps))
             self._begin_again()
@@ -230,11 +229,12 @@ class TarsusBackend(DrawnAnew):
                 also = None
                 if told.body_ids is not None:
                     also = self.wrenches.of(told.body_ids, told.force, told.torque)
-                self.wrenches.into_step(self._q, self._u, also)
+                if also is not None or not self.wrenches.idle:
+                    self.wrenches.into_step(self._q, self._u, also)
                 backend.set("action", told.ctrl)
                 backend.advance()
                 self._begin_again()
-        self.wrenches.clear()
+            self.wrenches.release()
         return {"diverged": self.diverged.copy()}
 
     def _asked(self, signals: Array) -> PreStepControlOutput:

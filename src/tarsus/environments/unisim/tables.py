@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from tarsus.environments.unisim.bodies import SCALAR, center_in_link, from_link, of_dofs
 from tarsus.environments.unisim.model import UnsupportedError
+from tarsus.errors import TarsusError
 from tarsus.model.mechanism import Mechanism
 from tarsus.simulation.simulation import Simulation
 
@@ -128,11 +129,15 @@ class ModelTables:
                 raise ValueError(f"{term} must be zero in columns that have no {kind}.")
 
     def write(self, rows: NDArray[np.intp], new: Mapping[str, Array]) -> None:
-        """Tables from `planned` into the worlds `rows`; the others keep their bits."""
+        """Tables from `planned` into the worlds `rows`; the others keep their bits. TarsusError,
+        and nothing is written, for a number that is out of range.
+        """
         # tables, and whose they are
         where = np.zeros(self.simulation.worlds, bool)
         where[rows] = True
+        before = {term: self._now[term] for term in new}
         for term, array in new.items():
+            self._now[term] = self._now[term].copy()
             self._now[term][rows] = array
         # what a simulation sets by name
         values: dict[str, Any] = {SERVOS[t]: self._now[t] for t in SERVOS if t in new}
@@ -145,8 +150,11 @@ class ModelTables:
                 columns = [robot.u_slices[robot.joint_index(name)].start for name in names]
                 table = self._now[term][:, columns].T
                 values[own] = dict(zip(names, table, strict=True))
-        if values:
+        try:
             self.simulation.set(where=where, **values)
+        except TarsusError:  # a number out of range, and nothing is written
+            self._now |= before
+            raise
         # masses, all worlds of a body at once
         if MASS in new or CENTER in new:
             self.simulation.backend.set("varied.inertia", self._matter(), where)

@@ -56,11 +56,14 @@ class Wrenches:
             raise UnsupportedError(f"the body {name!r} takes no forces: name it in pushes=[...].")
         return self.bodies.index(number)
 
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is staged, nor stands in the register of the next step."""
+        return not self._held and not self.staged.any()
+
     def into_step(self, q: Array, u: Array, also: Array | None = None) -> None:
         """The register of the next step at q (worlds, nq), u: what is staged, and `also`."""
         wrench = self.staged if also is None else self.staged + also
-        if not self.bodies or not (self._held or wrench.any()):
-            return
         force, torque = wrench[..., :3], wrench[..., 3:]
         moment = torque + np.cross(self._arms(q, u), force)
         push = np.concatenate([force, moment], axis=-1)
@@ -77,6 +80,13 @@ class Wrenches:
         w, axis, arm = p[..., :1], p[..., 1:], np.stack(arms, axis=1)
         across = np.cross(axis, arm)
         return arm + 2 * (w * across + np.cross(axis, across))
+
+    def release(self) -> None:
+        """No force on any body, now and in the next step."""
+        self.clear()
+        if self._held:
+            self.simulation.backend.set("push", np.zeros(6 * len(self.bodies)))
+            self._held = False
 
     def clear(self, where: Array | None = None) -> None:
         """Nothing is staged, in all worlds or those of a mask."""
