@@ -1,4 +1,4 @@
-"""Steps a second of processor time through the contract of `unisim-core`, beside the simulation that it wraps.
+"""Steps a second of processor time through `unisim-core`, beside the simulation that it wraps.
 
 uv run --group learners python tools/unisim_speed.py
 
