@@ -1,4 +1,4 @@
-"""Read a robot from a file, MJCF or URDF, told apart by the file's root tag."""
+"""Read a robot from a file, MJCF, URDF or SDF, told apart by the file's root tag."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from tarsus.model.mechanism import Mechanism
 
 
 def read(path: str | Path, **options: Any) -> Mechanism:
-    """An MJCF (<mujoco>) or URDF (<robot>) file's mechanism, checked; options: its importer's."""
+    """The mechanism of an MJCF (<mujoco>), URDF (<robot>) or SDF (<sdf>) file, checked.
+
+    options: its importer's
+    """
     path = existing_file(path)
     with naming(str(path)):
         reader = _reader(root_tag(path))
@@ -23,7 +26,7 @@ def read(path: str | Path, **options: Any) -> Mechanism:
 
 
 def _reader(tag: str) -> Callable[..., Mechanism]:
-    """The importer of files with this root tag; the other one is not loaded."""
+    """The importer of files with this root tag; the others are not loaded."""
     if tag == "mujoco":
         from tarsus.model.mjcf import read_mjcf
 
@@ -32,6 +35,10 @@ def _reader(tag: str) -> Callable[..., Mechanism]:
         from tarsus.model.urdf import read_urdf
 
         return read_urdf
+    if tag == "sdf":
+        from tarsus.model.sdf import read_sdf
+
+        return read_sdf
     raise TarsusError(
-        f"its root tag is <{tag}>: only <mujoco> (MJCF) and <robot> (URDF) can be read."
+        f"its root tag is <{tag}>: only <mujoco> (MJCF), <robot> (URDF) and <sdf> can be read."
     )

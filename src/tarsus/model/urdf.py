@@ -72,11 +72,11 @@ def _mechanism(
     report = Report(file)
     links = [link_of(element, folder, packages, shapes) for element in robot.findall("link")]
     joints = with_leaders([joint_of(element) for element in robot.findall("joint")], report)
-    _report_shapes(links, missing_visuals(robot, folder, packages), report)
+    report_shapes(links, missing_visuals(robot, folder, packages), report)
     # hang them into a tree, and weld what does not move
     root, children = _tree(links, joints)
     parts = _parts({link.name: link for link in links}, root, children, floating)
-    welded = weld(_without_massless(parts, report), report)
+    welded = weld(without_massless(parts, report), report)
     _report_joints([joint for joint in joints if joint.name in welded.joint_names], report)
     coupled = couplings(joints, welded.joint_names, report)
     # the mechanism, with a motor for every driven joint
@@ -178,7 +178,7 @@ def _parts(
     return parts
 
 
-def _without_massless(parts: list[Part], report: Report) -> list[Part]:
+def without_massless(parts: list[Part], report: Report) -> list[Part]:
     """The parts, joints that move no mass locked: nothing could say how they accelerate."""
     matter = [part.inertia.mass + np.abs(part.inertia.about_com).max() for part in parts]
     for number in range(len(parts) - 1, 0, -1):
@@ -232,7 +232,10 @@ def _motor(joint: UrdfJoint) -> FileActuator:
     return FileActuator(joint.name, joint.name, force=(-joint.effort, joint.effort), speed=speed)
 
 
-def _report_shapes(links: list[UrdfLink], visuals: list[str], report: Report) -> None:
+def report_shapes(links: list[UrdfLink], visuals: list[str], report: Report) -> None:
+    """Say which shapes of links and which pictures are left out; TarsusError for missing meshes
+    that collide.
+    """
     missing = [uri for link in links for uri in link.missing_meshes]
     if missing:
         raise TarsusError(

@@ -201,23 +201,25 @@ def numbers(
 
     TarsusError if there are others, or none and no default.
     """
-    # are they numbers?
     text = element.get(key, default)
     if text is None:
         raise TarsusError(f"{where}: the <{element.tag}> has no {key}.")
+    return parsed(text, count, f"{where}: {key} of <{element.tag}>", largest)
+
+
+def parsed(text: str, count: int, what: str, largest: float = LARGEST) -> Array:
+    """`count` numbers of a text, none beyond `largest`; `what` begins the TarsusError if not."""
+    # are they numbers?
     try:
         found = np.array([float(word) for word in text.split()])
     except ValueError:
         found = np.array([np.nan])
     if found.shape != (count,) or np.isnan(found).any():
-        what = "a number" if count == 1 else f"{count} numbers"
-        raise TarsusError(
-            f"{where}: {key} of <{element.tag}> must be {what}, not {shortened(text)}."
-        )
+        wanted = "a number" if count == 1 else f"{count} numbers"
+        raise TarsusError(f"{what} must be {wanted}, not {shortened(text)}.")
     # are they a robot's?
     if np.abs(found).max() > largest:
         raise TarsusError(
-            f"{where}: {key} of <{element.tag}> must be finite and at most {largest:g} in SI units,"
-            f" not {shortened(text)}."
+            f"{what} must be finite and at most {largest:g} in SI units, not {shortened(text)}."
         )
     return found

@@ -1,0 +1,309 @@
+"""SDF files: a model's links and joints as a tree, the joints outside it closing loops."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tarsus.errors import TarsusError, several, unknown
+from tarsus.model.file_actuators import FileActuator
+from tarsus.model.files import existing_file, file_bytes, naming, xml_root
+from tarsus.model.joint import Joint, JointKind
+from tarsus.model.mechanism import WORLD, Actuator, Inertia, LoopJoint, Mechanism
+from tarsus.model.parts import Part, Report, Welded, weld
+from tarsus.model.poses import Pose, moved, quaternion_from_rotation
+from tarsus.model.sdf_elements import SdfJoint, joint_of, link_of, missing_visuals
+from tarsus.model.sdf_frames import WORLD_LINK, Frames, frames_of, inverse
+from tarsus.model.sdf_gearboxes import couplings
+from tarsus.model.sdf_motors import driven_joints
+from tarsus.model.sdf_tree import SdfTree, tree
+from tarsus.model.urdf import BASE_JOINTS, LINKS, SHAPES, report_shapes, without_massless
+from tarsus.model.urdf_elements import UrdfLink
+
+Array = NDArray[np.float64]
+KINDS: dict[str, JointKind] = {
+    "revolute": "hinge",
+    "continuous": "hinge",
+    "prismatic": "slide",
+    "ball": "ball",
+    "fixed": "fixed",
+}
+AXES_IN_JOINT = (1, 5)  # the version from which on an axis stands in the joint's frame
+DRAWN = "qpos0"  # the keyframe with every body where the file draws it
+SOME = 6  # names that a sentence shows
+READ = {  # what is read of an element, or changes no motion
+    "model": (
+        "link",
+        "joint",
+        "frame",
+        "pose",
+        "self_collide",
+        "enable_wind",
+        "allow_auto_disable",
+    ),
+    "link": ("pose", "inertial", "collision", "visual", "self_collide"),
+    "joint": (
+        "pose",
+        "parent",
+        "child",
+        "axis",
+        "axis2",
+        "gearbox_ratio",
+        "gearbox_reference_body",
+    ),
+    "collision": ("pose", "geometry", "laser_retro", "max_contacts"),
+}
+
+
+def read_sdf(
+    source: str | Path,
+    packages: Mapping[str, str | Path] | None = None,
+    floating: bool = True,
+    shapes: str = "collision",
+    driven: Sequence[str] | None = None,
+) -> Mechanism:
+    """The mechanism of the one model of an SDF file, or of SDF text (that begins with <).
+
+    packages: folders by name, for model:// meshes that are not found near the file. floating: hang
+    the root link on a free joint, unless a joint ties the model to the world. shapes: as of
+    `read_urdf`. driven: the joints with motors, else those with an effort, and where none has one
+    those with a range and no spring, of a closed loop one alone.
+    """
+    if shapes not in SHAPES:
+        raise unknown("kind of shapes", str(shapes), SHAPES)
+    given = packages or {}, floating, shapes, driven
+    if isinstance(source, str) and source.lstrip().startswith("<"):
+        with naming("SDF text"):
+            return _mechanism(source, "SDF text", Path.cwd(), *given)
+    path = existing_file(source)
+    with naming(path.name):
+        return _mechanism(file_bytes(path), path.name, path.parent, *given)
+
+
+def _mechanism(
+    text: str | bytes,
+    file: str,
+    folder: Path,
+    packages: Mapping[str, str | Path],
+    floating: bool,
+    shapes: str,
+    driven: Sequence[str] | None,
+) -> Mechanism:
+    # read links and joints
+    report = Report(file)
+    model, version = _model(xml_root(text))
+    frames = frames_of(model)
+    links = [link_of(e, frames, folder, packages, shapes) for e in model.findall("link")]
+    joints, links = _joints(model, frames, links, version < AXES_IN_JOINT)
+    report_shapes(links, missing_visuals(model, folder, packages), report)
+    _report_ignored(model, joints, report)
+    # hang them into a tree, and weld what does not move
+    gearboxes = [joint for joint in joints if joint.gearbox]
+    found = tree([link.name for link in links], [j for j in joints if j not in gearboxes])
+    parts, places = _parts({link.name: link for link in links}, found, frames, floating)
+    welded = weld(without_massless(parts, report), report)
+    loops = _loops(found, welded, places, report)
+    # the mechanism, with a motor for every driven joint
+    mechanism = Mechanism(
+        name=model.get("name") or "robot",
+        bodies=welded.bodies,
+        candidates=welded.candidates,
+        solids=welded.solids,
+        frames=welded.frames,
+        loops=loops,
+        couplings=couplings(gearboxes, found, report),
+    )
+    motors = driven_joints(mechanism, found, driven, report)
+    return replace(
+        mechanism,
+        actuators=tuple(Actuator(j.name, j.name, -j.effort, j.effort) for j in motors),
+        file_actuators=tuple(_motor(joint) for joint in motors),
+        keyframes={DRAWN: _drawn(mechanism, places[found.order[0]])},
+        notes=tuple(report.notes),
+        left_out=tuple(report.left_out),
+    )
+
+
+def _model(root: ET.Element) -> tuple[ET.Element, tuple[int, int]]:
+    """The one model of a file, and the file's version."""
+    if root.tag != "sdf":
+        raise TarsusError(f"its root tag is <{root.tag}>, not <sdf>.")
+    try:
+        major, minor = (int(part) for part in (root.get("version") or "").split("."))
+    except ValueError:
+        raise TarsusError("its <sdf> has no version, such as version='1.6'.") from None
+    models = [*root.findall("model"), *root.findall("world/model")]
+    if len(models) != 1:
+        names = ", ".join(repr(model.get("name")) for model in models)
+        raise TarsusError(
+            f"it has {len(models)} models{f' ({names})' if names else ''}: give a file with one,"
+            " whose <include> are filled in (gz sdf -p FILE)."
+        )
+    model = models[0]
+    for tag in ("include", "model"):
+        if model.find(tag) is not None:
+            raise TarsusError(
+                f"a <{tag}> inside its model is not read: write all links and joints into one"
+                " model (gz sdf -p FILE fills in what is included)."
+            )
+    if model.findtext("static", "").strip().lower() in ("1", "true"):
+        raise TarsusError("its model is static: nothing of it moves.")
+    count = len(model.findall("link"))
+    if count == 0 or count > LINKS:
+        what = "no link" if count == 0 else f"more than {LINKS} links, too many for one robot"
+        raise TarsusError(f"there is {what} in it.")
+    return model, (major, minor)
+
+
+def _joints(
+    model: ET.Element, frames: Frames, links: list[UrdfLink], old: bool
+) -> tuple[list[SdfJoint], list[UrdfLink]]:
+    """The joints; the links, the world first where a joint names it."""
+    elements = model.findall("joint")
+    tied = {(e.findtext(end) or "").strip() for e in elements for end in ("parent", "child")}
+    if WORLD_LINK in tied and WORLD_LINK not in {link.name for link in links}:
+        links = [UrdfLink(WORLD_LINK, Inertia(0.0), (), (), ()), *links]
+    names = [link.name for link in links]
+    joints = [joint_of(element, frames, names, old) for element in elements]
+    for joint in joints:
+        if joint.kind not in KINDS and not joint.gearbox:
+            known = ", ".join([*KINDS, "gearbox"])
+            raise TarsusError(
+                f"joint {joint.name!r} is {joint.kind!r}, which is not supported (known: {known}):"
+                " put joints of these kinds in its place."
+            )
+        if joint.parent == joint.child:
+            raise TarsusError(f"joint {joint.name!r} joins {joint.child!r} to itself.")
+    return joints, links
+
+
+def _parts(
+    links: Mapping[str, UrdfLink],
+    found: SdfTree,
+    frames: Frames,
+    floating: bool,
+) -> tuple[list[Part], dict[str, Pose]]:
+    """The links depth-first, and the frame of each in the model's: at its joint, with the link's
+    axes.
+    """
+    root = found.order[0]
+    names = {joint.name for joint in found.above.values()}
+    base = None
+    if floating and root != WORLD_LINK:
+        base = Joint(next(name for name in BASE_JOINTS if name not in names), "free")
+    # the root stands where the file puts it, unless its free joint says where
+    places = {root: frames[root]}
+    stand = inverse(frames[WORLD_LINK]) @ frames[root] if base is None else Pose()
+    parts = [_part(links[root], WORLD, stand, base, Pose())]
+    # the others at their joints
+    number = {name: n for n, name in enumerate(found.order)}
+    for name in found.order[1:]:
+        joint = found.above[name]
+        places[name] = Pose(joint.anchor, frames[name].rotation)
+        inside = inverse(places[name]) @ frames[name]
+        pose = inverse(places[joint.parent]) @ places[name]
+        motion = _motion(joint, places[name])
+        parts.append(_part(links[name], number[joint.parent], pose, motion, inside))
+    return parts, places
+
+
+def _part(link: UrdfLink, parent: int, pose: Pose, joint: Joint | None, inside: Pose) -> Part:
+    """A link in a frame at its joint; inside: where its own stands in that."""
+    shapes = tuple(shape.at(inside) for shape in link.shapes)
+    return Part(link.name, parent, pose, joint, moved(link.inertia, inside), shapes)
+
+
+def _motion(joint: SdfJoint, place: Pose) -> Joint | None:
+    """Our joint in the frame `place` of its child, None if it is fixed."""
+    kind = KINDS[joint.kind]
+    if kind == "fixed":
+        return None
+    if kind == "ball":
+        return Joint(joint.name, kind)
+    return Joint(
+        joint.name,
+        kind,
+        axis=place.rotation.T @ joint.axis,
+        lower=joint.lower if joint.limited else -np.inf,
+        upper=joint.upper if joint.limited else np.inf,
+        damping=joint.damping,
+        dry_friction=joint.friction,
+        velocity_limit=joint.velocity if joint.velocity > 0 else np.inf,
+        stiffness=joint.stiffness,
+        rest=joint.rest,
+    )
+
+
+def _loops(
+    found: SdfTree, welded: Welded, places: Mapping[str, Pose], report: Report
+) -> tuple[LoopJoint, ...]:
+    """The joints outside the tree."""
+    loops, limited = [], []
+    for joint in found.outside:
+        (parent, there), (child, here) = (
+            _place(welded, found, places, link) for link in (joint.parent, joint.child)
+        )
+        if child == WORLD:
+            (parent, there), (child, here) = (child, here), (parent, there)
+        if parent == child:
+            report.leave(f"The joint {joint.name} joins what is welded together: it is left out.")
+            continue
+        # in the child's axes
+        motion = _motion(joint, here) or Joint(joint.name, "fixed")
+        if joint.limited:
+            limited.append(joint.name)
+        motion = replace(motion, lower=-np.inf, upper=np.inf)
+        anchor = [inverse(place).point(joint.anchor) for place in (there, here)]
+        turned = there.rotation.T @ here.rotation
+        loops.append(LoopJoint(motion, parent, child, anchor[0], turned, anchor[1]))
+    if limited:
+        report.leave(f"Ranges of joints that close loops are left out: {several(limited, SOME)}.")
+    return tuple(loops)
+
+
+def _place(
+    welded: Welded, found: SdfTree, places: Mapping[str, Pose], link: str
+) -> tuple[int, Pose]:
+    """The body that carries a link, and the body's frame in the model's."""
+    host, here = welded.places[found.order.index(link)]
+    if host == WORLD:
+        return WORLD, places[WORLD_LINK] if WORLD_LINK in places else Pose()
+    return host, places[link] @ inverse(here)
+
+
+def _motor(joint: SdfJoint) -> FileActuator:
+    """Its actuator: the effort limits it, and the velocity if there is an effort."""
+    limited = joint.velocity > 0 and np.isfinite(joint.effort)
+    speed = joint.velocity if limited else np.inf
+    return FileActuator(joint.name, joint.name, force=(-joint.effort, joint.effort), speed=speed)
+
+
+def _drawn(mechanism: Mechanism, root: Pose) -> Array:
+    """All joints at zero, (nq,), the root where the file puts it."""
+    q = mechanism.neutral()
+    if mechanism.floating:
+        q[:3], q[3:7] = root.position, quaternion_from_rotation(root.rotation)
+    return q
+
+
+def _report_ignored(model: ET.Element, joints: Sequence[SdfJoint], report: Report) -> None:
+    """Say by name what elements are left out."""
+    counts: dict[str, int] = {}
+    for owner in (model, *model.findall("link"), *model.findall("joint"), *model.iter("collision")):
+        for child in owner:
+            if child.tag not in READ[owner.tag]:
+                counts[f"<{child.tag}>"] = counts.get(f"<{child.tag}>", 0) + 1
+    if counts:
+        told = ", ".join(f"{tag} ({count})" for tag, count in sorted(counts.items()))
+        report.leave(f"Not read: {told}.")
+    balls = [j.name for j in joints if j.kind == "ball" and any((j.damping, j.friction))]
+    if balls:
+        report.leave(f"Ball joints turn freely, their <dynamics> are left out: {', '.join(balls)}.")
+    ranges = [j.name for j in joints if j.kind in ("revolute", "prismatic") and not j.limited]
+    if ranges:
+        report.note(f"Joints without a range of motion: {several(ranges, SOME)}.")

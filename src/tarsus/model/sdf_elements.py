@@ -1,0 +1,230 @@
+"""The elements of an SDF file as plain records, every number checked and every mesh found."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tarsus.errors import TarsusError, unknown
+from tarsus.model.candidates import Shape, ShapeKind
+from tarsus.model.check import LARGEST
+from tarsus.model.files import mesh_vertices, resolve
+from tarsus.model.mechanism import Inertia
+from tarsus.model.poses import moved
+from tarsus.model.sdf_frames import MODEL, Frames, inverse, name_of, pose_of
+from tarsus.model.urdf_elements import UrdfLink, parsed
+
+Array = NDArray[np.float64]
+Packages = Mapping[str, str | Path]
+PRIMITIVES: dict[str, ShapeKind] = {
+    "box": "box",
+    "sphere": "sphere",
+    "cylinder": "cylinder",
+    "capsule": "capsule",
+    "ellipsoid": "ellipsoid",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class SdfJoint:
+    """A <joint>: anchor (3,), m, and axis (3,) in the model's frame with all joints at zero.
+
+    lower, upper: infinite where the file has none
+    effort, velocity: infinite if the file gives none, or a negative one (SDF: no limit)
+    gearbox: of a gearbox its ratio and reference body, else None
+    """
+
+    name: str
+    kind: str
+    parent: str
+    child: str
+    anchor: Array
+    axis: Array
+    lower: float = -np.inf
+    upper: float = np.inf
+    effort: float = np.inf
+    velocity: float = np.inf
+    damping: float = 0.0
+    friction: float = 0.0
+    stiffness: float = 0.0
+    rest: float = 0.0
+    gearbox: tuple[float, str] | None = None
+
+    @property
+    def limited(self) -> bool:
+        """Whether it has a range."""
+        return self.lower < self.upper and bool(np.isfinite([self.lower, self.upper]).any())
+
+
+def link_of(
+    element: ET.Element, frames: Frames, folder: Path, packages: Packages, touching: str
+) -> UrdfLink:
+    """Read a <link> in its own frame; meshes are looked for from `folder` on and in `packages`.
+
+    touching: the elements with its shapes, "collision" or "visual"
+    """
+    name = name_of(element)
+    where, home = f"link {name!r}", inverse(frames[name])
+    shapes: list[Shape] = []
+    missing: list[str] = []
+    strange: list[str] = []
+    # every shape
+    for shape in element.findall(touching):
+        geometry = shape.find("geometry")
+        solid = geometry[0] if geometry is not None and len(geometry) else None
+        label = shape.get("name") or ""
+        pose = home @ pose_of(shape, where, frames, name)
+        if solid is None:
+            strange.append(f"an empty <{touching}>")
+        # a mesh, if its file is found
+        elif solid.tag == "mesh":
+            uri = _text(solid, "uri", where)
+            path = resolve(uri, folder, packages)
+            if path is None:
+                missing.append(uri)
+            else:
+                vertices = mesh_vertices(path) * _values(solid, "scale", "1 1 1", 3, where)
+                shapes.append(Shape("mesh", (), pose, label, vertices))
+        # a primitive, or something unknown
+        elif solid.tag in PRIMITIVES:
+            shapes.append(Shape(PRIMITIVES[solid.tag], _size(solid, where), pose, label))
+        else:
+            strange.append(f"<{solid.tag}>")
+    inertia = _inertia(element, where, frames)
+    return UrdfLink(name, inertia, tuple(shapes), tuple(missing), tuple(strange))
+
+
+def joint_of(element: ET.Element, frames: Frames, links: Sequence[str], old: bool) -> SdfJoint:
+    """Read a <joint>.
+
+    links: their names, the world's too
+    old: whether axes stand in the model's frame, as before SDF 1.5
+    """
+    # what it joins, and where
+    name = name_of(element)
+    where, kind = f"joint {name!r}", element.get("type") or ""
+    parent, child = _text(element, "parent", where), _text(element, "child", where)
+    for link in (parent, child):
+        if link not in links:
+            raise TarsusError(f"{where}: {unknown('link', link, list(links))}")
+    axis, anchor = element.find("axis"), frames[name].position
+    gearbox = _gearbox(element, where) if kind == "gearbox" else None
+    if axis is None:
+        up = frames[name].rotation[:, 2]
+        return SdfJoint(name, kind, parent, child, anchor, up, gearbox=gearbox)
+    # its range, and what resists it
+    limit, dynamics = axis.find("limit"), axis.find("dynamics")
+    return SdfJoint(
+        name=name,
+        kind=kind,
+        parent=parent,
+        child=child,
+        anchor=anchor,
+        axis=_axis(axis, where, frames, name, old),
+        lower=_bound(limit, "lower", "-1e16", where),
+        upper=_bound(limit, "upper", "1e16", where),
+        effort=_most(limit, "effort", where),
+        velocity=_most(limit, "velocity", where),
+        damping=_value(dynamics, "damping", "0", where),
+        friction=_value(dynamics, "friction", "0", where),
+        stiffness=_value(dynamics, "spring_stiffness", "0", where),
+        rest=_value(dynamics, "spring_reference", "0", where),
+        gearbox=gearbox,
+    )
+
+
+def missing_visuals(model: ET.Element, folder: Path, packages: Packages) -> list[str]:
+    """The meshes, each once, that only pictures need and that are not there."""
+    uris = [mesh.findtext("uri", "").strip() for mesh in model.findall("link/visual/geometry/mesh")]
+    return [uri for uri in dict.fromkeys(uris) if resolve(uri, folder, packages) is None]
+
+
+def _axis(axis: ET.Element, where: str, frames: Frames, joint: str, old: bool) -> Array:
+    """The direction (3,) of an <axis> in the model's frame, not of length 1."""
+    along, way = _values(axis, "xyz", "0 0 1", 3, where), axis.find("xyz")
+    if not np.any(along):
+        raise TarsusError(f"{where}: the axis must not be zero.")
+    said = "" if way is None else way.get("expressed_in", "")
+    of_model = axis.findtext("use_parent_model_frame", "0").strip().lower() in ("1", "true")
+    frame = said or (MODEL if of_model or old else joint)
+    if frame not in frames:
+        raise TarsusError(f"{where}: {unknown('frame', frame, list(frames))}")
+    return frames[frame].rotation @ along
+
+
+def _gearbox(element: ET.Element, where: str) -> tuple[float, str]:
+    ratio = _value(element, "gearbox_ratio", "1", where)
+    if not ratio:
+        raise TarsusError(f"{where}: the gearbox_ratio must not be zero.")
+    return ratio, _text(element, "gearbox_reference_body", where)
+
+
+def _size(solid: ET.Element, where: str) -> tuple[float, ...]:
+    if solid.tag in ("box", "ellipsoid"):
+        tag, part = ("size", 0.5) if solid.tag == "box" else ("radii", 1.0)
+        x, y, z = part * _values(solid, tag, None, 3, where)
+        return float(x), float(y), float(z)
+    radius = _value(solid, "radius", None, where)
+    return (
+        (radius,) if solid.tag == "sphere" else (radius, _value(solid, "length", None, where) / 2)
+    )
+
+
+def _inertia(link: ET.Element, where: str, frames: Frames) -> Inertia:
+    """The matter of a <link> in its frame; what is not given is 1 kg and 1 kg m^2, as in SDF."""
+    inertial = link.find("inertial")
+    if inertial is None:
+        return Inertia(1.0, np.zeros(3), np.eye(3))
+    if inertial.get("auto") == "true":
+        raise TarsusError(f"{where}: write its mass and inertia, auto is not read.")
+    tensor = inertial.find("inertia")
+    xx, yy, zz = (_value(tensor, key, "1", where) for key in ("ixx", "iyy", "izz"))
+    xy, xz, yz = (_value(tensor, key, "0", where) for key in ("ixy", "ixz", "iyz"))
+    about = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    mass, name = _value(inertial, "mass", "1", where), name_of(link)
+    here = inverse(frames[name]) @ pose_of(inertial, where, frames, name)
+    return moved(Inertia(mass, np.zeros(3), about), here)
+
+
+def _text(element: ET.Element, tag: str, where: str) -> str:
+    text = element.findtext(tag, "").strip()
+    if not text:
+        raise TarsusError(f"{where}: the <{element.tag}> has no <{tag}>.")
+    return text
+
+
+def _values(
+    element: ET.Element | None,
+    tag: str,
+    default: str | None,
+    count: int,
+    where: str,
+    largest: float = LARGEST,
+) -> Array:
+    """`count` numbers in the element's <tag>, or those of `default`."""
+    text = None if element is None else element.findtext(tag)
+    if text is None and default is None:
+        raise TarsusError(f"{where}: there is no <{tag}> in its shape.")
+    return parsed(text if text is not None else str(default), count, f"{where}: <{tag}>", largest)
+
+
+def _value(
+    element: ET.Element | None, tag: str, default: str | None, where: str, largest: float = LARGEST
+) -> float:
+    return float(_values(element, tag, default, 1, where, largest)[0])
+
+
+def _bound(limit: ET.Element | None, tag: str, default: str, where: str) -> float:
+    """An end of a range, infinite from SDF's default of 1e16 on."""
+    value = _value(limit, tag, default, where, np.inf)
+    return value if abs(value) < LARGEST else float(np.copysign(np.inf, value))
+
+
+def _most(limit: ET.Element | None, tag: str, where: str) -> float:
+    value = _value(limit, tag, "-1", where, np.inf)
+    return value if 0 <= value < LARGEST else np.inf

@@ -1,0 +1,56 @@
+"""The gearbox joints of SDF as joints that follow others.
+
+With the angles theta_1 of a gearbox's parent and theta_2 of its child against its reference body,
+both about its axis, theta_2 = -gearbox_ratio theta_1 (sdformat.org, specification of <joint>).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tarsus.errors import TarsusError
+from tarsus.model.joint_coupling import JointCoupling
+from tarsus.model.parts import Report
+from tarsus.model.sdf_elements import SdfJoint
+from tarsus.model.sdf_tree import SdfTree
+
+PARALLEL = 0.999  # |cos| of the angle between axes that count as parallel
+
+
+def couplings(
+    gearboxes: Sequence[SdfJoint], found: SdfTree, report: Report
+) -> tuple[JointCoupling, ...]:
+    """A coupling for every gearbox, the joint of its parent following that of its child, and a
+    note; TarsusError for one whose links do not turn on hinges of its reference body.
+    """
+    made: list[JointCoupling] = []
+    for gearbox in gearboxes:
+        ratio, reference = gearbox.gearbox or (1.0, "")
+        (follower, turned), (leader, led) = (
+            _hinge(gearbox, link, reference, found) for link in (gearbox.parent, gearbox.child)
+        )
+        factor = -(led / turned) / ratio
+        made.append(JointCoupling(gearbox.name, follower.name, leader.name, (0.0, factor)))
+    if made:
+        told = ", ".join(f"{c.joint} (follows {c.leader})" for c in made)
+        report.note(f"Gearboxes: joints follow others, held without give, without motors: {told}.")
+    return tuple(made)
+
+
+def _hinge(gearbox: SdfJoint, link: str, reference: str, found: SdfTree) -> tuple[SdfJoint, float]:
+    """The hinge that carries a link on the reference body, and the sign of its axis."""
+    joint = found.above.get(link)
+    if joint is None or joint.parent != reference or joint.kind not in ("revolute", "continuous"):
+        raise TarsusError(
+            f"gearbox {gearbox.name!r}: its link {link!r} must hang on a revolute joint of its"
+            f" reference body {reference!r}."
+        )
+    cosine = np.dot(joint.axis, gearbox.axis)
+    cosine /= np.linalg.norm(joint.axis) * np.linalg.norm(gearbox.axis)
+    if abs(cosine) < PARALLEL:
+        raise TarsusError(
+            f"gearbox {gearbox.name!r}: its axis must be parallel to that of {joint.name!r}."
+        )
+    return joint, float(np.sign(cosine))
