@@ -30,6 +30,7 @@ ASIDE = (
 )  # m or rad: Newton's starts, aside from a stretched leg from which no step leads
 LONGEST = 0.3  # m or rad: no joint moves further in one Newton step
 FLAT = 1e-6  # of the largest: smaller singular values of W_B^T are those of redundant rows
+ROUNDED = 1e-7  # m or rad: by so much the digits of a file leave redundant rows open
 
 
 def gaps(mechanism: Mechanism, q: Array) -> Array:
@@ -68,18 +69,18 @@ def closed(mechanism: Mechanism, q: Array) -> Array:
 
 def _closed(mechanism: Mechanism, q: Array) -> Array:
     q = following(mechanism, q)
-    if widest(mechanism, q)[0] < CLOSED:
+    if _left(mechanism, q)[0] < CLOSED:
         return _the_right_way_round(mechanism, q)
     joints, everything = np.ones(mechanism.nu), np.ones(mechanism.nu)
     for body, at in zip(mechanism.bodies, mechanism.u_slices, strict=True):
         joints[at] = body.joint.kind != "free"
     aside = np.random.default_rng(0).normal(size=mechanism.nu)
     starts = ((movable, scale) for movable in (joints, everything) for scale in ASIDE)
-    found, left, name = q, *widest(mechanism, q)
+    found, left, name = q, *_left(mechanism, q)
     while left > CLOSED and (start := next(starts, None)):
         tried = _newton(mechanism, integrated(mechanism, q, aside * start[0], start[1]), start[0])
         found, (left, name) = min(
-            (found, (left, name)), (tried, widest(mechanism, tried)), key=lambda each: each[1]
+            (found, (left, name)), (tried, _left(mechanism, tried)), key=lambda each: each[1]
         )
     if left > CLOSED:
         raise TarsusError(
@@ -87,6 +88,19 @@ def _closed(mechanism: Mechanism, q: Array) -> Array:
             f"joint {name!r} stays {left:.3g} m or rad apart."
         )
     return _the_right_way_round(mechanism, found)
+
+
+def _left(mechanism: Mechanism, q: Array) -> tuple[float, str]:
+    """The largest gap and its joint's name; of gaps as small as `ROUNDED` the part that joints can
+    close: hinges of a planar loop that are parallel but for a file's digits never close it across.
+    """
+    apart, name = widest(mechanism, q)
+    if not CLOSED < apart < ROUNDED:
+        return apart, name
+    g, W, _ = (np.array(part) for part in _seen(mechanism)(q))
+    U, sizes, _ = np.linalg.svd(W, full_matrices=False)
+    U = U[:, sizes > FLAT * sizes.max()]
+    return float(np.abs(U @ (U.T @ g)).max()), name
 
 
 def following(mechanism: Mechanism, q: Array) -> Array:

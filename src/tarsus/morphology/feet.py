@@ -21,13 +21,15 @@ ROBOTS = 64  # robots whose feet are remembered
 
 @lru_cache(maxsize=ROBOTS)
 def feet(robot: Mechanism) -> tuple[Candidate, ...]:
-    """The lowest candidates of the links that end each leg, with all joints at zero.
+    """The lowest candidates of the links that end each leg, with all joints at zero, or of a robot
+    with closed loops in its keyframe "stand".
 
     Found once for each robot object.
     """
     if not robot.candidates:
         return ()
-    kin = kinematics(robot, SX(robot.neutral()))
+    zero = robot.neutral()
+    kin = kinematics(robot, SX(robot.keyframes.get("stand", zero) if robot.loops else zero))
     lowest = np.array([float(lowest_point(kin, candidate)[2]) for candidate in robot.candidates])
     own = [k for touching in candidates_of_robot(robot).values() for k in touching]
     ground, height = lowest[own].min(initial=np.inf), np.ptp(lowest[own]) if own else 0.0

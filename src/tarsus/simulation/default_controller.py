@@ -17,7 +17,7 @@ from tarsus.control import servo
 from tarsus.control.base import Controller
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import several, unknown
-from tarsus.morphology import posture
+from tarsus.morphology import looped_posture, posture
 from tarsus.morphology.feet import feet
 from tarsus.simulation import resolve
 
@@ -95,13 +95,17 @@ def _standing(robot: Robot) -> tuple[Robot, tuple[str, ...]]:
     q = posture.nearest_zero(robot)
     if not robot.floating and not robot.loops and not np.array_equal(q, robot.neutral()):
         return _starting_at(robot, q), ()
-    if not robot.floating or not robot.candidates or robot.loops:
+    if not robot.floating or not robot.candidates:
         return robot, ()
     # knees bent
-    q = posture.stand(robot)
+    q = looped_posture.stand(robot) if robot.loops else posture.stand(robot)
+    if q is None:
+        return robot, ()
     others = f" (its {', '.join(map(repr, robot.keyframes))} may be none)" if own else ""
     start = (
-        "it starts with bent knees and its feet below its hips."
+        "it starts with its loops closed and its soles level below its center of mass."
+        if robot.loops
+        else "it starts with bent knees and its feet below its hips."
         if q[7:].any()
         else "it starts with all joints at zero."
     )
