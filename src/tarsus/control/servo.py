@@ -9,8 +9,8 @@ foot's share of m g h, the robot tipping over its feet as a pendulum does.
 A torque is held over a step: damping that is stronger than the inertia over dt turns the velocity
 round. The least inertia that joints can show is that in the air, M^-1 of the whole robot (a foot on
 the ground only adds to it), so the eigenvalues of dt M^-1 kd stay below DAMPED, those of dt^2 M^-1
-kp below SPRUNG. (A mode with the values d and a is stable on the midpoint's step for a / 2 < d <
-2.)
+kp below SPRUNG. With closed loops M^-1 is what these leave of (M + dt D)^-1, D the joints' damping.
+(A mode with the values d and a is stable on the midpoint's step for a / 2 < d < 2.)
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from casadi import DM, SX
 from numpy.typing import NDArray
 
 from tarsus.control.pd import actuated
-from tarsus.dynamics import crba, rnea, tree
+from tarsus.dynamics import crba, felt_masses, rnea, tree
 from tarsus.dynamics.jacobian import axis, place
 from tarsus.dynamics.kinematics import Kinematics, kinematics
 from tarsus.dynamics.outlines import lowest
@@ -37,6 +37,7 @@ STIFFER = 6.4
 ZETA = 0.7
 DAMPED, SPRUNG = 0.5, 0.25
 ROUNDS, NEARLY = 300, 1.005  # of lowering gains at most; how near to a bound is near enough
+LOCKED = 1e-9  # of the largest mobility: what loops lock has this
 LIFT = 0.1  # m: a slide lifts its load by less
 HELD = 25.0  # rad/s: what hangs on a held joint answers as quickly as this
 GIVES = 0.1  # rad: a motor's whole torque answers an error of this, or a larger one
@@ -73,7 +74,7 @@ def gains(
     # what each joint holds and turns, at q
     kin, at = kinematics(mechanism, SX(q)), actuated(mechanism)[1]
     M = np.array(DM(crba.mass_matrix(kin, rnea.body_inertias(mechanism))))
-    mobility = np.linalg.inv(M)[np.ix_(at, at)].astype(float)
+    mobility = _mobility(kin, M, dt)[np.ix_(at, at)].astype(float)
     pull, inertia = (load[at] for load in _loads(kin, np.diag(M), feet))
     still = list(held)
     pull[still] = np.maximum(pull[still], inertia[still] * HELD**2 / STIFFER)
@@ -86,6 +87,22 @@ def gains(
     )
     rounded = [tuple(float(f"{value:.3g}") for value in values) for values in (kp, kd)]
     return Gains(rounded[0], rounded[1], soft)
+
+
+def _mobility(kin: Kinematics, M: Array, dt: float) -> Array:
+    """M^-1; with closed loops what these leave of it, joints' damping resisting within the step."""
+    mechanism = kin.mechanism
+    if not mechanism.loops:
+        return np.asarray(np.linalg.inv(M), dtype=np.float64)
+    whole, W = (np.array(DM(part)) for part in felt_masses.held_inertia(kin))
+    damping = np.concatenate(
+        [np.full(body.joint.nu, body.joint.damping) for body in mechanism.bodies]
+    )
+    found = felt_masses.mobility(whole + dt * np.diag(damping), W)
+    # of what loops lock nothing is left but round-off, of either sign
+    rates, modes = np.linalg.eigh(0.5 * (found + found.T))
+    held = modes * np.maximum(rates, LOCKED * rates.max()) @ modes.T
+    return np.asarray(held, dtype=np.float64)
 
 
 def _loads(kin: Kinematics, own: Array, feet: Sequence[Candidate]) -> tuple[Array, Array]:

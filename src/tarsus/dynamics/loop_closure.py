@@ -91,16 +91,21 @@ def _closed(mechanism: Mechanism, q: Array) -> Array:
 
 
 def _left(mechanism: Mechanism, q: Array) -> tuple[float, str]:
-    """The largest gap and its joint's name; of gaps as small as `ROUNDED` the part that joints can
-    close: hinges of a planar loop that are parallel but for a file's digits never close it across.
-    """
-    apart, name = widest(mechanism, q)
-    if not CLOSED < apart < ROUNDED:
-        return apart, name
+    """The largest gap as far as joints can close it, and the name of the joint with the largest."""
     g, W, _ = (np.array(part) for part in _seen(mechanism)(q))
+    return _closable(g[:, 0], W), widest(mechanism, q)[1]
+
+
+def _closable(g: Array, W: Array) -> float:
+    """The largest of gaps g (nb,), or where all are as small as `ROUNDED` of what joints can close:
+    hinges of a planar loop that are parallel but for a file's digits never close it across.
+    """
+    apart = float(np.abs(g).max(initial=0.0))
+    if not CLOSED < apart < ROUNDED:
+        return apart
     U, sizes, _ = np.linalg.svd(W, full_matrices=False)
     U = U[:, sizes > FLAT * sizes.max()]
-    return float(np.abs(U @ (U.T @ g)).max()), name
+    return float(np.abs(U @ (U.T @ g)).max())
 
 
 def following(mechanism: Mechanism, q: Array) -> Array:
@@ -121,7 +126,7 @@ def _newton(mechanism: Mechanism, q: Array, movable: Array) -> Array:
     best, least = q, np.inf
     for _ in range(STEPS):
         g, W, _ = (np.array(part) for part in _seen(mechanism)(q))
-        apart = float(np.abs(g).max())
+        apart = _closable(g[:, 0], W)
         if apart < least:
             best, least = q, apart
         if apart < 0.01 * CLOSED:

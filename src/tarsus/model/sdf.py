@@ -20,9 +20,10 @@ from tarsus.model.poses import Pose, moved, quaternion_from_rotation
 from tarsus.model.sdf_elements import SdfJoint, joint_of, link_of, missing_visuals
 from tarsus.model.sdf_frames import WORLD_LINK, Frames, frames_of, inverse
 from tarsus.model.sdf_gearboxes import couplings
+from tarsus.model.sdf_model import model_of, report_ignored
 from tarsus.model.sdf_motors import driven_joints
 from tarsus.model.sdf_tree import SdfTree, tree
-from tarsus.model.urdf import BASE_JOINTS, LINKS, SHAPES, report_shapes, without_massless
+from tarsus.model.urdf import BASE_JOINTS, SHAPES, report_shapes, without_massless
 from tarsus.model.urdf_elements import UrdfLink
 
 Array = NDArray[np.float64]
@@ -36,28 +37,6 @@ KINDS: dict[str, JointKind] = {
 AXES_IN_JOINT = (1, 5)  # the version from which on an axis stands in the joint's frame
 DRAWN = "qpos0"  # the keyframe with every body where the file draws it
 SOME = 6  # names that a sentence shows
-READ = {  # what is read of an element, or changes no motion
-    "model": (
-        "link",
-        "joint",
-        "frame",
-        "pose",
-        "self_collide",
-        "enable_wind",
-        "allow_auto_disable",
-    ),
-    "link": ("pose", "inertial", "collision", "visual", "self_collide"),
-    "joint": (
-        "pose",
-        "parent",
-        "child",
-        "axis",
-        "axis2",
-        "gearbox_ratio",
-        "gearbox_reference_body",
-    ),
-    "collision": ("pose", "geometry", "laser_retro", "max_contacts"),
-}
 
 
 def read_sdf(
@@ -96,12 +75,12 @@ def _mechanism(
 ) -> Mechanism:
     # read links and joints
     report = Report(file)
-    model, version = _model(xml_root(text))
+    model, version = model_of(xml_root(text))
     frames = frames_of(model)
     links = [link_of(e, frames, folder, packages, shapes) for e in model.findall("link")]
     joints, links = _joints(model, frames, links, version < AXES_IN_JOINT)
     report_shapes(links, missing_visuals(model, folder, packages), report)
-    _report_ignored(model, joints, report)
+    report_ignored(model, joints, report)
     # hang them into a tree, and weld what does not move
     gearboxes = [joint for joint in joints if joint.gearbox]
     found = tree([link.name for link in links], [j for j in joints if j not in gearboxes])
@@ -127,37 +106,6 @@ def _mechanism(
         notes=tuple(report.notes),
         left_out=tuple(report.left_out),
     )
-
-
-def _model(root: ET.Element) -> tuple[ET.Element, tuple[int, int]]:
-    """The one model of a file, and the file's version."""
-    if root.tag != "sdf":
-        raise TarsusError(f"its root tag is <{root.tag}>, not <sdf>.")
-    try:
-        major, minor = (int(part) for part in (root.get("version") or "").split("."))
-    except ValueError:
-        raise TarsusError("its <sdf> has no version, such as version='1.6'.") from None
-    models = [*root.findall("model"), *root.findall("world/model")]
-    if len(models) != 1:
-        names = ", ".join(repr(model.get("name")) for model in models)
-        raise TarsusError(
-            f"it has {len(models)} models{f' ({names})' if names else ''}: give a file with one,"
-            " whose <include> are filled in (gz sdf -p FILE)."
-        )
-    model = models[0]
-    for tag in ("include", "model"):
-        if model.find(tag) is not None:
-            raise TarsusError(
-                f"a <{tag}> inside its model is not read: write all links and joints into one"
-                " model (gz sdf -p FILE fills in what is included)."
-            )
-    if model.findtext("static", "").strip().lower() in ("1", "true"):
-        raise TarsusError("its model is static: nothing of it moves.")
-    count = len(model.findall("link"))
-    if count == 0 or count > LINKS:
-        what = "no link" if count == 0 else f"more than {LINKS} links, too many for one robot"
-        raise TarsusError(f"there is {what} in it.")
-    return model, (major, minor)
 
 
 def _joints(
@@ -289,21 +237,3 @@ def _drawn(mechanism: Mechanism, root: Pose) -> Array:
     if mechanism.floating:
         q[:3], q[3:7] = root.position, quaternion_from_rotation(root.rotation)
     return q
-
-
-def _report_ignored(model: ET.Element, joints: Sequence[SdfJoint], report: Report) -> None:
-    """Say by name what elements are left out."""
-    counts: dict[str, int] = {}
-    for owner in (model, *model.findall("link"), *model.findall("joint"), *model.iter("collision")):
-        for child in owner:
-            if child.tag not in READ[owner.tag]:
-                counts[f"<{child.tag}>"] = counts.get(f"<{child.tag}>", 0) + 1
-    if counts:
-        told = ", ".join(f"{tag} ({count})" for tag, count in sorted(counts.items()))
-        report.leave(f"Not read: {told}.")
-    balls = [j.name for j in joints if j.kind == "ball" and any((j.damping, j.friction))]
-    if balls:
-        report.leave(f"Ball joints turn freely, their <dynamics> are left out: {', '.join(balls)}.")
-    ranges = [j.name for j in joints if j.kind in ("revolute", "prismatic") and not j.limited]
-    if ranges:
-        report.note(f"Joints without a range of motion: {several(ranges, SOME)}.")

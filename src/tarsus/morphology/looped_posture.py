@@ -34,8 +34,8 @@ ROUNDS = 200
 
 
 def stand(robot: Robot) -> Array | None:
-    """Coordinates (nq,) with all loops closed; None if there is none near zero joint angles, or no
-    foot.
+    """Coordinates (nq,) with all loops closed, of a robot on a stand as near zero as they go; None
+    if there are none, or a floating robot has no foot.
     """
     from scipy.optimize import least_squares  # most of a second to import
 
@@ -44,7 +44,7 @@ def stand(robot: Robot) -> Array | None:
     at = [robot.q_slices[i].start for i in single]
     joints = [robot.bodies[i].joint for i in single]
     start = nearest_zero(robot)
-    if not at or not soles(robot):
+    if not at or (robot.floating and not soles(robot)):
         return None
     room = [MARGIN * min(joint.upper - joint.lower, 1.0) for joint in joints]
     low = np.array([joint.lower + free for joint, free in zip(joints, room, strict=True)])
@@ -54,7 +54,8 @@ def stand(robot: Robot) -> Array | None:
     q = SX(start)
     q[at] = x
     kin = kinematics(robot, q)
-    must = ca.vertcat(CLOSED * loop_constraints.gaps(kin), LEVEL * _stands(robot, kin))
+    on_feet = _stands(robot, kin) if robot.floating else SX(0, 1)
+    must = ca.vertcat(CLOSED * loop_constraints.gaps(kin), LEVEL * on_feet)
     weight = robot.mass * float(np.linalg.norm(robot.gravity_acceleration))
     pull = np.array([np.sqrt(joint.stiffness / max(weight, 1e-9)) for joint in joints])
     rest = np.array([joint.rest for joint in joints])
@@ -63,7 +64,8 @@ def stand(robot: Robot) -> Array | None:
         joint.kind == "hinge" and abs(axis(zero, i)[1]) > ALONG
         for i, joint in zip(single, joints, strict=True)
     ]
-    near = np.where(bends, NEAR, ASIDE)
+    led = {coupling.joint for coupling in robot.couplings}
+    near = np.where(bends, NEAR, ASIDE) * [joint.name not in led for joint in joints]
     should = ca.vertcat(near * (x - start[at]), pull * (x - rest))
     firmly = SX.sym("firmly")
     asked = ca.vertcat(firmly * must, should)

@@ -92,15 +92,15 @@ def _standing(robot: Robot) -> tuple[Robot, tuple[str, ...]]:
     found = next((own[name] for name in STANDING if name in own), None)
     if found is not None:
         return _starting_at(robot, robot.keyframes[found], found), ()
-    q = posture.nearest_zero(robot)
-    if not robot.floating and not robot.loops and not np.array_equal(q, robot.neutral()):
+    q = looped_posture.stand(robot) if robot.loops else posture.nearest_zero(robot)
+    if q is None:
+        return robot, ()
+    if not robot.floating and not np.array_equal(q, robot.neutral()):
         return _starting_at(robot, q), ()
     if not robot.floating or not robot.candidates:
         return robot, ()
     # knees bent
-    q = looped_posture.stand(robot) if robot.loops else posture.stand(robot)
-    if q is None:
-        return robot, ()
+    q = q if robot.loops else posture.stand(robot)
     others = f" (its {', '.join(map(repr, robot.keyframes))} may be none)" if own else ""
     start = (
         "it starts with its loops closed and its soles level below its center of mass."

@@ -1,0 +1,87 @@
+"""The one model of an SDF file, and what of it is not read."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from collections.abc import Sequence
+
+from tarsus.errors import TarsusError, several
+from tarsus.model.parts import Report
+from tarsus.model.sdf_elements import SdfJoint
+from tarsus.model.urdf import LINKS
+
+SOME = 6  # names that a sentence shows
+READ = {  # what is read of an element, or changes no motion
+    "model": (
+        "link",
+        "joint",
+        "frame",
+        "pose",
+        "self_collide",
+        "enable_wind",
+        "allow_auto_disable",
+    ),
+    "link": ("pose", "inertial", "collision", "visual", "self_collide"),
+    "joint": (
+        "pose",
+        "parent",
+        "child",
+        "axis",
+        "axis2",
+        "gearbox_ratio",
+        "gearbox_reference_body",
+    ),
+    "collision": ("pose", "geometry", "laser_retro", "max_contacts"),
+}
+
+
+def model_of(root: ET.Element) -> tuple[ET.Element, tuple[int, int]]:
+    """The one model of a file, and the file's version; TarsusError if there is none to read."""
+    # the version
+    if root.tag != "sdf":
+        raise TarsusError(f"its root tag is <{root.tag}>, not <sdf>.")
+    try:
+        major, minor = (int(part) for part in (root.get("version") or "").split("."))
+    except ValueError:
+        raise TarsusError("its <sdf> has no version, such as version='1.6'.") from None
+    # one model, of links and joints alone
+    models = [*root.findall("model"), *root.findall("world/model")]
+    if len(models) != 1:
+        names = ", ".join(repr(model.get("name")) for model in models)
+        raise TarsusError(
+            f"it has {len(models)} models{f' ({names})' if names else ''}: give a file with one,"
+            " whose <include> are filled in (gz sdf -p FILE)."
+        )
+    model = models[0]
+    for tag in ("include", "model"):
+        if model.find(tag) is not None:
+            raise TarsusError(
+                f"a <{tag}> inside its model is not read: write all links and joints into one"
+                " model (gz sdf -p FILE fills in what is included)."
+            )
+    # that can move
+    if model.findtext("static", "").strip().lower() in ("1", "true"):
+        raise TarsusError("its model is static: nothing of it moves.")
+    count = len(model.findall("link"))
+    if count == 0 or count > LINKS:
+        what = "no link" if count == 0 else f"more than {LINKS} links, too many for one robot"
+        raise TarsusError(f"there is {what} in it.")
+    return model, (major, minor)
+
+
+def report_ignored(model: ET.Element, joints: Sequence[SdfJoint], report: Report) -> None:
+    """Say by name what elements are left out."""
+    counts: dict[str, int] = {}
+    for owner in (model, *model.findall("link"), *model.findall("joint"), *model.iter("collision")):
+        for child in owner:
+            if child.tag not in READ[owner.tag]:
+                counts[f"<{child.tag}>"] = counts.get(f"<{child.tag}>", 0) + 1
+    if counts:
+        told = ", ".join(f"{tag} ({count})" for tag, count in sorted(counts.items()))
+        report.leave(f"Not read: {told}.")
+    balls = [j.name for j in joints if j.kind == "ball" and any((j.damping, j.friction))]
+    if balls:
+        report.leave(f"Ball joints turn freely, their <dynamics> are left out: {', '.join(balls)}.")
+    ranges = [j.name for j in joints if j.kind in ("revolute", "prismatic") and not j.limited]
+    if ranges:
+        report.note(f"Joints without a range of motion: {several(ranges, SOME)}.")
