@@ -120,7 +120,8 @@ def test_missing_file_suggests_its_neighbors(tmp_path: Path) -> None:
 
 def test_other_files(tmp_path: Path) -> None:
     for text, sentence in {
-        "<sdf><model/></sdf>": r"its root tag is <sdf>: only <mujoco>",
+        "<usd><model/></usd>": r"its root tag is <usd>: only <mujoco>",
+        "<sdf><model/></sdf>": r"has no version",
         "": "the XML is broken: no element found",
         "solid mesh": "the XML is broken",
         "<mujoco><worldbody><body><joint/></body></worldbody></mujoco>": (

@@ -163,7 +163,7 @@ def _extras() -> Iterator[Diagnosis]:
     """What else can be installed, and what that is for."""
     purposes = {
         "view": "tarsus view, tarsus render",
-        "meshes": "collision meshes of URDF files",
+        "meshes": "collision meshes of URDF and SDF files",
         "exchange": "Parquet, MCAP, ROS 2 bags",
         "peers": "tarsus bench --peers",
     }

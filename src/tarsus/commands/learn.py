@@ -64,7 +64,7 @@ class Learn(Command):
     out: Annotated[Path, called("FOLDER")]
     """Folder of the policy; what was learned there already is gone on with."""
     robot: Annotated[str, called("ROBOT"), Checked(robots.require)] = "mini_cheetah"
-    """Built-in robot (`tarsus list robots`) or path to an MJCF or URDF file."""
+    """Built-in robot (`tarsus list robots`) or path to an MJCF, URDF or SDF file."""
     law: Annotated[str | None, called("NAME"), name_of("law", LAWS)] = None
     """Contact law that it learns under; by default what the task is best learned with."""
     terrain: Annotated[str | None, called("NAME"), name_of("terrain", TERRAINS)] = None

@@ -66,7 +66,7 @@ class PlanCommand(Command):
         Annotated[str, called("GOAL", "Goal (`tarsus list goals`)."), name_of("goal", GOALS)]
     ]
     robot: Annotated[str, called("ROBOT"), Checked(robots.require)] = "mini_cheetah"
-    """Built-in robot (`tarsus list robots`) or path to an MJCF or URDF file."""
+    """Built-in robot (`tarsus list robots`) or path to an MJCF, URDF or SDF file."""
     method: Annotated[str, called("NAME"), name_of("method", METHODS)] = "mppi"
     """How samples become a plan (`tarsus list planners`)."""
     ask: Settings = ()

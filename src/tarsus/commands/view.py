@@ -49,7 +49,7 @@ class View(Command):
     }
 
     what: tyro.conf.Positional[Annotated[tuple[str, ...], called("LOG|ROBOT")]]
-    """Logs of `tarsus run` (.nc), or one robot: a built-in one's name, or an MJCF or URDF file."""
+    """Logs of `tarsus run` (.nc), or one robot: a built-in name, or an MJCF, URDF or SDF file."""
     robot: Annotated[str | None, called("ROBOT"), Checked(robots.require)] = None
     """Robot of the logs, in place of the one that they name."""
     law: LawName = "moreau"

@@ -33,7 +33,9 @@ def run_of(path: Path, robot: Robot | None) -> Any:
     """
     if is_bag(path):
         if robot is None:
-            raise TarsusError("say which robot this bag is of: a name, or an MJCF or URDF file.")
+            raise TarsusError(
+                "say which robot this bag is of: a name, or an MJCF, URDF or SDF file."
+            )
         return read_bag(path, robot)
     if path.suffix not in FORMATS:
         return read(path)

@@ -45,7 +45,7 @@ def existing_file(path: str | Path) -> Path:
     if there:
         return path
     if folder:
-        raise TarsusError(f"{path} is a folder: give the .urdf or .xml file in it.")
+        raise TarsusError(f"{path} is a folder: give the .urdf, .xml or .sdf file in it.")
     if not os.path.isdir(path.parent):
         raise TarsusError(f"there is no file {path}: the folder {path.parent} does not exist.")
     names = sorted(entry.name for entry in path.parent.iterdir() if entry.is_file())

@@ -27,8 +27,8 @@ FIELDS = ("qpos", "qvel", "ctrl", "time")
 class WorldBatch:
     """nsim worlds of a robot on nthread threads (0: all processors).
 
-    model: a path to an MJCF or URDF file, the name of a built-in robot, or a Robot; an MjModel is
-        compiled, and its file is what is needed here
+    model: a path to an MJCF, URDF or SDF file, the name of a built-in robot, or a Robot; an MjModel
+        is compiled, and its file is what is needed here
     options: of a `Simulation`: law, stepper, terrain, dt (0.002 s, as MuJoCo's default), ...
     The control signals are those of the file's actuators, if it has any that are simulated, else
     torques. Worlds start, and are reset to, the posture a `Simulation` starts from.

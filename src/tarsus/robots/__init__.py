@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 
 def load(path_or_name: str | Path, **options: Any) -> Robot:
-    """A robot by name, or from an MJCF or URDF file; `options` go to `describe` or the importer."""
+    """A robot by name, or from an MJCF, URDF or SDF file.
+
+    options: those of `describe` or of the importer
+    """
     from tarsus.dynamics.robot import Origin, Robot
     from tarsus.model.check import check
     from tarsus.model.read import read

@@ -53,7 +53,7 @@ Pushing = Callable[[float], Mapping[str, ArrayLike]]
 class Simulation(KeptState, sensed.Sensed, Differentiated):
     """A robot simulated in one or many worlds that differ in state, commands and parameters.
 
-    robot: a Robot, the name of a built-in one, or a path to an MJCF or URDF file
+    robot: a Robot, the name of a built-in one, or a path to an MJCF, URDF or SDF file
     law, stepper, terrain: a name or an object; numeric fields may be arrays, one value per world
     controller: "auto" (the robot's default gait), a gait's name (gains: docs/own_robot.md), a
         Controller (compiled into the step), a Python function (t, q, u) -> torques, or None:

@@ -139,7 +139,7 @@ def _row(name: str, file: str, seconds: float) -> CheckedRobot:
 
 def _with_feet(robot: Robot, file: str) -> Robot:
     """The robot; where its file gives it no shape to stand on, with those of its pictures."""
-    if not robot.floating or feet(robot) or not file.endswith(".urdf"):
+    if not robot.floating or feet(robot) or not file.endswith((".urdf", ".sdf")):
         return robot
     drawn = robots.load(file, shapes="visual")
     return drawn if feet(drawn) else robot

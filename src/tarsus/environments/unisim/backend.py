@@ -49,8 +49,8 @@ UNIT = 1e-12  # how far from 1 the square of a quaternion's length may be
 class TarsusBackend(DrawnAnew):
     """Many worlds of a robot behind the contract's methods.
 
-    scene: a SceneCfg with a model file (MJCF or URDF) and perhaps a keyframe, a Robot, the name of
-        a built-in robot, or a path
+    scene: a SceneCfg with a model file (MJCF, URDF or SDF) and perhaps a keyframe, a Robot, the
+        name of a built-in robot, or a path
     sim_dt: s
     servos: kp (N m/rad) and kd (N m s/rad), each one number or one a motor: position servos in
         place of the motors; without them the file's actuators take the signals, else motors do,
