@@ -2,7 +2,7 @@
 
     python tools/fuzz.py [--kind robots|small|logs] [--count 10000] [--seed 0] [--replay FILE]
 
-Mutants of robot files (`small`: of two small ones alone) are read by `tarsus.model.read`, mutants
+Mutants of robot files (`small`: of three small ones alone) are read by `tarsus.model.read`, mutants
 of logs by `tarsus judge`, each in a process of its own with bounds on time and memory. Good are a
 refusal (TarsusError, one sentence) and a sound answer. Faults are a traceback, a hang, a crash, and
 silent nonsense: a robot whose mass matrix is not finite and positive definite or whose values no
@@ -46,21 +46,21 @@ from helpers.robots_of_the_field import robots_folder
 from tarsus.cli import main as tarsus_command
 from tarsus.comparison import judge  # noqa: F401
 from tarsus.errors import TarsusError, TarsusWarning
-from tarsus.model import mjcf, urdf  # noqa: F401
+from tarsus.model import mjcf, sdf, urdf  # noqa: F401
 from tarsus.model.mechanism import Mechanism
 from tarsus.model.read import read
 
 SECONDS, WAIT, BYTES = 10, 300.0, 6 << 30  # of processor time, of waiting, of memory
 BATCH = 50  # mutants of one process
 LARGEST = 1e10  # in SI units: no robot has such a mass, length, inertia or torque
-SUFFIX = {"mjcf": "xml", "urdf": "urdf", "nc": "nc", "npz": "npz"}
+SUFFIX = {"mjcf": "xml", "urdf": "urdf", "sdf": "sdf", "nc": "nc", "npz": "npz"}
 FAULTS = ("traceback", "hang", "crash", "nonsense")
 
 
 def examined(kind: str, file: Path) -> str:
     """What Tarsus makes of a file: `refused: ...`, `accepted` or a fault and what it is."""
     try:
-        if kind in ("mjcf", "urdf"):
+        if kind in ("mjcf", "urdf", "sdf"):
             return _robot(file)
         return _log(file)
     except TarsusError as error:

@@ -21,7 +21,8 @@ WORDS = (
     *("package://x/y.stl", "/dev/zero", "t.obj", "robot", "free", "fixed", "floating", "mesh"),
 )
 ATTRIBUTE = re.compile(rb'([\w:]+)="([^"]*)"')
-ELEMENT = re.compile(rb"<[\w:]+[^<>]*/>")
+TEXT = re.compile(rb"<([\w:]+)[^<>/]*>([^<>]*[^<>\s][^<>]*)</")
+ELEMENT = re.compile(rb"<[\w:]+[^<>]*/>|<([\w:]+)[^<>/]*>[^<>]*</\1>")
 SPECIAL = {
     "mjcf": (
         '<option gravity="nan 0 0"/>',
@@ -62,6 +63,16 @@ SPECIAL = {
         "<link>" * 20_000 + "</link>" * 20_000,
         "".join(f'<link name="l{k}"/>' for k in range(20_000)),
     ),
+    "sdf": (
+        '<model name="inner"><link name="x"/></model>',
+        "<include><uri>/dev/zero</uri></include>",
+        "".join(f'<frame name="f{k}"><pose relative_to="f{k + 1}"/></frame>' for k in range(2000)),
+        '<frame name="a"><pose relative_to="b"/></frame><frame name="b"><pose relative_to="a"/>'
+        "</frame>",
+        "".join(f'<link name="l{k}"/>' for k in range(20_000)),
+        '<joint name="u" type="universal"><parent>base</parent><child>rod</child></joint>',
+        '<joint name="w" type="ball"><parent>world</parent><child>rod</child></joint>',
+    ),
 }
 ENCODINGS = ("latin-1", "utf-16", "utf-8-sig", "ascii", "klingon", "utf-7", "big5", "cp037", "hex")
 BOMB = (
@@ -96,9 +107,14 @@ def of_robot(kind: str, data: bytes, chance: random.Random) -> bytes:
 
 
 def a_number(data: bytes, chance: random.Random) -> bytes:
-    """One number of one attribute becomes another."""
-    hits = [m for m in ATTRIBUTE.finditer(data) if re.search(rb"\d", m[2])]
+    """One number of one attribute, or of an element's text, becomes another."""
+    hits = [m for m in _values(data) if re.search(rb"\d", m[2])]
     return _number_in(data, chance.choice(hits), chance) if hits else data
+
+
+def _values(data: bytes) -> list[re.Match[bytes]]:
+    """Attributes, and elements that hold text."""
+    return [*ATTRIBUTE.finditer(data), *TEXT.finditer(data)]
 
 
 def _number_in(data: bytes, hit: re.Match[bytes], chance: random.Random) -> bytes:
@@ -110,8 +126,8 @@ def _number_in(data: bytes, hit: re.Match[bytes], chance: random.Random) -> byte
 
 
 def a_word(data: bytes, chance: random.Random) -> bytes:
-    """One attribute's value becomes a word, or another attribute's value."""
-    hits = list(ATTRIBUTE.finditer(data))
+    """One value becomes a word, or another value."""
+    hits = _values(data)
     if not hits:
         return data
     hit, other = chance.choice(hits), chance.choice(hits)
@@ -172,7 +188,7 @@ def special(kind: str, data: bytes, chance: random.Random) -> bytes:
     if chance.random() < 0.1:
         body = re.sub(rb"^\s*<\?xml[^>]*\?>", b"", data)
         return BOMB + body.replace(b'name="', b'name="&j;', 1)
-    root = re.search(rb"<(mujoco|robot)[^>]*>", data)
+    root = re.search(rb"<(mujoco|robot|model)[^>]*>", data)
     at = root.end() if root else 0
     return data[:at] + chance.choice(SPECIAL[kind]).encode() + data[at:]
 

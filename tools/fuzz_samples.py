@@ -74,10 +74,43 @@ SMALL_URDF = """<?xml version="1.0"?><robot name="small">
 <joint name="end" type="fixed"><parent link="foot"/><child link="tip"/><origin xyz="0 0 -0.05"/>
 </joint></robot>"""
 
+SMALL_SDF = """<?xml version="1.0"?><sdf version="1.7"><model name="small">
+<frame name="mark" attached_to="base"><pose>0 0 -0.1 0.1 0 0</pose></frame>
+<link name="base"><pose>0 0 1 0 0 0</pose><inertial><pose>0 0 0.1 0 0 0.1</pose><mass>3</mass>
+<inertia><ixx>0.1</ixx><ixy>0.01</ixy><iyy>0.2</iyy><izz>0.2</izz></inertia></inertial>
+<collision name="c"><geometry><box><size>0.4 0.2 0.1</size></box></geometry></collision>
+<collision name="tetra"><pose>0 0 0 0 0 1</pose><geometry><mesh><uri>t.obj</uri>
+<scale>0.1 0.1 0.1</scale></mesh></geometry></collision></link>
+<link name="crank"><pose relative_to="mark"/><inertial><mass>1</mass><inertia><ixx>0.01</ixx>
+<iyy>0.01</iyy><izz>0.01</izz></inertia></inertial></link>
+<link name="rod"><pose relative_to="crank">0 0 -0.2 0 0 0</pose><inertial><mass>0.5</mass><inertia>
+<ixx>0.01</ixx><iyy>0.01</iyy><izz>0.01</izz></inertia></inertial>
+<collision name="f"><geometry><sphere><radius>0.03</radius></sphere></geometry></collision></link>
+<link name="rocker"><pose relative_to="crank">0.3 0 0 0 0 0</pose><inertial><mass>1</mass><inertia>
+<ixx>0.01</ixx><iyy>0.01</iyy><izz>0.01</izz></inertia></inertial></link>
+<link name="rotor"><pose relative_to="mark"/><inertial><mass>0.1</mass><inertia><ixx>0.001</ixx>
+<iyy>0.001</iyy><izz>0.001</izz></inertia></inertial></link>
+<joint name="hip" type="revolute"><parent>base</parent><child>crank</child><axis>
+<xyz expressed_in="base">0 1 0</xyz><limit><lower>-1</lower><upper>1</upper><effort>20</effort>
+<velocity>10</velocity></limit><dynamics><damping>0.1</damping><friction>0.05</friction></dynamics>
+</axis></joint>
+<joint name="spin" type="continuous"><parent>base</parent><child>rotor</child><axis>
+<xyz expressed_in="base">0 1 0</xyz></axis></joint>
+<joint name="gears" type="gearbox"><parent>rotor</parent><child>crank</child><axis>
+<xyz expressed_in="base">0 1 0</xyz></axis><gearbox_ratio>0.1</gearbox_ratio>
+<gearbox_reference_body>base</gearbox_reference_body></joint>
+<joint name="knee" type="revolute"><parent>crank</parent><child>rod</child><axis><xyz>0 1 0</xyz>
+<dynamics><spring_stiffness>50</spring_stiffness><spring_reference>0.1</spring_reference></dynamics>
+</axis></joint>
+<joint name="swing" type="revolute"><parent>rocker</parent><child>base</child>
+<pose relative_to="rocker"/><axis><xyz>0 1 0</xyz></axis></joint>
+<joint name="close" type="ball"><parent>rod</parent><child>rocker</child>
+<pose relative_to="rod">0.1 0 0 0 0 0</pose></joint></model></sdf>"""
+
 
 @dataclass(frozen=True)
 class Sample:
-    """A sound file: its kind (mjcf, urdf, nc, npz) and bytes, and the folder of its meshes."""
+    """A sound file: its kind (mjcf, urdf, sdf, nc, npz) and bytes, and the folder of its meshes."""
 
     kind: str
     data: bytes
@@ -85,8 +118,9 @@ class Sample:
 
 
 def small_files() -> list[Sample]:
-    """Two small robots with a bit of everything."""
-    return [Sample("mjcf", SMALL_MJCF.encode()), Sample("urdf", SMALL_URDF.encode())]
+    """Three small robots with a bit of everything."""
+    made = {"mjcf": SMALL_MJCF, "urdf": SMALL_URDF, "sdf": SMALL_SDF}
+    return [Sample(kind, text.encode()) for kind, text in made.items()]
 
 
 @cache

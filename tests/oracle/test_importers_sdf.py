@@ -10,6 +10,7 @@ import pytest
 from helpers.numpy_mechanics import poses
 from scipy.spatial.transform import Rotation
 
+from tarsus.control import servo
 from tarsus.dynamics.loop_closure import gaps
 from tarsus.dynamics.robot import Robot
 from tarsus.model.mechanism import Mechanism
@@ -17,6 +18,7 @@ from tarsus.model.read import read
 from tarsus.model.robot_data import LEGGED, robots_folder
 from tarsus.model.sdf import DRAWN
 from tarsus.morphology import looped_posture, posture
+from tarsus.morphology.feet import feet
 from tarsus.simulation.default_controller import prepared
 from tarsus.validation.robot_check import checked
 
@@ -112,6 +114,8 @@ def test_cassie_starts_on_level_soles_below_its_center_of_mass() -> None:
     standing, _ = prepared(robot, "stand", 0.0025, notices)
     assert posture.balanced(standing, standing.keyframes["stand"])
     assert "its loops closed and its soles level" in notices[0] and len(notices) == 2
+    assert not servo.gains(standing, q, feet(standing), 0.0025).soft
+    assert [foot.name[-2:] for foot in feet(standing)] == ["_0", "_3"] * 2  # both ends of each sole
     strained = [
         abs(b.joint.stiffness * q[at.start])
         for b, at in zip(robot.bodies, robot.q_slices, strict=True)

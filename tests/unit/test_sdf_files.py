@@ -220,6 +220,11 @@ def test_what_is_left_out_is_told() -> None:
     assert read_sdf(text).left_out == ("Not read: <plugin> (1).",)
 
 
+def framed(name: str, other: str) -> str:
+    """A frame that stands in another."""
+    return f'<frame name="{name}"><pose relative_to="{other}"/></frame>'
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [
@@ -238,6 +243,16 @@ def test_what_is_left_out_is_told() -> None:
         (sdf(""), "no link"),
         ('<sdf version="1.6"/>', "0 models"),
         ("<sdf><model name='a'/></sdf>", "no version"),
+        (sdf(framed("b", "a") + framed("a", "b") + FOUR_BAR, "1.7"), "stand in one another"),
+        (
+            sdf(
+                "".join(framed(f"f{k}", f"f{k + 1}") for k in range(2000))
+                + framed("f2000", "__model__")
+                + FOUR_BAR,
+                "1.7",
+            ),
+            "more than 300",
+        ),
     ],
 )
 def test_refusals_say_what_to_do(text: str, told: str) -> None:

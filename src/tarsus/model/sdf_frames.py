@@ -7,13 +7,14 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from tarsus.errors import TarsusError, unknown
+from tarsus.errors import TarsusError, several, unknown
 from tarsus.model.poses import Pose, rotation_from_rpy
 from tarsus.model.urdf_elements import parsed
 
 Frames = Mapping[str, Pose]  # by name, in the model's frame
 MODEL, WORLD_LINK = "__model__", "world"
 UNIT = "0 0 0 0 0 0"
+DEEP, SOME = 300, 4  # frames that stand in one another at most; names that a sentence shows
 
 
 def frames_of(model: ET.Element) -> dict[str, Pose]:
@@ -56,7 +57,11 @@ def _find(
     if name in found:
         return found[name]
     if name in asked:
-        raise TarsusError(f"the frames {', '.join(map(repr, asked))} stand in one another.")
+        raise TarsusError(
+            f"the frames {several([repr(each) for each in asked], SOME)} stand in one another."
+        )
+    if len(asked) > DEEP:
+        raise TarsusError(f"more than {DEEP} frames stand in one another: no robot has so many.")
     element = elements[name]
     where = f"{element.tag} {name!r}"
     # the frame that it stands in

@@ -209,7 +209,7 @@ def reasons(simulation: Simulation, own: bool) -> list[str]:
         return []
     if not robot.candidates:
         return ["no collision shape"]
-    q, standing = robot.keyframes["stand"], feet(robot)
+    q, standing = robot.keyframes.get("stand", robot.neutral()), feet(robot)
     if not standing:
         return ["no leg of it ends in a collision shape"]
     found = []
