@@ -4,15 +4,19 @@ is refused.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from helpers.numpy_mechanics import mass_matrix, poses, random_state
 
+import tarsus
 from tarsus.dynamics.loop_closure import gaps
 from tarsus.errors import TarsusError
 from tarsus.model.mechanism import Mechanism
 from tarsus.model.sdf import read_sdf
 from tarsus.model.urdf import read_urdf
+from tarsus.viewer.shapes import drawn_shapes
 
 INERTIA = "<inertia><ixx>0.02</ixx><iyy>0.03</iyy><izz>0.04</izz><ixy>0.001</ixy></inertia>"
 TRUNK = f"""
@@ -217,7 +221,28 @@ def test_motors_may_be_named() -> None:
 
 def test_what_is_left_out_is_told() -> None:
     text = sdf(FOUR_BAR + turning("swing", "base rocker") + '<plugin name="p"/>')
-    assert read_sdf(text).left_out == ("Not read: <plugin> (1).",)
+    plugin, motors = read_sdf(text).left_out
+    assert plugin == "Not read: <plugin> (1)."
+    assert "gives no effort" in motors and "(drive)" in motors
+
+
+def test_links_look_as_the_file_draws_them(tmp_path: Path) -> None:
+    """A box on a link whose joint is off its frame, in a model that is drawn elsewhere."""
+    size = "<size>0.2 0.4 0.6</size>"
+    box = f'<visual name="v"><pose>0 0 -0.3 0 0 0</pose><geometry><box>{size}</box></geometry>'
+    color = "<material><diffuse>1 0 0 1</diffuse></material></visual>"
+    moved = '<joint name="knee" type="revolute"><pose>0 0 0.3 0 0 0</pose>'
+    text = sdf("<pose>5 0 0 0 0 0</pose>" + FOUR_BAR + turning("swing", "base rocker"))
+    text = text.replace('<joint name="knee" type="revolute">', moved)
+    text = text.replace('<link name="rod">', '<link name="rod">' + box + color)
+    (tmp_path / "bar.sdf").write_text(text)
+    robot = tarsus.load(tmp_path / "bar.sdf")
+    (shape,) = drawn_shapes(robot)
+    assert robot.body_names[shape.body] == "rod" and shape.color == (1.0, 0.0, 0.0)
+    x, R = poses(robot, robot.keyframes["qpos0"])[shape.body]
+    corners = shape.mesh.vertices @ R.T + x
+    np.testing.assert_allclose(corners.min(0), [4.9, -0.2, 0.2], atol=1e-9)
+    np.testing.assert_allclose(corners.max(0), [5.1, 0.2, 0.8], atol=1e-9)
 
 
 def framed(name: str, other: str) -> str:

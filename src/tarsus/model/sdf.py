@@ -101,7 +101,7 @@ def _mechanism(
     return replace(
         mechanism,
         actuators=tuple(Actuator(j.name, j.name, -j.effort, j.effort) for j in motors),
-        file_actuators=tuple(_motor(joint) for joint in motors),
+        file_actuators=tuple(_motor(joint) for joint in motors if np.isfinite(joint.effort)),
         keyframes={DRAWN: _drawn(mechanism, inverse(frames[WORLD_LINK]) @ places[found.order[0]])},
         notes=tuple(report.notes),
         left_out=tuple(report.left_out),

@@ -92,7 +92,7 @@ def link_of(
                 shapes.append(Shape("mesh", (), pose, label, vertices))
         # a primitive, or something unknown
         elif solid.tag in PRIMITIVES:
-            shapes.append(Shape(PRIMITIVES[solid.tag], _size(solid, where), pose, label))
+            shapes.append(Shape(PRIMITIVES[solid.tag], size_of(solid, where), pose, label))
         else:
             strange.append(f"<{solid.tag}>")
     inertia = _inertia(element, where, frames)
@@ -164,7 +164,8 @@ def _gearbox(element: ET.Element, where: str) -> tuple[float, str]:
     return ratio, _text(element, "gearbox_reference_body", where)
 
 
-def _size(solid: ET.Element, where: str) -> tuple[float, ...]:
+def size_of(solid: ET.Element, where: str) -> tuple[float, ...]:
+    """Of a primitive, as of `Shape`."""
     if solid.tag in ("box", "ellipsoid"):
         tag, part = ("size", 0.5) if solid.tag == "box" else ("radii", 1.0)
         x, y, z = part * _values(solid, tag, None, 3, where)

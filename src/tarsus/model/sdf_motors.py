@@ -39,7 +39,7 @@ def driven_joints(
         return [joints[name] for name in strong]
     # else by their ranges
     kept = _one_a_loop(mechanism, [name for name in moving if _may_be_driven(joints[name])])
-    report.note(
+    report.leave(
         "The file gives no effort: motors without limit are put on joints with a range and no"
         f" spring, of a closed loop on one ({', '.join(kept) or 'none'}); driven=[...] names"
         " others."

@@ -18,6 +18,7 @@ from tarsus.model.poses import Pose
 from tarsus.viewer import solids
 from tarsus.viewer.drawn import Color, DrawnShape, merged
 from tarsus.viewer.mjcf_shapes import mjcf_shapes
+from tarsus.viewer.sdf_shapes import sdf_shapes
 from tarsus.viewer.solids import Mesh
 from tarsus.viewer.urdf_shapes import urdf_shapes
 
@@ -38,8 +39,8 @@ def drawn_shapes(robot: Robot) -> list[DrawnShape]:
     path = Path(robot.origin.file)
     found: list[DrawnShape] = []
     if robot.origin.file and path.is_file():
-        read = mjcf_shapes if root_tag(path) == "mujoco" else urdf_shapes
-        found = read(robot, path)
+        readers = {"mujoco": mjcf_shapes, "sdf": sdf_shapes}
+        found = readers.get(root_tag(path), urdf_shapes)(robot, path)
     shapes = merged(found or links(robot))
     if not shapes:
         raise TarsusError(f"{robot.name} has nothing to draw: no shapes, no links, no masses.")
