@@ -169,13 +169,19 @@ def test_hyq_s_servos_hold_a_drop_of_half_a_meter():
 
 
 @pytest.mark.slow
-def test_hyq_without_torques_ends_on_its_knees_and_trunk():
-    simulation = tarsus.Simulation("hyq", controller="free", contacts="all")
+@pytest.mark.parametrize("limits", [True, False], ids=["stops", "no stops"])
+def test_hyq_without_torques_rests_on_its_stops_or_else_on_its_knees(limits: bool) -> None:
+    """Folded to their stops its legs bear it; without stops it lies on more than feet."""
+    simulation = tarsus.Simulation("hyq", controller="free", contacts="all", limits=limits)
     simulation.advance(4.0)
-    robot = simulation.robot
-    heights = [robot.position(simulation.q, c.name)[2] - c.radius for c in robot.candidates]
+    robot, q = simulation.robot, simulation.q
+    heights = [robot.position(q, c.name)[2] - c.radius for c in robot.candidates]
     assert min(heights) > -1e-3
     pressing = simulation.contact_force[:, 0] > 0
     names = [c.name for c, on in zip(robot.candidates, pressing, strict=True) if on]
-    assert any("foot" not in name for name in names)
+    assert any("foot" not in name for name in names) == (not limits)
+    joints = [body.joint for body in robot.bodies[1:]]
+    ends = np.array([[joint.lower, joint.upper] for joint in joints])
+    at_stops = (np.abs(q[7:, None] - ends) < 1e-3).any(1).sum()
+    assert not limits or at_stops >= 8
     assert simulation.contact_force[:, 0].sum() == pytest.approx(robot.mass * 9.81, rel=0.01)
