@@ -100,7 +100,8 @@ class GaitTask(LearningTask):
     def advice(self, mechanism: Mechanism) -> Advice:
         if len(strides(mechanism)) == 4:
             return Advice()
-        return Advice(methods={"ppo": {"rounds": 700, "fall": 5, "width": 64, "quieter": 250}})
+        ppo = {"rounds": 700, "fall": 15, "discount": 0.98, "width": 64, "quieter": 250}
+        return Advice(methods={"ppo": ppo})
 
     def fitted(self, robot: Robot) -> Self:
         own = habit(robot)._asdict()
