@@ -16,7 +16,7 @@ def test_nothing_is_advised_where_the_usual_is_best() -> None:
 def test_two_legs_have_settings_of_their_own_that_the_user_can_change() -> None:
     found = advised({"robot": "hoap1"})
     assert found.parts()[1] == Lesson(settings=found.settings).parts()[1] != Lesson().parts()[1]
-    assert {"fall=5", "width=64"} < set(found.settings)
+    assert {"fall=15", "width=64"} < set(found.settings)
     changed = advised({"robot": "hoap1", "settings": ("method.fall=2", "push=0")})
     assert changed.settings[:2] == ("method.fall=2", "push=0")
     assert not any(setting.startswith("fall") for setting in changed.settings)
