@@ -134,6 +134,15 @@ def test_a_block_rests_epsilon_deep_and_the_ground_carries_it(epsilon: float) ->
     assert np.abs(log["u"][-1]).max() < 1e-6
 
 
+def test_a_sole_that_slides_and_turns_is_solved() -> None:
+    """Its corners ask for velocities that one rigid body cannot have at once."""
+    random = np.random.default_rng(0)
+    u = random.normal(0, [0.5, 0.5, 0.05, 0.3, 0.3, 2.0], (256, 6))
+    log = bench("sole", Linearized()).run(300, 0.001, q=pose([0, 0, BOX[2]]), u=u)
+    assert ((contacts(log)[..., 0] > 0).sum(-1) > 1).mean() > 0.3
+    assert log["converged"].all()
+
+
 def test_masses_do_not_change_the_motion() -> None:
     q = pose([0, 0, 0.06], 0.3, [0.6, 0.8, 0.0])
     start = {"q": q, "u": [0.5, -0.2, -0.5, 1.0, 2.0, -1.0], "law_mu": [0.3]}

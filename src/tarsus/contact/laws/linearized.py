@@ -64,8 +64,11 @@ class Linearized(Law):
     a sliding foot about as much as its normal force does, passes let it go and close it forever, or
     come near too slowly (1 % of the steps of a learned walk of Mini Cheetah). There is an answer
     all the same: from there on friction that slides is solved for together with its normal force
-    (`exact_pass`). What settles in neither way, such as some steps of robots that lie, has
-    `converged` 0, and impulses that are shortened until they give the robot no energy.
+    (`exact_pass`). Corners of a rigid sole ask for accelerations that one body cannot have at once;
+    those nearest to them that it can have are sought (`within_reach`), as by the pseudo-inverse, or
+    else a corner that has let go is never content. What settles in neither way, such as some steps
+    of robots that lie, has `converged` 0, and impulses that are shortened until they give the robot
+    no energy.
     """
 
     citation: ClassVar[Citation] = (RENGIFO_2009.at("Eqns. (16)-(20), section V"),)
@@ -104,10 +107,14 @@ class Linearized(Law):
         n = problem.n
         G = flat_matrix(problem.G, n)
         columns = [missing_velocity(problem, i, p) for i in range(n)]
+        closed = entries(builder.keep("closed", ca.vertcat(*problem.active)))
+        wanted = entries(builder.keep("missing", ca.vertcat(*columns)))
+        if problem.shared is not None:
+            wanted = within_reach(G, wanted, closed, p)
         known = Known(
             G,
-            entries(builder.keep("wanted", ca.vertcat(*columns))),
-            entries(builder.keep("closed", ca.vertcat(*problem.active))),
+            entries(builder.keep("wanted", ca.vertcat(*wanted))),
+            closed,
             entries(
                 builder.keep(
                     "mu", ca.vertcat(*(contact.friction * p.mu for contact in problem.contacts))
@@ -157,6 +164,15 @@ def missing_velocity(problem: ContactProblem, i: int, p: Any) -> SX:
     contact = problem.contacts[i]
     sought = desired_acceleration(problem, i, p) - contact.velocity_product
     return problem.dt * sought - (problem.free[i] - contact.velocity)
+
+
+def within_reach(G: Matrix, wanted: list[SX], closed: list[SX], p: Any) -> list[SX]:
+    """The velocities (3n,) nearest to those wanted that impulses at closed contacts can add: points
+    of one rigid body cannot each have its own. Eqn. (18) has the same solution for both.
+    """
+    sought = [closed[k // 3] for k in range(len(wanted))]
+    b = [used * value for used, value in zip(sought, wanted, strict=True)]
+    return times(G, minimum_norm(G, b, p.rho, sought))
 
 
 @dataclass(frozen=True)
