@@ -111,17 +111,9 @@ class Linearized(Law):
         wanted = entries(builder.keep("missing", ca.vertcat(*columns)))
         if problem.shared is not None:
             wanted = within_reach(G, wanted, closed, p)
-        known = Known(
-            G,
-            entries(builder.keep("wanted", ca.vertcat(*wanted))),
-            closed,
-            entries(
-                builder.keep(
-                    "mu", ca.vertcat(*(contact.friction * p.mu for contact in problem.contacts))
-                )
-            ),
-            p,
-        )
+        wanted = entries(builder.keep("wanted", ca.vertcat(*wanted)))
+        mu = ca.vertcat(*(contact.friction * p.mu for contact in problem.contacts))
+        known = Known(G, wanted, closed, entries(builder.keep("mu", mu)), p)
         # from no impulse, all closed contacts pressing and none sliding
         begin = {
             "impulse": SX.zeros(3 * n),
