@@ -406,6 +406,26 @@ def test_a_policy_sees_commands_and_pushes_at_once_and_is_judged_before_the_next
     assert kept["lasted"] == [0]
 
 
+def test_in_mujoco_all_touches_that_the_task_wants_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On its back a robot that shall stand up lies on its trunk, and its thighs' ends are there."""
+    lesson, kept = Lesson("get_up"), {}
+    policy = still(lesson.about(lesson.environment(1)))
+    course = drawn(lesson.fitted()[0], 12, 1, 0.6)
+
+    def on_its_back(environment: tarsus.Environment, course: Course) -> np.ndarray:
+        q = environment.start[None].copy()
+        q[:, 2:7] = 0.3, 0, 1, 0, 0
+        return q
+
+    monkeypatch.setattr(play, "starts", on_its_back)
+    monkeypatch.setattr(play, "outcome", lambda *args, **found: kept.update(found))
+    play.played(policy, course, "mujoco", 0.004, "plane")
+    stands = room(policy, "moreau", 0.004, "plane").start[2]
+    [tilt, height] = kept["measured"][-1, 0]
+    assert tilt > 3
+    assert height + course.commands[0, 0, 0] * stands > 0.03, "half of the trunk's height"
+
+
 def test_a_log_is_of_the_step_that_was_chosen_and_of_a_law_of_ours(
     worlds: tarsus.Environment,
     tmp_path: Path,

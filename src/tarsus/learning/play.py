@@ -140,7 +140,8 @@ def _in_mujoco(policy: Policy, course: Course, dt: float, terrain: str) -> Playe
     # the same robot there
     worlds, settings = room(policy, "moreau", dt, terrain, course.trials), MujocoSettings()
     pilot = Pilot(policy, worlds)
-    there = MujocoSimulation(worlds.robot, settings, terrain, pilot, dt)
+    touching = [candidate.name for candidate in worlds.work.scene.candidates]
+    there = MujocoSimulation(worlds.robot, settings, terrain, pilot, dt, touching)
     model, first = there.model, starts(worlds, course)
     base = model.body_mass[1].copy(), model.body_inertia[1].copy()
     lasted, diverged = np.full(course.trials, course.periods), 0
