@@ -21,10 +21,11 @@ from tarsus import cli
 from tarsus.environments.mirror import Mirror
 from tarsus.environments.outside import Eyes
 from tarsus.environments.plan import joined
-from tarsus.errors import TarsusError
+from tarsus.errors import TarsusError, TarsusWarning
 from tarsus.learning import play
+from tarsus.learning.advised import advised
 from tarsus.learning.course import Course, drawn, starts
-from tarsus.learning.lesson import Lesson
+from tarsus.learning.lesson import Lesson, task_of
 from tarsus.learning.methods.ars import ARS, ARSLearner
 from tarsus.learning.methods.base import Learner, Method
 from tarsus.learning.methods.ppo import PPO
@@ -34,12 +35,16 @@ from tarsus.learning.play import played, room
 from tarsus.learning.policy import Policy, SeenScale
 from tarsus.learning.run import Until, learn
 from tarsus.morphology.mirror import mirrored_motors
+from tarsus.parameters import declared
 from tarsus.robots import load
 from tarsus.simulation.recording.divergence import Diverged
+from tarsus.tasks import _gait
 from tarsus.tasks.base import Glimpse, Measured
+from tarsus.tasks.get_up import GetUp
 from tarsus.tasks.velocity import Velocity
 
 SMALL = PPO(worlds=16, periods=6, epochs=2, parts=2, width=8)
+DEFAULTS = Velocity.__init__.__kwdefaults__
 SETTINGS = ("worlds=16", "periods=6", "epochs=2", "parts=2", "width=8")
 
 
@@ -355,8 +360,8 @@ def still(about: dict) -> Policy:
 @pytest.mark.slow
 def test_trials_are_the_same_here_and_in_mujoco(worlds: tarsus.Environment) -> None:
     """A robot asked to stand, that does, without pushes or noise in the way: both say so."""
-    about = Lesson(settings=("speed=0,0", "turn=0,0", "push=0", "lift=0")).about(worlds)
-    policy = still(about)
+    lesson = Lesson(settings=("speed=0,0", "turn=0,0", "push=0", "lift=0"))
+    policy = still(lesson.about(lesson.environment(1)))
     course = drawn(Lesson().fitted()[0], 12, 3, 3.0, seed=1)
     course = replace(course, commands=0 * course.commands, pushes=0 * course.pushes)
     assert room(policy, "moreau", 0.002, "plane").work.gains == worlds.work.gains
@@ -408,9 +413,10 @@ def test_a_policy_sees_commands_and_pushes_at_once_and_is_judged_before_the_next
 
 def test_in_mujoco_all_touches_that_the_task_wants_to(monkeypatch: pytest.MonkeyPatch) -> None:
     """On its back a robot that shall stand up lies on its trunk, and its thighs' ends are there."""
-    lesson, kept = Lesson("get_up"), {}
-    policy = still(lesson.about(lesson.environment(1)))
-    course = drawn(lesson.fitted()[0], 12, 1, 0.6)
+    task, kept = GetUp(hold=play.NEVER, push_every=play.NEVER, episode=play.NEVER), {}
+    tried = tarsus.Environment(task, precision="float64")
+    policy = still(Lesson("get_up").about(tried))
+    course = drawn(task, 12, 1, 0.6)
 
     def on_its_back(environment: tarsus.Environment, course: Course) -> np.ndarray:
         q = environment.start[None].copy()
@@ -420,10 +426,9 @@ def test_in_mujoco_all_touches_that_the_task_wants_to(monkeypatch: pytest.Monkey
     monkeypatch.setattr(play, "starts", on_its_back)
     monkeypatch.setattr(play, "outcome", lambda *args, **found: kept.update(found))
     play.played(policy, course, "mujoco", 0.004, "plane")
-    stands = room(policy, "moreau", 0.004, "plane").start[2]
     [tilt, height] = kept["measured"][-1, 0]
     assert tilt > 3
-    assert height + course.commands[0, 0, 0] * stands > 0.03, "half of the trunk's height"
+    assert height + course.commands[0, 0, 0] * tried.start[2] > 0.03, "half of the trunk's height"
 
 
 def test_a_log_is_of_the_step_that_was_chosen_and_of_a_law_of_ours(
@@ -464,6 +469,73 @@ def test_a_law_that_a_policy_cannot_be_tried_at_says_why(worlds: tarsus.Environm
         "does not say what it was learned for"
         in played(replace(policy, about={}), course, "moreau", 0.004, "plane").failure
     )
+
+
+def test_a_policy_keeps_its_tasks_parameters(
+    worlds: tarsus.Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever is today's default; one that the task has no longer is refused by name."""
+    still(Lesson().about(worlds)).save(tmp_path / "policy.npz")
+    about = Policy.load(tmp_path).about
+    assert about["parameters"].keys() == declared(Velocity).keys()
+    assert task_of(about) == worlds.task and worlds.task.crouch == 0.8
+    # other defaults, of the task and of what is fitted to the robot
+    monkeypatch.setattr(Velocity.__init__, "__kwdefaults__", {**DEFAULTS, "rotor": 0.5})
+    monkeypatch.setattr(_gait, "TROT", _gait.TROT._replace(crouch=0.5))
+    assert Velocity().rotor == 0.5 and Lesson().fitted()[0].crouch == 0.5
+    assert task_of(about) == worlds.task
+    # parameters that came and went
+    kept = about["parameters"]
+    with pytest.raises(TarsusError, match=r"learned with bent, odd of the task velocity.*version"):
+        task_of({**about, "parameters": kept | {"bent": 1.0, "odd": [0, 1]}})
+    fewer = {name: value for name, value in kept.items() if name != "rotor"}
+    with pytest.warns(TarsusWarning, match="knows nothing of rotor"):
+        assert task_of({**about, "parameters": fewer}).rotor == 0.5
+    with pytest.warns(TarsusWarning, match="does not tell its task's parameters"):
+        task_of({name: value for name, value in about.items() if name != "parameters"})
+    with pytest.raises(TarsusError, match="does not say what it was learned for"):
+        task_of({**about, "parameters": "odd"})
+
+
+def test_a_policy_is_played_at_other_parameters_of_its_task(
+    worlds: tarsus.Environment,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    still(Lesson().about(worlds)).save(tmp_path / "policy.npz")
+    tried: list[tuple] = []
+    monkeypatch.setattr(play, "everywhere", lambda *given: tried.append(given) or [])
+    words = ["play", str(tmp_path), "--set"]
+    assert cli.main([*words, "push=0.8", "task.speed=2,2"]) == 0
+    [(policy, course, *_)] = tried
+    assert 0.7 < np.abs(course.pushes).max() <= 0.8 and (course.commands[..., 0] == 2).all()
+    assert task_of(policy.about) == replace(worlds.task, push=0.8, speed=(2.0, 2.0))
+    for setting, sentence in (
+        ("psh=1", "no part of this run has a parameter named 'psh'; did you mean push"),
+        ("ppo.spread=0", "no part of this run has a parameter named 'ppo.spread'"),
+        ("push=-1", "push must not be negative"),
+        ("episode=3", "episode changes nothing as a policy is played: --duration says"),
+    ):
+        assert cli.main([*words, setting]) == 2
+        assert sentence in " ".join(capsys.readouterr().err.split())
+    longer = play.changed(Policy.load(tmp_path), ["history=2"])
+    with pytest.raises(TarsusError, match=r"sees 50 numbers .* its task shows 100"):
+        room(longer, "moreau", 0.004, "plane")
+    assert len(tried) == 1
+
+
+def test_a_setting_of_task_and_method_says_whose_it_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["learn", "velocity", "--out", str(tmp_path / "out"), "--set"]
+    assert cli.main([*words, "spread=0.05"]) == 2
+    told = " ".join(capsys.readouterr().err.split())
+    assert "task.spread=0.05 (the task velocity's) or method.spread=0.05 (the method ppo's)" in told
+    asked = {"settings": ("task.spread=0.2", "ppo.spread=0.3", "velocity.rate=25")}
+    task, method = advised(asked).parts()
+    assert (task.spread, method.spread, task.rate) == (0.2, 0.3, 25)
+    assert Lesson(settings=("spread=0.2",)).parts()[0].spread == 0.2, "as it was kept before"
 
 
 def test_commands_refuse_what_makes_no_sense(

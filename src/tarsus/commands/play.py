@@ -18,6 +18,7 @@ from tarsus.commands.base import (
     File,
     Flag,
     Seconds,
+    Settings,
     called,
     name_of,
     names_of,
@@ -46,11 +47,12 @@ class Play(Command):
         "tarsus play walk": "as it was learned",
         "tarsus play walk --law compliant --dt 0.001 --terrain rough": "elsewhere",
         "tarsus play walk --laws all": "who falls under which law",
+        "tarsus play walk --set push=0.8 speed=0,1": "asked and pushed otherwise",
         "tarsus play walk --log walk.nc": "a log, for tarsus render and tarsus view",
     }
     groups: ClassVar[Mapping[str, str]] = {
         "Where": "law laws mujoco dt terrain",
-        "Trials": "trials duration seed",
+        "Trials": "set trials duration seed",
         "Results": "log",
     }
 
@@ -67,6 +69,9 @@ class Play(Command):
     """Lengths of the time step; by default the one it was learned with, with --laws 1 ms too."""
     terrain: Annotated[str | None, called("NAME"), name_of("terrain", TERRAINS)] = None
     """Terrain; by default the one it was learned on."""
+    set: Settings = ()
+    """Parameters of the task (`tarsus list tasks --parameters`); the others are as they were when
+    it was learned."""
     trials: Annotated[int, called("NUMBER")] = 100
     """How many."""
     duration: Seconds = 10.0
@@ -78,7 +83,7 @@ class Play(Command):
     law that is not mujoco, at the first dt."""
 
     def execute(self) -> int:
-        from tarsus.learning.play import course_of, everywhere
+        from tarsus.learning.play import changed, course_of, everywhere
         from tarsus.learning.policy import Policy
 
         # what is asked
@@ -86,7 +91,8 @@ class Play(Command):
             raise TarsusError("--law, --laws and --mujoco exclude each other.")
         if self.trials < 1 or self.seed < 0 or not self.duration > 0:
             raise TarsusError("--trials and --duration must be positive, --seed not negative.")
-        policy = Policy.load(self.folder)
+        settings = [setting for given in self.set for setting in given]
+        policy = changed(Policy.load(self.folder), settings)
         about: Any = policy.about
         laws, dts = self._laws(about), self._dts(about)
         shown = next((law for law in laws if law != PEER), None)

@@ -14,7 +14,7 @@ from tarsus.dynamics.robot import Robot
 from tarsus.environments.environment import TASKS
 from tarsus.learning.lesson import Lesson
 from tarsus.morphology.feet import feet
-from tarsus.simulation.settings import Owner, owners_of, read
+from tarsus.simulation.settings import Owner, owners_of, read, unambiguous
 from tarsus.tasks.base import LearningTask, Range
 
 USUAL, SHORT = 0.004, 0.002  # s
@@ -25,7 +25,8 @@ DAMPED = 0.1  # of that, less of which is hardly damping
 def advised(asked: Mapping[str, Any]) -> Lesson:
     """The lesson whose fields are those asked for; what is missing or None is the task's advice.
 
-    A setting that is asked for goes before the advised one of that name.
+    A setting that is asked for goes before the advised one of that name. TarsusError for one that
+    does not say whether it is the task's, the method's or the law's.
     """
     # the law and the terrain, then all else that is asked for
     given: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
@@ -40,6 +41,7 @@ def advised(asked: Mapping[str, Any]) -> Lesson:
     # the settings of the method and the law that nobody asked for
     parts = plain.named()
     owners = owners_of(parts)
+    unambiguous(plain.settings, owners)
     said = {(found.whose, found.name) for found in (read(s, owners) for s in plain.settings)}
     own = {"method": advice.methods.get(plain.method, {}), "law": advice.laws.get(plain.law, {})}
     more = [

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from tarsus import registry
+from tarsus import parameters, registry
 from tarsus.contact.base import Law
 from tarsus.control.servo import Gains
 from tarsus.dynamics.robot import Robot
 from tarsus.environments.environment import TASKS, Environment
-from tarsus.errors import TarsusError
+from tarsus.errors import TarsusError, TarsusWarning
 from tarsus.files import plain
 from tarsus.learning.methods.base import Method
 from tarsus.simulation import default_controller, resolve
@@ -19,6 +20,7 @@ from tarsus.simulation.settings import with_parameters
 from tarsus.tasks.base import LearningTask
 
 METHODS = "tarsus.learning.methods"
+KEPT = "parameters"  # of the task, all of them, in what a policy tells
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,7 @@ class Lesson:
         """All that a policy must know of where it was learned, as JSON has it."""
         found = {f.name: getattr(self, f.name) for f in fields(self)}
         found["gains"] = {name: getattr(environment.work.gains, name) for name in ("kp", "kd")}
+        found[KEPT] = values(environment.task)
         return plain(found | {"action": environment.actions, "sees": environment.observations})
 
 
@@ -88,8 +91,49 @@ def from_about(about: Mapping[str, Any]) -> tuple[Lesson, Gains]:
         names = {f.name for f in fields(Lesson)}
         lesson = Lesson(**{name: value for name, value in about.items() if name in names})
         gains = Gains(tuple(about["gains"]["kp"]), tuple(about["gains"]["kd"]), ())
+        lesson = replace(lesson, settings=tuple(lesson.settings))
     except (KeyError, TypeError):
+        raise _untold() from None
+    return lesson, gains
+
+
+def task_of(about: Mapping[str, Any]) -> LearningTask:
+    """The task of a policy, with all parameters as they were when it was learned.
+
+    TarsusError if the task has one of them no longer. Those that it had not then are today's
+    defaults, which a TarsusWarning says.
+    """
+    # the task, and what is known of it
+    lesson = from_about(about)[0]
+    task = registry.member(TASKS, "task", lesson.task, LearningTask)()
+    names, kept = parameters.declared(type(task)), about.get(KEPT)
+    if kept is None:
+        _doubt("this policy does not tell its task's parameters: those not set are today's.")
+        return lesson.fitted()[0]
+    if not isinstance(kept, Mapping):
+        raise _untold()
+    # what changed since
+    if gone := [name for name in kept if name not in names]:
         raise TarsusError(
-            "this policy does not say what it was learned for: tarsus learn makes some that do."
-        ) from None
-    return replace(lesson, settings=tuple(lesson.settings)), gains
+            f"this policy was learned with {', '.join(gone)} of the task {lesson.task}, which has"
+            " that no longer: play it with the version of Tarsus that it was learned with."
+        )
+    if new := [name for name in names if name not in kept]:
+        _doubt(f"this policy knows nothing of {', '.join(new)} of its task: today's are taken.")
+    found = {name: tuple(v) if isinstance(v, list) else v for name, v in kept.items()}
+    return replace(task, **found).fitted(lesson.standing())
+
+
+def values(task: LearningTask) -> dict[str, Any]:
+    """Of all parameters of a task, by name, as JSON has them."""
+    return plain({name: getattr(task, name) for name in parameters.declared(type(task))})
+
+
+def _untold() -> TarsusError:
+    return TarsusError(
+        "this policy does not say what it was learned for: tarsus learn makes some that do."
+    )
+
+
+def _doubt(text: str) -> None:
+    warnings.warn(text, TarsusWarning, stacklevel=3)

@@ -16,15 +16,21 @@ from tarsus.environments.environment import Environment
 from tarsus.environments.outside import Eyes
 from tarsus.errors import TarsusError
 from tarsus.learning.course import Array, Course, Played, drawn, outcome, starts
-from tarsus.learning.lesson import from_about
+from tarsus.learning.lesson import KEPT, from_about, task_of, values
 from tarsus.learning.pilot import Pilot
 from tarsus.learning.policy import Policy
 from tarsus.mujoco_runs.library import mujoco
 from tarsus.mujoco_runs.settings import MujocoSettings
 from tarsus.mujoco_runs.simulation import MujocoSimulation
+from tarsus.simulation.settings import with_parameters
 
 PEER = "mujoco"
 NEVER = 1e6  # s: nothing is drawn by the environment itself
+VAIN = {
+    "episode": "--duration says how long a trial takes",
+    "levels": "the ground of all trials is as high as the terrain has it",
+    "stiffness": "the servos are those that it was learned with",
+}
 
 
 def room(policy: Policy, law: str, dt: float, terrain: str, worlds: int = 1) -> Environment:
@@ -33,20 +39,43 @@ def room(policy: Policy, law: str, dt: float, terrain: str, worlds: int = 1) -> 
     """
     lesson, gains = from_about(policy.about)
     never = {"hold": NEVER, "push_every": NEVER, "episode": NEVER}
-    task = replace(lesson.parts()[0], push=0.0, levels=(1.0, 1.0), **never)
-    return Environment(
+    task = replace(task_of(policy.about), push=0.0, levels=(1.0, 1.0), **never)
+    found = Environment(
         *(task, lesson.robot, lesson.contact_law() if law == lesson.law else law),
         *("midpoint", terrain, dt),
         worlds=worlds,
         gains=gains,
         precision="float64",
     )
+    takes = policy.network.sizes[0], policy.network.sizes[-1]
+    if takes != (found.observations, found.actions):
+        raise TarsusError(
+            f"this policy sees {takes[0]} numbers and answers with {takes[1]}, its task shows"
+            f" {found.observations} and takes {found.actions}: it cannot be played at it."
+        )
+    return found
+
+
+def changed(policy: Policy, settings: Sequence[str]) -> Policy:
+    """The same policy at a task with other parameters, NAME=VALUE each; TarsusError for those that
+    it has not, or that trials do not go by.
+    """
+    if not settings:
+        return policy
+    task = task_of(policy.about)
+    other = with_parameters({"task": task}, settings)["task"]
+    for text in settings:
+        name = text.partition("=")[0].rpartition(".")[2]
+        if name in VAIN:
+            raise TarsusError(f"{name} changes nothing as a policy is played: {VAIN[name]}.")
+    other = other.fitted(from_about(policy.about)[0].standing())
+    return replace(policy, about={**policy.about, KEPT: values(other)})
 
 
 def course_of(policy: Policy, trials: int, seconds: float, seed: int) -> Course:
     """Trials of what a policy was learned for."""
-    task, robot = from_about(policy.about)[0].fitted()
-    return drawn(task, len(robot.actuators), trials, seconds, seed)
+    robot = from_about(policy.about)[0].standing()
+    return drawn(task_of(policy.about), len(robot.actuators), trials, seconds, seed)
 
 
 def played(policy: Policy, course: Course, law: str, dt: float, terrain: str) -> Played:

@@ -32,9 +32,9 @@ class Setting(NamedTuple):
 def with_parameters(parts: Mapping[str, Any], given: Sequence[str]) -> dict[str, Any]:
     """The parts of a run ("law", "gait", ...) with NAME=VALUE set; TarsusError if none has it.
 
-    A name that several have is the first one's; law.NAME=VALUE, gait.NAME=VALUE and so on say whose
-    is meant. A value is a number, several with commas between them, or a word, as its declaration
-    says.
+    A name that several have is the first one's; law.NAME=VALUE, gait.NAME=VALUE and so on, or the
+    part's own name in front, say whose is meant. A value is a number, several with commas between
+    them, or a word, as its declaration says.
     """
     changes: dict[str, dict[str, Any]] = {whose: {} for whose in parts}
     owners = owners_of(parts)
@@ -68,9 +68,19 @@ def read(text: str, owners: Sequence[Owner]) -> Setting:
         raise TarsusError(f"a parameter is set as NAME=VALUE, such as kp=60, not {text!r}.")
     whose, dot, name = full.rpartition(".")
     for owner in owners:
-        if name in owner.parameters and (not dot or whose == owner.whose):
+        if name in owner.parameters and (not dot or whose in owner[:2]):
             return Setting(owner.whose, name, value)
     raise _unknown(full, owners)
+
+
+def unambiguous(given: Sequence[str], owners: Sequence[Owner]) -> None:
+    """TarsusError for a NAME=VALUE whose parameter several owners have."""
+    for text in given:
+        name, _, value = text.partition("=")
+        having = [owner for owner in owners if name in owner.parameters]
+        if len(having) > 1:
+            meant = (f"{o.whose}.{name}={value} (the {o.whose} {o.name}'s)" for o in having)
+            raise TarsusError(f"{name} is not of one alone: say {' or '.join(meant)}.")
 
 
 def _unknown(name: str, owners: Sequence[Owner]) -> TarsusError:
