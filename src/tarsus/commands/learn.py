@@ -74,7 +74,8 @@ class Learn(Command):
     where servos would hardly damp."""
     set: Settings = ()
     """Parameters of the task, the method and the law, as `tarsus list tasks --parameters` shows
-    them; task.NAME, ppo.NAME where two have that name. What is not set is what the task is best learned with on this robot; it is printed."""
+    them; task.NAME, ppo.NAME where two have that name. What is not set is what the task is best
+    learned with on this robot; it is printed."""
     method: Annotated[str, called("NAME"), name_of("method", METHODS)] = "ppo"
     """How it learns: ppo, ars."""
     seed: Annotated[int, called("NUMBER")] = 0
