@@ -109,8 +109,7 @@ class Linearized(Law):
         columns = [missing_velocity(problem, i, p) for i in range(n)]
         closed = entries(builder.keep("closed", ca.vertcat(*problem.active)))
         wanted = entries(builder.keep("missing", ca.vertcat(*columns)))
-        if problem.shared is not None:
-            wanted = within_reach(G, wanted, closed, p)
+        wanted = within_reach(G, wanted, closed, p)
         wanted = entries(builder.keep("wanted", ca.vertcat(*wanted)))
         mu = ca.vertcat(*(contact.friction * p.mu for contact in problem.contacts))
         known = Known(G, wanted, closed, entries(builder.keep("mu", mu)), p)

@@ -146,12 +146,12 @@ class Newton(Solver):
 def linear_solution(hard: HardProblem, pressing: list[SX], roots: list[SX]) -> SX:
     """L = -(G + S)^-1 c by L D L^T, contacts that do not press held at zero.
 
-    A trace on the diagonal shares the load of redundant contacts evenly.
+    A trace of T_rel^1.5 on the diagonal shares the load of redundant contacts evenly.
     """
     n, G = len(hard.c), hard.problem.G
-    fine = SLIGHT if hard.problem.told_apart else SPREAD
-    coarse = ca.fmax(hard.p.T_rel * ca.sqrt(hard.p.T_rel), SPREAD)
-    trace = ca.if_else(in_double(hard.problem.dt), fine, coarse)
+    trace = ca.fmax(hard.p.T_rel * ca.sqrt(hard.p.T_rel), SPREAD)
+    if hard.problem.told_apart:
+        trace = ca.if_else(in_double(hard.problem.dt), SLIGHT, trace)
     spread = 1 + trace
     K = lower_triangle(G, n)
     for i in range(n):
