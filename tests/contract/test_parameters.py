@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import fields, is_dataclass, replace
+from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -18,7 +19,9 @@ from tarsus.stepping.base import Stepper
 from tarsus.terrain.base import Terrain
 from tarsus.terrain.heightfield import HeightField
 from tarsus.terrain.surface import Surface
+from tarsus.terrain.world import World
 
+YARD = Path(__file__).parents[1] / "helpers" / "yard.xml"
 FAMILIES: dict[str, tuple[str, type]] = {
     "law": ("tarsus.contact.laws", Law),
     "gait": ("tarsus.control.gaits", Controller),
@@ -36,6 +39,8 @@ def sound(owner: type) -> Any:
     """One of the kind with its defaults, and with the least of what it must be given."""
     if owner is HeightField:
         return HeightField(np.zeros((3, 3)))
+    if owner is World:
+        return World(str(YARD))
     return Surface(lambda x, y: 0.1 * x) if owner is Surface else owner()
 
 

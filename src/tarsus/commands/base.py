@@ -60,10 +60,10 @@ class Checked:
 
 
 def name_of(kind: str, package: str, *also: str) -> Checked:
-    """The name of a file in a folder, or one of `also`; a path to a Python file is read later."""
+    """The name of a file in a folder, or one of `also`; a path is read later."""
 
     def check(name: str) -> None:
-        if not name.endswith(".py"):
+        if not name.endswith((".py", ".xml")):
             registry.require(package, kind, name, also)
 
     return Checked(check, lambda: (*registry.names(package), *also))
@@ -117,7 +117,9 @@ StepperName = Annotated[
     name_of("stepper", STEPPERS),
 ]
 TerrainName = Annotated[
-    str, called("NAME", "Terrain (`tarsus list terrains`)."), name_of("terrain", TERRAINS)
+    str,
+    called("NAME", "Terrain (`tarsus list terrains`), or path to an MJCF file: its fixed shapes."),
+    name_of("terrain", TERRAINS),
 ]
 GaitName = Annotated[
     str,

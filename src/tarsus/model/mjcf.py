@@ -36,6 +36,7 @@ SHAPES: dict[int, tuple[ShapeKind, int]] = {  # mjtGeom: our kind, how many size
     6: ("box", 3),
 }
 UNNAMED = "MuJoCo Model"
+ITSELF = "choose a terrain, perhaps this file by its path"
 
 
 def read_mjcf(source: str | Path) -> Mechanism:
@@ -232,9 +233,9 @@ def _report_terrain(model: Any, report: Report) -> None:
         at_zero = abs(pose.position[2]) < 1e-9 and model.geom_bodyid[geom] == 0
         (ground if level and at_zero else other).append(model.geom(geom).name or f"geom {geom}")
     if ground:
-        report.leave(f"The ground plane is left out ({', '.join(ground)}): choose a terrain.")
+        report.leave(f"The ground plane is left out ({', '.join(ground)}): {ITSELF}.")
     if other:
-        report.warn(f"planes and heightfields are left out ({', '.join(other)}): choose a terrain.")
+        report.warn(f"planes and heightfields are left out ({', '.join(other)}): {ITSELF}.")
 
 
 def _keyframes(model: Any) -> dict[str, Array]:

@@ -16,6 +16,7 @@ from tarsus.model.mjcf_bounds import check_bounds
 from tarsus.model.parts import Report
 
 MISSING = re.compile(r"opening file '([^']+)'")
+TOO_SMALL = "hfield dimensions"  # what MuJoCo says of a picture of one pixel
 MOST = 500  # files that may be missing
 SOME = 5  # names that a warning shows
 EVERY = 2**31 - 1  # all bits of contype and conaffinity
@@ -85,6 +86,9 @@ def _with_stand_ins(
             lacking = MISSING.search(said)
             name = Path(lacking[1]).name if lacking else ""
             made = _stand_in(name, size)
+            if TOO_SMALL in said and missing:
+                gone = next((file for file in missing if file in said), missing[-1])
+                raise TarsusError(f"the picture of a height field is not found: {gone}.") from None
             if made is None or name in files or len(missing) >= MOST:
                 raise TarsusError(f"MuJoCo cannot compile it: {said}") from None
             files[name] = made

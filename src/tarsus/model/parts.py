@@ -157,5 +157,5 @@ def _report_static(parts: Sequence[Part], places: list[tuple[int, Pose]], report
     if solid:
         report.warn(
             f"the collision shapes of what is fixed to the world are left out ({', '.join(solid)}):"
-            " choose a terrain for the ground."
+            " choose a terrain for the ground, which may be an MJCF file by its path."
         )

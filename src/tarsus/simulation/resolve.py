@@ -20,6 +20,9 @@ from tarsus.simulation.contact_selection import rare_contacts
 from tarsus.simulation.kept_pairs import meeting
 from tarsus.stepping.base import METHODS, Scene, Stepper
 from tarsus.terrain.base import Terrain
+from tarsus.terrain.world import World
+
+WORLD_FILE = ".xml"
 
 T = TypeVar("T")
 
@@ -81,9 +84,13 @@ def scene(
 
 
 def terrain(given: Terrain | str) -> Terrain:
-    """A terrain by name with its defaults, or as it is."""
+    """A terrain by name with its defaults, that of an MJCF file (a path ending in .xml), or as it
+    is.
+    """
     if not isinstance(given, str):
         return _one_of("terrain", given, Terrain)
+    if given.endswith(WORLD_FILE):
+        return World(given)
     return registry.member("tarsus.terrain", "terrain", given, Terrain)()
 
 

@@ -1,0 +1,181 @@
+"""Ground from what an MJCF file fixes to its world: heights as MuJoCo's rays find them."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from casadi import SX, Function, vertcat
+
+import tarsus
+from tarsus import TarsusError
+from tarsus.cli import main
+from tarsus.terrain.base import Terrain
+from tarsus.terrain.boxes import Boxes
+from tarsus.terrain.heightfield import HeightField
+from tarsus.terrain.plane import Plane
+from tarsus.terrain.world import World
+
+mujoco: Any = pytest.importorskip("mujoco")
+YARD = Path(__file__).parents[1] / "helpers" / "yard.xml"
+FLOOR = '<geom type="plane" size="0 0 1"/>'
+HILLS = """<geom type="cylinder" size=".2 .1" pos="0 0 .1"/>
+  <geom type="box" size=".3 .2 .05" pos="1 0 .1" euler="0 20 0"/>
+  <geom type="ellipsoid" size=".4 .3 .2" pos="0 1 0"/>
+  <geom type="capsule" size=".05 .2" pos="-1 0 .1" euler="0 90 40"/>"""
+ELEVATION = " ".join(map(str, np.random.default_rng(1).random(35).round(3)))
+DUNE = f"""<asset><hfield name="dune" nrow="5" ncol="7" size=".3 .2 .1 .01"
+  elevation="{ELEVATION}"/></asset>"""
+
+
+def file(folder: Path, fixed: str, before: str = "") -> str:
+    path = folder / "ground.xml"
+    path.write_text(f"<mujoco>{before}<worldbody>{fixed}</worldbody></mujoco>")
+    return str(path)
+
+
+def heights(terrain: Terrain, places: np.ndarray) -> np.ndarray:
+    """Of the ground at places (n, 2), as the terrain tells it."""
+    values = {name: SX(value.tolist()) for name, value in terrain.parameters().items()}
+    tables = {name: value.ravel() for name, value in terrain.tables().items()}
+
+    class Symbols:
+        def __getattr__(self, name: str) -> Any:
+            return values[name]
+
+        @staticmethod
+        def lookup(table: str, index: SX) -> SX:
+            at = np.array(Function("at", [], [index])()["o0"]).astype(int).ravel()
+            return SX(tables[table][at].tolist())
+
+    found = []
+    for x, y in places:
+        [height] = terrain.elevations([SX([x, y, 10.0])], Symbols())
+        found.append(float(Function("height", [], [vertcat(height)])()["o0"]))
+    return np.array(found)
+
+
+def rays(path: str, places: np.ndarray) -> np.ndarray:
+    """What a ray straight down from 10 m hits first of all that is fixed and collides."""
+    model = mujoco.MjModel.from_xml_path(path)
+    data = mujoco.MjData(model)
+    mujoco.mj_kinematics(model, data)
+    model.geom_group[(model.geom_contype == 0) | (model.body_weldid[model.geom_bodyid] != 0)] = 3
+    groups, hit = np.array([1, 1, 1, 0, 0, 0], dtype=np.uint8), np.zeros(1, dtype=np.int32)
+    down = np.array([0.0, 0.0, -1.0])
+    return np.array(
+        [
+            10 - mujoco.mj_ray(model, data, np.array([x, y, 10.0]), down, groups, True, -1, hit)
+            for x, y in places
+        ]
+    )
+
+
+def test_a_floor_with_upright_boxes_is_exact() -> None:
+    """The floor's own height, a box that stands, one that floats and is turned with its body; what
+    collides with nothing or moves is no ground.
+    """
+    world = World(str(YARD))
+    assert isinstance(world.ground, Boxes) and len(world.ground.position) == 2
+    places = np.random.default_rng(0).uniform(-1.8, 1.8, (400, 2))
+    found, asked = heights(world, places), rays(str(YARD), places)
+    np.testing.assert_allclose(found, asked, atol=1e-9)
+    assert len(np.unique(asked.round(6))) == 3
+
+
+def test_a_floor_alone_is_a_plane(tmp_path: Path) -> None:
+    assert isinstance(World(file(tmp_path, FLOOR)).ground, Plane)
+    high = World(file(tmp_path, FLOOR.replace("/>", ' pos="0 0 .3"/>')))
+    np.testing.assert_allclose(heights(high, np.zeros((1, 2))), 0.3)
+
+
+def test_other_shapes_are_seen_from_above(tmp_path: Path) -> None:
+    """At the grid's nodes; a capsule's side is found to some 1e-7 m."""
+    path = file(tmp_path, FLOOR + HILLS)
+    world = World(path, cell=0.047)
+    field = world.ground
+    assert isinstance(field, HeightField)
+    found = np.array(field.heights)
+    rows, columns = found.shape
+    x, y = np.meshgrid(
+        *(np.asarray(field.origin)[k] + 0.047 * np.arange(n) for k, n in enumerate((columns, rows)))
+    )
+    places = np.column_stack([x.ravel(), y.ravel()])
+    np.testing.assert_allclose(found.ravel(), rays(path, places), atol=1e-6)
+    assert np.ptp(found) > 0.2
+    # beyond them the floor goes on
+    np.testing.assert_allclose(heights(world, np.array([[9.0, 9.0], [-9.0, 0.0]])), 0.0)
+
+
+def test_a_height_field_keeps_its_own_heights(tmp_path: Path) -> None:
+    path = file(tmp_path, FLOOR + '<geom type="hfield" hfield="dune" pos=".1 .2 .03"/>', DUNE)
+    field = World(path).ground
+    assert isinstance(field, HeightField)
+    found = np.array(field.heights)
+    assert found.shape == (5, 7)
+    x, y = np.meshgrid(0.1 + np.linspace(-0.3, 0.3, 7), 0.2 + np.linspace(-0.2, 0.2, 5))
+    inside = np.column_stack([x.ravel(), y.ravel()])
+    inside = (inside - [0.1, 0.2]) * (1 - 1e-9) + [0.1, 0.2]  # a ray on the border misses
+    np.testing.assert_allclose(found.ravel(), rays(path, inside), atol=1e-6)
+
+
+def test_a_ball_comes_to_rest_on_a_box_of_its_file(tmp_path: Path) -> None:
+    sim = tarsus.Simulation(str(YARD), terrain=str(YARD), controller=None, dt=0.001)
+    start = sim.q.copy()
+    start[:3] = 1.0, 0.1, 0.251
+    sim.set(q=start)
+    log = sim.run(1.0, to=tmp_path / "ball.nc")
+    assert log.q.values[-1, 2] == pytest.approx(0.2 + 0.05, abs=1e-4)
+    assert log.attrs["terrain"] == "world"
+    # the log says all that it takes to run it again
+    assert main(["rerun", str(tmp_path / "ball.nc")]) == 0
+
+
+def test_a_file_that_changed_is_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "yard.xml"
+    shutil.copy(YARD, path)
+    before = World(str(path)).sha256
+    assert World(str(path), sha256=before).sha256 == before
+    path.write_text(YARD.read_text().replace('size=".2 .3 .05"', 'size=".2 .3 .06"'))
+    with pytest.raises(TarsusError, match="other shapes"):
+        World(str(path), sha256=before)
+
+
+@pytest.mark.parametrize(
+    ("fixed", "cell", "says"),
+    [
+        ('<body><freejoint/><geom size=".1"/></body>', 0.02, "nothing that collides is fixed"),
+        ('<geom type="plane" size="1 1 1" euler="5 0 0"/>', 0.02, "terrain 'slope'"),
+        (FLOOR + HILLS, 1e-4, "choose a cell of 0.0"),
+    ],
+)
+def test_what_makes_no_ground_is_refused(
+    tmp_path: Path, fixed: str, cell: float, says: str
+) -> None:
+    with pytest.raises(TarsusError, match=says):
+        _ = World(file(tmp_path, fixed), cell=cell).ground
+
+
+def test_a_cell_that_is_named_does(tmp_path: Path) -> None:
+    path = file(tmp_path, FLOOR + HILLS)
+    with pytest.raises(TarsusError) as refused:
+        _ = World(path, cell=1e-4).ground
+    enough = float(str(refused.value).rpartition("cell of ")[2].split()[0])
+    assert np.size(World(path, cell=enough).ground.heights) <= 1_000_000  # type: ignore[attr-defined]
+
+
+def test_without_a_floor_it_says_how_high_the_ground_is(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    world = World(file(tmp_path, '<geom type="box" size=".1 .1 .1"/>'))
+    np.testing.assert_allclose(heights(world, np.array([[5.0, 5.0]])), 0.1)
+    assert "no level floor" in caplog.text
+
+
+def test_the_command_takes_a_path(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    missing = tmp_path / "nowhere.xml"
+    assert main(["run", "mini_cheetah", "--terrain", str(missing), "--duration", "0.1"]) == 2
+    assert "there is no file" in capsys.readouterr().err
