@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
 from tarsus import cli
+from tarsus.commands.robots import without_common_folder
 from tarsus.validation.robot_check import named
 
 TIPS_OVER = """<mujoco model="tower"><worldbody><body name="tower">
@@ -81,3 +83,12 @@ def test_without_names_it_takes_all_that_there_are() -> None:
     everyone = named(())
     assert {"mini_cheetah", "hoap1"} <= set(everyone)
     assert all(file == name or Path(file).is_file() for name, file in everyone.items())
+
+
+def test_paths_are_told_by_where_they_differ() -> None:
+    names = ["a/b/x/one.xml", "go1", "a/b/y/two.urdf", "a/b/y/z/one.xml"]
+    parts = [name.replace("/", os.sep) for name in names]
+    shown = [name.replace(os.sep, "/") for name in without_common_folder(parts)]
+    assert shown == ["x/one.xml", "go1", "y/two.urdf", "y/z/one.xml"]
+    assert without_common_folder([os.sep.join(("a", "b", "one.xml"))]) == ["one.xml"]
+    assert without_common_folder(["one.xml"]) == ["one.xml"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -78,7 +79,9 @@ class Robots(Command):
                 told, closing = [row.as_json() for row in beside], truth.SETTINGS
             else:
                 rows = list(checked(chosen, self.duration, progress.say))
-                table = ToldTable(HEAD, [_cells(row) for row in rows], ("robot", "stands"))
+                short = without_common_folder([row.robot for row in rows])
+                cells = [_cells(row, name) for row, name in zip(rows, short, strict=True)]
+                table = ToldTable(HEAD, cells, ("robot", "stands"))
                 told, closing = [row.as_json() for row in rows], _closing(rows)
         # told
         print_json(told) if self.json else table.tell(closing)
@@ -110,7 +113,8 @@ class ToldTable:
         console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
         drawn = Drawn(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
         for column in self.head:
-            drawn.add_column(column, justify="left" if column in self.left else "right")
+            justify = "left" if column in self.left else "right"
+            drawn.add_column(column, justify=justify, overflow="fold")
         for row in self.rows:
             drawn.add_row(*map(escape, row))
         console.print(drawn)
@@ -129,13 +133,24 @@ def _around(page: Path | None, name: str) -> tuple[str, str]:
     return before + begin, end + after
 
 
-def _cells(row: CheckedRobot) -> list[str]:
+def without_common_folder(names: Sequence[str]) -> list[str]:
+    """Names as they are, paths without the folders that all paths among them share."""
+    folders = [Path(name).parts[:-1] for name in names if os.sep in name]
+    shared = 0
+    for parts in zip(*folders, strict=False):
+        if len(set(parts)) > 1:
+            break
+        shared += 1
+    return [str(Path(*Path(name).parts[shared:])) if os.sep in name else name for name in names]
+
+
+def _cells(row: CheckedRobot, name: str) -> list[str]:
     """A row of the table, in the columns of `HEAD`."""
     told = f"{row.outcome}: {row.why}" if row.why else row.outcome
     if row.file.endswith("visual shapes"):
         told += " (on its visual shapes)"
     return [
-        row.robot,
+        name,
         _number(row.dof, "d"),
         _number(row.mass, ".1f"),
         "" if row.dof is None else str(len(row.left_out)),
