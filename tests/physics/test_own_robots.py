@@ -50,14 +50,14 @@ def load(name: str) -> tarsus.Robot:
 
 @pytest.mark.parametrize("name", quick_first(FILES))
 def test_it_stands(name: str) -> None:
-    """Five seconds: the trunk sinks by less than 3 % of its height and tilts by less than 4
-    degrees.
+    """Five seconds: the trunk sinks by less than 0.5 % of its height and tilts by less than 1.5
+    degrees (Talos on the meshes of its soles, whose corners are not quite level).
     """
     log = tarsus.Simulation(load(name), controller="stand", dt=DT).run(5.0)
     q, height = log["q"].values, log["q_start"].values[2]
     upright = 1 - 2 * (q[:, 4] ** 2 + q[:, 5] ** 2)
-    assert abs(q[-1, 2] - height) < 0.03 * height and q[:, 2].min() > 0.95 * height
-    assert upright.min() > np.cos(np.deg2rad(4.0))
+    assert abs(q[-1, 2] - height) < 0.005 * height and q[:, 2].min() > 0.995 * height
+    assert upright.min() > np.cos(np.deg2rad(1.5))
     assert np.abs(log["u"].values[-1]).max() < 0.1
 
 

@@ -29,6 +29,13 @@ def derivative_gain(default: float) -> Any:
     )
 
 
+def held_torque() -> Any:
+    """The field `hold` of a gait: what its servos add to hold the robot, one number or one for each
+    motor.
+    """
+    return array(0.0, "N m", "torque added to the joint servos', one or one a motor")
+
+
 def pd_torque(
     desired: ca.SX,
     desired_rate: ca.SX,
@@ -44,11 +51,12 @@ def pd_torque(
     error grows, so it is turned here; the desired rate is the feed-forward the paper's text speaks
     of.
     """
-    kp, kd = (_gain(name, gain, q.numel()) for name, gain in zip(("kp", "kd"), gains, strict=True))
+    kp, kd = (each(name, gain, q.numel()) for name, gain in zip(("kp", "kd"), gains, strict=True))
     return kp * (desired - q) + kd * (desired_rate - u)
 
 
-def _gain(name: str, gain: Gain | ca.SX, motors: int) -> float | ca.SX:
+def each(name: str, gain: Gain | ca.SX, motors: int) -> float | ca.SX:
+    """A gait's numbers, one or one for each motor (n,); TarsusError for another number of them."""
     if isinstance(gain, float | int | ca.SX):
         return gain
     if np.shape(gain) != (motors,):

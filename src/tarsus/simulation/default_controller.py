@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from tarsus import registry
 from tarsus.control import servo
 from tarsus.control.base import Controller
+from tarsus.control.holding import holding
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import several, unknown
 from tarsus.morphology import looped_posture, posture
@@ -22,6 +23,7 @@ from tarsus.morphology.feet import feet
 from tarsus.simulation import resolve
 
 GAITS, ROBOTS = "tarsus.control.gaits", "tarsus.robots"
+HOLD = "hold"  # a gait's field for the torques that bear the robot
 AUTO = "auto"  # in place of a gait's name: the robot's default gait
 TROT, VIRTUAL_MODEL, STAND = "trot", "virtual_model", "stand"
 LIGHT, HEAVY = 15.0, 70.0  # kg
@@ -164,7 +166,9 @@ def _with_gains(robot: Robot, gait: Controller, dt: float, notices: list[str]) -
             "the center of mass is not above the points that the robot stands on: it will tip over;"
             " name other contacts, or give it a keyframe 'stand' that balances."
         )
-    # the gait with these gains
+    # the gait with these gains, and with what bears its weight
+    if HOLD in {f.name for f in fields(changed)}:
+        changed = replace(changed, **{HOLD: holding(robot, q, standing)})
     return replace(changed, kp=found.kp, kd=found.kd)
 
 

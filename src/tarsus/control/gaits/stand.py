@@ -12,6 +12,8 @@ from tarsus.control.pd import (
     Gain,
     actuated_posture,
     derivative_gain,
+    each,
+    held_torque,
     joint_state,
     pd_torque,
     proportional_gain,
@@ -22,16 +24,19 @@ from tarsus.references.reference import Citation
 
 @dataclass(frozen=True)
 class Stand(Controller):
-    """Hold `initial_coordinates`; each gain is one number, or one for each actuator."""
+    """Hold `initial_coordinates`; each gain is one number, or one for each actuator, and so is what
+    is added to hold the robot's weight.
+    """
 
     citation: ClassVar[Citation] = (SICILIANO_2009.at("chapter 8"),)
     kp: Gain = proportional_gain(40.0)
     kd: Gain = derivative_gain(1.0)
+    hold: Gain = held_torque()
 
     def torque(self, now: ControlInputs) -> tuple[ca.SX, ca.SX]:
         """Torques (n_actuators,) N m; no memory."""
         desired = actuated_posture(now.mechanism, self.initial_coordinates(now.mechanism))
         angles, rates = joint_state(now.mechanism, now.q, now.u)
-        return pd_torque(
-            desired, ca.SX.zeros(desired.shape), angles, rates, (self.kp, self.kd)
-        ), now.memory
+        still = ca.SX.zeros(desired.shape)
+        torque = pd_torque(desired, still, angles, rates, (self.kp, self.kd))
+        return torque + each("hold", self.hold, angles.numel()), now.memory
