@@ -27,7 +27,7 @@ class ActuatorForce:
 
     signal: what each one gets (n,), control or activation
     values: kp, kv and strength (n,) of each; stall_torque and no_load_speed (n,) where there is a
-        torque-speed curve
+        torque-speed curve; gear, ends of ranges, and speed (n,) where they are no constants
     """
 
     mechanism: Mechanism
@@ -43,9 +43,24 @@ class ActuatorForce:
     @property
     def held_by_limits(self) -> bool:
         """Whether a limit can come in between force and motion."""
-        curve, actuators = "stall_torque" in self.values, self.mechanism.file_actuators
-        fast = any(np.isfinite(a.speed) for a in actuators)
-        return fast or any(a.soft and (a.limited or curve) for a in actuators)
+        changed = any(n in self.values for n in ("stall_torque", "force_lower", "force_upper"))
+        fast = any(np.isfinite(a.speed) for a in self.mechanism.file_actuators)
+        fast = fast or "speed" in self.values
+        return fast or any(a.soft and (a.limited or changed) for a in self.mechanism.file_actuators)
+
+    def number(self, k: int, name: str, constant: float) -> SX:
+        """A number of actuator k: that of its world, or a constant."""
+        return self.values[name][k] if name in self.values else SX(constant)
+
+    def signals(self, k: int) -> tuple[SX, SX]:
+        """Least and greatest signal of actuator k."""
+        lower, upper = self.mechanism.file_actuators[k].control
+        return self.number(k, "control_lower", lower), self.number(k, "control_upper", upper)
+
+    def range(self, k: int) -> tuple[SX, SX]:
+        """Least and greatest force of actuator k, before its gear."""
+        lower, upper = self.mechanism.file_actuators[k].force
+        return self.number(k, "force_lower", lower), self.number(k, "force_upper", upper)
 
     def at(self, q: SX, u: SX, dt: SX) -> AtState:
         """The forces at coordinates q (nq,) and velocities u (nu,) of a step of dt."""
@@ -93,7 +108,7 @@ class AtState:
         actuator, c = self.law.mechanism.file_actuators[k], self.law.signal[k]
         kp, kv, strength = (self.law.values[name][k] for name in ("kp", "kv", "strength"))
         # its law: a force, what it loses per length and per rate
-        gear, (g0, g1, g2), (b0, b1, b2) = actuator.gear, actuator.gain, actuator.bias
+        gear, (g0, g1, g2), (b0, b1, b2) = self._gear(k), actuator.gain, actuator.bias
         gain = kp if actuator.has_kp else kv if actuator.kind == "velocity" else SX(g0)
         back_p = kp if actuator.has_kp else SX(-b1) - g1 * c
         back_v = kv if actuator.has_kv else SX(-b2) - g2 * c
@@ -103,9 +118,12 @@ class AtState:
         force = force - slope * d
         # its limits, through its gear
         if limited:
-            force, slope = between(force, slope, actuator.force)
+            force, slope = between(force, slope, self.law.range(k))
         force, slope = gear * strength * force, gear * strength * slope
         return self._at_rate(k, force, slope, self.u[j] + d) if limited else (force, slope)
+
+    def _gear(self, k: int) -> SX:
+        return self.law.number(k, "gear", self.law.mechanism.file_actuators[k].gear)
 
     def _at_rate(self, k: int, force: SX, slope: SX, rate: SX) -> tuple[SX, SX]:
         """Torque within what the motor gives at a rate: linear from stall to no load, and none that
@@ -115,11 +133,11 @@ class AtState:
             names = ("stall_torque", "no_load_speed")
             stall, fastest = (self.law.values[name][k] for name in names)
             force, slope = falling((force, slope), rate, stall, (stall, fastest))
-        actuator = self.law.mechanism.file_actuators[k]
-        if np.isfinite(actuator.speed):
-            most = abs(actuator.gear) * float(np.abs(actuator.force).max())
-            top = SX(most) * self.law.values["strength"][k]
-            force, slope = falling((force, slope), rate, top, (top / FALLING, SX(actuator.speed)))
+        speed = self.law.number(k, "speed", self.law.mechanism.file_actuators[k].speed)
+        if not speed.is_constant() or np.isfinite(float(speed)):
+            most = ca.fmax(*(ca.fabs(end) for end in self.law.range(k)))
+            top = ca.fabs(self._gear(k)) * most * self.law.values["strength"][k]
+            force, slope = falling((force, slope), rate, top, (top / FALLING, speed))
         return force, slope
 
 
@@ -138,17 +156,17 @@ def falling(acting: tuple[SX, SX], rate: SX, top: SX, line: tuple[SX, SX]) -> tu
     return force, slope
 
 
-def between(force: SX, slope: SX, ends: Range) -> tuple[SX, SX]:
+def between(force: SX, slope: SX, ends: tuple[SX, SX] | Range) -> tuple[SX, SX]:
     """The force held in a range, with slope zero where it is held."""
     for bound, over in ((ends[1], force > ends[1]), (ends[0], force < ends[0])):
-        if np.isfinite(bound):
+        if bounds(bound):
             force, slope = ca.if_else(over, bound, force), ca.if_else(over, 0, slope)
     return force, slope
 
 
-def signal_of(actuator: FileActuator, control: SX) -> SX:
-    """A control signal within its range."""
-    return _clipped(control, actuator.control)
+def bounds(end: SX | float) -> bool:
+    """Whether the end of a range is one: a symbol, or a finite number."""
+    return (isinstance(end, SX) and not end.is_constant()) or bool(np.isfinite(float(end)))
 
 
 def next_activation(actuator: FileActuator, now: SX, control: SX, dt: SX) -> SX:
@@ -159,12 +177,13 @@ def next_activation(actuator: FileActuator, now: SX, control: SX, dt: SX) -> SX:
         after = now + dt * (control - now) / actuator.time_constant
     else:
         after = now + (control - now) * (1 - ca.exp(-dt / actuator.time_constant))
-    return _clipped(after, actuator.activation)
+    return clipped(after, actuator.activation)
 
 
-def _clipped(value: SX, ends: Range) -> SX:
-    held = ca.fmin(value, ends[1]) if np.isfinite(ends[1]) else value
-    return ca.fmax(held, ends[0]) if np.isfinite(ends[0]) else held
+def clipped(value: SX, ends: tuple[SX, SX] | Range) -> SX:
+    """A value within a range."""
+    held = ca.fmin(value, ends[1]) if bounds(ends[1]) else value
+    return ca.fmax(held, ends[0]) if bounds(ends[0]) else held
 
 
 def _positive(value: SX) -> SX:
