@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from casadi import SX, Function
 
 from tarsus import Simulation, TarsusError
 from tarsus.control.file_actuators import FileActuators
+from tarsus.dynamics.actuator_force import ActuatorForce
 from tarsus.dynamics.robot import Robot
 from tarsus.model.mjcf import read_mjcf
 from tarsus.model.urdf import read_urdf
@@ -298,3 +301,39 @@ def test_servos_too_stiff_for_a_held_force_are_refused(stepper: str, law: str) -
     weak = moved(40 * inertia, 0.15 * inertia)  # less than dt/2 K
     assert any("swing up" in notice for notice in weak.notices)
     assert not moved(40 * inertia, 0.25 * inertia).notices
+
+
+LIMITED = (
+    '<position joint="j" kp="3" kv="2" gear="%s" forcerange="-4 3"/>',
+    '<motor joint="j" gear="%s" forcerange="-4 3"/>',
+    '<general joint="j" gaintype="affine" gainprm="5 2 -1" biastype="affine" biasprm="1 -9 -2"'
+    ' gear="%s" forcerange="-2 6"/>',
+)
+
+
+@pytest.mark.parametrize("actuator", LIMITED)
+@pytest.mark.parametrize("curve", [False, True])
+@pytest.mark.parametrize("gear", [2.0, -1.5])
+@pytest.mark.parametrize("speed", [np.inf, 3.0])
+def test_limits_allow_what_they_leave_as_it_is(
+    actuator: str, curve: bool, gear: float, speed: float
+) -> None:
+    """`allows` tells without the bent law where that is the law without limits."""
+    robot = pendulum(actuator % gear, actuatorfrcrange="-5 7", actuatorfrclimited="true")
+    own = tuple(replace(one, speed=speed) for one in robot.file_actuators)
+    robot = replace(robot, file_actuators=own)
+    c, strength, q, u, d = (SX.sym(name) for name in ("c", "strength", "q", "u", "d"))
+    values = {"kp": SX(3), "kv": SX(2), "strength": strength}
+    if curve:
+        values |= {"stall_torque": SX(5), "no_load_speed": SX(4)}
+    at = ActuatorForce(robot, c, values).at(q, u, SX(0.01))
+    free, slope = at.free()
+    straight = free - slope * d
+    told = Function(
+        "told", [c, strength, q, u, d], [at.allows(straight, d), straight, at.limited(d)[0]]
+    )
+    draws = np.random.default_rng(3).normal(0, 1.5, (5, 2000))
+    draws[1] = np.abs(draws[1])
+    allowed, plain, bent = (np.array(x)[0] for x in told(*(row[None] for row in draws)))
+    assert 0.05 < allowed.mean() < 0.95
+    np.testing.assert_array_equal(allowed == 1, np.abs(bent - plain) < 1e-9)

@@ -20,6 +20,9 @@ from tarsus.model.file_actuators import FALLING, FileActuator, Range
 from tarsus.model.mechanism import Mechanism
 from tarsus.program.ir.symbolic import entries
 
+Ends = tuple[SX, SX] | Range
+Line = tuple[SX, SX]  # a force at rest, and the rate at which it has fallen to zero
+
 
 @dataclass(frozen=True, eq=False)
 class ActuatorForce:
@@ -89,14 +92,50 @@ class AtState:
         """Force (m,) and slope (m,) once the joints' rates have changed by d (m,)."""
         return self._summed(d, limited=True)
 
+    def allows(self, force: SX, d: SX) -> SX:
+        """1 if no limit holds forces (m,) that would act without any, the joints' rates changed by
+        d (m,); 0 too where several actuators share a joint.
+        """
+        beyond = SX(-1)
+        for j, own in enumerate(self._of_motors()):
+            if len(own) > 1:
+                return SX(0)
+            for excess in self._excesses(own[0], force[j], self.u[j] + d[j]):
+                beyond = ca.fmax(beyond, excess)
+        return beyond <= 0
+
+    def _excesses(self, k: int, force: SX, rate: SX) -> list[SX]:
+        """By how much a torque of actuator k exceeds each of its limits at a rate, where > 0."""
+        gear, strength = self._gear(k), self.law.values["strength"][k]
+        found = [
+            way * (force - end)
+            for way, end in finite(self.law.mechanism.file_actuators[k].at_joint)
+        ]
+        way_round = ca.if_else(gear < 0, -1, 1)
+        found += [
+            way * way_round * (force - gear * strength * end)
+            for way, end in finite(self.law.range(k))
+        ]
+        for top, line in self._lines(k):
+            found += [way * force - most_along(way, rate, top, line) for way in (1, -1)]
+        return found
+
+    def _of_motors(self) -> list[list[int]]:
+        """The actuators of each motor's joint."""
+        m = self.law.mechanism
+        return [
+            [k for k, actuator in enumerate(m.file_actuators) if actuator.joint == motor.joint]
+            for motor in m.actuators
+        ]
+
     def _summed(self, d: SX, limited: bool) -> tuple[SX, SX]:
         forces, slopes = [], []
-        for j, motor in enumerate(self.law.mechanism.actuators):
+        for j, own in enumerate(self._of_motors()):
             force, slope, ends = SX(0), SX(0), (-np.inf, np.inf)
-            for k, actuator in enumerate(self.law.mechanism.file_actuators):
-                if actuator.joint == motor.joint:
-                    one = self._one(k, j, d[j], limited)
-                    force, slope, ends = force + one[0], slope + one[1], actuator.at_joint
+            for k in own:
+                one = self._one(k, j, d[j], limited)
+                ends = self.law.mechanism.file_actuators[k].at_joint
+                force, slope = force + one[0], slope + one[1]
             if limited:
                 force, slope = between(force, slope, ends)
             forces.append(force)
@@ -129,26 +168,29 @@ class AtState:
         """Torque within what the motor gives at a rate: linear from stall to no load, and none that
         drives the joint on beyond a limit of speed.
         """
-        if "stall_torque" in self.law.values:
-            names = ("stall_torque", "no_load_speed")
-            stall, fastest = (self.law.values[name][k] for name in names)
-            force, slope = falling((force, slope), rate, stall, (stall, fastest))
-        speed = self.law.number(k, "speed", self.law.mechanism.file_actuators[k].speed)
-        if not speed.is_constant() or np.isfinite(float(speed)):
-            most = ca.fmax(*(ca.fabs(end) for end in self.law.range(k)))
-            top = ca.fabs(self._gear(k)) * most * self.law.values["strength"][k]
-            force, slope = falling((force, slope), rate, top, (top / FALLING, speed))
+        for top, line in self._lines(k):
+            force, slope = falling((force, slope), rate, top, line)
         return force, slope
 
+    def _lines(self, k: int) -> list[tuple[SX, Line]]:
+        """The lines within which actuator k acts along the motion, and the most of each."""
+        found, values = [], self.law.values
+        if "stall_torque" in values:
+            stall, fastest = (values[name][k] for name in ("stall_torque", "no_load_speed"))
+            found.append((stall, (stall, fastest)))
+        speed = self.law.number(k, "speed", self.law.mechanism.file_actuators[k].speed)
+        if bounds(speed):
+            most = ca.fmax(*(ca.fabs(end) for end in self.law.range(k)))
+            top = ca.fabs(self._gear(k)) * most * values["strength"][k]
+            found.append((top, (top / FALLING, speed)))
+        return found
 
-def falling(acting: tuple[SX, SX], rate: SX, top: SX, line: tuple[SX, SX]) -> tuple[SX, SX]:
-    """Force and slope `acting`, along the motion within a line that falls to zero, `top` at most.
 
-    line: force at rest, and the rate where it is zero
-    """
+def falling(acting: tuple[SX, SX], rate: SX, top: SX, line: Line) -> tuple[SX, SX]:
+    """Force and slope `acting`, along the motion within a line, `top` at most."""
     (force, slope), (steep, fastest) = acting, line
     for way in (1, -1):
-        most = ca.fmax(ca.fmin(steep * (1 - way * rate / fastest), top), 0)
+        most = most_along(way, rate, top, line)
         falls = ca.logic_and(most > 0, most < top)
         over = way * force > most
         slope = ca.if_else(over, ca.if_else(falls, steep / fastest, 0), slope)
@@ -156,12 +198,23 @@ def falling(acting: tuple[SX, SX], rate: SX, top: SX, line: tuple[SX, SX]) -> tu
     return force, slope
 
 
-def between(force: SX, slope: SX, ends: tuple[SX, SX] | Range) -> tuple[SX, SX]:
+def most_along(way: int, rate: SX, top: SX, line: Line) -> SX:
+    """The largest force along the motion in one of two ways, 1 or -1, at a rate."""
+    steep, fastest = line
+    return ca.fmax(ca.fmin(steep * (1 - way * rate / fastest), top), 0)
+
+
+def between(force: SX, slope: SX, ends: Ends) -> tuple[SX, SX]:
     """The force held in a range, with slope zero where it is held."""
     for bound, over in ((ends[1], force > ends[1]), (ends[0], force < ends[0])):
         if bounds(bound):
             force, slope = ca.if_else(over, bound, force), ca.if_else(over, 0, slope)
     return force, slope
+
+
+def finite(ends: Ends) -> list[tuple[int, SX]]:
+    """The ends of a range that there are: -1 and the lower, 1 and the upper."""
+    return [(way, SX(end)) for way, end in zip((-1, 1), ends, strict=True) if bounds(end)]
 
 
 def bounds(end: SX | float) -> bool:
@@ -180,7 +233,7 @@ def next_activation(actuator: FileActuator, now: SX, control: SX, dt: SX) -> SX:
     return clipped(after, actuator.activation)
 
 
-def clipped(value: SX, ends: tuple[SX, SX] | Range) -> SX:
+def clipped(value: SX, ends: Ends) -> SX:
     """A value within a range."""
     held = ca.fmin(value, ends[1]) if bounds(ends[1]) else value
     return ca.fmax(held, ends[0]) if bounds(ends[0]) else held

@@ -20,7 +20,7 @@ from tarsus.contact.problem import (
     Roundness,
 )
 from tarsus.dynamics import crba, rnea, springs
-from tarsus.dynamics.free_motion import Drive, FreeMotion, dissipation, free_motion
+from tarsus.dynamics.free_motion import FreeMotion, dissipation, free_motion
 from tarsus.dynamics.kinematics import Kinematics, coordinate_rate, kinematics
 from tarsus.errors import TarsusError
 from tarsus.model.mechanism import Candidate
@@ -40,7 +40,7 @@ from tarsus.stepping.coupling import (
     without_contact,
 )
 from tarsus.stepping.delassus import delassus, mobility, shared, velocity_form
-from tarsus.stepping.fast_motion import FastMotion, fast_motion
+from tarsus.stepping.fast_motion import FastMotion, drive, fast_motion
 from tarsus.stepping.held import Chosen
 from tarsus.stepping.runge_kutta import Rate
 from tarsus.stepping.slots import with_slots
@@ -91,11 +91,11 @@ def seen(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> StepView:
     """What a step sees at q (nq,); a timed program has the sections of Gehring 2014, Fig. 7."""
     moving = builder.stamp("M, h", fast_motion(scene, q, start, builder))
     kin = builder.stamp("M, h", kinematics(scene.mechanism, q, start.u))
+    kin = replace(kin, R=builder.hold("R", kin.R)) if scene.slots else kin  # for gaps and M
     usual = [scene.candidates[i] for i in scene.usual]
     touching = builder.stamp("rest", contact_kinematics(scene, kin, start.terrain, usual))
     touching = [not_ahead(touch, moving, start) for touch in touching]
-    drive = Drive(start.tau, start.tau_loops, start.give)
-    free = builder.stamp("M, h", free_motion(kin, start.inertias, drive, start.dt))
+    free = builder.stamp("M, h", free_motion(kin, start.inertias, drive(start), start.dt))
     low = gaps(scene, kin, start.terrain, builder) if scene.slots else None
     return StepView(kin, free, moving, touching, low)
 

@@ -56,8 +56,7 @@ def fast_motion(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> Fas
     def turning_fast(_: Values) -> tuple[Values, SX]:
         # (M + dt C(q, u^S)) (u_free - u^S) = dt h
         kin = kinematics(mechanism, q, start.u)
-        drive = Drive(start.tau, start.tau_loops, start.give)
-        free = free_motion(kin, start.inertias, drive, dt)
+        free = free_motion(kin, start.inertias, drive(start), dt)
         A = free.M + dt * rnea.velocity_matrix(kin, start.inertias)
         change = ca.vertcat(*solve_tree(A, entries(dt * free.h)))
         u_end = kin.u + change
@@ -80,6 +79,11 @@ def fast_motion(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> Fas
     loop = builder.rarely if mechanism.nu > LONG else builder.loop
     found = loop({"u_fast": start.u}, turning_fast, 1, fast)
     return FastMotion(fast, found["u_fast"])
+
+
+def drive(start: StepInputs) -> Drive:
+    """What acts on the joints over the step."""
+    return Drive(start.tau, start.tau_loops, start.give)
 
 
 def turns_fast(mechanism: Mechanism, u: SX, dt: SX, limit: float) -> SX:

@@ -81,24 +81,34 @@ def _within_limits(
     ways: the step with some `give`, and `give` of the step without contact
     """
     (at, forces), (moved, bent) = servos, ways
-    straight, force = at.free()[1], forces.force
+    (plain, straight), force = at.free(), forces.force
+    begun_free = builder.keep("begun_free", at.allows(plain, SX.zeros(plain.numel())))
 
     def once(now: Values) -> tuple[Values, SX]:
         end, first = moved(now["give"]), now["pass"] == 0
-        # is every force the law's, or between the law's at either end?
         d = builder.keep("thrown", ca.vec((end.u - start.u)[forces.places]))
-        reached = builder.keep("reached", at.limited(d)[0])
-        acted, slack = force - now["give"] * d, SLACK * (1 + ca.fabs(reached))
-        above = acted > ca.fmax(force, reached) + slack
-        out = ca.logic_or(above, acted < ca.fmin(force, reached) - slack)
-        out = builder.keep("out", ca.if_else(first, ca.fabs(acted - reached) > slack, out))
-        wrong = ca.mmax(out) > 0
-        # if not, that of Newton's method, later the secant to where it went; if that is too little,
-        # the force of the start
-        secant = (force - reached) / ca.if_else(ca.fabs(d) > STILL, d, 1)
-        late = now["pass"] > SECANTS
-        give = ca.if_else(late, 0, ca.fmin(ca.fmax(secant, 0), straight))
-        give = builder.keep("next_give", ca.if_else(out, give, now["give"]))
+        acted = force - now["give"] * d
+        # far from all limits the tangents are the law
+        tangent = ca.logic_and(first, begun_free)
+        straight_on = ca.logic_and(tangent, at.allows(acted, d))
+
+        def near_limits(_: Values) -> tuple[Values, SX]:
+            # is every force the law's, or between the law's at either end?
+            reached = builder.keep("reached", at.limited(d)[0])
+            slack = SLACK * (1 + ca.fabs(reached))
+            above = acted > ca.fmax(force, reached) + slack
+            out = ca.logic_or(above, acted < ca.fmin(force, reached) - slack)
+            out = builder.keep("out", ca.if_else(first, ca.fabs(acted - reached) > slack, out))
+            # if not, that of Newton's method, later the secant to where it went; if that is too
+            # little, the force of the start
+            secant = (force - reached) / ca.if_else(ca.fabs(d) > STILL, d, 1)
+            late = now["pass"] > SECANTS
+            give = ca.if_else(late, 0, ca.fmin(ca.fmax(secant, 0), straight))
+            return {"give": ca.if_else(out, give, now["give"]), "wrong": ca.mmax(out)}, SX(0)
+
+        begin = {"give": now["give"], "wrong": SX(0)}
+        after = builder.loop(begin, near_limits, 1, first=ca.logic_not(straight_on))
+        give, wrong = after["give"], after["wrong"] > 0
         redone = ca.logic_and(first, wrong)
         found = builder.rarely({"give": give}, lambda _: ({"give": bent()}, SX(0)), 1, redone)
         done = now["pass"] + 1

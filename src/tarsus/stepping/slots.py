@@ -76,7 +76,6 @@ def with_slots(
     solved: the step with some contacts, from a start with their memory
     """
     law, memory = scene.law, Remembered.of(scene, start.memory)
-    feet = builder.hold("feet", feet)
     pressed = [
         ca.logic_and(number >= 0, law.closed(_at(SX.inf()), own))
         for number, own in zip(memory.numbers, memory.slots, strict=True)

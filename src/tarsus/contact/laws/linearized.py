@@ -109,7 +109,8 @@ class Linearized(Law):
         columns = [missing_velocity(problem, i, p) for i in range(n)]
         closed = entries(builder.keep("closed", ca.vertcat(*problem.active)))
         wanted = entries(builder.keep("missing", ca.vertcat(*columns)))
-        wanted = within_reach(G, wanted, closed, p)
+        if problem.shared is not None:  # feet of legs of their own can have what they ask for
+            wanted = within_reach(G, wanted, closed, p)
         wanted = entries(builder.keep("wanted", ca.vertcat(*wanted)))
         mu = ca.vertcat(*(contact.friction * p.mu for contact in problem.contacts))
         known = Known(G, wanted, closed, entries(builder.keep("mu", mu)), p)
