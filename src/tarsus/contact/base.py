@@ -83,6 +83,8 @@ class Law(ABC):
         """1 where a contact with this memory (contact_memory,) takes part in the step, else 0."""
         return contact.gap <= 0
 
+    asks_less: ClassVar[bool] = False  # whether it leaves its correction out when told `AT_REST`
+
     def correction(self, contact: Contact, p: Any, memory: SX, dt: SX) -> SX:
         """What a hard law adds to a contact's velocity after the step (3,), m/s, before it asks
         that the contact rest.
