@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import tarsus
+from tarsus.simulation.recording.joint_laws import friction_residual
 
 FRICTION, INERTIA, DT = 3.0, 0.02, 2.5e-3
 ROTOR = f"""<mujoco><option gravity="0 0 0"/><worldbody><body name="rotor" pos="0 0 1">
@@ -49,6 +50,26 @@ def test_friction_of_a_driven_joint_is_its_limit_in_every_step(tmp_path: Path) -
     assert np.allclose(log.u.values[:, 0], steps * DT * (5 - FRICTION) / INERTIA, rtol=1e-12)
     work = float(log.energy_joint_friction.sum())
     assert work == pytest.approx(-FRICTION * log.q.values[-1, 0], rel=1e-12)
+
+
+def test_the_residual_sees_friction_that_is_not_its_law_s(tmp_path: Path) -> None:
+    """Held, breaking away and driven it is none; the law of a robot with less friction sees it."""
+    for torque in (2.0, 5.0):
+        log = rotor(tmp_path, torque).run(12 * DT)
+        assert float(log.joint_friction_residual.max()) < 1e-9
+    held, driven = (rotor(tmp_path, torque).run(12 * DT) for torque in (2.0, 5.0))
+    limits = np.array([[FRICTION - 1.5]])
+    for log, off in ((held, 0.5), (driven, 1.5)):
+        u, acted = log.u.values[:, None], log.force_joint_friction.values[:, None]
+        found = friction_residual(limits, (0 * acted, acted), u, single=False)
+        assert found == pytest.approx(off, abs=1e-9)
+    # of each world its own
+    made = rotor(tmp_path, 5.0, worlds=2, varied={"dry_friction": "all"})
+    made.set(dry_friction=np.array([1.0, 6.0]))
+    log = made.run(12 * DT)
+    assert float(log.joint_friction_residual.max()) < 1e-9
+    assert log.force_joint_friction.values[-1, :, 0] == pytest.approx([-1.0, -5.0], abs=1e-9)
+    assert "joint_friction_residual" not in rotor(tmp_path, 5.0, stiction=False).run(12 * DT)
 
 
 def test_a_coasting_joint_stops_and_stays(tmp_path: Path) -> None:

@@ -121,6 +121,32 @@ def test_motion_of_bodies_is_that_of_mujoco() -> None:
         assert reading[7:] == pytest.approx([*six[3:], *six[:3]], abs=1e-8)
 
 
+def test_an_imu_tells_its_attitude_with_or_without_the_heading(tmp_path: Path) -> None:
+    """A site turned by a quarter about x on a body turned by 0.8 rad about z."""
+    file, half = tmp_path / "turned.xml", np.sqrt(0.5)
+    site = f'<site name="chip" pos="0 0 0" quat="{half} {half} 0 0"/>'
+    file.write_text(BALL.replace("</body>", f"{site}</body>"))
+    whole = Imu(frame="chip", attitude="quaternion")
+    sensors = {"whole": whole, "up": Imu(frame="chip"), "true": FrameMotion(frame="chip")}
+    simulation = tarsus.Simulation(str(file), sensors=sensors, controller=None)
+    simulation.set(q=[0, 0, 2, np.cos(0.4), 0, 0, np.sin(0.4)])
+    for _ in range(2):
+        told = simulation.sense()
+        w, x, y, z = told["whole"][6:]
+        assert told["whole"][6:] == pytest.approx(told["true"][3:7], abs=1e-15)
+        up = [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)]
+        assert told["up"][6:] == pytest.approx(up, abs=1e-15)
+        simulation.set(u=[0, 0, 0, 1.0, 2.0, 3.0])
+        simulation.advance(0.1)
+    expected = np.array([np.cos(0.4), np.cos(0.4), np.sin(0.4), np.sin(0.4)]) * half
+    simulation.reset()
+    simulation.set(q=[0, 0, 2, np.cos(0.4), 0, 0, np.sin(0.4)])
+    assert simulation.sense()["whole"][6:] == pytest.approx(expected, abs=1e-15)
+    assert list(simulation.sensor_channels["whole"])[6:] == [f"quaternion_{k}" for k in "wxyz"]
+    with pytest.raises(tarsus.TarsusError, match="attitude"):
+        Imu(attitude="euler")  # pyright: ignore[reportArgumentType]
+
+
 def test_touch_and_loads_are_those_of_the_log(log: Any) -> None:
     dt = float(log.dt)
     for k, foot in enumerate(FEET):

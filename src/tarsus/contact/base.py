@@ -50,6 +50,9 @@ class Law(ABC):
     """Whether its impulses over dt, divided by it, are forces at an instant: steppers that look at
     several instants of a step then take it (`stepping/instants.py`)."""
 
+    asks_less: ClassVar[bool] = False
+    """Whether it leaves its correction out when a step cannot be solved with it (`AT_REST`)."""
+
     contact_memory: ClassVar[int] = 0
     """Numbers that it keeps of each contact from step to step, one contact after the other."""
 

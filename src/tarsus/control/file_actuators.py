@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.errors import TarsusError
+from tarsus.errors import TarsusError, unknown
+from tarsus.model.file_actuators import FileActuator
 from tarsus.model.mechanism import Mechanism
-from tarsus.parameters import array, check
+from tarsus.parameters import array, check, part
 
 Array = NDArray[np.float64]
 CURVE = ("stall_torque", "no_load_speed")
+RANGES = ("control_lower", "control_upper", "force_lower", "force_upper")
+OF_FILE = ("gear", *RANGES, "speed")  # of every actuator of a file
+ENDLESS = 1e30  # in place of infinity: times a strength of 0 it is 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,6 +29,8 @@ class FileActuators:
     delay is one for all worlds or (worlds,). `kp` and `kv` change servos alone. The torque-speed
     curve of every motor falls linearly from its stall torque to zero at its no-load speed, in
     either direction; both are given, or neither. Torques and speeds are those of the joint.
+    Gears, ranges and speeds that are left out are the file's, constants of the step; by_world names
+    those that begin with the file's and may be `set`.
     """
 
     kp: Any = array(None, "N m/rad", "of position servos; none: the file's", "[0, 1e10]")
@@ -32,6 +39,19 @@ class FileActuators:
     stall_torque: Any = array(None, "N m", "at rest; none: no torque-speed curve", "(0, 1e10]")
     no_load_speed: Any = array(None, "rad/s", "at which it has no torque", "(0, 1e10]")
     delay: Any = array(0, "[1]", "steps by which a control signal comes late", "[0, 100]")
+    gear: Any = array(None, "[1]", "ratio to the joint; none: the file's", "[-1e6, 1e6]")
+    control_lower: Any = array(None, "[1]", "least signal; none: the file's", "[-1e30, 1e30]")
+    control_upper: Any = array(None, "[1]", "greatest signal; none: the file's", "[-1e30, 1e30]")
+    force_lower: Any = array(
+        None, "N m", "least force before its gear; none: the file's", "[-1e30, 1e30]"
+    )
+    force_upper: Any = array(
+        None, "N m", "greatest force before its gear; none: the file's", "[-1e30, 1e30]"
+    )
+    speed: Any = array(
+        None, "rad/s", "of the joint, that it drives no faster; none: the file's", "(0, 1e30]"
+    )
+    by_world: Any = part((), "names of gear, ranges and speed that begin as in the file")
 
     def __post_init__(self) -> None:
         check(self)
@@ -39,11 +59,18 @@ class FileActuators:
             raise TarsusError(
                 "a torque-speed curve takes both stall_torque and no_load_speed, or neither."
             )
+        named = (self.by_world,) if isinstance(self.by_world, str) else tuple(self.by_world)
+        for name in named:
+            if name not in OF_FILE:
+                raise unknown("number of a file's actuators", str(name), OF_FILE)
+        object.__setattr__(self, "by_world", named)
 
     @property
-    def curve(self) -> bool:
-        """Whether there is a torque-speed curve."""
-        return self.stall_torque is not None
+    def optional(self) -> tuple[str, ...]:
+        """What is compiled in as a number of each world, besides gains and strengths."""
+        curve = CURVE if self.stall_torque is not None else ()
+        own = [n for n in OF_FILE if n in self.by_world or getattr(self, n) is not None]
+        return (*curve, *own)
 
     @property
     def longest_delay(self) -> int:
@@ -51,16 +78,17 @@ class FileActuators:
         return int(np.max(self.delay))
 
     def values(self, mechanism: Mechanism, worlds: int) -> dict[str, Array]:
-        """kp, kv, strength, and those of the curve: (n,), or (worlds, n), of every actuator."""
-        given = mechanism.file_actuators
-        names = ["kp", "kv", "strength", *(CURVE if self.curve else ())]
-        own = {"kp": [a.kp for a in given], "kv": [a.kv for a in given]}
-        return {
+        """kp, kv, strength, and what is `optional`: (n,), or (worlds, n), of every actuator."""
+        own = {name: [of_file(a, name) for a in mechanism.file_actuators] for name in OF_FILE}
+        own |= {name: [getattr(a, name) for a in mechanism.file_actuators] for name in ("kp", "kv")}
+        found = {
             name: np.array(own[name])
             if getattr(self, name) is None
             else spread(mechanism, name, getattr(self, name), np.array(own.get(name, 0.0)), worlds)
-            for name in names
+            for name in ("kp", "kv", "strength", *self.optional)
         }
+        in_order(mechanism, found)
+        return found
 
 
 def spread(mechanism: Mechanism, name: str, given: Any, held: Array, worlds: int) -> Array:
@@ -86,3 +114,35 @@ def having(mechanism: Mechanism, name: str) -> NDArray[np.bool_]:
     actuators = mechanism.file_actuators
     servos = {"kp": [a.has_kp for a in actuators], "kv": [a.has_kv for a in actuators]}
     return np.array(servos.get(name, [True] * len(actuators)), dtype=bool)
+
+
+def in_order(mechanism: Mechanism, values: Mapping[str, Array]) -> None:
+    """TarsusError if a range ends below its beginning, or a speed has no limit of force; values: of
+    ranges and speed, (n,) or (worlds, n), the file's for names that are not in it.
+    """
+    actuators = mechanism.file_actuators
+    own = {name: np.array([of_file(a, name) for a in actuators]) for name in (*RANGES, "speed")}
+    own |= {name: values[name] for name in own if name in values}
+    # whose range is none, whose speed has no force to fall
+    unlimited = (own["force_lower"] <= -ENDLESS) | (own["force_upper"] >= ENDLESS)
+    wrong = {
+        "{} has a control_lower above its control_upper": own["control_lower"]
+        > own["control_upper"],
+        "{} has a force_lower above its force_upper": own["force_lower"] > own["force_upper"],
+        "the speed of {} takes a force_lower and a force_upper, too": unlimited
+        & (own["speed"] < ENDLESS),
+    }
+    for text, where in wrong.items():
+        if where.any():
+            which = int(np.flatnonzero(np.atleast_2d(where).any(0))[0])
+            raise TarsusError(f"{text.format(f'the actuator {actuators[which].name!r}')}.")
+
+
+def of_file(actuator: FileActuator, name: str) -> float:
+    """A number of `OF_FILE` as its file has it, `ENDLESS` in place of infinity."""
+    if name in RANGES:
+        what, end = name.split("_")
+        value = getattr(actuator, what)[end == "upper"]
+    else:
+        value = getattr(actuator, name)
+    return float(np.clip(value, -ENDLESS, ENDLESS))

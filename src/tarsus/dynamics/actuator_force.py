@@ -20,6 +20,7 @@ from tarsus.model.file_actuators import FALLING, FileActuator, Range
 from tarsus.model.mechanism import Mechanism
 from tarsus.program.ir.symbolic import entries
 
+Ends = tuple[SX, SX] | Range
 Line = tuple[SX, SX]  # a force at rest, and the rate at which it has fallen to zero
 
 
@@ -29,7 +30,7 @@ class ActuatorForce:
 
     signal: what each one gets (n,), control or activation
     values: kp, kv and strength (n,) of each; stall_torque and no_load_speed (n,) where there is a
-        torque-speed curve
+        torque-speed curve; gear, ends of ranges, and speed (n,) where they are no constants
     """
 
     mechanism: Mechanism
@@ -45,9 +46,24 @@ class ActuatorForce:
     @property
     def held_by_limits(self) -> bool:
         """Whether a limit can come in between force and motion."""
-        curve, actuators = "stall_torque" in self.values, self.mechanism.file_actuators
-        fast = any(np.isfinite(a.speed) for a in actuators)
-        return fast or any(a.soft and (a.limited or curve) for a in actuators)
+        changed = any(n in self.values for n in ("stall_torque", "force_lower", "force_upper"))
+        fast = any(np.isfinite(a.speed) for a in self.mechanism.file_actuators)
+        fast = fast or "speed" in self.values
+        return fast or any(a.soft and (a.limited or changed) for a in self.mechanism.file_actuators)
+
+    def number(self, k: int, name: str, constant: float) -> SX:
+        """A number of actuator k: that of its world, or a constant."""
+        return self.values[name][k] if name in self.values else SX(constant)
+
+    def signals(self, k: int) -> tuple[SX, SX]:
+        """Least and greatest signal of actuator k."""
+        lower, upper = self.mechanism.file_actuators[k].control
+        return self.number(k, "control_lower", lower), self.number(k, "control_upper", upper)
+
+    def range(self, k: int) -> tuple[SX, SX]:
+        """Least and greatest force of actuator k, before its gear."""
+        lower, upper = self.mechanism.file_actuators[k].force
+        return self.number(k, "force_lower", lower), self.number(k, "force_upper", upper)
 
     def at(self, q: SX, u: SX, dt: SX) -> AtState:
         """The forces at coordinates q (nq,) and velocities u (nu,) of a step of dt."""
@@ -90,14 +106,16 @@ class AtState:
 
     def _excesses(self, k: int, force: SX, rate: SX) -> list[SX]:
         """By how much a torque of actuator k exceeds each of its limits at a rate, where > 0."""
-        actuator, strength = self.law.mechanism.file_actuators[k], self.law.values["strength"][k]
-        at_joint = [(way, SX(end)) for way, end in _finite(actuator.at_joint)]
-        way_round = 1 if actuator.gear > 0 else -1
-        at_joint += [
-            (way * way_round, actuator.gear * strength * end)
-            for way, end in _finite(actuator.force)
+        gear, strength = self._gear(k), self.law.values["strength"][k]
+        found = [
+            way * (force - end)
+            for way, end in finite(self.law.mechanism.file_actuators[k].at_joint)
         ]
-        found = [way * (force - end) for way, end in at_joint]
+        way_round = ca.if_else(gear < 0, -1, 1)
+        found += [
+            way * way_round * (force - gear * strength * end)
+            for way, end in finite(self.law.range(k))
+        ]
         for top, line in self._lines(k):
             found += [way * force - most_along(way, rate, top, line) for way in (1, -1)]
         return found
@@ -129,7 +147,7 @@ class AtState:
         actuator, c = self.law.mechanism.file_actuators[k], self.law.signal[k]
         kp, kv, strength = (self.law.values[name][k] for name in ("kp", "kv", "strength"))
         # its law: a force, what it loses per length and per rate
-        gear, (g0, g1, g2), (b0, b1, b2) = actuator.gear, actuator.gain, actuator.bias
+        gear, (g0, g1, g2), (b0, b1, b2) = self._gear(k), actuator.gain, actuator.bias
         gain = kp if actuator.has_kp else kv if actuator.kind == "velocity" else SX(g0)
         back_p = kp if actuator.has_kp else SX(-b1) - g1 * c
         back_v = kv if actuator.has_kv else SX(-b2) - g2 * c
@@ -139,9 +157,12 @@ class AtState:
         force = force - slope * d
         # its limits, through its gear
         if limited:
-            force, slope = between(force, slope, actuator.force)
+            force, slope = between(force, slope, self.law.range(k))
         force, slope = gear * strength * force, gear * strength * slope
         return self._at_rate(k, force, slope, self.u[j] + d) if limited else (force, slope)
+
+    def _gear(self, k: int) -> SX:
+        return self.law.number(k, "gear", self.law.mechanism.file_actuators[k].gear)
 
     def _at_rate(self, k: int, force: SX, slope: SX, rate: SX) -> tuple[SX, SX]:
         """Torque within what the motor gives at a rate: linear from stall to no load, and none that
@@ -157,11 +178,11 @@ class AtState:
         if "stall_torque" in values:
             stall, fastest = (values[name][k] for name in ("stall_torque", "no_load_speed"))
             found.append((stall, (stall, fastest)))
-        actuator = self.law.mechanism.file_actuators[k]
-        if np.isfinite(actuator.speed):
-            most = abs(actuator.gear) * float(np.abs(actuator.force).max())
-            top = SX(most) * values["strength"][k]
-            found.append((top, (top / FALLING, SX(actuator.speed))))
+        speed = self.law.number(k, "speed", self.law.mechanism.file_actuators[k].speed)
+        if bounds(speed):
+            most = ca.fmax(*(ca.fabs(end) for end in self.law.range(k)))
+            top = ca.fabs(self._gear(k)) * most * values["strength"][k]
+            found.append((top, (top / FALLING, speed)))
         return found
 
 
@@ -183,22 +204,22 @@ def most_along(way: int, rate: SX, top: SX, line: Line) -> SX:
     return ca.fmax(ca.fmin(steep * (1 - way * rate / fastest), top), 0)
 
 
-def between(force: SX, slope: SX, ends: Range) -> tuple[SX, SX]:
+def between(force: SX, slope: SX, ends: Ends) -> tuple[SX, SX]:
     """The force held in a range, with slope zero where it is held."""
     for bound, over in ((ends[1], force > ends[1]), (ends[0], force < ends[0])):
-        if np.isfinite(bound):
+        if bounds(bound):
             force, slope = ca.if_else(over, bound, force), ca.if_else(over, 0, slope)
     return force, slope
 
 
-def _finite(ends: Range) -> list[tuple[int, float]]:
+def finite(ends: Ends) -> list[tuple[int, SX]]:
     """The ends of a range that there are: -1 and the lower, 1 and the upper."""
-    return [(way, end) for way, end in zip((-1, 1), ends, strict=True) if np.isfinite(end)]
+    return [(way, SX(end)) for way, end in zip((-1, 1), ends, strict=True) if bounds(end)]
 
 
-def signal_of(actuator: FileActuator, control: SX) -> SX:
-    """A control signal within its range."""
-    return _clipped(control, actuator.control)
+def bounds(end: SX | float) -> bool:
+    """Whether the end of a range is one: a symbol, or a finite number."""
+    return (isinstance(end, SX) and not end.is_constant()) or bool(np.isfinite(float(end)))
 
 
 def next_activation(actuator: FileActuator, now: SX, control: SX, dt: SX) -> SX:
@@ -209,12 +230,13 @@ def next_activation(actuator: FileActuator, now: SX, control: SX, dt: SX) -> SX:
         after = now + dt * (control - now) / actuator.time_constant
     else:
         after = now + (control - now) * (1 - ca.exp(-dt / actuator.time_constant))
-    return _clipped(after, actuator.activation)
+    return clipped(after, actuator.activation)
 
 
-def _clipped(value: SX, ends: Range) -> SX:
-    held = ca.fmin(value, ends[1]) if np.isfinite(ends[1]) else value
-    return ca.fmax(held, ends[0]) if np.isfinite(ends[0]) else held
+def clipped(value: SX, ends: Ends) -> SX:
+    """A value within a range."""
+    held = ca.fmin(value, ends[1]) if bounds(ends[1]) else value
+    return ca.fmax(held, ends[0]) if bounds(ends[0]) else held
 
 
 def _positive(value: SX) -> SX:

@@ -18,10 +18,12 @@ import numpy as np
 from casadi import SX
 from numpy.typing import NDArray
 
-from tarsus.dynamics import jacobian
+from tarsus.dynamics import coordinates, jacobian
 from tarsus.dynamics.kinematics import Kinematics
 from tarsus.model.mechanism import Frame, Mechanism
+from tarsus.model.poses import quaternion_from_rotation
 from tarsus.parameters import Value, check, parameter, part
+from tarsus.spatial.quaternion import product
 from tarsus.spatial.rotation import constant
 
 AXES = ("x", "y", "z")
@@ -112,6 +114,12 @@ def place(kin: Kinematics, frame: Frame) -> tuple[SX, SX]:
     R = kin.world_rotation[frame.body]
     origin = kin.world_position[frame.body] + ca.mtimes(R, constant(frame.position))
     return origin, ca.mtimes(R, constant(frame.rotation))
+
+
+def quaternion(kin: Kinematics, frame: Frame) -> SX:
+    """The unit quaternion (w, x, y, z) of a frame in the world."""
+    own = constant(quaternion_from_rotation(frame.rotation))
+    return product(coordinates.quaternions(kin)[frame.body], own)
 
 
 def motion(kin: Kinematics, frame: Frame) -> tuple[SX, SX]:

@@ -8,13 +8,18 @@ from dataclasses import dataclass
 import casadi as ca
 from casadi import SX
 
-from tarsus.dynamics import coordinates
 from tarsus.dynamics.kinematics import Kinematics
 from tarsus.model.mechanism import Frame, Mechanism
-from tarsus.model.poses import quaternion_from_rotation
-from tarsus.sensing.base import Seen, Sensor, along, at_frame, frame_named, motion, place
-from tarsus.spatial.quaternion import product
-from tarsus.spatial.rotation import constant
+from tarsus.sensing.base import (
+    Seen,
+    Sensor,
+    along,
+    at_frame,
+    frame_named,
+    motion,
+    place,
+    quaternion,
+)
 
 
 @dataclass(frozen=True)
@@ -26,9 +31,9 @@ class FrameMotion(Sensor):
     def channels(self, mechanism: Mechanism) -> Mapping[str, str]:
         """Position, unit quaternion (w, x, y, z), linear and angular velocity, world axes."""
         frame_named(mechanism, self.frame)
-        quaternion = {f"quaternion_{k}": "1" for k in "wxyz"}
+        turned = {f"quaternion_{k}": "1" for k in "wxyz"}
         moving = along("velocity", "m/s") | along("angular_velocity", "rad/s")
-        return along("position", "m") | quaternion | moving
+        return along("position", "m") | turned | moving
 
     def read(self, seen: Seen) -> tuple[SX, SX]:
         return frame_state(seen.after, seen.frame(self.frame)), seen.memory
@@ -39,6 +44,4 @@ def frame_state(kin: Kinematics, frame: Frame) -> SX:
     frame, world axes, (13,).
     """
     origin, _ = place(kin, frame)
-    own = constant(quaternion_from_rotation(frame.rotation))
-    turn = product(coordinates.quaternions(kin)[frame.body], own)
-    return ca.vertcat(origin, turn, *motion(kin, frame))
+    return ca.vertcat(origin, quaternion(kin, frame), *motion(kin, frame))

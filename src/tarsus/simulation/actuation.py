@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import casadi as ca
@@ -11,14 +11,15 @@ import numpy as np
 from casadi import SX
 from numpy.typing import NDArray
 
-from tarsus.control.file_actuators import CURVE, FileActuators, having, spread
-from tarsus.dynamics.actuator_force import ActuatorForce, next_activation, signal_of
+from tarsus.control.file_actuators import FileActuators, having, in_order, spread
+from tarsus.dynamics.actuator_force import ActuatorForce, clipped, next_activation
 from tarsus.errors import TarsusError, unknown
 from tarsus.model.mechanism import Mechanism
 from tarsus.parameters import declared
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder, Values
 from tarsus.program.run.backend import Backend
+from tarsus.simulation.inputs import fetched
 
 Array = NDArray[np.float64]
 MOTOR, FILE = "motor", "file"
@@ -30,11 +31,12 @@ STATE = ("delayed", "activation")  # registers that a reset takes back
 class Actuation:
     """What of a file's actuators is compiled in.
 
-    curve: whether they have a torque-speed curve
+    optional: what besides gains and strengths may differ by world: those of a torque-speed curve,
+        gears, ranges, speeds
     delay: the longest delay of a control signal, steps
     """
 
-    curve: bool = False
+    optional: tuple[str, ...] = ()
     delay: int = 0
 
 
@@ -69,7 +71,7 @@ def compiled(actuators: FileActuators | None, mechanism: Mechanism) -> Actuation
             f"actuators of a file drive joints of the tree, and {', '.join(cut)} are outside it:"
             " coordinates='minimal'."
         )
-    return Actuation(actuators.curve, actuators.longest_delay)
+    return Actuation(actuators.optional, actuators.longest_delay)
 
 
 def from_torques(mechanism: Mechanism, torque: SX) -> SX:
@@ -95,7 +97,10 @@ def forces(
     actuators = mechanism.file_actuators
     # signals that come late
     control, after = late(control, actuation.delay, "actuators.delay", b)
-    signal = [signal_of(a, c) for a, c in zip(actuators, entries(control), strict=True)]
+    kept = ("kp", "kv", "strength", *actuation.optional)
+    values = {name: b.parameter(f"actuators.{name}", len(actuators)) for name in kept}
+    law = ActuatorForce(mechanism, control, values)
+    signal = [clipped(c, law.signals(k)) for k, c in enumerate(entries(control))]
     # what is integrated or filtered
     states = [k for k, a in enumerate(actuators) if a.has_state]
     if states:
@@ -104,9 +109,7 @@ def forces(
         after["activation"] = ca.vertcat(*moved)
         for i, k in enumerate(states):
             signal[k] = now[i]
-    kept = ["kp", "kv", "strength", *(CURVE if actuation.curve else ())]
-    values = {name: b.parameter(f"actuators.{name}", len(actuators)) for name in kept}
-    return ActuatorForce(mechanism, ca.vertcat(*signal), values), after
+    return replace(law, signal=ca.vertcat(*signal)), after
 
 
 def late(given: SX, longest: int, delay: str, b: Builder) -> tuple[SX, Values]:
@@ -149,14 +152,36 @@ def names(actuators: FileActuators | None) -> list[str]:
 
 
 def changed(
-    actuators: FileActuators | None, name: str, given: Any, mechanism: Mechanism, worlds: Backend
-) -> Array:
-    """The register `actuators.NAME` with new numbers.
+    actuators: FileActuators | None,
+    given: Mapping[str, Any],
+    mechanism: Mechanism,
+    worlds: Backend,
+    mask: Any = None,
+) -> dict[str, Array]:
+    """The registers `actuators.NAME` with new numbers, for the worlds of a mask, None: for all.
 
     given: as in `FileActuators`, or by names of actuators
     """
+    if actuators is None or not given:
+        return {}
+    new = {
+        name: _changed(actuators, name, value, mechanism, worlds) for name, value in given.items()
+    }
+    # do they go together, with those that stay?
+    rows = np.ones(worlds.count, bool) if mask is None else fetched(worlds, mask) > 0
+    held = {name: worlds.get(f"actuators.{name}") for name in actuators.optional} | new
+    every = {
+        name: np.broadcast_to(v, (worlds.count, v.shape[-1]))[rows] for name, v in held.items()
+    }
+    in_order(mechanism, every)
+    return {f"actuators.{name}": value for name, value in new.items()}
+
+
+def _changed(
+    actuators: FileActuators, name: str, given: Any, mechanism: Mechanism, worlds: Backend
+) -> Array:
+    """One register with new numbers."""
     # a register for it, numbers in range
-    assert actuators is not None
     register = f"actuators.{name}"
     if register not in worlds:
         raise TarsusError(

@@ -24,6 +24,7 @@ from tarsus.stepping.base import named_where
 
 Array = NDArray[np.float64]
 WORLDS = 32  # whose gains are looked at, of those that differ
+NUMBERS = ("kp", "kv", "gear")
 GROWS, EXPLODES = 1e-4, 1e-2  # a step: told, refused
 
 
@@ -34,11 +35,11 @@ def notices(plan: Plan, values: Mapping[str, Array], dt: float) -> list[str]:
         return []
     q = np.atleast_2d(values["q"])[0]
     M = np.array(DM(crba.mass_matrix(kinematics(mechanism, SX(q)), body_inertias(mechanism))))
-    gains = np.stack(
-        np.broadcast_arrays(*(np.atleast_2d(values[f"actuators.{n}"]) for n in ("kp", "kv")))
-    )
-    differing = np.unique(gains.transpose(1, 0, 2), axis=0)[:WORLDS]
-    radius = max(_radius(mechanism, M, kp, kv, dt) for kp, kv in differing)
+    own = {"gear": np.array([actuator.gear for actuator in mechanism.file_actuators])}
+    own |= {name: values[f"actuators.{name}"] for name in NUMBERS if f"actuators.{name}" in values}
+    each = np.stack(np.broadcast_arrays(*(np.atleast_2d(own[name]) for name in NUMBERS)))
+    differing = np.unique(each.transpose(1, 0, 2), axis=0)[:WORLDS]
+    radius = max(_radius(mechanism, M, numbers, dt) for numbers in differing)
     if radius < 1 + GROWS:
         return []
     name, able = name_of(plan.stepper), named_where(lambda stepper: stepper.velocity_level)
@@ -52,14 +53,14 @@ def notices(plan: Plan, values: Mapping[str, Array], dt: float) -> list[str]:
     return [text]
 
 
-def _radius(mechanism: Mechanism, M: Array, kp: Array, kv: Array, dt: float) -> float:
-    """The spectral radius of a step with the servos alone."""
-    nu = mechanism.nu
+def _radius(mechanism: Mechanism, M: Array, numbers: Array, dt: float) -> float:
+    """The spectral radius of a step with the servos alone, of these `NUMBERS` (3, n)."""
+    nu, (kp, kv, gear) = mechanism.nu, numbers
     K, D = np.zeros(nu), np.zeros(nu)
     for k, actuator in enumerate(mechanism.file_actuators):
         at = mechanism.u_slices[mechanism.joint_index(actuator.joint)].start
-        K[at] += actuator.gear**2 * (kp[k] if actuator.has_kp else max(actuator.kp, 0.0))
-        D[at] += actuator.gear**2 * (kv[k] if actuator.has_kv else max(actuator.kv, 0.0))
+        K[at] += gear[k] ** 2 * (kp[k] if actuator.has_kp else max(actuator.kp, 0.0))
+        D[at] += gear[k] ** 2 * (kv[k] if actuator.has_kv else max(actuator.kv, 0.0))
     for body, at in zip(mechanism.bodies, mechanism.u_slices, strict=True):
         D[at] += body.joint.damping
     inverse, one = np.linalg.inv(M), np.eye(nu)

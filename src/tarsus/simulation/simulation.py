@@ -189,7 +189,7 @@ class Simulation(KeptState, sensed.Sensed, Differentiated):
         Where joints are cut, q and u may be those of the uncut robot.
         """
         worlds, mask = self._worlds, inputs.mask(where, self._worlds)
-        new, state, different = (dict[str, Any]() for _ in range(3))
+        new, state, different, acting = (dict[str, Any]() for _ in range(4))
         # commands and pushes have registers of their own
         if command is not None:
             new["command"] = inputs.commands(self.controller, command, self._fastest, worlds)
@@ -201,14 +201,14 @@ class Simulation(KeptState, sensed.Sensed, Differentiated):
             if name in ("q", "u"):
                 state[name] = inputs.state(name, value, mechanism, worlds)
             elif name in own:
-                held = (name, value, mechanism, worlds)
-                new[f"actuators.{name}"] = actuation.changed(self.actuators, *held)
+                acting[name] = value
             elif name in self.plan.varied.names:
                 different[name] = value
             elif name == "terrain":
                 new |= inputs.on_ground(self.terrain, value, worlds)
             else:
                 new[f"law.{name}"] = inputs.parameter(self.law, name, value, worlds, own)
+        new |= actuation.changed(self.actuators, acting, mechanism, worlds, mask)
         new |= varied_numbers.changed(self.plan.varied, different, mechanism, worlds)
         new |= uncut_state.in_registers(mechanism, worlds, state)
         # nothing is written unless all is right

@@ -14,12 +14,13 @@ is one of much more inertia: it costs a step no further rows.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import reduce
 
 import casadi as ca
 import numpy as np
 from casadi import SX
 
-from tarsus.contact.problem import ContactSolution
+from tarsus.contact.problem import AT_REST, ContactSolution
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder, Values
 from tarsus.stepping import assemble
@@ -36,6 +37,7 @@ from tarsus.stepping.joint_rows import (
 from tarsus.stepping.joint_states import AFRESH, KEEP, JointState, joint_states
 
 PASSES = 40  # solutions of a step until all inclusions hold
+FASTEST = 1e3  # m/s: an impulse that would throw the whole robot so fast is none of a contact
 
 
 def nothing_yet(scene: Scene, start: StepInputs) -> StepOutputs:
@@ -70,10 +72,16 @@ def velocity_step(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> S
         acting = [joint.held(own) for joint, own in zip(joints, modes, strict=True)]
         weight, drag, rate, friction = (ca.vertcat(*p) for p in zip(*acting, strict=True))
         limited = ca.vertcat(*(own[0] != 0 for own in modes))
+        afresh = now["pass"] >= AFRESH
+        if scene.law.asks_less:
+            afresh = ca.if_else(now["at_rest"], AT_REST, afresh)
         held = HeldJoints(places, weight, drag, rate, friction, limited, rubbing, ways)
-        at = replace(start, held=held, afresh=now["pass"] >= AFRESH)
+        at = replace(start, held=held, afresh=afresh)
         end = assemble.velocity_step(free, seen, at, builder)
         after, wrong = next_modes(joints, modes, end, (now, seen.free.M), builder)
+        end = believed(scene, end)
+        if scene.law.asks_less:
+            after, wrong = or_at_rest(end, now, after, wrong)
         wrong = builder.keep("wrong", wrong)
         settled = ca.logic_and(ca.logic_not(wrong), now["pass"] < KEEP)
         good = ca.logic_and(end.contact.converged, settled)
@@ -85,15 +93,42 @@ def velocity_step(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> S
         begin = nothing_yet(scene, start).values() | {"pass": SX(0)}
         begin |= {"modes": ca.vertcat(*(joint.guess() for joint in joints))}
         begin |= {} if start.impact else {"point": start.u}
+        begin |= {"at_rest": SX(0)} if scene.law.asks_less else {}
         return StepOutputs.of(builder.loop(begin, once, PASSES))
 
     # limits are far, as a rule: the step without them, and again where it passes one
-    end, none = assemble.velocity_step(free, seen, start, builder), SX(0)
+    end, none = believed(scene, assemble.velocity_step(free, seen, start, builder)), SX(0)
     sides = [joint.next(none, joint.rate(end.u), (none, none), none, none)[0] for joint in joints]
     begin = replace(end, joints=SX.zeros(len(joints))).values() | {"pass": none}
-    begin["modes"] = builder.keep("sides", ca.vertcat(*sides))
-    wrong = ca.norm_1(begin["modes"])
+    begin["modes"], wrong = ca.vertcat(*sides), SX(0)
+    if scene.law.asks_less:
+        wrong = ca.logic_not(end.contact.converged)
+        begin |= {"at_rest": wrong, "modes": ca.if_else(wrong, 0, begin["modes"])}
+    begin["modes"] = builder.keep("sides", begin["modes"])
+    wrong = ca.logic_or(wrong, ca.norm_1(begin["modes"]) > 0)
     return StepOutputs.of(builder.rarely(begin, once, PASSES, wrong))
+
+
+def believed(scene: Scene, end: StepOutputs) -> StepOutputs:
+    """The same, not converged where a law that `asks_less` presses harder than any contact does: of
+    what it asks in vain only the trace on its diagonal is left to bear the load.
+    """
+    if not scene.law.asks_less or not end.contact.impulses:
+        return end
+    mass = sum(float(body.inertia.mass) for body in scene.mechanism.bodies)
+    most = reduce(ca.fmax, (impulse[0] for impulse in end.contact.impulses))
+    good = ca.logic_and(end.contact.converged, most <= FASTEST * mass)
+    return replace(end, contact=replace(end.contact, converged=good))
+
+
+def or_at_rest(end: StepOutputs, now: Values, after: Values, wrong: SX) -> tuple[Values, SX]:
+    """The next pass and whether there is one: where contacts were not solved the same joints are
+    held again, and the law asks of contacts no more than rest (`AT_REST`).
+    """
+    stuck = ca.logic_and(ca.logic_not(end.contact.converged), ca.logic_not(now["at_rest"]))
+    same = {name: ca.if_else(stuck, now[name], value) for name, value in after.items()}
+    same["at_rest"] = ca.logic_or(now["at_rest"], stuck)
+    return same, ca.logic_or(wrong, stuck)
 
 
 def next_modes(

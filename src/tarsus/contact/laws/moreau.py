@@ -16,7 +16,7 @@ from tarsus import registry
 from tarsus.algebra.blocks import triples
 from tarsus.contact.base import HardLaw
 from tarsus.contact.criteria import SLIDING
-from tarsus.contact.problem import Contact, ContactProblem, ContactSolution
+from tarsus.contact.problem import AT_REST, Contact, ContactProblem, ContactSolution
 from tarsus.contact.solvers.base import (
     DENSE,
     ConstraintSolver,
@@ -76,7 +76,8 @@ class Moreau(HardLaw):
     nor sink (docs/decisions/0017-standing-contacts-rest-at-the-end.md). That is one that pressed in
     the last step or was closed a step ago, as are all corners of a sole that stands
     (docs/decisions/0024-soles.md). With `standing` "midpoint" and `recovery` 0 the law is that of
-    the paper: a contact stays as deep as it closed.
+    the paper: a contact stays as deep as it closed. A step that has no solution, as of a leg wedged
+    between two others, is solved as the paper's (docs/decisions/0052-jammed-limbs.md).
     """
 
     citation: ClassVar[Citation] = (
@@ -89,6 +90,7 @@ class Moreau(HardLaw):
         "spring": "hard contact does not give way",
     }
 
+    asks_less: ClassVar[bool] = True
     contact_memory: ClassVar[int] = 4  # the last impulse (3,) and sliding root: the warm start
 
     mu: Value = friction(0.8, "friction coefficient of a contact that sticks", "mu_S")
@@ -194,9 +196,12 @@ class Moreau(HardLaw):
         first close its gap.
         """
         contact = problem.contacts[i]
+        added = self.correction(contact, p, self.own(memory, i), problem.dt)
+        if problem.afresh is not None:
+            added = ca.if_else(problem.afresh == AT_REST, 0, added)
         return (
             problem.free[i]
-            + self.correction(contact, p, self.own(memory, i), problem.dt)
+            + added
             + ca.vertcat(p.e_N, p.e_T, p.e_T) * contact.velocity
             + ca.vertcat(ca.fmax(contact.gap, 0) / problem.dt, 0, 0)
         )

@@ -21,10 +21,11 @@ from tarsus.simulation import sensed
 from tarsus.simulation.recording import variables
 from tarsus.simulation.recording.empty import without_empty
 from tarsus.simulation.recording.first_log import ready
+from tarsus.simulation.recording.joint_laws import friction_limits, friction_residual
 from tarsus.simulation.recording.seen import seen_steps
 from tarsus.simulation.recording.strikes import strike_variables, strikes_lost
 from tarsus.simulation.step_program import Plan
-from tarsus.stepping.base import FAST, Scene
+from tarsus.stepping.base import FAST
 from tarsus.stepping.joint_rows import loop_rows, placed
 
 Array = NDArray[Any]
@@ -66,7 +67,7 @@ def dataset(
         "converged": (each, records["converged"][..., 0].astype(np.int8)),
         **variables.of_energies(seen, solved, seen["stored"]),
         **variables.of_balance(seen, grounded, -mechanism.gravity_acceleration[2]),
-        **_in_joints(scene, seen, records, dt),
+        **_in_joints(plan, worlds, seen, records, dt),
         **_of_loops(mechanism, seen, records["bilateral"], dt),
         **strike_variables(plan, worlds, records, t0),
         **sensed.variables(plan, records),
@@ -88,18 +89,32 @@ def dataset(
 
 
 def _in_joints(
-    scene: Scene, seen: Mapping[str, Array], records: Mapping[str, Array], dt: float
+    plan: Plan,
+    worlds: Backend,
+    seen: Mapping[str, Array],
+    records: Mapping[str, Array],
+    dt: float,
 ) -> dict[str, Any]:
     """Forces (steps, worlds, nu) of joints' limits, of dry friction, and all that is passive, where
     joints have limits or dry friction; of the limits of joints that close loops, if any has one.
+    And how far friction is from its law, if a joint has some.
     """
     if "joints" not in records:
         return {}
+    # forces of each joint in the tree
+    scene = plan.scene
     limits, friction, closing = placed(scene, records["joints"] / dt)
     forces = {"force_limit": limits, "force_joint_friction": friction}
     forces["passive_force"] = seen["passive"]
     each = ("time", "world")
     found: dict[str, Any] = {name: ((*each, "velocity"), part) for name, part in forces.items()}
+    # how far friction is from its law
+    rubbing = friction_limits(plan, worlds)
+    if rubbing.any():
+        single = worlds.target.bits == 32
+        off = friction_residual(rubbing, (limits, friction), records["u"], single)
+        found["joint_friction_residual"] = (each, off)
+    # of joints that close loops
     if closing.shape[-1]:
         names = [scene.mechanism.loops[row.loop].joint.name for row in loop_rows(scene)]
         found["force_loop_limit"] = ((*each, "loop_joint"), closing)

@@ -96,6 +96,10 @@ UNITS = {
 JOINTS = {  # of robots whose joints have limits or dry friction alone
     "force_limit": ("N m, N", "of joints' limits, mean over the step"),
     "force_joint_friction": ("N m, N", "of joints' dry friction, mean over the step"),
+    "joint_friction_residual": (
+        "N m, N",
+        "largest of any joint: dry friction beyond its limit, or not all of it against motion",
+    ),
     "force_loop_limit": ("N m, N", "of the limits of joints that close loops, mean over the step"),
 }
 

@@ -1,0 +1,49 @@
+"""How well a step obeys the law of dry friction in joints: f at most at rest, f against motion."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tarsus.program.run.backend import Backend
+from tarsus.simulation.step_program import Plan
+from tarsus.stepping.joint_rows import rows
+from tarsus.stepping.joint_states import COARSE, CREEP
+
+Array = NDArray[Any]
+TURNING = 10.0  # times the rate at which a joint creeps that friction holds
+
+
+def friction_limits(plan: Plan, worlds: Backend) -> Array:
+    """The dry friction f (1 or worlds, nu) of joints whose law is solved for, N m or N."""
+    mechanism = plan.scene.mechanism
+    joints = {at.start: b.joint for b, at in zip(mechanism.bodies, mechanism.u_slices, strict=True)}
+    places = [row.u for row in rows(plan.scene) if row.rubs]
+    found = np.zeros((1, mechanism.nu))
+    found[:, places] = [joints[at].dry_friction for at in places]
+    if plan.varied.dry_friction:
+        own = np.atleast_2d(worlds.get("varied.dry_friction"))
+        found = np.repeat(found, len(own), axis=0)
+        names = list(plan.varied.dry_friction)
+        for at in places:
+            if joints[at].name in names:
+                found[:, at] = own[:, names.index(joints[at].name)]
+    return found
+
+
+def friction_residual(limits: Array, acted: tuple[Array, Array], u: Array, single: bool) -> Array:
+    """By how much friction in any joint is another force than its law's (steps, worlds), N m or N.
+
+    limits: of `friction_limits`
+    acted: forces (steps, worlds, nu) of joints' limits and of dry friction; one that stands at its
+        limit is held by that
+    u (steps, worlds, nu): after the step
+    single: whether the step runs in float32
+    """
+    at_end, friction = acted
+    law = -limits * np.sign(u)
+    turns = (np.abs(u) > TURNING * (COARSE if single else CREEP)) & (at_end == 0)
+    off = np.where(turns, np.abs(friction - law), np.abs(friction) - limits)
+    return np.where(limits > 0, np.maximum(off, 0), 0).max(-1, initial=0.0)

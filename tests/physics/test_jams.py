@@ -1,0 +1,52 @@
+"""A limb wedged between two others: what a law asks of contacts may be more than there is."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tarsus import Moreau, Simulation
+from tarsus.dynamics.robot import Robot
+from tarsus.model.mjcf import read_mjcf
+
+# two balls of a heavy trunk 0.1 m apart, and a third on two slides between them: 5 mm too thick
+WEDGE = """<mujoco><option gravity="0 0 0"/><compiler autolimits="true"/><worldbody>
+<body name="trunk" pos="0 0 3"><freejoint/>
+<geom name="left" type="sphere" size=".03" pos="-.05 0 0" mass="5"/>
+<geom name="right" type="sphere" size=".03" pos=".05 0 0" mass="5"/>
+<body name="sledge"><joint name="aside" type="slide" axis="1 0 0" range="-.001 .001"/>
+<inertial mass=".1" pos="0 0 0" diaginertia="1e-4 1e-4 1e-4"/>
+<body name="wedge"><joint name="along" type="slide" axis="0 0 1" range="-.2 .2"/>
+<geom name="wedge" type="sphere" size=".025" mass=".1"/></body></body></body></worldbody>
+<keyframe><key name="stand" qpos="0 0 3 1 0 0 0 0 .1"/></keyframe></mujoco>"""
+
+
+def wedged(law: Moreau, rate: float) -> Simulation:
+    """The third ball 3.6 mm deep in both others, moving along at a rate, m/s."""
+    simulation = Simulation(Robot.of(read_mjcf(WEDGE)), law, self_collision=True, contacts="all")
+    q, u = simulation.q.copy(), np.zeros(8)
+    q[8], u[7] = 0.012, rate
+    simulation.set(q=q, u=u)
+    return simulation
+
+
+def test_a_wedged_limb_stays_where_friction_holds_it() -> None:
+    """At mu 0.8 no solution brings it out: pressed outward, both contacts would slide, and their
+    friction, steeper than their normals, would pull it in. It rests as deep as it came; it was
+    pressed with 4e8 N, and the steps were called solved.
+    """
+    log = wedged(Moreau(), -0.2).run(0.5)
+    pairs = [name for name in log.contact.values if ":" in name]
+    force = log.force_contact.sel(contact=pairs).values
+    assert (force[0, :, 0] > 1.0).all(), "both stop it"
+    assert np.abs(force).max() < 0.1 * 0.2 / 0.0025, "with what that takes, m u / dt"
+    assert (log.converged == 1).all()
+    assert float(log.kinetic_energy.max()) <= 0.5 * 0.1 * 0.2**2
+    assert np.abs(log.u.values[-1]).max() < 1e-9
+    assert log.q.values[-1, 8] == pytest.approx(0.012 - 0.2 * 0.0025 / 2, abs=1e-9)
+
+
+def test_without_friction_it_is_brought_out() -> None:
+    log = wedged(Moreau(mu=0.0), 0.0).run(1.0)
+    assert (log.converged == 1).all()
+    assert np.hypot(0.05, log.q.values[-1, 8]) > 0.055 - 5e-4, "all but the slop"
