@@ -22,6 +22,8 @@ from tarsus.learning.policy import Policy
 from tarsus.mujoco_runs.library import mujoco
 from tarsus.mujoco_runs.settings import MujocoSettings
 from tarsus.mujoco_runs.simulation import MujocoSimulation
+from tarsus.program.run.samples import evaluate
+from tarsus.simulation.sensor_program import look_program
 from tarsus.simulation.settings import with_parameters
 
 PEER = "mujoco"
@@ -130,7 +132,8 @@ def _in_tarsus(policy: Policy, course: Course, law: str, dt: float, terrain: str
             u[:, :2] += push
             worlds.restore({"u": u})
         if command is not None or push is not None:
-            now = _seen(eyes, worlds, noise)
+            felt = _felt(eyes, worlds) if period else _felt_at_rest(eyes, worlds)
+            now = _seen(eyes, worlds, felt, noise)
             past = [seen[:, now.shape[1] :]] if period else [now] * (worlds.task.history - 1)
             seen = np.concatenate([now, *past], axis=1)
             if worlds.task.history > 1:
@@ -154,14 +157,36 @@ def _in_tarsus(policy: Policy, course: Course, law: str, dt: float, terrain: str
     )
 
 
-def _seen(eyes: Eyes, worlds: Environment, noise: np.random.Generator) -> Array:
+def _felt(eyes: Eyes, worlds: Environment) -> dict[str, Array]:
+    """Torques, impulses and readings of the last step, those that the task looks at."""
+    return {name: worlds.backend.get(name).astype(float) for name in eyes.feels}
+
+
+def _felt_at_rest(eyes: Eyes, worlds: Environment) -> dict[str, Array]:
+    """The same as an episode begins: nothing presses or pulls yet."""
+    found = {name: np.zeros_like(value) for name, value in _felt(eyes, worlds).items()}
+    if any(name.startswith("sensed.") for name in found):
+        program = look_program(worlds.work.sensing, worlds.work.scene)
+        given = worlds.state() | {"dt": np.full((worlds.worlds, 1), worlds.dt)}
+        for name, value in worlds.terrain.parameters().items():
+            given[f"terrain.{name}"] = np.broadcast_to(value, (worlds.worlds, value.shape[-1]))
+        names = [register.name for register in program.of_kind("parameter")]
+        found |= evaluate(program, {name: given[name] for name in names})
+    return found
+
+
+def _seen(
+    eyes: Eyes, worlds: Environment, felt: dict[str, Array], noise: np.random.Generator
+) -> Array:
     """Observations (trials, k), of this period alone, of states that were changed from outside."""
     now, rows = worlds.state(), []
+    now |= felt
+    names = ("q", "u", "before", "command", "clock", *eyes.feels)
     for k in range(worlds.worlds):
-        one = {name: now[name][k] for name in ("q", "u", "before", "command", "clock")}
+        one = {name: now[name][k] for name in names}
         rows.append(eyes(**one, action=one["before"])[0])
     seen = np.array(rows)
-    return seen + noise.uniform(-1, 1, seen.shape) * eyes.noise
+    return seen + now.get("bias", 0.0) + noise.uniform(-1, 1, seen.shape) * eyes.noise
 
 
 def _in_mujoco(policy: Policy, course: Course, dt: float, terrain: str) -> Played:

@@ -27,7 +27,7 @@ from tarsus.program.ir.trace import Builder, Values
 from tarsus.simulation import actuation, kept_programs, varied, varied_numbers
 from tarsus.simulation.actuation import Actuation
 from tarsus.simulation.alike import first_alike
-from tarsus.simulation.sensor_program import NO_SENSORS, Moment, Sensing, sensed
+from tarsus.simulation.sensor_program import NO_SENSORS, Moment, Sensing, memories, sensed
 from tarsus.simulation.varied import Varied
 from tarsus.spatial.inertia import LinearInertia
 from tarsus.stepping.base import Scene, StepInputs, Stepper
@@ -127,7 +127,8 @@ def traced(plan: Plan) -> Program:
         results["control"] = control
     acted = end.contact.impulses, end.contact.memory
     moment = Moment((q, u), (end.q, end.u), *acted, dt, terrain)
-    results |= sensed(plan.sensing, scene, plan.stepper, moment, b)
+    kept = memories(plan.sensing, scene, b)
+    results |= sensed(plan.sensing, scene, plan.stepper, moment, kept, b)
     return b.program(**results)
 
 
