@@ -7,7 +7,7 @@ the columns of a Jacobian lie in the lanes of vector instructions.
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 from threading import RLock
@@ -181,7 +181,8 @@ def _ways(plan: Plan, others: tuple[str, ...]) -> list[_Ways]:
 @lru_cache(maxsize=KEPT)
 def _tangent(plan: Plan, others: tuple[str, ...]) -> Program:
     """The tangent of the step, with directions in the coordinates of `Derivatives` at both ends."""
-    program = tangent(step_program(plan), ("q", "u", *others), ("q", "u"))
+    smooth = step_program(replace(plan, smooth=True))
+    program = tangent(smooth, ("q", "u", *others), ("q", "u"))
     mechanism = plan.scene.mechanism
     q, u = SX.sym("q", mechanism.nq), SX.sym("u", mechanism.nu)
     dq, along = SX.sym("dq", mechanism.nq), SX.sym("along", 2 * mechanism.nu)

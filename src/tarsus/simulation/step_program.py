@@ -46,6 +46,7 @@ class Plan:
     sensing: its sensors
     actuation: of the file's actuators; None: motors take torques
     varied: what else of robot and motors differs by world
+    smooth: whether its program is one to be differentiated (`Builder.smooth`)
     timed: whether the program counts the cycles of its sections (`Builder.stamp`), one world at a
         time
     """
@@ -59,6 +60,7 @@ class Plan:
     timed: bool = False
     actuation: Actuation | None = None
     varied: Varied = varied.NONE
+    smooth: bool = False
 
 
 def shared(plan: Plan) -> Plan:
@@ -84,7 +86,7 @@ def traced(plan: Plan) -> Program:
     parameters: dt, action or command, law.*, terrain.*, mass_scale, push, varied.*
     """
     # registers of state, and parameters
-    b = Builder(plan.scene.mechanism.name, plan.timed)
+    b = Builder(plan.scene.mechanism.name, plan.timed, plan.smooth)
     scene, inertias = as_varied(plan, base_parameters, b)
     mechanism = scene.mechanism
     q, u = b.declare("q", mechanism.nq), b.declare("u", mechanism.nu)
