@@ -75,10 +75,9 @@ class Differentiated:
             "law.mu", "terrain.slope", "mass_scale", "push"
         action: held over the step, (actuators,) or (worlds, actuators); None: the last one
         They are those of the branches that the step takes: a contact that just closes, opens or
-        begins to slide has other ones on the other side. Exact but for round-off where the law's
-        solver ends in a linear system (`moreau` with newton or exact) and under force laws;
-        `jor` and `sor` leave the error with which they stop. What the law remembers of the step
-        before is held. Raises TarsusError for an unknown parameter, on a GPU and in float32.
+        begins to slide has other ones on the other side. Exact but for round-off, under any solver
+        up to twelve contacts that are solved at once; beyond, sweeps leave the error with which
+        they stop. What the law remembers of the step before is held. Raises TarsusError for an unknown parameter, on a GPU and in float32.
         """
         own = self._worlds
         if not isinstance(own, Worlds) or self.options.precision == "float32":
