@@ -77,7 +77,8 @@ class Differentiated:
         They are those of the branches that the step takes: a contact that just closes, opens or
         begins to slide has other ones on the other side. Exact but for round-off, under any solver
         up to twelve contacts that are solved at once; beyond, sweeps leave the error with which
-        they stop. What the law remembers of the step before is held. Raises TarsusError for an unknown parameter, on a GPU and in float32.
+        they stop. What the law remembers of the step before is held. Raises TarsusError for an
+        unknown parameter, on a GPU and in float32.
         """
         own = self._worlds
         if not isinstance(own, Worlds) or self.options.precision == "float32":
