@@ -8,7 +8,7 @@ process, everything included.
 
 With `--plain` nothing is set, not the rounds either: all is what the task is learned with on this
 robot, as on two legs. `--mujoco 100` tries as many trials in MuJoCo too, `--task rough` learns on
-uneven ground, `--first 3` begins with that seed.
+uneven ground, `--ground amplitude=0.08` tries on such, `--first 3` begins with that seed.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ def wanted() -> argparse.Namespace:
     found.add_argument("--plain", action="store_true")
     found.add_argument("--first", type=int, default=0)
     found.add_argument("--mujoco", type=int, default=0)
+    found.add_argument("--ground", default="")
     found.add_argument("--threads", type=int)
     return found.parse_args()
 
@@ -53,7 +54,8 @@ def measured(seed: int, asked: argparse.Namespace) -> dict[str, float]:
         found = {"wall": time.perf_counter() - wall, "cpu": spent() - cpu, "load": load}
         # try
         trials = ["play", out, "--seed", "1000", "--trials"]
-        [played] = output(*trials, str(TRIALS))
+        ground = ["--set", asked.ground] if asked.ground else []
+        [played] = output(*trials, str(TRIALS), *ground)
         found |= {"periods": learned["last"]["periods"], "fell": played["fell"]} | played["missed"]
         if asked.mujoco:
             [there] = output(*trials, str(asked.mujoco), "--mujoco")

@@ -42,6 +42,7 @@ from tarsus.tasks import _gait
 from tarsus.tasks.base import Glimpse, Measured
 from tarsus.tasks.get_up import GetUp
 from tarsus.tasks.velocity import Velocity
+from tarsus.terrain.plane import Plane
 from tarsus.terrain.rough import Rough
 
 SMALL = PPO(worlds=16, periods=6, epochs=2, parts=2, width=8)
@@ -445,7 +446,7 @@ def test_a_log_is_of_the_step_that_was_chosen_and_of_a_law_of_ours(
     monkeypatch.setattr("tarsus.simulation.recording.log.save", lambda *given: None)
     words = ["play", str(tmp_path), "--log", str(tmp_path / "run.nc")]
     assert cli.main([*words, "--laws", "mujoco,macro", "--dt", "0.002,0.001"]) == 0
-    assert shown == [("macro", 0.002, "plane")]
+    assert shown == [("macro", 0.002, Plane())]
     monkeypatch.setattr(play, "everywhere", lambda *given: pytest.fail("tried before refused"))
     assert cli.main([*words, "--mujoco"]) == 2
     assert "--log records runs under laws of ours" in capsys.readouterr().err
