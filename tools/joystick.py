@@ -58,7 +58,7 @@ def measured(seed: int, asked: argparse.Namespace) -> dict[str, float]:
         [played] = output(*trials, str(TRIALS), *ground)
         found |= {"periods": learned["last"]["periods"], "fell": played["fell"]} | played["missed"]
         if asked.mujoco:
-            [there] = output(*trials, str(asked.mujoco), "--mujoco")
+            [there] = output(*trials, str(asked.mujoco), *ground, "--mujoco")
             found |= {"there": there["fell"]}
             found |= {f"{name} there": value for name, value in there["missed"].items()}
         return found
