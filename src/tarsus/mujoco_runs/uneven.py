@@ -19,7 +19,7 @@ CELL = 0.025  # m from height to height
 BASE = 1.0  # m of ground below the lowest
 LEAST = 1e-4  # m between the lowest and the highest: a field cannot be flat
 
-Array = NDArray[np.float64]
+Array = NDArray[Any]
 
 
 def model_on(terrain: Terrain, text: str) -> Any:
@@ -38,7 +38,10 @@ def model_on(terrain: Terrain, text: str) -> Any:
     field.userdata = ((z - low) / span).ravel()
     floor = spec.geoms[0]
     floor.type, floor.hfieldname, floor.pos = mj.mjtGeom.mjGEOM_HFIELD, "ground", [0, 0, low]
-    return spec.compile()
+    model = spec.compile()
+    # feet stumble over the borders of cells by the other collider, on level fields too
+    model.opt.disableflags |= mj.mjtDisableBit.mjDSBL_NATIVECCD
+    return model
 
 
 def heights(terrain: Terrain, x: Array, y: Array) -> Array:
