@@ -4,11 +4,13 @@ For each seed `tarsus learn velocity` makes ROUNDS rounds in a process of its ow
 tries what was learned, without noise of actions, in 100 trials of 10 s with pushes. It walks if
 half a second's mean of the forward speed misses its command by less than 0.1 m/s on average.
 Wall and processor time are those of the learning process, everything included; with `--cold` each
-begins with an empty cache of compiled code.
+begins with an empty cache of compiled code. `--method ars` learns by that, `--mujoco 100` tries as
+many trials in MuJoCo too.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import resource
@@ -38,38 +40,49 @@ def spent() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def measured(seed: int, rounds: int, cold: bool) -> dict[str, float]:
+def wanted() -> argparse.Namespace:
+    """What the command line asks for."""
+    found = argparse.ArgumentParser(description=__doc__)
+    found.add_argument("rounds", nargs="?", type=int, default=70)
+    found.add_argument("seeds", nargs="?", type=int, default=10)
+    found.add_argument("--method", default="ppo")
+    found.add_argument("--mujoco", type=int, default=0)
+    found.add_argument("--threads", type=int)
+    found.add_argument("--cold", action="store_true")
+    return found.parse_args()
+
+
+def measured(seed: int, asked: argparse.Namespace) -> dict[str, float]:
     """One seed's times and what its policy does."""
     with tempfile.TemporaryDirectory() as folder:
-        out, cache = str(Path(folder) / "walk"), str(Path(folder) / "cache") if cold else None
-        words = ["learn", "velocity", "--out", out, "--seed", str(seed), "--rounds", str(rounds)]
+        out, cache = str(Path(folder) / "walk"), str(Path(folder) / "cache") if asked.cold else None
+        words = ["learn", "velocity", "--out", out, "--seed", str(seed), "--method", asked.method]
+        words += ["--rounds", str(asked.rounds), "--no-pictures"]
+        words += ["--threads", str(asked.threads)] if asked.threads else []
         wall, cpu, load = time.perf_counter(), spent(), os.getloadavg()[0]
-        learned = output(*words, "--no-pictures", cache=cache)
+        learned = output(*words, cache=cache)
         found = {"wall": time.perf_counter() - wall, "cpu": spent() - cpu, "load": load}
-        [played] = output("play", out, "--seed", "1000")
-        return found | {
-            "periods": learned["last"]["periods"],
-            "missed": played["missed"]["speed"],
-            "fell": played["fell"],
-        }
+        found["periods"] = learned["last"]["periods"]
+        trials = ["play", out, "--seed", "1000", "--trials"]
+        [played] = output(*trials, "100")
+        found |= {"missed": played["missed"]["speed"], "fell": played["fell"]}
+        if asked.mujoco:
+            [there] = output(*trials, str(asked.mujoco), "--mujoco")
+            found |= {"missed there": there["missed"]["speed"], "fell there": there["fell"]}
+        return found
 
 
 def main() -> None:
     """A row a seed, then the median and the worst."""
-    numbers = [int(word) for word in sys.argv[1:] if word.isdecimal()]
-    rounds, seeds = [*numbers, *(75, 10)[len(numbers) :]]
-    print("seed  wall s   cpu s  periods  missed m/s  fell of 100  load")
-    rows = []
-    for seed in range(seeds):
-        rows.append(row := measured(seed, rounds, "--cold" in sys.argv))
-        print(
-            f"{seed:4d}  {row['wall']:6.1f}  {row['cpu']:6.1f}  {row['periods']:7.0f}"
-            f"  {row['missed']:10.3f}  {row['fell']:11.0f}  {row['load']:4.1f}",
-            flush=True,
-        )
+    asked, rows = wanted(), list[dict[str, float]]()
+    print("wall, cpu: s; missed: m/s; fell: of 100; there: in MuJoCo")
+    for seed in range(asked.seeds):
+        rows.append(row := measured(seed, asked))
+        told = (f"{name} {value:.3g}" for name, value in row.items() if name != "periods")
+        print(f"seed {seed}: {row['periods']:.0f} periods; {', '.join(told)}", flush=True)
     walk = sum(row["missed"] < LIMIT for row in rows)
-    print(f"{walk} of {seeds} follow forward speeds within {LIMIT} m/s")
-    for name in ("wall", "cpu", "missed", "fell"):
+    print(f"{walk} of {asked.seeds} follow forward speeds within {LIMIT} m/s")
+    for name in rows[0]:
         values = sorted(row[name] for row in rows)
         print(f"{name}: median {values[len(values) // 2]:.3g}, worst {values[-1]:.3g}")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ from tarsus.contact.laws.compliant import Compliant
 from tarsus.contact.laws.moreau import Moreau
 from tarsus.errors import TarsusError
 from tarsus.model.mechanism import Body, Candidate, Inertia, Joint
+from tarsus.robots import load
+from tarsus.terrain.slope import Slope
 
 DT, G, MU = 0.002, 9.81, 0.5
 SHARP: dict[str, Any] = {"T_rel": 1e-12, "T_abs": 1e-12}
@@ -95,9 +98,12 @@ def differences(sim: tarsus.Simulation, h: float = 1e-6) -> Array:
     return np.stack(columns, 1)
 
 
+# the sweeps' own tolerance shows in differences of 1e-6: 1e-12 / 1e-6
+SHARPER: dict[str, Any] = {"T_rel": 1e-14, "T_abs": 1e-14}
+
 CASES: dict[str, Callable[[], tarsus.Simulation]] = {
     "moreau": lambda: tarsus.Simulation("mini_cheetah", Moreau(**SHARP)),
-    "exact": lambda: tarsus.Simulation("mini_cheetah", Moreau(solver="exact", **SHARP)),
+    "exact": lambda: tarsus.Simulation("mini_cheetah", Moreau(solver="exact", **SHARPER)),
     "compliant": lambda: tarsus.Simulation("mini_cheetah", Compliant(), dt=0.0005),
     "rk4": lambda: tarsus.Simulation("mini_cheetah", Compliant(), "rk4", dt=0.001),
     "trot": lambda: tarsus.Simulation("mini_cheetah", Moreau(**SHARP), controller="trot"),
@@ -109,6 +115,9 @@ CASES: dict[str, Callable[[], tarsus.Simulation]] = {
     [pytest.param(c, marks=[] if c == "trot" else pytest.mark.slow) for c in CASES],
 )
 def test_a_robot_on_its_feet_agrees_with_differences(case: str) -> None:
+    """To 1e-9 of the largest entry: what is left is round-off of the differences, 1e-16 / 1e-6
+    times some; it falls as h grows.
+    """
     sim = CASES[case]()
     sim.set(u=np.random.default_rng(3).normal(size=18) * 0.03)
     sim.advance(40 * sim.dt)
@@ -117,7 +126,92 @@ def test_a_robot_on_its_feet_agrees_with_differences(case: str) -> None:
     assert found.converged
     both = np.hstack([found.state, found.action])
     scale = np.maximum(np.abs(both).max(), 1)
-    np.testing.assert_allclose(both, differences(sim), atol=2e-8 * scale, rtol=0)
+    np.testing.assert_allclose(both, differences(sim), atol=1e-9 * scale, rtol=0)
+
+
+def frictionless(robot: tarsus.Robot) -> tarsus.Robot:
+    """Without dry friction and damping of joints."""
+    joints = [replace(body.joint, dry_friction=0.0, damping=0.0) for body in robot.bodies]
+    bodies = [replace(b, joint=joint) for b, joint in zip(robot.bodies, joints, strict=True)]
+    return replace(robot, bodies=tuple(bodies))
+
+
+def on_its_feet(law: Moreau, steps: int = 60, **options: Any) -> tuple[tarsus.Simulation, Array]:
+    """Mini Cheetah after some steps of standing, without stops, and the torques to go on with."""
+    robot = frictionless(load("mini_cheetah"))
+    sim = tarsus.Simulation(robot, law, limits=False, **options)
+    bent = robot.keyframes["stand"][7:]
+    for _ in range(steps):
+        sim.step(60.0 * (bent - sim.q[7:]) - 1.5 * sim.u[6:])
+    return sim, 60.0 * (bent - sim.q[7:]) - 1.5 * sim.u[6:]
+
+
+def test_two_feet_stick_and_two_separate() -> None:
+    """(1, 0, 1, 0): in a step that begins so, torques move a robot whose two feet are joints:
+    du = dt (M^-1 - M^-1 J^T (J M^-1 J^T)^-1 J M^-1) S dtau, at the step's middle.
+    """
+    sim, torques = on_its_feet(Moreau(mu=2.0, recovery=0, standing="midpoint", **SHARP))
+    robot, u = sim.robot, sim.u
+    for leg in ("FR", "HL"):
+        u[robot.u_slices[robot.joint_names.index(f"{leg}_knee_joint")]] += 1.5
+    sim.set(u=u)
+    found = sim.derivatives(action=torques)
+    middle = robot.integrate(sim.q, sim.u, sim.dt / 2)
+    sim.step(torques)
+    pressing = np.linalg.norm(sim.contact_force, axis=1) > 1
+    assert pressing.tolist() == [c.name in ("FL_foot", "HR_foot") for c in robot.candidates]
+    rows = []
+    for foot in (c for c in robot.candidates if c.name in ("FL_foot", "HR_foot")):
+        J = robot.jacobian(middle, foot.name)
+        rows.append(J[:3] - foot.radius * np.array([J[4], -J[3], 0 * J[3]]))  # its lowest point
+    J, S = np.vstack(rows), np.vstack([np.zeros((6, 12)), np.eye(12)])
+    inverse = np.linalg.inv(robot.mass_matrix(middle))
+    free = inverse @ S
+    held = free - inverse @ J.T @ np.linalg.solve(J @ inverse @ J.T, J @ free)
+    assert found.converged
+    np.testing.assert_allclose(found.action[18:], sim.dt * held, atol=1e-10)
+    straight = np.r_[0:3, 6:18]  # the base's turning is curved: its rows differ by 6e-9
+    moved = sim.dt**2 / 2 * held[straight]
+    np.testing.assert_allclose(found.action[straight], moved, atol=1e-10)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("solver", ["newton", "exact", "jor", "sor", "jor_velocity"])
+def test_a_step_that_begins_at_its_solution_has_the_same_derivatives(solver: str) -> None:
+    """A standing robot's step, solved by the last one's impulses, is done at once by any solver;
+    its derivatives are those of the solution, not of how it was found.
+    """
+    first, torques = on_its_feet(Moreau(**SHARP))
+    q, u = first.q, first.u
+    found = []
+    for name in ("newton", solver):
+        sim = tarsus.Simulation(first.robot, Moreau(solver=name, **SHARP), limits=False)
+        for _ in range(3):  # from the same state: the last ones begin with the solution
+            sim.set(q=q, u=u)
+            sim.step(torques)
+        sim.set(q=q, u=u)
+        step = sim.derivatives("mu", action=torques)
+        assert step.converged
+        found.append(np.hstack([step.state, step.action, step.parameters["mu"]]))
+    np.testing.assert_allclose(found[1], found[0], atol=1e-9 * np.abs(found[0]).max(), rtol=0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("solver", ["newton", "exact"])
+def test_four_feet_that_slide_agree_with_differences(solver: str) -> None:
+    """Down a slope as steep as its friction: steadily, so that each step begins where it ends."""
+    law, slope = Moreau(mu=0.3, solver=solver, **SHARPER), float(np.arctan(0.3))
+    robot = load("mini_cheetah")
+    sim = tarsus.Simulation(robot, law, terrain=Slope(angle=slope), stiction=False)
+    bent, down = robot.keyframes["stand"][7:], -0.5 * np.array([np.cos(slope), 0, np.sin(slope)])
+    sim.set(u=np.concatenate([down, np.zeros(15)]))
+    for _ in range(300):
+        sim.step(60.0 * (bent - sim.q[7:]) - 1.5 * sim.u[6:])
+    assert (np.linalg.norm(sim.contact_force, axis=1) > 1).all() and sim.u[0] < -0.4
+    found = sim.derivatives()
+    both = np.hstack([found.state, found.action])
+    # differences of 1e-6 pass a switch; round-off of those of 1e-7 is ten times as large
+    np.testing.assert_allclose(both, differences(sim, 1e-7), atol=2e-8, rtol=0)
 
 
 def test_a_joint_on_its_stop_is_held() -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 import pytest
+from casadi import SX
 from helpers.bench import Bench
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -29,12 +30,14 @@ from tarsus.program.ir.blocks import Program
 from tarsus.program.ir.trace import Builder
 from tarsus.terrain.base import Terrain
 from tarsus.terrain.heightfield import HeightField
+from tarsus.terrain.patched import Patched
 from tarsus.terrain.plane import Plane
 from tarsus.terrain.rough import Rough
 from tarsus.terrain.sine import Sine
 from tarsus.terrain.slope import Slope
 from tarsus.terrain.steps import Steps
 from tarsus.terrain.surface import Surface
+from tarsus.terrain.tiles import Tiles
 from tarsus.validation.bodies import G, point_mass, pose, sphere
 
 Array = NDArray[np.float64]
@@ -48,6 +51,7 @@ TERRAINS: dict[str, Terrain] = {
     "surface": Surface(lambda x, y: 0.03 * ca.sin(4 * x) * ca.exp(-(y**2)) + 0.1 * x),
     "heightfield": HeightField(BUMPS, cell=0.05),
     "heightfield_sharper": HeightField(BUMPS, cell=(0.05, 0.07), origin=(-1.5, -1.0), rounding=0.4),
+    "tiles": Tiles(side=1.2, run=0.2, size=0.2, edge=0.05, stone=0.01, rise=0.01),
     "steps_up": Steps(rise=0.1, run=0.3, count=4, start=-0.5),
     "steps_down": Steps(rise=-0.1, run=0.3, count=4, start=-0.5),
 }
@@ -131,6 +135,52 @@ def test_gap_and_normal_are_those_of_the_ground(name: str) -> None:
     np.testing.assert_allclose(frames[:, 0], normal, atol=2e-5)
     near, _ = look(TERRAINS[name], on + 1e-3 * normal, looking(name))
     np.testing.assert_allclose(near, 1e-3, rtol=2e-2)  # to first order the distance itself
+
+
+def test_tiles_are_what_they_are_called() -> None:
+    """Kinds in turn along x, zero along their borders; heights of each that follow its number."""
+    tiles = Tiles(incline=0.1, rise=0.03, wave=0.02, stone=0.01)
+    program = program_of(tiles)
+
+    def ground(x: ArrayLike, y: ArrayLike) -> Array:
+        """Heights, from level points above: the distance times the normal's upward part."""
+        points = np.column_stack([*np.broadcast_arrays(x, y), np.zeros(np.broadcast(x, y).size)])
+        gap, frame = look(tiles, points, program)
+        return -gap / frame[:, 0, 2]
+
+    span = np.linspace(-1.999, 1.999, 401)
+    x, y = (part.ravel() for part in np.meshgrid(span, span))
+    plain, hill, stairs, waves, stones = (ground(x + 4 * k, y) for k in range(5))
+    assert not plain.any()
+    np.testing.assert_allclose(ground(x + 20, y), 0)  # the sixth is as the first
+    np.testing.assert_allclose(ground(x + 4, y + 20), hill, atol=1e-12)  # and along y
+    np.testing.assert_allclose(ground(x, y + 4), waves, atol=1e-12)
+    assert hill.max() == pytest.approx(0.1 * 1.7) and hill.min() >= 0
+    assert stairs.max() == pytest.approx(6 * 0.03) and stairs.min() == 0
+    assert np.abs(waves).max() == pytest.approx(0.02, rel=1e-3)
+    assert 0.009 < stones.max() < 0.01 and -0.01 < stones.min() < -0.009
+    # treads are level: on the middle's line, half-way between two risers
+    treads = ground(8 - 2 + 0.3 * np.arange(1, 7) + 0.2, 0)
+    np.testing.assert_allclose(treads, 0.03 * np.arange(1, 7), atol=1e-12)
+    border = np.concatenate([ground(4 * k + span, 2.0) for k in range(5)])
+    np.testing.assert_allclose(border, 0, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "terrain", [Rough(), Sine(), Tiles(), Patched(Rough())], ids=lambda t: type(t).__name__
+)
+def test_a_level_scales_heights(terrain: Terrain) -> None:
+    b = Builder("levels")
+    p, point = terrain.symbols(b), SX.sym("point", 3)
+    whole, [half] = (
+        terrain.elevations([point], p),
+        terrain.elevations([point], terrain.at_level(p, SX(0.5))),
+    )
+    names = [getattr(p, name) for name in terrain.parameters()]
+    both = ca.Function("both", [point, *names], [*whole, half])
+    for place in np.random.default_rng(1).uniform(-9, 9, (20, 3)):
+        all_of_it, half_of_it = both(place, *terrain.parameters().values())
+        assert float(half_of_it) == pytest.approx(0.5 * float(all_of_it), abs=1e-12)
 
 
 def test_a_function_and_a_formula_are_the_same_ground() -> None:

@@ -42,6 +42,8 @@ from tarsus.tasks import _gait
 from tarsus.tasks.base import Glimpse, Measured
 from tarsus.tasks.get_up import GetUp
 from tarsus.tasks.velocity import Velocity
+from tarsus.terrain.plane import Plane
+from tarsus.terrain.rough import Rough
 
 SMALL = PPO(worlds=16, periods=6, epochs=2, parts=2, width=8)
 DEFAULTS = Velocity.__init__.__kwdefaults__
@@ -444,7 +446,7 @@ def test_a_log_is_of_the_step_that_was_chosen_and_of_a_law_of_ours(
     monkeypatch.setattr("tarsus.simulation.recording.log.save", lambda *given: None)
     words = ["play", str(tmp_path), "--log", str(tmp_path / "run.nc")]
     assert cli.main([*words, "--laws", "mujoco,macro", "--dt", "0.002,0.001"]) == 0
-    assert shown == [("macro", 0.002, "plane")]
+    assert shown == [("macro", 0.002, Plane())]
     monkeypatch.setattr(play, "everywhere", lambda *given: pytest.fail("tried before refused"))
     assert cli.main([*words, "--mujoco"]) == 2
     assert "--log records runs under laws of ours" in capsys.readouterr().err
@@ -519,10 +521,13 @@ def test_a_policy_is_played_at_other_parameters_of_its_task(
     ):
         assert cli.main([*words, setting]) == 2
         assert sentence in " ".join(capsys.readouterr().err.split())
-    longer = play.changed(Policy.load(tmp_path), ["history=2"])
+    longer, _ = play.changed(Policy.load(tmp_path), ["history=2"])
     with pytest.raises(TarsusError, match=r"sees 50 numbers .* its task shows 100"):
         room(longer, "moreau", 0.004, "plane")
     assert len(tried) == 1
+    # and of the terrain
+    assert cli.main(["play", str(tmp_path), "--terrain", "rough", "--set", "amplitude=0.06"]) == 0
+    assert tried[1][4] == Rough(amplitude=0.06)
 
 
 def test_a_setting_of_task_and_method_says_whose_it_is(

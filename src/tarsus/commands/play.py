@@ -48,6 +48,7 @@ class Play(Command):
         "tarsus play walk --law compliant --dt 0.001 --terrain rough": "elsewhere",
         "tarsus play walk --laws all": "who falls under which law",
         "tarsus play walk --set push=0.8 speed=0,1": "asked and pushed otherwise",
+        "tarsus play walk --terrain rough --set amplitude=0.06": "on ground up to 6 cm high",
         "tarsus play walk --log walk.nc": "a log, for tarsus render and tarsus view",
     }
     groups: ClassVar[Mapping[str, str]] = {
@@ -70,8 +71,8 @@ class Play(Command):
     terrain: Annotated[str | None, called("NAME"), name_of("terrain", TERRAINS)] = None
     """Terrain; by default the one it was learned on."""
     set: Settings = ()
-    """Parameters of the task (`tarsus list tasks --parameters`); the others are as they were when
-    it was learned."""
+    """Parameters of the task (`tarsus list tasks --parameters`), the others are as they were when
+    it was learned, and of the terrain."""
     trials: Annotated[int, called("NUMBER")] = 100
     """How many."""
     duration: Seconds = 10.0
@@ -92,19 +93,20 @@ class Play(Command):
         if self.trials < 1 or self.seed < 0 or not self.duration > 0:
             raise TarsusError("--trials and --duration must be positive, --seed not negative.")
         settings = [setting for given in self.set for setting in given]
-        policy = changed(Policy.load(self.folder), settings)
+        policy = Policy.load(self.folder)
         about: Any = policy.about
+        terrain = self.terrain or str(about.get("terrain"))
+        policy, ground = changed(policy, settings, terrain)
         laws, dts = self._laws(about), self._dts(about)
         shown = next((law for law in laws if law != PEER), None)
         if self.log and shown is None:
             raise TarsusError("--log records runs under laws of ours.")
-        terrain = self.terrain or str(about.get("terrain"))
         # the trials
         course = course_of(policy, self.trials, self.duration, self.seed)
         with self.progress() as progress:
-            found = everywhere(policy, course, laws, dts, terrain, progress.say)
+            found = everywhere(policy, course, laws, dts, ground, progress.say)
             if self.log and shown is not None:
-                self._record(policy, shown, dts[0], terrain)
+                self._record(policy, shown, dts[0], ground)
         print_json([asdict(row) for row in found]) if self.json else _table(found)
         return 0
 
@@ -128,7 +130,7 @@ class Play(Command):
             raise TarsusError(f"--dt takes positive numbers of seconds, not {self.dt!r}.")
         return found
 
-    def _record(self, policy: Any, law: str, dt: float, terrain: str) -> None:
+    def _record(self, policy: Any, law: str, dt: float, terrain: Any) -> None:
         from tarsus.learning.showing import recorded
         from tarsus.simulation.recording.log import save
 

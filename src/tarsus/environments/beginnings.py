@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import casadi as ca
 import numpy as np
 from casadi import SX
@@ -11,31 +13,36 @@ from tarsus.control.pd import actuated
 from tarsus.dynamics import loop_constraints
 from tarsus.dynamics.kinematics import kinematics
 from tarsus.environments.draws import Draws
-from tarsus.environments.plan import ControlPlan, glimpse, joined
+from tarsus.environments.plan import ControlPlan, bias_of, glimpse, joined
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder, Values
+from tarsus.simulation.sensor_program import looked
 from tarsus.spatial.quaternion import product
 from tarsus.stepping.ground import below_candidates
 from tarsus.stepping.places import least
 from tarsus.tasks.base import known
 
-BEGINNING, LATER = 1024, 2048  # the first streams of what is drawn
+BEGINNING, LATER, OFFSETS = 1024, 2048, 3072  # the first streams of what is drawn
 STEPS = 10  # of a level from the easiest ground to the hardest
 WELL, BADLY = 0.7, 0.4  # an episode's mean of `progress`: above it harder ground, below it easier
 
 
-def ground(work: ControlPlan, whole: object, now: Values) -> object:
+def ground(work: ControlPlan, whole: SimpleNamespace, now: Values) -> SimpleNamespace:
     """The terrain's symbols at a world's level; whole: as the terrain has them."""
     return work.scene.terrain.at_level(whole, now["level"]) if work.task.graded else whole
 
 
 def renewed(
-    work: ControlPlan, now: Values, when: tuple[SX, SX, Draws, object], b: Builder
+    work: ControlPlan,
+    now: Values,
+    end: Values,
+    when: tuple[SX, SX, Draws, SimpleNamespace],
+    b: Builder,
 ) -> Values:
     """The state and the observation where an episode begins, a command changes or a push comes.
 
-    when: whether the episode has failed; whether its time is over; what is drawn; the terrain's
-    symbols
+    end: tau, impulse and readings of the last step; when: whether the episode has failed; whether
+    its time is over; what is drawn; the terrain's symbols
     """
     failed, late, draws, whole = when
     over = ca.logic_or(failed, late)
@@ -56,18 +63,27 @@ def renewed(
         # another episode
         first = _begun(work, at, (failed, draws, whole), b) | {"command": command}
         fresh |= {name: ca.if_else(over, value, fresh[name]) for name, value in first.items()}
-        # what is seen of it
-        still = {
-            "tau": SX.zeros(work.motors),
-            "impulse": SX.zeros(3 * work.scene.reported),
-        }
-        seen = glimpse(work, fresh, still, fresh["before"], ground(work, whole, fresh))
-        return fresh | {"observation": joined(task.observations(seen).values())}, SX(0)
+        # what is seen of it: as an episode begins nothing presses or pulls yet
+        still = {name: SX.zeros(end[name].numel()) for name in ("tau", "impulse")}
+        where = fresh["q"], fresh["u"]
+        own = ground(work, whole, fresh)
+        still |= looked(work.sensing, work.scene, where, SX(work.dt), own, b)
+        for name in sorted(at.keys() & still.keys()):  # what sensors remember
+            fresh[name] = ca.if_else(over, still[name], fresh[name])
+        felt = {name: ca.if_else(over, still[name], end[name]) for name in still}
+        seen = task.observations(glimpse(work, fresh, felt, fresh["before"], own)).values()
+        if "bias" in at:
+            wide = bias_of(task, seen)
+            offset = SX(ca.DM(wide)) * draws.coarse(b, "bias", wide.size, OFFSETS)
+            fresh["bias"] = ca.if_else(over, offset, fresh["bias"])
+        return fresh | {"observation": joined(seen)}, SX(0)
 
     return b.loop(now, renew, 1, first=due, seldom=True)
 
 
-def _begun(work: ControlPlan, last: Values, when: tuple[SX, Draws, object], b: Builder) -> Values:
+def _begun(
+    work: ControlPlan, last: Values, when: tuple[SX, Draws, SimpleNamespace], b: Builder
+) -> Values:
     """The state as an episode begins: near `start`, turned anyhow.
 
     last: as the one before ended; when: whether it failed, what is drawn, the terrain's symbols
@@ -114,7 +130,7 @@ def _tumbled(most: SX, drawn: list[SX]) -> SX:
     return ca.vertcat(ca.cos(half), ca.sin(half) * ca.cos(around), ca.sin(half) * ca.sin(around), 0)
 
 
-def _lowest(work: ControlPlan, q: SX, terrain: object) -> SX:
+def _lowest(work: ControlPlan, q: SX, terrain: SimpleNamespace) -> SX:
     """How far above the ground below it the lowest candidate is, m."""
     scene = work.scene
     kin = kinematics(scene.mechanism, q)

@@ -29,6 +29,7 @@ from tarsus.simulation.contact_selection import candidates
 from tarsus.simulation.loading import loaded
 from tarsus.simulation.options import Options, complete
 from tarsus.simulation.placement import on_ground
+from tarsus.simulation.sensed import delays
 from tarsus.stepping.base import Scene, Stepper
 from tarsus.tasks.base import LearningTask, known
 from tarsus.terrain.base import Terrain
@@ -127,6 +128,7 @@ class Environment:
         self._registers = {"start": on_ground(scene, stand)}
         self._registers |= {f"law.{k}": v[..., None] for k, v in self.law.parameters().items()}
         self._registers |= {f"terrain.{k}": v for k, v in self.terrain.parameters().items()}
+        self._registers |= delays(work.sensing)
         if bits == 32:
             self._registers |= notices.tolerances_for_float32(self.law, self.notices)
         world = np.arange(first, first + self.worlds, dtype=float)
@@ -213,17 +215,14 @@ class Environment:
             self.seed = seed
             loaded(worlds, self._registers | {"seed": seed_words(seed)})
         # an episode that is over, with a robot that has fallen, is followed by another
-        worlds.set("q", self._registers["start"])
-        for name in ("u", "memory", "bilateral", "before", "command", "action"):
+        for name in ("action", *(register.name for register in worlds.program.of_kind("state"))):
             worlds.set(name, np.zeros(worlds.program.sizes[name]))
-        if self.task.history > 1:
-            worlds.set("past", np.zeros(worlds.program.sizes["past"]))
+        worlds.set("q", self._registers["start"])
         worlds.set("memory", self.work.scene.initial_memory())
         for name in ("friction", "mass"):
             worlds.set(name, np.ones(1))
         if self.task.graded:
             worlds.set("level", np.array([self.task.levels[0]]))
-            worlds.set("score", np.zeros(1))
         worlds.set("clock", np.array([known(self.task.episode) * self.task.rate]))
         worlds.set("count", count)
         worlds.advance()

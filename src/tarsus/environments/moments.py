@@ -56,12 +56,14 @@ def glimpse_of(
     now: Values,
     command: Mapping[str, SX],
     terrain: object,
+    sensed: Mapping[str, SX] | None = None,
 ) -> Glimpse:
     """What may be looked at.
 
     stand (nq,): where joints and trunk rest; now: q, u, tau, impulse, action, before, and clock, s;
-    command: by name; terrain: its symbols
+    command: by name; terrain: its symbols; sensed: readings by name
     """
+    # feet by name
     names = [scene.candidates[i].name for i in scene.usual]
     pressing = {name: now["impulse"][3 * k] > 0 for k, name in enumerate(names)}
     angles, rates = joint_state(scene.mechanism, now["q"], now["u"])
@@ -73,4 +75,5 @@ def glimpse_of(
         clock=now["clock"],
         heights=lambda points: scene.terrain.elevations(points, terrain),
         stand=stand,
+        sensed=sensed or {},
     )

@@ -16,6 +16,7 @@ from tarsus.environments.control_program import KEPT
 from tarsus.environments.mirror import Mirror
 from tarsus.environments.plan import (
     ControlPlan,
+    bias_of,
     glimpse,
     joined,
     noise_of,
@@ -25,6 +26,7 @@ from tarsus.environments.plan import (
 )
 from tarsus.morphology.mirror import mirrored_motors
 from tarsus.program.ir.trace import Builder
+from tarsus.simulation.sensor_program import whole
 from tarsus.tasks.base import MOTORS, MOVED, Glimpse, Observed
 
 Array = NDArray[Any]
@@ -65,20 +67,21 @@ class Eyes:
     where its motors shall go.
 
     terrain: its parameters, by name
-    noise (k,): how wide that of each number of an observation is
-    feels: whether the task looks at torques or contacts; here there are none of them
+    noise, bias (k,): how wide those of each number of an observation are
+    feels: what the task looks at beside the state, of "tau", "impulse" and "sensed.NAME"
     """
 
     def __init__(self, work: ControlPlan, terrain: Mapping[str, Array]) -> None:
         given, now = _symbols(work)
         parts = work.task.observations(now).values()
         told = joined(parts)
-        self.noise = noise_of(parts)
+        self.noise, self.bias = noise_of(parts), bias_of(work.task, parts)
         measured = joined(work.task.measures(now).values())
         results = [told, work.task.failed(now), measured]
-        unknown = ca.vertcat(given.pop("tau"), given.pop("impulse"))
-        self.feels = ca.depends_on(ca.vertcat(*results), unknown)
-        results = ca.substitute(results, [unknown], [SX.zeros(unknown.numel())])
+        felt = [n for n in given if n in ("tau", "impulse") or n.startswith("sensed.")]
+        self.feels = tuple(n for n in felt if ca.depends_on(ca.vertcat(*results), given[n]))
+        for name in set(felt) - set(self.feels):
+            given.pop(name)
         self._names = list(given)
         self._terrain = {f"terrain.{name}": value for name, value in terrain.items()}
         self._function = ca.Function("eyes", list(given.values()), results, {"cse": True})
@@ -90,10 +93,10 @@ class Eyes:
         self._taken = ca.Function("taken", [before, action], [taken(work, before, action)])
 
     def __call__(self, **now: Any) -> tuple[Array, bool, Array]:
-        """Observation (k,) of this period alone, without noise, whether it failed, and measures
-        (m,).
+        """Observation (k,) of this period alone, without noise and bias, whether it failed, and
+        measures (m,).
 
-        now: q, u, action, before, command, and clock in periods
+        now: q, u, action, before, command, clock in periods, and what it feels
         """
         seen, failed, measured = self._function(*((now | self._terrain)[n] for n in self._names))
         return np.array(seen).ravel(), bool(failed), np.array(measured).ravel()
@@ -116,6 +119,8 @@ def _symbols(work: ControlPlan) -> tuple[dict[str, SX], Glimpse]:
     sizes |= {"action": k, "command": len(work.task.commands())}
     sizes |= {"tau": work.motors, "impulse": 3 * scene.reported}
     given = {name: SX.sym(name, size) for name, size in sizes.items()}
+    for name, sensor in work.sensing.sensors:
+        given[f"sensed.{name}"] = SX.sym(name, len(sensor.channels(whole(scene))))
     terrain = scene.terrain.symbols(Builder("seen"))
     now = glimpse(work, given, given, given["action"], terrain)
     known = {f"terrain.{name}": getattr(terrain, name) for name in scene.terrain.parameters()}

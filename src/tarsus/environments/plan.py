@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 import casadi as ca
 import numpy as np
@@ -14,8 +15,10 @@ from tarsus.control.pd import actuated_posture
 from tarsus.control.servo import Gains
 from tarsus.dynamics.kinematics import kinematics
 from tarsus.environments.moments import glimpse_of
+from tarsus.errors import TarsusError
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Values
+from tarsus.simulation.sensor_program import Sensing, whole
 from tarsus.stepping.base import Scene, Stepper
 from tarsus.tasks.base import Glimpse, Heights, LearningTask, Measured, Observed
 
@@ -44,6 +47,18 @@ class ControlPlan:
     def moved(self) -> tuple[int, ...]:
         """Those that an action moves, by number."""
         return self.task.moves(self.scene.mechanism)
+
+    @cached_property
+    def sensing(self) -> Sensing:
+        """The task's sensors; TarsusError for one that adds noise or an offset itself."""
+        found = self.task.sensors(whole(self.scene))
+        for name, sensor in found.items():
+            if np.any(sensor.noise) or np.any(sensor.bias) or np.ndim(sensor.delay):
+                raise TarsusError(
+                    f"the sensor {name!r} of a task has noise, a bias or delays by world: give"
+                    " noise and bias to what is observed of it, and one delay to all worlds."
+                )
+        return Sensing(tuple(found.items()))
 
     @property
     def period(self) -> float:
@@ -78,12 +93,16 @@ def targets(work: ControlPlan, clock: SX, action: SX) -> SX:
 
 
 def glimpse(work: ControlPlan, now: Values, end: Values, action: SX, terrain: object) -> Glimpse:
-    """What a task may look at: now: q, u, before, clock, command; end: tau, impulse of a step."""
+    """What a task may look at.
+
+    now: q, u, before, clock, command; end: tau, impulse and readings `sensed.NAME` of a step
+    """
     asked = dict(zip(work.task.commands(), entries(now["command"]), strict=True))
     seen = {name: now[name] for name in ("q", "u", "before")}
     seen |= {"tau": end["tau"], "impulse": end["impulse"], "action": action}
     seen["clock"] = now["clock"] * work.period
-    return glimpse_of(work.scene, work.stand, seen, asked, terrain)
+    sensed = {name: end[f"sensed.{name}"] for name, _ in work.sensing.sensors}
+    return glimpse_of(work.scene, work.stand, seen, asked, terrain, sensed)
 
 
 def joined(parts: Iterable[Observed | Measured]) -> SX:
@@ -94,3 +113,9 @@ def joined(parts: Iterable[Observed | Measured]) -> SX:
 def noise_of(parts: Iterable[Observed]) -> NDArray[np.float64]:
     """How wide that of each number (k,) of an observation is."""
     return np.concatenate([[], *(np.full(p.value.numel(), p.noise) for p in parts)])
+
+
+def bias_of(task: LearningTask, parts: Iterable[Observed]) -> NDArray[np.float64]:
+    """How wide the offset of each number (k,) of an observation is that stays for an episode."""
+    wide = [(p, task.bias * p.noise if p.bias is None else p.bias) for p in parts]
+    return np.concatenate([[], *(np.full(p.value.numel(), width) for p, width in wide)])

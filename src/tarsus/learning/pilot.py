@@ -20,7 +20,7 @@ Array = NDArray[np.float64]
 class Pilot:
     """Looks and acts as a control period begins, and holds the joints to its targets in it.
 
-    TarsusError for a task that looks at torques or contacts, which it is not told.
+    TarsusError for a task that looks at torques, contacts or sensors, which it is not told.
     """
 
     def __init__(self, policy: Policy, environment: Environment) -> None:
@@ -28,8 +28,8 @@ class Pilot:
         self._eyes = Eyes(environment.work, environment.terrain.parameters())
         if self._eyes.feels:
             raise TarsusError(
-                f"{type(self._work.task).__name__} looks at torques or contacts, which another"
-                " simulator does not tell."
+                f"{type(self._work.task).__name__} looks at torques, contacts or sensors, which"
+                " another simulator does not tell."
             )
         self._at = actuated(environment.robot)
         self._gains = np.array(self._work.gains.kp), np.array(self._work.gains.kd)
@@ -37,8 +37,12 @@ class Pilot:
         self.begin()
 
     def begin(self, noise: np.random.Generator | None = None) -> None:
-        """An episode begins; noise: to add that of the task to what is seen."""
+        """An episode begins; noise: to add that of the task, and its bias, to what is seen."""
         self._noise, self._calls, self._past = noise, 0, np.zeros(0)
+        wide = self._eyes.bias
+        self._bias = np.zeros(len(wide))
+        if noise is not None and wide.any():
+            self._bias = wide * noise.uniform(-1, 1, len(wide))
         self._action = self._before = np.zeros(len(self._work.moved))
         self._command = np.zeros(len(self._asked))
 
@@ -72,6 +76,7 @@ class Pilot:
         seen = self._eyes(**now, clock=clock)[0]
         if self._noise is not None:
             seen = seen + self._noise.uniform(-1, 1, len(seen)) * self._eyes.noise
+            seen = seen + self._bias
         before = self._past if self._past.size else np.tile(seen, self._work.task.history - 1)
         whole = np.concatenate([seen, before])
         self._past = whole[: -seen.size]

@@ -22,7 +22,12 @@ from tarsus.learning.policy import Policy
 from tarsus.mujoco_runs.library import mujoco
 from tarsus.mujoco_runs.settings import MujocoSettings
 from tarsus.mujoco_runs.simulation import MujocoSimulation
+from tarsus.parameters import declared, name_of
+from tarsus.program.run.samples import evaluate
+from tarsus.simulation import resolve
+from tarsus.simulation.sensor_program import look_program
 from tarsus.simulation.settings import with_parameters
+from tarsus.terrain.base import Terrain
 
 PEER = "mujoco"
 NEVER = 1e6  # s: nothing is drawn by the environment itself
@@ -33,7 +38,9 @@ VAIN = {
 }
 
 
-def room(policy: Policy, law: str, dt: float, terrain: str, worlds: int = 1) -> Environment:
+def room(
+    policy: Policy, law: str, dt: float, terrain: Terrain | str, worlds: int = 1
+) -> Environment:
     """Where a policy is tried: its task and servos, where nothing is asked and nothing pushes, on
     the ground as it is; the law that it was learned under with the settings that it had then.
     """
@@ -56,20 +63,23 @@ def room(policy: Policy, law: str, dt: float, terrain: str, worlds: int = 1) -> 
     return found
 
 
-def changed(policy: Policy, settings: Sequence[str]) -> Policy:
-    """The same policy at a task with other parameters, NAME=VALUE each; TarsusError for those that
-    it has not, or that trials do not go by.
+def changed(
+    policy: Policy, settings: Sequence[str], terrain: str = "plane"
+) -> tuple[Policy, Terrain]:
+    """The same policy at a task with other parameters, and the terrain with others, NAME=VALUE
+    each; TarsusError for those that they have not, or that trials do not go by.
     """
+    ground = resolve.terrain(terrain)
     if not settings:
-        return policy
+        return policy, ground
     task = task_of(policy.about)
-    other = with_parameters({"task": task}, settings)["task"]
+    other, ground = with_parameters({"task": task, "terrain": ground}, settings).values()
     for text in settings:
         name = text.partition("=")[0].rpartition(".")[2]
-        if name in VAIN:
+        if name in VAIN and name in declared(type(task)):
             raise TarsusError(f"{name} changes nothing as a policy is played: {VAIN[name]}.")
     other = other.fitted(from_about(policy.about)[0].standing())
-    return replace(policy, about={**policy.about, KEPT: values(other)})
+    return replace(policy, about={**policy.about, KEPT: values(other)}), ground
 
 
 def course_of(policy: Policy, trials: int, seconds: float, seed: int) -> Course:
@@ -78,7 +88,7 @@ def course_of(policy: Policy, trials: int, seconds: float, seed: int) -> Course:
     return drawn(task_of(policy.about), len(robot.actuators), trials, seconds, seed)
 
 
-def played(policy: Policy, course: Course, law: str, dt: float, terrain: str) -> Played:
+def played(policy: Policy, course: Course, law: str, dt: float, terrain: Terrain | str) -> Played:
     """The trials under a law, or in MuJoCo; what cannot be tried says why."""
     try:
         if law == PEER:
@@ -86,7 +96,12 @@ def played(policy: Policy, course: Course, law: str, dt: float, terrain: str) ->
         return _in_tarsus(policy, course, law, dt, terrain)
     except TarsusError as error:
         seconds = course.periods / course.rate
-        return Played(law, dt, terrain, course.trials, seconds, failure=str(error))
+        return Played(law, dt, called(terrain), course.trials, seconds, failure=str(error))
+
+
+def called(terrain: Terrain | str) -> str:
+    """A terrain's name."""
+    return terrain if isinstance(terrain, str) else name_of(terrain)
 
 
 def everywhere(
@@ -94,7 +109,7 @@ def everywhere(
     course: Course,
     laws: Sequence[str],
     dts: Sequence[float],
-    terrain: str = "plane",
+    terrain: Terrain | str = "plane",
     tell: Callable[[str], None] = lambda text: None,
 ) -> list[Played]:
     """Who falls under which law: the same trials under each, at each dt."""
@@ -106,7 +121,9 @@ def everywhere(
     return found
 
 
-def _in_tarsus(policy: Policy, course: Course, law: str, dt: float, terrain: str) -> Played:
+def _in_tarsus(
+    policy: Policy, course: Course, law: str, dt: float, terrain: Terrain | str
+) -> Played:
     """All trials side by side."""
     worlds = room(policy, law, dt, terrain, course.trials)
     # as they begin
@@ -130,7 +147,8 @@ def _in_tarsus(policy: Policy, course: Course, law: str, dt: float, terrain: str
             u[:, :2] += push
             worlds.restore({"u": u})
         if command is not None or push is not None:
-            now = _seen(eyes, worlds, noise)
+            felt = _felt(eyes, worlds) if period else _felt_at_rest(eyes, worlds)
+            now = _seen(eyes, worlds, felt, noise)
             past = [seen[:, now.shape[1] :]] if period else [now] * (worlds.task.history - 1)
             seen = np.concatenate([now, *past], axis=1)
             if worlds.task.history > 1:
@@ -145,7 +163,7 @@ def _in_tarsus(policy: Policy, course: Course, law: str, dt: float, terrain: str
         lasted[going & out.terminated] = period
     return outcome(
         course,
-        {"law": law, "dt": dt, "terrain": terrain},
+        {"law": law, "dt": dt, "terrain": called(terrain)},
         list(worlds.measures),
         measured=measured,
         lasted=lasted,
@@ -154,17 +172,39 @@ def _in_tarsus(policy: Policy, course: Course, law: str, dt: float, terrain: str
     )
 
 
-def _seen(eyes: Eyes, worlds: Environment, noise: np.random.Generator) -> Array:
+def _felt(eyes: Eyes, worlds: Environment) -> dict[str, Array]:
+    """Torques, impulses and readings of the last step, those that the task looks at."""
+    return {name: worlds.backend.get(name).astype(float) for name in eyes.feels}
+
+
+def _felt_at_rest(eyes: Eyes, worlds: Environment) -> dict[str, Array]:
+    """The same as an episode begins: nothing presses or pulls yet."""
+    found = {name: np.zeros_like(value) for name, value in _felt(eyes, worlds).items()}
+    if any(name.startswith("sensed.") for name in found):
+        program = look_program(worlds.work.sensing, worlds.work.scene)
+        given = worlds.state() | {"dt": np.full((worlds.worlds, 1), worlds.dt)}
+        for name, value in worlds.terrain.parameters().items():
+            given[f"terrain.{name}"] = np.broadcast_to(value, (worlds.worlds, value.shape[-1]))
+        names = [register.name for register in program.of_kind("parameter")]
+        found |= evaluate(program, {name: given[name] for name in names})
+    return found
+
+
+def _seen(
+    eyes: Eyes, worlds: Environment, felt: dict[str, Array], noise: np.random.Generator
+) -> Array:
     """Observations (trials, k), of this period alone, of states that were changed from outside."""
     now, rows = worlds.state(), []
+    now |= felt
+    names = ("q", "u", "before", "command", "clock", *eyes.feels)
     for k in range(worlds.worlds):
-        one = {name: now[name][k] for name in ("q", "u", "before", "command", "clock")}
+        one = {name: now[name][k] for name in names}
         rows.append(eyes(**one, action=one["before"])[0])
     seen = np.array(rows)
-    return seen + noise.uniform(-1, 1, seen.shape) * eyes.noise
+    return seen + now.get("bias", 0.0) + noise.uniform(-1, 1, seen.shape) * eyes.noise
 
 
-def _in_mujoco(policy: Policy, course: Course, dt: float, terrain: str) -> Played:
+def _in_mujoco(policy: Policy, course: Course, dt: float, terrain: Terrain | str) -> Played:
     """One trial after the other."""
     # the same robot there
     worlds, settings = room(policy, "moreau", dt, terrain, course.trials), MujocoSettings()
@@ -200,7 +240,7 @@ def _in_mujoco(policy: Policy, course: Course, dt: float, terrain: str) -> Playe
                 break
     return outcome(
         course,
-        {"law": PEER, "dt": dt, "terrain": terrain},
+        {"law": PEER, "dt": dt, "terrain": called(terrain)},
         list(worlds.measures),
         measured=measured,
         lasted=lasted,

@@ -13,6 +13,7 @@ from tarsus.learning.pilot import Pilot
 from tarsus.learning.play import room
 from tarsus.learning.policy import Policy
 from tarsus.simulation.simulation import Simulation
+from tarsus.terrain.base import Terrain
 from tarsus.viewer.colors import COLORS
 from tarsus.viewer.strip import drawn, poses
 
@@ -30,7 +31,7 @@ def recorded(
     command: Mapping[str, float] | None = None,
     law: str = "moreau",
     dt: float | None = None,
-    terrain: str = "plane",
+    terrain: Terrain | str = "plane",
 ) -> xr.Dataset:
     """The log of a robot that follows its policy; nothing is drawn at random.
 

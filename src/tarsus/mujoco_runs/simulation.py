@@ -23,6 +23,7 @@ from tarsus.mujoco_runs.library import mujoco
 from tarsus.mujoco_runs.recorder import Recorder
 from tarsus.mujoco_runs.replay import Replay
 from tarsus.mujoco_runs.settings import MujocoSettings
+from tarsus.mujoco_runs.uneven import model_on
 from tarsus.simulation import default_controller, inputs, resolve
 from tarsus.simulation.contact_selection import candidates
 from tarsus.simulation.placement import on_ground
@@ -48,7 +49,8 @@ class MujocoSimulation:
 
     robot, controller, dt: as for `Simulation`
     settings: MuJoCo's contact and integrator
-    terrain: "plane", "slope" or an object of theirs
+    terrain: a name or an object; all but planes and slopes are height fields there, within 25 m of
+        the origin, on which `run` makes no logs
     contacts: names of the candidates that may touch, as for `Simulation`
     parameters: of the engine, the gait and the terrain, "NAME=VALUE" each
 
@@ -78,8 +80,11 @@ class MujocoSimulation:
 
         # the same in MuJoCo, on its ground
         mj, place = mujoco(), _frame(self.terrain)
+        self.uneven = place is None
+        place = np.eye(3)[[2, 0, 1]] if place is None else place
         text = to_mjcf(self.robot, dt=self.dt, friction=self.settings.coefficient)
-        self.model = mj.MjModel.from_xml_string(text)
+        flat = not self.uneven
+        self.model = mj.MjModel.from_xml_string(text) if flat else model_on(self.terrain, text)
         self.settings.apply(self.model)
         self.model.opt.disableflags |= mj.mjtDisableBit.mjDSBL_AUTORESET
         self.model.geom_quat[0] = quaternion_from_rotation(place[[1, 2, 0]].T)
@@ -144,6 +149,7 @@ class MujocoSimulation:
         to: a file (.nc) that the log is written to as well, in parts while the run goes on
         Raises Diverged and Interrupted, with the log up to there, as `Simulation.run` does.
         """
+        self._require_plane()
         # step by step, up to a fault or Ctrl-C
         steps, t0, wall = inputs.steps(seconds, self.dt), self.time, 0.0
         look = max(1, round(LOOK / self.dt))
@@ -192,6 +198,13 @@ class MujocoSimulation:
         assert result is not None
         return result
 
+    def _require_plane(self) -> None:
+        """TarsusError on uneven ground, whose contacts a log does not tell."""
+        if self.uneven:
+            raise TarsusError(
+                "MuJoCo's runs have a log on one plane, level or inclined: plane or slope."
+            )
+
     def _setup(self) -> log.MujocoSetup:
         """What is run."""
         parts = (self.robot, self.settings, self.terrain, self.controller, self.dt, self.normal)
@@ -231,15 +244,15 @@ def _touching(robot: Robot, names: str | Sequence[str] | None, notices: list[str
     return robot if chosen == robot.candidates else replace(robot, candidates=chosen)
 
 
-def _frame(terrain: Terrain) -> Array:
-    """Rows (3, 3): normal and tangents of a plane; TarsusError for ground that is none."""
+def _frame(terrain: Terrain) -> Array | None:
+    """Rows (3, 3): normal and tangents of a plane; None for ground that is none."""
     if isinstance(terrain, Plane):
         return np.eye(3)[[2, 0, 1]]
     if isinstance(terrain, Slope):
         frame = terrain.parameters()["frame"]
         if frame.shape == (9,):
             return frame.reshape(3, 3)
-    raise TarsusError("on MuJoCo the ground is one plane, level or inclined: plane or slope.")
+    return None
 
 
 def _start(robot: Robot, terrain: Terrain, controller: Any) -> Array:

@@ -7,7 +7,7 @@ the columns of a Jacobian lie in the lanes of vector instructions.
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 from threading import RLock
@@ -75,10 +75,10 @@ class Differentiated:
             "law.mu", "terrain.slope", "mass_scale", "push"
         action: held over the step, (actuators,) or (worlds, actuators); None: the last one
         They are those of the branches that the step takes: a contact that just closes, opens or
-        begins to slide has other ones on the other side. Exact but for round-off where the law's
-        solver ends in a linear system (`moreau` with newton or exact) and under force laws;
-        `jor` and `sor` leave the error with which they stop. What the law remembers of the step
-        before is held. Raises TarsusError for an unknown parameter, on a GPU and in float32.
+        begins to slide has other ones on the other side. Exact but for round-off, under any solver
+        up to twelve contacts that are solved at once; beyond, sweeps leave the error with which
+        they stop. What the law remembers of the step before is held. Raises TarsusError for an
+        unknown parameter, on a GPU and in float32.
         """
         own = self._worlds
         if not isinstance(own, Worlds) or self.options.precision == "float32":
@@ -181,7 +181,8 @@ def _ways(plan: Plan, others: tuple[str, ...]) -> list[_Ways]:
 @lru_cache(maxsize=KEPT)
 def _tangent(plan: Plan, others: tuple[str, ...]) -> Program:
     """The tangent of the step, with directions in the coordinates of `Derivatives` at both ends."""
-    program = tangent(step_program(plan), ("q", "u", *others), ("q", "u"))
+    smooth = step_program(replace(plan, smooth=True))
+    program = tangent(smooth, ("q", "u", *others), ("q", "u"))
     mechanism = plan.scene.mechanism
     q, u = SX.sym("q", mechanism.nq), SX.sym("u", mechanism.nu)
     dq, along = SX.sym("dq", mechanism.nq), SX.sym("along", 2 * mechanism.nu)

@@ -73,10 +73,22 @@ class Moment:
     terrain: SimpleNamespace
 
 
-def sensed(sensing: Sensing, scene: Scene, stepper: Stepper, moment: Moment, b: Builder) -> Values:
+def memories(sensing: Sensing, scene: Scene, b: Builder) -> Values:
+    """Registers `sensing.NAME` that sensors remember in, declared."""
+    found: Values = {}
+    for name, sensor in sensing.sensors:
+        k, m = len(sensor.channels(whole(scene))), sensor.initial_memory(whole(scene)).size
+        found[f"sensing.{name}"] = b.declare(f"sensing.{name}", m + latest(sensor) * k)
+    return found
+
+
+def sensed(
+    sensing: Sensing, scene: Scene, stepper: Stepper, moment: Moment, kept: Values, b: Builder
+) -> Values:
     """What a step writes into registers: `sensed.NAME` (k,), and memories `sensing.NAME`.
 
-    Declares the memories, and where a reading is late the parameter `delay.NAME`.
+    kept: the memories before it, by the same names
+    Declares the parameter `delay.NAME` where a reading is late.
     """
     if not sensing:
         return {}
@@ -90,11 +102,10 @@ def sensed(sensing: Sensing, scene: Scene, stepper: Stepper, moment: Moment, b: 
     for name, sensor in sensing.sensors:
         # its own memory, then the readings of the last steps
         k, m = len(sensor.channels(whole(scene))), sensor.initial_memory(whole(scene)).size
-        late = latest(sensor)
-        kept = b.declare(f"sensing.{name}", m + late * k)
-        seen = Seen(before, after, pressed, loads, moment.dt, heights, ranges, kept[:m])
+        late, own = latest(sensor), kept[f"sensing.{name}"]
+        seen = Seen(before, after, pressed, loads, moment.dt, heights, ranges, own[:m])
         reading, memory = (entries(part) for part in asked(name, sensor, seen, k))
-        past, told = [*reading, *entries(kept)[m:]], ca.vertcat(*reading)
+        past, told = [*reading, *entries(own)[m:]], ca.vertcat(*reading)
         if late:
             delay = b.parameter(f"delay.{name}")
             for steps in range(1, late + 1):
@@ -125,16 +136,31 @@ def look_program(sensing: Sensing, scene: Scene) -> Program:
     terrain.*.
     """
     b = Builder(f"{scene.mechanism.name}_look")
-    q, u = b.parameter("q", scene.mechanism.nq), b.parameter("u", scene.mechanism.nu)
-    kin, dt = _kinematics(scene, q, u), b.parameter("dt")
-    heights, ranges = _ground(scene, scene.terrain.symbols(b), b)
+    at = b.parameter("q", scene.mechanism.nq), b.parameter("u", scene.mechanism.nu)
+    found = looked(sensing, scene, at, b.parameter("dt"), scene.terrain.symbols(b), b)
+    return b.program(**{f"sensed.{name}": found[f"sensed.{name}"] for name, _ in sensing.sensors})
+
+
+def looked(
+    sensing: Sensing,
+    scene: Scene,
+    at: tuple[SX, SX],
+    dt: SX,
+    terrain: SimpleNamespace,
+    b: Builder,
+) -> Values:
+    """Readings `sensed.NAME` (k,) of a robot at q, u that no contact acts on, and the memories
+    `sensing.NAME` of sensors that begin with it.
+    """
+    kin, (heights, ranges) = _kinematics(scene, *at), _ground(scene, terrain, b)
     found: Values = {}
     for name, sensor in sensing.sensors:
         memory = SX(sensor.initial_memory(whole(scene)))
         seen = Seen(kin, kin, kin, lambda body: [], dt, heights, ranges, memory)
-        channels = len(sensor.channels(whole(scene)))
-        found[f"sensed.{name}"] = asked(name, sensor, seen, channels)[0]
-    return b.program(**found)
+        reading = asked(name, sensor, seen, len(sensor.channels(whole(scene))))[0]
+        found[f"sensed.{name}"] = reading
+        found[f"sensing.{name}"] = ca.vertcat(memory, *([reading] * latest(sensor)))
+    return found
 
 
 def _kinematics(scene: Scene, q: SX, u: SX) -> Kinematics:

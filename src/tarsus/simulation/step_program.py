@@ -27,7 +27,7 @@ from tarsus.program.ir.trace import Builder, Values
 from tarsus.simulation import actuation, kept_programs, varied, varied_numbers
 from tarsus.simulation.actuation import Actuation
 from tarsus.simulation.alike import first_alike
-from tarsus.simulation.sensor_program import NO_SENSORS, Moment, Sensing, sensed
+from tarsus.simulation.sensor_program import NO_SENSORS, Moment, Sensing, memories, sensed
 from tarsus.simulation.varied import Varied
 from tarsus.spatial.inertia import LinearInertia
 from tarsus.stepping.base import Scene, StepInputs, Stepper
@@ -46,6 +46,7 @@ class Plan:
     sensing: its sensors
     actuation: of the file's actuators; None: motors take torques
     varied: what else of robot and motors differs by world
+    smooth: whether its program is one to be differentiated (`Builder.smooth`)
     timed: whether the program counts the cycles of its sections (`Builder.stamp`), one world at a
         time
     """
@@ -59,6 +60,7 @@ class Plan:
     timed: bool = False
     actuation: Actuation | None = None
     varied: Varied = varied.NONE
+    smooth: bool = False
 
 
 def shared(plan: Plan) -> Plan:
@@ -84,7 +86,7 @@ def traced(plan: Plan) -> Program:
     parameters: dt, action or command, law.*, terrain.*, mass_scale, push, varied.*
     """
     # registers of state, and parameters
-    b = Builder(plan.scene.mechanism.name, plan.timed)
+    b = Builder(plan.scene.mechanism.name, plan.timed, plan.smooth)
     scene, inertias = as_varied(plan, base_parameters, b)
     mechanism = scene.mechanism
     q, u = b.declare("q", mechanism.nq), b.declare("u", mechanism.nu)
@@ -127,7 +129,8 @@ def traced(plan: Plan) -> Program:
         results["control"] = control
     acted = end.contact.impulses, end.contact.memory
     moment = Moment((q, u), (end.q, end.u), *acted, dt, terrain)
-    results |= sensed(plan.sensing, scene, plan.stepper, moment, b)
+    kept = memories(plan.sensing, scene, b)
+    results |= sensed(plan.sensing, scene, plan.stepper, moment, kept, b)
     return b.program(**results)
 
 

@@ -22,6 +22,7 @@ from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError
 from tarsus.model.mechanism import Mechanism
 from tarsus.parameters import check, parameter
+from tarsus.sensing.base import Sensor
 
 Range = tuple[float, float]
 Image = tuple[float, ...] | str
@@ -45,6 +46,7 @@ class Glimpse:
     clock: s since the episode began
     heights: of the ground above z = 0 (m) below points (3,) of the world
     stand (nq,): the coordinates to stand in
+    sensed: readings (k,) of the task's sensors after the period's last step, by name
     """
 
     kin: Kinematics
@@ -58,6 +60,7 @@ class Glimpse:
     clock: SX
     heights: Heights
     stand: NDArray[np.float64]
+    sensed: Mapping[str, SX] = field(default_factory=dict)
 
     @property
     def posture(self) -> SX:
@@ -106,6 +109,8 @@ class Observed:
     """Numbers (k,) of an observation.
 
     noise: how wide their uniform noise is to either side
+    bias: how wide to either side an offset is that stays for an episode; None: the task's `bias`
+        times the noise
     image: signs (k,) of what is seen when left and right are changed, `MOTORS` or `MOVED`; None:
         unknown
     """
@@ -113,6 +118,7 @@ class Observed:
     value: SX
     noise: float = 0.0
     image: Image | None = None
+    bias: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +153,8 @@ class LearningTask(ABC):
     standing posture and what its `rhythm` adds to it, by `reach` for 1, times what it is `widened`
     by; it goes to the action asked for by `follow` a period.
     What is drawn at random is drawn anew for each world: at the start of an episode the posture,
-    the base's velocity, friction and mass, and from time to time a command and a push.
+    the base's heading, friction, mass and the offsets of what is seen, and from time to time a
+    command and a push.
     """
 
     rate: float = parameter(50.0, "Hz", "how often the learner acts", "(0, inf)")
@@ -164,6 +171,9 @@ class LearningTask(ABC):
 
     follow: float = parameter(
         1.0, "[1]", "of the way from the last action to the one asked for, a period", "(0, 1]"
+    )
+    bias: float = parameter(
+        0.0, "[1]", "of the noise: how wide offsets are that stay for an episode", "[0, inf)"
     )
     history: int = parameter(
         1, "[1]", "periods that an observation is of, the last first", "[1, 100]"
@@ -216,6 +226,12 @@ class LearningTask(ABC):
     def moves(self, mechanism: Mechanism) -> tuple[int, ...]:
         """The motors (k,) that an action moves, by number; the others hold. All by default."""
         return tuple(range(len(mechanism.actuators)))
+
+    def sensors(self, mechanism: Mechanism) -> Mapping[str, Sensor]:
+        """Sensors whose readings `Glimpse.sensed` has, by name; none by default. What noise they
+        have stands where they are observed.
+        """
+        return {}
 
     def widened(self, kin: Kinematics, heights: Heights, stand: NDArray[np.float64]) -> SX | None:
         """Factor on `reach` as a period begins; None: 1, the default.

@@ -46,6 +46,9 @@ class Patched(Terrain):
         own = _material.parameters(self.patches, friction=self.friction, stiffness=self.stiffness)
         return own | (self.ground.parameters() if self.ground else {})
 
+    def at_level(self, p: Any, level: SX) -> Any:
+        return self.ground.at_level(p, level) if self.ground else p
+
     def tables(self) -> dict[str, NDArray]:
         return self.ground.tables() if self.ground else {}
 

@@ -17,6 +17,7 @@ from tarsus.algebra.pivoting import Complementarity, Pivoted, pivot
 from tarsus.algebra.products import Matrix
 from tarsus.contact.base import HardLaw
 from tarsus.contact.problem import Contact, ContactProblem, ContactSolution
+from tarsus.contact.solvers._last_step import with_slope
 from tarsus.contact.solvers.base import DENSE, HardProblem, Outcome, finite
 from tarsus.contact.solvers.exact import Exact
 from tarsus.contact.solvers.newton import Newton
@@ -141,7 +142,8 @@ def with_friction(
     ]
     solver = Newton() if problem.n <= DENSE else Exact()
     hard = HardProblem(problem, c, mu, p, builder)
-    return solver.solve(hard, [own[:3] for own in last], [own[3] for own in last])
+    found = solver.solve(hard, [own[:3] for own in last], [own[3] for own in last])
+    return with_slope(hard, found)
 
 
 def rebound(contact: Contact, p: Any) -> SX:

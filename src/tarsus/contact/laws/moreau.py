@@ -17,6 +17,7 @@ from tarsus.algebra.blocks import triples
 from tarsus.contact.base import HardLaw
 from tarsus.contact.criteria import SLIDING
 from tarsus.contact.problem import AT_REST, Contact, ContactProblem, ContactSolution
+from tarsus.contact.solvers._last_step import with_slope
 from tarsus.contact.solvers.base import (
     DENSE,
     ConstraintSolver,
@@ -155,7 +156,7 @@ class Moreau(HardLaw):
         few, many = AUTOMATIC
         automatic = few if hard.problem.n <= DENSE else many
         name = automatic if self.solver == "auto" else self.solver
-        return SOLVERS[name].solve(hard, start, roots)
+        return with_slope(hard, SOLVERS[name].solve(hard, start, roots))
 
     def solve(
         self, problem: ContactProblem, p: Any, memory: SX, builder: Builder

@@ -52,15 +52,19 @@ class KeptValues:
         self._kept[name] = symbols
         return symbols if value.shape[1] == 1 else ca.reshape(symbols, *value.shape)
 
-    def hold(self, name: str, values: Held) -> Held:
+    def hold(self, name: str, values: Held, symbols_too: bool = False) -> Held:
         """Keep, as one value, all that is computed in an expression or a structure of them.
 
-        Returns the same with symbols in its place; zeros, constants and symbols stay what they are.
+        Returns the same with symbols in its place; zeros and constants stay what they are, and
+        symbols unless they too are asked for.
         """
         computed: list[SX] = []
 
+        def stays(part: SX) -> bool:
+            return part.is_constant() if symbols_too else part.is_leaf()
+
         def collect(value: SX) -> SX:
-            computed.extend(part for part in nonzeros(value) if not part.is_leaf())
+            computed.extend(part for part in nonzeros(value) if not stays(part))
             return value
 
         mapped(values, collect)
@@ -69,7 +73,7 @@ class KeptValues:
         symbols = iter(entries(self.keep(name, ca.vertcat(*computed))))
 
         def put(value: SX) -> SX:
-            parts = [part if part.is_leaf() else next(symbols) for part in nonzeros(value)]
+            parts = [part if stays(part) else next(symbols) for part in nonzeros(value)]
             return SX(value.sparsity(), ca.vertcat(SX(0, 1), *parts))
 
         return mapped(values, put)

@@ -43,11 +43,12 @@ class Builder(KeptValues):
     Only loops and look-ups cut the code into blocks: until the next cut a kept value stays an
     expression, and it is stored only if something reads it after the cut.
     timed: `stamp` cuts too and counts the cycles of sections; otherwise stamps do nothing.
+    smooth: the program is one to be differentiated: solutions shall have exact derivatives.
     """
 
-    def __init__(self, name: str, timed: bool = False) -> None:
+    def __init__(self, name: str, timed: bool = False, smooth: bool = False) -> None:
         super().__init__()
-        self.name, self.timed = name, timed
+        self.name, self.timed, self.smooth = name, timed, smooth
         self._sections: list[str] = []
         self._tracing = RLock()
 
@@ -211,7 +212,7 @@ class Builder(KeptValues):
         """`hold` what an iteration begins from that ends where it ends from anywhere near: stored
         here, and without a tangent (`program.ir.tangent`).
         """
-        held = self.hold(GUESS, values)
+        held = self.hold(GUESS, values, symbols_too=True)
         self._cut()
         return held
 

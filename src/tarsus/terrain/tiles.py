@@ -1,0 +1,95 @@
+"""Square tiles without an end: level ground, hills, stairs, waves and stones, side by side."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from casadi import SX
+from numpy.typing import NDArray
+
+from tarsus.parameters import parameter
+from tarsus.terrain import _graph
+from tarsus.terrain.base import Terrain
+
+KINDS = 5  # of tiles: level ones, and the four below
+ACROSS = 3  # kinds from a tile to the next along y
+SPREAD = 0.7548776662466927, 0.5698402909980532  # of stones: no neighbors are alike, few repeat
+
+
+@dataclass(frozen=True)
+class Tiles(Terrain):
+    """Tiles of `side`, the one about the origin level, each at height 0 along its border.
+
+    Along x come level ground, a hill with a flat top, stairs up to the middle and down again, an
+    egg box, and stones with grooves between them; along y every third of these. Risers and the
+    sides of stones are ramps of the width `edge`, so that the ground is a height over x and y.
+    """
+
+    side: float = parameter(4.0, "m", "of a tile", "[1, inf)")
+    incline: float | NDArray = parameter(0.1, "[1]", "of a hill: its rise over its run")
+    rise: float | NDArray = parameter(0.02, "m", "of a step of the stairs")
+    wave: float | NDArray = parameter(0.02, "m", "no wave is higher or lower")
+    stone: float | NDArray = parameter(0.02, "m", "no stone is higher or lower")
+    run: float = parameter(0.3, "m", "of a step; half as wide as a hill's top", "(0, inf)")
+    length: float = parameter(0.8, "m", "of a wave, about", "(0, inf)")
+    size: float = parameter(0.4, "m", "of a stone, about", "(0, inf)")
+    edge: float = parameter(0.06, "m", "width of risers and of the sides of stones", "(0, inf)")
+
+    def parameters(self) -> dict[str, NDArray]:
+        given = (self.incline, self.rise, self.wave, self.stone)
+        return {
+            "heights": np.stack(np.broadcast_arrays(*(np.asarray(v, float) for v in given)), -1)
+        }
+
+    def at_level(self, p: Any, level: SX) -> Any:
+        return SimpleNamespace(**vars(p) | {"heights": level * p.heights})
+
+    def surface(self, point: SX, p: Any) -> tuple[SX, SX]:
+        at = SX.sym("at", 2)
+        height = self._height(at, p)
+        found = ca.vertcat(height, ca.gradient(height, at))
+        height, *slopes = ca.vertsplit(ca.substitute(found, at, point[:2]))
+        return _graph.touch(point, height, *slopes)
+
+    def _height(self, at: SX, p: Any) -> SX:
+        """Of the ground at a place (2,), m."""
+        tile = ca.floor(at / self.side + 0.5)
+        here = at - self.side * tile
+        inward = self.side / 2 - ca.fmax(ca.fabs(here[0]), ca.fabs(here[1]))  # from the border
+        hill = ca.fmin(inward, self.side / 2 - self.run)
+        waves = 2 * np.pi * max(1, round(self.side / self.length)) / self.side
+        egg_box = ca.sin(waves * here[0]) * ca.sin(waves * here[1])
+        shapes = ca.vertcat(hill, self._stairs(inward), egg_box, self._stones(tile, here))
+        found, which = SX(0), tile[0] + ACROSS * tile[1]
+        which = which - KINDS * ca.floor((which + 0.5) / KINDS)  # no round-off beside whole numbers
+        for kind in range(1, KINDS):
+            height = p.heights[kind - 1] * shapes[kind - 1]
+            found = ca.if_else(ca.fabs(which - kind) < 0.5, height, found)
+        return found
+
+    def _stairs(self, inward: SX) -> SX:
+        """How many steps up, `inward` from the border, m: the first riser is a run from it."""
+        done = ca.floor(inward / self.run)
+        up = done - 1 + _ramp((inward - self.run * done) / min(self.edge, self.run))
+        return ca.if_else(done < 1, 0, up)
+
+    def _stones(self, tile: SX, here: SX) -> SX:
+        """Height of the stone at a place (2,) of a tile (2,), -1 to 1, 0 in the grooves."""
+        count = max(1, round(self.side / self.size))
+        size = self.side / count
+        at = here / size + count / 2
+        stone = ca.floor(at)
+        inward = size * ca.fmin(at - stone, 1 - at + stone) / min(self.edge, size / 2)
+        number = ca.dot(SX(SPREAD), stone + count * tile)
+        drawn = 2 * (number - ca.floor(number)) - 1
+        return drawn * _ramp(inward[0]) * _ramp(inward[1])
+
+
+def _ramp(along: SX) -> SX:
+    """From 0 to 1 while `along` does, with level ends."""
+    part = ca.fmin(ca.fmax(along, 0), 1)
+    return part * part * (3 - 2 * part)

@@ -1,0 +1,46 @@
+"""Uneven ground in MuJoCo: the heights of our own terrains, found by MuJoCo's rays."""
+
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+import pytest
+
+from tarsus.errors import TarsusError
+from tarsus.mujoco_runs.simulation import MujocoSimulation
+from tarsus.mujoco_runs.uneven import HALF, heights
+from tarsus.terrain.base import Terrain
+from tarsus.terrain.rough import Rough
+from tarsus.terrain.tiles import Tiles
+
+
+def looked(sim: MujocoSimulation, x: float, y: float) -> float:
+    """Height of what a ray from 2 m above meets, m."""
+    down, told = np.array([0, 0, -1.0]), np.zeros(1, np.int32)
+    start = np.array([x, y, 2.0])
+    return 2.0 - mujoco.mj_ray(sim.model, sim.data, start, down, None, 1, -1, told)
+
+
+@pytest.mark.parametrize(
+    ("terrain", "most"),
+    # a cell is 2.5 cm: of a wave of 25 cm, as high as the highest here, (pi / 10)^2 / 2 are missed;
+    # of the side of a stone that rises by 2 cm over 6 cm, 2 mm
+    [(Rough(amplitude=0.04), 3e-4), (Tiles(), 2e-3)],
+    ids=["rough", "tiles"],
+)
+def test_the_ground_is_as_high_there_and_bears_a_trot(terrain: Terrain, most: float) -> None:
+    sim = MujocoSimulation("mini_cheetah", terrain=terrain, controller="trot")
+    places = np.random.default_rng(0).uniform(-0.98 * HALF, 0.98 * HALF, (2, 300))
+    found = [looked(sim, *place) for place in places.T]
+    np.testing.assert_allclose(found, heights(terrain, *places), atol=most)
+    sim.set({"speed": 0.2})
+    sim.advance(2.0)
+    below = float(heights(terrain, sim.q[:1], sim.q[1:2])[0])
+    assert 0.2 < sim.q[2] - below < 0.35 and sim.q[0] > 0.1
+    with pytest.raises(TarsusError, match="log on one plane"):
+        sim.run(0.1)
+
+
+def test_grounds_that_differ_by_world_are_refused() -> None:
+    with pytest.raises(TarsusError, match="differs by world"):
+        MujocoSimulation("mini_cheetah", terrain=Rough(amplitude=np.array([0.01, 0.02])))
