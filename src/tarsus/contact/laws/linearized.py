@@ -30,7 +30,7 @@ from tarsus.parameters import (
     parameter,
     relative_tolerance,
 )
-from tarsus.program.ir.symbolic import entries
+from tarsus.program.ir.symbolic import entries, in_double
 from tarsus.program.ir.trace import Builder, Values
 from tarsus.references.papers import RENGIFO_2009
 from tarsus.references.reference import Citation
@@ -38,6 +38,7 @@ from tarsus.references.reference import Citation
 PASSES = 60
 EXACTLY = 20  # passes at most of steps that have not settled in those
 TINY = 1e-30
+FINE = 1e-2  # of rho, for what is within reach: float32 has no digits for it
 
 
 @dataclass(frozen=True)
@@ -109,8 +110,8 @@ class Linearized(Law):
         columns = [missing_velocity(problem, i, p) for i in range(n)]
         closed = entries(builder.keep("closed", ca.vertcat(*problem.active)))
         wanted = entries(builder.keep("missing", ca.vertcat(*columns)))
-        if problem.shared is not None:  # feet of legs of their own can have what they ask for
-            wanted = within_reach(G, wanted, closed, p)
+        rho = ca.if_else(in_double(problem.dt), FINE * p.rho, p.rho)
+        wanted = within_reach(G, wanted, closed, rho)
         wanted = entries(builder.keep("wanted", ca.vertcat(*wanted)))
         mu = ca.vertcat(*(contact.friction * p.mu for contact in problem.contacts))
         known = Known(G, wanted, closed, entries(builder.keep("mu", mu)), p)
@@ -158,13 +159,14 @@ def missing_velocity(problem: ContactProblem, i: int, p: Any) -> SX:
     return problem.dt * sought - (problem.free[i] - contact.velocity)
 
 
-def within_reach(G: Matrix, wanted: list[SX], closed: list[SX], p: Any) -> list[SX]:
+def within_reach(G: Matrix, wanted: list[SX], closed: list[SX], rho: SX) -> list[SX]:
     """The velocities (3n,) nearest to those wanted that impulses at closed contacts can add: points
-    of one rigid body cannot each have its own. Eqn. (18) has the same solution for both.
+    of one rigid body cannot each have its own. Eqn. (18) has the same solution for both. What feet
+    of legs of their own want they can have: there nothing but the regularization rho is changed.
     """
     sought = [closed[k // 3] for k in range(len(wanted))]
     b = [used * value for used, value in zip(sought, wanted, strict=True)]
-    return times(G, minimum_norm(G, b, p.rho, sought))
+    return times(G, minimum_norm(G, b, rho, sought))
 
 
 @dataclass(frozen=True)
