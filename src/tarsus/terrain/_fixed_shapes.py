@@ -71,8 +71,7 @@ class FixedShapes:
         level, shapes = self._level(), self._others()
         if not shapes:
             assert level is not None
-            flat = _terrain("plane")
-            return flat if level == 0 else _terrain("heightfield", np.full((2, 2), level))
+            return _floor(level)
         if level is not None and len(shapes) <= FEW and all(map(self._is_upright_box, shapes)):
             return self._boxes(shapes, level)
         if len(shapes) == 1 and self.model.geom_type[shapes[0]] == FIELD and self._stands(*shapes):
@@ -114,7 +113,7 @@ class FixedShapes:
         top = place[:, 2] + half[:, 2]
         seen = top > level + LEVEL
         if not seen.any():
-            return FixedShapes(self.model, self.data, self._planes(), self.name).ground(1.0)
+            return _floor(level)
         half, place, top = half[seen], place[seen], top[seen]
         turned = [self._turned(geom) for geom, above in zip(shapes, seen, strict=True) if above]
         bottom = np.minimum(place[:, 2] - half[:, 2], level)
@@ -130,9 +129,6 @@ class FixedShapes:
             edge_radius=edge,
             corner_radius=min(CORNER, room - edge),
         )
-
-    def _planes(self) -> list[int]:
-        return [geom for geom in self.geoms if self.model.geom_type[geom] == PLANE]
 
     def _field(self, geom: int, level: float | None) -> Terrain:
         """A height field as the file has it, where no plane is higher."""
@@ -218,6 +214,11 @@ def _fixed(model: Any) -> Iterator[int]:
     for geom in colliding(model):
         if model.body_weldid[model.geom_bodyid[geom]] == 0:
             yield geom
+
+
+def _floor(level: float) -> Terrain:
+    """Level ground at a height, m."""
+    return _terrain("heightfield", np.full((2, 2), level)) if level else _terrain("plane")
 
 
 def _terrain(name: str, *given: Any, **more: Any) -> Terrain:
