@@ -172,7 +172,7 @@ def test_home_is_where_it_stands() -> None:
 @pytest.mark.slow
 def test_gains_by_hand(capsys: pytest.CaptureFixture) -> None:
     """--set reaches the gait: a servo as soft as this lets the trunk of a robot from a file
-    sink.
+    sink, unless it bears the weight besides (`hold`).
     """
     folder = robots_folder()
     if folder is None:
@@ -181,10 +181,12 @@ def test_gains_by_hand(capsys: pytest.CaptureFixture) -> None:
 
     run = f"run {folder / FILES['go1']} --gait stand --duration 1 --json --set"
     sunk = []
-    for gains in ("kp=76.5", "kp=12", "kp=" + ",".join(["12"] * 12)):
-        cli.main([*run.split(), gains])
+    twelve = "kp=" + ",".join(["12"] * 12)
+    for gains in ("kp=76.5 hold=0", "kp=12 hold=0", f"{twelve} hold=0", "kp=12"):
+        cli.main([*run.split(), *gains.split()])
         sunk.append(capsys.readouterr().out.split('"height_min": ')[1].split(",")[0])
     assert float(sunk[1]) < float(sunk[0]) - 0.03 and sunk[1] == sunk[2]
+    assert float(sunk[3]) > float(sunk[0])
 
 
 def test_a_mesh_stands_on_the_corners_of_its_lowest_face() -> None:

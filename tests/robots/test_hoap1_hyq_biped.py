@@ -171,7 +171,9 @@ def test_hyq_s_servos_hold_a_drop_of_half_a_meter():
 @pytest.mark.slow
 @pytest.mark.parametrize("limits", [True, False], ids=["stops", "no stops"])
 def test_hyq_without_torques_rests_on_its_stops_or_else_on_its_knees(limits: bool) -> None:
-    """Folded to their stops its legs bear it; without stops it lies on more than feet."""
+    """Folded to their stops its legs bear it; without stops it lies on more than feet. Dry friction
+    may hold a joint a little before its stop: which ones is decided by how the fall went.
+    """
     simulation = tarsus.Simulation("hyq", controller="free", contacts="all", limits=limits)
     simulation.advance(4.0)
     robot, q = simulation.robot, simulation.q
@@ -182,6 +184,6 @@ def test_hyq_without_torques_rests_on_its_stops_or_else_on_its_knees(limits: boo
     assert any("foot" not in name for name in names) == (not limits)
     joints = [body.joint for body in robot.bodies[1:]]
     ends = np.array([[joint.lower, joint.upper] for joint in joints])
-    at_stops = (np.abs(q[7:, None] - ends) < 1e-3).any(1).sum()
-    assert not limits or at_stops >= 8
+    at_stops = (np.abs(q[7:, None] - ends) < 1e-2).any(1).sum()
+    assert not limits or (at_stops >= 8 and np.abs(simulation.u).max() < 1e-6)
     assert simulation.contact_force[:, 0].sum() == pytest.approx(robot.mass * 9.81, rel=0.01)
