@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from casadi import SX, Function, vertcat
 
 import tarsus
 from tarsus import TarsusError
 from tarsus.cli import main
+from tarsus.simulation.ground_samples import sampled
 from tarsus.terrain.base import Terrain
 from tarsus.terrain.boxes import Boxes
 from tarsus.terrain.heightfield import HeightField
@@ -39,23 +39,7 @@ def file(folder: Path, fixed: str, before: str = "") -> str:
 
 def heights(terrain: Terrain, places: np.ndarray) -> np.ndarray:
     """Of the ground at places (n, 2), as the terrain tells it."""
-    values = {name: SX(value.tolist()) for name, value in terrain.parameters().items()}
-    tables = {name: value.ravel() for name, value in terrain.tables().items()}
-
-    class Symbols:
-        def __getattr__(self, name: str) -> Any:
-            return values[name]
-
-        @staticmethod
-        def lookup(table: str, index: SX) -> SX:
-            at = np.array(Function("at", [], [index])()["o0"]).astype(int).ravel()
-            return SX(tables[table][at].tolist())
-
-    found = []
-    for x, y in places:
-        [height] = terrain.elevations([SX([x, y, 10.0])], Symbols())
-        found.append(float(Function("height", [], [vertcat(height)])()["o0"]))
-    return np.array(found)
+    return sampled(terrain, places)[0]
 
 
 def rays(path: str, places: np.ndarray) -> np.ndarray:

@@ -60,10 +60,13 @@ class Checked:
 
 
 def name_of(kind: str, package: str, *also: str) -> Checked:
-    """The name of a file in a folder, or one of `also`; a path is read later."""
+    """The name of a file in a folder, or one of `also`; a path to a Python file, or of a terrain to
+    an MJCF file, is read later.
+    """
+    paths = (".py", ".xml") if package == TERRAINS else (".py",)
 
     def check(name: str) -> None:
-        if not name.endswith((".py", ".xml")):
+        if not name.endswith(paths):
             registry.require(package, kind, name, also)
 
     return Checked(check, lambda: (*registry.names(package), *also))

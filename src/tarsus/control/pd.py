@@ -29,13 +29,6 @@ def derivative_gain(default: float) -> Any:
     )
 
 
-def held_torque() -> Any:
-    """The field `hold` of a gait: what its servos add to hold the robot, one number or one for each
-    motor.
-    """
-    return array(0.0, "N m", "torque added to the joint servos', one or one a motor")
-
-
 def pd_torque(
     desired: ca.SX,
     desired_rate: ca.SX,

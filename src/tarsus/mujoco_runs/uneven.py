@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.errors import TarsusError
 from tarsus.mujoco_runs.library import mujoco
-from tarsus.program.ir.trace import Builder
-from tarsus.program.run.samples import evaluate
+from tarsus.simulation.ground_samples import sampled
 from tarsus.terrain.base import Terrain
 
 HALF = 25.0  # m from the origin to the field's border, along x and y
@@ -46,14 +44,6 @@ def model_on(terrain: Terrain, text: str) -> Any:
 
 def heights(terrain: Terrain, x: Array, y: Array) -> Array:
     """Of the ground at places of any shape, m."""
-    parameters = terrain.parameters()
-    if any(value.ndim > 1 for value in parameters.values()):
+    if any(value.ndim > 1 for value in terrain.parameters().values()):
         raise TarsusError("in MuJoCo there is one ground: this one differs by world.")
-    b = Builder("heights")
-    point = b.parameter("point", 2)
-    [height] = terrain.elevations([ca.vertcat(point, 0)], terrain.symbols(b))
-    points = np.stack([x.ravel(), y.ravel()], -1)
-    given = {
-        f"terrain.{k}": np.broadcast_to(v, (len(points), v.size)) for k, v in parameters.items()
-    }
-    return evaluate(b.program(height=height), given | {"point": points})["height"].reshape(x.shape)
+    return sampled(terrain, np.stack([x.ravel(), y.ravel()], -1))[0].reshape(x.shape)

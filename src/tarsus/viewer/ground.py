@@ -7,15 +7,13 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
-import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.errors import TarsusWarning
 from tarsus.model.mechanism import WORLD
 from tarsus.model.poses import Pose, rotation_about
-from tarsus.program.ir.trace import Builder
-from tarsus.program.run.samples import evaluate
+from tarsus.simulation.ground_samples import sampled
 from tarsus.simulation.recording.part_text import made
 from tarsus.terrain.base import Terrain
 from tarsus.terrain.boxes import NUMBERS, Boxes
@@ -40,7 +38,7 @@ def level(terrain: Terrain) -> float | None:
     if isinstance(terrain, Boxes):
         return float(np.ravel(terrain.ground)[0])
     sides = [np.array([[x, y]]) for x in (-7.3, 0.1, 9.7) for y in (-8.1, 0.3, 6.9)]
-    heights, _ = _sampled(terrain, np.concatenate(sides))
+    heights, _ = sampled(terrain, np.concatenate(sides))
     if isinstance(terrain, Plane) or "Patch" in type(terrain).__name__:
         return float(heights[0]) if np.ptp(heights) < 1e-9 else None
     return None
@@ -57,7 +55,7 @@ def ground_shapes(terrain: Terrain, path: Array) -> list[DrawnShape]:
     count = np.clip(np.ceil((high - low) / CELL).astype(int) + 1, 2, MOST)
     x, y = (np.linspace(low[k], high[k], count[k]) for k in range(2))
     across, ahead = np.meshgrid(y, x)
-    heights, friction = _sampled(terrain, np.column_stack([ahead.ravel(), across.ravel()]))
+    heights, friction = sampled(terrain, np.column_stack([ahead.ravel(), across.ravel()]))
     vertices = np.column_stack([ahead.ravel(), across.ravel(), heights])
     # two triangles for each cell; those of other materials once more, in color
     corner = (np.arange(count[0] - 1)[:, None] * count[1] + np.arange(count[1] - 1)).ravel()
@@ -90,24 +88,6 @@ def _boxes(terrain: Boxes) -> list[Mesh]:
 
 def _count(terrain: Boxes) -> int:
     return int(np.shape(terrain.position)[-2])
-
-
-def _sampled(terrain: Terrain, places: Array) -> tuple[Array, Array]:
-    """Heights (n,), m, and friction factors (n,) at places (n, 2), of the first world."""
-    builder = Builder(f"{type(terrain).__name__}_picture")
-    at = builder.parameter("at", 2)
-    p = terrain.symbols(builder)
-    point = ca.vertcat(at, 0)
-    program = builder.program(
-        height=terrain.elevations([point], p)[0], friction=terrain.material(point, p)[0]
-    )
-    samples = {"at": places}
-    for name, value in terrain.parameters().items():
-        own = np.asarray(value, float).reshape(-1, np.shape(value)[-1])[0]
-        samples[f"terrain.{name}"] = np.tile(own, (len(places), 1))
-    known = {register.name for register in program.of_kind("parameter")}
-    found = evaluate(program, {name: v for name, v in samples.items() if name in known})
-    return found["height"][:, 0], found["friction"][:, 0]
 
 
 def terrain_of(attributes: Mapping[str, Any]) -> Terrain:

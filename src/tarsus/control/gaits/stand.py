@@ -13,11 +13,11 @@ from tarsus.control.pd import (
     actuated_posture,
     derivative_gain,
     each,
-    held_torque,
     joint_state,
     pd_torque,
     proportional_gain,
 )
+from tarsus.parameters import array
 from tarsus.references.books import SICILIANO_2009
 from tarsus.references.reference import Citation
 
@@ -31,7 +31,7 @@ class Stand(Controller):
     citation: ClassVar[Citation] = (SICILIANO_2009.at("chapter 8"),)
     kp: Gain = proportional_gain(40.0)
     kd: Gain = derivative_gain(1.0)
-    hold: Gain = held_torque()
+    hold: Gain = array(0.0, "N m", "torque added to the joint servos', one or one a motor")
 
     def torque(self, now: ControlInputs) -> tuple[ca.SX, ca.SX]:
         """Torques (n_actuators,) N m; no memory."""

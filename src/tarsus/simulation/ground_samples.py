@@ -1,0 +1,31 @@
+"""A terrain's heights and friction at many places, in numbers."""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from tarsus.program.ir.trace import Builder
+from tarsus.program.run.samples import evaluate
+from tarsus.terrain.base import Terrain
+
+Array = NDArray[np.float64]
+
+
+def sampled(terrain: Terrain, places: Array) -> tuple[Array, Array]:
+    """Heights (n,), m, and friction factors (n,) at places (n, 2), of the first world."""
+    builder = Builder(f"{type(terrain).__name__}_samples")
+    at = builder.parameter("at", 2)
+    p = terrain.symbols(builder)
+    point = ca.vertcat(at, 0)
+    program = builder.program(
+        height=terrain.elevations([point], p)[0], friction=terrain.material(point, p)[0]
+    )
+    samples = {"at": places}
+    for name, value in terrain.parameters().items():
+        own = np.asarray(value, float).reshape(-1, np.shape(value)[-1])[0]
+        samples[f"terrain.{name}"] = np.tile(own, (len(places), 1))
+    known = {register.name for register in program.of_kind("parameter")}
+    found = evaluate(program, {name: v for name, v in samples.items() if name in known})
+    return found["height"][:, 0], found["friction"][:, 0]
