@@ -63,7 +63,7 @@ def report_missing(missing: list[str], report: Report) -> None:
     """A warning for what pictures lack."""
     if missing:
         report.warn(
-            f"{len(missing)} files of visual meshes or textures are not found and left out:"
+            f"files of visual meshes or textures that are not found, left out ({len(missing)}):"
             f" {several(missing, SOME)}."
         )
 
