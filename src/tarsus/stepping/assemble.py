@@ -39,7 +39,7 @@ from tarsus.stepping.coupling import (
     velocity_change,
     without_contact,
 )
-from tarsus.stepping.delassus import delassus, mobility, shared, velocity_form
+from tarsus.stepping.delassus import delassus, joint_rows, mobility, shared, velocity_form
 from tarsus.stepping.fast_motion import FastMotion, drive, fast_motion
 from tarsus.stepping.held import Chosen
 from tarsus.stepping.runge_kutta import Rate
@@ -108,12 +108,15 @@ def velocity_step(scene: Scene, at: StepView, start: StepInputs, builder: Builde
 
     # the law's impulses on some contacts
     def solved(which: list[ContactKinematics], start: StepInputs) -> StepOutputs:
-        coupling = couple(robot, [touch.attached for touch in which], builder)
+        attached, bounded = [touch.attached for touch in which], start.bounded
+        coupling = couple(robot, attached, builder, bounded)
         problem = contact_problem(scene.law, coupling, which, start, builder)
         u, contact = velocity_after(coupling, solution(scene.law, problem, start, builder))
         answer = contact.bilateral
         assert answer is not None
         joints = impulses_in_joints(coupling, start.held, u, answer)
+        if bounded is not None and contact.joints is not None:
+            joints = bounded.told_apart(contact.joints)
         closing = answer.numel() - (0 if start.held is None else len(start.held.loops))
         contact = replace(contact, bilateral=answer[:closing])
         return StepOutputs(start.q, u, contact, joints=joints)
@@ -272,6 +275,7 @@ def contact_problem(
         softened=None if coupling.constraints else partial(softened, coupling),
         afresh=start.afresh,
         told_apart=start.held is not None and bool(start.held.rubbing),
+        joints=joint_rows(coupling, between(), start.bounded, builder) if start.bounded else None,
     )
 
 
@@ -287,7 +291,7 @@ def solution(
 def velocity_after(coupling: Coupling, contact: ContactSolution) -> tuple[SX, ContactSolution]:
     """u_end (nu,) = u_free + M^-1 (W_U L_U + W_B L_B), and the solution with impulses L_B."""
     impulse = entries(contact.stacked())
-    on_rows = coupling.on_rows(impulse)
+    on_rows = coupling.on_rows(impulse, contact.joints)
     answer = (
         coupling.constraint_impulses(on_rows)
         if contact.bilateral is None

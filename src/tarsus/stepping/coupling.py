@@ -23,7 +23,7 @@ from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
 from tarsus.stepping.base import Scene, StepInputs
 from tarsus.stepping.fast_motion import FastMotion
-from tarsus.stepping.held_joints import HeldJoints
+from tarsus.stepping.held_joints import BoundedJoints, HeldJoints
 
 FREE = 1e20  # times its own mobility: what a joint that may be held gives while it is free
 
@@ -77,13 +77,15 @@ class Coupling:
 
     factor: of the mass matrix
     u_free: velocity (nu,) at the step's end without contact and constraints
-    rows: three of each contact, or six of the body that several share
+    rows: three of each contact, or six of the body that several share; behind them one of each
+        joint that is solved for together with the contacts
     W_half: L^-T of each row
     constraints: those of cut joints and loops, if any; behind them, one row each, joints that
         close loops and stand at a limit
     G_BU: G_BU[b][k] is what constraint b feels of row k
     contacts: which rows are whose
     stiff: inertia (m,) added to the joints that may be held
+    joints: how many joints have rows
     """
 
     factor: Factor
@@ -94,6 +96,12 @@ class Coupling:
     G_BU: list[list[SX]]
     contacts: list[Arm] = field(default_factory=list)
     stiff: SX = field(default_factory=lambda: SX(0, 1))
+    joints: int = 0
+
+    @property
+    def joints_first(self) -> int:
+        """Where the joints' rows begin."""
+        return len(self.rows) - self.joints
 
     def constraint_impulses(self, impulse: list[SX]) -> list[SX]:
         """Impulses (nb,) of the constraints under the impulses of the rows."""
@@ -104,13 +112,17 @@ class Coupling:
 
     def free_velocities(self, held: bool) -> list[SX]:
         """Contact velocities (3n,) at the step's end without contact, constraints acting or not."""
+        return self.of_contacts(self.row_velocities(held))
+
+    def row_velocities(self, held: bool) -> list[SX]:
+        """The same of all rows."""
         velocities = [dot(row, entries(self.u_free)) for row in self.rows]
         if self.constraints is not None and held:
             answer = self.constraint_impulses([SX(0)] * len(self.rows))
             felt = zip(*self.G_BU, strict=True)
             pairs = zip(velocities, felt, strict=True)
             velocities = [v + dot(list(column), answer) for v, column in pairs]
-        return self.of_contacts(velocities)
+        return velocities
 
     def of_contacts(self, values: list[SX]) -> list[SX]:
         """Three numbers a contact from one a row."""
@@ -120,9 +132,10 @@ class Coupling:
             found += own if contact.arms is None else _entries(contact.arms, ca.vertcat(*own))
         return found
 
-    def on_rows(self, impulse: list[SX]) -> list[SX]:
-        """One number a row from contact impulses (3n,)."""
-        found = [SX(0)] * len(self.rows)
+    def on_rows(self, impulse: list[SX], joints: SX | None = None) -> list[SX]:
+        """One number a row from contact impulses (3n,), and of the joints' rows theirs (m,)."""
+        found = [SX(0)] * self.joints_first
+        found += [SX(0)] * self.joints if joints is None else entries(joints)
         for i, contact in enumerate(self.contacts):
             own = impulse[3 * i : 3 * i + 3]
             if contact.arms is not None:
@@ -236,13 +249,21 @@ def impulses_in_joints(coupling: Coupling, held: HeldJoints | None, u: SX, answe
     return ca.vertcat(*limits, *loops, *rubbed)
 
 
-def couple(robot: Coupling, attached: list[Attached], builder: Builder) -> Coupling:
-    """How these contacts move the robot."""
+def couple(
+    robot: Coupling,
+    attached: list[Attached],
+    builder: Builder,
+    bounded: BoundedJoints | None = None,
+) -> Coupling:
+    """How these contacts move the robot, and joints that are solved for together with them."""
     rows, contacts, first = [], [], dict[int, int]()
     for own in attached:
         at = len(rows) if own.body < 0 else first.setdefault(own.body, len(rows))
         rows += own.rows if at == len(rows) else []
         contacts.append(Arm(at, own.arms))
+    joints = [] if bounded is None else bounded.ways
+    rows += joints
+    robot = replace(robot, joints=len(joints))
     half = builder.hold("W_half", [robot.factor.backward(row) for row in rows])
     contacts = builder.hold("arms", contacts)
     if robot.constraints is None:

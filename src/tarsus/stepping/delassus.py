@@ -6,9 +6,10 @@ import casadi as ca
 from casadi import SX
 
 from tarsus.algebra.products import Matrix
-from tarsus.contact.problem import Blocks, SharedBodies, VelocityForm
+from tarsus.contact.problem import Blocks, JointRows, SharedBodies, VelocityForm
 from tarsus.program.ir.trace import Builder
 from tarsus.stepping.coupling import Arm, Coupling, mass_products, velocity_change
+from tarsus.stepping.held_joints import BoundedJoints
 
 
 def mobility(coupling: Coupling, builder: Builder, *, held: bool) -> Matrix:
@@ -61,6 +62,23 @@ def shared(coupling: Coupling, between: Matrix) -> SharedBodies:
         [contact.arms for contact in coupling.contacts if contact.arms is not None],
         between,
     )
+
+
+def joint_rows(
+    coupling: Coupling, between: Matrix, bounded: BoundedJoints, builder: Builder
+) -> JointRows:
+    """The rows of joints that are solved for together with the contacts."""
+    first = coupling.joints_first
+    rows = between[first:]
+    found = JointRows(
+        coupling.row_velocities(held=True)[first:],
+        [coupling.of_contacts(row[:first]) for row in rows],
+        [row[first:] for row in rows],
+        bounded.lower,
+        bounded.upper,
+        bounded.friction,
+    )
+    return builder.hold("joint_rows", found)
 
 
 def velocity_form(coupling: Coupling, builder: Builder) -> VelocityForm:
