@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 import casadi as ca
 from casadi import SX
 
-from tarsus.algebra.elimination import solve_tree
 from tarsus.algebra.ldl import Factor, factorize_tree, lower
 from tarsus.algebra.products import dot
 from tarsus.dynamics import constraint_solve, loop_constraints
@@ -231,8 +230,15 @@ def with_held(
     return wanted, push + ca.mtimes(M, begun - wanted) + spread(mechanism, held.places, pull)
 
 
-def impulses_in_joints(coupling: Coupling, held: HeldJoints | None, u: SX, answer: SX) -> SX | None:
-    """`StepOutputs.joints` of a step that ends with u (nu,) and the constraints' impulses."""
+def impulses_in_joints(
+    coupling: Coupling, start: StepInputs, u: SX, answer: SX, joints: SX | None
+) -> SX | None:
+    """`StepOutputs.joints` of a step that ends with u (nu,), from the impulses of the constraints
+    and of the joints' rows, if they have any.
+    """
+    held = start.held
+    if start.bounded is not None and joints is not None:
+        return start.bounded.told_apart(joints)
     if held is None:
         return None
     limited, closing = entries(held.limited), entries(answer)[answer.numel() - len(held.loops) :]
@@ -286,30 +292,3 @@ def mass_products(M: Factor, half: list[list[SX]]) -> Callable[[int, int], SX]:
     """(r, c) -> w_r^T M^-1 w_c of half-solved directions."""
     scaled = [[d * a for d, a in zip(M.inverse_pivots, row, strict=True)] for row in half]
     return lambda r, c: dot(half[r], scaled[c])
-
-
-def softened(coupling: Coupling, give: list[SX], r: list[SX]) -> list[SX]:
-    """z[i] (3,) with (G + B^-1) z = r: what contacts bear that give way, B[i] (3, 3) by impulse.
-
-    With half-solved directions G = H^T P H, so that v = P H z solves (P^-1 + H B H^T) v = H B r,
-    which couples a joint to its ancestors alone.
-    """
-    # both sides, contact by contact
-    M = coupling.factor
-    K, load = ca.diag(SX(ca.vertcat(*(1 / P for P in M.inverse_pivots)))), [SX(0)] * M.size
-    half = coupling.by_contact(coupling.W_half)
-    halves = [half[3 * i : 3 * i + 3] for i in range(len(r))]
-    for rows, B, own in zip(halves, give, r, strict=True):
-        touched = [j for j in range(M.size) if not all(row[j].is_zero() for row in rows)]
-        columns = {j: ca.vertcat(*(row[j] for row in rows)) for j in touched}
-        moved, answer = {j: ca.mtimes(B, columns[j]) for j in touched}, ca.mtimes(B, own)
-        for j in touched:
-            load[j] += ca.dot(columns[j], answer)
-            for k in touched:
-                K[j, k] += ca.dot(columns[j], moved[k])
-    # velocities, then impulses
-    v = solve_tree(K, load)
-    return [
-        ca.mtimes(B, own - ca.vertcat(*(dot(row, v) for row in rows)))
-        for rows, B, own in zip(halves, give, r, strict=True)
-    ]

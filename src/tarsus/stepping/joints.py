@@ -22,7 +22,6 @@ from casadi import SX
 from tarsus.contact.problem import AT_REST, ContactSolution
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder, Values
-from tarsus.dynamics.actuator_force import spread
 from tarsus.stepping import assemble
 from tarsus.stepping.base import Scene, StepInputs, StepOutputs
 from tarsus.stepping.held_joints import BoundedJoints, HeldJoints
@@ -95,7 +94,7 @@ def velocity_step(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> S
         begin |= {} if start.impact else {"point": start.u}
         begin |= {"at_rest": SX(0)} if scene.law.asks_less else {}
         end = StepOutputs.of(builder.loop(begin, once, PASSES))
-        return together(scene, (joints, seen), start, end, builder)
+        return together((scene, free), (joints, seen), start, end, builder)
 
     # limits are far, as a rule: the step without them, and again where it passes one
     end, none = believed(scene, assemble.velocity_step(free, seen, start, builder)), SX(0)
@@ -108,11 +107,11 @@ def velocity_step(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> S
     begin["modes"] = builder.keep("sides", begin["modes"])
     wrong = ca.logic_or(wrong, ca.norm_1(begin["modes"]) > 0)
     end = StepOutputs.of(builder.rarely(begin, once, PASSES, wrong))
-    return together(scene, (joints, seen), start, end, builder)
+    return together((scene, free), (joints, seen), start, end, builder)
 
 
 def together(
-    scene: Scene,
+    scenes: tuple[Scene, Scene],
     at: tuple[list[JointState], assemble.StepView],
     start: StepInputs,
     end: StepOutputs,
@@ -123,19 +122,22 @@ def together(
 
     Such a problem has a solution, as all velocities being zero is among what it allows; where the
     law does not find it, `end` stays.
+
+    scenes: the scene, and the same without dry friction
     at: the joints, and what a step sees
     """
+    (scene, free), (joints, seen) = scenes, at
     if not scene.law.asks_less or not scene.reported:
         return end
-    joints, seen = at
-    free = replace(scene, mechanism=without_dry_friction(scene))
 
+    # with no joint held
     def solved(now: Values) -> tuple[Values, SX]:
         resting = replace(start, bounded=bounded(scene, joints), afresh=SX(AT_REST))
         new = believed(scene, assemble.velocity_step(free, seen, resting, builder))
         values, good = new.values(), new.contact.converged
         return {name: ca.if_else(good, values[name], old) for name, old in now.items()}, SX(0)
 
+    # where that is needed
     unsolved = ca.logic_not(end.contact.converged)
     return StepOutputs.of(builder.rarely(end.values(), solved, 1, unsolved))
 
@@ -144,10 +146,9 @@ def bounded(scene: Scene, joints: list[JointState]) -> BoundedJoints:
     """The joints as rows, whose stops ask for no more than rest: one beyond its limit need not come
     back.
     """
-    m = scene.mechanism
-    units = [entries(spread(m, [joint.place], SX(1))) for joint in joints if joint.way is None]
+    places = range(scene.mechanism.nu)
     return BoundedJoints(
-        units + [joint.way for joint in joints if joint.way is not None],
+        [joint.way or [SX(at == joint.place) for at in places] for joint in joints],
         [None if joint.lower is None else ca.fmin(joint.lower, 0) for joint in joints],
         [None if joint.upper is None else ca.fmax(joint.upper, 0) for joint in joints],
         [SX(0) if joint.friction is None else joint.friction for joint in joints],
