@@ -148,7 +148,6 @@ def test_random_torques_and_pushes_end_in_no_explosion(name: str, worlds: int) -
 
 MANY = {"mini_cheetah": 5000, "hyq": 5000, "hoap1": 5000, "biped": 5000}  # worlds: 20,000 in all
 MEETING = {"anymal_c": 5000, "go1": 5000, "capsules": 10_000}  # robots whose shapes meet
-OFTEN = {"go1"}  # driven, 0.4 % of the steps are unsolved: docs/decisions/0052-jammed-limbs.md
 
 
 def unsolved(simulation: tarsus.Simulation, seconds: float, driven: bool) -> float:
@@ -206,7 +205,7 @@ def test_hardly_a_step_of_robots_that_meet_themselves_is_unsolved(
             pytest.skip("the package example-robot-data is not installed")
         own = {"actuators": "file"} if driven else {}
         _, simulation = thrown(str(folder / LEGGED[name]), worlds, rate=1.0, **options, **own)
-    assert unsolved(simulation, 1.0, driven) < (5e-3 if driven and name in OFTEN else 1e-3)
+    assert unsolved(simulation, 1.0, driven) < 1e-3
 
 
 def test_a_velocity_from_nothing_ends_with_the_energy_and_momentum_there_were() -> None:

@@ -50,3 +50,41 @@ def test_without_friction_it_is_brought_out() -> None:
     log = wedged(Moreau(mu=0.0), 0.0).run(1.0)
     assert (log.converged == 1).all()
     assert np.hypot(0.05, log.q.values[-1, 8]) > 0.055 - 5e-4, "all but the slop"
+
+
+# a ball on two slides, 1 mm beyond the stop of one, with a ball of the trunk in its way back
+BLOCKED = """<mujoco><option gravity="0 0 0"/><compiler autolimits="true"/><worldbody>
+<body name="trunk" pos="0 0 3"><freejoint/>
+<geom name="block" type="sphere" size=".03" pos="-.05 0 0" mass="5"/>
+<body name="sledge"><joint name="up" type="slide" axis="0 0 1" range="-.2 .2" {friction}/>
+<inertial mass=".1" pos="0 0 0" diaginertia="1e-4 1e-4 1e-4"/>
+<body name="ball"><joint name="aside" type="slide" axis="1 0 0" range="-.002 0" {friction}/>
+<geom name="ball" type="sphere" size=".0215" mass=".1"/></body></body></body></worldbody>
+<keyframe><key name="stand" qpos="0 0 3 1 0 0 0 .1 0"/></keyframe></mujoco>"""
+PRESS = 8.0  # rad/s, m/s: how fast the ball comes
+
+
+@pytest.mark.parametrize("friction", ["", 'frictionloss=".5"'])
+@pytest.mark.parametrize("rate", [0.0, -PRESS, PRESS])
+def test_a_stop_whose_way_back_is_blocked_asks_for_rest(friction: str, rate: float) -> None:
+    """A joint beyond its stop shall come back, at 0.2 m/s, and a contact lets it not: no step had a
+    solution, and stop and contact pressed each other with 8 MN. The ball rests where it is, whether
+    it comes from the one side or from the other.
+    """
+    robot = Robot.of(read_mjcf(BLOCKED.format(friction=friction)))
+    simulation = Simulation(robot, self_collision=True, contacts="all")
+    q, u = simulation.q.copy(), np.zeros(8)
+    q[7:], u[7] = (0.0, 0.001 - rate * 0.0025 / 2), rate  # 1 mm beyond it where the step looks
+    simulation.set(q=q, u=u)
+    log = simulation.run(0.05)
+    assert (log.converged == 1).all()
+    # what comes is stopped by the impulse that it takes, by the stop or by the contact
+    contact = log.force_contact.sel(contact=[n for n in log.contact.values if ":" in n]).values
+    stop = log.force_limit.values[:, 7]
+    assert stop.max() <= 1e-9 and contact[..., 0].min() >= 0, "neither pulls"
+    most = 0.2 * PRESS / 0.0025
+    assert np.abs(stop).max() <= most and np.abs(contact).max() <= most
+    assert log.equation_residual.max() < 1e-6
+    assert float(log.kinetic_energy.max()) <= 0.5 * 0.1 * rate**2 + 1e-12
+    assert np.abs(log.u.values[-1, 6:]).max() < 1e-6
+    assert log.q.values[-1, 8] == pytest.approx(0.001, abs=1e-6)

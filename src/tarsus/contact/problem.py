@@ -130,6 +130,28 @@ class Bilateral:
 
 
 @dataclass(frozen=True)
+class JointRows:
+    """m joints with stops or dry friction, solved for together with the contacts, one row each.
+
+    Rates v = G_JU L_U + G p + free, m/s or rad/s, under impulses L_U of contacts and p of joints.
+    Of p as much as `friction` lets it, is friction against the rate; the rest pushes from a stop.
+
+    free (m,): rates at the end of the step without contacts and these joints' impulses
+    coupling[k][3 i + j]: G_JU, symmetric to what contact i feels of joint k
+    G[k][k']: of the joints
+    lower, upper (m,): least rates, not above 0, and greatest, not below 0; None: any
+    friction (m,): largest impulse of dry friction, N m s or N s; 0 without any
+    """
+
+    free: list[SX]
+    coupling: list[list[SX]]
+    G: list[list[SX]]
+    lower: list[SX | None]
+    upper: list[SX | None]
+    friction: list[SX]
+
+
+@dataclass(frozen=True)
 class ContactProblem:
     """n contacts over one step of length dt.
 
@@ -162,6 +184,9 @@ class ContactProblem:
     told_apart: bool = False
     """Whether friction that holds joints gives way so little that it tells who bears what of
     redundant contacts: a solver need not, and what it adds to do so would be more than that."""
+    joints: JointRows | None = None
+    """Stops and dry friction of joints that are rows beside the contacts; None: they are held, or
+    there are none. Only a law that `asks_less` is given any."""
 
     @property
     def n(self) -> int:
@@ -198,6 +223,7 @@ class ContactSolution:
     iterations: number of sweeps (0 for an explicit law)
     converged: 1 or 0
     bilateral (nb,): the constraints' impulses, None from a law that leaves them to the step
+    joints (m,): impulses of the problem's joint rows, N m s or N s; None without any
     """
 
     impulses: list[SX]
@@ -205,6 +231,7 @@ class ContactSolution:
     iterations: SX
     converged: SX
     bilateral: SX | None = None
+    joints: SX | None = None
 
     def stacked(self) -> SX:
         """All impulses as one column (3n,)."""

@@ -12,13 +12,7 @@ from casadi import SX
 from tarsus.algebra.blocks import list_triples
 from tarsus.algebra.ldl import factorize_tree, lower
 from tarsus.contact.base import ForceLaw, Law, asked
-from tarsus.contact.problem import (
-    Bilateral,
-    Contact,
-    ContactProblem,
-    ContactSolution,
-    Roundness,
-)
+from tarsus.contact.problem import Bilateral, Contact, ContactProblem, ContactSolution, Roundness
 from tarsus.dynamics import crba, rnea, springs
 from tarsus.dynamics.free_motion import FreeMotion, dissipation, free_motion
 from tarsus.dynamics.kinematics import Kinematics, coordinate_rate, kinematics
@@ -35,11 +29,17 @@ from tarsus.stepping.coupling import (
     Coupling,
     couple,
     impulses_in_joints,
-    softened,
     velocity_change,
     without_contact,
 )
-from tarsus.stepping.delassus import delassus, mobility, shared, velocity_form
+from tarsus.stepping.delassus import (
+    delassus,
+    joint_rows,
+    mobility,
+    shared,
+    softened,
+    velocity_form,
+)
 from tarsus.stepping.fast_motion import FastMotion, drive, fast_motion
 from tarsus.stepping.held import Chosen
 from tarsus.stepping.runge_kutta import Rate
@@ -108,12 +108,13 @@ def velocity_step(scene: Scene, at: StepView, start: StepInputs, builder: Builde
 
     # the law's impulses on some contacts
     def solved(which: list[ContactKinematics], start: StepInputs) -> StepOutputs:
-        coupling = couple(robot, [touch.attached for touch in which], builder)
+        attached = [touch.attached for touch in which]
+        coupling = couple(robot, attached, builder, start.bounded)
         problem = contact_problem(scene.law, coupling, which, start, builder)
         u, contact = velocity_after(coupling, solution(scene.law, problem, start, builder))
         answer = contact.bilateral
         assert answer is not None
-        joints = impulses_in_joints(coupling, start.held, u, answer)
+        joints = impulses_in_joints(coupling, start, u, answer, contact.joints)
         closing = answer.numel() - (0 if start.held is None else len(start.held.loops))
         contact = replace(contact, bilateral=answer[:closing])
         return StepOutputs(start.q, u, contact, joints=joints)
@@ -133,9 +134,7 @@ def velocity_step(scene: Scene, at: StepView, start: StepInputs, builder: Builde
 def contact_kinematics(
     scene: Scene, kin: Kinematics, terrain: object, which: Sequence[Candidate] | None = None
 ) -> list[ContactKinematics]:
-    """Gap, frame, Jacobian and velocity of the scene's candidates and pairs, or of some
-    candidates.
-    """
+    """Gap, frame, Jacobian and velocity of all candidates and pairs, or of some candidates."""
     chosen = scene.candidates if which is None else which
     touching = touching_points(scene, kin, terrain, chosen)
     touching += touching_pairs(kin, scene.pairs) if which is None else []
@@ -272,6 +271,7 @@ def contact_problem(
         softened=None if coupling.constraints else partial(softened, coupling),
         afresh=start.afresh,
         told_apart=start.held is not None and bool(start.held.rubbing),
+        joints=joint_rows(coupling, between(), start.bounded, builder) if start.bounded else None,
     )
 
 
@@ -287,7 +287,7 @@ def solution(
 def velocity_after(coupling: Coupling, contact: ContactSolution) -> tuple[SX, ContactSolution]:
     """u_end (nu,) = u_free + M^-1 (W_U L_U + W_B L_B), and the solution with impulses L_B."""
     impulse = entries(contact.stacked())
-    on_rows = coupling.on_rows(impulse)
+    on_rows = coupling.on_rows(impulse, contact.joints)
     answer = (
         coupling.constraint_impulses(on_rows)
         if contact.bilateral is None

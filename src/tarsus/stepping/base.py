@@ -28,7 +28,7 @@ from tarsus.parameters import check
 from tarsus.program.ir.trace import Builder, Values
 from tarsus.references.reference import Citation
 from tarsus.spatial.inertia import LinearInertia
-from tarsus.stepping.held_joints import HeldJoints
+from tarsus.stepping.held_joints import BoundedJoints, HeldJoints
 from tarsus.stepping.strikes import Strikes
 from tarsus.terrain.base import Terrain
 
@@ -131,6 +131,7 @@ class StepInputs:
     give: what tau loses (nu,) per change of the velocities over the step; None: nothing
     begun: what the step began with, where a stepper looks again (`instants.begun`); None: here
     held: joints at a limit of their range or with dry friction; None: all are free
+    bounded: such joints where they are solved for together with the contacts, none being held
     afresh: 1 where a solver forgets who pressed and slid (`ContactProblem.afresh`); None: nowhere
     """
 
@@ -151,6 +152,7 @@ class StepInputs:
     servos: Any = None
     give: SX | None = None
     held: HeldJoints | None = None
+    bounded: BoundedJoints | None = None
     afresh: SX | None = None
 
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 import casadi as ca
 from casadi import SX
 
-from tarsus.algebra.elimination import solve_tree
 from tarsus.algebra.ldl import Factor, factorize_tree, lower
 from tarsus.algebra.products import dot
 from tarsus.dynamics import constraint_solve, loop_constraints
@@ -23,7 +22,7 @@ from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
 from tarsus.stepping.base import Scene, StepInputs
 from tarsus.stepping.fast_motion import FastMotion
-from tarsus.stepping.held_joints import HeldJoints
+from tarsus.stepping.held_joints import BoundedJoints, HeldJoints
 
 FREE = 1e20  # times its own mobility: what a joint that may be held gives while it is free
 
@@ -77,13 +76,15 @@ class Coupling:
 
     factor: of the mass matrix
     u_free: velocity (nu,) at the step's end without contact and constraints
-    rows: three of each contact, or six of the body that several share
+    rows: three of each contact, or six of the body that several share; behind them one of each
+        joint that is solved for together with the contacts
     W_half: L^-T of each row
     constraints: those of cut joints and loops, if any; behind them, one row each, joints that
         close loops and stand at a limit
     G_BU: G_BU[b][k] is what constraint b feels of row k
     contacts: which rows are whose
     stiff: inertia (m,) added to the joints that may be held
+    joints: how many joints have rows
     """
 
     factor: Factor
@@ -94,6 +95,12 @@ class Coupling:
     G_BU: list[list[SX]]
     contacts: list[Arm] = field(default_factory=list)
     stiff: SX = field(default_factory=lambda: SX(0, 1))
+    joints: int = 0
+
+    @property
+    def joints_first(self) -> int:
+        """Where the joints' rows begin."""
+        return len(self.rows) - self.joints
 
     def constraint_impulses(self, impulse: list[SX]) -> list[SX]:
         """Impulses (nb,) of the constraints under the impulses of the rows."""
@@ -104,13 +111,17 @@ class Coupling:
 
     def free_velocities(self, held: bool) -> list[SX]:
         """Contact velocities (3n,) at the step's end without contact, constraints acting or not."""
+        return self.of_contacts(self.row_velocities(held))
+
+    def row_velocities(self, held: bool) -> list[SX]:
+        """The same of all rows."""
         velocities = [dot(row, entries(self.u_free)) for row in self.rows]
         if self.constraints is not None and held:
             answer = self.constraint_impulses([SX(0)] * len(self.rows))
             felt = zip(*self.G_BU, strict=True)
             pairs = zip(velocities, felt, strict=True)
             velocities = [v + dot(list(column), answer) for v, column in pairs]
-        return self.of_contacts(velocities)
+        return velocities
 
     def of_contacts(self, values: list[SX]) -> list[SX]:
         """Three numbers a contact from one a row."""
@@ -120,9 +131,10 @@ class Coupling:
             found += own if contact.arms is None else _entries(contact.arms, ca.vertcat(*own))
         return found
 
-    def on_rows(self, impulse: list[SX]) -> list[SX]:
-        """One number a row from contact impulses (3n,)."""
-        found = [SX(0)] * len(self.rows)
+    def on_rows(self, impulse: list[SX], joints: SX | None = None) -> list[SX]:
+        """One number a row from contact impulses (3n,), and of the joints' rows theirs (m,)."""
+        found = [SX(0)] * self.joints_first
+        found += [SX(0)] * self.joints if joints is None else entries(joints)
         for i, contact in enumerate(self.contacts):
             own = impulse[3 * i : 3 * i + 3]
             if contact.arms is not None:
@@ -218,8 +230,15 @@ def with_held(
     return wanted, push + ca.mtimes(M, begun - wanted) + spread(mechanism, held.places, pull)
 
 
-def impulses_in_joints(coupling: Coupling, held: HeldJoints | None, u: SX, answer: SX) -> SX | None:
-    """`StepOutputs.joints` of a step that ends with u (nu,) and the constraints' impulses."""
+def impulses_in_joints(
+    coupling: Coupling, start: StepInputs, u: SX, answer: SX, joints: SX | None
+) -> SX | None:
+    """`StepOutputs.joints` of a step that ends with u (nu,), from the impulses of the constraints
+    and of the joints' rows, if they have any.
+    """
+    held = start.held
+    if start.bounded is not None and joints is not None:
+        return start.bounded.told_apart(joints)
     if held is None:
         return None
     limited, closing = entries(held.limited), entries(answer)[answer.numel() - len(held.loops) :]
@@ -236,13 +255,21 @@ def impulses_in_joints(coupling: Coupling, held: HeldJoints | None, u: SX, answe
     return ca.vertcat(*limits, *loops, *rubbed)
 
 
-def couple(robot: Coupling, attached: list[Attached], builder: Builder) -> Coupling:
-    """How these contacts move the robot."""
+def couple(
+    robot: Coupling,
+    attached: list[Attached],
+    builder: Builder,
+    bounded: BoundedJoints | None = None,
+) -> Coupling:
+    """How these contacts move the robot, and joints that are solved for together with them."""
     rows, contacts, first = [], [], dict[int, int]()
     for own in attached:
         at = len(rows) if own.body < 0 else first.setdefault(own.body, len(rows))
         rows += own.rows if at == len(rows) else []
         contacts.append(Arm(at, own.arms))
+    joints = [] if bounded is None else bounded.ways
+    rows += joints
+    robot = replace(robot, joints=len(joints))
     half = builder.hold("W_half", [robot.factor.backward(row) for row in rows])
     contacts = builder.hold("arms", contacts)
     if robot.constraints is None:
@@ -265,30 +292,3 @@ def mass_products(M: Factor, half: list[list[SX]]) -> Callable[[int, int], SX]:
     """(r, c) -> w_r^T M^-1 w_c of half-solved directions."""
     scaled = [[d * a for d, a in zip(M.inverse_pivots, row, strict=True)] for row in half]
     return lambda r, c: dot(half[r], scaled[c])
-
-
-def softened(coupling: Coupling, give: list[SX], r: list[SX]) -> list[SX]:
-    """z[i] (3,) with (G + B^-1) z = r: what contacts bear that give way, B[i] (3, 3) by impulse.
-
-    With half-solved directions G = H^T P H, so that v = P H z solves (P^-1 + H B H^T) v = H B r,
-    which couples a joint to its ancestors alone.
-    """
-    # both sides, contact by contact
-    M = coupling.factor
-    K, load = ca.diag(SX(ca.vertcat(*(1 / P for P in M.inverse_pivots)))), [SX(0)] * M.size
-    half = coupling.by_contact(coupling.W_half)
-    halves = [half[3 * i : 3 * i + 3] for i in range(len(r))]
-    for rows, B, own in zip(halves, give, r, strict=True):
-        touched = [j for j in range(M.size) if not all(row[j].is_zero() for row in rows)]
-        columns = {j: ca.vertcat(*(row[j] for row in rows)) for j in touched}
-        moved, answer = {j: ca.mtimes(B, columns[j]) for j in touched}, ca.mtimes(B, own)
-        for j in touched:
-            load[j] += ca.dot(columns[j], answer)
-            for k in touched:
-                K[j, k] += ca.dot(columns[j], moved[k])
-    # velocities, then impulses
-    v = solve_tree(K, load)
-    return [
-        ca.mtimes(B, own - ca.vertcat(*(dot(row, v) for row in rows)))
-        for rows, B, own in zip(halves, give, r, strict=True)
-    ]

@@ -5,10 +5,12 @@ from __future__ import annotations
 import casadi as ca
 from casadi import SX
 
-from tarsus.algebra.products import Matrix
-from tarsus.contact.problem import Blocks, SharedBodies, VelocityForm
+from tarsus.algebra.elimination import solve_tree
+from tarsus.algebra.products import Matrix, dot
+from tarsus.contact.problem import Blocks, JointRows, SharedBodies, VelocityForm
 from tarsus.program.ir.trace import Builder
 from tarsus.stepping.coupling import Arm, Coupling, mass_products, velocity_change
+from tarsus.stepping.held_joints import BoundedJoints
 
 
 def mobility(coupling: Coupling, builder: Builder, *, held: bool) -> Matrix:
@@ -63,6 +65,23 @@ def shared(coupling: Coupling, between: Matrix) -> SharedBodies:
     )
 
 
+def joint_rows(
+    coupling: Coupling, between: Matrix, bounded: BoundedJoints, builder: Builder
+) -> JointRows:
+    """The rows of joints that are solved for together with the contacts."""
+    first = coupling.joints_first
+    rows = between[first:]
+    found = JointRows(
+        coupling.row_velocities(held=True)[first:],
+        [coupling.of_contacts(row[:first]) for row in rows],
+        [row[first:] for row in rows],
+        bounded.lower,
+        bounded.upper,
+        bounded.friction,
+    )
+    return builder.hold("joint_rows", found)
+
+
 def velocity_form(coupling: Coupling, builder: Builder) -> VelocityForm:
     """The same problem in velocities; with constraints, each direction brings their answer."""
     nu, columns = coupling.factor.size, []
@@ -83,3 +102,30 @@ def velocity_form(coupling: Coupling, builder: Builder) -> VelocityForm:
     response = ca.reshape(ca.vertcat(*builder.hold("response", columns)), nu, len(rows))
     W = builder.hold("W", [entry for row in rows for entry in row])
     return VelocityForm(u_free, ca.reshape(ca.vertcat(*W), nu, len(rows)), response)
+
+
+def softened(coupling: Coupling, give: list[SX], r: list[SX]) -> list[SX]:
+    """z[i] (3,) with (G + B^-1) z = r: what contacts bear that give way, B[i] (3, 3) by impulse.
+
+    With half-solved directions G = H^T P H, so that v = P H z solves (P^-1 + H B H^T) v = H B r,
+    which couples a joint to its ancestors alone.
+    """
+    # both sides, contact by contact
+    M = coupling.factor
+    K, load = ca.diag(SX(ca.vertcat(*(1 / P for P in M.inverse_pivots)))), [SX(0)] * M.size
+    half = coupling.by_contact(coupling.W_half)
+    halves = [half[3 * i : 3 * i + 3] for i in range(len(r))]
+    for rows, B, own in zip(halves, give, r, strict=True):
+        touched = [j for j in range(M.size) if not all(row[j].is_zero() for row in rows)]
+        columns = {j: ca.vertcat(*(row[j] for row in rows)) for j in touched}
+        moved, answer = {j: ca.mtimes(B, columns[j]) for j in touched}, ca.mtimes(B, own)
+        for j in touched:
+            load[j] += ca.dot(columns[j], answer)
+            for k in touched:
+                K[j, k] += ca.dot(columns[j], moved[k])
+    # velocities, then impulses
+    v = solve_tree(K, load)
+    return [
+        ca.mtimes(B, own - ca.vertcat(*(dot(row, v) for row in rows)))
+        for rows, B, own in zip(halves, give, r, strict=True)
+    ]

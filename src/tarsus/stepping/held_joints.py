@@ -1,10 +1,15 @@
-"""What holds joints within a step, as numbers of the step: at limits, and by dry friction."""
+"""What holds joints within a step, as numbers of the step: at limits, and by dry friction; and what
+bounds them where they are solved for together with the contacts.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+import casadi as ca
 from casadi import SX
+
+from tarsus.program.ir.symbolic import entries
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,3 +45,31 @@ class HeldJoints:
         names = "weight", "drag", "velocity", "friction", "limited"
         own = {name: getattr(self, name)[:n] for name in names}
         return replace(self, loops=[], **own)
+
+
+@dataclass(frozen=True, eq=False)
+class BoundedJoints:
+    """Joints that are rows of the contact problem (`ContactProblem.joints`), m of them, those of
+    the tree first: none of them is held.
+
+    ways: directions (nu,) with rate = way . u
+    lower, upper: least and greatest rates, rad/s or m/s; None: any
+    friction: largest impulses of dry friction, N m s or N s
+    rubbing: which of them have dry friction
+    """
+
+    ways: list[list[SX]]
+    lower: list[SX | None]
+    upper: list[SX | None]
+    friction: list[SX]
+    rubbing: list[int]
+
+    def told_apart(self, impulses: SX) -> SX:
+        """`StepOutputs.joints`: impulses of the limits (m,), then of dry friction in those that
+        have it, from those of both (m,).
+        """
+        rubbed = [
+            ca.fmin(ca.fmax(own, -most), most)
+            for own, most in zip(entries(impulses), self.friction, strict=True)
+        ]
+        return ca.vertcat(impulses - ca.vertcat(*rubbed), *(rubbed[k] for k in self.rubbing))

@@ -8,7 +8,9 @@ with up to f, and brakes a moving one with f: Coulomb's law of one row.
 Which joints are held is guessed from the step's start; a step with these held is solved, with all
 its contacts under any law, and where an inclusion is violated it is solved again with others held:
 an active-set method on the joints (docs/decisions/0028-joint-limits-and-stiction.md). A held joint
-is one of much more inertia: it costs a step no further rows.
+is one of much more inertia: it costs a step no further rows. Where no guess is a solution, a law
+that `asks_less` solves for stops, friction and contacts together (`together`,
+docs/decisions/0052-jammed-limbs.md).
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder, Values
 from tarsus.stepping import assemble
 from tarsus.stepping.base import Scene, StepInputs, StepOutputs
-from tarsus.stepping.held_joints import HeldJoints
+from tarsus.stepping.held_joints import BoundedJoints, HeldJoints
 from tarsus.stepping.joint_friction import Rubbed, change, next_ways
 from tarsus.stepping.joint_rows import (
     impulse_count,
@@ -93,7 +95,8 @@ def velocity_step(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> S
         begin |= {"modes": ca.vertcat(*(joint.guess() for joint in joints))}
         begin |= {} if start.impact else {"point": start.u}
         begin |= {"at_rest": SX(0)} if scene.law.asks_less else {}
-        return StepOutputs.of(builder.loop(begin, once, PASSES))
+        end = StepOutputs.of(builder.loop(begin, once, PASSES))
+        return together((scene, free), (joints, seen), start, end, builder)
 
     # limits are far, as a rule: the step without them, and again where it passes one
     end, none = believed(scene, assemble.velocity_step(free, seen, start, builder)), SX(0)
@@ -105,7 +108,54 @@ def velocity_step(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> S
         begin |= {"at_rest": wrong, "modes": ca.if_else(wrong, 0, begin["modes"])}
     begin["modes"] = builder.keep("sides", begin["modes"])
     wrong = ca.logic_or(wrong, ca.norm_1(begin["modes"]) > 0)
-    return StepOutputs.of(builder.rarely(begin, once, PASSES, wrong))
+    end = StepOutputs.of(builder.rarely(begin, once, PASSES, wrong))
+    return together((scene, free), (joints, seen), start, end, builder)
+
+
+def together(
+    scenes: tuple[Scene, Scene],
+    at: tuple[list[JointState], assemble.StepView],
+    start: StepInputs,
+    end: StepOutputs,
+    builder: Builder,
+) -> StepOutputs:
+    """The step's end; where no guess of held joints was a solution of it, stops and dry friction
+    are rows of the contact problem instead, and neither contacts nor stops ask for more than rest.
+
+    Such a problem has a solution, as all velocities being zero is among what it allows; where the
+    law does not find it, `end` stays.
+
+    scenes: the scene, and the same without dry friction
+    at: the joints, and what a step sees
+    """
+    (scene, free), (joints, seen) = scenes, at
+    if not scene.law.asks_less or not scene.reported:
+        return end
+
+    # with no joint held
+    def solved(now: Values) -> tuple[Values, SX]:
+        resting = replace(start, bounded=bounded(scene, joints), afresh=SX(AT_REST))
+        new = believed(scene, assemble.velocity_step(free, seen, resting, builder))
+        values, good = new.values(), new.contact.converged
+        return {name: ca.if_else(good, values[name], old) for name, old in now.items()}, SX(0)
+
+    # where that is needed
+    unsolved = ca.logic_not(end.contact.converged)
+    return StepOutputs.of(builder.rarely(end.values(), solved, 1, unsolved))
+
+
+def bounded(scene: Scene, joints: list[JointState]) -> BoundedJoints:
+    """The joints as rows, whose stops ask for no more than rest: one beyond its limit need not come
+    back.
+    """
+    places = range(scene.mechanism.nu)
+    return BoundedJoints(
+        [joint.way or [SX(at == joint.place) for at in places] for joint in joints],
+        [None if joint.lower is None else ca.fmin(joint.lower, 0) for joint in joints],
+        [None if joint.upper is None else ca.fmax(joint.upper, 0) for joint in joints],
+        [SX(0) if joint.friction is None else joint.friction for joint in joints],
+        rubbing_places(scene) if any(joint.friction is not None for joint in joints) else [],
+    )
 
 
 def believed(scene: Scene, end: StepOutputs) -> StepOutputs:

@@ -18,6 +18,7 @@ from tarsus.contact.base import HardLaw
 from tarsus.contact.criteria import SLIDING
 from tarsus.contact.problem import AT_REST, Contact, ContactProblem, ContactSolution
 from tarsus.contact.solvers._last_step import with_slope
+from tarsus.contact.solvers._with_joints import with_joints
 from tarsus.contact.solvers.base import (
     DENSE,
     ConstraintSolver,
@@ -151,6 +152,8 @@ class Moreau(HardLaw):
 
     def _solved(self, hard: HardProblem, start: list[SX], roots: list[SX]) -> Outcome:
         """By the method asked for, from the last step's impulses and sliding roots."""
+        if hard.problem.joints is not None:
+            return with_joints(hard, hard.problem.joints)
         if hard.problem.bilateral is not None and self.bilateral == "prox":
             return ITERATED[self.solver].solve_with_constraints(hard, start)
         few, many = AUTOMATIC
@@ -190,7 +193,8 @@ class Moreau(HardLaw):
         told = [entry for impulse in outcome.impulses for entry in entries(impulse)]
         numbers = finite(told + [c_i[0] for c_i in hard.c])
         good = ca.logic_and(outcome.converged, numbers)
-        return ContactSolution(outcome.impulses, warm, outcome.iterations, good, outcome.bilateral)
+        beside = outcome.bilateral, outcome.joints
+        return ContactSolution(outcome.impulses, warm, outcome.iterations, good, *beside)
 
     def _constant(self, problem: ContactProblem, i: int, p: Any, memory: SX) -> SX:
         """c_i (3,) with xi_i = sum_j G_ij L_j + c_i (Eqn. (15)); a contact above the ground may

@@ -54,6 +54,8 @@ class Outcome:
     """Sliding root s of each contact with xi_T = -s L_T, 0 where it sticks; empty if not known."""
     bilateral: SX | None = None
     """The constraints' impulses (nb,), None if they were solved for."""
+    joints: SX | None = None
+    """Impulses (m,) of the problem's joint rows, None without any."""
 
     def replaced(self, other: Outcome, where: SX) -> Outcome:
         """The other one where `where` is 1."""
