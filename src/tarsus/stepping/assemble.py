@@ -24,6 +24,8 @@ from tarsus.dynamics.free_motion import FreeMotion, dissipation, free_motion
 from tarsus.dynamics.kinematics import Kinematics, coordinate_rate, kinematics
 from tarsus.errors import TarsusError
 from tarsus.model.mechanism import Candidate
+from tarsus.model.solids import Pair
+from tarsus.model.stretches import Stretch
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder, Values
 from tarsus.registry import name_of
@@ -41,10 +43,10 @@ from tarsus.stepping.coupling import (
 )
 from tarsus.stepping.delassus import delassus, mobility, shared, velocity_form
 from tarsus.stepping.fast_motion import FastMotion, drive, fast_motion
-from tarsus.stepping.held import Chosen
+from tarsus.stepping.held import Chosen, Low
 from tarsus.stepping.runge_kutta import Rate
 from tarsus.stepping.slots import with_slots
-from tarsus.stepping.touching import gaps, touching_points, touching_slot
+from tarsus.stepping.touching import gaps, touching_points, touching_slot, touching_stretches
 from tarsus.stepping.touching_pairs import touching_pairs
 from tarsus.stepping.touching_point import TouchingPoint
 
@@ -77,14 +79,14 @@ class StepView:
     free: mass matrix and force without contact
     moving: worlds where a joint turns fast
     touching: the contacts that are looked at in every step
-    low: gaps of the others and the least of them, m; None without slots
+    low: gaps of the others; None without slots
     """
 
     kin: Kinematics
     free: FreeMotion
     moving: FastMotion
     touching: list[ContactKinematics]
-    low: tuple[list[SX], SX] | None
+    low: Low | None
 
 
 def seen(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> StepView:
@@ -131,14 +133,19 @@ def velocity_step(scene: Scene, at: StepView, start: StepInputs, builder: Builde
 
 
 def contact_kinematics(
-    scene: Scene, kin: Kinematics, terrain: object, which: Sequence[Candidate] | None = None
+    scene: Scene,
+    kin: Kinematics,
+    terrain: object,
+    which: Sequence[Candidate | Stretch | Pair] | None = None,
 ) -> list[ContactKinematics]:
-    """Gap, frame, Jacobian and velocity of the scene's candidates and pairs, or of some
-    candidates.
+    """Gap, frame, Jacobian and velocity of all that may touch in the scene, or of some of it, in
+    the order candidates, stretches, pairs.
     """
-    chosen = scene.candidates if which is None else which
-    touching = touching_points(scene, kin, terrain, chosen)
-    touching += touching_pairs(kin, scene.pairs) if which is None else []
+    chosen = scene.contacts if which is None else which
+    touching = touching_points(scene, kin, terrain, [c for c in chosen if isinstance(c, Candidate)])
+    stretches = [s for s in chosen if isinstance(s, Stretch)]
+    touching += touching_stretches(scene, kin, terrain, stretches)
+    touching += touching_pairs(kin, [p for p in chosen if isinstance(p, Pair)])
     return [ContactKinematics.of(at) for at in touching]
 
 
