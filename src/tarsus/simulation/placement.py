@@ -96,7 +96,7 @@ def _look(scene: Scene) -> Program:
     gaps = [distance - c.radius for c, distance in zip(scene.candidates, distances, strict=True)]
     if scene.stretches:
         all_rare = replace(scene, rare=tuple(range(len(scene.candidates))), pairs=())
-        gaps += touching.gaps(all_rare, kin, terrain, b).gaps[len(gaps) :]
+        gaps = touching.gaps(all_rare, kin, terrain, b).gaps
     ground = [c - distance * n for c, distance, n in zip(points, distances, normals, strict=True)]
     return b.program(
         gaps=ca.vertcat(*gaps), ground=ca.vertcat(*ground), normals=ca.vertcat(*normals)
