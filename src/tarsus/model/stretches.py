@@ -11,18 +11,20 @@ import numpy as np
 
 from tarsus.model.joint import Vector, frozen_array
 from tarsus.model.mechanism import Mechanism
-from tarsus.model.outline import Outline
 
 LONGEST = 0.25  # m: of a stretch; what is longer is several
 
 
 @dataclass(frozen=True, eq=False)
 class Stretch:
-    """A part of what lies straight between two candidates: of its points that where the ground is
-    nearest may touch, if the ground is nearest inside.
+    """A part of the segment between two candidates: of its points that where the ground is nearest
+    may touch, if the ground is not nearest at an end.
+
+    There the ground is at a right angle to the segment, so that a ball around the point touches with
+    the mantle of a cylinder as well: no rim sticks out of it, no ball out of a flat end.
 
     middle (3,), half (3,): the segment from middle - half to middle + half, body frame, m
-    radius, friction, outline: of `Candidate`, around each point of it
+    radius: of the capsule or cylinder, m, 0 of an edge; friction: of `Candidate`
     ends, part: names of both candidates; where between them it begins and ends, 0 to 1 [1]
     """
 
@@ -32,7 +34,6 @@ class Stretch:
     half: Vector
     radius: float
     friction: float
-    outline: Outline | None
     ends: tuple[str, str]
     part: tuple[float, float]
 
@@ -40,11 +41,6 @@ class Stretch:
         for name in ("middle", "half"):
             array = frozen_array(getattr(self, name), (3,), f"stretch {self.name!r}: {name}")
             object.__setattr__(self, name, array)
-
-    @property
-    def reach(self) -> float:
-        """How far from the segment its surface is at most, m."""
-        return self.radius + (0.0 if self.outline is None else self.outline.size)
 
 
 def stretches(mechanism: Mechanism, touching: Collection[str]) -> tuple[Stretch, ...]:
@@ -62,7 +58,8 @@ def stretches(mechanism: Mechanism, touching: Collection[str]) -> tuple[Stretch,
         for k in range(count):
             name = "-".join(ends) + (f"_{k}" if count > 1 else "")
             middle, half = first.position + (k + 0.5) / count * along, along / (2 * count)
-            shape = first.radius, first.friction, first.outline
+            radius = first.radius + (first.outline.size if first.outline else 0.0)
             part = k / count, (k + 1) / count
-            found.append(Stretch(name, first.body, middle, half, *shape, ends, part))
+            own_part = Stretch(name, first.body, middle, half, radius, first.friction, ends, part)
+            found.append(own_part)
     return tuple(found)

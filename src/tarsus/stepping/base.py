@@ -83,7 +83,7 @@ class Scene:
         if all(candidate.outline is None for candidate in self.candidates):
             return []
         own = [self.candidates[i].outline for i in self.order[: len(self.candidates)]]
-        own += [stretch.outline for stretch in self.stretches] + [None] * len(self.pairs)
+        own += [None] * (len(self.stretches) + len(self.pairs))
         return [(outline or NO_OUTLINE).numbers for outline in own]
 
     @property

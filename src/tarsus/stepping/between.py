@@ -16,7 +16,6 @@ from tarsus.model.stretches import Stretch
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder, Values
 from tarsus.stepping.base import Scene
-from tarsus.stepping.ground import Turned, below
 from tarsus.stepping.slots import closes
 from tarsus.stepping.touching_point import FAR
 
@@ -34,11 +33,10 @@ TINY = 1e-12  # m
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """A stretch in the world: middle (3,) and half (3,), m; what is around each point of it."""
+    """A stretch in the world: middle (3,) and half (3,), m."""
 
     middle: SX
     half: SX
-    around: Turned | None
 
     def at(self, place: SX | float) -> SX:
         """The point (3,) at a place from -1 to 1."""
@@ -92,7 +90,7 @@ def nearest(scene: Scene, terrain: object, line: Line, builder: Builder | None =
 def place_of(scene: Scene, kin: Kinematics, terrain: object, stretch: Stretch) -> SX:
     """The place on a stretch where the ground is nearest (`nearest`)."""
     body = Selection(kin, [stretch.body]).body(SX(stretch.body))
-    return nearest(scene, terrain, _line(scene, SX(DM(_numbers(scene, stretch))), body))
+    return nearest(scene, terrain, _line(SX(DM(_numbers(stretch))), body))
 
 
 def gaps_between(
@@ -110,7 +108,7 @@ def gaps_between(
     """
     count = len(scene.stretches)
     near = builder.hold("near", _near(scene, terrain, ends))
-    table = np.array([_numbers(scene, stretch) for stretch in scene.stretches])
+    table = np.array([_numbers(stretch) for stretch in scene.stretches])
     bodies = [stretch.body for stretch in scene.stretches]
 
     # one after the other, of those that are near
@@ -118,17 +116,14 @@ def gaps_between(
         at, wide = now["at"], table.shape[1]
         index = ca.vertcat(*(wide * at + k for k in range(wide)))
         row = builder.lookup("stretches", table, index)
-        line = _line(scene, row, Selection(kin, bodies).body(row[0]))
+        line = _line(row, Selection(kin, bodies).body(row[0]))
         place = builder.keep("place", nearest(scene, terrain, line, builder))
-        [(_, distance, _)] = below(scene, terrain, [line.at(place)], [line.around])
+        distance, _ = scene.terrain.surfaces([line.at(place)], terrain)[0]
         gap = ca.if_else(place < NOWHERE, distance - row[7], FAR)
         found = {"gaps": gap, "places": place}
         new = {
             name: ca.vertcat(
-                *(
-                    ca.if_else(at == k, value, own)
-                    for k, own in enumerate(entries(now[name]))
-                )
+                *(ca.if_else(at == k, value, own) for k, own in enumerate(entries(now[name])))
             )
             for name, value in found.items()
         }
@@ -161,24 +156,17 @@ def turning(scene: Scene, terrain: object, center: SX, line: SX) -> SX:
     return (behind - before) / (2 * AHEAD)
 
 
-def _numbers(scene: Scene, stretch: Stretch) -> list[float]:
-    """A stretch's: body, middle (3,), half (3,), radius, and its outline (22,) where the scene has
-    any.
-    """
-    at = len(scene.candidates) + scene.stretches.index(stretch)
-    outline = scene.outlines[at] if scene.outlines else []
-    return [stretch.body, *stretch.middle, *stretch.half, stretch.radius, *outline]
+def _numbers(stretch: Stretch) -> list[float]:
+    """Body, middle (3,), half (3,), radius."""
+    return [stretch.body, *stretch.middle, *stretch.half, stretch.radius]
 
 
-def _line(scene: Scene, numbers: SX, body: Selected) -> Line:
+def _line(numbers: SX, body: Selected) -> Line:
     R = body.rotation
-    around = Turned(numbers[8:], R) if scene.outlines else None
-    return Line(body.origin + ca.mtimes(R, numbers[1:4]), ca.mtimes(R, numbers[4:7]), around)
+    return Line(body.origin + ca.mtimes(R, numbers[1:4]), ca.mtimes(R, numbers[4:7]))
 
 
-def _near(
-    scene: Scene, terrain: object, ends: Mapping[str, tuple[SX, SX, SX]]
-) -> list[SX]:
+def _near(scene: Scene, terrain: object, ends: Mapping[str, tuple[SX, SX, SX]]) -> list[SX]:
     """1 for each stretch that may touch inside.
 
     The distance from a solid changes by no more than the way. Above ground that is a height, a way
@@ -196,7 +184,7 @@ def _near(
             shrunk = 1 / ca.sqrt(1 + steepest**2)
             above, beyond = above / frame[0, 2], beyond / there[0, 2]
         least = ca.fmax(above - lost[0] * end, beyond - lost[1] * (1 - begin))
-        gap = shrunk * least - stretch.reach - NEAR
+        gap = shrunk * least - stretch.radius - NEAR
         found.append(ca.logic_and(possible, closes(scene.law, gap)))
     return found
 
@@ -211,10 +199,10 @@ def _first(flags: Sequence[SX], behind: SX) -> SX:
 
 def _looks(scene: Scene, terrain: object, line: Line, places: list[SX]) -> list[Look]:
     points = [line.at(place) for place in places]
-    found = below(scene, terrain, points, [line.around] * len(points))
+    found = scene.terrain.surfaces(points, terrain)
     return [
         Look(place, distance, ca.dot(frame[0, :].T, line.half))
-        for place, (_, distance, frame) in zip(places, found, strict=True)
+        for place, (distance, frame) in zip(places, found, strict=True)
     ]
 
 

@@ -75,9 +75,7 @@ class Turns:
     second: SX
 
 
-def looked_up(
-    scene: Scene, numbers: list[SX], places: list[SX], j: SX, builder: Builder
-) -> Chosen:
+def looked_up(scene: Scene, numbers: list[SX], places: list[SX], j: SX, builder: Builder) -> Chosen:
     """What slot j holds; an empty one stands in for the candidate of its own place. places: of
     `Low`.
     """
