@@ -96,19 +96,19 @@ def _of_shapes(
     for link, _, shape in shapes:
         links_of.setdefault(shape.name, set()).add(link)
     # the points of each name
-    groups: dict[str, list[tuple[int, int, Array, float, float, Outline | None]]] = {}
+    groups: dict[str, list[tuple[int, tuple[int, Array, float, float, Outline | None]]]] = {}
     for number, (link, body, shape) in enumerate(shapes):
         label = shape.name if shape.name and len(links_of[shape.name]) == 1 else link
         centers, radius = points(shape, ups.get(body, UP))
         groups.setdefault(label, []).extend(
-            (number, body, center, radius, shape.friction, outline)
+            (number, (body, center, radius, shape.friction, outline))
             for center, outline in zip(centers, _outlines(shape, len(centers)), strict=True)
         )
     used: set[str] = {label for label, group in groups.items() if len(group) == 1}
     return [
         (Candidate(name, *numbers), number)
         for label, group in groups.items()
-        for name, (number, *numbers) in zip(numbered(label, len(group), used), group, strict=True)
+        for name, (number, numbers) in zip(numbered(label, len(group), used), group, strict=True)
     ]
 
 

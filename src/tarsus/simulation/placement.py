@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 from tarsus.dynamics import coordinates, tree
 from tarsus.dynamics.kinematics import kinematics
 from tarsus.model.mechanism import WORLD
-from tarsus.model.stretches import stretches
+from tarsus.model.spans import spans
 from tarsus.program.ir import reference
 from tarsus.program.ir.blocks import Program
 from tarsus.program.ir.trace import Builder
 from tarsus.spatial.quaternion import numeric_product
-from tarsus.stepping import touching
 from tarsus.stepping.base import Scene
 from tarsus.stepping.ground import below_candidates
+from tarsus.stepping.touching import gaps as gaps_of
 
 Array = NDArray[np.float64]
 TOUCHING = 1e-9  # m
@@ -47,7 +47,7 @@ def on_ground(scene: Scene, q: Array) -> Array:
             scene,
             mechanism=whole,
             candidates=tuple(c for c in whole.candidates if c.name in names),
-            stretches=stretches(whole, names) if scene.stretches else (),
+            spans=spans(whole, names) if scene.spans else (),
         )
         placed = on_ground(uncut, q)
         return coordinates.in_cut(cut, placed)[0]
@@ -56,7 +56,7 @@ def on_ground(scene: Scene, q: Array) -> Array:
     scene = replace(
         scene,
         candidates=tuple(c for c in scene.candidates if c.body not in beside),
-        stretches=tuple(s for s in scene.stretches if s.body not in beside),
+        spans=tuple(s for s in scene.spans if s.body not in beside),
     )
     # one that is fixed or tied stays where it is
     values = scene.terrain.parameters()
@@ -86,7 +86,7 @@ def on_ground(scene: Scene, q: Array) -> Array:
 
 def _look(scene: Scene) -> Program:
     """From q to every candidate's gap, the nearest ground point (3,) and normal there (3,); gaps of
-    stretches behind them.
+    spans behind them.
     """
     b = Builder("look")
     kin = kinematics(scene.mechanism, b.parameter("q", scene.mechanism.nq))
@@ -94,9 +94,9 @@ def _look(scene: Scene) -> Program:
     points, distances, frames = below_candidates(scene, kin, scene.candidates, terrain)
     normals = [frame[0, :].T for frame in frames]
     gaps = [distance - c.radius for c, distance in zip(scene.candidates, distances, strict=True)]
-    if scene.stretches:
+    if scene.spans:
         all_rare = replace(scene, rare=tuple(range(len(scene.candidates))), pairs=())
-        gaps = touching.gaps(all_rare, kin, terrain, b).gaps
+        gaps = gaps_of(all_rare, kin, terrain, b).gaps
     ground = [c - distance * n for c, distance, n in zip(points, distances, normals, strict=True)]
     return b.program(
         gaps=ca.vertcat(*gaps), ground=ca.vertcat(*ground), normals=ca.vertcat(*normals)

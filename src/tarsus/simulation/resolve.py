@@ -16,7 +16,7 @@ from tarsus.errors import TarsusError
 from tarsus.model.cut import in_coordinates
 from tarsus.model.mechanism import Candidate, Mechanism
 from tarsus.model.self_collision import moved
-from tarsus.model.stretches import stretches
+from tarsus.model.spans import spans
 from tarsus.simulation.contact_selection import rare_contacts
 from tarsus.simulation.kept_pairs import meeting
 from tarsus.stepping.base import METHODS, Scene, Stepper
@@ -79,11 +79,11 @@ def scene(
     known = meeting(robot, chosen.self_collision).kept if stepper.takes_slots else ()
     pairs = moved(known, mechanism)
     uneven = stepper.takes_slots and not ground.flat
-    between = stretches(mechanism, names) if uneven else ()
+    between = spans(mechanism, names) if uneven else ()
     others = len(between) + len(pairs)
     rare, slots = rare_contacts(robot, touching, stepper, chosen.slots, others)
     held = {name: getattr(chosen, name) for name in ("limits", "bounce", "stiction")}
-    held |= {"pairs": pairs, "stretches": between}
+    held |= {"pairs": pairs, "spans": between}
     return Scene(mechanism, law, ground, touching, chosen.stabilization, rare, slots, **held)
 
 

@@ -191,7 +191,7 @@ def _loads(scene: Scene, looked: SX, moment: Moment) -> Callable[[str], list[Loa
 
     def of(body: str) -> list[Load]:
         at = scene.mechanism.body_index(body)
-        grounded = enumerate((*scene.candidates, *scene.stretches))
+        grounded = enumerate((*scene.candidates, *scene.spans))
         own = {i: part for i, part in grounded if part.body == at}
         touching = contact_kinematics(scene, seen, moment.terrain, list(own.values()))
         contacts = [touch.contact for touch in touching]

@@ -25,7 +25,7 @@ from tarsus.dynamics.kinematics import Kinematics, coordinate_rate, kinematics
 from tarsus.errors import TarsusError
 from tarsus.model.mechanism import Candidate
 from tarsus.model.solids import Pair
-from tarsus.model.stretches import Stretch
+from tarsus.model.spans import Span
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder, Values
 from tarsus.registry import name_of
@@ -46,8 +46,7 @@ from tarsus.stepping.fast_motion import FastMotion, drive, fast_motion
 from tarsus.stepping.held import Chosen, Low
 from tarsus.stepping.runge_kutta import Rate
 from tarsus.stepping.slots import with_slots
-from tarsus.stepping.touching import gaps, touching_points, touching_slot, touching_stretches
-from tarsus.stepping.touching_pairs import touching_pairs
+from tarsus.stepping.touching import gaps, touching, touching_slot
 from tarsus.stepping.touching_point import TouchingPoint
 
 
@@ -136,17 +135,11 @@ def contact_kinematics(
     scene: Scene,
     kin: Kinematics,
     terrain: object,
-    which: Sequence[Candidate | Stretch | Pair] | None = None,
+    which: Sequence[Candidate | Span | Pair] | None = None,
 ) -> list[ContactKinematics]:
-    """Gap, frame, Jacobian and velocity of all that may touch in the scene, or of some of it, in
-    the order candidates, stretches, pairs.
-    """
-    chosen = scene.contacts if which is None else which
-    touching = touching_points(scene, kin, terrain, [c for c in chosen if isinstance(c, Candidate)])
-    stretches = [s for s in chosen if isinstance(s, Stretch)]
-    touching += touching_stretches(scene, kin, terrain, stretches)
-    touching += touching_pairs(kin, [p for p in chosen if isinstance(p, Pair)])
-    return [ContactKinematics.of(at) for at in touching]
+    """Gap, frame, Jacobian and velocity of all that may touch in the scene, or of some of it."""
+    found = touching(scene, kin, terrain, scene.contacts if which is None else which)
+    return [ContactKinematics.of(at) for at in found]
 
 
 def not_ahead(touch: ContactKinematics, moving: FastMotion, start: StepInputs) -> ContactKinematics:

@@ -1,4 +1,4 @@
-"""Where between a body's ends, rims and corners the ground is nearest (`model.stretches`)."""
+"""Where between a body's ends, rims and corners the ground is nearest (`model.spans`)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from casadi import DM, SX
 
 from tarsus.dynamics.kinematics import Kinematics
 from tarsus.dynamics.selection import Selected, Selection
-from tarsus.model.stretches import Stretch
+from tarsus.model.spans import Span
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder, Values
 from tarsus.stepping.base import Scene
@@ -33,7 +33,7 @@ TINY = 1e-12  # m
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """A stretch in the world: middle (3,) and half (3,), m."""
+    """A span in the world: middle (3,) and half (3,), m."""
 
     middle: SX
     half: SX
@@ -87,10 +87,10 @@ def nearest(scene: Scene, terrain: object, line: Line, builder: Builder | None =
     return ca.if_else(there, _proposed(a, b, tangents=False, inside=0.0), NOWHERE)
 
 
-def place_of(scene: Scene, kin: Kinematics, terrain: object, stretch: Stretch) -> SX:
-    """The place on a stretch where the ground is nearest (`nearest`)."""
-    body = Selection(kin, [stretch.body]).body(SX(stretch.body))
-    return nearest(scene, terrain, _line(SX(DM(_numbers(stretch))), body))
+def place_of(scene: Scene, kin: Kinematics, terrain: object, span: Span) -> SX:
+    """The place on a span where the ground is nearest (`nearest`)."""
+    body = Selection(kin, [span.body]).body(SX(span.body))
+    return nearest(scene, terrain, _line(SX(DM(_numbers(span))), body))
 
 
 def gaps_between(
@@ -100,22 +100,22 @@ def gaps_between(
     ends: Mapping[str, tuple[SX, SX, SX]],
     builder: Builder,
 ) -> tuple[list[SX], list[SX]]:
-    """Of each stretch the gap where the ground is nearest, m, FAR if that is at an end or is not
+    """Of each span the gap where the ground is nearest, m, FAR if that is at an end or is not
     near, and the place there.
 
     ends: of the candidates between which they lie, by name, the center (3,), m, and the ground's
         distance, m, and frame (3, 3) there
     """
-    count = len(scene.stretches)
+    count = len(scene.spans)
     near = builder.hold("near", _near(scene, terrain, ends))
-    table = np.array([_numbers(stretch) for stretch in scene.stretches])
-    bodies = [stretch.body for stretch in scene.stretches]
+    table = np.array([_numbers(span) for span in scene.spans])
+    bodies = [span.body for span in scene.spans]
 
     # one after the other, of those that are near
     def look(now: Values) -> tuple[Values, SX]:
         at, wide = now["at"], table.shape[1]
         index = ca.vertcat(*(wide * at + k for k in range(wide)))
-        row = builder.lookup("stretches", table, index)
+        row = builder.lookup("spans", table, index)
         line = _line(row, Selection(kin, bodies).body(row[0]))
         place = builder.keep("place", nearest(scene, terrain, line, builder))
         distance, _ = scene.terrain.surfaces([line.at(place)], terrain)[0]
@@ -156,9 +156,9 @@ def turning(scene: Scene, terrain: object, center: SX, line: SX) -> SX:
     return (behind - before) / (2 * AHEAD)
 
 
-def _numbers(stretch: Stretch) -> list[float]:
+def _numbers(span: Span) -> list[float]:
     """Body, middle (3,), half (3,), radius."""
-    return [stretch.body, *stretch.middle, *stretch.half, stretch.radius]
+    return [span.body, *span.middle, *span.half, span.radius]
 
 
 def _line(numbers: SX, body: Selected) -> Line:
@@ -167,15 +167,15 @@ def _line(numbers: SX, body: Selected) -> Line:
 
 
 def _near(scene: Scene, terrain: object, ends: Mapping[str, tuple[SX, SX, SX]]) -> list[SX]:
-    """1 for each stretch that may touch inside.
+    """1 for each span that may touch inside.
 
     The distance from a solid changes by no more than the way. Above ground that is a height, a way
     up that is steeper than all of it leads away from it; else the height above it is bounded.
     """
     steepest, found = scene.terrain.steepest(terrain), []
-    for stretch in scene.stretches:
-        (one, above, frame), (other, beyond, there) = (ends[name] for name in stretch.ends)
-        along, (begin, end) = other - one, stretch.part
+    for span in scene.spans:
+        (one, above, frame), (other, beyond, there) = (ends[name] for name in span.ends)
+        along, (begin, end) = other - one, span.part
         lost, possible, shrunk = (2 * [ca.sqrt(ca.sumsqr(along))]), SX(1), SX(1)
         if steepest is not None:
             across = steepest * ca.sqrt(ca.sumsqr(along[:2]) + TINY**2)
@@ -184,7 +184,7 @@ def _near(scene: Scene, terrain: object, ends: Mapping[str, tuple[SX, SX, SX]]) 
             shrunk = 1 / ca.sqrt(1 + steepest**2)
             above, beyond = above / frame[0, 2], beyond / there[0, 2]
         least = ca.fmax(above - lost[0] * end, beyond - lost[1] * (1 - begin))
-        gap = shrunk * least - stretch.radius - NEAR
+        gap = shrunk * least - span.radius - NEAR
         found.append(ca.logic_and(possible, closes(scene.law, gap)))
     return found
 
@@ -226,5 +226,5 @@ def _ahead(a: Look, b: Look, c: Look) -> SX:
 
 
 def _either(flag: SX, new: Look, old: Look) -> Look:
-    parts = (ca.if_else(flag, x, y) for x, y in zip(vars(new).values(), vars(old).values()))
-    return Look(*parts)
+    both = zip(vars(new).values(), vars(old).values(), strict=True)
+    return Look(*(ca.if_else(flag, one, other) for one, other in both))

@@ -116,7 +116,7 @@ def with_slots(
 
 
 def _gone(scene: Scene, number: SX, low: Low) -> SX:
-    """1 for the number of a stretch that is nowhere nearest to the ground any more."""
+    """1 for the number of a span that is nowhere nearest to the ground any more."""
     first = len(scene.candidates)
     away = [ca.logic_and(number == k, place > 1) for k, place in enumerate(low.places, first)]
     return reduce(ca.logic_or, away, SX(0))

@@ -11,20 +11,32 @@ from tarsus.dynamics import jacobian, rnea
 from tarsus.dynamics.kinematics import Kinematics
 from tarsus.dynamics.selection import Selection
 from tarsus.model.mechanism import Candidate
-from tarsus.model.stretches import Stretch
+from tarsus.model.solids import Pair
+from tarsus.model.spans import Span
 from tarsus.program.ir.trace import Builder
 from tarsus.spatial.rotation import constant
 from tarsus.stepping import blocked
 from tarsus.stepping.base import Scene
-from tarsus.stepping.coupling import Attached
 from tarsus.stepping.between import NOWHERE, gaps_between, place_of, travel, turning
+from tarsus.stepping.coupling import Attached
 from tarsus.stepping.ground import Turned, below, below_lowest
 from tarsus.stepping.held import Chosen, Low
 from tarsus.stepping.places import least, pair_gaps
 from tarsus.stepping.shared_body import shared_bodies
 from tarsus.stepping.slots import closes
-from tarsus.stepping.touching_pairs import or_pair
+from tarsus.stepping.touching_pairs import or_pair, touching_pairs
 from tarsus.stepping.touching_point import FAR, TouchingPoint
+
+
+def touching(
+    scene: Scene, kin: Kinematics, terrain: object, which: Sequence[Candidate | Span | Pair]
+) -> list[TouchingPoint]:
+    """Of some of what may touch in the scene, in the order candidates, spans, pairs."""
+    candidates = [part for part in which if isinstance(part, Candidate)]
+    spans = [part for part in which if isinstance(part, Span)]
+    found = touching_points(scene, kin, terrain, candidates)
+    found += touching_spans(scene, kin, terrain, spans)
+    return found + touching_pairs(kin, [part for part in which if isinstance(part, Pair)])
 
 
 def touching_points(
@@ -84,8 +96,8 @@ def touching_points(
 
 def gaps(scene: Scene, kin: Kinematics, terrain: object, builder: Builder) -> Low:
     """Of all contacts but the usual ones, in the scene's order."""
-    # the ground below all centers at once, and below ends of stretches that are usual candidates
-    ends = {name for stretch in scene.stretches for name in stretch.ends}
+    # the ground below all centers at once, and below ends of spans that are usual candidates
+    ends = {name for span in scene.spans for name in span.ends}
     usual = [scene.candidates[i] for i in scene.usual if scene.candidates[i].name in ends]
     rare = [scene.candidates[i] for i in scene.rare]
     centers = [
@@ -98,7 +110,7 @@ def gaps(scene: Scene, kin: Kinematics, terrain: object, builder: Builder) -> Lo
     found = [distance - c.radius for c, (_, distance, _) in zip(rare, grounds, strict=True)]
     # between them
     places: list[SX] = []
-    if scene.stretches:
+    if scene.spans:
         seen = zip((*rare, *usual), centers, first, strict=True)
         known = {c.name: (center, *ground) for c, center, ground in seen}
         inside, places = gaps_between(scene, kin, terrain, known, builder)
@@ -109,17 +121,17 @@ def gaps(scene: Scene, kin: Kinematics, terrain: object, builder: Builder) -> Lo
     return Low(found + of_pairs, least([*found, lowest]), places)
 
 
-def touching_stretches(
-    scene: Scene, kin: Kinematics, terrain: object, which: Sequence[Stretch]
+def touching_spans(
+    scene: Scene, kin: Kinematics, terrain: object, which: Sequence[Span]
 ) -> list[TouchingPoint]:
-    """Of some of the scene's stretches."""
+    """Of some of the scene's spans."""
     first, found = len(scene.candidates), []
-    for stretch in which:
-        number = first + scene.stretches.index(stretch)
-        place = place_of(scene, kin, terrain, stretch)
+    for span in which:
+        number = first + scene.spans.index(span)
+        place = place_of(scene, kin, terrain, span)
         outline = constant(scene.outlines[number]) if scene.outlines else None
-        fixed = SX(stretch.body), constant(stretch.middle), SX(stretch.radius), outline
-        along = constant(stretch.half)
+        fixed = SX(span.body), constant(span.middle), SX(span.radius), outline
+        along = constant(span.half)
         slot = Chosen(SX(number), *fixed, along=along, place=place)
         found.append(touching_slot(scene, kin, terrain, slot))
     return found
@@ -130,7 +142,7 @@ def touching_slot(scene: Scene, kin: Kinematics, terrain: object, slot: Chosen) 
     body, on which a law's memory of places then stays.
     """
     paired = [c.body for pair in scene.pairs for c in (pair.first, pair.second)]
-    grounded = [c.body for c in (*scene.candidates, *scene.stretches)]
+    grounded = [c.body for c in (*scene.candidates, *scene.spans)]
     selection = Selection(kin, grounded + paired)
     # the ground below it
     body = selection.body(slot.body)
@@ -183,7 +195,7 @@ def _material(scene: Scene, point: SX, terrain: object, own: float | SX) -> tupl
 def _friction_of(scene: Scene, number: SX) -> SX:
     """The factor of the candidate that a slot holds, by its number in the scene's order."""
     factors = [scene.candidates[i].friction for i in scene.order[: len(scene.candidates)]]
-    factors += [other.friction for other in (*scene.stretches, *scene.pairs)]
+    factors += [other.friction for other in (*scene.spans, *scene.pairs)]
     found = SX(factors[0])
     for k in range(1, len(factors)):
         if factors[k] != factors[k - 1]:

@@ -12,16 +12,16 @@ import numpy as np
 from tarsus.model.joint import Vector, frozen_array
 from tarsus.model.mechanism import Mechanism
 
-LONGEST = 0.25  # m: of a stretch; what is longer is several
+LONGEST = 0.25  # m: of a span; what is longer is several
 
 
 @dataclass(frozen=True, eq=False)
-class Stretch:
+class Span:
     """A part of the segment between two candidates: of its points that where the ground is nearest
     may touch, if the ground is not nearest at an end.
 
-    There the ground is at a right angle to the segment, so that a ball around the point touches with
-    the mantle of a cylinder as well: no rim sticks out of it, no ball out of a flat end.
+    There the ground is parallel to the segment, so that a ball around the point touches where the
+    mantle of a cylinder does, and sticks out of no flat end.
 
     middle (3,), half (3,): the segment from middle - half to middle + half, body frame, m
     radius: of the capsule or cylinder, m, 0 of an edge; friction: of `Candidate`
@@ -39,13 +39,13 @@ class Stretch:
 
     def __post_init__(self) -> None:
         for name in ("middle", "half"):
-            array = frozen_array(getattr(self, name), (3,), f"stretch {self.name!r}: {name}")
+            array = frozen_array(getattr(self, name), (3,), f"span {self.name!r}: {name}")
             object.__setattr__(self, name, array)
 
 
-def stretches(mechanism: Mechanism, touching: Collection[str]) -> tuple[Stretch, ...]:
+def spans(mechanism: Mechanism, touching: Collection[str]) -> tuple[Span, ...]:
     """All of those edges whose candidates are both named; of a long one an odd number, so that one
-    stretch holds its middle.
+    span holds its middle.
     """
     own = {c.name: c for c in mechanism.candidates if c.name in touching}
     found = []
@@ -60,6 +60,6 @@ def stretches(mechanism: Mechanism, touching: Collection[str]) -> tuple[Stretch,
             middle, half = first.position + (k + 0.5) / count * along, along / (2 * count)
             radius = first.radius + (first.outline.size if first.outline else 0.0)
             part = k / count, (k + 1) / count
-            own_part = Stretch(name, first.body, middle, half, radius, first.friction, ends, part)
+            own_part = Span(name, first.body, middle, half, radius, first.friction, ends, part)
             found.append(own_part)
     return tuple(found)
