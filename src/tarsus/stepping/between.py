@@ -11,7 +11,6 @@ import numpy as np
 from casadi import DM, SX
 
 from tarsus.dynamics.kinematics import Kinematics
-from tarsus.dynamics.selection import Selected, Selection
 from tarsus.model.spans import Span
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder, Values
@@ -89,8 +88,8 @@ def nearest(scene: Scene, terrain: object, line: Line, builder: Builder | None =
 
 def place_of(scene: Scene, kin: Kinematics, terrain: object, span: Span) -> SX:
     """The place on a span where the ground is nearest (`nearest`)."""
-    body = Selection(kin, [span.body]).body(SX(span.body))
-    return nearest(scene, terrain, _line(SX(DM(_numbers(span))), body))
+    pose = kin.world_rotation[span.body], kin.world_position[span.body]
+    return nearest(scene, terrain, _line(SX(DM(_numbers(span))), *pose))
 
 
 def gaps_between(
@@ -109,14 +108,21 @@ def gaps_between(
     count = len(scene.spans)
     near = builder.hold("near", _near(scene, terrain, ends))
     table = np.array([_numbers(span) for span in scene.spans])
-    bodies = [span.body for span in scene.spans]
+    bodies = sorted({span.body for span in scene.spans})
+    poses = [(kin.world_rotation[b], kin.world_position[b]) for b in bodies]
+    poses = builder.hold("poses", poses)
 
     # one after the other, of those that are near
     def look(now: Values) -> tuple[Values, SX]:
         at, wide = now["at"], table.shape[1]
         index = ca.vertcat(*(wide * at + k for k in range(wide)))
         row = builder.lookup("spans", table, index)
-        line = _line(row, Selection(kin, bodies).body(row[0]))
+        (R, origin), *others = poses
+        for b, other in zip(bodies[1:], others, strict=True):
+            R, origin = (
+                ca.if_else(row[0] == b, x, y) for x, y in zip(other, (R, origin), strict=True)
+            )
+        line = _line(row, R, origin)
         place = builder.keep("place", nearest(scene, terrain, line, builder))
         distance, _ = scene.terrain.surfaces([line.at(place)], terrain)[0]
         gap = ca.if_else(place < NOWHERE, distance - row[7], FAR)
@@ -161,9 +167,9 @@ def _numbers(span: Span) -> list[float]:
     return [span.body, *span.middle, *span.half, span.radius]
 
 
-def _line(numbers: SX, body: Selected) -> Line:
-    R = body.rotation
-    return Line(body.origin + ca.mtimes(R, numbers[1:4]), ca.mtimes(R, numbers[4:7]))
+def _line(numbers: SX, R: SX, origin: SX) -> Line:
+    """A span of these numbers, its body having this rotation (3, 3) and origin (3,), m."""
+    return Line(origin + ca.mtimes(R, numbers[1:4]), ca.mtimes(R, numbers[4:7]))
 
 
 def _near(scene: Scene, terrain: object, ends: Mapping[str, tuple[SX, SX, SX]]) -> list[SX]:
@@ -172,18 +178,27 @@ def _near(scene: Scene, terrain: object, ends: Mapping[str, tuple[SX, SX, SX]]) 
     The distance from a solid changes by no more than the way. Above ground that is a height, a way
     up that is steeper than all of it leads away from it; else the height above it is bounded.
     """
-    steepest, found = scene.terrain.steepest(terrain), []
+    # how high the ends are, and how much a way of 1 m may take of that
+    steepest, rate, shrunk = scene.terrain.steepest(terrain), SX(1), SX(1)
+    high = {name: distance for name, (_, distance, _) in ends.items()}
+    if steepest is not None:
+        rate, shrunk = steepest, 1 / ca.sqrt(1 + steepest**2)
+        high = {name: high[name] / frame[0, 2] for name, (_, _, frame) in ends.items()}
+    half = 0.5 / ca.fmax(rate, TINY)
+    # between them, where both bounds meet
+    found = []
     for span in scene.spans:
-        (one, above, frame), (other, beyond, there) = (ends[name] for name in span.ends)
-        along, (begin, end) = other - one, span.part
-        lost, possible, shrunk = (2 * [ca.sqrt(ca.sumsqr(along))]), SX(1), SX(1)
+        (one, other), (begin, end) = span.ends, span.part
+        length = 2 * float(np.linalg.norm(span.half)) / (end - begin)
+        most, climb = rate * length, ends[other][0][2] - ends[one][0][2]
+        slope, possible = SX(0), SX(1)
         if steepest is not None:
-            across = steepest * ca.sqrt(ca.sumsqr(along[:2]) + TINY**2)
-            lost = [across - along[2], across + along[2]]
-            possible = ca.logic_and(lost[0] > 0, lost[1] > 0)
-            shrunk = 1 / ca.sqrt(1 + steepest**2)
-            above, beyond = above / frame[0, 2], beyond / there[0, 2]
-        least = ca.fmax(above - lost[0] * end, beyond - lost[1] * (1 - begin))
+            slope, possible = climb, ca.fabs(climb) < most
+        share = 0.5 + (high[one] - high[other] + slope) * (half / length)
+        share = ca.fmin(ca.fmax(share, begin), end)
+        least = ca.fmax(
+            high[one] - (most - slope) * share, high[other] - (most + slope) * (1 - share)
+        )
         gap = shrunk * least - span.radius - NEAR
         found.append(ca.logic_and(possible, closes(scene.law, gap)))
     return found

@@ -80,10 +80,6 @@ def with_slots(
         ca.logic_and(number >= 0, law.closed(_at(SX.inf()), own))
         for number, own in zip(memory.numbers, memory.slots, strict=True)
     ]
-    pressed = [
-        ca.logic_and(flag, ca.logic_not(_gone(scene, number, low)))
-        for flag, number in zip(pressed, memory.numbers, strict=True)
-    ]
     fallen = reduce(ca.logic_or, pressed, closes(law, low.least))
     fallen = builder.keep("fallen", fallen)
 
@@ -99,7 +95,11 @@ def with_slots(
         closed = [
             law.closed(touch.contact, own) for touch, own in zip(feet, memory.usual, strict=True)
         ]
-        numbers, left_out = chosen(scene, feet, closed, low.gaps, pressed, memory, builder)
+        there = [
+            ca.logic_and(flag, ca.logic_not(_gone(scene, number, low)))
+            for flag, number in zip(pressed, memory.numbers, strict=True)
+        ]
+        numbers, left_out = chosen(scene, feet, closed, low.gaps, there, memory, builder)
 
         def at(j: SX) -> tuple[T, SX]:
             slot = looked_up(scene, numbers, low.places, j, builder)
