@@ -18,6 +18,12 @@ Array = NDArray[np.float64]
 ShapeKind = Literal["sphere", "capsule", "box", "cylinder", "ellipsoid", "mesh"]
 MESH_POINTS = 8
 UP = np.array([0.0, 0.0, 1.0])
+CORNERS = np.array(list(product((1.0, -1.0), repeat=3)))  # of a box, in half edges
+STRAIGHT: Mapping[ShapeKind, tuple[tuple[int, int], ...]] = {  # of a shape's points, between which
+    "capsule": ((0, 1),),
+    "cylinder": ((0, 3),),
+    "box": tuple((i, i + k) for k in (4, 2, 1) for i in range(8) if not i & k),
+}
 FLAT = 1e-3  # m: vertices of a mesh not higher than this above its lowest carry it
 
 
@@ -61,26 +67,49 @@ def candidates(
     A shape's name that stands on several links is not used.
     ups: where up (3,) is in each body's frame with all joints at zero; else along its z axis
     """
-    # names that stand on one link alone
+    return tuple(candidate for candidate, _ in _of_shapes(list(shapes), ups or {}))
+
+
+def edges(
+    shapes: Iterable[tuple[str, int, Shape]], ups: Mapping[int, Array] | None = None
+) -> tuple[tuple[str, str], ...]:
+    """Names of every two `candidates` of a shape between which its surface is straight: ends of a
+    capsule, rims of a cylinder, corners at an edge of a box.
+    """
     shapes = list(shapes)
+    own: list[list[str]] = [[] for _ in shapes]
+    for candidate, number in _of_shapes(shapes, ups or {}):
+        own[number].append(candidate.name)
+    return tuple(
+        (names[a], names[b])
+        for names, (_, _, shape) in zip(own, shapes, strict=True)
+        for a, b in STRAIGHT.get(shape.kind, ())
+    )
+
+
+def _of_shapes(
+    shapes: list[tuple[str, int, Shape]], ups: Mapping[int, Array]
+) -> list[tuple[Candidate, int]]:
+    """Candidates, and the number of the shape that each belongs to."""
+    # names that stand on one link alone
     links_of: dict[str, set[str]] = {}
     for link, _, shape in shapes:
         links_of.setdefault(shape.name, set()).add(link)
     # the points of each name
-    groups: dict[str, list[tuple[int, Array, float, float, Outline | None]]] = {}
-    for link, body, shape in shapes:
+    groups: dict[str, list[tuple[int, tuple[int, Array, float, float, Outline | None]]]] = {}
+    for number, (link, body, shape) in enumerate(shapes):
         label = shape.name if shape.name and len(links_of[shape.name]) == 1 else link
-        centers, radius = points(shape, (ups or {}).get(body, UP))
+        centers, radius = points(shape, ups.get(body, UP))
         groups.setdefault(label, []).extend(
-            (body, center, radius, shape.friction, outline)
+            (number, (body, center, radius, shape.friction, outline))
             for center, outline in zip(centers, _outlines(shape, len(centers)), strict=True)
         )
     used: set[str] = {label for label, group in groups.items() if len(group) == 1}
-    return tuple(
-        Candidate(name, *numbers)
+    return [
+        (Candidate(name, *numbers), number)
         for label, group in groups.items()
-        for name, numbers in zip(numbered(label, len(group), used), group, strict=True)
-    )
+        for name, (number, numbers) in zip(numbered(label, len(group), used), group, strict=True)
+    ]
 
 
 def spread(vertices: Array, count: int = MESH_POINTS, first: Sequence[int] = ()) -> Array:
@@ -156,7 +185,7 @@ def _local_points(shape: Shape, up: Array) -> tuple[Array, float]:
         radius, half = shape.size
         return np.array([[0.0, 0.0, half], [0.0, 0.0, -half]]), radius
     if shape.kind == "box":
-        return np.array(list(product((1.0, -1.0), repeat=3))) * shape.size, 0.0
+        return CORNERS * shape.size, 0.0
     if shape.kind == "cylinder":
         half = shape.size[1]
         return np.array([[0.0, 0.0, z] for z in (half, -half) for _ in range(3)]), 0.0

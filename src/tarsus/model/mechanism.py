@@ -125,7 +125,7 @@ class Candidate:
 
     A box gives its corners, a capsule its two ends, a cylinder three points of either rim that
     travel over it, a mesh some vertices of its convex hull; corners and vertices are spheres of
-    radius zero.
+    radius zero. What lies between two of them: `model.spans`.
     """
 
     name: str
@@ -159,6 +159,7 @@ class Mechanism:
 
     keyframes: named coordinates, each (nq,)
     solids: capsules and boxes that may touch each other (`model.self_collision`)
+    edges: names of every two candidates between which the body touches too (`model.spans`)
     excluded: pairs of body names that never collide
     notes: what a reader of the file should know (sources, what was dropped on loading)
     left_out: those of the notes on what of the file is not simulated
@@ -189,6 +190,7 @@ class Mechanism:
         default_factory=dict
     )
     uncut: Mechanism | None = None
+    edges: tuple[tuple[str, str], ...] = ()
 
     @cached_property
     def nq(self) -> int:

@@ -43,6 +43,7 @@ def merged(mechanisms: Sequence[Mechanism]) -> Mechanism:
         frames=tuple(f for m in counted for f in m.frames),
         actuators=tuple(a for m in counted for a in m.actuators),
         keyframes={name: np.concatenate([q, beside]) for name, q in frames.items()},
+        edges=tuple(edge for m in counted for edge in m.edges),
         solids=tuple(s for m in counted for s in m.solids),
         excluded=tuple(pair for m in counted for pair in m.excluded),
         gravity_acceleration=first.gravity_acceleration,
@@ -110,6 +111,7 @@ def _renamed(m: Mechanism, ending: str) -> Mechanism:
         name=m.name + ending,
         bodies=tuple(new(body) for body in m.bodies),
         candidates=tuple(replace(c, name=c.name + ending) for c in m.candidates),
+        edges=tuple((a + ending, b + ending) for a, b in m.edges),
         frames=tuple(replace(f, name=f.name + ending) for f in m.frames),
         solids=tuple(replace(s, name=s.name + ending) for s in m.solids),
         actuators=tuple(

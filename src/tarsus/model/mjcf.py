@@ -77,6 +77,7 @@ def from_mujoco_model(
         name=fallback_name if name in ("", UNNAMED) else name,
         bodies=welded.bodies,
         candidates=welded.candidates,
+        edges=welded.edges,
         solids=welded.solids,
         frames=welded.frames,
         actuators=actuators(model, report),

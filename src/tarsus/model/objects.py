@@ -49,7 +49,8 @@ class Thing(ABC):
         shapes = (Shape(kind, size, name=name, friction=self.friction),)
         part = Part(name, WORLD, joint=Joint(name, "free"), inertia=inertia, shapes=shapes)
         welded = weld([part], Report(name))
-        return Mechanism(name, welded.bodies, welded.candidates, solids=welded.solids)
+        touching, straight = welded.candidates, welded.edges
+        return Mechanism(name, welded.bodies, touching, solids=welded.solids, edges=straight)
 
 
 @dataclass(frozen=True)

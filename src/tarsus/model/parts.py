@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.errors import TarsusError, TarsusWarning, several
-from tarsus.model.candidates import Shape, candidates
+from tarsus.model.candidates import Shape, candidates, edges
 from tarsus.model.mechanism import WORLD, Body, Candidate, Frame, Inertia, Joint
 from tarsus.model.poses import Pose, joined, moved
 from tarsus.model.self_collision import solids
@@ -46,6 +46,7 @@ class Welded:
     solids: tuple[Solid, ...]
     frames: tuple[Frame, ...]
     places: tuple[tuple[int, Pose], ...]
+    edges: tuple[tuple[str, str], ...]
 
     @property
     def host(self) -> tuple[int, ...]:
@@ -109,13 +110,14 @@ def weld(parts: Sequence[Part], report: Report) -> Welded:
             shapes += [(part.name, host, shape.at(here)) for shape in part.shapes]
             frames += [_frame(name, host, here @ pose) for name, pose in part.frames]
     _report_static(parts, places, report)
-    touching = candidates(shapes, _ups(bodies))
+    ups = _ups(bodies)
+    touching, straight = candidates(shapes, ups), edges(shapes, ups)
     own, named = solids(shapes), _distinct(frames)
     others = [shape.name or link for link, _, shape in shapes if shape.kind not in STAND_INS]
     if own and others:
         named_so = several(list(dict.fromkeys(others)), SOME)
         report.leave(f"Meshes touch the ground, but no other shapes: {named_so}.")
-    return Welded(tuple(bodies), touching, own, named, tuple(places))
+    return Welded(tuple(bodies), touching, own, named, tuple(places), straight)
 
 
 def _ups(bodies: Sequence[Body]) -> dict[int, Array]:

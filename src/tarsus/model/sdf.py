@@ -92,6 +92,7 @@ def _mechanism(
         name=model.get("name") or "robot",
         bodies=welded.bodies,
         candidates=welded.candidates,
+        edges=welded.edges,
         solids=welded.solids,
         frames=welded.frames,
         loops=loops,

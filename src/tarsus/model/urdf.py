@@ -84,6 +84,7 @@ def _mechanism(
         name=robot.get("name") or "robot",
         bodies=welded.bodies,
         candidates=welded.candidates,
+        edges=welded.edges,
         solids=welded.solids,
         frames=welded.frames,
         actuators=tuple(

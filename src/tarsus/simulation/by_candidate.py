@@ -52,8 +52,8 @@ def spread(
     beside: Collection[str] = (),
 ) -> tuple[Plan, Mapping[str, Array], Mapping[str, Array]]:
     """A plan, a start and records of steps without slots: impulse and memory candidate by
-    candidate. Of pairs, and of more than MOST candidates, those alone that touched, the usual ones,
-    and those named beside them.
+    candidate. Of spans and pairs, and of more than MOST candidates, those alone that touched,
+    the usual ones, and those named beside them.
     """
     scene, law = plan.scene, plan.scene.law
     if not scene.slots:
@@ -65,10 +65,12 @@ def spread(
     always = first if first <= MOST else always
     named = {i for i, name in enumerate(scene.contact_names) if name in beside}
     seen = sorted({scene.order[k] for k in {*range(always), *numbers}} | named)
+    pairs = first + len(scene.spans)
     some = replace(
         scene,
         candidates=tuple(scene.candidates[i] for i in seen if i < first),
-        pairs=tuple(scene.pairs[i - first] for i in seen if i >= first),
+        spans=tuple(scene.spans[i - first] for i in seen if first <= i < pairs),
+        pairs=tuple(scene.pairs[i - pairs] for i in seen if i >= pairs),
         rare=(),
         slots=0,
     )

@@ -61,10 +61,10 @@ def candidates(
 
 
 def rare_contacts(
-    robot: Robot, chosen: Sequence[Candidate], stepper: Stepper, slots: int | None, pairs: int = 0
+    robot: Robot, chosen: Sequence[Candidate], stepper: Stepper, slots: int | None, beside: int = 0
 ) -> tuple[tuple[int, ...], int]:
     """Which of many chosen candidates touch only when the robot falls, those not its feet's, and
-    how many slots there are for what then touches, so many contacts of pairs too; none
+    how many slots there are for what then touches, so many contacts beside candidates too; none
     where the stepper gathers no contacts.
     """
     # a stepper that looks at all of them in every step
@@ -84,7 +84,7 @@ def rare_contacts(
     usual, objects = len(chosen) - len(others), 4 * _objects(robot)
     enough = max(SLOTS, usual + 4 + objects) if others else usual + max(4, objects)
     most = enough if slots is None else slots
-    return others, min(most, len(chosen) + pairs) if others or pairs else 0
+    return others, min(most, len(chosen) + beside) if others or beside else 0
 
 
 def _objects(robot: Robot) -> int:

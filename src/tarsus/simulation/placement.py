@@ -16,12 +16,14 @@ from numpy.typing import NDArray
 from tarsus.dynamics import coordinates, tree
 from tarsus.dynamics.kinematics import kinematics
 from tarsus.model.mechanism import WORLD
+from tarsus.model.spans import spans
 from tarsus.program.ir import reference
 from tarsus.program.ir.blocks import Program
 from tarsus.program.ir.trace import Builder
 from tarsus.spatial.quaternion import numeric_product
 from tarsus.stepping.base import Scene
 from tarsus.stepping.ground import below_candidates
+from tarsus.stepping.touching import gaps as gaps_of
 
 Array = NDArray[np.float64]
 TOUCHING = 1e-9  # m
@@ -42,13 +44,20 @@ def on_ground(scene: Scene, q: Array) -> Array:
     if whole is not None:
         names = {candidate.name for candidate in scene.candidates}
         uncut = replace(
-            scene, mechanism=whole, candidates=tuple(c for c in whole.candidates if c.name in names)
+            scene,
+            mechanism=whole,
+            candidates=tuple(c for c in whole.candidates if c.name in names),
+            spans=spans(whole, names) if scene.spans else (),
         )
         placed = on_ground(uncut, q)
         return coordinates.in_cut(cut, placed)[0]
     # free objects are not the robot's
     beside = tree.loose(cut)
-    scene = replace(scene, candidates=tuple(c for c in scene.candidates if c.body not in beside))
+    scene = replace(
+        scene,
+        candidates=tuple(c for c in scene.candidates if c.body not in beside),
+        spans=tuple(s for s in scene.spans if s.body not in beside),
+    )
     # one that is fixed or tied stays where it is
     values = scene.terrain.parameters()
     tied = any(loop.parent == WORLD for loop in cut.loops)
@@ -76,13 +85,18 @@ def on_ground(scene: Scene, q: Array) -> Array:
 
 
 def _look(scene: Scene) -> Program:
-    """From q to every candidate's gap, the nearest ground point (3,) and normal there (3,)."""
+    """From q to every candidate's gap, the nearest ground point (3,) and normal there (3,); gaps of
+    spans behind them.
+    """
     b = Builder("look")
     kin = kinematics(scene.mechanism, b.parameter("q", scene.mechanism.nq))
     terrain = scene.terrain.symbols(b)
     points, distances, frames = below_candidates(scene, kin, scene.candidates, terrain)
     normals = [frame[0, :].T for frame in frames]
     gaps = [distance - c.radius for c, distance in zip(scene.candidates, distances, strict=True)]
+    if scene.spans:
+        all_rare = replace(scene, rare=tuple(range(len(scene.candidates))), pairs=())
+        gaps = gaps_of(all_rare, kin, terrain, b).gaps
     ground = [c - distance * n for c, distance, n in zip(points, distances, normals, strict=True)]
     return b.program(
         gaps=ca.vertcat(*gaps), ground=ca.vertcat(*ground), normals=ca.vertcat(*normals)

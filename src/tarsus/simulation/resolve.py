@@ -16,6 +16,7 @@ from tarsus.errors import TarsusError
 from tarsus.model.cut import in_coordinates
 from tarsus.model.mechanism import Candidate, Mechanism
 from tarsus.model.self_collision import moved
+from tarsus.model.spans import spans
 from tarsus.simulation.contact_selection import rare_contacts
 from tarsus.simulation.kept_pairs import meeting
 from tarsus.stepping.base import METHODS, Scene, Stepper
@@ -77,9 +78,12 @@ def scene(
     law, ground, stepper = parts
     known = meeting(robot, chosen.self_collision).kept if stepper.takes_slots else ()
     pairs = moved(known, mechanism)
-    rare, slots = rare_contacts(robot, touching, stepper, chosen.slots, len(pairs))
+    uneven = stepper.takes_slots and not ground.flat
+    between = spans(mechanism, names) if uneven else ()
+    others = len(between) + len(pairs)
+    rare, slots = rare_contacts(robot, touching, stepper, chosen.slots, others)
     held = {name: getattr(chosen, name) for name in ("limits", "bounce", "stiction")}
-    held["pairs"] = pairs
+    held |= {"pairs": pairs, "spans": between}
     return Scene(mechanism, law, ground, touching, chosen.stabilization, rare, slots, **held)
 
 

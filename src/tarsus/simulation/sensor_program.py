@@ -191,9 +191,9 @@ def _loads(scene: Scene, looked: SX, moment: Moment) -> Callable[[str], list[Loa
 
     def of(body: str) -> list[Load]:
         at = scene.mechanism.body_index(body)
-        own = tuple(i for i, c in enumerate(scene.candidates) if c.body == at)
-        which = [scene.candidates[i] for i in own]
-        touching = contact_kinematics(scene, seen, moment.terrain, which)
+        grounded = enumerate((*scene.candidates, *scene.spans))
+        own = {i: part for i, part in grounded if part.body == at}
+        touching = contact_kinematics(scene, seen, moment.terrain, list(own.values()))
         contacts = [touch.contact for touch in touching]
         forces = [_impulse(scene, moment, i) / moment.dt for i in own]
         pairs = zip(contacts, forces, strict=True)

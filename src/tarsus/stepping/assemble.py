@@ -18,6 +18,8 @@ from tarsus.dynamics.free_motion import FreeMotion, dissipation, free_motion
 from tarsus.dynamics.kinematics import Kinematics, coordinate_rate, kinematics
 from tarsus.errors import TarsusError
 from tarsus.model.mechanism import Candidate
+from tarsus.model.solids import Pair
+from tarsus.model.spans import Span
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder, Values
 from tarsus.registry import name_of
@@ -41,11 +43,10 @@ from tarsus.stepping.delassus import (
     velocity_form,
 )
 from tarsus.stepping.fast_motion import FastMotion, drive, fast_motion
-from tarsus.stepping.held import Chosen
+from tarsus.stepping.held import Chosen, Low
 from tarsus.stepping.runge_kutta import Rate
 from tarsus.stepping.slots import with_slots
-from tarsus.stepping.touching import gaps, touching_points, touching_slot
-from tarsus.stepping.touching_pairs import touching_pairs
+from tarsus.stepping.touching import gaps, touching, touching_slot
 from tarsus.stepping.touching_point import TouchingPoint
 
 
@@ -77,14 +78,14 @@ class StepView:
     free: mass matrix and force without contact
     moving: worlds where a joint turns fast
     touching: the contacts that are looked at in every step
-    low: gaps of the others and the least of them, m; None without slots
+    low: gaps of the others; None without slots
     """
 
     kin: Kinematics
     free: FreeMotion
     moving: FastMotion
     touching: list[ContactKinematics]
-    low: tuple[list[SX], SX] | None
+    low: Low | None
 
 
 def seen(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> StepView:
@@ -132,13 +133,14 @@ def velocity_step(scene: Scene, at: StepView, start: StepInputs, builder: Builde
 
 
 def contact_kinematics(
-    scene: Scene, kin: Kinematics, terrain: object, which: Sequence[Candidate] | None = None
+    scene: Scene,
+    kin: Kinematics,
+    terrain: object,
+    which: Sequence[Candidate | Span | Pair] | None = None,
 ) -> list[ContactKinematics]:
-    """Gap, frame, Jacobian and velocity of all candidates and pairs, or of some candidates."""
-    chosen = scene.candidates if which is None else which
-    touching = touching_points(scene, kin, terrain, chosen)
-    touching += touching_pairs(kin, scene.pairs) if which is None else []
-    return [ContactKinematics.of(at) for at in touching]
+    """Gap, frame, Jacobian and velocity of all that may touch in the scene, or of some of it."""
+    found = touching(scene, kin, terrain, scene.contacts if which is None else which)
+    return [ContactKinematics.of(at) for at in found]
 
 
 def not_ahead(touch: ContactKinematics, moving: FastMotion, start: StepInputs) -> ContactKinematics:

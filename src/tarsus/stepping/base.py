@@ -24,6 +24,7 @@ from tarsus.contact.problem import ContactSolution
 from tarsus.model.mechanism import Candidate, Mechanism
 from tarsus.model.outline import NO_OUTLINE
 from tarsus.model.solids import Pair
+from tarsus.model.spans import Span
 from tarsus.parameters import check
 from tarsus.program.ir.trace import Builder, Values
 from tarsus.references.reference import Citation
@@ -46,7 +47,8 @@ class Scene:
     rare: indices of the candidates that touch only when the robot falls; while none of them does, a
         step is solved without them
     slots: how many contacts a step holds where a rare one touches; 0 where none is rare
-    pairs: capsules of the mechanism that may touch each other, rare contacts behind the candidates
+    spans: what lies between candidates and may touch uneven ground, rare contacts behind these
+    pairs: capsules of the mechanism that may touch each other, rare contacts behind all others
     limits: whether joints stop at the ends of their ranges
     bounce: restitution coefficient there [1]
     stiction: whether dry friction holds joints at rest; if not it is a damper
@@ -65,6 +67,7 @@ class Scene:
     stiction: bool = True
     pairs: tuple[Pair, ...] = ()
     fast: float = FAST
+    spans: tuple[Span, ...] = ()
 
     @cached_property
     def usual(self) -> tuple[int, ...]:
@@ -80,21 +83,26 @@ class Scene:
         if all(candidate.outline is None for candidate in self.candidates):
             return []
         own = [self.candidates[i].outline for i in self.order[: len(self.candidates)]]
-        own += [None] * len(self.pairs)
+        own += [None] * (len(self.spans) + len(self.pairs))
         return [(outline or NO_OUTLINE).numbers for outline in own]
 
     @property
     def order(self) -> tuple[int, ...]:
-        """Indices of the contacts, the usual ones first, pairs last: a slot's numbers count in
-        it.
+        """Indices of the contacts, the usual ones first, then the rare ones, spans, pairs: a
+        slot's numbers count in it.
         """
         first = len(self.candidates)
-        return (*self.usual, *self.rare, *range(first, first + len(self.pairs)))
+        return (*self.usual, *self.rare, *range(first, len(self.contacts)))
+
+    @property
+    def contacts(self) -> tuple[Candidate | Span | Pair, ...]:
+        """All that may touch: candidates, spans, pairs."""
+        return (*self.candidates, *self.spans, *self.pairs)
 
     @property
     def contact_names(self) -> list[str]:
-        """Of the candidates, then of the pairs."""
-        return [part.name for part in (*self.candidates, *self.pairs)]
+        """Of the candidates, of the spans, of the pairs."""
+        return [part.name for part in self.contacts]
 
     @property
     def reported(self) -> int:

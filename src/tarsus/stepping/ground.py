@@ -55,7 +55,19 @@ def below(
     On a plane the lowest point is exact. Elsewhere the normal that says where it is comes from the
     ground below the point found before, so that it is a point of the body at its true distance.
     """
-    found = [(SX.zeros(3), *ground) for ground in scene.terrain.surfaces(list(centers), terrain)]
+    first = scene.terrain.surfaces(list(centers), terrain)
+    return below_lowest(scene, terrain, centers, turned, first)
+
+
+def below_lowest(
+    scene: Scene,
+    terrain: object,
+    centers: Sequence[SX],
+    turned: Sequence[Turned | None],
+    first: Sequence[tuple[SX, SX]],
+) -> list[tuple[SX, SX, SX]]:
+    """`below` where the ground below the centers is known: distance, m, and frame (3, 3)."""
+    found = [(SX.zeros(3), *ground) for ground in first]
     others = [(i, at) for i, at in enumerate(turned) if at is not None]
     for _ in range(LOOKS if others else 0):
         arms = [at.lowest(found[i][2][0, :].T) for i, at in others]

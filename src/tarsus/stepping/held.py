@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import casadi as ca
 import numpy as np
@@ -26,6 +26,8 @@ class Chosen:
         of which the body's number is below zero where the slot holds a candidate; half edges of a
         box
     boxes: of a scene with boxes that meet others
+    along (3,), place: of a scene with spans, half of one, m, zero of others, and where on it
+        the ground is nearest (`stepping.between`)
     """
 
     number: SX
@@ -36,6 +38,19 @@ class Chosen:
     half: SX | None = None
     against: Second | None = None
     boxes: Turns | None = None
+    along: SX | None = None
+    place: SX | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Low:
+    """Gaps of the rare candidates, spans and pairs, and the least of all, m, where pairs' may
+    be larger while none touches; the place on each span where the ground is nearest.
+    """
+
+    gaps: list[SX]
+    least: SX
+    places: list[SX]
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,8 +75,11 @@ class Turns:
     second: SX
 
 
-def looked_up(scene: Scene, numbers: list[SX], j: SX, builder: Builder) -> Chosen:
-    """What slot j holds; an empty one stands in for the candidate of its own place."""
+def looked_up(scene: Scene, numbers: list[SX], places: list[SX], j: SX, builder: Builder) -> Chosen:
+    """What slot j holds; an empty one stands in for the candidate of its own place. places: of
+    `Low`.
+    """
+    # its numbers in the table
     rows = described(scene)
     number, wide = numbers[0], len(rows[0])
     for k, held in enumerate(numbers[1:], 1):
@@ -69,23 +87,32 @@ def looked_up(scene: Scene, numbers: list[SX], j: SX, builder: Builder) -> Chose
     place = builder.keep("place", ca.if_else(number >= 0, number, j))
     index = ca.vertcat(*(wide * place + k for k in range(wide)))
     found = entries(builder.lookup("candidates", np.array(rows), index))
-    own = number, found[0], ca.vertcat(*found[1:4]), found[4]
-    outline = ca.vertcat(*found[-len(scene.outlines[0]) :]) if scene.outlines else None
+    chosen = Chosen(number, found[0], ca.vertcat(*found[1:4]), found[4])
+    # what it may be
+    if scene.outlines:
+        size = len(scene.outlines[0])
+        chosen, found = replace(chosen, outline=ca.vertcat(*found[-size:])), found[:-size]
+    if scene.spans:
+        where = SX(0)
+        for k, inside in enumerate(places, len(scene.candidates)):
+            where = ca.if_else(number == k, inside, where)
+        chosen = replace(chosen, along=ca.vertcat(*found[-3:]), place=where)
     if not scene.pairs:
-        return Chosen(*own, outline)
+        return chosen
     ends = [0, 3, 4, 7, 10, 11]
     half, body, center, along, radius = ca.vertsplit(ca.vertcat(*found[5:16]), ends)
     turns = None
     if any(pair.boxes for pair in scene.pairs):
         first, second = (ca.reshape(ca.vertcat(*found[k : k + 9]), 3, 3).T for k in (18, 27))
         turns = Turns(found[16], found[17], first, second)
-    return Chosen(*own, outline, half, Second(body, center, along, radius), turns)
+    return replace(chosen, half=half, against=Second(body, center, along, radius), boxes=turns)
 
 
 def described(scene: Scene) -> list[tuple[float, ...]]:
     """The numbers of `Chosen` of all contacts, in the scene's order."""
     touching = [scene.candidates[i] for i in scene.order[: len(scene.candidates)]]
     rows: list[tuple[float, ...]] = [(c.body, *c.position, c.radius) for c in touching]
+    rows += [(s.body, *s.middle, s.radius) for s in scene.spans]
     if scene.pairs:
         turned = any(pair.boxes for pair in scene.pairs)
         ground = (*(0.0,) * 3, EMPTY, *(0.0,) * 6, 0.0, *(0.0,) * (TURNS if turned else 0))
@@ -95,6 +122,11 @@ def described(scene: Scene) -> list[tuple[float, ...]]:
             second = (d.body, *d.middle, *d.half, d.radius)
             own = (c.body, *c.middle, c.radius, *c.half, *second)
             rows.append((*own, *_turns(pair)) if turned else own)
+    if scene.spans:
+        none = (0.0,) * 3
+        along = [none] * len(touching) + [tuple(s.half) for s in scene.spans]
+        along += [none] * len(scene.pairs)
+        rows = [(*row, *own) for row, own in zip(rows, along, strict=True)]
     if not scene.outlines:
         return rows
     return [(*row, *own) for row, own in zip(rows, scene.outlines, strict=True)]

@@ -22,7 +22,7 @@ from tarsus.contact.problem import Contact, ContactSolution
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder, Values
 from tarsus.stepping.base import EMPTY, Scene, StepInputs, StepOutputs
-from tarsus.stepping.held import Chosen, looked_up
+from tarsus.stepping.held import Chosen, Low, looked_up
 
 LATE = 1.0  # m: deeper than any gap; what pressed but is not closed comes behind what is
 
@@ -63,7 +63,7 @@ class Remembered:
 def with_slots(
     scene: Scene,
     feet: list[T],
-    below: tuple[list[SX], SX],
+    low: Low,
     at_slot: Callable[[Chosen], T],
     solved: Solve[T],
     start: StepInputs,
@@ -71,7 +71,7 @@ def with_slots(
 ) -> StepOutputs:
     """The end of the step, with impulses of the usual contacts and of the slots.
 
-    below: gaps of the rare candidates and of the pairs, and the least of them, m
+    low: gaps of all but the usual candidates
     at_slot: what a slot holds, at the ground
     solved: the step with some contacts, from a start with their memory
     """
@@ -80,8 +80,7 @@ def with_slots(
         ca.logic_and(number >= 0, law.closed(_at(SX.inf()), own))
         for number, own in zip(memory.numbers, memory.slots, strict=True)
     ]
-    gaps, lowest = below
-    fallen = reduce(ca.logic_or, pressed, closes(law, lowest))
+    fallen = reduce(ca.logic_or, pressed, closes(law, low.least))
     fallen = builder.keep("fallen", fallen)
 
     # as if it stood, everywhere: a loop for worlds that stand would slow them down
@@ -96,10 +95,14 @@ def with_slots(
         closed = [
             law.closed(touch.contact, own) for touch, own in zip(feet, memory.usual, strict=True)
         ]
-        numbers, left_out = chosen(scene, feet, closed, gaps, pressed, memory, builder)
+        there = [
+            ca.logic_and(flag, ca.logic_not(_gone(scene, number, low)))
+            for flag, number in zip(pressed, memory.numbers, strict=True)
+        ]
+        numbers, left_out = chosen(scene, feet, closed, low.gaps, there, memory, builder)
 
         def at(j: SX) -> tuple[T, SX]:
-            slot = looked_up(scene, numbers, j, builder)
+            slot = looked_up(scene, numbers, low.places, j, builder)
             return at_slot(slot), remembered(law, slot.number, memory)
 
         slots = builder.each("slots", scene.slots, at)
@@ -110,6 +113,13 @@ def with_slots(
 
     # over it, in worlds that have fallen
     return StepOutputs.of(builder.rarely(stood, falling, 1, fallen))
+
+
+def _gone(scene: Scene, number: SX, low: Low) -> SX:
+    """1 for the number of a span that is nowhere nearest to the ground any more."""
+    first = len(scene.candidates)
+    away = [ca.logic_and(number == k, place > 1) for k, place in enumerate(low.places, first)]
+    return reduce(ca.logic_or, away, SX(0))
 
 
 def fresh(law: Law) -> SX:

@@ -11,18 +11,32 @@ from tarsus.dynamics import jacobian, rnea
 from tarsus.dynamics.kinematics import Kinematics
 from tarsus.dynamics.selection import Selection
 from tarsus.model.mechanism import Candidate
+from tarsus.model.solids import Pair
+from tarsus.model.spans import Span
 from tarsus.program.ir.trace import Builder
 from tarsus.spatial.rotation import constant
 from tarsus.stepping import blocked
 from tarsus.stepping.base import Scene
+from tarsus.stepping.between import NOWHERE, gaps_between, place_of, travel, turning
 from tarsus.stepping.coupling import Attached
-from tarsus.stepping.ground import Turned, below
-from tarsus.stepping.held import Chosen
+from tarsus.stepping.ground import Turned, below, below_lowest
+from tarsus.stepping.held import Chosen, Low
 from tarsus.stepping.places import least, pair_gaps
 from tarsus.stepping.shared_body import shared_bodies
 from tarsus.stepping.slots import closes
-from tarsus.stepping.touching_pairs import or_pair
+from tarsus.stepping.touching_pairs import or_pair, touching_pairs
 from tarsus.stepping.touching_point import FAR, TouchingPoint
+
+
+def touching(
+    scene: Scene, kin: Kinematics, terrain: object, which: Sequence[Candidate | Span | Pair]
+) -> list[TouchingPoint]:
+    """Of some of what may touch in the scene, in the order candidates, spans, pairs."""
+    candidates = [part for part in which if isinstance(part, Candidate)]
+    spans = [part for part in which if isinstance(part, Span)]
+    found = touching_points(scene, kin, terrain, candidates)
+    found += touching_spans(scene, kin, terrain, spans)
+    return found + touching_pairs(kin, [part for part in which if isinstance(part, Pair)])
 
 
 def touching_points(
@@ -80,21 +94,47 @@ def touching_points(
     return found
 
 
-def gaps(scene: Scene, kin: Kinematics, terrain: object, builder: Builder) -> tuple[list[SX], SX]:
-    """Of the rare candidates, then of the pairs, m, and the least of all; those of pairs may be
-    larger where none touches.
-    """
+def gaps(scene: Scene, kin: Kinematics, terrain: object, builder: Builder) -> Low:
+    """Of all contacts but the usual ones, in the scene's order."""
+    # the ground below all centers at once, and below ends of spans that are usual candidates
+    ends = {name for span in scene.spans for name in span.ends}
+    usual = [scene.candidates[i] for i in scene.usual if scene.candidates[i].name in ends]
     rare = [scene.candidates[i] for i in scene.rare]
     centers = [
         kin.world_position[c.body] + ca.mtimes(kin.world_rotation[c.body], constant(c.position))
-        for c in rare
+        for c in (*rare, *usual)
     ]
-    grounds = below(scene, terrain, centers, [Turned.of(kin, c) for c in rare])
+    first = scene.terrain.surfaces(centers, terrain)
+    own, turned = len(rare), [Turned.of(kin, c) for c in rare]
+    grounds = below_lowest(scene, terrain, centers[:own], turned, first[:own])
     found = [distance - c.radius for c, (_, distance, _) in zip(rare, grounds, strict=True)]
+    # between them
+    places: list[SX] = []
+    if scene.spans:
+        seen = zip((*rare, *usual), centers, first, strict=True)
+        known = {c.name: (center, *ground) for c, center, ground in seen}
+        inside, places = gaps_between(scene, kin, terrain, known, builder)
+        found += inside
     if not scene.pairs:
-        return found, least(found)
+        return Low(found, least(found), places)
     of_pairs, lowest = pair_gaps(kin, scene.pairs, lambda gap: closes(scene.law, gap), builder)
-    return found + of_pairs, least([*found, lowest])
+    return Low(found + of_pairs, least([*found, lowest]), places)
+
+
+def touching_spans(
+    scene: Scene, kin: Kinematics, terrain: object, which: Sequence[Span]
+) -> list[TouchingPoint]:
+    """Of some of the scene's spans."""
+    first, found = len(scene.candidates), []
+    for span in which:
+        number = first + scene.spans.index(span)
+        place = place_of(scene, kin, terrain, span)
+        outline = constant(scene.outlines[number]) if scene.outlines else None
+        fixed = SX(span.body), constant(span.middle), SX(span.radius), outline
+        along = constant(span.half)
+        slot = Chosen(SX(number), *fixed, along=along, place=place)
+        found.append(touching_slot(scene, kin, terrain, slot))
+    return found
 
 
 def touching_slot(scene: Scene, kin: Kinematics, terrain: object, slot: Chosen) -> TouchingPoint:
@@ -102,10 +142,15 @@ def touching_slot(scene: Scene, kin: Kinematics, terrain: object, slot: Chosen) 
     body, on which a law's memory of places then stays.
     """
     paired = [c.body for pair in scene.pairs for c in (pair.first, pair.second)]
-    selection = Selection(kin, [c.body for c in scene.candidates] + paired)
+    grounded = [c.body for c in (*scene.candidates, *scene.spans)]
+    selection = Selection(kin, grounded + paired)
     # the ground below it
     body = selection.body(slot.body)
-    arm = ca.mtimes(body.rotation, slot.center)
+    arm, place, along = ca.mtimes(body.rotation, slot.center), SX(0), None
+    if slot.along is not None:
+        assert slot.place is not None
+        place, along = slot.place, ca.mtimes(body.rotation, slot.along)
+        arm += ca.if_else(place < NOWHERE, place, 0) * along
     center = body.origin + arm
     outline = None if slot.outline is None else Turned(slot.outline, body.rotation)
     [(reach, distance, frame)] = below(scene, terrain, [center], [outline])
@@ -116,10 +161,19 @@ def touching_slot(scene: Scene, kin: Kinematics, terrain: object, slot: Chosen) 
         product += outline.gained(normal, body.spin)
     # as a contact
     rows = ca.mtimes(frame, selection.columns(body, center + down))
-    watched = any(blocked.may_be(scene.mechanism, c.body) for c in scene.candidates)
+    velocity = ca.mtimes(rows, kin.u)
+    told = (down, center + down - reach) if outline is not None else ()
+    if along is not None:
+        at_center = ca.mtimes(frame.T, velocity) - ca.cross(body.spin, down)
+        turned = turning(scene, terrain, center, along)
+        product += ca.cross(body.spin, travel(normal, along, turned, body.spin, at_center))
+        away = ca.if_else(place < NOWHERE, place, 0) * along
+        told = down + away, center + down - reach - away
+    here = ca.logic_and(slot.number >= 0, place < NOWHERE)
+    watched = any(blocked.may_be(scene.mechanism, body) for body in grounded)
     ground = TouchingPoint(
-        ca.if_else(slot.number >= 0, distance - slot.radius, FAR),
-        ca.mtimes(rows, kin.u),
+        ca.if_else(here, distance - slot.radius, FAR),
+        velocity,
         center + down,
         frame,
         _material(scene, center + down, terrain, _friction_of(scene, slot.number)),
@@ -127,7 +181,7 @@ def touching_slot(scene: Scene, kin: Kinematics, terrain: object, slot: Chosen) 
         body.rotation,
         ca.mtimes(frame, product),
         Attached.by(rows, watched),
-        *((down, center + down - reach) if outline is not None else ()),
+        *told,
     )
     return ground if slot.against is None else or_pair(ground, slot, (selection, body), scene.pairs)
 
@@ -141,7 +195,7 @@ def _material(scene: Scene, point: SX, terrain: object, own: float | SX) -> tupl
 def _friction_of(scene: Scene, number: SX) -> SX:
     """The factor of the candidate that a slot holds, by its number in the scene's order."""
     factors = [scene.candidates[i].friction for i in scene.order[: len(scene.candidates)]]
-    factors += [pair.friction for pair in scene.pairs]
+    factors += [other.friction for other in (*scene.spans, *scene.pairs)]
     found = SX(factors[0])
     for k in range(1, len(factors)):
         if factors[k] != factors[k - 1]:

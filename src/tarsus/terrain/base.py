@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 from tarsus.parameters import check
 from tarsus.program.ir.trace import Builder
 
+STEEP = 3.0  # [1]: 72 degrees, steeper than what is walked on
+
 
 @dataclass(frozen=True)
 class Terrain(ABC):
@@ -45,6 +47,17 @@ class Terrain(ABC):
         parameters' symbols under their names, and p.lookup(table, index (k,)): the entries (k,) at
         floor(index) of the flattened table.
         """
+
+    @property
+    def flat(self) -> bool:
+        """Whether it is one plane for certain: what lies between points that touch it cannot."""
+        return False
+
+    def steepest(self, p: Any) -> SX | None:
+        """A slope, rise over run [1], that none exceeds, of ground that is a height over x and y;
+        None of other ground, whose distance is that of a solid.
+        """
+        return SX(STEEP)
 
     def at_level(self, p: Any, level: SX) -> Any:
         """The parameters' symbols where the ground's heights are `level` times what they are; the

@@ -112,6 +112,9 @@ class Boxes(Terrain):
         boxes = described.reshape(*described.shape[:-2], -1)
         return {"boxes": boxes} | _graph.columns(ground=self.ground)
 
+    def steepest(self, p: Any) -> SX | None:
+        return None
+
     def surface(self, point: SX, p: Any) -> tuple[SX, SX]:
         at = SX.sym("at", 3)
         boxes = [self._from_box(at, box) for box in ca.vertsplit(p.boxes, NUMBERS)]

@@ -96,6 +96,15 @@ class HeightField(Terrain):
     def _cell(self) -> NDArray[np.float64]:
         return np.broadcast_to(np.asarray(self.cell, float), 2)
 
+    @property
+    def flat(self) -> bool:
+        return not np.ptp(np.asarray(self.heights, float))
+
+    def steepest(self, p: Any) -> SX | None:
+        heights = np.asarray(self.heights, float)
+        along = [np.abs(np.diff(heights, axis=k)).max() for k in (1, 0)]
+        return SX(float(np.hypot(*(along / self._cell))))
+
     def surface(self, point: SX, p: Any) -> tuple[SX, SX]:
         return self.surfaces([point], p)[0]
 

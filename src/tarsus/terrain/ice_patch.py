@@ -30,6 +30,10 @@ class IcePatch(Terrain):
     def parameters(self) -> dict[str, NDArray]:
         return _material.parameters(self._ice(), friction=1.0)
 
+    @property
+    def flat(self) -> bool:
+        return True
+
     def surface(self, point: SX, p: Any) -> tuple[SX, SX]:
         return point[2], _graph.LEVEL
 

@@ -46,6 +46,13 @@ class Patched(Terrain):
         own = _material.parameters(self.patches, friction=self.friction, stiffness=self.stiffness)
         return own | (self.ground.parameters() if self.ground else {})
 
+    @property
+    def flat(self) -> bool:
+        return self.ground is None or self.ground.flat
+
+    def steepest(self, p: Any) -> SX | None:
+        return self.ground.steepest(p) if self.ground else SX(0)
+
     def at_level(self, p: Any, level: SX) -> Any:
         return self.ground.at_level(p, level) if self.ground else p
 

@@ -15,5 +15,9 @@ from tarsus.terrain.base import Terrain
 class Plane(Terrain):
     """Level ground at height zero; tangents along x and y."""
 
+    @property
+    def flat(self) -> bool:
+        return True
+
     def surface(self, point: SX, p: Any) -> tuple[SX, SX]:
         return point[2], _graph.LEVEL

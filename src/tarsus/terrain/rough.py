@@ -54,6 +54,11 @@ class Rough(Terrain):
     def at_level(self, p: Any, level: SX) -> Any:
         return SimpleNamespace(**vars(p) | {"heights": level * p.heights})
 
+    def steepest(self, p: Any) -> SX | None:
+        vectors = [p.waves[3 * k : 3 * k + 2] for k in range(self.waves)]
+        slopes = [ca.fabs(p.heights[k]) * ca.sqrt(ca.sumsqr(v)) for k, v in enumerate(vectors)]
+        return sum(slopes, SX(0))
+
     def surface(self, point: SX, p: Any) -> tuple[SX, SX]:
         height, along = SX(0), SX(2, 1)
         for k in range(self.waves):

@@ -35,6 +35,10 @@ class Sine(Terrain):
     def at_level(self, p: Any, level: SX) -> Any:
         return SimpleNamespace(**vars(p) | {"amplitude": level * p.amplitude})
 
+    def steepest(self, p: Any) -> SX | None:
+        wave = p.wavenumber if self.heading is None else ca.sqrt(ca.sumsqr(p.wave))
+        return ca.fabs(p.amplitude) * wave
+
     def surface(self, point: SX, p: Any) -> tuple[SX, SX]:
         if self.heading is not None:
             phase = ca.dot(p.wave, point[:2])

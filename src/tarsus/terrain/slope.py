@@ -38,6 +38,10 @@ class Slope(Terrain):
         across = np.stack([-np.sin(heading), np.cos(heading), np.zeros_like(heading)], -1)
         return {"frame": np.concatenate([np.cross(uphill, across), uphill, across], -1)}
 
+    @property
+    def flat(self) -> bool:
+        return True
+
     def surface(self, point: SX, p: Any) -> tuple[SX, SX]:
         frame = ca.vertcat(p.frame[0:3].T, p.frame[3:6].T, p.frame[6:9].T)
         return ca.dot(p.frame[:3], point), frame

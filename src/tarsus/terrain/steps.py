@@ -61,6 +61,9 @@ class Steps(Terrain):
             foot=np.where(down, self.count * rise, 0.0),
         )
 
+    def steepest(self, p: Any) -> SX | None:
+        return None
+
     def surface(self, point: SX, p: Any) -> tuple[SX, SX]:
         at = SX.sym(
             "at", 2

@@ -48,6 +48,15 @@ class Tiles(Terrain):
     def at_level(self, p: Any, level: SX) -> Any:
         return SimpleNamespace(**vars(p) | {"heights": level * p.heights})
 
+    def steepest(self, p: Any) -> SX | None:
+        """Of hills; of ramps, that rise at most half as much again as on average; of waves; and of
+        stones, across a corner.
+        """
+        waves = 2 * np.pi * max(1, round(self.side / self.length)) / self.side
+        ramp = 1.5 / min(self.edge, self.run), 1.5 * np.sqrt(2) / min(self.edge, self._stone / 2)
+        slopes = ca.fabs(p.heights) * SX([1.0, ramp[0], waves, ramp[1]])
+        return ca.mmax(slopes)
+
     def surface(self, point: SX, p: Any) -> tuple[SX, SX]:
         at = SX.sym("at", 2)
         height = self._height(at, p)
@@ -77,10 +86,15 @@ class Tiles(Terrain):
         up = done - 1 + _ramp((inward - self.run * done) / min(self.edge, self.run))
         return ca.if_else(done < 1, 0, up)
 
+    @property
+    def _stone(self) -> float:
+        """The width of a stone and its groove, m."""
+        return self.side / max(1, round(self.side / self.size))
+
     def _stones(self, tile: SX, here: SX) -> SX:
         """Height of the stone at a place (2,) of a tile (2,), -1 to 1, 0 in the grooves."""
-        count = max(1, round(self.side / self.size))
-        size = self.side / count
+        size = self._stone
+        count = round(self.side / size)
         at = here / size + count / 2
         stone = ca.floor(at)
         inward = size * ca.fmin(at - stone, 1 - at + stone) / min(self.edge, size / 2)

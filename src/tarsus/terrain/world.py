@@ -52,6 +52,13 @@ class World(Terrain):
     def tables(self) -> dict[str, NDArray]:
         return self.ground.tables()
 
+    @property
+    def flat(self) -> bool:
+        return self.ground.flat
+
+    def steepest(self, p: Any) -> SX | None:
+        return self.ground.steepest(p)
+
     def surface(self, point: SX, p: Any) -> tuple[SX, SX]:
         return self.ground.surface(point, p)
 

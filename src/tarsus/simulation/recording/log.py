@@ -54,7 +54,7 @@ def dataset(
     scene, mechanism = plan.scene, plan.scene.mechanism
     steps, count = records["q"].shape[:2]
     # what the ground does: a robot does not stand on itself
-    first = len(scene.candidates)
+    first = len(scene.candidates) + len(scene.spans)
     grounded = {name: (dims, values[:, :, :first]) for name, (dims, values) in contacts.items()}
     # the variables with their dimensions
     each = ("time", "world")

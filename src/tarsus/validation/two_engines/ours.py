@@ -36,7 +36,7 @@ def in_tarsus(
         pushed = log.force_limit.values[:, at].any(1) if "force_limit" in log else np.zeros(0)
         if (hit := np.flatnonzero(pushed)).size:
             stops[name] = int(hit[0])
-    owners = [(names[c.body], GROUND) for c in scene.candidates]
+    owners = [(names[c.body], GROUND) for c in (*scene.candidates, *scene.spans)]
     owners += [(names[pair.first.body], names[pair.second.body]) for pair in scene.pairs]
     forces = dict(zip(log.contact.values.tolist(), log.force_contact.values[..., 0].T, strict=True))
     return RobotRun(

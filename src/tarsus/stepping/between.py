@@ -1,0 +1,245 @@
+"""Where between a body's ends, rims and corners the ground is nearest (`model.spans`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import casadi as ca
+import numpy as np
+from casadi import DM, SX
+
+from tarsus.dynamics.kinematics import Kinematics
+from tarsus.model.spans import Span
+from tarsus.program.ir.symbolic import entries
+from tarsus.program.ir.trace import Builder, Values
+from tarsus.stepping.base import Scene
+from tarsus.stepping.slots import closes
+from tarsus.stepping.touching_point import FAR
+
+KNOTS = np.linspace(-1, 1, 6)  # where the ground is looked at first
+ROUNDS = 6  # looks between two of them
+TURN = 1e-4  # rad: between two knots ground that turns less is straight
+RISE = 0.02  # [1]: ground that comes nearer by less of the way may be straight, its distance rough
+INSIDE = 0.02  # of the way between two looks: no look is nearer to one of them
+NEAR = 1e-3  # m: what may be nearer than that to closing is looked at
+NOWHERE = 2.0  # the place where none is nearest
+AHEAD = 1e-3  # m: how far from it the ground is looked at to see how it turns
+FLATTEST = 1.0  # 1/m: on less round ground the place moves no faster than there
+TINY = 1e-12  # m
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """A span in the world: middle (3,) and half (3,), m."""
+
+    middle: SX
+    half: SX
+
+    def at(self, place: SX | float) -> SX:
+        """The point (3,) at a place from -1 to 1."""
+        return self.middle + place * self.half
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """At the ground below a place on a line: distance, m, and how fast it grows along it, m."""
+
+    place: SX
+    distance: SX
+    slope: SX
+
+
+def nearest(scene: Scene, terrain: object, line: Line, builder: Builder | None = None) -> SX:
+    """The place on a line, -1 to 1, where the ground is nearest, NOWHERE if that is at an end.
+
+    Knots find two places between which the distance falls and grows again; of several such the
+    lowest. Tangents and secants of the distance come together there in turns: the ones are best at
+    an edge of the ground, the others where it is round.
+    """
+    found = _looks(scene, terrain, line, [SX(knot) for knot in KNOTS])
+    length = ca.sqrt(ca.dot(line.half, line.half) + TINY**2)
+    # between which two knots
+    best, a, b = SX.inf(), found[0], found[1]
+    for left, right in pairwise(found):
+        turned = right.slope - left.slope > TURN * length
+        risen = RISE * length * (right.place - left.place)
+        falls = ca.logic_and(left.slope < 0, right.slope >= 0)
+        hidden = ca.logic_or(
+            ca.logic_and(left.slope < 0, right.distance > left.distance + risen),
+            ca.logic_and(right.slope > 0, left.distance > right.distance + risen),
+        )
+        low = ca.fmin(left.distance, right.distance)
+        valley = ca.logic_or(ca.logic_and(falls, turned), hidden)
+        better = ca.logic_and(valley, low < best)
+        best = ca.if_else(better, low, best)
+        a, b = _either(better, left, a), _either(better, right, b)
+    # closer
+    for k in range(ROUNDS):
+        if builder is not None:
+            a, b, best = builder.hold("bracket", (a, b, best))
+        [c] = _looks(scene, terrain, line, [_proposed(a, b, tangents=k % 2 == 0)])
+        ahead = _ahead(a, b, c)
+        a, b = _either(ahead, c, a), _either(ahead, b, c)
+    there = ca.logic_and(best < SX.inf(), ca.logic_and(a.slope < 0, b.slope >= 0))
+    return ca.if_else(there, _proposed(a, b, tangents=False, inside=0.0), NOWHERE)
+
+
+def place_of(scene: Scene, kin: Kinematics, terrain: object, span: Span) -> SX:
+    """The place on a span where the ground is nearest (`nearest`)."""
+    pose = kin.world_rotation[span.body], kin.world_position[span.body]
+    return nearest(scene, terrain, _line(SX(DM(_numbers(span))), *pose))
+
+
+def gaps_between(
+    scene: Scene,
+    kin: Kinematics,
+    terrain: object,
+    ends: Mapping[str, tuple[SX, SX, SX]],
+    builder: Builder,
+) -> tuple[list[SX], list[SX]]:
+    """Of each span the gap where the ground is nearest, m, FAR if that is at an end or is not
+    near, and the place there.
+
+    ends: of the candidates between which they lie, by name, the center (3,), m, and the ground's
+        distance, m, and frame (3, 3) there
+    """
+    count = len(scene.spans)
+    near = builder.hold("near", _near(scene, terrain, ends))
+    table = np.array([_numbers(span) for span in scene.spans])
+    bodies = sorted({span.body for span in scene.spans})
+    poses = [(kin.world_rotation[b], kin.world_position[b]) for b in bodies]
+    poses = builder.hold("poses", poses)
+
+    # one after the other, of those that are near
+    def look(now: Values) -> tuple[Values, SX]:
+        at, wide = now["at"], table.shape[1]
+        index = ca.vertcat(*(wide * at + k for k in range(wide)))
+        row = builder.lookup("spans", table, index)
+        (R, origin), *others = poses
+        for b, other in zip(bodies[1:], others, strict=True):
+            R, origin = (
+                ca.if_else(row[0] == b, x, y) for x, y in zip(other, (R, origin), strict=True)
+            )
+        line = _line(row, R, origin)
+        place = builder.keep("place", nearest(scene, terrain, line, builder))
+        distance, _ = scene.terrain.surfaces([line.at(place)], terrain)[0]
+        gap = ca.if_else(place < NOWHERE, distance - row[7], FAR)
+        found = {"gaps": gap, "places": place}
+        new = {
+            name: ca.vertcat(
+                *(ca.if_else(at == k, value, own) for k, own in enumerate(entries(now[name])))
+            )
+            for name, value in found.items()
+        }
+        following = _first(near, at)
+        return new | {"at": following}, following < count
+
+    begin = {"gaps": SX(np.full(count, FAR)), "places": SX(np.full(count, NOWHERE))}
+    first = builder.keep("first", _first(near, SX(-1)))
+    found = builder.rarely(begin | {"at": first}, look, count, first < count)
+    return entries(found["gaps"]), entries(found["places"])
+
+
+def travel(normal: SX, line: SX, turned: SX, spin: SX, velocity: SX) -> SX:
+    """How fast (3,), m/s, the place where the ground is nearest moves along a line with its body:
+    the ground's normal there stays at a right angle to it.
+
+    normal (3,): the ground's; turned (3,): how it turns along the line (`turning`), 1/m
+    line (3,): half of it, m; spin (3,), velocity (3,): the body's and that of the place, world
+    """
+    along = line / ca.sqrt(ca.dot(line, line) + TINY**2)
+    out = ca.dot(normal, ca.cross(spin, along)) + ca.dot(turned, velocity)
+    return -out / ca.fmax(ca.dot(turned, along), FLATTEST) * along
+
+
+def turning(scene: Scene, terrain: object, center: SX, line: SX) -> SX:
+    """How the ground's normal (3,) changes on the way along a line (3,) from a point (3,), 1/m."""
+    along = line / ca.sqrt(ca.dot(line, line) + TINY**2)
+    ways = [center + way * along for way in (-AHEAD, AHEAD)]
+    before, behind = (frame[0, :].T for _, frame in scene.terrain.surfaces(ways, terrain))
+    return (behind - before) / (2 * AHEAD)
+
+
+def _numbers(span: Span) -> list[float]:
+    """Body, middle (3,), half (3,), radius."""
+    return [span.body, *span.middle, *span.half, span.radius]
+
+
+def _line(numbers: SX, R: SX, origin: SX) -> Line:
+    """A span of these numbers, its body having this rotation (3, 3) and origin (3,), m."""
+    return Line(origin + ca.mtimes(R, numbers[1:4]), ca.mtimes(R, numbers[4:7]))
+
+
+def _near(scene: Scene, terrain: object, ends: Mapping[str, tuple[SX, SX, SX]]) -> list[SX]:
+    """1 for each span that may touch inside.
+
+    The distance from a solid changes by no more than the way. Above ground that is a height, a way
+    up that is steeper than all of it leads away from it; else the height above it is bounded.
+    """
+    # how high the ends are, and how much a way of 1 m may take of that
+    steepest, rate, shrunk = scene.terrain.steepest(terrain), SX(1), SX(1)
+    high = {name: distance for name, (_, distance, _) in ends.items()}
+    if steepest is not None:
+        rate, shrunk = steepest, 1 / ca.sqrt(1 + steepest**2)
+        high = {name: high[name] / frame[0, 2] for name, (_, _, frame) in ends.items()}
+    half = 0.5 / ca.fmax(rate, TINY)
+    # between them, where both bounds meet
+    found = []
+    for span in scene.spans:
+        (one, other), (begin, end) = span.ends, span.part
+        length = 2 * float(np.linalg.norm(span.half)) / (end - begin)
+        most, climb = rate * length, ends[other][0][2] - ends[one][0][2]
+        slope, possible = SX(0), SX(1)
+        if steepest is not None:
+            slope, possible = climb, ca.fabs(climb) < most
+        share = 0.5 + (high[one] - high[other] + slope) * (half / length)
+        share = ca.fmin(ca.fmax(share, begin), end)
+        least = ca.fmax(
+            high[one] - (most - slope) * share, high[other] - (most + slope) * (1 - share)
+        )
+        gap = shrunk * least - span.radius - NEAR
+        found.append(ca.logic_and(possible, closes(scene.law, gap)))
+    return found
+
+
+def _first(flags: Sequence[SX], behind: SX) -> SX:
+    """The first number behind one whose flag is set; as many as there are if none is."""
+    found = SX(len(flags))
+    for k, flag in reversed(list(enumerate(flags))):
+        found = ca.if_else(ca.logic_and(flag, k > behind), k, found)
+    return found
+
+
+def _looks(scene: Scene, terrain: object, line: Line, places: list[SX]) -> list[Look]:
+    points = [line.at(place) for place in places]
+    found = scene.terrain.surfaces(points, terrain)
+    return [
+        Look(place, distance, ca.dot(frame[0, :].T, line.half))
+        for place, (distance, frame) in zip(places, found, strict=True)
+    ]
+
+
+def _proposed(a: Look, b: Look, tangents: bool, inside: float = INSIDE) -> SX:
+    """Where to look between two: where their tangents meet, or where a line through their slopes
+    is zero; in the middle where the distance does not fall and grow again.
+    """
+    width, change = b.place - a.place, ca.fmax(b.slope - a.slope, TINY)
+    rise = a.distance - b.distance + b.slope * width if tangents else -a.slope * width
+    share = ca.fmin(ca.fmax(rise / (change * width), inside), 1 - inside)
+    both = ca.logic_and(a.slope < 0, b.slope >= 0)
+    return a.place + ca.if_else(both, share, 0.5) * width
+
+
+def _ahead(a: Look, b: Look, c: Look) -> SX:
+    """1 where the least distance between two looks is behind the third, between them."""
+    falls, grows = a.slope < 0, b.slope >= 0
+    left = ca.logic_and(c.slope < 0, ca.logic_or(grows, c.distance <= a.distance))
+    right = ca.logic_not(ca.logic_and(c.slope > 0, c.distance <= b.distance))
+    return ca.if_else(falls, left, right)
+
+
+def _either(flag: SX, new: Look, old: Look) -> Look:
+    both = zip(vars(new).values(), vars(old).values(), strict=True)
+    return Look(*(ca.if_else(flag, one, other) for one, other in both))

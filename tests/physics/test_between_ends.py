@@ -1,0 +1,91 @@
+"""What lies between ends of a capsule, rims of a cylinder, corners of a box touches uneven ground."""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+import pytest
+
+from tarsus import Simulation
+from tarsus.contact.laws.compliant import Compliant
+from tarsus.contact.laws.moreau import Moreau
+from tarsus.dynamics.robot import Robot
+from tarsus.model.mjcf import read_mjcf
+from tarsus.model.spans import LONGEST, spans
+from tarsus.terrain.base import Terrain
+from tarsus.terrain.boxes import Boxes
+from tarsus.terrain.plane import Plane
+from tarsus.terrain.slope import Slope
+from tarsus.terrain.surface import Surface
+
+ROD = "size='.03 .2' euler='0 90 0'"  # 0.4 m along x
+CREST = Surface(lambda x, y: 0.03 * ca.cos(4 * np.pi * x))  # ends of a rod stand over hollows
+WALL = Boxes(position=[(0, 0, 0.05)], half_sizes=(0.05, 0.3, 0.05))
+IMPACT = 2e-3  # m: hard contact stops a body within a step of 0.5 ms at 3 m/s, and edges turn
+
+
+def body(geom: str) -> Robot:
+    """A free body of one shape."""
+    geoms = f"<geom name='part' {geom} density='1000'/>"
+    text = f"<body pos='0 0 1'><freejoint/>{geoms}</body>"
+    return Robot.of(read_mjcf(f"<mujoco><worldbody>{text}</worldbody></mujoco>"))
+
+
+@pytest.mark.parametrize("kind", ["capsule", "cylinder"])
+def test_a_rod_lies_on_a_crest(kind: str) -> None:
+    simulation = Simulation(body(f"type='{kind}' {ROD}"), Moreau(), terrain=CREST)
+    log = simulation.run(1.0)
+    assert log.q.values[-1, 2] == pytest.approx(0.06, abs=1e-6)
+    forces = dict(zip(log.contact.values, log.force_contact.values[-1, :, 0], strict=True))
+    [carrying] = [name for name, force in forces.items() if force > 1e-6]
+    assert "-" in carrying, "it lies on what is between its ends"
+
+
+def test_a_law_that_gives_way_carries_it_too() -> None:
+    rod = body(f"type='capsule' {ROD}")
+    law = Compliant()
+    simulation = Simulation(rod, law, terrain=CREST, dt=5e-4)
+    simulation.advance(1.0)
+    sag = rod.mass * 9.81 / law.c_N
+    assert simulation.q[..., 2].item() == pytest.approx(0.06 - sag, abs=1e-5)
+
+
+def test_a_box_lies_across_a_ridge() -> None:
+    """Two of its edges carry it, alike, half of it in the air on either side."""
+    simulation = Simulation(body("type='box' size='.2 .1 .05'"), Moreau(), terrain=CREST)
+    log = simulation.run(0.5)
+    assert log.q.values[-1, 2] == pytest.approx(0.08, abs=1e-6)
+    forces = log.force_contact.values[-1, :, 0]
+    carrying = forces[forces > 1e-6]
+    assert len(carrying) == 2 and carrying[0] == pytest.approx(carrying[1], rel=1e-3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["capsule", "cylinder", "box"])
+def test_what_falls_on_a_wall_does_not_go_through(kind: str) -> None:
+    shape = "size='.2 .1 .05'" if kind == "box" else ROD
+    simulation = Simulation(body(f"type='{kind}' {shape}"), Moreau(), terrain=WALL, dt=5e-4)
+    for x, roll in ((0.0, 0.0), (0.06, 0.3), (-0.12, -0.2)):
+        turned = [np.cos(roll / 2), np.sin(roll / 2), 0, 0]
+        simulation.set(q=[x, 0, 0.45, *turned], u=np.zeros(6))
+        log = simulation.run(1.5)
+        energy = (log.kinetic_energy + log.potential_energy).values
+        assert log.gap.values.min() > -IMPACT
+        assert energy.max() <= energy[0] * (1 + 1e-9)
+        assert (log.converged == 1).all()
+
+
+@pytest.mark.parametrize("ground", [Plane(), Slope(0.2)])
+def test_flat_ground_needs_ends_alone(ground: Terrain) -> None:
+    simulation = Simulation(body(f"type='capsule' {ROD}"), Moreau(), terrain=ground)
+    assert not simulation.plan.scene.spans and not simulation.plan.scene.slots
+
+
+def test_a_long_edge_is_several_spans_of_which_one_holds_its_middle() -> None:
+    rod = body("type='capsule' size='.03 .4'")
+    own = spans(rod, [candidate.name for candidate in rod.candidates])
+    assert len(own) % 2 == 1 and all(2 * np.linalg.norm(s.half) <= LONGEST for s in own)
+    assert np.allclose(own[len(own) // 2].middle, 0)
+    box = body("type='box' size='.1 .1 .1'")
+    assert len(spans(box, [candidate.name for candidate in box.candidates])) == 12
+    assert not spans(box, ["part_0"]), "one end alone spans nothing"
