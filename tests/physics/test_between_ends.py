@@ -1,4 +1,4 @@
-"""What lies between ends of a capsule, rims of a cylinder, corners of a box touches uneven ground."""
+"""Between ends of a capsule, rims of a cylinder, corners of a box uneven ground touches, too."""
 
 from __future__ import annotations
 

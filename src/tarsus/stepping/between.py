@@ -98,9 +98,9 @@ def gaps_between(
     terrain: object,
     ends: Mapping[str, tuple[SX, SX, SX]],
     builder: Builder,
-) -> tuple[list[SX], list[SX]]:
+) -> tuple[list[SX], list[SX], SX]:
     """Of each span the gap where the ground is nearest, m, FAR if that is at an end or is not
-    near, and the place there.
+    near, and the place there; the least gap.
 
     ends: of the candidates between which they lie, by name, the center (3,), m, and the ground's
         distance, m, and frame (3, 3) there
@@ -134,12 +134,13 @@ def gaps_between(
             for name, value in found.items()
         }
         following = _first(near, at)
-        return new | {"at": following}, following < count
+        new |= {"at": following, "least": ca.fmin(now["least"], gap)}
+        return new, following < count
 
     begin = {"gaps": SX(np.full(count, FAR)), "places": SX(np.full(count, NOWHERE))}
     first = builder.keep("first", _first(near, SX(-1)))
-    found = builder.rarely(begin | {"at": first}, look, count, first < count)
-    return entries(found["gaps"]), entries(found["places"])
+    found = builder.rarely(begin | {"at": first, "least": SX(FAR)}, look, count, first < count)
+    return entries(found["gaps"]), entries(found["places"]), found["least"]
 
 
 def travel(normal: SX, line: SX, turned: SX, spin: SX, velocity: SX) -> SX:

@@ -109,16 +109,16 @@ def gaps(scene: Scene, kin: Kinematics, terrain: object, builder: Builder) -> Lo
     grounds = below_lowest(scene, terrain, centers[:own], turned, first[:own])
     found = [distance - c.radius for c, (_, distance, _) in zip(rare, grounds, strict=True)]
     # between them
-    places: list[SX] = []
+    places, low = list[SX](), list(found)
     if scene.spans:
         seen = zip((*rare, *usual), centers, first, strict=True)
         known = {c.name: (center, *ground) for c, center, ground in seen}
-        inside, places = gaps_between(scene, kin, terrain, known, builder)
-        found += inside
+        inside, places, lowest = gaps_between(scene, kin, terrain, known, builder)
+        found, low = found + inside, [*low, lowest]
     if not scene.pairs:
-        return Low(found, least(found), places)
+        return Low(found, least(low), places)
     of_pairs, lowest = pair_gaps(kin, scene.pairs, lambda gap: closes(scene.law, gap), builder)
-    return Low(found + of_pairs, least([*found, lowest]), places)
+    return Low(found + of_pairs, least([*low, lowest]), places)
 
 
 def touching_spans(
