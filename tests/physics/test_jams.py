@@ -61,7 +61,7 @@ BLOCKED = """<mujoco><option gravity="0 0 0"/><compiler autolimits="true"/><worl
 <body name="ball"><joint name="aside" type="slide" axis="1 0 0" range="-.002 0" {friction}/>
 <geom name="ball" type="sphere" size=".0215" mass=".1"/></body></body></body></worldbody>
 <keyframe><key name="stand" qpos="0 0 3 1 0 0 0 .1 0"/></keyframe></mujoco>"""
-PRESS = 8.0  # rad/s, m/s: how fast the ball comes
+PRESS = 8.0  # m/s: how fast the ball comes
 
 
 @pytest.mark.parametrize("friction", ["", 'frictionloss=".5"'])
@@ -85,6 +85,8 @@ def test_a_stop_whose_way_back_is_blocked_asks_for_rest(friction: str, rate: flo
     most = 0.2 * PRESS / 0.0025
     assert np.abs(stop).max() <= most and np.abs(contact).max() <= most
     assert log.equation_residual.max() < 1e-6
+    if friction:
+        assert log.joint_friction_residual.max() < 1e-6
     assert float(log.kinetic_energy.max()) <= 0.5 * 0.1 * rate**2 + 1e-12
     assert np.abs(log.u.values[-1, 6:]).max() < 1e-6
     assert log.q.values[-1, 8] == pytest.approx(0.001, abs=1e-6)

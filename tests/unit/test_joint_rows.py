@@ -30,14 +30,15 @@ def solved(G: Array, free: Array) -> tuple[Array, Array, bool]:
     whole, start = ca.reshape(b.parameter("G", G.size), *G.shape), b.parameter("free", len(G))
     at = [slice(3 * i, 3 * i + 3) for i in range(CONTACTS)]
     own = range(n, n + JOINTS)
-    bounds = [
+    lower, upper = (
         [None if end is None else SX(end) for end in ends] for ends in zip(*STOPS, strict=True)
-    ]
+    )
     rows = JointRows(
         [start[k] for k in own],
         [[whole[k, j] for j in range(n)] for k in own],
         [[whole[k, j] for j in own] for k in own],
-        *bounds,
+        lower,
+        upper,
         [SX(f) for f in FRICTION],
     )
     nothing = VelocityForm(SX(0, 1), SX(0, n), SX(0, n))

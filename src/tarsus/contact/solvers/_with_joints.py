@@ -31,17 +31,19 @@ from tarsus.program.ir.trace import Values
 
 SWEEPS = 1000
 PROJECTIONS = 4  # of a contact in a sweep
-FINE = 0.01  # of the tolerance: sweeps that crawl where there is no solution change little, too
+ENOUGH = 0.01  # of the tolerance: sweeps that crawl where there is no solution change little, too
+FINE = 1e-4  # of it: sweeps go on until joints at rest do not creep much faster than held ones
 
 
 def with_joints(hard: HardProblem, rows: JointRows) -> Outcome:
     """The impulses of contacts and joints, from none at all; solved once a sweep changes none by
-    more than `FINE` of the tolerance, in float32 by no more than that.
+    more than `ENOUGH` of the tolerance, in float32 by no more than that.
     """
     n, m = len(hard.c), len(rows.free)
     columns = [triples(ca.vertcat(*row)) for row in rows.coupling]
-    part = ca.if_else(in_double(hard.problem.dt), FINE, 1)
-    fine = SimpleNamespace(T_rel=part * hard.p.T_rel, T_abs=part * hard.p.T_abs)
+    double, p = in_double(hard.problem.dt), hard.p
+    parts = ca.if_else(double, ENOUGH, 1), ca.if_else(double, FINE, 1)
+    enough, fine = (SimpleNamespace(T_rel=k * p.T_rel, T_abs=k * p.T_abs) for k in parts)
 
     def sweep(now: Values) -> tuple[Values, SX]:
         impulses, joints = triples(now["impulse"]), entries(now["joints"])
@@ -58,8 +60,8 @@ def with_joints(hard: HardProblem, rows: JointRows) -> Outcome:
             joints[k] = answer(rows, k, rows.free[k] + dot(rows.coupling[k], felt) + others)
         new = {"impulse": ca.vertcat(*impulses), "joints": ca.vertcat(*joints)}
         before, after = (ca.vertcat(at["impulse"], at["joints"]) for at in (now, new))
-        moving = changes(before, after, fine)
-        return new | {"sweeps": now["sweeps"] + 1, "moving": moving}, moving
+        new |= {"sweeps": now["sweeps"] + 1, "moving": changes(before, after, enough)}
+        return new, changes(before, after, fine)
 
     begin = {"impulse": SX.zeros(3 * n), "joints": SX.zeros(m), "sweeps": SX(0), "moving": SX(1)}
     last = hard.builder.loop(begin, sweep, SWEEPS)
