@@ -215,10 +215,12 @@ def test_what_is_dropped_is_said() -> None:
         </equality>
         <tendon><spatial name="rope"><site site="s"/><site site="s2"/></spatial></tendon>
         <actuator><motor name="pull" tendon="rope"/></actuator>
-        <contact><exclude body1="b" body2="c"/></contact>"""
+        <contact><exclude body1="b" body2="c"/></contact>
+        <sensor><jointpos name="angle" joint="j"/></sensor>"""
     text = mjcf(world, rest)
     with pytest.warns(TarsusWarning) as caught:
         mechanism = check(read_mjcf(text))
+    assert "Sensors are left out, a simulation has its own: angle." in mechanism.left_out
     said = "\n".join(str(warning.message) for warning in caught)
     held = [(loop.joint.name, loop.joint.kind) for loop in mechanism.loops]
     assert held == [("rod", "ball"), ("glue", "fixed")]

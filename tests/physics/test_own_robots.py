@@ -204,7 +204,7 @@ def test_a_mesh_stands_on_the_corners_of_its_lowest_face() -> None:
     assert len(taken) == 8 and np.array_equal(taken[:4], corners)
 
 
-BESIDE = """<mujoco model="two"><worldbody><body name="trunk" pos="0 0 1"><freejoint/>
+BESIDE = """<mujoco model="two"><worldbody><body name="trunk" pos="0 0 .32"><freejoint/>
     <geom type="box" size=".2 .1 .05" mass="4"/><geom name="left" size=".02" pos="0 .1 -.3"/>
     <geom name="front" size=".02" pos=".1 -.1 -.3"/><geom name="back" size=".02" pos="-.1 -.1 -.3"/>
     </body><body name="box" pos="1 0 .5" euler="30 0 0"><freejoint/>

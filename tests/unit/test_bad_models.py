@@ -171,6 +171,15 @@ def test_a_root_called_world_stands_still() -> None:
     assert read_urdf(urdf(TWO, joint("root", "a", "b"))).joint_names == ("floating_base", "root")
 
 
+def test_a_root_without_mass_that_carries_one_joint_stands_still() -> None:
+    """It could turn about that joint without any force; with a mass fixed to it, it floats."""
+    arm = (link("a", ""), link("b"), joint("j", "a", "b"))
+    with pytest.warns(TarsusWarning, match="root link 'a' has no mass: it stands still"):
+        assert not check(read_urdf(urdf(*arm))).floating
+    held = (*arm, link("c"), joint("weld", "a", "c", "fixed", ""))
+    assert check(read_urdf(urdf(*held))).floating
+
+
 def test_packages_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tetrahedron = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
     (tmp_path / "ws" / "dog" / "urdf").mkdir(parents=True)

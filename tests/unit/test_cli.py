@@ -18,6 +18,7 @@ from tarsus.commands._joint_flags import JointFlags
 from tarsus.commands.base import Command
 from tarsus.comparison.laws import maker
 from tarsus.contact.laws import compliant
+from tarsus.simulation.recording.summary_lines import _times
 
 KEYS = {
     "robot", "law", "stepper", "dt", "duration", "distance", "mean_speed", "height_min",
@@ -53,6 +54,28 @@ def test_run_tells_a_person(capsys: pytest.CaptureFixture) -> None:
     assert cli.main(arguments.split()) == 0
     out = capsys.readouterr().out
     assert "compliant" in out and "slope" in out and "real time" in out
+
+
+def test_a_quiet_run_tells_no_warnings(
+    tmp_path: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("arm.xml").write_text(ARM.replace('contype="0"', 'friction=".7 0 0"'))
+    told = []
+    for more in ([], ["--quiet"]):
+        assert cli.main(["run", "arm.xml", "--duration", "0.01", *more]) == 0
+        told.append(capsys.readouterr())
+    assert "warning " in told[0].out and "mu 0.7" in told[0].out
+    assert "warning" not in told[1].out and told[1].err == ""
+
+
+def test_few_times_real_time_are_told_with_two_digits() -> None:
+    assert [_times(factor) for factor in (0.2345, 3.21, 12.3, 12345.6)] == [
+        "0.23",
+        "3.2",
+        "12",
+        "12,346",
+    ]
 
 
 def test_list_alone_lists_every_kind(capsys: pytest.CaptureFixture) -> None:

@@ -25,9 +25,10 @@ def picture(log: xr.Dataset, numbers: dict[str, Any], path: Path) -> Path:
     """The picture of a run beside its log, whole or not at all."""
     from tarsus.viewer.figure import run_figure, save
 
+    went = "" if numbers["height_final"] is None else f"{numbers['distance']:.2f} m in "
     title = (
         f"{numbers['robot']}, {numbers['law']}, dt {1e3 * numbers['dt']:g} ms:"
-        f" {numbers['distance']:.2f} m in {numbers['duration']:g} s"
+        f" {went}{numbers['duration']:g} s"
     )
     save(run_figure(log, title), path.with_suffix(".png"))
     return path.with_suffix(".png")

@@ -179,7 +179,8 @@ class Run(Command):
         numbers = summary(simulation, log) | failure
         numbers["warnings"] = [text for text in numbers["warnings"] if text not in failure.values()]
         files = [path, picture(log, numbers, path)] if path else []
-        print_json(numbers) if self.json else tell(numbers, files)
+        shown = numbers | {"warnings": []} if self.output.quiet else numbers
+        print_json(numbers) if self.json else tell(shown, files)
         return ended(failure, files)
 
 

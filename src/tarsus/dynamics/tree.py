@@ -42,6 +42,22 @@ def path(mechanism: Mechanism, body: int) -> list[int]:
     return bodies
 
 
+def company(mechanism: Mechanism) -> set[int]:
+    """The roots of all trees that loop joints tie to the first one, its own among them; WORLD among
+    them if it is tied to the world, or to what stands on it.
+    """
+    roots = [path(mechanism, i)[-1] for i in range(len(mechanism.bodies))]
+    stays = {root for root in roots if mechanism.bodies[root].joint.kind != "free"} | {WORLD}
+    ties: list[set[int]] = []
+    for loop in mechanism.loops:
+        ends = {WORLD if end == WORLD else roots[end] for end in (loop.parent, loop.child)}
+        ties.append({WORLD if end in stays else end for end in ends})
+    found = {0}
+    while more := {root for tie in ties if tie & found for root in tie - found}:
+        found |= more
+    return found
+
+
 def loose(mechanism: Mechanism) -> set[int]:
     """The bodies of free objects beside the robot: those of every tree on a free joint but the
     first.

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tarsus.errors import several
 from tarsus.model.conventions import mujoco_joint_names
 from tarsus.model.joint_coupling import JointCoupling
 from tarsus.model.mechanism import LoopJoint
@@ -24,6 +25,7 @@ EQUALITIES = (
     "distance",
 )  # mjtEq
 SITE = 6  # mjtObj
+SOME = 5  # names that a note shows
 
 
 def body_names(model: Any) -> list[str]:
@@ -53,6 +55,9 @@ def report_dropped(model: Any, report: Report) -> None:
     for what, names in _dropped(model).items():
         if names:
             report.warn(f"{what} left out: {', '.join(names)}.")
+    if model.nsensor:
+        read = [model.sensor(number).name or f"sensor {number}" for number in range(model.nsensor)]
+        report.leave(f"Sensors are left out, a simulation has its own: {several(read, SOME)}.")
 
 
 def report_constraints(

@@ -38,9 +38,9 @@ def read_urdf(
     """The mechanism of a URDF file, or of URDF text (a string that begins with <).
 
     packages: folders of ROS packages by name, for package:// meshes that are not found near the
-    file. floating: hang the root link on a free joint; a root link named world stands still in any
-    case. shapes: what of a link may touch, its "collision" or, where a file has none of these, its
-    "visual" elements.
+    file. floating: hang the root link on a free joint; one that is named world, or that has no mass
+    and carries one joint alone, stands still in any case. shapes: what of a link may touch, its
+    "collision" or, where a file has none of these, its "visual" elements.
     """
     if shapes not in SHAPES:
         raise unknown("kind of shapes", str(shapes), SHAPES)
@@ -75,8 +75,11 @@ def _mechanism(
     report_shapes(links, missing_visuals(robot, folder, packages), report)
     # hang them into a tree, and weld what does not move
     root, children = _tree(links, joints)
-    parts = _parts({link.name: link for link in links}, root, children, floating)
-    welded = weld(without_massless(parts, report), report)
+    named = {link.name: link for link in links}
+    floats = floating and root != "world" and not _holds_nothing(named, root, children)
+    if floating and not floats and root != "world":
+        report.warn(f"the root link {root!r} has no mass: it stands still in the world.")
+    welded = weld(without_massless(_parts(named, root, children, floats), report), report)
     _report_joints([joint for joint in joints if joint.name in welded.joint_names], report)
     coupled = couplings(joints, welded.joint_names, report)
     # the mechanism, with a motor for every driven joint
@@ -146,6 +149,21 @@ def _tree(links: list[UrdfLink], joints: list[UrdfJoint]) -> tuple[str, dict[str
     return roots[0], children
 
 
+def _holds_nothing(
+    links: dict[str, UrdfLink], root: str, children: dict[str, list[UrdfJoint]]
+) -> bool:
+    """Whether the root and what is fixed to it have no matter and carry one moving joint alone, so
+    that on a free joint it would move without any force.
+    """
+    held, moving = [root], list[UrdfJoint]()
+    for link in held:
+        held += [joint.child for joint in children[link] if joint.kind == "fixed"]
+        moving += [joint for joint in children[link] if joint.kind != "fixed"]
+    inertias = [links[link].inertia for link in held]
+    matter = any(inertia.mass or inertia.about_com.any() for inertia in inertias)
+    return not matter and len(moving) == 1 and moving[0].kind != "floating"
+
+
 def _parts(
     links: dict[str, UrdfLink], root: str, children: dict[str, list[UrdfJoint]], floating: bool
 ) -> list[Part]:
@@ -153,7 +171,7 @@ def _parts(
     # the root, on a free joint if the robot floats
     taken = {joint.name for below in children.values() for joint in below}
     base = None
-    if floating and root != "world":
+    if floating:
         base = Joint(next(name for name in BASE_JOINTS if name not in taken), "free")
     parts = [_part(links[root], WORLD, Pose(), base)]
     moving = [base is not None]

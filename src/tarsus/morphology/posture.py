@@ -52,11 +52,8 @@ def stand(robot: Robot) -> Array:
     A knee that may bend to either side bends towards the middle of the robot, or forwards where its
     hip is in it.
     """
-    # joints that bend no leg as near zero as they go, free objects where the file has them
-    q = robot.neutral()
-    drawn, beside = robot.keyframes.get(DRAWN, q), tree.loose(robot)
-    for i in beside:
-        q[robot.q_slices[i]] = drawn[robot.q_slices[i]]
+    # joints that bend no leg as near zero as they go
+    q, beside = _roots_as_drawn(robot), tree.loose(robot)
     legs = _legs(robot, kinematics(robot, SX(q)))
     bending = {body for leg in legs for body in leg[:3]}
     for i, body in enumerate(robot.bodies):
@@ -73,11 +70,23 @@ def stand(robot: Robot) -> Array:
 
 
 def nearest_zero(robot: Robot) -> Array:
-    """Coordinates (nq,) with all joints as near zero as their ranges go."""
-    q = robot.neutral()
+    """Coordinates (nq,) with all joints as near zero as their ranges go, what is free where the
+    file draws it.
+    """
+    q = _roots_as_drawn(robot)
     for i, body in enumerate(robot.bodies):
         if body.joint.kind in ("hinge", "slide"):
             q[robot.q_slices[i]] = _allowed(robot, i, 0.0)
+    return q
+
+
+def _roots_as_drawn(robot: Robot) -> Array:
+    """Coordinates (nq,) with all joints at zero, what is free where the file draws it."""
+    q = robot.neutral()
+    drawn = robot.keyframes.get(DRAWN, q)
+    for i, body in enumerate(robot.bodies):
+        if body.joint.kind == "free" or i in tree.loose(robot):
+            q[robot.q_slices[i]] = drawn[robot.q_slices[i]]
     return q
 
 

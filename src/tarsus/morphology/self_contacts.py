@@ -22,7 +22,7 @@ POSTURES = 4096
 SEED = 14
 DEEP = 1e-3  # m: solids that overlap by more as a simulation starts do so by mistake
 NEAR = 0.2  # of both reaches: solids that stay farther apart in all postures never meet
-MOST = 0.5  # of the postures: solids that overlap in more of them always do
+MOST = 0.9  # of the postures: solids that overlap in more of them always do; an arm in a plane 0.8
 KEPT, NEVER, ALWAYS = "kna"
 
 

@@ -16,6 +16,7 @@ from tarsus import registry
 from tarsus.control import servo
 from tarsus.control.base import Controller
 from tarsus.control.holding import holding
+from tarsus.dynamics import tree
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import several, unknown
 from tarsus.morphology import looped_posture, posture
@@ -96,20 +97,25 @@ def _standing(robot: Robot) -> tuple[Robot, tuple[str, ...]]:
     if found is not None:
         return _starting_at(robot, robot.keyframes[found], found), ()
     q = looped_posture.stand(robot) if robot.loops else posture.nearest_zero(robot)
-    if q is None:
-        return robot, ()
-    if not robot.floating and not np.array_equal(q, robot.neutral()):
-        return _starting_at(robot, q), ()
+    if q is None or all(body.joint.kind == "free" for body in robot.bodies):
+        drawn = robot.keyframes.get(posture.DRAWN)
+        return (robot if drawn is None else _starting_at(robot, drawn)), ()
     if not robot.floating or not robot.candidates:
-        return robot, ()
+        return (robot if np.array_equal(q, robot.neutral()) else _starting_at(robot, q)), ()
     # knees bent
     q = q if robot.loops else posture.stand(robot)
+    beside = tree.loose(robot)
+    moving = [
+        i
+        for i, body in enumerate(robot.bodies)
+        if body.joint.kind in ("hinge", "slide") and i not in beside
+    ]
     others = f" (its {', '.join(map(repr, robot.keyframes))} may be none)" if own else ""
     start = (
         "it starts with its loops closed and its soles level below its center of mass."
         if robot.loops
         else "it starts with bent knees and its feet below its hips."
-        if q[7:].any()
+        if any(q[robot.q_slices[i]].any() for i in moving)
         else "it starts with all joints at zero."
     )
     return _starting_at(robot, q), (f"{robot.name!r} has no keyframe 'stand'{others}: {start}",)

@@ -188,7 +188,8 @@ def pair_notices(plan: Plan, self_collision: bool) -> list[str]:
     robot = plan.scene.mechanism.uncut or plan.scene.mechanism
     found = meeting(robot, True)
     if not found.kept:
-        return [f"no shapes of {robot.name!r} can meet: it does not collide with itself."]
+        none = [f"no shapes of {robot.name!r} can meet: it does not collide with itself."]
+        return none + _always(found.always)
     stand_ins = stand_in_notices(plan.scene.pairs)
     return stand_ins + _without_shapes(robot) + _always(found.always)
 

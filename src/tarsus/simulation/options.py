@@ -150,6 +150,9 @@ def complete(given: Options) -> SimpleNamespace:
         part = getattr(chosen, name)
         if not isinstance(part, float | int | np.number) or not 0 <= part <= 1:
             raise TarsusError(f"{name} must lie between 0 and 1, not {part!r}.")
+    for name in ("limits", "stiction", "self_collision"):
+        if not isinstance(getattr(chosen, name), bool | np.bool_):
+            raise TarsusError(f"{name} must be True or False, not {getattr(chosen, name)!r}.")
     if chosen.control_rate is not None:
         positive("control_rate", chosen.control_rate, "Hz")
     if not isinstance(chosen.mass_scale, Mapping | None):

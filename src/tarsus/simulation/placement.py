@@ -1,5 +1,6 @@
 """Put a floating robot on the ground: parallel to it, the lowest candidate just touching. Free
-objects beside it stay where they are.
+objects beside it stay where they are, those that loop joints tie to it go along. A file's body
+without joints is no robot: it stays where the file, or its keyframe, has it.
 
 It lies a tenth of a nanometer deep: on the ground itself round-off says of each foot whether it
 touches, and what does not is without ground for the first step, pushed down by its motors.
@@ -15,8 +16,10 @@ from numpy.typing import NDArray
 
 from tarsus.dynamics import coordinates, tree
 from tarsus.dynamics.kinematics import kinematics
-from tarsus.model.mechanism import WORLD
+from tarsus.model.mechanism import WORLD, Mechanism
+from tarsus.model.poses import rotation_from_quaternion
 from tarsus.model.spans import spans
+from tarsus.morphology.posture import DRAWN
 from tarsus.program.ir import reference
 from tarsus.program.ir.blocks import Program
 from tarsus.program.ir.trace import Builder
@@ -51,8 +54,9 @@ def on_ground(scene: Scene, q: Array) -> Array:
         )
         placed = on_ground(uncut, q)
         return coordinates.in_cut(cut, placed)[0]
-    # free objects are not the robot's
-    beside = tree.loose(cut)
+    # free objects are not the robot's, unless loops tie them to it
+    company = tree.company(cut)
+    beside = {i for i in tree.loose(cut) if tree.path(cut, i)[-1] not in company}
     scene = replace(
         scene,
         candidates=tuple(c for c in scene.candidates if c.body not in beside),
@@ -60,8 +64,7 @@ def on_ground(scene: Scene, q: Array) -> Array:
     )
     # one that is fixed or tied stays where it is
     values = scene.terrain.parameters()
-    tied = any(loop.parent == WORLD for loop in cut.loops)
-    if tied or not cut.floating or not scene.candidates:
+    if WORLD in company or not cut.floating or not scene.candidates or _mere_objects(cut, beside):
         return q
     # one robot for each world where the ground differs
     look = _look(scene)
@@ -73,15 +76,31 @@ def on_ground(scene: Scene, q: Array) -> Array:
     found = reference.run(look, given | {"q": placed})
     for world, (ground, normals) in enumerate(zip(found["ground"], found["normals"], strict=True)):
         normal = _normal(ground.reshape(-1, 3), normals.reshape(-1, 3))
-        placed[world, 3:7] = numeric_product(_from_vertical(normal), placed[world, 3:7])
+        _tilt(placed[world], _from_vertical(normal), [cut.q_slices[root].start for root in company])
     # down, or up, until the lowest candidate touches
     for _ in range(50):
         above = reference.run(look, given | {"q": placed})["gaps"].min(1) + DEEP
         there = np.abs(above) < DEEP / 2
         if np.all(there):
             break
-        placed[:, 2] -= np.where(there, 0, above)
+        for root in company:
+            placed[:, cut.q_slices[root].start + 2] -= np.where(there, 0, above)
     return placed if worlds else placed[0]
+
+
+def _mere_objects(mechanism: Mechanism, beside: set[int]) -> bool:
+    """Whether a file drew what is to be placed, and none of it has a joint but the free one."""
+    kinds = {body.joint.kind for i, body in enumerate(mechanism.bodies) if i not in beside}
+    return DRAWN in mechanism.keyframes and kinds == {"free"}
+
+
+def _tilt(q: Array, turn: Array, starts: list[int]) -> None:
+    """Turn the roots whose coordinates start there by a quaternion, about the first's origin."""
+    rotation, origin = rotation_from_quaternion(turn), q[:3].copy()
+    for start in starts:
+        if start:
+            q[start : start + 3] = origin + rotation @ (q[start : start + 3] - origin)
+        q[start + 3 : start + 7] = numeric_product(turn, q[start + 3 : start + 7])
 
 
 def _look(scene: Scene) -> Program:

@@ -45,11 +45,16 @@ def lines(n: dict[str, Any]) -> dict[str, str]:
         ),
         "energy": _energy(n["energy"]),
         "speed": (
-            f"{n['steps_per_second']:,.0f} steps/s, {n['realtime_factor']:,.0f} times real time"
+            f"{n['steps_per_second']:,.0f} steps/s, {_times(n['realtime_factor'])} times real time"
             if n["steps_per_second"] > 0
             else ""
         ),
     }
+
+
+def _times(factor: float) -> str:
+    """How many times real time, with two digits where it is few."""
+    return f"{factor:,.0f}" if factor >= 10 else f"{factor:.2g}"
 
 
 def _measure(value: float | None, unit: str) -> str:

@@ -1,0 +1,80 @@
+"""Where what a file describes starts: robots put on the ground, objects and what hangs together as
+the file draws them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tarsus
+from tarsus.terrain.slope import Slope
+
+GROUND = 1e-9  # m: as near as a robot is put on the ground
+BOX = '<freejoint/><geom type="box" size=".1 .1 .1" mass="1"/>'
+
+
+def _file(tmp_path, bodies, more=""):
+    path = tmp_path / "things.xml"
+    path.write_text(f"<mujoco><worldbody>{bodies}</worldbody>{more}</mujoco>")
+    return path
+
+
+def test_objects_start_where_the_file_draws_them(tmp_path):
+    stack = _file(
+        tmp_path,
+        f'<body name="low" pos="1 0 .1">{BOX}</body>'
+        f'<body name="high" pos="1 0 .305" euler="0 0 30">{BOX}</body>',
+    )
+    sim = tarsus.Simulation(stack, controller=None)
+    assert sim.notices == []
+    assert np.allclose(sim.q.reshape(2, 7)[:, :3], [[1, 0, 0.1], [1, 0, 0.305]])
+    sim.advance(1.0)
+    # the upper one rests on the lower: two edges of 0.2 m, to 1 mm of the fall's last depth
+    assert np.allclose(sim.q.reshape(2, 7)[:, 2], [0.1, 0.3], atol=1e-3)
+
+
+def test_an_object_falls_from_its_height(tmp_path):
+    ball = _file(tmp_path, '<body pos="0 0 2"><freejoint/><geom type="sphere" size=".1"/></body>')
+    sim = tarsus.Simulation(ball, controller=None, dt=0.001)
+    sim.advance(0.5)
+    assert sim.q[2] == pytest.approx(2 - 9.81 * 0.5**2 / 2, abs=1e-9)  # exact under `midpoint`
+
+
+WELDED = f'<body name="a" pos="0 0 1">{BOX}</body><body name="b" pos=".5 0 1">{BOX}</body>'
+
+
+@pytest.mark.parametrize("kind", ["weld", "connect"])
+def test_a_loop_between_free_bodies_stays_closed_at_the_start(tmp_path, kind):
+    where = ' anchor=".25 0 0"' if kind == "connect" else ""
+    more = f'<equality><{kind} body1="a" body2="b"{where}/></equality>'
+    sim = tarsus.Simulation(_file(tmp_path, WELDED, more), controller=None)
+    assert sim.notices == []
+    assert np.abs(sim.robot.loop_gaps(sim.q)).max() < 1e-12
+    sim.advance(0.6)
+    assert np.abs(sim.robot.loop_gaps(sim.q)).max() < 1e-9
+
+
+LEGGED = """<body name="trunk" pos="2 1 0.7" euler="0 0 90"><freejoint/>
+<geom type="box" size=".2 .1 .05" mass="5"/>
+<body pos="0 0 -.1"><joint name="hip" axis="0 1 0"/>
+<geom type="capsule" size=".02" fromto="0 0 0 0 0 -.3" mass="1"/></body></body>"""
+LOAD = f'<body name="load" pos="2 1 .95">{BOX}</body>'
+
+
+def test_a_robot_keeps_the_place_and_heading_it_is_drawn_with(tmp_path):
+    sim = tarsus.Simulation(_file(tmp_path, LEGGED), controller=None)
+    assert np.allclose(sim.q[:2], [2, 1])
+    assert np.allclose(sim.q[3:7], [np.sqrt(0.5), 0, 0, np.sqrt(0.5)])
+    assert sim.q[2] == pytest.approx(0.1 + 0.3 + 0.02, abs=GROUND)  # down from 0.7 m
+
+
+def test_what_is_welded_to_a_robot_is_put_on_the_ground_with_it(tmp_path):
+    more = '<equality><weld body1="trunk" body2="load"/></equality>'
+    file = _file(tmp_path, LEGGED + LOAD, more)
+    for terrain in ("plane", Slope(angle=0.2)):
+        sim = tarsus.Simulation(file, controller=None, terrain=terrain)
+        assert np.abs(sim.robot.loop_gaps(sim.q)).max() < 1e-9
+    # and what is not stays
+    free = tarsus.Simulation(_file(tmp_path, LEGGED + LOAD), controller=None)
+    assert free.q[-5] == 0.95
