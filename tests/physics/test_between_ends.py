@@ -24,16 +24,16 @@ WALL = Boxes(position=[(0, 0, 0.05)], half_sizes=(0.05, 0.3, 0.05))
 IMPACT = 2e-3  # m: hard contact stops a body within a step of 0.5 ms at 3 m/s, and edges turn
 
 
-def body(geom: str) -> Robot:
-    """A free body of one shape."""
+def body(geom: str, height: float = 1.0) -> Robot:
+    """A free body of one shape, its middle that high, m."""
     geoms = f"<geom name='part' {geom} density='1000'/>"
-    text = f"<body pos='0 0 1'><freejoint/>{geoms}</body>"
+    text = f"<body pos='0 0 {height}'><freejoint/>{geoms}</body>"
     return Robot.of(read_mjcf(f"<mujoco><worldbody>{text}</worldbody></mujoco>"))
 
 
 @pytest.mark.parametrize("kind", ["capsule", "cylinder"])
 def test_a_rod_lies_on_a_crest(kind: str) -> None:
-    simulation = Simulation(body(f"type='{kind}' {ROD}"), Moreau(), terrain=CREST)
+    simulation = Simulation(body(f"type='{kind}' {ROD}", 0.06), Moreau(), terrain=CREST)
     log = simulation.run(1.0)
     assert log.q.values[-1, 2] == pytest.approx(0.06, abs=1e-6)
     forces = dict(zip(log.contact.values, log.force_contact.values[-1, :, 0], strict=True))
@@ -42,7 +42,7 @@ def test_a_rod_lies_on_a_crest(kind: str) -> None:
 
 
 def test_a_law_that_gives_way_carries_it_too() -> None:
-    rod = body(f"type='capsule' {ROD}")
+    rod = body(f"type='capsule' {ROD}", 0.06)
     law = Compliant()
     simulation = Simulation(rod, law, terrain=CREST, dt=5e-4)
     simulation.advance(1.0)
@@ -52,7 +52,7 @@ def test_a_law_that_gives_way_carries_it_too() -> None:
 
 def test_a_box_lies_across_a_ridge() -> None:
     """Two of its edges carry it, alike, half of it in the air on either side."""
-    simulation = Simulation(body("type='box' size='.2 .1 .05'"), Moreau(), terrain=CREST)
+    simulation = Simulation(body("type='box' size='.2 .1 .05'", 0.08), Moreau(), terrain=CREST)
     log = simulation.run(0.5)
     assert log.q.values[-1, 2] == pytest.approx(0.08, abs=1e-6)
     forces = log.force_contact.values[-1, :, 0]

@@ -68,7 +68,7 @@ def test_it_stands_by_its_own_servos(file: Path) -> None:
     """And sinks as in MuJoCo, by 20 mm to a millimeter and a half, with the softness of the file;
     the law's regularizer is not quite MuJoCo's.
     """
-    with pytest.warns(TarsusWarning, match=r"2 files of visual meshes .*hip.obj, .*trunk.obj"):
+    with pytest.warns(TarsusWarning, match=r"left out \(2\): .*hip.obj, .*trunk.obj"):
         robot = tarsus.load(file)
     assert robot.material["mu"] == 0.8
     assert {c.name: c.friction for c in robot.candidates}["FL"] == 1.0

@@ -60,6 +60,12 @@ class Law(ABC):
         check_all_declared(self)
         check(self)
 
+    @property
+    def solves_joints(self) -> bool:
+        """Whether it solves stops and dry friction as rows beside the contacts
+        (`ContactProblem.joints`), where held joints leave a step unsolved."""
+        return False
+
     def parameters(self) -> dict[str, NDArray[np.float64]]:
         """Every numeric field as an array (), or (worlds,) if it differs from world to world; none
         of what was left out (None).

@@ -109,8 +109,7 @@ def velocity_step(scene: Scene, at: StepView, start: StepInputs, builder: Builde
 
     # the law's impulses on some contacts
     def solved(which: list[ContactKinematics], start: StepInputs) -> StepOutputs:
-        attached = [touch.attached for touch in which]
-        coupling = couple(robot, attached, builder, start.bounded)
+        coupling = couple(robot, [touch.attached for touch in which], builder, start.bounded)
         problem = contact_problem(scene.law, coupling, which, start, builder)
         u, contact = velocity_after(coupling, solution(scene.law, problem, start, builder))
         answer = contact.bilateral
@@ -178,9 +177,8 @@ def rate(scene: Scene, at: StepInputs, builder: Builder) -> Rate:
     for touch, force in zip(touching, forces, strict=False):
         h += ca.mtimes(ca.vertcat(*(ca.horzcat(*row) for row in touch.rows)).T, force)
     M = crba.mass_matrix(kin, at.inertias)
-    h += joint_states.spring(scene, kin, M)
     factored = factorize_tree(lower(M), mechanism.nu)
-    change = ca.vertcat(*factored.solve(entries(h)))
+    change = ca.vertcat(*factored.solve(entries(h + joint_states.spring(scene, kin, M))))
     if isinstance(scene.law, ForceLaw) or not touching:
         return Rate(moving, change, forces, memory)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import pairwise
 
 import casadi as ca
@@ -51,16 +52,21 @@ class Look:
     slope: SX
 
 
-def nearest(scene: Scene, terrain: object, line: Line, builder: Builder | None = None) -> SX:
+def nearest(scene: Scene, terrain: object, line: Line) -> SX:
     """The place on a line, -1 to 1, where the ground is nearest, NOWHERE if that is at an end.
 
     Knots find two places between which the distance falls and grows again; of several such the
     lowest. Tangents and secants of the distance come together there in turns: the ones are best at
     an edge of the ground, the others where it is round.
     """
+    there, *knots = _valley(scene, terrain, line)
+    return ca.if_else(there, _closer(scene, terrain, line, knots), NOWHERE)
+
+
+def _valley(scene: Scene, terrain: object, line: Line) -> tuple[SX, Look, Look]:
+    """1 if there is such a place between two knots, and these."""
     found = _looks(scene, terrain, line, [SX(knot) for knot in KNOTS])
     length = ca.sqrt(ca.dot(line.half, line.half) + TINY**2)
-    # between which two knots
     best, a, b = SX.inf(), found[0], found[1]
     for left, right in pairwise(found):
         turned = right.slope - left.slope > TURN * length
@@ -75,14 +81,25 @@ def nearest(scene: Scene, terrain: object, line: Line, builder: Builder | None =
         better = ca.logic_and(valley, low < best)
         best = ca.if_else(better, low, best)
         a, b = _either(better, left, a), _either(better, right, b)
-    # closer
+    return best < SX.inf(), a, b
+
+
+def _closer(
+    scene: Scene,
+    terrain: object,
+    line: Line,
+    knots: Sequence[Look],
+    builder: Builder | None = None,
+) -> SX:
+    """The place between two knots where the ground is nearest, NOWHERE if it is at one of them."""
+    a, b = knots
     for k in range(ROUNDS):
         if builder is not None:
-            a, b, best = builder.hold("bracket", (a, b, best))
+            a, b = builder.hold("bracket", (a, b))
         [c] = _looks(scene, terrain, line, [_proposed(a, b, tangents=k % 2 == 0)])
         ahead = _ahead(a, b, c)
         a, b = _either(ahead, c, a), _either(ahead, b, c)
-    there = ca.logic_and(best < SX.inf(), ca.logic_and(a.slope < 0, b.slope >= 0))
+    there = ca.logic_and(a.slope < 0, b.slope >= 0)
     return ca.if_else(there, _proposed(a, b, tangents=False, inside=0.0), NOWHERE)
 
 
@@ -105,41 +122,57 @@ def gaps_between(
     ends: of the candidates between which they lie, by name, the center (3,), m, and the ground's
         distance, m, and frame (3, 3) there
     """
-    count = len(scene.spans)
-    near = builder.hold("near", _near(scene, terrain, ends))
+    # seldom is any near: a bound for edges side by side tells
+    count, names = len(scene.spans), sorted({name for span in scene.spans for name in span.ends})
+    reach = _Reach.of(scene, terrain)
+    told = builder.hold("ends", [reach.seen(*ends[name]) for name in names])
+    seen = dict(zip(names, told, strict=True))
+    near_any = reduce(ca.logic_or, (reach.may_touch(*side, seen) for side in _side_by_side(scene)))
     table = np.array([_numbers(span) for span in scene.spans])
     bodies = sorted({span.body for span in scene.spans})
     poses = [(kin.world_rotation[b], kin.world_position[b]) for b in bodies]
-    poses = builder.hold("poses", poses)
 
-    # one after the other, of those that are near
-    def look(now: Values) -> tuple[Values, SX]:
-        at, wide = now["at"], table.shape[1]
-        index = ca.vertcat(*(wide * at + k for k in range(wide)))
-        row = builder.lookup("spans", table, index)
-        (R, origin), *others = poses
-        for b, other in zip(bodies[1:], others, strict=True):
-            R, origin = (
-                ca.if_else(row[0] == b, x, y) for x, y in zip(other, (R, origin), strict=True)
-            )
-        line = _line(row, R, origin)
-        place = builder.keep("place", nearest(scene, terrain, line, builder))
-        distance, _ = scene.terrain.surfaces([line.at(place)], terrain)[0]
-        gap = ca.if_else(place < NOWHERE, distance - row[7], FAR)
-        found = {"gaps": gap, "places": place}
-        new = {
-            name: ca.vertcat(
-                *(ca.if_else(at == k, value, own) for k, own in enumerate(entries(now[name])))
-            )
-            for name, value in found.items()
-        }
-        following = _first(near, at)
-        new |= {"at": following, "least": ca.fmin(now["least"], gap)}
-        return new, following < count
+    def inside(_: Values) -> tuple[Values, SX]:
+        near = [reach.may_touch([span.ends], span.part, *_way(span), seen) for span in scene.spans]
+        near, held = builder.hold("near", (near, poses))
+
+        # one after the other, of those that are near
+        def look(now: Values) -> tuple[Values, SX]:
+            at, wide = now["at"], table.shape[1]
+            index = ca.vertcat(*(wide * at + k for k in range(wide)))
+            row = builder.lookup("spans", table, index)
+            (R, origin), *others = held
+            for b, other in zip(bodies[1:], others, strict=True):
+                R, origin = (
+                    ca.if_else(row[0] == b, x, y) for x, y in zip(other, (R, origin), strict=True)
+                )
+            line, radius = builder.hold("line", (_line(row, R, origin), row[7]))
+            there, *knots = builder.hold("knots", _valley(scene, terrain, line))
+
+            # closer, where there is a valley
+            def refined(own: Values) -> tuple[Values, SX]:
+                place = builder.keep("place", _closer(scene, terrain, line, knots, builder))
+                distance, _ = scene.terrain.surfaces([line.at(place)], terrain)[0]
+                gap = ca.if_else(place < NOWHERE, distance - radius, FAR)
+                new = {
+                    name: ca.vertcat(
+                        *(ca.if_else(at == k, value, x) for k, x in enumerate(entries(own[name])))
+                    )
+                    for name, value in {"gaps": gap, "places": place}.items()
+                }
+                return new | {"least": ca.fmin(own["least"], gap)}, SX(0)
+
+            found = builder.loop({name: now[name] for name in begin}, refined, 1, there)
+            following = _first(near, at)
+            return {name: found[name] for name in begin} | {"at": following}, following < count
+
+        first = builder.keep("first", _first(near, SX(-1)))
+        last = builder.loop(begin | {"at": first}, look, count, first < count)
+        return {name: last[name] for name in begin}, SX(0)
 
     begin = {"gaps": SX(np.full(count, FAR)), "places": SX(np.full(count, NOWHERE))}
-    first = builder.keep("first", _first(near, SX(-1)))
-    found = builder.rarely(begin | {"at": first, "least": SX(FAR)}, look, count, first < count)
+    begin["least"] = SX(FAR)
+    found = builder.rarely(begin, inside, 1, near_any)
     return entries(found["gaps"]), entries(found["places"]), found["least"]
 
 
@@ -173,36 +206,78 @@ def _line(numbers: SX, R: SX, origin: SX) -> Line:
     return Line(origin + ca.mtimes(R, numbers[1:4]), ca.mtimes(R, numbers[4:7]))
 
 
-def _near(scene: Scene, terrain: object, ends: Mapping[str, tuple[SX, SX, SX]]) -> list[SX]:
-    """1 for each span that may touch inside.
+def _way(span: Span) -> tuple[float, float]:
+    """From one end to the other, m, and the radius around it, m."""
+    begin, end = span.part
+    return 2 * float(np.linalg.norm(span.half)) / (end - begin), span.radius
+
+
+def _side_by_side(
+    scene: Scene,
+) -> list[tuple[list[tuple[str, str]], tuple[float, float], float, float]]:
+    """Ends of edges of one body that lie side by side, as those of a box do, the whole of them, how
+    long they are and the radius around them, m.
+    """
+    found: dict[tuple[float, ...], list[Span]] = {}
+    for span in scene.spans:
+        length, radius = _way(span)
+        along = np.round(span.half / np.linalg.norm(span.half), 6) + 0.0
+        found.setdefault((span.body, length, radius, *along), []).append(span)
+    ends = [list(dict.fromkeys(span.ends for span in side)) for side in found.values()]
+    ways = [_way(side[0]) for side in found.values()]
+    return [(own, (0.0, 1.0), *way) for own, way in zip(ends, ways, strict=True)]
+
+
+@dataclass(frozen=True, eq=False)
+class _Reach:
+    """How far the ground is from what lies between two ends, at least.
 
     The distance from a solid changes by no more than the way. Above ground that is a height, a way
     up that is steeper than all of it leads away from it; else the height above it is bounded.
+
+    scene: whose law says what closes
+    rate: how much of its height a way of 1 m may take [1]
+    shrunk: the least distance by the height [1]
+    solid: whether the ground is a solid
     """
-    # how high the ends are, and how much a way of 1 m may take of that
-    steepest, rate, shrunk = scene.terrain.steepest(terrain), SX(1), SX(1)
-    high = {name: distance for name, (_, distance, _) in ends.items()}
-    if steepest is not None:
-        rate, shrunk = steepest, 1 / ca.sqrt(1 + steepest**2)
-        high = {name: high[name] / frame[0, 2] for name, (_, _, frame) in ends.items()}
-    half = 0.5 / ca.fmax(rate, TINY)
-    # between them, where both bounds meet
-    found = []
-    for span in scene.spans:
-        (one, other), (begin, end) = span.ends, span.part
-        length = 2 * float(np.linalg.norm(span.half)) / (end - begin)
-        most, climb = rate * length, ends[other][0][2] - ends[one][0][2]
-        slope, possible = SX(0), SX(1)
-        if steepest is not None:
-            slope, possible = climb, ca.fabs(climb) < most
-        share = 0.5 + (high[one] - high[other] + slope) * (half / length)
-        share = ca.fmin(ca.fmax(share, begin), end)
-        least = ca.fmax(
-            high[one] - (most - slope) * share, high[other] - (most + slope) * (1 - share)
-        )
-        gap = shrunk * least - span.radius - NEAR
-        found.append(ca.logic_and(possible, closes(scene.law, gap)))
-    return found
+
+    scene: Scene
+    rate: SX
+    shrunk: SX
+    solid: bool
+
+    @staticmethod
+    def of(scene: Scene, terrain: object) -> _Reach:
+        """That of a scene's ground."""
+        steepest = scene.terrain.steepest(terrain)
+        if steepest is None:
+            return _Reach(scene, SX(1), SX(1), solid=True)
+        return _Reach(scene, steepest, 1 / ca.sqrt(1 + steepest**2), solid=False)
+
+    def seen(self, center: SX, distance: SX, frame: SX) -> tuple[SX, SX]:
+        """How high an end is above the ground, or how far from a solid, and its z, m."""
+        return distance if self.solid else distance / frame[0, 2], center[2]
+
+    def may_touch(
+        self,
+        ends: Sequence[tuple[str, str]],
+        part: tuple[float, float],
+        length: float,
+        radius: float,
+        seen: Mapping[str, tuple[SX, SX]],
+    ) -> SX:
+        """1 if what lies in a part of the way between ends may touch, of several pairs of ends one
+        beside the other, `length` (m) apart; seen: of `seen`, by name.
+        """
+        one, other = (reduce(ca.fmin, (seen[pair[k]][0] for pair in ends)) for k in (0, 1))
+        climb = seen[ends[0][1]][1] - seen[ends[0][0]][1]
+        most, slope = self.rate * length, SX(0) if self.solid else climb
+        # where the bounds from both ends meet
+        share = 0.5 + (one - other + slope) * (0.5 / ca.fmax(self.rate, TINY) / length)
+        share = ca.fmin(ca.fmax(share, part[0]), part[1])
+        least = ca.fmax(one - (most - slope) * share, other - (most + slope) * (1 - share))
+        closed = closes(self.scene.law, self.shrunk * least - radius - NEAR)
+        return closed if self.solid else ca.logic_and(ca.fabs(climb) < most, closed)
 
 
 def _first(flags: Sequence[SX], behind: SX) -> SX:

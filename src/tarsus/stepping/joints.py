@@ -129,7 +129,7 @@ def together(
     at: the joints, and what a step sees
     """
     (scene, free), (joints, seen) = scenes, at
-    if not scene.law.asks_less or not scene.reported:
+    if not scene.law.solves_joints or not scene.reported:
         return end
 
     # with no joint held

@@ -111,6 +111,8 @@ def gaps(scene: Scene, kin: Kinematics, terrain: object, builder: Builder) -> Lo
     # between them
     places, low = list[SX](), list(found)
     if scene.spans:
+        found = builder.hold("rare", found)
+        low = list(found)
         seen = zip((*rare, *usual), centers, first, strict=True)
         known = {c.name: (center, *ground) for c, center, ground in seen}
         inside, places, lowest = gaps_between(scene, kin, terrain, known, builder)

@@ -133,6 +133,11 @@ class Moreau(HardLaw):
                 f"bilateral='prox' iterates with the solver {known}, not {self.solver!r}."
             )
 
+    @property
+    def solves_joints(self) -> bool:
+        """Not by an iteration of the paper: whether that converges is told as it is."""
+        return self.solver in ("auto", *AUTOMATIC)
+
     def correction(self, contact: Contact, p: Any, memory: SX, dt: SX) -> SX:
         """Of a contact that stood: its velocity is carried on to the step's end, and a part of its
         depth is taken back; the latter also where others carry the load and it lies still. All
