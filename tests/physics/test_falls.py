@@ -208,6 +208,24 @@ def test_hardly_a_step_of_robots_that_meet_themselves_is_unsolved(
     assert unsolved(simulation, 1.0, driven) < 1e-3
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("terrain", ["steps", "rough"])
+def test_a_fall_on_uneven_ground_gains_no_energy(terrain: str) -> None:
+    """Shanks and trunk touch noses of stairs between their corners, too."""
+    folder = robots_folder()
+    if folder is None:
+        pytest.skip("the package example-robot-data is not installed")
+    path = str(folder / LEGGED["go1"])
+    robot, simulation = thrown(path, 64, rate=1.0, contacts="all", terrain=terrain)
+    assert simulation.plan.scene.spans
+    start, unsolved = energy(robot, simulation), 0
+    for _ in range(600):
+        simulation.step()
+        unsolved += int((~simulation.converged).sum())
+        assert (energy(robot, simulation) - start).max() < 0.01 * robot.mass * 9.81
+    assert np.isfinite(simulation.q).all() and unsolved < 1e-3 * 600 * 64
+
+
 def test_a_velocity_from_nothing_ends_with_the_energy_and_momentum_there_were() -> None:
     """However wrong the target, even infinite: T <= T before + push . (u^S + u^E) / 2."""
     robot = tarsus.load("hyq")
