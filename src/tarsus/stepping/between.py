@@ -16,7 +16,7 @@ from tarsus.model.spans import Span
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder, Values
 from tarsus.stepping.base import Scene
-from tarsus.stepping.slots import closes
+from tarsus.stepping.edges_near import EdgeBounds, side_by_side, way
 from tarsus.stepping.touching_point import FAR
 
 KNOTS = np.linspace(-1, 1, 6)  # where the ground is looked at first
@@ -24,7 +24,6 @@ ROUNDS = 6  # looks between two of them
 TURN = 1e-4  # rad: between two knots ground that turns less is straight
 RISE = 0.02  # [1]: ground that comes nearer by less of the way may be straight, its distance rough
 INSIDE = 0.02  # of the way between two looks: no look is nearer to one of them
-NEAR = 1e-3  # m: what may be nearer than that to closing is looked at
 NOWHERE = 2.0  # the place where none is nearest
 AHEAD = 1e-3  # m: how far from it the ground is looked at to see how it turns
 FLATTEST = 1.0  # 1/m: on less round ground the place moves no faster than there
@@ -124,16 +123,16 @@ def gaps_between(
     """
     # seldom is any near: a bound for edges side by side tells
     count, names = len(scene.spans), sorted({name for span in scene.spans for name in span.ends})
-    reach = _Reach.of(scene, terrain)
+    reach = EdgeBounds.of(scene, terrain)
     told = builder.hold("ends", [reach.seen(*ends[name]) for name in names])
     seen = dict(zip(names, told, strict=True))
-    near_any = reduce(ca.logic_or, (reach.may_touch(*side, seen) for side in _side_by_side(scene)))
+    near_any = reduce(ca.logic_or, (reach.may_touch(*side, seen) for side in side_by_side(scene)))
     table = np.array([_numbers(span) for span in scene.spans])
     bodies = sorted({span.body for span in scene.spans})
     poses = [(kin.world_rotation[b], kin.world_position[b]) for b in bodies]
 
     def inside(_: Values) -> tuple[Values, SX]:
-        near = [reach.may_touch([span.ends], span.part, *_way(span), seen) for span in scene.spans]
+        near = [reach.may_touch([span.ends], span.part, *way(span), seen) for span in scene.spans]
         near, held = builder.hold("near", (near, poses))
 
         # one after the other, of those that are near
@@ -141,12 +140,7 @@ def gaps_between(
             at, wide = now["at"], table.shape[1]
             index = ca.vertcat(*(wide * at + k for k in range(wide)))
             row = builder.lookup("spans", table, index)
-            (R, origin), *others = held
-            for b, other in zip(bodies[1:], others, strict=True):
-                R, origin = (
-                    ca.if_else(row[0] == b, x, y) for x, y in zip(other, (R, origin), strict=True)
-                )
-            line, radius = builder.hold("line", (_line(row, R, origin), row[7]))
+            line, radius = builder.hold("line", (_line(row, *_pose(row[0], bodies, held)), row[7]))
             there, *knots = builder.hold("knots", _valley(scene, terrain, line))
 
             # closer, where there is a valley
@@ -201,83 +195,17 @@ def _numbers(span: Span) -> list[float]:
     return [span.body, *span.middle, *span.half, span.radius]
 
 
+def _pose(body: SX, bodies: list[int], poses: list[tuple[SX, SX]]) -> tuple[SX, SX]:
+    """The rotation (3, 3) and origin (3,), m, of one of these bodies."""
+    (R, origin), *others = poses
+    for b, (own, at) in zip(bodies[1:], others, strict=True):
+        R, origin = ca.if_else(body == b, own, R), ca.if_else(body == b, at, origin)
+    return R, origin
+
+
 def _line(numbers: SX, R: SX, origin: SX) -> Line:
     """A span of these numbers, its body having this rotation (3, 3) and origin (3,), m."""
     return Line(origin + ca.mtimes(R, numbers[1:4]), ca.mtimes(R, numbers[4:7]))
-
-
-def _way(span: Span) -> tuple[float, float]:
-    """From one end to the other, m, and the radius around it, m."""
-    begin, end = span.part
-    return 2 * float(np.linalg.norm(span.half)) / (end - begin), span.radius
-
-
-def _side_by_side(
-    scene: Scene,
-) -> list[tuple[list[tuple[str, str]], tuple[float, float], float, float]]:
-    """Ends of edges of one body that lie side by side, as those of a box do, the whole of them, how
-    long they are and the radius around them, m.
-    """
-    found: dict[tuple[float, ...], list[Span]] = {}
-    for span in scene.spans:
-        length, radius = _way(span)
-        along = np.round(span.half / np.linalg.norm(span.half), 6) + 0.0
-        found.setdefault((span.body, length, radius, *along), []).append(span)
-    ends = [list(dict.fromkeys(span.ends for span in side)) for side in found.values()]
-    ways = [_way(side[0]) for side in found.values()]
-    return [(own, (0.0, 1.0), *way) for own, way in zip(ends, ways, strict=True)]
-
-
-@dataclass(frozen=True, eq=False)
-class _Reach:
-    """How far the ground is from what lies between two ends, at least.
-
-    The distance from a solid changes by no more than the way. Above ground that is a height, a way
-    up that is steeper than all of it leads away from it; else the height above it is bounded.
-
-    scene: whose law says what closes
-    rate: how much of its height a way of 1 m may take [1]
-    shrunk: the least distance by the height [1]
-    solid: whether the ground is a solid
-    """
-
-    scene: Scene
-    rate: SX
-    shrunk: SX
-    solid: bool
-
-    @staticmethod
-    def of(scene: Scene, terrain: object) -> _Reach:
-        """That of a scene's ground."""
-        steepest = scene.terrain.steepest(terrain)
-        if steepest is None:
-            return _Reach(scene, SX(1), SX(1), solid=True)
-        return _Reach(scene, steepest, 1 / ca.sqrt(1 + steepest**2), solid=False)
-
-    def seen(self, center: SX, distance: SX, frame: SX) -> tuple[SX, SX]:
-        """How high an end is above the ground, or how far from a solid, and its z, m."""
-        return distance if self.solid else distance / frame[0, 2], center[2]
-
-    def may_touch(
-        self,
-        ends: Sequence[tuple[str, str]],
-        part: tuple[float, float],
-        length: float,
-        radius: float,
-        seen: Mapping[str, tuple[SX, SX]],
-    ) -> SX:
-        """1 if what lies in a part of the way between ends may touch, of several pairs of ends one
-        beside the other, `length` (m) apart; seen: of `seen`, by name.
-        """
-        one, other = (reduce(ca.fmin, (seen[pair[k]][0] for pair in ends)) for k in (0, 1))
-        climb = seen[ends[0][1]][1] - seen[ends[0][0]][1]
-        most, slope = self.rate * length, SX(0) if self.solid else climb
-        # where the bounds from both ends meet
-        share = 0.5 + (one - other + slope) * (0.5 / ca.fmax(self.rate, TINY) / length)
-        share = ca.fmin(ca.fmax(share, part[0]), part[1])
-        least = ca.fmax(one - (most - slope) * share, other - (most + slope) * (1 - share))
-        closed = closes(self.scene.law, self.shrunk * least - radius - NEAR)
-        return closed if self.solid else ca.logic_and(ca.fabs(climb) < most, closed)
 
 
 def _first(flags: Sequence[SX], behind: SX) -> SX:
