@@ -115,7 +115,8 @@ def test_a_cylinder_dropped_on_its_end_stands() -> None:
     tilted = "type='cylinder' size='.1 .1' euler='3 2 0'"
     simulation = Simulation(body(tilted))
     q = simulation.q
-    q[..., 2] += 0.02
+    upright = np.cos(np.deg2rad(3)) * np.cos(np.deg2rad(2))
+    q[..., 2] = 0.1 * (upright + np.sqrt(1 - upright**2)) + 0.02  # m: its rim 2 cm up
     simulation.set(q=q)
     log = simulation.run(4.0)
     assert np.abs(log.u.values[-1]).max() < 1e-9
@@ -129,6 +130,9 @@ def test_a_wheel_in_a_hollow_is_where_it_touches() -> None:
     """Of ground like a shallow egg box the gap is right to a millimeter."""
     ground = Surface(lambda x, y: 0.02 * ca.sin(4 * x))
     simulation = Simulation(body(LYING), terrain=ground)
+    q = simulation.q
+    q[..., 2] = R + 4e-4  # m: about where it touches
+    simulation.set(q=q)
     simulation.advance(0.5)
     x, z = simulation.q[..., 0].item(), simulation.q[..., 2].item()
     along = np.linspace(x - R, x + R, 200001)
