@@ -186,7 +186,7 @@ class ContactProblem:
     redundant contacts: a solver need not, and what it adds to do so would be more than that."""
     joints: JointRows | None = None
     """Stops and dry friction of joints that are rows beside the contacts; None: they are held, or
-    there are none. Only a law that `asks_less` is given any."""
+    there are none. Only a law that `solves_joints` is given any."""
 
     @property
     def n(self) -> int:

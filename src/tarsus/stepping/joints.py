@@ -9,7 +9,7 @@ Which joints are held is guessed from the step's start; a step with these held i
 its contacts under any law, and where an inclusion is violated it is solved again with others held:
 an active-set method on the joints (docs/decisions/0028-joint-limits-and-stiction.md). A held joint
 is one of much more inertia: it costs a step no further rows. Where no guess is a solution, a law
-that `asks_less` solves for stops, friction and contacts together (`together`,
+that `solves_joints` solves for stops, friction and contacts together (`together`,
 docs/decisions/0052-jammed-limbs.md).
 """
 

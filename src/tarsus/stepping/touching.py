@@ -148,11 +148,12 @@ def touching_slot(scene: Scene, kin: Kinematics, terrain: object, slot: Chosen) 
     selection = Selection(kin, grounded + paired)
     # the ground below it
     body = selection.body(slot.body)
-    arm, place, along = ca.mtimes(body.rotation, slot.center), SX(0), None
+    arm, place, along, away = ca.mtimes(body.rotation, slot.center), SX(0), None, SX(0)
     if slot.along is not None:
         assert slot.place is not None
         place, along = slot.place, ca.mtimes(body.rotation, slot.along)
-        arm += ca.if_else(place < NOWHERE, place, 0) * along
+        away = ca.if_else(place < NOWHERE, place, 0) * along
+        arm += away
     center = body.origin + arm
     outline = None if slot.outline is None else Turned(slot.outline, body.rotation)
     [(reach, distance, frame)] = below(scene, terrain, [center], [outline])
@@ -169,7 +170,6 @@ def touching_slot(scene: Scene, kin: Kinematics, terrain: object, slot: Chosen) 
         at_center = ca.mtimes(frame.T, velocity) - ca.cross(body.spin, down)
         turned = turning(scene, terrain, center, along)
         product += ca.cross(body.spin, travel(normal, along, turned, body.spin, at_center))
-        away = ca.if_else(place < NOWHERE, place, 0) * along
         told = down + away, center + down - reach - away
     here = ca.logic_and(slot.number >= 0, place < NOWHERE)
     watched = any(blocked.may_be(scene.mechanism, body) for body in grounded)
