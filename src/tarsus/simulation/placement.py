@@ -105,7 +105,7 @@ def _tilt(q: Array, turn: Array, starts: list[int]) -> None:
 
 def _look(scene: Scene) -> Program:
     """From q to every candidate's gap, the nearest ground point (3,) and normal there (3,); gaps of
-    spans behind them.
+    the lowest spans behind them.
     """
     b = Builder("look")
     kin = kinematics(scene.mechanism, b.parameter("q", scene.mechanism.nq))
@@ -115,7 +115,8 @@ def _look(scene: Scene) -> Program:
     gaps = [distance - c.radius for c, distance in zip(scene.candidates, distances, strict=True)]
     if scene.spans:
         all_rare = replace(scene, rare=tuple(range(len(scene.candidates))), pairs=())
-        gaps = gaps_of(all_rare, kin, terrain, b).gaps
+        low = gaps_of(all_rare, kin, terrain, b)
+        gaps = low.candidates + ([] if low.spans is None else low.spans.gaps)
     ground = [c - distance * n for c, distance, n in zip(points, distances, normals, strict=True)]
     return b.program(
         gaps=ca.vertcat(*gaps), ground=ca.vertcat(*ground), normals=ca.vertcat(*normals)

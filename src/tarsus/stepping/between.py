@@ -13,18 +13,18 @@ from casadi import DM, SX
 
 from tarsus.dynamics.kinematics import Kinematics
 from tarsus.model.spans import Span
-from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder, Values
 from tarsus.stepping.base import Scene
 from tarsus.stepping.edges_near import EdgeBounds, side_by_side, way
-from tarsus.stepping.touching_point import FAR
+from tarsus.stepping.flags import Flags
+from tarsus.stepping.found_spans import NOWHERE, FoundSpans
+from tarsus.stepping.slots import closes
 
 KNOTS = np.linspace(-1, 1, 6)  # where the ground is looked at first
 ROUNDS = 6  # looks between two of them
 TURN = 1e-4  # rad: between two knots ground that turns less is straight
 RISE = 0.02  # [1]: ground that comes nearer by less of the way may be straight, its distance rough
 INSIDE = 0.02  # of the way between two looks: no look is nearer to one of them
-NOWHERE = 2.0  # the place where none is nearest
 AHEAD = 1e-3  # m: how far from it the ground is looked at to see how it turns
 FLATTEST = 1.0  # 1/m: on less round ground the place moves no faster than there
 TINY = 1e-12  # m
@@ -108,21 +108,20 @@ def place_of(scene: Scene, kin: Kinematics, terrain: object, span: Span) -> SX:
     return nearest(scene, terrain, _line(SX(DM(_numbers(span))), *pose))
 
 
-def gaps_between(
+def spans_found(
     scene: Scene,
     kin: Kinematics,
     terrain: object,
     ends: Mapping[str, tuple[SX, SX, SX]],
     builder: Builder,
-) -> tuple[list[SX], list[SX], SX]:
-    """Of each span the gap where the ground is nearest, m, FAR if that is at an end or is not
-    near, and the place there; the least gap.
+) -> FoundSpans:
+    """The lowest of the spans that may touch.
 
     ends: of the candidates between which they lie, by name, the center (3,), m, and the ground's
         distance, m, and frame (3, 3) there
     """
     # seldom is any near: a bound for edges side by side tells
-    count, names = len(scene.spans), sorted({name for span in scene.spans for name in span.ends})
+    names = sorted({name for span in scene.spans for name in span.ends})
     reach = EdgeBounds.of(scene, terrain)
     told = builder.hold("ends", [reach.seen(*ends[name]) for name in names])
     seen = dict(zip(names, told, strict=True))
@@ -133,41 +132,36 @@ def gaps_between(
 
     def inside(_: Values) -> tuple[Values, SX]:
         near = [reach.may_touch([span.ends], span.part, *way(span), seen) for span in scene.spans]
-        near, held = builder.hold("near", (near, poses))
+        flags, own = builder.hold("near", (Flags.of(near), poses))
 
         # one after the other, of those that are near
         def look(now: Values) -> tuple[Values, SX]:
-            at, wide = now["at"], table.shape[1]
+            wide = table.shape[1]
+            at, others = builder.hold("at", Flags(now["flags"]).first())
             index = ca.vertcat(*(wide * at + k for k in range(wide)))
             row = builder.lookup("spans", table, index)
-            line, radius = builder.hold("line", (_line(row, *_pose(row[0], bodies, held)), row[7]))
+            line, radius = builder.hold("line", (_line(row, *_pose(row[0], bodies, own)), row[7]))
             there, *knots = builder.hold("knots", _valley(scene, terrain, line))
 
             # closer, where there is a valley
-            def refined(own: Values) -> tuple[Values, SX]:
+            def refined(before: Values) -> tuple[Values, SX]:
                 place = builder.keep("place", _closer(scene, terrain, line, knots, builder))
                 distance, _ = scene.terrain.surfaces([line.at(place)], terrain)[0]
-                gap = ca.if_else(place < NOWHERE, distance - radius, FAR)
-                new = {
-                    name: ca.vertcat(
-                        *(ca.if_else(at == k, value, x) for k, x in enumerate(entries(own[name])))
-                    )
-                    for name, value in {"gaps": gap, "places": place}.items()
-                }
-                return new | {"least": ca.fmin(own["least"], gap)}, SX(0)
+                gap = ca.if_else(place < NOWHERE, distance - radius, SX.inf())
+                number, touches = at + len(scene.candidates), closes(scene.law, gap)
+                new = FoundSpans.of(before).with_one(number, gap, place, touches)
+                return new.values(), SX(0)
 
             found = builder.loop({name: now[name] for name in begin}, refined, 1, there)
-            following = _first(near, at)
-            return {name: found[name] for name in begin} | {"at": following}, following < count
+            after = {name: found[name] for name in begin} | {"flags": others.words}
+            return after, others.any
 
-        first = builder.keep("first", _first(near, SX(-1)))
-        last = builder.loop(begin | {"at": first}, look, count, first < count)
+        first = begin | {"flags": flags.words}
+        last = builder.loop(first, look, len(scene.spans), flags.any)
         return {name: last[name] for name in begin}, SX(0)
 
-    begin = {"gaps": SX(np.full(count, FAR)), "places": SX(np.full(count, NOWHERE))}
-    begin["least"] = SX(FAR)
-    found = builder.rarely(begin, inside, 1, near_any)
-    return entries(found["gaps"]), entries(found["places"]), found["least"]
+    begin = FoundSpans.none(scene.slots).values()
+    return FoundSpans.of(builder.rarely(begin, inside, 1, near_any))
 
 
 def travel(normal: SX, line: SX, turned: SX, spin: SX, velocity: SX) -> SX:
@@ -206,14 +200,6 @@ def _pose(body: SX, bodies: list[int], poses: list[tuple[SX, SX]]) -> tuple[SX, 
 def _line(numbers: SX, R: SX, origin: SX) -> Line:
     """A span of these numbers, its body having this rotation (3, 3) and origin (3,), m."""
     return Line(origin + ca.mtimes(R, numbers[1:4]), ca.mtimes(R, numbers[4:7]))
-
-
-def _first(flags: Sequence[SX], behind: SX) -> SX:
-    """The first number behind one whose flag is set; as many as there are if none is."""
-    found = SX(len(flags))
-    for k, flag in reversed(list(enumerate(flags))):
-        found = ca.if_else(ca.logic_and(flag, k > behind), k, found)
-    return found
 
 
 def _looks(scene: Scene, terrain: object, line: Line, places: list[SX]) -> list[Look]:

@@ -12,6 +12,7 @@ from tarsus.model.solids import Cuboid, Pair
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
 from tarsus.stepping.base import EMPTY, Scene
+from tarsus.stepping.found_spans import FoundSpans
 
 TURNS = 20  # numbers of `Turns`
 
@@ -44,13 +45,14 @@ class Chosen:
 
 @dataclass(frozen=True, eq=False)
 class Low:
-    """Gaps of the rare candidates, spans and pairs, and the least of all, m, where pairs' may
-    be larger while none touches; the place on each span where the ground is nearest.
+    """Gaps of the rare candidates and of pairs, and the least of all, m, where pairs' may be larger
+    while none touches; the spans that are near, of a scene with any.
     """
 
-    gaps: list[SX]
+    candidates: list[SX]
+    pairs: list[SX]
     least: SX
-    places: list[SX]
+    spans: FoundSpans | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,10 +77,8 @@ class Turns:
     second: SX
 
 
-def looked_up(scene: Scene, numbers: list[SX], places: list[SX], j: SX, builder: Builder) -> Chosen:
-    """What slot j holds; an empty one stands in for the candidate of its own place. places: of
-    `Low`.
-    """
+def looked_up(scene: Scene, numbers: list[SX], low: Low, j: SX, builder: Builder) -> Chosen:
+    """What slot j holds; an empty one stands in for the candidate of its own place."""
     # its numbers in the table
     rows = described(scene)
     number, wide = numbers[0], len(rows[0])
@@ -92,10 +92,10 @@ def looked_up(scene: Scene, numbers: list[SX], places: list[SX], j: SX, builder:
     if scene.outlines:
         size = len(scene.outlines[0])
         chosen, found = replace(chosen, outline=ca.vertcat(*found[-size:])), found[:-size]
-    if scene.spans:
-        where = SX(0)
-        for k, inside in enumerate(places, len(scene.candidates)):
-            where = ca.if_else(number == k, inside, where)
+    if low.spans is not None:
+        first = len(scene.candidates)
+        spanned = ca.logic_and(number >= first, number < first + len(scene.spans))
+        where = ca.if_else(spanned, low.spans.place(number), 0)
         chosen = replace(chosen, along=ca.vertcat(*found[-3:]), place=where)
     if not scene.pairs:
         return chosen

@@ -22,6 +22,7 @@ from tarsus.contact.problem import Contact, ContactSolution
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder, Values
 from tarsus.stepping.base import EMPTY, Scene, StepInputs, StepOutputs
+from tarsus.stepping.found_spans import NOWHERE
 from tarsus.stepping.held import Chosen, Low, looked_up
 
 LATE = 1.0  # m: deeper than any gap; what pressed but is not closed comes behind what is
@@ -99,10 +100,10 @@ def with_slots(
             ca.logic_and(flag, ca.logic_not(_gone(scene, number, low)))
             for flag, number in zip(pressed, memory.numbers, strict=True)
         ]
-        numbers, left_out = chosen(scene, feet, closed, low.gaps, there, memory, builder)
+        numbers, left_out = chosen(scene, feet, closed, low, there, memory, builder)
 
         def at(j: SX) -> tuple[T, SX]:
-            slot = looked_up(scene, numbers, low.places, j, builder)
+            slot = looked_up(scene, numbers, low, j, builder)
             return at_slot(slot), remembered(law, slot.number, memory)
 
         slots = builder.each("slots", scene.slots, at)
@@ -117,9 +118,11 @@ def with_slots(
 
 def _gone(scene: Scene, number: SX, low: Low) -> SX:
     """1 for the number of a span that is nowhere nearest to the ground any more."""
+    if low.spans is None:
+        return SX(0)
     first = len(scene.candidates)
-    away = [ca.logic_and(number == k, place > 1) for k, place in enumerate(low.places, first)]
-    return reduce(ca.logic_or, away, SX(0))
+    spanned = ca.logic_and(number >= first, number < first + len(scene.spans))
+    return ca.logic_and(spanned, low.spans.place(number) >= NOWHERE)
 
 
 def fresh(law: Law) -> SX:
@@ -141,7 +144,7 @@ def chosen(
     scene: Scene,
     feet: list[T],
     closed: list[SX],
-    gaps: list[SX],
+    low: Low,
     pressed: list[SX],
     memory: Remembered,
     builder: Builder,
@@ -154,15 +157,14 @@ def chosen(
     """
     # the order in which they come, and how many there are
     law, count = scene.law, scene.slots
-    low = [closes(law, gap) for gap in gaps]
-    keys = [
-        ca.if_else(flag, touch.contact.gap, SX.inf())
-        for flag, touch in zip(closed, feet, strict=True)
-    ]
-    keys += [ca.if_else(flag, gap, SX.inf()) for flag, gap in zip(low, gaps, strict=True)]
-    own = len(keys)
+    gaps = [*(touch.contact.gap for touch in feet), *low.candidates, *low.pairs]
+    flags = [*closed, *(closes(law, gap) for gap in gaps[len(feet) :])]
+    keys = [ca.if_else(flag, gap, SX.inf()) for flag, gap in zip(flags, gaps, strict=True)]
+    touch, spans = sum(flags, SX(0)), low.spans
+    if spans is not None:
+        keys += [ca.if_else(closes(law, gap), gap, SX.inf()) for gap in spans.gaps]
+        touch += spans.touching
     keys += [ca.if_else(flag, LATE + j, SX.inf()) for j, flag in enumerate(pressed)]
-    touch = sum([*closed, *low], SX(0))
     keys = entries(builder.keep("keys", ca.vertcat(*keys)))
 
     # one after the other: the least key behind the last one; of equal ones the first
@@ -172,9 +174,7 @@ def chosen(
             later = ca.logic_or(key > now["key"], ca.logic_and(key == now["key"], now["place"] < k))
             better = ca.logic_and(later, key < best)
             best, at = ca.if_else(better, key, best), ca.if_else(better, k, at)
-        number = at
-        for j, held in enumerate(memory.numbers):
-            number = ca.if_else(at == own + j, held, number)
+        number = _number(scene, at, low, memory)
         numbers = entries(now["numbers"])
         there = reduce(ca.logic_or, (held == number for held in numbers))
         new = ca.logic_and(best < SX.inf(), ca.logic_not(there))
@@ -189,6 +189,20 @@ def chosen(
     begin = {"numbers": SX(np.full(count, EMPTY)), "found": SX(0), "key": -SX.inf()}
     last = builder.loop(begin | {"place": SX(-1)}, next_one, 2 * count + 1)
     return entries(last["numbers"]), ca.fmax(touch - count, 0)
+
+
+def _number(scene: Scene, at: SX, low: Low, memory: Remembered) -> SX:
+    """That of the contact whose key stands there: of feet and rare candidates, of pairs, of spans
+    that were found, of slots.
+    """
+    number, first = at, len(scene.candidates)
+    behind = first + len(low.pairs)
+    if low.spans is not None:
+        number = ca.if_else(at >= first, at + len(scene.spans), at)
+    others = [] if low.spans is None else low.spans.numbers
+    for k, own in enumerate([*others, *memory.numbers], behind):
+        number = ca.if_else(at == k, own, number)
+    return number
 
 
 def remembered(law: Law, number: SX, memory: Remembered) -> SX:

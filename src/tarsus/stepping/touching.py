@@ -17,8 +17,9 @@ from tarsus.program.ir.trace import Builder
 from tarsus.spatial.rotation import constant
 from tarsus.stepping import blocked
 from tarsus.stepping.base import Scene
-from tarsus.stepping.between import NOWHERE, gaps_between, place_of, travel, turning
+from tarsus.stepping.between import place_of, spans_found, travel, turning
 from tarsus.stepping.coupling import Attached
+from tarsus.stepping.found_spans import NOWHERE
 from tarsus.stepping.ground import Turned, below, below_lowest
 from tarsus.stepping.held import Chosen, Low
 from tarsus.stepping.places import least, pair_gaps
@@ -95,7 +96,7 @@ def touching_points(
 
 
 def gaps(scene: Scene, kin: Kinematics, terrain: object, builder: Builder) -> Low:
-    """Of all contacts but the usual ones, in the scene's order."""
+    """Of all contacts but the usual ones."""
     # the ground below all centers at once, and below ends of spans that are usual candidates
     ends = {name for span in scene.spans for name in span.ends}
     usual = [scene.candidates[i] for i in scene.usual if scene.candidates[i].name in ends]
@@ -109,18 +110,17 @@ def gaps(scene: Scene, kin: Kinematics, terrain: object, builder: Builder) -> Lo
     grounds = below_lowest(scene, terrain, centers[:own], turned, first[:own])
     found = [distance - c.radius for c, (_, distance, _) in zip(rare, grounds, strict=True)]
     # between them
-    places, low = list[SX](), list(found)
+    spans = None
     if scene.spans:
         found = builder.hold("rare", found)
-        low = list(found)
         seen = zip((*rare, *usual), centers, first, strict=True)
         known = {c.name: (center, *ground) for c, center, ground in seen}
-        inside, places, lowest = gaps_between(scene, kin, terrain, known, builder)
-        found, low = found + inside, [*low, lowest]
+        spans = spans_found(scene, kin, terrain, known, builder)
+    lowest = found + ([] if spans is None else [spans.least])
     if not scene.pairs:
-        return Low(found, least(low), places)
-    of_pairs, lowest = pair_gaps(kin, scene.pairs, lambda gap: closes(scene.law, gap), builder)
-    return Low(found + of_pairs, least([*low, lowest]), places)
+        return Low(found, [], least(lowest), spans)
+    of_pairs, of_all = pair_gaps(kin, scene.pairs, lambda gap: closes(scene.law, gap), builder)
+    return Low(found, of_pairs, least([*lowest, of_all]), spans)
 
 
 def touching_spans(
