@@ -10,10 +10,14 @@ import pytest
 from numpy.typing import NDArray
 
 from tarsus import Simulation
+from tarsus.algebra.blocks import triples
 from tarsus.contact.problem import Contact, ContactProblem, SharedBodies, VelocityForm
+from tarsus.contact.solvers._cone_edges import ByBlocks, on_edges
+from tarsus.contact.solvers._shared_edges import ByBodies
 from tarsus.contact.solvers._standing import standing
 from tarsus.contact.solvers.base import HardProblem
 from tarsus.dynamics.robot import Robot
+from tarsus.program.ir import reference
 from tarsus.program.ir.trace import Builder
 from tarsus.simulation import step_program
 from tarsus.stepping import shared_body
@@ -65,17 +69,27 @@ def no_velocity_form() -> VelocityForm:
     raise AssertionError("it is not asked for")
 
 
-def stood(arms: Array, mobility: Array, c: Array, pressing: Array, mu: float):
-    """Impulses (8, 3), and whether they are called a solution."""
+def on_soles(arms: Array, mobility: Array, c: Array, mu: float, tolerance: float = 1e-6):
+    """The problem of two soles, and their bodies."""
     active = [ca.SX(1.0)] * 8
     contacts = [Contact(ca.SX(0), ca.SX.zeros(3), ca.SX.zeros(3), ca.SX(LEVEL))] * 8
-    problem = ContactProblem(contacts, active, [], ca.SX(1e-3), dict, no_velocity_form)
-    p = SimpleNamespace(T_rel=ca.SX(1e-6), T_abs=ca.SX(1e-6))
+    W = np.zeros((12, 24))
+    for i, A in enumerate(arms):
+        W[6 * (i // 4) : 6 * (i // 4) + 6, 3 * i : 3 * i + 3] = A.T
+    G = (W.T @ mobility @ W).reshape(8, 3, 8, 3).transpose(0, 2, 1, 3)
+    blocks = {(i, j): ca.SX(G[i, j]) for i in range(8) for j in range(8)}
+    problem = ContactProblem(contacts, active, [], ca.SX(1e-3), lambda: blocks, no_velocity_form)
+    p = SimpleNamespace(T_rel=ca.SX(tolerance), T_abs=ca.SX(tolerance))
     hard = HardProblem(
         problem, [ca.SX(c[3 * i : 3 * i + 3]) for i in range(8)], [ca.SX(mu)] * 8, p, Builder("b")
     )
     M = [[ca.SX(value) for value in row] for row in mobility]
-    shared = SharedBodies([0] * 4 + [1] * 4, [ca.SX(A) for A in arms], M)
+    return hard, SharedBodies([0] * 4 + [1] * 4, [ca.SX(A) for A in arms], M)
+
+
+def stood(arms: Array, mobility: Array, c: Array, pressing: Array, mu: float):
+    """Impulses (8, 3), and whether they are called a solution."""
+    hard, shared = on_soles(arms, mobility, c, mu)
     found = standing(hard, shared, [ca.SX(float(value)) for value in pressing])
     impulses = np.array(ca.DM(ca.horzcat(*found.impulses))).T
     return impulses, float(found.converged) > 0
@@ -112,3 +126,47 @@ def test_standing_soles_share_their_load_by_least_norm(seed, feet):
 )
 def test_what_does_not_stand_is_left_to_others(load, mu, pressing):
     assert not stood(*posed(5, load), pressing, mu)[1]
+
+
+# along the ground, and up where a sole tilts: it slides, or lifts some of its corners
+PUSHED = [(4.0, 0.0, 0.0), (3.0, 2.0, 0.1), (0.0, -4.0, 0.3), (1.0, 0.0, 0.4)]
+
+
+def slid(problem: tuple[HardProblem, SharedBodies], by_bodies: bool) -> tuple[Array, Array, bool]:
+    """Impulses and velocities (8, 3) by Newton steps on the edges, and whether they solve it."""
+    hard, shared = problem
+    steps = ByBodies.of(hard, shared) if by_bodies else ByBlocks(hard)
+    begin = hard.builder.parameter("begin", 24)
+    found = on_edges(hard, steps, triples(begin), 40)
+    xi = ByBlocks(hard).velocities(found.impulses)
+    program = hard.builder.program(
+        L=ca.vertcat(*found.impulses), xi=ca.vertcat(*xi), good=found.converged
+    )
+    ends = reference.run(program, {"begin": np.zeros((1, 24))})
+    L, xi = (np.ravel(ends[name]).reshape(8, 3) for name in ("L", "xi"))
+    return L, xi, float(np.ravel(ends["good"])[0]) > 0
+
+
+@pytest.mark.parametrize("push", PUSHED)
+@pytest.mark.parametrize("seed", range(6))
+def test_steps_on_the_edges_through_bodies_solve_what_steps_by_the_delassus_matrix_do(seed, push):
+    """The inclusions of Gehring 2014, checked in NumPy; how the bodies move is the same."""
+    forward, aside, roll = push
+    load = LOAD + np.array([forward, aside, 0, roll, 0, 0.05 * forward] * 2)
+    arms, mobility, c = posed(seed, load)
+    mu = 0.3
+    L, xi, good = slid(on_soles(arms, mobility, c, mu, 1e-9), by_bodies=True)
+    assert good
+    size = np.linalg.norm(L[:, 1:], axis=1)
+    assert (L[:, 0] >= 0).all() and (xi[:, 0] > -1e-7).all()
+    np.testing.assert_allclose(L[:, 0] * xi[:, 0], 0, atol=1e-7)
+    assert (size <= mu * L[:, 0] + 1e-7).all()
+    speed = np.linalg.norm(xi[:, 1:], axis=1)
+    fast = (speed > 1e-5) & (L[:, 0] > 1e-5)
+    np.testing.assert_allclose(
+        L[fast, 1:], -mu * L[fast, :1] * xi[fast, 1:] / speed[fast, None], atol=1e-6
+    )
+    # both ways end with the same motion of the bodies, whichever corners carry them
+    _, other, too = slid(on_soles(arms, mobility, c, mu, 1e-9), by_bodies=False)
+    assert too and (fast.any() or (L[:, 0] == 0).any())
+    np.testing.assert_allclose(xi, other, atol=1e-6)

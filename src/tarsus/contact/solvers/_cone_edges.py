@@ -15,6 +15,7 @@ that it stays inside the cones.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import casadi as ca
 from casadi import SX
@@ -49,7 +50,7 @@ class Touch:
     along (2,): t
     share: mu z_N / |z_T|
     cut (2,): z_T, cut off where it slides
-    r: of the tangents
+    r: of the tangents, `scale` and all
     """
 
     normal: SX
@@ -61,9 +62,18 @@ class Touch:
     r: SX
 
     @staticmethod
-    def of(hard: HardProblem, i: int, impulse: SX, xi: SX, scale: float | SX = 1.0) -> Touch:
-        """Contact i with an impulse (3,) and the velocity (3,) that goes with it; scale: of r."""
-        r_N, r_T = (scale * r for r in step_sizes(hard.problem.G[i, i]))
+    def of(
+        hard: HardProblem,
+        i: int,
+        sizes: tuple[SX, SX],
+        impulse: SX,
+        xi: SX,
+        scale: float | SX = 1.0,
+    ) -> Touch:
+        """Contact i with an impulse (3,) and the velocity (3,) that goes with it; sizes: r_N and
+        r_T, of which r are `scale`.
+        """
+        r_N, r_T = (scale * r for r in sizes)
         z_N, z_T = impulse[0] - r_N * xi[0], impulse[1:] - r_T * xi[1:]
         length, normal = ca.sqrt(ca.dot(z_T, z_T) + TINY), ca.fmax(z_N, 0)
         presses = ca.logic_and(hard.problem.active[i], z_N > 0)
@@ -78,11 +88,27 @@ class Touch:
         return ca.if_else(self.slides, (1 - share) / (self.r * share), 0)
 
 
-def on_edges(hard: HardProblem, start: list[SX], maximum: int) -> Outcome:
+class Steps(Protocol):
+    """How a step is solved."""
+
+    def sizes(self, i: int) -> tuple[SX, SX]:
+        """r_N and r_T of contact i (`step_sizes`)."""
+        ...
+
+    def velocities(self, impulses: list[SX]) -> list[SX]:
+        """xi (3,) of each contact."""
+        ...
+
+    def next_impulses(self, impulses: list[SX], xi: list[SX], scale: SX) -> SX:
+        """L (3n,) after a step from these impulses and their velocities; scale: of r."""
+        ...
+
+
+def on_edges(hard: HardProblem, steps: Steps, start: list[SX], maximum: int) -> Outcome:
     """Newton steps from impulses (3,) of each contact; of all tried the nearest to a solution."""
 
     def met(impulses: list[SX], xi: list[SX]) -> Values:
-        touches = [Touch.of(hard, i, L, xi[i]) for i, L in enumerate(impulses)]
+        touches = [Touch.of(hard, i, steps.sizes(i), L, xi[i]) for i, L in enumerate(impulses)]
         return {
             "best": ca.vertcat(*impulses),
             "root": ca.vertcat(*(touch.root() for touch in touches)),
@@ -91,8 +117,8 @@ def on_edges(hard: HardProblem, start: list[SX], maximum: int) -> Outcome:
 
     def step(values: Values) -> tuple[Values, SX]:
         L, xi = triples(values["impulse"]), triples(values["velocity"])
-        impulses = triples(next_impulses(hard, L, xi, values["scale"]))
-        after = velocities(hard, impulses)
+        impulses = triples(steps.next_impulses(L, xi, values["scale"]))
+        after = steps.velocities(impulses)
         found = met(impulses, after)
         better = found["miss"] < values["miss"]
         kept = {name: ca.if_else(better, value, values[name]) for name, value in found.items()}
@@ -106,7 +132,7 @@ def on_edges(hard: HardProblem, start: list[SX], maximum: int) -> Outcome:
         # one step more than the tolerance asks for takes off what HELD left
         return kept | moved | counted, values["miss"] > 1
 
-    before = velocities(hard, start)
+    before = steps.velocities(start)
     begin = met(start, before)
     begin |= {"impulse": begin["best"], "velocity": ca.vertcat(*before)}
     begin |= {"scale": SX(1), "sweeps": SX(0)}
@@ -114,33 +140,42 @@ def on_edges(hard: HardProblem, start: list[SX], maximum: int) -> Outcome:
     return Outcome(triples(last["best"]), last["sweeps"], last["miss"] <= 1, entries(last["root"]))
 
 
-def velocities(hard: HardProblem, impulses: list[SX]) -> list[SX]:
-    """xi (3,) of each contact."""
-    return [residual_velocity(hard, i, impulses) for i in range(len(impulses))]
+@dataclass(frozen=True, eq=False)
+class ByBlocks:
+    """The steps by the Delassus matrix."""
 
+    hard: HardProblem
 
-def next_impulses(hard: HardProblem, impulses: list[SX], xi: list[SX], scale: SX) -> SX:
-    """L (3n,) after a step from these impulses and their velocities; scale: of r."""
-    n, G = len(impulses), hard.problem.G
-    rows, rest, presses = [[G[i, j] for j in range(n)] for i in range(n)], [], []
-    for i, L in enumerate(impulses):
-        touch, mu = Touch.of(hard, i, L, xi[i], scale), hard.mu[i]
-        # where it slides: on the edge along t, by its root s across
-        t, o = touch.along, ca.vertcat(-touch.along[1], touch.along[0])
-        stiff, s = 1 / (EDGE * step_sizes(G[i, i])[1]), touch.root(SLOWEST)
-        edge = ca.horzcat(-stiff * mu * t, stiff * ca.mtimes(t, t.T) + s * ca.mtimes(o, o.T))
-        off = stiff * (ca.dot(t, L[1:]) - mu * L[0])
-        slip = off * t + (ca.dot(o, xi[i][1:]) + s * ca.dot(o, L[1:])) * o
-        slip = ca.if_else(touch.slides, slip, xi[i][1:])
-        # an open contact is far from all others
-        own = ca.vertcat(SX.zeros(1, 3), ca.if_else(touch.slides, edge, 0))
-        own = ca.if_else(touch.presses, own + HELD * ca.diag(ca.diag(G[i, i])), FAR * SX.eye(3))
-        rows[i][i] = rows[i][i] + own
-        rest.append(-ca.if_else(touch.presses, ca.vertcat(xi[i][0], slip), FAR * L))
-        presses += 3 * [touch.presses]
-    K = ca.vertcat(*(ca.horzcat(*row) for row in rows))
-    moved = ca.vertcat(*impulses) + ca.vertcat(*solve_tree(K, flat(rest)))
-    return ca.if_else(ca.vertcat(*presses), moved, 0)
+    def sizes(self, i: int) -> tuple[SX, SX]:
+        """r_N and r_T of contact i (`step_sizes`)."""
+        return step_sizes(self.hard.problem.G[i, i])
+
+    def velocities(self, impulses: list[SX]) -> list[SX]:
+        """xi (3,) of each contact."""
+        return [residual_velocity(self.hard, i, impulses) for i in range(len(impulses))]
+
+    def next_impulses(self, impulses: list[SX], xi: list[SX], scale: SX) -> SX:
+        """L (3n,) after a step from these impulses and their velocities; scale: of r."""
+        hard, n, G = self.hard, len(impulses), self.hard.problem.G
+        rows, rest, presses = [[G[i, j] for j in range(n)] for i in range(n)], [], []
+        for i, L in enumerate(impulses):
+            touch, mu = Touch.of(hard, i, self.sizes(i), L, xi[i], scale), hard.mu[i]
+            # where it slides: on the edge along t, by its root s across
+            t, o = touch.along, ca.vertcat(-touch.along[1], touch.along[0])
+            stiff, s = 1 / (EDGE * self.sizes(i)[1]), touch.root(SLOWEST)
+            edge = ca.horzcat(-stiff * mu * t, stiff * ca.mtimes(t, t.T) + s * ca.mtimes(o, o.T))
+            off = stiff * (ca.dot(t, L[1:]) - mu * L[0])
+            slip = off * t + (ca.dot(o, xi[i][1:]) + s * ca.dot(o, L[1:])) * o
+            slip = ca.if_else(touch.slides, slip, xi[i][1:])
+            # an open contact is far from all others
+            own = ca.vertcat(SX.zeros(1, 3), ca.if_else(touch.slides, edge, 0))
+            own = ca.if_else(touch.presses, own + HELD * ca.diag(ca.diag(G[i, i])), FAR * SX.eye(3))
+            rows[i][i] = rows[i][i] + own
+            rest.append(-ca.if_else(touch.presses, ca.vertcat(xi[i][0], slip), FAR * L))
+            presses += 3 * [touch.presses]
+        K = ca.vertcat(*(ca.horzcat(*row) for row in rows))
+        moved = ca.vertcat(*impulses) + ca.vertcat(*solve_tree(K, flat(rest)))
+        return ca.if_else(ca.vertcat(*presses), moved, 0)
 
 
 def largest_miss(hard: HardProblem, impulses: list[SX], touches: list[Touch]) -> SX:

@@ -20,7 +20,7 @@ from casadi import SX
 
 from tarsus.algebra.blocks import triples
 from tarsus.algebra.elimination import eliminated
-from tarsus.contact.solvers._cone_edges import Touch, velocities
+from tarsus.contact.solvers._cone_edges import ByBlocks, Touch
 from tarsus.contact.solvers._exact_blocks import FIXED
 from tarsus.contact.solvers.base import DENSE, HardProblem, Outcome
 from tarsus.program.ir.symbolic import entries
@@ -38,9 +38,10 @@ def with_slope(hard: HardProblem, found: Outcome) -> Outcome:
     # what each contact does, and the directions z of its impulse
     begin = hard.builder.guess(ca.vertcat(*found.impulses))
     L, ways, edges, roots = triples(begin), list[SX](), list[SX](), list[SX]()
-    xi = velocities(hard, L)
+    steps = ByBlocks(hard)
+    xi = steps.velocities(L)
     for i in range(n):
-        touch = Touch.of(hard, i, L[i], xi[i])
+        touch = Touch.of(hard, i, steps.sizes(i), L[i], xi[i])
         t, mu = L[i][1:] / ca.fmax(ca.norm_2(L[i][1:]), SPREAD), hard.mu[i]
         slipping = ca.horzcat(ca.vertcat(1, mu * t), ca.vertcat(0, -t[1], t[0]), SX.zeros(3))
         way = ca.if_else(touch.slides, slipping, SX.eye(3))
@@ -61,7 +62,7 @@ def with_slope(hard: HardProblem, found: Outcome) -> Outcome:
     K, kept = hard.builder.guess((ca.vertcat(*(ca.horzcat(*row) for row in rows)), ways))
     # F, and the step
     onto = [L_i + edge for L_i, edge in zip(L, edges, strict=True)]
-    after = velocities(hard, onto)
+    after = steps.velocities(onto)
     missed = [-ca.mtimes(tested(way).T, xi_i) for way, xi_i in zip(kept, after, strict=True)]
     z = triples(solution(K, ca.vertcat(*missed)))
     moved = [a + ca.mtimes(way, b) for a, way, b in zip(onto, kept, z, strict=True)]

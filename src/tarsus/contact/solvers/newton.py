@@ -7,11 +7,11 @@ tangents of contact i, because xi_T = -s L_T. Sticking is s = 0. What remains ar
 positive definite), then corrects every s_i by a Newton step on 1 / |L_T| with the contact's own
 block as derivative (as for a trust region), and the set by signs: a contact that pulls opens if it
 would fly off by itself, else it slides; one that closes by itself presses. While feet stick, one
-factorization gives the exact answer; contacts that share rigid bodies are first tried through these
-(`_standing.py`). Where rigid bodies touch with several points the roots chase
+factorization gives the exact answer. Where rigid bodies touch with several points the roots chase
 one another: worlds that do not settle at once go on with Newton steps on the cones' edges
 (`_cone_edges.py`), and at last with interior points; beyond twelve contacts with block Gauss-Seidel
-sweeps.
+sweeps. Contacts that share few rigid bodies begin otherwise, through these: as if all stick
+(`_standing.py`), then on the edges (`_shared_edges.py`); what that does not solve is seldom.
 """
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ from casadi import SX
 from tarsus.algebra.blocks import flat, lower_triangle, triples
 from tarsus.algebra.ldl import factorize_dense
 from tarsus.algebra.projections import TINY, radial_return
-from tarsus.contact.solvers._cone_edges import on_edges
+from tarsus.contact.solvers._cone_edges import ByBlocks, on_edges
 from tarsus.contact.solvers._exact_blocks import Local, mobile, prepared
 from tarsus.contact.solvers._interior_point import in_two_rounds, settled
+from tarsus.contact.solvers._shared_edges import ByBodies
 from tarsus.contact.solvers._standing import standing
 from tarsus.contact.solvers.base import (
     DENSE,
@@ -53,9 +54,6 @@ class Newton(Solver):
     patience: int = 4
     """Steps on the roots before those on the edges; an even number, as roots that go to and fro are
     too large after it: loads start well inside the cones."""
-    soles: int = 2
-    """The same where contacts share bodies and do not all stick: what two steps do not settle, the
-    first step on the edges does, as a rule."""
     edges: int = 20
     """Steps on the cones' edges, before interior points and after them."""
     many: int = 12
@@ -83,13 +81,25 @@ class Newton(Solver):
         pressing = hard.builder.hold("pressing", pressing)
         found = standing(hard, shared, pressing)
 
+        # those that slide by steps on the edges, through the same bodies
+        def sliding(values: Values) -> tuple[Values, SX]:
+            begin = start
+            if afresh is not None:
+                stood = triples(values["impulse"])
+                begin = [ca.if_else(afresh, a, b) for a, b in zip(stood, start, strict=True)]
+            begin = into_cones(hard, begin)
+            near = on_edges(hard, ByBodies.of(hard, shared), begin, self.edges)
+            near = added(trimmed(hard, near), values)
+            astray = ca.logic_not(near.converged)
+            return hard.builder.loop(near.reached(), rest, 1, astray, seldom=True), SX(0)
+
         def rest(values: Values) -> tuple[Values, SX]:
-            outcome = self._stepped(hard, pressing, roots, self.soles)
-            done = values["sweeps"] + outcome.iterations
-            return replace(outcome, iterations=done).reached(), SX(0)
+            return added(self._stepped(hard, pressing, roots, self.patience), values).reached(), SX(
+                0
+            )
 
         stood = found.reached()
-        return Outcome.of(hard.builder.loop(stood, rest, 1, ca.logic_not(found.converged)))
+        return Outcome.of(hard.builder.loop(stood, sliding, 1, ca.logic_not(found.converged)))
 
     def _stepped(
         self, hard: HardProblem, pressing: list[SX], roots: list[SX], steps: int
@@ -113,14 +123,11 @@ class Newton(Solver):
             rest = settled(hard, local, near, self.maximum)
         else:
             rest = in_two_rounds(
-                hard, near, lambda L, _: on_edges(hard, into_cones(hard, L), self.edges)
+                hard,
+                near,
+                lambda L, _: on_edges(hard, ByBlocks(hard), into_cones(hard, L), self.edges),
             )
-        # take off what the tolerance left outside the cones
-        impulses = [
-            radial_return(L, mu, root > 0)
-            for L, mu, root in zip(rest.impulses, hard.mu, rest.roots, strict=True)
-        ]
-        return without_gain(hard, replace(rest, impulses=impulses))
+        return without_gain(hard, trimmed(hard, rest))
 
     def _iterate(self, hard: HardProblem, local: list[Local], values: Values) -> tuple[Values, SX]:
         n = len(hard.c)
@@ -141,6 +148,17 @@ class Newton(Solver):
             "unsettled": unsettled,
         }
         return new, unsettled
+
+
+def trimmed(hard: HardProblem, found: Outcome) -> Outcome:
+    """Without what the tolerance left outside the cones."""
+    each = zip(found.impulses, hard.mu, found.roots, strict=True)
+    return replace(found, impulses=[radial_return(L, mu, root > 0) for L, mu, root in each])
+
+
+def added(found: Outcome, before: Values) -> Outcome:
+    """With the steps done before it."""
+    return replace(found, iterations=before["sweeps"] + found.iterations)
 
 
 def linear_solution(hard: HardProblem, pressing: list[SX], roots: list[SX]) -> SX:
