@@ -88,7 +88,7 @@ class Touch:
         return ca.if_else(self.slides, (1 - share) / (self.r * share), 0)
 
 
-class Steps(Protocol):
+class EdgeSteps(Protocol):
     """How a step is solved."""
 
     def sizes(self, i: int) -> tuple[SX, SX]:
@@ -104,7 +104,7 @@ class Steps(Protocol):
         ...
 
 
-def on_edges(hard: HardProblem, steps: Steps, start: list[SX], maximum: int) -> Outcome:
+def on_edges(hard: HardProblem, steps: EdgeSteps, start: list[SX], maximum: int) -> Outcome:
     """Newton steps from impulses (3,) of each contact; of all tried the nearest to a solution."""
 
     def met(impulses: list[SX], xi: list[SX]) -> Values:

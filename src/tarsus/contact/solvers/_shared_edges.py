@@ -98,7 +98,7 @@ class Edge:
 
 @dataclass(frozen=True, eq=False)
 class ByBodies:
-    """The steps of contacts on shared bodies (`_cone_edges.Steps`).
+    """The steps of contacts on shared bodies (`_cone_edges.EdgeSteps`).
 
     own[i] (3,): the diagonal of G_ii
     inertia (6m, 6m): M^-1
