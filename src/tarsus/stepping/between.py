@@ -17,7 +17,7 @@ from tarsus.program.ir.trace import Builder, Values
 from tarsus.stepping.base import Scene
 from tarsus.stepping.edges_near import EdgeBounds, side_by_side, way
 from tarsus.stepping.flags import Flags
-from tarsus.stepping.found_spans import NOWHERE, FoundSpans
+from tarsus.stepping.lowest import NOWHERE, Lowest
 from tarsus.stepping.slots import closes
 
 KNOTS = np.linspace(-1, 1, 6)  # where the ground is looked at first
@@ -114,7 +114,7 @@ def spans_found(
     terrain: object,
     ends: Mapping[str, tuple[SX, SX, SX]],
     builder: Builder,
-) -> FoundSpans:
+) -> Lowest:
     """The lowest of the spans that may touch.
 
     ends: of the candidates between which they lie, by name, the center (3,), m, and the ground's
@@ -149,7 +149,7 @@ def spans_found(
                 distance, _ = scene.terrain.surfaces([line.at(place)], terrain)[0]
                 gap = ca.if_else(place < NOWHERE, distance - radius, SX.inf())
                 number, touches = at + len(scene.candidates), closes(scene.law, gap)
-                new = FoundSpans.of(before).with_one(number, gap, place, touches)
+                new = Lowest.of(before).with_one(number, gap, place, touches)
                 return new.values(), SX(0)
 
             found = builder.loop({name: now[name] for name in begin}, refined, 1, there)
@@ -160,8 +160,8 @@ def spans_found(
         last = builder.loop(first, look, len(scene.spans), flags.any)
         return {name: last[name] for name in begin}, SX(0)
 
-    begin = FoundSpans.none(scene.slots).values()
-    return FoundSpans.of(builder.rarely(begin, inside, 1, near_any))
+    begin = Lowest.none(scene.slots, spans=True).values()
+    return Lowest.of(builder.rarely(begin, inside, 1, near_any))
 
 
 def travel(normal: SX, line: SX, turned: SX, spin: SX, velocity: SX) -> SX:

@@ -12,7 +12,7 @@ from tarsus.model.solids import Cuboid, Pair
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
 from tarsus.stepping.base import EMPTY, Scene
-from tarsus.stepping.found_spans import FoundSpans
+from tarsus.stepping.lowest import Lowest
 
 TURNS = 20  # numbers of `Turns`
 
@@ -45,14 +45,19 @@ class Chosen:
 
 @dataclass(frozen=True, eq=False)
 class Low:
-    """Gaps of the rare candidates and of pairs, and the least of all, m, where pairs' may be larger
-    while none touches; the spans that are near, of a scene with any.
+    """Gaps of the rare candidates, m, and the least of all that is rare; of a scene with such, the
+    lowest pairs and the lowest spans.
     """
 
     candidates: list[SX]
-    pairs: list[SX]
     least: SX
-    spans: FoundSpans | None = None
+    pairs: Lowest | None = None
+    spans: Lowest | None = None
+
+    @property
+    def others(self) -> list[Lowest]:
+        """What was found beside the candidates."""
+        return [found for found in (self.pairs, self.spans) if found is not None]
 
 
 @dataclass(frozen=True, eq=False)

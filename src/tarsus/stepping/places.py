@@ -6,21 +6,22 @@ neither momentum nor angular momentum of the whole; its ground is the second sol
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import casadi as ca
-import numpy as np
 from casadi import SX
 
 from tarsus.dynamics.kinematics import Kinematics
 from tarsus.model.solids import Pair
-from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder, Values
-from tarsus.stepping.boxes import ABSENT, Block, Meeting, capsule_on_box
+from tarsus.stepping.base import Scene
+from tarsus.stepping.boxes import Block, Meeting, capsule_on_box
 from tarsus.stepping.far import at_least
+from tarsus.stepping.lowest import Lowest, touching_of
 from tarsus.stepping.pairs import Segment, between, facing, length
 from tarsus.stepping.shapes import Shape, shape_of, shapes_of
+from tarsus.stepping.slots import closes
 from tarsus.stepping.two_boxes import facing_of
 
 Radius = float | SX
@@ -90,29 +91,25 @@ def either(found: Mapping[int, Place], boxes: SX) -> Place:
     return Place(gap, facing(normal), (one, other), point)
 
 
-def pair_gaps(
-    kin: Kinematics, pairs: Iterable[Pair], closes: Callable[[SX], SX], builder: Builder
-) -> tuple[list[SX], SX]:
-    """How far apart the solids of each pair are at each contact, m, and the least of it. Where no
-    pair is so near that it may close, all are `ABSENT`.
-
-    closes: 1 for a gap at which a contact takes part
+def pair_gaps(scene: Scene, kin: Kinematics, builder: Builder) -> Lowest:
+    """The lowest contacts of the scene's pairs that touch; none is looked for where no pair is so
+    near that it may.
     """
-    pairs = list(pairs)
-    firsts = {(pair.first.name, pair.second.name): pair for pair in pairs}
-    near = builder.keep("near", closes(least(at_least(kin, list(firsts.values())))))
+    firsts = {(pair.first.name, pair.second.name): pair for pair in scene.pairs}
+    near = builder.keep("near", closes(scene.law, least(at_least(kin, list(firsts.values())))))
+    count = min(scene.slots, len(scene.pairs))
 
     def exact(_: Values) -> tuple[Values, SX]:
-        shapes = shapes_of(kin, pairs)
+        shapes = shapes_of(kin, scene.pairs)
         known = {
             both: _gaps(pair, *(shapes[name] for name in both)) for both, pair in firsts.items()
         }
-        gaps = [known[pair.first.name, pair.second.name][pair.row] for pair in pairs]
-        return {"gaps": ca.vertcat(*gaps), "least": least(gaps)}, SX(0)
+        gaps = [known[pair.first.name, pair.second.name][pair.row] for pair in scene.pairs]
+        touch = [closes(scene.law, gap) for gap in gaps]
+        number = len(scene.candidates) + len(scene.spans)
+        return touching_of(gaps, touch, number, count, builder).values(), SX(0)
 
-    begin = {"gaps": SX(np.full(len(pairs), ABSENT)), "least": SX(ABSENT)}
-    found = builder.rarely(begin, exact, 1, near)
-    return entries(found["gaps"]), found["least"]
+    return Lowest.of(builder.rarely(Lowest.none(count, spans=False).values(), exact, 1, near))
 
 
 def least(values: list[SX]) -> SX:

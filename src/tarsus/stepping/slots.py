@@ -22,8 +22,8 @@ from tarsus.contact.problem import Contact, ContactSolution
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder, Values
 from tarsus.stepping.base import EMPTY, Scene, StepInputs, StepOutputs
-from tarsus.stepping.found_spans import NOWHERE
 from tarsus.stepping.held import Chosen, Low, looked_up
+from tarsus.stepping.lowest import NOWHERE, behind
 
 LATE = 1.0  # m: deeper than any gap; what pressed but is not closed comes behind what is
 
@@ -157,23 +157,19 @@ def chosen(
     """
     # the order in which they come, and how many there are
     law, count = scene.law, scene.slots
-    gaps = [*(touch.contact.gap for touch in feet), *low.candidates, *low.pairs]
-    flags = [*closed, *(closes(law, gap) for gap in gaps[len(feet) :])]
+    gaps = [*(touch.contact.gap for touch in feet), *low.candidates]
+    flags = [*closed, *(closes(law, gap) for gap in low.candidates)]
     keys = [ca.if_else(flag, gap, SX.inf()) for flag, gap in zip(flags, gaps, strict=True)]
-    touch, spans = sum(flags, SX(0)), low.spans
-    if spans is not None:
-        keys += [ca.if_else(closes(law, gap), gap, SX.inf()) for gap in spans.gaps]
-        touch += spans.touching
+    touch = sum(flags, SX(0))
+    for found in low.others:
+        keys += [ca.if_else(closes(law, gap), gap, SX.inf()) for gap in found.gaps]
+        touch += found.touching
     keys += [ca.if_else(flag, LATE + j, SX.inf()) for j, flag in enumerate(pressed)]
     keys = entries(builder.keep("keys", ca.vertcat(*keys)))
 
     # one after the other: the least key behind the last one; of equal ones the first
     def next_one(now: Values) -> tuple[Values, SX]:
-        best, at = SX.inf(), SX(-1)
-        for k, key in enumerate(keys):
-            later = ca.logic_or(key > now["key"], ca.logic_and(key == now["key"], now["place"] < k))
-            better = ca.logic_and(later, key < best)
-            best, at = ca.if_else(better, key, best), ca.if_else(better, k, at)
+        best, at = behind(keys, now["key"], now["place"])
         number = _number(scene, at, low, memory)
         numbers = entries(now["numbers"])
         there = reduce(ca.logic_or, (held == number for held in numbers))
@@ -192,15 +188,11 @@ def chosen(
 
 
 def _number(scene: Scene, at: SX, low: Low, memory: Remembered) -> SX:
-    """That of the contact whose key stands there: of feet and rare candidates, of pairs, of spans
-    that were found, of slots.
+    """That of the contact whose key stands there: of feet and rare candidates, of what was found
+    beside them, of slots.
     """
-    number, first = at, len(scene.candidates)
-    behind = first + len(low.pairs)
-    if low.spans is not None:
-        number = ca.if_else(at >= first, at + len(scene.spans), at)
-    others = [] if low.spans is None else low.spans.numbers
-    for k, own in enumerate([*others, *memory.numbers], behind):
+    number, found = at, [number for others in low.others for number in others.numbers]
+    for k, own in enumerate([*found, *memory.numbers], len(scene.candidates)):
         number = ca.if_else(at == k, own, number)
     return number
 

@@ -19,12 +19,11 @@ from tarsus.stepping import blocked
 from tarsus.stepping.base import Scene
 from tarsus.stepping.between import place_of, spans_found, travel, turning
 from tarsus.stepping.coupling import Attached
-from tarsus.stepping.found_spans import NOWHERE
 from tarsus.stepping.ground import Turned, below, below_lowest
 from tarsus.stepping.held import Chosen, Low
+from tarsus.stepping.lowest import NOWHERE
 from tarsus.stepping.places import least, pair_gaps
 from tarsus.stepping.shared_body import shared_bodies
-from tarsus.stepping.slots import closes
 from tarsus.stepping.touching_pairs import or_pair, touching_pairs
 from tarsus.stepping.touching_point import FAR, TouchingPoint
 
@@ -116,11 +115,9 @@ def gaps(scene: Scene, kin: Kinematics, terrain: object, builder: Builder) -> Lo
         seen = zip((*rare, *usual), centers, first, strict=True)
         known = {c.name: (center, *ground) for c, center, ground in seen}
         spans = spans_found(scene, kin, terrain, known, builder)
-    lowest = found + ([] if spans is None else [spans.least])
-    if not scene.pairs:
-        return Low(found, [], least(lowest), spans)
-    of_pairs, of_all = pair_gaps(kin, scene.pairs, lambda gap: closes(scene.law, gap), builder)
-    return Low(found, of_pairs, least([*lowest, of_all]), spans)
+    pairs = pair_gaps(scene, kin, builder) if scene.pairs else None
+    low = [*found, *(other.least for other in (spans, pairs) if other is not None)]
+    return Low(found, least(low), pairs, spans)
 
 
 def touching_spans(

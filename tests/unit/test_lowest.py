@@ -1,0 +1,90 @@
+"""The few lowest of many contacts, and flags gone through by bits, against NumPy."""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+import pytest
+
+from tarsus.program.ir import reference
+from tarsus.program.ir.symbolic import entries
+from tarsus.program.ir.trace import Builder, Values
+from tarsus.program.run.worlds import Worlds
+from tarsus.stepping.flags import BITS, Flags
+from tarsus.stepping.lowest import NOWHERE, Lowest, touching_of
+
+
+@pytest.mark.parametrize("precision", [32, 64])
+@pytest.mark.parametrize("count", [1, BITS, BITS + 1, 3 * BITS + 5])
+def test_flags_are_found_one_after_the_other(count, precision):
+    """Each once, the first first; as floats of either precision hold their words."""
+    b = Builder("flags")
+    flags = Flags.of(entries(b.parameter("flags", count)))
+
+    def one(now: Values) -> tuple[Values, ca.SX]:
+        at, left = Flags(now["words"]).first()
+        at = b.keep("at", at)
+        order = ca.vertcat(
+            *(ca.if_else(now["done"] == k, at, x) for k, x in enumerate(entries(now["order"])))
+        )
+        return {"words": left.words, "order": order, "done": now["done"] + 1}, left.any
+
+    begin = {"words": flags.words, "order": -ca.SX.ones(count), "done": ca.SX(0)}
+    last = b.loop(begin, one, count, flags.any)
+    program = b.program(order=last["order"])
+
+    given = (np.random.default_rng(count).random((16, count)) < 0.3).astype(float)
+    given[0], given[1] = 0, 1
+    worlds = Worlds(program, 16, bits=precision)
+    worlds.set("flags", given)
+    worlds.advance()
+    for own, order in zip(given, worlds.get("order"), strict=True):
+        wanted = np.flatnonzero(own)
+        assert order[: len(wanted)].tolist() == wanted.tolist()
+        assert (order[len(wanted) :] == -1).all()
+
+
+@pytest.mark.parametrize("count", [3, 40])
+def test_the_lowest_that_touch_come_first_and_all_are_counted(count):
+    places, b = 5, Builder("lowest")
+    gaps = entries(b.parameter("gaps", count))
+    found = touching_of(gaps, [gap <= 0 for gap in gaps], 100, places, b)
+    program = b.program(
+        numbers=ca.vertcat(*found.numbers), gaps_found=ca.vertcat(*found.gaps), all=found.touching
+    )
+    given = np.random.default_rng(count).normal(size=(20, count)).round(1)  # some are alike
+    given[0] = 1
+    ends = reference.run(program, {"gaps": given})
+    for own, numbers, low, every in zip(
+        given, ends["numbers"], ends["gaps_found"], ends["all"], strict=True
+    ):
+        order = [k for k in np.argsort(own, kind="stable") if own[k] <= 0][:places]
+        assert numbers.tolist() == [100 + k for k in order] + [-1] * (places - len(order))
+        np.testing.assert_array_equal(low[: len(order)], own[order])
+        assert np.isinf(low[len(order) :]).all() and every == (own <= 0).sum()
+
+
+def test_one_span_after_the_other_takes_the_place_of_the_highest():
+    places, rng = 4, np.random.default_rng(1)
+    gaps, where = rng.normal(size=(9, 12)), rng.uniform(-1, 1, size=(9, 12))
+    b = Builder("spans")
+    gap, at = b.parameter("gap", 12), b.parameter("at", 12)
+    found = Lowest.none(places, spans=True)
+    for k in range(12):
+        found = found.with_one(ca.SX(7 + k), gap[k], at[k], gap[k] <= 0)
+    program = b.program(
+        numbers=ca.vertcat(*found.numbers),
+        places=ca.vertcat(*(found.place(number) for number in found.numbers)),
+        nowhere=found.place(ca.SX(99)),
+        least=found.least,
+        touching=found.touching,
+    )
+    ends = reference.run(program, {"gap": gaps, "at": where})
+    for world in range(9):
+        order = np.argsort(gaps[world])[:places]
+        assert sorted(ends["numbers"][world] - 7) == sorted(order)
+        own = (ends["numbers"][world] - 7).astype(int)
+        np.testing.assert_array_equal(ends["places"][world], where[world][own])
+        assert ends["least"][world] == gaps[world].min()
+        assert ends["touching"][world] == (gaps[world] <= 0).sum()
+        assert ends["nowhere"][world] == NOWHERE
