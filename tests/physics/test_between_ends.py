@@ -102,3 +102,26 @@ def test_a_long_edge_is_several_spans_of_which_one_holds_its_middle() -> None:
     box = body("type='box' size='.1 .1 .1'")
     assert len(spans(box, [candidate.name for candidate in box.candidates])) == 12
     assert not spans(box, ["part_0"]), "one end alone spans nothing"
+
+
+def test_derivatives_of_a_step_that_rolls_and_slides_on_a_crest() -> None:
+    """By central differences of the velocity before it."""
+    sharp = Moreau(T_rel=1e-12, T_abs=1e-12)
+    simulation = Simulation(body(f"type='capsule' {ROD}", 0.06), sharp, terrain=CREST)
+    u = np.array(simulation.u)
+    u[..., 0], u[..., 4] = 0.3, 0.4
+    simulation.set(u=u)
+    simulation.advance(0.02)
+    state, before, apart = simulation.state(), np.array(simulation.u), 1e-6
+    found = simulation.derivatives()
+    for k in range(6):
+        ends = []
+        for sign in (1, -1):
+            simulation.restore(state)
+            u = before.copy()
+            u[..., k] += sign * apart
+            simulation.set(u=u)
+            simulation.step()
+            ends.append(np.array(simulation.u).ravel())
+        change = (ends[0] - ends[1]) / (2 * apart)
+        np.testing.assert_allclose(found.state[6:, 6 + k], change, atol=1e-7)
