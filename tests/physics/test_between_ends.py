@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
 import casadi as ca
+import mujoco
 import numpy as np
 import pytest
 
@@ -12,6 +15,7 @@ from tarsus.contact.laws.compliant import Compliant
 from tarsus.contact.laws.moreau import Moreau
 from tarsus.dynamics.robot import Robot
 from tarsus.model.mjcf import read_mjcf
+from tarsus.model.poses import rotation_from_quaternion
 from tarsus.model.spans import LONGEST, spans
 from tarsus.terrain.base import Terrain
 from tarsus.terrain.boxes import Boxes
@@ -125,3 +129,36 @@ def test_derivatives_of_a_step_that_rolls_and_slides_on_a_crest() -> None:
             ends.append(np.array(simulation.u).ravel())
         change = (ends[0] - ends[1]) / (2 * apart)
         np.testing.assert_allclose(found.state[6:, 6 + k], change, atol=1e-7)
+
+
+def test_a_rod_leans_on_an_edge_as_geometry_and_mujoco_have_it() -> None:
+    """One end on the ground, the edge of a box under its middle; MuJoCo's gives way a little."""
+    radius, half, rounding = 0.03, 0.25, 2e-4
+    lean = math.radians(19.1358)  # 0.3 m from the lower end's center to where the edge touches
+    edge, along = np.array([-0.05, 0, 0.1]), np.array([math.cos(lean), 0, math.sin(lean)])
+    across = np.array([math.sin(lean), 0, -math.cos(lean)])
+    middle = edge - radius * across + (half - 0.3) * along + [0, 0, 1e-4]
+    place = f"pos='{middle[0]} 0 {middle[2]}' euler='0 {90 - math.degrees(lean)} 0'"
+    geom = f"<geom type='capsule' size='{radius} {half}' density='1000' friction='1 .005 .0001'/>"
+    rod = f"<body {place}><freejoint/>{geom}</body>"
+    robot = Robot.of(read_mjcf(f"<mujoco><worldbody>{rod}</worldbody></mujoco>"))
+    box = Boxes(position=[(0, 0, 0.05)], half_sizes=(0.05, 0.3, 0.05), edge_radius=rounding)
+    simulation = Simulation(robot, Moreau(mu=1.0), terrain=box, dt=5e-4)
+    simulation.advance(1.0)
+    q = np.array(simulation.q).ravel()
+    axis = rotation_from_quaternion(q[3:7])[:, 2]
+    assert np.abs(simulation.u).max() < 1e-9
+    assert (q[:3] - half * axis)[2] == pytest.approx(radius, abs=5e-5)
+    to_edge = edge + rounding * np.array([1, 0, -1]) - q[:3]
+    assert np.linalg.norm(np.cross(to_edge, axis)) == pytest.approx(radius + rounding, abs=5e-5)
+    # beside MuJoCo, whose edge is sharp
+    ground = "<geom type='plane' size='5 5 .1' friction='1 .005 .0001'/>"
+    ground += "<geom type='box' size='.05 .3 .05' pos='0 0 .05' friction='1 .005 .0001'/>"
+    option = "<option timestep='5e-4' cone='elliptic'/>"
+    text = f"<mujoco>{option}<worldbody>{ground}{rod}</worldbody></mujoco>"
+    model = mujoco.MjModel.from_xml_string(text)
+    data = mujoco.MjData(model)
+    mujoco.mj_step(model, data, 2000)
+    other = rotation_from_quaternion(data.qpos[3:7])[:, 2]
+    np.testing.assert_allclose(q[:3], data.qpos[:3], atol=1.5e-3)
+    assert math.degrees(math.acos(min(axis @ other, 1.0))) < 0.2
