@@ -13,6 +13,7 @@ from tarsus.errors import TarsusError, TarsusWarning
 from tarsus.model.check import check
 from tarsus.model.conventions import to_mujoco
 from tarsus.model.mechanism import Actuator, Body, Candidate, Frame, Inertia, Joint, Mechanism
+from tarsus.model.mjcf import read_mjcf
 from tarsus.model.read import read
 from tarsus.model.urdf import read_urdf
 
@@ -88,6 +89,18 @@ BAD_URDF = {
         urdf(link("a", '<inertial><mass value="1"/></inertial>')),
         "link 'a'.*no <inertia>",
     ),
+    "negative effort": (
+        urdf(TWO, joint("j", "a", "b", inside='<limit effort="-5" velocity="1"/>')),
+        "joint 'j': effort of <limit> .* must be >= 0, not -5",
+    ),
+    "negative velocity": (
+        urdf(TWO, joint("j", "a", "b", inside='<limit effort="5" velocity="-1"/>')),
+        "joint 'j': velocity of <limit> .* must be >= 0, not -1",
+    ),
+    "reversed range": (
+        urdf(TWO, joint("j", "a", "b", inside=LIMIT.replace("-1", "2"))),
+        "joint 'j': <limit> goes from lower 2 to upper 1, which is below: swap them",
+    ),
     "lost collision mesh": (
         urdf(link("a", MASS + mesh("package://lost/a.stl") + mesh("b.stl"))),
         "collision meshes are not found: package://lost/a.stl, b.stl",
@@ -135,6 +148,26 @@ def test_other_files(tmp_path: Path) -> None:
         with pytest.raises(TarsusError, match=sentence) as caught:
             read(file)
         assert "robot.xml" in str(caught.value) and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("of_joint", "of_motor", "told"),
+    [
+        ('range="60 -60"', "", "joint 'j': range goes from 60 to -60"),
+        ('actuatorfrcrange="2 -2"', "", "joint 'j': actuatorfrcrange goes from 2 to -2"),
+        ("", 'ctrlrange="1 -1"', "actuator 'm': ctrlrange goes from 1 to -1"),
+        ("", 'forcerange="1 -1"', "actuator 'm': forcerange goes from 1 to -1"),
+    ],
+)
+def test_a_reversed_range_of_an_mjcf_file_is_no_silent_freedom(
+    of_joint: str, of_motor: str, told: str
+) -> None:
+    text = (
+        f'<mujoco><worldbody><body><joint name="j" {of_joint}/><geom size="1"/></body></worldbody>'
+        f'<actuator><motor name="m" joint="j" {of_motor}/></actuator></mujoco>'
+    )
+    with pytest.raises(TarsusError, match=f"^MJCF text: {told}, which is below: swap them"):
+        read_mjcf(text)
 
 
 def test_what_a_urdf_loses_is_said() -> None:

@@ -21,6 +21,7 @@ from tarsus.model.mjcf_contacts import bits, colliding, factors, material, repor
 from tarsus.model.mjcf_couplings import couplings
 from tarsus.model.mjcf_extras import body_names, report_constraints, report_dropped
 from tarsus.model.mjcf_loops import loop_joints
+from tarsus.model.mjcf_ranges import check_ranges
 from tarsus.model.parts import Part, Report, Welded, weld
 from tarsus.model.poses import Pose, rotation_about, rotation_from_quaternion, shift
 
@@ -61,6 +62,7 @@ def from_mujoco_model(
     # bodies and what sits on them
     report = Report(file)
     report_missing(list(missing), report)
+    check_ranges(model)
     parts, owner, anchors = _parts(model)
     welded = weld(parts, report)
     # what of the model is left out

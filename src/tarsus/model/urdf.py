@@ -15,7 +15,14 @@ from tarsus.model.joint import Joint, JointKind
 from tarsus.model.mechanism import WORLD, Actuator, Mechanism
 from tarsus.model.parts import Part, Report, weld
 from tarsus.model.poses import Pose
-from tarsus.model.urdf_elements import UrdfJoint, UrdfLink, joint_of, link_of, missing_visuals
+from tarsus.model.urdf_elements import (
+    LIMITED,
+    UrdfJoint,
+    UrdfLink,
+    joint_of,
+    link_of,
+    missing_visuals,
+)
 from tarsus.model.urdf_mimics import MOVING, couplings, with_leaders
 
 KINDS: dict[str, JointKind] = {
@@ -227,7 +234,7 @@ def _motion(joint: UrdfJoint) -> Joint | None:
         raise TarsusError(
             f"joint {joint.name!r} is {joint.kind!r}, which is not supported (known: {known})."
         )
-    limited = joint.kind in ("revolute", "prismatic") and joint.lower < joint.upper
+    limited = joint.kind in LIMITED and joint.lower < joint.upper
     return Joint(
         joint.name,
         KINDS[joint.kind],
@@ -271,9 +278,7 @@ def report_shapes(links: list[UrdfLink], visuals: list[str], report: Report) -> 
 
 
 def _report_joints(joints: list[UrdfJoint], report: Report) -> None:
-    ranges = [
-        j.name for j in joints if j.kind in ("revolute", "prismatic") and not j.lower < j.upper
-    ]
+    ranges = [j.name for j in joints if j.kind in LIMITED and not j.lower < j.upper]
     if ranges:
         report.warn(
             f"joints without a range of motion are taken as unlimited: {', '.join(ranges)}."

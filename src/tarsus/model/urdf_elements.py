@@ -19,6 +19,7 @@ from tarsus.model.poses import Pose, moved, rotation_from_rpy
 
 Array = NDArray[np.float64]
 Packages = Mapping[str, str | Path]
+LIMITED = ("revolute", "prismatic")  # kinds of joints with a range
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +103,9 @@ def joint_of(element: ET.Element) -> UrdfJoint:
     )
     if kind not in ("fixed", "floating") and not np.any(direction):
         raise TarsusError(f"{where}: the axis must not be zero.")
+    lower, upper = (_number(limit, key, where, largest=np.inf) for key in ("lower", "upper"))
+    if kind in LIMITED:
+        check_range(lower, upper, f"{where}: <limit>", 'type="continuous" is a joint without limits')
     # every field, by what URDF takes a missing one for
     return UrdfJoint(
         name=name,
@@ -110,16 +114,25 @@ def joint_of(element: ET.Element) -> UrdfJoint:
         child=_attribute(_only(element, "child", where), "link", where),
         pose=origin(element, where),
         axis=direction,
-        lower=_number(limit, "lower", where, largest=np.inf),
-        upper=_number(limit, "upper", where, largest=np.inf),
-        effort=np.inf if limit is None else _number(limit, "effort", where),
-        velocity=_number(limit, "velocity", where, largest=np.inf),
+        lower=lower,
+        upper=upper,
+        effort=np.inf if limit is None else _most(limit, "effort", where),
+        velocity=_most(limit, "velocity", where, largest=np.inf),
         damping=_number(dynamics, "damping", where),
         friction=_number(dynamics, "friction", where),
         mimic="" if mimic is None else _attribute(mimic, "joint", where),
         multiplier=_number(mimic, "multiplier", where, default="1"),
         offset=_number(mimic, "offset", where),
     )
+
+
+def check_range(lower: float, upper: float, what: str, instead: str) -> None:
+    """TarsusError for a range that ends before it begins; instead: what else could be meant."""
+    if lower > upper:
+        raise TarsusError(
+            f"{what} goes from lower {lower:g} to upper {upper:g}, which is below: swap them"
+            f" ({instead})."
+        )
 
 
 def missing_visuals(robot: ET.Element, folder: Path, packages: Packages) -> list[str]:
@@ -187,6 +200,19 @@ def _number(
     if element is None:
         return float(default)
     return float(numbers(element, key, default, 1, where, largest)[0])
+
+
+def _most(
+    element: ET.Element | None, key: str, where: str, largest: float = LARGEST
+) -> float:
+    """The size of the largest effort or velocity; TarsusError for a negative one."""
+    value = _number(element, key, where, largest)
+    if value < 0:
+        raise TarsusError(
+            f"{where}: {key} of <limit> is the largest one either way, so it must be >= 0, not"
+            f" {value:g}."
+        )
+    return value
 
 
 def numbers(

@@ -17,6 +17,7 @@ from tarsus.control import servo
 from tarsus.control.base import Controller
 from tarsus.control.holding import holding
 from tarsus.dynamics import tree
+from tarsus.dynamics.loop_closure import following
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import several, unknown
 from tarsus.morphology import looped_posture, posture
@@ -89,8 +90,9 @@ def _standing(robot: Robot) -> tuple[Robot, tuple[str, ...]]:
     """The robot with a keyframe "stand", and a notice if no keyframe of its file is called so.
 
     The first of `STANDING` that it has, in capitals or not; else a floating robot without loops
-    gets bent knees, and one on a stand has all joints at zero or as near as they go. Made once for
-    each robot object, so that its simulations share one program.
+    gets bent knees, and one on a stand has all joints at zero or as near as they go, and joints that
+    follow others where these lead them. Made once for each robot object, so that its simulations
+    share one program.
     """
     own = {name.lower(): name for name in reversed(list(robot.keyframes))}
     found = next((own[name] for name in STANDING if name in own), None)
@@ -99,11 +101,13 @@ def _standing(robot: Robot) -> tuple[Robot, tuple[str, ...]]:
     q = looped_posture.stand(robot) if robot.loops else posture.nearest_zero(robot)
     if q is None or all(body.joint.kind == "free" for body in robot.bodies):
         drawn = robot.keyframes.get(posture.DRAWN)
-        return (robot if drawn is None else _starting_at(robot, drawn)), ()
+        return (robot if drawn is None else _starting_at(robot, following(robot, drawn))), ()
+    q = following(robot, q)
     if not robot.floating or not robot.candidates:
         return (robot if np.array_equal(q, robot.neutral()) else _starting_at(robot, q)), ()
     # knees bent
-    q = q if robot.loops else posture.stand(robot)
+    bent = q if robot.loops else posture.stand(robot)
+    q = following(robot, bent)
     beside = tree.loose(robot)
     moving = [
         i
@@ -115,8 +119,10 @@ def _standing(robot: Robot) -> tuple[Robot, tuple[str, ...]]:
         "it starts with its loops closed and its soles level below its center of mass."
         if robot.loops
         else "it starts with bent knees and its feet below its hips."
-        if any(q[robot.q_slices[i]].any() for i in moving)
+        if any(bent[robot.q_slices[i]].any() for i in moving)
         else "it starts with all joints at zero."
+        if np.array_equal(q, bent)
+        else "it starts with all joints at zero, those that follow others where these lead them."
     )
     return _starting_at(robot, q), (f"{robot.name!r} has no keyframe 'stand'{others}: {start}",)
 
