@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from tarsus import registry
 from tarsus.commands._joint_flags import JointFlags, Joints, SensorNames, sensors
+from tarsus.commands._robot_flags import Base, BaseFlags
 from tarsus.commands._run_lines import ended, log_file, picture, tell
 from tarsus.commands.base import (
     AUTO,
@@ -72,7 +73,7 @@ class Run(Command):
         "Ground": "terrain slope",
         "Motion": "gait speed",
         "Time and computation": "duration dt stepper engine precision",
-        "Robot": "contacts coordinates actuators keyframe sensors joints",
+        "Robot": "base contacts coordinates actuators keyframe sensors joints",
         "Results": "out view",
     }
 
@@ -113,6 +114,7 @@ class Run(Command):
     view: Flag = False
     """Watch it live in a browser instead, with sliders, until Ctrl-C (docs/watch.md)."""
     joints: Joints = field(default_factory=JointFlags)
+    base: Base = field(default_factory=BaseFlags)
 
     @property
     def parameters(self) -> list[str]:
@@ -267,7 +269,7 @@ def _on_tarsus(given: Run, terrain: Terrain | str) -> tuple[Simulation, list[str
         options["sensors"] = sensors(given.sensors)
     if given.contacts is not None:
         options["contacts"] = given.contacts
-    robot = resolve.robot(given.robot)
+    robot = given.base.load(given.robot)
     if given.view and robot.floating:
         options["pushes"] = robot.body_names[0]
     made = Simulation(robot, law, given.stepper, terrain, given.gait, given.dt, **options)
@@ -289,6 +291,6 @@ def _on_mujoco(given: Run, terrain: Terrain | str) -> tuple[MujocoSimulation, li
         raise TarsusError(f"{flag} does not go with --engine mujoco: it sets our own joints.")
     settings = MujocoSettings() if given.friction is None else MujocoSettings(mu=given.friction)
     made = MujocoSimulation(
-        given.robot, settings, terrain, given.gait, given.dt, given.contacts, given.parameters
+        given.base.load(given.robot), settings, terrain, given.gait, given.dt, given.contacts, given.parameters
     )
     return made, []

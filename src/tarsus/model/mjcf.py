@@ -13,6 +13,7 @@ from tarsus.errors import TarsusError
 from tarsus.model.candidates import Shape, ShapeKind
 from tarsus.model.conventions import mujoco_joint_names
 from tarsus.model.files import existing_file, naming, needed_library
+from tarsus.model.held import check_height, held
 from tarsus.model.joint import Joint, JointKind
 from tarsus.model.mechanism import WORLD, Inertia, Mechanism
 from tarsus.model.mjcf_actuators import actuators, file_actuators, signals
@@ -40,16 +41,25 @@ UNNAMED = "MuJoCo Model"
 ITSELF = "choose a terrain, perhaps this file by its path"
 
 
-def read_mjcf(source: str | Path) -> Mechanism:
-    """The mechanism of an MJCF file, or of MJCF text (a string that begins with <)."""
+def read_mjcf(
+    source: str | Path, floating: bool = True, height: float | None = None
+) -> Mechanism:
+    """The mechanism of an MJCF file, or of MJCF text (a string that begins with <).
+
+    floating: False holds the first body, where it has a free joint, in the world as the file draws
+    it; height: of its origin then, m, in place of the file's.
+    """
+    check_height(floating, height)
     if isinstance(source, str) and source.lstrip().startswith("<"):
         with naming("MJCF text"):
             model, missing = compiled(source, None)
-            return from_mujoco_model(model, "MJCF text", "mechanism", missing)
+            found = from_mujoco_model(model, "MJCF text", "mechanism", missing)
+            return found if floating else held(found, height)
     path = existing_file(source)
     with naming(path.name):
         model, missing = compiled("", path)
-        return from_mujoco_model(model, path.name, path.stem, missing)
+        found = from_mujoco_model(model, path.name, path.stem, missing)
+        return found if floating else held(found, height)
 
 
 def from_mujoco_model(
