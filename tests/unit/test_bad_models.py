@@ -103,7 +103,7 @@ BAD_URDF = {
     ),
     "lost collision mesh": (
         urdf(link("a", MASS + mesh("package://lost/a.stl") + mesh("b.stl"))),
-        "collision meshes are not found: package://lost/a.stl, b.stl",
+        "collision meshes are not found: package://lost/a.stl, b.stl; put .* ROS_PACKAGE_PATH",
     ),
     "xacro": ('<robot name="r"><link name="${name}"/></robot>', "this is xacro"),
     "broken": ("<robot><link></robot>", "the XML is broken: mismatched tag: line 1"),
@@ -168,6 +168,33 @@ def test_a_reversed_range_of_an_mjcf_file_is_no_silent_freedom(
     )
     with pytest.raises(TarsusError, match=f"^MJCF text: {told}, which is below: swap them"):
         read_mjcf(text)
+
+
+@pytest.mark.parametrize(
+    ("element", "told"),
+    [
+        ('<equality><connect body1="trnk" anchor="0 0 0"/></equality>', "body1.*body.*mean trunk"),
+        ('<equality><weld body1="trunk" body2="thihg"/></equality>', "body2 of <weld>.*mean thigh"),
+        ('<equality><joint joint1="hipp"/></equality>', "joint1 of <joint>.*joint.*mean hip"),
+        ('<contact><exclude body1="trunk" body2="thih"/></contact>', "<exclude>.*mean thigh"),
+        ('<contact><pair geom1="bx" geom2="rod"/></contact>', "geom1 of <pair>.*mean box"),
+        ('<actuator><motor joint="hipp"/></actuator>', "<motor>.*mean hip"),
+        ('<sensor><framepos objtype="site" objname="tipp"/></sensor>', "no site.*mean tip"),
+        ('<sensor><actuatorpos actuator="servp"/></sensor>', "no actuator.*mean servo"),
+        ('<worldbody><geom type="mesh" mesh="rock"/></worldbody>', "no mesh.*there is none at all"),
+        ('<worldbody><geom class="c" size="1"/></worldbody>', "no default class named 'c'.*main"),
+    ],
+)
+def test_an_unknown_name_of_an_mjcf_file_is_told_with_near_ones(element: str, told: str) -> None:
+    text = (
+        '<mujoco><default class="main"/><worldbody><body name="trunk"><freejoint/><geom name="box"'
+        ' size="1"/><body name="thigh"><joint name="hip"/><geom name="rod" size="1"/><site'
+        f' name="tip"/></body></body></worldbody>{element}'
+        '<actuator><motor name="servo" joint="hip"/></actuator></mujoco>'
+    )
+    with pytest.raises(TarsusError, match=told) as caught:
+        read_mjcf(text)
+    assert "MuJoCo" not in str(caught.value)
 
 
 def test_what_a_urdf_loses_is_said() -> None:

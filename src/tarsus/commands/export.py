@@ -114,7 +114,8 @@ class Export(Command):
         check_writable(self.to.parent)
         self.to.parent.mkdir(parents=True, exist_ok=True)
         if self.to.suffix == MCAP:
-            return write_mcap(log, self.base.load(self.robot) if self.robot else robot_of(log), self.to)
+            own = self.base.load(self.robot) if self.robot else robot_of(log)
+            return write_mcap(log, own, self.to)
         return write_table(log, self.to)
 
     def _c(self, folder: Path) -> list[Path]:

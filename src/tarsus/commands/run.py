@@ -290,7 +290,5 @@ def _on_mujoco(given: Run, terrain: Terrain | str) -> tuple[MujocoSimulation, li
     for flag in given.joints.changed:
         raise TarsusError(f"{flag} does not go with --engine mujoco: it sets our own joints.")
     settings = MujocoSettings() if given.friction is None else MujocoSettings(mu=given.friction)
-    made = MujocoSimulation(
-        given.base.load(given.robot), settings, terrain, given.gait, given.dt, given.contacts, given.parameters
-    )
-    return made, []
+    parts = given.base.load(given.robot), settings, terrain, given.gait, given.dt
+    return MujocoSimulation(*parts, given.contacts, given.parameters), []

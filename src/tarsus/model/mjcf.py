@@ -41,9 +41,7 @@ UNNAMED = "MuJoCo Model"
 ITSELF = "choose a terrain, perhaps this file by its path"
 
 
-def read_mjcf(
-    source: str | Path, floating: bool = True, height: float | None = None
-) -> Mechanism:
+def read_mjcf(source: str | Path, floating: bool = True, height: float | None = None) -> Mechanism:
     """The mechanism of an MJCF file, or of MJCF text (a string that begins with <).
 
     floating: False holds the first body, where it has a free joint, in the world as the file draws

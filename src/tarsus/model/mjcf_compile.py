@@ -13,6 +13,7 @@ import numpy as np
 from tarsus.errors import TarsusError, several
 from tarsus.model.files import needed_library
 from tarsus.model.mjcf_bounds import check_bounds
+from tarsus.model.mjcf_names import unknown_name
 from tarsus.model.parts import Report
 
 MISSING = re.compile(r"opening file '([^']+)'")
@@ -78,6 +79,7 @@ def _with_stand_ins(
     mujoco = needed_library("mujoco", "reading MJCF")
     files: dict[str, bytes] = {}
     missing: list[str] = []
+    # compile until no file is missing, each time with one stand-in more
     while True:
         try:
             return _with_files(mujoco, (text, path), files, floor), missing
@@ -90,7 +92,9 @@ def _with_stand_ins(
                 gone = next((file for file in missing if file in said), missing[-1])
                 raise TarsusError(f"the picture of a height field is not found: {gone}.") from None
             if made is None or name in files or len(missing) >= MOST:
-                raise TarsusError(f"MuJoCo cannot compile it: {said}") from None
+                raise unknown_name(said, text, path) or TarsusError(
+                    f"MuJoCo cannot compile it: {said}"
+                ) from None
             files[name] = made
             missing.append(str(lacking[1] if lacking else name))
 

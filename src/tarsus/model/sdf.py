@@ -24,8 +24,8 @@ from tarsus.model.sdf_gearboxes import couplings
 from tarsus.model.sdf_model import model_of, report_ignored
 from tarsus.model.sdf_motors import driven_joints
 from tarsus.model.sdf_tree import SdfTree, tree
-from tarsus.model.urdf import BASE_JOINTS, SHAPES, report_shapes, without_massless
-from tarsus.model.urdf_elements import UrdfLink
+from tarsus.model.urdf import BASE_JOINTS, SHAPES, without_massless
+from tarsus.model.urdf_elements import UrdfLink, report_shapes
 
 Array = NDArray[np.float64]
 KINDS: dict[str, JointKind] = {
@@ -60,6 +60,7 @@ def read_sdf(
     if shapes not in SHAPES:
         raise unknown("kind of shapes", str(shapes), SHAPES)
     given = packages or {}, shapes, driven
+    # from text, or from a file
     if isinstance(source, str) and source.lstrip().startswith("<"):
         with naming("SDF text"):
             found = _mechanism(source, "SDF text", Path.cwd(), *given)

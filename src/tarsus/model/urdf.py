@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tarsus.errors import TarsusError, several, unknown
+from tarsus.errors import TarsusError, unknown
 from tarsus.model.file_actuators import FileActuator
 from tarsus.model.files import existing_file, file_bytes, naming, xml_root
 from tarsus.model.held import check_height
@@ -23,6 +23,7 @@ from tarsus.model.urdf_elements import (
     joint_of,
     link_of,
     missing_visuals,
+    report_shapes,
 )
 from tarsus.model.urdf_mimics import MOVING, couplings, with_leaders
 
@@ -91,7 +92,8 @@ def _mechanism(
     floats = floating and root != "world" and not _holds_nothing(named, root, children)
     if floating and not floats and root != "world":
         report.warn(f"the root link {root!r} has no mass: it stands still in the world.")
-    welded = weld(without_massless(_parts(named, root, children, None if floats else stand), report), report)
+    parts = _parts(named, root, children, None if floats else stand)
+    welded = weld(without_massless(parts, report), report)
     _report_joints([joint for joint in joints if joint.name in welded.joint_names], report)
     coupled = couplings(joints, welded.joint_names, report)
     # the mechanism, with a motor for every driven joint
@@ -267,25 +269,6 @@ def _motor(joint: UrdfJoint) -> FileActuator:
     limited = joint.velocity > 0 and np.isfinite(joint.effort)
     speed = joint.velocity if limited else np.inf
     return FileActuator(joint.name, joint.name, force=(-joint.effort, joint.effort), speed=speed)
-
-
-def report_shapes(links: list[UrdfLink], visuals: list[str], report: Report) -> None:
-    """Say which shapes of links and which pictures are left out; TarsusError for missing meshes
-    that collide.
-    """
-    missing = [uri for link in links for uri in link.missing_meshes]
-    if missing:
-        raise TarsusError(
-            f"collision meshes are not found: {', '.join(dict.fromkeys(missing))}; "
-            "name their packages' folders, e.g. packages={'name': 'folder'}."
-        )
-    ignored = [f"{shape} of {link.name}" for link in links for shape in link.unknown_shapes]
-    if ignored:
-        report.warn(f"collision shapes are left out: {', '.join(ignored)}.")
-    if visuals:
-        report.warn(
-            f"{len(visuals)} visual meshes are not found and left out: {several(visuals, 5)}."
-        )
 
 
 def _report_joints(joints: list[UrdfJoint], report: Report) -> None:

@@ -10,15 +10,20 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.errors import TarsusError, shortened
+from tarsus.errors import TarsusError, several, shortened
 from tarsus.model.candidates import Shape
 from tarsus.model.check import LARGEST
 from tarsus.model.files import mesh_vertices, resolve
 from tarsus.model.mechanism import Inertia
+from tarsus.model.parts import Report
 from tarsus.model.poses import Pose, moved, rotation_from_rpy
 
 Array = NDArray[np.float64]
 Packages = Mapping[str, str | Path]
+WHERE = (  # what to do about meshes that are not found
+    "put the folder that holds their packages on ROS_PACKAGE_PATH (ROS_PACKAGE_PATH=FOLDER tarsus"
+    " ...), or name the packages' folders from Python, packages={'NAME': 'FOLDER'}"
+)
 LIMITED = ("revolute", "prismatic")  # kinds of joints with a range
 
 
@@ -105,7 +110,7 @@ def joint_of(element: ET.Element) -> UrdfJoint:
         raise TarsusError(f"{where}: the axis must not be zero.")
     lower, upper = (_number(limit, key, where, largest=np.inf) for key in ("lower", "upper"))
     if kind in LIMITED:
-        check_range(lower, upper, f"{where}: <limit>", 'type="continuous" is a joint without limits')
+        check_range(lower, upper, f"{where}: <limit>", "continuous joints have no limits")
     # every field, by what URDF takes a missing one for
     return UrdfJoint(
         name=name,
@@ -139,6 +144,24 @@ def missing_visuals(robot: ET.Element, folder: Path, packages: Packages) -> list
     """The meshes, each once, that only pictures need and that are not there."""
     uris = (mesh.get("filename", "") for mesh in robot.findall("link/visual/geometry/mesh"))
     return [uri for uri in dict.fromkeys(uris) if resolve(uri, folder, packages) is None]
+
+
+def report_shapes(links: list[UrdfLink], visuals: list[str], report: Report) -> None:
+    """Say which shapes of links and which pictures are left out; TarsusError for missing meshes
+    that collide.
+    """
+    missing = [uri for link in links for uri in link.missing_meshes]
+    if missing:
+        raise TarsusError(
+            f"collision meshes are not found: {', '.join(dict.fromkeys(missing))}; {WHERE}."
+        )
+    ignored = [f"{shape} of {link.name}" for link in links for shape in link.unknown_shapes]
+    if ignored:
+        report.warn(f"collision shapes are left out: {', '.join(ignored)}.")
+    if visuals:
+        report.warn(
+            f"{len(visuals)} visual meshes are not found and left out: {several(visuals, 5)}."
+        )
 
 
 def _primitive(solid: ET.Element, pose: Pose, label: str, where: str) -> Shape:
@@ -202,9 +225,7 @@ def _number(
     return float(numbers(element, key, default, 1, where, largest)[0])
 
 
-def _most(
-    element: ET.Element | None, key: str, where: str, largest: float = LARGEST
-) -> float:
+def _most(element: ET.Element | None, key: str, where: str, largest: float = LARGEST) -> float:
     """The size of the largest effort or velocity; TarsusError for a negative one."""
     value = _number(element, key, where, largest)
     if value < 0:

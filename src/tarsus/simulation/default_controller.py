@@ -90,9 +90,9 @@ def _standing(robot: Robot) -> tuple[Robot, tuple[str, ...]]:
     """The robot with a keyframe "stand", and a notice if no keyframe of its file is called so.
 
     The first of `STANDING` that it has, in capitals or not; else a floating robot without loops
-    gets bent knees, and one on a stand has all joints at zero or as near as they go, and joints that
-    follow others where these lead them. Made once for each robot object, so that its simulations
-    share one program.
+    gets bent knees, and one on a stand has all joints at zero or as near as they go; joints that
+    follow others are where these lead them. Made once for each robot object, so that its
+    simulations share one program.
     """
     own = {name.lower(): name for name in reversed(list(robot.keyframes))}
     found = next((own[name] for name in STANDING if name in own), None)
