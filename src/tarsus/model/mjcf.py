@@ -18,7 +18,7 @@ from tarsus.model.joint import Joint, JointKind
 from tarsus.model.mechanism import WORLD, Inertia, Mechanism
 from tarsus.model.mjcf_actuators import actuators, file_actuators, signals
 from tarsus.model.mjcf_compile import compiled, report_missing
-from tarsus.model.mjcf_contacts import bits, colliding, factors, material, report_contacts
+from tarsus.model.mjcf_contacts import colliding, material, of_contacts, report_contacts
 from tarsus.model.mjcf_couplings import couplings
 from tarsus.model.mjcf_extras import body_names, report_constraints, report_dropped
 from tarsus.model.mjcf_loops import loop_joints
@@ -213,7 +213,7 @@ def _pose(model: Any, what: str, number: int) -> Pose:
 
 
 def _shapes(model: Any, body: int, back: Pose) -> tuple[Shape, ...]:
-    found, friction, meets = list[Shape](), factors(model), bits(model)
+    found, numbers = list[Shape](), of_contacts(model)
     on_body = np.flatnonzero(model.geom_bodyid == body)
     for geom in np.intersect1d(on_body, colliding(model)).tolist():
         kind = int(model.geom_type[geom])
@@ -224,12 +224,11 @@ def _shapes(model: Any, body: int, back: Pose) -> tuple[Shape, ...]:
             mesh = int(model.geom_dataid[geom])
             start, count = int(model.mesh_vertadr[mesh]), int(model.mesh_vertnum[mesh])
             vertices = np.array(model.mesh_vert[start : start + count], dtype=float)
-            found.append(Shape("mesh", (), pose, name, vertices, friction.get(geom, 1.0)))
+            found.append(Shape("mesh", (), pose, name, vertices, **numbers[geom]))
         elif kind in SHAPES:
             ours, sizes = SHAPES[kind]
             size = tuple(float(s) for s in model.geom_size[geom, :sizes])
-            own = friction.get(geom, 1.0)
-            found.append(Shape(ours, size, pose, name, friction=own, bits=meets[geom]))
+            found.append(Shape(ours, size, pose, name, **numbers[geom]))
     return tuple(found)
 
 

@@ -178,6 +178,14 @@ def _with_gains(robot: Robot, gait: Controller, dt: float, notices: list[str]) -
             "the center of mass is not above the points that the robot stands on: it will tip over;"
             " name other contacts, or give it a keyframe 'stand' that balances."
         )
+    beside = [robot.bodies[i].joint.name for i in sorted(tree.loose(robot))]
+    limp = [motor.joint for motor in robot.actuators if motor.joint in beside]
+    if limp:
+        notices.append(
+            "the gait has gains for the first robot alone; no torque have motors of what stands"
+            f" beside it ({several(limp, SOME)}): Stand(kp=..., kd=...), or a controller of your"
+            " own, moves them."
+        )
     # the gait with these gains, and with what bears its weight
     if HOLD in {f.name for f in fields(changed)}:
         changed = replace(changed, **{HOLD: holding(robot, q, standing)})
