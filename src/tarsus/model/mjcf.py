@@ -200,7 +200,7 @@ def _joint(model: Any, number: int, name: str) -> Joint:
         armature=float(model.dof_armature[dof] + sum(rotor[a] * g for a, g in gears)),
         damping=float(model.dof_damping[dof] + sum(damper[a] * g for a, g in gears)),
         dry_friction=float(model.dof_frictionloss[dof]),
-        stiffness=float(model.jnt_stiffness[number]) if kind in ("hinge", "slide") else 0.0,
+        stiffness=float(model.jnt_stiffness[number]) if kind != "free" else 0.0,
         rest=float(model.qpos_spring[place]) if kind in ("hinge", "slide") else 0.0,
     )
 
