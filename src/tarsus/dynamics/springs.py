@@ -61,7 +61,8 @@ def mean_force(kin: Kinematics, u1: SX, dt: SX) -> SX:
 
 
 def _stretched(kin: Kinematics) -> list[tuple[int, SX, float]]:
-    """Of every spring: its place in u, its coordinate from rest on, its stiffness; of a ball three.
+    """Of every spring, three times of a ball's: its place in u, its coordinate from rest on, its
+    stiffness.
     """
     m, found = kin.mechanism, list[tuple[int, SX, float]]()
     for body, q, u in zip(m.bodies, m.q_slices, m.u_slices, strict=True):
