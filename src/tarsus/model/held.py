@@ -10,13 +10,13 @@ import numpy as np
 from tarsus.errors import TarsusError, several
 from tarsus.model.mechanism import WORLD, Body, Candidate, Frame, LoopJoint, Mechanism
 from tarsus.model.poses import Pose, rotation_from_quaternion
-from tarsus.model.solids import Capsule, Cuboid
+from tarsus.model.solids import Solid
 
 POSTURES = ("qpos0", "stand")  # keyframes that say where a base is held, the first that is there
 BASE = 0  # the number of the body that is held
 SOME = 5  # names that a note shows
 
-T = TypeVar("T", Candidate, Frame, Capsule, Cuboid)
+T = TypeVar("T", bound="Candidate | Frame | Solid")
 
 
 def held(mechanism: Mechanism, height: float | None = None) -> Mechanism:
