@@ -129,3 +129,17 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture) -> N
         with pytest.raises(SystemExit):
             cli.main([command, "--help"])
         assert "--fixed-base" in capsys.readouterr().out
+
+
+@pytest.mark.filterwarnings("ignore::tarsus.errors.TarsusWarning")
+def test_an_arm_that_floats_is_told_how_to_hold_it() -> None:
+    """No body of it looks like a foot: it would fall through the ground without a word on why."""
+    corners = "".join(
+        f'<collision><origin xyz="0 0 {z}"/><geometry><box size=".1 .1 .1"/></geometry></collision>'
+        for z in (0.1, 0.2, 0.3)
+    )
+    text = ARM.replace('<link name="root">', f'<link name="root">{corners}')
+    told = " ".join(Simulation(Robot.of(read_urdf(text)), controller="stand").notices)
+    assert "An arm's base is held by --fixed-base" in told
+    held = Simulation(Robot.of(read_urdf(text, floating=False)), controller="stand")
+    assert "--fixed-base" not in " ".join(held.notices)

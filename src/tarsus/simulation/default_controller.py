@@ -108,23 +108,27 @@ def _standing(robot: Robot) -> tuple[Robot, tuple[str, ...]]:
     # knees bent
     bent = q if robot.loops else posture.stand(robot)
     q = following(robot, bent)
+    others = f" (its {', '.join(map(repr, robot.keyframes))} may be none)" if own else ""
+    start = f"it starts {_told(robot, bent, q)}."
+    return _starting_at(robot, q), (f"{robot.name!r} has no keyframe 'stand'{others}: {start}",)
+
+
+def _told(robot: Robot, bent: NDArray[np.float64], q: NDArray[np.float64]) -> str:
+    """What a posture is like; bent: the same (nq,) before joints followed others."""
+    if robot.loops:
+        return "with its loops closed and its soles level below its center of mass"
     beside = tree.loose(robot)
     moving = [
-        i
-        for i, body in enumerate(robot.bodies)
+        at
+        for i, (body, at) in enumerate(zip(robot.bodies, robot.q_slices, strict=True))
         if body.joint.kind in ("hinge", "slide") and i not in beside
     ]
-    others = f" (its {', '.join(map(repr, robot.keyframes))} may be none)" if own else ""
-    start = (
-        "it starts with its loops closed and its soles level below its center of mass."
-        if robot.loops
-        else "it starts with bent knees and its feet below its hips."
-        if any(bent[robot.q_slices[i]].any() for i in moving)
-        else "it starts with all joints at zero."
-        if np.array_equal(q, bent)
-        else "it starts with all joints at zero, those that follow others where these lead them."
-    )
-    return _starting_at(robot, q), (f"{robot.name!r} has no keyframe 'stand'{others}: {start}",)
+    if any(bent[at].any() for at in moving):
+        if not feet(robot):
+            return "with all joints as near zero as their ranges go"
+        return "with bent knees and its feet below its hips"
+    following_too = ", those that follow others where these lead them"
+    return "with all joints at zero" + ("" if np.array_equal(q, bent) else following_too)
 
 
 def _starting_at(robot: Robot, q: NDArray[np.float64], name: str = "") -> Robot:
