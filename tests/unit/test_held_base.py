@@ -123,8 +123,12 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture) -> N
     assert cli.main(["rerun", str(tmp_path / "arm.nc")]) == 0
     assert cli.main(["inspect", str(file), *held]) == 0
     assert "its base is fixed to the world" in capsys.readouterr().out
-    assert cli.main(["run", str(file), "--base-height", "1"]) == 2
-    assert "give --fixed-base too" in capsys.readouterr().err
+    for wrong, said in (
+        (["--base-height", "1"], "give --fixed-base too"),
+        (["--fixed-base", "--base-height", "nan"], "--base-height must be finite, not nan"),
+    ):
+        assert cli.main(["run", str(file), *wrong]) == 2
+        assert said in capsys.readouterr().err
     for command in ("compare", "view", "export", "cite", "judge", "render", "robots"):
         with pytest.raises(SystemExit):
             cli.main([command, "--help"])
