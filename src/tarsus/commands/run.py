@@ -64,7 +64,7 @@ class Run(Command):
     examples: ClassVar[Mapping[str, str]] = {
         "tarsus run mini_cheetah --out out": "ten seconds of trot; out/mini_cheetah.nc and .png",
         "tarsus run mini_cheetah --law compliant --dt 0.001": "springs instead",
-        "tarsus run arm.urdf --gait free --sensors encoders": "your own robot, no motors",
+        "tarsus run arm.urdf --fixed-base --sensors encoders": "your own arm, on a table",
         "tarsus run mini_cheetah --engine mujoco --json": "the same trot on MuJoCo, as JSON",
         "tarsus run hyq --view": "watch it live in a browser",
     }

@@ -43,7 +43,8 @@ def compiled(text: str, path: Path | None) -> tuple[Any, list[str]]:
             for a, b in zip(_of_physics(model), _of_physics(other), strict=True)
         ):
             raise TarsusError(
-                f"meshes that collisions or masses need are not found: {', '.join(missing)}."
+                f"meshes that collisions or masses need are not found: {', '.join(missing)}; put"
+                " them there, counted from the file's folder, or name theirs in <compiler meshdir>."
             )
     return model, missing
 
