@@ -32,7 +32,8 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> TarsusError:
     """An error for a name that is not there, with the nearest names suggested."""
     known = sorted(set(known))
     near = near_names(name, known)
-    hint = f"did you mean {' or '.join(near)}?" if near else f"known are: {', '.join(known)}."
+    others = f"known are: {', '.join(known)}." if known else "there is none at all."
+    hint = f"did you mean {' or '.join(near)}?" if near else others
     return TarsusError(f"there is no {kind} named {shortened(name)}; {hint}")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 
 import tarsus
 from tarsus import Ball, Box, Cylinder, Simulation, TarsusError
@@ -176,6 +177,45 @@ def test_a_trotting_robot_pushes_a_box() -> None:
     log = simulation.run(3.0)
     assert log.q.values[-1, -7] > 0.8 and log.q.values[-1, 0] > 0.5, "both went on"
     assert (log.converged == 1).mean() > 0.999
+
+
+def lamp(name: str, at: float, height: float = 0.2) -> str:
+    """A foot of 5 kg with an arm of 1 kg, its middle 0.2 m from a motor's joint."""
+    return f"""<body name="{name}" pos="0 {at} {height}"><freejoint name="{name}_root"/>
+    <geom name="{name}_foot" type="box" size=".3 .1 .05" mass="5"/>
+    <body name="{name}_arm" pos="0 0 .1"><joint name="{name}_joint" axis="0 1 0"/>
+    <inertial pos=".2 0 0" mass="1" diaginertia=".01 .02 .02"/></body></body>"""
+
+
+def lamps(*bodies: str, more: str = "") -> Robot:
+    motors = "".join(f'<motor joint="{b[12:13]}_joint"/>' for b in bodies)
+    worldbody = f"<worldbody>{''.join(bodies)}</worldbody><actuator>{motors}</actuator>"
+    return Robot.of(read_mjcf(f"<mujoco>{worldbody}{more}</mujoco>"))
+
+
+def test_two_robots_of_one_file_and_of_two_hold_themselves_alike() -> None:
+    """Each arm sags until its servo bears it, kp (0 - q) = -m g l cos q; the ground bears both."""
+    kp, weight = 20.0, 1.0 * 9.81 * 0.2
+    key = '<keyframe><key name="stand" qpos="0 0 .05 1 0 0 0 0 0 1 .05 1 0 0 0 0"/></keyframe>'
+    one = lamps(lamp("a", 0.0), lamp("b", 1.0), more=key)
+    two = tarsus.world(lamps(lamp("a", 0.0)), lamps(lamp("b", 0.0)), at=[(0, 1)])
+    sag = brentq(lambda q: kp * q - weight * np.cos(q), 0, 1)
+    for robot in (one, two):
+        simulation = Simulation(robot, controller=Stand(kp=kp, kd=2.0))
+        log = simulation.run(3.0)
+        assert simulation.q[[7, 15]] == pytest.approx([sag, sag], abs=1e-6)
+        pressing = log.force_contact.values[-1, :, 0].sum()
+        assert pressing == pytest.approx(2 * 6 * 9.81, rel=1e-6)
+
+
+def test_what_a_second_robot_lacks_is_told() -> None:
+    """A gait by name has no servos for it, and nothing lifts it out of the ground."""
+    deep = lamps(lamp("a", 0.0), lamp("b", 1.0, 0.02))
+    told = " ".join(Simulation(deep, controller="stand").notices)
+    assert "no torque have motors of what stands beside it (b_joint)" in told
+    assert "in the ground as the simulation starts" in told and "b_foot_1 (by 30 mm)" in told
+    free = " ".join(Simulation(lamps(lamp("a", 0.0), lamp("b", 1.0))).notices)
+    assert "in the ground" not in free
 
 
 @pytest.mark.slow

@@ -54,6 +54,25 @@ def test_every_body_slides_with_its_own_friction(law: str) -> None:
     assert found == pytest.approx((coulomb(0.4), coulomb(0.2)), abs=0.02)
 
 
+def test_an_explicit_pair_has_a_friction_of_its_own_on_the_ground() -> None:
+    """A block slides as its pair with the floor says, the other as its geom does."""
+    text = """<mujoco><worldbody><geom name="floor" type="plane" size="1 1 1"/>
+    <body name="a"><freejoint/><geom name="a" type="box" size=".1 .1 .02" friction=".9"/></body>
+    <body name="b" pos="0 1 0"><freejoint/><geom name="b" type="box" size=".1 .1 .02"
+    friction=".5"/></body></worldbody>
+    <contact><pair name="p" geom1="floor" geom2="a" friction=".2 .2 .1 .1 .1"/>{more}</contact>
+    </mujoco>"""
+    robot = Robot.of(read_mjcf(text.format(more="")))
+    assert robot.material == {"mu": 0.5}
+    assert {s.name: s.friction for s in robot.solids} == {"a": 1.8, "b": 1.0}
+    assert slid(robot) == pytest.approx((coulomb(0.2), coulomb(0.5)), abs=0.02)
+    slippery = read_mjcf(text.format(more='<pair geom1="b" geom2="floor" condim="1"/>'))
+    assert slid(Robot.of(slippery)) == pytest.approx((coulomb(0.2), coulomb(0.0)), abs=0.02)
+    both = read_mjcf(text.format(more='<pair name="q" geom1="a" geom2="b" friction=".1 .1"/>'))
+    assert any("pairs are left out, where both" in t and t.endswith("q.") for t in both.left_out)
+    assert any("but the sliding friction are left out: p." in text for text in both.left_out)
+
+
 def test_a_law_as_an_object_keeps_its_friction_and_the_ratio_stays() -> None:
     robot = blocks('friction=".4"', 'friction=".2"')
     assert slid(robot, Moreau(mu=0.6)) == pytest.approx((coulomb(0.6), coulomb(0.3)), abs=0.02)

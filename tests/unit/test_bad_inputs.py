@@ -113,6 +113,26 @@ def refused(simulation: tarsus.Simulation, act: Callable, message: str) -> None:
         assert not simulation.backend.get("action").any()
 
 
+def test_an_unknown_name_lists_what_can_be_set_here_and_no_more() -> None:
+    """Each name of the list is taken; what was not made to vary, or has no register, is none."""
+    made = tarsus.Simulation(
+        "mini_cheetah", controller="trot", varied=["mass"], pushes="base", terrain="slope"
+    )
+    plain = tarsus.Simulation("mini_cheetah")
+    given = {"command": {"speed": 0.3}, "push": {"base": [1.0, 0, 0]}, "mass": {"base": 4.0}}
+    given |= {"terrain": tarsus.Slope(angle=0.1), "q": made.q, "u": made.u}
+    for simulation, others in ((made, list(given)), (plain, ["q", "u"])):
+        with pytest.raises(tarsus.TarsusError, match="known are: ") as caught:
+            simulation.set(xyzzyxyzzy=1)
+        known = str(caught.value).partition("known are: ")[2].rstrip(".").split(", ")
+        assert set(known) == {*others, *simulation.law.parameters()}
+        for name in known:
+            own = simulation.law.parameters()
+            simulation.set(**{name: given[name] if name in given else float(own[name])})
+    with pytest.raises(tarsus.TarsusError, match=r'mean armature\? .*varied=\["armature"\]'):
+        plain.set(armatur=1.0)
+
+
 def test_set_writes_all_or_nothing(four: tarsus.Simulation) -> None:
     before = four.q
     with pytest.raises(tarsus.TarsusError, match="did you mean mu"):

@@ -13,6 +13,7 @@ from tarsus.errors import TarsusError, TarsusWarning
 from tarsus.model.check import check
 from tarsus.model.conventions import to_mujoco
 from tarsus.model.mechanism import Actuator, Body, Candidate, Frame, Inertia, Joint, Mechanism
+from tarsus.model.mjcf import read_mjcf
 from tarsus.model.read import read
 from tarsus.model.urdf import read_urdf
 
@@ -88,9 +89,21 @@ BAD_URDF = {
         urdf(link("a", '<inertial><mass value="1"/></inertial>')),
         "link 'a'.*no <inertia>",
     ),
+    "negative effort": (
+        urdf(TWO, joint("j", "a", "b", inside='<limit effort="-5" velocity="1"/>')),
+        "joint 'j': effort of <limit> .* must be >= 0, not -5",
+    ),
+    "negative velocity": (
+        urdf(TWO, joint("j", "a", "b", inside='<limit effort="5" velocity="-1"/>')),
+        "joint 'j': velocity of <limit> .* must be >= 0, not -1",
+    ),
+    "reversed range": (
+        urdf(TWO, joint("j", "a", "b", inside=LIMIT.replace("-1", "2"))),
+        "joint 'j': <limit> goes from lower 2 to upper 1, which is below: swap them",
+    ),
     "lost collision mesh": (
         urdf(link("a", MASS + mesh("package://lost/a.stl") + mesh("b.stl"))),
-        "collision meshes are not found: package://lost/a.stl, b.stl",
+        "collision meshes are not found: package://lost/a.stl, b.stl; put .* ROS_PACKAGE_PATH",
     ),
     "xacro": ('<robot name="r"><link name="${name}"/></robot>', "this is xacro"),
     "broken": ("<robot><link></robot>", "the XML is broken: mismatched tag: line 1"),
@@ -135,6 +148,53 @@ def test_other_files(tmp_path: Path) -> None:
         with pytest.raises(TarsusError, match=sentence) as caught:
             read(file)
         assert "robot.xml" in str(caught.value) and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("of_joint", "of_motor", "told"),
+    [
+        ('range="60 -60"', "", "joint 'j': range goes from 60 to -60"),
+        ('actuatorfrcrange="2 -2"', "", "joint 'j': actuatorfrcrange goes from 2 to -2"),
+        ("", 'ctrlrange="1 -1"', "actuator 'm': ctrlrange goes from 1 to -1"),
+        ("", 'forcerange="1 -1"', "actuator 'm': forcerange goes from 1 to -1"),
+    ],
+)
+def test_a_reversed_range_of_an_mjcf_file_is_no_silent_freedom(
+    of_joint: str, of_motor: str, told: str
+) -> None:
+    text = (
+        f'<mujoco><worldbody><body><joint name="j" {of_joint}/><geom size="1"/></body></worldbody>'
+        f'<actuator><motor name="m" joint="j" {of_motor}/></actuator></mujoco>'
+    )
+    with pytest.raises(TarsusError, match=f"^MJCF text: {told}, which is below: swap them"):
+        read_mjcf(text)
+
+
+@pytest.mark.parametrize(
+    ("element", "told"),
+    [
+        ('<equality><connect body1="trnk" anchor="0 0 0"/></equality>', "body1.*body.*mean trunk"),
+        ('<equality><weld body1="trunk" body2="thihg"/></equality>', "body2 of <weld>.*mean thigh"),
+        ('<equality><joint joint1="hipp"/></equality>', "joint1 of <joint>.*joint.*mean hip"),
+        ('<contact><exclude body1="trunk" body2="thih"/></contact>', "<exclude>.*mean thigh"),
+        ('<contact><pair geom1="bx" geom2="rod"/></contact>', "geom1 of <pair>.*mean box"),
+        ('<actuator><motor joint="hipp"/></actuator>', "<motor>.*mean hip"),
+        ('<sensor><framepos objtype="site" objname="tipp"/></sensor>', "no site.*mean tip"),
+        ('<sensor><actuatorpos actuator="servp"/></sensor>', "no actuator.*mean servo"),
+        ('<worldbody><geom type="mesh" mesh="rock"/></worldbody>', "no mesh.*there is none at all"),
+        ('<worldbody><geom class="c" size="1"/></worldbody>', "no default class named 'c'.*main"),
+    ],
+)
+def test_an_unknown_name_of_an_mjcf_file_is_told_with_near_ones(element: str, told: str) -> None:
+    text = (
+        '<mujoco><default class="main"/><worldbody><body name="trunk"><freejoint/><geom name="box"'
+        ' size="1"/><body name="thigh"><joint name="hip"/><geom name="rod" size="1"/><site'
+        f' name="tip"/></body></body></worldbody>{element}'
+        '<actuator><motor name="servo" joint="hip"/></actuator></mujoco>'
+    )
+    with pytest.raises(TarsusError, match=told) as caught:
+        read_mjcf(text)
+    assert "MuJoCo" not in str(caught.value)
 
 
 def test_what_a_urdf_loses_is_said() -> None:

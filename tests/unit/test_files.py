@@ -115,7 +115,7 @@ def test_a_full_disk_is_told_with_the_file_and_leaves_nothing(tmp_path: Path) ->
         except OSError as error:
             print(error.filename)
     """
-    done = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-B", "-c", code, path], capture_output=True, text=True)
     assert done.stdout.strip() == str(path)
     assert path.read_text() == "old" and list(tmp_path.iterdir()) == [path]
 

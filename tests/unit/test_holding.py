@@ -13,6 +13,8 @@ from tarsus.control.gaits.stand import Stand
 from tarsus.control.holding import holding
 from tarsus.dynamics.robot import Robot
 from tarsus.model.mjcf import read_mjcf
+from tarsus.model.robot_data import LEGGED, robots_folder
+from tarsus.morphology.fall import upright
 from tarsus.morphology.feet import feet
 
 ARM = """<mujoco><worldbody><body pos="0 0 1"><joint name="a" axis="0 1 0" stiffness="30"/>
@@ -62,3 +64,57 @@ def test_the_feet_bear_the_whole_weight() -> None:
 def test_another_number_of_torques_is_refused() -> None:
     with pytest.raises(TarsusError, match="hold must be one number, or 12"):
         tarsus.Simulation("mini_cheetah", controller=Stand(hold=(1.0, 2.0)))
+
+
+FOUR_BAR = """<mujoco><worldbody><body name="crank" pos="0 0 1"><joint name="a" axis="0 1 0"/>
+    <inertial pos=".1 0 .05" mass="1" diaginertia=".01 .01 .01"/>
+    <body name="bar" pos="0 0 .3"><joint name="b" axis="0 1 0"/>
+    <inertial pos=".2 0 0" mass="2" diaginertia=".01 .02 .02"/>
+    <body name="rocker" pos=".5 0 0"><joint name="c" axis="0 1 0"/>
+    <inertial pos="0 0 -.1" mass=".5" diaginertia=".01 .01 .01"/></body></body></body></worldbody>
+    <equality><connect body1="rocker" anchor="0 0 -.4"/></equality>
+    <actuator><motor joint="a"/></actuator></mujoco>"""
+GEARED = """<mujoco><worldbody><body pos="0 0 1"><joint name="a" axis="0 1 0"/>
+    <inertial pos=".1 0 0" mass="1" diaginertia=".01 .01 .01"/></body>
+    <body pos="0 1 1"><joint name="b" axis="0 1 0"/>
+    <inertial pos=".2 0 0" mass="1" diaginertia=".01 .01 .01"/></body></worldbody>
+    <equality><joint joint1="b" joint2="a" polycoef="0 -2 0 0 0"/></equality>
+    <actuator><motor joint="a"/></actuator></mujoco>"""
+
+
+@pytest.mark.parametrize("text", [FOUR_BAR, GEARED])
+def test_through_loops_and_gears_it_is_virtual_work(text: str) -> None:
+    """The torque on the one motor is the rate of the whole potential energy along its motion."""
+    robot = Robot.of(read_mjcf(text))
+    crank = robot.joint_index("a")
+
+    def height(angle: float) -> tuple[float, float]:
+        q = robot.closed(np.eye(len(robot.neutral()))[crank] * angle)
+        return float(robot.potential_energy(q)), float(q[crank])
+
+    start = robot.closed(robot.neutral())
+    (low, at), (high, to) = height(-1e-4), height(1e-4)
+    (asked,) = holding(robot, start, ())
+    assert asked == pytest.approx((high - low) / (to - at), rel=1e-3)
+    simulation = tarsus.Simulation(robot, controller=Stand(kp=20.0, kd=1.0, hold=(asked,)))
+    simulation.advance(1.0)
+    assert np.abs(simulation.q - start).max() < 1e-3
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(robots_folder() is None, reason="needs example-robot-data")
+@pytest.mark.filterwarnings("ignore::tarsus.errors.TarsusWarning")
+def test_cassie_leans_less_for_it() -> None:
+    """Its leaf springs are not in balance where it starts, so that some of the lean stays."""
+    folder = robots_folder()
+    assert folder is not None
+    cassie = tarsus.load(folder / LEGGED["cassie"])
+    leans = []
+    for hold in (True, False):
+        simulation = tarsus.Simulation(cassie, controller="stand")
+        if not hold:
+            gait = replace(simulation.controller, hold=0.0)
+            simulation = tarsus.Simulation(cassie, controller=gait)
+        simulation.advance(5.0)
+        leans.append(float(np.rad2deg(np.arccos(upright(simulation.robot, simulation.q)))))
+    assert leans[0] < 0.3 < 1.5 < leans[1]

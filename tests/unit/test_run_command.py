@@ -130,7 +130,7 @@ def test_a_full_disk_is_one_sentence(tmp_path: Path) -> None:
     out = tmp_path / "out"
     arguments = ["run", robot(tmp_path, "swing"), "--duration", "1", "--out", str(out)]
     done = subprocess.run(
-        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False
+        [sys.executable, "-B", "-c", code, *arguments], capture_output=True, text=True, check=False
     )
     assert done.returncode == 2, done.stderr
     assert done.stderr == f"error: {out / 'swing.nc'}: File too large.\n"

@@ -260,6 +260,10 @@ def framed(name: str, other: str) -> str:
         (sdf(FOUR_BAR.replace("0 1 0<", "0 0 0<")), "axis must not be zero"),
         (sdf(FOUR_BAR.replace("0.8 0 0 0", "0.8 0 0")), "must be 6 numbers"),
         (
+            sdf(TRUNK + LEG + hip(OWN).replace("-0.5", "2")),
+            "joint 'hip': <limit> goes from lower 2 to upper 1, which is below",
+        ),
+        (
             sdf(FOUR_BAR.replace("<pose>", '<pose relative_to="bas">', 1), "1.7"),
             "frame named 'bas'",
         ),

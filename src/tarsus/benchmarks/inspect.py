@@ -1,10 +1,11 @@
-"""`tarsus inspect`: the compiled step of a robot.
+"""`tarsus inspect`: what is taken of a robot's file, and the compiled step of the robot.
 
-Its blocks and operations, the time to compile it, and the registers of its GPU kernel.
+The step's blocks and operations, the time to compile it, and the registers of its GPU kernel.
 """
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,9 @@ from tarsus.simulation.simulation import Simulation
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from tarsus.model.mechanism import Mechanism
+
+WIDTH = 120  # of what goes to a file or a pipe
 SOME = 3  # names of what a block makes that a row shows
 COLUMNS = (
     "block",
@@ -28,6 +32,19 @@ COLUMNS = (
     "divisions,\nroots",
     "sines,\ncosines,\narcs",
 )
+
+
+def contents_of(robot: Mechanism) -> dict[str, Any]:
+    """What of the robot's file is simulated, what is left out, and its actuators."""
+    return {
+        "robot": robot.name,
+        "taken": dict(contents.taken(robot)),
+        "left_out": list(robot.left_out),
+        "actuators": [
+            dict(zip(contents.ACTUATOR_HEAD, row, strict=True))
+            for row in contents.actuator_rows(robot)
+        ],
+    }
 
 
 def inspect(simulation: Simulation, bits: int, kernel: Path | None = None) -> dict[str, Any]:
@@ -53,15 +70,7 @@ def inspect(simulation: Simulation, bits: int, kernel: Path | None = None) -> di
     if kernel:
         write_text({kernel: text})
     found = ptx.resources(text)
-    robot = simulation.robot
     return {
-        "robot": robot.name,
-        "taken": dict(contents.taken(robot)),
-        "left_out": list(robot.left_out),
-        "actuators": [
-            dict(zip(contents.ACTUATOR_HEAD, row, strict=True))
-            for row in contents.actuator_rows(robot)
-        ],
         "blocks": blocks,
         "bytes_per_world": simulation.bytes_per_world(),
         "lanes": lanes,
@@ -74,14 +83,21 @@ def inspect(simulation: Simulation, bits: int, kernel: Path | None = None) -> di
 
 
 def tell(found: dict[str, Any]) -> None:
-    """Print it as a table to read."""
-    from rich.box import SIMPLE_HEAD
+    """Print the contents, and the step if it is there, as tables to read."""
     from rich.console import Console
+
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH)
+    tell_contents(found, console)
+    if "blocks" in found:
+        _tell_step(found, console)
+
+
+def _tell_step(found: dict[str, Any], console: Console) -> None:
+    """Operations, memory and registers."""
+    from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
     # one row a block, named by what it makes
-    console = Console(highlight=False)
-    tell_contents(found, console)
     table = Table(
         title=f"{found['robot']}: straight code, run once a step or in a loop, and what it makes",
         title_justify="left",
@@ -135,7 +151,7 @@ def tell_contents(found: dict[str, Any], console: Console) -> None:
     for what, told in found.get("taken", {}).items():
         table.add_row(what, escape(told))
     for text in found.get("left_out", ()):
-        table.add_row("[yellow]left out[/]", escape(text))
+        table.add_row("[yellow]left out[/]", escape(text[0].upper() + text[1:]))
     if table.row_count:
         console.print(table)
         console.print()
@@ -143,10 +159,11 @@ def tell_contents(found: dict[str, Any], console: Console) -> None:
     rows = found.get("actuators", [])
     if rows:
         table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-        for column in rows[0]:
-            table.add_column(column)
+        columns = [column for column in rows[0] if any(row[column] for row in rows)]
+        for column in columns:
+            table.add_column(column, overflow="fold")
         for row in rows:
-            table.add_row(*(escape(cell) for cell in row.values()))
+            table.add_row(*(escape(row[column]) for column in columns))
         console.print(table)
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
+from tarsus.commands._robot_flags import Base, BaseFlags
 from tarsus.commands.base import Command, GaitName, LawName, RobotName, StepperName, print_json
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ class Cite(Command):
     law: LawName = "moreau"
     stepper: StepperName = "midpoint"
     gait: GaitName = "auto"
+    base: Base = field(default_factory=BaseFlags)
 
     def execute(self) -> int:
         from tarsus.references.data import TARSUS
@@ -66,7 +68,7 @@ def _citations(asked: Cite) -> list[tuple[str, Citation]]:
     from tarsus import registry
     from tarsus.simulation import default_controller, resolve
 
-    robot = resolve.robot(asked.robot)
+    robot = asked.base.load(asked.robot)
     _, gait = default_controller.prepared(robot, asked.gait, STEP, [])
     numbers: Citation = "read from a file"
     if asked.robot in registry.names(ROBOTS):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, ClassVar
 
 from tarsus.commands._joint_flags import JointFlags, Joints
+from tarsus.commands._robot_flags import Base, BaseFlags
 from tarsus.commands.base import (
     LAWS,
     Command,
@@ -39,7 +40,7 @@ class Compare(Command):
     groups: ClassVar[Mapping[str, str]] = {
         "What is compared": "laws dts",
         "Motion and ground": "gait duration friction restitution",
-        "Robot": "joints",
+        "Robot": "base joints",
         "Effort": "no_bars no_search",
         "Results": "out",
     }
@@ -63,6 +64,7 @@ class Compare(Command):
     out: Folder = None
     """Write the picture ROBOT_laws.png to this folder."""
     joints: Joints = field(default_factory=JointFlags)
+    base: Base = field(default_factory=BaseFlags)
 
     def execute(self) -> int:
         try:
@@ -71,12 +73,11 @@ class Compare(Command):
             raise TarsusError(
                 f"--dts takes numbers separated by commas, not {self.dts!r}."
             ) from None
-        from tarsus import robots
         from tarsus.comparison import laws, report
         from tarsus.files import check_writable, file_name
 
         # complain before the long measurement, not after it
-        robot = robots.load(self.robot)
+        robot = self.base.load(self.robot)
         if not robot.candidates:
             raise TarsusError(f"{robot.name!r} has no contacts: there is no law to compare.")
         if self.out:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import tyro
 
 from tarsus import robots
+from tarsus.commands._robot_flags import Base, BaseFlags
 from tarsus.commands.base import (
     AUTO,
     GAITS,
@@ -51,6 +52,7 @@ class Export(Command):
     }
     groups: ClassVar[Mapping[str, str]] = {
         "Log": "robot",
+        "Robot": "base",
         "C": "c law gait dt set terrain stepper",
     }
 
@@ -74,6 +76,7 @@ class Export(Command):
     """Parameters of law, gait, stepper, terrain (`tarsus list --parameters`): solver=sor kp=60."""
     terrain: TerrainName = "plane"
     stepper: StepperName = "midpoint"
+    base: Base = field(default_factory=BaseFlags)
 
     def execute(self) -> int:
         if self.c is not None:
@@ -104,7 +107,6 @@ class Export(Command):
         from tarsus.exchange.mcap_file import write_mcap
         from tarsus.exchange.table import write_table
         from tarsus.files import check_writable
-        from tarsus.robots import load
         from tarsus.simulation.recording.whose import robot_of
         from tarsus.viewer.track import opened
 
@@ -112,7 +114,8 @@ class Export(Command):
         check_writable(self.to.parent)
         self.to.parent.mkdir(parents=True, exist_ok=True)
         if self.to.suffix == MCAP:
-            return write_mcap(log, load(self.robot) if self.robot else robot_of(log), self.to)
+            own = self.base.load(self.robot) if self.robot else robot_of(log)
+            return write_mcap(log, own, self.to)
         return write_table(log, self.to)
 
     def _c(self, folder: Path) -> list[Path]:
@@ -128,7 +131,7 @@ class Export(Command):
         from tarsus.simulation.simulation import Simulation
 
         return Simulation(
-            self.what,
+            self.base.load(self.what),
             self.law,
             self.stepper,
             self.terrain,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 import tyro
 
 from tarsus import robots
+from tarsus.commands._robot_flags import Base, BaseFlags
 from tarsus.commands.base import Checked, Command, Number, called, print_json
 
 ROWS = {
@@ -43,13 +44,15 @@ class Judge(Command):
     """Robot's name or file; not needed for a log of `tarsus run`, which names its own."""
     friction: Number = None
     """Friction coefficient, if the run does not contain it."""
+    base: Base = field(default_factory=BaseFlags)
 
     def execute(self) -> int:
         from tarsus.comparison.judge import judge
 
         with self.progress() as progress:
             progress.say(f"judging {self.run}")
-            card = judge(self.run, self.robot, self.friction)
+            robot = self.base.load(self.robot) if self.robot else None
+            card = judge(self.run, robot, self.friction)
         print_json(card) if self.json else _tell(card)
         return 0
 

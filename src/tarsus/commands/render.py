@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import tyro
 
 from tarsus import robots
+from tarsus.commands._robot_flags import Base, BaseFlags
 from tarsus.commands.base import Checked, Command, Flag, Number, called, number, print_json, written
 from tarsus.errors import TarsusError
 
@@ -37,7 +38,7 @@ class Render(Command):
         "tarsus render a.nc b.nc pair.mp4 --apart 0.8": "two logs side by side",
     }
     groups: ClassVar[Mapping[str, str]] = {
-        "What is shown": "robot times strip apart bare",
+        "What is shown": "robot base times strip apart bare",
         "Film": "rate speed",
         "Camera": "size azimuth elevation distance still",
     }
@@ -69,10 +70,10 @@ class Render(Command):
     """The camera does not follow the robot."""
     bare: Flag = False
     """No contact forces and friction cones."""
+    base: Base = field(default_factory=BaseFlags)
 
     def execute(self) -> int:
         from tarsus.files import check_writable
-        from tarsus.robots import load
         from tarsus.viewer import film
         from tarsus.viewer.track import opened, track
 
@@ -88,7 +89,7 @@ class Render(Command):
         view = self._view(picture)
         check_writable(out.parent)
         # the logs
-        own = load(self.robot) if self.robot else None
+        own = self.base.load(self.robot) if self.robot else None
         tracks = [track(opened(path), own) for path in logs]
         first, last = float(tracks[0].time[0]), float(tracks[0].time[-1])
         at = self._times(first, last) if picture else film.times(tracks[0], self.rate, self.speed)

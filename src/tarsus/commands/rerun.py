@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import tyro
 
 from tarsus import robots
+from tarsus.commands._robot_flags import Base, BaseFlags
 from tarsus.commands.base import FAILED, Checked, Command, File, called, print_json
 
 if TYPE_CHECKING:
@@ -38,17 +39,17 @@ class Rerun(Command):
     """Robot in place of the one that the log names, such as its file where it is now."""
     out: File = None
     """Write the new log to this file (.nc)."""
+    base: Base = field(default_factory=BaseFlags)
 
     def execute(self) -> int:
         from tarsus.comparison.rerun import rerun
-        from tarsus.robots import load
         from tarsus.simulation.recording.log import save
         from tarsus.simulation.recording.parts import log_path
 
         path = log_path(self.out) if self.out else None
         with self.progress() as progress:
             progress.say(f"running {self.log} again")
-            found = rerun(self.log, **({"robot": load(self.robot)} if self.robot else {}))
+            found = rerun(self.log, **({"robot": self.base.load(self.robot)} if self.robot else {}))
         if path:
             save(found.log, path)
         print_json(told(found)) if self.json else _tell(self.log, found)

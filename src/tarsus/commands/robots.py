@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import degrees
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import tyro
 
+from tarsus.commands._robot_flags import Base, BaseFlags
 from tarsus.commands.base import Command, File, Seconds, called, print_json
 from tarsus.errors import TarsusError, several
 from tarsus.files import write_text
@@ -57,6 +58,7 @@ class Robots(Command):
     page: File = None
     """Write the table to this Markdown file, between its lines `<!-- checked robots -->` (with
     --mujoco `<!-- robots beside MuJoCo -->`) and `<!-- end of ... -->`."""
+    base: Base = field(default_factory=BaseFlags)
 
     def execute(self) -> int:
         from tarsus.simulation.inputs import steps
@@ -67,6 +69,8 @@ class Robots(Command):
         steps(self.duration, 1e-3)
         if self.mujoco and self.duration != SECONDS:
             raise TarsusError("--duration does not go with --mujoco: its scenes have their times.")
+        if self.mujoco and self.base.fixed_base:
+            raise TarsusError("--fixed-base does not go with --mujoco: its scenes let robots fall.")
         before, after = _around(self.page, BESIDE if self.mujoco else CHECKED)
         chosen = named(self.robots or (truth.ROBOTS if self.mujoco else ()))
         # its rows
@@ -78,7 +82,7 @@ class Robots(Command):
                 )
                 told, closing = [row.as_json() for row in beside], truth.SETTINGS
             else:
-                rows = list(checked(chosen, self.duration, progress.say))
+                rows = list(checked(chosen, self.duration, progress.say, self.base.options))
                 short = without_common_folder([row.robot for row in rows])
                 cells = [_cells(row, name) for row, name in zip(rows, short, strict=True)]
                 table = ToldTable(HEAD, cells, ("robot", "stands"))

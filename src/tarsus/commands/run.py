@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from tarsus import registry
 from tarsus.commands._joint_flags import JointFlags, Joints, SensorNames, sensors
+from tarsus.commands._robot_flags import Base, BaseFlags
 from tarsus.commands._run_lines import ended, log_file, picture, tell
 from tarsus.commands.base import (
     AUTO,
@@ -63,7 +64,7 @@ class Run(Command):
     examples: ClassVar[Mapping[str, str]] = {
         "tarsus run mini_cheetah --out out": "ten seconds of trot; out/mini_cheetah.nc and .png",
         "tarsus run mini_cheetah --law compliant --dt 0.001": "springs instead",
-        "tarsus run arm.urdf --gait free --sensors encoders": "your own robot, no motors",
+        "tarsus run arm.urdf --fixed-base --sensors encoders": "your own arm, on a table",
         "tarsus run mini_cheetah --engine mujoco --json": "the same trot on MuJoCo, as JSON",
         "tarsus run hyq --view": "watch it live in a browser",
     }
@@ -72,7 +73,7 @@ class Run(Command):
         "Ground": "terrain slope",
         "Motion": "gait speed",
         "Time and computation": "duration dt stepper engine precision",
-        "Robot": "contacts coordinates actuators keyframe sensors joints",
+        "Robot": "base contacts coordinates actuators keyframe sensors joints",
         "Results": "out view",
     }
 
@@ -113,6 +114,7 @@ class Run(Command):
     view: Flag = False
     """Watch it live in a browser instead, with sliders, until Ctrl-C (docs/watch.md)."""
     joints: Joints = field(default_factory=JointFlags)
+    base: Base = field(default_factory=BaseFlags)
 
     @property
     def parameters(self) -> list[str]:
@@ -267,7 +269,7 @@ def _on_tarsus(given: Run, terrain: Terrain | str) -> tuple[Simulation, list[str
         options["sensors"] = sensors(given.sensors)
     if given.contacts is not None:
         options["contacts"] = given.contacts
-    robot = resolve.robot(given.robot)
+    robot = given.base.load(given.robot)
     if given.view and robot.floating:
         options["pushes"] = robot.body_names[0]
     made = Simulation(robot, law, given.stepper, terrain, given.gait, given.dt, **options)
@@ -288,7 +290,5 @@ def _on_mujoco(given: Run, terrain: Terrain | str) -> tuple[MujocoSimulation, li
     for flag in given.joints.changed:
         raise TarsusError(f"{flag} does not go with --engine mujoco: it sets our own joints.")
     settings = MujocoSettings() if given.friction is None else MujocoSettings(mu=given.friction)
-    made = MujocoSimulation(
-        given.robot, settings, terrain, given.gait, given.dt, given.contacts, given.parameters
-    )
-    return made, []
+    parts = given.base.load(given.robot), settings, terrain, given.gait, given.dt
+    return MujocoSimulation(*parts, given.contacts, given.parameters), []

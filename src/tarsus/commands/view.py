@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import tyro
 
 from tarsus import robots
+from tarsus.commands._robot_flags import Base, BaseFlags
 from tarsus.commands.base import (
     Checked,
     Command,
@@ -45,6 +46,7 @@ class View(Command):
     groups: ClassVar[Mapping[str, str]] = {
         "Logs": "robot",
         "Live simulation": "law gait terrain dt worlds vary",
+        "Robot": "base",
         "Page": "port",
     }
 
@@ -63,6 +65,7 @@ class View(Command):
     """Parameter of the law that differs between them, from first to last: friction=0.1:0.9."""
     port: Annotated[int, called("PORT")] = 8080
     """Where the page is: the first free one of twenty from here on; 0: any."""
+    base: Base = field(default_factory=BaseFlags)
 
     def execute(self) -> int:
         logs = [name for name in self.what if name.endswith(LOG)]
@@ -75,13 +78,12 @@ class View(Command):
         return self._logs([Path(name) for name in logs]) if logs else self._live(*self.what)
 
     def _logs(self, paths: list[Path]) -> int:
-        from tarsus.robots import load
         from tarsus.viewer.page import viser
         from tarsus.viewer.playback import titles, watch
         from tarsus.viewer.track import opened, track
 
         viser()
-        own = load(self.robot) if self.robot else None
+        own = self.base.load(self.robot) if self.robot else None
         return watch([track(opened(path), own) for path in paths], titles(paths), self.port)
 
     def _live(self, name: str) -> int:
@@ -99,7 +101,7 @@ class View(Command):
         if not 1 <= self.worlds <= MOST:
             raise TarsusError(f"--worlds must lie between 1 and {MOST}, not {self.worlds}.")
         vary = variations(self.vary, resolve.law(self.law))
-        robot = resolve.robot(name)
+        robot = self.base.load(name)
         pushed = robot.body_names[:1] if robot.floating else ()
 
         # what is simulated, now and when the page changes it

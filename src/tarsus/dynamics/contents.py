@@ -12,6 +12,7 @@ from tarsus.model.file_actuators import FileActuator, Range
 from tarsus.model.joint import Joint
 from tarsus.model.mechanism import Mechanism
 
+DRAWN = "qpos0"  # the keyframe with every body where its file draws it
 SHOWN = 6  # names before "and ... more"
 ACTUATOR_HEAD = ("actuator", "joint", "kind", "gear", "kp", "kv", "control", "force")
 
@@ -29,7 +30,9 @@ def taken(mechanism: Mechanism) -> list[tuple[str, str]]:
     """What is there, and how much of it: bodies, joints and their properties, actuators, ..."""
     m, joints = mechanism, [body.joint for body in mechanism.bodies]
     moving = [joint for joint in joints if joint.kind != "free"]
-    rows = [("bodies", f"{len(m.bodies)}, {m.mass:.6g} kg"), ("joints", _counted(joints))]
+    base = "floats" if m.floating else "is fixed to the world"
+    rows = [("robot", f"{m.name}; its base {base}")]
+    rows += [("bodies", f"{len(m.bodies)}, {m.mass:.6g} kg"), ("joints", _counted(joints))]
     # of which joints
     for what, has in PROPERTIES.items():
         named = [joint.name for joint in moving if has(joint)]
@@ -43,8 +46,14 @@ def taken(mechanism: Mechanism) -> list[tuple[str, str]]:
     rows.append(("may touch itself", _some([capsule.name for capsule in m.solids])))
     rows.append(("loops", _some([loop.joint.name for loop in m.loops])))
     rows.append(("follow others", _some([coupling.joint for coupling in m.couplings])))
-    rows.append(("keyframes", _some(list(m.keyframes))))
+    rows.append(("keyframes", _keyframes(m)))
     return rows
+
+
+def _keyframes(mechanism: Mechanism) -> str:
+    """Those of the file, and whether it also draws the robot somewhere."""
+    named = _some([name for name in mechanism.keyframes if name != DRAWN])
+    return f"{named}; {DRAWN} is as drawn" if DRAWN in mechanism.keyframes else named
 
 
 def actuator_rows(mechanism: Mechanism) -> list[tuple[str, ...]]:

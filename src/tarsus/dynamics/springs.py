@@ -1,4 +1,9 @@
-"""Springs of hinges and slides: stiffness K, force and energy (a linear spring's, Hooke's law).
+"""Springs of hinges, slides and balls: stiffness K, force and energy (a linear spring's, Hooke's
+law).
+
+A ball's spring pulls back along its rotation vector phi, in the body's axes, which turning about
+itself does not change: the moment -K phi has the energy 1/2 K |phi|^2, for phi . omega is half the
+rate of |phi|^2. It rests where the ball is at zero, and gives way beyond half a turn.
 
 Over a step that ends with the velocity u1 the mean of the coordinates at its start and its end is
 q + dt/4 (u1 - u) if the step is seen at its midpoint q: so much of the spring acts at the end. It
@@ -8,12 +13,14 @@ back what it took: the midpoint rule of a linear oscillator (Hairer 2006).
 
 from __future__ import annotations
 
+import casadi as ca
 from casadi import SX
 
 from tarsus.dynamics.kinematics import Kinematics
 from tarsus.model.mechanism import Mechanism
 
 MEAN = 0.25  # of dt^2 K: what acts on the change of velocity
+TURNED = 1e-24  # [1]: the square of half an angle, below which its sine is the angle
 
 
 def has_springs(mechanism: Mechanism) -> bool:
@@ -26,7 +33,7 @@ def stiffness(mechanism: Mechanism) -> SX:
     K = SX.zeros(mechanism.nu)
     for body, at in zip(mechanism.bodies, mechanism.u_slices, strict=True):
         if body.joint.stiffness:
-            K[at.start] = body.joint.stiffness
+            K[at] = body.joint.stiffness
     return K
 
 
@@ -54,11 +61,20 @@ def mean_force(kin: Kinematics, u1: SX, dt: SX) -> SX:
 
 
 def _stretched(kin: Kinematics) -> list[tuple[int, SX, float]]:
-    """Of every spring: its place in u, its coordinate from rest on, its stiffness."""
-    m = kin.mechanism
-    places = zip(m.bodies, m.q_slices, m.u_slices, strict=True)
-    return [
-        (u.start, kin.q[q.start] - body.joint.rest, body.joint.stiffness)
-        for body, q, u in places
-        if body.joint.stiffness
-    ]
+    """Of every spring, three times of a ball's: its place in u, its coordinate from rest on, its
+    stiffness.
+    """
+    m, found = kin.mechanism, list[tuple[int, SX, float]]()
+    for body, q, u in zip(m.bodies, m.q_slices, m.u_slices, strict=True):
+        if not body.joint.stiffness:
+            continue
+        ball = body.joint.kind == "ball"
+        at = ca.vertsplit(_rotation_vector(kin.q[q])) if ball else [kin.q[q] - body.joint.rest]
+        found += [(u.start + k, x, body.joint.stiffness) for k, x in enumerate(at)]
+    return found
+
+
+def _rotation_vector(p: SX) -> SX:
+    """phi (3,), rad, of a unit quaternion (w, x, y, z), at most half a turn long."""
+    half = ca.sqrt(ca.fmax(ca.sumsqr(p[1:]), TURNED))
+    return ca.if_else(p[0] < 0, -2, 2) * ca.atan2(half, ca.fabs(p[0])) / half * p[1:]

@@ -33,7 +33,7 @@ class Shape:
 
     size (m): sphere (radius,); capsule and cylinder (radius, half length) along z; box half edges
     (3,); ellipsoid half axes (3,). vertices: (n, 3) of a mesh. friction: factor on the law's.
-    bits: of `Capsule`.
+    bits: of `Capsule`. on_ground: in place of friction on the ground.
     """
 
     kind: ShapeKind
@@ -43,6 +43,7 @@ class Shape:
     vertices: Array = field(default_factory=lambda: np.zeros((0, 3)))
     friction: float = 1.0
     bits: tuple[int, int] = (1, 1)
+    on_ground: float | None = None
 
     def at(self, outer: Pose) -> Shape:
         """The same shape seen from the frame in which `outer` is given."""
@@ -100,8 +101,9 @@ def _of_shapes(
     for number, (link, body, shape) in enumerate(shapes):
         label = shape.name if shape.name and len(links_of[shape.name]) == 1 else link
         centers, radius = points(shape, ups.get(body, UP))
+        friction = shape.friction if shape.on_ground is None else shape.on_ground
         groups.setdefault(label, []).extend(
-            (number, (body, center, radius, shape.friction, outline))
+            (number, (body, center, radius, friction, outline))
             for center, outline in zip(centers, _outlines(shape, len(centers)), strict=True)
         )
     used: set[str] = {label for label, group in groups.items() if len(group) == 1}

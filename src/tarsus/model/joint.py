@@ -41,8 +41,9 @@ class Joint:
     lower, upper: rad or m
     armature: reflected rotor inertia, kg m^2 (or kg)
     damping: N m s/rad (or N s/m)
-    stiffness: of a spring, N m/rad (or N/m); hinge and slide alone
-    rest: where the spring pulls to, rad or m
+    stiffness: of a spring, N m/rad (or N/m); of a ball along its rotation vector, and alike about
+        all axes; a free joint has none
+    rest: where the spring of a hinge or slide pulls to, rad or m; a ball's pulls to no rotation
     dry_friction: N m (or N)
     velocity_limit: rad/s (or m/s)
     """
@@ -67,9 +68,10 @@ class Joint:
                 f"joint {self.name!r}: the axis must be a non-zero 3-vector, not {self.axis}."
             )
         exact = axis if abs(length - 1) < 1e-12 else axis / length
-        if self.stiffness and self.kind not in ("hinge", "slide"):
+        if self.stiffness and self.kind not in ("hinge", "slide", "ball"):
             raise TarsusError(
-                f"joint {self.name!r}: a {self.kind} has no spring, only a hinge or a slide has."
+                f"joint {self.name!r}: a {self.kind} has no spring, only a hinge, a slide or a ball"
+                " has."
             )
         object.__setattr__(self, "axis", frozen_array(exact, (3,), f"joint {self.name!r}: axis"))
 

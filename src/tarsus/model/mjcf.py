@@ -13,14 +13,16 @@ from tarsus.errors import TarsusError
 from tarsus.model.candidates import Shape, ShapeKind
 from tarsus.model.conventions import mujoco_joint_names
 from tarsus.model.files import existing_file, naming, needed_library
+from tarsus.model.held import check_height, held
 from tarsus.model.joint import Joint, JointKind
 from tarsus.model.mechanism import WORLD, Inertia, Mechanism
 from tarsus.model.mjcf_actuators import actuators, file_actuators, signals
 from tarsus.model.mjcf_compile import compiled, report_missing
-from tarsus.model.mjcf_contacts import bits, colliding, factors, material, report_contacts
+from tarsus.model.mjcf_contacts import colliding, material, of_contacts, report_contacts
 from tarsus.model.mjcf_couplings import couplings
 from tarsus.model.mjcf_extras import body_names, report_constraints, report_dropped
 from tarsus.model.mjcf_loops import loop_joints
+from tarsus.model.mjcf_ranges import check_ranges
 from tarsus.model.parts import Part, Report, Welded, weld
 from tarsus.model.poses import Pose, rotation_about, rotation_from_quaternion, shift
 
@@ -39,16 +41,23 @@ UNNAMED = "MuJoCo Model"
 ITSELF = "choose a terrain, perhaps this file by its path"
 
 
-def read_mjcf(source: str | Path) -> Mechanism:
-    """The mechanism of an MJCF file, or of MJCF text (a string that begins with <)."""
+def read_mjcf(source: str | Path, floating: bool = True, height: float | None = None) -> Mechanism:
+    """The mechanism of an MJCF file, or of MJCF text (a string that begins with <).
+
+    floating: False holds the first body, where it has a free joint, in the world as the file draws
+    it; height: of its origin then, m, in place of the file's.
+    """
+    check_height(floating, height)
     if isinstance(source, str) and source.lstrip().startswith("<"):
         with naming("MJCF text"):
             model, missing = compiled(source, None)
-            return from_mujoco_model(model, "MJCF text", "mechanism", missing)
+            found = from_mujoco_model(model, "MJCF text", "mechanism", missing)
+            return found if floating else held(found, height)
     path = existing_file(source)
     with naming(path.name):
         model, missing = compiled("", path)
-        return from_mujoco_model(model, path.name, path.stem, missing)
+        found = from_mujoco_model(model, path.name, path.stem, missing)
+        return found if floating else held(found, height)
 
 
 def from_mujoco_model(
@@ -61,6 +70,7 @@ def from_mujoco_model(
     # bodies and what sits on them
     report = Report(file)
     report_missing(list(missing), report)
+    check_ranges(model)
     parts, owner, anchors = _parts(model)
     welded = weld(parts, report)
     # what of the model is left out
@@ -190,7 +200,7 @@ def _joint(model: Any, number: int, name: str) -> Joint:
         armature=float(model.dof_armature[dof] + sum(rotor[a] * g for a, g in gears)),
         damping=float(model.dof_damping[dof] + sum(damper[a] * g for a, g in gears)),
         dry_friction=float(model.dof_frictionloss[dof]),
-        stiffness=float(model.jnt_stiffness[number]) if kind in ("hinge", "slide") else 0.0,
+        stiffness=float(model.jnt_stiffness[number]) if kind != "free" else 0.0,
         rest=float(model.qpos_spring[place]) if kind in ("hinge", "slide") else 0.0,
     )
 
@@ -203,7 +213,7 @@ def _pose(model: Any, what: str, number: int) -> Pose:
 
 
 def _shapes(model: Any, body: int, back: Pose) -> tuple[Shape, ...]:
-    found, friction, meets = list[Shape](), factors(model), bits(model)
+    found, numbers = list[Shape](), of_contacts(model)
     on_body = np.flatnonzero(model.geom_bodyid == body)
     for geom in np.intersect1d(on_body, colliding(model)).tolist():
         kind = int(model.geom_type[geom])
@@ -214,12 +224,11 @@ def _shapes(model: Any, body: int, back: Pose) -> tuple[Shape, ...]:
             mesh = int(model.geom_dataid[geom])
             start, count = int(model.mesh_vertadr[mesh]), int(model.mesh_vertnum[mesh])
             vertices = np.array(model.mesh_vert[start : start + count], dtype=float)
-            found.append(Shape("mesh", (), pose, name, vertices, friction.get(geom, 1.0)))
+            found.append(Shape("mesh", (), pose, name, vertices, **numbers[geom]))
         elif kind in SHAPES:
             ours, sizes = SHAPES[kind]
             size = tuple(float(s) for s in model.geom_size[geom, :sizes])
-            own = friction.get(geom, 1.0)
-            found.append(Shape(ours, size, pose, name, friction=own, bits=meets[geom]))
+            found.append(Shape(ours, size, pose, name, **numbers[geom]))
     return tuple(found)
 
 

@@ -51,6 +51,12 @@ def check_bounds(text: str, path: Path | None) -> None:
         _check_numbers(element)
 
 
+def elements(text: str, path: Path | None) -> Iterator[ET.Element]:
+    """Every element of an MJCF text, or of the file `path` and what it includes."""
+    root = _root(text.encode() if path is None else file_bytes(path))
+    return (element for element, _, _ in _all(root, path))
+
+
 def _all(root: ET.Element, path: Path | None) -> Iterator[tuple[ET.Element, float, int]]:
     """Every element, also of included files, how often it is repeated, and how deep it stands."""
     folder = Path() if path is None else path.parent

@@ -13,6 +13,7 @@ import numpy as np
 from tarsus.errors import TarsusError, several
 from tarsus.model.files import needed_library
 from tarsus.model.mjcf_bounds import check_bounds
+from tarsus.model.mjcf_names import unknown_name
 from tarsus.model.parts import Report
 
 MISSING = re.compile(r"opening file '([^']+)'")
@@ -42,7 +43,8 @@ def compiled(text: str, path: Path | None) -> tuple[Any, list[str]]:
             for a, b in zip(_of_physics(model), _of_physics(other), strict=True)
         ):
             raise TarsusError(
-                f"meshes that collisions or masses need are not found: {', '.join(missing)}."
+                f"meshes that collisions or masses need are not found: {', '.join(missing)}; put"
+                " them there, counted from the file's folder, or name theirs in <compiler meshdir>."
             )
     return model, missing
 
@@ -78,6 +80,7 @@ def _with_stand_ins(
     mujoco = needed_library("mujoco", "reading MJCF")
     files: dict[str, bytes] = {}
     missing: list[str] = []
+    # compile until no file is missing, each time with one stand-in more
     while True:
         try:
             return _with_files(mujoco, (text, path), files, floor), missing
@@ -90,7 +93,9 @@ def _with_stand_ins(
                 gone = next((file for file in missing if file in said), missing[-1])
                 raise TarsusError(f"the picture of a height field is not found: {gone}.") from None
             if made is None or name in files or len(missing) >= MOST:
-                raise TarsusError(f"MuJoCo cannot compile it: {said}") from None
+                raise unknown_name(said, text, path) or TarsusError(
+                    f"MuJoCo cannot compile it: {said}"
+                ) from None
             files[name] = made
             missing.append(str(lacking[1] if lacking else name))
 

@@ -54,11 +54,24 @@ def bits(model: Any) -> list[tuple[int, int]]:
     return list(zip(types, affinities, strict=True))
 
 
-def factors(model: Any) -> dict[int, float]:
-    """The friction of every geom that can touch the ground, relative to the law's."""
-    own = _frictions(model)
-    law = _law_s(model, own)
-    return {geom: value / law if law else 1.0 for geom, value in own.items()}
+def of_contacts(model: Any) -> list[dict[str, Any]]:
+    """Of every geom bits and friction relative to the law's, and on the ground that of its explicit
+    pair, by the names of `Shape`.
+    """
+    law = _law_s(model, _frictions(model))
+    own, below = _geom_frictions(model), _ground_pairs(model)
+
+    def relative(value: float | None, default: float | None) -> float | None:
+        return default if value is None else value / law if law else 1.0
+
+    return [
+        {
+            "bits": meets,
+            "friction": relative(own.get(geom), 1.0),
+            "on_ground": relative(below.get(geom), None),
+        }
+        for geom, meets in enumerate(bits(model))
+    ]
 
 
 def material(model: Any) -> dict[str, float]:
@@ -106,12 +119,58 @@ def report_contacts(model: Any, report: Report) -> None:
     _leave(model, report, "torsional and rolling friction (condim 4, 6)", geoms[condim > SLIDING])
     wide = (np.array(model.geom_margin)[geoms] != 0) | (np.array(model.geom_gap)[geoms] != 0)
     _leave(model, report, "margin and gap of contacts", geoms[wide])
-    if model.npair:
-        names = [model.pair(k).name or f"pair {k}" for k in range(model.npair)]
-        report.leave(f"The numbers of explicit contact pairs are left out: {several(names, SOME)}.")
+    _report_pairs(model, report)
+
+
+def _report_pairs(model: Any, report: Report) -> None:
+    """What of the numbers of explicit pairs is taken, and what is not."""
+    if not model.npair:
+        return
+    names = [model.pair(k).name or f"pair {k}" for k in range(model.npair)]
+    with_ground = {k for k in range(model.npair) if _on_ground(model, k) is not None}
+    grounded = [name for k, name in enumerate(names) if k in with_ground]
+    others = [name for k, name in enumerate(names) if k not in with_ground]
+    if grounded:
+        report.note(f"Friction on the ground is that of explicit pairs: {several(grounded, SOME)}.")
+        report.leave(
+            "Of explicit pairs with the ground all numbers but the sliding friction are left out:"
+            f" {several(grounded, SOME)}."
+        )
+    if others:
+        report.leave(
+            "The numbers of explicit contact pairs are left out, where both geoms move or neither"
+            f" does: {several(others, SOME)}."
+        )
 
 
 def _frictions(model: Any) -> dict[int, float]:
+    """The sliding friction on the ground of every geom of a body that moves: its own, or that of
+    its explicit pair with what is fixed.
+    """
+    return _geom_frictions(model) | _ground_pairs(model)
+
+
+def _ground_pairs(model: Any) -> dict[int, float]:
+    """The sliding friction of geoms that move in explicit pairs with what is fixed; of several such
+    pairs of one geom the first's.
+    """
+    found: dict[int, float] = {}
+    for k in range(model.npair):
+        geom = _on_ground(model, k)
+        if geom is not None:
+            slippery = model.pair_dim[k] == FRICTIONLESS
+            found.setdefault(geom, 0.0 if slippery else float(model.pair_friction[k, 0]))
+    return found
+
+
+def _on_ground(model: Any, pair: int) -> int | None:
+    """The geom of an explicit pair that moves, where the other is fixed to the world."""
+    ends = int(model.pair_geom1[pair]), int(model.pair_geom2[pair])
+    moving = [geom for geom in ends if model.body_weldid[model.geom_bodyid[geom]] != 0]
+    return moving[0] if len(moving) == 1 else None
+
+
+def _geom_frictions(model: Any) -> dict[int, float]:
     """The sliding friction of every geom of a body that moves; 0 of one without, whose priority
     makes its condim count.
     """

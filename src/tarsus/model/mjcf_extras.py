@@ -82,8 +82,7 @@ def _dropped(model: Any) -> dict[str, list[str]]:
     """Elements left out besides equality constraints, and their names."""
     names = body_names(model)
     joints = mujoco_joint_names(model)
-    loose = np.isin(model.jnt_type, (0, 1))  # free, ball
-    springs = (np.array(model.jnt_stiffness) != 0) & loose
+    springs = (np.array(model.jnt_stiffness) != 0) & (np.array(model.jnt_type) == 0)
     bent = np.zeros(model.njnt, dtype=bool)
     if hasattr(model, "jnt_stiffnesspoly"):
         bent |= np.any(model.jnt_stiffnesspoly, axis=1)
@@ -94,7 +93,7 @@ def _dropped(model: Any) -> dict[str, list[str]]:
     return {
         "mocap bodies are": [names[b] for b in range(model.nbody) if model.body_mocapid[b] >= 0],
         "tendons are": [model.tendon(t).name or f"tendon {t}" for t in range(model.ntendon)],
-        "springs of free and ball joints are": [joints[j] for j in np.flatnonzero(springs)],
+        "springs of free joints are": [joints[j] for j in np.flatnonzero(springs)],
         "the higher powers of springs are": [joints[j] for j in np.flatnonzero(bent)],
         "the higher powers of joint damping are": [joints[j] for j in sorted(growing)],
         "limits of ball joints are": [joints[j] for j in np.flatnonzero(cones)],

@@ -153,8 +153,9 @@ def _distinct(frames: list[Frame]) -> tuple[Frame, ...]:
 
 def _report_static(parts: Sequence[Part], places: list[tuple[int, Pose]], report: Report) -> None:
     static = [part for part, (host, _) in zip(parts, places, strict=True) if host == WORLD]
-    if static:
-        report.leave(f"Fixed to the world and left out: {', '.join(part.name for part in static)}.")
+    bare = [part.name for part in static if not part.shapes]
+    if bare:
+        report.leave(f"Fixed to the world and left out: {', '.join(bare)}.")
     solid = [part.name for part in static if part.shapes]
     if solid:
         report.warn(

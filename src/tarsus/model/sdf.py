@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from tarsus.errors import TarsusError, several, unknown
 from tarsus.model.file_actuators import FileActuator
 from tarsus.model.files import existing_file, file_bytes, naming, xml_root
+from tarsus.model.held import check_height, held
 from tarsus.model.joint import Joint, JointKind
 from tarsus.model.mechanism import WORLD, Actuator, Inertia, LoopJoint, Mechanism
 from tarsus.model.parts import Part, Report, Welded, weld
@@ -23,8 +24,8 @@ from tarsus.model.sdf_gearboxes import couplings
 from tarsus.model.sdf_model import model_of, report_ignored
 from tarsus.model.sdf_motors import driven_joints
 from tarsus.model.sdf_tree import SdfTree, tree
-from tarsus.model.urdf import BASE_JOINTS, SHAPES, report_shapes, without_massless
-from tarsus.model.urdf_elements import UrdfLink
+from tarsus.model.urdf import BASE_JOINTS, SHAPES, without_massless
+from tarsus.model.urdf_elements import UrdfLink, report_shapes
 
 Array = NDArray[np.float64]
 KINDS: dict[str, JointKind] = {
@@ -45,23 +46,29 @@ def read_sdf(
     floating: bool = True,
     shapes: str = "collision",
     driven: Sequence[str] | None = None,
+    height: float | None = None,
 ) -> Mechanism:
     """The mechanism of the one model of an SDF file, or of SDF text (that begins with <).
 
     packages: folders by name, for model:// meshes that are not found near the file. floating: hang
     the root link on a free joint, unless a joint ties the model to the world. shapes: as of
     `read_urdf`. driven: the joints with motors, else those with an effort, and where none has one
-    those with a range and no spring, of a closed loop one alone.
+    those with a range and no spring, of a closed loop one alone. height: with floating=False, of
+    the root's frame in the world, m, in place of the file's.
     """
+    check_height(floating, height)
     if shapes not in SHAPES:
         raise unknown("kind of shapes", str(shapes), SHAPES)
-    given = packages or {}, floating, shapes, driven
+    given = packages or {}, shapes, driven
+    # from text, or from a file
     if isinstance(source, str) and source.lstrip().startswith("<"):
         with naming("SDF text"):
-            return _mechanism(source, "SDF text", Path.cwd(), *given)
+            found = _mechanism(source, "SDF text", Path.cwd(), *given)
+            return found if floating else held(found, height)
     path = existing_file(source)
     with naming(path.name):
-        return _mechanism(file_bytes(path), path.name, path.parent, *given)
+        found = _mechanism(file_bytes(path), path.name, path.parent, *given)
+        return found if floating else held(found, height)
 
 
 def _mechanism(
@@ -69,7 +76,6 @@ def _mechanism(
     file: str,
     folder: Path,
     packages: Mapping[str, str | Path],
-    floating: bool,
     shapes: str,
     driven: Sequence[str] | None,
 ) -> Mechanism:
@@ -84,7 +90,7 @@ def _mechanism(
     # hang them into a tree, and weld what does not move
     gearboxes = [joint for joint in joints if joint.gearbox]
     found = tree([link.name for link in links], [j for j in joints if j not in gearboxes])
-    parts, places = _parts({link.name: link for link in links}, found, frames, floating)
+    parts, places = _parts({link.name: link for link in links}, found, frames)
     welded = weld(without_massless(parts, report), report)
     loops = _loops(found, welded, places, report)
     # the mechanism, with a motor for every driven joint
@@ -135,7 +141,6 @@ def _parts(
     links: Mapping[str, UrdfLink],
     found: SdfTree,
     frames: Frames,
-    floating: bool,
 ) -> tuple[list[Part], dict[str, Pose]]:
     """The links depth-first, and the frame of each in the model's: at its joint, with the link's
     axes.
@@ -143,7 +148,7 @@ def _parts(
     root = found.order[0]
     names = {joint.name for joint in found.above.values()}
     base = None
-    if floating and root != WORLD_LINK:
+    if root != WORLD_LINK:
         base = Joint(next(name for name in BASE_JOINTS if name not in names), "free")
     # the root stands where the file puts it, unless its free joint says where
     places = {root: frames[root]}

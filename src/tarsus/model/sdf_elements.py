@@ -17,7 +17,7 @@ from tarsus.model.files import mesh_vertices, resolve
 from tarsus.model.mechanism import Inertia
 from tarsus.model.poses import moved
 from tarsus.model.sdf_frames import MODEL, Frames, inverse, name_of, pose_of
-from tarsus.model.urdf_elements import UrdfLink, parsed
+from tarsus.model.urdf_elements import UrdfLink, check_range, parsed
 
 Array = NDArray[np.float64]
 Packages = Mapping[str, str | Path]
@@ -119,6 +119,8 @@ def joint_of(element: ET.Element, frames: Frames, links: Sequence[str], old: boo
         return SdfJoint(name, kind, parent, child, anchor, up, gearbox=gearbox)
     # its range, and what resists it
     limit, dynamics = axis.find("limit"), axis.find("dynamics")
+    lower, upper = _bound(limit, "lower", "-1e16", where), _bound(limit, "upper", "1e16", where)
+    check_range(lower, upper, f"{where}: <limit>", "leave both out for a joint without limits")
     return SdfJoint(
         name=name,
         kind=kind,
@@ -126,8 +128,8 @@ def joint_of(element: ET.Element, frames: Frames, links: Sequence[str], old: boo
         child=child,
         anchor=anchor,
         axis=_axis(axis, where, frames, name, old),
-        lower=_bound(limit, "lower", "-1e16", where),
-        upper=_bound(limit, "upper", "1e16", where),
+        lower=lower,
+        upper=upper,
         effort=_most(limit, "effort", where),
         velocity=_most(limit, "velocity", where),
         damping=_value(dynamics, "damping", "0", where),

@@ -145,6 +145,8 @@ def _add_joint(element: Element, joint: Joint, joint_limits: bool) -> None:
         "damping": repr(float(joint.damping)),
         "frictionloss": repr(float(joint.dry_friction)),
     }
+    if joint.kind == "ball" and joint.stiffness:
+        row["stiffness"] = repr(float(joint.stiffness))
     if joint.kind in ("hinge", "slide"):
         row["axis"] = numbers(joint.axis)
         if joint.stiffness:

@@ -8,14 +8,23 @@ from pathlib import Path
 
 import numpy as np
 
-from tarsus.errors import TarsusError, several, unknown
+from tarsus.errors import TarsusError, unknown
 from tarsus.model.file_actuators import FileActuator
 from tarsus.model.files import existing_file, file_bytes, naming, xml_root
+from tarsus.model.held import check_height
 from tarsus.model.joint import Joint, JointKind
 from tarsus.model.mechanism import WORLD, Actuator, Mechanism
 from tarsus.model.parts import Part, Report, weld
 from tarsus.model.poses import Pose
-from tarsus.model.urdf_elements import UrdfJoint, UrdfLink, joint_of, link_of, missing_visuals
+from tarsus.model.urdf_elements import (
+    LIMITED,
+    UrdfJoint,
+    UrdfLink,
+    joint_of,
+    link_of,
+    missing_visuals,
+    report_shapes,
+)
 from tarsus.model.urdf_mimics import MOVING, couplings, with_leaders
 
 KINDS: dict[str, JointKind] = {
@@ -34,17 +43,20 @@ def read_urdf(
     packages: Mapping[str, str | Path] | None = None,
     floating: bool = True,
     shapes: str = "collision",
+    height: float | None = None,
 ) -> Mechanism:
     """The mechanism of a URDF file, or of URDF text (a string that begins with <).
 
     packages: folders of ROS packages by name, for package:// meshes that are not found near the
     file. floating: hang the root link on a free joint; one that is named world, or that has no mass
     and carries one joint alone, stands still in any case. shapes: what of a link may touch, its
-    "collision" or, where a file has none of these, its "visual" elements.
+    "collision" or, where a file has none of these, its "visual" elements. height: with
+    floating=False, of the root link's frame in the world, m, by default 0.
     """
+    check_height(floating, height)
     if shapes not in SHAPES:
         raise unknown("kind of shapes", str(shapes), SHAPES)
-    given = packages or {}, floating, shapes
+    given = packages or {}, floating, shapes, Pose(np.array([0.0, 0.0, height or 0.0]))
     if isinstance(source, str) and source.lstrip().startswith("<"):
         with naming("URDF text"):
             return _mechanism(source, "URDF text", Path.cwd(), *given)
@@ -60,6 +72,7 @@ def _mechanism(
     packages: Mapping[str, str | Path],
     floating: bool,
     shapes: str,
+    stand: Pose,
 ) -> Mechanism:
     # read links and joints
     robot = xml_root(text)
@@ -79,7 +92,8 @@ def _mechanism(
     floats = floating and root != "world" and not _holds_nothing(named, root, children)
     if floating and not floats and root != "world":
         report.warn(f"the root link {root!r} has no mass: it stands still in the world.")
-    welded = weld(without_massless(_parts(named, root, children, floats), report), report)
+    parts = _parts(named, root, children, None if floats else stand)
+    welded = weld(without_massless(parts, report), report)
     _report_joints([joint for joint in joints if joint.name in welded.joint_names], report)
     coupled = couplings(joints, welded.joint_names, report)
     # the mechanism, with a motor for every driven joint
@@ -165,15 +179,20 @@ def _holds_nothing(
 
 
 def _parts(
-    links: dict[str, UrdfLink], root: str, children: dict[str, list[UrdfJoint]], floating: bool
+    links: dict[str, UrdfLink],
+    root: str,
+    children: dict[str, list[UrdfJoint]],
+    stand: Pose | None,
 ) -> list[Part]:
-    """The links depth-first, children in the order of the file."""
+    """The links depth-first, children in the order of the file; stand: where the root stands in the
+    world, None if it floats.
+    """
     # the root, on a free joint if the robot floats
     taken = {joint.name for below in children.values() for joint in below}
     base = None
-    if floating:
+    if stand is None:
         base = Joint(next(name for name in BASE_JOINTS if name not in taken), "free")
-    parts = [_part(links[root], WORLD, Pose(), base)]
+    parts = [_part(links[root], WORLD, stand or Pose(), base)]
     moving = [base is not None]
     # depth-first
     stack = [(joint, 0) for joint in reversed(children[root])]
@@ -186,7 +205,8 @@ def _parts(
             if moving[parent]:
                 raise TarsusError(
                     f"joint {joint.name!r} is floating, but its parent {joint.parent!r} moves: "
-                    "only a link that stands still can carry a floating joint (try floating=False)."
+                    "only a link that stands still can carry a floating joint (try floating=False,"
+                    " on the command line --fixed-base)."
                 )
             pose = Pose()  # its coordinates are the pose in the world
         # the link and what hangs below it
@@ -227,7 +247,7 @@ def _motion(joint: UrdfJoint) -> Joint | None:
         raise TarsusError(
             f"joint {joint.name!r} is {joint.kind!r}, which is not supported (known: {known})."
         )
-    limited = joint.kind in ("revolute", "prismatic") and joint.lower < joint.upper
+    limited = joint.kind in LIMITED and joint.lower < joint.upper
     return Joint(
         joint.name,
         KINDS[joint.kind],
@@ -251,29 +271,8 @@ def _motor(joint: UrdfJoint) -> FileActuator:
     return FileActuator(joint.name, joint.name, force=(-joint.effort, joint.effort), speed=speed)
 
 
-def report_shapes(links: list[UrdfLink], visuals: list[str], report: Report) -> None:
-    """Say which shapes of links and which pictures are left out; TarsusError for missing meshes
-    that collide.
-    """
-    missing = [uri for link in links for uri in link.missing_meshes]
-    if missing:
-        raise TarsusError(
-            f"collision meshes are not found: {', '.join(dict.fromkeys(missing))}; "
-            "name their packages' folders, e.g. packages={'name': 'folder'}."
-        )
-    ignored = [f"{shape} of {link.name}" for link in links for shape in link.unknown_shapes]
-    if ignored:
-        report.warn(f"collision shapes are left out: {', '.join(ignored)}.")
-    if visuals:
-        report.warn(
-            f"{len(visuals)} visual meshes are not found and left out: {several(visuals, 5)}."
-        )
-
-
 def _report_joints(joints: list[UrdfJoint], report: Report) -> None:
-    ranges = [
-        j.name for j in joints if j.kind in ("revolute", "prismatic") and not j.lower < j.upper
-    ]
+    ranges = [j.name for j in joints if j.kind in LIMITED and not j.lower < j.upper]
     if ranges:
         report.warn(
             f"joints without a range of motion are taken as unlimited: {', '.join(ranges)}."

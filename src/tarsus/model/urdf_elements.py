@@ -10,15 +10,21 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.errors import TarsusError, shortened
+from tarsus.errors import TarsusError, several, shortened
 from tarsus.model.candidates import Shape
 from tarsus.model.check import LARGEST
 from tarsus.model.files import mesh_vertices, resolve
 from tarsus.model.mechanism import Inertia
+from tarsus.model.parts import Report
 from tarsus.model.poses import Pose, moved, rotation_from_rpy
 
 Array = NDArray[np.float64]
 Packages = Mapping[str, str | Path]
+WHERE = (  # what to do about meshes that are not found
+    "put the folder that holds their packages on ROS_PACKAGE_PATH (ROS_PACKAGE_PATH=FOLDER tarsus"
+    " ...), or name the packages' folders from Python, packages={'NAME': 'FOLDER'}"
+)
+LIMITED = ("revolute", "prismatic")  # kinds of joints with a range
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +108,9 @@ def joint_of(element: ET.Element) -> UrdfJoint:
     )
     if kind not in ("fixed", "floating") and not np.any(direction):
         raise TarsusError(f"{where}: the axis must not be zero.")
+    lower, upper = (_number(limit, key, where, largest=np.inf) for key in ("lower", "upper"))
+    if kind in LIMITED:
+        check_range(lower, upper, f"{where}: <limit>", "continuous joints have no limits")
     # every field, by what URDF takes a missing one for
     return UrdfJoint(
         name=name,
@@ -110,10 +119,10 @@ def joint_of(element: ET.Element) -> UrdfJoint:
         child=_attribute(_only(element, "child", where), "link", where),
         pose=origin(element, where),
         axis=direction,
-        lower=_number(limit, "lower", where, largest=np.inf),
-        upper=_number(limit, "upper", where, largest=np.inf),
-        effort=np.inf if limit is None else _number(limit, "effort", where),
-        velocity=_number(limit, "velocity", where, largest=np.inf),
+        lower=lower,
+        upper=upper,
+        effort=np.inf if limit is None else _most(limit, "effort", where),
+        velocity=_most(limit, "velocity", where, largest=np.inf),
         damping=_number(dynamics, "damping", where),
         friction=_number(dynamics, "friction", where),
         mimic="" if mimic is None else _attribute(mimic, "joint", where),
@@ -122,10 +131,37 @@ def joint_of(element: ET.Element) -> UrdfJoint:
     )
 
 
+def check_range(lower: float, upper: float, what: str, instead: str) -> None:
+    """TarsusError for a range that ends before it begins; instead: what else could be meant."""
+    if lower > upper:
+        raise TarsusError(
+            f"{what} goes from lower {lower:g} to upper {upper:g}, which is below: swap them"
+            f" ({instead})."
+        )
+
+
 def missing_visuals(robot: ET.Element, folder: Path, packages: Packages) -> list[str]:
     """The meshes, each once, that only pictures need and that are not there."""
     uris = (mesh.get("filename", "") for mesh in robot.findall("link/visual/geometry/mesh"))
     return [uri for uri in dict.fromkeys(uris) if resolve(uri, folder, packages) is None]
+
+
+def report_shapes(links: list[UrdfLink], visuals: list[str], report: Report) -> None:
+    """Say which shapes of links and which pictures are left out; TarsusError for missing meshes
+    that collide.
+    """
+    missing = [uri for link in links for uri in link.missing_meshes]
+    if missing:
+        raise TarsusError(
+            f"collision meshes are not found: {', '.join(dict.fromkeys(missing))}; {WHERE}."
+        )
+    ignored = [f"{shape} of {link.name}" for link in links for shape in link.unknown_shapes]
+    if ignored:
+        report.warn(f"collision shapes are left out: {', '.join(ignored)}.")
+    if visuals:
+        report.warn(
+            f"{len(visuals)} visual meshes are not found and left out: {several(visuals, 5)}."
+        )
 
 
 def _primitive(solid: ET.Element, pose: Pose, label: str, where: str) -> Shape:
@@ -187,6 +223,17 @@ def _number(
     if element is None:
         return float(default)
     return float(numbers(element, key, default, 1, where, largest)[0])
+
+
+def _most(element: ET.Element | None, key: str, where: str, largest: float = LARGEST) -> float:
+    """The size of the largest effort or velocity; TarsusError for a negative one."""
+    value = _number(element, key, where, largest)
+    if value < 0:
+        raise TarsusError(
+            f"{where}: {key} of <limit> is the largest one either way, so it must be >= 0, not"
+            f" {value:g}."
+        )
+    return value
 
 
 def numbers(

@@ -17,20 +17,29 @@ from tarsus.errors import unknown
 if TYPE_CHECKING:
     from tarsus.dynamics.robot import Robot
 
+HELD = ("floating", "height")  # options that every robot has
+
 
 def load(path_or_name: str | Path, **options: Any) -> Robot:
     """A robot by name, or from an MJCF, URDF or SDF file.
 
-    options: those of `describe` or of the importer
+    options: those of `describe` or of the importer; of all: floating=False holds the base in the
+        world, at `height` (m, of its origin) or where the file draws it, a built-in robot's where
+        it stands
     """
     from tarsus.dynamics.robot import Origin, Robot
     from tarsus.model.check import check
+    from tarsus.model.held import check_height, held
     from tarsus.model.read import read
 
     require(path_or_name)
     name = str(path_or_name)
     if name in registry.names(__name__):
-        described = registry.module(__name__, "robot", name).describe(**options)
+        own = {key: value for key, value in options.items() if key not in HELD}
+        described = registry.module(__name__, "robot", name).describe(**own)
+        floating, height = options.get("floating", True), options.get("height")
+        check_height(floating, height)
+        described = described if floating else held(described, height)
         return replace(Robot.of(check(described)), origin=Origin(options=options))
     path = Path(path_or_name)
     found = Robot.of(read(path, **options))

@@ -53,9 +53,11 @@ def candidates(
     chosen = (*feet(robot), *(c for c in robot.candidates if c.body in beside))
     bodies = list(dict.fromkeys(robot.bodies[c.body].name for c in chosen))
     some = f"those of {', '.join(bodies)}" if bodies else "for no body looks like a foot"
+    held = " An arm's base is held by --fixed-base (tarsus.load(file, floating=False))."
     notices.append(
         f"{len(chosen)} of {len(robot.candidates)} contact candidates are simulated, {some};"
         ' name others with contacts=[...] or contacts="all".'
+        f"{held if robot.floating and not bodies else ''}"
     )
     return chosen
 

@@ -17,6 +17,7 @@ from tarsus.control import servo
 from tarsus.control.base import Controller
 from tarsus.control.holding import holding
 from tarsus.dynamics import tree
+from tarsus.dynamics.loop_closure import following
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import several, unknown
 from tarsus.morphology import looped_posture, posture
@@ -89,8 +90,9 @@ def _standing(robot: Robot) -> tuple[Robot, tuple[str, ...]]:
     """The robot with a keyframe "stand", and a notice if no keyframe of its file is called so.
 
     The first of `STANDING` that it has, in capitals or not; else a floating robot without loops
-    gets bent knees, and one on a stand has all joints at zero or as near as they go. Made once for
-    each robot object, so that its simulations share one program.
+    gets bent knees, and one on a stand has all joints at zero or as near as they go; joints that
+    follow others are where these lead them. Made once for each robot object, so that its
+    simulations share one program.
     """
     own = {name.lower(): name for name in reversed(list(robot.keyframes))}
     found = next((own[name] for name in STANDING if name in own), None)
@@ -99,26 +101,34 @@ def _standing(robot: Robot) -> tuple[Robot, tuple[str, ...]]:
     q = looped_posture.stand(robot) if robot.loops else posture.nearest_zero(robot)
     if q is None or all(body.joint.kind == "free" for body in robot.bodies):
         drawn = robot.keyframes.get(posture.DRAWN)
-        return (robot if drawn is None else _starting_at(robot, drawn)), ()
+        return (robot if drawn is None else _starting_at(robot, following(robot, drawn))), ()
+    q = following(robot, q)
     if not robot.floating or not robot.candidates:
         return (robot if np.array_equal(q, robot.neutral()) else _starting_at(robot, q)), ()
     # knees bent
-    q = q if robot.loops else posture.stand(robot)
+    bent = q if robot.loops else posture.stand(robot)
+    q = following(robot, bent)
+    others = f" (its {', '.join(map(repr, robot.keyframes))} may be none)" if own else ""
+    start = f"it starts {_told(robot, bent, q)}."
+    return _starting_at(robot, q), (f"{robot.name!r} has no keyframe 'stand'{others}: {start}",)
+
+
+def _told(robot: Robot, bent: NDArray[np.float64], q: NDArray[np.float64]) -> str:
+    """What a posture is like; bent: the same (nq,) before joints followed others."""
+    if robot.loops:
+        return "with its loops closed and its soles level below its center of mass"
     beside = tree.loose(robot)
     moving = [
-        i
-        for i, body in enumerate(robot.bodies)
+        at
+        for i, (body, at) in enumerate(zip(robot.bodies, robot.q_slices, strict=True))
         if body.joint.kind in ("hinge", "slide") and i not in beside
     ]
-    others = f" (its {', '.join(map(repr, robot.keyframes))} may be none)" if own else ""
-    start = (
-        "it starts with its loops closed and its soles level below its center of mass."
-        if robot.loops
-        else "it starts with bent knees and its feet below its hips."
-        if any(q[robot.q_slices[i]].any() for i in moving)
-        else "it starts with all joints at zero."
-    )
-    return _starting_at(robot, q), (f"{robot.name!r} has no keyframe 'stand'{others}: {start}",)
+    if any(bent[at].any() for at in moving):
+        if not feet(robot):
+            return "with all joints as near zero as their ranges go"
+        return "with bent knees and its feet below its hips"
+    following_too = ", those that follow others where these lead them"
+    return "with all joints at zero" + ("" if np.array_equal(q, bent) else following_too)
 
 
 def _starting_at(robot: Robot, q: NDArray[np.float64], name: str = "") -> Robot:
@@ -171,6 +181,14 @@ def _with_gains(robot: Robot, gait: Controller, dt: float, notices: list[str]) -
         notices.append(
             "the center of mass is not above the points that the robot stands on: it will tip over;"
             " name other contacts, or give it a keyframe 'stand' that balances."
+        )
+    beside = [robot.bodies[i].joint.name for i in sorted(tree.loose(robot))]
+    limp = [motor.joint for motor in robot.actuators if motor.joint in beside]
+    if limp:
+        notices.append(
+            "the gait has gains for the first robot alone; no torque have motors of what stands"
+            f" beside it ({several(limp, SOME)}): Stand(kp=..., kd=...), or a controller of your"
+            " own, moves them."
         )
     # the gait with these gains, and with what bears its weight
     if HOLD in {f.name for f in fields(changed)}:

@@ -21,6 +21,7 @@ from tarsus.program.ir.trace import Builder
 from tarsus.program.run.backend import Backend
 from tarsus.simulation import varied
 from tarsus.simulation.options import Options, positive
+from tarsus.simulation.settable import not_settable
 from tarsus.terrain.base import Terrain
 
 UNIT = 0.01  # [1]: a quaternion whose length differs more from 1 is none
@@ -154,10 +155,10 @@ def unit_quaternions(mechanism: Mechanism, q: Any) -> None:
                 )
 
 
-def parameter(law: Law, name: str, given: Any, worlds: Backend, others: Sequence[str] = ()) -> Any:
+def parameter(law: Law, name: str, given: Any, worlds: Backend, varying: Sequence[str] = ()) -> Any:
     """A value of `set` for a parameter of the law, (1,) or (worlds, 1), in its declared range.
 
-    others: names that are not the law's, for a message
+    varying: what is varied of robot and motors, for a message
     """
     if name in Options.__annotations__:
         raise TarsusError(f"{name} is chosen once, when the Simulation is made.")
@@ -171,8 +172,7 @@ def parameter(law: Law, name: str, given: Any, worlds: Backend, others: Sequence
             f"{name} was left out of the law {name_of(law)}: give it a number when you make it."
         )
     if f"law.{name}" not in worlds:
-        known = ["q", "u", "terrain", *law.parameters(), *others, *varied.KINDS]
-        raise unknown("state or parameter", name, known)
+        raise not_settable(name, worlds, varying)
     value = _fitting(name, given, [(), (worlds.count,)], worlds)
     declared(type(law))[name].check(type(law).__name__, fetched(worlds, value))
     return value[..., None]

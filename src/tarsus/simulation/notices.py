@@ -21,6 +21,7 @@ from tarsus.program.ir.trace import Builder
 from tarsus.simulation import held_servos
 from tarsus.simulation.contact_selection import blocked, contact_masses
 from tarsus.simulation.kept_pairs import meeting
+from tarsus.simulation.placement import depths
 from tarsus.simulation.step_program import Plan
 from tarsus.stepping.base import Scene, named_where
 from tarsus.stepping.joint_rows import loop_rows, rows
@@ -28,6 +29,7 @@ from tarsus.stepping.joint_states import RETURN
 
 AT_LIMIT = 1e-6  # rad or m: a joint that stands at its limit
 POSTURES = 3  # beside the start, in which a contact is looked at that may be unable to move
+DEEP = 1e-3  # m: a contact that starts deeper in the ground is told
 SOME = 5  # names that a notice shows
 
 
@@ -41,7 +43,7 @@ def at_start(
     q = values["q"]
     found = held_servos.notices(plan, values, dt)
     found += stability_notices(plan, q, dt) + ground_notices(plan.scene) + limit_notices(plan, q)
-    found += blocked_notices(plan, q)
+    found += blocked_notices(plan, q) + depth_notices(plan, q)
     return found + overlap_notices(plan, q) + pair_notices(plan, self_collision)
 
 
@@ -104,6 +106,19 @@ def blocked_notices(plan: Plan, q: NDArray[np.float64]) -> list[str]:
     return [
         "contacts that cannot move up or down press on nothing where the ground is level:"
         f" {several(names, SOME)}."
+    ]
+
+
+def depth_notices(plan: Plan, q: NDArray[np.float64]) -> list[str]:
+    """A warning for what starts in the ground, where nothing puts it onto that."""
+    found = depths(plan.scene, q)
+    deep = sorted((name for name in found if found[name] > DEEP), key=lambda name: -found[name])
+    if not deep:
+        return []
+    named = several([f"{name} (by {1e3 * found[name]:.3g} mm)" for name in deep], SOME)
+    return [
+        f"in the ground as the simulation starts, and pushed out of it, are {named}: a base that"
+        " stands higher, another keyframe or set(q=...) frees them."
     ]
 
 

@@ -88,6 +88,27 @@ def on_ground(scene: Scene, q: Array) -> Array:
     return placed if worlds else placed[0]
 
 
+def depths(scene: Scene, q: Array) -> dict[str, float]:
+    """How deep, m, candidates that `on_ground` does not place are in the ground at registers q
+    (nq,) or (worlds, nq), in any world: those of a robot that is fixed to the world, and of free
+    objects beside it. Those above the ground are left out.
+    """
+    mechanism = scene.mechanism
+    beside = tree.loose(mechanism)
+    seen = tuple(c for c in scene.candidates if c.body in beside or not mechanism.floating)
+    if not seen:
+        return {}
+    values = {f"terrain.{name}": value for name, value in scene.terrain.parameters().items()}
+    look = _look(replace(scene, candidates=seen, spans=(), pairs=()))
+    worlds = max((value.shape[0] for value in values.values() if value.ndim > 1), default=1)
+    rows = np.atleast_2d(q)
+    rows = (
+        np.broadcast_to(rows, (max(worlds, len(rows)), rows.shape[1])) if len(rows) == 1 else rows
+    )
+    gaps = reference.run(look, values | {"q": rows})["gaps"].min(0)
+    return {c.name: float(-gap) for c, gap in zip(seen, gaps, strict=True) if gap < 0}
+
+
 def _mere_objects(mechanism: Mechanism, beside: set[int]) -> bool:
     """Whether a file drew what is to be placed, and none of it has a joint but the free one."""
     kinds = {body.joint.kind for i, body in enumerate(mechanism.bodies) if i not in beside}

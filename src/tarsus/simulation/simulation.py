@@ -196,18 +196,18 @@ class Simulation(KeptState, sensed.Sensed, Differentiated):
         if push is not None:
             new["push"] = inputs.wrenches(self.plan.pushed_bodies, push, worlds)
         # the state, and parameters by whose they are
-        mechanism, own = self.plan.scene.mechanism, actuation.names(self.actuators)
+        mechanism, varying = self.plan.scene.mechanism, self.plan.varied.names
         for name, value in values.items():
             if name in ("q", "u"):
                 state[name] = inputs.state(name, value, mechanism, worlds)
-            elif name in own:
+            elif name in actuation.names(self.actuators):
                 acting[name] = value
-            elif name in self.plan.varied.names:
+            elif name in varying:
                 different[name] = value
             elif name == "terrain":
                 new |= inputs.on_ground(self.terrain, value, worlds)
             else:
-                new[f"law.{name}"] = inputs.parameter(self.law, name, value, worlds, own)
+                new[f"law.{name}"] = inputs.parameter(self.law, name, value, worlds, varying)
         new |= actuation.changed(self.actuators, acting, mechanism, worlds, mask)
         new |= varied_numbers.changed(self.plan.varied, different, mechanism, worlds)
         new |= uncut_state.in_registers(mechanism, worlds, state)

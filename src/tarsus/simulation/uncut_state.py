@@ -31,8 +31,21 @@ def placed(scene: Scene, q: Array, notices: list[str]) -> Array:
 
 
 def _closed(mechanism: Mechanism, q: Array, notices: list[str]) -> Array:
-    """The nearest coordinates with closed loops, and a notice if that is not where it was."""
-    apart, name = loop_closure.widest(mechanism, q)
+    """The nearest coordinates with closed loops, and notices of what is not where it was."""
+    # joints that follow others
+    led = loop_closure.following(mechanism, q)
+    for coupling in mechanism.couplings:
+        body = mechanism.joint_index(coupling.joint)
+        at = mechanism.q_slices[body].start
+        if abs(led[at] - q[at]) > OPEN:
+            unit = "m" if mechanism.bodies[body].joint.kind == "slide" else "rad"
+            why = f"follows {coupling.leader!r}" if coupling.leader else "is held by the file"
+            notices.append(
+                f"joint {coupling.joint!r} {why}: it starts at {led[at]:.4g} {unit}, not at"
+                f" {q[at]:.4g} {unit} as the keyframe says."
+            )
+    # loops
+    apart, name = loop_closure.widest(mechanism, led)
     found = loop_closure.closed(mechanism, q)
     if apart > OPEN:
         moved = [float(np.abs(found[at] - q[at]).max()) for at in mechanism.q_slices]

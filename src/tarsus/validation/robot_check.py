@@ -8,7 +8,7 @@ and, where it does not stand, of 1 ms. What goes wrong with one robot is a row o
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from time import perf_counter
@@ -102,17 +102,20 @@ def named(names: Sequence[str]) -> dict[str, str]:
 
 
 def checked(
-    chosen: dict[str, str], seconds: float = SECONDS, tell: Callable[[str], None] = print
+    chosen: dict[str, str],
+    seconds: float = SECONDS,
+    tell: Callable[[str], None] = print,
+    options: Mapping[str, Any] | None = None,
 ) -> Iterator[CheckedRobot]:
-    """A row for each robot, as soon as it is known."""
+    """A row for each robot, as soon as it is known; options: of `tarsus.load`."""
     for name, file in chosen.items():
         tell(f"{name} ...")
         began = perf_counter()
-        row = _row(name, file, seconds)
+        row = _row(name, file, seconds, options or {})
         yield replace(row, seconds=perf_counter() - began)
 
 
-def _row(name: str, file: str, seconds: float) -> CheckedRobot:
+def _row(name: str, file: str, seconds: float, options: Mapping[str, Any]) -> CheckedRobot:
     """One robot; nothing that goes wrong with it is an end of the run."""
     shown = "" if file == name else Path(file).name
     robot = None
@@ -120,7 +123,7 @@ def _row(name: str, file: str, seconds: float) -> CheckedRobot:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             fixed = {"floating": False} if name in ON_A_STAND else {}
-            robot = _with_feet(robots.load(file, **fixed), file)
+            robot = _with_feet(robots.load(file, **(fixed | dict(options))), file)
             tries = []
             for dt in STEPS:
                 tries.append(_stood(name, shown, robot, dt, seconds))

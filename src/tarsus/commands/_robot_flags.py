@@ -1,0 +1,49 @@
+"""The flags on how a robot is loaded, shared by commands that take one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isfinite
+from typing import TYPE_CHECKING, Annotated, Any
+
+import tyro
+
+from tarsus.commands.base import Flag, Group, called, number
+from tarsus.errors import TarsusError
+
+if TYPE_CHECKING:
+    from tarsus.dynamics.robot import Robot
+
+
+@dataclass(frozen=True)
+class BaseFlags(Group):
+    """Whether a robot's base is held (docs/own_robot.md#a-base-that-is-held)."""
+
+    fixed_base: Flag = False
+    """Hold the robot's base fixed, where its file draws it, as of an arm on a table."""
+    base_height: Annotated[float | None, number("METERS"), called("METERS")] = None
+    """With --fixed-base: how high its origin is held."""
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Those of `tarsus.load`."""
+        if not self.fixed_base:
+            return {}
+        height = {} if self.base_height is None else {"height": self.base_height}
+        return {"floating": False, **height}
+
+    def load(self, robot: str) -> Robot:
+        """A robot by name or from a file."""
+        from tarsus import robots
+
+        return robots.load(robot, **self.options)
+
+    def check(self) -> None:
+        """TarsusError for a height of what is not held, before anything heavy is imported."""
+        if self.base_height is not None and not self.fixed_base:
+            raise TarsusError("--base-height is of a base that is held: give --fixed-base too.")
+        if self.base_height is not None and not isfinite(self.base_height):
+            raise TarsusError(f"--base-height must be finite, not {self.base_height:g}.")
+
+
+Base = Annotated[BaseFlags, tyro.conf.OmitArgPrefixes]

@@ -1,0 +1,46 @@
+"""Names of an MJCF file that nothing has: MuJoCo quotes them, but suggests no other."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from tarsus.errors import TarsusError, unknown
+from tarsus.model.mjcf_bounds import elements
+
+QUOTED = re.compile(r"'([^']+)'")
+DRIVES = ("motor", "position", "velocity", "intvelocity", "damper", "general", "cylinder", "muscle")
+NAMED = {"freejoint": "joint", "spatial": "tendon", "fixed": "tendon", "default": "class"}
+NAMED |= dict.fromkeys(DRIVES, "actuator")  # elements whose names are of another kind than theirs
+KINDS = ("body", "geom", "joint", "site", "tendon", "mesh", "material", "hfield", "texture")
+KINDS = (*KINDS, "camera", "actuator")
+REFERS = {kind: kind for kind in KINDS}  # attributes that name something: of which kind
+REFERS |= {f"{kind}{end}": kind for kind in KINDS for end in (1, 2)}
+REFERS |= {"jointinparent": "joint", "target": "body", "slidersite": "site", "cranksite": "site"}
+REFERS |= {"refsite": "site", "sidesite": "site", "class": "class", "childclass": "class"}
+MEANT = {"objname": "objtype", "refname": "reftype"}  # their kind stands in another attribute
+CLASS, WORLD = "class", "world"
+
+
+def unknown_name(said: str, text: str, path: Path | None) -> TarsusError | None:
+    """The sentence with near names for a name that MuJoCo's error `said` quotes, if an element of
+    the file refers to it and nothing is called so; None if there is no such element.
+    """
+    quoted, known, wanted = set(QUOTED.findall(said)), dict[str, set[str]](), []
+    for element in elements(text, path):
+        # what has a name
+        kind = NAMED.get(element.tag, element.tag)
+        name = "class" if kind == CLASS else "name"
+        if name in element.attrib:
+            known.setdefault(kind, set()).add(element.attrib[name])
+        # what refers to one of the names quoted
+        for key, value in element.attrib.items():
+            if value in quoted and key != name:
+                refers = element.get(MEANT[key], "") if key in MEANT else REFERS.get(key, "")
+                wanted.append((element.tag, key, refers, value))
+    known["body"] = known.get("body", set()) | {WORLD}
+    for tag, key, kind, value in wanted:
+        if kind in (*KINDS, CLASS) and value not in known.get(kind, ()):
+            what = "default class" if kind == CLASS else kind
+            return TarsusError(f"{key} of <{tag}>: {unknown(what, value, known.get(kind, ()))}")
+    return None

@@ -1,0 +1,38 @@
+"""What `Simulation.set` can set in one simulation, for the error that names it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tarsus.errors import TarsusError, near_names, shortened, unknown
+from tarsus.program.run.backend import Backend
+from tarsus.simulation.varied import KINDS
+
+ALONE = ("q", "u", "command", "push")  # registers that are set by their own names
+OWNERS = ("law", "actuators")  # registers OWNER.NAME are set as NAME
+TERRAIN = "terrain"
+
+
+def settable(worlds: Backend, varying: Sequence[str]) -> list[str]:
+    """The names of all that has a register of its own here; varying: what is varied."""
+    found = [*(name for name in ALONE if name in worlds), *varying]
+    for register in worlds.program.sizes:
+        owner, _, name = register.partition(".")
+        if register in worlds and name:
+            found += [name] if owner in OWNERS else [TERRAIN] if owner == TERRAIN else []
+    return found
+
+
+def not_settable(name: str, worlds: Backend, varying: Sequence[str]) -> TarsusError:
+    """The error for a name that `set` does not know: near names of what can be set here, else of
+    what could be varied, else all that can be set.
+    """
+    known = settable(worlds, varying)
+    near = near_names(name, KINDS)
+    if near and not near_names(name, known):
+        return TarsusError(
+            f"there is no state or parameter named {shortened(name)}; did you mean"
+            f" {' or '.join(near)}? Name it when you make it, Simulation(...,"
+            f' varied=["{near[0]}"]).'
+        )
+    return unknown("state or parameter", name, known)
