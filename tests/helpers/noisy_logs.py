@@ -13,7 +13,7 @@ from tarsus.dynamics.robot import Robot
 
 Array = NDArray[np.float64]
 BALL = """<mujoco model="ball"><worldbody><geom type="plane" size="0 0 1"/>
-<body name="ball" pos="0 0 0.3"><freejoint/><geom type="sphere" size="0.1" mass="2"/></body>
+<body name="ball" pos="0 0 0.1"><freejoint/><geom type="sphere" size="0.1" mass="2"/></body>
 </worldbody></mujoco>"""
 
 
