@@ -29,7 +29,7 @@ from tarsus.stepping.joint_states import RETURN
 
 AT_LIMIT = 1e-6  # rad or m: a joint that stands at its limit
 POSTURES = 3  # beside the start, in which a contact is looked at that may be unable to move
-DEEP = 1e-3  # m: a contact that starts deeper in the ground is told
+DEEP = 2e-3  # m: what stands in the ground by less is not told
 SOME = 5  # names that a notice shows
 
 

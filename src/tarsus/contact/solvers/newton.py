@@ -98,8 +98,10 @@ class Newton(Solver):
                 0
             )
 
-        stood = found.reached()
-        return Outcome.of(hard.builder.loop(stood, sliding, 1, ca.logic_not(found.converged)))
+        # a body with a direction in which it cannot move has no inertia there
+        movable = not any(row[k].is_zero() for k, row in enumerate(shared.mobility))
+        onward, stood = sliding if movable else rest, found.reached()
+        return Outcome.of(hard.builder.loop(stood, onward, 1, ca.logic_not(found.converged)))
 
     def _stepped(
         self, hard: HardProblem, pressing: list[SX], roots: list[SX], steps: int
