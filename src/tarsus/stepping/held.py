@@ -98,9 +98,7 @@ def looked_up(scene: Scene, numbers: list[SX], low: Low, j: SX, builder: Builder
         size = len(scene.outlines[0])
         chosen, found = replace(chosen, outline=ca.vertcat(*found[-size:])), found[:-size]
     if low.spans is not None:
-        first = len(scene.candidates)
-        spanned = ca.logic_and(number >= first, number < first + len(scene.spans))
-        where = ca.if_else(spanned, low.spans.place(number), 0)
+        where = ca.if_else(is_span(scene, number), low.spans.place(number), 0)
         chosen = replace(chosen, along=ca.vertcat(*found[-3:]), place=where)
     if not scene.pairs:
         return chosen
@@ -111,6 +109,12 @@ def looked_up(scene: Scene, numbers: list[SX], low: Low, j: SX, builder: Builder
         first, second = (ca.reshape(ca.vertcat(*found[k : k + 9]), 3, 3).T for k in (18, 27))
         turns = Turns(found[16], found[17], first, second)
     return replace(chosen, half=half, against=Second(body, center, along, radius), boxes=turns)
+
+
+def is_span(scene: Scene, number: SX) -> SX:
+    """1 for the number of a span, in the scene's order."""
+    first = len(scene.candidates)
+    return ca.logic_and(number >= first, number < first + len(scene.spans))
 
 
 def described(scene: Scene) -> list[tuple[float, ...]]:

@@ -22,7 +22,7 @@ from tarsus.contact.problem import Contact, ContactSolution
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder, Values
 from tarsus.stepping.base import EMPTY, Scene, StepInputs, StepOutputs
-from tarsus.stepping.held import Chosen, Low, looked_up
+from tarsus.stepping.held import Chosen, Low, is_span, looked_up
 from tarsus.stepping.lowest import NOWHERE, behind
 
 LATE = 1.0  # m: deeper than any gap; what pressed but is not closed comes behind what is
@@ -120,9 +120,7 @@ def _gone(scene: Scene, number: SX, low: Low) -> SX:
     """1 for the number of a span that is nowhere nearest to the ground any more."""
     if low.spans is None:
         return SX(0)
-    first = len(scene.candidates)
-    spanned = ca.logic_and(number >= first, number < first + len(scene.spans))
-    return ca.logic_and(spanned, low.spans.place(number) >= NOWHERE)
+    return ca.logic_and(is_span(scene, number), low.spans.place(number) >= NOWHERE)
 
 
 def fresh(law: Law) -> SX:

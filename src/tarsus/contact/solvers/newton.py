@@ -94,9 +94,8 @@ class Newton(Solver):
             return hard.builder.loop(near.reached(), rest, 1, astray, seldom=True), SX(0)
 
         def rest(values: Values) -> tuple[Values, SX]:
-            return added(self._stepped(hard, pressing, roots, self.patience), values).reached(), SX(
-                0
-            )
+            outcome = self._stepped(hard, pressing, roots, self.patience)
+            return added(outcome, values).reached(), SX(0)
 
         # a body with a direction in which it cannot move has no inertia there
         movable = not any(row[k].is_zero() for k, row in enumerate(shared.mobility))
