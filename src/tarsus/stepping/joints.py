@@ -120,10 +120,12 @@ def together(
     builder: Builder,
 ) -> StepOutputs:
     """The step's end; where no guess of held joints was a solution of it, stops and dry friction
-    are rows of the contact problem instead, and neither contacts nor stops ask for more than rest.
+    are rows of the contact problem instead, and stops ask for no more than rest; where that is not
+    solved, contacts do not either.
 
-    Such a problem has a solution, as all velocities being zero is among what it allows; where the
-    law does not find it, `end` stays.
+    The latter has a solution, as all velocities being zero is among what it allows; where the law
+    does not find it, `end` stays. Contacts at rest sink where limbs go on moving, so that a robot
+    whose stops jam at rest must not lose their corrections in every step.
 
     scenes: the scene, and the same without dry friction
     at: the joints, and what a step sees
@@ -132,16 +134,20 @@ def together(
     if not scene.law.solves_joints or not scene.reported:
         return end
 
-    # with no joint held
+    # with no joint held; first contacts ask for all that the law wants, then for rest
     def solved(now: Values) -> tuple[Values, SX]:
-        resting = replace(start, bounded=bounded(scene, joints), afresh=SX(AT_REST))
+        asked = ca.if_else(now["tried"], AT_REST, 1)
+        resting = replace(start, bounded=bounded(scene, joints), afresh=asked)
         new = believed(scene, assemble.velocity_step(free, seen, resting, builder))
-        values, good = new.values(), new.contact.converged
-        return {name: ca.if_else(good, values[name], old) for name, old in now.items()}, SX(0)
+        good, values = new.contact.converged, new.values() | {"tried": SX(1)}
+        after = {name: ca.if_else(good, values[name], old) for name, old in now.items()}
+        again = ca.logic_not(ca.logic_or(good, now["tried"]))
+        return after | {"tried": SX(1)}, again
 
     # where that is needed
     unsolved = ca.logic_not(end.contact.converged)
-    return StepOutputs.of(builder.rarely(end.values(), solved, 1, unsolved))
+    begin = end.values() | {"tried": SX(0)}
+    return StepOutputs.of(builder.rarely(begin, solved, 2, unsolved))
 
 
 def bounded(scene: Scene, joints: list[JointState]) -> BoundedJoints:
