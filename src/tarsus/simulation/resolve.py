@@ -17,7 +17,8 @@ from tarsus.model.cut import in_coordinates
 from tarsus.model.mechanism import Candidate, Mechanism
 from tarsus.model.self_collision import moved
 from tarsus.model.spans import spans
-from tarsus.simulation.contact_selection import rare_contacts
+from tarsus.morphology.outermost import outermost
+from tarsus.simulation.contact_selection import ALL, rare_contacts
 from tarsus.simulation.kept_pairs import meeting
 from tarsus.stepping.base import METHODS, Scene, Stepper
 from tarsus.terrain.base import Terrain
@@ -71,11 +72,15 @@ def scene(
     candidates: tuple[Candidate, ...],
     chosen: Any,
 ) -> Scene:
-    """The scene, with the robot in the coordinates chosen."""
+    """The scene, with the robot in the coordinates chosen; of many candidates that nobody named
+    those that matter on its ground.
+    """
+    law, ground, stepper = parts
     mechanism = in_coordinates(robot, chosen.coordinates)
     names = {candidate.name for candidate in candidates}
     touching = tuple(candidate for candidate in mechanism.candidates if candidate.name in names)
-    law, ground, stepper = parts
+    if chosen.contacts == ALL and ground.flat and stepper.takes_slots:
+        touching = outermost(touching)
     known = meeting(robot, chosen.self_collision).kept if stepper.takes_slots else ()
     pairs = moved(known, mechanism)
     uneven = stepper.takes_slots and not ground.flat
