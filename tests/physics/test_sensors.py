@@ -372,6 +372,20 @@ def test_mistakes_are_answered_by_a_sentence(sensors: Any, word: str) -> None:
     assert word in str(caught.value)
 
 
+def test_one_joint_is_named_by_its_name() -> None:
+    one = tarsus.Simulation("mini_cheetah", sensors=[Encoders(joints="FR_knee_joint")])
+    assert list(one.sensor_channels["encoders"]) == ["FR_knee_joint", "FR_knee_joint_rate"]
+    assert one.sense()["encoders"][0] == one.q[one.robot.q_slices[3].start]
+
+
+def test_a_delay_has_an_end() -> None:
+    """Every step of it is a register and an instruction for every channel: a million never ends."""
+    with pytest.raises(tarsus.TarsusError, match="between 0 and 1000, not 1e"):
+        Imu(delay=1_000_000)
+    with pytest.raises(tarsus.TarsusError, match=r"187 channels .* at most 106 steps late"):
+        tarsus.Simulation("mini_cheetah", sensors=[HeightScan(delay=400)])
+
+
 def test_a_period_is_at_least_one_step() -> None:
     with pytest.raises(tarsus.TarsusError, match="at least 1"):
         LoadCell(period=0)

@@ -80,7 +80,9 @@ class Sensor(ABC):
 
     noise: Value = parameter(0.0, "[1]", "standard deviation, in the units read", "[0, inf)")
     bias: Value = parameter(0.0, "[1]", "what is added, in the units read")
-    delay: int | NDArray[np.int64] = parameter(0, "[1]", "steps from motion to reading", "[0, inf)")
+    delay: int | NDArray[np.int64] = parameter(
+        0, "[1]", "steps from motion to reading", "[0, 1000]"
+    )
     seed: int = parameter(0, "[1]", "a noise of its own for each number", "[0, inf)")
 
     def __post_init__(self) -> None:

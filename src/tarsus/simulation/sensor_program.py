@@ -25,6 +25,7 @@ from tarsus.stepping.base import Scene, Stepper
 from tarsus.terrain._rays import first_hits
 
 KEPT = 8  # programs that are kept
+LATE = 20_000  # numbers of one sensor that are on their way: each takes an instruction or two
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +79,11 @@ def memories(sensing: Sensing, scene: Scene, b: Builder) -> Values:
     found: Values = {}
     for name, sensor in sensing.sensors:
         k, m = len(sensor.channels(whole(scene))), sensor.initial_memory(whole(scene)).size
+        if k * latest(sensor) > LATE:
+            raise TarsusError(
+                f"the sensor {name!r} has {k} channels and may come at most {LATE // k} steps late,"
+                f" not {latest(sensor)}."
+            )
         found[f"sensing.{name}"] = b.declare(f"sensing.{name}", m + latest(sensor) * k)
     return found
 
