@@ -14,6 +14,7 @@ from casadi import DM, SX
 from helpers.capsule_biped import biped
 
 import tarsus
+from tarsus import Ball, Box
 from tarsus.dynamics.robot import Robot
 from tarsus.model.mjcf import read_mjcf
 from tarsus.model.to_mjcf import to_mjcf
@@ -370,6 +371,23 @@ def test_mistakes_are_answered_by_a_sentence(sensors: Any, word: str) -> None:
     with pytest.raises(tarsus.TarsusError) as caught:
         tarsus.Simulation("mini_cheetah", worlds=2, sensors=sensors)
     assert word in str(caught.value)
+
+
+def test_what_lies_on_another_body_feels_it() -> None:
+    """A free body at rest: its contacts bear its weight and turn it nowhere, the ground's and those
+    of the ball on its top alike. A foot on a box is on something.
+    """
+    both = tarsus.world(Box(edges=(0.4, 0.4, 0.1), mass=2.0), Ball(), at=[(0.1, 0.06, 0.1)])
+    sensors: list[Any] = [LoadCell(frame=name) for name in ("box", "ball")]
+    sensors += [TouchSensor(frame="ball"), TouchSensor(frame="box")]
+    simulation = tarsus.Simulation(both, sensors=sensors)
+    simulation.advance(1.0)
+    told = simulation.sense()
+    for body in both.bodies:
+        weight = np.array([0.0, 0.0, 9.81 * body.inertia.mass])
+        assert told[f"load_cell_{body.name}"][:3] == pytest.approx(weight, abs=1e-4)
+        assert told[f"load_cell_{body.name}"][3:] == pytest.approx(np.zeros(3), abs=1e-4)
+        assert told[f"touch_{body.name}"][1] == pytest.approx(1.0, abs=0.02)
 
 
 def test_one_joint_is_named_by_its_name() -> None:

@@ -31,7 +31,7 @@ AXES = ("x", "y", "z")
 
 @dataclass(frozen=True, eq=False)
 class Load:
-    """The ground's force on a body over the last step, at one contact.
+    """The force on a body over the last step, at one contact with the ground or another body.
 
     point (3,): where it acts, world, m
     force (3,): the mean over the step, world axes, N
