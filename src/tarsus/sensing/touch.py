@@ -1,4 +1,4 @@
-"""Touch sensor: whether a body is on the ground or on another body, and for how long it has been or not."""
+"""Touch sensor: whether a body is on the ground or another body, and for how long it has been."""
 
 from __future__ import annotations
 
