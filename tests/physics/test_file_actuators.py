@@ -213,10 +213,15 @@ def test_gains_and_strength_differ_from_world_to_world() -> None:
         ({"kp": np.ones(7)}, "kp must be one number"),
         ({"delay": 1}, "delay was left out"),
         ({"kv": -1.0}, "kv must"),
+        ({"kp": None}, "kp must be a number, not None"),
+        ({"by_world": ["gear"]}, "no state or parameter named 'by_world'"),
     ]
     for given, said in wrong:
         with pytest.raises(TarsusError, match=said):
             simulation.set(**given)
+    late = Simulation(robot, actuators=FileActuators(delay=2))
+    with pytest.raises(TarsusError, match="whole number of steps for all actuators"):
+        late.set(delay={"servo": 1})
 
 
 def test_motors_stay_the_default_and_what_does_not_fit_is_refused() -> None:

@@ -14,6 +14,7 @@ from casadi import DM, SX
 from helpers.capsule_biped import biped
 
 import tarsus
+from tarsus import Ball, Box
 from tarsus.dynamics.robot import Robot
 from tarsus.model.mjcf import read_mjcf
 from tarsus.model.to_mjcf import to_mjcf
@@ -370,6 +371,37 @@ def test_mistakes_are_answered_by_a_sentence(sensors: Any, word: str) -> None:
     with pytest.raises(tarsus.TarsusError) as caught:
         tarsus.Simulation("mini_cheetah", worlds=2, sensors=sensors)
     assert word in str(caught.value)
+
+
+def test_what_lies_on_another_body_feels_it() -> None:
+    """A free body at rest: its contacts bear its weight and turn it nowhere, the ground's and those
+    of the ball on its top alike. A foot on a box is on something.
+    """
+    both = tarsus.world(Box(edges=(0.4, 0.4, 0.1), mass=2.0), Ball(), at=[(0.1, 0.06, 0.1)])
+    sensors: list[Any] = [LoadCell(frame=name) for name in ("box", "ball")]
+    sensors += [TouchSensor(frame="ball"), TouchSensor(frame="box")]
+    simulation = tarsus.Simulation(both, sensors=sensors)
+    simulation.advance(1.0)
+    told = simulation.sense()
+    for body in both.bodies:
+        weight = np.array([0.0, 0.0, 9.81 * body.inertia.mass])
+        assert told[f"load_cell_{body.name}"][:3] == pytest.approx(weight, abs=1e-4)
+        assert told[f"load_cell_{body.name}"][3:] == pytest.approx(np.zeros(3), abs=1e-4)
+        assert told[f"touch_{body.name}"][1] == pytest.approx(1.0, abs=0.02)
+
+
+def test_one_joint_is_named_by_its_name() -> None:
+    one = tarsus.Simulation("mini_cheetah", sensors=[Encoders(joints="FR_knee_joint")])
+    assert list(one.sensor_channels["encoders"]) == ["FR_knee_joint", "FR_knee_joint_rate"]
+    assert one.sense()["encoders"][0] == one.q[one.robot.q_slices[3].start]
+
+
+def test_a_delay_has_an_end() -> None:
+    """Every step of it is a register and an instruction for every channel: a million never ends."""
+    with pytest.raises(tarsus.TarsusError, match="between 0 and 1000, not 1e"):
+        Imu(delay=1_000_000)
+    with pytest.raises(tarsus.TarsusError, match=r"187 channels .* at most 106 steps late"):
+        tarsus.Simulation("mini_cheetah", sensors=[HeightScan(delay=400)])
 
 
 def test_a_period_is_at_least_one_step() -> None:

@@ -14,7 +14,7 @@ import tarsus
 from tarsus.control.gaits.stand import Stand
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError
-from tarsus.model.mechanism import Body, Inertia
+from tarsus.model.mechanism import Body, Inertia, Joint
 from tarsus.model.mjcf import read_mjcf
 
 ROBOT = Robot.of(
@@ -179,6 +179,33 @@ def test_what_is_not_varied_is_compiled_as_before() -> None:
     assert named.program.sizes["varied.armature"] == 1
 
 
+def test_a_rod_has_an_inertia_in_any_direction() -> None:
+    """About its own axis it is zero, and so to round-off once it is turned."""
+    varied = tarsus.Simulation(ROBOT, controller=SOFT, varied={"inertia": TRUNK})
+    random = np.random.default_rng(2)
+    for axis in random.standard_normal((50, 3)):
+        along = axis / np.linalg.norm(axis)
+        varied.set(inertia={TRUNK: 0.03 * (np.eye(3) - np.outer(along, along))})
+
+
+def test_a_body_without_mass_gets_none() -> None:
+    """NaN in its place would be silent: there is no shape that grows with the mass."""
+    light = Inertia(0.0, np.zeros(3), np.zeros((3, 3)))
+    axes = [np.array(axis) for axis in ([1.0, 0.0, 0.0], [0.0, 1.0, 0.0])]
+    bodies = (
+        Body("cross", -1, Joint("first", "hinge", axes[0]), light),
+        Body("arm", 0, Joint("second", "hinge", axes[1]), Inertia(1.0, axes[0], np.eye(3))),
+    )
+    robot = tarsus.Robot("gimbal", bodies, ())
+    simulation = tarsus.Simulation(robot, varied=["mass", "inertia"])
+    simulation.set(mass={"arm": 2.0}, inertia={"cross": np.diag([0.1, 0.1, 0.2])})
+    simulation.set(inertia={"cross": np.diag([0.2, 0.2, 0.1])})
+    simulation.advance(0.1)
+    assert np.isfinite(simulation.q).all()
+    with pytest.raises(TarsusError, match="'cross' is a body without mass"):
+        simulation.set(mass={"cross": 1.0})
+
+
 @pytest.mark.parametrize(
     ("asked", "given", "told"),
     [
@@ -189,7 +216,10 @@ def test_what_is_not_varied_is_compiled_as_before() -> None:
         ({"varied": "mass"}, {"mass": -1.0}, "must be positive|must be greater|must lie"),
         ({"varied": "mass"}, {"mass": np.ones(3)}, "one for each of 2 worlds"),
         ({"varied": "inertia"}, {"inertia": {TRUNK: np.diag([1.0, 0.1, 0.1])}}, "none that a body"),
+        ({"varied": "mass"}, {"mass": "heavy"}, "must be numbers, not 'heavy'"),
         ({"varied": {"delay": 0}}, {}, "1 to 100"),
+        ({"varied": 5}, {}, "a name or a list of names, not 5"),
+        ({"varied": {"mass": None}}, {}, "a name or a list of names, not None"),
         ({}, {"armatur": 1.0}, "did you mean armature"),
         ({"varied": "armature", "coordinates": "maximal"}, {}, "no joint in its tree"),
     ],

@@ -111,6 +111,20 @@ def test_a_gait_goes_on_with_its_memory() -> None:
     assert readings(sim) != expected
 
 
+@pytest.mark.parametrize("worlds", [1, 3])
+def test_a_reset_takes_back_the_torques_that_are_held(worlds: int) -> None:
+    """What follows is what followed the start, for the worlds of a mask alone."""
+    fresh, used = (tarsus.Simulation(HOPPER, MOREAU, worlds=worlds, dt=DT) for _ in range(2))
+    fresh.advance(10 * DT)
+    for _ in range(5):
+        used.step(np.full(1, 4.0))
+    used.reset(where=np.arange(worlds) == 0)
+    used.advance(10 * DT)
+    at = (0,) if worlds > 1 else ()
+    assert (used.q[at] == fresh.q[at]).all() and (used.u[at] == fresh.u[at]).all()
+    assert worlds == 1 or np.abs(used.q[1, 7] - fresh.q[1, 7]) > 0.01  # rad: still 4 N m
+
+
 @pytest.mark.parametrize("worlds", [1, 4])
 def test_torques_are_held_from_one_control_instant_to_the_next(worlds: int) -> None:
     made = {"worlds": worlds, "dt": DT, "control_rate": 80.0}  # Hz: every fifth step

@@ -83,6 +83,18 @@ def test_plots_are_written_and_near_names_suggested(hop: xr.Dataset, tmp_path: P
         hop.tarsus.plot("enrgy")
 
 
+def test_what_was_made_in_python_is_known_to_its_own_process() -> None:
+    """No file describes it; another process is told what to do."""
+    world = tarsus.world(tarsus.Box(), tarsus.Ball(), at=[(1.0, 0.0)])
+    log = tarsus.Simulation(world, dt=DT).run(0.05)
+    assert log.tarsus.report()["distance"] == pytest.approx(0.0, abs=1e-6)
+    assert tarsus.rerun(log).reproduced
+    elsewhere = log.assign_attrs(model_sha256="0" * 64)  # as no robot of this process has it
+    with pytest.raises(tarsus.TarsusError, match="made in Python is not in its log"):
+        elsewhere.tarsus.report()
+    assert not tarsus.rerun(elsewhere, robot=world).deviations
+
+
 def test_several_worlds_and_what_is_no_log(hop: xr.Dataset) -> None:
     two = xr.concat([hop, hop], "world").transpose("time", "world", ...)
     two.attrs = hop.attrs

@@ -31,7 +31,7 @@ AXES = ("x", "y", "z")
 
 @dataclass(frozen=True, eq=False)
 class Load:
-    """The ground's force on a body over the last step, at one contact.
+    """The force on a body over the last step, at one contact with the ground or another body.
 
     point (3,): where it acts, world, m
     force (3,): the mean over the step, world axes, N
@@ -80,7 +80,9 @@ class Sensor(ABC):
 
     noise: Value = parameter(0.0, "[1]", "standard deviation, in the units read", "[0, inf)")
     bias: Value = parameter(0.0, "[1]", "what is added, in the units read")
-    delay: int | NDArray[np.int64] = parameter(0, "[1]", "steps from motion to reading", "[0, inf)")
+    delay: int | NDArray[np.int64] = parameter(
+        0, "[1]", "steps from motion to reading", "[0, 1000]"
+    )
     seed: int = parameter(0, "[1]", "a noise of its own for each number", "[0, inf)")
 
     def __post_init__(self) -> None:

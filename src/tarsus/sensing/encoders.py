@@ -18,7 +18,12 @@ from tarsus.sensing.base import Seen, Sensor
 class Encoders(Sensor):
     """Of all hinges and slides, or of those named; all positions first, then all rates."""
 
-    joints: tuple[str, ...] = part((), "names of joints; all hinges and slides if left out")
+    joints: str | tuple[str, ...] = part((), "names of joints; all hinges and slides if left out")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        names = (self.joints,) if isinstance(self.joints, str) else tuple(self.joints)
+        object.__setattr__(self, "joints", names)
 
     def _bodies(self, mechanism: Mechanism) -> list[int]:
         """The bodies that the joints move."""

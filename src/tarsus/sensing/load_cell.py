@@ -1,4 +1,4 @@
-"""Load cell: the ground's force on a body and its moment about a frame."""
+"""Load cell: the contacts' force on a body and its moment about a frame."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from tarsus.sensing.base import Seen, Sensor, along, at_frame, frame_named, plac
 
 @dataclass(frozen=True)
 class LoadCell(Sensor):
-    """The sum over the body's contacts, world axes: the mean over the last full period."""
+    """The sum over the body's contacts with ground and bodies, world axes: the mean over the last
+    full period.
+    """
 
     frame: str = at_frame()
     period: int = parameter(

@@ -1,4 +1,4 @@
-"""Touch sensor: whether a body is on the ground, and for how long it has been or not."""
+"""Touch sensor: whether a body is on the ground or another body, and for how long it has been."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from tarsus.sensing.base import Seen, Sensor, at_frame, frame_named
 
 @dataclass(frozen=True)
 class TouchSensor(Sensor):
-    """The ground's force on the body against a threshold."""
+    """The force on the body, of the ground and of other bodies, against a threshold."""
 
     frame: str = at_frame()
     threshold: float = parameter(0.0, "N", "force that must be exceeded", "[0, inf)")
 
     def channels(self, mechanism: Mechanism) -> Mapping[str, str]:
-        """1 on the ground, else 0; the time since it landed and since it left, 0 otherwise."""
+        """1 where it touches, else 0; the time since it landed and since it left, 0 otherwise."""
         frame_named(mechanism, self.frame)
         return {"on_ground": "1", "time_on_ground": "s", "time_in_air": "s"}
 

@@ -148,7 +148,8 @@ def registers(
 
 def names(actuators: FileActuators | None) -> list[str]:
     """What `changed` changes; nothing without a file's actuators."""
-    return [] if actuators is None else list(declared(type(actuators)))
+    told = () if actuators is None else declared(type(actuators))
+    return [name for name in told if name != "by_world"]  # that is settled when it is made
 
 
 def changed(
@@ -187,6 +188,8 @@ def _changed(
         raise TarsusError(
             f"{name} was left out: Simulation(..., actuators=FileActuators({name}=...))."
         )
+    if given is None:
+        raise TarsusError(f"{name} must be a number, not None: of the file's actuators.")
     declared(type(actuators))[name].check("the file's actuators", _numbers(given))
     if name == "delay":
         longest, value = actuators.longest_delay, _delays(given, worlds.count)
@@ -221,9 +224,10 @@ def _numbers(given: Any) -> Any:
 
 def _delays(given: Any, worlds: int) -> Array:
     """Delays (1,), or (worlds, 1), whole steps."""
-    value = np.asarray(given, dtype=float)
+    value = np.asarray(np.nan if isinstance(given, Mapping) else given, dtype=float)
     if value.shape not in ((), (worlds,)) or np.any(value != np.round(value)):
         raise TarsusError(
-            f"delay must be a whole number of steps, or one for each world: {given!r}."
+            "delay must be a whole number of steps for all actuators, or one for each world:"
+            f" {given!r}."
         )
     return value.reshape(-1, 1) if value.ndim else value.reshape(1)

@@ -26,6 +26,7 @@ from tarsus.simulation.loading import loaded
 from tarsus.simulation.step_program import KEPT, Plan, step_program
 
 HELD = "action"  # the one parameter that belongs to the state: torques between control instants
+BEGUN = ("q", "u", "memory", "control", "bilateral", "steps", HELD)  # that a reset takes back
 FROZEN = ("robot", "law", "stepper", "terrain", "plan")  # shared by copies, pickled together
 REBUILT = ("_worlds", "_action")  # compiled code and the registers it runs over
 

@@ -16,6 +16,7 @@ from tarsus.dynamics import coordinates
 from tarsus.dynamics.kinematics import Kinematics, kinematics
 from tarsus.errors import TarsusError
 from tarsus.model.mechanism import Mechanism
+from tarsus.model.solids import Pair
 from tarsus.program.ir.blocks import Program
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder, Values
@@ -25,6 +26,7 @@ from tarsus.stepping.base import Scene, Stepper
 from tarsus.terrain._rays import first_hits
 
 KEPT = 8  # programs that are kept
+LATE = 20_000  # numbers of one sensor that are on their way: each takes an instruction or two
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +80,11 @@ def memories(sensing: Sensing, scene: Scene, b: Builder) -> Values:
     found: Values = {}
     for name, sensor in sensing.sensors:
         k, m = len(sensor.channels(whole(scene))), sensor.initial_memory(whole(scene)).size
+        if k * latest(sensor) > LATE:
+            raise TarsusError(
+                f"the sensor {name!r} has {k} channels and may come at most {LATE // k} steps late,"
+                f" not {latest(sensor)}."
+            )
         found[f"sensing.{name}"] = b.declare(f"sensing.{name}", m + latest(sensor) * k)
     return found
 
@@ -183,19 +190,25 @@ def _ground(
 
 
 def _loads(scene: Scene, looked: SX, moment: Moment) -> Callable[[str], list[Load]]:
-    """The mean forces over the step on a body, by its name.
+    """The mean forces over the step on a body, by its name: of the ground, and of other bodies.
 
     looked: coordinates at which the step first looks at contacts
     """
     seen = kinematics(scene.mechanism, looked, moment.start[1])
+    bodies = [
+        (part.first.body, part.second.body) if isinstance(part, Pair) else (part.body,)
+        for part in scene.contacts
+    ]
 
     def of(body: str) -> list[Load]:
         at = scene.mechanism.body_index(body)
-        grounded = enumerate((*scene.candidates, *scene.spans))
-        own = {i: part for i, part in grounded if part.body == at}
+        own = {i: part for i, part in enumerate(scene.contacts) if at in bodies[i]}
         touching = contact_kinematics(scene, seen, moment.terrain, list(own.values()))
         contacts = [touch.contact for touch in touching]
-        forces = [_impulse(scene, moment, i) / moment.dt for i in own]
+        # a pair's is that on the first of both
+        signs = [1 if bodies[i][0] == at else -1 for i in own]
+        impulses = [_impulse(scene, moment, i) for i in own]
+        forces = [sign * x / moment.dt for sign, x in zip(signs, impulses, strict=True)]
         pairs = zip(contacts, forces, strict=True)
         return [Load(c.point, ca.mtimes(c.frame.T, force)) for c, force in pairs]
 

@@ -31,7 +31,7 @@ from tarsus.simulation import (
 )
 from tarsus.simulation.contact_selection import candidates as candidates_of
 from tarsus.simulation.derivatives import Differentiated
-from tarsus.simulation.kept_state import KeptState
+from tarsus.simulation.kept_state import BEGUN, HELD, KeptState
 from tarsus.simulation.loading import loaded, start_registers
 from tarsus.simulation.options import Options, complete, described
 from tarsus.simulation.recording.provenance import Setup
@@ -219,10 +219,10 @@ class Simulation(KeptState, sensed.Sensed, Differentiated):
 
     def reset(self, where: ArrayLike | None = None) -> None:
         """All worlds, or those of the mask, back to the start; commands and parameters stay."""
-        mask = inputs.mask(where, self._worlds)
-        for name in ("q", "u", "memory", "control", "bilateral", "steps", *actuation.STATE):
-            if name in self._initial:
-                self._worlds.set(name, self._initial[name], mask)
+        mask, sizes = inputs.mask(where, self._worlds), self.program.sizes
+        start = {HELD: np.zeros(sizes.get(HELD, 0))} | self._initial
+        for name in sizes.keys() & start.keys() & {*BEGUN, *actuation.STATE}:
+            self._worlds.set(name, start[name], mask)
         self._look(mask)
 
     def step(self, action: ArrayLike | None = None) -> None:

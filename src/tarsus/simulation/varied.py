@@ -9,7 +9,7 @@ numbers of joints.
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -101,8 +101,17 @@ def chosen(
 
 
 def _listed(given: str | Sequence[str]) -> dict[str, Any]:
-    names = [given] if isinstance(given, str) else list(given)
+    names = _names("varied", given)
     return {name: LONGEST if name == "delay" else "all" for name in names}
+
+
+def _names(what: str, given: Any) -> list[str]:
+    """One name, or several; TarsusError for what are none."""
+    if isinstance(given, str):
+        return [given]
+    if not isinstance(given, Iterable):
+        raise TarsusError(f"{what} must be a name or a list of names, not {given!r}.")
+    return [str(name) for name in given]
 
 
 def _longest(given: Any) -> int:
@@ -119,10 +128,10 @@ def _those(kind: str, given: Any, mechanism: Mechanism) -> tuple[str, ...]:
         raise TarsusError(f"{mechanism.name!r} has no {owner} in its tree whose {kind} may vary.")
     if isinstance(given, str) and given == "all":
         return tuple(known)
-    names = [given] if isinstance(given, str) else list(given)
+    names = _names(f"varied: what has another {kind}", given)
     for name in names:
         if name not in known:
-            raise unknown(owner, str(name), known)
+            raise unknown(owner, name, known)
     return tuple(name for name in known if name in names)
 
 

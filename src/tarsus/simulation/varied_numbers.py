@@ -81,7 +81,7 @@ def _by_name(kind: str, given: Any, names: tuple[str, ...]) -> Mapping[str, Any]
         return dict.fromkeys(names, given)
     for name in given:
         if name not in names:
-            raise unknown(f"varied {kind} of a {KINDS[kind][0]}", str(name), names)
+            raise unknown(f"{KINDS[kind][0]} with a varied {kind}", str(name), names)
     return given
 
 
@@ -91,7 +91,7 @@ def _numbers(kind: str, name: str, given: Any, worlds: int) -> Array:
     try:
         value = np.asarray(given, float)
     except (TypeError, ValueError):
-        value = np.full(1, np.nan)
+        raise TarsusError(f"{kind} of {name!r} must be numbers, not {given!r}.") from None
     if value.shape not in (shape, (worlds, *shape)):
         one = f"shape {shape}" if shape else "one number"
         raise TarsusError(
@@ -130,11 +130,15 @@ def _with(own: Inertia, kind: str, value: Any, name: str) -> Inertia:
     or inertia.
     """
     if kind == "mass":
+        if not own.mass > 0:
+            raise TarsusError(f"{name!r} is a body without mass: no inertia can grow with one.")
         return Inertia(float(value), own.com, own.about_com * (float(value) / own.mass))
     if kind == "com":
         return Inertia(own.mass, value, own.about_com)
     least, middle, most = np.linalg.eigvalsh((value + value.T) / 2)
-    if np.abs(value - value.T).max() > 1e-9 * most or least < 0 or most > (least + middle) * 1.001:
+    off = 1e-9 * most  # of a rod in any direction the least is zero to round-off
+    bad = np.abs(value - value.T).max() > off or most > (least + middle) * 1.001
+    if bad or not least >= -off:
         raise TarsusError(f"the inertia of {name!r} is none that a body has: {value.tolist()}.")
     return Inertia(own.mass, own.com, value)
 
@@ -151,6 +155,6 @@ def _inertia(made: Inertia, change: Array) -> Inertia:
     if not change.any():
         return made
     m, x, y, z, xx, yy, zz, xy, xz, yz = _ten(made) + change
-    c = np.array([x, y, z]) / m
+    c = np.array([x, y, z]) / m if m > 0 else made.com
     tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     return Inertia(m, c, tensor - m * (c @ c * np.eye(3) - np.outer(c, c)))

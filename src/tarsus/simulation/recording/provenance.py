@@ -33,6 +33,7 @@ from tarsus.simulation.recording.part_text import (
     parameters,
     plain,
 )
+from tarsus.simulation.recording.whose import remember
 from tarsus.simulation.step_program import Plan
 
 KINDS = ("law", "stepper", "terrain", "gait")
@@ -113,7 +114,9 @@ def of_parts(robot: Robot, parts: Mapping[str, Any]) -> dict[str, str]:
 
     Of each part: name, class, file of a user's own, parameters.
     """
+    # the robot, and what ran it
     origin = robot.origin
+    remember(robot)
     found: dict[str, str] = {
         "robot": robot.name,
         "robot_file": origin.file,
@@ -126,6 +129,7 @@ def of_parts(robot: Robot, parts: Mapping[str, Any]) -> dict[str, str]:
         "processor": f"{machine.host().cpu}, {platform.system()} {platform.machine()}",
         "command_line": command_line.get() or _started(),
     }
+    # the parts
     for kind, part in parts.items():
         found |= {kind: name_of(part), f"{kind}_class": class_of(part)}
         if file := own_file(part):

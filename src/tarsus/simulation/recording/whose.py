@@ -13,14 +13,28 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from tarsus import robots
+from tarsus import registry, robots
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError, shortened
+from tarsus.model.digest import digest
 from tarsus.model.files import file_bytes, is_file
+
+KEPT = 8  # robots
+_IN_PYTHON: dict[str, Robot] = {}  # those of this process's logs that no file describes, by digest
+
+
+def remember(robot: Robot) -> None:
+    """Kept for who reads a log of this process, if the robot was made in Python."""
+    if not robot.origin.file and robot.name not in registry.names(robots.__name__):
+        _IN_PYTHON[digest(robot)] = robot
+        for oldest in list(_IN_PYTHON)[:-KEPT]:
+            _IN_PYTHON.pop(oldest)
 
 
 def robot_of(run: Mapping[str, Any] | xr.Dataset) -> Robot:
-    """The robot that a log names; TarsusError if its file is no longer what it was."""
+    """The robot that a log names; TarsusError if its file is no longer what it was, or for one that
+    another process made in Python.
+    """
     attrs = run.attrs if isinstance(run, xr.Dataset) else {}
     name, file = str(attrs.get("robot", "")), Path(str(attrs.get("robot_file", "")))
     if not name:
@@ -29,7 +43,9 @@ def robot_of(run: Mapping[str, Any] | xr.Dataset) -> Robot:
             " (--robot)."
         )
     if file == Path():
-        return _loaded(name, attrs)
+        if own := _IN_PYTHON.get(str(attrs.get("model_sha256"))):
+            return own
+        return _built_in(name, attrs)
     if not is_file(file):
         raise TarsusError(f"the log's robot file {file} is not there: name it (--robot FILE).")
     digest = attrs.get("robot_sha256")
@@ -51,6 +67,19 @@ def as_heavy(robot: Robot, log: xr.Dataset) -> Robot:
         for body in robot.bodies
     )
     return replace(robot, bodies=bodies) if scales else robot
+
+
+def _built_in(name: str, attrs: Mapping[str, Any]) -> Robot:
+    """A built-in robot; TarsusError with near names, or what to do about another."""
+    try:
+        return _loaded(name, attrs)
+    except TarsusError as error:
+        if name in registry.names(robots.__name__):
+            raise
+        raise TarsusError(
+            f"{str(error).rstrip('.')}. A robot or world that was made in Python is not in its log:"
+            " make it again and give it, as in tarsus.rerun(log, robot=...)."
+        ) from None
 
 
 def _loaded(source: str | Path, attrs: Mapping[str, Any]) -> Robot:
