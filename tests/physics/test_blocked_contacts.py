@@ -10,6 +10,7 @@ from tarsus.contact.base import ForceLaw, Law
 from tarsus.contact.laws.moreau import METHODS, Moreau
 from tarsus.dynamics.robot import Robot
 from tarsus.model.mjcf import read_mjcf
+from tarsus.terrain.slope import Slope
 
 QUICK = ("moreau", "lcp_impulse", "soft_convex")
 LAWS = [
@@ -65,6 +66,25 @@ def test_it_is_told() -> None:
     told = "contacts that cannot move up or down press on nothing where the ground is level: ball."
     assert notice == told
     assert not cart("compliant").notices, "a force by depth has an answer"
+
+
+@pytest.mark.parametrize("law", ["moreau", "compliant"])
+def test_of_what_starts_deep_only_that_is_told_which_can_come_up(law: str) -> None:
+    """A level slide holds its cart in level ground; on a slope it pushes it out, and so does a
+    slide that is upright: told from twice the slop of hard laws on.
+    """
+    sides = {"level": "type='slide' axis='1 0 0'", "upright": "type='slide' axis='0 0 1'"}
+
+    def told(side: str, depth: float, angle: float = 0.0) -> str:
+        low = (0.1 - depth) / np.cos(angle) if angle else 0.1 - depth
+        robot = machine(sides[side], "", low)
+        return " ".join(Simulation(robot, law, terrain=Slope(angle)).notices)
+
+    assert "in the ground as" not in told("level", 5e-3)
+    assert "ball (by 5 mm)" in told("level", 5e-3, 0.1)
+    assert "ball (by 1.2 mm)" in told("upright", 1.2e-3)
+    assert "in the ground as" not in told("upright", 0.8e-3)
+    assert "in the ground as" not in " ".join(pendulum(5e-3, law).notices)
 
 
 def pendulum(depth: float, law: str = "moreau") -> Simulation:

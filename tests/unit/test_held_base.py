@@ -8,14 +8,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers.numpy_mechanics import poses
+from scipy.integrate import solve_ivp
 
+import tarsus
 from tarsus import Simulation, cli, robots
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError
+from tarsus.identification.spec import spec_of
 from tarsus.model.mechanism import Mechanism
 from tarsus.model.mjcf import read_mjcf
 from tarsus.model.sdf import read_sdf
 from tarsus.model.urdf import read_urdf
+from tarsus.sweeps import query, spec
+from tarsus.sweeps.groups import groups
 
 FREE = "<freejoint/>"
 TREE = """<mujoco model="rig"><worldbody><body name="base" pos=".1 .2 1" euler="20 30 40">{free}
@@ -133,6 +138,80 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture) -> N
         with pytest.raises(SystemExit):
             cli.main([command, "--help"])
         assert "--fixed-base" in capsys.readouterr().out
+
+
+SWUNG, WAY = 0.3, "def way(sim):\n    return sim.q[..., 0]\n"  # s
+HIGH = 'def high(sim):\n    return sim.robot.position(sim.q, "rod")[..., 2]\n'
+
+
+def held_rod(folder: Path) -> Robot:
+    """The arm with its rod level, and its file and a sweep's outcomes in the folder."""
+    text = ARM.replace('xyz="0 0 .5"', 'xyz=".5 0 0"')
+    (folder / "arm.urdf").write_text(text)
+    (folder / "own.py").write_text(WAY + HIGH)
+    return Robot.of(read_urdf(text, floating=False))
+
+
+def test_a_sweep_holds_bases_at_heights(tmp_path: Path) -> None:
+    """The rod swings as a pendulum, wherever its base is held, for the base does not give way."""
+    pytest.importorskip("pyarrow")
+    held_rod(tmp_path)
+    heights = [0.7, 5.0]
+    fixed = {"robot": "arm.urdf", "gait": "free", "seconds": SWUNG, "dt": 1e-4, "fixed_base": True}
+    given = {"fixed": fixed, "vary": {"base_height": heights}}
+    given["outcomes"] = {"names": ["fell"], "own": "own.py"}
+    tarsus.sweep(spec.of(given, tmp_path), tmp_path / "out", "inline")
+    table = query.asked(tmp_path / "out").sort_values("base_height")
+    # I theta'' = m g l cos(theta), I about the pivot
+    heavy, far = 0.1 + 2 * 0.5**2, 2 * 9.81 * 0.5
+
+    def turned(_: float, y: np.ndarray) -> list[float]:
+        return [y[1], far * np.cos(y[0]) / heavy]
+
+    angle = solve_ivp(turned, (0, SWUNG), [0.0, 0.0], rtol=1e-10, atol=1e-12).y[0, -1]
+    np.testing.assert_allclose(table["way"], angle, rtol=1e-4)
+    np.testing.assert_allclose(table["high"], [height + 0.1 for height in heights], rtol=1e-12)
+
+
+def test_an_identification_holds_the_base(tmp_path: Path) -> None:
+    """A log without our attributes of an arm on a stand; if the base floated it would not fit."""
+    truth = Simulation(held_rod(tmp_path), dt=2e-3, controller=None, varied={"damping": "j"})
+    truth.set(damping=0.8)
+    q, u = [truth.q], [truth.u]
+    for _ in range(200):
+        truth.step()
+        q.append(truth.q)
+        u.append(truth.u)
+    log = {"time": 2e-3 * np.arange(201), "q": np.array(q), "u": np.array(u)}
+    log["action"] = np.zeros((201, 1))
+    free = {"damping.j": {"low": 0.0, "high": 2.0}}
+    model = {"robot": str(tmp_path / "arm.urdf"), "fixed_base": True, "base_height": 1.0}
+    search = {"windows": 4, "candidates": 4, "tries": 1}
+    found = tarsus.identify({"model": model, "free": free, "search": search}, log)
+    assert found["damping.j"].value == pytest.approx(0.8, abs=1e-3)
+    with pytest.raises(TarsusError, match="fixed_base is of a robot that is named"):
+        tarsus.identify({"model": {"fixed_base": True}, "free": free}, Simulation("hyq").run(0.01))
+    with pytest.raises(TarsusError, match="loaded already: floating is asked of tarsus"):
+        named = {"robot": tarsus.load("hyq"), "fixed_base": True}
+        tarsus.identify({"model": named, "free": free}, log)
+
+
+@pytest.mark.parametrize(
+    ("entries", "told"),
+    [
+        ({"base_height": 1.0}, "give fixed_base = true too"),
+        ({"fixed_base": False, "base_height": 1.0}, "give fixed_base = true too"),
+        ({"fixed_base": "yes"}, "fixed_base must be true or false, not 'yes'"),
+        ({"fixed_base": True, "base_height": "high"}, "finite number of meters, not 'high'"),
+        ({"fixed_base": True, "base_height": float("inf")}, "number of meters, not inf"),
+    ],
+)
+def test_a_file_s_wrong_base_is_one_sentence(entries: dict[str, object], told: str) -> None:
+    free = {"damping.j": {"low": 0.0, "high": 2.0}}
+    with pytest.raises(TarsusError, match=told):
+        spec_of({"model": {"robot": "hyq", **entries}, "free": free})
+    with pytest.raises(TarsusError, match=told):
+        groups(spec.of({"fixed": {"robot": "hyq", **entries}}))
 
 
 @pytest.mark.filterwarnings("ignore::tarsus.errors.TarsusWarning")

@@ -94,6 +94,7 @@ def test_samples_fill_the_axes() -> None:
         ({"fixed": {"robot": "b", "option.worlds": 2}}, "option"),
         ({"fixed": {"robot": "b", "push.x": 2}}, "push.body"),
         ({"fixed": {"robot": "b", "law.mw": 2}}, "did you mean mu"),
+        ({"fixed": {"robot": "b", "fixed_bass": True}}, "did you mean fixed_base"),
     ],
 )
 def test_a_bad_spec_is_refused_in_a_sentence(given: dict[str, Any], why: str) -> None:

@@ -11,6 +11,7 @@ import xarray as xr
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError, unknown
 from tarsus.identification.candidates import ModelParts
+from tarsus.model import held
 from tarsus.parameters import declared, name_of
 from tarsus.simulation import inputs, options, resolve
 from tarsus.simulation.recording import provenance
@@ -24,7 +25,13 @@ REFUSED = ("worlds", "varied", "parameters", "coordinates", "precision", "device
 def robot_in(model: Mapping[str, Any], log: Any) -> Robot:
     """The robot that is told, or the log's own."""
     if "robot" in model:
-        return resolve.robot(model["robot"])
+        return resolve.robot(model["robot"], **held.base_options(model))
+    for name in held.ENTRIES:
+        if name in model:
+            raise TarsusError(
+                f"{name} is of a robot that is named: robot = ... under [model]; a log's own is"
+                " held as it was."
+            )
     if not isinstance(log, xr.Dataset):
         raise TarsusError('the log names no robot: robot = "mini_cheetah" under [model].')
     return robot_of(log)

@@ -36,10 +36,11 @@ from typing import Any
 from tarsus.errors import TarsusError, unknown
 from tarsus.files import toml_tables
 from tarsus.identification.unknowns import Unknown, read
+from tarsus.model import held
 
 METHODS = ("least_squares", "cma")
 LOG = ("files", "from", "to", "sample", "action")
-MODEL = ("robot", "law", "terrain", "stepper", "dt")
+MODEL = ("robot", *held.ENTRIES, "law", "terrain", "stepper", "dt")
 PARTS = ("law", "terrain", "option")
 TABLES = ("log", "model", "free", "compare", "search")
 SEARCH = {
@@ -65,7 +66,8 @@ class IdentificationSpec:
 
     files: of logs; span: from and to, s; sample: between the states that are used, s
     action: the variable that motors were told
-    model: robot, law, ... and law.NAME, terrain.NAME, option.NAME; by default as the log says
+    model: robot, fixed_base, law, ... and law.NAME, terrain.NAME, option.NAME; by default as the
+        log says
     compare: noise of q, u, force
     search: entries of `SEARCH`
     """
@@ -111,6 +113,7 @@ def spec_of(given: Mapping[str, Any], folder: Path = Path()) -> IdentificationSp
     for name in ("robot", "law"):
         if isinstance(model.get(name), str) and Path(model[name]).suffix:
             model[name] = str((folder / model[name]).resolve())
+    held.base_options(model)
     # what is searched, and how
     compare = given.get("compare", {"q": 1e-3, "u": 1e-2})
     return IdentificationSpec(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from tarsus.model.solids import Solid
 POSTURES = ("qpos0", "stand")  # keyframes that say where a base is held, the first that is there
 BASE = 0  # the number of the body that is held
 SOME = 5  # names that a note shows
+ENTRIES = ("fixed_base", "base_height")  # of files that say what is simulated
 
 T = TypeVar("T", bound="Candidate | Frame | Solid")
 
@@ -65,6 +67,22 @@ def check_height(floating: bool, height: float | None) -> None:
         raise TarsusError("height is of a base that is held: give floating=False too.")
     if isinstance(height, bool) or not isinstance(height, int | float) or not np.isfinite(height):
         raise TarsusError(f"height must be a finite number of meters, not {height!r}.")
+
+
+def base_options(entries: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of `tarsus.load` that entries `fixed_base` and `base_height` (m) stand for; other
+    entries are passed over. TarsusError for values that are none.
+    """
+    holds, height = (entries.get(name) for name in ENTRIES)
+    if not isinstance(holds, bool | None):
+        raise TarsusError(f"fixed_base must be true or false, not {holds!r}.")
+    if height is None:
+        return {"floating": False} if holds else {}
+    if not holds:
+        raise TarsusError("base_height is of a base that is held: give fixed_base = true too.")
+    if isinstance(height, bool) or not isinstance(height, int | float) or not np.isfinite(height):
+        raise TarsusError(f"base_height must be a finite number of meters, not {height!r}.")
+    return {"floating": False, "height": float(height)}
 
 
 def _stood(mechanism: Mechanism, height: float | None) -> Pose:

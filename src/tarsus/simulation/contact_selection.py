@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -116,9 +116,13 @@ def _contact_masses(scene: Scene, q: bytes) -> tuple[float, float]:
     return min(normal, default=np.inf), min(least, default=np.inf)
 
 
-def blocked(scene: Scene, q: NDArray[np.float64]) -> list[str]:
+def blocked(
+    scene: Scene, q: NDArray[np.float64], normals: Mapping[str, NDArray[np.float64]] | None = None
+) -> list[str]:
     """Names of candidates that cannot move up or down at any of the coordinates q (n, nq): on level
     ground they press on nothing (`stepping/blocked.py`).
+
+    normals: of the ground, (3,) by candidate, where that is not level
     """
     mechanism, found = scene.mechanism, list[str]()
     watched = [c for c in scene.candidates if may_be_blocked(mechanism, c.body)]
@@ -129,10 +133,15 @@ def blocked(scene: Scene, q: NDArray[np.float64]) -> list[str]:
         kin = kinematics(mechanism, SX(row))
         M, W = (np.array(DM(part)) for part in felt_masses.held_inertia(kin))
         held, loose = felt_masses.mobility(M, W), np.linalg.inv(M)
+        # along the normal and across it
         for k, candidate in enumerate(watched):
-            down = -candidate.radius * np.array(DM(kin.world_rotation[candidate.body]))[2]
-            columns = jacobian.point_jacobian(kin, candidate.body, SX(candidate.position + down))
-            *across, up = np.array(DM(jacobian.dense(columns, mechanism.nu)))
-            turns = up @ up > SLIGHT**2 * np.sum(np.square(across))
+            normal = np.array([0.0, 0.0, 1.0]) if normals is None else normals[candidate.name]
+            turned = np.array(DM(kin.world_rotation[candidate.body]))
+            point = candidate.position - candidate.radius * normal @ turned
+            columns = jacobian.point_jacobian(kin, candidate.body, SX(point))
+            moved = np.array(DM(jacobian.dense(columns, mechanism.nu)))
+            up = normal @ moved
+            across = np.sum(np.square(moved - np.outer(normal, up)))
+            turns = up @ up > SLIGHT**2 * across
             moves[k] |= turns and up @ held @ up > SLIGHT**2 * (up @ loose @ up)
     return [c.name for c, free in zip(watched, moves, strict=True) if not free]

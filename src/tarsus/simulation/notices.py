@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from casadi import SX
@@ -29,7 +30,7 @@ from tarsus.stepping.joint_states import RETURN
 
 AT_LIMIT = 1e-6  # rad or m: a joint that stands at its limit
 POSTURES = 3  # beside the start, in which a contact is looked at that may be unable to move
-DEEP = 2e-3  # m: what stands in the ground by less is not told
+DEEP = 1e-3  # m: twice the slop of hard laws; what stands in the ground by less is not told
 SOME = 5  # names that a notice shows
 
 
@@ -110,12 +111,19 @@ def blocked_notices(plan: Plan, q: NDArray[np.float64]) -> list[str]:
 
 
 def depth_notices(plan: Plan, q: NDArray[np.float64]) -> list[str]:
-    """A warning for what starts in the ground, where nothing puts it onto that."""
-    found = depths(plan.scene, q)
-    deep = sorted((name for name in found if found[name] > DEEP), key=lambda name: -found[name])
-    if not deep:
+    """A warning for what starts in the ground, where nothing puts it onto that, and can move out
+    of it.
+    """
+    scene = plan.scene
+    found = {name: one for name, one in depths(scene, q).items() if one[0] > DEEP}
+    there = replace(scene, candidates=tuple(c for c in scene.candidates if c.name in found))
+    normals = {name: normal for name, (_, normal) in found.items()}
+    for name in blocked(there, q.reshape(-1, q.shape[-1])[:1], normals):
+        del found[name]
+    if not found:
         return []
-    named = several([f"{name} (by {1e3 * found[name]:.3g} mm)" for name in deep], SOME)
+    deep = sorted(found.items(), key=lambda one: -one[1][0])
+    named = several([f"{name} (by {1e3 * depth:.3g} mm)" for name, (depth, _) in deep], SOME)
     return [
         f"in the ground as the simulation starts, and pushed out of it, are {named}: a base that"
         " stands higher, another keyframe or set(q=...) frees them."

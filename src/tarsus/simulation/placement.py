@@ -88,10 +88,10 @@ def on_ground(scene: Scene, q: Array) -> Array:
     return placed if worlds else placed[0]
 
 
-def depths(scene: Scene, q: Array) -> dict[str, float]:
+def depths(scene: Scene, q: Array) -> dict[str, tuple[float, Array]]:
     """How deep, m, candidates that `on_ground` does not place are in the ground at registers q
-    (nq,) or (worlds, nq), in any world: those of a robot that is fixed to the world, and of free
-    objects beside it. Those above the ground are left out.
+    (nq,) or (worlds, nq), in any world, and its normal (3,) there: those of a robot that is fixed
+    to the world, and of free objects beside it. Those above the ground are left out.
     """
     mechanism = scene.mechanism
     beside = tree.loose(mechanism)
@@ -105,8 +105,13 @@ def depths(scene: Scene, q: Array) -> dict[str, float]:
     rows = (
         np.broadcast_to(rows, (max(worlds, len(rows)), rows.shape[1])) if len(rows) == 1 else rows
     )
-    gaps = reference.run(look, values | {"q": rows})["gaps"].min(0)
-    return {c.name: float(-gap) for c, gap in zip(seen, gaps, strict=True) if gap < 0}
+    found = reference.run(look, values | {"q": rows})
+    gaps, normals = found["gaps"], found["normals"].reshape(len(rows), len(seen), 3)
+    return {
+        c.name: (float(-gaps[world, k]), normals[world, k])
+        for k, (c, world) in enumerate(zip(seen, gaps.argmin(0), strict=True))
+        if gaps[world, k] < 0
+    }
 
 
 def _mere_objects(mechanism: Mechanism, beside: set[int]) -> bool:

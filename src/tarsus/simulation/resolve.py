@@ -29,11 +29,18 @@ WORLD_FILE = ".xml"
 T = TypeVar("T")
 
 
-def robot(given: Robot | Mechanism | str) -> Robot:
-    """A Robot from itself, a name or a path."""
-    if isinstance(given, Mechanism):
-        return given if isinstance(given, Robot) else Robot.of(given)
-    return robots.load(_one_of("robot", given, Robot, str, os.PathLike))
+def robot(given: Robot | Mechanism | str, **options: Any) -> Robot:
+    """A Robot from itself, a name or a path.
+
+    options: those of `tarsus.load`, for a name or path
+    """
+    if not isinstance(given, Mechanism):
+        return robots.load(_one_of("robot", given, Robot, str, os.PathLike), **options)
+    if options:
+        raise TarsusError(
+            f"{given.name!r} is loaded already: {', '.join(options)} is asked of tarsus.load."
+        )
+    return given if isinstance(given, Robot) else Robot.of(given)
 
 
 def law(given: Law | str) -> Law:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tarsus.model.held import base_options
 from tarsus.simulation import resolve
 from tarsus.simulation.simulation import Simulation
 from tarsus.sweeps.groups import Chunk
@@ -34,7 +35,7 @@ def built(chunk: Chunk) -> Simulation:
     options: dict[str, Any] = {n[7:]: v for n, v in own.items() if n.startswith("option.")}
     masses = {n[5:]: np.asarray(v, float) for n, v in columns.items() if n.startswith("mass.")}
     simulation = Simulation(
-        own["robot"],
+        resolve.robot(own["robot"], **base_options(own)),
         law,
         own["stepper"],
         terrain,

@@ -1,6 +1,7 @@
 """The names that a sweep may fix or vary, and which of them ask for a compiled step of their own.
 
 robot, law, stepper, terrain, gait: words; dt, seconds: s; seed: of `noise`
+fixed_base: whether the robot's base is held in the world; base_height: how high its origin, m
 law.NAME, terrain.NAME, gait.NAME, stepper.NAME: their parameters
 option.NAME: an option of a `Simulation`
 mass.BODY: factor on a mass; command.NAME: of the gait
@@ -15,11 +16,12 @@ from typing import Any
 
 from tarsus import registry
 from tarsus.errors import TarsusError, unknown
+from tarsus.model import held
 from tarsus.parameters import declared
 from tarsus.simulation import options, resolve
 
 WORDS = ("robot", "law", "stepper", "terrain", "gait")
-NUMBERS = ("dt", "seconds", "seed")
+NUMBERS = ("dt", "seconds", "seed", *held.ENTRIES)
 PARTS = ("law", "terrain", "gait", "stepper", "option", "mass", "command", "push", "noise")
 PUSH = {"body": True, "at": True, "seconds": True, "x": False, "y": False, "z": False}
 NOISE = ("q", "u")
@@ -89,8 +91,9 @@ def own_file(world: Mapping[str, Any]) -> list[str]:
 
 
 def completed(world: Mapping[str, Any]) -> dict[str, Any]:
-    """A world's names with the defaults filled in."""
+    """A world's names with the defaults filled in. TarsusError for what does not go together."""
     found = {**DEFAULTS, **world}
     if any(name.startswith("push.") for name in found) and "push.body" not in found:
         raise TarsusError('a push needs a body: push.body = "base" under [fixed].')
+    held.base_options(found)
     return found
