@@ -178,6 +178,47 @@ def test_bits_do_not_depend_on_lanes_in_slots(law: str) -> None:
     assert (many.contact_force[3:] == 0).all()
 
 
+def plates(slots: int, worlds: int) -> Simulation:
+    """Plates of 2 kg with sixteen points below and 32 above as candidates; all but the first
+    stand on an edge and tip over.
+    """
+
+    def ring(count: int, z: float) -> list[np.ndarray]:
+        angles = 2 * np.pi * np.arange(count) / count
+        return [np.array([0.2 * np.cos(a), 0.2 * np.sin(a), z]) for a in angles]
+
+    points = enumerate(ring(16, -0.05) + ring(32, 0.05))
+    candidates = tuple(Candidate(f"p{i}", 0, point) for i, point in points)
+    inertia = Inertia(2.0, about_com=np.diag([0.022, 0.022, 0.04]))
+    body = Body("plate", -1, Joint("free", "free"), inertia)
+    plate = Robot.of(Mechanism("plate", (body,), candidates))
+    simulation = Simulation(plate, contacts="all", slots=slots, worlds=worlds)
+    q = np.atleast_2d(simulation.q)
+    q[:, 2:7] = 0.05, 1.0, 0.0, 0.0, 0.0
+    q[1:, 2:7] = 0.25, np.cos(0.6), np.sin(0.6), 0.0, 0.0
+    simulation.set(q=q)
+    return simulation
+
+
+def test_who_touches_with_more_than_twelve_points_has_them_all() -> None:
+    simulation = plates(16, worlds=3)
+    alone, few = plates(16, worlds=1), plates(12, worlds=3)
+    log = simulation.run(0.2)
+    alone.advance(0.2)
+    assert log.attrs["crowded_steps"] == 0 and (log["converged"] == 1).all()
+    assert (simulation.q[0] == alone.q).all(), "the same bits beside worlds with few"
+    # it lies still, on points below alone, which carry its weight and no more
+    force = simulation.contact_force[0]
+    np.testing.assert_allclose(force.sum(0)[0], 2 * 9.81, rtol=1e-6)
+    assert (force[16:] == 0).all() and (force[:16, 0] > 0).all()
+    assert np.abs(simulation.u[0]).max() < 1e-9
+    assert simulation.q[0, 2] == pytest.approx(0.05, abs=1e-8)
+    # who stands on few points does what it does in twelve slots, to the bit
+    few.advance(0.2)
+    assert (simulation.q[1:] == few.q[1:]).all()
+    assert not np.allclose(simulation.q[0], few.q[0], rtol=0, atol=1e-9), "in turns it sinks"
+
+
 def test_a_stepper_that_looks_twice_refuses_many() -> None:
     ball = rolling(2).robot
     with pytest.raises(TarsusError, match="looks at all of them"):

@@ -25,6 +25,8 @@ FEW = 8  # candidates up to which a step always looks at all of them
 MANY = 16  # candidates: more than this and only the feet may touch, unless they are named
 KEPT = 16  # scenes and coordinates whose masses are kept
 SLOTS = 12  # contacts, and at least four more than the feet's, and than four for each object
+BODIES = 16  # that may touch beside the feet, of a robot of more such
+ITS_SLOTS = 20  # are so many, for it may lie on all its limbs
 
 
 def candidates(
@@ -84,7 +86,9 @@ def rare_contacts(
     if not others or (len(others) == len(chosen) and len(chosen) <= MOST):
         others = ()
     usual, objects = len(chosen) - len(others), 4 * _objects(robot)
-    enough = max(SLOTS, usual + 4 + objects) if others else usual + max(4, objects)
+    limbs = {chosen[k].body for k in others}
+    least = SLOTS if len(limbs) <= BODIES else ITS_SLOTS
+    enough = max(least, usual + 4 + objects) if others else usual + max(4, objects)
     most = enough if slots is None else slots
     return others, min(most, len(chosen) + beside) if others or beside else 0
 

@@ -36,6 +36,7 @@ from tarsus.terrain.base import Terrain
 METHODS = "tarsus.stepping.methods"
 FAST = 0.1  # rad in one step: below it c(q, u^S) does (`fast_motion`)
 EMPTY = -1  # in place of a candidate's number: a slot holds none
+WAITING = -1  # in place of how many contacts found no slot: none was looked at yet
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,6 +142,8 @@ class StepInputs:
     held: joints at a limit of their range or with dry friction; None: all are free
     bounded: such joints where they are solved for together with the contacts, none being held
     afresh: 1 where a solver forgets who pressed and slid (`ContactProblem.afresh`); None: nowhere
+    stops: 1 where joints stand at limits as the step begins, and slots wait for a step in which
+        these are held; None: nowhere
     """
 
     q: SX
@@ -162,6 +165,7 @@ class StepInputs:
     held: HeldJoints | None = None
     bounded: BoundedJoints | None = None
     afresh: SX | None = None
+    stops: SX | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,7 +175,8 @@ class StepOutputs:
     q, u: coordinates (nq,) and velocities (nu,)
     contact: the law's solution, impulses in N s
     strikes: the impacts that the step located; None if it locates none
-    left_out: how many contacts touch but found no slot (`slots`); None where none is rare
+    left_out: how many contacts touch but found no slot (`slots`), WAITING where they wait for the
+        stops of joints; None where none is rare
     joints: impulses of the limits of all joints that may be held (m,), then of dry friction in
         those that have it, N m s or N s; None where none may be held
     """

@@ -25,7 +25,7 @@ from tarsus.contact.problem import AT_REST, ContactSolution
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder, Values
 from tarsus.stepping import assemble
-from tarsus.stepping.base import Scene, StepInputs, StepOutputs
+from tarsus.stepping.base import WAITING, Scene, StepInputs, StepOutputs
 from tarsus.stepping.held_joints import BoundedJoints, HeldJoints
 from tarsus.stepping.joint_friction import Rubbed, change, next_ways
 from tarsus.stepping.joint_rows import (
@@ -60,6 +60,7 @@ def velocity_step(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> S
     if not joints:
         return assemble.velocity_step(scene, seen, start, builder)
     places = [row.u for row in rows(scene) if row.loop < 0]
+    may_wait = bool(scene.slots) and not rubbing_places(scene)
     rubbing, ways = rubbing_places(scene), [joint.way for joint in joints if joint.way is not None]
     cuts = np.cumsum([0, *(1 if joint.friction is None else 3 for joint in joints)]).tolist()
     if rubbing:
@@ -69,7 +70,10 @@ def velocity_step(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> S
 
     def once(now: Values) -> tuple[Values, SX]:
         # the step with these joints held
-        modes = ca.vertsplit(now["modes"], cuts)
+        asked = now["modes"]
+        if may_wait:
+            asked = ca.if_else(now["left_out"] == WAITING, guess(joints), asked)
+        modes = ca.vertsplit(asked, cuts)
         acting = [joint.held(own) for joint, own in zip(joints, modes, strict=True)]
         weight, drag, rate, friction = (ca.vertcat(*p) for p in zip(*acting, strict=True))
         limited = ca.vertcat(*(own[0] != 0 for own in modes))
@@ -92,14 +96,16 @@ def velocity_step(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> S
 
     if rubbing:
         begin = nothing_yet(scene, start).values() | {"pass": SX(0)}
-        begin |= {"modes": ca.vertcat(*(joint.guess() for joint in joints))}
+        begin |= {"modes": guess(joints)}
         begin |= {} if start.impact else {"point": start.u}
         begin |= {"at_rest": SX(0)} if scene.law.asks_less else {}
         end = StepOutputs.of(builder.loop(begin, once, PASSES))
         return together((scene, free), (joints, seen), start, end, builder)
 
     # limits are far, as a rule: the step without them, and again where it passes one
-    end, none = believed(scene, assemble.velocity_step(free, seen, start, builder)), SX(0)
+    stops = ca.norm_1(guess(joints)) > 0 if may_wait else None
+    first = assemble.velocity_step(free, seen, replace(start, stops=stops), builder)
+    end, none = believed(scene, first), SX(0)
     sides = [joint.next(none, joint.rate(end.u), (none, none), none, none)[0] for joint in joints]
     begin = replace(end, joints=SX.zeros(len(joints))).values() | {"pass": none}
     begin["modes"], wrong = ca.vertcat(*sides), SX(0)
@@ -108,8 +114,15 @@ def velocity_step(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> S
         begin |= {"at_rest": wrong, "modes": ca.if_else(wrong, 0, begin["modes"])}
     begin["modes"] = builder.keep("sides", begin["modes"])
     wrong = ca.logic_or(wrong, ca.norm_1(begin["modes"]) > 0)
+    if may_wait:
+        wrong = ca.logic_or(wrong, begin["left_out"] == WAITING)
     end = StepOutputs.of(builder.rarely(begin, once, PASSES, wrong))
     return together((scene, free), (joints, seen), start, end, builder)
+
+
+def guess(joints: list[JointState]) -> SX:
+    """The modes of all that the start of the step suggests."""
+    return ca.vertcat(*(joint.guess() for joint in joints))
 
 
 def together(

@@ -2,8 +2,9 @@
 
 Every step finds the gaps of all such candidates. In worlds where one takes part, the deepest of all
 contacts, the feet's among them, come into a fixed number of slots, and the law solves the slots; in
-the others it solves the feet alone. The law's memory of a slot goes with the candidate's number, by
-which the next step finds it again (docs/decisions/0025-slots.md).
+the others it solves the feet alone. Where no more than FEW touch, the law solves so many slots: a
+step costs by the square and cube of them. The law's memory of a slot goes with the candidate's
+number, by which the next step finds it again (docs/decisions/0025-slots.md).
 """
 
 from __future__ import annotations
@@ -21,10 +22,11 @@ from tarsus.contact.base import Law
 from tarsus.contact.problem import Contact, ContactSolution
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder, Values
-from tarsus.stepping.base import EMPTY, Scene, StepInputs, StepOutputs
+from tarsus.stepping.base import EMPTY, WAITING, Scene, StepInputs, StepOutputs
 from tarsus.stepping.held import Chosen, Low, is_span, looked_up
 from tarsus.stepping.lowest import NOWHERE, behind
 
+FEW = 12  # slots that are solved where no more contacts touch
 LATE = 1.0  # m: deeper than any gap; what pressed but is not closed comes behind what is
 
 
@@ -92,7 +94,7 @@ def with_slots(
     contact = replace(end.contact, impulses=impulses, memory=kept)
     stood = replace(end, contact=contact, left_out=SX(0)).values()
 
-    def falling(_: Values) -> tuple[Values, SX]:
+    def lying(standing: Values) -> tuple[Values, SX]:
         closed = [
             law.closed(touch.contact, own) for touch, own in zip(feet, memory.usual, strict=True)
         ]
@@ -106,11 +108,35 @@ def with_slots(
             slot = looked_up(scene, numbers, low, j, builder)
             return at_slot(slot), remembered(law, slot.number, memory)
 
-        slots = builder.each("slots", scene.slots, at)
-        own = ca.vertcat(*(kept for _, kept in slots))
-        end = solved([touch for touch, _ in slots], replace(start, memory=own))
-        contact = handed_back(scene, start, feet, numbers, end.contact)
-        return replace(end, contact=contact, left_out=left_out).values(), SX(0)
+        def in_slots(count: int) -> StepOutputs:
+            slots = builder.each("slots", count, at)
+            own = ca.vertcat(*(kept for _, kept in slots))
+            end = solved([touch for touch, _ in slots], replace(start, memory=own))
+            contact = handed_back(scene, start, feet, numbers[:count], end.contact)
+            return replace(end, contact=contact, left_out=left_out)
+
+        if scene.slots <= FEW:
+            return in_slots(scene.slots).values(), SX(0)
+
+        # they come one behind the other: whoever fills one more than FEW needs all of them
+        crowded = builder.keep("crowded", numbers[FEW] >= 0)
+
+        def few(_: Values) -> tuple[Values, SX]:
+            return in_slots(FEW).values(), SX(0)
+
+        def many(_: Values) -> tuple[Values, SX]:
+            return in_slots(scene.slots).values(), SX(0)
+
+        end = builder.loop(standing, few, 1, ca.logic_not(crowded))
+        return builder.rarely(end, many, 1, crowded), SX(0)
+
+    def falling(standing: Values) -> tuple[Values, SX]:
+        if start.stops is None:
+            return lying(standing)
+        # limbs that lie at their stops would swing through them: a solution without is of no use
+        waiting = builder.keep("waiting", start.stops)
+        told = {"left_out": ca.if_else(waiting, WAITING, 0), "converged": SX(1)}
+        return builder.loop(standing | told, lying, 1, ca.logic_not(waiting)), SX(0)
 
     # over it, in worlds that have fallen
     return StepOutputs.of(builder.rarely(stood, falling, 1, fallen))
@@ -208,9 +234,11 @@ def remembered(law: Law, number: SX, memory: Remembered) -> SX:
 def handed_back(
     scene: Scene, start: StepInputs, feet: list[T], numbers: list[SX], contact: ContactSolution
 ) -> ContactSolution:
-    """The slots' solution, with that of the usual contacts in their own places."""
+    """The solution of the slots with these numbers, the others being empty, with that of the usual
+    contacts in their own places.
+    """
     law, before = scene.law, Remembered.of(scene, start.memory)
-    after = [law.own(contact.memory, j) for j in range(scene.slots)]
+    after = [law.own(contact.memory, j) for j in range(len(numbers))]
     solved = list(zip(numbers, contact.impulses, after, strict=True))
     impulses, usual = [], []
     for i, touch in enumerate(feet):
@@ -226,4 +254,7 @@ def handed_back(
     ]
     kept = [ca.if_else(mine, own, fresh(law)) for mine, own in zip(rare, after, strict=True)]
     held = [ca.if_else(mine, number, EMPTY) for mine, number in zip(rare, numbers, strict=True)]
+    empty = scene.slots - len(numbers)
+    impulses += [SX.zeros(3)] * empty
+    kept, held = kept + [fresh(law)] * empty, held + [SX(EMPTY)] * empty
     return replace(contact, impulses=impulses, memory=Remembered(usual, kept, held).stacked())
