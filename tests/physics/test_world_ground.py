@@ -6,12 +6,15 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import casadi as ca
 import numpy as np
 import pytest
 
 import tarsus
 from tarsus import TarsusError
 from tarsus.cli import main
+from tarsus.program.ir import reference
+from tarsus.program.ir.trace import Builder
 from tarsus.simulation.ground_samples import sampled
 from tarsus.terrain.base import Terrain
 from tarsus.terrain.boxes import Boxes
@@ -26,6 +29,7 @@ HILLS = """<geom type="cylinder" size=".2 .1" pos="0 0 .1"/>
   <geom type="box" size=".3 .2 .05" pos="1 0 .1" euler="0 20 0"/>
   <geom type="ellipsoid" size=".4 .3 .2" pos="0 1 0"/>
   <geom type="capsule" size=".05 .2" pos="-1 0 .1" euler="0 90 40"/>"""
+LEVEL = np.array([[0.0, 0, 1], [1, 0, 0], [0, 1, 0]])  # normal, and tangents along x and y
 ELEVATION = " ".join(map(str, np.random.default_rng(1).random(35).round(3)))
 DUNE = f"""<asset><hfield name="dune" nrow="5" ncol="7" size=".3 .2 .1 .01"
   elevation="{ELEVATION}"/></asset>"""
@@ -74,6 +78,47 @@ def test_a_floor_alone_is_a_plane(tmp_path: Path) -> None:
     assert isinstance(World(file(tmp_path, FLOOR)).ground, Plane)
     high = World(file(tmp_path, FLOOR.replace("/>", ' pos="0 0 .3"/>')))
     np.testing.assert_allclose(heights(high, np.zeros((1, 2))), 0.3)
+
+
+@pytest.mark.parametrize(("top", "turn"), [(0.0, 0), (0.3, 30)])
+def test_a_box_whose_edges_are_far_is_a_floor(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, top: float, turn: int
+) -> None:
+    """Alone, above a plane, and below what stands on it."""
+    far = f'<geom name="deck" type="box" size="80 90 1" pos="9 -9 {top - 1}" euler="0 0 {turn}"/>'
+    for below in ("", FLOOR.replace("/>", ' pos="0 0 -2"/>')):
+        world = World(file(tmp_path, below + far))
+        assert world.ground.flat and isinstance(world.ground, HeightField if top else Plane)
+        np.testing.assert_allclose(heights(world, np.array([[0, 0], [30.0, -40]])), top, atol=1e-12)
+    assert "deck" in caplog.text
+    stone = f'<geom type="box" size=".2 .1 .1" pos="1 0 {top}"/>'
+    places = np.random.default_rng(0).uniform(-1.8, 1.8, (200, 2))
+    path = file(tmp_path, far + stone)
+    world = World(path)
+    assert isinstance(world.ground, Boxes) and len(world.ground.position) == 1
+    np.testing.assert_allclose(heights(world, places), rays(path, places), atol=1e-9)
+
+
+@pytest.mark.parametrize("pose", ['size="40 90 1"', 'size="90 90 1" pos="60 0 0"'])
+def test_a_box_whose_edges_are_nearer_keeps_them(tmp_path: Path, pose: str) -> None:
+    path = file(tmp_path, FLOOR + f'<geom type="box" {pose}/>')
+    world = World(path)
+    assert isinstance(world.ground, Boxes) and not world.ground.flat
+    places = np.array([[x, 0.0] for x in (-41.0, -39.0, -29.0, 0.0, 39.0, 41.0)])
+    np.testing.assert_allclose(heights(world, places), rays(path, places), atol=1e-9)
+
+
+def test_level_heights_are_a_plane_at_a_height() -> None:
+    """Exactly, on the field and beyond it."""
+    field = HeightField(np.full((3, 4), 0.3), 0.1)
+    b = Builder("level")
+    point = b.parameter("point", 3)
+    distance, frame = field.surface(point, field.symbols(b))
+    program = b.program(distance=distance, frame=ca.vec(frame))
+    points = np.random.default_rng(0).uniform(-1, 1, (50, 3))
+    found = reference.run(program, {"point": points, "terrain.origin": [[0.0, 0.0]]})
+    np.testing.assert_array_equal(found["distance"][:, 0], points[:, 2] - 0.3)
+    np.testing.assert_array_equal(found["frame"], np.tile(LEVEL.T.ravel(), (50, 1)))
 
 
 def test_other_shapes_are_seen_from_above(tmp_path: Path) -> None:

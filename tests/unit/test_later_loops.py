@@ -150,6 +150,27 @@ def test_a_body_declares_nothing_that_lasts() -> None:
         b.program(x=after["x"]).whole.fingerprint.isalnum()
 
 
+@pytest.mark.parametrize("rare", [False, True])
+def test_what_is_looked_up_and_not_read_is_left_out(rare: bool) -> None:
+    b = Builder("unread")
+    x = b.declare("x", 1)
+    loop = b.rarely if rare else b.loop
+    b.lookup("outside", SQUARES, x)
+
+    def inside(now: Values) -> tuple[Values, SX]:
+        b.lookup("inside", SQUARES, now["x"])
+        return {"x": now["x"] + b.lookup("read", SQUARES, x)}, SX(0)
+
+    after = loop({"x": x}, inside, 1, x > 0)
+    program = b.program(x=after["x"])
+    worlds = Worlds(program, 2)
+    worlds.set("x", [[-3.0], [3.0]])
+    worlds.advance()
+    np.testing.assert_array_equal(worlds.get("x")[:, 0], [-3.0, 3.0 + 9.0])
+    found = reference.run(program, {"x": [[-3.0], [3.0]]})
+    np.testing.assert_array_equal(found["x"], worlds.get("x"))
+
+
 def test_a_function_is_held_as_it_is() -> None:
     values, x = [SX.sym("a")], SX.sym("x", 2)
 

@@ -32,6 +32,8 @@ from tarsus.parameters import check, check_all_declared, declared, roles
 from tarsus.program.ir.trace import Builder
 from tarsus.references.reference import Citation
 
+ROUND_OFF = 1e-12  # m: of a gap, some kilometers from the origin
+
 
 @dataclass(frozen=True)
 class Law(ABC):
@@ -122,14 +124,15 @@ class HardLaw(Law):
     """Ground that does not give way; a contact's memory begins with its last normal impulse.
 
     A contact that pressed in the last step takes part in this one although round-off shows it above
-    the ground: docs/decisions/0009-contacts-that-pressed-stay.md.
+    the ground: docs/decisions/0009-contacts-that-pressed-stay.md. So does one that is no higher
+    than round-off: of the corners of a box laid flush on a slope each may show above or below.
     """
 
     impulsive: ClassVar[bool] = True
 
     def closed(self, contact: Contact, memory: SX) -> SX:
-        """Its gap is closed, or it pressed in the last step."""
-        return ca.logic_or(contact.gap <= 0, memory[0] > 0)
+        """Its gap is closed to round-off, or it pressed in the last step."""
+        return ca.logic_or(contact.gap <= ROUND_OFF, memory[0] > 0)
 
     def carried_on(self, contact: Contact, dt: SX) -> SX:
         """What dW^T/dt u adds to a contact's velocity (3,) in half a step, m/s: if a contact that

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import casadi as ca
@@ -20,10 +21,14 @@ from tarsus.simulation.sensor_program import looked
 from tarsus.spatial.quaternion import product
 from tarsus.stepping.ground import below_candidates
 from tarsus.stepping.places import least
+from tarsus.stepping.touching import gaps
 from tarsus.tasks.base import known
 
 BEGINNING, LATER, OFFSETS = 1024, 2048, 3072  # the first streams of what is drawn
 STEPS = 10  # of a level from the easiest ground to the hardest
+TOUCHING = 1e-5  # m deep: float32 tells no less 10 m from the origin
+CLEAR = 1e-3  # m: so much higher than it was deep, for beside a riser the way out is level
+LIFTS = 50  # at most
 WELL, BADLY = 0.7, 0.4  # an episode's mean of `progress`: above it harder ground, below it easier
 
 
@@ -118,7 +123,10 @@ def _begun(
         q[:2] = [x + task.place * (2 * r - 1) for x, r in zip(q[:2], rest[:2], strict=True)]
         most = task.tumble * found.get("level", SX(1))
         q[3:7] = entries(product(_tumbled(most, rest[2:4]), ca.vertcat(*q[3:7])))
-        q[2] = q[2] - _lowest(work, ca.vertcat(*q), ground(work, whole, found))
+        at_level = ground(work, whole, found)
+        q[2] = q[2] - _lowest(work, ca.vertcat(*q), at_level)
+        if not work.scene.terrain.flat:
+            q = entries(_lifted(work, b.keep("begun", ca.vertcat(*q)), at_level, b))
     return found | {"q": ca.vertcat(*q)}
 
 
@@ -134,13 +142,34 @@ def _lowest(work: ControlPlan, q: SX, terrain: SimpleNamespace) -> SX:
     """How far above the ground below it the lowest candidate is, m."""
     scene = work.scene
     kin = kinematics(scene.mechanism, q)
-    _, distances, frames = below_candidates(scene, kin, scene.candidates, terrain)
+    points, distances, frames = below_candidates(scene, kin, scene.candidates, terrain)
+    if scene.terrain.steepest(terrain) is None:  # the nearest ground may be beside it
+        heights = scene.terrain.elevations(points, terrain)
+        known = zip(scene.candidates, points, heights, strict=True)
+        return least([point[2] - candidate.radius - height for candidate, point, height in known])
     return least(
         [
             (distance - candidate.radius) / frame[0, 2]
             for candidate, distance, frame in zip(scene.candidates, distances, frames, strict=True)
         ]
     )
+
+
+def _lifted(work: ControlPlan, q: SX, terrain: SimpleNamespace, b: Builder) -> SX:
+    """Coordinates (nq,) as high that neither candidates nor what lies between them is in the
+    ground; the same where nothing is.
+    """
+    everything = range(len(work.scene.candidates))
+    scene = replace(work.scene, rare=tuple(everything), pairs=())
+
+    def higher(now: Values) -> tuple[Values, SX]:
+        kin = kinematics(scene.mechanism, ca.vertcat(q[:2], now["height"], q[3:]))
+        depth = b.keep("depth", -gaps(scene, kin, terrain, b).least)
+        deep = depth > TOUCHING
+        return {"height": now["height"] + ca.if_else(deep, depth + CLEAR, 0)}, deep
+
+    last = b.loop({"height": q[2]}, higher, LIFTS)
+    return ca.vertcat(q[:2], last["height"], q[3:])
 
 
 def _level(work: ControlPlan, last: Values, failed: SX, drawn: SX) -> SX:

@@ -60,7 +60,6 @@ def velocity_step(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> S
     if not joints:
         return assemble.velocity_step(scene, seen, start, builder)
     places = [row.u for row in rows(scene) if row.loop < 0]
-    may_wait = bool(scene.slots) and not rubbing_places(scene)
     rubbing, ways = rubbing_places(scene), [joint.way for joint in joints if joint.way is not None]
     cuts = np.cumsum([0, *(1 if joint.friction is None else 3 for joint in joints)]).tolist()
     if rubbing:
@@ -71,7 +70,7 @@ def velocity_step(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> S
     def once(now: Values) -> tuple[Values, SX]:
         # the step with these joints held
         asked = now["modes"]
-        if may_wait:
+        if scene.slots and not rubbing:
             asked = ca.if_else(now["left_out"] == WAITING, guess(joints), asked)
         modes = ca.vertsplit(asked, cuts)
         acting = [joint.held(own) for joint, own in zip(joints, modes, strict=True)]
@@ -103,10 +102,29 @@ def velocity_step(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> S
         return together((scene, free), (joints, seen), start, end, builder)
 
     # limits are far, as a rule: the step without them, and again where it passes one
-    stops = ca.norm_1(guess(joints)) > 0 if may_wait else None
+    begin, wrong = without_limits((scene, free), (joints, seen), start, builder)
+    end = StepOutputs.of(builder.rarely(begin, once, PASSES, wrong))
+    return together((scene, free), (joints, seen), start, end, builder)
+
+
+def without_limits(
+    scenes: tuple[Scene, Scene],
+    at: tuple[list[JointState], assemble.StepView],
+    start: StepInputs,
+    builder: Builder,
+) -> tuple[Values, SX]:
+    """The step with no joint held, with the modes that it asks for, and 1 where that is another or
+    none was made yet, for joints stand at their limits as it begins; of joints without friction.
+
+    scenes, at: as of `together`
+    """
+    (scene, free), (joints, seen), none = scenes, at, SX(0)
+    # the step
+    stops = ca.norm_1(guess(joints)) > 0 if scene.slots else None
     first = assemble.velocity_step(free, seen, replace(start, stops=stops), builder)
-    end, none = believed(scene, first), SX(0)
+    end = believed(scene, first)
     sides = [joint.next(none, joint.rate(end.u), (none, none), none, none)[0] for joint in joints]
+    # what the next begins with
     begin = replace(end, joints=SX.zeros(len(joints))).values() | {"pass": none}
     begin["modes"], wrong = ca.vertcat(*sides), SX(0)
     if scene.law.asks_less:
@@ -114,10 +132,9 @@ def velocity_step(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> S
         begin |= {"at_rest": wrong, "modes": ca.if_else(wrong, 0, begin["modes"])}
     begin["modes"] = builder.keep("sides", begin["modes"])
     wrong = ca.logic_or(wrong, ca.norm_1(begin["modes"]) > 0)
-    if may_wait:
+    if scene.slots:
         wrong = ca.logic_or(wrong, begin["left_out"] == WAITING)
-    end = StepOutputs.of(builder.rarely(begin, once, PASSES, wrong))
-    return together((scene, free), (joints, seen), start, end, builder)
+    return begin, wrong
 
 
 def guess(joints: list[JointState]) -> SX:

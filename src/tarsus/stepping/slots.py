@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import casadi as ca
 import numpy as np
@@ -93,53 +93,81 @@ def with_slots(
     impulses = end.contact.impulses + [SX.zeros(3)] * scene.slots
     contact = replace(end.contact, impulses=impulses, memory=kept)
     stood = replace(end, contact=contact, left_out=SX(0)).values()
-
-    def lying(standing: Values) -> tuple[Values, SX]:
-        closed = [
-            law.closed(touch.contact, own) for touch, own in zip(feet, memory.usual, strict=True)
-        ]
-        there = [
-            ca.logic_and(flag, ca.logic_not(_gone(scene, number, low)))
-            for flag, number in zip(pressed, memory.numbers, strict=True)
-        ]
-        numbers, left_out = chosen(scene, feet, closed, low, there, memory, builder)
-
-        def at(j: SX) -> tuple[T, SX]:
-            slot = looked_up(scene, numbers, low, j, builder)
-            return at_slot(slot), remembered(law, slot.number, memory)
-
-        def in_slots(count: int) -> StepOutputs:
-            slots = builder.each("slots", count, at)
-            own = ca.vertcat(*(kept for _, kept in slots))
-            end = solved([touch for touch, _ in slots], replace(start, memory=own))
-            contact = handed_back(scene, start, feet, numbers[:count], end.contact)
-            return replace(end, contact=contact, left_out=left_out)
-
-        if scene.slots <= FEW:
-            return in_slots(scene.slots).values(), SX(0)
-
-        # they come one behind the other: whoever fills one more than FEW needs all of them
-        crowded = builder.keep("crowded", numbers[FEW] >= 0)
-
-        def few(_: Values) -> tuple[Values, SX]:
-            return in_slots(FEW).values(), SX(0)
-
-        def many(_: Values) -> tuple[Values, SX]:
-            return in_slots(scene.slots).values(), SX(0)
-
-        end = builder.loop(standing, few, 1, ca.logic_not(crowded))
-        return builder.rarely(end, many, 1, crowded), SX(0)
+    lying = Lying(scene, feet, low, at_slot, solved, start, builder)
 
     def falling(standing: Values) -> tuple[Values, SX]:
         if start.stops is None:
-            return lying(standing)
+            return lying.step(standing, pressed)
         # limbs that lie at their stops would swing through them: a solution without is of no use
         waiting = builder.keep("waiting", start.stops)
         told = {"left_out": ca.if_else(waiting, WAITING, 0), "converged": SX(1)}
-        return builder.loop(standing | told, lying, 1, ca.logic_not(waiting)), SX(0)
+        end = builder.loop(
+            standing | told, lambda now: lying.step(now, pressed), 1, ca.logic_not(waiting)
+        )
+        return end, SX(0)
 
     # over it, in worlds that have fallen
     return StepOutputs.of(builder.rarely(stood, falling, 1, fallen))
+
+
+@dataclass(frozen=True, eq=False)
+class Lying(Generic[T]):
+    """The step with all contacts in slots; parts as of `with_slots`."""
+
+    scene: Scene
+    feet: list[T]
+    low: Low
+    at_slot: Callable[[Chosen], T]
+    solved: Solve[T]
+    start: StepInputs
+    builder: Builder
+
+    def step(self, standing: Values, pressed: list[SX]) -> tuple[Values, SX]:
+        """As the body of a loop that runs once; pressed: 1 for each slot of the last step whose
+        contact takes part whatever its gap.
+        """
+        scene = self.scene
+        numbers, left_out = self._chosen(pressed)
+        if scene.slots <= FEW:
+            return self._in_slots(numbers, left_out), SX(0)
+        # they come one behind the other: whoever fills one more than FEW needs all of them
+        crowded = self.builder.keep("crowded", numbers[FEW] >= 0)
+
+        def few(_: Values) -> tuple[Values, SX]:
+            return self._in_slots(numbers[:FEW], left_out), SX(0)
+
+        def all_of_them(_: Values) -> tuple[Values, SX]:
+            return self._in_slots(numbers, left_out), SX(0)
+
+        end = self.builder.loop(standing, few, 1, ca.logic_not(crowded))
+        return self.builder.rarely(end, all_of_them, 1, crowded), SX(0)
+
+    def _chosen(self, pressed: list[SX]) -> tuple[list[SX], SX]:
+        """Who comes into slots."""
+        scene, memory = self.scene, Remembered.of(self.scene, self.start.memory)
+        closed = [
+            scene.law.closed(touch.contact, own)
+            for touch, own in zip(self.feet, memory.usual, strict=True)
+        ]
+        there = [
+            ca.logic_and(flag, ca.logic_not(_gone(scene, number, self.low)))
+            for flag, number in zip(pressed, memory.numbers, strict=True)
+        ]
+        return chosen(scene, self.feet, closed, self.low, there, memory, self.builder)
+
+    def _in_slots(self, numbers: list[SX], left_out: SX) -> Values:
+        """The step with what slots of these numbers hold."""
+        scene, memory = self.scene, Remembered.of(self.scene, self.start.memory)
+
+        def at(j: SX) -> tuple[T, SX]:
+            slot = looked_up(scene, numbers, self.low, j, self.builder)
+            return self.at_slot(slot), remembered(scene.law, slot.number, memory)
+
+        slots = self.builder.each("slots", len(numbers), at)
+        own = ca.vertcat(*(kept for _, kept in slots))
+        end = self.solved([touch for touch, _ in slots], replace(self.start, memory=own))
+        contact = handed_back(scene, self.start, self.feet, numbers, end.contact)
+        return replace(end, contact=contact, left_out=left_out).values()
 
 
 def _gone(scene: Scene, number: SX, low: Low) -> SX:
@@ -238,6 +266,7 @@ def handed_back(
     contacts in their own places.
     """
     law, before = scene.law, Remembered.of(scene, start.memory)
+    # the usual contacts
     after = [law.own(contact.memory, j) for j in range(len(numbers))]
     solved = list(zip(numbers, contact.impulses, after, strict=True))
     impulses, usual = [], []
@@ -248,6 +277,7 @@ def handed_back(
             own = ca.if_else(number == i, kept, own)
         impulses.append(impulse)
         usual.append(own)
+    # the slots that others hold
     rare = [number >= len(feet) for number in numbers]
     impulses += [
         ca.if_else(mine, moved, 0) for mine, (_, moved, _) in zip(rare, solved, strict=True)

@@ -25,6 +25,7 @@ from tarsus.terrain.base import Terrain
 PLANE, FIELD, BOX = 0, 1, 6  # mjtGeom
 FEW = 12  # boxes: more are cheaper as heights
 MOST = 1_000_000  # heights that are looked for
+FAR = 50.0  # m: whose edges are no nearer to the origin is level ground without an end
 LEVEL = 1e-9  # of a rotation matrix: what is upright
 EDGE, CORNER = 0.005, 0.02  # m: as `boxes` rounds them where there is room
 ROOM = 0.8  # of a box's height above the ground: for both
@@ -68,7 +69,11 @@ class FixedShapes:
 
     def ground(self, cell: float) -> Terrain:
         """A level floor, upright boxes on it, or heights every `cell`, m."""
-        level, shapes = self._level(), self._others()
+        wide = list(filter(self._is_wide, self.geoms))
+        if wide:
+            names = several([self._called(geom) for geom in wide], SOME)
+            LOG.warning("%s: %s has its edges so far off that it has none here.", self.name, names)
+        level, shapes = self._level(wide), self._others(wide)
         if not shapes:
             assert level is not None
             return _floor(level)
@@ -78,8 +83,8 @@ class FixedShapes:
             return self._field(shapes[0], level)
         return self._seen_from_above(shapes, level, cell)
 
-    def _level(self) -> float | None:
-        """The height of the highest level plane, m; TarsusError if one is inclined."""
+    def _level(self, wide: list[int]) -> float | None:
+        """The height of the highest level plane or wide box, m; TarsusError if one is inclined."""
         planes = [geom for geom in self.geoms if self.model.geom_type[geom] == PLANE]
         inclined = [self._called(g) for g in planes if abs(self._turned(g)[2, 2] - 1) > LEVEL]
         if inclined:
@@ -87,10 +92,20 @@ class FixedShapes:
                 f"{self.name}: an inclined plane has no end, heights do"
                 f" ({several(inclined, SOME)}): choose the terrain 'slope'."
             )
-        return max((float(self.data.geom_xpos[g][2]) for g in planes), default=None)
+        tops = [float(self.data.geom_xpos[g][2]) for g in planes]
+        tops += [float(self.data.geom_xpos[g][2] + self.model.geom_size[g][2]) for g in wide]
+        return max(tops, default=None)
 
-    def _others(self) -> list[int]:
-        return [geom for geom in self.geoms if self.model.geom_type[geom] != PLANE]
+    def _others(self, wide: list[int]) -> list[int]:
+        known = set(wide)
+        return [g for g in self.geoms if self.model.geom_type[g] != PLANE and g not in known]
+
+    def _is_wide(self, geom: int) -> bool:
+        """Whether it is a box whose level top reaches FAR from the origin to all sides."""
+        if not self._is_upright_box(geom):
+            return False
+        middle = self._turned(geom)[:2, :2].T @ self.data.geom_xpos[geom][:2]
+        return bool((self.model.geom_size[geom][:2] - np.abs(middle) >= FAR).all())
 
     def _called(self, geom: int) -> str:
         return self.model.geom(geom).name or f"geom {geom}"

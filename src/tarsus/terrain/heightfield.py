@@ -111,6 +111,9 @@ class HeightField(Terrain):
     def surfaces(self, points: list[SX], p: Any) -> list[tuple[SX, SX]]:
         if not points:
             return []
+        if self.flat:
+            height = p.lookup("heights", SX(0))
+            return [(point[2] - height, _graph.LEVEL) for point in points]
         places = [(point[:2] - p.origin) / SX(self._cell) for point in points]
         nearest = [ca.floor(place + 0.5) for place in places]
         found = entries(p.lookup("heights", ca.vertcat(*(self._around(node) for node in nearest))))

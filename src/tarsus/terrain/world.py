@@ -19,9 +19,10 @@ from tarsus.terrain.base import Terrain
 class World(Terrain):
     """The ground of an MJCF file, on the command line also by the file's path alone.
 
-    A level floor, and upright boxes on it as `boxes`, if there are few; else heights as seen from
-    above, every `cell`, as `heightfield`: there an edge is as steep as one cell allows, and what
-    stands under a roof is not seen. Friction is the robot's and the law's.
+    A level floor, a plane or a box that reaches 50 m from the origin to all sides, and upright
+    boxes on it as `boxes`, if there are few; else heights as seen from above, every `cell`, as
+    `heightfield`: there an edge is as steep as one cell allows, and what stands under a roof is
+    not seen. Friction is the robot's and the law's.
     """
 
     file: str | None = part(None, "path of an MJCF file")

@@ -18,8 +18,8 @@ from tarsus.algebra.blocks import flat_matrix, triples
 from tarsus.algebra.minimum_norm import minimum_norm
 from tarsus.algebra.products import Matrix, dot, times
 from tarsus.contact import stability
-from tarsus.contact.base import Law
-from tarsus.contact.problem import ContactProblem, ContactSolution
+from tarsus.contact.base import ROUND_OFF, Law
+from tarsus.contact.problem import Contact, ContactProblem, ContactSolution
 from tarsus.contact.solvers._error_norm import without_gain
 from tarsus.contact.solvers.base import changes, finite
 from tarsus.parameters import (
@@ -94,6 +94,10 @@ class Linearized(Law):
         repeated="solved again with what is limited held, until nothing changes",
         once="as the paper: Eqn. (18) solved, then Eqns. (19)-(20) applied",
     )
+
+    def closed(self, contact: Contact, memory: SX) -> SX:
+        """Its gap is closed to round-off, as that of hard laws."""
+        return contact.gap <= ROUND_OFF
 
     def largest_steps(self, masses: tuple[float, float], load: float) -> dict[str, float]:
         """k_v dt < 2, and with the gap taken halfway k_p dt^2 + 2 k_v dt < 4, whatever the mass."""
@@ -194,11 +198,9 @@ def one_pass(known: Known, values: Values) -> tuple[Values, SX]:
     G, p, n, size = known.G, known.p, len(known.mu), range(len(known.wanted))
     at = [slice(3 * i, 3 * i + 3) for i in range(n)]
     ways = [values["way"][2 * i : 2 * i + 2] for i in range(n)]
-    # 0 and 1 as factors: the tracer would move a selection out of every product and add what is
-    # left
-    limited = [
-        sliding[k // 3] if k % 3 else SX(0) for k in size
-    ]  # friction at its limit is given, not sought
+    # friction at its limit is given, not sought; 0 and 1 as factors: the tracer would move a
+    # selection out of every product and add what is left
+    limited = [sliding[k // 3] if k % 3 else SX(0) for k in size]
     held = [slides * old for slides, old in zip(limited, entries(values["impulse"]), strict=True)]
     sought = [pressing[k // 3] * ca.logic_not(limited[k]) for k in size]
     b = [

@@ -56,10 +56,14 @@ class Drafts:
                 read.add(block.index)
         return read
 
-    def finished(self, block: Drafted, read: set[str]) -> Block:
-        """The block of a program, without temporaries that nobody reads."""
+    def finished(self, blocks: list[Drafted], read: set[str]) -> tuple[Block, ...]:
+        """The blocks of a program, without temporaries and look-ups that nobody reads."""
+        wanted = (b for b in blocks if not isinstance(b, Lookup) or b.output in read)
+        return tuple(self._finished(block, read) for block in wanted)
+
+    def _finished(self, block: Drafted, read: set[str]) -> Block:
         if isinstance(block, Loop):
-            body = tuple(self.finished(inner, read) for inner in block.body)
+            body = self.finished(block.body, read)
             return While(block.more, body, block.maximum, block.seldom)
         if isinstance(block, Later | Lookup | Stamp):
             return block

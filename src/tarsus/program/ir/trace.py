@@ -153,7 +153,7 @@ class Builder(KeptValues):
                 f"the body of a rare loop reads {lost}, which its closure does not hold, or"
                 f" declares {lasting}: use loop(..., seldom=True)"
             )
-        finished = tuple(drafts.finished(block, {*read, *writes}) for block in body)
+        finished = drafts.finished(body, {*read, *writes})
         registers = tuple(r for r in own if r.name in read)
         tables = {name: self._tables[name] for name in tables_of(finished)}
         return Traced(registers, finished, tables)
@@ -259,7 +259,7 @@ class Builder(KeptValues):
         drafts = Drafts(self._registers, self._symbols, self._owner)
         read = drafts.read_anywhere(self._blocks)
         registers = [r for r in self._registers.values() if r.kind != "temporary" or r.name in read]
-        blocks = tuple(drafts.finished(block, read) for block in self._blocks)
+        blocks = drafts.finished(self._blocks, read)
         return Program(
             self.name, tuple(registers), blocks, dict(self._tables), tuple(self._sections)
         )
