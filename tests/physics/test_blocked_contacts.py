@@ -68,6 +68,17 @@ def test_it_is_told() -> None:
     assert not cart("compliant").notices, "a force by depth has an answer"
 
 
+def test_an_upright_pendulum_with_a_geared_wheel_may_come_down() -> None:
+    """Its ball cannot move up or down where it begins, straight above the hinge, but elsewhere."""
+    world = """<body pos="0 0 .5"><joint name="arm" axis="0 1 0"/>
+        <geom name="ball" type="sphere" size=".1" mass="2" pos="0 0 .4"/>
+        <body pos="0 0 .3"><joint name="wheel"/>
+        <geom type="sphere" size=".05" mass="1"/></body></body>"""
+    gear = '<equality><joint joint1="wheel" joint2="arm" polycoef="0 2 0 0 0"/></equality>'
+    robot = read_mjcf(f"<mujoco><worldbody>{world}</worldbody>{gear}</mujoco>")
+    assert not Simulation(Robot.of(robot)).notices
+
+
 @pytest.mark.parametrize("law", ["moreau", "compliant"])
 def test_of_what_starts_deep_only_that_is_told_which_can_come_up(law: str) -> None:
     """A level slide holds its cart in level ground; on a slope it pushes it out, and so does a
