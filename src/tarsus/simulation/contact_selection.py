@@ -31,7 +31,7 @@ def candidates(
     robot: Robot, names: str | Sequence[str] | None, notices: list[str]
 ) -> tuple[Candidate, ...]:
     """Which candidates may touch the ground: those named (or "all"), else all, else (where many)
-    the feet's.
+    the feet's, if it has any or its base is fixed.
 
     A robot with a fixed base needs none.
     """
@@ -50,14 +50,20 @@ def candidates(
     beside = tree.loose(robot)
     if names is not None or sum(c.body not in beside for c in chosen) <= MANY:
         return chosen
-    chosen = (*feet(robot), *(c for c in robot.candidates if c.body in beside))
+    standing = feet(robot)
+    if robot.floating and not standing:
+        notices.append(
+            f"no body of {robot.name!r} looks like a foot: all its {len(robot.candidates)} contact"
+            " candidates are simulated; name fewer with contacts=[...]. An arm's base is held by"
+            " --fixed-base (tarsus.load(file, floating=False))."
+        )
+        return robot.candidates
+    chosen = (*standing, *(c for c in robot.candidates if c.body in beside))
     bodies = list(dict.fromkeys(robot.bodies[c.body].name for c in chosen))
     some = f"those of {', '.join(bodies)}" if bodies else "for no body looks like a foot"
-    held = " An arm's base is held by --fixed-base (tarsus.load(file, floating=False))."
     notices.append(
         f"{len(chosen)} of {len(robot.candidates)} contact candidates are simulated, {some};"
         ' name others with contacts=[...] or contacts="all".'
-        f"{held if robot.floating and not bodies else ''}"
     )
     return chosen
 
