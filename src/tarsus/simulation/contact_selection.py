@@ -36,7 +36,7 @@ def candidates(
     A robot with a fixed base needs none.
     """
     # a robot needs a contact, unless its base is fixed
-    if not robot.candidates and not robot.floating and names is None:
+    if not robot.candidates and not robot.floating and (not names or names == ALL):
         return ()  # a machine on a stand
     if not robot.candidates:
         raise TarsusError(
