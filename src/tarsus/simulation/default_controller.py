@@ -151,7 +151,7 @@ def starting_from(robot: Robot, keyframe: str | None) -> Robot:
     """
     if keyframe is None:
         return robot
-    if keyframe not in robot.keyframes:
+    if not isinstance(keyframe, str) or keyframe not in robot.keyframes:
         raise unknown("keyframe", keyframe, list(robot.keyframes))
     return _starting_at(robot, robot.keyframes[keyframe], keyframe)
 
