@@ -95,3 +95,12 @@ def test_a_base_on_slides_starts_where_its_file_draws_it(tmp_path):
         sim = tarsus.Simulation(planar, controller=controller)
         assert np.allclose(sim.q, [0, 0.9, 0, np.deg2rad(20)])
         assert "in the ground as" not in " ".join(sim.notices)
+
+
+def test_an_object_that_is_drawn_in_the_ground_is_told(tmp_path):
+    """Alone in its file, too: nothing puts it on the ground, which throws it out."""
+    ball = '<freejoint/><geom name="ball" type="sphere" size=".1"/>'
+    for height, told in ((0.07, "ball (by 30 mm)"), (0.1, "")):
+        file = _file(tmp_path, f'<body pos="0 0 {height}">{ball}</body>')
+        notices = " ".join(tarsus.Simulation(file, controller=None).notices)
+        assert told in notices and ("in the ground as" in notices) == bool(told)
