@@ -9,7 +9,7 @@ import numpy as np
 from casadi import DM, SX
 from numpy.typing import NDArray
 
-from tarsus.dynamics import felt_masses, jacobian, tree
+from tarsus.dynamics import felt_masses, jacobian, outlines, tree
 from tarsus.dynamics.kinematics import kinematics
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError
@@ -143,7 +143,7 @@ def blocked(
         for k, candidate in enumerate(watched):
             normal = np.array([0.0, 0.0, 1.0]) if normals is None else normals[candidate.name]
             turned = np.array(DM(kin.world_rotation[candidate.body]))
-            point = candidate.position - candidate.radius * normal @ turned
+            point = outlines.touching(candidate, -normal @ turned)
             columns = jacobian.point_jacobian(kin, candidate.body, SX(point))
             moved = np.array(DM(jacobian.dense(columns, mechanism.nu)))
             up = normal @ moved
