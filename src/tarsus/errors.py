@@ -28,13 +28,17 @@ def several(names: Sequence[str], most: int) -> str:
     return ", ".join(names[:most]) + more if names else "none"
 
 
-def unknown(kind: str, name: str, known: Iterable[str]) -> TarsusError:
-    """An error for a name that is not there, with the nearest names suggested."""
+def unknown(kind: str, name: object, known: Iterable[str]) -> TarsusError:
+    """An error for a name that is not there, or for what is no name, with the nearest names
+    suggested.
+    """
     known = sorted(set(known))
-    near = near_names(name, known)
+    near, told = [], repr(name)[:SHOWN]
+    if isinstance(name, str):
+        near, told = near_names(name, known), shortened(name)
     others = f"known are: {', '.join(known)}." if known else "there is none at all."
     hint = f"did you mean {' or '.join(near)}?" if near else others
-    return TarsusError(f"there is no {kind} named {shortened(name)}; {hint}")
+    return TarsusError(f"there is no {kind} named {told}; {hint}")
 
 
 def branches(who: str) -> TarsusError:

@@ -68,6 +68,26 @@ def test_it_is_told() -> None:
     assert not cart("compliant").notices, "a force by depth has an answer"
 
 
+def test_an_upright_pendulum_with_a_geared_wheel_may_come_down() -> None:
+    """Its ball cannot move up or down where it begins, straight above the hinge, but elsewhere."""
+    world = """<body pos="0 0 .5"><joint name="arm" axis="0 1 0"/>
+        <geom name="ball" type="sphere" size=".1" mass="2" pos="0 0 .4"/>
+        <body pos="0 0 .3"><joint name="wheel"/>
+        <geom type="sphere" size=".05" mass="1"/></body></body>"""
+    gear = '<equality><joint joint1="wheel" joint2="arm" polycoef="0 2 0 0 0"/></equality>'
+    robot = read_mjcf(f"<mujoco><worldbody>{world}</worldbody>{gear}</mujoco>")
+    assert not Simulation(Robot.of(robot)).notices
+
+
+def test_the_rim_of_a_cylinder_moves_where_its_middle_does_not() -> None:
+    """One end of it is centered on its hinge."""
+    assert Simulation(machine("axis='0 1 0'", "", 0.5)).notices, "a ball about its middle is held"
+    text = """<mujoco><worldbody><body pos="0 0 .5"><joint axis="0 1 0"/>
+        <geom name="post" type="cylinder" size=".05" fromto="0 0 0 0 0 .3" mass="1"/></body>
+        </worldbody></mujoco>"""
+    assert not Simulation(Robot.of(read_mjcf(text))).notices
+
+
 @pytest.mark.parametrize("law", ["moreau", "compliant"])
 def test_of_what_starts_deep_only_that_is_told_which_can_come_up(law: str) -> None:
     """A level slide holds its cart in level ground; on a slope it pushes it out, and so does a

@@ -420,6 +420,8 @@ def test_a_machine_on_a_stand_needs_no_contact_candidate_but_a_floating_one_does
     simulation = Simulation(parallelogram(), worlds=3)
     simulation.advance(0.01)
     assert simulation.contact_force.shape == (3, 0, 3)
+    for none in ([], "all"):  # of those that there are
+        assert Simulation(parallelogram(), contacts=none).contact_force.shape == (0, 3)
     falling = replace(quadruped(), candidates=())
     with pytest.raises(TarsusError, match="no contact candidate"):
         Simulation(falling)

@@ -363,6 +363,7 @@ def test_a_log_with_sensors_is_written_and_says_what_they_are(tmp_path: Path, ba
         (4, "a list such as"),
         ([TouchSensor(frame="FR_fot")], "did you mean FR_foot"),
         ([Encoders(("FR_kne",))], "did you mean FR_knee_joint"),
+        ([Encoders(("FR_knee_joint", "FR_knee_joint"))], "named twice"),
         ([Imu(noise=np.zeros(3))], "noise must be one number, or (2,)"),
         ([HeightScan(spacing=0.001)], "larger spacing"),
     ],

@@ -78,3 +78,29 @@ def test_what_is_welded_to_a_robot_is_put_on_the_ground_with_it(tmp_path):
     # and what is not stays
     free = tarsus.Simulation(_file(tmp_path, LEGGED + LOAD), controller=None)
     assert free.q[-5] == 0.95
+
+
+def test_a_base_on_slides_starts_where_its_file_draws_it(tmp_path):
+    """A planar robot, as those of learning benchmarks: at zero its foot would be 0.8 m deep."""
+    planar = _file(
+        tmp_path,
+        """<body name="trunk" pos="0 0 .9"><joint type="slide" axis="1 0 0"/>
+        <joint type="slide" axis="0 0 1" ref=".9"/><joint axis="0 1 0"/>
+        <geom type="sphere" size=".1"/>
+        <body name="leg" pos="0 0 -.1"><joint name="hip" axis="0 1 0" ref="20" range="-10 30"/>
+        <geom name="foot" type="sphere" size=".1" pos="0 0 -.7"/></body></body>""",
+        '<actuator><motor joint="hip"/></actuator>',
+    )
+    for controller in (None, "stand"):
+        sim = tarsus.Simulation(planar, controller=controller)
+        assert np.allclose(sim.q, [0, 0.9, 0, np.deg2rad(20)])
+        assert "in the ground as" not in " ".join(sim.notices)
+
+
+def test_an_object_that_is_drawn_in_the_ground_is_told(tmp_path):
+    """Alone in its file, too: nothing puts it on the ground, which throws it out."""
+    ball = '<freejoint/><geom name="ball" type="sphere" size=".1"/>'
+    for height, told in ((0.07, "ball (by 30 mm)"), (0.1, "")):
+        file = _file(tmp_path, f'<body pos="0 0 {height}">{ball}</body>')
+        notices = " ".join(tarsus.Simulation(file, controller=None).notices)
+        assert told in notices and ("in the ground as" in notices) == bool(told)

@@ -216,13 +216,16 @@ def test_a_file_s_wrong_base_is_one_sentence(entries: dict[str, object], told: s
 
 @pytest.mark.filterwarnings("ignore::tarsus.errors.TarsusWarning")
 def test_an_arm_that_floats_is_told_how_to_hold_it() -> None:
-    """No body of it looks like a foot: it would fall through the ground without a word on why."""
+    """No body of it looks like a foot: all of it touches the ground, on which it falls over."""
     corners = "".join(
         f'<collision><origin xyz="0 0 {z}"/><geometry><box size=".1 .1 .1"/></geometry></collision>'
         for z in (0.1, 0.2, 0.3)
     )
     text = ARM.replace('<link name="root">', f'<link name="root">{corners}')
-    told = " ".join(Simulation(Robot.of(read_urdf(text)), controller="stand").notices)
-    assert "An arm's base is held by --fixed-base" in told
+    floating = Simulation(Robot.of(read_urdf(text)), controller="stand")
+    told = " ".join(floating.notices)
+    assert "looks like a foot: all its" in told and "An arm's base is held by --fixed-base" in told
+    floating.advance(2.0)
+    assert floating.q[2] > -0.4, "above the ground"
     held = Simulation(Robot.of(read_urdf(text, floating=False)), controller="stand")
     assert "--fixed-base" not in " ".join(held.notices)

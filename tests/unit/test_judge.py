@@ -185,3 +185,29 @@ def test_a_log_names_the_robot_s_file(tmp_path: Path) -> None:
     file.unlink()
     with pytest.raises(tarsus.TarsusError, match=r"dog\.xml is not there"):
         tarsus.judge(log)
+
+
+def test_contacts_between_bodies_and_ends_are_judged_too(tmp_path: Path) -> None:
+    """A rod across a wavy ground touches between its ends; a box falls on a box, a ball on it."""
+    free = '<freejoint/><geom name="{0}" type="{1}" size="{2}" mass="1"/>'
+    things = {
+        "rod": (".1 0 .25", "capsule", '.03" fromto="-.3 0 0 .3 0 0'),
+        "low": ("0 1 .2", "box", ".2 .2 .05"),
+        "high": ("0 1 .4", "box", ".1 .1 .05"),
+        "ball": ("0 1.05 .6", "sphere", ".05"),
+    }
+    bodies = "".join(
+        f'<body name="{name}" pos="{at}">{free.format(name, kind, size)}</body>'
+        for name, (at, kind, size) in things.items()
+    )
+    file = tmp_path / "things.xml"
+    file.write_text(f"<mujoco><worldbody>{bodies}</worldbody></mujoco>")
+    log = tarsus.Simulation(tarsus.load(file), terrain="sine", controller=None).run(0.5)
+    pressed = log["force_contact"].sel(axis="normal").max("time")
+    told = [str(name) for name in log["contact"].values[pressed > 1.0]]
+    for sign in (":", "-"):
+        assert any(sign in name for name in told), told
+    found = tarsus.judge(log, file)
+    assert found["residuals"]["equation_N"] < 1e-9 and not found["not_judged"]
+    assert found["residuals"]["signorini_J"] < 1e-5, "of impacts of 1 N s, solved to 1e-6 of these"
+    assert abs(found["energy"]["unbalanced"]) < 1e-10

@@ -18,6 +18,7 @@ from tarsus.errors import TarsusError
 from tarsus.model.mechanism import Mechanism
 from tarsus.model.to_mjcf import to_mjcf
 from tarsus.robots import load, mini_cheetah
+from tarsus.simulation.simulation import Simulation
 
 ROBOT = load("mini_cheetah")
 Q, U = ROBOT.keyframes["stand"], np.zeros(18)
@@ -77,6 +78,9 @@ def with_entry(values: np.ndarray, at: Any, value: float) -> np.ndarray:
             lambda: ROBOT.with_contacts(["FR_foot", "hand*"]),
             "there is no contact candidate named 'hand*'",
         ),
+        (lambda: ROBOT.with_contacts(3), "there is no contact candidate named 3; known are: "),
+        (lambda: ROBOT.with_contacts([None]), "there is no contact candidate named None;"),
+        (lambda: Simulation(ROBOT, keyframe=0), "there is no keyframe named 0; known are: "),
         (
             lambda: load("mini_chetah"),
             "there is no robot named 'mini_chetah'; did you mean mini_cheetah?",

@@ -43,6 +43,29 @@ def test_one_that_fails_does_not_end_the_run(
     assert "| mini_cheetah | 18 |" in text
 
 
+def test_pictures_and_muscles_that_are_not_there_keep_nothing_from_running(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A robot without feet whose pictures are not found; one with a servo, and a muscle, which is
+    not simulated: it stands by servos that are sized for it.
+    """
+    trunk = """<link name="a"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0"
+        ixz="0" iyz="0"/></inertial><visual><geometry><mesh filename="a.stl"/></geometry></visual>
+        <collision><geometry><sphere radius=".1"/></geometry></collision></link>"""
+    more = """<position joint="elbow" kp="9"/><muscle joint="elbow" lengthrange="0 1"/></actuator>
+        <keyframe><key name="home"/></keyframe>"""
+    files = {
+        "seen.urdf": f'<robot name="r">{trunk}</robot>',
+        "strong.xml": TIPS_OVER.replace("</actuator>", more),
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    asked = ["robots", "check", *(str(tmp_path / name) for name in files)]
+    assert cli.main([*asked, "--duration", "0.1", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["servos"] for row in rows] == ["sized", "sized"], rows
+
+
 @pytest.mark.slow
 def test_beside_mujoco_a_file_has_four_scenes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

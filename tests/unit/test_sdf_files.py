@@ -287,3 +287,21 @@ def framed(name: str, other: str) -> str:
 def test_refusals_say_what_to_do(text: str, told: str) -> None:
     with pytest.raises(TarsusError, match=told):
         read_sdf(text)
+
+
+def test_the_gravity_of_a_world() -> None:
+    moon = '<sdf version="1.7"><world name="w"><gravity>0 0.1 -1.6</gravity>'
+    text = f'{moon}<model name="leg">{TRUNK}</model></world></sdf>'
+    assert read_sdf(text).gravity_acceleration == (0.0, 0.1, -1.6)
+    assert read_sdf(sdf(TRUNK)).gravity_acceleration == (0.0, 0.0, -9.81)
+    with pytest.raises(TarsusError, match="<gravity> of the world must be 3 numbers"):
+        read_sdf(text.replace("0 0.1 -1.6", "down"))
+
+
+def test_elements_of_a_urdf_file_that_are_not_read() -> None:
+    more = '<gazebo reference="leg"><mu1>1</mu1></gazebo><!-- a word --><transmission/></robot>'
+    safe = '<safety_controller soft_upper_limit="0.9" k_velocity="1"/></joint>'
+    text = URDF.replace("</robot>", more).replace("</joint>", safe)
+    told = "Not read: <gazebo> (1), <safety_controller> (1), <transmission> (1)."
+    assert read_urdf(text).left_out == (told,)
+    assert not read_urdf(URDF).left_out

@@ -92,7 +92,7 @@ def report(run: Trajectory) -> dict[str, Any]:
         "steps": run.steps,
         "dt": run.dt,
         "duration": run.steps * run.dt,
-        "contacts": len(run.bodies),
+        "contacts": len(run.ends),
         "penetration_max": residuals["penetration_m"],
         "creep_max": residuals["creep_m_per_s"],
         "normal_force_max": float(solved.impulse[..., 0].max(initial=0.0)) / run.dt,

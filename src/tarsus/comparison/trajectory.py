@@ -24,6 +24,7 @@ from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError, unknown
 from tarsus.model.check import LARGEST
 from tarsus.model.files import is_file
+from tarsus.model.mechanism import WORLD
 from tarsus.parameters import Role
 from tarsus.simulation import resolve
 from tarsus.simulation.recording.empty import with_empty
@@ -148,9 +149,9 @@ def trajectory(arrays: Mapping[str, Any], robot: Robot) -> Trajectory:
         )
 
     # their shapes and values
-    rows, bodies = np.size(arrays["time"]), _bodies(arrays, robot)
-    sizes = {"time": (), "qpos": (robot.nq,), "qvel": (robot.nu,), "gap": (len(bodies),)}
-    sizes |= dict.fromkeys(("contact_force", *VECTORS), (len(bodies), 3))
+    rows, ends = np.size(arrays["time"]), _ends(arrays, robot)
+    sizes = {"time": (), "qpos": (robot.nq,), "qvel": (robot.nu,), "gap": (len(ends),)}
+    sizes |= dict.fromkeys(("contact_force", *VECTORS), (len(ends), 3))
     sizes |= dict.fromkeys(("qfrc_actuator", "qfrc_passive"), (robot.nu,))
     held = {
         name: _checked(name, arrays[name], (rows, *size))
@@ -158,11 +159,11 @@ def trajectory(arrays: Mapping[str, Any], robot: Robot) -> Trajectory:
         if name in arrays
     }
     if "mu" in arrays:
-        held["mu"] = _friction(arrays["mu"], (rows, len(bodies)))
+        held["mu"] = _friction(arrays["mu"], (rows, len(ends)))
     own = {name: _number(name, arrays[name]) for name in SCALARS if name in arrays}
     if "contact_body" in arrays and not {"contact_point", "gap"} <= set(held):
         raise TarsusError("contacts named by contact_body need contact_point and gap as well.")
-    dt, ground = _step(held["time"]), np.broadcast_to([0.0, 0.0, 1.0], (rows, len(bodies), 3))
+    dt, ground = _step(held["time"]), np.broadcast_to([0.0, 0.0, 1.0], (rows, len(ends), 3))
     _check_quaternions(held["qpos"], robot)
 
     # row 0 is the start: forces and contacts count from row 1 on
@@ -173,7 +174,7 @@ def trajectory(arrays: Mapping[str, Any], robot: Robot) -> Trajectory:
         q=held["qpos"],
         u=held["qvel"],
         force=held["contact_force"][1:],
-        bodies=bodies,
+        ends=ends,
         normal=_units(held.get("contact_normal", ground)[1:]),
         point=after["contact_point"],
         correction=after["correction"],
@@ -189,10 +190,25 @@ def trajectory(arrays: Mapping[str, Any], robot: Robot) -> Trajectory:
     )
 
 
-def _bodies(arrays: Mapping[str, Any], robot: Robot) -> tuple[int, ...]:
+def _ends(arrays: Mapping[str, Any], robot: Robot) -> tuple[tuple[int, int], ...]:
+    """The body of each contact, and the body that it touches, WORLD: the ground."""
     if "contact_body" in arrays:
-        return tuple(robot.frame(str(name)).body for name in np.atleast_1d(arrays["contact_body"]))
-    return tuple(candidate.body for candidate in robot.candidates)
+        return tuple(_ends_of(robot, str(name)) for name in np.atleast_1d(arrays["contact_body"]))
+    return tuple((candidate.body, WORLD) for candidate in robot.candidates)
+
+
+def _ends_of(robot: Robot, name: str) -> tuple[int, int]:
+    """Of a contact of our own log, or of one with a body, frame or candidate."""
+    # FIRST:SECOND or FIRST:SECOND_K, two shapes
+    solids = {solid.name: solid.body for solid in robot.solids}
+    for colon in (k for k, letter in enumerate(name) if letter == ":"):
+        first, second = name[:colon], name[colon + 1 :]
+        second = second if second in solids else second.rpartition("_")[0]
+        if first in solids and second in solids:
+            return solids[first], solids[second]
+    # FIRST-SECOND or FIRST-SECOND_K, between two candidates of a body
+    spans = {f"{first}-{second}": first for first, second in robot.edges}
+    return robot.frame(spans.get(name) or spans.get(name.rpartition("_")[0]) or name).body, WORLD
 
 
 def _checked(name: str, given: Any, shape: tuple[int, ...]) -> Array:

@@ -192,8 +192,10 @@ class Robot(Mechanism):
         """The robot with only these candidates: names or patterns such as "*_foot", one or more."""
         known = [candidate.name for candidate in self.candidates]
         chosen: set[str] = set()
-        for pattern in [names] if isinstance(names, str) else names:
-            found = {name for name in known if name == pattern or fnmatchcase(name, pattern)}
+        many = isinstance(names, Iterable) and not isinstance(names, str)
+        for pattern in names if many else [names]:
+            wanted = pattern if isinstance(pattern, str) else ""
+            found = {name for name in known if name == pattern or fnmatchcase(name, wanted)}
             if not found:
                 raise unknown("contact candidate", pattern, known)
             chosen |= found

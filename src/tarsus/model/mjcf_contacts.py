@@ -120,6 +120,34 @@ def report_contacts(model: Any, report: Report) -> None:
     wide = (np.array(model.geom_margin)[geoms] != 0) | (np.array(model.geom_gap)[geoms] != 0)
     _leave(model, report, "margin and gap of contacts", geoms[wide])
     _report_pairs(model, report)
+    # what the file keeps off its own ground
+    spared = [geom for geom in sorted(own) if _spared(model, geom)]
+    if spared:
+        names = [model.geom(geom).name or f"geom {geom}" for geom in spared]
+        report.warn(
+            "geoms touch the ground here that an <exclude> with the world, or contype and"
+            f" conaffinity, keep off all that the file fixes: {several(names, SOME)}."
+        )
+
+
+def _spared(model: Any, geom: int) -> bool:
+    """Whether a geom that moves meets nothing of what the file fixes to the world.
+
+    A file without anything fixed spares what it excludes from the world itself.
+    """
+    body, meets = int(model.geom_bodyid[geom]), bits(model)
+    hosts = {f: int(model.geom_bodyid[f]) for f in colliding(model)}
+    fixed = {f: host for f, host in hosts.items() if model.body_weldid[host] == 0}
+    excluded = {
+        host for host in {0, *fixed.values()} if (host << 16) + body in model.exclude_signature
+    }
+    if not fixed:
+        return 0 in excluded
+    types, affinities = meets[geom]
+    return not any(
+        (types & meets[f][1] or affinities & meets[f][0]) and host not in excluded
+        for f, host in fixed.items()
+    )
 
 
 def _report_pairs(model: Any, report: Report) -> None:

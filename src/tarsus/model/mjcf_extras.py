@@ -8,6 +8,7 @@ import numpy as np
 
 from tarsus.errors import several
 from tarsus.model.conventions import mujoco_joint_names
+from tarsus.model.files import needed_library
 from tarsus.model.joint_coupling import JointCoupling
 from tarsus.model.mechanism import LoopJoint
 from tarsus.model.mjcf_couplings import couples
@@ -24,6 +25,18 @@ EQUALITIES = (
     "flexstrain",
     "distance",
 )  # mjtEq
+SWITCHES = (  # mjtDisableBit, each with what it switches off
+    "constraint",
+    "equality",
+    "frictionloss",
+    "limit",
+    "contact",
+    "spring",
+    "damper",
+    "clampctrl",
+    "filterparent",
+    "actuation",
+)
 SITE = 6  # mjtObj
 SOME = 5  # names that a note shows
 
@@ -82,6 +95,7 @@ def _dropped(model: Any) -> dict[str, list[str]]:
     """Elements left out besides equality constraints, and their names."""
     names = body_names(model)
     joints = mujoco_joint_names(model)
+    # of joints
     springs = (np.array(model.jnt_stiffness) != 0) & (np.array(model.jnt_type) == 0)
     bent = np.zeros(model.njnt, dtype=bool)
     if hasattr(model, "jnt_stiffnesspoly"):
@@ -89,7 +103,10 @@ def _dropped(model: Any) -> dict[str, list[str]]:
     poly = np.any(model.dof_dampingpoly, axis=1) if hasattr(model, "dof_dampingpoly") else []
     growing = {int(joint) for joint, more in zip(model.dof_jntid, poly, strict=False) if more}
     cones = (np.array(model.jnt_type) == 1) & np.array(model.jnt_limited, dtype=bool)
+    early = (np.array(model.jnt_margin) != 0) & np.array(model.jnt_limited, dtype=bool)
+    # of the model
     medium = model.opt.density or model.opt.viscosity
+    moving = np.any(np.array(model.key_qvel), axis=1)
     return {
         "mocap bodies are": [names[b] for b in range(model.nbody) if model.body_mocapid[b] >= 0],
         "tendons are": [model.tendon(t).name or f"tendon {t}" for t in range(model.ntendon)],
@@ -101,7 +118,24 @@ def _dropped(model: Any) -> dict[str, list[str]]:
         "flexible bodies are": [model.flex(f).name or f"flex {f}" for f in range(model.nflex)],
         "plugins are": [model.plugin(p).name or f"plugin {p}" for p in range(model.nplugin)],
         "forces of the medium are": ["option density or viscosity"] if medium else [],
+        "flags that switch something off are": _switched_off(model),
+        "margins of joint limits are": [joints[j] for j in np.flatnonzero(early)],
+        "velocities of keyframes are": [
+            model.key(k).name or f"key_{k}" for k in np.flatnonzero(moving)
+        ],
     }
+
+
+def _switched_off(model: Any) -> list[str]:
+    """What an <option> switches off by its flags and groups of actuators; gravity's is taken."""
+    mujoco = needed_library("mujoco", "reading MJCF")
+    off = [
+        name
+        for name in SWITCHES
+        if model.opt.disableflags & int(getattr(mujoco.mjtDisableBit, f"mjDSBL_{name.upper()}"))
+    ]
+    groups = int(model.opt.disableactuator)
+    return off + [f"actuator group {g}" for g in range(groups.bit_length()) if groups >> g & 1]
 
 
 def _equality_name(model: Any, number: int) -> str:

@@ -21,7 +21,7 @@ from tarsus.model.poses import Pose, moved, quaternion_from_rotation
 from tarsus.model.sdf_elements import SdfJoint, joint_of, link_of, missing_visuals
 from tarsus.model.sdf_frames import WORLD_LINK, Frames, frames_of, inverse
 from tarsus.model.sdf_gearboxes import couplings
-from tarsus.model.sdf_model import model_of, report_ignored
+from tarsus.model.sdf_model import gravity_of, model_of, report_ignored
 from tarsus.model.sdf_motors import driven_joints
 from tarsus.model.sdf_tree import SdfTree, tree
 from tarsus.model.urdf import BASE_JOINTS, SHAPES, without_massless
@@ -81,7 +81,8 @@ def _mechanism(
 ) -> Mechanism:
     # read links and joints
     report = Report(file)
-    model, version = model_of(xml_root(text))
+    root = xml_root(text)
+    model, version = model_of(root)
     frames = frames_of(model)
     links = [link_of(e, frames, folder, packages, shapes) for e in model.findall("link")]
     joints, links = _joints(model, frames, links, version < AXES_IN_JOINT)
@@ -109,6 +110,7 @@ def _mechanism(
         mechanism,
         actuators=tuple(Actuator(j.name, j.name, -j.effort, j.effort) for j in motors),
         file_actuators=tuple(_motor(joint) for joint in motors if np.isfinite(joint.effort)),
+        gravity_acceleration=gravity_of(root),
         keyframes={DRAWN: _drawn(mechanism, inverse(frames[WORLD_LINK]) @ places[found.order[0]])},
         notes=tuple(report.notes),
         left_out=tuple(report.left_out),

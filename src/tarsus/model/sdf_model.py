@@ -6,9 +6,12 @@ import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 
 from tarsus.errors import TarsusError, several
+from tarsus.model.mechanism import Mechanism
 from tarsus.model.parts import Report
 from tarsus.model.sdf_elements import SdfJoint
+from tarsus.model.unread import report_unread
 from tarsus.model.urdf import LINKS
+from tarsus.model.urdf_elements import parsed
 
 SOME = 6  # names that a sentence shows
 READ = {  # what is read of an element, or changes no motion
@@ -69,16 +72,19 @@ def model_of(root: ET.Element) -> tuple[ET.Element, tuple[int, int]]:
     return model, (major, minor)
 
 
+def gravity_of(root: ET.Element) -> tuple[float, float, float]:
+    """The acceleration of gravity (3,), m/s^2, of the file's <world>, else that of Earth."""
+    text = root.findtext("world/gravity")
+    if text is None:
+        return Mechanism.gravity_acceleration
+    x, y, z = (float(g) for g in parsed(text, 3, "<gravity> of the world"))
+    return x, y, z
+
+
 def report_ignored(model: ET.Element, joints: Sequence[SdfJoint], report: Report) -> None:
     """Say by name what elements are left out."""
-    counts: dict[str, int] = {}
-    for owner in (model, *model.findall("link"), *model.findall("joint"), *model.iter("collision")):
-        for child in owner:
-            if child.tag not in READ[owner.tag]:
-                counts[f"<{child.tag}>"] = counts.get(f"<{child.tag}>", 0) + 1
-    if counts:
-        told = ", ".join(f"{tag} ({count})" for tag, count in sorted(counts.items()))
-        report.leave(f"Not read: {told}.")
+    owners = [model, *model.findall("link"), *model.findall("joint"), *model.iter("collision")]
+    report_unread(owners, READ, report)
     balls = [j.name for j in joints if j.kind == "ball" and any((j.damping, j.friction))]
     if balls:
         report.leave(f"Ball joints turn freely, their <dynamics> are left out: {', '.join(balls)}.")

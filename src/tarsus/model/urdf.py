@@ -16,6 +16,7 @@ from tarsus.model.joint import Joint, JointKind
 from tarsus.model.mechanism import WORLD, Actuator, Mechanism
 from tarsus.model.parts import Part, Report, weld
 from tarsus.model.poses import Pose
+from tarsus.model.unread import report_unread
 from tarsus.model.urdf_elements import (
     LIMITED,
     UrdfJoint,
@@ -35,6 +36,12 @@ KINDS: dict[str, JointKind] = {
 }
 LINKS = 2000  # the largest robots have a tenth of them
 SHAPES = ("collision", "visual")
+READ = {  # what is read of an element, or changes no motion
+    "robot": ("link", "joint", "material"),
+    "link": ("inertial", "collision", "visual"),
+    "joint": ("origin", "parent", "child", "axis", "limit", "dynamics", "mimic", "calibration"),
+    "collision": ("origin", "geometry", "material", "verbose"),
+}
 BASE_JOINTS = ("root", "floating_base", "tarsus_floating_base")
 
 
@@ -86,6 +93,8 @@ def _mechanism(
     links = [link_of(element, folder, packages, shapes) for element in robot.findall("link")]
     joints = with_leaders([joint_of(element) for element in robot.findall("joint")], report)
     report_shapes(links, missing_visuals(robot, folder, packages), report)
+    owners = [robot, *robot.findall("link"), *robot.findall("joint"), *robot.iter("collision")]
+    report_unread(owners, READ, report)
     # hang them into a tree, and weld what does not move
     root, children = _tree(links, joints)
     named = {link.name: link for link in links}

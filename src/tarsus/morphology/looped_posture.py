@@ -19,7 +19,7 @@ from tarsus.dynamics.loop_closure import closed
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError
 from tarsus.morphology.feet import candidates_of_last_bodies, soles
-from tarsus.morphology.posture import nearest_zero
+from tarsus.morphology.posture import nearest_drawn
 from tarsus.spatial.rotation import constant
 
 Array = NDArray[np.float64]
@@ -43,7 +43,7 @@ def stand(robot: Robot) -> Array | None:
     single = [i for i, body in enumerate(robot.bodies) if body.joint.kind in ("hinge", "slide")]
     at = [robot.q_slices[i].start for i in single]
     joints = [robot.bodies[i].joint for i in single]
-    start = nearest_zero(robot)
+    start = nearest_drawn(robot)
     if not at or (robot.floating and not soles(robot)):
         return None
     room = [MARGIN * min(joint.upper - joint.lower, 1.0) for joint in joints]

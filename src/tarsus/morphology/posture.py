@@ -47,18 +47,19 @@ class _PlanarLeg(NamedTuple):
 
 
 def stand(robot: Robot) -> Array:
-    """Coordinates (nq,): legs bent by their parallel hinges, other joints as near zero as they go.
+    """Coordinates (nq,): legs bent by their parallel hinges, other joints as near as they go to
+    where the file draws them.
 
     A knee that may bend to either side bends towards the middle of the robot, or forwards where its
     hip is in it.
     """
-    # joints that bend no leg as near zero as they go
-    q, beside = _roots_as_drawn(robot), tree.loose(robot)
+    # joints that bend no leg as near as they go to where they are drawn
+    q, beside, drawn = _roots_as_drawn(robot), tree.loose(robot), _drawn(robot)
     legs = _legs(robot, kinematics(robot, SX(q)))
     bending = {body for leg in legs for body in leg[:3]}
     for i, body in enumerate(robot.bodies):
         if i not in bending | beside and body.joint.kind in ("hinge", "slide"):
-            q[robot.q_slices[i]] = _allowed(robot, i, 0.0)
+            q[robot.q_slices[i]] = _allowed(robot, i, float(drawn[robot.q_slices[i].start]))
 
     # legs bent, each foot below its hip
     kin = kinematics(robot, SX(q))
@@ -69,21 +70,25 @@ def stand(robot: Robot) -> Array:
     return q
 
 
-def nearest_zero(robot: Robot) -> Array:
-    """Coordinates (nq,) with all joints as near zero as their ranges go, what is free where the
-    file draws it.
+def nearest_drawn(robot: Robot) -> Array:
+    """Coordinates (nq,) as the file draws the robot, at zero where it says nothing, or as near as
+    joints' ranges go.
     """
-    q = _roots_as_drawn(robot)
+    q, drawn = _roots_as_drawn(robot), _drawn(robot)
     for i, body in enumerate(robot.bodies):
         if body.joint.kind in ("hinge", "slide"):
-            q[robot.q_slices[i]] = _allowed(robot, i, 0.0)
+            q[robot.q_slices[i]] = _allowed(robot, i, float(drawn[robot.q_slices[i].start]))
     return q
+
+
+def _drawn(robot: Robot) -> Array:
+    """Coordinates (nq,) as the file draws the robot, all joints at zero where it says nothing."""
+    return np.asarray(robot.keyframes.get(DRAWN, robot.neutral()))
 
 
 def _roots_as_drawn(robot: Robot) -> Array:
     """Coordinates (nq,) with all joints at zero, what is free where the file draws it."""
-    q = robot.neutral()
-    drawn = robot.keyframes.get(DRAWN, q)
+    q, drawn = robot.neutral(), _drawn(robot)
     for i, body in enumerate(robot.bodies):
         if body.joint.kind == "free" or i in tree.loose(robot):
             q[robot.q_slices[i]] = drawn[robot.q_slices[i]]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from tarsus.dynamics.robot import Robot
 from tarsus.files import json_text
+from tarsus.model.mechanism import WORLD
 from tarsus.mujoco_runs.library import mujoco
 from tarsus.mujoco_runs.settings import MujocoSettings
 from tarsus.simulation.recording import provenance, variables
@@ -127,7 +128,7 @@ def _trajectory(setup: MujocoSetup, run: Recorded) -> Trajectory:
         q=q,
         u=given["qvel"],
         force=after["contact_force"],
-        bodies=tuple(c.body for c in robot.candidates),
+        ends=tuple((c.body, WORLD) for c in robot.candidates),
         normal=np.broadcast_to(normal, (run.steps, n, 3)),
         point=np.where(open_[..., None], lowest, after["contact_point"]),
         correction=None,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import casadi as ca
 from casadi import SX
 
-from tarsus.errors import unknown
+from tarsus.errors import TarsusError, unknown
 from tarsus.model.mechanism import Mechanism
 from tarsus.parameters import part
 from tarsus.sensing.base import Seen, Sensor
@@ -31,6 +31,8 @@ class Encoders(Sensor):
         for name in self.joints:
             if name not in known:
                 raise unknown("hinge or slide", name, known)
+            if self.joints.count(name) > 1:
+                raise TarsusError(f"Encoders: the joint {name!r} is named twice.")
         return [mechanism.joint_index(name) for name in self.joints or known]
 
     def channels(self, mechanism: Mechanism) -> Mapping[str, str]:

@@ -64,7 +64,10 @@ def compiled(actuators: FileActuators | None, mechanism: Mechanism) -> Actuation
         raise TarsusError(f"{mechanism.name!r} has no actuators from a file: actuators='motor'.")
     strange = [f"{a.name} ({a.dynamics})" for a in mechanism.file_actuators if not a.simulated]
     if strange:
-        raise TarsusError(f"the laws of these actuators are not simulated: {', '.join(strange)}.")
+        raise TarsusError(
+            f"the laws of these actuators are not simulated: {', '.join(strange)}: take them out of"
+            " the file, or actuators='motor'."
+        )
     cut = [a.joint for a in mechanism.file_actuators if a.joint not in mechanism.joint_names]
     if cut:
         raise TarsusError(

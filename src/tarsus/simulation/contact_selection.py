@@ -9,7 +9,7 @@ import numpy as np
 from casadi import DM, SX
 from numpy.typing import NDArray
 
-from tarsus.dynamics import felt_masses, jacobian, tree
+from tarsus.dynamics import felt_masses, jacobian, outlines, tree
 from tarsus.dynamics.kinematics import kinematics
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError
@@ -33,12 +33,12 @@ def candidates(
     robot: Robot, names: str | Sequence[str] | None, notices: list[str]
 ) -> tuple[Candidate, ...]:
     """Which candidates may touch the ground: those named (or "all"), else all, else (where many)
-    the feet's.
+    the feet's, if it has any or its base is fixed.
 
     A robot with a fixed base needs none.
     """
     # a robot needs a contact, unless its base is fixed
-    if not robot.candidates and not robot.floating and names is None:
+    if not robot.candidates and not robot.floating and (not names or names == ALL):
         return ()  # a machine on a stand
     if not robot.candidates:
         raise TarsusError(
@@ -52,14 +52,20 @@ def candidates(
     beside = tree.loose(robot)
     if names is not None or sum(c.body not in beside for c in chosen) <= MANY:
         return chosen
-    chosen = (*feet(robot), *(c for c in robot.candidates if c.body in beside))
+    standing = feet(robot)
+    if robot.floating and not standing:
+        notices.append(
+            f"no body of {robot.name!r} looks like a foot: all its {len(robot.candidates)} contact"
+            " candidates are simulated; name fewer with contacts=[...]. An arm's base is held by"
+            " --fixed-base (tarsus.load(file, floating=False))."
+        )
+        return robot.candidates
+    chosen = (*standing, *(c for c in robot.candidates if c.body in beside))
     bodies = list(dict.fromkeys(robot.bodies[c.body].name for c in chosen))
     some = f"those of {', '.join(bodies)}" if bodies else "for no body looks like a foot"
-    held = " An arm's base is held by --fixed-base (tarsus.load(file, floating=False))."
     notices.append(
         f"{len(chosen)} of {len(robot.candidates)} contact candidates are simulated, {some};"
         ' name others with contacts=[...] or contacts="all".'
-        f"{held if robot.floating and not bodies else ''}"
     )
     return chosen
 
@@ -141,7 +147,7 @@ def blocked(
         for k, candidate in enumerate(watched):
             normal = np.array([0.0, 0.0, 1.0]) if normals is None else normals[candidate.name]
             turned = np.array(DM(kin.world_rotation[candidate.body]))
-            point = candidate.position - candidate.radius * normal @ turned
+            point = outlines.touching(candidate, -normal @ turned)
             columns = jacobian.point_jacobian(kin, candidate.body, SX(point))
             moved = np.array(DM(jacobian.dense(columns, mechanism.nu)))
             up = normal @ moved

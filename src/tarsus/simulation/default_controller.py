@@ -90,15 +90,15 @@ def _standing(robot: Robot) -> tuple[Robot, tuple[str, ...]]:
     """The robot with a keyframe "stand", and a notice if no keyframe of its file is called so.
 
     The first of `STANDING` that it has, in capitals or not; else a floating robot without loops
-    gets bent knees, and one on a stand has all joints at zero or as near as they go; joints that
-    follow others are where these lead them. Made once for each robot object, so that its
-    simulations share one program.
+    gets bent knees, and one on a stand has all joints where the file draws them, or as near as they
+    go; joints that follow others are where these lead them. Made once for each robot object, so
+    that its simulations share one program.
     """
     own = {name.lower(): name for name in reversed(list(robot.keyframes))}
     found = next((own[name] for name in STANDING if name in own), None)
     if found is not None:
         return _starting_at(robot, robot.keyframes[found], found), ()
-    q = looped_posture.stand(robot) if robot.loops else posture.nearest_zero(robot)
+    q = looped_posture.stand(robot) if robot.loops else posture.nearest_drawn(robot)
     if q is None or all(body.joint.kind == "free" for body in robot.bodies):
         drawn = robot.keyframes.get(posture.DRAWN)
         return (robot if drawn is None else _starting_at(robot, following(robot, drawn))), ()
@@ -123,9 +123,12 @@ def _told(robot: Robot, bent: NDArray[np.float64], q: NDArray[np.float64]) -> st
         for i, (body, at) in enumerate(zip(robot.bodies, robot.q_slices, strict=True))
         if body.joint.kind in ("hinge", "slide") and i not in beside
     ]
+    drawn = robot.keyframes.get(posture.DRAWN, robot.neutral())
     if any(bent[at].any() for at in moving):
+        if all(np.array_equal(bent[at], drawn[at]) for at in moving):
+            return "as its file draws it"
         if not feet(robot):
-            return "with all joints as near zero as their ranges go"
+            return "with all joints as near as their ranges go to where its file draws them"
         return "with bent knees and its feet below its hips"
     following_too = ", those that follow others where these lead them"
     return "with all joints at zero" + ("" if np.array_equal(q, bent) else following_too)
@@ -148,7 +151,7 @@ def starting_from(robot: Robot, keyframe: str | None) -> Robot:
     """
     if keyframe is None:
         return robot
-    if keyframe not in robot.keyframes:
+    if not isinstance(keyframe, str) or keyframe not in robot.keyframes:
         raise unknown("keyframe", keyframe, list(robot.keyframes))
     return _starting_at(robot, robot.keyframes[keyframe], keyframe)
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from tarsus import registry
 from tarsus.contact.base import ForceLaw, Law
 from tarsus.dynamics.coordinates import loop_viewer
+from tarsus.dynamics.loop_closure import following
 from tarsus.errors import TarsusError, several
 from tarsus.model.mechanism import Mechanism
 from tarsus.model.self_collision import pairs
@@ -99,8 +100,9 @@ def blocked_notices(plan: Plan, q: NDArray[np.float64]) -> list[str]:
     if isinstance(scene.law, ForceLaw):
         return []
     somewhere = np.zeros((0, q.shape[-1]))
-    if not scene.mechanism.constrained:  # else others than the start's may not be its own
-        somewhere = postures(scene.mechanism, POSTURES)
+    if not scene.mechanism.loops:  # else others than the start's may not be its own
+        random = postures(scene.mechanism, POSTURES)
+        somewhere = np.array([following(scene.mechanism, posture) for posture in random])
     names = blocked(scene, np.vstack([q.reshape(-1, q.shape[-1])[:1], somewhere]))
     if not names:
         return []

@@ -55,8 +55,7 @@ def on_ground(scene: Scene, q: Array) -> Array:
         placed = on_ground(uncut, q)
         return coordinates.in_cut(cut, placed)[0]
     # free objects are not the robot's, unless loops tie them to it
-    company = tree.company(cut)
-    beside = {i for i in tree.loose(cut) if tree.path(cut, i)[-1] not in company}
+    company, beside = tree.company(cut), _beside(cut)
     scene = replace(
         scene,
         candidates=tuple(c for c in scene.candidates if c.body not in beside),
@@ -64,7 +63,7 @@ def on_ground(scene: Scene, q: Array) -> Array:
     )
     # one that is fixed or tied stays where it is
     values = scene.terrain.parameters()
-    if WORLD in company or not cut.floating or not scene.candidates or _mere_objects(cut, beside):
+    if _stays(cut) or not scene.candidates:
         return q
     # one robot for each world where the ground differs
     look = _look(scene)
@@ -91,11 +90,10 @@ def on_ground(scene: Scene, q: Array) -> Array:
 def depths(scene: Scene, q: Array) -> dict[str, tuple[float, Array]]:
     """How deep, m, candidates that `on_ground` does not place are in the ground at registers q
     (nq,) or (worlds, nq), in any world, and its normal (3,) there: those of a robot that is fixed
-    to the world, and of free objects beside it. Those above the ground are left out.
+    or tied to the world, and of free objects. Those above the ground are left out.
     """
-    mechanism = scene.mechanism
-    beside = tree.loose(mechanism)
-    seen = tuple(c for c in scene.candidates if c.body in beside or not mechanism.floating)
+    beside, stays = tree.loose(scene.mechanism), _stays(scene.mechanism)
+    seen = tuple(c for c in scene.candidates if stays or c.body in beside)
     if not seen:
         return {}
     values = {f"terrain.{name}": value for name, value in scene.terrain.parameters().items()}
@@ -114,10 +112,20 @@ def depths(scene: Scene, q: Array) -> dict[str, tuple[float, Array]]:
     }
 
 
-def _mere_objects(mechanism: Mechanism, beside: set[int]) -> bool:
-    """Whether a file drew what is to be placed, and none of it has a joint but the free one."""
+def _beside(mechanism: Mechanism) -> set[int]:
+    """The bodies of free objects that loops do not tie to the robot."""
+    company = tree.company(mechanism)
+    return {i for i in tree.loose(mechanism) if tree.path(mechanism, i)[-1] not in company}
+
+
+def _stays(mechanism: Mechanism) -> bool:
+    """Whether nothing puts it on the ground: it is fixed or tied to the world, or a file drew it,
+    and none of it has a joint but the free one.
+    """
+    beside = _beside(mechanism)
     kinds = {body.joint.kind for i, body in enumerate(mechanism.bodies) if i not in beside}
-    return DRAWN in mechanism.keyframes and kinds == {"free"}
+    objects = DRAWN in mechanism.keyframes and kinds == {"free"}
+    return objects or WORLD in tree.company(mechanism) or not mechanism.floating
 
 
 def _tilt(q: Array, turn: Array, starts: list[int]) -> None:

@@ -78,7 +78,7 @@ def _standing(mechanism: Mechanism) -> Mechanism:
         return mechanism
     robot = Robot.of(mechanism)
     legs = robot.floating and robot.candidates
-    q = posture.stand(robot) if legs else posture.nearest_zero(robot)
+    q = posture.stand(robot) if legs else posture.nearest_drawn(robot)
     return replace(robot, keyframes={**robot.keyframes, "stand": q})
 
 

@@ -141,18 +141,24 @@ def _row(name: str, file: str, seconds: float, options: Mapping[str, Any]) -> Ch
 
 
 def _with_feet(robot: Robot, file: str) -> Robot:
-    """The robot; where its file gives it no shape to stand on, with those of its pictures."""
+    """The robot; where its file gives it no shape to stand on, with those of its pictures, if these
+    are there.
+    """
     if not robot.floating or feet(robot) or not file.endswith((".urdf", ".sdf")):
         return robot
-    drawn = robots.load(file, shapes="visual")
+    try:
+        drawn = robots.load(file, shapes="visual")
+    except TarsusError:
+        return robot
     return drawn if feet(drawn) else robot
 
 
 def _stood(name: str, file: str, robot: Robot, dt: float, seconds: float) -> CheckedRobot:
     """The row of a robot with a step of dt, s."""
-    # with its own servos, or with sized ones
+    # with its own servos, if all of them can act, or with sized ones
     known = {name.lower() for name in robot.signals}
-    own = bool(known & set(STANDING)) and any(a.has_kp for a in robot.file_actuators)
+    servos = any(a.has_kp for a in robot.file_actuators)
+    own = bool(known & set(STANDING)) and servos and all(a.simulated for a in robot.file_actuators)
     given: Any = {"actuators": "file"} if own else {"controller": "stand"}
     simulation = Simulation(robot, dt=dt, **given)
     shown = f"{file}, visual shapes" if robot.origin.options.get("shapes") else file

@@ -19,6 +19,7 @@ from tarsus.dynamics import jacobian, outlines, rnea
 from tarsus.dynamics.free_motion import Drive
 from tarsus.dynamics.kinematics import Kinematics, displaced, kinematics
 from tarsus.dynamics.robot import Robot
+from tarsus.model.mechanism import WORLD
 from tarsus.program.ir.blocks import Program
 from tarsus.program.ir.trace import Builder
 from tarsus.program.run.samples import evaluate
@@ -48,8 +49,8 @@ class Trajectory:
     """Velocities (S + 1, nu)."""
     force: Array
     """Contact forces (S, n, 3) on the robot, world, N."""
-    bodies: tuple[int, ...]
-    """The body of each contact."""
+    ends: tuple[tuple[int, int], ...]
+    """The body of each contact, and the body that it touches, WORLD: the ground."""
     normal: Array
     """Unit normals (S, n, 3), world, out of the ground."""
     point: Array | None
@@ -84,7 +85,7 @@ class Trajectory:
 def solved_steps(run: Trajectory) -> tuple[Solved, dict[str, Array]]:
     """The contact problems and solutions of a run, and the reports of `observing_program`."""
     # the run's forces and normals, in contact frames
-    n, frame = len(run.bodies), frames(run.normal)
+    n, frame = len(run.ends), frames(run.normal)
     impulse = np.einsum("snij,snj->sni", frame, run.dt * run.force)
     unknown = np.zeros((run.steps, run.robot.nu))
     given = {
@@ -103,7 +104,7 @@ def solved_steps(run: Trajectory) -> tuple[Solved, dict[str, Array]]:
     # what the robot tells of every step
     samples = {name: value.reshape(run.steps, -1) for name, value in given.items()}
     kinds = run.point is not None, run.passive is not None
-    program = observing_program(run.robot, run.bodies, *kinds, run.instant, run.stages)
+    program = observing_program(run.robot, run.ends, *kinds, run.instant, run.stages)
     seen = evaluate(program, samples)
     before, after = (seen[name].reshape(run.steps, n, 3) for name in ("before", "after"))
     gap = seen["gap"] if run.gap is None else run.gap
@@ -116,7 +117,7 @@ def solved_steps(run: Trajectory) -> tuple[Solved, dict[str, Array]]:
 @lru_cache(maxsize=KEPT)
 def observing_program(
     robot: Robot,
-    bodies: tuple[int, ...],
+    ends: tuple[tuple[int, int], ...],
     own_points: bool,
     own_passive: bool,
     instant: float,
@@ -124,14 +125,14 @@ def observing_program(
 ) -> Program:
     """The program that observes one step of a run; its reports are those of `step_observables`.
 
-    bodies, instant, stages: of the `Trajectory`
+    ends, instant, stages: of the `Trajectory`
     own_points, own_passive: whether the run has contact points and passive forces of its own
 
     Parameters: q0, u0 at the start; q1, u1 at the end; motors, and passive if the run has them,
     (nu,), N or N m; frame (9n,), the contact frames row by row; impulse (3n,) in them, N s; point
     (3n,), m, if the run has them.
     """
-    n = len(bodies)
+    n = len(ends)
 
     # parameters
     b = Builder(f"{robot.name}_observed")
@@ -145,11 +146,14 @@ def observing_program(
     # the robot where the step looked, and its contacts there
     q = displaced(robot, q0, u0, instant * dt) if instant else q0
     seen, contacts = kinematics(robot, q, u0), []
-    for i in range(n):
+    for i, (body, other) in enumerate(ends):
         axes = ca.reshape(frame[9 * i : 9 * i + 9], 3, 3).T
         at = None if point is None else point[3 * i : 3 * i + 3]
-        place, gap = _place(seen, i, bodies[i], axes[0, :].T, at)
-        world = jacobian.dense(jacobian.point_jacobian(seen, bodies[i], place), robot.nu)
+        place, gap = _place(seen, i, body, axes[0, :].T, at)
+        world = jacobian.dense(jacobian.point_jacobian(seen, body, place), robot.nu)
+        if other != WORLD:
+            place, _ = _place(seen, i, other, axes[0, :].T, at)
+            world -= jacobian.dense(jacobian.point_jacobian(seen, other, place), robot.nu)
         rows = ca.mtimes(axes, world)
         contacts.append(ObservedContact(gap, rows, ca.mtimes(rows, u0)))
 
