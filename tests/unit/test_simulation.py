@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import fields, replace
 
 import numpy as np
@@ -252,3 +253,14 @@ def test_what_an_object_holds_beside_its_fields_counts() -> None:
     assert alike(Own(0.1), Own(0.1)) and not alike(Own(0.1), Own(0.2))
     assert not alike(Own(0.1), Stand()) and not alike(len, print) and not alike(0.0, -0.0)
     assert not alike({"a": object()}, {"a": object()}), "unknown things are alike to themselves"
+
+
+def test_a_time_that_whole_steps_miss_is_told() -> None:
+    simulation = tarsus.Simulation("mini_cheetah", controller="trot", dt=0.0025)
+    with pytest.warns(tarsus.TarsusWarning, match="0.0025 s are run.*dt=0.002"):
+        simulation.advance(0.002)
+    assert simulation.time == 0.0025
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        simulation.advance(0.1)
+        simulation.advance(0.026)  # ten steps: 4 % less

@@ -24,7 +24,7 @@ from tarsus.errors import TarsusError
 from tarsus.morphology.feet import feet
 from tarsus.program.run.backend import Array
 from tarsus.program.run.worlds import Worlds
-from tarsus.simulation import default_controller, inputs, notices, resolve
+from tarsus.simulation import default_controller, notices, resolve, time_steps
 from tarsus.simulation.contact_selection import candidates
 from tarsus.simulation.loading import loaded
 from tarsus.simulation.options import Options, complete
@@ -102,7 +102,7 @@ class Environment:
         if not isinstance(task, LearningTask):
             task = registry.member(TASKS, "task", task, LearningTask)()
         self.task = task
-        self.dt, self.worlds, self.notices = inputs.step(dt), chosen.worlds, list[str]()
+        self.dt, self.worlds, self.notices = time_steps.step(dt), chosen.worlds, list[str]()
         asked = default_controller.starting_from(resolve.robot(robot), chosen.keyframe)
         standing, _ = default_controller.prepared(asked, None, self.dt, self.notices)
         if reason := self.task.suits(standing):

@@ -13,7 +13,7 @@ from tarsus.errors import TarsusError, unknown
 from tarsus.identification.candidates import ModelParts
 from tarsus.model import held
 from tarsus.parameters import declared, name_of
-from tarsus.simulation import inputs, options, resolve
+from tarsus.simulation import options, resolve, time_steps
 from tarsus.simulation.recording import provenance
 from tarsus.simulation.recording.part_text import made, made_of
 from tarsus.simulation.recording.whose import robot_of
@@ -57,7 +57,7 @@ def model_parts(model: Mapping[str, Any], log: Any, robot: Robot, step: float) -
                 known = [n for n in options.declared() if n not in REFUSED]
                 raise unknown("option of an identification", own, known)
             chosen[own] = value
-    return ModelParts(robot, law, terrain, stepper, inputs.step(model.get("dt", step)), chosen)
+    return ModelParts(robot, law, terrain, stepper, time_steps.step(model.get("dt", step)), chosen)
 
 
 def _part(kind: str, model: Mapping[str, Any], told: Mapping[str, Any], default: str) -> Any:

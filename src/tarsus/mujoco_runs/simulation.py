@@ -24,7 +24,7 @@ from tarsus.mujoco_runs.recorder import Recorder
 from tarsus.mujoco_runs.replay import Replay
 from tarsus.mujoco_runs.settings import MujocoSettings
 from tarsus.mujoco_runs.uneven import model_on
-from tarsus.simulation import default_controller, inputs, resolve
+from tarsus.simulation import default_controller, inputs, resolve, time_steps
 from tarsus.simulation.contact_selection import candidates
 from tarsus.simulation.placement import on_ground
 from tarsus.simulation.recording.divergence import Diverged, Fault, first_fault
@@ -70,7 +70,7 @@ class MujocoSimulation:
     ) -> None:
         # what is simulated
         self.notices: list[str] = []
-        self.dt, whole = inputs.step(dt), resolve.robot(robot)
+        self.dt, whole = time_steps.step(dt), resolve.robot(robot)
         prepared = default_controller.prepared(whole, controller, self.dt, self.notices)
         parts = {"engine": settings or MujocoSettings(), "gait": prepared[1]}
         parts = with_parameters(parts | {"terrain": resolve.terrain(terrain)}, parameters)
@@ -132,7 +132,7 @@ class MujocoSimulation:
 
     def advance(self, seconds: float) -> None:
         """Run without a log, up to a state that is not finite."""
-        for _ in range(inputs.steps(seconds, self.dt)):
+        for _ in range(time_steps.steps(seconds, self.dt)):
             self.step()
             if not np.isfinite(self.data.qvel.sum()):
                 return
@@ -151,7 +151,7 @@ class MujocoSimulation:
         """
         self._require_plane()
         # step by step, up to a fault or Ctrl-C
-        steps, t0, wall = inputs.steps(seconds, self.dt), self.time, 0.0
+        steps, t0, wall = time_steps.steps(seconds, self.dt), self.time, 0.0
         look = max(1, round(LOOK / self.dt))
         geoms = range(1, 1 + len(self.robot.candidates))  # the floor is geom 0
         recorder, extra, fault, checked = Recorder(self.model, self.data, geoms), [], None, 0

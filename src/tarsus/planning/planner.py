@@ -27,7 +27,7 @@ from tarsus.planning.rollout_program import RolloutPlan, shared
 from tarsus.planning.rollouts import Futures
 from tarsus.planning.strides import strides
 from tarsus.program.run.optimizer import usable_cores
-from tarsus.simulation import default_controller, inputs, notices, resolve
+from tarsus.simulation import default_controller, notices, resolve, time_steps
 from tarsus.simulation.contact_selection import candidates
 from tarsus.simulation.options import Options, complete
 from tarsus.terrain.base import Terrain
@@ -99,7 +99,7 @@ class Planner:
         gains: Gains | None = own.pop("gains", None)
         self.goal: Goal = _resolved(GOALS, "goal", goal, Goal)
         self.method: SamplingMethod = _resolved(METHODS, "method", method, SamplingMethod)
-        self.dt, self.notices = inputs.step(dt), list[str]()
+        self.dt, self.notices = time_steps.step(dt), list[str]()
         asked = resolve.robot(robot)
         chosen = _completed(own, asked)
         asked = default_controller.starting_from(asked, chosen.keyframe)

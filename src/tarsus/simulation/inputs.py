@@ -20,36 +20,13 @@ from tarsus.parameters import declared, name_of
 from tarsus.program.ir.trace import Builder
 from tarsus.program.run.backend import Backend
 from tarsus.simulation import varied
-from tarsus.simulation.options import Options, positive
+from tarsus.simulation.options import Options
 from tarsus.simulation.settable import not_settable
 from tarsus.terrain.base import Terrain
 
 UNIT = 0.01  # [1]: a quaternion whose length differs more from 1 is none
 HEAVIEST = 1e6  # [1]: factor on a mass
 SPEED = "speed"  # the command that legs bound
-MOST_STEPS = 1e9  # of one call: more than a day's work
-LONGEST = 0.1  # s: in less than three such steps a robot of our size falls over its whole height
-
-
-def steps(seconds: float, dt: float) -> int:
-    """The steps of dt that make a time, one at least; TarsusError if there is no end of them."""
-    if positive("the duration", seconds, "seconds") / dt > MOST_STEPS:
-        raise TarsusError(
-            f"a duration of {seconds:g} s takes {seconds / dt:.3g} steps of {dt:g} s; at most"
-            f" {MOST_STEPS:g} are run at once."
-        )
-    return max(round(seconds / dt), 1)
-
-
-def step(dt: float) -> float:
-    """A time step, s; TarsusError for one that is not positive, or that no legged robot bears."""
-    if positive("dt", dt, "seconds") > LONGEST:
-        meant = f"; did you mean {dt / 1000:g}?" if dt / 1000 <= LONGEST else ""
-        raise TarsusError(
-            f"dt = {dt:g} s is longer than any step that a legged robot bears, {LONGEST:g} s"
-            f"{meant or '.'}"
-        )
-    return float(dt)
 
 
 def pushed_bodies(chosen: Robot, names: str | Sequence[str]) -> tuple[str, ...]:

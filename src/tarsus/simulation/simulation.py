@@ -25,6 +25,7 @@ from tarsus.simulation import (
     notices,
     resolve,
     sensed,
+    time_steps,
     uncut_state,
     varied,
     varied_numbers,
@@ -79,7 +80,7 @@ class Simulation(KeptState, sensed.Sensed, Differentiated):
         # what is simulated: names become objects, the gait and its gains fit the robot
         chosen = complete(options)
         self.robot = resolve.robot(robot)
-        self.dt, self.worlds, self.notices = inputs.step(dt), chosen.worlds, list[str]()
+        self.dt, self.worlds, self.notices = time_steps.step(dt), chosen.worlds, list[str]()
         self.options = chosen
         self.robot = default_controller.starting_from(self.robot, chosen.keyframe)
         own, controller = actuation.chosen(chosen.actuators, controller)
@@ -261,11 +262,10 @@ class Simulation(KeptState, sensed.Sensed, Differentiated):
         return Interventions(1, before, ("push",))
 
     def advance(self, seconds: float) -> None:
-        """Run without logging."""
-        steps = inputs.steps(seconds, self.dt)
+        """Run without logging, the whole steps nearest to the time, s, one at least."""
         if not self._every:
-            return self._worlds.advance(steps)
-        for _ in range(steps):
+            return self._worlds.advance(time_steps.steps(seconds, self.dt))
+        for _ in range(time_steps.steps(seconds, self.dt)):
             self.step()
 
     def run(
@@ -297,4 +297,4 @@ class Simulation(KeptState, sensed.Sensed, Differentiated):
             self.notices,
             self._between(push),
         )
-        return logged(begun, inputs.steps(seconds, self.dt), progress, to)
+        return logged(begun, time_steps.steps(seconds, self.dt), progress, to)

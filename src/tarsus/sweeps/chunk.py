@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tarsus import registry
 from tarsus.errors import TarsusError, unknown
 from tarsus.model.files import needed_library
-from tarsus.simulation import inputs
+from tarsus.simulation import time_steps
 from tarsus.simulation.by_candidate import by_candidate
 from tarsus.simulation.simulation import Simulation
 from tarsus.sweeps.built import ChunkPush, built
@@ -109,7 +109,7 @@ def _batch(chunk: Chunk) -> tuple[dict[str, Array], list[str | None], list[str]]
     """All worlds at once."""
     simulation = built(chunk)
     watched = {name: make(simulation) for name, make in makers(chunk).items()}
-    total, dt = inputs.steps(chunk.structure["seconds"], simulation.dt), simulation.dt
+    total, dt = time_steps.steps(chunk.structure["seconds"], simulation.dt), simulation.dt
     push = ChunkPush(chunk, dt)
     failure: list[str | None] = [None] * len(chunk)
     # stretches, which also end where a push begins or ends

@@ -26,10 +26,10 @@ from tarsus.morphology import posture
 from tarsus.morphology.fall import SUNK, TILTED, upright
 from tarsus.morphology.feet import feet
 from tarsus.simulation.default_controller import STANDING
-from tarsus.simulation.inputs import steps
 from tarsus.simulation.recording.divergence import Fault, first_fault
 from tarsus.simulation.recording.recorder import Interventions, Records, joined, record
 from tarsus.simulation.simulation import Simulation
+from tarsus.simulation.time_steps import steps
 
 Array = NDArray[np.float64]
 BUILT_IN = "tarsus.robots"
