@@ -88,6 +88,14 @@ def report_ignored(model: ET.Element, joints: Sequence[SdfJoint], report: Report
     balls = [j.name for j in joints if j.kind == "ball" and any((j.damping, j.friction))]
     if balls:
         report.leave(f"Ball joints turn freely, their <dynamics> are left out: {', '.join(balls)}.")
+    soft = [
+        joint.get("name", "")
+        for joint in model.findall("joint")
+        if any(joint.find(f"axis/limit/{tag}") is not None for tag in ("stiffness", "dissipation"))
+    ]
+    if soft:
+        named = several(soft, SOME)
+        report.leave(f"Stops do not give way, <stiffness> and <dissipation> are left out: {named}.")
     ranges = [j.name for j in joints if j.kind in ("revolute", "prismatic") and not j.limited]
     if ranges:
         report.note(f"Joints without a range of motion: {several(ranges, SOME)}.")
