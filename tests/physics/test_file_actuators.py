@@ -93,6 +93,22 @@ def test_a_file_moves_as_on_mujoco(name: str) -> None:
     assert 1.7 < off[0] / off[1] < 2.4
 
 
+@pytest.mark.parametrize("early", ["true", "false"])
+@pytest.mark.parametrize("kind", ["filter", "integrator"])
+def test_activation_acts_as_early_as_the_file_says(kind: str, early: str) -> None:
+    """Step by step: its force is that of the activation at the step's end, or at its start."""
+    law = f'dyntype="{kind}" dynprm=".05" gainprm="5" actearly="{early}"'
+    robot, dt = pendulum(f'<general name="g" joint="j" {law}/>'), 2e-3
+    simulation = Simulation(robot, dt=dt, actuators="file")
+    activation = speed = 0.0
+    for _ in range(20):
+        simulation.step(np.array([0.7]))
+        after = activation + dt * (0.7 if kind == "integrator" else (0.7 - activation) / 0.05)
+        speed += dt * 5 * (after if early == "true" else activation)
+        activation = after
+        assert simulation.u[0] == pytest.approx(speed, rel=1e-7, abs=1e-12)
+
+
 def test_servos_too_stiff_for_an_explicit_step_come_to_rest() -> None:
     """dt kv / I is 50 and dt^2 kp / I 250, where an explicit step bears 2 and 4."""
     robot, dt = pendulum('<position joint="j" kp="1e7" kv="1e4"/>'), 5e-3

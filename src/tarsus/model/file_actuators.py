@@ -36,6 +36,7 @@ class FileActuator:
         order), else the name of one that is not simulated
     time_constant: of a filter, s
     activation: range of what is filtered or integrated
+    early: whether the force is that of the activation at the step's end, not at its start
     speed: of the joint, rad/s or m/s; below the last `FALLING` of it the motor has all its torque
     """
 
@@ -51,6 +52,7 @@ class FileActuator:
     time_constant: float = 0.0
     activation: Range = FREE
     speed: float = np.inf
+    early: bool = False
 
     def __post_init__(self) -> None:
         if not self.speed > 0:

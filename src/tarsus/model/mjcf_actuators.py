@@ -127,6 +127,7 @@ def _of_file(model: Any, number: int, name: str) -> FileActuator:
         dynamics,
         float(model.actuator_dynprm[number, 0]),
         _range(model.actuator_actlimited[number], model.actuator_actrange[number]),
+        early=bool(model.actuator_actearly[number]),
     )
 
 

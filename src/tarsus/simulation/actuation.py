@@ -111,7 +111,7 @@ def forces(
         moved = [next_activation(actuators[k], now[i], signal[k], dt) for i, k in enumerate(states)]
         after["activation"] = ca.vertcat(*moved)
         for i, k in enumerate(states):
-            signal[k] = now[i]
+            signal[k] = moved[i] if actuators[k].early else now[i]
     return replace(law, signal=ca.vertcat(*signal)), after
 
 
