@@ -61,7 +61,7 @@ class Robots(Command):
     base: Base = field(default_factory=BaseFlags)
 
     def execute(self) -> int:
-        from tarsus.simulation.inputs import steps
+        from tarsus.simulation.time_steps import steps
         from tarsus.validation.robot_check import checked, named
         from tarsus.validation.two_engines import truth
 
