@@ -64,8 +64,8 @@ class Options(TypedDict, total=False):
         int | None,
         Option(
             None,
-            "how many contacts a step holds where others than the feet's touch; by default 12, and"
-            " four more than the feet's",
+            "how many contacts a step holds where others than the feet's touch; by default 12 (20"
+            " for a robot of many limbs), and four more than the feet's",
         ),
     ]
     self_collision: Annotated[
