@@ -4,14 +4,18 @@ Tarsus' weight: a process of its own starts with it (`optimizer`).
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from functools import cache
 
 import llvmlite.binding as llvm
 
+from tarsus.program.codegen.short_addresses import with_short_addresses
 from tarsus.program.codegen.short_blocks import in_short_blocks
 from tarsus.program.run.llvm_options import for_few_registers
 
+WIDE = ("<8 x double>", "<16 x float>")
+ESCAPED = str.maketrans({"\\": r"\5C", '"': r"\22", "\n": r"\0A"})  # as LLVM reads a string
 VECTOR_BITS = {"avx512f": 512, "avx": 256}  # else 128, which every 64-bit processor has
 
 
@@ -42,6 +46,7 @@ def compiler(optimized: bool) -> llvm.TargetMachine:
     for_few_registers()
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
+    llvm.initialize_native_asmparser()
     target = llvm.Target.from_default_triple()
     return target.create_target_machine(
         cpu=host().cpu,
@@ -77,6 +82,26 @@ def _improve(made: llvm.ModuleRef, target_machine: llvm.TargetMachine) -> None:
     passes.run(made, llvm.create_pass_builder(target_machine, options))
 
 
+def assembly(text: str, target_machine: llvm.TargetMachine) -> str:
+    """The machine code of a module as text."""
+    written = target_machine.emit_assembly(module(text, target_machine))
+    return with_short_addresses(written) if _is_wide(text, target_machine) else written
+
+
 def compiled(text: str, target_machine: llvm.TargetMachine) -> bytes:
     """The machine code of a module."""
-    return target_machine.emit_object(module(text, target_machine))
+    if not _is_wide(text, target_machine):
+        return target_machine.emit_object(module(text, target_machine))
+    return target_machine.emit_object(of_assembly(assembly(text, target_machine), target_machine))
+
+
+def of_assembly(written: str, target_machine: llvm.TargetMachine) -> llvm.ModuleRef:
+    """A module of nothing but such text."""
+    text = written.translate(ESCAPED)
+    return llvm.parse_assembly(f'target triple = "{target_machine.triple}"\nmodule asm "{text}"\n')
+
+
+def _is_wide(text: str, target_machine: llvm.TargetMachine) -> bool:
+    """Whether addresses of its code can be made shorter: vectors of 512 bits, optimized code."""
+    able = host().vector_bits == 512 and sys.platform == "linux"
+    return able and target_machine is compiler(True) and any(kind in text for kind in WIDE)

@@ -25,8 +25,8 @@ from tarsus.program.codegen.layout import Target
 from tarsus.program.codegen.on_entry import NAME, SYMBOLS, TABLES
 from tarsus.program.ir.blocks import Program
 from tarsus.program.run import cache as disk
-from tarsus.program.run import optimizer
-from tarsus.program.run.machine import compiled, compiler, host, module
+from tarsus.program.run import machine, optimizer
+from tarsus.program.run.machine import compiled, compiler, host
 from tarsus.program.run.optimizer import optimizes
 from tarsus.program.run.when_entered import Failed, Made, WhenEntered
 
@@ -203,8 +203,7 @@ def _key(
 
 def assembly(program: Program, target: Target) -> str:
     """The kernel's machine code as text."""
-    machine = compiler(optimizes())
-    return machine.emit_assembly(module(ir_text(program, target), machine))
+    return machine.assembly(ir_text(program, target), compiler(optimizes()))
 
 
 @cache
