@@ -5,7 +5,7 @@ from __future__ import annotations
 from time import perf_counter
 
 from tarsus.program.codegen.emit import Emitter
-from tarsus.program.codegen.layout import Target
+from tarsus.program.codegen.layout import Target, effort_at
 from tarsus.program.ir.blocks import Program
 from tarsus.program.ir.trace import Builder
 from tarsus.program.run.worlds import Worlds
@@ -21,6 +21,18 @@ def operations_per_step(program: Program, target: Target, iterations: float) -> 
     once = sum(count for count, loop in emitter.operations if loop == 0)
     first_loop = sum(count for count, loop in emitter.operations if loop == 1)
     return once + iterations * first_loop
+
+
+def operations_taken(batch: Worlds, steps: int) -> float:
+    """Arithmetic instructions of one step, mean over so many, in worlds side by side that go on
+    from where the batch's first is; counted as they run (decision 0050).
+    """
+    program, lanes = batch.program, batch.lanes
+    worlds = Worlds(program, lanes, bits=batch.target.bits, lanes=lanes)
+    for register in program.persistent:
+        worlds.set(register.name, batch.first(register.name))
+    worlds.advance(steps)
+    return float(worlds.data[0, effort_at(program)].max()) / steps
 
 
 FMA_LATENCY = 4.0  # cycles of a dependent fused multiply-add on current x86 and Arm processors

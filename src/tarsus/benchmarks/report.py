@@ -50,7 +50,7 @@ def tell(figures: dict[str, Any]) -> None:
     # what a step costs
     console.print(
         f"memory {figures['bytes_per_world']:.0f} bytes per world;"
-        f" {figures['operations_per_step']:.0f} arithmetic instructions per step at"
+        f" {figures['operations_per_step']:.0f} arithmetic operations per step at"
         f" {figures['iterations_mean']:.2f} iterations; float64 batch at"
         f" {100 * figures['instruction_bound_fraction']:.0f} % of the speed that two vector"
         " instructions per clock cycle would allow"

@@ -14,7 +14,7 @@ from time import perf_counter
 from typing import Any
 
 from tarsus import robots
-from tarsus.benchmarks.instruction_bound import clock, operations_per_step
+from tarsus.benchmarks.instruction_bound import clock, operations_taken
 from tarsus.contact.laws.moreau import Moreau
 from tarsus.control.gaits.trot import Trot
 from tarsus.dynamics.robot import Robot
@@ -23,6 +23,7 @@ from tarsus.mujoco_runs.settings import MujocoSettings
 from tarsus.mujoco_runs.simulation import MujocoSimulation
 from tarsus.program.codegen.layout import Target
 from tarsus.program.run import machine, native
+from tarsus.program.run.worlds import Worlds
 from tarsus.simulation.recording.summary import summary
 from tarsus.simulation.simulation import Simulation
 
@@ -59,7 +60,7 @@ def bench(progress: Callable[[str], None] = lambda text: None) -> dict[str, Any]
     # accuracy, and the bound that arithmetic alone would set
     judged = Simulation(robot, Moreau(mu=FRICTION), controller=Trot(), dt=DT)
     numbers = summary(judged, judged.run(SECONDS))
-    operations = operations_per_step(sims["batch64"].program, sims["batch64"].target, iterations)
+    operations = operations_taken(sims["batch64"].worlds, round(SECONDS / DT))
     hertz = clock()
     bound = operations / PIPES / hertz / sims["batch64"].lanes
     return {
@@ -115,19 +116,15 @@ class Batch:
     simulation: Simulation
 
     @property
-    def program(self) -> Any:
-        """Its compiled program."""
-        return self.simulation.program
-
-    @property
-    def target(self) -> Target:
-        """The lanes and bits of its machine code."""
-        return self.simulation.target
+    def worlds(self) -> Worlds:
+        """What it runs on this processor."""
+        assert isinstance(self.simulation.backend, Worlds)
+        return self.simulation.backend
 
     @property
     def lanes(self) -> int:
         """Worlds per vector instruction."""
-        return self.target.lanes
+        return self.worlds.lanes
 
     def time(self, seconds: float) -> float:
         """Seconds for one step of one world, over `seconds` of trot from the start."""
