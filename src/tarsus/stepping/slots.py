@@ -93,7 +93,7 @@ def with_slots(
     impulses = end.contact.impulses + [SX.zeros(3)] * scene.slots
     contact = replace(end.contact, impulses=impulses, memory=kept)
     stood = replace(end, contact=contact, left_out=SX(0)).values()
-    lying = Lying(scene, feet, low, at_slot, solved, start, builder)
+    lying = Lying(scene, feet, low, at_slot, solved, start, memory, builder)
 
     def falling(standing: Values) -> tuple[Values, SX]:
         if start.stops is None:
@@ -112,7 +112,7 @@ def with_slots(
 
 @dataclass(frozen=True, eq=False)
 class Lying(Generic[T]):
-    """The step with all contacts in slots; parts as of `with_slots`."""
+    """The step with all contacts in slots; parts as of `with_slots`, and what its start holds."""
 
     scene: Scene
     feet: list[T]
@@ -120,6 +120,7 @@ class Lying(Generic[T]):
     at_slot: Callable[[Chosen], T]
     solved: Solve[T]
     start: StepInputs
+    memory: Remembered
     builder: Builder
 
     def step(self, standing: Values, pressed: list[SX]) -> tuple[Values, SX]:
@@ -144,7 +145,7 @@ class Lying(Generic[T]):
 
     def _chosen(self, pressed: list[SX]) -> tuple[list[SX], SX]:
         """Who comes into slots."""
-        scene, memory = self.scene, Remembered.of(self.scene, self.start.memory)
+        scene, memory = self.scene, self.memory
         closed = [
             scene.law.closed(touch.contact, own)
             for touch, own in zip(self.feet, memory.usual, strict=True)
@@ -157,7 +158,7 @@ class Lying(Generic[T]):
 
     def _in_slots(self, numbers: list[SX], left_out: SX) -> Values:
         """The step with what slots of these numbers hold."""
-        scene, memory = self.scene, Remembered.of(self.scene, self.start.memory)
+        scene, memory = self.scene, self.memory
 
         def at(j: SX) -> tuple[T, SX]:
             slot = looked_up(scene, numbers, self.low, j, self.builder)
@@ -166,7 +167,7 @@ class Lying(Generic[T]):
         slots = self.builder.each("slots", len(numbers), at)
         own = ca.vertcat(*(kept for _, kept in slots))
         end = self.solved([touch for touch, _ in slots], replace(self.start, memory=own))
-        contact = handed_back(scene, self.start, self.feet, numbers, end.contact)
+        contact = handed_back(scene, self.start, memory, self.feet, numbers, end.contact)
         return replace(end, contact=contact, left_out=left_out).values()
 
 
@@ -260,12 +261,19 @@ def remembered(law: Law, number: SX, memory: Remembered) -> SX:
 
 
 def handed_back(
-    scene: Scene, start: StepInputs, feet: list[T], numbers: list[SX], contact: ContactSolution
+    scene: Scene,
+    start: StepInputs,
+    before: Remembered,
+    feet: list[T],
+    numbers: list[SX],
+    contact: ContactSolution,
 ) -> ContactSolution:
     """The solution of the slots with these numbers, the others being empty, with that of the usual
     contacts in their own places.
+
+    before: what the start's memory holds
     """
-    law, before = scene.law, Remembered.of(scene, start.memory)
+    law = scene.law
     # the usual contacts
     after = [law.own(contact.memory, j) for j in range(len(numbers))]
     solved = list(zip(numbers, contact.impulses, after, strict=True))
