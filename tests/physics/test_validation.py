@@ -242,3 +242,10 @@ def test_a_push_that_grows_does_the_work_of_its_integral(engine: Engine) -> None
         motion = engine.run(start, 0.001, 0.2, skip=skip)
         expected = 0.5 * 0.2 * np.array([1, 1]) + rates[:, :2] * 0.2**2 / 2
         np.testing.assert_allclose(motion.u[-1, :, :2], expected, rtol=1e-9, atol=1e-12)
+
+
+def test_a_body_that_touches_nothing_flies_under_sub_steps() -> None:
+    """The stepper asked what a step held under a law of impulses, where there is no contact."""
+    rows = validate("lcp_impulse", "free_flight", "dormand_prince")
+    assert rows
+    assert {row.status for row in rows} == {"pass"}, rows

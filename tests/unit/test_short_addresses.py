@@ -96,8 +96,7 @@ def step_text() -> str:
 
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="x86's instructions")
 def test_a_step_has_shorter_code_at_the_same_addresses() -> None:
-    machine.compiler(True)
-    llvm.initialize_native_asmparser()
+    machine.compiler(True)  # LLVM knows the instructions
     maker = llvm.Target.from_triple("x86_64-unknown-linux-gnu").create_target_machine(
         cpu="skylake-avx512", opt=1, reloc="pic", codemodel="small"
     )

@@ -198,8 +198,8 @@ def rate(scene: Scene, at: StepInputs, builder: Builder) -> Rate:
 
 
 def begun(scene: Scene, at: StepInputs) -> Values:
-    """What a step that begins here holds under a law of impulses; nothing under another."""
-    if not scene.law.impulsive:
+    """What a step that begins here holds under a law of impulses; nothing where none can act."""
+    if not (scene.law.impulsive and scene.candidates):
         return {}
     kin = kinematics(scene.mechanism, at.q, at.u)
     touching = enumerate(contact_kinematics(scene, kin, at.terrain))
