@@ -50,10 +50,12 @@ class Factor:
         return y
 
     def forward(self, y: list[SX]) -> list[SX]:
-        """The second half, after the pivots: back from the last eliminated to the first."""
+        """The second half, after the pivots: back from the last eliminated to the first. What was
+        found first is taken first, so that a row waits for one product of the row before it.
+        """
         x = list(y)
         for k in reversed(self.order):
-            for i in self.pattern[k]:
+            for i in reversed(self.pattern[k]):
                 x[k] = x[k] - self.L[k, i] * x[i]
         return x
 

@@ -8,7 +8,8 @@ from tarsus.errors import TarsusError
 from tarsus.program.codegen import odds, on_entry
 from tarsus.program.codegen.kernels import KernelShell, LaneGroups
 from tarsus.program.codegen.layout import Target
-from tarsus.program.codegen.registers import SPARE, Registers
+from tarsus.program.codegen.registers import SPARE
+from tarsus.program.codegen.rounds import Rounds
 from tarsus.program.ir.blocks import CYCLES, Block, Later, Lookup, Program, Stamp, Straight, While
 from tarsus.program.lowering.scopes import local_registers
 from tarsus.program.lowering.spill import Memory
@@ -17,7 +18,7 @@ from tarsus.program.lowering.tape import Node, tape
 EXACT_FLOAT32 = 1 << 24  # beyond it float32 skips integers, and with them entries of a table
 
 
-class Emitter(Registers):
+class Emitter(Rounds):
     """Writes a kernel: what is done with a world; the frame says how they are stored and walked.
 
     shared: temporaries of a loop's function that lie where its caller brought them
@@ -36,7 +37,7 @@ class Emitter(Registers):
         self._calls = 0
         self._labels = 0
         self._told = 0  # operations whose worlds know of them
-        self._inside = self._stays = False  # a seldom function; a loop whose code stays in it
+        self._stays = False  # whether a loop's code stays in it
         self._scopes = local_registers(program, shared)
         self._odds = isinstance(self.frame, LaneGroups)  # whether LLVM is told how often
         if program.sections and not (target == Target(1) and isinstance(self.frame, LaneGroups)):
@@ -75,9 +76,8 @@ class Emitter(Registers):
     def _call(self, block: While | Later) -> None:
         """A call of the function that holds the loop, where a lane wants it."""
         s = self.scribe
-        wanted = s.lt(s.const(0.0), self._load(block.more, 0))
-        if self._masks:
-            wanted = s.operation("and", [wanted, self._masks[-1]])
+        wanted = self._wanting(block.more)
+        if self._masks and self.target.lanes > 1:
             self._write(s.select(wanted, s.const(1.0), s.const(0.0)), block.more, 0)
         s.lines += on_entry.call(self._calls, s.any(wanted), self._handing(self._calls))
         s.forget()
@@ -140,49 +140,59 @@ class Emitter(Registers):
         )
 
     def _while(self, block: While) -> None:
-        # count the rounds from 0
+        # is there a first round?
         self._labels += 1
         tag, s = f"loop{self._labels}", self.scribe
-        before = f"{tag}.before"
-        s.lines += [
-            f"  br label %{before}",
-            f"{before}:",
-            f"  br label %{tag}.head",
-            f"{tag}.head:",
-            f"  %{tag}.count = phi i64 [ 0, %{before} ], [ %{tag}.count.next, %{tag}.end ]",
-        ]
-        # go on while a lane of those active wants more
-        more = self._load(block.more, 0)
-        mask = s.lt(s.const(0.0), more)
-        if self._masks:
-            mask = s.operation("and", [mask, self._masks[-1]])
-        some = s.any(mask)
+        self._jump(f"{tag}.before")
+        first = self._wanting(block.more)
+        some = s.any(first)
         chance = odds.of_loop(block) if self._odds and not self._inside else ""
         s.lines += [
-            f"  %{tag}.within = icmp slt i64 %{tag}.count, {block.maximum}",
-            f"  %{tag}.go = and i1 %{tag}.within, {some}",
-            f"  br i1 %{tag}.go, label %{tag}.body, label %{tag}.exit{chance}",
-            f"{tag}.body:",
+            f"  br i1 {some}, label %{tag}.first, label %{tag}.exit{chance}",
+            f"{tag}.first:",
         ]
-        # the body, for these lanes alone
-        s.forget()
+        # the body, for the lanes that want it
         begun = s.arithmetic - self._told
-        self._masks.append(mask)
+        self._masks.append(s.called_mask(f"%{tag}.mask"))
         self._local.append(self._scopes.get(id(block), frozenset()))
+        kept = self._to_be_kept(block)
+        self._put_by(kept, first, tag, "first")
+        s.lines += [
+            f"{tag}.body:",
+            f"  %{tag}.count = phi i64 [ 1, %{tag}.first.by ], [ %{tag}.next, %{tag}.again.by ]",
+            f"  %{tag}.mask = phi {s.mask} [ {first}, %{tag}.first.by ],"
+            f" [ %{tag}.more, %{tag}.again.by ]",
+        ]
+        s.forget()
         for inner in block.body:
             self._block(inner)
         self._tell(s.arithmetic - self._told - begun)
+        begun = s.arithmetic
+        self._put_right(kept, tag)
+        self._told += s.arithmetic - begun  # so seldom that nobody counts it
         self._masks.pop()
         self._local.pop()
-        # back to the head; no value read before holds after it
+        # another one? no value read before holds after it
+        more = self._wanting(block.more)
+        some = s.any(more)
         s.lines += [
-            f"  br label %{tag}.end",
-            f"{tag}.end:",
-            f"  %{tag}.count.next = add i64 %{tag}.count, 1",
-            f"  br label %{tag}.head{self._hint(block)}",
-            f"{tag}.exit:",
+            f"  %{tag}.more = and {s.mask} {more}, {more}",
+            f"  %{tag}.next = add i64 %{tag}.count, 1",
+            f"  %{tag}.within = icmp slt i64 %{tag}.count, {block.maximum}",
+            f"  %{tag}.go = and i1 %{tag}.within, {some}",
+            f"  br i1 %{tag}.go, label %{tag}.again, label %{tag}.exit{chance}",
+            f"{tag}.again:",
         ]
+        self._put_by(kept, more, tag, "again", self._hint(block))
+        s.lines.append(f"{tag}.exit:")
         s.forget()
+
+    def _wanting(self, more: str) -> str:
+        """The lanes that want a loop's next round: of several lanes those alone that take part."""
+        mask = self.scribe.lt(self.scribe.const(0.0), self._load(more, 0))
+        if self._masks and self.target.lanes > 1:
+            return self.scribe.operation("and", [mask, self._masks[-1]])
+        return mask
 
     def _tell(self, operations: int) -> None:
         """Add operations to the effort of the worlds that took them."""

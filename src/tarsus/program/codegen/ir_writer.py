@@ -2,91 +2,16 @@
 
 from __future__ import annotations
 
-import ctypes
-import struct
 from collections.abc import Callable
 
 from tarsus.program.codegen import elementary
+from tarsus.program.codegen.ir_lines import IrLines
 
 UNARY = {"neg", "fabs", "sqrt", "floor", "ceil"}
 
 
-class IrWriter:
-    """Lines of IR over values of `lanes` numbers with `bits` bits; values go by their SSA names.
-
-    Masks (one bit a lane) and numbers are told apart by name, so that comparisons stay masks until
-    used as 0 or 1.
-    """
-
-    def __init__(self, lanes: int, bits: int, letter: str = "v") -> None:
-        self.lanes, self.bits, self._letter = lanes, bits, letter
-        self.lines: list[str] = []
-        self._count = self._of_memory = 0
-        self._masks: set[str] = set()
-        self._declared: dict[str, None] = {}
-        self._angles: dict[str, tuple[str, str]] = {}
-        self._calls: dict[str, str] = {}
-        self.scalar = "double" if bits == 64 else "float"
-        self.vector = self._of(self.scalar)
-        self.mask = self._of("i1")
-        self._suffix = (f"v{lanes}" if lanes > 1 else "") + f"f{bits}"
-
-    def beside(self, lanes: int) -> IrWriter:
-        """A writer of so many lanes into the same lines."""
-        other = IrWriter(lanes, self.bits, "w")
-        other.lines, other._declared = self.lines, self._declared
-        return other
-
-    def _of(self, scalar: str) -> str:
-        return scalar if self.lanes == 1 else f"<{self.lanes} x {scalar}>"
-
-    def declare(self, signature: str) -> None:
-        """Remember an intrinsic to declare."""
-        self._declared["declare " + signature] = None
-
-    def declarations(self) -> list[str]:
-        """Declarations of all intrinsics used."""
-        return list(self._declared)
-
-    def forget(self) -> None:
-        """A new block of code begins: nothing computed before may be shared."""
-        self._angles.clear()
-
-    @property
-    def arithmetic(self) -> int:
-        """How many instructions there are that are no access to memory."""
-        return self._count - self._of_memory
-
-    def define(self, expression: str) -> str:
-        """A new name for an instruction's result."""
-        self._count += 1
-        name = f"%{self._letter}{self._count}"
-        self.lines.append(f"  {name} = {expression}")
-        return name
-
-    def access(self, expression: str) -> str:
-        """The same for a load or an address."""
-        self._of_memory += 1
-        return self.define(expression)
-
-    def const(self, x: float) -> str:
-        """The same number in every lane."""
-        if self.bits == 32:
-            x = _rounded(x)
-        word = f"0x{struct.unpack('<Q', struct.pack('<d', x))[0]:016X}"
-        return word if self.lanes == 1 else f"splat ({self.scalar} {word})"
-
-    def everywhere(self, number: str) -> str:
-        """A scalar in every lane."""
-        if self.lanes == 1:
-            return number
-        one = self.define(f"insertelement {self.vector} poison, {self.scalar} {number}, i64 0")
-        how = f"<{self.lanes} x i32> zeroinitializer"
-        return self.define(f"shufflevector {self.vector} {one}, {self.vector} poison, {how}")
-
-    def integer(self, x: int) -> str:
-        """The same integer in every lane."""
-        return str(x) if self.lanes == 1 else f"splat (i{self.bits} {x})"
+class IrWriter(IrLines):
+    """Operations on values of `lanes` numbers."""
 
     def _binary(self, op: str, a: str, b: str) -> str:
         return self.define(f"{op} {self.vector} {a}, {b}")
@@ -181,12 +106,25 @@ class IrWriter:
         self._masks.add(name)
         return name
 
+    def called_mask(self, name: str) -> str:
+        """A mask that lines of another origin define."""
+        self._masks.add(name)
+        return name
+
     def any(self, mask: str) -> str:
         """One bit: is any lane's mask set?"""
+        return self._reduced("or", mask)
+
+    def all(self, mask: str) -> str:
+        """One bit: is every lane's mask set?"""
+        return self._reduced("and", mask)
+
+    def _reduced(self, how: str, mask: str) -> str:
         if self.lanes == 1:
             return mask
-        self.declare(f"i1 @llvm.vector.reduce.or.v{self.lanes}i1({self.mask})")
-        return self.define(f"call i1 @llvm.vector.reduce.or.v{self.lanes}i1({self.mask} {mask})")
+        name = f"i1 @llvm.vector.reduce.{how}.v{self.lanes}i1"
+        self.declare(f"{name}({self.mask})")
+        return self.define(f"call {name}({self.mask} {mask})")
 
     def bits_of(self, a: str) -> str:
         """The number's bits as an integer."""
@@ -258,10 +196,6 @@ class IrWriter:
         if angle not in self._angles:
             self._angles[angle] = elementary.sin_cos(self, angle)
         return self._angles[angle]
-
-
-def _rounded(x: float) -> float:
-    return ctypes.c_float(x).value
 
 
 def _sign(s: IrWriter, a: str) -> str:

@@ -15,6 +15,7 @@ from tarsus.program.ir.blocks import Program
 from tarsus.program.lowering.passed import Passed, passed
 
 ROOM = "%handed"  # what this code shares with a function that it calls
+BY = "%by"  # what worlds without a part in a round get back at its end
 SPARE = "~spare"  # room for values that wait in memory within one block
 
 
@@ -39,10 +40,12 @@ class Registers:
             self._memory[name] = self._reserved
             self._reserved += program.sizes.get(name, 0)
         self._shared = places(program, shared)  # in %shared
+        self._kept = 0  # the most numbers that wait for a round's end
         self._handed = 0  # the most numbers that a function shares with this code
         # lanes that take part, and registers that only they read
         self._masks: list[str] = []
         self._local: list[frozenset[str]] = []
+        self._inside = False  # whether this is a seldom loop's function
 
     @cached_property
     def _passed(self) -> list[Passed]:
@@ -83,6 +86,8 @@ class Registers:
         lines = [f"  %work = alloca [{size} x {self.target.vector}], align {max(self._align, 64)}"]
         if self._handed:
             lines.append(f"  {ROOM} = alloca [{self._handed} x {self.target.vector}], align 64")
+        if self._kept:
+            lines.append(f"  {BY} = alloca [{self._kept} x {self.target.vector}], align 64")
         if self._reserved:
             lines += [
                 f"  %reserved = alloca [{self._reserved} x {self.target.vector}], align 64",
@@ -115,12 +120,26 @@ class Registers:
         return self.scribe.access(f"{how} {self._number}, {pointer}, align {self._align}")
 
     def _store(self, value: str, register: str, entry: int) -> None:
-        """The entry's value in worlds that are not done, in all where it is of this round alone."""
-        if self._masks and register != SPARE and register not in self._local[-1]:
+        """The entry's value in worlds that are not done; in all where it is of this round alone, or
+        is put right at its end, and where one world alone runs.
+        """
+        if self._masks and not self._of_all(register):
             pointer = self._pointer(register, entry)
             old = self.scribe.access(f"load {self._number}, {pointer}, align {self._align}")
             value = self.scribe.select(self._masks[-1], value, old)
         self._write(value, register, entry)
+
+    def _of_all(self, register: str) -> bool:
+        """Whether worlds that take no part in a round may get its value too."""
+        alone = self.target.lanes == 1 or register == SPARE or register in self._local[-1]
+        return alone or self._kept_at_end(register)
+
+    def _kept_at_end(self, register: str) -> bool:
+        """Whether worlds that take no part in a round get its value back at the round's end."""
+        outermost = len(self._masks) == 1 and not self._inside and self.target.lanes > 1
+        if not outermost or register in self._local[-1]:
+            return False
+        return register in self._temporary and register not in (*self._memory, *self._shared)
 
     def _write(self, value: str, register: str, entry: int) -> None:
         pointer = self._pointer(register, entry)

@@ -30,6 +30,11 @@ def local_registers(program: Program, shared: Collection[str] = ()) -> dict[int,
     return {loop: frozenset(names) for loop, names in found.items()}
 
 
+def written(blocks: tuple[Block, ...]) -> list[str]:
+    """The registers that blocks write, in the order in which they first do."""
+    return list(dict.fromkeys(name for name, writes, _ in _accesses(blocks, ()) if writes))
+
+
 def _accesses(blocks: tuple[Block, ...], around: tuple[int, ...]) -> Iterator[Access]:
     """Every reading and writing of a register, in the order of the program."""
     for block in blocks:
