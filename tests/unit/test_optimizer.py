@@ -17,7 +17,8 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from tarsus.program.codegen.kernels import LaneGroups
+from tarsus.program.codegen.kernels import LaneGroups, SeldomLoop
+from tarsus.program.codegen.on_entry import NAME
 from tarsus.program.ir.blocks import Program
 from tarsus.program.ir.trace import Builder, Values
 from tarsus.program.run import cache as disk
@@ -94,6 +95,56 @@ def test_it_is_other_code_that_runs_then() -> None:
     first, second = (tracker["kernel"] for tracker in trackers)
     at = ctypes.cast(kernel, ctypes.c_void_p).value
     assert at == second != first
+    worlds.advance()
+
+
+def loops(folder: Path) -> set[str]:
+    return {file.name for file in folder.glob("*.0.o")}
+
+
+def test_a_seldom_loop_is_optimized_once_it_was_entered(
+    own_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(optimizer, "SMALL", 0)
+    monkeypatch.setattr(optimizer, "compiled", None)  # none is optimized here
+    program, begin = rare("entered"), np.linspace(0.0, 7.0, 12)[:, None]
+    worlds = Worlds(program, 12)
+    optimizer.finish()
+    assert not loops(own_cache)
+    # at first as it is, then the better one, by the same bits
+    worlds.set("x", begin)
+    middle = after(worlds, 200)
+    optimizer.finish()
+    quick, best = (
+        f"{native._key(program.part(0), worlds.target, SeldomLoop(), how, program.shared(0))}.0.o"
+        for how in (False, True)
+    )
+    assert loops(own_cache) == {quick, best}
+    assert worlds._asks is not None
+    ((first, _),) = worlds._asks._made.values()
+    (second,) = worlds._asks._better.values()
+    (table,) = worlds._asks._tables[-1:]
+    assert first[NAME] != table[0] == second[NAME]
+    end = after(worlds, 200)
+    # the next session has it at once
+    monkeypatch.setattr(native, "_loaded", {})
+    other = Worlds(program, 12)
+    other.set("x", begin)
+    assert (after(other, 200), after(other, 200)) == (middle, end)
+    assert not optimizer._pending and other._asks is not None and not other._asks._better
+
+
+def test_a_seldom_loop_stays_as_it_is_where_no_process_can_be_started(
+    own_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(optimizer, "SMALL", 0)
+    monkeypatch.setattr(optimizer, "CHILD", "raise SystemExit(1)")
+    worlds = Worlds(rare("alone"), 12)
+    worlds.set("x", 7.0)
+    worlds.advance()
+    optimizer.finish()
+    assert worlds._asks is not None and not worlds._asks._better
+    assert len(loops(own_cache)) == 1
     worlds.advance()
 
 

@@ -36,7 +36,7 @@ class Grouping:
         self._spans = [slice(*span) for span in pairwise(edges)]
         self._widest = max(b - a for a, b in pairwise(edges))
         self._due = max(LOOK, LEAST / self._widest)
-        self._steps, self._wait, self._takes = 0, 1, 0.0
+        self._steps, self._wait, self._takes = 0, 1.0, 0.0
         records[:, effort + 1] = np.arange(records.shape[0] * records.shape[2]).reshape(
             records.shape[0], -1
         )
@@ -68,6 +68,12 @@ class Grouping:
             worlds = self._records[:, self._effort + 1].ravel().astype(np.intp)
             self._found = worlds, np.argsort(worlds)
         return self._found
+
+    def moved_on(self) -> None:
+        """All worlds are in other states than where they went by themselves: who takes long may be
+        another one, so it is time to look soon.
+        """
+        self._wait = 1.0
 
     def steps(self) -> float:
         """How many to the next look, as far as is known: after a bit more there are not many."""

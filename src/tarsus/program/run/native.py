@@ -28,7 +28,7 @@ from tarsus.program.run import cache as disk
 from tarsus.program.run import machine, optimizer
 from tarsus.program.run.machine import compiled, compiler, host
 from tarsus.program.run.optimizer import optimizes
-from tarsus.program.run.when_entered import Failed, Made, WhenEntered
+from tarsus.program.run.when_entered import Better, Failed, Made, WhenEntered
 
 LOG = logging.getLogger(__name__)
 STACK_PROBES = ("__chkstk",)  # called on Windows by a function whose stack is more than a page
@@ -45,7 +45,7 @@ def compile_kernel(
     """
     signature = [ctypes.c_void_p] * 3 + [ctypes.c_int64] * 4
     build = Build(program, target, LaneGroups(), not quickly and optimizes())
-    loop = partial(_loop, program, target)
+    loop = partial(_loop, program, target, build.optimized)
     return _compiled(build, signature, lambda: Emitter(program, target), loop)
 
 
@@ -69,7 +69,7 @@ def compile_directions(
     """
     emitter = partial(DirectionalEmitter, program, frame)
 
-    def loop(number: int, failed: Failed) -> Made:
+    def loop(number: int, failed: Failed, better: Better) -> Made:
         name = f"{build.key}.{number}"
         code = _code(name, program.name, lambda: emitter().apart(number), compiler(False))
         return _linked(name, code, [NAME]), ((), None)
@@ -97,7 +97,7 @@ def _compiled(
     build: Build,
     signature: list[Any],
     emitter: Callable[[], Emitter],
-    loop: Callable[[int, Failed], Made] | None,
+    loop: Callable[[int, Failed, Better], Made] | None,
 ) -> tuple[Kernel, WhenEntered | None]:
     """The kernel, and what it asks for: `loop` makes the function of a seldom loop."""
     # later loops of another origin are others
@@ -148,23 +148,51 @@ def _swapped(
     ctypes.c_void_p.from_address(ctypes.addressof(kernel)).value = tracker["kernel"]
 
 
-def _loop(program: Program, target: Target, number: int, failed: Failed) -> Made:
-    """The function of a seldom loop in memory, and its tables and own loops, as long as it is."""
-    # its code
+def _loop(
+    program: Program,
+    target: Target,
+    optimized: bool,
+    number: int,
+    failed: Failed,
+    better: Better,
+) -> Made:
+    """The function of a seldom loop in memory, and its tables and own loops, as long as it is.
+
+    It runs not optimized at first, if it is not small, for it may be entered once and never again;
+    a process beside optimizes it meanwhile.
+    """
+    # what it is, and what it finds by address
     part, shared, frame = program.part(number), program.shared(number), SeldomLoop()
     what = f"{part.name}, {target.lanes} x float{target.bits}, its seldom loop {number}"
-    emitter = partial(Emitter, part, target, frame, shared)
-    name = f"{_key(part, target, frame, False, shared)}.{number}"
-    code, count = _code(name, what, lambda: emitter().function(), compiler(False)), len(part.seldom)
     tables = [np.ascontiguousarray(t, f"f{target.bits // 8}") for t in part.tables.values()]
-    symbols = [NAME, *(SYMBOLS if count else ()), *([TABLES] if tables else ())]
-    tracker = _linked(name, code, symbols)
-    # what it finds by address
-    if tables:
-        pointers = (ctypes.c_void_p * len(tables)).from_address(tracker[TABLES])
-        pointers[:] = [table.ctypes.data for table in tables]
-    inner = partial(_loop, part, target)
-    return tracker, (tables, WhenEntered(count, tracker, inner, failed) if count else None)
+    symbols = [NAME, *(SYMBOLS if part.seldom else ()), *([TABLES] if tables else ())]
+
+    def linked(name: str, code: bytes) -> llvm.orcjit.ResourceTracker:
+        tracker = _linked(name, code, symbols)
+        if tables:
+            pointers = (ctypes.c_void_p * len(tables)).from_address(tracker[TABLES])
+            pointers[:] = [table.ctypes.data for table in tables]
+        return tracker
+
+    # its code: the best, if it is there or soon made, else what runs until then
+    text = cache(lambda: Emitter(part, target, frame, shared).function())
+    quick, best = (f"{_key(part, target, frame, how, shared)}.{number}" for how in (False, True))
+    known = optimized and disk.kept(f"{best}.o") is not None
+    now = known or (optimized and optimizer.loop_at_once(text()))
+    name = best if now else quick
+    tracker = linked(name, _code(name, what, text, compiler(now)))
+    inner = partial(_loop, part, target, optimized)
+    own = WhenEntered(len(part.seldom), tracker, inner, failed) if part.seldom else None
+
+    def swap(name: str, code: bytes) -> None:
+        made = linked(name, code)
+        if own is not None:
+            own.serve(made)
+        better(made)
+
+    if optimized and not now and optimizer.loop_beside():
+        optimizer.Optimizing(best, text(), swap, seldom=True)
+    return tracker, (tables, own)
 
 
 def _code(key: str, what: str, text: Callable[[], str], machine: llvm.TargetMachine) -> bytes:

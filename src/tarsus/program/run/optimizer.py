@@ -24,10 +24,12 @@ from tarsus.program.run.machine import compiled, compiler
 
 OPTIMIZE = "TARSUS_OPTIMIZE"
 LARGE = 45_000  # lines; fewer are optimized in some three seconds
+SMALL = 2_000  # lines of a seldom loop; fewer are optimized in a tenth of a second
+POLITE = 10  # by how much a process that optimizes seldom loops steps back behind others
 LOOK, LOOKS = 0.5, 240  # s between two looks of a process that was forked, and how often
 
 _pending: list[Optimizing] = []
-_using = Lock()
+_using, _turn = Lock(), Lock()
 _ended: list[bool] = []
 
 
@@ -56,9 +58,25 @@ def worth_while(text: str) -> bool:
     """Whether a module that is to be optimized runs at once as it is, and optimized when it is
     ready: one that is large, where there is a second core, unless TARSUS_OPTIMIZE=1.
     """
+    return OPTIMIZE not in os.environ and text.count("\n") > LARGE and _able()
+
+
+def loop_at_once(text: str) -> bool:
+    """Whether a seldom loop's function is optimized before it first runs: one that is small, or
+    where TARSUS_OPTIMIZE=1.
+    """
+    return OPTIMIZE in os.environ or text.count("\n") < SMALL
+
+
+def loop_beside() -> bool:
+    """Whether another one is optimized after it first ran, and its code then used."""
+    return _able()
+
+
+def _able() -> bool:
+    """Whether a process beside can be started, and a core is there for it."""
     able = bool(sys.executable) and not getattr(sys, "frozen", False)
-    wanted = OPTIMIZE not in os.environ and text.count("\n") > LARGE
-    return wanted and able and usable_cores() > 1
+    return able and usable_cores() > 1
 
 
 def at_once() -> None:
@@ -79,13 +97,18 @@ class Optimizing:
 
     name: of its code in the cache
     then: told its name and its code, in a thread
+    seldom: one at a time, behind whatever else the machine does; if no process can, it is not done
     done: when that has returned
     """
 
-    def __init__(self, name: str, text: str, then: Callable[[str, bytes], None]) -> None:
+    def __init__(
+        self, name: str, text: str, then: Callable[[str, bytes], None], seldom: bool = False
+    ) -> None:
         self.done, self._name, self._text, self._then = Event(), name, text, then
+        self._seldom = seldom
         _pending.append(self)
-        Thread(target=self._work, args=(_started(name, text),), daemon=True).start()
+        code = partial(_in_turn, name, text) if seldom else _started(name, text)
+        Thread(target=self._work, args=(code,), daemon=True).start()
 
     def watch(self) -> None:
         """In a forked process, which has none of its parent's threads: look for the code."""
@@ -96,14 +119,20 @@ class Optimizing:
         try:
             found = code()
             with _using:  # Python does not end meanwhile
-                if not _ended:
+                if not _ended and (found or not self._seldom):
                     self._then(self._name, found or compiled(self._text, compiler(True)))
         finally:
             _pending.remove(self)
             self.done.set()
 
 
-def _started(name: str, text: str) -> Callable[[], bytes | None]:
+def _in_turn(name: str, text: str) -> bytes | None:
+    """The code of a seldom loop, when it is its turn; None if the process has failed."""
+    with _turn:
+        return _started(name, text, POLITE)()
+
+
+def _started(name: str, text: str, polite: int = 0) -> Callable[[], bytes | None]:
     """A process beside that optimizes, and what waits for its code; None if it has failed.
 
     Text and code lie in files, so that neither of the two waits for the other to begin or to end.
@@ -113,7 +142,7 @@ def _started(name: str, text: str) -> Callable[[], bytes | None]:
         with TemporaryFile() as given:
             given.write(text.encode())
             given.seek(0)
-            command = [sys.executable, "-c", CHILD.format(path=sys.path), name]
+            command = [sys.executable, "-c", CHILD.format(path=sys.path), name, str(polite)]
             own: dict[str, Any] = {"stdin": given, "stdout": made, "stderr": subprocess.DEVNULL}
             child = subprocess.Popen(command, **own, **_APART)
     except OSError:
@@ -149,14 +178,16 @@ _APART: dict[str, Any] = (  # Ctrl-C is not for it
 
 def main() -> None:
     """What the process beside does: from text to code, for the cache and for who asked."""
+    if hasattr(os, "nice"):
+        os.nice(int(sys.argv[2]))
     code = compiled(sys.stdin.buffer.read().decode(), compiler(True))
     disk.keep(f"{sys.argv[1]}.o", code)
     sys.stdout.buffer.write(code)
 
 
 def _forked() -> None:
-    global _using
-    _using = Lock()
+    global _using, _turn
+    _using, _turn = Lock(), Lock()
     for job in list(_pending):
         job.watch()
 

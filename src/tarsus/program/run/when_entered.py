@@ -21,6 +21,7 @@ from tarsus.program.codegen.on_entry import ASK, NAME, NOTHING, PAUSE, TABLE
 Ask = ctypes.CFUNCTYPE(None)
 Made = tuple[ResourceTracker, tuple[Any, "WhenEntered | None"]]
 Failed = list[tuple[BaseException, "WhenEntered", int]]
+Better = Callable[[ResourceTracker], None]  # told where a function is that is faster
 
 
 class WhenEntered:
@@ -28,7 +29,7 @@ class WhenEntered:
 
     count: how many
     kernel: its module in memory, addresses by symbol
-    make: function k's module in memory, and what has to live as long
+    make: function k's module in memory, and what has to live as long; it may tell of a better one
     failed: what could not be made and why, for whoever runs the kernel: `raise_failed`
     """
 
@@ -36,13 +37,14 @@ class WhenEntered:
         self,
         count: int,
         kernel: ResourceTracker,
-        make: Callable[[int, Failed], Made],
+        make: Callable[[int, Failed, Better], Made],
         failed: Failed,
     ) -> None:
         self._make, self._lock, self._nothing = make, RLock(), kernel[NOTHING]
         self.failed = failed
         self._kernels: list[ResourceTracker] = []  # stay in memory while a thread is late
         self._made: dict[int, Made] = {}
+        self._better: dict[int, ResourceTracker] = {}
         self._tables: list[Any] = []
         self._asks = [Ask(partial(start_new_thread, self.fill, (k,))) for k in range(count)]
         self.serve(kernel)
@@ -56,7 +58,7 @@ class WhenEntered:
         ctypes.c_void_p.from_address(kernel[PAUSE]).value = _pause()
         with self._lock:
             for k, made in self._made.items():
-                table[k] = made[0][NAME]
+                table[k] = self._better.get(k, made[0])[NAME]
             self._kernels.append(kernel)
             self._tables.append(table)
 
@@ -71,11 +73,17 @@ class WhenEntered:
             if k in self._made or any(owner is self and k == own for _, owner, own in self.failed):
                 return
             try:
-                self._made[k] = self._make(k, self.failed)
+                self._made[k] = self._make(k, self.failed, partial(self._improve, k))
                 self._tell(k, self._made[k][0][NAME])
             except BaseException as reason:
                 self.failed.append((reason, self, k))
                 self._tell(k, self._nothing)
+
+    def _improve(self, k: int, better: ResourceTracker) -> None:
+        """Function k from its next call on; who is in the other one may go on."""
+        with self._lock:
+            self._better[k] = better
+            self._tell(k, better[NAME])
 
     def fill_all(self) -> None:
         """Make all functions, and those that they ask for; raises why one cannot be made."""

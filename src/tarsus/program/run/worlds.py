@@ -63,6 +63,7 @@ class Worlds(Backend):
         self._addresses = self.data.ctypes.data, self._pointers.ctypes.data
         edges = np.linspace(0, self.groups, min(threads, self.groups) + 1).astype(int).tolist()
         self._spans: list[tuple[int, int]] = list(pairwise(edges))
+        self._states = {register.name for register in program.of_kind("state")}
         self._grouping = Grouping.of(self.data, effort_at(program), edges)
         self._once = (self._addresses[0], None, self._addresses[1], 0, self.groups, 1, self.groups)
 
@@ -116,6 +117,8 @@ class Worlds(Backend):
 
     def set(self, name: str, values: ArrayLike, where: NDArray[np.bool_] | None = None) -> None:
         rows, size = self._rows(name), self.program.sizes[name]
+        if self._grouping and where is None and name in self._states:
+            self._grouping.moved_on()
         alike = np.asarray(values)
         if where is None and alike.shape == (size,):
             rows[...] = alike[:, None]
