@@ -78,6 +78,7 @@ ON_CONSTANTS = [
         f"\tvmulpd\t.LCPI0_{k}(%rip){{1to8}}, %zmm1, %zmm2",
     )
 ]
+BEHIND = [f"\tvaddpd\t-{VECTOR * k}(%rbx), %zmm1, %zmm1" for k in range(REACH + 100, REACH + 200)]
 LENT = {"r8", "r9", "r10", "r11", "rdi", "rsi", "rdx"}
 
 
@@ -98,6 +99,11 @@ def lent(written: str) -> set[str]:
             [*ON_RECORD, "\tmovq\t8(%rsp), %r12", *ON_RECORD], {"r8", "r9"}, id="another record"
         ),
         pytest.param(ON_CONSTANTS, {"r8", "r9"}, id="constants"),
+        pytest.param(
+            [*BEHIND, *(f"\tmovq\t%r{k}, %rax" for k in (8, 9, 10)), "\tcqto", *MANY],
+            {"r11", "rdi", "rsi"},
+            id="vectors before a register, and a register that is taken unnamed",
+        ),
         pytest.param(
             [*MANY, *ON_RECORD, *ON_CONSTANTS, *MANY],
             {"r8", "r9", "r10", "r11", "rdi", "rsi", "rdx"},

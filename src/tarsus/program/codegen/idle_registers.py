@@ -8,11 +8,12 @@ import re
 from dataclasses import dataclass
 
 SCRATCH = ("r8", "r9", "r10", "r11", "rdi", "rsi", "rdx")  # lost where one calls
+UNNAMED = r"^\s*(cqto|cltd|cpuid|rdtsc|mul[bwlq]|i?div[bwlq]|imul[bwlq]\s+[^,]+$)"  # these take it
 PARTS = {
     **{name: rf"%{name}[dwb]?\b" for name in ("r8", "r9", "r10", "r11")},
     "rdi": r"%(rdi|edi|dil?)\b",
     "rsi": r"%(rsi|esi|sil?)\b",
-    "rdx": r"%(rdx|edx|d[xlh])\b",
+    "rdx": rf"%(rdx|edx|d[xlh])\b|{UNNAMED}",
 }
 NAMES = {name: re.compile(parts) for name, parts in PARTS.items()}
 ANY = re.compile("|".join(PARTS.values()))

@@ -159,14 +159,14 @@ def _moves_the_stack(body: list[str]) -> bool:
 def _windows(idle: list[Idle], accesses: list[Access | None]) -> list[Window]:
     """Where idle registers shorten most, one after the other."""
     # how often each number of each area is wanted from afar
-    counts = Counter(access for access in accesses if access and not access.is_near)
+    far = (own for own in accesses if own and own.number >= 0 and not own.is_near)
+    counts = Counter(far)
     waiting = {
         area: np.zeros(max(own.number for own in counts if own.area == area) + 2 * REACH)
-        for area in dict.fromkeys(access.area for access in counts)
+        for area in dict.fromkeys(own.area for own in counts)
     }
     for access, count in counts.items():
-        if access.number >= 0:
-            waiting[access.area][access.number] = count
+        waiting[access.area][access.number] = count
     # the window that shows most, then the next
     windows = []
     for own in idle if waiting else ():
