@@ -27,7 +27,7 @@ def whole(name: str, stiction: float = STICTION) -> Robot:
     stiction: N m, of its joints if its file speaks of none at all
     """
     # its file, and where it stands
-    robot, _ = prepared(robots.load(_file(name)), None, GAINS_DT, [])
+    robot, _ = prepared(robots.load(file_of(name)), None, GAINS_DT, [])
     q = np.array(robot.keyframes["stand"])
     if any(own.kind != "motor" for own in robot.file_actuators) and "stand" in robot.signals:
         return _with_stiction(robot, stiction)
@@ -58,7 +58,7 @@ def has_friction(robot: Robot) -> bool:
     return any(body.joint.dry_friction for body in robot.bodies)
 
 
-def _file(name: str) -> str:
+def file_of(name: str) -> str:
     """The path of a robot of example-robot-data, or what is given."""
     if name not in LEGGED:
         return name

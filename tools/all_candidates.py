@@ -1,0 +1,91 @@
+"""What it costs that the whole body may touch: `python tools/all_candidates.py [ROBOT] [--laws]`.
+
+A robot of `example-robot-data` (go1), or a file, stands on its servos, 512 worlds, one thread,
+float64, dt 1 ms: a step with all candidates beside one with its feet alone, in turns. Where code
+lies in memory decides a tenth and more (decision 0055): ask several times. `--laws`: the seconds of
+the processor from nothing to the first step with all candidates, one world, for each law; each in a
+process of its own, with an empty cache.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from statistics import median
+from time import process_time
+
+from tarsus import Simulation, load, registry
+from tarsus.benchmarks.whole_cases import file_of
+
+WORLDS, DT, SETTLE, SECONDS, ROUNDS = 512, 0.001, 1.0, 0.05, 60
+
+
+def beside_feet(path: str) -> None:
+    """Print the cost of a step that stands with all candidates, as a multiple of feet alone."""
+    robot = load(path)
+    settings = {"controller": "stand", "worlds": WORLDS, "dt": DT, "threads": 1}
+    feet = Simulation(robot, **settings)
+    whole = Simulation(robot, contacts="all", **settings)
+    for own in (feet, whole):
+        own.advance(SETTLE)
+        own.backend.compile_ahead()
+    ratios, taken = [], []
+    for _ in range(ROUNDS):
+        pair = []
+        for own in (feet, whole):
+            began = process_time()
+            own.advance(SECONDS)
+            pair.append(process_time() - began)
+        ratios.append(pair[1] / pair[0])
+        taken.append(pair)
+    steps = SECONDS / DT * WORLDS
+    one, other = (1e6 * median(own) / steps for own in zip(*taken, strict=True))
+    count = len(whole.plan.scene.candidates)
+    print(
+        f"{robot.name}: {one:.3f} us a step of one world on {len(feet.plan.scene.usual)} feet,"
+        f" {other:.3f} with {count} candidates: {median(ratios):.2f} times"
+    )
+
+
+def first_steps(path: str) -> None:
+    """Print the processor's seconds to the first step under each law."""
+    for law in registry.names("tarsus.contact.laws"):
+        with tempfile.TemporaryDirectory() as cache:
+            given = os.environ | {"TARSUS_CACHE": cache}
+            command = [sys.executable, __file__, path, "--first", law]
+            told = subprocess.run(command, env=given, capture_output=True, text=True, check=False)
+        said = [*told.stderr.strip().splitlines(), "nothing"][0]
+        print(f"{law}: {told.stdout.strip() or f'stopped, {said}'}")
+
+
+def first_step(path: str, law: str) -> None:
+    """Print them under one law."""
+    robot = load(path)
+    began = process_time()
+    made = Simulation(robot, law, controller="stand", contacts="all", dt=DT)
+    made.step()
+    count = len(made.plan.scene.candidates)
+    print(f"{process_time() - began:.1f} s to the first step, {count} candidates")
+
+
+def main() -> None:
+    """Measure what is asked for."""
+    asked = argparse.ArgumentParser(description=__doc__)
+    asked.add_argument("robot", nargs="?", default="go1")
+    asked.add_argument("--laws", action="store_true")
+    asked.add_argument("--first", metavar="LAW")
+    given = asked.parse_args()
+    path = file_of(given.robot)
+    if given.first:
+        first_step(path, given.first)
+    elif given.laws:
+        first_steps(path)
+    else:
+        beside_feet(path)
+
+
+if __name__ == "__main__":
+    main()
