@@ -128,10 +128,11 @@ def far(written: str) -> int:
     )
 
 
-def test_a_register_with_an_argument_points_nowhere_until_the_call() -> None:
+@pytest.mark.parametrize("between", ["", "\tmovq\t8(%rsp), %r13"], ids=["", "another record"])
+def test_a_register_with_an_argument_points_nowhere_until_the_call(between: str) -> None:
     given = ["\tmovq\t312(%rsp), %rsi", "\tleaq\t64(%rsp), %rdx", "\tmovl\t$200, %edi"]
     taken = ["\tmovq\t%r8, %rax", "\tmovq\t%r9, %rax", "\tmovq\t%r10, %rax", "\tmovq\t%r11, %rax"]
-    body = [*taken, *MANY, *given, *MANY, "\tcallq\t*%rax", *MANY]
+    body = [*taken, *MANY, *given, between, *MANY, "\tcallq\t*%rax", *MANY]
     before, after = function(*body), with_short_addresses(function(*body))
     assert accesses(after.split("\n")) == accesses(before.split("\n"))
     lines = after.split("\n")

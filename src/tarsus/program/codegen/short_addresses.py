@@ -123,7 +123,8 @@ def _shortened(function: str, constants: Mapping[str, Access]) -> str:
     accesses = [_access(line, constants) for line in body]
     lines = lines[:begun]
     for first, last in _pieces(body):
-        windows = _windows(idle, accesses[first:last])
+        free = [own for own in idle if not own.is_busy(first)]
+        windows = _windows(free, accesses[first:last])
         lines += [window.line for window in windows]
         lines += [_near(k, body[k], accesses[k], windows) for k in range(first, last)]
     return "\n".join(lines)
