@@ -127,9 +127,11 @@ class Optimizing:
 
 
 def _in_turn(name: str, text: str) -> bytes | None:
-    """The code of a seldom loop, when it is its turn; None if the process has failed."""
+    """The code of a seldom loop, when it is its turn: from another process's cache, or of one that
+    makes it; None if that has failed.
+    """
     with _turn:
-        return _started(name, text, POLITE)()
+        return disk.kept(f"{name}.o") or _started(name, text, POLITE)()
 
 
 def _started(name: str, text: str, polite: int = 0) -> Callable[[], bytes | None]:
