@@ -154,10 +154,6 @@ class DirectionalEmitter(Emitter):
         size = max(sum(r.size for r in self.program.of_kind("temporary")), 1)
         return f"  %work = alloca [{size} x double], align 64"
 
-    def _store(self, value: str, register: str, entry: int) -> None:
-        """The entry's value: in a loop there is no other world that would be done."""
-        self._write(value, register, entry)
-
     def _straight(self, block: Straight) -> None:
         # what all directions share
         cut = Cut(block, self._reach, self.frame.varying, self._room.slots)

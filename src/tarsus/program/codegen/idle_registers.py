@@ -7,9 +7,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-SCRATCH = ("r8", "r9", "r10", "r11", "rdi", "rsi", "rdx")  # lost where one calls
 UNNAMED = r"^\s*(cqto|cltd|cpuid|rdtsc|mul[bwlq]|i?div[bwlq]|imul[bwlq]\s+[^,]+$)"  # these take it
-PARTS = {
+PARTS = {  # of registers that are lost where one calls
     **{name: rf"%{name}[dwb]?\b" for name in ("r8", "r9", "r10", "r11")},
     "rdi": r"%(rdi|edi|dil?)\b",
     "rsi": r"%(rsi|esi|sil?)\b",
