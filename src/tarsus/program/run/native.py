@@ -190,7 +190,7 @@ def _loop(
             own.serve(made)
         better(made)
 
-    if optimized and not now and optimizer.loop_beside():
+    if optimized and not now and optimizer.works_beside():
         optimizer.Optimizing(best, text(), swap, seldom=True)
     return tracker, (tables, own)
 

@@ -58,7 +58,7 @@ def worth_while(text: str) -> bool:
     """Whether a module that is to be optimized runs at once as it is, and optimized when it is
     ready: one that is large, where there is a second core, unless TARSUS_OPTIMIZE=1.
     """
-    return OPTIMIZE not in os.environ and text.count("\n") > LARGE and _able()
+    return OPTIMIZE not in os.environ and text.count("\n") > LARGE and works_beside()
 
 
 def loop_at_once(text: str) -> bool:
@@ -68,12 +68,7 @@ def loop_at_once(text: str) -> bool:
     return OPTIMIZE in os.environ or text.count("\n") < SMALL
 
 
-def loop_beside() -> bool:
-    """Whether another one is optimized after it first ran, and its code then used."""
-    return _able()
-
-
-def _able() -> bool:
+def works_beside() -> bool:
     """Whether a process beside can be started, and a core is there for it."""
     able = bool(sys.executable) and not getattr(sys, "frozen", False)
     return able and usable_cores() > 1
