@@ -4,6 +4,7 @@ Tarsus' weight: a process of its own starts with it (`optimizer`).
 
 from __future__ import annotations
 
+import re
 import sys
 from dataclasses import dataclass
 from functools import cache
@@ -14,9 +15,10 @@ from tarsus.program.codegen.short_addresses import with_short_addresses
 from tarsus.program.codegen.short_blocks import in_short_blocks
 from tarsus.program.run.llvm_options import for_few_registers
 
-WIDE = ("<8 x double>", "<16 x float>")
 ESCAPED = str.maketrans({"\\": r"\5C", '"': r"\22", "\n": r"\0A"})  # as LLVM reads a string
-VECTOR_BITS = {"avx512f": 512, "avx": 256}  # else 128, which every 64-bit processor has
+CALL = re.compile(r"\bcall\b[^(]*\((.*)\)")
+WHOLE = re.compile(r"\b(?:ptr|i8|i16|i32|i64) ")
+VECTOR_BITS = {"avx512vl": 512, "avx": 256}  # else 128, which every 64-bit processor has
 
 
 @dataclass(frozen=True)
@@ -85,12 +87,17 @@ def _improve(made: llvm.ModuleRef, target_machine: llvm.TargetMachine) -> None:
 def assembly(text: str, target_machine: llvm.TargetMachine) -> str:
     """The machine code of a module as text."""
     written = target_machine.emit_assembly(module(text, target_machine))
-    return with_short_addresses(written) if _is_wide(text, target_machine) else written
+    return with_short_addresses(written, _handed(text)) if _shortens(target_machine) else written
+
+
+def _handed(text: str) -> int:
+    """How many whole numbers and addresses a call of a module hands over, at most."""
+    return max((len(WHOLE.findall(call)) for call in CALL.findall(text)), default=0)
 
 
 def compiled(text: str, target_machine: llvm.TargetMachine) -> bytes:
     """The machine code of a module."""
-    if not _is_wide(text, target_machine):
+    if not _shortens(target_machine):
         return target_machine.emit_object(module(text, target_machine))
     return target_machine.emit_object(of_assembly(assembly(text, target_machine), target_machine))
 
@@ -101,7 +108,7 @@ def of_assembly(written: str, target_machine: llvm.TargetMachine) -> llvm.Module
     return llvm.parse_assembly(f'target triple = "{target_machine.triple}"\nmodule asm "{text}"\n')
 
 
-def _is_wide(text: str, target_machine: llvm.TargetMachine) -> bool:
+def _shortens(target_machine: llvm.TargetMachine) -> bool:
     """Whether addresses of its code can be made shorter: vectors of 512 bits, optimized code."""
     able = host().vector_bits == 512 and sys.platform == "linux"
-    return able and target_machine is compiler(True) and any(kind in text for kind in WIDE)
+    return able and target_machine is compiler(True)
