@@ -24,6 +24,14 @@ SLED = """<mujoco><worldbody><body name="sled" pos="0 0 1">
 </body></worldbody></mujoco>"""
 
 
+BALL = """<mujoco><worldbody>
+<body pos="0 0 2"><joint name="ball" type="ball" frictionloss="1"/>
+<inertial pos="0 0 -.3" mass="1" diaginertia=".02 .02 .02"/></body>
+<body pos="2 0 2"><joint name="hinge" type="hinge" axis="0 0 1" {}/>
+<inertial pos="0 0 0" mass="1" diaginertia=".01 .01 .01"/></body>
+</worldbody></mujoco>"""
+
+
 def rotor(tmp_path: Path, torque: float, **options: object) -> tarsus.Simulation:
     (tmp_path / "rotor.xml").write_text(ROTOR)
     return tarsus.Simulation(
@@ -90,6 +98,42 @@ def test_a_sled_on_a_slope_stays_or_slides(tmp_path: Path) -> None:
     (tmp_path / "sled.xml").write_text(SLED.replace('"10"', '"5"'))
     log = tarsus.Simulation(str(tmp_path / "sled.xml"), dt=1e-3).run(1.0)
     assert log.u.values[-1, 0] == pytest.approx(-(0.8 * 9.81 - 5), rel=1e-9)
+
+
+@pytest.mark.parametrize("beside", ["", 'frictionloss="3"'], ids=["alone", "beside another"])
+@pytest.mark.parametrize(("angle", "stays"), [(0.34, True), (0.35, False)])
+def test_each_axis_of_a_ball_joint_is_held(
+    tmp_path: Path, beside: str, angle: float, stays: bool
+) -> None:
+    """A pendulum of 1 kg and 0.3 m about a ball, 1 N m: it stays where m g l sin(a) is less."""
+    (tmp_path / "ball.xml").write_text(BALL.format(beside))
+    made = tarsus.Simulation(tmp_path / "ball.xml", dt=0.001)
+    q = made.q.copy()
+    q[:4] = np.cos(angle / 2), 0, np.sin(angle / 2), 0
+    made.set(q=q)
+    log = made.run(0.5)
+    weight = 9.81 * 0.3 * np.sin(angle)
+    rate, friction = log.u.values[:, 1], log.force_joint_friction.values[:, 1]
+    if stays:
+        assert np.abs(log.u.values).max() < 1e-9
+        assert np.allclose(friction, weight, atol=1e-9)
+        return
+    assert np.abs(friction) == pytest.approx(1.0, abs=1e-9)
+    first = (weight - 1.0) / (0.02 + 0.3**2)  # rad/s^2
+    assert rate[0] == pytest.approx(-first * made.dt, rel=1e-3)
+    assert float(log.energy_joint_friction.sum()) < -1e-3
+
+
+@pytest.mark.parametrize(("stepper", "told"), [("heun", True), ("rk4", True), ("midpoint", False)])
+def test_a_stepper_that_takes_forces_alone_says_what_it_does_not_hold(
+    tmp_path: Path, stepper: str, told: bool
+) -> None:
+    text = ROTOR.replace("frictionloss", 'range="-1 1" limited="true" frictionloss')
+    (tmp_path / "rotor.xml").write_text(text.replace("range", 'damping="0" range'))
+    made = tarsus.Simulation(tmp_path / "rotor.xml", "compliant", stepper, bounce=0.5)
+    found = " ".join(made.notices)
+    assert ("dry friction of joints is a damper" in found) == told
+    assert ("bounce = 0.5 has no effect" in found) == told
 
 
 def test_a_trot_is_solved_and_no_joint_is_braked_by_more_than_its_friction() -> None:

@@ -205,6 +205,38 @@ def test_explicit_pairs_meet_whatever_their_bits() -> None:
     pair = "<contact><pair geom1='b0' geom2='b2'/></contact>"
     robot = Robot.of(read_mjcf(f"<mujoco><worldbody>{rows}</worldbody>{pair}</mujoco>"))
     assert [pair.name for pair in self_contacts(robot, True).kept] == ["b0:b2"]
+    # no other filter keeps them apart
+    away = pair.replace("</contact>", "<exclude body1='b0' body2='b2'/></contact>")
+    robot = Robot.of(read_mjcf(f"<mujoco><worldbody>{rows}</worldbody>{away}</mujoco>"))
+    assert [pair.name for pair in self_contacts(robot, True).kept] == ["b0:b2"]
+    # bits below zero are bits of the file
+    rows = rows.replace('contype="0" conaffinity="0"', 'contype="-1" conaffinity="-1"')
+    robot = Robot.of(read_mjcf(f"<mujoco><worldbody>{rows}</worldbody>{away}</mujoco>"))
+    assert len(self_contacts(robot, True).kept) == 3
+    other = away.replace("geom2='b2'", "geom2='b1'")
+    robot = Robot.of(read_mjcf(f"<mujoco><worldbody>{rows}</worldbody>{other}</mujoco>"))
+    assert [pair.name for pair in self_contacts(robot, True).kept] == ["b0:b1", "b1:b2"]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "friction"),
+    [
+        ('friction=".9"', 'friction=".2"', 0.9),
+        ('friction=".9"', 'friction=".2" priority="1"', 0.2),
+        ('friction=".2" priority="1"', 'friction=".9"', 0.2),
+        ('friction=".2" priority="1"', 'friction=".3" priority="1"', 0.3),
+    ],
+)
+def test_friction_is_that_of_the_higher_priority(first: str, second: str, friction: float) -> None:
+    rows = "".join(
+        BALL.format(name=f"b{k}", x=0.3 * k, mass=1.0).replace("type=", f"{own} type=", 2)
+        for k, own in enumerate((first, second))
+    )
+    rows = rows.replace(f'{first} type="slide"', 'type="slide"')
+    rows = rows.replace(f'{second} type="slide"', 'type="slide"')
+    robot = Robot.of(read_mjcf(f"<mujoco><worldbody>{rows}</worldbody></mujoco>"))
+    (pair,) = self_contacts(robot, True).kept
+    assert robot.material["mu"] * pair.friction == pytest.approx(friction)
 
 
 FLAT = """<mujoco><option gravity="0 0 0"/><worldbody><body name="a" pos="0 0 2">

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from tarsus.errors import several
 from tarsus.model.parts import Report
+from tarsus.model.solids import MEANT
 
 PLANE, HFIELD = 0, 1  # mjtGeom
-BITS = 32  # of contype and conaffinity
 FRICTIONLESS, SLIDING = 1, 3  # condim
 SOLREF, SOLIMP = (0.02, 1.0), (0.9, 0.95, 0.001, 0.5, 2.0)  # MuJoCo's defaults
 IMPEDANCE = (1e-4, 0.9999)
@@ -44,13 +44,16 @@ def bits(model: Any) -> list[tuple[int, int]]:
     explicit pair: two geoms meet where the first number of one shares a bit with the other's
     second.
     """
-    types, affinities = (np.array(a).tolist() for a in (model.geom_contype, model.geom_conaffinity))
+    types, affinities = (
+        [own & (MEANT - 1) for own in np.array(a).tolist()]
+        for a in (model.geom_contype, model.geom_conaffinity)
+    )
     both = zip(
         np.array(model.pair_geom1).tolist(), np.array(model.pair_geom2).tolist(), strict=True
     )
     for k, (one, other) in enumerate(both):
-        types[one] |= 1 << (BITS + k)
-        affinities[other] |= 1 << (BITS + k)
+        types[one] |= MEANT << k
+        affinities[other] |= MEANT << k
     return list(zip(types, affinities, strict=True))
 
 
@@ -67,6 +70,7 @@ def of_contacts(model: Any) -> list[dict[str, Any]]:
     return [
         {
             "bits": meets,
+            "priority": int(model.geom_priority[geom]),
             "friction": relative(own.get(geom), 1.0),
             "on_ground": relative(below.get(geom), None),
         }

@@ -10,7 +10,7 @@ import numpy as np
 
 from tarsus.model.candidates import Shape, numbered
 from tarsus.model.mechanism import WORLD, Body, Mechanism
-from tarsus.model.solids import Capsule, Cuboid, Pair, Solid, contacts_of
+from tarsus.model.solids import MEANT, Capsule, Cuboid, Pair, Solid, contacts_of
 from tarsus.model.stand_ins import STAND_INS
 
 
@@ -39,7 +39,7 @@ def solids(shapes: Iterable[tuple[str, int, Shape]]) -> tuple[Solid, ...]:
 
 def pairs(mechanism: Mechanism, own: bool = True) -> tuple[Pair, ...]:
     """Of every two solids that the file lets touch the first contact: by their bits, of bodies that
-    are neither one, nor parent and child, nor excluded.
+    are neither one, nor parent and child, nor excluded; where the file names the two, of any two.
 
     own: those of one robot too, not only those `between` robots and objects
     """
@@ -51,7 +51,8 @@ def pairs(mechanism: Mechanism, own: bool = True) -> tuple[Pair, ...]:
         named = frozenset((bodies[a].name, bodies[b].name))
         joined = a == b or _carrier(bodies, a) == b or _carrier(bodies, b) == a
         meant = one.bits[0] & other.bits[1] or one.bits[1] & other.bits[0]
-        if meant and not joined and named not in apart:
+        filtered = joined or named in apart
+        if a != b and (meant if not filtered else meant >= MEANT):
             pair = contacts_of(one, other)[0]
             found += [pair] if own or between(mechanism, pair) else []
     return tuple(found)
@@ -91,7 +92,8 @@ def _carrier(bodies: Sequence[Body], body: int) -> int:
 
 def _solid(name: str, body: int, shape: Shape) -> Solid:
     pose, found = shape.pose, STAND_INS[shape.kind](*shape.size)
-    own, half = (shape.friction, shape.bits, found.off), np.array(found.half)
+    own = (shape.friction, shape.bits, shape.priority, found.off)
+    half = np.array(found.half)
     if not found.radius:
         return Cuboid(name, body, pose.position, half, pose.rotation, *own)
     return Capsule(name, body, pose.position, pose.rotation @ half, found.radius, *own)

@@ -9,6 +9,7 @@ import numpy as np
 from tarsus.errors import TarsusError
 from tarsus.model.joint import Vector, frozen_array
 
+MEANT = 1 << 32  # bits of pairs that a file names: no filter keeps these apart
 ENDS = 3  # contacts of a capsule and a box: the nearest point, the ends above its face
 CORNERS = 12  # of two boxes: each edge of a face where it begins and ends, corners of the other's
 
@@ -20,7 +21,8 @@ class Capsule:
     middle (3,), half (3,): the segment from middle - half to middle + half, in the body's frame, m
     friction: factor on the law's friction coefficients [1]
     bits: two touch if the first number of one and the second of the other share a bit (MJCF's
-        contype and conaffinity)
+        contype and conaffinity); one of `MEANT` and above is of these two alone
+    priority: of two whose friction differs that of the higher one counts, else the larger
     off: how far at most its surface is from that of the shape in whose place it stands, m
     """
 
@@ -31,6 +33,7 @@ class Capsule:
     radius: float = 0.0
     friction: float = 1.0
     bits: tuple[int, int] = (1, 1)
+    priority: int = 0
     off: float = 0.0
 
     def __post_init__(self) -> None:
@@ -55,7 +58,7 @@ class Capsule:
 class Cuboid:
     """A box fixed to a body: its middle (3,), m, and rotation (3, 3) there, half edges (3,), m.
 
-    friction, bits, off: of `Capsule`
+    friction, bits, priority, off: of `Capsule`
     """
 
     name: str
@@ -65,6 +68,7 @@ class Cuboid:
     rotation: Vector = field(default_factory=lambda: np.eye(3))
     friction: float = 1.0
     bits: tuple[int, int] = (1, 1)
+    priority: int = 0
     off: float = 0.0
 
     def __post_init__(self) -> None:
@@ -108,8 +112,11 @@ class Pair:
 
     @property
     def friction(self) -> float:
-        """Factor on the law's friction coefficients [1]: the larger of both, as in MuJoCo."""
-        return max(self.first.friction, self.second.friction)
+        """Factor on the law's friction coefficients [1]: that of the higher priority, else the
+        larger of both, as in MuJoCo.
+        """
+        most = max((own.priority, own.friction) for own in (self.first, self.second))
+        return most[1]
 
     @property
     def boxes(self) -> int:

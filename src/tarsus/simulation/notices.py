@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from tarsus import registry
 from tarsus.contact.base import ForceLaw, Law
 from tarsus.dynamics.coordinates import loop_viewer
+from tarsus.dynamics.free_motion import DRY_FRICTION_SPEED
 from tarsus.dynamics.loop_closure import following
 from tarsus.errors import TarsusError, several
 from tarsus.model.mechanism import Mechanism
@@ -45,7 +46,7 @@ def at_start(
     q = values["q"]
     found = held_servos.notices(plan, values, dt)
     found += stability_notices(plan, q, dt) + ground_notices(plan.scene) + limit_notices(plan, q)
-    found += blocked_notices(plan, q) + depth_notices(plan, q)
+    found += blocked_notices(plan, q) + depth_notices(plan, q) + soft_joint_notices(plan)
     return found + overlap_notices(plan, q) + pair_notices(plan, self_collision)
 
 
@@ -143,7 +144,8 @@ def limit_notices(plan: Plan, q: NDArray[np.float64]) -> list[str]:
     middles = tuple((row.loop, row.middle) for row in closing)
     loops = np.array(loop_viewer(mechanism, middles)(q.T)) if middles else np.zeros(0)
     loops = loops.reshape(len(middles), *q.shape[:-1])
-    seen = [(names[places.index(r.u)], r, q[..., r.q]) for r in rows(scene) if r.loop < 0]
+    held = [row for row in rows(scene) if row.loop < 0 and row.is_bounded]
+    seen = [(names[places.index(row.u)], row, q[..., row.q]) for row in held]
     seen += [
         (mechanism.loops[row.loop].joint.name, row, at)
         for row, at in zip(closing, loops, strict=True)
@@ -170,6 +172,25 @@ def limit_notices(plan: Plan, q: NDArray[np.float64]) -> list[str]:
             f" the joint no hinge or slide: {', '.join(loose)}."
         )
     return notices
+
+
+def soft_joint_notices(plan: Plan) -> list[str]:
+    """Warnings where a stepper takes forces alone: joints are held by none of their laws."""
+    scene, found = plan.scene, list[str]()
+    if plan.stepper.takes_impulses:
+        return found
+    name, held = registry.name_of(plan.stepper), rows(scene)
+    if any(row.rubs for row in held):
+        found.append(
+            f"under {name!r} dry friction of joints is a damper below {DRY_FRICTION_SPEED:g} rad/s"
+            " or m/s, and does not hold them: midpoint, symplectic_euler and event_driven do."
+        )
+    if scene.bounce and any(row.is_bounded for row in held):
+        found.append(
+            f"under {name!r} joints are stopped by springs, and bounce = {scene.bounce:g} has no"
+            " effect: midpoint, symplectic_euler and event_driven throw them back."
+        )
+    return found
 
 
 def tolerances_for_float32(chosen: Law, notices: list[str]) -> dict[str, NDArray[np.float64]]:

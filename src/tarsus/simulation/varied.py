@@ -145,7 +145,7 @@ def _known(owner: str, mechanism: Mechanism) -> list[str]:
 
 def _rubbing(mechanism: Mechanism) -> list[str]:
     """Joints with dry friction: where there is none, none is solved for."""
-    return [b.joint.name for b in mechanism.bodies if b.joint.nq == 1 and b.joint.rubs]
+    return [b.joint.name for b in mechanism.bodies if b.joint.rubs]
 
 
 # ---------------------------------------------------------------- in the step

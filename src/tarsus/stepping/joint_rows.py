@@ -26,8 +26,8 @@ QUARTER = 0.5 * np.pi  # rad
 
 @dataclass(frozen=True)
 class JointRow:
-    """A hinge or slide that may be held: its number in q and in u, its range, rad or m, and dry
-    friction, N m or N.
+    """A hinge or slide that may be held, or an axis of another joint that dry friction holds: its
+    number in q and in u, its range, rad or m, and dry friction, N m or N.
 
     loop: its number among the joints that close loops, which have no q and u; -1: in the tree
     rubs: whether it has dry friction, which may be a symbol
@@ -42,6 +42,11 @@ class JointRow:
     rubs: bool = False
 
     @property
+    def is_bounded(self) -> bool:
+        """Whether it has an end."""
+        return bool(np.isfinite([self.lower, self.upper]).any())
+
+    @property
     def middle(self) -> float:
         """Half a turn to either side of it lies what is told apart of a loop joint's angle."""
         if np.isfinite([self.lower, self.upper]).all():
@@ -50,17 +55,21 @@ class JointRow:
 
 
 def rows(scene: Scene) -> list[JointRow]:
-    """The joints of a scene that have limits, if they are held, or dry friction."""
+    """The joints of a scene that have limits, if they are held, or dry friction; of ball and free
+    joints one for each axis.
+    """
     found, mechanism = [], scene.mechanism
     for body, q, u in zip(mechanism.bodies, mechanism.q_slices, mechanism.u_slices, strict=True):
         joint = body.joint
-        if joint.kind not in ("hinge", "slide"):
-            continue
-        lower, upper = (joint.lower, joint.upper) if scene.limits else (-np.inf, np.inf)
+        bounded = scene.limits and joint.kind in ("hinge", "slide")
+        lower, upper = (joint.lower, joint.upper) if bounded else (-np.inf, np.inf)
         rubs = joint.rubs and scene.stiction
         friction = joint.dry_friction if rubs else 0.0
         if np.isfinite([lower, upper]).any() or rubs:
-            found.append(JointRow(q.start, u.start, lower, upper, friction, rubs=rubs))
+            found += [
+                JointRow(q.start, k, lower, upper, friction, rubs=rubs)
+                for k in range(u.start, u.stop)
+            ]
     return found + loop_rows(scene)
 
 

@@ -20,11 +20,13 @@ import casadi as ca
 from casadi import SX
 
 from tarsus.contact.solvers.base import HardProblem, Outcome, iterate, velocity_from_others
-from tarsus.program.ir.symbolic import entries
+from tarsus.program.ir.symbolic import entries, in_double
 from tarsus.program.ir.trace import Values
 
 TINY = 1e-30
 FIXED = 1e-9  # of the normal's mobility: a tangent along which a contact cannot move
+# of a tangent's mobility: what round-off may leave of one that moves only together with the normal
+LEAST, LEAST_SINGLE = 1e-10, 1e-5  # in float64, float32
 JAMMED = 0.01  # of a friction impulse: what it may carry beyond what it presses itself
 
 
@@ -39,41 +41,43 @@ def mobile(A: SX) -> list[SX]:
 class Local:
     """One contact's own block A, prepared: everything a sweep needs without a division by it.
 
-    inverse (3, 3): A^-1
     a: 1 / A_NN
     k (2,): A_TN / A_NN
     S (3,): entries 11, 12, 22 of the Schur complement of A_NN
+    inverse (3,): the same of its inverse
     """
 
-    SIZE: ClassVar[int] = 12
+    SIZE: ClassVar[int] = 9
 
-    inverse: SX
     a: SX
     k: SX
     S: SX
+    inverse: SX
 
     @staticmethod
-    def prepare(A: SX) -> SX:
-        """The twelve numbers of a prepared block as a column."""
+    def prepare(A: SX, least: SX) -> SX:
+        """The nine numbers of a prepared block as a column; least: what is left of a tangent's
+        mobility at the least where the contact does not move normally, nor along the other one. A
+        limb with one joint has none left.
+        """
         a, own = 1 / A[0, 0], mobile(A)
         k = a * A[1:, 0]
-        S11, S12, S22 = own[1] - k[0] * A[1, 0], A[2, 1] - k[0] * A[2, 0], own[2] - k[1] * A[2, 0]
-        scale = 1 / (S11 * S22 - S12 * S12)
-        i11, i12, i22 = scale * S22, -scale * S12, scale * S11
-        n1, n2 = -(i11 * k[0] + i12 * k[1]), -(i12 * k[0] + i22 * k[1])
-        return ca.vertcat(a - n1 * k[0] - n2 * k[1], n1, n2, i11, i12, i22, a, k, S11, S12, S22)
+        S11, S12 = ca.fmax(own[1] - k[0] * A[1, 0], least * own[1]), A[2, 1] - k[0] * A[2, 0]
+        taken = S12 * S12 / S11
+        rest = ca.fmax(own[2] - k[1] * A[2, 0] - taken, least * own[2])
+        S22, scale = rest + taken, 1 / (S11 * rest)
+        return ca.vertcat(a, k, S11, S12, S22, scale * S22, -scale * S12, 1 / rest)
 
     @staticmethod
     def of(v: SX) -> Local:
         """From the column that `prepare` made."""
-        inverse = ca.vertcat(
-            ca.horzcat(v[0], v[1], v[2]), ca.horzcat(v[1], v[3], v[4]), ca.horzcat(v[2], v[4], v[5])
-        )
-        return Local(inverse, v[6], v[7:9], v[9:12])
+        return Local(v[0], v[1:3], v[3:6], v[6:9])
 
     def sticking(self, b: SX) -> SX:
         """L with xi = 0."""
-        return -ca.mtimes(self.inverse, b)
+        d, (i11, i12, i22) = b[1:] - b[0] * self.k, entries(self.inverse)
+        tangent = -ca.vertcat(i11 * d[0] + i12 * d[1], i12 * d[0] + i22 * d[1])
+        return ca.vertcat(self._normal(b, tangent), tangent)
 
     def slipping(self, b: SX, mu: SX, s: SX) -> tuple[SX, SX]:
         """L on the cone's edge with xi_N = 0, xi_T = -s L_T, and the improved s."""
@@ -129,7 +133,8 @@ class Local:
 def prepared(hard: HardProblem) -> list[Local]:
     """Every contact's own block, prepared and kept."""
     n, size = hard.problem.n, Local.SIZE
-    columns = [Local.prepare(hard.problem.G[i, i]) for i in range(n)]
+    least = ca.if_else(in_double(hard.problem.dt), LEAST, LEAST_SINGLE)
+    columns = [Local.prepare(hard.problem.G[i, i], least) for i in range(n)]
     kept = hard.builder.keep("local", ca.vertcat(*columns))
     return [Local.of(kept[size * i : size * (i + 1)]) for i in range(n)]
 

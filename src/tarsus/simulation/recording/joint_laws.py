@@ -19,7 +19,8 @@ TURNING = 10.0  # times the rate at which a joint creeps that friction holds
 def friction_limits(plan: Plan, worlds: Backend) -> Array:
     """The dry friction f (1 or worlds, nu) of joints whose law is solved for, N m or N."""
     mechanism = plan.scene.mechanism
-    joints = {at.start: b.joint for b, at in zip(mechanism.bodies, mechanism.u_slices, strict=True)}
+    bodies = zip(mechanism.bodies, mechanism.u_slices, strict=True)
+    joints = {k: body.joint for body, at in bodies for k in range(at.start, at.stop)}
     places = [row.u for row in rows(plan.scene) if row.rubs]
     found = np.zeros((1, mechanism.nu))
     found[:, places] = [joints[at].dry_friction for at in places]
