@@ -22,7 +22,7 @@ def search() -> ca.Function:
     given = {name: SX.sym(name, *size) for name, size in zip(names, sizes, strict=True)}
     joints = [
         Rubbed(
-            JointState(SX(0), None, None, given["f"][k], k, SX(1e-10)),
+            JointState(SX(0), None, None, given["f"][k], k, SX(1e-10), SX(1e6)),
             given["modes"][3 * k : 3 * k + 3],
             given["impulse"][k],
         )

@@ -24,7 +24,9 @@ AFRESH = 8  # passes after which contacts are taken to press and stick first
 KEEP = 32  # passes after which a limit keeps what it holds: none is passed
 SHORT = 0.5  # of its side: a joint kept at rest, where its limit would pull it on
 RETURN = 0.2  # rad/s, m/s: how fast a joint that begins beyond its limit comes back
-AT_LIMIT = 1e6  # times its inertia is added to a joint at a limit
+# times its inertia is added to a joint at a limit; in float32: what is told of its force comes from
+# how little it gives way
+AT_LIMIT, COARSE_LIMIT = 1e6, 1e4
 STILL = 1e-9  # rad/s, m/s: a joint at rest
 CREEP, COARSE = 1e-10, 3e-6  # rad/s, m/s: how a joint creeps that friction holds; in float32
 SLOW = 1e-2  # rad/s, m/s: what friction drags is no slower in its law
@@ -42,6 +44,7 @@ class JointState:
     friction: largest impulse of dry friction in the step, N m s or N s; None: there is none
     place: of its rate in u
     creep: rate, rad/s or m/s, at which friction that holds the joint is all that it can be
+    stop: how often a limit adds the joint's inertia
     way: in place of it the direction (nu,) of a joint that closes a loop, rate = way . u
 
     Its modes: side -1 at the lower limit, 1 at the upper, 0 between; with friction also way, the
@@ -55,6 +58,7 @@ class JointState:
     friction: SX | None
     place: int
     creep: SX
+    stop: SX
     way: list[SX] | None = None
 
     def rate(self, u: SX) -> SX:
@@ -94,7 +98,7 @@ class JointState:
     def held(self, modes: SX) -> tuple[SX, SX, SX, SX]:
         """Weight, drag, velocity, and impulse of friction in these modes: see `HeldJoints`."""
         side, velocity = modes[0], self._velocity(modes[0])
-        weight, drag, friction = AT_LIMIT * (side * side), SX(0), SX(0)
+        weight, drag, friction = self.stop * (side * side), SX(0), SX(0)
         if self.friction is not None:
             limited, dragged = side != 0, modes[2] > 0
             drag = ca.if_else(limited, 0, modes[2])
@@ -147,7 +151,8 @@ class JointState:
 def joint_states(scene: Scene, q: SX, start: StepInputs) -> list[JointState]:
     """The rows seen at q (nq,)."""
     often, found, loops = 1 / start.dt, [], loop_rows(scene)
-    creep = ca.if_else(in_double(start.dt), CREEP, COARSE)
+    double = in_double(start.dt)
+    creep, stop = ca.if_else(double, CREEP, COARSE), ca.if_else(double, AT_LIMIT, COARSE_LIMIT)
     ways, closing = loop_motions(scene, q, start.u, loops) if loops else ([], {})
     for row in rows(scene):
         way = ways[row.loop] if row.loop >= 0 else None
@@ -166,7 +171,7 @@ def joint_states(scene: Scene, q: SX, start: StepInputs) -> list[JointState]:
         # at an impact's instant no force of friction counts
         rubs = row.rubs and not start.impact
         friction = start.dt * row.friction if rubs else None
-        found.append(JointState(u, rates.get(-1), rates.get(1), friction, row.u, creep, way))
+        found.append(JointState(u, rates.get(-1), rates.get(1), friction, row.u, creep, stop, way))
     return found
 
 
