@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import reduce
 
 import casadi as ca
 import numpy as np
@@ -46,9 +47,9 @@ class ActuatorForce:
     @property
     def held_by_limits(self) -> bool:
         """Whether a limit can come in between force and motion."""
-        changed = any(n in self.values for n in ("stall_torque", "force_lower", "force_upper"))
+        changed = any(n in self.values for n in ("force_lower", "force_upper"))
         fast = any(np.isfinite(a.speed) for a in self.mechanism.file_actuators)
-        fast = fast or "speed" in self.values
+        fast = fast or "speed" in self.values or "stall_torque" in self.values
         return fast or any(a.soft and (a.limited or changed) for a in self.mechanism.file_actuators)
 
     def number(self, k: int, name: str, constant: float) -> SX:
@@ -88,9 +89,49 @@ class AtState:
         """Force (m,) and its slope (m,), no limit in between."""
         return self._summed(SX.zeros(self.u.numel()), limited=False)
 
-    def limited(self, d: SX) -> tuple[SX, SX]:
-        """Force (m,) and slope (m,) once the joints' rates have changed by d (m,)."""
-        return self._summed(d, limited=True)
+    def limited(self, d: SX, onward: SX | None = None) -> tuple[SX, SX]:
+        """Force (m,) and slope (m,) once the joints' rates have changed by d (m,).
+
+        onward (m,): 1 where the lines along which force falls go on beyond the rate without any
+        """
+        return self._summed(d, limited=True, onward=onward)
+
+    def steepest(self) -> SX:
+        """The most (m,) that force may lose per change of rate: by its slope, or on a line."""
+        most = []
+        for own, slope in zip(self._of_motors(), entries(self.free()[1]), strict=True):
+            lines = [line for k in own for _, line in self._lines(k)]
+            most.append(slope + sum((steep / fastest for steep, fastest in lines), SX(0)))
+        return ca.vertcat(SX(0, 1), *most)
+
+    def on_line(self, d: SX, force: SX) -> tuple[SX, SX, SX]:
+        """The line that bounds what drives each joint on, its rate changed by d (m,): the force
+        (m,) that it has at the start, what it loses (m,) per change of rate, and by how much a
+        force (m,) drives it on more than the line allows there; 0, 0 and minus infinity where
+        there is none, or several actuators share a joint.
+        """
+        found = []
+        for j, own in enumerate(self._of_motors()):
+            rate, best = self.u[j] + d[j], ca.vertcat(0, 0, np.inf)
+            way = ca.if_else(rate < 0, -1, 1)
+            for top, line in self._lines(own[0]) if len(own) == 1 else []:
+                steep, fastest = line
+                most = ca.fmin(steep * (1 - way * rate / fastest), top)
+                begins = steep * (way - self.u[j] / fastest)
+                this = ca.vertcat(begins, steep / fastest, ca.fmax(most, 0))
+                best = ca.if_else(this[2] < best[2], this, best)
+            found.append(ca.vertcat(best[:2], way * force[j] - best[2]))
+        columns = ca.horzcat(SX(3, 0), *found)
+        return columns[0, :].T, columns[1, :].T, columns[2, :].T
+
+    def beyond(self, d: SX) -> SX:
+        """1 (m,) where a joint, its rate changed by d (m,), is faster than its motor drives it."""
+        found = []
+        for j, own in enumerate(self._of_motors()):
+            lines = [line for k in own for _, line in self._lines(k)]
+            over = (ca.fabs(self.u[j] + d[j]) > fastest for _, fastest in lines)
+            found.append(reduce(ca.logic_or, over, SX(0)))
+        return ca.vertcat(SX(0, 1), *found)
 
     def allows(self, force: SX, d: SX) -> SX:
         """1 if no limit holds forces (m,) that would act without any, the joints' rates changed by
@@ -128,12 +169,12 @@ class AtState:
             for motor in m.actuators
         ]
 
-    def _summed(self, d: SX, limited: bool) -> tuple[SX, SX]:
+    def _summed(self, d: SX, limited: bool, onward: SX | None = None) -> tuple[SX, SX]:
         forces, slopes = [], []
         for j, own in enumerate(self._of_motors()):
             force, slope, ends = SX(0), SX(0), (-np.inf, np.inf)
             for k in own:
-                one = self._one(k, j, d[j], limited)
+                one = self._one(k, j, d[j], limited, SX(0) if onward is None else onward[j])
                 ends = self.law.mechanism.file_actuators[k].at_joint
                 force, slope = force + one[0], slope + one[1]
             if limited:
@@ -142,8 +183,8 @@ class AtState:
             slopes.append(slope)
         return ca.vertcat(SX(0, 1), *forces), ca.vertcat(SX(0, 1), *slopes)
 
-    def _one(self, k: int, j: int, d: SX, limited: bool) -> tuple[SX, SX]:
-        """Torque of actuator k on joint j, and its slope."""
+    def _one(self, k: int, j: int, d: SX, limited: bool, onward: SX) -> tuple[SX, SX]:
+        """Torque of actuator k on joint j, and its slope; onward: of `limited`."""
         actuator, c = self.law.mechanism.file_actuators[k], self.law.signal[k]
         kp, kv, strength = (self.law.values[name][k] for name in ("kp", "kv", "strength"))
         # its law: a force, what it loses per length and per rate
@@ -159,18 +200,20 @@ class AtState:
         if limited:
             force, slope = between(force, slope, self.law.range(k))
         force, slope = gear * strength * force, gear * strength * slope
-        return self._at_rate(k, force, slope, self.u[j] + d) if limited else (force, slope)
+        return (
+            self._at_rate(k, (force, slope), self.u[j] + d, onward) if limited else (force, slope)
+        )
 
     def _gear(self, k: int) -> SX:
         return self.law.number(k, "gear", self.law.mechanism.file_actuators[k].gear)
 
-    def _at_rate(self, k: int, force: SX, slope: SX, rate: SX) -> tuple[SX, SX]:
+    def _at_rate(self, k: int, acting: tuple[SX, SX], rate: SX, onward: SX) -> tuple[SX, SX]:
         """Torque within what the motor gives at a rate: linear from stall to no load, and none that
         drives the joint on beyond a limit of speed.
         """
         for top, line in self._lines(k):
-            force, slope = falling((force, slope), rate, top, line)
-        return force, slope
+            acting = falling(acting, rate, top, line, onward)
+        return acting
 
     def _lines(self, k: int) -> list[tuple[SX, Line]]:
         """The lines within which actuator k acts along the motion, and the most of each."""
@@ -186,13 +229,18 @@ class AtState:
         return found
 
 
-def falling(acting: tuple[SX, SX], rate: SX, top: SX, line: Line) -> tuple[SX, SX]:
-    """Force and slope `acting`, along the motion within a line, `top` at most."""
-    (force, slope), (steep, fastest) = acting, line
+def falling(acting: tuple[SX, SX], rate: SX, top: SX, line: Line, onward: SX) -> tuple[SX, SX]:
+    """Force and slope `acting`, along the motion within a line, `top` at most.
+
+    onward: 1 if the line goes on below zero
+    """
+    (wanted, slope), (steep, fastest) = acting, line
+    force = wanted
     for way in (1, -1):
-        most = most_along(way, rate, top, line)
-        falls = ca.logic_and(most > 0, most < top)
-        over = way * force > most
+        far = ca.logic_and(onward, ca.logic_and(way * rate > fastest, way * wanted > 0))
+        most = ca.if_else(far, steep * (1 - way * rate / fastest), most_along(way, rate, top, line))
+        falls = ca.logic_or(far, ca.logic_and(most > 0, most < top))
+        over = way * wanted > most
         slope = ca.if_else(over, ca.if_else(falls, steep / fastest, 0), slope)
         force = ca.if_else(over, way * most, force)
     return force, slope

@@ -190,7 +190,7 @@ def bounded(scene: Scene, joints: list[JointState]) -> BoundedJoints:
         [None if joint.lower is None else ca.fmin(joint.lower, 0) for joint in joints],
         [None if joint.upper is None else ca.fmax(joint.upper, 0) for joint in joints],
         [SX(0) if joint.friction is None else joint.friction for joint in joints],
-        rubbing_places(scene) if any(joint.friction is not None for joint in joints) else [],
+        rubbing_places(scene),
     )
 
 

@@ -45,10 +45,10 @@ def velocity_step(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> S
     m, at = scene.mechanism, start.servos.at(q, start.u, start.dt)
     force, tangent = at.limited(SX.zeros(at.u.numel()))
     forces = ServoForces(builder.keep("servo_force", force), tangent, start.servos.joints()[1])
-    pushed = replace(start, tau=start.tau + spread(m, forces.places, forces.force), servos=None)
 
-    def moved(give: SX) -> StepOutputs:
-        giving = replace(pushed, give=spread(m, forces.places, give))
+    def moved(force: SX, give: SX) -> StepOutputs:
+        tau = start.tau + spread(m, forces.places, force)
+        giving = replace(start, tau=tau, servos=None, give=spread(m, forces.places, give))
         return joints.velocity_step(scene, q, giving, builder)
 
     def bent() -> SX:
@@ -57,12 +57,11 @@ def velocity_step(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> S
     # the step with these; where nothing but inertia holds the joints, at once with the right ones
     held = scene.candidates or scene.pairs or m.constrained or rows(scene)
     if start.servos.held_by_limits and held:
-        end, give = _within_limits(scene, (at, forces), start, (moved, bent), builder)
-        forces = replace(forces, give=give)
+        end, forces = _within_limits(scene, (at, forces), start, (moved, bent), builder)
     else:
         give = bent() if start.servos.held_by_limits else tangent
         forces = replace(forces, give=give)
-        end = moved(give)
+        end = moved(forces.force, give)
     builder.keep("tau", forces.over(start.u, end.u), "report")
     return end
 
@@ -71,23 +70,26 @@ def _within_limits(
     scene: Scene,
     servos: tuple[AtState, ServoForces],
     start: StepInputs,
-    ways: tuple[Callable[[SX], StepOutputs], Callable[[], SX]],
+    ways: tuple[Callable[[SX, SX], StepOutputs], Callable[[], SX]],
     builder: Builder,
-) -> tuple[StepOutputs, SX]:
-    """The end of the step, and `give` (m,): the step is made again where the tangents' force is not
+) -> tuple[StepOutputs, ServoForces]:
+    """The end of the step, and the forces: the step is made again where the tangents' force is not
     the law's at its end, and while an impact throws a joint so far that its force would pass what
-    the law has at the step's start and end.
+    the law has at the step's start and end, or a motor drives a joint on at a rate at which it has
+    no such force: then it acts along the line on which that falls, and where the joint is faster
+    still, not at all.
 
-    ways: the step with some `give`, and `give` of the step without contact
+    ways: the step with some force at its start and `give`, and `give` of the step without contact
     """
     (at, forces), (moved, bent) = servos, ways
-    (plain, straight), force = at.free(), forces.force
+    plain, force = at.free()[0], forces.force
+    steepest = builder.keep("steepest", at.steepest())
     begun_free = builder.keep("begun_free", at.allows(plain, SX.zeros(plain.numel())))
 
     def once(now: Values) -> tuple[Values, SX]:
-        end, first = moved(now["give"]), now["pass"] == 0
+        end, first = moved(now["force"], now["give"]), now["pass"] == 0
         d = builder.keep("thrown", ca.vec((end.u - start.u)[forces.places]))
-        acted = force - now["give"] * d
+        acted = now["force"] - now["give"] * d
         # far from all limits the tangents are the law
         tangent = ca.logic_and(first, begun_free)
         straight_on = ca.logic_and(tangent, at.allows(acted, d))
@@ -98,27 +100,40 @@ def _within_limits(
             slack = SLACK * (1 + ca.fabs(reached))
             above = acted > ca.fmax(force, reached) + slack
             out = ca.logic_or(above, acted < ca.fmin(force, reached) - slack)
+            falls, slope, excess = at.on_line(d, acted)
+            drives = ca.logic_and(excess > slack, ca.logic_not(first))
+            drives = builder.keep("drives", drives)
+            brakes = ca.logic_and(now["lined"], reached * acted <= 0)
+            brakes = ca.logic_and(brakes, ca.fabs(acted) > slack)
+            out = ca.logic_or(out, ca.logic_or(drives, brakes))
             out = builder.keep("out", ca.if_else(first, ca.fabs(acted - reached) > slack, out))
             # if not, that of Newton's method, later the secant to where it went; if that is too
             # little, the force of the start
             secant = (force - reached) / ca.if_else(ca.fabs(d) > STILL, d, 1)
             late = now["pass"] > SECANTS
-            give = ca.if_else(late, 0, ca.fmin(ca.fmax(secant, 0), straight))
-            return {"give": ca.if_else(out, give, now["give"]), "wrong": ca.mmax(out)}, SX(0)
+            give = ca.if_else(late, 0, ca.fmin(ca.fmax(secant, 0), steepest))
+            next_force = ca.if_else(drives, falls, ca.if_else(brakes, 0, force))
+            give = ca.if_else(drives, slope, ca.if_else(brakes, 0, give))
+            after = {"force": next_force, "give": give, "lined": drives}
+            after = {name: ca.if_else(out, own, now[name]) for name, own in after.items()}
+            return after | {"wrong": ca.mmax(out)}, SX(0)
 
-        begin = {"give": now["give"], "wrong": SX(0)}
+        begin = {name: now[name] for name in ("force", "give", "lined")} | {"wrong": SX(0)}
         after = builder.loop(begin, near_limits, 1, first=ca.logic_not(straight_on))
-        give, wrong = after["give"], after["wrong"] > 0
+        wrong = after.pop("wrong") > 0
         redone = ca.logic_and(first, wrong)
-        found = builder.rarely({"give": give}, lambda _: ({"give": bent()}, SX(0)), 1, redone)
+        give = {"give": after["give"]}
+        after |= builder.rarely(give, lambda _: ({"give": bent()}, SX(0)), 1, redone)
         done = now["pass"] + 1
-        found |= {"acted": now["give"], "pass": done}
-        return end.values() | found, ca.logic_and(wrong, done < PASSES)
+        after |= {"acted": ca.vertcat(now["force"], now["give"]), "pass": done}
+        return end.values() | after, ca.logic_and(wrong, done < PASSES)
 
-    begin = joints.nothing_yet(scene, start).values()
-    begin |= {"give": forces.give, "acted": forces.give, "pass": SX(0)}
+    begin = joints.nothing_yet(scene, start).values() | {"pass": SX(0)}
+    begin |= {"force": force, "give": forces.give, "lined": SX.zeros(force.numel())}
+    begin |= {"acted": ca.vertcat(force, forces.give)}
     end = builder.loop(begin, once, PASSES)
-    return StepOutputs.of(end), end["acted"]
+    acted, give = ca.vertsplit(end["acted"], [0, force.numel(), 2 * force.numel()])
+    return StepOutputs.of(end), replace(forces, force=acted, give=give)
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,19 +166,23 @@ def bent_give(at: AtState, forces: ServoForces, q: SX, start: StepInputs, builde
     force, slope, (reached, tangent) = forces.force, forces.give, at.limited(d)
     inside = ca.logic_and(slope == straight, tangent == straight)
     secant = (force - reached) / ca.if_else(ca.fabs(d) > STILL, d, 1)
-    bent = ca.if_else(ca.fabs(d) > STILL, ca.fmin(ca.fmax(secant, 0), straight), slope)
+    bent = ca.if_else(ca.fabs(d) > STILL, ca.fmin(ca.fmax(secant, 0), at.steepest()), slope)
     return builder.keep("give", ca.if_else(inside, straight, bent))
 
 
 def _change(at: AtState, free: FreeMotion, places: list[int], builder: Builder) -> SX:
-    """The change (m,) of the driven joints' rates in a step without contact."""
+    """The change (m,) of the driven joints' rates in a step without contact.
+
+    A joint thrown beyond the rate at which its motor's force ends is looked for on the line along
+    which that falls, and only if it is faster there, too, without any force.
+    """
     mechanism, dt = at.law.mechanism, at.dt
     straight = at.free()
 
     def once(now: Values) -> tuple[Values, SX]:
         # the tangent; at first the law without limits
         d = now["d"]
-        force, slope = at.limited(d)
+        force, slope = at.limited(d, now["onward"])
         force = ca.if_else(now["pass"] > 0, force, straight[0])
         slope = ca.if_else(now["pass"] > 0, slope, straight[1])
         # the step on it
@@ -171,11 +190,14 @@ def _change(at: AtState, free: FreeMotion, places: list[int], builder: Builder) 
         pushed = free.h + spread(mechanism, places, force + slope * d)
         u = ca.vertcat(*factorize_tree(lower(M), mechanism.nu).solve(entries(dt * pushed)))
         new = builder.keep("moved", ca.vec(u[places]))
+        onward = ca.logic_and(at.beyond(new), ca.logic_not(now["onward"]))
         # did the law bend in between?
         off = ca.fabs(at.limited(new)[0] - (force - slope * (new - d)))
         bends = ca.mmax(off - NEAR * (1 + ca.fabs(force))) > 0
         done = now["pass"] + 1
-        return {"d": new, "pass": done}, ca.logic_and(bends, done < PASSES)
+        now = {"d": new, "onward": onward, "pass": done}
+        return now, ca.logic_and(bends, done < PASSES)
 
-    begin = {"d": SX.zeros(len(places)), "pass": SX(0)}
+    none = SX.zeros(len(places))
+    begin = {"d": none, "onward": none, "pass": SX(0)}
     return builder.loop(begin, once, PASSES)["d"]
