@@ -287,6 +287,31 @@ def test_a_scan_turns_with_the_heading_and_measures_from_the_frame() -> None:
     assert simulation.sense()["scan"] == pytest.approx(expected, abs=1e-9)
 
 
+def test_noise_and_bias_may_be_those_of_a_channel(ball: str) -> None:
+    noise, bias = np.zeros((1, 9)), np.zeros((3, 9))
+    noise[:, :3], bias[2, 4] = 0.5, 0.1
+    sensors = {"own": Imu(noise=noise, bias=bias), "clean": Imu()}
+    made = tarsus.Simulation(ball, sensors=sensors, controller=None, worlds=3)
+    log = made.run(2.0)
+    off = log["sensed_own"].values - log["sensed_clean"].values
+    assert np.allclose(off[..., :3].std(axis=0), 0.5, rtol=0.1)
+    assert np.allclose(off[..., 3:], bias[:, 3:], atol=1e-12)
+    assert (made.sense()["own"] - made.sense()["clean"] == off[-1]).all()
+
+
+def test_a_scan_sees_ground_that_is_set_after_a_reset(ball: str) -> None:
+    scan = {"scan": HeightScan(length=0.2, width=0.0, spacing=0.1)}
+    ground = tarsus.Slope(angle=0.0)
+    made = tarsus.Simulation(ball, terrain=ground, sensors=scan, controller=None, worlds=2)
+    made.step()
+    made.reset(where=[True, False])
+    before = made.sense()["scan"].copy()
+    made.set(terrain=tarsus.Slope(angle=[0.2, 0.2]))
+    seen, x, z = made.sense()["scan"], made.q[0, 0], made.q[0, 2]
+    assert np.allclose(seen[0], np.tan(0.2) * (x + np.array([-0.1, 0, 0.1])) - z, atol=1e-12)
+    assert (seen[1] == before[1]).all()  # it told of the last step
+
+
 def test_noise_is_normal_and_belongs_to_its_world(ball: str) -> None:
     def told(worlds: int, seed: int, steps: int = 400) -> np.ndarray:
         imu = Imu(noise=0.5, bias=2.0, seed=seed)

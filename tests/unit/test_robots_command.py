@@ -31,7 +31,7 @@ def test_one_that_fails_does_not_end_the_run(
     page = tmp_path / "page.md"
     page.write_text(PAGE, encoding="utf-8")
     asked = ["robots", "check", *(str(tmp_path / name) for name in files), "mini_cheetah"]
-    assert cli.main([*asked, "--duration", "2", "--json", "--page", str(page)]) == 0
+    assert cli.main([*asked, "--duration", "2", "--json", "--page", str(page)]) == 1
     rows = json.loads(capsys.readouterr().out)
     assert [row["outcome"].split(" at ")[0] for row in rows] == [
         "not loaded", "not loaded", "fell", "stands",

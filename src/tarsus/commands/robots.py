@@ -36,7 +36,8 @@ class Robots(Command):
     """Load robots and let them stand: one table of what came of it.
 
     `tarsus robots check` takes the built-in robots and those of the package example-robot-data,
-    each held for ten seconds by its own servos or by the gait `stand`. With `--mujoco` a robot
+    each held for ten seconds by its own servos or by the gait `stand`. It exits with 1 if one that
+    was named does not stand. With `--mujoco` a robot
     flies, drops, stands and falls in Tarsus and in MuJoCo from one file (docs/validation.md).
     """
 
@@ -73,7 +74,8 @@ class Robots(Command):
             raise TarsusError("--fixed-base does not go with --mujoco: its scenes let robots fall.")
         before, after = _around(self.page, BESIDE if self.mujoco else CHECKED)
         chosen = named(self.robots or (truth.ROBOTS if self.mujoco else ()))
-        # its rows
+        # its rows; of robots that were named each shall stand
+        failed = False
         with self.progress() as progress:
             if self.mujoco:
                 beside = list(truth.rows(chosen, progress.say))
@@ -83,6 +85,7 @@ class Robots(Command):
                 told, closing = [row.as_json() for row in beside], truth.SETTINGS
             else:
                 rows = list(checked(chosen, self.duration, progress.say, self.base.options))
+                failed = bool(self.robots) and not all(row.well for row in rows)
                 short = without_common_folder([row.robot for row in rows])
                 cells = [_cells(row, name) for row, name in zip(rows, short, strict=True)]
                 table = ToldTable(HEAD, cells, ("robot", "stands"))
@@ -91,7 +94,7 @@ class Robots(Command):
         print_json(told) if self.json else table.tell(closing)
         if self.page is not None:
             write_text({self.page: f"{before}\n{table.markdown()}{after}"})
-        return 0
+        return int(failed)
 
 
 @dataclass(frozen=True)

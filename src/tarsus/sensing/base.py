@@ -75,7 +75,8 @@ class Sensor(ABC):
 
     What it tells is its reading, `delay` steps old, plus `bias`, plus noise: normal, independent in
     time and from channel to channel. The same seed gives the same noise in the same world and
-    step, however many worlds there are. Each may be one number, or one a world.
+    step, however many worlds there are. Each may be one number, or one a world; noise and bias also
+    one a world and channel (worlds, k), or one a channel (1, k).
     """
 
     noise: Value = parameter(0.0, "[1]", "standard deviation, in the units read", "[0, inf)")

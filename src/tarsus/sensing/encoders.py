@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import casadi as ca
@@ -22,8 +22,11 @@ class Encoders(Sensor):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        names = (self.joints,) if isinstance(self.joints, str) else tuple(self.joints)
-        object.__setattr__(self, "joints", names)
+        given = self.joints
+        names = (given,) if isinstance(given, str) else given
+        if not isinstance(names, Sequence) or not all(isinstance(own, str) for own in names):
+            raise TarsusError(f"Encoders: joints must be names of joints, not {given!r}.")
+        object.__setattr__(self, "joints", tuple(names))
 
     def _bodies(self, mechanism: Mechanism) -> list[int]:
         """The bodies that the joints move."""

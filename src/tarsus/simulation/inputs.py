@@ -137,7 +137,7 @@ def parameter(law: Law, name: str, given: Any, worlds: Backend, varying: Sequenc
 
     varying: what is varied of robot and motors, for a message
     """
-    if name in Options.__annotations__:
+    if name in (*Options.__annotations__, "dt"):
         raise TarsusError(f"{name} is chosen once, when the Simulation is made.")
     if f"law.{name}" not in worlds and name in varied.KINDS:
         raise TarsusError(

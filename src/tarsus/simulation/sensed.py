@@ -27,13 +27,14 @@ from tarsus.simulation.sensor_program import (
     whole,
 )
 from tarsus.simulation.step_program import Plan
+from tarsus.stepping.base import Scene
 
 FOLDER = "tarsus.sensing"
 
 
-def named(given: Any, worlds: int) -> Sensing:
-    """Sensors by name, from a mapping, or from objects and names of kinds; a name given twice is
-    numbered. TarsusError for what is no sensor.
+def named(given: Any, worlds: int, scene: Scene) -> Sensing:
+    """Sensors of a scene's robot by name, from a mapping, or from objects and names of kinds; a
+    name given twice is numbered. TarsusError for what is no sensor, or does not fit.
     """
     if isinstance(given, str | Sensor):
         given = (given,)
@@ -46,11 +47,15 @@ def named(given: Any, worlds: int) -> Sensing:
     for name, part in pairs:
         sensor = _sensor(part)
         own = str(name) or _free(_name_of(sensor), found)
+        k = len(sensor.channels(whole(scene)))
         for field in ("noise", "bias", "delay"):
-            if np.shape(getattr(sensor, field)) not in ((), (worlds,)):
+            shape = np.shape(getattr(sensor, field))
+            by_channel = field != "delay" and shape in ((1, k), (worlds, k))
+            if shape not in ((), (worlds,)) and not by_channel:
+                each = "" if field == "delay" else f", (1, {k}), one a channel, or ({worlds}, {k})"
                 raise TarsusError(
-                    f"the sensor {own!r}: {field} must be one number, or ({worlds},), one a world,"
-                    f" not {np.shape(getattr(sensor, field))}."
+                    f"the sensor {own!r}: {field} must be one number, or ({worlds},), one a world"
+                    f"{each}, not {shape}."
                 )
         found[own] = sensor
     return Sensing(tuple(found.items())) if found else NO_SENSORS
@@ -129,11 +134,16 @@ class Sensed:
         robot = whole(self.plan.scene)
         return {name: dict(s.channels(robot)) for name, s in self.plan.sensing.sensors}
 
-    def _look(self, mask: Any = None) -> None:
-        """Readings of the state as it is, of all worlds or of those of a mask."""
+    def _look(self, mask: Any = None, begun: bool = True) -> None:
+        """Readings of the state as it is, of all worlds or of those of a mask; begun: of those too
+        that have made a step since their start, whose readings speak of it.
+        """
         if not self.plan.sensing:
             return
         worlds, program = self._worlds, look_program(self.plan.sensing, self.plan.scene)
+        if not begun:
+            fresh = np.rint(fetched(worlds, worlds.output("steps")))[:, 0] == 0
+            mask = fresh if mask is None else fresh & fetched(worlds, mask)
         values = {r.name: fetched(worlds, worlds.get(r.name)) for r in program.of_kind("parameter")}
         readings = evaluate(program, values)
         for name, sensor in self.plan.sensing.sensors:
@@ -168,7 +178,8 @@ def variables(plan: Plan, records: Mapping[str, Array]) -> dict[str, Any]:
 def disturbed(name: str, sensor: Sensor, reading: Array, steps: ArrayLike) -> Array:
     """Readings (..., worlds, k) after so many steps (..., worlds), with bias and noise."""
     worlds, k = reading.shape[-2:]
-    bias, noise = (np.asarray(v, float)[..., None] for v in (sensor.bias, sensor.noise))
+    given = (np.asarray(v, float) for v in (sensor.bias, sensor.noise))
+    bias, noise = (v if v.ndim == 2 else v[..., None] for v in given)
     if not np.any(noise):
         return reading + bias
     # one number for sensor, world and step, two for every channel of it

@@ -23,11 +23,18 @@ def settable(worlds: Backend, varying: Sequence[str]) -> list[str]:
     return found
 
 
+OTHERWISE = {"friction": "mu", "restitution": "e_N"}  # what laws call it
+
+
 def not_settable(name: str, worlds: Backend, varying: Sequence[str]) -> TarsusError:
     """The error for a name that `set` does not know: near names of what can be set here, else of
     what could be varied, else all that can be set.
     """
     known = settable(worlds, varying)
+    if OTHERWISE.get(name) in known:
+        return TarsusError(
+            f"there is no state or parameter named {name}; the law's is {OTHERWISE[name]}."
+        )
     near = near_names(name, KINDS)
     if near and not near_names(name, known):
         return TarsusError(

@@ -98,7 +98,7 @@ class Simulation(KeptState, sensed.Sensed, Differentiated):
         scales = dict(chosen.mass_scale or {})
         pushed = inputs.pushed_bodies(self.robot, chosen.pushes)
         acting = actuation.compiled(self.actuators, scene.mechanism)
-        sensing = sensed.named(chosen.sensors, self.worlds)
+        sensing = sensed.named(chosen.sensors, self.worlds, scene)
         different = varied.chosen(chosen.varied, scene.mechanism, acting is not None)
         fixed = scene, self.stepper, compiled, tuple(scales), pushed, sensing
         self.plan = shared(Plan(*fixed, actuation=acting, varied=different))
@@ -217,6 +217,8 @@ class Simulation(KeptState, sensed.Sensed, Differentiated):
             worlds.set(name, value, mask)
         if state:
             self._look(mask)
+        elif "terrain" in values:
+            self._look(mask, begun=False)
 
     def reset(self, where: ArrayLike | None = None) -> None:
         """All worlds, or those of the mask, back to the start; commands and parameters stay."""
