@@ -47,6 +47,7 @@ def named(given: Any, worlds: int, scene: Scene) -> Sensing:
     for name, part in pairs:
         sensor = _sensor(part)
         own = str(name) or _free(_name_of(sensor), found)
+        # one number, one a world, or one a channel
         k = len(sensor.channels(whole(scene)))
         for field in ("noise", "bias", "delay"):
             shape = np.shape(getattr(sensor, field))

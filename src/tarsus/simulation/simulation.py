@@ -215,10 +215,8 @@ class Simulation(KeptState, sensed.Sensed, Differentiated):
         # nothing is written unless all is right
         for name, value in new.items():
             worlds.set(name, value, mask)
-        if state:
-            self._look(mask)
-        elif "terrain" in values:
-            self._look(mask, begun=False)
+        if state or "terrain" in values:
+            self._look(mask, begun=bool(state))
 
     def reset(self, where: ArrayLike | None = None) -> None:
         """All worlds, or those of the mask, back to the start; commands and parameters stay."""

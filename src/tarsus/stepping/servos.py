@@ -89,34 +89,12 @@ def _within_limits(
     def once(now: Values) -> tuple[Values, SX]:
         end, first = moved(now["force"], now["give"]), now["pass"] == 0
         d = builder.keep("thrown", ca.vec((end.u - start.u)[forces.places]))
-        acted = now["force"] - now["give"] * d
         # far from all limits the tangents are the law
         tangent = ca.logic_and(first, begun_free)
-        straight_on = ca.logic_and(tangent, at.allows(acted, d))
+        straight_on = ca.logic_and(tangent, at.allows(now["force"] - now["give"] * d, d))
 
         def near_limits(_: Values) -> tuple[Values, SX]:
-            # is every force the law's, or between the law's at either end?
-            reached = builder.keep("reached", at.limited(d)[0])
-            slack = SLACK * (1 + ca.fabs(reached))
-            above = acted > ca.fmax(force, reached) + slack
-            out = ca.logic_or(above, acted < ca.fmin(force, reached) - slack)
-            falls, slope, excess = at.on_line(d, acted)
-            drives = ca.logic_and(excess > slack, ca.logic_not(first))
-            drives = builder.keep("drives", drives)
-            brakes = ca.logic_and(now["lined"], reached * acted <= 0)
-            brakes = ca.logic_and(brakes, ca.fabs(acted) > slack)
-            out = ca.logic_or(out, ca.logic_or(drives, brakes))
-            out = builder.keep("out", ca.if_else(first, ca.fabs(acted - reached) > slack, out))
-            # if not, that of Newton's method, later the secant to where it went; if that is too
-            # little, the force of the start
-            secant = (force - reached) / ca.if_else(ca.fabs(d) > STILL, d, 1)
-            late = now["pass"] > SECANTS
-            give = ca.if_else(late, 0, ca.fmin(ca.fmax(secant, 0), steepest))
-            next_force = ca.if_else(drives, falls, ca.if_else(brakes, 0, force))
-            give = ca.if_else(drives, slope, ca.if_else(brakes, 0, give))
-            after = {"force": next_force, "give": give, "lined": drives}
-            after = {name: ca.if_else(out, own, now[name]) for name, own in after.items()}
-            return after | {"wrong": ca.mmax(out)}, SX(0)
+            return judged(at, (force, steepest), now, d, builder), SX(0)
 
         begin = {name: now[name] for name in ("force", "give", "lined")} | {"wrong": SX(0)}
         after = builder.loop(begin, near_limits, 1, first=ca.logic_not(straight_on))
@@ -124,8 +102,8 @@ def _within_limits(
         redone = ca.logic_and(first, wrong)
         give = {"give": after["give"]}
         after |= builder.rarely(give, lambda _: ({"give": bent()}, SX(0)), 1, redone)
-        done = now["pass"] + 1
-        after |= {"acted": ca.vertcat(now["force"], now["give"]), "pass": done}
+        done, acted = now["pass"] + 1, ca.vertcat(now["force"], now["give"])
+        after |= {"acted": acted, "pass": done}
         return end.values() | after, ca.logic_and(wrong, done < PASSES)
 
     begin = joints.nothing_yet(scene, start).values() | {"pass": SX(0)}
@@ -134,6 +112,39 @@ def _within_limits(
     end = builder.loop(begin, once, PASSES)
     acted, give = ca.vertsplit(end["acted"], [0, force.numel(), 2 * force.numel()])
     return StepOutputs.of(end), replace(forces, force=acted, give=give)
+
+
+def judged(at: AtState, law: tuple[SX, SX], now: Values, d: SX, builder: Builder) -> Values:
+    """The forces that the next pass shall make the step with, and 1 as `wrong` if they are others;
+    d (m,): the change of the joints' rates in this one.
+
+    law: the forces at the start (m,), and the most that they may lose (m,) per change of rate
+    """
+    (force, steepest), first = law, now["pass"] == 0
+    # is every force the law's, or between the law's at either end?
+    acted, reached = now["force"] - now["give"] * d, builder.keep("reached", at.limited(d)[0])
+    slack = SLACK * (1 + ca.fabs(reached))
+    out = acted > ca.fmax(force, reached) + slack
+    out = ca.logic_or(out, acted < ca.fmin(force, reached) - slack)
+    # does a motor drive its joint faster than it can, or brake it on its line?
+    falls, slope, excess = at.on_line(d, acted)
+    drives = builder.keep("drives", ca.logic_and(excess > slack, ca.logic_not(first)))
+    brakes = ca.logic_and(now["lined"], reached * acted <= 0)
+    brakes = ca.logic_and(brakes, ca.fabs(acted) > slack)
+    out = ca.logic_or(out, ca.logic_or(drives, brakes))
+    out = builder.keep("out", ca.if_else(first, ca.fabs(acted - reached) > slack, out))
+    # if so the line's force, or none; else that of Newton's method, later the secant to where it
+    # went, and if that is too little, the force of the start
+    secant = (force - reached) / ca.if_else(ca.fabs(d) > STILL, d, 1)
+    late = now["pass"] > SECANTS
+    give = ca.if_else(late, 0, ca.fmin(ca.fmax(secant, 0), steepest))
+    after = {
+        "force": ca.if_else(drives, falls, ca.if_else(brakes, 0, force)),
+        "give": ca.if_else(drives, slope, ca.if_else(brakes, 0, give)),
+        "lined": drives,
+    }
+    after = {name: ca.if_else(out, own, now[name]) for name, own in after.items()}
+    return after | {"wrong": ca.mmax(out)}
 
 
 @dataclass(frozen=True, eq=False)
