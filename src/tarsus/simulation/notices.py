@@ -183,7 +183,8 @@ def soft_joint_notices(plan: Plan) -> list[str]:
     if any(row.rubs for row in held):
         found.append(
             f"under {name!r} dry friction of joints is a damper below {DRY_FRICTION_SPEED:g} rad/s"
-            " or m/s, and does not hold them: midpoint, symplectic_euler and event_driven do."
+            " or m/s, and does not hold them: midpoint, symplectic_euler and event_driven do;"
+            " stiction=False asks for the damper."
         )
     if scene.bounce and any(row.is_bounded for row in held):
         found.append(
