@@ -456,8 +456,8 @@ def test_mini_cheetah_trots_with_symplectic_euler_and_hard_contact() -> None:
 
 @pytest.mark.parametrize("stepper", [pytest.param("heun", marks=pytest.mark.slow), "rk4"])
 def test_mini_cheetah_trots_on_springs(stepper: str, capsys: pytest.CaptureFixture) -> None:
-    arguments = f"run mini_cheetah --law compliant --stepper {stepper} --dt 0.0005 --duration 2 --no-stiction"
-    assert cli.main([*arguments.split(), "--json"]) == 0
+    arguments = f"run mini_cheetah --law compliant --stepper {stepper} --dt 0.0005 --duration 2"
+    assert cli.main([*arguments.split(), "--no-stiction", "--json"]) == 0
     numbers = json.loads(capsys.readouterr().out)
     assert not numbers["fell"] and 0.3 < numbers["distance"] < 1.0 and numbers["warnings"] == []
     assert numbers["residuals"]["equation_N"] is None
