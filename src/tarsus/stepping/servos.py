@@ -57,12 +57,13 @@ def velocity_step(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> S
     # the step with these; where nothing but inertia holds the joints, at once with the right ones
     held = scene.candidates or scene.pairs or m.constrained or rows(scene)
     if start.servos.held_by_limits and held:
-        end, forces = _within_limits(scene, (at, forces), start, (moved, bent), builder)
+        end, tau = _within_limits(scene, (at, forces), start, (moved, bent), builder)
     else:
         give = bent() if start.servos.held_by_limits else tangent
         forces = replace(forces, give=give)
         end = moved(forces.force, give)
-    builder.keep("tau", forces.over(start.u, end.u), "report")
+        tau = forces.over(start.u, end.u)
+    builder.keep("tau", tau, "report")
     return end
 
 
@@ -72,55 +73,53 @@ def _within_limits(
     start: StepInputs,
     ways: tuple[Callable[[SX, SX], StepOutputs], Callable[[], SX]],
     builder: Builder,
-) -> tuple[StepOutputs, ServoForces]:
-    """The end of the step, and the forces: the step is made again where the tangents' force is not
-    the law's at its end, and while an impact throws a joint so far that its force would pass what
-    the law has at the step's start and end, or a motor drives a joint on at a rate at which it has
-    no such force: then it acts along the line on which that falls, and where the joint is faster
-    still, not at all.
+) -> tuple[StepOutputs, SX]:
+    """The end of the step, and the forces (m,) there: the step is made again where the tangents'
+    force is not the law's at its end, and while an impact throws a joint so far that its force
+    would pass what the law has at the step's start and end, or a motor drives a joint on at a rate
+    at which it has no such force: then it acts along the line on which that falls, and where the
+    joint is faster still, not at all.
 
     ways: the step with some force at its start and `give`, and `give` of the step without contact
     """
     (at, forces), (moved, bent) = servos, ways
     plain, force = at.free()[0], forces.force
-    steepest = builder.keep("steepest", at.steepest())
     begun_free = builder.keep("begun_free", at.allows(plain, SX.zeros(plain.numel())))
 
     def once(now: Values) -> tuple[Values, SX]:
         end, first = moved(now["force"], now["give"]), now["pass"] == 0
         d = builder.keep("thrown", ca.vec((end.u - start.u)[forces.places]))
+        acted = now["force"] - now["give"] * d
         # far from all limits the tangents are the law
         tangent = ca.logic_and(first, begun_free)
-        straight_on = ca.logic_and(tangent, at.allows(now["force"] - now["give"] * d, d))
+        straight_on = ca.logic_and(tangent, at.allows(acted, d))
 
         def near_limits(_: Values) -> tuple[Values, SX]:
-            return judged(at, (force, steepest), now, d, builder), SX(0)
+            return judged(at, force, now, d, builder), SX(0)
 
-        begin = {name: now[name] for name in ("force", "give", "lined")} | {"wrong": SX(0)}
+        begin = {name: now[name] for name in ("force", "give")} | {"wrong": SX(0)}
         after = builder.loop(begin, near_limits, 1, first=ca.logic_not(straight_on))
         wrong = after.pop("wrong") > 0
         redone = ca.logic_and(first, wrong)
         give = {"give": after["give"]}
         after |= builder.rarely(give, lambda _: ({"give": bent()}, SX(0)), 1, redone)
-        done, acted = now["pass"] + 1, ca.vertcat(now["force"], now["give"])
+        done = now["pass"] + 1
         after |= {"acted": acted, "pass": done}
         return end.values() | after, ca.logic_and(wrong, done < PASSES)
 
     begin = joints.nothing_yet(scene, start).values() | {"pass": SX(0)}
-    begin |= {"force": force, "give": forces.give, "lined": SX.zeros(force.numel())}
-    begin |= {"acted": ca.vertcat(force, forces.give)}
+    begin |= {"force": force, "give": forces.give, "acted": force}
     end = builder.loop(begin, once, PASSES)
-    acted, give = ca.vertsplit(end["acted"], [0, force.numel(), 2 * force.numel()])
-    return StepOutputs.of(end), replace(forces, force=acted, give=give)
+    return StepOutputs.of(end), end["acted"]
 
 
-def judged(at: AtState, law: tuple[SX, SX], now: Values, d: SX, builder: Builder) -> Values:
+def judged(at: AtState, force: SX, now: Values, d: SX, builder: Builder) -> Values:
     """The forces that the next pass shall make the step with, and 1 as `wrong` if they are others;
     d (m,): the change of the joints' rates in this one.
 
-    law: the forces at the start (m,), and the most that they may lose (m,) per change of rate
+    force: at the start (m,)
     """
-    (force, steepest), first = law, now["pass"] == 0
+    first = now["pass"] == 0
     # is every force the law's, or between the law's at either end?
     acted, reached = now["force"] - now["give"] * d, builder.keep("reached", at.limited(d)[0])
     slack = SLACK * (1 + ca.fabs(reached))
@@ -129,7 +128,7 @@ def judged(at: AtState, law: tuple[SX, SX], now: Values, d: SX, builder: Builder
     # does a motor drive its joint faster than it can, or brake it on its line?
     falls, slope, excess = at.on_line(d, acted)
     drives = builder.keep("drives", ca.logic_and(excess > slack, ca.logic_not(first)))
-    brakes = ca.logic_and(now["lined"], reached * acted <= 0)
+    brakes = ca.logic_and(now["force"] != force, reached * acted <= 0)
     brakes = ca.logic_and(brakes, ca.fabs(acted) > slack)
     out = ca.logic_or(out, ca.logic_or(drives, brakes))
     out = builder.keep("out", ca.if_else(first, ca.fabs(acted - reached) > slack, out))
@@ -137,11 +136,10 @@ def judged(at: AtState, law: tuple[SX, SX], now: Values, d: SX, builder: Builder
     # went, and if that is too little, the force of the start
     secant = (force - reached) / ca.if_else(ca.fabs(d) > STILL, d, 1)
     late = now["pass"] > SECANTS
-    give = ca.if_else(late, 0, ca.fmin(ca.fmax(secant, 0), steepest))
+    give = ca.if_else(late, 0, ca.fmin(ca.fmax(secant, 0), at.steepest()))
     after = {
         "force": ca.if_else(drives, falls, ca.if_else(brakes, 0, force)),
         "give": ca.if_else(drives, slope, ca.if_else(brakes, 0, give)),
-        "lined": drives,
     }
     after = {name: ca.if_else(out, own, now[name]) for name, own in after.items()}
     return after | {"wrong": ca.mmax(out)}

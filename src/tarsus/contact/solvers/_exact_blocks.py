@@ -63,10 +63,9 @@ class Local:
         a, own = 1 / A[0, 0], mobile(A)
         k = a * A[1:, 0]
         S11, S12 = ca.fmax(own[1] - k[0] * A[1, 0], least * own[1]), A[2, 1] - k[0] * A[2, 0]
-        taken = S12 * S12 / S11
-        rest = ca.fmax(own[2] - k[1] * A[2, 0] - taken, least * own[2])
-        S22, scale = rest + taken, 1 / (S11 * rest)
-        return ca.vertcat(a, k, S11, S12, S22, scale * S22, -scale * S12, 1 / rest)
+        S22 = ca.fmax(own[2] - k[1] * A[2, 0], least * own[2])
+        scale = 1 / ca.fmax(S11 * S22 - S12 * S12, least * S11 * own[2])
+        return ca.vertcat(a, k, S11, S12, S22, scale * S22, -scale * S12, scale * S11)
 
     @staticmethod
     def of(v: SX) -> Local:
