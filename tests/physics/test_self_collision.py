@@ -209,6 +209,11 @@ def test_explicit_pairs_meet_whatever_their_bits() -> None:
     away = pair.replace("</contact>", "<exclude body1='b0' body2='b2'/></contact>")
     robot = Robot.of(read_mjcf(f"<mujoco><worldbody>{rows}</worldbody>{away}</mujoco>"))
     assert [pair.name for pair in self_contacts(robot, True).kept] == ["b0:b2"]
+    # in whatever order, and where their bits would let them meet
+    turned = away.replace("geom1='b0' geom2='b2'", "geom1='b2' geom2='b0'")
+    usual = rows.replace('contype="0" conaffinity="0"', "")
+    robot = Robot.of(read_mjcf(f"<mujoco><worldbody>{usual}</worldbody>{turned}</mujoco>"))
+    assert len(self_contacts(robot, True).kept) == 3
     # bits below zero are bits of the file
     rows = rows.replace('contype="0" conaffinity="0"', 'contype="-1" conaffinity="-1"')
     robot = Robot.of(read_mjcf(f"<mujoco><worldbody>{rows}</worldbody>{away}</mujoco>"))

@@ -50,7 +50,7 @@ def pairs(mechanism: Mechanism, own: bool = True) -> tuple[Pair, ...]:
         a, b = one.body, other.body
         named = frozenset((bodies[a].name, bodies[b].name))
         joined = a == b or _carrier(bodies, a) == b or _carrier(bodies, b) == a
-        meant = one.bits[0] & other.bits[1] or one.bits[1] & other.bits[0]
+        meant = one.bits[0] & other.bits[1] | one.bits[1] & other.bits[0]
         filtered = joined or named in apart
         if a != b and (meant if not filtered else meant >= MEANT):
             pair = contacts_of(one, other)[0]
