@@ -56,9 +56,11 @@ class Local:
 
     @staticmethod
     def prepare(A: SX, least: SX) -> SX:
-        """The nine numbers of a prepared block as a column; least: what is left of a tangent's
-        mobility at the least where the contact does not move normally, nor along the other one. A
-        limb with one joint has none left.
+        """The nine numbers of a prepared block as a column.
+
+        least: the share of a tangent's mobility that is taken to be left, at least, once the
+        contact does not move along its normal and its other tangent; a limb with one joint has none
+        left, and round-off would stand in for it.
         """
         a, own = 1 / A[0, 0], mobile(A)
         k = a * A[1:, 0]
