@@ -116,9 +116,8 @@ class AtState:
             way = ca.if_else(rate < 0, -1, 1)
             for top, line in self._lines(own[0]) if len(own) == 1 else []:
                 steep, fastest = line
-                most = ca.fmin(steep * (1 - way * rate / fastest), top)
-                begins = steep * (way - self.u[j] / fastest)
-                this = ca.vertcat(begins, steep / fastest, ca.fmax(most, 0))
+                begins, most = steep * (way - self.u[j] / fastest), most_along(way, rate, top, line)
+                this = ca.vertcat(begins, steep / fastest, most)
                 best = ca.if_else(this[2] < best[2], this, best)
             found.append(ca.vertcat(best[:2], way * force[j] - best[2]))
         columns = ca.horzcat(SX(3, 0), *found)
@@ -246,7 +245,7 @@ def falling(acting: tuple[SX, SX], rate: SX, top: SX, line: Line, onward: SX) ->
     return force, slope
 
 
-def most_along(way: int, rate: SX, top: SX, line: Line) -> SX:
+def most_along(way: int | SX, rate: SX, top: SX, line: Line) -> SX:
     """The largest force along the motion in one of two ways, 1 or -1, at a rate."""
     steep, fastest = line
     return ca.fmax(ca.fmin(steep * (1 - way * rate / fastest), top), 0)
