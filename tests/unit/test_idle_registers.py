@@ -12,7 +12,7 @@ import pytest
 
 import tarsus
 from tarsus.program.codegen.idle_registers import idle_registers
-from tarsus.program.codegen.short_addresses import FUNCTION
+from tarsus.program.codegen.short_addresses import FUNCTION, OPENING
 from tarsus.program.run import machine, native
 
 SET = "\tsete\t%al"
@@ -114,7 +114,7 @@ def garbled(assembly: str, handed: int, count: list[int]) -> str:
         lines = found[2].split("\n")
         kept = ("rbx", "rbp", "r12", "r13", "r14", "r15")
         saved = {name for name in kept if f"\tpushq\t%{name}" in lines}
-        opened = next((k for k, line in enumerate(lines) if "subq" in line), len(lines))
+        opened = next((k for k, line in enumerate(lines) if OPENING.match(line)), len(lines))
         spans = [
             own
             for own in idle_registers(lines, handed)
@@ -129,7 +129,7 @@ def garbled(assembly: str, handed: int, count: list[int]) -> str:
 
 
 def fallen(worlds: int) -> np.ndarray:
-    """The state of Mini Cheetahs that trot, one after it lost its footing."""
+    """The state of Mini Cheetahs that trot, thrown at first."""
     simulation = tarsus.Simulation("mini_cheetah", controller="trot", worlds=worlds)
     drawn = np.random.default_rng(0).normal(size=(worlds, simulation.robot.nu))
     simulation.set(u=0.5 * (drawn if worlds > 1 else drawn[0]))
