@@ -37,6 +37,7 @@ from tarsus.program.ir.trace import Values
 HELD = 1e-4  # of the diagonal: what holds a load that is not determined
 EDGE = 1e-4  # how much the cone's edge gives way in a step, relative to the contact's own mobility
 SLOWEST = 1e-6  # the least mu z_N / |z_T| that the direction across is solved with
+ENOUGH = 0.25  # of the tolerance: what is nearer to a solution is not made better
 STRAIGHT, WIDE = 3, 10.0  # steps with r as it is, then r, WIDE r and r / WIDE in turn
 FAR = 1e20  # on the diagonal of an open contact: its impulse vanishes
 
@@ -76,16 +77,24 @@ class Touch:
         r_N, r_T = (scale * r for r in sizes)
         z_N, z_T = impulse[0] - r_N * xi[0], impulse[1:] - r_T * xi[1:]
         length, normal = ca.sqrt(ca.dot(z_T, z_T) + TINY), ca.fmax(z_N, 0)
-        presses = ca.logic_and(hard.problem.active[i], z_N > 0)
-        along, reach = z_T / length, hard.mu[i] * normal
+        presses, inverse = ca.logic_and(hard.problem.active[i], z_N > 0), 1 / length
+        along, reach = z_T * inverse, hard.mu[i] * normal
         cut = ca.if_else(length > reach, reach * along, z_T)
         slides = ca.logic_and(presses, length > reach)
-        return Touch(normal, presses, slides, along, reach / length, cut, r_T)
+        return Touch(normal, presses, slides, along, reach * inverse, cut, r_T)
+
+    def kept_share(self, least: float = TINY) -> SX:
+        """The share, `least` at least; 1 where it does not slide."""
+        return ca.if_else(self.slides, ca.fmax(self.share, least), 1)
 
     def root(self, least: float = TINY) -> SX:
         """s, 0 where it does not slide; the share is taken as `least` at least."""
-        share = ca.fmax(self.share, least)
-        return ca.if_else(self.slides, (1 - share) / (self.r * share), 0)
+        return root_of(self.kept_share(least), self.r)
+
+
+def root_of(share: SX, r: SX) -> SX:
+    """s of a contact that keeps this share of z_T."""
+    return (1 - share) / (r * share)
 
 
 class EdgeSteps(Protocol):
@@ -111,7 +120,7 @@ def on_edges(hard: HardProblem, steps: EdgeSteps, start: list[SX], maximum: int)
         touches = [Touch.of(hard, i, steps.sizes(i), L, xi[i]) for i, L in enumerate(impulses)]
         return {
             "best": ca.vertcat(*impulses),
-            "root": ca.vertcat(*(touch.root() for touch in touches)),
+            "share": ca.vertcat(*(touch.kept_share() for touch in touches)),
             "miss": largest_miss(hard, impulses, touches),
         }
 
@@ -129,15 +138,19 @@ def on_edges(hard: HardProblem, steps: EdgeSteps, start: list[SX], maximum: int)
             "scale": ca.if_else(values["sweeps"] < STRAIGHT, 1, again),
             "sweeps": values["sweeps"] + 1,
         }
-        # one step more than the tolerance asks for takes off what HELD left
-        return kept | moved | counted, values["miss"] > 1
+        # where the tolerance is just met, one step more takes off what HELD left
+        near = ca.logic_and(kept["miss"] <= 1, values["miss"] <= 1)
+        done = ca.logic_or(kept["miss"] <= ENOUGH, near)
+        return kept | moved | counted, ca.logic_not(done)
 
     before = steps.velocities(start)
     begin = met(start, before)
     begin |= {"impulse": begin["best"], "velocity": ca.vertcat(*before)}
     begin |= {"scale": SX(1), "sweeps": SX(0)}
     last = hard.builder.loop(begin, step, maximum)
-    return Outcome(triples(last["best"]), last["sweeps"], last["miss"] <= 1, entries(last["root"]))
+    shares = enumerate(entries(last["share"]))
+    roots = [root_of(share, steps.sizes(i)[1]) for i, share in shares]
+    return Outcome(triples(last["best"]), last["sweeps"], last["miss"] <= 1, roots)
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,7 +199,7 @@ def largest_miss(hard: HardProblem, impulses: list[SX], touches: list[Touch]) ->
     for i, (L, touch) in enumerate(zip(impulses, touches, strict=True)):
         missed = ca.fabs(L - ca.vertcat(touch.normal, touch.cut))
         length = ca.sqrt(ca.dot(L[1:], L[1:]) + TINY)
-        allowed = p.T_abs + p.T_rel * ca.vertcat(ca.fabs(L[0]), length, length)
-        own = ca.mmax(missed / allowed)
+        sides = ca.fmax(missed[1], missed[2]) / (p.T_abs + p.T_rel * length)
+        own = ca.fmax(missed[0] / (p.T_abs + p.T_rel * ca.fabs(L[0])), sides)
         most = ca.fmax(most, ca.if_else(hard.problem.active[i], own, 0))
     return ca.if_else(finite(flat(impulses)), ca.fmin(most, HUGE), HUGE)

@@ -24,10 +24,10 @@ from tarsus.algebra.elimination import solve_tree
 from tarsus.algebra.ldl import factorize_dense
 from tarsus.algebra.products import Matrix, dot
 from tarsus.contact.problem import SharedBodies
-from tarsus.contact.solvers._cone_edges import EDGE, FAR, HELD, SLOWEST, Touch
-from tarsus.contact.solvers._standing import SIX, mobilities, velocities
+from tarsus.contact.solvers._cone_edges import EDGE, HELD, SLOWEST, Touch
+from tarsus.contact.solvers._standing import SIX, velocities
 from tarsus.contact.solvers.base import HardProblem
-from tarsus.program.ir.symbolic import entries
+from tarsus.program.ir.symbolic import chosen, entries
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,9 +35,9 @@ class Edge:
     """What one contact adds, along its normal, the way it slides and across.
 
     ways (3, 6): its velocities in these directions by its body's twist
-    weights (3,): one over the diagonal of E, next to nothing where it does not press
-    tie: k mu
-    rest (3,): r
+    weights (3,): one over the diagonal of E, zero where it does not press
+    tie: what the normal's answer adds along the way, mu k / (k + d_T) where it slides
+    given (3,): E^-1 r; an open contact gives back its load
     load (3,): the impulse before
     turn (3, 3): from these directions to the contact's frame
     presses: 1 or 0
@@ -46,62 +46,79 @@ class Edge:
     ways: Matrix
     weights: list[SX]
     tie: SX
-    rest: list[SX]
+    given: list[SX]
     load: list[SX]
     turn: SX
     presses: SX
 
     @staticmethod
-    def of(touch: Touch, mu: SX, arms: SX, own: SX, L: SX, xi: SX) -> Edge:
-        """Of a contact that does so, with an impulse L (3,) and velocity xi (3,); own (3,): the
-        diagonal of G_ii.
+    def of(touch: Touch, mu: SX, arms: SX, sizes: tuple[SX, SX], L: SX, xi: SX, scale: SX) -> Edge:
+        """Of a contact that does so, with an impulse L (3,) and velocity xi (3,).
+
+        sizes: r_N and r_T, of which touch.r is `scale`; E is written by them, d = HELD / r and k =
+        1 / (EDGE touch.r), and by the share, so that one division is left
         """
-        t = ca.if_else(touch.slides, touch.along, ca.vertcat(1, 0))
+        slides, (r_N, r_T) = touch.slides, sizes
+        along = touch.along
+        t = ca.vertcat(ca.if_else(slides, along[0], 1), chosen(slides, along[1], -1))
         turn = ca.blockcat([[SX(1), SX(1, 2)], [SX(2, 1), ca.horzcat(t, ca.vertcat(-t[1], t[0]))]])
         load, velocity = (entries(ca.mtimes(turn.T, x)) for x in (L, xi))
-        # how it is held, and drawn to the edge
-        d_N, d_T = HELD * own[0], HELD * ca.fmax(own[1], own[2])
-        k, s = ca.if_else(touch.slides, 1 / (EDGE * touch.r), 0), touch.root(SLOWEST)
-        weights = [1 / ca.if_else(touch.presses, d, FAR) for d in (d_N, k + d_T, s + d_T)]
-        beyond = ca.if_else(touch.slides, k * (load[1] - mu * load[0]), velocity[1])
-        rest = [-velocity[0], -beyond, -(velocity[2] + s * load[2])]
+        # one over k + d_T, and over s + d_T
+        held = 1 / (1 + HELD * EDGE * scale)
+        share = touch.kept_share(SLOWEST)
+        loose = 1 / ((1 - share) + HELD * scale * share)
+        onward = r_T * ca.if_else(slides, EDGE * scale * held, 1 / HELD)
+        weights = [r_N / HELD, onward, touch.r * share * loose]
+        # drawn to the edge where it slides, and to rest
+        tie, normal = chosen(slides, mu * held), -weights[0] * velocity[0]
+        beyond = held * (load[1] - mu * load[0])
+        drawn = ca.if_else(slides, beyond, onward * velocity[1])
+        braked = weights[2] * velocity[2] + (1 - share) * loose * load[2]
+        given = [normal, tie * normal - drawn, -braked]
         rows = ca.mtimes(turn.T, arms)
-        ways = [entries(rows[r, :]) for r in range(3)]
-        return Edge(ways, weights, k * mu, rest, load, turn, touch.presses)
+        return Edge(
+            [entries(rows[r, :]) for r in range(3)],
+            [chosen(touch.presses, weight) for weight in weights],
+            tie,
+            [ca.if_else(touch.presses, g, -old) for g, old in zip(given, load, strict=True)],
+            load,
+            turn,
+            touch.presses,
+        )
 
     def answer(self, x: list[SX]) -> list[SX]:
         """E^-1 x (3,)."""
         normal = self.weights[0] * x[0]
-        return [normal, self.weights[1] * (x[1] + self.tie * normal), self.weights[2] * x[2]]
+        return [normal, self.weights[1] * x[1] + self.tie * normal, self.weights[2] * x[2]]
 
-    def add_to(self, K: Matrix, asked: list[SX], first: int) -> None:
-        """What it adds to the rows of its body, the first of which is `first`: to N and A^T E^-1 r.
-        An open contact gives back its load.
+    def add_to(self, K: Matrix, tied: Matrix, asked: list[SX], first: int) -> None:
+        """What it adds to the rows of its body, the first of which is `first`: to the lower half of
+        N without its tie, to what the tie adds, and to A^T E^-1 r.
         """
-        columns = zip(*self.ways, strict=True)
-        answers = [self.answer(list(column)) for column in columns]
-        given = [
-            ca.if_else(self.presses, new, -old)
-            for new, old in zip(self.answer(self.rest), self.load, strict=True)
-        ]
-        for r, way in enumerate(zip(*self.ways, strict=True), first):
-            asked[r] = dot(list(way), given, asked[r])
-            for c, answer in enumerate(answers, first):
-                K[r][c] = dot(list(way), answer, K[r][c])
+        weighed = [[w * x for x in way] for w, way in zip(self.weights, self.ways, strict=True)]
+        leaning = [self.tie * x for x in weighed[0]]
+        for r, way in enumerate(zip(*self.ways, strict=True)):
+            asked[first + r] = dot(list(way), self.given, asked[first + r])
+            for c in range(SIX):
+                if c <= r:
+                    own = [row[c] for row in weighed]
+                    K[first + r][first + c] = dot(list(way), own, K[first + r][first + c])
+                tied[first + r][first + c] += way[1] * leaning[c]
 
     def after(self, twist: list[SX]) -> SX:
         """The impulse (3,) with this twist (6,) of its body, in the contact's frame."""
-        left = [r - dot(way, twist) for r, way in zip(self.rest, self.ways, strict=True)]
-        moved = [old + new for old, new in zip(self.load, self.answer(left), strict=True)]
-        return ca.if_else(self.presses, ca.mtimes(self.turn, ca.vertcat(*moved)), 0)
+        answers = self.answer([dot(way, twist) for way in self.ways])
+        parts = zip(self.load, self.given, answers, strict=True)
+        moved = ca.vertcat(*(old + given - answer for old, given, answer in parts))
+        return ca.if_else(self.presses, ca.mtimes(self.turn, moved), 0)
 
 
 @dataclass(frozen=True, eq=False)
 class ByBodies:
     """The steps of contacts on shared bodies (`_cone_edges.EdgeSteps`).
 
-    own[i] (3,): the diagonal of G_ii
-    inertia (6m, 6m): M^-1
+    own[i] (3,): one over the diagonal of G_ii (`own_sizes`)
+    inertia (6m, 6m): M^-1, its lower half
     """
 
     hard: HardProblem
@@ -110,18 +127,18 @@ class ByBodies:
     inertia: Matrix
 
     @staticmethod
-    def of(hard: HardProblem, shared: SharedBodies) -> ByBodies:
+    def of(hard: HardProblem, shared: SharedBodies, own: list[SX]) -> ByBodies:
         """With what does not change from step to step."""
-        own = [mobilities(shared, i) for i in range(len(shared.body))]
         size = range(len(shared.mobility))
         factor = factorize_dense(shared.mobility)
-        inertia = [factor.solve([SX(float(r == c)) for r in size]) for c in size]
-        return ByBodies(hard, shared, *hard.builder.hold("inertia", (own, inertia)))
+        columns = [factor.solve([SX(float(r == c)) for r in size]) for c in size]
+        inertia = [[columns[c][r] for c in range(r + 1)] for r in size]
+        return ByBodies(hard, shared, own, hard.builder.hold("inertia", inertia))
 
     def sizes(self, i: int) -> tuple[SX, SX]:
         """r_N and r_T of contact i (`step_sizes`)."""
-        own = self.own[i]
-        return 1 / own[0], 1 / ca.fmax(own[1], own[2])
+        r = self.own[i]
+        return r[0], ca.fmin(r[1], r[2])
 
     def velocities(self, impulses: list[SX]) -> list[SX]:
         """xi (3,) of each contact."""
@@ -131,14 +148,18 @@ class ByBodies:
         """L (3n,) after a step from these impulses and their velocities; scale: of r."""
         # what each contact adds, and asks for
         hard, shared, edges = self.hard, self.shared, list[Edge]()
-        K, asked = [list(row) for row in self.inertia], [SX(0)] * len(self.inertia)
-        for i, (L, own) in enumerate(zip(impulses, self.own, strict=True)):
-            touch = Touch.of(hard, i, self.sizes(i), L, xi[i], scale)
-            edge = Edge.of(touch, hard.mu[i], shared.arms[i], own, L, xi[i])
-            edge.add_to(K, asked, SIX * shared.body[i])
+        size = range(len(self.inertia))
+        K, tied = [list(row) for row in self.inertia], [[SX(0) for _ in size] for _ in size]
+        asked = [SX(0)] * len(size)
+        for i, L in enumerate(impulses):
+            sizes = self.sizes(i)
+            touch = Touch.of(hard, i, sizes, L, xi[i], scale)
+            edge = Edge.of(touch, hard.mu[i], shared.arms[i], sizes, L, xi[i], scale)
+            edge.add_to(K, tied, asked, SIX * shared.body[i])
             edges.append(edge)
         # the bodies' twists, and what follows for each contact
-        twists = solve_tree(ca.vertcat(*(ca.horzcat(*row) for row in K)), asked)
+        whole = [[K[max(r, c)][min(r, c)] + tied[r][c] for c in size] for r in size]
+        twists = solve_tree(ca.vertcat(*(ca.horzcat(*row) for row in whole)), asked)
         firsts = [SIX * body for body in shared.body]
         return ca.vertcat(
             *(edge.after(twists[at : at + SIX]) for edge, at in zip(edges, firsts, strict=True))

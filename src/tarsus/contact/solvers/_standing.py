@@ -24,16 +24,20 @@ from tarsus.algebra.ldl import factorize_dense
 from tarsus.algebra.products import Matrix, dot
 from tarsus.contact.problem import SharedBodies
 from tarsus.contact.solvers.base import HardProblem, Outcome
-from tarsus.program.ir.symbolic import entries
+from tarsus.program.ir.symbolic import chosen, entries
 
 FAR = 1e20  # on the diagonal of a body on which nothing presses
 SIX = 6
 
 
-def standing(hard: HardProblem, shared: SharedBodies, pressing: list[SX]) -> Outcome:
-    """The impulses if those contacts that are pressing (1, else 0) stick and no other closes."""
-    own = [mobilities(shared, i) for i in range(len(pressing))]
-    parts = [Carrier.of(hard, shared, b, pressing, own) for b in range(len(shared.mobility) // SIX)]
+def standing(
+    hard: HardProblem, shared: SharedBodies, sizes: list[SX], pressing: list[SX]
+) -> Outcome:
+    """The impulses if those contacts that are pressing (1, else 0) stick and no other closes; with
+    `own_sizes`.
+    """
+    bodies = range(len(shared.mobility) // SIX)
+    parts = [Carrier.of(hard, shared, b, pressing, sizes) for b in bodies]
 
     # what the ground does to the bodies
     M, size = shared.mobility, range(SIX * len(parts))
@@ -47,27 +51,31 @@ def standing(hard: HardProblem, shared: SharedBodies, pressing: list[SX]) -> Out
     for b, part in enumerate(parts):
         y = ca.vertcat(*part.solve(wrenches[SIX * b : SIX * b + SIX]))
         for i in part.contacts:
-            sharing = ca.mtimes(shared.arms[i], y) / own[i]
+            sharing = ca.mtimes(shared.arms[i], y) * sizes[i]
             impulses[i] = ca.if_else(pressing[i], sharing, 0)
     xi = velocities(hard, shared, impulses)
     good = SX(1)
     for i, L in enumerate(impulses):
-        good = ca.logic_and(good, rests(hard, i, own[i], L, xi[i]))
+        good = ca.logic_and(good, rests(hard, i, sizes[i], L, xi[i]))
     return Outcome(impulses, SX(1), good, [SX(0)] * len(pressing))
 
 
-def mobilities(shared: SharedBodies, i: int) -> SX:
-    """The diagonal (3,) of the contact's own block of the Delassus matrix."""
-    at, arms = SIX * shared.body[i], shared.arms[i]
-    rows = [entries(arms[k, :]) for k in range(3)]
-    block = [row[at : at + SIX] for row in shared.mobility[at : at + SIX]]
-    return ca.vertcat(*(dot(row, [dot(column, row) for column in block]) for row in rows))
+def own_sizes(shared: SharedBodies) -> list[SX]:
+    """r (3,) of each contact: one over the diagonal of its own block of the Delassus matrix."""
+
+    def of(at: int, arms: SX) -> SX:
+        rows = [entries(arms[k, :]) for k in range(3)]
+        block = [row[at : at + SIX] for row in shared.mobility[at : at + SIX]]
+        return ca.vertcat(*(1 / dot(row, [dot(column, row) for column in block]) for row in rows))
+
+    places = zip(shared.body, shared.arms, strict=True)
+    return [of(SIX * body, arms) for body, arms in places]
 
 
 @dataclass(frozen=True, eq=False)
 class Carrier:
     """A body: its contacts, by number, whether one presses, the motion (6,) that they would make,
-    and the sum of A^T D^-1 A over those that press, factored.
+    and the sum of A^T r A over those that press, factored.
     """
 
     contacts: list[int]
@@ -77,14 +85,14 @@ class Carrier:
 
     @staticmethod
     def of(
-        hard: HardProblem, shared: SharedBodies, body: int, pressing: list[SX], own: list[SX]
+        hard: HardProblem, shared: SharedBodies, body: int, pressing: list[SX], sizes: list[SX]
     ) -> Carrier:
-        """With own: each contact's mobilities (3,)."""
+        """With `own_sizes`."""
         contacts = [i for i, b in enumerate(shared.body) if b == body]
         gram: Matrix = [[SX(0)] * (r + 1) for r in range(SIX)]
         asked, loaded = [SX(0)] * SIX, SX(0)
         for i in contacts:
-            weight = ca.if_else(pressing[i], 1 / own[i], 0)
+            weight = chosen(pressing[i], sizes[i])
             loaded = ca.logic_or(loaded, pressing[i])
             for k in range(3):
                 row = entries(shared.arms[i][k, :])
@@ -114,13 +122,13 @@ def velocities(hard: HardProblem, shared: SharedBodies, impulses: list[SX]) -> l
     ]
 
 
-def rests(hard: HardProblem, i: int, own: SX, L: SX, xi: SX) -> SX:
-    """1 if contact i sticks or stays open to the tolerance: the projection of Eqn. (16), with r =
-    1 / G_ii, changes L by no more than |L| T_rel + T_abs.
+def rests(hard: HardProblem, i: int, r: SX, L: SX, xi: SX) -> SX:
+    """1 if contact i sticks or stays open to the tolerance: the projection of Eqn. (16), with these
+    r (3,), changes L by no more than |L| T_rel + T_abs.
     """
     p, mu = hard.p, hard.mu[i]
-    across = ca.fmax(own[1], own[2])
-    off = xi / ca.vertcat(own[0], across, across)
+    across = ca.fmin(r[1], r[2])
+    off = xi * ca.vertcat(r[0], across, across)
     z = L - off
     # inside its cone the projection leaves z as it is
     sticks = ca.logic_and(within_cone(L, mu), within_cone(z, mu))

@@ -28,7 +28,7 @@ from tarsus.contact.solvers._cone_edges import ByBlocks, on_edges
 from tarsus.contact.solvers._exact_blocks import Local, mobile, prepared
 from tarsus.contact.solvers._interior_point import in_two_rounds, settled
 from tarsus.contact.solvers._shared_edges import ByBodies
-from tarsus.contact.solvers._standing import standing
+from tarsus.contact.solvers._standing import own_sizes, standing
 from tarsus.contact.solvers.base import (
     DENSE,
     HardProblem,
@@ -79,7 +79,8 @@ class Newton(Solver):
 
         # soles that stand are soon done
         pressing = hard.builder.hold("pressing", pressing)
-        found = standing(hard, shared, pressing)
+        own = hard.builder.hold("own", own_sizes(shared))
+        found = standing(hard, shared, own, pressing)
 
         # those that slide by steps on the edges, through the same bodies
         def sliding(values: Values) -> tuple[Values, SX]:
@@ -88,7 +89,7 @@ class Newton(Solver):
                 stood = triples(values["impulse"])
                 begin = [ca.if_else(afresh, a, b) for a, b in zip(stood, start, strict=True)]
             begin = into_cones(hard, begin)
-            near = on_edges(hard, ByBodies.of(hard, shared), begin, self.edges)
+            near = on_edges(hard, ByBodies.of(hard, shared, own), begin, self.edges)
             near = added(trimmed(hard, near), values)
             astray = ca.logic_not(near.converged)
             return hard.builder.loop(near.reached(), rest, 1, astray, seldom=True), SX(0)

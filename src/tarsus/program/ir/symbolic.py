@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, cast
 
+import casadi as ca
 from casadi import SX
 
 from tarsus.program.ir import quick_operators
@@ -23,6 +24,13 @@ def in_double(number: SX) -> SX:
     program runs in float64, and not where it runs in float32.
     """
     return number * (1 + 1e-9) > number
+
+
+def chosen(flag: SX, x: SX, least: float = 0.0) -> SX:
+    """x where flag is 1, else 0, as one number: CasADi hands a plain choice with zero on through
+    every product in which it is a factor. Neither is less than `least`.
+    """
+    return ca.fmax(ca.if_else(flag, x, 0), least)
 
 
 def mapped(thing: Any, change: Callable[[SX], SX]) -> Any:
