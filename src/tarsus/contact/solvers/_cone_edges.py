@@ -37,7 +37,7 @@ from tarsus.program.ir.trace import Values
 HELD = 1e-4  # of the diagonal: what holds a load that is not determined
 EDGE = 1e-4  # how much the cone's edge gives way in a step, relative to the contact's own mobility
 SLOWEST = 1e-6  # the least mu z_N / |z_T| that the direction across is solved with
-ENOUGH = 0.25  # of the tolerance: what is nearer to a solution is not made better
+ENOUGH = 0.1  # of the tolerance: what is nearer to a solution is not made better
 STRAIGHT, WIDE = 3, 10.0  # steps with r as it is, then r, WIDE r and r / WIDE in turn
 FAR = 1e20  # on the diagonal of an open contact: its impulse vanishes
 
