@@ -14,6 +14,7 @@ from tarsus.dynamics.kinematics import kinematics
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError
 from tarsus.model.mechanism import WORLD, Candidate
+from tarsus.model.solids import Cuboid
 from tarsus.morphology.feet import MOST, feet
 from tarsus.registry import name_of
 from tarsus.stepping.base import Scene, Stepper, named_where
@@ -24,7 +25,7 @@ ALL = "all"  # in place of names: every candidate
 FEW = 8  # candidates up to which a step always looks at all of them
 MANY = 16  # candidates: more than this and only the feet may touch, unless they are named
 KEPT = 16  # scenes and coordinates whose masses are kept
-SLOTS = 12  # contacts, and at least four more than the feet's, and than four for each object
+SLOTS = 12  # contacts, and at least four more than a robot's feet's, and than its objects'
 BODIES = 16  # that may touch beside the feet, of a robot of more such
 ITS_SLOTS = 20  # are so many, for it may lie on all its limbs
 
@@ -91,17 +92,30 @@ def rare_contacts(
     others = tuple(k for k, candidate in enumerate(chosen) if candidate.name not in standing)
     if not others or (len(others) == len(chosen) and len(chosen) <= MOST):
         others = ()
-    usual, objects = len(chosen) - len(others), 4 * _objects(robot)
+    usual, objects = len(chosen) - len(others), _of_objects(robot)
     limbs = {chosen[k].body for k in others}
     least = SLOTS if len(limbs) <= BODIES else ITS_SLOTS
-    enough = max(least, usual + 4 + objects) if others else usual + max(4, objects)
+    spare = 4 if _limbs(robot) or not objects else 0
+    enough = max(least, usual + spare + objects) if others else usual + max(4, objects)
     most = enough if slots is None else slots
     return others, min(most, len(chosen) + beside) if others or beside else 0
 
 
-def _objects(robot: Robot) -> int:
-    """How many there are beside the robot."""
-    return sum(robot.bodies[i].parent == WORLD for i in tree.loose(robot))
+def _of_objects(robot: Robot) -> int:
+    """How many contacts the objects beside the robot may have at once: four each, with the ground
+    or something round, and four more for every box that may lie on another: two faces turned
+    against each other share a polygon of eight corners.
+    """
+    loose = tree.loose(robot)
+    boxes = {solid.body for solid in robot.solids if isinstance(solid, Cuboid)}
+    first = any(body not in loose for body in boxes)
+    trees = first + len({tree.path(robot, body)[-1] for body in boxes & loose})
+    return 4 * sum(robot.bodies[i].parent == WORLD for i in loose) + 4 * max(trees - 1, 0)
+
+
+def _limbs(robot: Robot) -> bool:
+    """Whether the first tree has more than one body: an object's corners do not all touch."""
+    return sum(tree.path(robot, i)[-1] == 0 for i in range(len(robot.bodies))) > 1
 
 
 def contact_masses(scene: Scene, q: NDArray[np.float64]) -> tuple[float, float]:

@@ -7,7 +7,7 @@ neither momentum nor angular momentum of the whole; its ground is the second sol
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import casadi as ca
 from casadi import SX
@@ -35,12 +35,14 @@ class Place:
     frame (3, 3): rows normal, away from the second, and tangents
     centers: points (3,) of both that move with them, from which the contact's arms do not turn, m
     point (3,): half way between both surfaces, m
+    share: factor on the law's stiffness and damping [1]
     """
 
     gap: SX
     frame: SX
     centers: tuple[SX, SX]
     point: SX
+    share: SX = field(default_factory=lambda: SX(1))
 
     @staticmethod
     def of(one: Segment, other: Segment, radius: Radius, beside: Radius) -> Place:
@@ -63,7 +65,7 @@ class Place:
         """One contact of two boxes."""
         found = facing_of(one, other)
         gap, point = found.contact(row)
-        return Place(gap, facing(found.normal), (point, point), point)
+        return Place(gap, facing(found.normal), (point, point), point, found.share(row))
 
 
 def of_pair(kin: Kinematics, pair: Pair) -> Place:
@@ -83,12 +85,12 @@ def either(found: Mapping[int, Place], boxes: SX) -> Place:
     if len(found) == 1:
         return next(iter(found.values()))
     (_, first), *others = sorted(found.items())
-    parts = [first.gap, first.frame[0, :].T, *first.centers, first.point]
+    parts = [first.gap, first.frame[0, :].T, *first.centers, first.point, first.share]
     for count, place in others:
-        new = [place.gap, place.frame[0, :].T, *place.centers, place.point]
+        new = [place.gap, place.frame[0, :].T, *place.centers, place.point, place.share]
         parts = [ca.if_else(boxes == count, a, b) for a, b in zip(new, parts, strict=True)]
-    gap, normal, one, other, point = parts
-    return Place(gap, facing(normal), (one, other), point)
+    gap, normal, one, other, point, share = parts
+    return Place(gap, facing(normal), (one, other), point, share)
 
 
 def pair_gaps(scene: Scene, kin: Kinematics, builder: Builder) -> Lowest:

@@ -10,6 +10,7 @@ cut, one where it ends; the reference's corners inside it give four more. All wi
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import casadi as ca
 from casadi import SX
@@ -19,6 +20,11 @@ from tarsus.stepping.pairs import Segment, between
 
 LESS = 0.05  # of its depth: by so much less an axis must overlap to take the first's place
 PARALLEL = 1e-4  # edges whose product's square is less have no normal of their own
+# of a face's size: an edge that changes less along it is parallel to its side, and cut nowhere. No
+# more than round-off: with a part of SAME the edge of a box of the same size ended at 1 - SAME
+STRAIGHT = 1e-12
+BAND = 1e-3  # of a face's least half edge: edges this near to each other do not cut each other
+CLOSE = 0.1  # of a face's least half edge: nearer corners share the stiffness of one
 AROUND = ((1, 1, -2, 0), (-1, 1, 0, -2), (-1, -1, 2, 0), (1, -1, 0, 2))  # an edge: corner, way
 
 
@@ -45,19 +51,20 @@ class Facing:
     gap: SX
     point: SX
 
+    @cached_property
+    def least(self) -> SX:
+        """The shortest half edge of both faces, m."""
+        halves = [self.half[1], self.half[2], *(ca.norm_2(way) for way in (self.one, self.two))]
+        return ca.mmin(ca.vertcat(*halves))
+
+    @cached_property
+    def band(self) -> SX:
+        """How far outside the reference, m, a corner of the other's face is taken to be above it."""
+        return BAND * self.least
+
     def contact(self, row: SX | int) -> tuple[SX, SX]:
         """The gap of one of the contacts, m, and where it is (3,), m, world."""
-        if isinstance(row, int):
-            a, b, da, db = (SX(x) for x in AROUND[row % 4])
-            place, there = self._cut(a, b, da, db, SX(row // 4)) if row < 8 else self._corner(a, b)
-        else:
-            kind = ca.floor(row / 4)
-            k = row - 4 * kind
-            a, b, da, db = (_of_four(k, *column) for column in zip(*AROUND, strict=True))
-            cut, corner = self._cut(a, b, da, db, kind), self._corner(a, b)
-            beside = kind == 2
-            place = ca.if_else(beside, corner[0], cut[0])
-            there = ca.if_else(beside, corner[1], cut[1])
+        place, there = self._vertex(row)
         # half way between the faces
         height = place[0] - self.half[0]
         between_both = ca.vertcat(place[0] - 0.5 * height, place[1], place[2])
@@ -66,18 +73,49 @@ class Facing:
         first = ca.logic_and(self.edge, SX(row) == 0)
         return ca.if_else(first, self.gap, gap), ca.if_else(first, self.point, point)
 
+    def share(self, row: SX | int) -> SX:
+        """What one of the contacts has of the stiffness of its place [1].
+
+        Where the faces are nearly parallel two corners of what they share fall together, or one
+        becomes two: those nearer to each other than a part of the faces have the stiffness of one
+        together, whatever their number.
+        """
+        reach = CLOSE * self.least
+        (own, _), others = self._vertex(row), [self._vertex(k) for k in range(3 * len(AROUND))]
+        together = SX(0)
+        for place, there in others:
+            apart = (place - own)[1:] / reach
+            together += ca.if_else(there, ca.fmax(1 - ca.dot(apart, apart), 0) ** 2, 0)
+        return ca.if_else(self.edge, 1, 1 / ca.fmax(together, 1))
+
+    def _vertex(self, row: SX | int) -> tuple[SX, SX]:
+        """Where the other's face is cut (3,), m, of one of the contacts, and whether."""
+        if isinstance(row, int):
+            a, b, da, db = (SX(x) for x in AROUND[row % 4])
+            return self._cut(a, b, da, db, SX(row // 4)) if row < 8 else self._corner(a, b)
+        kind = ca.floor(row / 4)
+        k = row - 4 * kind
+        a, b, da, db = (_of_four(k, *column) for column in zip(*AROUND, strict=True))
+        cut, corner = self._cut(a, b, da, db, kind), self._corner(a, b)
+        beside = kind == 2
+        place, there = (ca.if_else(beside, *both) for both in zip(corner, cut, strict=True))
+        return place, there
+
     def _cut(self, a: SX, b: SX, da: SX, db: SX, ending: SX) -> tuple[SX, SX]:
         """Where the edge from corner (a, b) begins (0) or ends (1) above the face, and whether."""
         start, way = self.middle + a * self.one + b * self.two, da * self.one + db * self.two
         first, last = SX(0), SX(1)
         for k in (1, 2):
-            size = self.half[k] * (1 + SAME)
-            step = ca.if_else(ca.fabs(way[k]) < SAME * size, SAME * size, way[k])
+            size = self.half[k] + self.band
+            straight = STRAIGHT * size
+            step = ca.if_else(ca.fabs(way[k]) < straight, straight, way[k])
             ways = (-size - start[k]) / step, (size - start[k]) / step
             first, last = ca.fmax(first, ca.fmin(*ways)), ca.fmin(last, ca.fmax(*ways))
         there = ca.logic_and(first <= last, ca.logic_or(ending < 1, last < 1 - SAME))
         t = ca.fmin(ca.fmax(ca.if_else(ending < 1, first, last), 0), 1)
-        return start + t * way, there
+        place = start + t * way
+        beside = [ca.fmin(ca.fmax(place[k], -self.half[k]), self.half[k]) for k in (1, 2)]
+        return ca.vertcat(place[0], *beside), there
 
     def _corner(self, a: SX, b: SX) -> tuple[SX, SX]:
         """The other's face above the reference's corner, and whether it reaches there."""
@@ -86,8 +124,13 @@ class Facing:
         across = p * s - q * r
         share = 1 / ca.if_else(across == 0, 1, across)
         first, second = share * (u * s - v * r), share * (v * p - u * q)
-        edge = 1 - SAME
-        there = ca.logic_and(ca.fabs(first) < edge, ca.fabs(second) < edge)
+        short = 0.5 * self.band
+        there = ca.logic_and(
+            *(
+                (1 - ca.fabs(at)) * ca.norm_2(way) > short
+                for at, way in ((first, self.one), (second, self.two))
+            )
+        )
         place = self.middle + first * self.one + second * self.two
         return place, ca.logic_and(there, across != 0)
 

@@ -1,0 +1,190 @@
+"""How long a step may be for contacts that touch together: of bodies on each other, and corners of
+one body.
+
+A contact is a spring c and a damper d along each of its directions, its force taken at the start or
+the middle of a step. What moves them turns about in every step where G (C dt^2 / 4 + D dt / 2) has
+the eigenvalue 1, G = J M^-1 J^T of all contacts, C and D diagonal: there the step is at its limit,
+and of one contact alone that is `contact/stability.py`. Corners that share a body have a larger
+eigenvalue than each of them alone, up to as many times as there are, and of two bodies that touch
+the lighter one counts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import casadi as ca
+import numpy as np
+from casadi import DM, SX
+from numpy.typing import NDArray
+from scipy.optimize import nnls
+
+from tarsus.contact.base import Law
+from tarsus.dynamics import felt_masses, rnea, tree
+from tarsus.dynamics.kinematics import kinematics
+from tarsus.dynamics.poses import poses
+from tarsus.model.mechanism import WORLD, Candidate, Mechanism
+from tarsus.model.solids import Pair
+from tarsus.morphology.distances import apart
+from tarsus.program.ir import reference
+from tarsus.program.ir.trace import Builder
+from tarsus.stepping.assemble import contact_kinematics
+from tarsus.stepping.base import Scene
+
+Array = NDArray[np.float64]
+NEAR = 2e-3  # m: what is no farther away as the simulation starts touches soon
+EVEN = 1e-4  # of the rows of the free roots: shares a load among redundant contacts
+LEVEL = 1.25  # loads that differ by a smaller factor are taken as one, the larger
+LEAST = 1e-3  # of the largest load: what carries less is taken to carry so much
+LIGHT = 1e-2  # kg: beside 1 kg the mass at which a law is asked for its limit
+SHORT, LONG, HALVINGS = 1e-8, 10.0, 50  # s: where the limit is looked for
+KEPT = 16  # scenes and coordinates whose limits are kept
+
+
+@dataclass(frozen=True)
+class Together:
+    """The longest stable step, s, of contacts that touch together.
+
+    count: how many they are
+    where: names of the two that touch where the step fails first; one touches the ground if the
+        second is empty
+    bounds: what of the law limits it
+    times: how much softer a linear law would have to be for a step, by steps
+    """
+
+    step: float
+    count: int
+    where: tuple[str, str]
+    bounds: frozenset[str]
+    linear: bool
+    _G: Array
+    _c: Array
+    _d: Array
+
+    def softer(self, dt: float) -> float:
+        """By how much a law whose stiffness and damping do not depend on the load is too stiff for
+        dt, s.
+        """
+        return _growth(self._G, self._c, self._d, dt)[0]
+
+
+def together(scene: Scene, q: Array) -> Together | None:
+    """Of a world of several bodies, or of one without joints, at coordinates (nq,); None where
+    nothing touches there, or the law has no limit that depends on masses.
+    """
+    if not _concerned(scene.mechanism, scene.pairs):
+        return None
+    return _together(scene, np.asarray(q, float).tobytes())
+
+
+def _concerned(mechanism: Mechanism, pairs: tuple[Pair, ...]) -> bool:
+    """Whether bodies of different trees may touch, or none has a joint but the free one."""
+    roots = [tree.path(mechanism, i)[-1] for i in range(len(mechanism.bodies))]
+    objects = all(body.joint.kind == "free" for body in mechanism.bodies)
+    return objects or any(roots[p.first.body] != roots[p.second.body] for p in pairs)
+
+
+@lru_cache(maxsize=KEPT)
+def _together(scene: Scene, q: bytes) -> Together | None:
+    pose = np.frombuffer(q)
+    which, J, share = _touching(scene, pose)
+    if not which:
+        return None
+    # the mass matrix, and what each contact carries
+    kin = kinematics(scene.mechanism, SX(pose), SX.zeros(scene.mechanism.nu))
+    M, W = (np.array(DM(part)) for part in felt_masses.held_inertia(kin))
+    G = J @ felt_masses.mobility(M, W) @ J.T
+    weight = np.array(DM(rnea.bias(kin, rnea.body_inertias(scene.mechanism)))).ravel()
+    loads = _loads(scene.mechanism, J[::3], weight)
+    # what the law is there
+    levels = LEVEL ** np.ceil(np.log(loads) / np.log(LEVEL))
+    known = {load: _constants(scene.law, load) for load in {*levels, 2 * levels.max()}}
+    c, d = (np.concatenate([known[load][k] for load in levels]) for k in (0, 1))
+    c, d = np.repeat(share, 3) * c, np.repeat(share, 3) * d
+    if not (c + d).any():
+        return None
+    # the step at which it turns about
+    low, high = SHORT, LONG
+    for _ in range(HALVINGS):
+        dt = np.sqrt(low * high)
+        low, high = (low, dt) if _growth(G, c, d, dt)[0] > 1 else (dt, high)
+    way = _growth(G, c, d, low)[1].reshape(-1, 3)
+    worst = which[int(np.square(way).sum(1).argmax())]
+    both = (worst.name, "")
+    if isinstance(worst, Pair):
+        both = (worst.first.name, worst.second.name)
+    constants = [values[:2] for values in known.values()]
+    linear = all(np.allclose(values, constants[0], rtol=1e-6) for values in constants)
+    bounds = frozenset[str]().union(*(values[2] for values in known.values()))
+    return Together(low, len(which), both, bounds, linear, G, c, d)
+
+
+def _touching(scene: Scene, q: Array) -> tuple[list[Candidate | Pair], Array, Array]:
+    """What touches at coordinates (nq,), the rows (3n, nu) of its contact velocities, and its
+    factors (n,) on a law's stiffness and damping.
+    """
+    placed, near = poses(scene.mechanism, q), dict[tuple[str, str], bool]()
+    for pair in scene.pairs:
+        both = pair.first.name, pair.second.name
+        if both not in near:
+            near[both] = bool(apart(pair, placed)[0] < NEAR)
+    meeting = [pair for pair in scene.pairs if near[pair.first.name, pair.second.name]]
+    asked: list[Candidate | Pair] = [*scene.candidates, *meeting]
+    if not asked:
+        return [], np.zeros((0, scene.mechanism.nu)), np.zeros(0)
+    b = Builder("together")
+    kin = kinematics(scene.mechanism, b.parameter("q", len(q)), SX.zeros(scene.mechanism.nu))
+    seen = contact_kinematics(scene, kin, scene.terrain.symbols(b), asked)
+    gaps = ca.vertcat(*(touch.contact.gap for touch in seen))
+    share = ca.vertcat(*(touch.contact.stiffness for touch in seen))
+    rows = ca.vertcat(*(ca.horzcat(*row).T for touch in seen for row in touch.rows))
+    values = {f"terrain.{name}": value for name, value in scene.terrain.parameters().items()}
+    found = reference.run(b.program(gaps=gaps, rows=rows, share=share), values | {"q": q})
+    there = found["gaps"][0] < NEAR
+    every = found["rows"][0].reshape(len(asked), -1)[there]
+    which = [one for one, touches in zip(asked, there, strict=True) if touches]
+    return which, every.reshape(3 * len(which), -1), found["share"][0][there]
+
+
+def _loads(mechanism: Mechanism, normals: Array, weight: Array) -> Array:
+    """What each contact carries at rest (n,), N, by rows (n, nu) along the normals, under the
+    weight (nu,) that free roots do not bear themselves.
+    """
+    free = [
+        at
+        for body, at in zip(mechanism.bodies, mechanism.u_slices, strict=True)
+        if body.parent == WORLD and body.joint.kind == "free"
+    ]
+    columns = np.concatenate([np.arange(at.start, at.stop) for at in free])
+    asked, borne = normals[:, columns].T, weight[columns]
+    shared, _ = nnls(np.vstack([asked, EVEN * np.eye(len(normals))]), np.append(borne, 0 * normals[:, 0]))
+    most = max(float(shared.max()), 1e-9 * float(np.abs(weight).max()) + 1e-12)
+    return np.maximum(shared, LEAST * most)
+
+
+def _constants(law: Law, load: float) -> tuple[Array, Array, frozenset[str]]:
+    """Stiffness (3,), N/m, and damping (3,), N s/m, of a contact that carries `load`, N, along
+    normal and tangents, and what they belong to: such that the law's limits follow from them.
+
+    A limit L at a mass m is that of a spring and damper, c L^2 + 2 d L = 4 m: two masses tell both.
+    """
+    c, d, bounds = np.zeros(3), np.zeros(3), set[str]()
+    heavy = law.largest_steps((1.0, 1.0), load)
+    lighter = [law.largest_steps(masses, load) for masses in ((LIGHT, 1.0), (1.0, LIGHT))]
+    for where, light in zip((slice(0, 1), slice(1, 3)), lighter, strict=True):
+        for what, limit in heavy.items():
+            if not light.get(what, np.inf) < limit * (1 - 1e-9):
+                continue
+            steps = np.array([limit, light[what]])
+            found = np.linalg.solve(np.stack([steps**2, 2 * steps], axis=1), [4.0, 4 * LIGHT])
+            c[where], d[where] = np.maximum([c[where], d[where]], np.maximum(found, 0)[:, None])
+            bounds.add(what)
+    return c, d, frozenset(bounds)
+
+
+def _growth(G: Array, c: Array, d: Array, dt: float) -> tuple[float, Array]:
+    """The largest eigenvalue of G (C dt^2 / 4 + D dt / 2), and its vector (3n,)."""
+    root = np.sqrt(c * dt**2 / 4 + d * dt / 2)
+    values, vectors = np.linalg.eigh(root[:, None] * G * root)
+    return float(values[-1]), vectors[:, -1]
