@@ -22,9 +22,10 @@ from tarsus.morphology.self_contacts import overlapping, postures, told
 from tarsus.parameters import named
 from tarsus.program.ir.trace import Builder
 from tarsus.simulation import held_servos
-from tarsus.simulation.contact_selection import blocked, contact_masses
+from tarsus.simulation.contact_selection import blocked
 from tarsus.simulation.kept_pairs import meeting
 from tarsus.simulation.placement import depths
+from tarsus.simulation.stable_steps import stability_notices
 from tarsus.simulation.step_program import Plan
 from tarsus.stepping.base import Scene, named_where
 from tarsus.stepping.joint_rows import loop_rows, rows
@@ -48,38 +49,6 @@ def at_start(
     found += stability_notices(plan, q, dt) + ground_notices(plan.scene) + limit_notices(plan, q)
     found += blocked_notices(plan, q) + depth_notices(plan, q) + soft_joint_notices(plan)
     return found + overlap_notices(plan, q) + pair_notices(plan, self_collision)
-
-
-def stability_notices(plan: Plan, q: NDArray[np.float64], dt: float) -> list[str]:
-    """Warnings if dt exceeds the law's stable limit for the lightest contact under full weight."""
-    limits, masses, load = _limits(plan, q)
-    inner, better = dt / plan.stepper.inner_steps, comfortable_step(plan, q)
-    return [
-        f"dt = {inner:g} s is above the stable limit of {what}, about {limit:.2g} s where a foot of"
-        f" {masses[0]:.2g} kg ({masses[1]:.2g} kg sideways) carries {load:.3g} N: the robot may"
-        f" chatter, sink or fall; use dt = {better:g} s or less, or a softer law."
-        for what, limit in limits.items()
-        if inner > limit
-    ]
-
-
-def comfortable_step(plan: Plan, q: NDArray[np.float64]) -> float:
-    """Half the law's smallest stable limit on dt, s, to one digit; infinite where it has none."""
-    half = 0.5 * plan.stepper.inner_steps * min(_limits(plan, q)[0].values(), default=np.inf)
-    if not 0 < half < np.inf:
-        return np.inf
-    digit = 10.0 ** np.floor(np.log10(half))
-    return float(f"{np.floor(half / digit) * digit:.1g}")
-
-
-def _limits(
-    plan: Plan, q: NDArray[np.float64]
-) -> tuple[dict[str, float], tuple[float, float], float]:
-    """The law's stable limits, s, by what bounds the step; the masses felt, kg; the weight, N."""
-    mechanism = plan.scene.mechanism
-    masses = contact_masses(plan.scene, q if q.ndim == 1 else q[0])
-    load = mechanism.mass * float(np.linalg.norm(mechanism.gravity_acceleration))
-    return plan.scene.law.largest_steps(masses, load), masses, load
 
 
 def ground_notices(scene: Scene) -> list[str]:

@@ -50,7 +50,7 @@ class Together:
     where: names of the two that touch where the step fails first; one touches the ground if the
         second is empty
     bounds: what of the law limits it
-    times: how much softer a linear law would have to be for a step, by steps
+    linear: whether the law's stiffness and damping are the same under every load
     """
 
     step: float
@@ -81,8 +81,14 @@ def together(scene: Scene, q: Array) -> Together | None:
 def _concerned(mechanism: Mechanism, pairs: tuple[Pair, ...]) -> bool:
     """Whether bodies of different trees may touch, or none has a joint but the free one."""
     roots = [tree.path(mechanism, i)[-1] for i in range(len(mechanism.bodies))]
-    objects = all(body.joint.kind == "free" for body in mechanism.bodies)
-    return objects or any(roots[p.first.body] != roots[p.second.body] for p in pairs)
+    return without_joints(mechanism) or any(
+        roots[p.first.body] != roots[p.second.body] for p in pairs
+    )
+
+
+def without_joints(mechanism: Mechanism) -> bool:
+    """Whether no body has a joint but the free one."""
+    return all(body.joint.kind == "free" for body in mechanism.bodies)
 
 
 @lru_cache(maxsize=KEPT)
@@ -100,8 +106,8 @@ def _together(scene: Scene, q: bytes) -> Together | None:
     # what the law is there
     levels = LEVEL ** np.ceil(np.log(loads) / np.log(LEVEL))
     known = {load: _constants(scene.law, load) for load in {*levels, 2 * levels.max()}}
-    c, d = (np.concatenate([known[load][k] for load in levels]) for k in (0, 1))
-    c, d = np.repeat(share, 3) * c, np.repeat(share, 3) * d
+    c = np.repeat(share, 3) * np.concatenate([known[load][0] for load in levels])
+    d = np.repeat(share, 3) * np.concatenate([known[load][1] for load in levels])
     if not (c + d).any():
         return None
     # the step at which it turns about
@@ -117,7 +123,7 @@ def _together(scene: Scene, q: bytes) -> Together | None:
     constants = [values[:2] for values in known.values()]
     linear = all(np.allclose(values, constants[0], rtol=1e-6) for values in constants)
     bounds = frozenset[str]().union(*(values[2] for values in known.values()))
-    return Together(low, len(which), both, bounds, linear, G, c, d)
+    return Together(float(low), len(which), both, bounds, linear, G, c, d)
 
 
 def _touching(scene: Scene, q: Array) -> tuple[list[Candidate | Pair], Array, Array]:
@@ -158,7 +164,9 @@ def _loads(mechanism: Mechanism, normals: Array, weight: Array) -> Array:
     ]
     columns = np.concatenate([np.arange(at.start, at.stop) for at in free])
     asked, borne = normals[:, columns].T, weight[columns]
-    shared, _ = nnls(np.vstack([asked, EVEN * np.eye(len(normals))]), np.append(borne, 0 * normals[:, 0]))
+    shared, _ = nnls(
+        np.vstack([asked, EVEN * np.eye(len(normals))]), np.append(borne, 0 * normals[:, 0])
+    )
     most = max(float(shared.max()), 1e-9 * float(np.abs(weight).max()) + 1e-12)
     return np.maximum(shared, LEAST * most)
 

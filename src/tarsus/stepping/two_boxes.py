@@ -59,7 +59,7 @@ class Facing:
 
     @cached_property
     def band(self) -> SX:
-        """How far outside the reference, m, a corner of the other's face is taken to be above it."""
+        """How far outside the reference a corner is still above it, m."""
         return BAND * self.least
 
     def contact(self, row: SX | int) -> tuple[SX, SX]:

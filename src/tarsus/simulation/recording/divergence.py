@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tarsus.contact.base import ForceLaw
 from tarsus.errors import TarsusError
 from tarsus.model.mechanism import Mechanism
-from tarsus.simulation.notices import comfortable_step
+from tarsus.simulation.stable_steps import comfortable_step
 from tarsus.simulation.step_program import Plan
 
 if TYPE_CHECKING:

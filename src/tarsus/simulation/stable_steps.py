@@ -1,0 +1,86 @@
+"""How long a step may be: warnings where dt is above what the law stands."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tarsus.contact.base import Law
+from tarsus.dynamics import tree
+from tarsus.parameters import named
+from tarsus.simulation.contact_selection import contact_masses
+from tarsus.simulation.step_program import Plan
+from tarsus.simulation.together import Together, together, without_joints
+
+
+def stability_notices(plan: Plan, q: NDArray[np.float64], dt: float) -> list[str]:
+    """Warnings if dt exceeds the law's stable limit: for the lightest contact under full weight,
+    and for what touches together as the simulation starts.
+    """
+    limits, masses, load = _limits(plan, q)
+    inner, better = dt / plan.stepper.inner_steps, comfortable_step(plan, q)
+    found = [
+        f"dt = {inner:g} s is above the stable limit of {what}, about {limit:.2g} s where a foot of"
+        f" {masses[0]:.2g} kg ({masses[1]:.2g} kg sideways) carries {load:.3g} N: the robot may"
+        f" chatter, sink or fall; use dt = {better:g} s or less, or a softer law."
+        for what, limit in limits.items()
+        if inner > limit
+    ]
+    touching = together(plan.scene, _first(q))
+    if touching is None or inner <= touching.step:
+        return found
+    return [*found, stacked_notice(plan.scene.law, touching, inner, better)]
+
+
+def stacked_notice(law: Law, touching: Together, dt: float, better: float) -> str:
+    """What is told of contacts that touch together where dt, s, is too long for them."""
+    first, second = touching.where
+    where = f"{first} and {second} touch" if second else f"{first} stands on the ground"
+    softer = "a softer law"
+    names = named(type(law), "stiffness", "damping")
+    if touching.linear and names:
+        softer = f"{' and '.join(names)} divided by {touching.softer(dt):.2g}"
+    return (
+        f"dt = {dt:g} s is above the stable limit where {where}, about {touching.step:.2g} s with"
+        f" the {touching.count} contacts of the start together: bodies may chatter, creep or be"
+        f" thrown off; use dt = {better:g} s or less, or {softer}."
+    )
+
+
+def comfortable_step(plan: Plan, q: NDArray[np.float64]) -> float:
+    """Half the law's smallest stable limit on dt, s, to one digit; infinite where it has none."""
+    touching = together(plan.scene, _first(q))
+    limits = [*_limits(plan, q)[0].values(), *([] if touching is None else [touching.step])]
+    half = 0.5 * plan.stepper.inner_steps * min(limits, default=np.inf)
+    if not 0 < half < np.inf:
+        return np.inf
+    digit = 10.0 ** np.floor(np.log10(half))
+    return float(f"{np.floor(half / digit) * digit:.1g}")
+
+
+def _first(q: NDArray[np.float64]) -> NDArray[np.float64]:
+    return q if q.ndim == 1 else q[0]
+
+
+def _limits(
+    plan: Plan, q: NDArray[np.float64]
+) -> tuple[dict[str, float], tuple[float, float], float]:
+    """The law's stable limits, s, by what bounds the step; the masses felt, kg; the weight, N.
+
+    Of the robot's own contacts and weight: what lies beside it, and a world without joints, is
+    told by what touches `together`, if anything does.
+    """
+    scene, beside = plan.scene, tree.loose(plan.scene.mechanism)
+    mechanism, touching = scene.mechanism, together(scene, _first(q))
+    own = tuple(c for c in scene.candidates if c.body not in beside)
+    masses = contact_masses(replace(scene, candidates=own) if beside else scene, _first(q))
+    mass = sum(b.inertia.mass for i, b in enumerate(mechanism.bodies) if i not in beside)
+    load = (mass if beside else mechanism.mass) * float(
+        np.linalg.norm(mechanism.gravity_acceleration)
+    )
+    limits = scene.law.largest_steps(masses, load)
+    if touching is not None and without_joints(mechanism):
+        limits = {what: limit for what, limit in limits.items() if what not in touching.bounds}
+    return limits, masses, load
