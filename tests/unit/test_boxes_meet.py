@@ -118,6 +118,46 @@ def test_faces_share_the_corners_of_what_they_share() -> None:
     assert len(large) == 4 and np.abs(large).max() == pytest.approx(0.1)
 
 
+def shares_at() -> ca.Function:
+    """Gaps of all twelve contacts, and what each has of the stiffness."""
+    how = facing_of(Block(*PLACE), Block(*OTHER))
+    gaps = ca.horzcat(*(how.contact(k)[0] for k in range(12)))
+    shares = ca.horzcat(*(how.share(k) for k in range(12)))
+    row = SX.sym("row")
+    one = ca.Function("one", [row, *PLACE, *OTHER], [how.share(row)])
+    again = ca.horzcat(*(one(k, *PLACE, *OTHER) for k in range(12)))
+    return ca.Function("shares", [*PLACE, *OTHER], [gaps, shares, shares - again])
+
+
+@pytest.mark.parametrize("off", [0.0, 1e-16, 1e-12, 1e-9, 1e-6, 3e-5])
+def test_a_box_on_one_of_its_size_has_four_contacts_but_for_much(off: float) -> None:
+    """Round-off and micrometers make no eight of them: its edges lie side by side."""
+    at, random = boxes_at(), np.random.default_rng(7)
+    half = np.array([0.1, 0.08, 0.05])
+    for _ in range(50):
+        p = np.array([0, 0, 0.1 - 1e-5]) + off * random.uniform(-1, 1, 3)
+        turn = Rotation.from_rotvec(off * random.uniform(-3, 3, 3)).as_matrix()
+        found = np.array(at(np.zeros(3), np.eye(3), half, p, turn, half)[0])
+        there = found[:, found[0] < 0.5 * ABSENT]
+        assert there.shape[1] == 4
+        np.testing.assert_allclose(np.abs(there[1:3].T), [[0.1, 0.08]] * 4, atol=2 * off + 1e-9)
+
+
+@pytest.mark.parametrize("aside", [0.0, 3e-5])
+def test_a_box_turned_on_one_of_its_size_stiffens_without_a_jump(aside: float) -> None:
+    """From four contacts to eight within milliradians: one that comes shares with its neighbor."""
+    at, half, before = shares_at(), np.array([0.1, 0.08, 0.05]), 4.0
+    for turn in np.linspace(0, 2e-3, 4001):
+        R = Rotation.from_euler("z", turn).as_matrix()
+        place = [aside, 0, 0.1 - 1e-5]
+        gaps, shares, difference = at(np.zeros(3), np.eye(3), half, place, R, half)
+        assert np.abs(np.array(difference)).max() < 1e-12
+        total = float((np.array(shares) * (np.array(gaps) < 0)).sum())
+        assert abs(total - before) < 0.2
+        before = total
+    assert before == pytest.approx(8)
+
+
 def test_edges_cross() -> None:
     at = boxes_at()
     half = np.array([0.1, 0.1, 0.1])
