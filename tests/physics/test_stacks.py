@@ -33,13 +33,15 @@ def stack(count: int, turn: float) -> Robot:
 def rests(
     simulation: Simulation, count: int, seconds: float, sinks: bool = False, speed: float = 1e-6
 ) -> None:
-    """After a second and a little push nothing moves any more, and each box bears what is on it.
+    """After a second and a little push, where there is friction to stop it, nothing moves any more,
+    and each box bears what is on it.
 
     sinks: along z alone, without end
     """
     simulation.advance(1.0)
+    rubs = simulation.law.parameters().get("mu", 0.0) > 0
     kick = 1e-4 * np.random.default_rng(1).normal(size=6 * count)
-    simulation.set(u=simulation.u + kick)
+    simulation.set(u=simulation.u + rubs * kick)
     simulation.advance(2.0)
     log = simulation.run(seconds)
     u = log.u.values.reshape(-1, count, 6)
