@@ -29,7 +29,7 @@ from tarsus.simulation.contact_selection import candidates
 from tarsus.simulation.loading import loaded
 from tarsus.simulation.options import Options, complete
 from tarsus.simulation.placement import on_ground
-from tarsus.simulation.sensed import delays
+from tarsus.simulation.sensor_noise import delays
 from tarsus.stepping.base import Scene, Stepper
 from tarsus.tasks.base import LearningTask, known
 from tarsus.terrain.base import Terrain

@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import casadi as ca
 import numpy as np
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from tarsus.dynamics import coordinates, jacobian
 from tarsus.dynamics.kinematics import Kinematics
+from tarsus.errors import TarsusError
 from tarsus.model.mechanism import Frame, Mechanism
 from tarsus.model.poses import quaternion_from_rotation
 from tarsus.parameters import Value, check, parameter, part
@@ -74,10 +75,14 @@ class Sensor(ABC):
     """A sensor; implementations are frozen dataclasses.
 
     What it tells is its reading, `delay` steps old, plus `bias`, plus noise: normal, independent in
-    time and from channel to channel. The same seed gives the same noise in the same world and
-    step, however many worlds there are. Each may be one number, or one a world; noise and bias also
-    one a world and channel (worlds, k), or one a channel (1, k).
+    time and from channel to channel. The same seed gives the same noise in the same world, episode
+    and step, however many worlds there are. Each may be one number, or one a world; noise and bias
+    also one a world and channel (worlds, k), or one a channel (1, k).
+
+    exact: whether its readings, such as truths and times, take neither noise nor bias
     """
+
+    exact: ClassVar[bool] = False
 
     noise: Value = parameter(0.0, "[1]", "standard deviation, in the units read", "[0, inf)")
     bias: Value = parameter(0.0, "[1]", "what is added, in the units read")
@@ -88,6 +93,16 @@ class Sensor(ABC):
 
     def __post_init__(self) -> None:
         check(self)
+        if self.exact and (np.any(self.noise) or np.any(self.bias)):
+            raise TarsusError(self.why_exact)
+
+    @property
+    def why_exact(self) -> str:
+        """What to tell who asks an exact sensor for noise or bias."""
+        return (
+            f"{type(self).__name__}: noise and bias would falsify what it tells, truths and times:"
+            " give them to a LoadCell of the same frame, and compare its force yourself."
+        )
 
     @abstractmethod
     def channels(self, mechanism: Mechanism) -> Mapping[str, str]:

@@ -19,6 +19,8 @@ from numpy.typing import ArrayLike
 
 from tarsus.control.base import Controller
 from tarsus.errors import TarsusError
+from tarsus.program.codegen.layout import Target
+from tarsus.program.ir.blocks import Program
 from tarsus.program.run.backend import Array, Backend
 from tarsus.simulation import inputs
 from tarsus.simulation.device import backend
@@ -52,6 +54,25 @@ class KeptState:
         self._worlds = backend(program, chosen.device, self.worlds, bits, chosen.threads)
         single = self.worlds == 1 and self._worlds.target.lanes == 1 and chosen.device == "cpu"
         self._action = self._worlds.view(HELD) if single and HELD in self._worlds else None
+
+    @property
+    def backend(self) -> Backend:
+        """The worlds' registers where they live; on a GPU `view("q")` is the state, no copy."""
+        return self._worlds
+
+    @property
+    def program(self) -> Program:
+        """The compiled program of one step."""
+        return self._worlds.program
+
+    @property
+    def target(self) -> Target:
+        """Lanes and bits it was compiled for."""
+        return self._worlds.target
+
+    def bytes_per_world(self) -> float:
+        """Memory a world takes between steps."""
+        return self._worlds.bytes_per_world()
 
     @cached_property
     def _kept(self) -> dict[str, int]:

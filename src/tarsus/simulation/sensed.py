@@ -1,27 +1,25 @@
-"""What a simulation tells of its last step; its sensors' names, readings and noise."""
+"""What a simulation tells of its last step; its sensors' names and readings."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import Any
-from zlib import crc32
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from tarsus import registry
-from tarsus.algebra.random_numbers import mixed
 from tarsus.errors import TarsusError
 from tarsus.program.run.backend import Array, Backend
 from tarsus.program.run.samples import evaluate
 from tarsus.sensing.base import Sensor
+from tarsus.simulation import sensor_noise
 from tarsus.simulation.by_candidate import contact_impulses
 from tarsus.simulation.inputs import fetched
 from tarsus.simulation.sensor_program import (
     NO_SENSORS,
     Sensing,
-    latest,
     look_program,
     memory_after_look,
     whole,
@@ -32,7 +30,7 @@ from tarsus.stepping.base import Scene
 FOLDER = "tarsus.sensing"
 
 
-def named(given: Any, worlds: int, scene: Scene) -> Sensing:
+def named(given: Any, scene: Scene) -> Sensing:
     """Sensors of a scene's robot by name, from a mapping, or from objects and names of kinds; a
     name given twice is numbered. TarsusError for what is no sensor, or does not fit.
     """
@@ -47,17 +45,7 @@ def named(given: Any, worlds: int, scene: Scene) -> Sensing:
     for name, part in pairs:
         sensor = _sensor(part)
         own = str(name) or _free(_name_of(sensor), found)
-        # one number, one a world, or one a channel
-        k = len(sensor.channels(whole(scene)))
-        for field in ("noise", "bias", "delay"):
-            shape = np.shape(getattr(sensor, field))
-            by_channel = field != "delay" and shape in ((1, k), (worlds, k))
-            if shape not in ((), (worlds,)) and not by_channel:
-                each = "" if field == "delay" else f", (1, {k}), one a channel, or ({worlds}, {k})"
-                raise TarsusError(
-                    f"the sensor {own!r}: {field} must be one number, or ({worlds},), one a world"
-                    f"{each}, not {shape}."
-                )
+        sensor.channels(whole(scene))  # does it fit the robot?
         found[own] = sensor
     return Sensing(tuple(found.items())) if found else NO_SENSORS
 
@@ -121,11 +109,7 @@ class Sensed:
         worlds, found = self._worlds, dict[str, Array]()
         for name, sensor in self.plan.sensing.sensors:
             reading = worlds.output(f"sensed.{name}")
-            if np.any(sensor.noise) or np.any(sensor.bias):
-                steps = np.rint(fetched(worlds, worlds.output("steps")))[:, 0]
-                reading = worlds.arrays.asarray(
-                    disturbed(name, sensor, fetched(worlds, reading), steps)
-                )
+            reading = sensor_noise.told(name, sensor, reading, worlds)
             found[name] = reading[0] if self.worlds == 1 else reading
         return found
 
@@ -155,40 +139,14 @@ class Sensed:
                 worlds.set(f"sensing.{name}", memory, mask)
 
 
-def delays(sensing: Sensing) -> dict[str, NDArray[np.float64]]:
-    """The parameters of late readings: {register: (1,) or (worlds, 1)}."""
-    late = [(name, sensor) for name, sensor in sensing.sensors if latest(sensor)]
-    return {f"delay.{name}": np.asarray(s.delay, float)[..., None] for name, s in late}
-
-
-def variables(plan: Plan, records: Mapping[str, Array]) -> dict[str, Any]:
+def variables(plan: Plan, worlds: Backend, records: Mapping[str, Array]) -> dict[str, Any]:
     """The log's variables `sensed_NAME` (time, world, channel) and their channels' names."""
     found: dict[str, Any] = {}
     for name, sensor in plan.sensing.sensors:
         channels = sensor.channels(whole(plan.scene))
         units = ", ".join(dict.fromkeys(channels.values()))
         told = {"units": units, "long_name": f"reading of the sensor {name!r}"}
-        readings = disturbed(
-            name, sensor, records[f"sensed.{name}"], np.rint(records["steps"])[..., 0]
-        )
+        readings = sensor_noise.recorded(name, sensor, records, worlds)
         found[f"sensed_{name}"] = (("time", "world", f"channel_{name}"), readings, told)
         found[f"channel_{name}"] = (f"channel_{name}", list(channels))
     return found
-
-
-def disturbed(name: str, sensor: Sensor, reading: Array, steps: ArrayLike) -> Array:
-    """Readings (..., worlds, k) after so many steps (..., worlds), with bias and noise."""
-    worlds, k = reading.shape[-2:]
-    given = (np.asarray(v, float) for v in (sensor.bias, sensor.noise))
-    bias, noise = (v if v.ndim == 2 else v[..., None] for v in given)
-    if not np.any(noise):
-        return reading + bias
-    # one number for sensor, world and step, two for every channel of it
-    own = np.uint64(sensor.seed) ^ mixed(np.uint64(crc32(name.encode())))
-    each = mixed(mixed(own) ^ np.arange(worlds, dtype=np.uint64))
-    each = mixed(each ^ np.asarray(steps, float).astype(np.uint64))
-    channel = mixed(each[..., None] ^ mixed(np.arange(2 * k, dtype=np.uint64)))
-    uniform = (channel >> np.uint64(11)).astype(float) * 2.0**-53
-    # Box and Muller: normal numbers
-    radius = np.sqrt(-2 * np.log1p(-uniform[..., :k]))
-    return reading + bias + noise * radius * np.cos(2 * np.pi * uniform[..., k:])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from types import SimpleNamespace
 
@@ -37,6 +37,14 @@ class Sensing:
 
     def __bool__(self) -> bool:
         return bool(self.sensors)
+
+    @property
+    def compiled(self) -> Sensing:
+        """What is compiled of them: their longest delays, and neither noise nor bias, which
+        registers hold.
+        """
+        plain = [(n, replace(s, noise=0.0, bias=0.0, delay=latest(s))) for n, s in self.sensors]
+        return Sensing(tuple(plain))
 
 
 NO_SENSORS = Sensing()

@@ -10,7 +10,7 @@ from tarsus.simulation.varied import KINDS
 
 ALONE = ("q", "u", "command", "push")  # registers that are set by their own names
 OWNERS = ("law", "actuators")  # registers OWNER.NAME are set as NAME
-TERRAIN = "terrain"
+WHOLE = {"terrain": "terrain", "sensed": "sensors"}  # these by one name for all
 
 
 def settable(worlds: Backend, varying: Sequence[str]) -> list[str]:
@@ -19,7 +19,7 @@ def settable(worlds: Backend, varying: Sequence[str]) -> list[str]:
     for register in worlds.program.sizes:
         owner, _, name = register.partition(".")
         if register in worlds and name:
-            found += [name] if owner in OWNERS else [TERRAIN] if owner == TERRAIN else []
+            found += [name] if owner in OWNERS else [WHOLE[owner]] if owner in WHOLE else []
     return found
 
 
@@ -35,6 +35,8 @@ def not_settable(name: str, worlds: Backend, varying: Sequence[str]) -> TarsusEr
         return TarsusError(
             f"there is no state or parameter named {name}; the law's is {OTHERWISE[name]}."
         )
+    if name in ("noise", "bias") and "sensors" in known:
+        return TarsusError(f'{name} is of a sensor: set(sensors={{NAME: {{"{name}": ...}}}}).')
     near = near_names(name, KINDS)
     if near and not near_names(name, known):
         return TarsusError(

@@ -14,9 +14,6 @@ from tarsus.contact.base import Law
 from tarsus.control.base import Controller
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError
-from tarsus.program.codegen.layout import Target
-from tarsus.program.ir.blocks import Program
-from tarsus.program.run.backend import Backend
 from tarsus.simulation import (
     actuation,
     default_controller,
@@ -25,6 +22,7 @@ from tarsus.simulation import (
     notices,
     resolve,
     sensed,
+    sensor_noise,
     time_steps,
     uncut_state,
     varied,
@@ -98,22 +96,23 @@ class Simulation(KeptState, sensed.Sensed, Differentiated):
         scales = dict(chosen.mass_scale or {})
         pushed = inputs.pushed_bodies(self.robot, chosen.pushes)
         acting = actuation.compiled(self.actuators, scene.mechanism)
-        sensing = sensed.named(chosen.sensors, self.worlds, scene)
+        sensing = sensed.named(chosen.sensors, scene)
+        read = sensor_noise.registers(sensing, self.robot, self.worlds)
         different = varied.chosen(chosen.varied, scene.mechanism, acting is not None)
-        fixed = scene, self.stepper, compiled, tuple(scales), pushed, sensing
+        fixed = scene, self.stepper, compiled, tuple(scales), pushed, sensing.compiled
         self.plan = shared(Plan(*fixed, actuation=acting, varied=different))
         self._every = resolve.control_interval(self.controller, chosen.control_rate, self.dt)
 
         # the worlds at the start
         self._house()
-        self._initial = self._start(scales, self._worlds.target.bits)
+        self._initial = self._start(scales, self._worlds.target.bits) | read
         loaded(self._worlds, self._initial)
         self._look()
 
     def _start(self, scales: Mapping[str, ArrayLike], bits: int) -> dict[str, Array]:
         """The registers at the start, and the notices that follow from them."""
         inputs.one_or_each(self.law, self.terrain, self.worlds)
-        values = start_registers(self.plan, self.dt, sensed.delays(self.plan.sensing))
+        values = start_registers(self.plan, self.dt)
         inputs.unit_quaternions(self.robot, values["q"])
         values["q"] = uncut_state.placed(self.plan.scene, values["q"], self.notices)
         if bits == 32:
@@ -148,25 +147,6 @@ class Simulation(KeptState, sensed.Sensed, Differentiated):
             return self.q, self.u
         q, u = uncut_state.uncut_state(self.plan.scene.mechanism, self._worlds)
         return (q[0], u[0]) if self.worlds == 1 else (q, u)
-
-    @property
-    def backend(self) -> Backend:
-        """The worlds' registers where they live; on a GPU `view("q")` is the state, no copy."""
-        return self._worlds
-
-    @property
-    def program(self) -> Program:
-        """The compiled program of one step."""
-        return self._worlds.program
-
-    @property
-    def target(self) -> Target:
-        """Lanes and bits it was compiled for."""
-        return self._worlds.target
-
-    def bytes_per_world(self) -> float:
-        """Memory a world takes between steps."""
-        return self._worlds.bytes_per_world()
 
     @cached_property
     def _fastest(self) -> float:
@@ -205,6 +185,8 @@ class Simulation(KeptState, sensed.Sensed, Differentiated):
                 acting[name] = value
             elif name in varying:
                 different[name] = value
+            elif name == "sensors":
+                new |= sensor_noise.changed(self.plan.sensing, value, self.robot, worlds)
             elif name == "terrain":
                 new |= inputs.on_ground(self.terrain, value, worlds)
             else:
@@ -218,9 +200,13 @@ class Simulation(KeptState, sensed.Sensed, Differentiated):
         if state or "terrain" in values:
             self._look(mask, begun=bool(state))
 
-    def reset(self, where: ArrayLike | None = None) -> None:
-        """All worlds, or those of the mask, back to the start; commands and parameters stay."""
+    def reset(self, where: ArrayLike | None = None, seed: int | None = None) -> None:
+        """All worlds, or those of the mask, back to the start; commands and parameters stay.
+
+        seed: of the sensors' noise from now on, as a new simulation's is 0; None: it goes on
+        """
         mask, sizes = inputs.mask(where, self._worlds), self.program.sizes
+        sensor_noise.begin(self._worlds, mask, seed)
         start = {HELD: np.zeros(sizes.get(HELD, 0))} | self._initial
         for name in sizes.keys() & start.keys() & {*BEGUN, *actuation.STATE}:
             self._worlds.set(name, start[name], mask)

@@ -24,10 +24,17 @@ from tarsus.model.mechanism import Mechanism
 from tarsus.program.ir.blocks import Program
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder, Values
-from tarsus.simulation import actuation, kept_programs, varied, varied_numbers
+from tarsus.simulation import actuation, kept_programs, sensor_noise, varied, varied_numbers
 from tarsus.simulation.actuation import Actuation
 from tarsus.simulation.alike import first_alike
-from tarsus.simulation.sensor_program import NO_SENSORS, Moment, Sensing, memories, sensed
+from tarsus.simulation.sensor_program import (
+    NO_SENSORS,
+    Moment,
+    Sensing,
+    memories,
+    sensed,
+    whole,
+)
 from tarsus.simulation.varied import Varied
 from tarsus.spatial.inertia import LinearInertia
 from tarsus.stepping.base import Scene, StepInputs, Stepper
@@ -78,12 +85,13 @@ def traced(plan: Plan) -> Program:
     """The program of one step.
 
     state: q, u, memory (the law's), control (the controller's), bilateral (the constraints'
-        impulses), steps (done so far)
+        impulses), steps (done so far); with sensors: sensing.*, episode
     report: impulse (3n,), N s in contact frames, iterations, converged, tau (actuators,); those of
         `Strikes`, from a stepper that locates impacts; where contacts are rare, n is `reported` of
         the scene, and left_out the number of contacts that found no slot; those of `sensed`
     with a file's actuators: delayed, activation (signals to come, filtered ones), actuators.*
-    parameters: dt, action or command, law.*, terrain.*, mass_scale, push, varied.*
+    parameters: dt, action or command, law.*, terrain.*, mass_scale, push, varied.*, delay.*, and
+        those of readings that no step looks at, noise.* and bias.*
     """
     # registers of state, and parameters
     b = Builder(plan.scene.mechanism.name, plan.timed, plan.smooth)
@@ -131,6 +139,7 @@ def traced(plan: Plan) -> Program:
     moment = Moment((q, u), (end.q, end.u), *acted, dt, terrain)
     kept = memories(plan.sensing, scene, b)
     results |= sensed(plan.sensing, scene, plan.stepper, moment, kept, b)
+    sensor_noise.declare(plan.sensing, whole(scene), b)
     return b.program(**results)
 
 

@@ -41,6 +41,10 @@ class Backend(ABC):
     def output(self, name: str) -> Any:
         """A copy of a register of all worlds, (worlds, size), an array of the back end's kind."""
 
+    def any(self, name: str) -> bool:
+        """Whether a register holds anything but zeros in any world."""
+        return bool(self.arrays.any(self.output(name)))
+
     @abstractmethod
     def view(self, name: str) -> Any:
         """A register in place, without a copy: writing to it changes the worlds."""

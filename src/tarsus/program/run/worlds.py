@@ -102,6 +102,9 @@ class Worlds(Backend):
     def output(self, name: str) -> Array:
         return self.get(name)
 
+    def any(self, name: str) -> bool:
+        return bool(self._rows(name).any())
+
     def first(self, name: str) -> Array:
         entries = self._entries(name)
         return self.record_of(0)[entries.start : entries.stop].copy()

@@ -70,7 +70,7 @@ def dataset(
         **_in_joints(plan, worlds, seen, records, dt),
         **_of_loops(mechanism, seen, records["bilateral"], dt),
         **strike_variables(plan, worlds, records, t0),
-        **sensed.variables(plan, records),
+        **sensed.variables(plan, worlds, records),
         **_of_pushes(plan, records),
         "q_start": (("world", "coordinate"), start["q"]),
         "u_start": (("world", "velocity"), start["u"]),

@@ -1,0 +1,211 @@
+"""Noise, bias and delay of sensors: numbers of every world, and readings with them.
+
+The noise of a reading is no state: it follows from the sensor's seed and name, the world's number,
+the episode, the step and the channel. The episode is state: four words of a seed, and the resets
+since that seed was given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tarsus.algebra.random_numbers import WORD, mixed, seed_words
+from tarsus.errors import TarsusError, unknown
+from tarsus.model.mechanism import Mechanism
+from tarsus.parameters import declared
+from tarsus.program.ir.trace import Builder
+from tarsus.program.run.backend import Backend
+from tarsus.sensing.base import Sensor
+from tarsus.simulation.inputs import fetched
+from tarsus.simulation.sensor_program import Sensing, latest
+
+Array = NDArray[np.float64]
+ADDED = ("noise", "bias")  # to the readings of sensors that are not exact
+FIELDS = (*ADDED, "delay")
+EPISODE = "episode"  # four words of a seed, resets since
+FIRST = 0  # the seed of a new simulation
+
+
+def declare(sensing: Sensing, mechanism: Mechanism, b: Builder) -> None:
+    """Registers that no step changes: the parameters noise.NAME and bias.NAME (k,), the state
+    episode (5,).
+    """
+    for name, sensor in sensing.sensors:
+        for field in () if sensor.exact else ADDED:
+            b.parameter(f"{field}.{name}", len(sensor.channels(mechanism)))
+    if sensing:
+        b.declare(EPISODE, len(seed_words(FIRST)) + 1)
+
+
+def registers(sensing: Sensing, mechanism: Mechanism, worlds: int) -> dict[str, Array]:
+    """What these registers, and delay.NAME, hold for sensors as they were made: (size,) or (worlds,
+    size). TarsusError for another shape.
+    """
+    found: dict[str, Array] = {EPISODE: _episode(FIRST)} if sensing else {}
+    for name, sensor in sensing.sensors:
+        k = len(sensor.channels(mechanism))
+        made = {field: _shaped(name, field, getattr(sensor, field), k, worlds) for field in FIELDS}
+        found |= {f"{field}.{name}": made[field] for field in FIELDS if _has(sensor, field)}
+    return found
+
+
+def delays(sensing: Sensing) -> dict[str, Array]:
+    """The parameters delay.NAME (1,) of readings that come late, the same in all worlds."""
+    late = {name: latest(sensor) for name, sensor in sensing.sensors}
+    return {f"delay.{name}": np.full(1, float(steps)) for name, steps in late.items() if steps}
+
+
+def changed(
+    sensing: Sensing, given: Any, mechanism: Mechanism, worlds: Backend
+) -> dict[str, Array]:
+    """The registers with new numbers; TarsusError for what there is not, or does not fit.
+
+    given: {sensor: {"noise": ..., "bias": ..., "delay": ...}}, each as in `Sensor`
+    """
+    known = dict(sensing.sensors)
+    if not known:
+        raise TarsusError(
+            "this simulation has no sensors: name some when you make it, Simulation(...,"
+            ' sensors=["imu"]).'
+        )
+    if not isinstance(given, Mapping) or not all(isinstance(v, Mapping) for v in given.values()):
+        raise TarsusError(
+            f'sensors must be a dictionary such as {{"{next(iter(known))}": {{"delay": 2}}}}: of'
+            " each sensor the numbers to change."
+        )
+    # the numbers of one sensor after the other
+    found: dict[str, Array] = {}
+    for name, own in given.items():
+        if name not in known:
+            raise unknown("sensor", name, known)
+        k = len(known[name].channels(mechanism))
+        for field, value in own.items():
+            _settable(name, known[name], field)
+            found[f"{field}.{name}"] = _new(name, known[name], field, value, (worlds, k))
+    return found
+
+
+def _new(name: str, sensor: Sensor, field: str, given: Any, sizes: tuple[Backend, int]) -> Array:
+    """A register's new numbers; sizes: the worlds, and how many channels there are."""
+    worlds, k = sizes
+    numbers = getattr(worlds.arrays, "asnumpy", _same)(given)
+    declared(Sensor)[field].check(f"the sensor {name!r}", numbers)
+    found, most = _shaped(name, field, numbers, k, worlds.count), latest(sensor)
+    if field == "delay" and np.any(found > most):
+        raise TarsusError(
+            f"the sensor {name!r}: a delay of {np.max(numbers)} steps is more than the {most} that"
+            " are compiled in; its delay when it is made is the longest."
+        )
+    return found
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _settable(name: str, sensor: Sensor, field: str) -> None:
+    """TarsusError unless this number of the sensor can be set."""
+    if field == "seed":
+        raise TarsusError(
+            f"the seed of the sensor {name!r} is chosen when it is made; reset(seed=...) begins"
+            " other noise."
+        )
+    if field not in FIELDS:
+        raise unknown(f"number to set of the sensor {name!r}", field, FIELDS)
+    if sensor.exact and field in ADDED:
+        raise TarsusError(sensor.why_exact)
+    if not _has(sensor, field):
+        raise TarsusError(
+            f"the sensor {name!r} was made without delay: its delay when it is made, such as"
+            " delay=4, is the longest that can be set."
+        )
+
+
+def _has(sensor: Sensor, field: str) -> bool:
+    """Whether the sensor has a register for it."""
+    return latest(sensor) > 0 if field == "delay" else not sensor.exact
+
+
+def _shaped(name: str, field: str, given: ArrayLike, k: int, worlds: int) -> Array:
+    """One number, one a world, or of noise and bias one a channel, as a register takes it."""
+    value, size = np.asarray(given, float), 1 if field == "delay" else k
+    by_channel = field != "delay" and value.shape in ((1, k), (worlds, k))
+    if value.shape not in ((), (worlds,)) and not by_channel:
+        each = "" if field == "delay" else f", (1, {k}), one a channel, or ({worlds}, {k})"
+        raise TarsusError(
+            f"the sensor {name!r}: {field} must be one number, or ({worlds},), one a world{each},"
+            f" not {value.shape}."
+        )
+    if value.ndim == 0:
+        return np.full(size, value)
+    return value if by_channel else np.broadcast_to(value[:, None], (worlds, size))
+
+
+def begin(worlds: Backend, mask: Any, seed: int | None) -> None:
+    """Worlds begin another episode: that of a seed, or the one after theirs. TarsusError for a seed
+    that nothing asks for, or that is none.
+    """
+    if seed is not None and EPISODE not in worlds:
+        raise TarsusError(
+            "a seed is for the noise of sensors, and this simulation has none: reset() alone."
+        )
+    if seed is not None and (not isinstance(seed, int | np.integer) or seed < 0):
+        raise TarsusError(f"seed must be a whole number of at least 0, not {seed!r}.")
+    if EPISODE in worlds:
+        after = worlds.get(EPISODE)
+        after[:, -1] += 1
+        worlds.set(EPISODE, after if seed is None else _episode(int(seed)), mask)
+
+
+def _episode(seed: int) -> Array:
+    """The first episode of a seed (5,)."""
+    return np.append(seed_words(seed), 0.0)
+
+
+def told(name: str, sensor: Sensor, reading: Any, worlds: Backend) -> Any:
+    """The reading (worlds, k) of now with noise and bias, where the worlds live."""
+    if sensor.exact or not any(worlds.any(f"{field}.{name}") for field in ADDED):
+        return reading
+    own = {field: worlds.get(f"{field}.{name}") for field in ADDED}
+    when = {register: worlds.get(register) for register in ("steps", EPISODE)}
+    return worlds.arrays.asarray(disturbed(name, sensor, fetched(worlds, reading), own, when))
+
+
+def recorded(name: str, sensor: Sensor, records: Mapping[str, Any], worlds: Backend) -> Array:
+    """The readings (steps, worlds, k) of a record with noise and bias, those of now."""
+    reading = records[f"sensed.{name}"]
+    if sensor.exact:
+        return reading
+    own = {field: worlds.get(f"{field}.{name}") for field in ADDED}
+    return disturbed(name, sensor, reading, own, records)
+
+
+def disturbed(
+    name: str, sensor: Sensor, reading: Array, own: Mapping[str, Any], when: Mapping[str, Any]
+) -> Array:
+    """Readings (..., worlds, k) with noise and bias.
+
+    own: "noise" and "bias", (worlds, k)
+    when: the registers "steps" (..., worlds, 1) and "episode" (..., worlds, 5)
+    """
+    noise, bias = (np.asarray(own[field], float) for field in ADDED)
+    if not np.any(noise):
+        return reading + bias
+    worlds, k = reading.shape[-2:]
+    steps, episode = (np.rint(when[r]).astype(np.uint64) for r in ("steps", EPISODE))
+    # one number for sensor, world, episode and step, two for every channel of it
+    words = episode[..., :4] @ np.array([WORD**n for n in range(4)], np.uint64)
+    begun = mixed(mixed(words) ^ episode[..., 4])
+    seed = np.uint64(sensor.seed) ^ mixed(np.uint64(crc32(name.encode())))
+    each = mixed(mixed(mixed(seed) ^ np.arange(worlds, dtype=np.uint64)) ^ begun)
+    each = mixed(each ^ steps[..., 0])
+    channel = mixed(each[..., None] ^ mixed(np.arange(2 * k, dtype=np.uint64)))
+    uniform = (channel >> np.uint64(11)).astype(float) * 2.0**-53
+    # Box and Muller: normal numbers
+    radius = np.sqrt(-2 * np.log1p(-uniform[..., :k]))
+    return reading + bias + noise * radius * np.cos(2 * np.pi * uniform[..., k:])
