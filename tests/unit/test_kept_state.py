@@ -15,8 +15,10 @@ import tarsus
 from tarsus.model.mechanism import Actuator, Body, Candidate, Inertia, Joint
 from tarsus.program.run import native
 from tarsus.program.run.threads import HostLauncher
+from tarsus.sensing.imu import Imu
 
 DT, STEPS = 0.0025, 30
+MARKS = 13  # columns that say of what a state is
 
 
 def hopper(name: str = "hopper") -> tarsus.Robot:
@@ -177,7 +179,7 @@ def test_a_world_that_has_diverged_stays_as_it_was_beside_the_others() -> None:
     sound = sim.state()
     moved(sim, STEPS, 2 * STEPS)
     expected, broken = sim.state(), sound.copy()
-    broken[1, 1:20] = np.nan
+    broken[1, MARKS : MARKS + 19] = np.nan
     sim.restore(broken)
     assert sim.state().tobytes() == broken.tobytes()
     moved(sim, STEPS, 2 * STEPS)
@@ -204,19 +206,58 @@ def standing() -> tarsus.Simulation:
 def test_a_state_of_something_else_is_refused(standing: tarsus.Simulation) -> None:
     own = standing.state()
     twin = hopper("twin")
-    strangers = (
-        tarsus.Simulation(twin, MOREAU, dt=DT, worlds=5),
-        tarsus.Simulation(HOPPER, MOREAU, dt=2 * DT, worlds=5),
-    )
-    for stranger in strangers:
-        with pytest.raises(tarsus.TarsusError, match="another robot, law, stepper, controller or"):
+    strangers = {
+        "another robot (here hopper)": tarsus.Simulation(twin, MOREAU, dt=DT, worlds=5),
+        "dt=0.005 in place of 0.0025": tarsus.Simulation(HOPPER, MOREAU, dt=2 * DT, worlds=5),
+    }
+    for told, stranger in strangers.items():
+        with pytest.raises(tarsus.TarsusError) as caught:
             standing.restore(stranger.state())
+        assert str(caught.value).endswith(f"made otherwise: {told}.")
     for mixed in (1, 3):  # one strange row is enough
         rows = own.copy()
-        rows[mixed] = strangers[0].state()[0]
-        with pytest.raises(tarsus.TarsusError, match="another robot"):
+        rows[mixed] = stranger.state()[0]
+        with pytest.raises(tarsus.TarsusError, match="in place of"):
             standing.restore(rows)
     np.testing.assert_array_equal(standing.state(), own)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"limits": False}, "limits=True in place of False"),
+        ({"bounce": 0.5}, "bounce=0 in place of 0.5"),
+        ({"law": tarsus.Moreau(solver="sor")}, "another law (here moreau(solver=sor"),
+        ({"law": "compliant"}, "another law (here compliant)"),
+        ({"stepper": "symplectic_euler"}, "another stepper (here symplectic_euler)"),
+        ({"sensors": {"imu": Imu(frame="leg")}}, "other sensors (here imu)"),
+        ({"sensors": {"imu": Imu(attitude="quaternion")}}, "other sensors (here imu)"),
+        ({"sensors": ()}, "other sensors (here none)"),
+        ({"controller": servo, "control_rate": 80.0}, ""),  # its own memory is its own affair
+        ({"terrain": tarsus.Slope(angle=0.1)}, ""),
+        ({"pushes": "trunk"}, ""),
+        ({"varied": ["mass", "strength"]}, ""),
+        ({"law": OTHER}, ""),
+        ({"sensors": {"imu": Imu(frame="trunk", noise=0.1, bias=1.0, seed=3)}}, ""),
+        ({"precision": "float32"}, ""),
+    ],
+)
+def test_a_state_says_how_its_simulation_was_made(options: dict, told: str) -> None:
+    """Where shapes agree, too; what may differ by world or is set stays the taker's own."""
+    usual: dict = {"law": MOREAU, "dt": DT, "sensors": {"imu": Imu()}}
+    kept = tarsus.Simulation(HOPPER, **usual).state()
+    other = tarsus.Simulation(HOPPER, **usual | options)
+    before = other.state()
+    for given in (kept, kept[0], np.vstack([kept])[0], pickle.loads(pickle.dumps(kept))):
+        if not told:
+            other.restore(given)
+            taken, rounded = other.state()[:, MARKS:], kept[:, MARKS:].astype(other.q.dtype)
+            np.testing.assert_array_equal(taken, rounded)
+            continue
+        with pytest.raises(tarsus.TarsusError) as caught:
+            other.restore(given)
+        assert told in str(caught.value)
+        np.testing.assert_array_equal(other.state(), before)
 
 
 @pytest.mark.parametrize(
@@ -230,8 +271,9 @@ def test_a_state_of_something_else_is_refused(standing: tarsus.Simulation) -> No
         (lambda s: "kept", "has shape"),
         (lambda s: [[1.0], [1.0, 2.0]], "has shape"),
         (lambda s: s.astype(np.float32), "float64 numbers, not float32"),
-        (lambda s: s + 1.0, "another robot"),
-        (lambda s: np.full_like(s, np.nan), "another robot"),
+        (lambda s: s + 1.0, "no state"),
+        (lambda s: np.full_like(s, np.nan), "no state"),
+        (lambda s: s[:, MARKS:], "no state"),
     ],
 )
 def test_a_wrong_state_gets_one_sentence(standing: tarsus.Simulation, change, message: str) -> None:

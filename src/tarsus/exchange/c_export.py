@@ -176,7 +176,7 @@ def _record(program: Program, name: str, workspace: int) -> str:
         held = [r for r in program.registers if r.kind == kind and r.name in own]
         lines += [f"    /* {heading} */"] if held else []
         for register in held:
-            note = templates.NOTES.get(register.name, "")
+            note = templates.NOTES.get(register.name.partition(".")[0], "")
             lines.append(
                 f"    double {own[register.name]}[{register.size}];"
                 + (f" /* {note} */" if note else "")

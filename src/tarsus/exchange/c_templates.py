@@ -27,6 +27,9 @@ NOTES: Mapping[str, str] = {
     "dt": "length of a step, s",
     "action": "torques from outside, N m",
     "command": "what the gait is told",
+    "episode": "of the sensors' noise: no step looks at it",
+    "noise": "no step adds it: readings are without noise",
+    "bias": "no step adds it: readings are without bias",
     "push": "external forces (N) and moments (N m), world axes",
 }
 

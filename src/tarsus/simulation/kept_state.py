@@ -7,7 +7,6 @@ instants. What is set stays: commands, pushes, mu and the other parameters.
 
 from __future__ import annotations
 
-import hashlib
 import pickle
 from collections.abc import Callable, Mapping
 from copy import deepcopy
@@ -25,6 +24,7 @@ from tarsus.program.run.backend import Array, Backend
 from tarsus.simulation import inputs
 from tarsus.simulation.device import backend
 from tarsus.simulation.loading import loaded
+from tarsus.simulation.signature import StateMark, checked, signature
 from tarsus.simulation.step_program import KEPT, Plan, step_program
 
 HELD = "action"  # the one parameter that belongs to the state: torques between control instants
@@ -82,26 +82,21 @@ class KeptState:
         return found | {HELD: program.sizes[HELD]} if HELD in self._worlds else found
 
     @cached_property
-    def _whose(self) -> float:
-        """A number that says of what a state is: robot, law, stepper, gait, dt, registers."""
-        scene = self.plan.scene
-        bodies = [(body.joint.name, body.joint.kind) for body in scene.mechanism.bodies]
-        touching = scene.contact_names
-        parts = (scene.law, self.plan.stepper, self.plan.controller)
-        names = [type(part).__qualname__ for part in parts]
-        told = repr((scene.mechanism.name, bodies, touching, names, self.dt, self._kept))
-        return float(int.from_bytes(hashlib.sha256(told.encode()).digest()[:6], "big"))
+    def _marks(self) -> dict[str, StateMark]:
+        """What says of what a state is."""
+        return signature(self.plan, self.dt, self._kept)
 
     def state(self) -> Array:
         """The whole state, (worlds, n), float64 at any precision: a copy for `restore`.
 
-        Columns: a number that says of what the state is, then the registers of kind state and
-        report (docs/kept_state.md), then the torques held, if they come from outside. Commands,
-        pushes and parameters are not in it, nor what a Python controller remembers.
+        Columns: numbers that say of what the state is, then the registers of kind state and report
+        (docs/kept_state.md), then the torques held, if they come from outside. Commands, pushes and
+        parameters are not in it, nor what a Python controller remembers.
         """
         arrays = self._worlds.arrays
         registers = [self._worlds.output(name) for name in self._kept]
-        whose = arrays.full((self.worlds, 1), self._whose)
+        marks = arrays.asarray([mark.number for mark in self._marks.values()])
+        whose = arrays.broadcast_to(marks, (self.worlds, len(marks)))
         return arrays.concatenate([whose, *registers], axis=1)
 
     def restore(self, state: ArrayLike, where: ArrayLike | None = None) -> None:
@@ -109,8 +104,8 @@ class KeptState:
 
         state: (n,) for all worlds alike, or (worlds, n)
         where: a mask (worlds,): the other worlds stay; then the state may be (chosen worlds, n)
-        It may be of another Simulation with other parameters. TarsusError, and nothing is written,
-        for another shape, or for a state of another robot, law, stepper, gait or dt.
+        It may be of another Simulation with other parameters. TarsusError, saying what differs, and
+        nothing is written, for a state of one made otherwise, or for another shape.
         """
         # what is given, checked
         mask = inputs.mask(where, self._worlds)
@@ -122,7 +117,7 @@ class KeptState:
             full[arrays.flatnonzero(mask)] = rows
             rows = full
         # into the registers
-        at = 1
+        at = len(self._marks)
         for name, size in self._kept.items():
             self._worlds.set(name, rows[:, at : at + size], mask)
             at += size
@@ -131,30 +126,23 @@ class KeptState:
         """The state as (worlds, n) or (chosen, n), where the worlds live; TarsusError unless it is
         one of this simulation's.
         """
-        # numbers of the right shape
-        arrays, size = self._worlds.arrays, 1 + sum(self._kept.values())
+        arrays, size = self._worlds.arrays, len(self._marks) + sum(self._kept.values())
         try:
             given = arrays.asarray(state)
         except (TypeError, ValueError):
             given = arrays.zeros(0)
+        # of such a simulation, as far as it says
+        if given.ndim in (1, 2) and given.size and given.shape[-1] > len(self._marks):
+            if given.dtype != float:
+                raise TarsusError(f"a state holds float64 numbers, not {given.dtype}.")
+            checked(given, self._marks, arrays)
+        # and of the right shape
         if given.shape not in ((size,), (chosen, size), (self.worlds, size)):
             shapes = sorted({chosen, self.worlds} - {0})
             allowed = "".join(f" or ({count}, {size})" for count in shapes)
             raise TarsusError(
-                f"a state of this simulation has shape ({size},){allowed}, not {given.shape}: the"
-                " robot, law, stepper, controller and number of worlds must be those of the"
-                " simulation that gave it."
-            )
-        if given.dtype != float:
-            raise TarsusError(f"a state holds float64 numbers, not {given.dtype}.")
-        # of such a simulation
-        if not bool((given[..., 0] == self._whose).all()):
-            parts = (self.plan.scene.law, self.plan.stepper, self.plan.controller)
-            law, stepper, gait = (type(part).__name__ for part in parts)
-            raise TarsusError(
-                "this state is of a simulation with another robot, law, stepper, controller or dt:"
-                f" here they are {self.plan.scene.mechanism.name}, {law}, {stepper},"
-                f" {'None' if self.plan.controller is None else gait} and {self.dt:g} s."
+                f"a state of this simulation has shape ({size},){allowed}, not {given.shape}: one"
+                " row for all worlds, or one for each."
             )
         return given if given.ndim == 2 else arrays.broadcast_to(given, (self.worlds, size))
 
@@ -182,7 +170,7 @@ class KeptState:
         cannot be pickled.
         """
         shared = {name: getattr(self, name) for name in FROZEN}
-        left_out = {*FROZEN, *REBUILT, "_kept", "_whose"}
+        left_out = {*FROZEN, *REBUILT, "_kept", "_marks"}
         rest = {name: value for name, value in self.__dict__.items() if name not in left_out}
         if isinstance(self.controller, Controller):
             shared["controller"] = rest.pop("controller")
