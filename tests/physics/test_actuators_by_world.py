@@ -144,3 +144,27 @@ def test_ranges_are_looked_at_in_the_worlds_that_change() -> None:
     with pytest.raises(TarsusError, match="force_lower above"):
         made.set(force_upper=0.0)
     made.set(where=first, force_upper=0.0)
+
+
+def test_as_many_numbers_as_actuators_and_worlds_are_ambiguous() -> None:
+    """Two actuators in two worlds; of three worlds two numbers are the actuators'."""
+    robot = leg(1.0, (-1.0, 1.0), (-50.0, 50.0))
+    two, three = (Simulation(robot, actuators="file", worlds=worlds) for worlds in (2, 3))
+    before = two.backend.get("actuators.strength")
+    for ambiguous in (
+        lambda: two.set(strength=[0.5, 0.8]),
+        lambda: Simulation(robot, actuators=FileActuators(strength=[0.5, 0.8]), worlds=2),
+    ):
+        with pytest.raises(TarsusError, match=r"shape \(1, 2\), .* actuator, or \(2, 1\)"):
+            ambiguous()
+    assert (two.backend.get("actuators.strength") == before).all()
+    two.set(strength=[[0.5, 0.8]])
+    assert (two.backend.get("actuators.strength") == [[0.5, 0.8], [0.5, 0.8]]).all()
+    two.set(strength=[[0.5], [0.8]])
+    assert (two.backend.get("actuators.strength") == [[0.5, 0.5], [0.8, 0.8]]).all()
+    three.set(strength=[0.5, 0.8])
+    assert (three.backend.get("actuators.strength") == [0.5, 0.8]).all()
+    # a gait's gains are by world, whatever the number of motors
+    varied = Simulation("mini_cheetah", controller="stand", worlds=12, varied=["kp"])
+    varied.set(kp=np.arange(1.0, 13.0))
+    assert (varied.backend.get("varied.kp") == np.arange(1.0, 13.0)[:, None]).all()

@@ -9,6 +9,7 @@ import tarsus
 from tarsus.contact.laws.moreau import Moreau
 from tarsus.dynamics.robot import Robot
 from tarsus.model.mjcf import read_mjcf
+from tarsus.model.solids import Pair
 from tarsus.simulation import file_material
 
 SLOPE, G = 0.6, 9.81
@@ -68,9 +69,14 @@ def test_an_explicit_pair_has_a_friction_of_its_own_on_the_ground() -> None:
     assert slid(robot) == pytest.approx((coulomb(0.2), coulomb(0.5)), abs=0.02)
     slippery = read_mjcf(text.format(more='<pair geom1="b" geom2="floor" condim="1"/>'))
     assert slid(Robot.of(slippery)) == pytest.approx((coulomb(0.2), coulomb(0.0)), abs=0.02)
-    both = read_mjcf(text.format(more='<pair name="q" geom1="a" geom2="b" friction=".1 .1"/>'))
-    assert any("pairs are left out, where both" in t and t.endswith("q.") for t in both.left_out)
-    assert any("but the sliding friction are left out: p." in text for text in both.left_out)
+    fixed = read_mjcf(
+        text.format(more='<pair name="q" geom1="floor" geom2="wall"/>').replace(
+            '<body name="a">', '<geom name="wall" size="1 1 1" type="box"/><body name="a">'
+        )
+    )
+    assert any("where neither geom moves: q." in told for told in fixed.left_out)
+    robot = Robot.of(read_mjcf(text.format(more="")))
+    assert any("but the sliding friction are left out: p." in text for text in robot.left_out)
 
 
 def test_a_law_as_an_object_keeps_its_friction_and_the_ratio_stays() -> None:
@@ -118,3 +124,53 @@ def test_softness_goes_to_the_law_that_has_it() -> None:
     stiff = blocks('solref="-1000 -10" margin=".01"', "")
     assert "timeconst" not in stiff.material
     assert sum("solref" in text or "margin" in text for text in stiff.left_out) == 2
+
+
+STACK = """<mujoco><worldbody>
+    <body name="plate"><freejoint/><geom name="plate" type="box" size=".5 .5 .02" friction="1.5"
+    density="8000"/></body>
+    <body name="a" pos="0 0 .04"><freejoint/><geom name="a" type="box" size=".1 .1 .02"
+    friction=".9"/></body></worldbody>
+    <contact>{pair}</contact></mujoco>"""
+
+
+@pytest.mark.parametrize(
+    ("pair", "mu"),
+    [
+        ('<pair name="q" geom1="a" geom2="plate" friction=".2 .2"/>', 0.2),
+        ('<pair name="q" geom1="plate" geom2="a" friction=".4 .4"/>', 0.4),
+        ('<pair name="q" geom1="plate" geom2="a" condim="1"/>', 0.0),
+        ("", 1.5),
+    ],
+)
+def test_bodies_slide_on_each_other_as_their_explicit_pair_says(pair: str, mu: float) -> None:
+    """A block on a heavy plate that stays where it lies on a slope."""
+    robot = Robot.of(read_mjcf(STACK.format(pair=pair)))
+    assert any("is that of their explicit pairs: q." in note for note in robot.notes) == bool(pair)
+    half, axis = SLOPE / 2, np.array([0.0, 1.0, 0.0])
+    turn = np.array([np.cos(half), *(-np.sin(half) * axis)])
+    normal = np.array([-np.sin(SLOPE), 0.0, np.cos(SLOPE)])
+    simulation = tarsus.Simulation(
+        robot, terrain=tarsus.Slope(angle=SLOPE), dt=0.001, contacts="all", self_collision=True
+    )
+    simulation.set(q=np.r_[0.02 * normal, turn, 0.06 * normal, turn])
+    simulation.advance(0.2)
+    down = np.array([-np.cos(SLOPE), 0.0, -np.sin(SLOPE)])
+    plate, block = (float(simulation.u[k : k + 3] @ down) / 0.2 for k in (0, 6))
+    assert plate == pytest.approx(0.0, abs=0.02)
+    assert block == pytest.approx(max(coulomb(mu), 0.0), abs=0.03)
+
+
+def test_pairs_of_two_files_in_one_world_stay_apart() -> None:
+    """The first pair of either file has a friction of its own, and none with the other file."""
+    own = [
+        Robot.of(read_mjcf(STACK.format(pair=f'<pair geom1="a" geom2="plate" friction="{mu}"/>')))
+        for mu in (0.2, 0.4)
+    ]
+    both = tarsus.world(*own, at=[(3.0, 0.0, 0.0)])
+    solids = {solid.name: solid for solid in both.solids}
+    relative = {
+        pair: Pair(solids[pair[0]], solids[pair[1]]).friction * both.material["mu"]
+        for pair in (("a", "plate"), ("a_2", "plate_2"), ("a", "plate_2"))
+    }
+    assert list(relative.values()) == pytest.approx([0.2, 0.4, 1.5])

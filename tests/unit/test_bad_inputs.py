@@ -155,7 +155,18 @@ def test_set_writes_all_or_nothing(four: tarsus.Simulation) -> None:
         ({"mass_scale": {"base": np.inf}}, "mass_scale must be positive .* at most 1e"),
         ({"mass_scale": {"base": "heavy"}}, "mass_scale must be positive"),
         ({"law": tarsus.Moreau(mu=np.ones(2))}, "mu has 2 values: give one, or one for each of 4"),
-        ({"terrain": tarsus.Slope(angle=np.ones(3) / 9)}, "has 3 values: give one, or one for"),
+        (
+            {"terrain": tarsus.Slope(angle=np.ones(3) / 9)},
+            "^Slope.angle has 3 values: give one, or one for each of 4 worlds",
+        ),
+        (
+            {"terrain": tarsus.Slope(angle=np.ones(4) / 9, heading=np.ones(2))},
+            r"do not go together, Slope.angle \(4,\), Slope.heading \(2,\)",
+        ),
+        (
+            {"terrain": tarsus.Patched(tarsus.Slope(angle=np.ones(3) / 9))},
+            "^Slope.angle has 3 values",
+        ),
         ({"law": tarsus.Moreau}, r"Moreau is a class; .* Moreau\(\)"),
         ({"law": 3}, "the law must be a name or a Law, not 3"),
         ({"terrain": 3}, "the terrain must be a name or a Terrain, not 3"),

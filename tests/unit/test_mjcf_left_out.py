@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import pytest
 
+import tarsus
+from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusWarning
 from tarsus.model.mjcf import read_mjcf
 
@@ -46,3 +48,19 @@ def test_geoms_that_the_file_keeps_off_the_ground() -> None:
     with pytest.warns(TarsusWarning, match="keep off all that the file fixes: c"):
         _left_out(apart, exclude)
     assert "keep off" not in _left_out(FLOOR + _body("a", 'contype="0"'))
+
+
+@pytest.mark.parametrize(
+    ("option", "dt", "told"),
+    [
+        ('<option timestep="0.0005"/>', {}, "dt is 2.5 ms, and the file of 'r' asks for 0.5 ms"),
+        ('<option timestep="0.0005"/>', {"dt": 0.001}, ""),  # chosen
+        ('<option timestep="0.0025"/>', {}, ""),
+        ("", {}, ""),
+    ],
+)
+def test_a_step_that_is_not_the_file_s(option: str, dt: dict, told: str) -> None:
+    text = f'<mujoco model="r">{option}<worldbody>{_body("a")}</worldbody></mujoco>'
+    notices = tarsus.Simulation(Robot.of(read_mjcf(text)), controller=None, **dt).notices
+    steps = [notice for notice in notices if "timestep" in notice]
+    assert len(steps) == bool(told) and all(notice.startswith(told) for notice in steps)

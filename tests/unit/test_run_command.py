@@ -101,6 +101,38 @@ def test_the_log_and_json_say_what_was_run(tmp_path: Path, capsys: pytest.Captur
         assert json.loads(attrs[f"{name}_parameters"]) == told[f"{name}_parameters"]
 
 
+def test_sensors_are_told_with_and_without_a_log(
+    tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    run = [
+        "run",
+        "mini_cheetah",
+        "--duration",
+        "0.05",
+        "--sensors",
+        "imu,touch:FR_foot,height_scan",
+    ]
+    assert cli.main([*run, "--out", str(tmp_path)]) == 0
+    with_log = capsys.readouterr().out
+    assert cli.main(run) == 0
+    without = capsys.readouterr().out
+    assert "--out FOLDER" in without and "--out FOLDER" not in with_log
+    log = xr.load_dataset(tmp_path / "mini_cheetah.nc")
+    force = log["sensed_imu"].sel(channel_imu="specific_force_z").values
+    vectors = re.search(r"sensor imu +specific_force \((.*?)\), mean\s+\((.*?)\);", without, re.S)
+    assert vectors is not None
+    for told, value in zip(vectors.groups(), (force[-1], force.mean()), strict=True):
+        assert float(told.split(",")[2]) == pytest.approx(value, rel=0.01)
+    assert re.search(r"sensor touch_FR_foot +on_ground [01], mean [01]", without)
+    assert "183 more" in without and "(units: m)" in without
+    # and in JSON all of them
+    assert cli.main([*run, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)["sensors"]
+    assert told["imu"]["last"]["specific_force_z"] == force[-1]
+    assert told["imu"]["mean"]["specific_force_z"] == pytest.approx(force.mean())
+    assert len(told["height_scan"]["last"]) == 187
+
+
 @pytest.mark.parametrize("what", ["a file", "a folder in its place"])
 def test_a_target_that_cannot_be_written_is_one_sentence(
     what: str, tmp_path: Path, capsys: pytest.CaptureFixture

@@ -48,6 +48,8 @@ def tell(numbers: dict[str, Any], files: list[Path]) -> None:
     for name, text in lines(numbers).items():
         if text and ("diverged" not in numbers or name in ("robot", "walked")):
             table.add_row(name, text)
+    if numbers["sensors"] and not files:
+        table.add_row("readings", "those of every step go into a log: --out FOLDER")
     for warning in numbers["warnings"]:
         table.add_row("[yellow]warning[/]", warning)
     for file in files:

@@ -25,8 +25,9 @@ ENDLESS = 1e30  # in place of infinity: times a strength of 0 it is 0
 class FileActuators:
     """The actuators of a robot's file with numbers of one's own: `actuators=FileActuators(...)`.
 
-    Every number is one for all actuators, (actuators,) one for each, or (worlds, actuators); a
-    delay is one for all worlds or (worlds,). `kp` and `kv` change servos alone. The torque-speed
+    Every number is one for all actuators, (actuators,) one for each, (worlds, 1) one for each world
+    or (worlds, actuators); (n,) is refused where there are n of both. A delay is one for all worlds
+    or (worlds,). `kp` and `kv` change servos alone. The torque-speed
     curve of every motor falls linearly from its stall torque to zero at its no-load speed, in
     either direction; both are given, or neither. Torques and speeds are those of the joint.
     Gears, ranges and speeds that are left out are the file's, constants of the step; by_world names
@@ -101,7 +102,13 @@ def spread(mechanism: Mechanism, name: str, given: Any, held: Array, worlds: int
         raise TarsusError(f"no actuator of {mechanism.name!r} is a servo with a gain {name}.")
     # one for all, or for each
     n, value = len(mine), np.asarray(given, dtype=float)
-    if value.shape not in ((), (n,), (worlds, 1), (worlds, n)):
+    if value.shape == (n,) == (worlds,) and n > 1:
+        raise TarsusError(
+            f"{name} of shape ({n},) may mean one for each actuator or one for each world, of which"
+            f" there are {n} too: give shape (1, {n}), one for each actuator, or ({n}, 1), one for"
+            " each world."
+        )
+    if value.shape not in ((), (n,), (1, n), (worlds, 1), (worlds, n)):
         raise TarsusError(
             f"{name} must be one number, {n}, one for each actuator, or of shape ({worlds}, {n}),"
             f" one for each world too, not of shape {value.shape}."

@@ -33,7 +33,7 @@ class Shape:
 
     size (m): sphere (radius,); capsule and cylinder (radius, half length) along z; box half edges
     (3,); ellipsoid half axes (3,). vertices: (n, 3) of a mesh. friction: factor on the law's.
-    bits, priority: of `Capsule`. on_ground: in place of friction on the ground.
+    bits, priority, paired: of `Capsule`. on_ground: in place of friction on the ground.
     """
 
     kind: ShapeKind
@@ -44,6 +44,7 @@ class Shape:
     friction: float = 1.0
     bits: tuple[int, int] = (1, 1)
     priority: int = 0
+    paired: Mapping[int, float] = field(default_factory=dict)
     on_ground: float | None = None
 
     def at(self, outer: Pose) -> Shape:

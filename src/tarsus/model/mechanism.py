@@ -167,6 +167,7 @@ class Mechanism:
     couplings: joints of the tree that follow others
     file_actuators: the actuators as its file describes them, with servos (`actuators="file"`)
     material: numbers of its file for the contact law, by the names of the law's parameters
+    timestep: that its file asks for, s; None: it asks for none of its own
     signals: of keyframes, the control signals and activations (n,) of these
     uncut: the mechanism before joints were cut (see `tarsus.model.cut`), else None
     """
@@ -191,6 +192,7 @@ class Mechanism:
     )
     uncut: Mechanism | None = None
     edges: tuple[tuple[str, str], ...] = ()
+    timestep: float | None = None
 
     @cached_property
     def nq(self) -> int:

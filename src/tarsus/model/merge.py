@@ -13,6 +13,7 @@ from tarsus.model.mechanism import WORLD, Body, Mechanism
 from tarsus.model.poses import Pose, quaternion_from_rotation, rotation_from_quaternion
 
 Array = NDArray[np.float64]
+PAIRS = 1 << 32  # more than the pairs that a file names: numbers of pairs are a file's own
 
 
 def merged(mechanisms: Sequence[Mechanism]) -> Mechanism:
@@ -54,6 +55,7 @@ def merged(mechanisms: Sequence[Mechanism]) -> Mechanism:
         file_actuators=first.file_actuators,
         material=first.material,
         signals=first.signals,
+        timestep=first.timestep,
     )
 
 
@@ -145,6 +147,9 @@ def _counted(m: Mechanism, start: int) -> Mechanism:
         bodies=tuple(replace(b, parent=on(b.parent)) for b in m.bodies),
         candidates=tuple(replace(c, body=on(c.body)) for c in m.candidates),
         frames=tuple(replace(f, body=on(f.body)) for f in m.frames),
-        solids=tuple(replace(s, body=on(s.body)) for s in m.solids),
+        solids=tuple(
+            replace(s, body=on(s.body), paired={k + start * PAIRS: v for k, v in s.paired.items()})
+            for s in m.solids
+        ),
         loops=tuple(replace(p, parent=on(p.parent), child=on(p.child)) for p in m.loops),
     )

@@ -38,6 +38,7 @@ SHAPES: dict[int, tuple[ShapeKind, int]] = {  # mjtGeom: our kind, how many size
     6: ("box", 3),
 }
 UNNAMED = "MuJoCo Model"
+TIMESTEP = 0.002  # s, MuJoCo's where a file says nothing
 ITSELF = "choose a terrain, perhaps this file by its path"
 
 
@@ -97,6 +98,7 @@ def from_mujoco_model(
         material=material(model),
         excluded=_excluded(model, welded, owner),
         gravity_acceleration=_gravity(model),
+        timestep=None if model.opt.timestep == TIMESTEP else float(model.opt.timestep),
         notes=tuple(report.notes),
         left_out=tuple(report.left_out),
         loops=loops,

@@ -58,11 +58,11 @@ def bits(model: Any) -> list[tuple[int, int]]:
 
 
 def of_contacts(model: Any) -> list[dict[str, Any]]:
-    """Of every geom bits and friction relative to the law's, and on the ground that of its explicit
-    pair, by the names of `Shape`.
+    """Of every geom bits and friction relative to the law's, and that of its explicit pairs with
+    the ground and with geoms that move, by the names of `Shape`.
     """
     law = _law_s(model, _frictions(model))
-    own, below = _geom_frictions(model), _ground_pairs(model)
+    own, below, among = _geom_frictions(model), _ground_pairs(model), _moving_pairs(model)
 
     def relative(value: float | None, default: float | None) -> float | None:
         return default if value is None else value / law if law else 1.0
@@ -73,6 +73,7 @@ def of_contacts(model: Any) -> list[dict[str, Any]]:
             "priority": int(model.geom_priority[geom]),
             "friction": relative(own.get(geom), 1.0),
             "on_ground": relative(below.get(geom), None),
+            "paired": {k: relative(v, None) for k, v in among.get(geom, {}).items()},
         }
         for geom, meets in enumerate(bits(model))
     ]
@@ -158,20 +159,26 @@ def _report_pairs(model: Any, report: Report) -> None:
     """What of the numbers of explicit pairs is taken, and what is not."""
     if not model.npair:
         return
-    names = [model.pair(k).name or f"pair {k}" for k in range(model.npair)]
-    with_ground = {k for k in range(model.npair) if _on_ground(model, k) is not None}
-    grounded = [name for k, name in enumerate(names) if k in with_ground]
-    others = [name for k, name in enumerate(names) if k not in with_ground]
-    if grounded:
-        report.note(f"Friction on the ground is that of explicit pairs: {several(grounded, SOME)}.")
-        report.leave(
-            "Of explicit pairs with the ground all numbers but the sliding friction are left out:"
-            f" {several(grounded, SOME)}."
+    moving = [_moving(model, k) for k in range(model.npair)]
+    names: dict[int, list[str]] = {count: [] for count in range(3)}
+    for k, geoms in enumerate(moving):
+        names[len(geoms)].append(model.pair(k).name or f"pair {k}")
+    if names[1]:
+        report.note(f"Friction on the ground is that of explicit pairs: {several(names[1], SOME)}.")
+    if names[2]:
+        report.note(
+            "Friction of geoms that move on each other is that of their explicit pairs:"
+            f" {several(names[2], SOME)}."
         )
-    if others:
+    if taken := names[1] + names[2]:
         report.leave(
-            "The numbers of explicit contact pairs are left out, where both geoms move or neither"
-            f" does: {several(others, SOME)}."
+            "Of explicit pairs all numbers but the sliding friction are left out:"
+            f" {several(taken, SOME)}."
+        )
+    if names[0]:
+        report.leave(
+            "The numbers of explicit contact pairs are left out, where neither geom moves:"
+            f" {several(names[0], SOME)}."
         )
 
 
@@ -188,18 +195,32 @@ def _ground_pairs(model: Any) -> dict[int, float]:
     """
     found: dict[int, float] = {}
     for k in range(model.npair):
-        geom = _on_ground(model, k)
-        if geom is not None:
-            slippery = model.pair_dim[k] == FRICTIONLESS
-            found.setdefault(geom, 0.0 if slippery else float(model.pair_friction[k, 0]))
+        if len(geoms := _moving(model, k)) == 1:
+            found.setdefault(geoms[0], _pair_friction(model, k))
     return found
 
 
-def _on_ground(model: Any, pair: int) -> int | None:
-    """The geom of an explicit pair that moves, where the other is fixed to the world."""
+def _moving_pairs(model: Any) -> dict[int, dict[int, float]]:
+    """The sliding friction of geoms that move in explicit pairs with others that do, by geom and
+    number of the pair.
+    """
+    found: dict[int, dict[int, float]] = {}
+    for k in range(model.npair):
+        if len(geoms := _moving(model, k)) == 2:
+            for geom in geoms:
+                found.setdefault(geom, {})[k] = _pair_friction(model, k)
+    return found
+
+
+def _pair_friction(model: Any, pair: int) -> float:
+    slippery = model.pair_dim[pair] == FRICTIONLESS
+    return 0.0 if slippery else float(model.pair_friction[pair, 0])
+
+
+def _moving(model: Any, pair: int) -> list[int]:
+    """The geoms of an explicit pair that are not fixed to the world."""
     ends = int(model.pair_geom1[pair]), int(model.pair_geom2[pair])
-    moving = [geom for geom in ends if model.body_weldid[model.geom_bodyid[geom]] != 0]
-    return moving[0] if len(moving) == 1 else None
+    return [geom for geom in ends if model.body_weldid[model.geom_bodyid[geom]] != 0]
 
 
 def _geom_frictions(model: Any) -> dict[int, float]:

@@ -92,7 +92,7 @@ def _carrier(bodies: Sequence[Body], body: int) -> int:
 
 def _solid(name: str, body: int, shape: Shape) -> Solid:
     pose, found = shape.pose, STAND_INS[shape.kind](*shape.size)
-    own = (shape.friction, shape.bits, shape.priority, found.off)
+    own = (shape.friction, shape.bits, shape.priority, shape.paired, found.off)
     half = np.array(found.half)
     if not found.radius:
         return Cuboid(name, body, pose.position, half, pose.rotation, *own)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -23,6 +24,7 @@ class Capsule:
     bits: two touch if the first number of one and the second of the other share a bit (MJCF's
         contype and conaffinity); one of `MEANT` and above is of these two alone
     priority: of two whose friction differs that of the higher one counts, else the larger
+    paired: such a factor of pairs that a file names, by their number: where both have it, it counts
     off: how far at most its surface is from that of the shape in whose place it stands, m
     """
 
@@ -34,6 +36,7 @@ class Capsule:
     friction: float = 1.0
     bits: tuple[int, int] = (1, 1)
     priority: int = 0
+    paired: Mapping[int, float] = field(default_factory=dict)
     off: float = 0.0
 
     def __post_init__(self) -> None:
@@ -58,7 +61,7 @@ class Capsule:
 class Cuboid:
     """A box fixed to a body: its middle (3,), m, and rotation (3, 3) there, half edges (3,), m.
 
-    friction, bits, priority, off: of `Capsule`
+    friction, bits, priority, paired, off: of `Capsule`
     """
 
     name: str
@@ -69,6 +72,7 @@ class Cuboid:
     friction: float = 1.0
     bits: tuple[int, int] = (1, 1)
     priority: int = 0
+    paired: Mapping[int, float] = field(default_factory=dict)
     off: float = 0.0
 
     def __post_init__(self) -> None:
@@ -112,9 +116,12 @@ class Pair:
 
     @property
     def friction(self) -> float:
-        """Factor on the law's friction coefficients [1]: that of the higher priority, else the
-        larger of both, as in MuJoCo.
+        """Factor on the law's friction coefficients [1]: that which a file gives the two, else that
+        of the higher priority, else the larger of both, as in MuJoCo.
         """
+        for number, factor in self.first.paired.items():
+            if number in self.second.paired:
+                return factor
         most = max((own.priority, own.friction) for own in (self.first, self.second))
         return most[1]
 

@@ -187,17 +187,40 @@ def one_or_each(law: Law | None, terrain: Terrain, worlds: int) -> None:
     """TarsusError unless every parameter of law and terrain has one value, or one a world."""
     own = law.parameters() if law else {}
     of_law = [(name, value.shape, ()) for name, value in own.items()]
+    try:
+        ground = terrain.parameters()
+    except ValueError as error:  # two fields of different lengths
+        names = [f"{name} {value.shape}" for name, value in _written(terrain) if value.ndim]
+        raise TarsusError(
+            f"the numbers of {type(terrain).__name__} do not go together, {', '.join(names)}: give"
+            f" each one value, or one for each of {worlds} worlds."
+        ) from error
     of_terrain = [
         (name, value.shape, value.shape[1:] if value.ndim > 1 else value.shape)
-        for name, value in terrain.parameters().items()
+        for name, value in ground.items()
     ]
     for name, shape, one in of_law + of_terrain:
         if shape not in (one, (worlds, *one)):
+            if (name, shape, one) in of_terrain:  # by the name that the user wrote
+                lengths = {field: value.shape[:1] for field, value in _written(terrain)}
+                odd = [field for field, length in lengths.items() if length == shape[:1]]
+                name = " and ".join(odd) or name
             raise TarsusError(
                 f"{name} has {shape[0]} values: give one, or one for each of {worlds} worlds."
                 if worlds > 1
                 else f"{name} has {shape[0]} values, but there is one world: worlds={shape[0]}."
             )
+
+
+def _written(terrain: Terrain) -> list[tuple[str, NDArray[np.float64]]]:
+    """The numbers of a terrain's fields, and of a terrain's inside it, by OWNER.FIELD."""
+    found: list[tuple[str, NDArray[np.float64]]] = []
+    for name, value in vars(terrain).items():
+        if isinstance(value, Terrain):
+            found += _written(value)
+        elif (field := declared(type(terrain)).get(name)) and field.numeric and value is not None:
+            found.append((f"{type(terrain).__name__}.{name}", np.asarray(value, float)))
+    return found
 
 
 def mass_scales(scales: Mapping[str, ArrayLike], worlds: int) -> NDArray[np.float64]:

@@ -72,7 +72,7 @@ class Simulation(KeptState, sensed.Sensed, Differentiated):
         stepper: Stepper | str = "midpoint",
         terrain: Terrain | str = "plane",
         controller: Controller | Feedback | str | None = None,
-        dt: float = 0.0025,
+        dt: float = time_steps.USUAL,
         **options: Unpack[Options],
     ) -> None:
         # what is simulated: names become objects, the gait and its gains fit the robot
@@ -80,6 +80,7 @@ class Simulation(KeptState, sensed.Sensed, Differentiated):
         self.robot = resolve.robot(robot)
         self.dt, self.worlds, self.notices = time_steps.step(dt), chosen.worlds, list[str]()
         self.options = chosen
+        self.notices += time_steps.of_file(self.dt, self.robot)
         self.robot = default_controller.starting_from(self.robot, chosen.keyframe)
         own, controller = actuation.chosen(chosen.actuators, controller)
         prepared = default_controller.prepared(self.robot, controller, self.dt, self.notices)

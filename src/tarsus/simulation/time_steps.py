@@ -6,9 +6,11 @@ import warnings
 from math import ceil
 
 from tarsus.errors import TarsusError, TarsusWarning
+from tarsus.model.mechanism import Mechanism
 from tarsus.simulation.options import positive
 
 MOST_STEPS = 1e9  # of one call: more than a day's work
+USUAL = 0.0025  # s, of a simulation where no other is given
 ROUNDED = 0.1  # of a duration: what whole steps may make it differ by without a word
 LONGEST = 0.1  # s: in less than three such steps a robot of our size falls over its whole height
 
@@ -30,6 +32,17 @@ def steps(seconds: float, dt: float) -> int:
         )
         warnings.warn(text, TarsusWarning, stacklevel=3)
     return count
+
+
+def of_file(dt: float, robot: Mechanism) -> list[str]:
+    """A notice where nobody chose a step, and the robot's file asks for another."""
+    asked = robot.timestep
+    if asked is None or dt != USUAL or asked == USUAL:
+        return []
+    return [
+        f"dt is {1e3 * dt:g} ms, and the file of {robot.name!r} asks for {1e3 * asked:g} ms"
+        f" (<option timestep>): dt={asked:g}, --dt {asked:g}, takes that."
+    ]
 
 
 def step(dt: float) -> float:

@@ -99,6 +99,7 @@ def summary(simulation: Simulated, log: xr.Dataset) -> dict[str, Any]:
         "drift_max": float(log["drift"].max()) if "drift" in log else None,
         "residuals": residuals,
         "energy": energy_of(log),
+        "sensors": sensors_of(log),
         "warnings": log.attrs["warnings"].splitlines(),
     }
 
@@ -109,6 +110,24 @@ def fell_in(robot: Mechanism, log: xr.Dataset) -> bool:
         return False
     q, lowest = log["q"].values, log["contact_point"].values[..., 2].min(axis=1, initial=np.inf)
     return log.sizes["contact"] > 0 and fell(robot, q, q[:, 2] - lowest)
+
+
+def sensors_of(log: xr.Dataset) -> dict[str, dict[str, Any]]:
+    """Of each sensor in a log of one world its units, and of its channels by name what they told at
+    the end ("last") and on average ("mean").
+    """
+    found = {}
+    for variable in map(str, log.data_vars):
+        name = variable.removeprefix("sensed_")
+        if name == variable:
+            continue
+        readings, channels = log[variable].values, [str(c) for c in log[f"channel_{name}"].values]
+        found[name] = {
+            "units": log[variable].attrs["units"],
+            "last": dict(zip(channels, readings[-1].tolist(), strict=True)),
+            "mean": dict(zip(channels, readings.mean(axis=0).tolist(), strict=True)),
+        }
+    return found
 
 
 def solved_of(log: xr.Dataset) -> Solved:

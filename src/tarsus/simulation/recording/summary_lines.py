@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+AXES = tuple("wxyz")  # at the ends of the names of a vector's channels
+SHOWN = 4  # channels or vectors of a sensor that a line shows
+
 
 def lines(n: dict[str, Any]) -> dict[str, str]:
     """A line for each thing to know of a run's summary, by its heading; empty where it has none."""
@@ -44,6 +47,7 @@ def lines(n: dict[str, Any]) -> dict[str, str]:
             else f"largest gap of a loop joint {n['drift_max']:.1e} m or rad"
         ),
         "energy": _energy(n["energy"]),
+        **{f"sensor {name}": _sensor(told) for name, told in n["sensors"].items()},
         "speed": (
             f"{n['steps_per_second']:,.0f} steps/s, {_times(n['realtime_factor'])} times real time"
             if n["steps_per_second"] > 0
@@ -70,6 +74,25 @@ def _energy(e: dict[str, float]) -> str:
     told = ", ".join(f"{name} {value:+.3g}" for name, value in shares.items())
     shown = f"{told} J; " if told else ""
     return f"{shown}change {e['change']:+.3g} J, balanced to {e['unbalanced']:.1e} J"
+
+
+def _sensor(told: dict[str, Any]) -> str:
+    """What the first channels told at the end and on average, those of a vector together."""
+    vectors: dict[str, list[str]] = {}
+    for channel in told["last"]:
+        vector, _, axis = channel.rpartition("_")
+        vectors.setdefault(vector if axis in AXES else channel, []).append(channel)
+    shown = [
+        f"{vector} {_numbers(told['last'], own)}, mean {_numbers(told['mean'], own)}"
+        for vector, own in list(vectors.items())[:SHOWN]
+    ]
+    more = f"; {len(vectors) - SHOWN} more" if len(vectors) > SHOWN else ""
+    return f"{'; '.join(shown)}{more} (units: {told['units']})"
+
+
+def _numbers(values: dict[str, float], channels: list[str]) -> str:
+    numbers = [f"{values[channel]:.3g}" for channel in channels]
+    return numbers[0] if len(numbers) == 1 else f"({', '.join(numbers)})"
 
 
 def _walked(n: dict[str, Any]) -> str:
