@@ -8,6 +8,7 @@ import pytest
 import tarsus
 from tarsus.contact.laws.moreau import Moreau
 from tarsus.dynamics.robot import Robot
+from tarsus.errors import TarsusWarning
 from tarsus.model.mjcf import read_mjcf
 from tarsus.model.solids import Pair
 from tarsus.simulation import file_material
@@ -69,11 +70,10 @@ def test_an_explicit_pair_has_a_friction_of_its_own_on_the_ground() -> None:
     assert slid(robot) == pytest.approx((coulomb(0.2), coulomb(0.5)), abs=0.02)
     slippery = read_mjcf(text.format(more='<pair geom1="b" geom2="floor" condim="1"/>'))
     assert slid(Robot.of(slippery)) == pytest.approx((coulomb(0.2), coulomb(0.0)), abs=0.02)
-    fixed = read_mjcf(
-        text.format(more='<pair name="q" geom1="floor" geom2="wall"/>').replace(
-            '<body name="a">', '<geom name="wall" size="1 1 1" type="box"/><body name="a">'
-        )
-    )
+    wall = '<geom name="wall" size="1 1 1" type="box"/>'
+    neither = text.format(more='<pair name="q" geom1="floor" geom2="wall"/>')
+    with pytest.warns(TarsusWarning, match="fixed to the world are left out"):
+        fixed = read_mjcf(neither.replace("<worldbody>", f"<worldbody>{wall}"))
     assert any("where neither geom moves: q." in told for told in fixed.left_out)
     robot = Robot.of(read_mjcf(text.format(more="")))
     assert any("but the sliding friction are left out: p." in text for text in robot.left_out)
@@ -138,8 +138,6 @@ STACK = """<mujoco><worldbody>
     ("pair", "mu"),
     [
         ('<pair name="q" geom1="a" geom2="plate" friction=".2 .2"/>', 0.2),
-        ('<pair name="q" geom1="plate" geom2="a" friction=".4 .4"/>', 0.4),
-        ('<pair name="q" geom1="plate" geom2="a" condim="1"/>', 0.0),
         ("", 1.5),
     ],
 )
@@ -159,6 +157,20 @@ def test_bodies_slide_on_each_other_as_their_explicit_pair_says(pair: str, mu: f
     plate, block = (float(simulation.u[k : k + 3] @ down) / 0.2 for k in (0, 6))
     assert plate == pytest.approx(0.0, abs=0.02)
     assert block == pytest.approx(max(coulomb(mu), 0.0), abs=0.03)
+
+
+@pytest.mark.parametrize(
+    ("pair", "mu"),
+    [
+        ('<pair geom1="plate" geom2="a" friction=".4 .4"/>', 0.4),
+        ('<pair geom1="plate" geom2="a" friction="2"/>', 2.0),
+        ('<pair geom1="plate" geom2="a" condim="1"/>', 0.0),
+        ('<pair geom1="plate" geom2="a" friction=".4"/><pair geom1="a" geom2="plate"/>', 0.4),
+    ],
+)
+def test_the_friction_of_an_explicit_pair_is_its_own(pair: str, mu: float) -> None:
+    robot = Robot.of(read_mjcf(STACK.format(pair=pair)))
+    assert Pair(*robot.solids).friction * robot.material["mu"] == pytest.approx(mu)
 
 
 def test_pairs_of_two_files_in_one_world_stay_apart() -> None:

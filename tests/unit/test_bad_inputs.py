@@ -17,6 +17,7 @@ import tarsus
 from tarsus.control import ask
 from tarsus.control.base import ControlInputs, Controller
 from tarsus.control.gaits.stand import Stand
+from tarsus.terrain.patched import Patched
 
 NAN = float("nan")
 
@@ -164,7 +165,7 @@ def test_set_writes_all_or_nothing(four: tarsus.Simulation) -> None:
             r"do not go together, Slope.angle \(4,\), Slope.heading \(2,\)",
         ),
         (
-            {"terrain": tarsus.Patched(tarsus.Slope(angle=np.ones(3) / 9))},
+            {"terrain": Patched(tarsus.Slope(angle=np.ones(3) / 9))},
             "^Slope.angle has 3 values",
         ),
         ({"law": tarsus.Moreau}, r"Moreau is a class; .* Moreau\(\)"),

@@ -185,6 +185,7 @@ def _code_of(terrain: Terrain) -> tuple[Any, ...]:
 
 def one_or_each(law: Law | None, terrain: Terrain, worlds: int) -> None:
     """TarsusError unless every parameter of law and terrain has one value, or one a world."""
+    # of both the numbers as the compiled code takes them
     own = law.parameters() if law else {}
     of_law = [(name, value.shape, ()) for name, value in own.items()]
     try:
@@ -199,6 +200,7 @@ def one_or_each(law: Law | None, terrain: Terrain, worlds: int) -> None:
         (name, value.shape, value.shape[1:] if value.ndim > 1 else value.shape)
         for name, value in ground.items()
     ]
+    # the first that has neither one value nor as many as there are worlds
     for name, shape, one in of_law + of_terrain:
         if shape not in (one, (worlds, *one)):
             if (name, shape, one) in of_terrain:  # by the name that the user wrote

@@ -89,6 +89,7 @@ class Simulation(KeptState, sensed.Sensed, Differentiated):
         parts |= {"stepper": resolve.stepper(stepper), "terrain": resolve.terrain(terrain)}
         parts = with_parameters(parts | {"actuators": own}, chosen.parameters)
         self.law, self.controller, self.stepper, self.terrain, self.actuators = parts.values()
+        inputs.one_or_each(self.law, self.terrain, self.worlds)
 
         # what is compiled
         touching = candidates_of(self.robot, chosen.contacts, self.notices)
@@ -112,7 +113,6 @@ class Simulation(KeptState, sensed.Sensed, Differentiated):
 
     def _start(self, scales: Mapping[str, ArrayLike], bits: int) -> dict[str, Array]:
         """The registers at the start, and the notices that follow from them."""
-        inputs.one_or_each(self.law, self.terrain, self.worlds)
         values = start_registers(self.plan, self.dt)
         inputs.unit_quaternions(self.robot, values["q"])
         values["q"] = uncut_state.placed(self.plan.scene, values["q"], self.notices)
