@@ -64,6 +64,7 @@ class Contact:
     roundness: how the contact point travels over the body.
     velocity_product (3,): m/s^2 in the contact frame, the contact's acceleration at u' = 0, that
         is dW^T/dt u with the frame held; zero where the coordinates stand still.
+    away: m, a gap above which it is open although it pressed in the last step; None: any may press.
     """
 
     gap: SX
@@ -74,6 +75,7 @@ class Contact:
     stiffness: SX = field(default_factory=lambda: SX(1))
     roundness: Roundness = field(default_factory=lambda: Roundness(0.0, SX.eye(3)))
     velocity_product: SX = field(default_factory=lambda: SX.zeros(3))
+    away: float | SX | None = None
 
     @property
     def told(self) -> SX:

@@ -122,6 +122,7 @@ class Candidate:
     radius: >= 0, m
     friction: factor on the law's friction coefficients, beside the ground's [1]
     outline: of a rim or an ellipsoid, which of its points touches
+    start: of an ellipsoid on uneven ground, which of its spots it is (`model.spots`)
 
     A box gives its corners, a capsule its two ends, a cylinder three points of either rim that
     travel over it, a mesh some vertices of its convex hull; corners and vertices are spheres of
@@ -134,6 +135,7 @@ class Candidate:
     radius: float = 0.0
     friction: float = 1.0
     outline: Outline | None = None
+    start: int | None = None
 
     def __post_init__(self) -> None:
         _freeze(self, f"candidate {self.name!r}", position=(3,))

@@ -48,6 +48,11 @@ class Outline:
         """Whether it is the farthest point, not one beside it."""
         return bool(np.allclose(self.spread, self.turned))
 
+    @property
+    def solid(self) -> bool:
+        """Whether it is an ellipsoid's, with three half axes."""
+        return bool(self.half_axes()[0][-1] > 0)
+
     def half_axes(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Of the ellipsoid, largest first, (3,), m, and their directions, the columns of a rotation
         (3, 3); the last of a disc is 0, and its direction the disc's axis.

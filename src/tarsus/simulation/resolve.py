@@ -17,6 +17,7 @@ from tarsus.model.cut import in_coordinates
 from tarsus.model.mechanism import Candidate, Mechanism
 from tarsus.model.self_collision import moved
 from tarsus.model.spans import spans
+from tarsus.model.spots import with_spots
 from tarsus.morphology.outermost import outermost
 from tarsus.simulation.contact_selection import ALL, rare_contacts
 from tarsus.simulation.kept_pairs import meeting
@@ -90,6 +91,8 @@ def scene(
         touching = outermost(touching)
     known = meeting(robot, chosen.self_collision).kept if stepper.takes_slots else ()
     pairs = moved(known, mechanism)
+    if not ground.flat:
+        touching = with_spots(touching)
     uneven = stepper.takes_slots and not ground.flat
     between = spans(mechanism, names) if uneven else ()
     others = len(between) + len(pairs)

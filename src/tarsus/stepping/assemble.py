@@ -46,6 +46,7 @@ from tarsus.stepping.fast_motion import FastMotion, drive, fast_motion
 from tarsus.stepping.held import Chosen, Low
 from tarsus.stepping.runge_kutta import Rate
 from tarsus.stepping.slots import with_slots
+from tarsus.stepping.spots import Spots, spots
 from tarsus.stepping.touching import gaps, touching, touching_slot
 from tarsus.stepping.touching_point import TouchingPoint
 
@@ -67,7 +68,7 @@ class ContactKinematics:
         """A point of the robot as a contact of the law."""
         ball = Roundness(at.radius, at.rotation, at.arm, at.told)
         place = at.gap, at.velocity, at.point, at.frame
-        contact = Contact(*place, *at.material, ball, at.velocity_product)
+        contact = Contact(*place, *at.material, ball, at.velocity_product, at.away)
         return ContactKinematics(contact, at.attached)
 
 
@@ -79,6 +80,7 @@ class StepView:
     moving: worlds where a joint turns fast
     touching: the contacts that are looked at in every step
     low: gaps of the others; None without slots
+    spots: where ellipsoids touch uneven ground
     """
 
     kin: Kinematics
@@ -86,6 +88,7 @@ class StepView:
     moving: FastMotion
     touching: list[ContactKinematics]
     low: Low | None
+    spots: Spots
 
 
 def seen(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> StepView:
@@ -94,11 +97,12 @@ def seen(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> StepView:
     kin = builder.stamp("M, h", kinematics(scene.mechanism, q, start.u))
     kin = replace(kin, R=builder.hold("R", kin.R)) if scene.slots else kin  # for gaps and M
     usual = [scene.candidates[i] for i in scene.usual]
-    touching = builder.stamp("rest", contact_kinematics(scene, kin, start.terrain, usual))
+    known = spots(scene, kin, start.terrain, scene.candidates, builder)
+    touching = builder.stamp("rest", contact_kinematics(scene, kin, start.terrain, usual, known))
     touching = [not_ahead(touch, moving, start) for touch in touching]
     free = builder.stamp("M, h", free_motion(kin, start.inertias, drive(start), start.dt))
-    low = gaps(scene, kin, start.terrain, builder) if scene.slots else None
-    return StepView(kin, free, moving, touching, low)
+    low = gaps(scene, kin, start.terrain, builder, known) if scene.slots else None
+    return StepView(kin, free, moving, touching, low, known)
 
 
 def velocity_step(scene: Scene, at: StepView, start: StepInputs, builder: Builder) -> StepOutputs:
@@ -124,7 +128,7 @@ def velocity_step(scene: Scene, at: StepView, start: StepInputs, builder: Builde
 
     # the others in slots
     def at_slot(slot: Chosen) -> ContactKinematics:
-        touch = ContactKinematics.of(touching_slot(scene, at.kin, start.terrain, slot))
+        touch = ContactKinematics.of(touching_slot(scene, at.kin, start.terrain, slot, at.spots))
         return not_ahead(touch, at.moving, start)
 
     end = with_slots(scene, at.touching, at.low, at_slot, solved, start, builder)
@@ -136,9 +140,12 @@ def contact_kinematics(
     kin: Kinematics,
     terrain: object,
     which: Sequence[Candidate | Span | Pair] | None = None,
+    known: Spots | None = None,
 ) -> list[ContactKinematics]:
-    """Gap, frame, Jacobian and velocity of all that may touch in the scene, or of some of it."""
-    found = touching(scene, kin, terrain, scene.contacts if which is None else which)
+    """Gap, frame, Jacobian and velocity of all that may touch in the scene, or of some of it; known:
+    spots, if they are.
+    """
+    found = touching(scene, kin, terrain, scene.contacts if which is None else which, known)
     return [ContactKinematics.of(at) for at in found]
 
 

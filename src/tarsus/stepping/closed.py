@@ -14,10 +14,16 @@ from tarsus.stepping.base import StepInputs
 
 def takes_part(law: Law, contact: Contact, at: StepInputs, i: int) -> SX:
     """1 if the law calls contact i closed and the step does not hold it open, else 0."""
-    closed = law.closed(contact, law.own(at.memory, i))
+    closed = is_closed(law, contact, law.own(at.memory, i))
     return (
         closed if at.contact_override is None else ca.logic_and(closed, at.contact_override[i] <= 0)
     )
+
+
+def is_closed(law: Law, contact: Contact, memory: SX) -> SX:
+    """1 if the law calls a contact with this memory closed, and it is not away, else 0."""
+    closed = law.closed(contact, memory)
+    return closed if contact.away is None else ca.logic_and(closed, contact.gap <= contact.away)
 
 
 def with_override(contact: Contact, at: StepInputs, i: int) -> Contact:

@@ -70,6 +70,10 @@ class EdgeBounds:
         """How high an end is above the ground, or how far from a solid, and its z, m."""
         return distance if self.solid else distance / frame[0, 2], center[2]
 
+    def closes(self, seen: SX, radius: float) -> SX:
+        """1 if what is within a radius, m, of a point may touch; seen: of `seen`."""
+        return closes(self.scene.law, self.shrunk * seen - radius - NEAR)
+
     def may_touch(
         self,
         ends: Sequence[tuple[str, str]],
@@ -88,5 +92,5 @@ class EdgeBounds:
         share = 0.5 + (one - other + slope) * (0.5 / ca.fmax(self.rate, TINY) / length)
         share = ca.fmin(ca.fmax(share, part[0]), part[1])
         least = ca.fmax(one - (most - slope) * share, other - (most + slope) * (1 - share))
-        closed = closes(self.scene.law, self.shrunk * least - radius - NEAR)
+        closed = self.closes(least, radius)
         return closed if self.solid else ca.logic_and(ca.fabs(climb) < most, closed)

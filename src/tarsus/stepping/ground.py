@@ -13,24 +13,29 @@ from tarsus.dynamics.kinematics import Kinematics
 from tarsus.model.mechanism import Candidate
 from tarsus.spatial.rotation import constant
 from tarsus.stepping.base import Scene
+from tarsus.stepping.spots import Spot, Spots, spots
+from tarsus.stepping.touching_point import FAR
 
 LOOKS = 2  # more at the ground, each below the point that the normal of the one before gave
 
 
 @dataclass(frozen=True, eq=False)
 class Turned:
-    """An outline (22,) of a body with this rotation (3, 3) to the world."""
+    """An outline (22,) of a body with this rotation (3, 3) to the world, and where it touches if
+    that is known.
+    """
 
     numbers: SX
     rotation: SX
+    spot: Spot | None = None
 
     @staticmethod
-    def of(kin: Kinematics, candidate: Candidate) -> Turned | None:
+    def of(kin: Kinematics, candidate: Candidate, spots: Spots) -> Turned | None:
         """That of a candidate; None of a ball."""
         if candidate.outline is None:
             return None
         own = outlines.numbers(candidate.outline)
-        return Turned(own, kin.world_rotation[candidate.body])
+        return Turned(own, kin.world_rotation[candidate.body], spots.get(candidate.name))
 
     def lowest(self, normal: SX) -> SX:
         """From the center (3,), m, world, to the point farthest against the ground's normal."""
@@ -54,6 +59,7 @@ def below(
 
     On a plane the lowest point is exact. Elsewhere the normal that says where it is comes from the
     ground below the point found before, so that it is a point of the body at its true distance.
+    A spot that is not there is FAR away.
     """
     first = scene.terrain.surfaces(list(centers), terrain)
     return below_lowest(scene, terrain, centers, turned, first)
@@ -68,13 +74,18 @@ def below_lowest(
 ) -> list[tuple[SX, SX, SX]]:
     """`below` where the ground below the centers is known: distance, m, and frame (3, 3)."""
     found = [(SX.zeros(3), *ground) for ground in first]
-    others = [(i, at) for i, at in enumerate(turned) if at is not None]
+    others = [(i, at) for i, at in enumerate(turned) if at is not None and at.spot is None]
     for _ in range(LOOKS if others else 0):
         arms = [at.lowest(found[i][2][0, :].T) for i, at in others]
         points = [centers[i] + arm for (i, _), arm in zip(others, arms, strict=True)]
         grounds = scene.terrain.surfaces(points, terrain)
         for (i, _), arm, ground in zip(others, arms, grounds, strict=True):
             found[i] = (arm, *ground)
+    spots = [(i, at.spot) for i, at in enumerate(turned) if at is not None and at.spot is not None]
+    points = [centers[i] + spot.arm for i, spot in spots]
+    grounds = scene.terrain.surfaces(points, terrain) if spots else []
+    for (i, spot), (distance, frame) in zip(spots, grounds, strict=True):
+        found[i] = spot.arm, ca.if_else(spot.there, distance, FAR), frame
     return found
 
 
@@ -85,6 +96,7 @@ def below_candidates(
     there.
     """
     centers = [jacobian.position(kin, c.body, constant(c.position)) for c in which]
-    found = below(scene, terrain, centers, [Turned.of(kin, c) for c in which])
+    known = spots(scene, kin, terrain, which)
+    found = below(scene, terrain, centers, [Turned.of(kin, c, known) for c in which])
     points = [center + arm for center, (arm, _, _) in zip(centers, found, strict=True)]
     return points, [distance for _, distance, _ in found], [frame for _, _, frame in found]

@@ -20,9 +20,11 @@ from casadi import SX
 
 from tarsus.contact.base import Law
 from tarsus.contact.problem import Contact, ContactSolution
+from tarsus.model.spots import AWAY
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder, Values
 from tarsus.stepping.base import EMPTY, WAITING, Scene, StepInputs, StepOutputs
+from tarsus.stepping.closed import is_closed
 from tarsus.stepping.held import Chosen, Low, is_span, looked_up
 from tarsus.stepping.lowest import NOWHERE, behind
 
@@ -147,7 +149,7 @@ class Lying(Generic[T]):
         """Who comes into slots."""
         scene, memory = self.scene, self.memory
         closed = [
-            scene.law.closed(touch.contact, own)
+            is_closed(scene.law, touch.contact, own)
             for touch, own in zip(self.feet, memory.usual, strict=True)
         ]
         there = [
@@ -172,10 +174,20 @@ class Lying(Generic[T]):
 
 
 def _gone(scene: Scene, number: SX, low: Low) -> SX:
-    """1 for the number of a span that is nowhere nearest to the ground any more."""
+    """1 for the number of a span that is nowhere nearest to the ground any more, or of a spot that
+    has moved away.
+    """
+    gone, first = SX(0), len(scene.usual)
+    for k, (i, gap) in enumerate(zip(scene.rare, low.candidates, strict=True), first):
+        candidate = scene.candidates[i]
+        if candidate.start is not None:
+            assert candidate.outline is not None
+            away = gap > AWAY * candidate.outline.size
+            gone = ca.if_else(number == k, away, gone)
     if low.spans is None:
-        return SX(0)
-    return ca.logic_and(is_span(scene, number), low.spans.place(number) >= NOWHERE)
+        return gone
+    nowhere = ca.logic_and(is_span(scene, number), low.spans.place(number) >= NOWHERE)
+    return nowhere if gone.is_zero() else ca.logic_or(gone, nowhere)
 
 
 def fresh(law: Law) -> SX:

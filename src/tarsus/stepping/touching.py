@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import casadi as ca
 from casadi import SX
@@ -16,7 +17,7 @@ from tarsus.model.spans import Span
 from tarsus.program.ir.trace import Builder
 from tarsus.spatial.rotation import constant
 from tarsus.stepping import blocked
-from tarsus.stepping.base import Scene
+from tarsus.stepping.base import EMPTY, Scene
 from tarsus.stepping.between import place_of, spans_found, travel, turning
 from tarsus.stepping.coupling import Attached
 from tarsus.stepping.ground import Turned, below, below_lowest
@@ -24,25 +25,33 @@ from tarsus.stepping.held import Chosen, Low
 from tarsus.stepping.lowest import NOWHERE
 from tarsus.stepping.places import least, pair_gaps
 from tarsus.stepping.shared_body import shared_bodies
+from tarsus.stepping.spots import Spot, Spots, spots
 from tarsus.stepping.touching_pairs import or_pair, touching_pairs
 from tarsus.stepping.touching_point import FAR, TouchingPoint
 
 
 def touching(
-    scene: Scene, kin: Kinematics, terrain: object, which: Sequence[Candidate | Span | Pair]
+    scene: Scene,
+    kin: Kinematics,
+    terrain: object,
+    which: Sequence[Candidate | Span | Pair],
+    known: Spots | None = None,
 ) -> list[TouchingPoint]:
-    """Of some of what may touch in the scene, in the order candidates, spans, pairs."""
+    """Of some of what may touch in the scene, in the order candidates, spans, pairs; known: spots
+    of ellipsoids, if they are.
+    """
     candidates = [part for part in which if isinstance(part, Candidate)]
     spans = [part for part in which if isinstance(part, Span)]
-    found = touching_points(scene, kin, terrain, candidates)
+    known = spots(scene, kin, terrain, candidates) if known is None else known
+    found = touching_points(scene, kin, terrain, candidates, known)
     found += touching_spans(scene, kin, terrain, spans)
     return found + touching_pairs(kin, [part for part in which if isinstance(part, Pair)])
 
 
 def touching_points(
-    scene: Scene, kin: Kinematics, terrain: object, which: Sequence[Candidate]
+    scene: Scene, kin: Kinematics, terrain: object, which: Sequence[Candidate], known: Spots
 ) -> list[TouchingPoint]:
-    """Of some of the scene's candidates."""
+    """Of some of the scene's candidates, whose spots are known."""
     # the ground below all of them at once
     found, bodies = [], shared_bodies(kin, which)
     centers = [
@@ -51,7 +60,7 @@ def touching_points(
         else jacobian.position(kin, c.body, constant(c.position))
         for c in which
     ]
-    turned = [Turned.of(kin, candidate) for candidate in which]
+    turned = [Turned.of(kin, candidate, known) for candidate in which]
     grounds = below(scene, terrain, centers, turned)
     velocity_product = rnea.velocity_products(kin)
     for candidate, center, outline, ground in zip(which, centers, turned, grounds, strict=True):
@@ -90,12 +99,20 @@ def touching_points(
             attached,
             *((down, center) if outline is not None else ()),
         )
+        if outline is not None and outline.spot is not None:
+            point = replace(point, away=outline.spot.away)
         found.append(point)
     return found
 
 
-def gaps(scene: Scene, kin: Kinematics, terrain: object, builder: Builder) -> Low:
-    """Of all contacts but the usual ones."""
+def gaps(
+    scene: Scene,
+    kin: Kinematics,
+    terrain: object,
+    builder: Builder,
+    known: Spots | None = None,
+) -> Low:
+    """Of all contacts but the usual ones; known: spots of ellipsoids, if they are."""
     # the ground below all centers at once, and below ends of spans that are usual candidates
     ends = {name for span in scene.spans for name in span.ends}
     usual = [scene.candidates[i] for i in scene.usual if scene.candidates[i].name in ends]
@@ -105,7 +122,9 @@ def gaps(scene: Scene, kin: Kinematics, terrain: object, builder: Builder) -> Lo
         for c in (*rare, *usual)
     ]
     first = scene.terrain.surfaces(centers, terrain)
-    own, turned = len(rare), [Turned.of(kin, c) for c in rare]
+    own = len(rare)
+    eggs = spots(scene, kin, terrain, rare, builder) if known is None else known
+    turned = [Turned.of(kin, c, eggs) for c in rare]
     grounds = below_lowest(scene, terrain, centers[:own], turned, first[:own])
     found = [distance - c.radius for c, (_, distance, _) in zip(rare, grounds, strict=True)]
     # between them
@@ -113,8 +132,8 @@ def gaps(scene: Scene, kin: Kinematics, terrain: object, builder: Builder) -> Lo
     if scene.spans:
         found = builder.hold("rare", found)
         seen = zip((*rare, *usual), centers, first, strict=True)
-        known = {c.name: (center, *ground) for c, center, ground in seen}
-        spans = spans_found(scene, kin, terrain, known, builder)
+        ends_at = {c.name: (center, *ground) for c, center, ground in seen}
+        spans = spans_found(scene, kin, terrain, ends_at, builder)
     pairs = pair_gaps(scene, kin, builder) if scene.pairs else None
     low = [*found, *(other.least for other in (spans, pairs) if other is not None)]
     return Low(found, least(low), pairs, spans)
@@ -132,13 +151,15 @@ def touching_spans(
         fixed = SX(span.body), constant(span.middle), SX(span.radius), outline
         along = constant(span.half)
         slot = Chosen(SX(number), *fixed, along=along, place=place)
-        found.append(touching_slot(scene, kin, terrain, slot))
+        found.append(touching_slot(scene, kin, terrain, slot, {}))
     return found
 
 
-def touching_slot(scene: Scene, kin: Kinematics, terrain: object, slot: Chosen) -> TouchingPoint:
+def touching_slot(
+    scene: Scene, kin: Kinematics, terrain: object, slot: Chosen, known: Spots
+) -> TouchingPoint:
     """Of what a slot holds, rows dense; an empty slot is far away. A pair is seen from its second
-    body, on which a law's memory of places then stays.
+    body, on which a law's memory of places then stays. known: spots of ellipsoids.
     """
     paired = [c.body for pair in scene.pairs for c in (pair.first, pair.second)]
     grounded = [c.body for c in (*scene.candidates, *scene.spans)]
@@ -154,6 +175,11 @@ def touching_slot(scene: Scene, kin: Kinematics, terrain: object, slot: Chosen) 
     center = body.origin + arm
     outline = None if slot.outline is None else Turned(slot.outline, body.rotation)
     [(reach, distance, frame)] = below(scene, terrain, [center], [outline])
+    spot = _spot_of(scene, slot.number, known)
+    if spot is not None:
+        reach = ca.if_else(spot.there >= 0, spot.arm, reach)
+        [(distance, frame)] = scene.terrain.surfaces([center + reach], terrain)
+        distance = ca.if_else(spot.there == 0, FAR, distance)
     normal = frame[0, :].T
     down = -slot.radius * normal + reach
     product = body.velocity_product(arm, down)
@@ -182,7 +208,24 @@ def touching_slot(scene: Scene, kin: Kinematics, terrain: object, slot: Chosen) 
         Attached.by(rows, watched),
         *told,
     )
+    ground = ground if spot is None else replace(ground, away=spot.away)
     return ground if slot.against is None else or_pair(ground, slot, (selection, body), scene.pairs)
+
+
+def _spot_of(scene: Scene, number: SX, known: Spots) -> Spot | None:
+    """The spot that a slot holds, by its number in the scene's order; `there` is EMPTY of what is
+    none. None where there are no spots.
+    """
+    if not known:
+        return None
+    arm, there, away = SX.zeros(3), SX(EMPTY), SX.inf()
+    for k, i in enumerate(scene.order[: len(scene.candidates)]):
+        own = known.get(scene.candidates[i].name)
+        if own is not None:
+            here = number == k
+            arm, there = ca.if_else(here, own.arm, arm), ca.if_else(here, own.there, there)
+            away = ca.if_else(here, own.away, away)
+    return Spot(arm, there, away)
 
 
 def _material(scene: Scene, point: SX, terrain: object, own: float | SX) -> tuple[SX, SX]:

@@ -22,6 +22,7 @@ class TouchingPoint:
     material: factors on friction, the ground's and the robot's, and on stiffness [1]
     radius, rotation (3, 3): of the ball that touches, m, and of its body
     arm (3,), told (3,): of `Roundness`
+    away: of `Contact`
     attached: rows (3, nu) with velocity = rows u, sparse, or the body that it shares with others
     """
 
@@ -36,3 +37,4 @@ class TouchingPoint:
     attached: Attached
     arm: SX | None = None
     told: SX | None = None
+    away: float | SX | None = None
