@@ -27,7 +27,7 @@ from tarsus.spatial.rotation import constant
 from tarsus.stepping.base import Scene
 from tarsus.stepping.edges_near import NEAR, EdgeBounds
 
-ROUNDS = 10  # looks after the first
+ROUNDS = 16  # looks after the first
 LEAN = 1.2  # rad: between the first start and the others, of s
 FOUND = 1e-8  # [1]: s that misses its equation by less is found
 APART = 0.2  # [1]: starts that end nearer to each other, in s, have found the same
@@ -71,7 +71,7 @@ class Egg:
         side = ca.mtimes(self.shape.T, frame[1, :].T)
         ahead = _unit(side - low * ca.dot(low, side))
         left = ca.cross(low, ahead)
-        turns = np.pi / 4 + 2 * np.pi * np.arange(SPOTS - 1) / (SPOTS - 1)
+        turns = 2 * np.pi * np.arange(SPOTS - 1) / (SPOTS - 1)
         around = [np.cos(a) * ahead + np.sin(a) * left for a in turns]
         return [np.cos(LEAN) * low + np.sin(LEAN) * way for way in around] + [low]
 
