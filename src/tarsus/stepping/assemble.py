@@ -80,7 +80,6 @@ class StepView:
     moving: worlds where a joint turns fast
     touching: the contacts that are looked at in every step
     low: gaps of the others; None without slots
-    spots: where ellipsoids touch uneven ground
     """
 
     kin: Kinematics
@@ -88,7 +87,6 @@ class StepView:
     moving: FastMotion
     touching: list[ContactKinematics]
     low: Low | None
-    spots: Spots
 
 
 def seen(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> StepView:
@@ -102,7 +100,7 @@ def seen(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> StepView:
     touching = [not_ahead(touch, moving, start) for touch in touching]
     free = builder.stamp("M, h", free_motion(kin, start.inertias, drive(start), start.dt))
     low = gaps(scene, kin, start.terrain, builder, known) if scene.slots else None
-    return StepView(kin, free, moving, touching, low, known)
+    return StepView(kin, free, moving, touching, low)
 
 
 def velocity_step(scene: Scene, at: StepView, start: StepInputs, builder: Builder) -> StepOutputs:
@@ -128,7 +126,7 @@ def velocity_step(scene: Scene, at: StepView, start: StepInputs, builder: Builde
 
     # the others in slots
     def at_slot(slot: Chosen) -> ContactKinematics:
-        touch = ContactKinematics.of(touching_slot(scene, at.kin, start.terrain, slot, at.spots))
+        touch = ContactKinematics.of(touching_slot(scene, at.kin, start.terrain, slot))
         return not_ahead(touch, at.moving, start)
 
     end = with_slots(scene, at.touching, at.low, at_slot, solved, start, builder)
@@ -142,8 +140,8 @@ def contact_kinematics(
     which: Sequence[Candidate | Span | Pair] | None = None,
     known: Spots | None = None,
 ) -> list[ContactKinematics]:
-    """Gap, frame, Jacobian and velocity of all that may touch in the scene, or of some of it; known:
-    spots, if they are.
+    """Gap, frame, Jacobian and velocity of all in the scene that may touch, or of some; known: of
+    `touching`.
     """
     found = touching(scene, kin, terrain, scene.contacts if which is None else which, known)
     return [ContactKinematics.of(at) for at in found]

@@ -15,10 +15,10 @@ from tarsus.dynamics.kinematics import Kinematics
 from tarsus.model.spans import Span
 from tarsus.program.ir.trace import Builder, Values
 from tarsus.stepping.base import Scene
+from tarsus.stepping.closed import closes
 from tarsus.stepping.edges_near import EdgeBounds, side_by_side, way
 from tarsus.stepping.flags import Flags
 from tarsus.stepping.lowest import NOWHERE, Lowest
-from tarsus.stepping.slots import closes
 
 KNOTS = np.linspace(-1, 1, 6)  # where the ground is looked at first
 ROUNDS = 6  # looks between two of them

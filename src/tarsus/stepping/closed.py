@@ -32,3 +32,18 @@ def with_override(contact: Contact, at: StepInputs, i: int) -> Contact:
         return contact
     gap = ca.if_else(at.contact_override[i] < 0, ca.fmin(contact.gap, 0), contact.gap)
     return replace(contact, gap=gap)
+
+
+def fresh(law: Law) -> SX:
+    """The memory (contact_memory,) of a contact that was not there in the last step."""
+    return law.own(SX(law.initial_memory(1)), 0)
+
+
+def closes(law: Law, gap: SX) -> SX:
+    """1 for a gap at which a contact that was not there in the last step takes part."""
+    return law.closed(of_gap(gap), fresh(law))
+
+
+def of_gap(gap: SX) -> Contact:
+    """A contact of which no more is known than its gap."""
+    return Contact(gap, SX.zeros(3), SX.zeros(3), SX.eye(3))

@@ -12,7 +12,7 @@ from casadi import SX
 
 from tarsus.model.spans import Span
 from tarsus.stepping.base import Scene
-from tarsus.stepping.slots import closes
+from tarsus.stepping.closed import closes
 
 NEAR = 1e-3  # m: what may be nearer than that to closing is looked at
 TINY = 1e-12

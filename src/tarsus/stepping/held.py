@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import casadi as ca
 import numpy as np
@@ -13,6 +13,7 @@ from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
 from tarsus.stepping.base import EMPTY, Scene
 from tarsus.stepping.lowest import Lowest
+from tarsus.stepping.spots import Spot, Spots
 
 TURNS = 20  # numbers of `Turns`
 
@@ -27,6 +28,7 @@ class Chosen:
         of which the body's number is below zero where the slot holds a candidate; half edges of a
         box
     boxes: of a scene with boxes that meet others
+    spot: of a scene with spots; there is EMPTY where the slot holds none
     along (3,), place: of a scene with spans, half of one, m, zero of others, and where on it
         the ground is nearest (`stepping.between`)
     """
@@ -41,18 +43,20 @@ class Chosen:
     boxes: Turns | None = None
     along: SX | None = None
     place: SX | None = None
+    spot: Spot | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Low:
     """Gaps of the rare candidates, m, and the least of all that is rare; of a scene with such, the
-    lowest pairs and the lowest spans.
+    lowest pairs, the lowest spans and the spots of ellipsoids.
     """
 
     candidates: list[SX]
     least: SX
     pairs: Lowest | None = None
     spans: Lowest | None = None
+    spots: Spots = field(default_factory=dict)
 
     @property
     def others(self) -> list[Lowest]:
@@ -94,6 +98,8 @@ def looked_up(scene: Scene, numbers: list[SX], low: Low, j: SX, builder: Builder
     found = entries(builder.lookup("candidates", np.array(rows), index))
     chosen = Chosen(number, found[0], ca.vertcat(*found[1:4]), found[4])
     # what it may be
+    if low.spots:
+        chosen = replace(chosen, spot=_spot(scene, number, low.spots))
     if scene.outlines:
         size = len(scene.outlines[0])
         chosen, found = replace(chosen, outline=ca.vertcat(*found[-size:])), found[:-size]
@@ -109,6 +115,17 @@ def looked_up(scene: Scene, numbers: list[SX], low: Low, j: SX, builder: Builder
         first, second = (ca.reshape(ca.vertcat(*found[k : k + 9]), 3, 3).T for k in (18, 27))
         turns = Turns(found[16], found[17], first, second)
     return replace(chosen, half=half, against=Second(body, center, along, radius), boxes=turns)
+
+
+def _spot(scene: Scene, number: SX, spots: Spots) -> Spot:
+    """That of the contact with that number in the scene's order."""
+    arm, there, away = SX.zeros(3), SX(EMPTY), SX.inf()
+    for k, i in enumerate(scene.order[: len(scene.candidates)]):
+        own, here = spots.get(scene.candidates[i].name), number == k
+        if own is not None:
+            arm, there = ca.if_else(here, own.arm, arm), ca.if_else(here, own.there, there)
+            away = ca.if_else(here, own.away, away)
+    return Spot(arm, there, away)
 
 
 def is_span(scene: Scene, number: SX) -> SX:

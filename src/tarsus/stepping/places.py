@@ -17,11 +17,11 @@ from tarsus.model.solids import Pair
 from tarsus.program.ir.trace import Builder, Values
 from tarsus.stepping.base import Scene
 from tarsus.stepping.boxes import Block, Meeting, capsule_on_box
+from tarsus.stepping.closed import closes
 from tarsus.stepping.far import at_least
 from tarsus.stepping.lowest import Lowest, touching_of
 from tarsus.stepping.pairs import Segment, between, facing, length
 from tarsus.stepping.shapes import Shape, shape_of, shapes_of
-from tarsus.stepping.slots import closes
 from tarsus.stepping.two_boxes import facing_of
 
 Radius = float | SX

@@ -24,7 +24,7 @@ from tarsus.model.spots import AWAY
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder, Values
 from tarsus.stepping.base import EMPTY, WAITING, Scene, StepInputs, StepOutputs
-from tarsus.stepping.closed import is_closed
+from tarsus.stepping.closed import closes, fresh, is_closed, of_gap
 from tarsus.stepping.held import Chosen, Low, is_span, looked_up
 from tarsus.stepping.lowest import NOWHERE, behind
 
@@ -82,7 +82,7 @@ def with_slots(
     """
     law, memory = scene.law, Remembered.of(scene, start.memory)
     pressed = [
-        ca.logic_and(number >= 0, law.closed(_at(SX.inf()), own))
+        ca.logic_and(number >= 0, law.closed(of_gap(SX.inf()), own))
         for number, own in zip(memory.numbers, memory.slots, strict=True)
     ]
     fallen = reduce(ca.logic_or, pressed, closes(law, low.least))
@@ -188,21 +188,6 @@ def _gone(scene: Scene, number: SX, low: Low) -> SX:
         return gone
     nowhere = ca.logic_and(is_span(scene, number), low.spans.place(number) >= NOWHERE)
     return nowhere if gone.is_zero() else ca.logic_or(gone, nowhere)
-
-
-def fresh(law: Law) -> SX:
-    """The memory (contact_memory,) of a contact that was not there in the last step."""
-    return law.own(SX(law.initial_memory(1)), 0)
-
-
-def closes(law: Law, gap: SX) -> SX:
-    """1 for a gap at which a contact that was not there in the last step takes part."""
-    return law.closed(_at(gap), fresh(law))
-
-
-def _at(gap: SX) -> Contact:
-    """A contact of which no more is known than its gap."""
-    return Contact(gap, SX.zeros(3), SX.zeros(3), SX.eye(3))
 
 
 def chosen(

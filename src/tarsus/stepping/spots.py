@@ -9,7 +9,7 @@ where the distance has grown. Where several starts end at one place the first of
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
@@ -21,19 +21,18 @@ from tarsus.dynamics import jacobian
 from tarsus.dynamics.kinematics import Kinematics
 from tarsus.model.mechanism import Candidate
 from tarsus.model.spots import AWAY, SPOTS
-from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder, Values
 from tarsus.spatial.rotation import constant
 from tarsus.stepping.base import Scene
-from tarsus.stepping.edges_near import NEAR, EdgeBounds
+from tarsus.stepping.edges_near import EdgeBounds
 
 ROUNDS = 16  # looks after the first
-LEAN = 1.2  # rad: between the first start and the others, of s
+LEAN = 1.4  # rad: between the lowest point and the other starts, of s
+FAR = 0.6  # [1]: no step of these is longer, so that they end near by; that of the lowest may be
+CURVED = 0.25  # [1]: where the ground says so a step is up to 1 / CURVED times that on a plane
+SHORTER = 0.5  # of the step behind which the distance had grown
 FOUND = 1e-8  # [1]: s that misses its equation by less is found
 APART = 0.2  # [1]: starts that end nearer to each other, in s, have found the same
-LONGEST = 4.0  # of the step that would be right on a plane
-CURVED = 0.25  # 1 / LONGEST
-SHORTER = 0.5
 TINY = 1e-24
 
 
@@ -64,8 +63,8 @@ class Egg:
         return -_unit(ca.mtimes(self.shape.T, normal))
 
     def starts(self, frame: SX) -> list[SX]:
-        """SPOTS unit vectors (3,) over the ground with that frame (3, 3): around the lowest point,
-        and that last, for in a hollow none is nearest there.
+        """SPOTS unit vectors (3,) over ground with that frame (3, 3): around the lowest point, and
+        that last, for in a hollow none is nearest there.
         """
         low = self.asked(frame[0, :].T)
         side = ca.mtimes(self.shape.T, frame[1, :].T)
@@ -74,6 +73,36 @@ class Egg:
         turns = 2 * np.pi * np.arange(SPOTS - 1) / (SPOTS - 1)
         around = [np.cos(a) * ahead + np.sin(a) * left for a in turns]
         return [np.cos(LEAN) * low + np.sin(LEAN) * way for way in around] + [low]
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """At the ground where a start has come to: s (3,), what it misses (3,), the distance, m, and
+    how long the next step is, of what is missed.
+    """
+
+    s: SX
+    missed: SX
+    distance: SX
+    step: SX
+
+    def next_one(self, most: float) -> SX:
+        """Where to look next, no farther than that."""
+        far = ca.sqrt(ca.sumsqr(self.missed) + TINY)
+        return _unit(self.s + ca.fmin(self.step, most / far) * self.missed)
+
+    def closer(self, s: SX, missed: SX, distance: SX) -> Look:
+        """The look there, where the ground is nearer, or this one with a shorter step."""
+        way, change = s - self.s, missed - self.missed
+        squared, turned = ca.sumsqr(way), -ca.dot(way, change)
+        known = ca.logic_and(turned > CURVED * squared, squared > TINY)
+        step = ca.if_else(known, squared / ca.fmax(turned, TINY), 1)
+        gone = ca.sqrt(squared / (ca.sumsqr(self.missed) + TINY))
+        shorter = ca.fmin(SHORTER * gone, step)
+        pairs = zip(
+            (self.s, self.missed, self.distance, shorter), (s, missed, distance, step), strict=True
+        )
+        return Look(*(ca.if_else(distance > self.distance, old, new) for old, new in pairs))
 
 
 Spots = dict[str, Spot]
@@ -89,32 +118,31 @@ def spots(
     """Of those of the candidates that have a start, by name; without a builder the same in one
     piece, for programs without loops.
     """
-    groups: dict[tuple[object, ...], list[Candidate]] = {}
-    for candidate in which:
-        if candidate.start is not None:
-            assert candidate.outline is not None
-            own = candidate.outline.numbers.tobytes(), candidate.position.tobytes()
-            groups.setdefault((candidate.body, *own), []).append(candidate)
-    if not groups:
+    # the ellipsoids that they belong to
+    groups: dict[tuple[object, ...], list[tuple[int, Candidate]]] = {}
+    eggs: list[Egg] = []
+    sizes: list[float] = []
+    for c in which:
+        if c.start is None or c.outline is None:
+            continue
+        key = c.body, c.outline.numbers.tobytes(), c.position.tobytes()
+        if key not in groups:
+            shape = ca.mtimes(kin.world_rotation[c.body], constant(c.outline.spread))
+            eggs.append(Egg(jacobian.position(kin, c.body, constant(c.position)), shape))
+            sizes.append(c.outline.size)
+        groups.setdefault(key, []).append((c.start, c))
+    if not eggs:
         return {}
-    firsts = [group[0] for group in groups.values()]
-    eggs, sizes = [], []
-    for c in firsts:
-        assert c.outline is not None
-        center = jacobian.position(kin, c.body, constant(c.position))
-        eggs.append(Egg(center, ca.mtimes(kin.world_rotation[c.body], constant(c.outline.spread))))
-        sizes.append(c.outline.size)
+    # where their starts end
     if builder is not None:
         eggs = builder.hold("eggs", eggs)
     ends = _searched(scene, terrain, eggs, sizes, builder)
     found: Spots = {}
     for egg, size, own, group in zip(eggs, sizes, ends, groups.values(), strict=True):
-        for c in group:
-            assert c.start is not None
-            s = own[c.start]
-            same = [ca.sumsqr(s - other) < APART**2 for other in own[: c.start]]
+        for start, c in group:
+            same = [ca.sumsqr(own[start] - s) < APART**2 for s in own[:start]]
             there = ca.logic_not(reduce(ca.logic_or, same, SX(0)))
-            found[c.name] = Spot(ca.mtimes(egg.shape, s), there, AWAY * size)
+            found[c.name] = Spot(ca.mtimes(egg.shape, own[start]), there, AWAY * size)
     return found
 
 
@@ -125,8 +153,8 @@ def _searched(
     sizes: list[float],
     builder: Builder | None,
 ) -> list[list[SX]]:
-    """Of each ellipsoid the unit vectors (3,) at which its starts end; the starts where it is far
-    from the ground.
+    """Of each ellipsoid the unit vectors (3,) at which its starts end; the starts themselves where
+    none is near the ground.
     """
     below = scene.terrain.surfaces([egg.center for egg in eggs], terrain)
     reach = EdgeBounds.of(scene, terrain)
@@ -134,46 +162,34 @@ def _searched(
         reach.closes(reach.seen(egg.center, *ground)[0], size)
         for egg, ground, size in zip(eggs, below, sizes, strict=True)
     ]
-    begin = [s for egg, (_, frame) in zip(eggs, below, strict=True) for s in egg.starts(frame)]
+    owners = [egg for egg in eggs for _ in range(SPOTS)]
+    most = ([FAR] * (SPOTS - 1) + [np.inf]) * len(eggs)
 
-    def look(points: list[SX]) -> tuple[SX, SX]:
-        places = [eggs[k // SPOTS].at(s) for k, s in enumerate(points)]
-        found = scene.terrain.surfaces(places, terrain)
-        missed = [
-            eggs[k // SPOTS].asked(frame[0, :].T) - s
-            for k, (s, (_, frame)) in enumerate(zip(points, found, strict=True))
-        ]
-        return ca.vertcat(*(distance for distance, _ in found)), ca.horzcat(*missed)
+    def seen(places: list[SX]) -> list[tuple[SX, SX, SX]]:
+        points = [egg.at(s) for egg, s in zip(owners, places, strict=True)]
+        grounds = zip(owners, places, scene.terrain.surfaces(points, terrain), strict=True)
+        return [(s, egg.asked(frame[0, :].T) - s, d) for egg, s, (d, frame) in grounds]
 
     def closer(now: Values) -> tuple[Values, SX]:
-        s, missed = (ca.reshape(now[name], 3, len(begin)) for name in ("s", "missed"))
-        step = now["step"]
-        new = [_unit(s[:, k] + step[k] * missed[:, k]) for k in range(len(begin))]
-        distance, miss = look(new)
-        after: list[list[SX]] = []
-        for k, point in enumerate(new):
-            worse = distance[k] > now["distance"][k]
-            length = _length(point - s[:, k], miss[:, k] - missed[:, k])
-            shorter = ca.fmin(SHORTER * step[k], length)
-            kept = zip((point, miss[:, k], distance[k], length), strict=True)
-            old = s[:, k], missed[:, k], now["distance"][k], shorter
-            after.append([ca.if_else(worse, a, b) for (b,), a in zip(kept, old, strict=True)])
-        columns = [ca.vertcat(*column) for column in zip(*after, strict=True)]
-        values = dict(zip(("s", "missed", "distance", "step"), columns, strict=True))
-        return values, _most(values["missed"]) > FOUND**2
+        looks = _looks(now)
+        places = [look.next_one(far) for look, far in zip(looks, most, strict=True)]
+        looks = [look.closer(*new) for look, new in zip(looks, seen(places), strict=True)]
+        return _values(looks), _open(looks)
 
-    distance, missed = look(begin)
-    start = {"s": ca.vertcat(*begin), "missed": ca.vec(missed), "distance": distance}
-    start |= {"step": SX.ones(len(begin))}
-    more = ca.logic_and(reduce(ca.logic_or, near), _most(start["missed"]) > FOUND**2)
-    end = _repeated(start, closer, more, builder)
-    found = [end["s"][k : k + 3] for k in range(0, 3 * len(begin), 3)]
-    return [found[k : k + SPOTS] for k in range(0, len(begin), SPOTS)]
+    begin = [s for egg, (_, frame) in zip(eggs, below, strict=True) for s in egg.starts(frame)]
+    looks = [Look(*there, SX(1)) for there in seen(begin)]
+    more = ca.logic_and(reduce(ca.logic_or, near), _open(looks))
+    ends = [look.s for look in _looks(_repeated(_values(looks), closer, more, builder))]
+    return [ends[k : k + SPOTS] for k in range(0, len(ends), SPOTS)]
 
 
-def _repeated(start: Values, body: object, more: SX, builder: Builder | None) -> Values:
-    """`Builder.loop` of ROUNDS, in one piece without a builder."""
-    assert callable(body)
+def _repeated(
+    start: Values,
+    body: Callable[[Values], tuple[Values, SX]],
+    more: SX,
+    builder: Builder | None,
+) -> Values:
+    """ROUNDS of a loop, in one piece without a builder."""
     if builder is not None:
         return builder.loop(start, body, ROUNDS, more)
     now = start
@@ -184,18 +200,23 @@ def _repeated(start: Values, body: object, more: SX, builder: Builder | None) ->
     return now
 
 
-def _length(way: SX, change: SX) -> SX:
-    """Of the next step, after a way (3,) of s on which what was missed changed so (3,)."""
-    squared, turned = ca.sumsqr(way), -ca.dot(way, change)
-    known = ca.logic_and(turned > CURVED * squared, squared > TINY)
-    return ca.if_else(known, squared / ca.fmax(turned, TINY), 1)
+def _values(looks: list[Look]) -> Values:
+    names = vars(looks[0])
+    return {name: ca.vertcat(*(getattr(look, name) for look in looks)) for name in names}
 
 
-def _most(missed: SX) -> SX:
-    """The largest square of what is missed (3n,)."""
-    parts = entries(missed)
-    squares = [ca.sumsqr(ca.vertcat(*parts[k : k + 3])) for k in range(0, len(parts), 3)]
-    return reduce(ca.fmax, squares)
+def _looks(values: Values) -> list[Look]:
+    count = values["step"].numel()
+    parts = {name: value.numel() // count for name, value in values.items()}
+    return [
+        Look(**{name: values[name][k * n : (k + 1) * n] for name, n in parts.items()})
+        for k in range(count)
+    ]
+
+
+def _open(looks: list[Look]) -> SX:
+    """1 while one of them is not found."""
+    return reduce(ca.fmax, (ca.sumsqr(look.missed) for look in looks)) > FOUND**2
 
 
 def _unit(vector: SX) -> SX:

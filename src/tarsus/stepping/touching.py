@@ -17,7 +17,7 @@ from tarsus.model.spans import Span
 from tarsus.program.ir.trace import Builder
 from tarsus.spatial.rotation import constant
 from tarsus.stepping import blocked
-from tarsus.stepping.base import EMPTY, Scene
+from tarsus.stepping.base import Scene
 from tarsus.stepping.between import place_of, spans_found, travel, turning
 from tarsus.stepping.coupling import Attached
 from tarsus.stepping.ground import Turned, below, below_lowest
@@ -25,7 +25,7 @@ from tarsus.stepping.held import Chosen, Low
 from tarsus.stepping.lowest import NOWHERE
 from tarsus.stepping.places import least, pair_gaps
 from tarsus.stepping.shared_body import shared_bodies
-from tarsus.stepping.spots import Spot, Spots, spots
+from tarsus.stepping.spots import Spots, spots
 from tarsus.stepping.touching_pairs import or_pair, touching_pairs
 from tarsus.stepping.touching_point import FAR, TouchingPoint
 
@@ -136,7 +136,7 @@ def gaps(
         spans = spans_found(scene, kin, terrain, ends_at, builder)
     pairs = pair_gaps(scene, kin, builder) if scene.pairs else None
     low = [*found, *(other.least for other in (spans, pairs) if other is not None)]
-    return Low(found, least(low), pairs, spans)
+    return Low(found, least(low), pairs, spans, eggs)
 
 
 def touching_spans(
@@ -151,15 +151,13 @@ def touching_spans(
         fixed = SX(span.body), constant(span.middle), SX(span.radius), outline
         along = constant(span.half)
         slot = Chosen(SX(number), *fixed, along=along, place=place)
-        found.append(touching_slot(scene, kin, terrain, slot, {}))
+        found.append(touching_slot(scene, kin, terrain, slot))
     return found
 
 
-def touching_slot(
-    scene: Scene, kin: Kinematics, terrain: object, slot: Chosen, known: Spots
-) -> TouchingPoint:
+def touching_slot(scene: Scene, kin: Kinematics, terrain: object, slot: Chosen) -> TouchingPoint:
     """Of what a slot holds, rows dense; an empty slot is far away. A pair is seen from its second
-    body, on which a law's memory of places then stays. known: spots of ellipsoids.
+    body, on which a law's memory of places then stays.
     """
     paired = [c.body for pair in scene.pairs for c in (pair.first, pair.second)]
     grounded = [c.body for c in (*scene.candidates, *scene.spans)]
@@ -175,7 +173,7 @@ def touching_slot(
     center = body.origin + arm
     outline = None if slot.outline is None else Turned(slot.outline, body.rotation)
     [(reach, distance, frame)] = below(scene, terrain, [center], [outline])
-    spot = _spot_of(scene, slot.number, known)
+    spot = slot.spot
     if spot is not None:
         reach = ca.if_else(spot.there >= 0, spot.arm, reach)
         [(distance, frame)] = scene.terrain.surfaces([center + reach], terrain)
@@ -210,22 +208,6 @@ def touching_slot(
     )
     ground = ground if spot is None else replace(ground, away=spot.away)
     return ground if slot.against is None else or_pair(ground, slot, (selection, body), scene.pairs)
-
-
-def _spot_of(scene: Scene, number: SX, known: Spots) -> Spot | None:
-    """The spot that a slot holds, by its number in the scene's order; `there` is EMPTY of what is
-    none. None where there are no spots.
-    """
-    if not known:
-        return None
-    arm, there, away = SX.zeros(3), SX(EMPTY), SX.inf()
-    for k, i in enumerate(scene.order[: len(scene.candidates)]):
-        own = known.get(scene.candidates[i].name)
-        if own is not None:
-            here = number == k
-            arm, there = ca.if_else(here, own.arm, arm), ca.if_else(here, own.there, there)
-            away = ca.if_else(here, own.away, away)
-    return Spot(arm, there, away)
 
 
 def _material(scene: Scene, point: SX, terrain: object, own: float | SX) -> tuple[SX, SX]:

@@ -256,7 +256,8 @@ def impact(scene: Scene, start: StepInputs, end: Values, landed: SX, builder: Bu
         at = balanced(loose, replace(start, q=end["q"], u=now["u"], memory=now["memory"]))
         contacts = enumerate(seen(scene, start, end | now))
         overrides = [
-            ca.if_else(is_closed(law, contact, law.own(at.memory, i)), -1, 1) for i, contact in contacts
+            ca.if_else(is_closed(law, contact, law.own(at.memory, i)), -1, 1)
+            for i, contact in contacts
         ]
         at = replace(at, contact_override=ca.vertcat(*overrides))
         new = joints.velocity_step(loose, at.q, at, builder).values()
