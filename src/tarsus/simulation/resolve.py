@@ -83,16 +83,17 @@ def scene(
     """The scene, with the robot in the coordinates chosen; of many candidates that nobody named
     those that matter on its ground.
     """
+    # what may touch the ground
     law, ground, stepper = parts
     mechanism = in_coordinates(robot, chosen.coordinates)
     names = {candidate.name for candidate in candidates}
     touching = tuple(candidate for candidate in mechanism.candidates if candidate.name in names)
     if chosen.contacts == ALL and ground.flat and stepper.takes_slots:
         touching = outermost(touching)
+    touching = touching if ground.flat else with_spots(touching)
+    # what lies between, and what touches each other
     known = meeting(robot, chosen.self_collision).kept if stepper.takes_slots else ()
     pairs = moved(known, mechanism)
-    if not ground.flat:
-        touching = with_spots(touching)
     uneven = stepper.takes_slots and not ground.flat
     between = spans(mechanism, names) if uneven else ()
     others = len(between) + len(pairs)

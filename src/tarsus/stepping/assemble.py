@@ -46,7 +46,7 @@ from tarsus.stepping.fast_motion import FastMotion, drive, fast_motion
 from tarsus.stepping.held import Chosen, Low
 from tarsus.stepping.runge_kutta import Rate
 from tarsus.stepping.slots import with_slots
-from tarsus.stepping.spots import Spots, spots
+from tarsus.stepping.spots import spots
 from tarsus.stepping.touching import gaps, touching, touching_slot
 from tarsus.stepping.touching_point import TouchingPoint
 
@@ -96,11 +96,11 @@ def seen(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> StepView:
     kin = replace(kin, R=builder.hold("R", kin.R)) if scene.slots else kin  # for gaps and M
     usual = [scene.candidates[i] for i in scene.usual]
     known = spots(scene, kin, start.terrain, scene.candidates, builder)
-    touching = builder.stamp("rest", contact_kinematics(scene, kin, start.terrain, usual, known))
-    touching = [not_ahead(touch, moving, start) for touch in touching]
+    points = builder.stamp("rest", touching(scene, kin, start.terrain, usual, known))
+    found = [not_ahead(ContactKinematics.of(point), moving, start) for point in points]
     free = builder.stamp("M, h", free_motion(kin, start.inertias, drive(start), start.dt))
     low = gaps(scene, kin, start.terrain, builder, known) if scene.slots else None
-    return StepView(kin, free, moving, touching, low)
+    return StepView(kin, free, moving, found, low)
 
 
 def velocity_step(scene: Scene, at: StepView, start: StepInputs, builder: Builder) -> StepOutputs:
@@ -109,7 +109,6 @@ def velocity_step(scene: Scene, at: StepView, start: StepInputs, builder: Builde
     """
     robot = without_contact(scene, at.kin, at.free, start, at.moving, builder)
 
-    # the law's impulses on some contacts
     def solved(which: list[ContactKinematics], start: StepInputs) -> StepOutputs:
         coupling = couple(robot, [touch.attached for touch in which], builder, start.bounded)
         problem = contact_problem(scene.law, coupling, which, start, builder)
@@ -124,7 +123,6 @@ def velocity_step(scene: Scene, at: StepView, start: StepInputs, builder: Builde
     if at.low is None:
         return builder.stamp("u_E", solved(at.touching, start))
 
-    # the others in slots
     def at_slot(slot: Chosen) -> ContactKinematics:
         touch = ContactKinematics.of(touching_slot(scene, at.kin, start.terrain, slot))
         return not_ahead(touch, at.moving, start)
@@ -138,12 +136,9 @@ def contact_kinematics(
     kin: Kinematics,
     terrain: object,
     which: Sequence[Candidate | Span | Pair] | None = None,
-    known: Spots | None = None,
 ) -> list[ContactKinematics]:
-    """Gap, frame, Jacobian and velocity of all in the scene that may touch, or of some; known: of
-    `touching`.
-    """
-    found = touching(scene, kin, terrain, scene.contacts if which is None else which, known)
+    """Gap, frame, Jacobian and velocity of all that may touch in the scene, or of some of it."""
+    found = touching(scene, kin, terrain, scene.contacts if which is None else which)
     return [ContactKinematics.of(at) for at in found]
 
 

@@ -20,7 +20,6 @@ from casadi import SX
 
 from tarsus.contact.base import Law
 from tarsus.contact.problem import Contact, ContactSolution
-from tarsus.model.spots import AWAY
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder, Values
 from tarsus.stepping.base import EMPTY, WAITING, Scene, StepInputs, StepOutputs
@@ -179,11 +178,9 @@ def _gone(scene: Scene, number: SX, low: Low) -> SX:
     """
     gone, first = SX(0), len(scene.usual)
     for k, (i, gap) in enumerate(zip(scene.rare, low.candidates, strict=True), first):
-        candidate = scene.candidates[i]
-        if candidate.start is not None:
-            assert candidate.outline is not None
-            away = gap > AWAY * candidate.outline.size
-            gone = ca.if_else(number == k, away, gone)
+        spot = low.spots.get(scene.candidates[i].name)
+        if spot is not None:
+            gone = ca.if_else(number == k, gap > spot.away, gone)
     if low.spans is None:
         return gone
     nowhere = ca.logic_and(is_span(scene, number), low.spans.place(number) >= NOWHERE)

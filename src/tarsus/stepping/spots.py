@@ -76,7 +76,7 @@ class Egg:
 
 
 @dataclass(frozen=True, eq=False)
-class Look:
+class Reached:
     """At the ground where a start has come to: s (3,), what it misses (3,), the distance, m, and
     how long the next step is, of what is missed.
     """
@@ -91,7 +91,7 @@ class Look:
         far = ca.sqrt(ca.sumsqr(self.missed) + TINY)
         return _unit(self.s + ca.fmin(self.step, most / far) * self.missed)
 
-    def closer(self, s: SX, missed: SX, distance: SX) -> Look:
+    def closer(self, s: SX, missed: SX, distance: SX) -> Reached:
         """The look there, where the ground is nearer, or this one with a shorter step."""
         way, change = s - self.s, missed - self.missed
         squared, turned = ca.sumsqr(way), -ca.dot(way, change)
@@ -102,7 +102,7 @@ class Look:
         pairs = zip(
             (self.s, self.missed, self.distance, shorter), (s, missed, distance, step), strict=True
         )
-        return Look(*(ca.if_else(distance > self.distance, old, new) for old, new in pairs))
+        return Reached(*(ca.if_else(distance > self.distance, old, new) for old, new in pairs))
 
 
 Spots = dict[str, Spot]
@@ -156,12 +156,14 @@ def _searched(
     """Of each ellipsoid the unit vectors (3,) at which its starts end; the starts themselves where
     none is near the ground.
     """
+    # which are near
     below = scene.terrain.surfaces([egg.center for egg in eggs], terrain)
     reach = EdgeBounds.of(scene, terrain)
     near = [
         reach.closes(reach.seen(egg.center, *ground)[0], size)
         for egg, ground, size in zip(eggs, below, sizes, strict=True)
     ]
+    # all starts at once
     owners = [egg for egg in eggs for _ in range(SPOTS)]
     most = ([FAR] * (SPOTS - 1) + [np.inf]) * len(eggs)
 
@@ -177,7 +179,7 @@ def _searched(
         return _values(looks), _open(looks)
 
     begin = [s for egg, (_, frame) in zip(eggs, below, strict=True) for s in egg.starts(frame)]
-    looks = [Look(*there, SX(1)) for there in seen(begin)]
+    looks = [Reached(*there, SX(1)) for there in seen(begin)]
     more = ca.logic_and(reduce(ca.logic_or, near), _open(looks))
     ends = [look.s for look in _looks(_repeated(_values(looks), closer, more, builder))]
     return [ends[k : k + SPOTS] for k in range(0, len(ends), SPOTS)]
@@ -200,21 +202,21 @@ def _repeated(
     return now
 
 
-def _values(looks: list[Look]) -> Values:
+def _values(looks: list[Reached]) -> Values:
     names = vars(looks[0])
     return {name: ca.vertcat(*(getattr(look, name) for look in looks)) for name in names}
 
 
-def _looks(values: Values) -> list[Look]:
+def _looks(values: Values) -> list[Reached]:
     count = values["step"].numel()
     parts = {name: value.numel() // count for name, value in values.items()}
     return [
-        Look(**{name: values[name][k * n : (k + 1) * n] for name, n in parts.items()})
+        Reached(**{name: values[name][k * n : (k + 1) * n] for name, n in parts.items()})
         for k in range(count)
     ]
 
 
-def _open(looks: list[Look]) -> SX:
+def _open(looks: list[Reached]) -> SX:
     """1 while one of them is not found."""
     return reduce(ca.fmax, (ca.sumsqr(look.missed) for look in looks)) > FOUND**2
 
