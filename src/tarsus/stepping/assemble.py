@@ -67,8 +67,7 @@ class ContactKinematics:
     def of(at: TouchingPoint) -> ContactKinematics:
         """A point of the robot as a contact of the law."""
         ball = Roundness(at.radius, at.rotation, at.arm, at.told)
-        place = at.gap, at.velocity, at.point, at.frame
-        contact = Contact(*place, *at.material, ball, at.velocity_product, at.away)
+        contact = Contact(*at.place, *at.material, ball, at.velocity_product, at.away)
         return ContactKinematics(contact, at.attached)
 
 
@@ -123,6 +122,7 @@ def velocity_step(scene: Scene, at: StepView, start: StepInputs, builder: Builde
     if at.low is None:
         return builder.stamp("u_E", solved(at.touching, start))
 
+    # the others in slots
     def at_slot(slot: Chosen) -> ContactKinematics:
         touch = ContactKinematics.of(touching_slot(scene, at.kin, start.terrain, slot))
         return not_ahead(touch, at.moving, start)

@@ -76,7 +76,7 @@ class Egg:
 
 
 @dataclass(frozen=True, eq=False)
-class Reached:
+class Ended:
     """At the ground where a start has come to: s (3,), what it misses (3,), the distance, m, and
     how long the next step is, of what is missed.
     """
@@ -91,7 +91,7 @@ class Reached:
         far = ca.sqrt(ca.sumsqr(self.missed) + TINY)
         return _unit(self.s + ca.fmin(self.step, most / far) * self.missed)
 
-    def closer(self, s: SX, missed: SX, distance: SX) -> Reached:
+    def closer(self, s: SX, missed: SX, distance: SX) -> Ended:
         """The look there, where the ground is nearer, or this one with a shorter step."""
         way, change = s - self.s, missed - self.missed
         squared, turned = ca.sumsqr(way), -ca.dot(way, change)
@@ -102,7 +102,7 @@ class Reached:
         pairs = zip(
             (self.s, self.missed, self.distance, shorter), (s, missed, distance, step), strict=True
         )
-        return Reached(*(ca.if_else(distance > self.distance, old, new) for old, new in pairs))
+        return Ended(*(ca.if_else(distance > self.distance, old, new) for old, new in pairs))
 
 
 Spots = dict[str, Spot]
@@ -179,7 +179,7 @@ def _searched(
         return _values(looks), _open(looks)
 
     begin = [s for egg, (_, frame) in zip(eggs, below, strict=True) for s in egg.starts(frame)]
-    looks = [Reached(*there, SX(1)) for there in seen(begin)]
+    looks = [Ended(*there, SX(1)) for there in seen(begin)]
     more = ca.logic_and(reduce(ca.logic_or, near), _open(looks))
     ends = [look.s for look in _looks(_repeated(_values(looks), closer, more, builder))]
     return [ends[k : k + SPOTS] for k in range(0, len(ends), SPOTS)]
@@ -202,21 +202,21 @@ def _repeated(
     return now
 
 
-def _values(looks: list[Reached]) -> Values:
+def _values(looks: list[Ended]) -> Values:
     names = vars(looks[0])
     return {name: ca.vertcat(*(getattr(look, name) for look in looks)) for name in names}
 
 
-def _looks(values: Values) -> list[Reached]:
+def _looks(values: Values) -> list[Ended]:
     count = values["step"].numel()
     parts = {name: value.numel() // count for name, value in values.items()}
     return [
-        Reached(**{name: values[name][k * n : (k + 1) * n] for name, n in parts.items()})
+        Ended(**{name: values[name][k * n : (k + 1) * n] for name, n in parts.items()})
         for k in range(count)
     ]
 
 
-def _open(looks: list[Reached]) -> SX:
+def _open(looks: list[Ended]) -> SX:
     """1 while one of them is not found."""
     return reduce(ca.fmax, (ca.sumsqr(look.missed) for look in looks)) > FOUND**2
 

@@ -38,3 +38,8 @@ class TouchingPoint:
     arm: SX | None = None
     told: SX | None = None
     away: float | SX | None = None
+
+    @property
+    def place(self) -> tuple[SX, SX, SX, SX]:
+        """Gap, velocity, point and frame."""
+        return self.gap, self.velocity, self.point, self.frame
