@@ -160,7 +160,8 @@ def parameters(package: str, family: type) -> str:
 
 def cited() -> str:
     """Every reference, by kind."""
-    titles = {"papers": "Papers", "learning": "Learning, planning and random numbers"}
+    titles = {"papers": "Papers",
+        "numerics": "Computing", "learning": "Learning, planning and random numbers"}
     titles |= {"books": "Books and manuals", "data": "Robot data"}
     parts = []
     for shelf in references.SHELVES:

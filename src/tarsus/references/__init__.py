@@ -10,11 +10,11 @@ import importlib
 
 from tarsus.references.reference import Reference
 
-SHELVES = ("papers", "learning", "books", "data")
+SHELVES = ("papers", "numerics", "learning", "books", "data")
 
 
 def every() -> tuple[Reference, ...]:
-    """All references: papers, learning, books, robot data, each in the order of its file."""
+    """All references, shelf by shelf, each in the order of its file."""
     files = [importlib.import_module(f"{__name__}.{shelf}") for shelf in SHELVES]
     return tuple(
         value for file in files for value in vars(file).values() if isinstance(value, Reference)

@@ -86,14 +86,6 @@ BAUMGARTE_1972 = Reference(
     "1972",
     {"journal": "Computer Methods in Applied Mechanics and Engineering", "volume": "1"},
 )
-BELADY_1966 = Reference(
-    "Belady 1966",
-    "article",
-    ("Belady, L. A.",),
-    "A study of replacement algorithms for a virtual-storage computer",
-    "1966",
-    {"journal": "IBM Systems Journal", "volume": "5", "number": "2"},
-)
 DE_SAXCE_1998 = Reference(
     "De Saxcé and Feng 1998",
     "article",

@@ -150,7 +150,7 @@ def _touching(scene: Scene, q: Array) -> tuple[list[Candidate | Pair], Array, Ar
     there = found["gaps"][0] < NEAR
     every = found["rows"][0].reshape(len(asked), -1)[there]
     which = [one for one, touches in zip(asked, there, strict=True) if touches]
-    return which, every.reshape(3 * len(which), -1), found["share"][0][there]
+    return which, every.reshape(3 * len(which), scene.mechanism.nu), found["share"][0][there]
 
 
 def _loads(mechanism: Mechanism, normals: Array, weight: Array) -> Array:

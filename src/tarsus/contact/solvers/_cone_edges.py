@@ -31,13 +31,13 @@ from tarsus.contact.solvers.base import (
     residual_velocity,
     step_sizes,
 )
-from tarsus.program.ir.symbolic import entries
+from tarsus.program.ir.symbolic import entries, in_double
 from tarsus.program.ir.trace import Values
 
 HELD = 1e-4  # of the diagonal: what holds a load that is not determined
 EDGE = 1e-4  # how much the cone's edge gives way in a step, relative to the contact's own mobility
 SLOWEST = 1e-6  # the least mu z_N / |z_T| that the direction across is solved with
-ENOUGH = 0.1  # of the tolerance: what is nearer to a solution is not made better
+ENOUGH = 0.25  # of the tolerance in float32: what is nearer to a solution is not made better
 STRAIGHT, WIDE = 3, 10.0  # steps with r as it is, then r, WIDE r and r / WIDE in turn
 FAR = 1e20  # on the diagonal of an open contact: its impulse vanishes
 
@@ -138,11 +138,12 @@ def on_edges(hard: HardProblem, steps: EdgeSteps, start: list[SX], maximum: int)
             "scale": ca.if_else(values["sweeps"] < STRAIGHT, 1, again),
             "sweeps": values["sweeps"] + 1,
         }
-        # where the tolerance is just met, one step more takes off what HELD left
+        # one step more than the tolerance asks for takes off what HELD left
         near = ca.logic_and(kept["miss"] <= 1, values["miss"] <= 1)
-        done = ca.logic_or(kept["miss"] <= ENOUGH, near)
+        done = ca.logic_or(kept["miss"] <= enough, near)
         return kept | moved | counted, ca.logic_not(done)
 
+    enough = ca.if_else(in_double(hard.problem.dt), 0, ENOUGH)
     before = steps.velocities(start)
     begin = met(start, before)
     begin |= {"impulse": begin["best"], "velocity": ca.vertcat(*before)}

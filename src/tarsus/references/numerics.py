@@ -1,0 +1,22 @@
+"""Methods of computing, whatever is computed."""
+
+from __future__ import annotations
+
+from tarsus.references.reference import Reference
+
+BARZILAI_1988 = Reference(
+    "Barzilai and Borwein 1988",
+    "article",
+    ("Barzilai, Jonathan", "Borwein, Jonathan M."),
+    "Two-point step size gradient methods",
+    "1988",
+    {"journal": "IMA Journal of Numerical Analysis", "volume": "8", "pages": "141--148"},
+)
+BELADY_1966 = Reference(
+    "Belady 1966",
+    "article",
+    ("Belady, L. A.",),
+    "A study of replacement algorithms for a virtual-storage computer",
+    "1966",
+    {"journal": "IBM Systems Journal", "volume": "5", "number": "2"},
+)
