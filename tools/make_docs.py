@@ -160,8 +160,11 @@ def parameters(package: str, family: type) -> str:
 
 def cited() -> str:
     """Every reference, by kind."""
-    titles = {"papers": "Papers",
-        "numerics": "Computing", "learning": "Learning, planning and random numbers"}
+    titles = {
+        "papers": "Papers",
+        "numerics": "Computing",
+        "learning": "Learning, planning and random numbers",
+    }
     titles |= {"books": "Books and manuals", "data": "Robot data"}
     parts = []
     for shelf in references.SHELVES:
