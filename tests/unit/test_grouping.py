@@ -10,7 +10,7 @@ from casadi import SX
 from tarsus.program.ir.blocks import Program
 from tarsus.program.ir.trace import Builder, Values
 from tarsus.program.run import grouping
-from tarsus.program.run.grouping import Grouping, regrouped
+from tarsus.program.run.grouping import LEAST, Grouping, regrouped
 from tarsus.program.run.worlds import Worlds
 
 ROUNDS = 40
@@ -129,7 +129,7 @@ def test_where_all_take_the_same_it_looks_ever_more_rarely() -> None:
     records = np.zeros((64, 3, 8))
     own, looks = Grouping(records, 1, [0, 64]), []
     for step in range(4000):
-        records[:, 1] += 20e3
+        records[:, 1] += LEAST / 64 / 10
         own.look(1)
         if records[0, 1, 0] == 0:
             looks.append(step)

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from tarsus.program.run.backend import Array
 
-LOOK, LEAST = 200e3, 12e6  # operations of a group, and of all, between two looks
+LOOK, LEAST = 50e3, 6e6  # operations of a group, and of all, between two looks
 FINE = 8  # differences below one part of this of what the least world takes are none
-GAIN = 0.03  # share of all operations that must be won
-MOVING = 20  # operations that moving one number of a record takes, as far as time goes
+GAIN = 0.01  # share of all operations that must be won
+MOVING = 7  # operations that moving one number of a record takes, as far as time goes
 LASTING = 0.5  # of what would have been won is won until the next look
 RARELY = 16  # times as long between two looks, where worlds stay as they are
 Numbers = NDArray[np.intp]
