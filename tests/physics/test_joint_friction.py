@@ -184,3 +184,15 @@ def test_a_robot_that_is_stepped_by_events_can_be_pickled() -> None:
     for simulation in (made, other):
         simulation.step()
     assert made.state().tobytes() == other.state().tobytes()
+
+
+def test_soft_contact_gives_way_alike_whoever_is_held() -> None:
+    """It gives way by the mobility of a contact. With that of a robot some of whose joints are
+    held, others in every step, a standing Mini Cheetah went on moving at 0.1 rad/s. It comes to
+    rest as slowly as such friction creeps.
+    """
+    simulation = tarsus.Simulation("mini_cheetah", "soft_convex", controller="stand")
+    simulation.advance(2.5)
+    log = simulation.run(0.5)
+    assert np.abs(log.u.values).max() < 5e-3
+    assert (log.converged == 1).all()

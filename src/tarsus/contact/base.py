@@ -55,6 +55,10 @@ class Law(ABC):
     asks_less: ClassVar[bool] = False
     """Whether it leaves its correction out when a step cannot be solved with it (`AT_REST`)."""
 
+    looks_loose: ClassVar[bool] = False
+    """Whether it gives way by how mobile a contact is (`ContactProblem.loose`): which must not
+    depend on who holds a joint, for that changes from step to step."""
+
     contact_memory: ClassVar[int] = 0
     """Numbers that it keeps of each contact from step to step, one contact after the other."""
 

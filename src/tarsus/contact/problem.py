@@ -186,6 +186,9 @@ class ContactProblem:
     told_apart: bool = False
     """Whether friction that holds joints gives way so little that it tells who bears what of
     redundant contacts: a solver need not, and what it adds to do so would be more than that."""
+    loose: list[SX] | None = None
+    """What a normal impulse does to its contact's normal velocity, 1/kg, were no joint held and no
+    loop closed; None: what G says of it. Only of a law that `looks_loose`."""
     joints: JointRows | None = None
     """Stops and dry friction of joints that are rows beside the contacts; None: they are held, or
     there are none. Only a law that `solves_joints` is given any."""

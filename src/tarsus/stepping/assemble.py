@@ -37,6 +37,7 @@ from tarsus.stepping.coupling import (
 from tarsus.stepping.delassus import (
     delassus,
     joint_rows,
+    loose_mobilities,
     mobility,
     shared,
     softened,
@@ -103,14 +104,13 @@ def seen(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> StepView:
 
 
 def velocity_step(scene: Scene, at: StepView, start: StepInputs, builder: Builder) -> StepOutputs:
-    """u^E (nu,) from u^S and the law's impulses, all that depends on coordinates taken where they
-    are `seen`; the coordinates stay those of the start.
-    """
+    """u^E (nu,) from u^S and the law's impulses, all taken at the coordinates that are `seen`."""
     robot = without_contact(scene, at.kin, at.free, start, at.moving, builder)
 
     def solved(which: list[ContactKinematics], start: StepInputs) -> StepOutputs:
         coupling = couple(robot, [touch.attached for touch in which], builder, start.bounded)
         problem = contact_problem(scene.law, coupling, which, start, builder)
+        problem = replace(problem, loose=loose_mobilities(scene, start, at.free.M, coupling))
         u, contact = velocity_after(coupling, solution(scene.law, problem, start, builder))
         answer = contact.bilateral
         assert answer is not None
@@ -122,10 +122,9 @@ def velocity_step(scene: Scene, at: StepView, start: StepInputs, builder: Builde
     if at.low is None:
         return builder.stamp("u_E", solved(at.touching, start))
 
-    # the others in slots
     def at_slot(slot: Chosen) -> ContactKinematics:
-        touch = ContactKinematics.of(touching_slot(scene, at.kin, start.terrain, slot))
-        return not_ahead(touch, at.moving, start)
+        found = touching_slot(scene, at.kin, start.terrain, slot)
+        return not_ahead(ContactKinematics.of(found), at.moving, start)
 
     end = with_slots(scene, at.touching, at.low, at_slot, solved, start, builder)
     return builder.stamp("u_E", end)

@@ -6,9 +6,11 @@ import casadi as ca
 from casadi import SX
 
 from tarsus.algebra.elimination import solve_tree
+from tarsus.algebra.ldl import factorize_tree, lower
 from tarsus.algebra.products import Matrix, dot
 from tarsus.contact.problem import Blocks, JointRows, SharedBodies, VelocityForm
 from tarsus.program.ir.trace import Builder
+from tarsus.stepping.base import Scene, StepInputs
 from tarsus.stepping.coupling import Arm, Coupling, mass_products, velocity_change
 from tarsus.stepping.held_joints import BoundedJoints
 
@@ -53,6 +55,19 @@ def delassus(coupling: Coupling, between: Matrix, builder: Builder) -> Blocks:
         lower[i, i] = ca.tril(own) + ca.tril(own, False).T
     lower = builder.hold("G_contacts", lower)
     return {(i, j): lower[i, j] if j <= i else lower[j, i].T for i in range(n) for j in range(n)}
+
+
+def loose_mobilities(scene: Scene, start: StepInputs, M: SX, coupling: Coupling) -> list[SX] | None:
+    """n^T M^-1 n of each contact's normal, 1/kg, as `ContactProblem.loose` has it; M (nu, nu): the
+    mass matrix with no joint held.
+    """
+    same = start.held is None and not scene.mechanism.constrained
+    if same or not scene.law.looks_loose:
+        return None
+    factor, rows = factorize_tree(lower(M), M.shape[0]), coupling.by_contact(coupling.rows)
+    half = [factor.backward(row) for row in rows[::3]]
+    entry = mass_products(factor, half)
+    return [entry(i, i) for i in range(len(half))]
 
 
 def shared(coupling: Coupling, between: Matrix) -> SharedBodies:

@@ -50,10 +50,11 @@ class SoftConvex(Law):
     What it does to a robot: feet sink by what timeconst allows, whatever their mass; friction is a
     damper and creeps, the less the larger impratio; a contact that slides also lifts by mu times
     its slip speed, for the cone is convex in all three components, and that is no Coulomb friction.
-    R takes the exact A_NN, which is MuJoCo's with the flag `diagexact`; without it MuJoCo takes 1/m
-    of the body alone at the robot's reference pose. solref of the form (-stiffness, -damping) is
-    not taken. MuJoCo looks at the start of the step: stepper "symplectic_euler"; its forces leave
-    implicit joint damping out, ours do not. Newton's method, see `contact/solvers/_convex.py`.
+    R takes the exact A_NN of the robot with no joint held and no loop closed: MuJoCo's with the
+    flag `diagexact`; without it MuJoCo takes 1/m of the body alone at the robot's reference pose.
+    solref of the form (-stiffness, -damping) is not taken. MuJoCo looks at the start of the step:
+    stepper "symplectic_euler"; its forces leave implicit joint damping out, ours do not. Newton's
+    method, see `contact/solvers/_convex.py`.
     """
 
     citation: ClassVar[Citation] = (
@@ -67,6 +68,7 @@ class SoftConvex(Law):
         "spring": "stiffness is an acceleration per depth, scaled by impedance",
     }
 
+    looks_loose: ClassVar[bool] = True
     contact_memory: ClassVar[int] = 3  # the last impulse: the warm start
 
     mu: Value = friction(1.0)
@@ -95,7 +97,8 @@ class SoftConvex(Law):
         d = [impedance(contact.gap, p) for contact in problem.contacts]
         c = [missing_velocity(problem, i, d[i], p) for i in range(n)]
         # one that takes no part may be unable to move
-        own = [ca.if_else(problem.active[i], problem.G[i, i][0, 0], 1) for i in range(n)]
+        loose = problem.loose or [problem.G[i, i][0, 0] for i in range(n)]
+        own = [ca.if_else(problem.active[i], loose[i], 1) for i in range(n)]
         R = [regularizer(own[i], d[i], p) for i in range(n)]
         mu = [contact.friction * p.mu for contact in problem.contacts]
         start = [ca.if_else(problem.active[i], self.own(memory, i), 0) for i in range(n)]
