@@ -16,8 +16,10 @@ from tarsus.model.spans import Span
 from tarsus.program.ir.trace import Builder, Values
 from tarsus.stepping.base import Scene
 from tarsus.stepping.closed import closes
-from tarsus.stepping.edges_near import EdgeBounds, side_by_side, way
+from tarsus.stepping.curves import Curve
+from tarsus.stepping.edges_near import EdgeBounds
 from tarsus.stepping.flags import Flags
+from tarsus.stepping.ground import LOOKS
 from tarsus.stepping.lowest import NOWHERE, Lowest
 
 KNOTS = np.linspace(-1, 1, 6)  # where the ground is looked at first
@@ -26,20 +28,10 @@ TURN = 1e-4  # rad: between two knots ground that turns less is straight
 RISE = 0.02  # [1]: ground that comes nearer by less of the way may be straight, its distance rough
 INSIDE = 0.02  # of the way between two looks: no look is nearer to one of them
 AHEAD = 1e-3  # m: how far from it the ground is looked at to see how it turns
+STRAIGHT = 8  # numbers of a segment
+APART = 0.2  # of a rim's radius: what is nearer to where the rim touches is that
 FLATTEST = 1.0  # 1/m: on less round ground the place moves no faster than there
 TINY = 1e-12  # m
-
-
-@dataclass(frozen=True, eq=False)
-class Line:
-    """A span in the world: middle (3,) and half (3,), m."""
-
-    middle: SX
-    half: SX
-
-    def at(self, place: SX | float) -> SX:
-        """The point (3,) at a place from -1 to 1."""
-        return self.middle + place * self.half
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +43,7 @@ class Look:
     slope: SX
 
 
-def nearest(scene: Scene, terrain: object, line: Line) -> SX:
+def nearest(scene: Scene, terrain: object, line: Curve) -> SX:
     """The place on a line, -1 to 1, where the ground is nearest, NOWHERE if that is at an end.
 
     Knots find two places between which the distance falls and grows again; of several such the
@@ -59,13 +51,31 @@ def nearest(scene: Scene, terrain: object, line: Line) -> SX:
     an edge of the ground, the others where it is round.
     """
     there, *knots = _valley(scene, terrain, line)
-    return ca.if_else(there, _closer(scene, terrain, line, knots), NOWHERE)
+    place = _closer(scene, terrain, line, knots)
+    there = ca.logic_and(there, _own(scene, terrain, line, place))
+    return ca.if_else(there, place, NOWHERE)
 
 
-def _valley(scene: Scene, terrain: object, line: Line) -> tuple[SX, Look, Look]:
+def _own(scene: Scene, terrain: object, line: Curve, place: SX) -> SX:
+    """1 where no candidate touches in place of a span: on an arc not flush with the ground, and not
+    where its rim touches, which is found as in `stepping.ground`.
+    """
+    if line.out is None:
+        return SX(1)
+    [(_, frame)] = scene.terrain.surfaces([line.at(place)], terrain)
+    own, arm = frame[0, :].T, SX.zeros(3)
+    for _ in range(LOOKS):
+        [(_, frame)] = scene.terrain.surfaces([line.middle + arm], terrain)
+        arm = line.lowest(frame[0, :].T)
+    same = ca.sumsqr(line.arm(place) - arm) < APART**2 * ca.dot(line.half, line.half)
+    elsewhere = ca.logic_not(ca.logic_or(line.flush(own), same))
+    return ca.logic_or(ca.logic_not(line.bent), elsewhere)
+
+
+def _valley(scene: Scene, terrain: object, line: Curve) -> tuple[SX, Look, Look]:
     """1 if there is such a place between two knots, and these."""
     found = _looks(scene, terrain, line, [SX(knot) for knot in KNOTS])
-    length = ca.sqrt(ca.dot(line.half, line.half) + TINY**2)
+    length = line.length
     best, a, b = SX.inf(), found[0], found[1]
     for left, right in pairwise(found):
         turned = right.slope - left.slope > TURN * length
@@ -86,7 +96,7 @@ def _valley(scene: Scene, terrain: object, line: Line) -> tuple[SX, Look, Look]:
 def _closer(
     scene: Scene,
     terrain: object,
-    line: Line,
+    line: Curve,
     knots: Sequence[Look],
     builder: Builder | None = None,
 ) -> SX:
@@ -105,7 +115,7 @@ def _closer(
 def place_of(scene: Scene, kin: Kinematics, terrain: object, span: Span) -> SX:
     """The place on a span where the ground is nearest (`nearest`)."""
     pose = kin.world_rotation[span.body], kin.world_position[span.body]
-    return nearest(scene, terrain, _line(SX(DM(_numbers(span))), *pose))
+    return nearest(scene, terrain, _line(SX(DM(_numbers(scene, span))), *pose))
 
 
 def spans_found(
@@ -125,13 +135,13 @@ def spans_found(
     reach = EdgeBounds.of(scene, terrain)
     told = builder.hold("ends", [reach.seen(*ends[name]) for name in names])
     seen = dict(zip(names, told, strict=True))
-    near_any = reduce(ca.logic_or, (reach.may_touch(*side, seen) for side in side_by_side(scene)))
-    table = np.array([_numbers(span) for span in scene.spans])
+    near_any = reduce(ca.logic_or, reach.any_near(scene, seen))
+    table = np.array([_numbers(scene, span) for span in scene.spans])
     bodies = sorted({span.body for span in scene.spans})
     poses = [(kin.world_rotation[b], kin.world_position[b]) for b in bodies]
 
     def inside(_: Values) -> tuple[Values, SX]:
-        near = [reach.may_touch([span.ends], span.part, *way(span), seen) for span in scene.spans]
+        near = [reach.may_touch_span(span, seen) for span in scene.spans]
         flags, own = builder.hold("near", (Flags.of(near), poses))
 
         # one after the other, of those that are near
@@ -147,7 +157,8 @@ def spans_found(
             def refined(before: Values) -> tuple[Values, SX]:
                 place = builder.keep("place", _closer(scene, terrain, line, knots, builder))
                 distance, _ = scene.terrain.surfaces([line.at(place)], terrain)[0]
-                gap = ca.if_else(place < NOWHERE, distance - radius, SX.inf())
+                own = ca.logic_and(place < NOWHERE, _own(scene, terrain, line, place))
+                gap = ca.if_else(own, distance - radius, SX.inf())
                 number, touches = at + len(scene.candidates), closes(scene.law, gap)
                 new = Lowest.of(before).with_one(number, gap, place, touches)
                 return new.values(), SX(0)
@@ -164,16 +175,19 @@ def spans_found(
     return Lowest.of(builder.rarely(begin, inside, 1, near_any))
 
 
-def travel(normal: SX, line: SX, turned: SX, spin: SX, velocity: SX) -> SX:
+def travel(
+    normal: SX, line: SX, turned: SX, spin: SX, velocity: SX, rising: SX | float = 0.0
+) -> SX:
     """How fast (3,), m/s, the place where the ground is nearest moves along a line with its body:
     the ground's normal there stays at a right angle to it.
 
     normal (3,): the ground's; turned (3,): how it turns along the line (`turning`), 1/m
-    line (3,): half of it, m; spin (3,), velocity (3,): the body's and that of the place, world
+    line (3,): along it; spin (3,), velocity (3,): the body's and that of the place, world
+    rising: how much the line itself bends away from the ground (`Curve.rising`), 1/m
     """
     along = line / ca.sqrt(ca.dot(line, line) + TINY**2)
     out = ca.dot(normal, ca.cross(spin, along)) + ca.dot(turned, velocity)
-    return -out / ca.fmax(ca.dot(turned, along), FLATTEST) * along
+    return -out / ca.fmax(ca.dot(turned, along) + rising, FLATTEST) * along
 
 
 def turning(scene: Scene, terrain: object, center: SX, line: SX) -> SX:
@@ -184,9 +198,10 @@ def turning(scene: Scene, terrain: object, center: SX, line: SX) -> SX:
     return (behind - before) / (2 * AHEAD)
 
 
-def _numbers(span: Span) -> list[float]:
-    """Body, middle (3,), half (3,), radius."""
-    return [span.body, *span.middle, *span.half, span.radius]
+def _numbers(scene: Scene, span: Span) -> list[float]:
+    """Body, middle (3,), half (3,), radius; of a scene with arcs out (3,)."""
+    straight = [span.body, *span.middle, *span.half, span.radius]
+    return [*straight, *span.out] if scene.arcs else straight
 
 
 def _pose(body: SX, bodies: list[int], poses: list[tuple[SX, SX]]) -> tuple[SX, SX]:
@@ -197,16 +212,17 @@ def _pose(body: SX, bodies: list[int], poses: list[tuple[SX, SX]]) -> tuple[SX, 
     return R, origin
 
 
-def _line(numbers: SX, R: SX, origin: SX) -> Line:
+def _line(numbers: SX, R: SX, origin: SX) -> Curve:
     """A span of these numbers, its body having this rotation (3, 3) and origin (3,), m."""
-    return Line(origin + ca.mtimes(R, numbers[1:4]), ca.mtimes(R, numbers[4:7]))
+    out = ca.mtimes(R, numbers[8:11]) if numbers.numel() > STRAIGHT else None
+    return Curve(origin + ca.mtimes(R, numbers[1:4]), ca.mtimes(R, numbers[4:7]), out)
 
 
-def _looks(scene: Scene, terrain: object, line: Line, places: list[SX]) -> list[Look]:
+def _looks(scene: Scene, terrain: object, line: Curve, places: list[SX]) -> list[Look]:
     points = [line.at(place) for place in places]
     found = scene.terrain.surfaces(points, terrain)
     return [
-        Look(place, distance, ca.dot(frame[0, :].T, line.half))
+        Look(place, distance, ca.dot(frame[0, :].T, line.way(place)))
         for place, (distance, frame) in zip(places, found, strict=True)
     ]
 

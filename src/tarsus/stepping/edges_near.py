@@ -32,6 +32,8 @@ def side_by_side(
     """
     found: dict[tuple[float, ...], list[Span]] = {}
     for span in scene.spans:
+        if span.bent:
+            continue
         length, radius = way(span)
         along = np.round(span.half / np.linalg.norm(span.half), 6) + 0.0
         found.setdefault((span.body, length, radius, *along), []).append(span)
@@ -73,6 +75,18 @@ class EdgeBounds:
     def closes(self, seen: SX, radius: float) -> SX:
         """1 if what is within a radius, m, of a point may touch; seen: of `seen`."""
         return closes(self.scene.law, self.shrunk * seen - radius - NEAR)
+
+    def any_near(self, scene: Scene, seen: Mapping[str, tuple[SX, SX]]) -> list[SX]:
+        """Of edges side by side and of rims: 1 if any may touch; seen: of `seen`, by name."""
+        rims = {span.ends[0]: span for span in scene.spans if span.bent}
+        found = [self.may_touch(*side, seen) for side in side_by_side(scene)]
+        return found + [self.may_touch_span(span, seen) for span in rims.values()]
+
+    def may_touch_span(self, span: Span, seen: Mapping[str, tuple[SX, SX]]) -> SX:
+        """1 if a span may touch; seen: of `seen`, by name."""
+        if span.bent:
+            return self.closes(seen[span.ends[0]][0], float(np.linalg.norm(span.out)))
+        return self.may_touch([span.ends], span.part, *way(span), seen)
 
     def may_touch(
         self,

@@ -31,6 +31,7 @@ class Chosen:
     spot: of a scene with spots; there is EMPTY where the slot holds none
     along (3,), place: of a scene with spans, half of one, m, zero of others, and where on it
         the ground is nearest (`stepping.between`)
+    out (3,): of a scene with arcs, `Span.out`
     """
 
     number: SX
@@ -43,6 +44,7 @@ class Chosen:
     boxes: Turns | None = None
     along: SX | None = None
     place: SX | None = None
+    out: SX | None = None
     spot: Spot | None = None
 
 
@@ -105,6 +107,8 @@ def looked_up(scene: Scene, numbers: list[SX], low: Low, j: SX, builder: Builder
         chosen, found = replace(chosen, outline=ca.vertcat(*found[-size:])), found[:-size]
     if low.spans is not None:
         where = ca.if_else(is_span(scene, number), low.spans.place(number), 0)
+        if scene.arcs:
+            chosen, found = replace(chosen, out=ca.vertcat(*found[-3:])), found[:-3]
         chosen = replace(chosen, along=ca.vertcat(*found[-3:]), place=where)
     if not scene.pairs:
         return chosen
@@ -149,9 +153,9 @@ def described(scene: Scene) -> list[tuple[float, ...]]:
             own = (c.body, *c.middle, c.radius, *c.half, *second)
             rows.append((*own, *_turns(pair)) if turned else own)
     if scene.spans:
-        none = (0.0,) * 3
-        along = [none] * len(touching) + [tuple(s.half) for s in scene.spans]
-        along += [none] * len(scene.pairs)
+        none = (0.0,) * (6 if scene.arcs else 3)
+        halves = [(*s.half, *s.out) if scene.arcs else tuple(s.half) for s in scene.spans]
+        along = [none] * len(touching) + halves + [none] * len(scene.pairs)
         rows = [(*row, *own) for row, own in zip(rows, along, strict=True)]
     if not scene.outlines:
         return rows

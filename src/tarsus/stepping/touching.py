@@ -20,6 +20,7 @@ from tarsus.stepping import blocked
 from tarsus.stepping.base import Scene
 from tarsus.stepping.between import place_of, spans_found, travel, turning
 from tarsus.stepping.coupling import Attached
+from tarsus.stepping.curves import Curve
 from tarsus.stepping.ground import Turned, below, below_lowest
 from tarsus.stepping.held import Chosen, Low
 from tarsus.stepping.lowest import NOWHERE
@@ -149,8 +150,8 @@ def touching_spans(
         place = place_of(scene, kin, terrain, span)
         outline = constant(scene.outlines[number]) if scene.outlines else None
         fixed = SX(span.body), constant(span.middle), SX(span.radius), outline
-        along = constant(span.half)
-        slot = Chosen(SX(number), *fixed, along=along, place=place)
+        along, out = constant(span.half), constant(span.out) if scene.arcs else None
+        slot = Chosen(SX(number), *fixed, along=along, place=place, out=out)
         found.append(touching_slot(scene, kin, terrain, slot))
     return found
 
@@ -164,11 +165,14 @@ def touching_slot(scene: Scene, kin: Kinematics, terrain: object, slot: Chosen) 
     selection = Selection(kin, grounded + paired)
     # the ground below it
     body = selection.body(slot.body)
-    arm, place, along, away = ca.mtimes(body.rotation, slot.center), SX(0), None, SX(0)
+    arm, place, curve, away = ca.mtimes(body.rotation, slot.center), SX(0), None, SX(0)
     if slot.along is not None:
         assert slot.place is not None
-        place, along = slot.place, ca.mtimes(body.rotation, slot.along)
-        away = ca.if_else(place < NOWHERE, place, 0) * along
+        out = None if slot.out is None else ca.mtimes(body.rotation, slot.out)
+        curve = Curve(body.origin + arm, ca.mtimes(body.rotation, slot.along), out)
+        place = slot.place
+        found = ca.if_else(place < NOWHERE, place, 0)
+        away = curve.arm(found)
         arm += away
     center = body.origin + arm
     outline = None if slot.outline is None else Turned(slot.outline, body.rotation)
@@ -187,10 +191,12 @@ def touching_slot(scene: Scene, kin: Kinematics, terrain: object, slot: Chosen) 
     rows = ca.mtimes(frame, selection.columns(body, center + down))
     velocity = ca.mtimes(rows, kin.u)
     told = (down, center + down - reach) if outline is not None else ()
-    if along is not None:
+    if curve is not None:
         at_center = ca.mtimes(frame.T, velocity) - ca.cross(body.spin, down)
+        along, rising = curve.way(found), curve.rising(found, normal)
         turned = turning(scene, terrain, center, along)
-        product += ca.cross(body.spin, travel(normal, along, turned, body.spin, at_center))
+        moved = travel(normal, along, turned, body.spin, at_center, rising)
+        product += ca.cross(body.spin, moved)
         told = down + away, center + down - reach - away
     here = ca.logic_and(slot.number >= 0, place < NOWHERE)
     watched = any(blocked.may_be(scene.mechanism, body) for body in grounded)
