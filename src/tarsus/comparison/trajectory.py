@@ -208,7 +208,10 @@ def _ends_of(robot: Robot, name: str) -> tuple[int, int]:
             return solids[first], solids[second]
     # FIRST-SECOND or FIRST-SECOND_K, between two candidates of a body
     spans = {f"{first}-{second}": first for first, second in robot.edges}
-    return robot.frame(spans.get(name) or spans.get(name.rpartition("_")[0]) or name).body, WORLD
+    # NAME+K, a spot of an ellipsoid or an arc of a rim
+    spans |= {c.name: c.name for c in robot.candidates if c.outline is not None}
+    ends = (spans.get(name.rpartition(mark)[0]) for mark in "_+")
+    return robot.frame(spans.get(name) or next(filter(None, ends), name)).body, WORLD
 
 
 def _checked(name: str, given: Any, shape: tuple[int, ...]) -> Array:

@@ -56,6 +56,11 @@ class Span:
         return bool(np.any(self.out))
 
 
+def arcs(spans: Collection[Span]) -> bool:
+    """Whether any of them is an arc."""
+    return any(span.bent for span in spans)
+
+
 def spans(mechanism: Mechanism, touching: Collection[str]) -> tuple[Span, ...]:
     """All of those edges whose candidates are both named, of a long one an odd number, so that one
     span holds its middle; and ARCS of every rim whose first candidate is named: NAME+1, ...

@@ -87,11 +87,6 @@ class Scene:
         own += [None] * (len(self.spans) + len(self.pairs))
         return [(outline or NO_OUTLINE).numbers for outline in own]
 
-    @cached_property
-    def arcs(self) -> bool:
-        """Whether any of the spans is an arc."""
-        return any(span.bent for span in self.spans)
-
     @property
     def order(self) -> tuple[int, ...]:
         """Indices of the contacts, the usual ones first, then the rare ones, spans, pairs: a
@@ -239,11 +234,6 @@ class Stepper(ABC):
 
     def __post_init__(self) -> None:
         check(self)
-
-    @cached_property
-    def arcs(self) -> bool:
-        """Whether any of the spans is an arc."""
-        return any(span.bent for span in self.spans)
 
     @property
     def order(self) -> int | None:

@@ -12,7 +12,7 @@ import numpy as np
 from casadi import DM, SX
 
 from tarsus.dynamics.kinematics import Kinematics
-from tarsus.model.spans import Span
+from tarsus.model.spans import Span, arcs
 from tarsus.program.ir.trace import Builder, Values
 from tarsus.stepping.base import Scene
 from tarsus.stepping.closed import closes
@@ -29,7 +29,7 @@ RISE = 0.02  # [1]: ground that comes nearer by less of the way may be straight,
 INSIDE = 0.02  # of the way between two looks: no look is nearer to one of them
 AHEAD = 1e-3  # m: how far from it the ground is looked at to see how it turns
 STRAIGHT = 8  # numbers of a segment
-APART = 0.2  # of a rim's radius: what is nearer to where the rim touches is that
+APART = 0.03  # of a rim's radius: what is nearer to where the rim touches is that
 FLATTEST = 1.0  # 1/m: on less round ground the place moves no faster than there
 TINY = 1e-12  # m
 
@@ -57,19 +57,17 @@ def nearest(scene: Scene, terrain: object, line: Curve) -> SX:
 
 
 def _own(scene: Scene, terrain: object, line: Curve, place: SX) -> SX:
-    """1 where no candidate touches in place of a span: on an arc not flush with the ground, and not
-    where its rim touches, which is found as in `stepping.ground`.
+    """1 where no candidate touches in place of a span: on an arc where its rim does not, which is
+    found as in `stepping.ground`.
     """
     if line.out is None:
         return SX(1)
-    [(_, frame)] = scene.terrain.surfaces([line.at(place)], terrain)
-    own, arm = frame[0, :].T, SX.zeros(3)
+    arm = SX.zeros(3)
     for _ in range(LOOKS):
         [(_, frame)] = scene.terrain.surfaces([line.middle + arm], terrain)
         arm = line.lowest(frame[0, :].T)
     same = ca.sumsqr(line.arm(place) - arm) < APART**2 * ca.dot(line.half, line.half)
-    elsewhere = ca.logic_not(ca.logic_or(line.flush(own), same))
-    return ca.logic_or(ca.logic_not(line.bent), elsewhere)
+    return ca.logic_not(ca.logic_and(line.bent, same))
 
 
 def _valley(scene: Scene, terrain: object, line: Curve) -> tuple[SX, Look, Look]:
@@ -201,7 +199,7 @@ def turning(scene: Scene, terrain: object, center: SX, line: SX) -> SX:
 def _numbers(scene: Scene, span: Span) -> list[float]:
     """Body, middle (3,), half (3,), radius; of a scene with arcs out (3,)."""
     straight = [span.body, *span.middle, *span.half, span.radius]
-    return [*straight, *span.out] if scene.arcs else straight
+    return [*straight, *span.out] if arcs(scene.spans) else straight
 
 
 def _pose(body: SX, bodies: list[int], poses: list[tuple[SX, SX]]) -> tuple[SX, SX]:

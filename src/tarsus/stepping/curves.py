@@ -11,7 +11,6 @@ from casadi import SX
 from tarsus.model.spans import ARCS
 
 HALF_TURN = np.pi / ARCS  # rad: from an arc's middle to its ends
-FLUSH = 0.02  # rad: a disc that leans less toward the ground lies flat on it
 TINY = 1e-12  # m
 
 
@@ -59,17 +58,9 @@ class Curve:
 
     def lowest(self, normal: SX) -> SX:
         """From the center (3,), m, to the point of an arc's rim farthest against a normal (3,)."""
-        out, ahead = self._leaning(normal)
-        return -(out * self.out + ahead * self.half) / ca.sqrt(out**2 + ahead**2 + TINY**2)
-
-    def flush(self, normal: SX) -> SX:
-        """1 where an arc's disc lies flat on ground with that normal (3,)."""
-        out, ahead = self._leaning(normal)
-        return out**2 + ahead**2 < np.sin(FLUSH) ** 2 * ca.dot(self.half, self.half)
-
-    def _leaning(self, normal: SX) -> tuple[SX, SX]:
         assert self.out is not None
-        return ca.dot(normal, self.out), ca.dot(normal, self.half)
+        out, ahead = ca.dot(normal, self.out), ca.dot(normal, self.half)
+        return -(out * self.out + ahead * self.half) / ca.sqrt(out**2 + ahead**2 + TINY**2)
 
     def rising(self, place: SX, normal: SX) -> SX:
         """How much an arc bends away from ground with that normal (3,), 1/m: how fast the height

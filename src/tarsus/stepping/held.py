@@ -9,6 +9,7 @@ import numpy as np
 from casadi import SX
 
 from tarsus.model.solids import Cuboid, Pair
+from tarsus.model.spans import arcs
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
 from tarsus.stepping.base import EMPTY, Scene
@@ -107,7 +108,7 @@ def looked_up(scene: Scene, numbers: list[SX], low: Low, j: SX, builder: Builder
         chosen, found = replace(chosen, outline=ca.vertcat(*found[-size:])), found[:-size]
     if low.spans is not None:
         where = ca.if_else(is_span(scene, number), low.spans.place(number), 0)
-        if scene.arcs:
+        if arcs(scene.spans):
             chosen, found = replace(chosen, out=ca.vertcat(*found[-3:])), found[:-3]
         chosen = replace(chosen, along=ca.vertcat(*found[-3:]), place=where)
     if not scene.pairs:
@@ -153,8 +154,8 @@ def described(scene: Scene) -> list[tuple[float, ...]]:
             own = (c.body, *c.middle, c.radius, *c.half, *second)
             rows.append((*own, *_turns(pair)) if turned else own)
     if scene.spans:
-        none = (0.0,) * (6 if scene.arcs else 3)
-        halves = [(*s.half, *s.out) if scene.arcs else tuple(s.half) for s in scene.spans]
+        none = (0.0,) * (6 if arcs(scene.spans) else 3)
+        halves = [(*s.half, *s.out) if arcs(scene.spans) else tuple(s.half) for s in scene.spans]
         along = [none] * len(touching) + halves + [none] * len(scene.pairs)
         rows = [(*row, *own) for row, own in zip(rows, along, strict=True)]
     if not scene.outlines:

@@ -13,7 +13,7 @@ from tarsus.dynamics.kinematics import Kinematics
 from tarsus.dynamics.selection import Selection
 from tarsus.model.mechanism import Candidate
 from tarsus.model.solids import Pair
-from tarsus.model.spans import Span
+from tarsus.model.spans import Span, arcs
 from tarsus.program.ir.trace import Builder
 from tarsus.spatial.rotation import constant
 from tarsus.stepping import blocked
@@ -150,7 +150,7 @@ def touching_spans(
         place = place_of(scene, kin, terrain, span)
         outline = constant(scene.outlines[number]) if scene.outlines else None
         fixed = SX(span.body), constant(span.middle), SX(span.radius), outline
-        along, out = constant(span.half), constant(span.out) if scene.arcs else None
+        along, out = constant(span.half), constant(span.out) if arcs(scene.spans) else None
         slot = Chosen(SX(number), *fixed, along=along, place=place, out=out)
         found.append(touching_slot(scene, kin, terrain, slot))
     return found
@@ -165,7 +165,8 @@ def touching_slot(scene: Scene, kin: Kinematics, terrain: object, slot: Chosen) 
     selection = Selection(kin, grounded + paired)
     # the ground below it
     body = selection.body(slot.body)
-    arm, place, curve, away = ca.mtimes(body.rotation, slot.center), SX(0), None, SX(0)
+    arm, curve = ca.mtimes(body.rotation, slot.center), None
+    place, found, away = SX(0), SX(0), SX(0)
     if slot.along is not None:
         assert slot.place is not None
         out = None if slot.out is None else ca.mtimes(body.rotation, slot.out)
