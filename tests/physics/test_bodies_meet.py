@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mujoco
 import numpy as np
 import pytest
 from scipy.optimize import brentq
@@ -45,6 +46,52 @@ def test_a_world_says_what_it_is_made_of() -> None:
     with pytest.raises(TarsusError, match="mass must be positive"):
         tarsus.world(Box(mass=-1.0))
     assert tarsus.world(Cylinder(radius=0.1, length=0.3)).mass == pytest.approx(500 * 0.003 * np.pi)
+
+
+THREE = """<mujoco model="{0}"><worldbody>
+<body name="{0}1" pos="0 0 .3"><freejoint/><geom name="{0}1" size=".1" {1}/></body>
+<body name="{0}2" pos="0 0 .6"><freejoint/><geom name="{0}2" size=".1" {1}/></body>
+<body name="{0}3" pos="0 0 .9"><freejoint/><geom name="{0}3" size=".1"/></body></worldbody>
+<contact><pair geom1="{0}1" geom2="{0}3" friction="{2} {2}"/>
+<pair geom1="{0}2" geom2="{0}1" friction=".3 .3"/></contact></mujoco>"""
+
+
+def test_pairs_that_two_files_name_are_each_file_s_own() -> None:
+    """As in MuJoCo, where one file is attached to the other: without bits a pair alone makes two
+    meet, and geoms of different files are in none.
+    """
+    off = 'contype="0" conaffinity="0"'
+    texts = [THREE.format("a", off, 0.5), THREE.format("b", off, 0.7), THREE.format("c", "", 0.9)]
+    first, *others = (mujoco.MjSpec.from_string(text) for text in texts)
+    for other in others:
+        first.attach(other, prefix="_", frame=first.worldbody.add_frame())
+    model = first.compile()
+    data = mujoco.MjData(model)
+    data.qpos[:] = np.tile([0, 0, 1, 1, 0, 0, 0], 9)  # all in one place
+    mujoco.mj_forward(model, data)
+    names = [model.geom(geom).name.lstrip("_") for geom in range(model.ngeom)]
+    met = {frozenset(names[g] for g in c.geom): c.friction[0] for c in data.contact}
+    # here
+    robots = [Robot.of(read_mjcf(text)) for text in texts]
+    for whole in (
+        tarsus.world(*robots, at=[(1, 0), (2, 0)]),
+        tarsus.world(tarsus.world(*robots[:2], at=[(1, 0)]), robots[2], at=[(2, 0)]),
+        tarsus.world(robots[0], tarsus.world(*robots[1:], at=[(1, 0)]), at=[(2, 0)]),
+    ):
+        found = {frozenset((p.first.name, p.second.name)): p.friction for p in pairs(whole)}
+        assert found == pytest.approx(met)
+    assert len(met) == 2 + 2 + 3 + 2 * 3 + 1
+
+
+def test_what_comes_first_starts_as_it_does_alone() -> None:
+    """An object of a file where that draws it; it began with its middle at z = 0."""
+    text = """<mujoco><worldbody><body name="a" pos="0 0 .3" euler="30 0 0"><freejoint/>
+    <geom size=".1"/></body></worldbody></mujoco>"""
+    alone = Simulation(Robot.of(read_mjcf(text)))
+    beside = Simulation(tarsus.world(alone.robot, Ball(), at=[(1, 0)]))
+    apart = tarsus.world(Robot.of(read_mjcf(text)), Ball(), at=[(1, 0)])
+    assert alone.q[2] == 0.3 and alone.q[4] == pytest.approx(np.sin(np.pi / 12))
+    assert (beside.q[:7] == alone.q).all() and (Simulation(apart).q[:7] == alone.q).all()
 
 
 @pytest.mark.parametrize(("height", "told"), [(0.2, 0), (0.15, 1)])

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import tarsus
+from tarsus.program.run.threads import HostLauncher
 from tarsus.sensing.encoders import Encoders
 from tarsus.sensing.frame_motion import FrameMotion
 from tarsus.sensing.imu import Imu
@@ -243,3 +244,30 @@ def test_noise_of_one_channel_leaves_the_others(ball: str) -> None:
         simulation.set(sensors={name: {"noise": noise}})
         changed = simulation.sense()[name] != reading
         assert changed[1] and changed.sum() == 1
+
+
+@pytest.mark.parametrize("device", ["cpu", HostLauncher()], ids=["lanes", "threads"])
+def test_a_reading_without_noise_and_bias_looks_at_neither_again(
+    ball: str, device: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    simulation = made(ball, device=device)
+    asked: list[str] = []
+    entries = simulation.backend._entries
+    simulation.sense()
+    monkeypatch.setattr(simulation.backend, "_entries", lambda n: (asked.append(n), entries(n))[1])
+    plain = simulation.sense()
+    assert asked == ["sensed.imu", "sensed.clean", "sensed.foot"]
+    # what is set is told, and what is taken back is not
+    simulation.set(sensors={"imu": CHANGED})
+    assert (noise_of(simulation) != 0).all()
+    simulation.set(sensors={"imu": {"noise": 0, "bias": 0}})
+    assert all((told == plain[name]).all() for name, told in simulation.sense().items())
+
+
+def test_a_bias_written_in_place_is_told(ball: str) -> None:
+    """Where the worlds live; whoever has seen a register in place may write to it at any time."""
+    simulation = made(ball, device=HostLauncher())
+    bias = simulation.backend.view("bias.imu")
+    assert not noise_of(simulation).any()
+    bias[...] = 0.25
+    assert noise_of(simulation) == pytest.approx(0.25)

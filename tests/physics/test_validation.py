@@ -160,6 +160,11 @@ def test_a_failure_is_exit_code_1(capsys: pytest.CaptureFixture) -> None:
             "no scene named 'block_on_slop'; did you mean block_on_slope",
         ),
         (["--stepper", "rk5"], "no stepper named 'rk5'; did you mean rk4"),
+        (["--workers", "0"], "--workers must be at least 1, not 0"),
+        (
+            ["--real", "cube_tosses", "--workers", "2"],
+            "nor --stepper nor --workers",
+        ),
     ],
 )
 def test_unknown_names_are_one_sentence(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import subprocess
 import sys
 from collections.abc import Callable
@@ -65,6 +66,15 @@ def test_what_is_read_is_what_was_written() -> None:
     assert list(again.tables) == list(program.tables)
     for name, values in program.tables.items():
         np.testing.assert_array_equal(again.tables[name], values)
+
+
+def test_pickling_changes_no_name() -> None:
+    """It writes into a class when the first of its objects is pickled."""
+    if "__slotnames__" in vars(Slope):
+        del Slope.__slotnames__
+    name = kept_programs.name_of(plan())
+    pickle.dumps(Slope())
+    assert "__slotnames__" in vars(Slope) and kept_programs.name_of(plan()) == name is not None
 
 
 def test_a_timed_program_keeps_its_stamps() -> None:

@@ -4,6 +4,8 @@ taken.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 import tarsus
@@ -54,8 +56,10 @@ def test_geoms_that_the_file_keeps_off_the_ground() -> None:
     ("option", "dt", "told"),
     [
         ('<option timestep="0.0005"/>', {}, "dt is 2.5 ms, and the file of 'r' asks for 0.5 ms"),
+        ('<option timestep="0.002"/>', {}, "dt is 2.5 ms, and the file of 'r' asks for 2 ms"),
         ('<option timestep="0.0005"/>', {"dt": 0.001}, ""),  # chosen
         ('<option timestep="0.0025"/>', {}, ""),
+        ('<option integrator="Euler"/>', {}, ""),
         ("", {}, ""),
     ],
 )
@@ -64,3 +68,11 @@ def test_a_step_that_is_not_the_file_s(option: str, dt: dict, told: str) -> None
     notices = tarsus.Simulation(Robot.of(read_mjcf(text)), controller=None, **dt).notices
     steps = [notice for notice in notices if "timestep" in notice]
     assert len(steps) == bool(told) and all(notice.startswith(told) for notice in steps)
+
+
+def test_a_step_of_a_file_that_is_included(tmp_path: Path) -> None:
+    (tmp_path / "option.xml").write_text('<mujoco><option timestep="0.002"/></mujoco>')
+    file, body = tmp_path / "r.xml", f"<worldbody>{_body('a')}</worldbody>"
+    for included, asked in (("", None), ('<include file="option.xml"/>', 0.002)):
+        file.write_text(f"<mujoco>{included}{body}</mujoco>")
+        assert read_mjcf(file).timestep == asked

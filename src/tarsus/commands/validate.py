@@ -45,7 +45,7 @@ class Validate(Command):
         "tarsus validate --real cube_tosses --out out": "laws and recordings",
     }
     groups: ClassVar[Mapping[str, str]] = {
-        "Scenes": "law scene stepper",
+        "Scenes": "law scene stepper workers",
         "Recordings": "real data out candidates at",
     }
 
@@ -56,6 +56,9 @@ class Validate(Command):
     """Scene (`tarsus list scenes`); by default all."""
     stepper: Annotated[str | None, called("NAME"), name_of("stepper", STEPPERS)] = None
     """Time-stepping method (`tarsus list steppers`); by default all."""
+    workers: Annotated[int | None, called("NUMBER")] = None
+    """How many processes at once; by default as many as there are cores, if there is enough to
+    do. The rows are the same."""
     real: Annotated[str | None, called("NAME"), name_of("real experiment", REAL)] = None
     """Real experiment, such as cube_tosses, instead of scenes."""
     data: File = None
@@ -74,10 +77,13 @@ class Validate(Command):
             return self._real(self.real)
         if self.data or self.out or self.at:
             raise TarsusError("--data, --out and --at go with --real NAME.")
+        if self.workers is not None and self.workers < 1:
+            raise TarsusError(f"--workers must be at least 1, not {self.workers}.")
         from tarsus.validation import report, table
 
         with self.progress() as progress:
-            rows = table.validate(self.law, self.scene, self.stepper, progress.say)
+            asked = self.law, self.scene, self.stepper
+            rows = table.validate(*asked, progress.say, workers=self.workers)
         print_json([row.as_json() for row in rows]) if self.json else report.tell(rows)
         ours = [row for row in rows if row.law != PEER or self.law == PEER]
         return FAILED if any(row.status == table.FAIL for row in ours) else 0
@@ -91,8 +97,8 @@ class Validate(Command):
         from tarsus.validation.real.base import RealExperiment, RealRequest
 
         # what is asked, and whether it can be written
-        if self.scene or self.stepper:
-            raise TarsusError("--real takes neither --scene nor --stepper.")
+        if self.scene or self.stepper or self.workers is not None:
+            raise TarsusError("--real takes neither --scene nor --stepper nor --workers.")
         if self.candidates < 4:
             raise TarsusError(f"--candidates must be at least 4, not {self.candidates}.")
         if self.out is not None:

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from tarsus.errors import TarsusError
 from tarsus.model.mechanism import WORLD, Body, Mechanism
 from tarsus.model.poses import Pose, quaternion_from_rotation, rotation_from_quaternion
+from tarsus.model.solids import MEANT, Solid
 
 Array = NDArray[np.float64]
-PAIRS = 1 << 32  # more than the pairs that a file names: numbers of pairs are a file's own
 
 
 def merged(mechanisms: Sequence[Mechanism]) -> Mechanism:
@@ -31,10 +31,11 @@ def merged(mechanisms: Sequence[Mechanism]) -> Mechanism:
             renamed = _renamed(mechanism, f"_{number}")
         known |= _names(renamed)
         own.append(renamed)
-    # bodies counted on
+    # bodies, and pairs that files name, counted on
     first, *others = own
-    counts = np.cumsum([0, *(len(m.bodies) for m in own)]).tolist()
-    counted = [_counted(m, start) for m, start in zip(own, counts, strict=False)]
+    bodies = np.cumsum([0, *(len(m.bodies) for m in own)]).tolist()
+    named = np.cumsum([0, *(_pairs(m) for m in own)]).tolist()
+    counted = [_counted(m, *starts) for m, *starts in zip(own, bodies, named, strict=False)]
     beside = np.concatenate([np.zeros(0), *(standing(m) for m in others)])
     frames = {**first.keyframes, "stand": standing(first)}
     return Mechanism(
@@ -136,20 +137,28 @@ def _renamed(m: Mechanism, ending: str) -> Mechanism:
     )
 
 
-def _counted(m: Mechanism, start: int) -> Mechanism:
-    """The mechanism with its bodies counted from `start` on."""
+def _pairs(m: Mechanism) -> int:
+    """How many pairs of its solids its file names: one above the highest of their bits."""
+    every = sum((solid.bits for solid in m.solids), ())
+    return max((bits // MEANT).bit_length() for bits in (0, *every))
+
+
+def _counted(m: Mechanism, start: int, pairs: int) -> Mechanism:
+    """The mechanism with its bodies counted from `start` on, its file's pairs from `pairs` on."""
 
     def on(number: int) -> int:
         return number if number == WORLD else number + start
+
+    def solid(own: Solid) -> Solid:
+        first, second = (bits % MEANT + (bits // MEANT * MEANT << pairs) for bits in own.bits)
+        paired = {k + pairs: factor for k, factor in own.paired.items()}
+        return replace(own, body=on(own.body), bits=(first, second), paired=paired)
 
     return replace(
         m,
         bodies=tuple(replace(b, parent=on(b.parent)) for b in m.bodies),
         candidates=tuple(replace(c, body=on(c.body)) for c in m.candidates),
         frames=tuple(replace(f, body=on(f.body)) for f in m.frames),
-        solids=tuple(
-            replace(s, body=on(s.body), paired={k + start * PAIRS: v for k, v in s.paired.items()})
-            for s in m.solids
-        ),
+        solids=tuple(solid(s) for s in m.solids),
         loops=tuple(replace(p, parent=on(p.parent), child=on(p.child)) for p in m.loops),
     )

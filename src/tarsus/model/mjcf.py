@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from tarsus.model.held import check_height, held
 from tarsus.model.joint import Joint, JointKind
 from tarsus.model.mechanism import WORLD, Inertia, Mechanism
 from tarsus.model.mjcf_actuators import actuators, file_actuators, signals
+from tarsus.model.mjcf_bounds import gives
 from tarsus.model.mjcf_compile import compiled, report_missing
 from tarsus.model.mjcf_contacts import colliding, material, of_contacts, report_contacts
 from tarsus.model.mjcf_couplings import couplings
@@ -38,7 +40,6 @@ SHAPES: dict[int, tuple[ShapeKind, int]] = {  # mjtGeom: our kind, how many size
     6: ("box", 3),
 }
 UNNAMED = "MuJoCo Model"
-TIMESTEP = 0.002  # s, MuJoCo's where a file says nothing
 ITSELF = "choose a terrain, perhaps this file by its path"
 
 
@@ -49,15 +50,14 @@ def read_mjcf(source: str | Path, floating: bool = True, height: float | None = 
     it; height: of its origin then, m, in place of the file's.
     """
     check_height(floating, height)
-    if isinstance(source, str) and source.lstrip().startswith("<"):
-        with naming("MJCF text"):
-            model, missing = compiled(source, None)
-            found = from_mujoco_model(model, "MJCF text", "mechanism", missing)
-            return found if floating else held(found, height)
-    path = existing_file(source)
-    with naming(path.name):
-        model, missing = compiled("", path)
-        found = from_mujoco_model(model, path.name, path.stem, missing)
+    inline = isinstance(source, str) and source.lstrip().startswith("<")
+    text, path = (str(source), None) if inline else ("", existing_file(source))
+    file, fallback = (path.name, path.stem) if path else ("MJCF text", "mechanism")
+    with naming(file):
+        model, missing = compiled(text, path)
+        found = from_mujoco_model(model, file, fallback, missing)
+        if gives(text, path, "option", "timestep"):
+            found = replace(found, timestep=float(model.opt.timestep))
         return found if floating else held(found, height)
 
 
@@ -98,7 +98,6 @@ def from_mujoco_model(
         material=material(model),
         excluded=_excluded(model, welded, owner),
         gravity_acceleration=_gravity(model),
-        timestep=None if model.opt.timestep == TIMESTEP else float(model.opt.timestep),
         notes=tuple(report.notes),
         left_out=tuple(report.left_out),
         loops=loops,

@@ -57,6 +57,11 @@ def elements(text: str, path: Path | None) -> Iterator[ET.Element]:
     return (element for element, _, _ in _all(root, path))
 
 
+def gives(text: str, path: Path | None, tag: str, attribute: str) -> bool:
+    """Whether an element of these has the attribute, be it MuJoCo's own default that it gives."""
+    return any(attribute in found.attrib for found in elements(text, path) if found.tag == tag)
+
+
 def _all(root: ET.Element, path: Path | None) -> Iterator[tuple[ET.Element, float, int]]:
     """Every element, also of included files, how often it is repeated, and how deep it stands."""
     folder = Path() if path is None else path.parent

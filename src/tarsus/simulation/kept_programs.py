@@ -37,6 +37,7 @@ HARMLESS = frozenset((*sys.stdlib_module_names, "tarsus", *PACKAGES))  # whose o
 MOCKS = ("unittest", "__main__")  # but not these
 DEEP = 4  # levels of functions in functions
 WITHOUT_REFERENCES = 2  # marshal's version that writes the same code in the same bytes
+NOT_OF_CLASS = ("__dict__", "__weakref__", "__doc__", "__slotnames__")  # pickle writes the last
 LOG = logging.getLogger(__name__)
 P = TypeVar("P")
 
@@ -200,7 +201,7 @@ def _of_module(key: str, value: Any) -> bool:
 
 
 def _of_class(key: str, value: Any) -> bool:
-    return key not in ("__dict__", "__weakref__", "__doc__")
+    return key not in NOT_OF_CLASS
 
 
 def functions_in(value: Any) -> list[FunctionType] | None:

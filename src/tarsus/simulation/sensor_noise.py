@@ -171,7 +171,7 @@ def told(name: str, sensor: Sensor, reading: Any, worlds: Backend) -> Any:
     """The reading (worlds, k) of now with noise and bias, where the worlds live."""
     if sensor.exact or not any(worlds.any(f"{field}.{name}") for field in ADDED):
         return reading
-    own = {field: worlds.get(f"{field}.{name}") for field in ADDED}
+    own = _own(name, worlds)
     when = {register: worlds.get(register) for register in ("steps", EPISODE)}
     return worlds.arrays.asarray(disturbed(name, sensor, fetched(worlds, reading), own, when))
 
@@ -181,8 +181,13 @@ def recorded(name: str, sensor: Sensor, records: Mapping[str, Any], worlds: Back
     reading = records[f"sensed.{name}"]
     if sensor.exact:
         return reading
-    own = {field: worlds.get(f"{field}.{name}") for field in ADDED}
-    return disturbed(name, sensor, reading, own, records)
+    return disturbed(name, sensor, reading, _own(name, worlds), records)
+
+
+def _own(name: str, worlds: Backend) -> dict[str, Array]:
+    """Noise and bias of a sensor (worlds, k), or a zero of what it has not."""
+    fields = {field: f"{field}.{name}" for field in ADDED}
+    return {f: worlds.get(r) if worlds.any(r) else np.zeros(1) for f, r in fields.items()}
 
 
 def disturbed(
@@ -190,7 +195,7 @@ def disturbed(
 ) -> Array:
     """Readings (..., worlds, k) with noise and bias.
 
-    own: "noise" and "bias", (worlds, k)
+    own: "noise" and "bias", (worlds, k) or (1,)
     when: the registers "steps" (..., worlds, 1) and "episode" (..., worlds, 5)
     """
     noise, bias = (np.asarray(own[field], float) for field in ADDED)

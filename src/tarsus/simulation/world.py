@@ -74,10 +74,10 @@ def _mechanism(given: Given) -> Mechanism:
 
 def _standing(mechanism: Mechanism) -> Mechanism:
     """With a keyframe to start from."""
-    if "stand" in mechanism.keyframes or len(mechanism.bodies) == 1 or mechanism.loops:
+    if "stand" in mechanism.keyframes or mechanism.loops:
         return mechanism
     robot = Robot.of(mechanism)
-    legs = robot.floating and robot.candidates
+    legs = len(robot.bodies) > 1 and robot.floating and robot.candidates
     q = posture.stand(robot) if legs else posture.nearest_drawn(robot)
     return replace(robot, keyframes={**robot.keyframes, "stand": q})
 

@@ -5,20 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
+from functools import lru_cache, partial
 from typing import Any, Literal
 
-from tarsus import registry
+from tarsus import registry, robots
 from tarsus.errors import TarsusError, unknown
-from tarsus.validation import mujoco_engine
+from tarsus.validation import mujoco_engine, processes
 from tarsus.validation.engine import Engine, NotModeled
 from tarsus.validation.mujoco_engine import MuJoCo
 from tarsus.validation.scenes.base import Case, ValidationScene
 from tarsus.validation.tarsus_engine import Ours
 
-LAWS, STEPPERS, SCENES = (
+LAWS, STEPPERS, SCENES, ROBOTS = (
     "tarsus.contact.laws",
     "tarsus.stepping.methods",
     "tarsus.validation.scenes",
+    "tarsus.robots",
 )
 Status = Literal["pass", "fail", "not modeled"]
 PASS, FAIL, NOT_MODELED = "pass", "fail", "not modeled"
@@ -62,29 +64,51 @@ def validate(
     stepper: str | None = None,
     tell: Callable[[str], None] = lambda text: None,
     unclaimed: bool = False,
+    workers: int | None = 1,
 ) -> list[ValidationRow]:
     """Rows of the scenes, laws and steppers named, or of all there are, by scene.
 
     law: a name, or the path to a Python file with one's own.
     MuJoCo's are among them if the law is "mujoco", or if neither law nor stepper is named.
-    tell: called with what is being measured. unclaimed: also what a law does not claim; such rows
-    have numbers and stay "not modeled". Raises TarsusError with near names for an unknown one.
+    tell: called with what is being measured, or was, and how many are left. unclaimed: also what a
+    law does not claim; such rows have numbers and stay "not modeled". workers: of
+    `processes.each`; rows do not depend on it. Raises TarsusError with near names for an unknown
+    one.
     """
-    # what is measured
     names = _named("scene", scene, registry.names(SCENES))
-    scenes = {name: registry.member(SCENES, "scene", name, ValidationScene)() for name in names}
-    # every scene on every engine
-    rows: list[ValidationRow] = []
-    for engine in engines(law, stepper):
-        refusal = engine.refusal()
-        for name, each in scenes.items():
-            tell(f"{engine.law}, {engine.stepper}: {name}")
-            rows += (
-                [_without_numbers(name, engine, NOT_MODELED, refusal)]
-                if refusal
-                else _rows(name, each, engine, unclaimed)
-            )
+    _load()
+    _engine.cache_clear()  # a law's own file may be another one by now
+    work = [(e.law, e.stepper, name) for e in engines(law, stepper) for name in names]
+    measure = partial(rows_of, unclaimed=unclaimed)
+    rows = [row for found in processes.each(measure, work, workers, tell) for row in found]
     return sorted(rows, key=lambda row: names.index(row.scene))
+
+
+def _load() -> None:
+    """Load what any scene needs. Programs are kept by what is loaded, and so are found whatever was
+    measured before.
+    """
+    for folder in (LAWS, STEPPERS, SCENES):
+        for name in registry.names(folder):
+            registry.module(folder, folder, name)
+    for name in registry.names(ROBOTS):
+        robots.load(name)
+
+
+def rows_of(law: str, stepper: str, scene: str, unclaimed: bool) -> list[ValidationRow]:
+    """Rows of one scene under one law and stepper."""
+    engine, refusal = _engine(law, stepper)
+    if refusal:
+        return [_without_numbers(scene, engine, NOT_MODELED, refusal)]
+    each = registry.member(SCENES, "scene", scene, ValidationScene)()
+    return list(_rows(scene, each, engine, unclaimed))
+
+
+@lru_cache(maxsize=1)
+def _engine(law: str, stepper: str) -> tuple[Engine, str]:
+    """The engine of these names, with what it has compiled so far, and why it refuses its law."""
+    engine = MuJoCo() if law == mujoco_engine.NAME else Ours(law, stepper)
+    return engine, engine.refusal()
 
 
 def engines(law: str | None, stepper: str | None) -> list[Engine]:

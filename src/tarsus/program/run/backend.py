@@ -29,6 +29,10 @@ class Backend(ABC):
         self.program, self.count, self.target = program, worlds, target
         self.dtype = np.dtype(np.float64 if target.bits == 64 else np.float32)
         self._at = layout(program)[0]
+        # parameters that were looked through since they were set, and registers others may write
+        self._known: dict[str, bool] = {}
+        parameters = {register.name for register in program.of_kind("parameter")}
+        self._lent = self._at.keys() - parameters
 
     def __contains__(self, name: str) -> bool:
         return name in self._at
@@ -42,6 +46,16 @@ class Backend(ABC):
         """A copy of a register of all worlds, (worlds, size), an array of the back end's kind."""
 
     def any(self, name: str) -> bool:
+        """Whether a register holds anything but zeros in any world; of a parameter, which only
+        `set` changes, remembered.
+        """
+        if name in self._lent:
+            return self._looked_through(name)
+        if name not in self._known:
+            self._known[name] = self._looked_through(name)
+        return self._known[name]
+
+    def _looked_through(self, name: str) -> bool:
         """Whether a register holds anything but zeros in any world."""
         return bool(self.arrays.any(self.output(name)))
 

@@ -97,12 +97,14 @@ class ThreadWorlds(Backend):
 
     def view(self, name: str) -> Any:
         """The register of all worlds in place, (worlds, size), worlds side by side in memory."""
+        self._lent.add(name)
         return self._rows(name).T
 
     def first(self, name: str) -> Array:
         return self.launcher.fetched(self._rows(name)[:, 0])
 
     def set(self, name: str, values: ArrayLike, where: Any = None) -> None:
+        self._known.pop(name, None)
         rows = self._rows(name)
         full = self._for_all(name, values).T
         if where is not None:

@@ -81,9 +81,11 @@ class Worlds(Backend):
         return self.data[:, self._entries(name), :]
 
     def get(self, name: str) -> Array:
-        rows = self._rows(name)
-        lying = rows.transpose(0, 2, 1).reshape(self.groups * self.lanes, rows.shape[1])
-        places = self._places
+        rows, places = self._rows(name).transpose(0, 2, 1), self._places
+        shape = (self.groups * self.lanes, rows.shape[2])
+        if places is None and self.groups > 1:
+            return np.array(rows, order="C").reshape(shape)[: self.count]  # a copy, and no second
+        lying = rows.reshape(shape)
         return lying[: self.count].copy() if places is None else lying[places[: self.count]]
 
     def room(self, name: str, dtype: type | None = None) -> Array:
@@ -102,7 +104,7 @@ class Worlds(Backend):
     def output(self, name: str) -> Array:
         return self.get(name)
 
-    def any(self, name: str) -> bool:
+    def _looked_through(self, name: str) -> bool:
         return bool(self._rows(name).any())
 
     def first(self, name: str) -> Array:
@@ -111,6 +113,7 @@ class Worlds(Backend):
 
     def view(self, name: str) -> Array:
         """The first world's register in place, (size,): writing changes it (one lane only)."""
+        self._lent.add(name)
         return self._rows(name)[0, :, 0]
 
     def record_of(self, world: int) -> Array:
@@ -119,6 +122,7 @@ class Worlds(Backend):
         return self.data[place // self.lanes, : record_size(self.program), place % self.lanes]
 
     def set(self, name: str, values: ArrayLike, where: NDArray[np.bool_] | None = None) -> None:
+        self._known.pop(name, None)
         rows, size = self._rows(name), self.program.sizes[name]
         if self._grouping and where is None and name in self._states:
             self._grouping.moved_on()

@@ -1,0 +1,81 @@
+"""Pieces of work done in this process, or in several beside it, with the same results."""
+
+from __future__ import annotations
+
+import importlib
+import multiprocessing
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from time import perf_counter
+from typing import Any, TypeVar
+
+from tarsus.errors import TarsusError
+from tarsus.program.run.optimizer import usable_cores
+
+T = TypeVar("T")
+WORTH = 12  # pieces of work that are worth the start of a process, which takes a second or two
+Telling = Callable[[str], None]
+
+
+def each(
+    function: Callable[..., T],
+    work: Sequence[tuple[Any, ...]],
+    workers: int | None,
+    tell: Telling,
+) -> list[T]:
+    """function(*piece) of every piece of work, in order.
+
+    workers: how many processes at once; None: as many as there are cores, but one for so much work
+        at least that its start is worth it; with one it is done here. Each begins anew and imports
+        the function, so that a script calls this below `if __name__ == "__main__":`.
+    tell: called with how many are done of how many, what is next or done, and the seconds left
+    Raises what the function raises; TarsusError where a process ends, as for want of memory.
+    """
+    # how far it is
+    count, began, done = len(work), perf_counter(), 0
+    found: dict[int, T] = {}
+
+    def told(piece: tuple[Any, ...]) -> None:
+        left = f", {(count - done) * (perf_counter() - began) / done:.0f} s left" if done else ""
+        tell(f"{done} of {count}{left}: {', '.join(map(str, piece))}")
+
+    # here
+    workers = min(usable_cores(), count // WORTH) if workers is None else min(workers, count)
+    if workers <= 1:
+        for number, piece in enumerate(work):
+            told(piece)
+            found[number] = function(*piece)
+            done += 1
+        return list(found.values())
+    # beside
+    context = multiprocessing.get_context("spawn")
+    loaded = sorted(name for name in sys.modules if name.partition(".")[0] == "tarsus")
+    pool = ProcessPoolExecutor(workers, context, _begin, (loaded,))
+    try:
+        futures = {pool.submit(function, *piece): k for k, piece in enumerate(work)}
+        tell(f"0 of {count}")
+        for future in as_completed(futures):
+            number = futures[future]
+            found[number] = future.result()
+            done += 1
+            told(work[number])
+    except BrokenProcessPool:
+        raise TarsusError(
+            f"a process was ended from outside after {done} of {count}, perhaps for want of memory:"
+            " fewer workers need less."
+        ) from None
+    finally:
+        pool.shutdown(cancel_futures=True)
+    return [found[number] for number in range(count)]
+
+
+def _begin(modules: Sequence[str]) -> None:
+    """A worker begins with what the process that asked has loaded: so the programs that either has
+    traced are found by the other (`kept_programs`). Ctrl-C ends it without a word.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    for module in modules:
+        importlib.import_module(module)
