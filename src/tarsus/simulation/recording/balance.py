@@ -58,6 +58,11 @@ def margin(points: Array, carries: NDArray[np.bool_], target: Array) -> Array:
     """Distance (m,) of a target (m, 2) from the edge of the hull of those points (m, n, 2) that
     carry (m, n), m: positive inside, NaN without points or target.
     """
+    # those that carry first: few do at once, of all that ever touch
+    most = int(carries.sum(1).max(initial=0))
+    order = np.argsort(~carries, axis=1, kind="stable")[:, :most]
+    points = np.take_along_axis(points, order[..., None], 1)
+    carries = np.take_along_axis(carries, order, 1)
     # each pair of points makes a line; it is an edge where no point lies beyond it
     first, second = np.triu_indices(points.shape[1], 1)
     along = points[:, second] - points[:, first]
