@@ -27,10 +27,10 @@ ROUNDS = 6  # looks between two of them
 TURN = 1e-4  # rad: between two knots ground that turns less is straight
 RISE = 0.02  # [1]: ground that comes nearer by less of the way may be straight, its distance rough
 INSIDE = 0.02  # of the way between two looks: no look is nearer to one of them
+FLATTEST = 0.75  # by half a line: on ground less round than that the place moves no faster
 AHEAD = 1e-3  # m: how far from it the ground is looked at to see how it turns
 STRAIGHT = 8  # numbers of a segment
 APART = 0.03  # of a rim's radius: what is nearer to where the rim touches is that
-FLATTEST = 1.0  # 1/m: on less round ground the place moves no faster than there
 TINY = 1e-12  # m
 
 
@@ -183,9 +183,10 @@ def travel(
     line (3,): along it; spin (3,), velocity (3,): the body's and that of the place, world
     rising: how much the line itself bends away from the ground (`Curve.rising`), 1/m
     """
-    along = line / ca.sqrt(ca.dot(line, line) + TINY**2)
+    half = ca.sqrt(ca.dot(line, line) + TINY**2)
+    along = line / half
     out = ca.dot(normal, ca.cross(spin, along)) + ca.dot(turned, velocity)
-    return -out / ca.fmax(ca.dot(turned, along) + rising, FLATTEST) * along
+    return -out / ca.fmax(ca.dot(turned, along) + rising, FLATTEST / half) * along
 
 
 def turning(scene: Scene, terrain: object, center: SX, line: SX) -> SX:
