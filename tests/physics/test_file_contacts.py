@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mujoco
 import numpy as np
 import pytest
 
@@ -10,6 +11,7 @@ from tarsus.contact.laws.moreau import Moreau
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusWarning
 from tarsus.model.mjcf import read_mjcf
+from tarsus.model.self_collision import pairs
 from tarsus.model.solids import Pair
 from tarsus.simulation import file_material
 
@@ -100,14 +102,14 @@ def test_a_file_that_says_nothing_changes_nothing() -> None:
     robot = blocks("", "")
     assert robot.material == {} and all(c.friction == 1.0 for c in robot.candidates)
     notices: list[str] = []
-    assert file_material.law("moreau", robot, notices) == Moreau() and not notices
+    assert file_material.fitted("moreau", robot, notices) == (Moreau(), robot) and not notices
 
 
 def test_softness_goes_to_the_law_that_has_it() -> None:
     """solref and solimp are soft_convex's own; under another law, a note says so."""
     given = 'solref=".01 .8" solimp=".8 1 .03 .4 3" friction=".7"'
     robot = blocks(given, given, option='<option impratio="50"/>')
-    law = file_material.law("soft_convex", robot, [])
+    law, _ = file_material.fitted("soft_convex", robot, [])
     found = {
         name: float(value) for name, value in law.parameters().items() if name in robot.material
     }
@@ -186,3 +188,90 @@ def test_pairs_of_two_files_in_one_world_stay_apart() -> None:
         for pair in (("a", "plate"), ("a_2", "plate_2"), ("a", "plate_2"))
     }
     assert list(relative.values()) == pytest.approx([0.2, 0.4, 1.5])
+
+
+BALLS = """<mujoco model="{0}"><worldbody>
+    <body name="{0}"><freejoint/><geom name="{0}" size=".1" {1}/></body>
+    <body name="{0}x"><freejoint/><geom name="{0}x" size=".1" {2}/></body></worldbody></mujoco>"""
+FILES = {
+    "a": ('friction=".5"', 'friction=".2"'),
+    "b": ('friction=".9"', 'friction=".6"'),
+    "c": ('friction=".3" priority="2"', 'friction=".8" priority="1"'),
+    "d": ('friction="0"', 'friction="0"'),
+    "e": ("", ""),
+}
+
+
+@pytest.mark.parametrize("order", ["ab", "ba", "abc", "cba", "adb", "dab", "eab", "aeb"])
+def test_files_of_one_world_have_the_friction_that_they_have_alone(order: str) -> None:
+    """On the ground as alone, on each other as in MuJoCo, where one file is attached to another;
+    soft_convex has MuJoCo's default of 1.
+    """
+    texts = [BALLS.format(name, *FILES[name]) for name in order]
+    first, *others = (mujoco.MjSpec.from_string(text) for text in texts)
+    for other in others:
+        first.attach(other, prefix="_", frame=first.worldbody.add_frame())
+    model = first.compile()
+    data = mujoco.MjData(model)
+    data.qpos[:] = np.tile([0, 0, 1, 1, 0, 0, 0], 2 * len(order))  # all in one place
+    mujoco.mj_forward(model, data)
+    names = [model.geom(geom).name.lstrip("_") for geom in range(model.ngeom)]
+    told = {frozenset(names[g] for g in c.geom): c.friction[0] for c in data.contact}
+    # here: one world, and a world of worlds
+    robots = [Robot.of(read_mjcf(text)) for text in texts]
+    count = len(robots) - 1
+    nested = tarsus.world(
+        tarsus.world(*robots[:-1], at=[(3, 0)] * (count - 1)), robots[-1], at=[(6, 0)]
+    )
+    for whole in (tarsus.world(*robots, at=[(3, 0)] * count), nested):
+        simulation = tarsus.Simulation(whole, "soft_convex", contacts="all")
+        mu = float(simulation.law.parameters()["mu"])
+        found = {
+            frozenset((p.first.name, p.second.name)): mu * p.friction
+            for p in pairs(simulation.robot)
+        }
+        least = 1e-5  # MuJoCo's
+        assert {pair: max(value, least) for pair, value in found.items()} == pytest.approx(told)
+        for robot in robots:
+            alone = tarsus.Simulation(robot, "soft_convex", contacts="all")
+            own = float(alone.law.parameters()["mu"])
+            by_name = {c.name: c.friction for c in simulation.plan.scene.candidates}
+            for candidate in alone.plan.scene.candidates:
+                assert mu * by_name[candidate.name] == pytest.approx(own * candidate.friction)
+
+
+@pytest.mark.parametrize("law", ["moreau", Moreau(mu=1.0)])
+def test_two_files_slide_each_with_its_own_friction(law: Moreau | str) -> None:
+    """And with its ratio where the law is given; a notice names both."""
+    text = """<mujoco model="{0}"><worldbody><body name="{0}"><freejoint/><geom name="{0}"
+    type="box" size=".1 .1 .02" friction="{1}"/></body></worldbody></mujoco>"""
+    robots = [Robot.of(read_mjcf(text.format(*own))) for own in (("a", 0.5), ("b", 0.2))]
+    whole = tarsus.world(*robots, at=[(0, 1)])
+    by = 2.0 if isinstance(law, Moreau) else 1.0
+    expected = max(coulomb(0.5 * by), 0.0), coulomb(0.2 * by)
+    assert slid(whole, law) == pytest.approx(expected, abs=0.02)
+    told = " ".join(tarsus.Simulation(whole, law).notices)
+    assert ("mu 0.5 of 'a', 0.2 of 'b'" in told) == isinstance(law, str)
+
+
+def test_what_says_nothing_has_the_law_s_friction_beside_a_file() -> None:
+    """A built-in robot and objects first, or a file that says nothing, whatever is beside them."""
+    ball = Robot.of(read_mjcf(BALLS.format("a", *FILES["a"])))
+    for law, usual in {"moreau": 0.8, "compliant": 0.8, "lcp_impulse": 0.0}.items():
+        for first in ("mini_cheetah", tarsus.Ball()):
+            whole = tarsus.Simulation(tarsus.world(first, ball, at=[(2, 0)]), law)
+            mu = whole.law.parameters()["mu"]
+            found = {c.name: c.friction * mu for c in whole.plan.scene.candidates}
+            assert found.pop("a") == pytest.approx(0.5) and found.pop("ax") == pytest.approx(0.2)
+            assert list(found.values()) == pytest.approx([usual] * len(found))
+    # an object behind a file: a factor on the law's, as it says
+    whole = tarsus.Simulation(tarsus.world(ball, tarsus.Ball(friction=2.0), at=[(2, 0)]))
+    friction = {c.name: c.friction for c in whole.plan.scene.candidates}
+    assert whole.law.parameters()["mu"] == 0.5 and friction["ball"] == 2.0
+
+
+def test_softness_of_a_second_file_is_told_as_left_out() -> None:
+    soft = BALLS.format("b", 'solref=".01 1"', 'solref=".01 1"')
+    robots = [Robot.of(read_mjcf(text)) for text in (BALLS.format("a", "", ""), soft)]
+    told = " ".join(tarsus.Simulation(tarsus.world(*robots, at=[(2, 0)]), "soft_convex").notices)
+    assert "timeconst of 'b' left out: all contacts have those of 'a'" in told

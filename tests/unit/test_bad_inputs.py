@@ -155,6 +155,29 @@ def test_set_writes_all_or_nothing(four: tarsus.Simulation) -> None:
         ({"mass_scale": {"base": [1, 2]}}, "one for each of 4 worlds; that of 'base' is"),
         ({"mass_scale": {"base": np.inf}}, "mass_scale must be positive .* at most 1e"),
         ({"mass_scale": {"base": "heavy"}}, "mass_scale must be positive"),
+        (
+            {"pushes": True},
+            r'pushes must be names of bodies, such as \["base"\], or "all", not True',
+        ),
+        ({"pushes": None}, "pushes must be names of bodies"),
+        ({"pushes": {"base": np.zeros(3)}}, "pushes must be names of bodies"),
+        ({"pushes": np.array(["nose"])}, "no body named 'nose'"),
+        ({"contacts": np.array(["FL_foot", "nose"])}, "no contact candidate named 'nose'"),
+        ({"coordinates": 3}, 'coordinates must be "minimal", .* or names of joints, not 3'),
+        (
+            {"parameters": None},
+            r'parameters must be "NAME=VALUE", .* such as \["kp=60"\], not None',
+        ),
+        ({"parameters": [3]}, "a parameter is set as NAME=VALUE, such as kp=60, not 3"),
+        ({"keyframe": ["stand"]}, r"no keyframe named \['stand'\]"),
+        ({"keyframe": np.zeros(19)}, "no keyframe named array"),
+        ({"device": 3}, "no device named 3; known are: cpu, cuda"),
+        ({"device": np.zeros(2)}, "no device named array"),
+        ({"precision": np.zeros(2)}, "no precision named"),
+        ({"worlds": True}, "worlds must be a whole number of at least 1, not True"),
+        ({"slots": True}, "slots must be a whole number of at least 1, not True"),
+        ({"bounce": True}, "bounce must lie between 0 and 1, not True"),
+        ({"dt": True}, "dt must be a positive number of seconds, not True"),
         ({"law": tarsus.Moreau(mu=np.ones(2))}, "mu has 2 values: give one, or one for each of 4"),
         (
             {"terrain": tarsus.Slope(angle=np.ones(3) / 9)},
@@ -180,6 +203,16 @@ def test_set_writes_all_or_nothing(four: tarsus.Simulation) -> None:
 def test_bad_options(options: dict, message: str) -> None:
     with pytest.raises(tarsus.TarsusError, match=message):
         tarsus.Simulation(**({"robot": "mini_cheetah", "worlds": 4} | options))
+
+
+def test_names_in_arrays_and_one_alone_will_do() -> None:
+    names = np.array(["FL_foot", "HR_foot"])
+    one = tarsus.Simulation("mini_cheetah", contacts=names, pushes=np.array(["base"]))
+    assert [c.name for c in one.plan.scene.candidates] == list(names)
+    assert one.plan.pushed_bodies == ("base",)
+    assert tarsus.Simulation("mini_cheetah", parameters="mu=0.4").law.parameters()["mu"] == 0.4
+    every = tarsus.Simulation("mini_cheetah", pushes="all")
+    assert every.plan.pushed_bodies == every.robot.body_names
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from tarsus.errors import TarsusError, unknown
 from tarsus.model.file_actuators import FileActuator
+from tarsus.model.file_numbers import FileNumbers
 from tarsus.model.joint import Joint as Joint
 from tarsus.model.joint import Vector, frozen_array
 from tarsus.model.joint_coupling import JointCoupling
@@ -169,6 +170,7 @@ class Mechanism:
     couplings: joints of the tree that follow others
     file_actuators: the actuators as its file describes them, with servos (`actuators="file"`)
     material: numbers of its file for the contact law, by the names of the law's parameters
+    files: of a world of several such files, the numbers of each, the first one's before the others
     timestep: that its file asks for, s; None: it asks for none of its own
     signals: of keyframes, the control signals and activations (n,) of these
     uncut: the mechanism before joints were cut (see `tarsus.model.cut`), else None
@@ -195,6 +197,7 @@ class Mechanism:
     uncut: Mechanism | None = None
     edges: tuple[tuple[str, str], ...] = ()
     timestep: float | None = None
+    files: tuple[FileNumbers, ...] = ()
 
     @cached_property
     def nq(self) -> int:

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.errors import TarsusError
-from tarsus.model.mechanism import WORLD, Body, Mechanism
+from tarsus.model.file_numbers import FileNumbers
+from tarsus.model.mechanism import WORLD, Body, LoopJoint, Mechanism
 from tarsus.model.poses import Pose, quaternion_from_rotation, rotation_from_quaternion
 from tarsus.model.solids import MEANT, Solid
 
 Array = NDArray[np.float64]
 
 
-def merged(mechanisms: Sequence[Mechanism]) -> Mechanism:
+def merged(mechanisms: Sequence[Mechanism], things: Collection[int] = ()) -> Mechanism:
     """One mechanism of all, the first its robot; names that an earlier one has end in _2, _3, ...
 
+    things: numbers of those without a file, whose friction is relative to the law's
+
     Its keyframes are those of the first, in which the others stand as in their own `stand`, or
-    undisplaced; the file's numbers for contacts and gravity are the first's.
+    undisplaced; gravity is the first's, and so are the numbers for contacts, the others' being kept
+    in `files`.
     """
     # every name once
     known, own = set[str](), list[Mechanism]()
@@ -57,7 +61,17 @@ def merged(mechanisms: Sequence[Mechanism]) -> Mechanism:
         material=first.material,
         signals=first.signals,
         timestep=first.timestep,
+        files=_files(own, things),
     )
+
+
+def _files(own: Sequence[Mechanism], things: Collection[int]) -> tuple[FileNumbers, ...]:
+    """The numbers of each one's file, of the first at least; none if no file says anything."""
+    found: list[FileNumbers] = []
+    for k, m in enumerate(own):
+        if k == 0 or k not in things:
+            found += m.files or (FileNumbers(m.name, m.body_names, m.material),)
+    return tuple(found) if any(file.material for file in found) else ()
 
 
 def standing(mechanism: Mechanism) -> Array:
@@ -67,7 +81,7 @@ def standing(mechanism: Mechanism) -> Array:
 
 def placed(mechanism: Mechanism, pose: Pose) -> Mechanism:
     """It moved by a pose of the world: a free root in its keyframe `stand`, another where it is
-    fixed.
+    fixed, and what ties it to the world.
     """
     bodies, q = list(mechanism.bodies), standing(mechanism).copy()
     for i, body in enumerate(bodies):
@@ -78,7 +92,24 @@ def placed(mechanism: Mechanism, pose: Pose) -> Mechanism:
         elif body.parent == WORLD:
             there = pose @ Pose(body.position, body.rotation)
             bodies[i] = replace(body, position=there.position, rotation=there.rotation)
-    return replace(mechanism, bodies=tuple(bodies), keyframes={**mechanism.keyframes, "stand": q})
+    loops = tuple(_tied(loop, pose) for loop in mechanism.loops)
+    frames = {**mechanism.keyframes, "stand": q}
+    return replace(mechanism, bodies=tuple(bodies), loops=loops, keyframes=frames)
+
+
+def _tied(loop: LoopJoint, pose: Pose) -> LoopJoint:
+    """A loop joint whose end at the world, if it has one, is moved."""
+    if loop.parent == WORLD:
+        there = pose @ Pose(loop.position, loop.rotation)
+        return replace(loop, position=there.position, rotation=there.rotation)
+    if loop.child == WORLD:  # the joint has the world's axes, which stay
+        return replace(
+            loop,
+            joint=replace(loop.joint, axis=pose.rotation @ loop.joint.axis),
+            rotation=loop.rotation @ pose.rotation.T,
+            in_child=pose.point(loop.in_child),
+        )
+    return loop
 
 
 def _turned(pose: Pose, quaternion: Array) -> Array:
@@ -134,6 +165,7 @@ def _renamed(m: Mechanism, ending: str) -> Mechanism:
             replace(loop, joint=replace(loop.joint, name=loop.joint.name + ending))
             for loop in m.loops
         ),
+        files=tuple(file.renamed(ending) for file in m.files),
     )
 
 

@@ -49,7 +49,7 @@ def prepared(robot: Robot, given: Given, dt: float, notices: list[str]) -> tuple
     """
     # posture, gait
     built_in = _built_in(robot)
-    robot, of_posture = _standing(robot)
+    robot, of_posture = with_posture(robot)
     auto = isinstance(given, str) and given == AUTO
     name = _default_gait(robot, built_in, notices) if auto else given
     notices += of_posture
@@ -86,7 +86,7 @@ def _built_in(robot: Robot) -> bool:
 
 
 @lru_cache(maxsize=ROBOTS_KEPT)
-def _standing(robot: Robot) -> tuple[Robot, tuple[str, ...]]:
+def with_posture(robot: Robot) -> tuple[Robot, tuple[str, ...]]:
     """The robot with a keyframe "stand", and a notice if no keyframe of its file is called so.
 
     The first of `STANDING` that it has, in capitals or not; else a floating robot without loops
@@ -144,7 +144,6 @@ def _starting_at(robot: Robot, q: NDArray[np.float64], name: str = "") -> Robot:
     return replace(robot, keyframes={**robot.keyframes, "stand": q}, signals=signals)
 
 
-@lru_cache(maxsize=ROBOTS_KEPT)
 def starting_from(robot: Robot, keyframe: str | None) -> Robot:
     """The robot that starts from one of its keyframes, None: as it is; TarsusError with near
     names for an unknown one.
@@ -153,6 +152,11 @@ def starting_from(robot: Robot, keyframe: str | None) -> Robot:
         return robot
     if not isinstance(keyframe, str) or keyframe not in robot.keyframes:
         raise unknown("keyframe", keyframe, list(robot.keyframes))
+    return _starting_at_its(robot, keyframe)
+
+
+@lru_cache(maxsize=ROBOTS_KEPT)
+def _starting_at_its(robot: Robot, keyframe: str) -> Robot:
     return _starting_at(robot, robot.keyframes[keyframe], keyframe)
 
 

@@ -15,7 +15,7 @@ Device = str | Launcher
 
 def checked(device: Device, precision: str | None, threads: int) -> tuple[Device, str]:
     """The device, and the given precision or its own: float64 on a processor, float32 on a GPU."""
-    if isinstance(device, str) and device not in DEVICES:
+    if device not in DEVICES if isinstance(device, str) else not isinstance(device, Launcher):
         raise unknown("device", device, DEVICES)
     if device != "cpu" and threads > 1:
         raise TarsusError(

@@ -1,34 +1,123 @@
-"""A contact law with the numbers that a robot's file gives its contacts."""
+"""A contact law with the numbers that a robot's file gives its contacts.
+
+In a world of several files the law's friction is the first's, and the factors of the others are in
+proportion, so that each is on the ground as it is alone.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
+from typing import Any
 
 from tarsus.contact.base import Law
-from tarsus.model.mechanism import Mechanism
+from tarsus.dynamics.robot import Robot
+from tarsus.model.file_numbers import FileNumbers
+from tarsus.model.solids import Solid
 from tarsus.parameters import named
 from tarsus.simulation import resolve
 
 MU = "mu"  # the friction coefficient, whatever a law calls it
+ROBOTS_KEPT = 64  # robots in proportion that are remembered
 
 
-def law(given: Law | str, robot: Mechanism, notices: list[str]) -> Law:
-    """The law; one by name with the file's numbers in place of its defaults, and a notice of
-    those that it has.
+def fitted(given: Law | str, robot: Robot, notices: list[str]) -> tuple[Law, Robot]:
+    """The law, one by name with the file's numbers in place of its defaults, and the robot, that of
+    several files with their frictions in proportion; notices say what is taken.
+
+    A law as an object keeps its numbers: files that both name a friction keep its ratio, others
+    have the law's.
     """
-    chosen = resolve.law(given)
-    if not isinstance(given, str) or given.endswith(".py") or not robot.material:
-        return chosen
-    friction = named(type(chosen), "friction")
+    chosen, files = resolve.law(given), robot.files
+    by_name = isinstance(given, str) and not given.endswith(".py")
+    own = chosen.parameters()
+    friction = next((name for name in named(type(chosen), "friction") if name in own), None)
+    if files and friction:
+        robot = _in_proportion(robot, float(own[friction]) if by_name else None)
+    if not by_name:
+        return chosen, robot
+    # the numbers by the law's names
     of_law = {
-        (friction[0] if name == MU and friction else name): value
+        (friction if name == MU and friction else name): value
         for name, value in robot.material.items()
     }
-    taken = {name: value for name, value in of_law.items() if name in chosen.parameters()}
-    if taken:
-        told = ", ".join(f"{name} {value:g}" for name, value in taken.items())
+    taken = {name: value for name, value in of_law.items() if name in own}
+    each = _each(files, friction, float(own[friction])) if friction else ""
+    told = ", ".join(f"{k} {v:g}" for k, v in taken.items() if not each or k != friction)
+    if told:
         notices.append(
-            f"contacts have the numbers of the file of {robot.name!r}: {told}; --set"
-            f" {next(iter(taken))}=... gives others."
+            f"contacts have the numbers of the file of {(files or (robot,))[0].name!r}: {told};"
+            f" --set {told.split()[0]}=... gives others."
         )
-    return replace(chosen, **taken)
+    notices += [each] if each else []
+    notices += [note for file in files[1:] if (note := _left(file, files[0], own))]
+    return replace(chosen, **taken), robot
+
+
+def _in_proportion(robot: Robot, usual: float | None) -> Robot:
+    """The robot of several files with all factors on friction relative to the first file's, or
+    where that has none to the largest.
+
+    usual: friction of a file that says nothing; None: that of the law, whatever it is
+    """
+    own = [file.material.get(MU, usual) for file in robot.files]
+    known = [mu for mu in own if mu is not None]
+    law_s = (own[0] or max(known, default=0.0)) if own[0] is not None else None
+    factors = tuple(mu / law_s if law_s and mu is not None else 1.0 for mu in own)
+    return _scaled(robot, factors, law_s if law_s != own[0] else None)
+
+
+@lru_cache(maxsize=ROBOTS_KEPT)
+def _scaled(robot: Robot, factors: tuple[float, ...], law_s: float | None) -> Robot:
+    """The robot with the friction of each file's parts scaled; law_s: the law's, None: the first's.
+
+    Made once for each robot object, so that its simulations share one program.
+    """
+    named_so = {
+        body: factor
+        for file, factor in zip(robot.files, factors, strict=True)
+        for body in file.bodies
+    }
+    # things that have no file go with the first
+    of_body = {i: named_so.get(body.name, factors[0]) for i, body in enumerate(robot.bodies)}
+    return replace(
+        robot,
+        candidates=tuple(
+            replace(c, friction=of_body.get(c.body, 1.0) * c.friction) for c in robot.candidates
+        ),
+        solids=tuple(_solid(solid, of_body.get(solid.body, 1.0)) for solid in robot.solids),
+        material=robot.material if law_s is None else {**robot.material, MU: law_s},
+        files=(),
+    )
+
+
+def _solid(own: Solid, factor: float) -> Solid:
+    paired = {number: factor * value for number, value in own.paired.items()}
+    return replace(own, friction=factor * own.friction, paired=paired)
+
+
+def _each(files: Sequence[FileNumbers], name: str, usual: float) -> str:
+    """What friction the files of a world have, if not all the same."""
+    mu = [file.material.get(MU, usual) for file in files]
+    if len(set(mu)) < 2:
+        return ""
+    told = ", ".join(
+        f"{value:g} of {file.name!r}" + ("" if MU in file.material else " (the law's)")
+        for file, value in zip(files, mu, strict=True)
+    )
+    return (
+        f"contacts have the friction of each one's own file, {name} {told}; --set {name}=... gives"
+        " the first another, and the rest in proportion."
+    )
+
+
+def _left(file: FileNumbers, first: FileNumbers, known: Mapping[str, Any]) -> str:
+    """What else of a file beside the first the law has once for all."""
+    names = [name for name in {**first.material, **file.material} if name != MU and name in known]
+    other = [n for n in names if file.material.get(n) != first.material.get(n)]
+    if not other:
+        return ""
+    return (
+        f"{', '.join(other)} of {file.name!r} left out: all contacts have those of {first.name!r}."
+    )

@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from tarsus.contact.base import Law
 from tarsus.control.base import Controller
-from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError, unknown
 from tarsus.model.mechanism import Mechanism
 from tarsus.parameters import declared, name_of
@@ -27,12 +26,6 @@ from tarsus.terrain.base import Terrain
 UNIT = 0.01  # [1]: a quaternion whose length differs more from 1 is none
 HEAVIEST = 1e6  # [1]: factor on a mass
 SPEED = "speed"  # the command that legs bound
-
-
-def pushed_bodies(chosen: Robot, names: str | Sequence[str]) -> tuple[str, ...]:
-    """The bodies that may be pushed; TarsusError with near names for an unknown one."""
-    given = (names,) if isinstance(names, str) else tuple(names)
-    return tuple(chosen.bodies[chosen.body_index(name)].name for name in given)
 
 
 def wrenches(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Annotated, Any, TypedDict, get_args, get_type_hints
@@ -87,7 +87,8 @@ class Options(TypedDict, total=False):
         ),
     ]
     pushes: Annotated[
-        str | Sequence[str], Option((), "names of the bodies that set(push=...) may push")
+        str | Sequence[str],
+        Option((), 'names of the bodies that set(push=...) may push, or "all"'),
     ]
     sensors: Annotated[
         Any,
@@ -136,19 +137,18 @@ def complete(given: Options) -> SimpleNamespace:
             raise unknown("option", name, known)
     chosen = SimpleNamespace(**{name: option.default for name, option in known.items()} | given)
     # their values
-    if chosen.precision not in (*PRECISIONS, None):
+    _lists(chosen)
+    if chosen.precision is not None and str(chosen.precision) not in PRECISIONS:
         raise unknown("precision", str(chosen.precision), PRECISIONS)
-    for name in ("worlds", "threads"):
+    for name in ("worlds", "threads", "slots"):
         value = getattr(chosen, name)
-        if not isinstance(value, int | np.integer) or value < 1:
-            raise TarsusError(f"{name} must be a whole number of at least 1, not {value}.")
-    if chosen.slots is not None and (
-        not isinstance(chosen.slots, int | np.integer) or chosen.slots < 1
-    ):
-        raise TarsusError(f"slots must be a whole number of at least 1, not {chosen.slots!r}.")
+        if name == "slots" and value is None:
+            continue
+        if not _whole(value) or value < 1:
+            raise TarsusError(f"{name} must be a whole number of at least 1, not {value!r}.")
     for name in ("stabilization", "bounce"):
         part = getattr(chosen, name)
-        if not isinstance(part, float | int | np.number) or not 0 <= part <= 1:
+        if not _number(part) or not 0 <= part <= 1:
             raise TarsusError(f"{name} must lie between 0 and 1, not {part!r}.")
     for name in ("limits", "stiction", "self_collision"):
         if not isinstance(getattr(chosen, name), bool | np.bool_):
@@ -163,8 +163,33 @@ def complete(given: Options) -> SimpleNamespace:
     return chosen
 
 
+def _lists(chosen: SimpleNamespace) -> None:
+    """Names in arrays become lists; TarsusError for what is no list of names at all."""
+    for name in ("contacts", "pushes", "coordinates", "parameters"):
+        if isinstance(value := getattr(chosen, name), np.ndarray):
+            setattr(chosen, name, value.ravel().tolist())
+    for name, such in {
+        "pushes": 'names of bodies, such as ["base"], or "all"',
+        "coordinates": '"minimal", "extended", "maximal" or names of joints',
+        "parameters": '"NAME=VALUE", one or a list, such as ["kp=60"]',
+    }.items():
+        value = getattr(chosen, name)
+        if isinstance(value, Mapping) or not isinstance(value, Iterable):
+            raise TarsusError(f"{name} must be {such}, not {value!r}.")
+    if isinstance(chosen.parameters, str):
+        chosen.parameters = (chosen.parameters,)
+
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, float | int | np.number) and not isinstance(value, bool)
+
+
 def positive(name: str, value: Any, unit: str) -> float:
     """The value as a number; TarsusError unless it is positive and finite."""
-    if not isinstance(value, float | int | np.number) or not (value > 0 and np.isfinite(value)):
+    if not _number(value) or not (value > 0 and np.isfinite(value)):
         raise TarsusError(f"{name} must be a positive number of {unit}, not {value!r}.")
     return float(value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -101,6 +101,14 @@ def scene(
     held = {name: getattr(chosen, name) for name in ("limits", "bounce", "stiction")}
     held |= {"pairs": pairs, "spans": between}
     return Scene(mechanism, law, ground, touching, chosen.stabilization, rare, slots, **held)
+
+
+def pushed_bodies(chosen: Robot, names: str | Sequence[str]) -> tuple[str, ...]:
+    """The bodies that may be pushed; TarsusError with near names for an unknown one."""
+    if isinstance(names, str) and names == ALL:
+        return chosen.body_names
+    given = (names,) if isinstance(names, str) else tuple(names)
+    return tuple(chosen.bodies[chosen.body_index(name)].name for name in given)
 
 
 def terrain(given: Terrain | str) -> Terrain:

@@ -63,7 +63,7 @@ def _declared(part: Any) -> Mapping[str, Parameter]:
 
 def read(text: str, owners: Sequence[Owner]) -> Setting:
     """Whose parameter a NAME=VALUE sets, the first owner's that has it; TarsusError if none has."""
-    full, equals, value = text.partition("=")
+    full, equals, value = text.partition("=") if isinstance(text, str) else ("", "", "")
     if not equals:
         raise TarsusError(f"a parameter is set as NAME=VALUE, such as kp=60, not {text!r}.")
     whose, dot, name = full.rpartition(".")

@@ -84,7 +84,7 @@ class Simulation(KeptState, sensed.Sensed, Differentiated):
         self.robot = default_controller.starting_from(self.robot, chosen.keyframe)
         own, controller = actuation.chosen(chosen.actuators, controller)
         prepared = default_controller.prepared(self.robot, controller, self.dt, self.notices)
-        self.robot, touching = prepared[0], file_material.law(law, self.robot, self.notices)
+        touching, self.robot = file_material.fitted(law, prepared[0], self.notices)
         parts: dict[str, Any] = {"law": touching, "gait": prepared[1]}
         parts |= {"stepper": resolve.stepper(stepper), "terrain": resolve.terrain(terrain)}
         parts = with_parameters(parts | {"actuators": own}, chosen.parameters)
@@ -96,7 +96,7 @@ class Simulation(KeptState, sensed.Sensed, Differentiated):
         scene = resolve.scene(self.robot, (self.law, self.terrain, self.stepper), touching, chosen)
         compiled = self.controller if isinstance(self.controller, Controller) else None
         scales = dict(chosen.mass_scale or {})
-        pushed = inputs.pushed_bodies(self.robot, chosen.pushes)
+        pushed = resolve.pushed_bodies(self.robot, chosen.pushes)
         acting = actuation.compiled(self.actuators, scene.mechanism)
         sensing = sensed.named(chosen.sensors, scene)
         read = sensor_noise.registers(sensing, self.robot, self.worlds)

@@ -18,8 +18,7 @@ from tarsus.model.merge import merged, placed, standing
 from tarsus.model.objects import Thing
 from tarsus.model.poses import Pose, rotation_about, shift
 from tarsus.model.solids import Capsule
-from tarsus.morphology import posture
-from tarsus.simulation import resolve
+from tarsus.simulation import default_controller, resolve
 from tarsus.simulation.placement import DEEP
 
 Given = Robot | Mechanism | Thing | str
@@ -35,8 +34,8 @@ def world(robot: Given, *others: Given, at: Sequence[Sequence[float]] = ()) -> R
         point above z = 0, m (0 if not given), and its yaw about z, rad (0)
 
     The first is the robot: it is put on the ground by `Simulation`, gaits move it, and its feet are
-    the robot's. The others start where they are put, at rest, with joints as in their own keyframe
-    `stand`; their motors come behind the robot's. Spheres, capsules, boxes and cylinders of
+    the robot's. The others start where they are put, at rest, with joints as they start
+    alone; their motors come behind the robot's. Spheres, capsules, boxes and cylinders of
     different ones touch each other under every law; those of one robot with `self_collision=True`.
     A built-in robot touches others with its round contact points, its feet.
     """
@@ -56,7 +55,8 @@ def world(robot: Given, *others: Given, at: Sequence[Sequence[float]] = ()) -> R
         lift = height - _lowest(turned) - DEEP if own.candidates else height
         origin = standing(turned)[:2] if own.floating else np.zeros(2)
         parts.append(placed(turned, shift([x - origin[0], y - origin[1], lift])))
-    return Robot.of(check(merged(parts)))
+    things = [k for k, given in enumerate((robot, *others)) if isinstance(given, Thing)]
+    return Robot.of(check(merged(parts, things)))
 
 
 def _mechanism(given: Given) -> Mechanism:
@@ -73,13 +73,9 @@ def _mechanism(given: Given) -> Mechanism:
 
 
 def _standing(mechanism: Mechanism) -> Mechanism:
-    """With a keyframe to start from."""
-    if "stand" in mechanism.keyframes or mechanism.loops:
-        return mechanism
-    robot = Robot.of(mechanism)
-    legs = len(robot.bodies) > 1 and robot.floating and robot.candidates
-    q = posture.stand(robot) if legs else posture.nearest_drawn(robot)
-    return replace(robot, keyframes={**robot.keyframes, "stand": q})
+    """With the keyframe to start from that it has alone, and what is told of it then as a note."""
+    robot, told = default_controller.with_posture(Robot.of(mechanism))
+    return replace(robot, notes=(*robot.notes, *told)) if told else robot
 
 
 def _lowest(mechanism: Mechanism) -> float:
