@@ -24,8 +24,7 @@ class Span:
     There the ground is parallel to the segment, so that a ball around the point touches where the
     mantle of a cylinder does, and sticks out of no flat end.
 
-    Or an arc of a rim: there it touches where the ground is nearest, if that is not where the
-    rim's own candidate touches and its disc does not lie flat.
+    Or an arc of a rim, if its own candidate does not touch at the same place.
 
     middle (3,), half (3,): the segment from middle - half to middle + half, body frame, m; of an
         arc the rim's center, and along the rim in the arc's middle, as long as the rim's radius

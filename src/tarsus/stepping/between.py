@@ -133,7 +133,7 @@ def spans_found(
     reach = EdgeBounds.of(scene, terrain)
     told = builder.hold("ends", [reach.seen(*ends[name]) for name in names])
     seen = dict(zip(names, told, strict=True))
-    near_any = reduce(ca.logic_or, reach.any_near(scene, seen))
+    near_any = reduce(ca.logic_or, reach.any_near(seen))
     table = np.array([_numbers(scene, span) for span in scene.spans])
     bodies = sorted({span.body for span in scene.spans})
     poses = [(kin.world_rotation[b], kin.world_position[b]) for b in bodies]

@@ -76,10 +76,10 @@ class EdgeBounds:
         """1 if what is within a radius, m, of a point may touch; seen: of `seen`."""
         return closes(self.scene.law, self.shrunk * seen - radius - NEAR)
 
-    def any_near(self, scene: Scene, seen: Mapping[str, tuple[SX, SX]]) -> list[SX]:
+    def any_near(self, seen: Mapping[str, tuple[SX, SX]]) -> list[SX]:
         """Of edges side by side and of rims: 1 if any may touch; seen: of `seen`, by name."""
-        rims = {span.ends[0]: span for span in scene.spans if span.bent}
-        found = [self.may_touch(*side, seen) for side in side_by_side(scene)]
+        rims = {span.ends[0]: span for span in self.scene.spans if span.bent}
+        found = [self.may_touch(*side, seen) for side in side_by_side(self.scene)]
         return found + [self.may_touch_span(span, seen) for span in rims.values()]
 
     def may_touch_span(self, span: Span, seen: Mapping[str, tuple[SX, SX]]) -> SX:
