@@ -113,7 +113,7 @@ def _closer(
 def place_of(scene: Scene, kin: Kinematics, terrain: object, span: Span) -> SX:
     """The place on a span where the ground is nearest (`nearest`)."""
     pose = kin.world_rotation[span.body], kin.world_position[span.body]
-    return nearest(scene, terrain, _line(SX(DM(_numbers(scene, span))), *pose))
+    return nearest(scene, terrain, _line(SX(DM(_numbers(span, span.bent))), *pose))
 
 
 def spans_found(
@@ -134,7 +134,8 @@ def spans_found(
     told = builder.hold("ends", [reach.seen(*ends[name]) for name in names])
     seen = dict(zip(names, told, strict=True))
     near_any = reduce(ca.logic_or, reach.any_near(seen))
-    table = np.array([_numbers(scene, span) for span in scene.spans])
+    bent = arcs(scene.spans)
+    table = np.array([_numbers(span, bent) for span in scene.spans])
     bodies = sorted({span.body for span in scene.spans})
     poses = [(kin.world_rotation[b], kin.world_position[b]) for b in bodies]
 
@@ -197,10 +198,10 @@ def turning(scene: Scene, terrain: object, center: SX, line: SX) -> SX:
     return (behind - before) / (2 * AHEAD)
 
 
-def _numbers(scene: Scene, span: Span) -> list[float]:
-    """Body, middle (3,), half (3,), radius; of a scene with arcs out (3,)."""
+def _numbers(span: Span, bent: bool) -> list[float]:
+    """Body, middle (3,), half (3,), radius; out (3,) where arcs are among the spans."""
     straight = [span.body, *span.middle, *span.half, span.radius]
-    return [*straight, *span.out] if arcs(scene.spans) else straight
+    return [*straight, *span.out] if bent else straight
 
 
 def _pose(body: SX, bodies: list[int], poses: list[tuple[SX, SX]]) -> tuple[SX, SX]:

@@ -154,8 +154,9 @@ def described(scene: Scene) -> list[tuple[float, ...]]:
             own = (c.body, *c.middle, c.radius, *c.half, *second)
             rows.append((*own, *_turns(pair)) if turned else own)
     if scene.spans:
-        none = (0.0,) * (6 if arcs(scene.spans) else 3)
-        halves = [(*s.half, *s.out) if arcs(scene.spans) else tuple(s.half) for s in scene.spans]
+        bent = arcs(scene.spans)
+        none = (0.0,) * (6 if bent else 3)
+        halves = [(*s.half, *s.out) if bent else tuple(s.half) for s in scene.spans]
         along = [none] * len(touching) + halves + [none] * len(scene.pairs)
         rows = [(*row, *own) for row, own in zip(rows, along, strict=True)]
     if not scene.outlines:

@@ -13,7 +13,7 @@ from tarsus.dynamics.kinematics import Kinematics
 from tarsus.dynamics.selection import Selection
 from tarsus.model.mechanism import Candidate
 from tarsus.model.solids import Pair
-from tarsus.model.spans import Span, arcs
+from tarsus.model.spans import Span
 from tarsus.program.ir.trace import Builder
 from tarsus.spatial.rotation import constant
 from tarsus.stepping import blocked
@@ -150,7 +150,7 @@ def touching_spans(
         place = place_of(scene, kin, terrain, span)
         outline = constant(scene.outlines[number]) if scene.outlines else None
         fixed = SX(span.body), constant(span.middle), SX(span.radius), outline
-        along, out = constant(span.half), constant(span.out) if arcs(scene.spans) else None
+        along, out = constant(span.half), constant(span.out) if span.bent else None
         slot = Chosen(SX(number), *fixed, along=along, place=place, out=out)
         found.append(touching_slot(scene, kin, terrain, slot))
     return found
