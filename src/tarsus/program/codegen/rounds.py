@@ -21,8 +21,12 @@ class Rounds(Registers):
         self.scribe.lines += [f"  br label %{label}", f"{label}:"]
 
     def _to_be_kept(self, block: While) -> list[tuple[str, int]]:
-        """What a round writes that worlds without a part in it get back at its end."""
+        """What a round writes that worlds without a part in it get back at its end; not what lives
+        in a loop inside it: it would be kept from round to round, and from step to step.
+        """
+        inside = frozenset[str]().union(*self._scopes.values())
         names = [name for name in written(block.body) if self._kept_at_end(name)]
+        names = [name for name in names if name not in inside]
         return [(name, k) for name in names for k in range(self.program.sizes[name])]
 
     def _put_by(

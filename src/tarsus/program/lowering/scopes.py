@@ -43,10 +43,10 @@ def _accesses(blocks: tuple[Block, ...], around: tuple[int, ...]) -> Iterator[Ac
             yield from _accesses(block.body, (*around, id(block)))
             yield block.more, False, (*around, id(block))
         elif isinstance(block, Later):
-            # whatever it reads and writes it reads first: it may not run
-            touched = dict.fromkeys((block.more, *block.reads, *block.writes))
-            yield from ((name, False, around) for name in touched)
-            yield from ((name, True, around) for name in touched)
+            # what it writes it reads first: it may not run
+            writes = dict.fromkeys((block.more, *block.writes))
+            yield from ((name, False, around) for name in dict.fromkeys((*writes, *block.reads)))
+            yield from ((name, True, around) for name in writes)
         elif isinstance(block, Straight):
             yield from ((name, False, around) for name in block.inputs)
             yield from ((name, True, around) for name in block.outputs)
