@@ -5,6 +5,7 @@ does.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from fractions import Fraction
 
@@ -15,6 +16,8 @@ from casadi import SX
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from tarsus.program.codegen.emit import ir_text
+from tarsus.program.codegen.layout import Target
 from tarsus.program.ir import reference
 from tarsus.program.ir.blocks import Lookup, Program, Straight, While
 from tarsus.program.ir.trace import Builder, Values
@@ -249,6 +252,45 @@ def nested() -> Program:
 
     last = b.loop({"i": SX(0), "sum": SX(0)}, outer, 30, first=a > 0)
     return b.program(total=last["sum"], rounds=last["i"])
+
+
+def rounds_that_read_much() -> Program:
+    """Each round adds what a loop of twenty numbers, inside another, comes to, and, where that is
+    large, what a rare loop finds in thirty numbers from before.
+    """
+    b = Builder("reads")
+    x = b.parameter("x")
+    before = b.keep("before", ca.vertcat(*(ca.cos(k * x) for k in range(30))))
+
+    def outer(v: Values) -> tuple[Values, SX]:
+        def inner(w: Values) -> tuple[Values, SX]:
+            return {"w": w["w"] * 0.5 + 1, "n": w["n"] + 1}, w["n"] < v["k"]
+
+        def middle(w: Values) -> tuple[Values, SX]:
+            begun = ca.vertcat(*(ca.sin(k * w["sums"]) for k in range(20)))
+            return {"sums": ca.sum1(b.loop({"w": begun, "n": SX(0)}, inner, 9)["w"])}, SX(0)
+
+        sums = b.loop({"sums": v["s"]}, middle, 1)["sums"]
+
+        def rare(r: Values) -> tuple[Values, SX]:
+            return {"r": r["r"] + ca.dot(before, before)}, SX(0)
+
+        found = b.rarely({"r": sums}, rare, 1, sums > 30)["r"]
+        return {"s": v["s"] + found, "k": v["k"] + 1}, v["k"] + 1 < x
+
+    last = b.loop({"s": SX(0), "k": SX(0)}, outer, 20)
+    return b.program(total=last["s"] + before[3])
+
+
+def test_no_more_is_kept_from_round_to_round_than_rounds_hand_on() -> None:
+    program, x = rounds_that_read_much(), np.arange(1.0, 12)[:, None]
+    kept = re.search(r"%by = alloca \[(\d+) x", ir_text(program, Target(8)))
+    assert kept is not None
+    assert int(kept[1]) == 3  # the sum, the count and whether to go on
+    expected = reference.run(program, {"x": x})["total"]
+    for lanes in LANES:
+        worlds = compiled(program, {"x": x}, lanes, steps=2)
+        np.testing.assert_allclose(worlds.get("total"), expected, rtol=1e-13)
 
 
 @pytest.mark.parametrize("lanes", LANES)
