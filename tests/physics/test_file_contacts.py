@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import mujoco
 import numpy as np
 import pytest
@@ -10,9 +12,14 @@ import tarsus
 from tarsus.contact.laws.moreau import Moreau
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusWarning
+from tarsus.learning.lesson import Lesson
+from tarsus.learning.network import Network
+from tarsus.learning.play import room
+from tarsus.learning.policy import Policy, SeenScale
 from tarsus.model.mjcf import read_mjcf
 from tarsus.model.self_collision import pairs
 from tarsus.model.solids import Pair
+from tarsus.model.to_mjcf import to_mjcf
 from tarsus.simulation import file_material
 
 SLOPE, G = 0.6, 9.81
@@ -275,3 +282,33 @@ def test_softness_of_a_second_file_is_told_as_left_out() -> None:
     robots = [Robot.of(read_mjcf(text)) for text in (BALLS.format("a", "", ""), soft)]
     told = " ".join(tarsus.Simulation(tarsus.world(*robots, at=[(2, 0)]), "soft_convex").notices)
     assert "timeconst of 'b' left out: all contacts have those of 'a'" in told
+
+
+def test_environments_plans_and_lessons_take_the_numbers_of_a_file(tmp_path: Path) -> None:
+    """As a simulation does: by the law's name, not of a law as an object; settings go before."""
+    path = tmp_path / "slippery.xml"
+    path.write_text(to_mjcf(tarsus.load("mini_cheetah"), friction=0.35))
+    robot = tarsus.load(path)
+    assert tarsus.Simulation(robot).law.parameters()["mu"] == 0.35
+    for made in (tarsus.Environment(robot=robot, worlds=2), tarsus.Planner(robot=robot)):
+        assert made.law.parameters()["mu"] == 0.35
+        assert sum("mu 0.35" in told for told in made.notices) == 1
+    for own in (
+        tarsus.Environment(robot=robot, worlds=2, law=Moreau()),
+        tarsus.Planner(robot=robot, law=Moreau()),
+    ):
+        assert own.law.parameters()["mu"] == 0.8
+        assert not any("mu" in told for told in own.notices)
+    # what is learned, and where it is played
+    few = ("worlds=2", "periods=2")
+    learned = Lesson(robot=str(path), settings=few).environment(1)
+    assert np.all(learned.backend.get("law.mu") == 0.35)
+    assert sum("mu 0.35" in told for told in learned.notices) == 1
+    set_so = Lesson(robot=str(path), settings=(*few, "law.mu=0.5"))
+    assert set_so.contact_law().parameters()["mu"] == 0.5
+    about = set_so.about(set_so.environment(1))
+    scale = SeenScale(np.zeros(about["sees"], "f4"), np.ones(about["sees"], "f4"))
+    network = Network((about["sees"], about["action"]), own=about["action"])
+    there = Policy(network, np.zeros(network.count, np.float32), scale, about)
+    for law, mu in {"moreau": 0.5, "compliant": 0.35}.items():
+        assert room(there, law, 0.004, "plane").law.parameters()["mu"] == mu

@@ -24,7 +24,7 @@ from tarsus.errors import TarsusError
 from tarsus.morphology.feet import feet
 from tarsus.program.run.backend import Array
 from tarsus.program.run.worlds import Worlds
-from tarsus.simulation import default_controller, notices, resolve, time_steps
+from tarsus.simulation import default_controller, file_material, notices, resolve, time_steps
 from tarsus.simulation.contact_selection import candidates
 from tarsus.simulation.loading import loaded
 from tarsus.simulation.options import Options, complete
@@ -107,10 +107,10 @@ class Environment:
         standing, _ = default_controller.prepared(asked, None, self.dt, self.notices)
         if reason := self.task.suits(standing):
             raise TarsusError(f"{standing.name!r} cannot be asked to do this task: {reason}")
+        self.law, standing = file_material.fitted(law, standing, self.notices)
         self.task = self.task.fitted(standing)
         self.robot = self.task.prepared(standing)
-        self.law, self.terrain = resolve.law(law), resolve.terrain(terrain)
-        stepping = resolve.stepper(stepper)
+        self.terrain, stepping = resolve.terrain(terrain), resolve.stepper(stepper)
         steps = self._steps()
         # what is compiled
         named = self.task.contacts(self.robot) if chosen.contacts is None else chosen.contacts

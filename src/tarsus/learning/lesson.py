@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any
 
 from tarsus import parameters, registry
@@ -15,7 +16,7 @@ from tarsus.environments.environment import TASKS, Environment
 from tarsus.errors import TarsusError, TarsusWarning
 from tarsus.files import plain
 from tarsus.learning.methods.base import Method
-from tarsus.simulation import default_controller, resolve
+from tarsus.simulation import default_controller, file_material, resolve
 from tarsus.simulation.settings import with_parameters
 from tarsus.tasks.base import LearningTask
 
@@ -48,14 +49,16 @@ class Lesson:
         return found["task"], found["method"]
 
     def contact_law(self) -> Law:
-        """The law with its settings."""
+        """The law with the numbers of the robot's file, and its settings."""
         return self.named()["law"]
 
-    def named(self) -> dict[str, Any]:
-        """ "task", "method" and "law" with their settings."""
+    def named(self, notices: list[str] | None = None) -> dict[str, Any]:
+        """ "task", "method" and "law" with their settings; notices say what the robot's file gives
+        the law.
+        """
         task = registry.member(TASKS, "task", self.task, LearningTask)()
         method = registry.member(METHODS, "method", self.method, Method)()
-        law = resolve.law(self.law)
+        law, _ = file_material.fitted(self.law, self._robot, [] if notices is None else notices)
         return with_parameters({"task": task, "method": method, "law": law}, self.settings)
 
     def fitted(self) -> tuple[LearningTask, Robot]:
@@ -65,17 +68,24 @@ class Lesson:
 
     def standing(self) -> Robot:
         """The robot with a posture to stand in."""
-        return default_controller.prepared(resolve.robot(self.robot), None, self.dt, [])[0]
+        return default_controller.prepared(self._robot, None, self.dt, [])[0]
+
+    @cached_property
+    def _robot(self) -> Robot:
+        return resolve.robot(self.robot)
 
     def environment(self, threads: int) -> Environment:
         """The worlds to learn in."""
-        parts = self.named()
-        return Environment(
+        notices = list[str]()
+        parts = self.named(notices)
+        found = Environment(
             *(parts["task"], self.robot, parts["law"], "midpoint", self.terrain, self.dt),
             worlds=parts["method"].worlds,
             threads=threads,
             seed=self.seed,
         )
+        found.notices[:0] = notices
+        return found
 
     def about(self, environment: Environment) -> dict[str, Any]:
         """All that a policy must know of where it was learned, as JSON has it."""

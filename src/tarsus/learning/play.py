@@ -207,7 +207,8 @@ def _seen(
 def _in_mujoco(policy: Policy, course: Course, dt: float, terrain: Terrain | str) -> Played:
     """One trial after the other."""
     # the same robot there
-    worlds, settings = room(policy, "moreau", dt, terrain, course.trials), MujocoSettings()
+    worlds = room(policy, "moreau", dt, terrain, course.trials)
+    settings = MujocoSettings(mu=float(worlds.law.parameters()["mu"]))
     pilot = Pilot(policy, worlds)
     touching = [candidate.name for candidate in worlds.work.scene.candidates]
     there = MujocoSimulation(worlds.robot, settings, terrain, pilot, dt, touching)

@@ -27,7 +27,7 @@ from tarsus.planning.rollout_program import RolloutPlan, shared
 from tarsus.planning.rollouts import Futures
 from tarsus.planning.strides import strides
 from tarsus.program.run.optimizer import usable_cores
-from tarsus.simulation import default_controller, notices, resolve, time_steps
+from tarsus.simulation import default_controller, file_material, notices, resolve, time_steps
 from tarsus.simulation.contact_selection import candidates
 from tarsus.simulation.options import Options, complete
 from tarsus.terrain.base import Terrain
@@ -103,8 +103,8 @@ class Planner:
         asked = resolve.robot(robot)
         chosen = _completed(own, asked)
         asked = default_controller.starting_from(asked, chosen.keyframe)
-        self.robot, _ = default_controller.prepared(asked, None, self.dt, self.notices)
-        self.law = resolve.law(law)
+        asked, _ = default_controller.prepared(asked, None, self.dt, self.notices)
+        self.law, self.robot = file_material.fitted(law, asked, self.notices)
         self.terrain = resolve.terrain(terrain or self.goal.ground() or "plane")
         if reason := self.goal.suits(self.robot):
             raise TarsusError(f"{self.robot.name!r} cannot be asked for this goal: {reason}")

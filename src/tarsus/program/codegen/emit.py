@@ -11,7 +11,6 @@ from tarsus.program.codegen.layout import Target
 from tarsus.program.codegen.registers import SPARE
 from tarsus.program.codegen.rounds import Rounds
 from tarsus.program.ir.blocks import CYCLES, Block, Later, Lookup, Program, Stamp, Straight, While
-from tarsus.program.lowering.scopes import local_registers
 from tarsus.program.lowering.spill import Memory
 from tarsus.program.lowering.tape import Node, tape
 
@@ -38,7 +37,6 @@ class Emitter(Rounds):
         self._labels = 0
         self._told = 0  # operations whose worlds know of them
         self._stays = False  # whether a loop's code stays in it
-        self._scopes = local_registers(program, shared)
         self._odds = isinstance(self.frame, LaneGroups)  # whether LLVM is told how often
         if program.sections and not (target == Target(1) and isinstance(self.frame, LaneGroups)):
             raise TarsusError(

@@ -13,6 +13,7 @@ from tarsus.program.codegen.layout import Target, layout
 from tarsus.program.codegen.on_entry import Handed
 from tarsus.program.ir.blocks import Program
 from tarsus.program.lowering.passed import Passed, passed
+from tarsus.program.lowering.scopes import local_registers
 
 ROOM = "%handed"  # what this code shares with a function that it calls
 BY = "%by"  # what worlds without a part in a round get back at its end
@@ -42,9 +43,10 @@ class Registers:
         self._shared = places(program, shared)  # in %shared
         self._kept = 0  # the most numbers that wait for a round's end
         self._handed = 0  # the most numbers that a function shares with this code
-        # lanes that take part, and registers that only they read
+        # lanes that take part, and registers that only they read; those of every loop, by its id
         self._masks: list[str] = []
         self._local: list[frozenset[str]] = []
+        self._scopes = local_registers(program, shared)
         self._inside = False  # whether this is a seldom loop's function
 
     @cached_property
