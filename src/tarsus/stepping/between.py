@@ -12,12 +12,13 @@ import numpy as np
 from casadi import DM, SX
 
 from tarsus.dynamics.kinematics import Kinematics
-from tarsus.model.spans import Span, arcs
+from tarsus.model.spans import Span, arcs, faces
 from tarsus.program.ir.trace import Builder, Values
 from tarsus.stepping.base import Scene
 from tarsus.stepping.closed import closes
 from tarsus.stepping.curves import Curve
 from tarsus.stepping.edges_near import EdgeBounds
+from tarsus.stepping.faces import Face, nearest_inside, with_face
 from tarsus.stepping.flags import Flags
 from tarsus.stepping.ground import LOOKS
 from tarsus.stepping.lowest import NOWHERE, Lowest
@@ -27,9 +28,6 @@ ROUNDS = 6  # looks between two of them
 TURN = 1e-4  # rad: between two knots ground that turns less is straight
 RISE = 0.02  # [1]: ground that comes nearer by less of the way may be straight, its distance rough
 INSIDE = 0.02  # of the way between two looks: no look is nearer to one of them
-FLATTEST = 0.75  # by half a line: on ground less round than that the place moves no faster
-AHEAD = 1e-3  # m: how far from it the ground is looked at to see how it turns
-STRAIGHT = 8  # numbers of a segment
 APART = 0.03  # of a rim's radius: what is nearer to where the rim touches is that
 TINY = 1e-12  # m
 
@@ -110,10 +108,18 @@ def _closer(
     return ca.if_else(there, _proposed(a, b, tangents=False, inside=0.0), NOWHERE)
 
 
-def place_of(scene: Scene, kin: Kinematics, terrain: object, span: Span) -> SX:
-    """The place on a span where the ground is nearest (`nearest`)."""
+def place_of(scene: Scene, kin: Kinematics, terrain: object, span: Span) -> tuple[SX, SX | None]:
+    """The place on a span where the ground is nearest (`nearest`), and of a face that across it
+    (`nearest_inside`).
+    """
     pose = kin.world_rotation[span.body], kin.world_position[span.body]
-    return nearest(scene, terrain, _line(SX(DM(_numbers(span, span.bent))), *pose))
+    line = _line(SX(DM(_numbers(span, span.bent, wide=False))), *pose, span.bent)
+    if not span.wide:
+        return nearest(scene, terrain, line), None
+    across = ca.mtimes(pose[0], DM(span.across))
+    face = Face(line.middle, line.half, across, SX(int(span.round)))
+    place, _ = nearest_inside(scene, terrain, face)
+    return place[0], place[1]
 
 
 def spans_found(
@@ -134,8 +140,8 @@ def spans_found(
     told = builder.hold("ends", [reach.seen(*ends[name]) for name in names])
     seen = dict(zip(names, told, strict=True))
     near_any = reduce(ca.logic_or, reach.any_near(seen))
-    bent = arcs(scene.spans)
-    table = np.array([_numbers(span, bent) for span in scene.spans])
+    bent, wide = arcs(scene.spans), faces(scene.spans)
+    table = np.array([_numbers(span, bent, wide) for span in scene.spans])
     bodies = sorted({span.body for span in scene.spans})
     poses = [(kin.world_rotation[b], kin.world_position[b]) for b in bodies]
 
@@ -145,24 +151,22 @@ def spans_found(
 
         # one after the other, of those that are near
         def look(now: Values) -> tuple[Values, SX]:
-            wide = table.shape[1]
+            size = table.shape[1]
             at, others = builder.hold("at", Flags(now["flags"]).first())
-            index = ca.vertcat(*(wide * at + k for k in range(wide)))
-            row = builder.lookup("spans", table, index)
-            line, radius = builder.hold("line", (_line(row, *_pose(row[0], bodies, own)), row[7]))
-            there, *knots = builder.hold("knots", _valley(scene, terrain, line))
-
-            # closer, where there is a valley
-            def refined(before: Values) -> tuple[Values, SX]:
-                place = builder.keep("place", _closer(scene, terrain, line, knots, builder))
-                distance, _ = scene.terrain.surfaces([line.at(place)], terrain)[0]
-                own = ca.logic_and(place < NOWHERE, _own(scene, terrain, line, place))
-                gap = ca.if_else(own, distance - radius, SX.inf())
-                number, touches = at + len(scene.candidates), closes(scene.law, gap)
-                new = Lowest.of(before).with_one(number, gap, place, touches)
-                return new.values(), SX(0)
-
-            found = builder.loop({name: now[name] for name in begin}, refined, 1, there)
+            index = ca.vertcat(*(size * at + k for k in range(size)))
+            row, number = builder.lookup("spans", table, index), at + len(scene.candidates)
+            pose = _pose(row[0], bodies, own)
+            line, radius = builder.hold("line", (_line(row, *pose, bent), row[7]))
+            found: Values = {name: now[name] for name in begin}
+            flat = None
+            if wide:
+                across = ca.mtimes(pose[0], row[-4:-1])
+                face = builder.hold("face", Face(line.middle, line.half, across, row[-1]))
+                flat = ca.sumsqr(row[-4:-1]) > 0
+                found = builder.loop(
+                    found, with_face(scene, terrain, number, face, builder), 1, flat
+                )
+            found = _with_line(scene, terrain, (number, line, radius, flat), found, builder)
             after = {name: found[name] for name in begin} | {"flags": others.words}
             return after, others.any
 
@@ -170,38 +174,44 @@ def spans_found(
         last = builder.loop(first, look, len(scene.spans), flags.any)
         return {name: last[name] for name in begin}, SX(0)
 
-    begin = Lowest.none(scene.slots, spans=True).values()
+    begin = Lowest.none(scene.slots, spans=True, faces=wide).values()
     return Lowest.of(builder.rarely(begin, inside, 1, near_any))
 
 
-def travel(
-    normal: SX, line: SX, turned: SX, spin: SX, velocity: SX, rising: SX | float = 0.0
-) -> SX:
-    """How fast (3,), m/s, the place where the ground is nearest moves along a line with its body:
-    the ground's normal there stays at a right angle to it.
+def _with_line(
+    scene: Scene,
+    terrain: object,
+    own: tuple[SX, Curve, SX, SX | None],
+    found: Values,
+    builder: Builder,
+) -> Values:
+    """The lowest spans with one more, where it is nearest to the ground inside.
 
-    normal (3,): the ground's; turned (3,): how it turns along the line (`turning`), 1/m
-    line (3,): along it; spin (3,), velocity (3,): the body's and that of the place, world
-    rising: how much the line itself bends away from the ground (`Curve.rising`), 1/m
+    own: its number, itself, its radius, m, and 1 for a face, which is looked at otherwise
     """
-    half = ca.sqrt(ca.dot(line, line) + TINY**2)
-    along = line / half
-    out = ca.dot(normal, ca.cross(spin, along)) + ca.dot(turned, velocity)
-    return -out / ca.fmax(ca.dot(turned, along) + rising, FLATTEST / half) * along
+    number, line, radius, flat = own
+    there, *knots = builder.hold("knots", _valley(scene, terrain, line))
+
+    # closer, where there is a valley
+    def refined(before: Values) -> tuple[Values, SX]:
+        place = builder.keep("place", _closer(scene, terrain, line, knots, builder))
+        distance, _ = scene.terrain.surfaces([line.at(place)], terrain)[0]
+        own = ca.logic_and(place < NOWHERE, _own(scene, terrain, line, place))
+        gap = ca.if_else(own, distance - radius, SX.inf())
+        new = Lowest.of(before).with_one(number, gap, place, closes(scene.law, gap))
+        return new.values(), SX(0)
+
+    if flat is not None:
+        there = ca.logic_and(there, ca.logic_not(flat))
+    return builder.loop(found, refined, 1, there)
 
 
-def turning(scene: Scene, terrain: object, center: SX, line: SX) -> SX:
-    """How the ground's normal (3,) changes on the way along a line (3,) from a point (3,), 1/m."""
-    along = line / ca.sqrt(ca.dot(line, line) + TINY**2)
-    ways = [center + way * along for way in (-AHEAD, AHEAD)]
-    before, behind = (frame[0, :].T for _, frame in scene.terrain.surfaces(ways, terrain))
-    return (behind - before) / (2 * AHEAD)
-
-
-def _numbers(span: Span, bent: bool) -> list[float]:
-    """Body, middle (3,), half (3,), radius; out (3,) where arcs are among the spans."""
+def _numbers(span: Span, bent: bool, wide: bool) -> list[float]:
+    """Body, middle (3,), half (3,), radius; out (3,) where the scene has arcs; where it has faces
+    across (3,) and 1 for a disc.
+    """
     straight = [span.body, *span.middle, *span.half, span.radius]
-    return [*straight, *span.out] if bent else straight
+    return [*straight, *(span.out if bent else ()), *((*span.across, span.round) if wide else ())]
 
 
 def _pose(body: SX, bodies: list[int], poses: list[tuple[SX, SX]]) -> tuple[SX, SX]:
@@ -212,9 +222,9 @@ def _pose(body: SX, bodies: list[int], poses: list[tuple[SX, SX]]) -> tuple[SX, 
     return R, origin
 
 
-def _line(numbers: SX, R: SX, origin: SX) -> Curve:
+def _line(numbers: SX, R: SX, origin: SX, bent: bool) -> Curve:
     """A span of these numbers, its body having this rotation (3, 3) and origin (3,), m."""
-    out = ca.mtimes(R, numbers[8:11]) if numbers.numel() > STRAIGHT else None
+    out = ca.mtimes(R, numbers[8:11]) if bent else None
     return Curve(origin + ca.mtimes(R, numbers[1:4]), ca.mtimes(R, numbers[4:7]), out)
 
 

@@ -1,4 +1,6 @@
-"""Which edges of a body may touch uneven ground between their ends, by bounds on how far it is."""
+"""Which edges and faces of a body may touch uneven ground between their ends, by bounds on how far
+it is.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ def side_by_side(
     """
     found: dict[tuple[float, ...], list[Span]] = {}
     for span in scene.spans:
-        if span.bent:
+        if span.bent or span.wide:
             continue
         length, radius = way(span)
         along = np.round(span.half / np.linalg.norm(span.half), 6) + 0.0
@@ -72,20 +74,27 @@ class EdgeBounds:
         """How high an end is above the ground, or how far from a solid, and its z, m."""
         return distance if self.solid else distance / frame[0, 2], center[2]
 
-    def closes(self, seen: SX, radius: float) -> SX:
+    def closes(self, seen: SX, radius: float | SX) -> SX:
         """1 if what is within a radius, m, of a point may touch; seen: of `seen`."""
         return closes(self.scene.law, self.shrunk * seen - radius - NEAR)
 
     def any_near(self, seen: Mapping[str, tuple[SX, SX]]) -> list[SX]:
-        """Of edges side by side and of rims: 1 if any may touch; seen: of `seen`, by name."""
+        """Of edges side by side, rims and faces: 1 if any may touch; seen: of `seen`, by name."""
         rims = {span.ends[0]: span for span in self.scene.spans if span.bent}
         found = [self.may_touch(*side, seen) for side in side_by_side(self.scene)]
-        return found + [self.may_touch_span(span, seen) for span in rims.values()]
+        found += [self.may_touch_span(span, seen) for span in rims.values()]
+        faces = [span for span in self.scene.spans if span.wide and not span.round]
+        return found + [self.may_touch_span(span, seen) for span in faces]
 
     def may_touch_span(self, span: Span, seen: Mapping[str, tuple[SX, SX]]) -> SX:
         """1 if a span may touch; seen: of `seen`, by name."""
         if span.bent:
             return self.closes(seen[span.ends[0]][0], float(np.linalg.norm(span.out)))
+        if span.round:
+            return self.closes(seen[span.ends[0]][0], float(np.linalg.norm(span.half)))
+        if span.wide:
+            aside = self.shrunk * self.rate * float(np.linalg.norm(span.across))
+            return self.may_touch([span.ends, span.beside], span.part, way(span)[0], aside, seen)
         return self.may_touch([span.ends], span.part, *way(span), seen)
 
     def may_touch(
@@ -93,7 +102,7 @@ class EdgeBounds:
         ends: Sequence[tuple[str, str]],
         part: tuple[float, float],
         length: float,
-        radius: float,
+        radius: float | SX,
         seen: Mapping[str, tuple[SX, SX]],
     ) -> SX:
         """1 if what lies in a part of the way between ends may touch, of several pairs of ends one

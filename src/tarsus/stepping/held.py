@@ -9,7 +9,7 @@ import numpy as np
 from casadi import SX
 
 from tarsus.model.solids import Cuboid, Pair
-from tarsus.model.spans import arcs
+from tarsus.model.spans import arcs, faces
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
 from tarsus.stepping.base import EMPTY, Scene
@@ -33,6 +33,7 @@ class Chosen:
     along (3,), place: of a scene with spans, half of one, m, zero of others, and where on it
         the ground is nearest (`stepping.between`)
     out (3,): of a scene with arcs, `Span.out`
+    across (3,), aside: of a scene with faces, `Span.across`, and where on it the ground is nearest
     """
 
     number: SX
@@ -46,6 +47,8 @@ class Chosen:
     along: SX | None = None
     place: SX | None = None
     out: SX | None = None
+    across: SX | None = None
+    aside: SX | None = None
     spot: Spot | None = None
 
 
@@ -108,6 +111,10 @@ def looked_up(scene: Scene, numbers: list[SX], low: Low, j: SX, builder: Builder
         chosen, found = replace(chosen, outline=ca.vertcat(*found[-size:])), found[:-size]
     if low.spans is not None:
         where = ca.if_else(is_span(scene, number), low.spans.place(number), 0)
+        if faces(scene.spans):
+            aside = low.spans.aside(number)
+            chosen = replace(chosen, across=ca.vertcat(*found[-3:]), aside=aside)
+            found = found[:-3]
         if arcs(scene.spans):
             chosen, found = replace(chosen, out=ca.vertcat(*found[-3:])), found[:-3]
         chosen = replace(chosen, along=ca.vertcat(*found[-3:]), place=where)
@@ -154,9 +161,11 @@ def described(scene: Scene) -> list[tuple[float, ...]]:
             own = (c.body, *c.middle, c.radius, *c.half, *second)
             rows.append((*own, *_turns(pair)) if turned else own)
     if scene.spans:
-        bent = arcs(scene.spans)
-        none = (0.0,) * (6 if bent else 3)
-        halves = [(*s.half, *s.out) if bent else tuple(s.half) for s in scene.spans]
+        bent, wide = arcs(scene.spans), faces(scene.spans)
+        none = (0.0,) * (3 + 3 * bent + 3 * wide)
+        halves = [
+            (*s.half, *(s.out if bent else ()), *(s.across if wide else ())) for s in scene.spans
+        ]
         along = [none] * len(touching) + halves + [none] * len(scene.pairs)
         rows = [(*row, *own) for row, own in zip(rows, along, strict=True)]
     if not scene.outlines:

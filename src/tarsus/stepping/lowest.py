@@ -24,57 +24,73 @@ class Lowest:
     touching: how many touch, those for which there was no place among them
     places: where on each span the ground is nearest (`stepping.between`), NOWHERE for none; empty
         for pairs
+    asides: where across a face that is (`stepping.faces`), 0 of other spans; empty if none is one
     """
 
     numbers: list[SX]
     gaps: list[SX]
     touching: SX
     places: list[SX] = field(default_factory=list)
+    asides: list[SX] = field(default_factory=list)
 
     @staticmethod
-    def none(count: int, *, spans: bool) -> Lowest:
+    def none(count: int, *, spans: bool, faces: bool = False) -> Lowest:
         """So many places, all free."""
-        numbers, gaps, places = (
-            entries(SX(np.full(count, value))) for value in (EMPTY, np.inf, NOWHERE)
+        numbers, gaps, places, asides = (
+            entries(SX(np.full(count, value))) for value in (EMPTY, np.inf, NOWHERE, 0)
         )
-        return Lowest(numbers, gaps, SX(0), places if spans else [])
+        return Lowest(numbers, gaps, SX(0), places if spans else [], asides if faces else [])
 
     @staticmethod
     def of(values: Values) -> Lowest:
         """Of `values`."""
+        own = (entries(values.get(name, SX(0, 1))) for name in ("places", "asides"))
         numbers, gaps = entries(values["numbers"]), entries(values["gaps"])
-        return Lowest(numbers, gaps, values["touching"], entries(values.get("places", SX(0, 1))))
+        return Lowest(numbers, gaps, values["touching"], *own)
 
     def values(self) -> Values:
         """As a loop carries them."""
         values = {"numbers": ca.vertcat(*self.numbers), "gaps": ca.vertcat(*self.gaps)}
-        places = {"places": ca.vertcat(*self.places)} if self.places else {}
-        return values | {"touching": self.touching} | places
+        more = {"places": self.places, "asides": self.asides}
+        rest = {name: ca.vertcat(*own) for name, own in more.items() if own}
+        return values | {"touching": self.touching} | rest
 
     @property
     def least(self) -> SX:
         """The least gap, m."""
         return reduce(ca.fmin, self.gaps)
 
-    def with_one(self, number: SX, gap: SX, place: SX, touches: SX) -> Lowest:
+    def with_one(
+        self, number: SX, gap: SX, place: SX, touches: SX, aside: SX | float = 0.0
+    ) -> Lowest:
         """With one span more, in place of the highest."""
         most = reduce(ca.fmax, self.gaps)
-        free = gap < most
-        new: list[tuple[SX, SX, SX]] = []
-        for before in zip(self.numbers, self.gaps, self.places, strict=True):
-            here = ca.logic_and(free, before[1] == most)
-            free = ca.logic_and(free, ca.logic_not(here))
-            one = zip((number, gap, place), before, strict=True)
-            a, b, c = (ca.if_else(here, mine, other) for mine, other in one)
-            new.append((a, b, c))
-        numbers, gaps, places = (list(own) for own in zip(*new, strict=True))
-        return Lowest(numbers, gaps, self.touching + touches, places)
+        free, here = gap < most, list[SX]()
+        for own in self.gaps:
+            here.append(ca.logic_and(free, own == most))
+            free = ca.logic_and(free, ca.logic_not(here[-1]))
+
+        def put(new: SX | float, before: list[SX]) -> list[SX]:
+            pairs = zip(here, before, strict=True)
+            return [ca.if_else(flag, new, old) for flag, old in pairs]
+
+        return Lowest(
+            *(put(number, self.numbers), put(gap, self.gaps), self.touching + touches),
+            *(put(place, self.places), put(aside, self.asides) if self.asides else []),
+        )
 
     def place(self, number: SX) -> SX:
         """Where the ground is nearest on the span of that number; NOWHERE if it was not found."""
-        found = SX(NOWHERE)
-        for own, place in zip(self.numbers, self.places, strict=True):
-            found = ca.if_else(own == number, place, found)
+        return self._of(number, self.places, NOWHERE)
+
+    def aside(self, number: SX) -> SX:
+        """Where across it that is; 0 if it is no face."""
+        return self._of(number, self.asides, 0.0)
+
+    def _of(self, number: SX, values: list[SX], usual: float) -> SX:
+        found = SX(usual)
+        for own, value in zip(self.numbers, values, strict=True):
+            found = ca.if_else(own == number, value, found)
         return found
 
 

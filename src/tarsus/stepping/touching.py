@@ -18,7 +18,7 @@ from tarsus.program.ir.trace import Builder
 from tarsus.spatial.rotation import constant
 from tarsus.stepping import blocked
 from tarsus.stepping.base import Scene
-from tarsus.stepping.between import place_of, spans_found, travel, turning
+from tarsus.stepping.between import place_of, spans_found
 from tarsus.stepping.coupling import Attached
 from tarsus.stepping.curves import Curve
 from tarsus.stepping.ground import Turned, below, below_lowest
@@ -29,6 +29,7 @@ from tarsus.stepping.shared_body import shared_bodies
 from tarsus.stepping.spots import Spots, spots
 from tarsus.stepping.touching_pairs import or_pair, touching_pairs
 from tarsus.stepping.touching_point import FAR, TouchingPoint
+from tarsus.stepping.travels import travels
 
 
 def touching(
@@ -147,11 +148,13 @@ def touching_spans(
     first, found = len(scene.candidates), []
     for span in which:
         number = first + scene.spans.index(span)
-        place = place_of(scene, kin, terrain, span)
+        place, aside = place_of(scene, kin, terrain, span)
         outline = constant(scene.outlines[number]) if scene.outlines else None
         fixed = SX(span.body), constant(span.middle), SX(span.radius), outline
         along, out = constant(span.half), constant(span.out) if span.bent else None
         slot = Chosen(SX(number), *fixed, along=along, place=place, out=out)
+        if aside is not None:
+            slot = replace(slot, across=constant(span.across), aside=aside)
         found.append(touching_slot(scene, kin, terrain, slot))
     return found
 
@@ -166,14 +169,17 @@ def touching_slot(scene: Scene, kin: Kinematics, terrain: object, slot: Chosen) 
     # the ground below it
     body = selection.body(slot.body)
     arm, curve = ca.mtimes(body.rotation, slot.center), None
-    place, found, away = SX(0), SX(0), SX(0)
+    place, found, away, across = SX(0), SX(0), SX.zeros(3), list[SX]()
     if slot.along is not None:
         assert slot.place is not None
         out = None if slot.out is None else ca.mtimes(body.rotation, slot.out)
-        curve = Curve(body.origin + arm, ca.mtimes(body.rotation, slot.along), out)
+        if slot.across is not None and slot.aside is not None:
+            across = [ca.mtimes(body.rotation, slot.across)]
+            away = slot.aside * across[0]
+        curve = Curve(body.origin + arm + away, ca.mtimes(body.rotation, slot.along), out)
         place = slot.place
         found = ca.if_else(place < NOWHERE, place, 0)
-        away = curve.arm(found)
+        away += curve.arm(found)
         arm += away
     center = body.origin + arm
     outline = None if slot.outline is None else Turned(slot.outline, body.rotation)
@@ -193,11 +199,9 @@ def touching_slot(scene: Scene, kin: Kinematics, terrain: object, slot: Chosen) 
     velocity = ca.mtimes(rows, kin.u)
     told = (down, center + down - reach) if outline is not None else ()
     if curve is not None:
-        at_center = ca.mtimes(frame.T, velocity) - ca.cross(body.spin, down)
-        along, rising = curve.way(found), curve.rising(found, normal)
-        turned = turning(scene, terrain, center, along)
-        moved = travel(normal, along, turned, body.spin, at_center, rising)
-        product += ca.cross(body.spin, moved)
+        moving = normal, body.spin, ca.mtimes(frame.T, velocity) - ca.cross(body.spin, down)
+        ways = [(curve.way(found), curve.rising(found, normal)), *((own, 0.0) for own in across)]
+        product += ca.cross(body.spin, travels(scene, terrain, center, ways, moving))
         told = down + away, center + down - reach - away
     here = ca.logic_and(slot.number >= 0, place < NOWHERE)
     watched = any(blocked.may_be(scene.mechanism, body) for body in grounded)

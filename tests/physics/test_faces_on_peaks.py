@@ -1,0 +1,122 @@
+"""A peak under the middle of a flat face carries it, as no edge of it does."""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+import pytest
+
+from tarsus import Simulation, registry
+from tarsus.contact.base import ForceLaw, Law
+from tarsus.contact.laws.moreau import Moreau
+from tarsus.dynamics.robot import Robot
+from tarsus.model.mjcf import read_mjcf
+from tarsus.model.poses import rotation_from_quaternion
+from tarsus.model.spans import NARROW, spans
+from tarsus.terrain.sine import Sine
+from tarsus.terrain.surface import Surface
+
+LAWS, G = "tarsus.contact.laws", 9.81
+QUICK = ("compliant", "soft_convex")  # laws whose case runs every time
+CRATE = "type='box' size='.2 .15 .05'"
+DISC = "type='cylinder' size='.2 .05'"
+RADIUS = 0.1  # m, of a round hill's top
+
+
+def hill(x: ca.SX, y: ca.SX) -> ca.SX:
+    """The top of a ball of that radius, and level ground 0.04 m below it."""
+    below = ca.fmin(x**2 + y**2, 0.64 * RADIUS**2)
+    return ca.sqrt(RADIUS**2 - below) - RADIUS
+
+
+HILL = Surface(hill)
+
+
+def body(geom: str, height: float = 0.05, turn: str = "", density: float = 1000) -> Robot:
+    """A free body of one shape, its middle that high, m."""
+    geoms = f"<geom name='part' {geom} density='{density}'/>"
+    text = f"<body pos='0 0 {height}' {turn}><freejoint/>{geoms}</body>"
+    return Robot.of(read_mjcf(f"<mujoco><worldbody>{text}</worldbody></mujoco>"))
+
+
+@pytest.mark.parametrize("geom", [CRATE, DISC])
+@pytest.mark.parametrize("turn", ["", "euler='180 0 0'"])
+def test_a_face_lies_on_a_peak(geom: str, turn: str) -> None:
+    simulation = Simulation(body(geom, turn=turn), Moreau(), terrain=HILL)
+    log = simulation.run(1.0)
+    assert log.q.values[-1, 2] == pytest.approx(0.05, abs=1e-6)
+    forces = dict(zip(log.contact.values, log.force_contact.values[-1, :, 0], strict=True))
+    [carrying] = [name for name, force in forces.items() if force > 1e-6]
+    assert forces[carrying] == pytest.approx(simulation.robot.mass * G, rel=1e-6)
+    gap = log.gap.sel(contact=carrying).values[-1]
+    assert gap == pytest.approx(0.0, abs=1e-6), "logs find the place as steps do"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        name if name in QUICK else pytest.param(name, marks=pytest.mark.slow)
+        for name in registry.names(LAWS)
+    ],
+)
+def test_every_law_carries_a_face(name: str) -> None:
+    gives_way = issubclass(registry.member(LAWS, "law", name, Law), ForceLaw)
+    dt = 2e-4 if gives_way else 2.5e-3
+    log = Simulation(body(CRATE, density=80), name, terrain=HILL, dt=dt).run(0.5)
+    assert log.q.values[-1, 2] == pytest.approx(0.05, abs=3e-3)
+    assert (log.converged == 1).all()
+
+
+def test_a_plank_rocks_on_a_ball_as_its_pendulum() -> None:
+    """A plank that rolls on a ball of radius R, its middle h above: omega^2 = g (R - h) / (k^2 +
+    h^2), k being its radius of gyration.
+    """
+    h = 0.05
+    simulation = Simulation(body(CRATE), Moreau(mu=2.0), terrain=HILL, dt=1e-3)
+    u = np.zeros(6)
+    u[:3], u[3:] = (0.05 * h, 0, 0), (0, 0.05, 0)
+    simulation.set(u=u)
+    log = simulation.run(4.0)
+    rate = log.u.values[:, 4]
+    (crossings,) = np.nonzero(rate[:-1] * rate[1:] < 0)
+    exact = crossings + rate[crossings] / (rate[crossings] - rate[crossings + 1])
+    period = 2e-3 * float(np.diff(exact).mean())
+    k = (0.4**2 + 0.1**2) / 12
+    assert period == pytest.approx(2 * np.pi / np.sqrt(G * (RADIUS - h) / (k + h**2)), rel=0.01)
+    # it goes on and on
+    energy = (log.kinetic_energy + log.potential_energy).values
+    assert np.diff(energy).max() < 1e-6
+    assert np.abs(rate[-800:]).max() > 0.04
+
+
+@pytest.mark.parametrize("geom", [CRATE, DISC])
+def test_what_tumbles_on_waves_lies_on_their_crests(geom: str) -> None:
+    """No point of it is deep in them once it lies; 16 and 24 mm before."""
+    high, long = 0.03, 0.5
+    rng = np.random.default_rng(3)
+    simulation = Simulation(body(geom), Moreau(), terrain=Sine(high, long))
+    turn = rng.normal(size=4)
+    q = np.array([*rng.uniform(0, 1, 2), 0.35, *(turn / np.linalg.norm(turn))])
+    simulation.set(q=q, u=np.r_[0.3 * rng.normal(size=2), 0, rng.normal(size=3)])
+    end = simulation.run(3.0).q.values[-1]
+    grid = np.linspace(-1, 1, 41)
+    x, y = (own.ravel() for own in np.meshgrid(grid, grid))
+    if geom == DISC:
+        x, y = x[x**2 + y**2 <= 1], y[x**2 + y**2 <= 1]
+    wide = 0.15 if geom == CRATE else 0.2
+    flat = [np.stack([0.2 * x, wide * y, np.full(x.size, z)]) for z in (-0.05, 0.05)]
+    turned = rotation_from_quaternion(end[3:]) @ np.hstack(flat)
+    place = end[:3, None] + turned
+    ground = high * np.sin(2 * np.pi * place[0] / long) * np.sin(2 * np.pi * place[1] / long)
+    assert (ground - place[2]).max() < 2e-3
+
+
+def test_narrow_faces_and_those_of_others_are_left_to_their_edges() -> None:
+    def names(geom: str) -> list[str]:
+        robot = body(geom)
+        return [s.name for s in spans(robot, [c.name for c in robot.candidates]) if s.wide]
+
+    assert len(names(CRATE)) == 6 and len(names(DISC)) == 2
+    assert len(names(f"type='box' size='.2 .15 {0.9 * NARROW}'")) == 2
+    assert not names(f"type='cylinder' size='{0.9 * NARROW} .2'")
+    assert not names("type='capsule' size='.1 .2'")
