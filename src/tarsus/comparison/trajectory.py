@@ -25,6 +25,7 @@ from tarsus.errors import TarsusError, unknown
 from tarsus.model.check import LARGEST
 from tarsus.model.files import is_file
 from tarsus.model.mechanism import WORLD
+from tarsus.model.spans import spans
 from tarsus.parameters import Role
 from tarsus.simulation import resolve
 from tarsus.simulation.recording.empty import with_empty
@@ -193,12 +194,16 @@ def trajectory(arrays: Mapping[str, Any], robot: Robot) -> Trajectory:
 def _ends(arrays: Mapping[str, Any], robot: Robot) -> tuple[tuple[int, int], ...]:
     """The body of each contact, and the body that it touches, WORLD: the ground."""
     if "contact_body" in arrays:
-        return tuple(_ends_of(robot, str(name)) for name in np.atleast_1d(arrays["contact_body"]))
+        lying = {s.name: s.body for s in spans(robot, [c.name for c in robot.candidates])}
+        names = map(str, np.atleast_1d(arrays["contact_body"]))
+        return tuple(_ends_of(robot, name, lying) for name in names)
     return tuple((candidate.body, WORLD) for candidate in robot.candidates)
 
 
-def _ends_of(robot: Robot, name: str) -> tuple[int, int]:
-    """Of a contact of our own log, or of one with a body, frame or candidate."""
+def _ends_of(robot: Robot, name: str, lying: Mapping[str, int]) -> tuple[int, int]:
+    """Of a contact of our own log, or of one with a body, frame or candidate; lying: the bodies of
+    what lies between candidates, by name.
+    """
     # FIRST:SECOND or FIRST:SECOND_K, two shapes
     solids = {solid.name: solid.body for solid in robot.solids}
     for colon in (k for k, letter in enumerate(name) if letter == ":"):
@@ -206,12 +211,12 @@ def _ends_of(robot: Robot, name: str) -> tuple[int, int]:
         second = second if second in solids else second.rpartition("_")[0]
         if first in solids and second in solids:
             return solids[first], solids[second]
-    # FIRST-SECOND or FIRST-SECOND_K, between two candidates of a body
-    spans = {f"{first}-{second}": first for first, second in robot.edges}
-    # NAME+K, a spot of an ellipsoid or an arc of a rim
-    spans |= {c.name: c.name for c in robot.candidates if c.outline is not None}
-    ends = (spans.get(name.rpartition(mark)[0]) for mark in "_+")
-    return robot.frame(spans.get(name) or next(filter(None, ends), name)).body, WORLD
+    # between candidates of a body; NAME+K, a spot of an ellipsoid
+    if name in lying:
+        return lying[name], WORLD
+    eggs = {c.name for c in robot.candidates if c.outline is not None}
+    first = name.rpartition("+")[0]
+    return robot.frame(first if first in eggs else name).body, WORLD
 
 
 def _checked(name: str, given: Any, shape: tuple[int, ...]) -> Array:

@@ -18,13 +18,14 @@ from tarsus.program.ir.trace import Builder, Values
 from tarsus.stepping.base import Scene
 from tarsus.stepping.closed import closes
 from tarsus.stepping.lowest import NOWHERE, Lowest
+from tarsus.stepping.spots import repeated
 
 KNOTS = np.linspace(-0.8, 0.8, 5)  # along either side, where the ground is looked at first
-ROUNDS = 12  # looks after them
+ROUNDS = 16  # looks after them
 FIRST = 0.5  # of the face's half width: how far a slope of 1 leads at first
 FARTHEST = 0.5  # of it: no step is longer
 SHORTER = 0.5  # of the step behind which the distance had grown
-FOUND, ENDED = 1e-4, 1e-3  # [1]: slopes that are none: no more rounds, and good enough
+FOUND, ENDED = 1e-8, 1e-3  # [1]: slopes that are none: no more rounds, and good enough
 WITHIN = 0.98  # of the way to a side: what is beyond is the edge's
 FACING = 0.5  # [1]: at least so far the ground there looks at the face
 ROUND = 0.02  # by the half width, 1/m: ground that is less round, and a ridge, is left to the edges
@@ -109,13 +110,7 @@ def nearest_inside(
         new = last.closer(_seen(scene, terrain, face, inside, last.step))
         return vars(new), ca.sumsqr(new.falls) > FOUND**2
 
-    if builder is None:
-        values = vars(begin)
-        for _ in range(ROUNDS):
-            values, _ = down(values)
-    else:
-        values = builder.loop(vars(begin), down, ROUNDS)
-    end = Sight(**values)
+    end = Sight(**repeated(vars(begin), down, ROUNDS, SX(1), builder))
     there = _is_peak(scene, terrain, face, end)
     nowhere = ca.vertcat(NOWHERE, 0)
     return ca.if_else(there, end.place / sizes, nowhere), end.distance

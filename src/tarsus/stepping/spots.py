@@ -181,21 +181,22 @@ def _searched(
     begin = [s for egg, (_, frame) in zip(eggs, below, strict=True) for s in egg.starts(frame)]
     looks = [Ended(*there, SX(1)) for there in seen(begin)]
     more = ca.logic_and(reduce(ca.logic_or, near), _open(looks))
-    ends = [look.s for look in _looks(_repeated(_values(looks), closer, more, builder))]
+    ends = [look.s for look in _looks(repeated(_values(looks), closer, ROUNDS, more, builder))]
     return [ends[k : k + SPOTS] for k in range(0, len(ends), SPOTS)]
 
 
-def _repeated(
+def repeated(
     start: Values,
     body: Callable[[Values], tuple[Values, SX]],
+    rounds: int,
     more: SX,
     builder: Builder | None,
 ) -> Values:
-    """ROUNDS of a loop, in one piece without a builder."""
+    """Rounds of a loop, in one piece without a builder, to the same numbers."""
     if builder is not None:
-        return builder.loop(start, body, ROUNDS, more)
+        return builder.loop(start, body, rounds, more)
     now = start
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         after, again = body(now)
         now = {name: ca.if_else(more, after[name], value) for name, value in now.items()}
         more = ca.logic_and(more, again)
