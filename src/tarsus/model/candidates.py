@@ -15,7 +15,7 @@ from tarsus.model.outline import Outline, ellipsoid, rim
 from tarsus.model.poses import Pose
 
 Array = NDArray[np.float64]
-ShapeKind = Literal["sphere", "capsule", "box", "cylinder", "ellipsoid", "mesh"]
+ShapeKind = Literal["sphere", "capsule", "box", "cylinder", "ellipsoid", "revolved", "mesh"]
 MESH_POINTS = 8
 UP = np.array([0.0, 0.0, 1.0])
 CORNERS = np.array(list(product((1.0, -1.0), repeat=3)))  # of a box, in half edges
@@ -32,7 +32,8 @@ class Shape:
     """A collision shape in a frame `pose` of its link.
 
     size (m): sphere (radius,); capsule and cylinder (radius, half length) along z; box half edges
-    (3,); ellipsoid half axes (3,). vertices: (n, 3) of a mesh. friction: factor on the law's.
+    (3,); ellipsoid half axes (3,); revolved about z: where its rims are along z, and the radius of
+    each, in turns. vertices: (n, 3) of a mesh. friction: factor on the law's.
     bits, priority, paired: of `Capsule`. on_ground: in place of friction on the ground.
     """
 
@@ -54,7 +55,7 @@ class Shape:
 
 def points(shape: Shape, up: Array = UP) -> tuple[Array, float]:
     """Centers (n, 3) in the link's frame and radius of the spheres that stand for a shape, m; of a
-    cylinder the middle of each end three times, of an ellipsoid its own.
+    rim its middle, of one at an end three times, of an ellipsoid its own.
 
     up (3,): where up is in the link's frame with all joints at zero
     """
@@ -176,10 +177,30 @@ def _outlines(shape: Shape, count: int) -> list[Outline | None]:
     """Of each of a shape's centers, in the link's axes."""
     if shape.kind == "ellipsoid":
         return [ellipsoid(shape.size).rotated(shape.pose.rotation)]
-    if shape.kind != "cylinder":
+    if shape.kind not in ("cylinder", "revolved"):
         return [None] * count
-    radius = shape.size[0]
-    return [rim(radius, k % 3).rotated(shape.pose.rotation) for k in range(count)]
+    return [
+        rim(radius, third).rotated(shape.pose.rotation) if radius else None
+        for _, radius, third in _rims(shape)
+    ]
+
+
+def _rims(shape: Shape) -> list[tuple[float, float, int]]:
+    """Where each point of a rim has its middle along z, m, its radius, m, and how many thirds of a
+    turn it is from the farthest: at the ends there are three, on which a body stands; where the
+    radius is 0 there is one.
+    """
+    if shape.kind == "cylinder":
+        radius, half = shape.size
+        rims = [(half, radius), (-half, radius)]
+    else:
+        rims = list(zip(shape.size[::2], shape.size[1::2], strict=True))
+    ends = (0, len(rims) - 1)
+    return [
+        (z, radius, third)
+        for k, (z, radius) in enumerate(rims)
+        for third in range(3 if k in ends and radius else 1)
+    ]
 
 
 def _local_points(shape: Shape, up: Array) -> tuple[Array, float]:
@@ -190,9 +211,8 @@ def _local_points(shape: Shape, up: Array) -> tuple[Array, float]:
         return np.array([[0.0, 0.0, half], [0.0, 0.0, -half]]), radius
     if shape.kind == "box":
         return CORNERS * shape.size, 0.0
-    if shape.kind == "cylinder":
-        half = shape.size[1]
-        return np.array([[0.0, 0.0, z] for z in (half, -half) for _ in range(3)]), 0.0
+    if shape.kind in ("cylinder", "revolved"):
+        return np.array([[0.0, 0.0, z] for z, _, _ in _rims(shape)]), 0.0
     if shape.kind == "ellipsoid":
         return np.zeros((1, 3)), 0.0
     outside = hull(shape.vertices)

@@ -13,6 +13,7 @@ from tarsus.errors import TarsusError, TarsusWarning, several
 from tarsus.model.candidates import Shape, candidates, edges
 from tarsus.model.mechanism import WORLD, Body, Candidate, Frame, Inertia, Joint
 from tarsus.model.poses import Pose, joined, moved
+from tarsus.model.revolved import rounded
 from tarsus.model.self_collision import solids
 from tarsus.model.solids import Solid
 from tarsus.model.stand_ins import STAND_INS
@@ -107,7 +108,7 @@ def weld(parts: Sequence[Part], report: Report) -> Welded:
         # what sits on it, in the body's frame
         places.append((host, here))
         if host != WORLD:
-            shapes += [(part.name, host, shape.at(here)) for shape in part.shapes]
+            shapes += [(part.name, host, rounded(shape.at(here))) for shape in part.shapes]
             frames += [_frame(name, host, here @ pose) for name, pose in part.frames]
     _report_static(parts, places, report)
     ups = _ups(bodies)

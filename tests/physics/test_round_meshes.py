@@ -1,0 +1,149 @@
+"""Meshes that are drawn round are round: they roll as the ball, the disc or the tyre they show."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from tarsus import Simulation
+from tarsus.contact.laws.moreau import Moreau
+from tarsus.dynamics.robot import Robot
+from tarsus.model.candidates import CORNERS, Shape
+from tarsus.model.mjcf import read_mjcf
+from tarsus.model.poses import Pose, rotation_about
+from tarsus.model.revolved import rounded
+
+Array = NDArray[np.float64]
+TYRE = [(-0.026, 0.067), (-0.017, 0.0815), (0.0, 0.086), (0.017, 0.0815), (0.026, 0.067)]
+DRUM = [(-0.03, 0.1), (0.03, 0.1)]
+CONE = [(-0.05, 0.1), (0.15, 0.0)]
+TURNED = rotation_about([0.36, 0.48, 0.8], 0.7)
+ASIDE = np.array([0.3, -0.2, 0.1])
+
+
+def turned(profile: list[tuple[float, float]], corners: int) -> Array:
+    """Vertices about z, each (z, radius) of the profile as a polygon."""
+    angles = 2 * np.pi * np.arange(corners) / corners
+    rows = [[r * np.cos(a), r * np.sin(a), z] for z, r in profile for a in angles]
+    return np.array(rows)
+
+
+def ball(around: int, down: int) -> Array:
+    """Vertices of a unit ball, as spheres are drawn: meridians and parallels."""
+    angles = np.pi * np.arange(down + 1) / down
+    return turned([(float(np.cos(a)), float(np.sin(a))) for a in angles], around)
+
+
+def drawn(vertices: Array) -> Shape:
+    """A mesh somewhere in its link, its vertices in axes of their own."""
+    rotation = rotation_about([0.0, 0.6, 0.8], 1.1)
+    pose = Pose(ASIDE - TURNED @ ASIDE, TURNED)
+    return Shape("mesh", (), pose, "mesh", vertices @ rotation.T + ASIDE, friction=0.7)
+
+
+@pytest.mark.parametrize(
+    ("vertices", "kind", "size"),
+    [
+        (ball(12, 8), "sphere", [1.0]),
+        (ball(48, 32) * 0.02, "sphere", [0.02]),
+        (turned(DRUM, 12), "cylinder", [0.1, 0.03]),
+        (turned(DRUM, 13), "cylinder", [0.1, 0.03]),
+        (turned(TYRE, 60), "revolved", np.ravel(TYRE)),
+        (turned(TYRE[::-1], 24), "revolved", np.ravel(TYRE)),
+        (turned(CONE, 24), "revolved", [-0.1, 0.1, 0.1, 0.0]),
+    ],
+)
+def test_a_round_mesh_is_known(vertices: Array, kind: str, size: Array) -> None:
+    found = rounded(drawn(vertices))
+    assert (found.kind, found.name, found.friction) == (kind, "mesh", 0.7)
+    sizes = np.array(found.size)
+    if kind == "revolved" and sizes[1] < sizes[-1]:  # either end may be the first
+        sizes = sizes.reshape(-1, 2)[::-1].ravel() * np.tile([-1, 1], len(sizes) // 2)
+    np.testing.assert_allclose(sizes, size, atol=1e-9)
+
+
+def test_it_stands_where_it_is_drawn() -> None:
+    mesh = drawn(turned(CONE, 24))
+    found = rounded(mesh)
+    rims = np.reshape(found.size, (-1, 2))
+    back = (mesh.pose.point(mesh.vertices) - found.pose.position) @ found.pose.rotation
+    for z, radius in rims:
+        near = back[np.abs(back[:, 2] - z) < 1e-9]
+        assert len(near) == 24
+        np.testing.assert_allclose(np.linalg.norm(near[:, :2], axis=1), radius, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "vertices",
+    [
+        CORNERS * [0.1, 0.2, 0.3],
+        CORNERS * 0.1,  # its corners lie on a sphere
+        turned(DRUM, 8),
+        turned(TYRE, 40) * [1.0, 1.1, 1.0],
+        ball(24, 16) * [1.0, 1.0, 0.0],
+        np.maximum(ball(24, 16), [-2.0, -2.0, -0.8]) + 0.05 * ball(24, 16)[:, [1, 2, 0]],
+    ],
+    ids=["box", "cube", "eight corners", "oval", "flat", "dented"],
+)
+def test_other_meshes_stay_meshes(vertices: Array) -> None:
+    assert rounded(drawn(vertices)).kind == "mesh"
+
+
+def body(vertices: Array, height: float) -> Robot:
+    """A free one of a mesh whose axis lies along y, kg and kg m^2 given."""
+    numbers = " ".join(f"{x:.9g}" for x in vertices[:, [0, 2, 1]].ravel())
+    return Robot.of(
+        read_mjcf(
+            f"<mujoco><asset><mesh name='m' vertex='{numbers}'/></asset><worldbody>"
+            f"<body pos='0 0 {height}'><freejoint/><geom type='mesh' mesh='m'/>"
+            "<inertial pos='0 0 0' mass='2' diaginertia='0.004 0.007 0.004'/></body>"
+            "</worldbody></mujoco>"
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("vertices", "radius"),
+    [(turned(TYRE, 36), 0.086), (turned(DRUM, 16), 0.1), (0.05 * ball(24, 16), 0.05)],
+    ids=["tyre", "drum", "ball"],
+)
+def test_it_rolls_a_meter_without_loss(vertices: Array, radius: float) -> None:
+    simulation = Simulation(body(vertices, radius - 1e-8), Moreau(), dt=2.5e-3)
+    u = np.zeros(6)
+    u[0], u[4] = 1.0, 1.0 / radius
+    simulation.set(u=u)
+    simulation.advance(1.0)
+    # but for what the solver's tolerance leaves; MuJoCo keeps vertices in single precision
+    assert simulation.q[0] == pytest.approx(1.0, abs=1e-6)
+    assert simulation.u[0] == pytest.approx(1.0, abs=1e-6)
+    assert simulation.q[2] == pytest.approx(radius, abs=2e-8)
+
+
+def test_a_wheel_that_lies_down_rests_on_its_side() -> None:
+    robot = body(turned(TYRE, 36), 0.03)
+    simulation = Simulation(robot, Moreau(), dt=2.5e-3)
+    q = simulation.q
+    q[3:7] = np.array([np.cos(np.pi / 4), np.sin(np.pi / 4), 0.0, 0.0])  # its axis upright
+    simulation.set(q=q)
+    log = simulation.run(0.5)
+    assert np.abs(log.u[-1]).max() < 1e-9
+    assert log.q[-1, 2] == pytest.approx(0.026, abs=1e-4)
+
+
+def test_a_file_of_a_drawn_wheel_rolls(tmp_path: Path) -> None:
+    import trimesh
+
+    trimesh.creation.cylinder(radius=0.1, height=0.06, sections=32).export(tmp_path / "wheel.stl")
+    (tmp_path / "wheel.urdf").write_text(
+        '<robot name="wheel"><link name="hub"><inertial><mass value="2"/><inertia ixx="0.006" '
+        'ixy="0" ixz="0" iyy="0.006" iyz="0" izz="0.01"/></inertial><collision><geometry>'
+        '<mesh filename="wheel.stl"/></geometry></collision></link></robot>'
+    )
+    from tarsus import load
+
+    robot = load(str(tmp_path / "wheel.urdf"))
+    assert len(robot.candidates) == 6
+    assert [solid.name for solid in robot.solids] == ["hub"]  # and so it meets other bodies
