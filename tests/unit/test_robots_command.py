@@ -67,6 +67,35 @@ def test_pictures_and_muscles_that_are_not_there_keep_nothing_from_running(
     assert [row["servos"] for row in rows] == ["sized", "sized"], rows
 
 
+def test_servos_of_its_own_that_are_too_soft_are_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A table on four legs that slide: by its own servos it sags by 49 of 500 mm and more, by sized
+    ones it stands. A pole on a stand whose hinge nothing holds gives way there.
+    """
+    leg = """<body name="leg{0}" pos="{1} {2} 0"><joint name="slide{0}" type="slide" axis="0 0 1"/>
+        <geom name="foot{0}" type="sphere" size=".02" pos="0 0 -.48" mass=".2"/></body>"""
+    corners = [(x, y) for x in (-0.3, 0.3) for y in (-0.2, 0.2)]
+    legs = "".join(leg.format(k, *corner) for k, corner in enumerate(corners))
+    servos = "".join(f'<position joint="slide{k}" kp="200" kv="40"/>' for k in range(4))
+    table = f"""<mujoco><worldbody><body name="table" pos="0 0 .5"><freejoint/>
+        <geom type="box" size=".3 .2 .02" mass="5" contype="0" conaffinity="0"/>{legs}</body>
+        </worldbody><actuator>{servos}</actuator><keyframe><key name="home"
+        qpos="0 0 .5 1 0 0 0 0 0 0 0"/></keyframe></mujoco>"""
+    pole = """<mujoco><worldbody><body name="pole"><joint name="hinge" axis="0 1 0"/>
+        <geom type="capsule" size=".02" fromto="0 0 0 .5 0 0" mass="1"/><body pos=".5 0 0">
+        <joint name="wrist"/><geom size=".02" mass=".1"/></body></body></worldbody>
+        <actuator><motor joint="wrist"/></actuator></mujoco>"""
+    for name, text in {"table.xml": table, "pole.xml": pole}.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    files = [str(tmp_path / name) for name in ("table.xml", "pole.xml")]
+    assert cli.main(["robots", "check", *files, "--duration", "2", "--json"]) == 1
+    table_row, pole_row = json.loads(capsys.readouterr().out)
+    assert (table_row["outcome"], table_row["servos"]) == ("stands", "sized")
+    assert table_row["why"] == "by its own servos it sags"
+    assert (pole_row["outcome"], pole_row["why"]) == ("gives way", "no motor at hinge")
+
+
 @pytest.mark.slow
 def test_beside_mujoco_a_file_has_four_scenes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
