@@ -82,7 +82,7 @@ def test_servos_of_its_own_that_are_too_soft_are_told(
         <geom type="box" size=".3 .2 .02" mass="5" contype="0" conaffinity="0"/>{legs}</body>
         </worldbody><actuator>{servos}</actuator><keyframe><key name="home"
         qpos="0 0 .5 1 0 0 0 0 0 0 0"/></keyframe></mujoco>"""
-    pole = """<mujoco><worldbody><body name="pole"><joint name="hinge" axis="0 1 0"/>
+    pole = """<mujoco><worldbody><body name="pole" pos="0 0 2"><joint name="hinge" axis="0 1 0"/>
         <geom type="capsule" size=".02" fromto="0 0 0 .5 0 0" mass="1"/><body pos=".5 0 0">
         <joint name="wrist"/><geom size=".02" mass=".1"/></body></body></worldbody>
         <actuator><motor joint="wrist"/></actuator></mujoco>"""
