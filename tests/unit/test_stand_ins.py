@@ -60,7 +60,6 @@ def test_no_capsule_is_nearer_to_an_ellipsoid(size: tuple[float, ...]) -> None:
             assert off > 0.99 * found.off
 
 
-@pytest.mark.slow
 def test_an_ellipsoid_is_struck_where_its_surface_is() -> None:
     text = """<mujoco><option gravity='0 0 0'/><worldbody>
     <body name='a'><joint name='a' type='slide' axis='1 0 0'/>

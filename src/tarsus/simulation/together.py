@@ -155,14 +155,14 @@ def _touching(scene: Scene, q: Array) -> tuple[list[Candidate | Pair], Array, Ar
 
 def _loads(mechanism: Mechanism, normals: Array, weight: Array) -> Array:
     """What each contact carries at rest (n,), N, by rows (n, nu) along the normals, under the
-    weight (nu,) that free roots do not bear themselves.
+    weight (nu,) that free roots do not bear themselves; of a world without any, that of all joints.
     """
     free = [
         at
         for body, at in zip(mechanism.bodies, mechanism.u_slices, strict=True)
         if body.parent == WORLD and body.joint.kind == "free"
     ]
-    columns = np.concatenate([np.arange(at.start, at.stop) for at in free])
+    columns = np.concatenate([np.arange(at.start, at.stop) for at in free or mechanism.u_slices])
     asked, borne = normals[:, columns].T, weight[columns]
     shared, _ = nnls(
         np.vstack([asked, EVEN * np.eye(len(normals))]), np.append(borne, 0 * normals[:, 0])
