@@ -56,6 +56,24 @@ def test_run_tells_a_person(capsys: pytest.CaptureFixture) -> None:
     assert "compliant" in out and "slope" in out and "real time" in out
 
 
+@pytest.mark.parametrize("contacts", ["foot", "all"])
+def test_a_robot_that_falls_on_its_feet_alone_hangs(
+    contacts: str, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    """A pole on a ball: without its head it swings below the ground, and the run says so."""
+    path = tmp_path / "pole.xml"
+    path.write_text(
+        """<mujoco><worldbody><body name="pole" pos="0 0 .5" euler="10 0 0"><freejoint/>
+        <geom name="foot" size=".02" pos="0 0 -.48" mass=".2"/>
+        <geom name="head" size=".05" pos="0 0 .1" mass="1"/></body></worldbody></mujoco>"""
+    )
+    arguments = ["run", str(path), "--contacts", contacts, "--duration", "1.5"]
+    assert cli.main(arguments) == 0
+    out = capsys.readouterr().out
+    assert "and fell" in out
+    assert ("through the ground" in out) == (contacts == "foot")
+
+
 def test_a_quiet_run_tells_no_warnings(
     tmp_path: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

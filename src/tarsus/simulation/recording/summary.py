@@ -93,6 +93,7 @@ def summary(simulation: Simulated, log: xr.Dataset) -> dict[str, Any]:
         "iterations_max": int(log["iterations"].max()),
         "unconverged_steps": int((log["converged"] == 0).sum()),
         "fell": fell_in(simulation.robot, log),
+        "hangs": hangs_in(simulation.robot, log),
         "normal_force_max": float(log["force_contact"].values[..., 0].max(initial=0.0)),
         "realtime_factor": duration / wall,
         "steps_per_second": log.sizes["time"] / wall,
@@ -110,6 +111,16 @@ def fell_in(robot: Mechanism, log: xr.Dataset) -> bool:
         return False
     q, lowest = log["q"].values, log["contact_point"].values[..., 2].min(axis=1, initial=np.inf)
     return log.sizes["contact"] > 0 and fell(robot, q, q[:, 2] - lowest)
+
+
+def hangs_in(robot: Mechanism, log: xr.Dataset) -> bool:
+    """Whether at the end the base is below all points that may touch, though more of the robot
+    might.
+    """
+    contacts = set(log["contact"].values.tolist())
+    if not robot.floating or not contacts or contacts >= {c.name for c in robot.candidates}:
+        return False
+    return bool(log["q"].values[-1, 2] < log["contact_point"].values[-1, :, 2].min())
 
 
 def sensors_of(log: xr.Dataset) -> dict[str, dict[str, Any]]:

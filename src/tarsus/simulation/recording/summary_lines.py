@@ -99,6 +99,8 @@ def _walked(n: dict[str, Any]) -> str:
     if "diverged" in n:
         return f"diverged after {n['duration']:g} s"
     end = ", and fell" if n["fell"] else ""
+    if n["fell"] and n["hangs"]:
+        end += " through the ground, which its body may not touch (contacts: all)"
     end += "; interrupted" if "interrupted" in n else ""
     if n["height_final"] is None:
         return f"nowhere in {n['duration']:g} s, for its base is fixed{end}"
