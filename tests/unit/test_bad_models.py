@@ -105,6 +105,10 @@ BAD_URDF = {
         urdf(link("a", MASS + mesh("package://lost/a.stl") + mesh("b.stl"))),
         "collision meshes are not found: package://lost/a.stl, b.stl; put .* ROS_PACKAGE_PATH",
     ),
+    "lost mesh beside it": (
+        urdf(link("a", MASS + mesh("b.stl"))),
+        "not found: b.stl; such paths count from the file's folder, or from the one above.",
+    ),
     "xacro": ('<robot name="r"><link name="${name}"/></robot>', "this is xacro"),
     "broken": ("<robot><link></robot>", "the XML is broken: mismatched tag: line 1"),
 }
@@ -261,6 +265,11 @@ def test_packages_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert len(read(file).candidates) == 4
     monkeypatch.delenv("ROS_PACKAGE_PATH")
     (tmp_path / "ws" / "dog" / "a.obj").write_text(tetrahedron)
+    assert len(read(file).candidates) == 4
+    # a path counts from the file's folder, or from the one above
+    (tmp_path / "ws" / "dog" / "meshes").mkdir()
+    (tmp_path / "ws" / "dog" / "meshes" / "b.obj").write_text(tetrahedron)
+    file.write_text(urdf(link("a", MASS + mesh("meshes/b.obj"))))
     assert len(read(file).candidates) == 4
 
 

@@ -114,14 +114,18 @@ def resolve(uri: str, folder: Path, packages: Mapping[str, str | Path]) -> Path 
     """The file that a mesh's `uri` names, or None.
 
     package://name/rest (and model://): `packages[name]`, else a folder `name` at or above `folder`,
-    else one on ROS_PACKAGE_PATH or AMENT_PREFIX_PATH; other paths count from `folder`.
+    else one on ROS_PACKAGE_PATH or AMENT_PREFIX_PATH; other paths count from `folder`, or from the
+    one above, where URDF files lie in a folder beside that of their meshes.
     """
     scheme, mark, rest = uri.partition("://")
     if not mark or scheme == "file":
         if os.name == "nt":  # file:///C:/robot/leg.stl
             rest = re.sub(r"^/+(?=[A-Za-z]:)", "", rest)
-        path = folder / (rest if mark else uri)
-        return path if is_file(path) else None
+        inner = rest if mark else uri
+        for root in (folder, folder.resolve().parent):
+            if is_file(root / inner):
+                return root / inner
+        return None
     package, _, inner = rest.lstrip("/").partition("/")
     for root in _package_folders(package, folder, packages):
         if is_file(root / inner):

@@ -24,6 +24,8 @@ WHERE = (  # what to do about meshes that are not found
     "put the folder that holds their packages on ROS_PACKAGE_PATH (ROS_PACKAGE_PATH=FOLDER tarsus"
     " ...), or name the packages' folders from Python, packages={'NAME': 'FOLDER'}"
 )
+BESIDE = "such paths count from the file's folder, or from the one above"
+MANY = 5  # meshes that a sentence names
 LIMITED = ("revolute", "prismatic")  # kinds of joints with a range
 
 
@@ -152,15 +154,15 @@ def report_shapes(links: list[UrdfLink], visuals: list[str], report: Report) -> 
     """
     missing = [uri for link in links for uri in link.missing_meshes]
     if missing:
-        raise TarsusError(
-            f"collision meshes are not found: {', '.join(dict.fromkeys(missing))}; {WHERE}."
-        )
+        names = list(dict.fromkeys(missing))
+        where = WHERE if any("://" in uri for uri in names) else BESIDE
+        raise TarsusError(f"collision meshes are not found: {several(names, MANY)}; {where}.")
     ignored = [f"{shape} of {link.name}" for link in links for shape in link.unknown_shapes]
     if ignored:
         report.warn(f"collision shapes are left out: {', '.join(ignored)}.")
     if visuals:
         report.warn(
-            f"{len(visuals)} visual meshes are not found and left out: {several(visuals, 5)}."
+            f"{len(visuals)} visual meshes are not found and left out: {several(visuals, MANY)}."
         )
 
 
