@@ -8,8 +8,11 @@ from pathlib import Path
 
 import pytest
 
+import tarsus
 from tarsus import cli
 from tarsus.commands.robots import without_common_folder
+from tarsus.errors import TarsusError
+from tarsus.model import robot_data
 from tarsus.validation.robot_check import named
 
 TIPS_OVER = """<mujoco model="tower"><worldbody><body name="tower">
@@ -94,6 +97,20 @@ def test_servos_of_its_own_that_are_too_soft_are_told(
     assert (table_row["outcome"], table_row["servos"]) == ("stands", "sized")
     assert table_row["why"] == "by its own servos it sags"
     assert (pole_row["outcome"], pole_row["why"]) == ("gives way", "no motor at hinge")
+
+
+@pytest.mark.skipif(robot_data.robots_folder() is None, reason="example-robot-data is missing")
+def test_robots_of_the_package_load_by_name() -> None:
+    assert tarsus.load("panda").nu == 9 and tarsus.load("panda", floating=True).nu == 15
+    assert tarsus.load("go2").origin.file.endswith("go2.urdf")
+    with pytest.raises(TarsusError, match="did you mean go2 or go1"):
+        tarsus.load("gog2")
+
+
+def test_without_the_package_they_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(robot_data, "robots_folder", lambda: None)
+    with pytest.raises(TarsusError, match="'go2' is a robot of example-robot-data, which is not"):
+        tarsus.load("go2")
 
 
 @pytest.mark.slow

@@ -108,7 +108,11 @@ OWN = "or path to a Python file with your own"
 
 RobotName = Annotated[
     tyro.conf.Positional[str],
-    called("ROBOT", "Built-in robot (`tarsus list robots`) or path to an MJCF, URDF or SDF file."),
+    called(
+        "ROBOT",
+        "Built-in robot (`tarsus list robots`), one of example-robot-data (go2), or path to an"
+        " MJCF, URDF or SDF file.",
+    ),
     Checked(robots.require, lambda: registry.names("tarsus.robots")),
 ]
 LawName = Annotated[

@@ -1,10 +1,12 @@
-"""Where the package example-robot-data keeps its robots' files."""
+"""Robots of the package example-robot-data by name, and where it keeps their files."""
 
 from __future__ import annotations
 
 from functools import cache
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
+
+from tarsus.errors import TarsusError
 
 NAME = "example-robot-data"
 
@@ -46,6 +48,19 @@ ON_A_STAND = {  # arms, whose base is fixed
     "ur5": "ur_description/urdf/ur5_robot.urdf",
     "ur10": "ur_description/urdf/ur10_robot.urdf",
 }
+
+
+def file_of(name: str) -> Path | None:
+    """The file of one of its robots, None of any other name; TarsusError if the package is not
+    installed.
+    """
+    file = (LEGGED | ON_A_STAND).get(name)
+    if file is None:
+        return None
+    folder = robots_folder()
+    if folder is None:
+        raise TarsusError(f"{name!r} is a robot of {NAME}, which is not installed.")
+    return folder / file
 
 
 @cache

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tarsus import registry
-from tarsus.errors import unknown
+from tarsus.errors import near_names, unknown
+from tarsus.model.robot_data import LEGGED, ON_A_STAND, file_of, robots_folder
 
 if TYPE_CHECKING:
     from tarsus.dynamics.robot import Robot
@@ -21,7 +22,8 @@ HELD = ("floating", "height")  # options that every robot has
 
 
 def load(path_or_name: str | Path, **options: Any) -> Robot:
-    """A robot by name, or from an MJCF, URDF or SDF file.
+    """A robot by name, or from an MJCF, URDF or SDF file; also one of the package
+    example-robot-data by name ("go2"), if that is installed.
 
     options: those of `describe` or of the importer; of all: floating=False holds the base in the
         world, at `height` (m, of its origin) or where the file draws it, a built-in robot's where
@@ -32,6 +34,7 @@ def load(path_or_name: str | Path, **options: Any) -> Robot:
     from tarsus.model.held import check_height, held
     from tarsus.model.read import read
 
+    # one of ours
     require(path_or_name)
     name = str(path_or_name)
     if name in registry.names(__name__):
@@ -41,7 +44,11 @@ def load(path_or_name: str | Path, **options: Any) -> Robot:
         check_height(floating, height)
         described = described if floating else held(described, height)
         return replace(Robot.of(check(described)), origin=Origin(options=options))
+    # a file, one's own or of the package
     path = Path(path_or_name)
+    if not _a_path(path):
+        options = ({"floating": False} if name in ON_A_STAND else {}) | options
+        path = file_of(name) or path
     found = Robot.of(read(path, **options))
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     return replace(found, origin=Origin(str(path.resolve()), digest, options))
@@ -49,7 +56,13 @@ def load(path_or_name: str | Path, **options: Any) -> Robot:
 
 def require(path_or_name: str | Path) -> None:
     """TarsusError with near names unless it is a robot's name, or may be a path."""
-    name, path = str(path_or_name), Path(path_or_name)
-    known = registry.names(__name__)
-    if name not in known and not (path.suffix or len(path.parts) > 1 or os.path.exists(path)):
-        raise unknown("robot", name, known)
+    name, known = str(path_or_name), registry.names(__name__)
+    if name in known or _a_path(Path(path_or_name)) or file_of(name) is not None:
+        return
+    beside = [*LEGGED, *ON_A_STAND] if robots_folder() is not None else []
+    raise unknown("robot", name, [*known, *beside] if near_names(name, beside) else known)
+
+
+def _a_path(path: Path) -> bool:
+    """Whether it may be one, not a name."""
+    return bool(path.suffix) or len(path.parts) > 1 or os.path.exists(path)

@@ -17,6 +17,7 @@ from typing import Any
 from tarsus import registry
 from tarsus.errors import TarsusError, unknown
 from tarsus.model import held
+from tarsus.model.robot_data import file_of
 from tarsus.parameters import declared
 from tarsus.simulation import options, resolve
 
@@ -82,12 +83,13 @@ def _terrain(world: Mapping[str, Any]) -> Any:
 
 
 def own_file(world: Mapping[str, Any]) -> list[str]:
-    """Paths among a world's names: of a robot and a law from a user's files."""
+    """Paths among a world's names: of a robot and a law from files that are not ours."""
     known = {
         "law": registry.names("tarsus.contact.laws"),
         "robot": registry.names("tarsus.robots"),
     }
-    return [str(world[n]) for n in FILES if n in world and world[n] not in known[n]]
+    given = [str(world[n]) for n in FILES if n in world and world[n] not in known[n]]
+    return [str(file_of(name) or name) for name in given]
 
 
 def completed(world: Mapping[str, Any]) -> dict[str, Any]:

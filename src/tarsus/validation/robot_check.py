@@ -22,7 +22,7 @@ from tarsus import registry, robots
 from tarsus.control import servo
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError, several, unknown
-from tarsus.model.robot_data import LEGGED, NAME, ON_A_STAND, robots_folder
+from tarsus.model.robot_data import LEGGED, ON_A_STAND, file_of, robots_folder
 from tarsus.morphology import posture
 from tarsus.morphology.fall import SUNK, TILTED, upright
 from tarsus.morphology.feet import feet
@@ -87,17 +87,14 @@ def named(names: Sequence[str]) -> dict[str, str]:
 
     TarsusError with near names for one that is neither known nor a file.
     """
-    folder = robots_folder()
     known = {name: name for name in registry.names(BUILT_IN)}
-    if folder is not None:
-        known |= {name: str(folder / file) for name, file in (LEGGED | ON_A_STAND).items()}
+    if robots_folder() is not None:
+        known |= {name: str(file_of(name)) for name in LEGGED | ON_A_STAND}
     if not names:
         return known
     chosen: dict[str, str] = {}
     for name in names:
-        if name not in known and not Path(name).is_file():
-            if folder is None and name in LEGGED | ON_A_STAND:
-                raise TarsusError(f"{name!r} is a robot of {NAME}, which is not installed.")
+        if name not in known and not Path(name).is_file() and file_of(name) is None:
             raise unknown("robot or file", name, known)
         chosen[name] = known.get(name, name)
     return chosen
