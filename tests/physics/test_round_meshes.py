@@ -84,9 +84,10 @@ def test_it_stands_where_it_is_drawn() -> None:
         turned(DRUM, 8),
         turned(TYRE, 40) * [1.0, 1.1, 1.0],
         ball(24, 16) * [1.0, 1.0, 0.0],
+        ball(24, 16) * [1.0, 1.0, 1e-13],
         np.maximum(ball(24, 16), [-2.0, -2.0, -0.8]) + 0.05 * ball(24, 16)[:, [1, 2, 0]],
     ],
-    ids=["box", "cube", "eight corners", "oval", "flat", "dented"],
+    ids=["box", "cube", "eight corners", "oval", "flat", "nearly flat", "dented"],
 )
 def test_other_meshes_stay_meshes(vertices: Array) -> None:
     assert rounded(drawn(vertices)).kind == "mesh"

@@ -35,7 +35,8 @@ def rounded(shape: Shape) -> Shape:
         return shape
     outside = hull(shape.vertices)
     plain, shape = replace(shape, vertices=np.zeros((0, 3))), replace(shape, vertices=outside)
-    if len(outside) < FEWEST or np.linalg.matrix_rank(outside - outside.mean(0)) < 3:
+    extents = np.linalg.svd(outside - outside.mean(0), compute_uv=False)
+    if len(outside) < FEWEST or extents[-1] <= SAME * extents[0]:  # too few, or flat
         return shape
     ball = _ball(outside)
     if ball is not None:
