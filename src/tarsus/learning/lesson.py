@@ -79,7 +79,7 @@ class Lesson:
         notices = list[str]()
         parts = self.named(notices)
         found = Environment(
-            *(parts["task"], self.robot, parts["law"], "midpoint", self.terrain, self.dt),
+            *(parts["task"], self._robot, parts["law"], "midpoint", self.terrain, self.dt),
             worlds=parts["method"].worlds,
             threads=threads,
             seed=self.seed,
