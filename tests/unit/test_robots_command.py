@@ -100,7 +100,11 @@ def test_servos_of_its_own_that_are_too_soft_are_told(
 
 
 @pytest.mark.skipif(robot_data.robots_folder() is None, reason="example-robot-data is missing")
-def test_robots_of_the_package_load_by_name() -> None:
+def test_robots_of_the_package_load_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "go2").mkdir()  # a folder called so is not asked
+    monkeypatch.chdir(tmp_path)
     assert tarsus.load("panda").nu == 9 and tarsus.load("panda", floating=True).nu == 15
     assert tarsus.load("go2").origin.file.endswith("go2.urdf")
     with pytest.raises(TarsusError, match="did you mean go2 or go1"):

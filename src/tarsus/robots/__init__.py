@@ -64,5 +64,6 @@ def require(path_or_name: str | Path) -> None:
 
 
 def _a_path(path: Path) -> bool:
-    """Whether it may be one, not a name."""
-    return bool(path.suffix) or len(path.parts) > 1 or os.path.exists(path)
+    """Whether it may be one, not a name; a folder called as a robot of the package is none."""
+    named_so = str(path) in LEGGED | ON_A_STAND and os.path.isdir(path)
+    return bool(path.suffix) or len(path.parts) > 1 or (os.path.exists(path) and not named_so)
