@@ -148,11 +148,11 @@ def _why_no_legs(mechanism: Mechanism) -> str | None:
         _, axes, _ = _chain(mechanism, foot)
         wanted = np.eye(3)[[0, 1, 1]]
         if len(axes) != 3 or not np.allclose(np.abs(axes), wanted, atol=ALIGNED):
-            listed = ", ".join(np.array2string(axis, precision=4) for axis in axes)
+            listed = ", ".join(_told(axis) for axis in axes)
+            found = f"its axes are {listed}" if len(axes) == 3 else f"it has {len(axes)}"
             return (
                 f"the leg to {foot.name!r} of {mechanism.name!r} must have three hinges from the"
-                f" base, about x, y and y to within {ALIGNED:g} rad (abad, hip, knee), but its axes"
-                f" are {listed}."
+                f" base, about x, y and y to within {ALIGNED:g} rad (abad, hip, knee), but {found}."
             )
         if not _leg(mechanism, foot).bend:
             return (
@@ -160,6 +160,11 @@ def _why_no_legs(mechanism: Mechanism) -> str | None:
                 ' unknown; give the robot a keyframe "stand" with bent knees.'
             )
     return None
+
+
+def _told(axis: Array) -> str:
+    """As a person writes it, to four digits."""
+    return f"({', '.join(f'{x:.4g}' for x in np.round(axis, 4) + 0.0)})"
 
 
 def _not_four(count: int) -> str:
