@@ -18,14 +18,13 @@ from statistics import median
 from time import process_time
 
 from tarsus import Simulation, load, registry
-from tarsus.benchmarks.whole_cases import file_of
 
 WORLDS, DT, SETTLE, SECONDS, ROUNDS = 512, 0.001, 1.0, 0.05, 60
 
 
-def beside_feet(path: str) -> None:
+def beside_feet(name: str) -> None:
     """Print the cost of a step that stands with all candidates, as a multiple of feet alone."""
-    robot = load(path)
+    robot = load(name)
     settings = {"controller": "stand", "worlds": WORLDS, "dt": DT, "threads": 1}
     feet = Simulation(robot, **settings)
     whole = Simulation(robot, contacts="all", **settings)
@@ -50,20 +49,20 @@ def beside_feet(path: str) -> None:
     )
 
 
-def first_steps(path: str) -> None:
+def first_steps(name: str) -> None:
     """Print the processor's seconds to the first step under each law."""
     for law in registry.names("tarsus.contact.laws"):
         with tempfile.TemporaryDirectory() as cache:
             given = os.environ | {"TARSUS_CACHE": cache}
-            command = [sys.executable, __file__, path, "--first", law]
+            command = [sys.executable, __file__, name, "--first", law]
             told = subprocess.run(command, env=given, capture_output=True, text=True, check=False)
         said = [*told.stderr.strip().splitlines(), "nothing"][0]
         print(f"{law}: {told.stdout.strip() or f'stopped, {said}'}")
 
 
-def first_step(path: str, law: str) -> None:
+def first_step(name: str, law: str) -> None:
     """Print them under one law."""
-    robot = load(path)
+    robot = load(name)
     began = process_time()
     made = Simulation(robot, law, controller="stand", contacts="all", dt=DT)
     made.step()
@@ -78,13 +77,12 @@ def main() -> None:
     asked.add_argument("--laws", action="store_true")
     asked.add_argument("--first", metavar="LAW")
     given = asked.parse_args()
-    path = file_of(given.robot)
     if given.first:
-        first_step(path, given.first)
+        first_step(given.robot, given.first)
     elif given.laws:
-        first_steps(path)
+        first_steps(given.robot)
     else:
-        beside_feet(path)
+        beside_feet(given.robot)
 
 
 if __name__ == "__main__":

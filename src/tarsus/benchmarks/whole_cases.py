@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
 from tarsus import robots
 from tarsus.control.servo import gains
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import TarsusError
 from tarsus.model.file_actuators import FileActuator
-from tarsus.model.robot_data import LEGGED, NAME, robots_folder
 from tarsus.morphology.feet import feet
 from tarsus.simulation.default_controller import prepared
 
@@ -27,7 +24,7 @@ def whole(name: str, stiction: float = STICTION) -> Robot:
     stiction: N m, of its joints if its file speaks of none at all
     """
     # its file, and where it stands
-    robot, _ = prepared(robots.load(file_of(name)), None, GAINS_DT, [])
+    robot, _ = prepared(robots.load(name), None, GAINS_DT, [])
     q = np.array(robot.keyframes["stand"])
     if any(own.kind != "motor" for own in robot.file_actuators) and "stand" in robot.signals:
         return _with_stiction(robot, stiction)
@@ -56,16 +53,6 @@ def whole(name: str, stiction: float = STICTION) -> Robot:
 def has_friction(robot: Robot) -> bool:
     """Whether a joint has dry friction."""
     return any(body.joint.dry_friction for body in robot.bodies)
-
-
-def file_of(name: str) -> str:
-    """The path of a robot of example-robot-data, or what is given."""
-    if name not in LEGGED:
-        return name
-    folder = robots_folder()
-    if folder is None:
-        raise TarsusError(f"the robot {name!r} comes with the package {NAME}: pip install {NAME}.")
-    return str(Path(folder) / LEGGED[name])
 
 
 def _with_stiction(robot: Robot, stiction: float) -> Robot:

@@ -33,8 +33,9 @@ class Shape:
 
     size (m): sphere (radius,); capsule and cylinder (radius, half length) along z; box half edges
     (3,); ellipsoid half axes (3,); revolved about z: where its rims are along z, and the radius of
-    each, in turns. vertices: (n, 3) of a mesh. friction: factor on the law's.
-    bits, priority, paired: of `Capsule`. on_ground: in place of friction on the ground.
+    each, in turns. vertices: (n, 3) of a mesh, of its hull where its points are asked for.
+    friction: factor on the law's. bits, priority, paired: of `Capsule`. on_ground: in place of
+    friction on the ground.
     """
 
     kind: ShapeKind
@@ -215,5 +216,4 @@ def _local_points(shape: Shape, up: Array) -> tuple[Array, float]:
         return np.array([[0.0, 0.0, z] for z, _, _ in _rims(shape)]), 0.0
     if shape.kind == "ellipsoid":
         return np.zeros((1, 3)), 0.0
-    outside = hull(shape.vertices)
-    return spread(outside, first=supporting(outside, up)), 0.0
+    return spread(shape.vertices, first=supporting(shape.vertices, up)), 0.0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 from tarsus.errors import TarsusError
@@ -59,13 +58,17 @@ def file_of(name: str) -> Path | None:
         return None
     folder = robots_folder()
     if folder is None:
-        raise TarsusError(f"{name!r} is a robot of {NAME}, which is not installed.")
+        raise TarsusError(
+            f"{name!r} is a robot of {NAME}, which is not installed: pip install {NAME}."
+        )
     return folder / file
 
 
 @cache
 def robots_folder() -> Path | None:
     """The folder with one folder a robot; None if the package is not installed."""
+    from importlib.metadata import PackageNotFoundError, distribution
+
     try:
         files = distribution(NAME).files or ()
     except PackageNotFoundError:

@@ -199,9 +199,10 @@ def _stood(
     if kept.fault is not None:
         word = "fell" if kept.fault.message == FELL else "diverged"
         outcome = f"{word} at {kept.fault.good_steps * dt:.1f} s"
-    why = "" if outcome in (STANDS, HOLDS) else "; ".join(reasons(simulation, own))
     if outcome == GIVES_WAY:
         why = _given_way(robot, np.abs(records["q"][:, 0] - start).max(0))
+    else:
+        why = "" if outcome in (STANDS, HOLDS) else "; ".join(reasons(simulation, own))
     return replace(about, outcome=outcome, why=why, **figures)
 
 
