@@ -228,6 +228,16 @@ def test_a_joint_on_its_stop_is_held() -> None:
     expected[[at, 18 + at]] = -1 / sim.dt, -0.5
     np.testing.assert_allclose(found.state[18 + at], expected, rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(found.action[18 + at], 0, atol=1e-5)
+    # beside one that stands, which does not run what stops take
+    stopped = sim.state()
+    sim.reset()
+    stands = sim.derivatives()
+    both = tarsus.Simulation("mini_cheetah", Moreau(**SHARP), worlds=2)
+    both.restore(np.concatenate([sim.state(), stopped]))
+    both.backend.set("action", [np.zeros(12), -30.0 * np.ones(12)])
+    together = both.derivatives()
+    np.testing.assert_array_equal(together.state, [stands.state, found.state])
+    assert together.converged.all()
 
 
 def test_every_world_has_its_own_and_nothing_moves() -> None:

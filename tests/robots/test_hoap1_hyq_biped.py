@@ -143,7 +143,7 @@ def test_hyq_walks_by_default():
     assert q[-1, 0] > 0.5 and q[:, 2].min() > 0.5 and np.abs(log["tau"].values).max() <= hyq.TORQUE
 
 
-def test_hyq_s_knees_and_trunk_may_touch_but_only_when_asked_for():
+def test_hyq_s_knees_and_trunk_may_touch_unless_its_feet_alone_are_asked_for():
     robot = tarsus.load("hyq")
     assert len(robot.candidates) == 20
     q = np.array(robot.keyframes["stand"])
@@ -152,8 +152,10 @@ def test_hyq_s_knees_and_trunk_may_touch_but_only_when_asked_for():
     for leg in hyq.LEGS:
         knee, joint = robot.position(q, f"{leg}_knee"), robot.position(q, f"{leg}_lower_leg")
         assert knee == pytest.approx(joint, abs=1e-12)
-    simulation = tarsus.Simulation("hyq", controller="stand")
-    assert len(simulation.plan.scene.candidates) == 4 and not simulation.plan.scene.rare
+    scene = tarsus.Simulation("hyq", controller="stand").plan.scene
+    assert len(scene.candidates) == 20 and len(scene.rare) == 16
+    scene = tarsus.Simulation("hyq", controller="stand", contacts="feet").plan.scene
+    assert len(scene.candidates) == 4 and not scene.rare
 
 
 def test_hyq_s_servos_hold_a_drop_of_half_a_meter():

@@ -227,5 +227,7 @@ def test_an_arm_that_floats_is_told_how_to_hold_it() -> None:
     assert "looks like a foot: all its" in told and "An arm's base is held by --fixed-base" in told
     floating.advance(2.0)
     assert floating.q[2] > -0.4, "above the ground"
+    with pytest.raises(TarsusError, match="no body of 'arm' looks like a foot: name the"):
+        Simulation(Robot.of(read_urdf(text)), contacts="feet")
     held = Simulation(Robot.of(read_urdf(text, floating=False)), controller="stand")
     assert "--fixed-base" not in " ".join(held.notices)

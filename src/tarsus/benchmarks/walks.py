@@ -26,6 +26,7 @@ from tarsus.mujoco_runs.replay import Replay, frictionless_joints
 from tarsus.mujoco_runs.settings import MujocoSettings
 from tarsus.mujoco_runs.simulation import MujocoSimulation
 from tarsus.program.run import machine
+from tarsus.simulation.options import Options
 from tarsus.simulation.recording.summary import summary
 from tarsus.simulation.simulation import Simulation
 
@@ -55,7 +56,9 @@ def cost(name: str, progress: Callable[[str], None]) -> dict[str, Any]:
     # the walk that MuJoCo makes again
     robot = frictionless_joints(robots.load(name))
     progress(f"{name} walking in MuJoCo")
-    theirs = MujocoSimulation(robot, MujocoSettings(mu=FRICTION), controller=Walk(), dt=DT)
+    theirs = MujocoSimulation(
+        robot, MujocoSettings(mu=FRICTION), controller=Walk(), dt=DT, contacts="feet"
+    )
     walked = theirs.run(SECONDS)
     peer, said = theirs.replay(walked), summary(theirs, walked)
 
@@ -95,9 +98,8 @@ def cost(name: str, progress: Callable[[str], None]) -> dict[str, Any]:
 
 def walking(robot: Robot, worlds: int, precision: str = "float64") -> Simulation:
     """Told the walk's own speed; many worlds one each, up to it."""
-    simulation = Simulation(
-        robot, Moreau(mu=FRICTION), controller=Walk(), dt=DT, worlds=worlds, precision=precision
-    )
+    own: Options = {"worlds": worlds, "precision": precision, "contacts": "feet"}
+    simulation = Simulation(robot, Moreau(mu=FRICTION), controller=Walk(), dt=DT, **own)
     if worlds > 1:
         simulation.set(command={"speed": np.linspace(0.0, Walk().commands["speed"], worlds)})
     return simulation

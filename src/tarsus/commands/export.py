@@ -53,7 +53,7 @@ class Export(Command):
     groups: ClassVar[Mapping[str, str]] = {
         "Log": "robot",
         "Robot": "base",
-        "C": "c law gait dt set terrain stepper",
+        "C": "c law gait dt set contacts terrain stepper",
     }
 
     what: Annotated[tyro.conf.Positional[str], called("LOG|ROBOT")]
@@ -74,6 +74,9 @@ class Export(Command):
     """Length of the C step."""
     set: Settings = ()
     """Parameters of law, gait, stepper, terrain (`tarsus list --parameters`): solver=sor kp=60."""
+    contacts: Annotated[str | None, called("NAME")] = None
+    """Points that may touch: a name, a pattern, all; by default 16, or the feet: what else may
+    touch makes the C code several times as long."""
     terrain: TerrainName = "plane"
     stepper: StepperName = "midpoint"
     base: Base = field(default_factory=BaseFlags)
@@ -128,14 +131,18 @@ class Export(Command):
 
     def _simulation(self) -> Simulation:
         """Whose step is written."""
+        from tarsus.simulation.contact_selection import FEET, unless_named
         from tarsus.simulation.simulation import Simulation
 
+        robot = self.base.load(self.what)
+        feet = FEET if unless_named(robot, cheap=True) else None
         return Simulation(
-            self.base.load(self.what),
+            robot,
             self.law,
             self.stepper,
             self.terrain,
             None if self.gait == NONE else self.gait,
             self.dt,
             parameters=[setting for given in self.set for setting in given],
+            contacts=self.contacts or feet,
         )

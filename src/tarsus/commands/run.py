@@ -91,7 +91,8 @@ class Run(Command):
     set: Settings = ()
     """Parameters of law, gait, stepper, terrain (`tarsus list --parameters`): solver=sor kp=60."""
     contacts: Annotated[str | None, called("NAME")] = None
-    """Points that may touch: a name, a pattern such as *_foot, all; by default 16, or the feet."""
+    """Points that may touch: a name, a pattern such as *_foot, feet, all (the default on flat
+    ground)."""
     coordinates: Annotated[str, called("KIND")] = "minimal"
     """Joints kept as constraints: minimal (none), extended, maximal (all); docs/coordinates.md."""
     speed: Annotated[float | None, number("M/S"), called("M/S")] = None

@@ -147,10 +147,11 @@ def maker(
         ignored += [
             f"{PEER} does not take the option {name!r}: ignored."
             for name, value in chosen.items()
-            if value != declared()[name].default
+            if name != "contacts" and value != declared()[name].default
         ]
+        given = {"controller": controller, "contacts": chosen.get("contacts")}
         settings = MujocoSettings(mu=friction)
-        return lambda dt: MujocoSimulation(robot, settings, controller=controller, dt=dt), ignored
+        return lambda dt: MujocoSimulation(robot, settings, dt=dt, **given), ignored
     law, ignored = resolve.with_material(law, material)
     return lambda dt: Simulation(robot, law, controller=controller, dt=dt, **chosen), ignored
 

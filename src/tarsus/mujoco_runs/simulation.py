@@ -25,7 +25,7 @@ from tarsus.mujoco_runs.replay import Replay
 from tarsus.mujoco_runs.settings import MujocoSettings
 from tarsus.mujoco_runs.uneven import model_on
 from tarsus.simulation import default_controller, inputs, resolve, time_steps
-from tarsus.simulation.contact_selection import candidates
+from tarsus.simulation.contact_selection import candidates, unless_named
 from tarsus.simulation.placement import on_ground
 from tarsus.simulation.recording.divergence import Diverged, Fault, first_fault
 from tarsus.simulation.recording.interrupt import Interrupted, noticing
@@ -75,7 +75,7 @@ class MujocoSimulation:
         parts = {"engine": settings or MujocoSettings(), "gait": prepared[1]}
         parts = with_parameters(parts | {"terrain": resolve.terrain(terrain)}, parameters)
         self.settings, self.controller, self.terrain = parts.values()
-        self.robot = _touching(prepared[0], contacts, self.notices)
+        self.robot = _touching(prepared[0], self.terrain, contacts, self.notices)
         self.control = ClosedLoop(self.robot, self.controller, self.dt)
 
         # the same in MuJoCo, on its ground
@@ -233,14 +233,17 @@ class MujocoSimulation:
         return first_fault(self.robot, {"q": q[:, None], "u": u[:, None]}, checked, t0, self.dt)
 
 
-def _touching(robot: Robot, names: str | Sequence[str] | None, notices: list[str]) -> Robot:
+def _touching(
+    robot: Robot, terrain: Terrain, names: str | Sequence[str] | None, notices: list[str]
+) -> Robot:
     """The robot with the candidates that may touch; TarsusError if it has constraints."""
     if robot.constrained:
         raise TarsusError(
             f"{robot.name!r} has closed loops or joints that follow others: their forces are no"
             " part of a log of MuJoCo; run it on Tarsus."
         )
-    chosen = candidates(robot, names, notices)
+    asked = unless_named(robot, terrain.flat) if names is None else names
+    chosen = candidates(robot, asked, notices)
     return robot if chosen == robot.candidates else replace(robot, candidates=chosen)
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.morphology.feet import MOST
 from tarsus.program.run.backend import Backend
+from tarsus.simulation.contact_selection import MANY
 from tarsus.simulation.step_program import Plan, shared
 from tarsus.stepping.base import Scene
 
@@ -52,7 +52,7 @@ def spread(
     beside: Collection[str] = (),
 ) -> tuple[Plan, Mapping[str, Array], Mapping[str, Array]]:
     """A plan, a start and records of steps without slots: impulse and memory candidate by
-    candidate. Of spans and pairs, and of more than MOST candidates, those alone that touched,
+    candidate. Of spans and pairs, and of more than MANY candidates, those alone that touched,
     the usual ones, and those named beside them.
     """
     scene, law = plan.scene, plan.scene.law
@@ -62,7 +62,7 @@ def spread(
     held = [np.unique(_numbers(scene, part["memory"])) for part in (start, records)]
     numbers = {int(k) for k in np.concatenate(held) if k >= 0}
     first, always = len(scene.candidates), len(scene.usual)
-    always = first if first <= MOST else always
+    always = first if first <= MANY else always
     named = {i for i, name in enumerate(scene.contact_names) if name in beside}
     seen = sorted({scene.order[k] for k in {*range(always), *numbers}} | named)
     pairs = first + len(scene.spans)

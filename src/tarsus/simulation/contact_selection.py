@@ -21,39 +21,52 @@ from tarsus.stepping.base import Scene, Stepper, named_where
 from tarsus.stepping.blocked import SLIGHT
 from tarsus.stepping.blocked import may_be as may_be_blocked
 
-ALL = "all"  # in place of names: every candidate
+ALL, FEET = "all", "feet"  # in place of names: every candidate, and those of the feet
 FEW = 8  # candidates up to which a step always looks at all of them
-MANY = 16  # candidates: more than this and only the feet may touch, unless they are named
+MANY = 16  # candidates: up to so many all touch in every step
 KEPT = 16  # scenes and coordinates whose masses are kept
 SLOTS = 12  # contacts, and at least four more than a robot's feet's, and than its objects'
 BODIES = 16  # that may touch beside the feet, of a robot of more such
 ITS_SLOTS = 20  # are so many, for it may lie on all its limbs
 
 
+def unless_named(robot: Robot, cheap: bool) -> str | None:
+    """What may touch where nobody says: all of a robot that has feet and can fall, where it is
+    `cheap` to have what seldom touches. None: `candidates` says.
+    """
+    many = len(_own(robot, robot.candidates)) > MANY
+    return ALL if many and cheap and robot.floating and feet(robot) else None
+
+
 def candidates(
     robot: Robot, names: str | Sequence[str] | None, notices: list[str]
 ) -> tuple[Candidate, ...]:
-    """Which candidates may touch the ground: those named (or "all"), else all, else (where many)
-    the feet's, if it has any or its base is fixed.
+    """Which candidates may touch the ground: those named, "all", or "feet"; else all, else (where
+    many) the feet's, if it has any or its base is fixed. With the feet go those of free objects.
 
-    A robot with a fixed base needs none.
+    A robot with a fixed base needs none. TarsusError for one without feet whose feet are asked for.
     """
     # a robot needs a contact, unless its base is fixed
-    if not robot.candidates and not robot.floating and (not names or names == ALL):
+    if not robot.candidates and not robot.floating and (not names or names in (ALL, FEET)):
         return ()  # a machine on a stand
     if not robot.candidates:
         raise TarsusError(
             f"the robot {robot.name!r} has no contact candidate: give it a collision shape."
         )
-    # those asked for, or all
-    chosen = (
-        robot.candidates if names is None or names == ALL else robot.with_contacts(names).candidates
-    )
-    # many that nobody asked for become the feet's, and those of free objects
-    beside = tree.loose(robot)
-    if names is not None or sum(c.body not in beside for c in chosen) <= MANY:
+    # those asked for, or all of few
+    if names == ALL or (names is None and len(_own(robot, robot.candidates)) <= MANY):
+        return robot.candidates
+    if names is not None and names != FEET:
+        return robot.with_contacts(names).candidates
+    # the feet's, and those of free objects
+    standing, beside = feet(robot), tree.loose(robot)
+    chosen = (*standing, *(c for c in robot.candidates if c.body in beside))
+    if names == FEET:
+        if not standing:
+            raise TarsusError(
+                f"no body of {robot.name!r} looks like a foot: name the candidates that may touch."
+            )
         return chosen
-    standing = feet(robot)
     if robot.floating and not standing:
         notices.append(
             f"no body of {robot.name!r} looks like a foot: all its {len(robot.candidates)} contact"
@@ -61,7 +74,6 @@ def candidates(
             " --fixed-base (tarsus.load(file, floating=False))."
         )
         return robot.candidates
-    chosen = (*standing, *(c for c in robot.candidates if c.body in beside))
     bodies = list(dict.fromkeys(robot.bodies[c.body].name for c in chosen))
     some = f"those of {', '.join(bodies)}" if bodies else "for no body looks like a foot"
     notices.append(
@@ -69,6 +81,12 @@ def candidates(
         ' name others with contacts=[...] or contacts="all".'
     )
     return chosen
+
+
+def _own(robot: Robot, chosen: Sequence[Candidate]) -> list[Candidate]:
+    """Those that are not of free objects beside the robot."""
+    beside = tree.loose(robot)
+    return [candidate for candidate in chosen if candidate.body not in beside]
 
 
 def rare_contacts(

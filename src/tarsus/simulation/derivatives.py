@@ -6,6 +6,7 @@ the columns of a Jacobian lie in the lanes of vector instructions.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -23,7 +24,7 @@ from tarsus.errors import TarsusError, unknown
 from tarsus.model.mechanism import Mechanism
 from tarsus.program.codegen.layout import layout
 from tarsus.program.ir.blocks import Program, Register, Straight
-from tarsus.program.ir.tangent import named, tangent
+from tarsus.program.ir.tangent import ENTERED, named, tangent
 from tarsus.program.run.backend import Backend
 from tarsus.program.run.directions import Directions
 from tarsus.program.run.worlds import Worlds
@@ -115,11 +116,14 @@ def _register(name: str, program: Program) -> str:
 
 
 class _Ways:
-    """The tangent of a plan's step along the directions of the state, then those of each other."""
+    """The tangent of a plan's step along the directions of the state, then those of each other.
 
-    def __init__(self, plan: Plan, others: tuple[str, ...]) -> None:
+    whole: with the loops that are seldom entered
+    """
+
+    def __init__(self, plan: Plan, others: tuple[str, ...], whole: bool) -> None:
         # each direction's seed
-        program = _tangent(plan, others)
+        program = _tangent(plan, others, whole)
         sizes = [program.sizes[ALONG], *(program.sizes[name] for name in others)]
         self.ends: list[int] = np.cumsum(sizes).tolist()
         varying = [r.name for r in program.registers if r.name.startswith(named(""))]
@@ -136,15 +140,18 @@ class _Ways:
         self._from = np.concatenate([at[r.name] + span[r.name] for r in common])
         self._to = np.concatenate([to[r.name] + span[r.name] for r in common])
         self.moved, self._solved = (self._directions.view(n) for n in (MOVED, "converged"))
+        self._entered = np.zeros(1) if whole else self._directions.view(ENTERED)
 
-    def along(self, record: Array, action: Array | None) -> tuple[Array, bool]:
-        """(2 nu, directions) in place, and whether solved, from where a world's record stands."""
+    def along(self, record: Array, action: Array | None) -> tuple[Array, bool] | None:
+        """(2 nu, directions) in place, and whether solved, from where a world's record stands; None
+        where the step enters a loop that is left out.
+        """
         directions = self._directions
         directions.record[self._to] = record[self._from]
         if action is not None:
             directions.set("action", action)
         directions.run()
-        return self.moved, self._solved[0] > 0
+        return None if self._entered[0] > 0 else (self.moved, self._solved[0] > 0)
 
 
 def _found(
@@ -154,35 +161,62 @@ def _found(
     end of the state, and of each of the others.
     """
     with _ONE_AT_A_TIME:
-        ways, shares = _ways(plan, others), min(threads, own.count)
-        while len(ways) < shares:
-            ways.append(_Ways(plan, others))
+        # what seldom runs is left out: worlds that would enter it come again, with it
+        every, shares = range(own.count), min(threads, own.count)
+        ways = _ways(plan, others, False, shares)
         moved, solved = np.empty((own.count, *ways[0].moved.shape)), np.empty(own.count, bool)
-
-        def fill(k: int) -> None:
-            for world in range(k, own.count, shares):
-                held = None if action is None else action[world]
-                moved[world], solved[world] = ways[k].along(own.record_of(world), held)
-
-        if shares == 1:
-            fill(0)
-        else:
-            with ThreadPoolExecutor(shares) as pool:
-                list(pool.map(fill, range(shares)))
+        entered = _fill(ways, every, own, action, (moved, solved))
+        if entered:
+            _fill(_ways(plan, others, True, shares), entered, own, action, (moved, solved))
     return moved, solved, ways[0].ends
 
 
+def _fill(
+    ways: list[_Ways],
+    which: Sequence[int],
+    own: Worlds,
+    action: Array | None,
+    into: tuple[Array, NDArray[np.bool_]],
+) -> list[int]:
+    """Write what `along` finds of these worlds; returns those of which it finds nothing."""
+    (moved, solved), shares, nothing = into, min(len(ways), len(which)), list[int]()
+
+    def fill(k: int) -> None:
+        for world in which[k::shares]:
+            held = None if action is None else action[world]
+            found = ways[k].along(own.record_of(world), held)
+            if found is None:
+                nothing.append(world)
+            else:
+                moved[world], solved[world] = found
+
+    if shares == 1:
+        fill(0)
+    else:
+        with ThreadPoolExecutor(shares) as pool:
+            list(pool.map(fill, range(shares)))
+    return nothing
+
+
+def _ways(plan: Plan, others: tuple[str, ...], whole: bool, shares: int) -> list[_Ways]:
+    """One for each thread."""
+    found = _kept_ways(plan, others, whole)
+    while len(found) < shares:
+        found.append(_Ways(plan, others, whole))
+    return found[:shares]
+
+
 @lru_cache(maxsize=KEPT)
-def _ways(plan: Plan, others: tuple[str, ...]) -> list[_Ways]:
-    """One for each thread that there has been."""
+def _kept_ways(plan: Plan, others: tuple[str, ...], whole: bool) -> list[_Ways]:
+    """As many as there have been."""
     return []
 
 
 @lru_cache(maxsize=KEPT)
-def _tangent(plan: Plan, others: tuple[str, ...]) -> Program:
+def _tangent(plan: Plan, others: tuple[str, ...], whole: bool) -> Program:
     """The tangent of the step, with directions in the coordinates of `Derivatives` at both ends."""
     smooth = step_program(replace(plan, smooth=True))
-    program = tangent(smooth, ("q", "u", *others), ("q", "u"))
+    program = tangent(smooth, ("q", "u", *others), ("q", "u"), whole)
     mechanism = plan.scene.mechanism
     q, u = SX.sym("q", mechanism.nq), SX.sym("u", mechanism.nu)
     dq, along = SX.sym("dq", mechanism.nq), SX.sym("along", 2 * mechanism.nu)

@@ -29,6 +29,7 @@ from tarsus.simulation import (
     varied_numbers,
 )
 from tarsus.simulation.contact_selection import candidates as candidates_of
+from tarsus.simulation.contact_selection import unless_named
 from tarsus.simulation.derivatives import Differentiated
 from tarsus.simulation.kept_state import BEGUN, HELD, KeptState
 from tarsus.simulation.loading import loaded, start_registers
@@ -92,6 +93,9 @@ class Simulation(KeptState, sensed.Sensed, Differentiated):
         inputs.one_or_each(self.law, self.terrain, self.worlds)
 
         # what is compiled
+        if chosen.contacts is None:
+            cheap = self.stepper.takes_slots and self.terrain.flat and chosen.device == "cpu"
+            chosen.contacts = unless_named(self.robot, cheap)
         touching = candidates_of(self.robot, chosen.contacts, self.notices)
         scene = resolve.scene(self.robot, (self.law, self.terrain, self.stepper), touching, chosen)
         compiled = self.controller if isinstance(self.controller, Controller) else None

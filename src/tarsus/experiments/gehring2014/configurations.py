@@ -99,6 +99,7 @@ class Configuration:
             "stepper": stepper,
             "dt": DT,
             "coordinates": self.coordinates,
+            "contacts": "feet",
         } | options
         return Simulation(robot(), law or self.law(), controller=controller, **given)
 

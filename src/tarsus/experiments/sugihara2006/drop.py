@@ -156,7 +156,9 @@ def _servoed_falls(armature: float) -> dict[tuple[Damper, Phase, float, float], 
         for phase in PHASES:
             for dt in STEPS:
                 floor = falling_floor(damper, phase)
-                simulation = Simulation(robot, floor, STEPPER, controller=controller, dt=dt)
+                simulation = Simulation(
+                    robot, floor, STEPPER, controller=controller, dt=dt, contacts="feet"
+                )
                 simulation.set(q=q + HEIGHT * np.eye(len(q))[2])
                 found[damper, phase, dt, armature] = _fallen(simulation, float(q[2]))
     return found

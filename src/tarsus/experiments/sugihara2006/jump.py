@@ -46,7 +46,9 @@ class Jumping(Exhibit):
         # the run, and its longest time without contact
         task.tell("jumping")
         law = floor(LAMBDA, passes="once")
-        log = Simulation(hoap1(), law, STEPPER, controller=Jump(), dt=DT).run(SECONDS)
+        log = Simulation(hoap1(), law, STEPPER, controller=Jump(), dt=DT, contacts="feet").run(
+            SECONDS
+        )
         load, com = loads(log).sum(axis=1), center(log)
         edges = np.flatnonzero(np.diff(np.concatenate([[0], load == 0, [0]])))
         spans = zip(edges[::2], edges[1::2], strict=True)

@@ -59,7 +59,9 @@ def stood(lambdas: Array, armature: float | None, **changes: Any) -> Stood:
     robot = hoap1(armature)
     law = floor(lambdas, **changes)
     motion = SquatAndSway(**gains(robot, DT))
-    simulation = Simulation(robot, law, STEPPER, controller=motion, dt=DT, worlds=len(lambdas))
+    simulation = Simulation(
+        robot, law, STEPPER, controller=motion, dt=DT, worlds=len(lambdas), contacts="feet"
+    )
     simulation.advance(SETTLE)
     # registers alone: a log would observe far more than is asked for
     worlds = simulation.backend

@@ -31,7 +31,9 @@ FLOORS = (MU_S, 0.0)  # mu_S, section IV-D; mu_K is 0.4 on both
 def walked(seconds: float) -> tuple[xr.Dataset, xr.Dataset]:
     """Logs of the walk with and without static friction, side by side in one compiled step."""
     law = floor(LAMBDA, passes="once", mu=np.array(FLOORS))
-    simulation = Simulation(hoap1(), law, STEPPER, controller=Walk(), dt=DT, worlds=len(FLOORS))
+    simulation = Simulation(
+        hoap1(), law, STEPPER, controller=Walk(), dt=DT, worlds=len(FLOORS), contacts="feet"
+    )
     log = simulation.run(seconds)
     return log.isel(world=0, drop=True), log.isel(world=1, drop=True)
 

@@ -18,11 +18,20 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
-from tarsus.program.ir.blocks import Block, Program, Register, Straight, While
+from tarsus.program.ir.blocks import (
+    Block,
+    Later,
+    Program,
+    Register,
+    Straight,
+    While,
+    with_later,
+)
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import GUESS
 
 Names = frozenset[str]
+ENTERED = "~entered"  # report: positive where a world would have entered a loop that was left out
 
 
 def named(register: str) -> str:
@@ -30,17 +39,20 @@ def named(register: str) -> str:
     return f"d {register}"
 
 
-def tangent(program: Program, along: Collection[str], of: Collection[str]) -> Program:
+def tangent(
+    program: Program, along: Collection[str], of: Collection[str], whole: bool = True
+) -> Program:
     """The program with the tangents of registers.
 
     along: states and parameters that are varied; their tangents say how, before a run
     of: states and reports whose tangents are wanted after it
+    whole: whether loops that are traced later are in it; else ENTERED says who would need them
     The program has a tangent of other states too if what is wanted depends on them: zero, before a
     run, unless they are varied. Raises ValueError for a program that counts cycles.
     """
     if program.sections:
         raise ValueError("a program that counts cycles has no tangent: a counter is no function")
-    program = program.whole
+    program = program.whole if whole else _without_later(program)
     blocks = {id(block): Chained(block) for block, _ in program.straights()}
     # what depends on the one, and what the other depends on
     guessed = {r.name for r in program.registers if r.name.startswith(f"~{GUESS}")}
@@ -62,8 +74,22 @@ def tangent(program: Program, along: Collection[str], of: Collection[str]) -> Pr
         return blocks[id(block)].dual(kept) if isinstance(block, Straight) else block
 
     body = tuple(dual(block) for block in program.blocks)
-    whole = (*program.registers, *duals)
-    return Program(f"{program.name}_tangent", whole, body, program.tables)
+    registers = (*program.registers, *duals)
+    return Program(f"{program.name}_tangent", registers, body, program.tables)
+
+
+def _without_later(program: Program) -> Program:
+    """The program without the loops that are traced later, but with ENTERED."""
+    more, entered = SX.sym("more"), SX.sym("entered")
+    either = ca.Function("either", [entered, more], [ca.fmax(entered, more)])
+    none = Straight.of(ca.Function("none", [], [SX(0)]), (), (ENTERED,))
+
+    def told(later: Later) -> Block:
+        return Straight.of(either, (ENTERED, later.more), (ENTERED,))
+
+    registers = (*program.registers, Register(ENTERED, 1, "report"))
+    blocks = (none, *with_later(program.blocks, told))
+    return Program(program.name, registers, blocks, program.tables)
 
 
 def _grown(names: Names, more: Callable[[Names], Names]) -> Names:

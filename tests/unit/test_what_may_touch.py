@@ -1,0 +1,53 @@
+"""What may touch the ground where nobody says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tarsus import Simulation, load
+from tarsus.mujoco_runs.simulation import MujocoSimulation
+
+
+def names(simulation: Simulation) -> tuple[str, ...]:
+    return tuple(candidate.name for candidate in simulation.plan.scene.candidates)
+
+
+def test_the_whole_body_on_flat_ground_and_else_the_feet() -> None:
+    robot = load("starleth")
+    every = tuple(candidate.name for candidate in robot.candidates)
+    feet = tuple(name for name in every if "foot" in name)
+    assert len(every) == 24 and len(feet) == 4
+    for ground in ("plane", "slope"):
+        whole = Simulation(robot, terrain=ground)
+        assert names(whole) == every and whole.options.contacts == "all"
+        assert not any("candidates" in notice for notice in whole.notices)
+    for options in ({"terrain": "rough"}, {"stepper": "heun", "law": "hertz"}):
+        alone = Simulation(robot, **options)
+        assert names(alone) == feet
+        assert any('contacts="all"' in notice for notice in alone.notices)
+    # those of the feet are not told: they were asked for
+    asked = Simulation(robot, contacts="feet")
+    assert names(asked) == feet and not any("candidates" in notice for notice in asked.notices)
+
+
+def test_a_log_has_the_feet_and_what_touched() -> None:
+    standing = Simulation("starleth", controller="stand").run(0.1)
+    feet = [f"{leg}_foot" for leg in ("LF", "RF", "LH", "RH")]
+    assert standing["contact"].values.tolist() == feet
+    fallen = Simulation("starleth", controller="stand")
+    q = fallen.q
+    q[2] -= 0.3  # its trunk just above the ground, its legs drawn in
+    q[8::3], q[9::3] = 1.2 * np.sign(q[8::3]), 2.4 * np.sign(q[9::3])
+    fallen.set(q=q, u=np.zeros(18))
+    log = fallen.run(0.3)
+    told = log["contact"].values.tolist()
+    assert set(feet) < set(told) < {candidate.name for candidate in fallen.robot.candidates}
+
+
+def test_mujoco_lets_the_same_touch() -> None:
+    pytest.importorskip("mujoco")
+    robot = load("starleth")
+    assert MujocoSimulation(robot).robot.candidates == robot.candidates
+    assert len(MujocoSimulation(robot, contacts="feet").robot.candidates) == 4
+    assert len(MujocoSimulation(robot, terrain="rough").robot.candidates) == 4
