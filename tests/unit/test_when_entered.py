@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from casadi import SX
 
+from tarsus.commands._progress import SELDOM, Progress
 from tarsus.errors import TarsusError
 from tarsus.program.ir.blocks import Program
 from tarsus.program.ir.symbolic import entries
@@ -56,6 +57,23 @@ def told(x: float) -> float:
 def objects(folder: Path) -> list[str]:
     """What has been compiled: "" the kernel, else a loop's number."""
     return sorted(file.name.partition(".")[2].removesuffix("o") for file in folder.glob("*.o"))
+
+
+def test_a_command_tells_that_it_waits_for_a_loop(capsys: pytest.CaptureFixture[str]) -> None:
+    worlds = Worlds(two_rare_cases())
+    worlds.set("x", 8.0)
+    with Progress(quiet=False, verbose=True) as progress:
+        progress.say("running")
+        worlds.advance()
+        assert capsys.readouterr().err.splitlines()[1:] == []
+        worlds.set("x", 20.0)
+        worlds.advance()
+        said = [line.partition("] ")[2] for line in capsys.readouterr().err.splitlines()]
+        assert said == [SELDOM, "compiled"]
+        worlds.advance()
+    worlds.set("x", 1000.0)
+    worlds.advance()
+    assert not capsys.readouterr().err, "no command listens"
 
 
 def test_a_loop_is_compiled_when_a_world_enters_it(own_cache: Path) -> None:

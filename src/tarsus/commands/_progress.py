@@ -7,6 +7,8 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import Any
 
+SELDOM = "compiling for falls and joint stops, once"
+
 
 class Progress:
     """A bar in a `with` block: on a terminal, unless quiet; it is gone when the block ends.
@@ -20,7 +22,7 @@ class Progress:
         self._drawn = sys.stderr.isatty() and (verbose or not quiet)
         self._bar: Any = None
         self._task: Any = None
-        self._began = perf_counter()
+        self._began, self._said = perf_counter(), ""
 
     def __enter__(self) -> Progress:
         if self._drawn:
@@ -39,20 +41,40 @@ class Progress:
             )
             self._task = self._bar.add_task("", total=None)
             self._bar.start()
+        if self._bar is not None or self.verbose:
+            from tarsus.program.run.when_entered import WAITING
+
+            WAITING.append(self._waits)
         return self
 
     def __exit__(self, *error: object) -> None:
+        if self._bar is not None or self.verbose:
+            from tarsus.program.run.when_entered import WAITING
+
+            WAITING.remove(self._waits)
         if self._bar is not None:
             self._bar.stop()
             self._bar = None
 
     def say(self, text: str) -> None:
         """Something else is being done; nobody knows for how long."""
+        self._said = text
         if self._bar is not None:
             self._bar.update(self._task, description=text, total=None, completed=0)
+        self._add(text)
+
+    def _add(self, text: str) -> None:
+        """A line, if all are kept."""
         if self.verbose:
             line = f"[{perf_counter() - self._began:6.1f} s] {text}"
             print(line, file=sys.stderr, flush=True)
+
+    def _waits(self, so: bool) -> None:
+        """A run waits for code, or goes on."""
+        if self._bar is not None:
+            text = f"{self._said}: {SELDOM}" if so else self._said
+            self._bar.update(self._task, description=text)
+        self._add(SELDOM if so else "compiled")
 
     def towards(self, end: float) -> Callable[[float], None] | None:
         """A function that tells how far it is on the way to `end`; None where nothing is drawn."""

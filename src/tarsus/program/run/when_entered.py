@@ -22,6 +22,7 @@ Ask = ctypes.CFUNCTYPE(None)
 Made = tuple[ResourceTracker, tuple[Any, "WhenEntered | None"]]
 Failed = list[tuple[BaseException, "WhenEntered", int]]
 Better = Callable[[ResourceTracker], None]  # told where a function is that is faster
+WAITING: list[Callable[[bool], None]] = []  # told when a run waits for a function, and goes on
 
 
 class WhenEntered:
@@ -72,12 +73,15 @@ class WhenEntered:
         with self._lock:
             if k in self._made or any(owner is self and k == own for _, owner, own in self.failed):
                 return
+            _tell_that_it_waits(True)
             try:
                 self._made[k] = self._make(k, self.failed, partial(self._improve, k))
                 self._tell(k, self._made[k][0][NAME])
             except BaseException as reason:
                 self.failed.append((reason, self, k))
                 self._tell(k, self._nothing)
+            finally:
+                _tell_that_it_waits(False)
 
     def _improve(self, k: int, better: ResourceTracker) -> None:
         """Function k from its next call on; who is in the other one may go on."""
@@ -103,6 +107,11 @@ class WhenEntered:
                 owner._tell(k, None)
         if reasons:
             raise reasons[0][0]
+
+
+def _tell_that_it_waits(so: bool) -> None:
+    for told in tuple(WAITING):
+        told(so)
 
 
 @cache
