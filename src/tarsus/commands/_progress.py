@@ -71,9 +71,9 @@ class Progress:
 
     def _waits(self, so: bool) -> None:
         """A run waits for code, or goes on."""
-        if self._bar is not None:
-            text = f"{self._said}: {SELDOM}" if so else self._said
-            self._bar.update(self._task, description=text)
+        bar = self._bar  # another thread may end it
+        if bar is not None:
+            bar.update(self._task, description=f"{self._said}: {SELDOM}" if so else self._said)
         self._add(SELDOM if so else "compiled")
 
     def towards(self, end: float) -> Callable[[float], None] | None:

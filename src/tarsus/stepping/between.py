@@ -126,18 +126,17 @@ def spans_found(
     scene: Scene,
     kin: Kinematics,
     terrain: object,
-    ends: Mapping[str, tuple[SX, SX, SX]],
+    ends: Mapping[str, tuple[SX, SX]],
     builder: Builder,
 ) -> Lowest:
     """The lowest of the spans that may touch.
 
-    ends: of the candidates between which they lie, by name, the center (3,), m, and the ground's
-        distance, m, and frame (3, 3) there
+    ends: of the candidates between which they lie, by name, `EdgeBounds.seen`
     """
     # seldom is any near: a bound for edges side by side tells
     names = sorted({name for span in scene.spans for name in span.ends})
     reach = EdgeBounds.of(scene, terrain)
-    told = builder.hold("ends", [reach.seen(*ends[name]) for name in names])
+    told = builder.hold("ends", [ends[name] for name in names])
     seen = dict(zip(names, told, strict=True))
     near_any = reduce(ca.logic_or, reach.any_near(seen))
     bent, wide = arcs(scene.spans), faces(scene.spans)

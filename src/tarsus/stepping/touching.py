@@ -21,6 +21,8 @@ from tarsus.stepping.base import Scene
 from tarsus.stepping.between import place_of, spans_found
 from tarsus.stepping.coupling import Attached
 from tarsus.stepping.curves import Curve
+from tarsus.stepping.edges_near import EdgeBounds
+from tarsus.stepping.far_bodies import gaps_of_groups, groups
 from tarsus.stepping.ground import Turned, below, below_lowest
 from tarsus.stepping.held import Chosen, Low
 from tarsus.stepping.lowest import NOWHERE
@@ -115,27 +117,36 @@ def gaps(
     known: Spots | None = None,
 ) -> Low:
     """Of all contacts but the usual ones; known: spots of ellipsoids, if they are."""
-    # the ground below all centers at once, and below ends of spans that are usual candidates
+    # bodies that are far from uneven ground are not looked at
+    rare = [scene.candidates[i] for i in scene.rare]
+    eggs = spots(scene, kin, terrain, rare, builder) if known is None else known
+    apart = [] if scene.terrain.flat else groups(scene, eggs)
+    seen = gaps_of_groups(scene, kin, terrain, apart, builder) if apart else {}
+    # the ground below all other centers at once, and below ends of spans that are usual candidates
     ends = {name for span in scene.spans for name in span.ends}
     usual = [scene.candidates[i] for i in scene.usual if scene.candidates[i].name in ends]
-    rare = [scene.candidates[i] for i in scene.rare]
+    others = [c for c in rare if c.name not in seen]
     centers = [
         kin.world_position[c.body] + ca.mtimes(kin.world_rotation[c.body], constant(c.position))
-        for c in (*rare, *usual)
+        for c in (*others, *usual)
     ]
     first = scene.terrain.surfaces(centers, terrain)
-    own = len(rare)
-    eggs = spots(scene, kin, terrain, rare, builder) if known is None else known
-    turned = [Turned.of(kin, c, eggs) for c in rare]
+    own = len(others)
+    turned = [Turned.of(kin, c, eggs) for c in others]
     grounds = below_lowest(scene, terrain, centers[:own], turned, first[:own])
-    found = [distance - c.radius for c, (_, distance, _) in zip(rare, grounds, strict=True)]
+    below_them = zip(others, grounds, strict=True)
+    gap_of = {c.name: distance - c.radius for c, (_, distance, _) in below_them}
+    gap_of |= {name: gap for name, (gap, _) in seen.items()}
+    found = [gap_of[c.name] for c in rare]
     # between them
     spans = None
     if scene.spans:
         found = builder.hold("rare", found)
-        seen = zip((*rare, *usual), centers, first, strict=True)
-        ends_at = {c.name: (center, *ground) for c, center, ground in seen}
-        spans = spans_found(scene, kin, terrain, ends_at, builder)
+        bounds = EdgeBounds.of(scene, terrain)
+        heights = {name: height for name, (_, height) in seen.items()}
+        for c, center, ground in zip((*others, *usual), centers, first, strict=True):
+            heights[c.name] = bounds.seen(center, *ground)
+        spans = spans_found(scene, kin, terrain, heights, builder)
     pairs = pair_gaps(scene, kin, builder) if scene.pairs else None
     low = [*found, *(other.least for other in (spans, pairs) if other is not None)]
     return Low(found, least(low), pairs, spans, eggs)

@@ -73,8 +73,8 @@ class WhenEntered:
         with self._lock:
             if k in self._made or any(owner is self and k == own for _, owner, own in self.failed):
                 return
-            _tell_that_it_waits(True)
             try:
+                _tell_that_it_waits(True)
                 self._made[k] = self._make(k, self.failed, partial(self._improve, k))
                 self._tell(k, self._made[k][0][NAME])
             except BaseException as reason:
