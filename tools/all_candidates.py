@@ -26,7 +26,7 @@ def beside_feet(name: str) -> None:
     """Print the cost of a step that stands with all candidates, as a multiple of feet alone."""
     robot = load(name)
     settings = {"controller": "stand", "worlds": WORLDS, "dt": DT, "threads": 1}
-    feet = Simulation(robot, **settings)
+    feet = Simulation(robot, contacts="feet", **settings)
     whole = Simulation(robot, contacts="all", **settings)
     for own in (feet, whole):
         own.advance(SETTLE)
