@@ -34,8 +34,7 @@ def unless_named(robot: Robot, cheap: bool) -> str | None:
     """What may touch where nobody says: all of a robot that has feet and can fall, where it is
     `cheap` to have what seldom touches. None: `candidates` says.
     """
-    many = len(_own(robot, robot.candidates)) > MANY
-    return ALL if many and cheap and robot.floating and feet(robot) else None
+    return ALL if cheap and robot.floating and _many(robot) and feet(robot) else None
 
 
 def candidates(
@@ -54,7 +53,7 @@ def candidates(
             f"the robot {robot.name!r} has no contact candidate: give it a collision shape."
         )
     # those asked for, or all of few
-    if names == ALL or (names is None and len(_own(robot, robot.candidates)) <= MANY):
+    if names == ALL or (names is None and not _many(robot)):
         return robot.candidates
     if names is not None and names != FEET:
         return robot.with_contacts(names).candidates
@@ -83,10 +82,10 @@ def candidates(
     return chosen
 
 
-def _own(robot: Robot, chosen: Sequence[Candidate]) -> list[Candidate]:
-    """Those that are not of free objects beside the robot."""
+def _many(robot: Robot) -> bool:
+    """Whether it has more than MANY candidates, free objects beside it not counted."""
     beside = tree.loose(robot)
-    return [candidate for candidate in chosen if candidate.body not in beside]
+    return sum(candidate.body not in beside for candidate in robot.candidates) > MANY
 
 
 def rare_contacts(
