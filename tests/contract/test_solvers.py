@@ -21,7 +21,7 @@ from tarsus.contact.laws.moreau import SOLVERS, Moreau
 from tarsus.contact.problem import Contact, ContactProblem, VelocityForm
 from tarsus.contact.solvers._interior_point import STEPS
 from tarsus.program.ir import reference
-from tarsus.program.ir.blocks import Program
+from tarsus.program.ir.program import Program
 from tarsus.program.ir.trace import Builder
 from tarsus.program.run.worlds import Worlds
 

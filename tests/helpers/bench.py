@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from tarsus.contact.base import Law
 from tarsus.contact.laws.moreau import Moreau
 from tarsus.model.mechanism import Mechanism
-from tarsus.program.ir.blocks import Program
+from tarsus.program.ir.program import Program
 from tarsus.program.run.worlds import Worlds
 from tarsus.simulation.loading import loaded, start_registers
 from tarsus.simulation.step_program import Plan, step_program

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tarsus.contact.base import Law, symbols
 from tarsus.contact.problem import Contact, ContactProblem, VelocityForm
-from tarsus.program.ir.blocks import Program
+from tarsus.program.ir.program import Program
 from tarsus.program.ir.trace import Builder
 from tarsus.program.run.worlds import Worlds
 

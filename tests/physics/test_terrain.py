@@ -26,7 +26,7 @@ from tarsus.contact.laws.compliant import Compliant
 from tarsus.contact.laws.moreau import Moreau
 from tarsus.errors import TarsusError
 from tarsus.program.ir import reference
-from tarsus.program.ir.blocks import Program
+from tarsus.program.ir.program import Program
 from tarsus.program.ir.trace import Builder
 from tarsus.terrain.base import Terrain
 from tarsus.terrain.heightfield import HeightField

@@ -81,6 +81,7 @@ def test_the_vectors_find_a_wrong_number(written: Path, tmp_path: Path) -> None:
         ["mini_cheetah", "--set", "solver=sor"],
         ["hoap1", "--gait", "none", "--law", "compliant", "--terrain", "rough", "--dt", "1e-4"],
         ["biped", "--stepper", "event_driven"],
+        ["mini_cheetah", "--gait", "none", "--contacts", "all"],
     ],
 )
 def test_robots_step_in_c_as_in_python(arguments: list[str], tmp_path: Path) -> None:

@@ -6,9 +6,11 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
-from tarsus.program.ir.blocks import Program
+from tarsus.program.ir.loops import Values
+from tarsus.program.ir.program import Program
+from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.tangent import named, tangent
-from tarsus.program.ir.trace import Builder, Values
+from tarsus.program.ir.trace import Builder
 from tarsus.program.run.directions import Directions
 from tarsus.program.run.worlds import Worlds
 
@@ -16,7 +18,9 @@ N = 13  # of the state: more directions than a vector has
 
 
 def program() -> Program:
-    """Long blocks that mix all of x, loops of which one seldom runs, a look-up, a parameter."""
+    """Long blocks that mix all of x, loops of which two seldom run, one over parts of a register, a
+    look-up, a parameter.
+    """
     b = Builder("mixer")
     x, push = b.declare("x", N), b.parameter("push", 2)
 
@@ -37,6 +41,15 @@ def program() -> Program:
     few = b.loop(
         {"z": found["y"]}, lambda now: ({"z": ca.exp(now["z"])}, SX(0)), 1, push[1] > 0, seldom=True
     )
+
+    def in_rounds(now: Values) -> tuple[Values, SX]:
+        z = entries(now["z"])
+        made = b.of_each("made", z, lambda own: own * push[0] + ca.sin(own))
+        total = b.summed("total", [x[0]], made, lambda t, own: [0.5 * t[0] + own])[0]
+        scales = b.each("scales", N, lambda k: 1 / (1 + k))
+        return {"z": ca.vertcat(*made) + total * ca.vertcat(*scales)}, SX(0)
+
+    few = b.rarely(few, in_rounds, 1, push[1] > 0)
     return b.program(x=few["z"] + push[0] * ca.vertcat(push, SX.zeros(N - 2)), n=found["n"])
 
 

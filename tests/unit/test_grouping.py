@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from casadi import SX
 
-from tarsus.program.ir.blocks import Program
-from tarsus.program.ir.trace import Builder, Values
+from tarsus.program.ir.loops import Values
+from tarsus.program.ir.program import Program
+from tarsus.program.ir.trace import Builder
 from tarsus.program.run import grouping
 from tarsus.program.run.grouping import LEAST, Grouping, regrouped
 from tarsus.program.run.worlds import Worlds

@@ -23,7 +23,7 @@ from tarsus.contact.solvers._interior_point import settled
 from tarsus.contact.solvers.newton import Newton
 from tarsus.control.gaits.trot import Trot
 from tarsus.model.mechanism import Body, Candidate, Inertia, Joint
-from tarsus.program.ir.blocks import Program
+from tarsus.program.ir.program import Program
 from tarsus.program.ir.written import read, written
 from tarsus.simulation import kept_programs, step_program
 from tarsus.simulation.alike import description

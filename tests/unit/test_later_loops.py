@@ -12,8 +12,9 @@ import pytest
 from casadi import SX
 
 from tarsus.program.ir import reference
-from tarsus.program.ir.blocks import Program
-from tarsus.program.ir.trace import Builder, Values
+from tarsus.program.ir.loops import Values
+from tarsus.program.ir.program import Program
+from tarsus.program.ir.trace import Builder
 from tarsus.program.ir.within_reach import expressions, held
 from tarsus.program.run.worlds import Worlds
 from tarsus.simulation import kept_programs

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from tarsus.program.ir import reference
+from tarsus.program.ir.loops import Values
 from tarsus.program.ir.symbolic import entries
-from tarsus.program.ir.trace import Builder, Values
+from tarsus.program.ir.trace import Builder
 from tarsus.program.run.worlds import Worlds
 from tarsus.stepping.flags import BITS, Flags
 from tarsus.stepping.lowest import NOWHERE, Lowest, touching_of

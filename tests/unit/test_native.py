@@ -26,7 +26,7 @@ from tarsus.control.gaits.trot import Trot
 from tarsus.errors import TarsusError, TarsusWarning
 from tarsus.program.codegen.layout import Target
 from tarsus.program.codegen.short_blocks import LENGTH, in_short_blocks
-from tarsus.program.ir.blocks import Program
+from tarsus.program.ir.program import Program
 from tarsus.program.ir.trace import Builder
 from tarsus.program.run import machine, native, optimizer
 from tarsus.program.run.worlds import Worlds

@@ -19,8 +19,9 @@ import pytest
 
 from tarsus.program.codegen.kernels import LaneGroups, SeldomLoop
 from tarsus.program.codegen.on_entry import NAME
-from tarsus.program.ir.blocks import Program
-from tarsus.program.ir.trace import Builder, Values
+from tarsus.program.ir.loops import Values
+from tarsus.program.ir.program import Program
+from tarsus.program.ir.trace import Builder
 from tarsus.program.run import cache as disk
 from tarsus.program.run import native, optimizer
 from tarsus.program.run.machine import compiler

@@ -19,8 +19,10 @@ from hypothesis import strategies as st
 from tarsus.program.codegen.emit import ir_text
 from tarsus.program.codegen.layout import Target
 from tarsus.program.ir import reference
-from tarsus.program.ir.blocks import Lookup, Program, Straight, While
-from tarsus.program.ir.trace import Builder, Values
+from tarsus.program.ir.blocks import Lookup, Straight, While
+from tarsus.program.ir.loops import Values
+from tarsus.program.ir.program import Program
+from tarsus.program.ir.trace import Builder
 from tarsus.program.lowering.tape import tape
 from tarsus.program.run.worlds import Worlds
 

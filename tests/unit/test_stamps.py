@@ -19,7 +19,8 @@ from tarsus.errors import TarsusError
 from tarsus.program.codegen import emit
 from tarsus.program.codegen.layout import Target
 from tarsus.program.ir import reference
-from tarsus.program.ir.blocks import CYCLES, Program, Stamp, Straight, While
+from tarsus.program.ir.blocks import Stamp, Straight, While
+from tarsus.program.ir.program import CYCLES, Program
 from tarsus.program.ir.trace import Builder
 from tarsus.program.run import native, ptx
 from tarsus.program.run.cycle_counter import seconds_per_cycle

@@ -15,9 +15,10 @@ from casadi import SX
 
 from tarsus.commands._progress import SELDOM, Progress
 from tarsus.errors import TarsusError
-from tarsus.program.ir.blocks import Program
+from tarsus.program.ir.loops import Values
+from tarsus.program.ir.program import Program
 from tarsus.program.ir.symbolic import entries
-from tarsus.program.ir.trace import Builder, Values
+from tarsus.program.ir.trace import Builder
 from tarsus.program.lowering.passed import passed
 from tarsus.program.run import native
 from tarsus.program.run.optimizer import optimizes

@@ -22,7 +22,7 @@ from tarsus.files import file_name
 from tarsus.program.codegen.emit import Emitter
 from tarsus.program.codegen.kernels import LaneGroups
 from tarsus.program.codegen.layout import Target
-from tarsus.program.ir.blocks import Program
+from tarsus.program.ir.program import Program
 from tarsus.program.ir.trace import Builder
 from tarsus.program.run import cache, native, profile_files
 from tarsus.program.run.machine import host

@@ -4,34 +4,117 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import casadi as ca
 from casadi import SX
 
 from tarsus.algebra.products import Matrix
+from tarsus.program.ir.symbolic import entries
+from tarsus.program.ir.trace import Builder
+
+STRETCH = 12  # unknowns that one loop eliminates: the next one has less to do in a round
 
 
-def solve_tree(A: SX, b: list[SX]) -> list[SX]:
-    """x (n,) with A x = b, eliminated from the last row to the first.
+@dataclass(frozen=True)
+class EliminatedTree:
+    """A matrix eliminated from the last row to the first, ready to solve with.
 
-    No fill-in where A (n, n) couples each unknown to its ancestors and descendants in a tree alone,
-    the leaves numbered last. There is no pivoting: A must be close to positive definite.
+    entries: below the diagonal those of the rows as they were when their turn came, above it the
+        factors by which they were taken from the rows before them
+    inverse: 1 / pivot, by row
     """
-    pattern, size, b = A.sparsity(), len(b), list(b)
-    H = {(k, i): A[k, i] for k in range(size) for i in range(size) if pattern.has_nz(k, i)}
-    inverse = [SX(0)] * size
+
+    entries: dict[tuple[int, int], SX]
+    inverse: list[SX]
+
+    def solve(self, b: list[SX]) -> list[SX]:
+        """x (n,) with A x = b."""
+        x, size = list(b), len(b)
+        for k in reversed(range(size)):
+            for i in (i for i in range(k) if (i, k) in self.entries):
+                x[i] = x[i] - self.entries[i, k] * x[k]
+        for k in range(size):
+            for j in (j for j in range(k) if (k, j) in self.entries):
+                x[k] = x[k] - self.entries[k, j] * x[j]
+            x[k] = x[k] * self.inverse[k]
+        return x
+
+
+def eliminated_tree(A: dict[tuple[int, int], SX], size: int) -> EliminatedTree:
+    """A matrix, by its entries that are not zero, eliminated from the last row to the first.
+
+    No fill-in where A couples each unknown to its ancestors and descendants in a tree alone, the
+    leaves numbered last. There is no pivoting: A must be close to positive definite.
+    """
+    H, inverse = dict(A), [SX(0)] * size
     for k in reversed(range(size)):
         inverse[k] = 1 / H[k, k]
         left = [j for j in range(k) if (k, j) in H]
         for i in (i for i in range(k) if (i, k) in H):
-            factor = H[i, k] * inverse[k]
-            b[i] = b[i] - factor * b[k]
+            H[i, k] = H[i, k] * inverse[k]
             for j in left:
-                H[i, j] = H.get((i, j), SX(0)) - factor * H[k, j]
-    x = list(b)
-    for k in range(size):
-        for j in (j for j in range(k) if (k, j) in H):
-            x[k] = x[k] - H[k, j] * x[j]
-        x[k] = x[k] * inverse[k]
-    return x
+                H[i, j] = H.get((i, j), SX(0)) - H[i, k] * H[k, j]
+    return EliminatedTree(H, inverse)
+
+
+def eliminated_dense(A: Matrix, builder: Builder) -> EliminatedTree:
+    """A dense matrix, as `eliminated_tree` has it; where code is brief by loops."""
+    size = len(A)
+    if not builder.brief:
+        H = {(i, j): A[i][j] for i in range(size) for j in range(size)}
+        return builder.hold("eliminated", eliminated_tree(H, size))
+    found, inverses = dict[tuple[int, int], SX](), [SX(0)] * size
+    while A:
+        A, rounds = _rounds(A, min(len(A), STRETCH), builder)
+        for done, (inverse, factors, row) in enumerate(rounds):
+            k = len(A) + len(rounds) - 1 - done
+            inverses[k] = inverse
+            for i in range(k):
+                found[i, k], found[k, i] = factors[i + done], row[i + done]
+    return EliminatedTree(found, inverses)
+
+
+def _rounds(
+    A: Matrix, count: int, builder: Builder
+) -> tuple[Matrix, list[tuple[SX, list[SX], list[SX]]]]:
+    """A loop that eliminates so many unknowns: what is left, and of each round 1 / pivot, the
+    factors by which its row was taken from the others, and the row.
+
+    In each round the pivot stands last; what is left moves to its place, with zeros before it: the
+    code of a round has one product for each entry.
+    """
+    size = len(A)
+    places = [(i, j) for i in range(size) for j in range(size)]
+
+    def round_of(values: list[SX]) -> tuple[list[SX], tuple[SX, list[SX], list[SX]]]:
+        H, last = dict(zip(places, values, strict=True)), size - 1
+        inverse, row = 1 / H[last, last], [H[last, j] for j in range(last)]
+        factors = [H[i, last] * inverse for i in range(last)]
+        moved = {
+            (i + 1, j + 1): H[i, j] - factors[i] * row[j] for i in range(last) for j in range(last)
+        }
+        return [moved.get(place, SX(0)) for place in places], (inverse, factors, row)
+
+    begin = [A[i][j] for i, j in places]
+    values, rounds = builder.repeated("eliminated", begin, count, round_of)
+    H, left = dict(zip(places, values, strict=True)), range(count, size)
+    return [[H[i, j] for j in left] for i in left], rounds
+
+
+def solve_dense(A: SX, b: list[SX], builder: Builder) -> list[SX]:
+    """x (n,) with A (n, n) x = b, eliminated from the last row to the first; where code is brief by
+    a loop.
+    """
+    if not builder.brief:
+        return solve_tree(A, b)
+    rows = [entries(row) for row in ca.vertsplit(ca.densify(A))]
+    return eliminated_dense(rows, builder).solve(b)
+
+
+def solve_tree(A: SX, b: list[SX]) -> list[SX]:
+    """x (n,) with A (n, n) x = b, by `eliminated_tree`."""
+    pattern, places = A.sparsity(), [(k, i) for k in range(len(b)) for i in range(len(b))]
+    H = {place: A[place] for place in places if pattern.has_nz(*place)}
+    return eliminated_tree(H, len(b)).solve(b)
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,9 @@ from casadi import SX
 
 from tarsus.algebra.ldl import factorize_dense
 from tarsus.algebra.products import Matrix, times
+from tarsus.program.ir.loops import Values
 from tarsus.program.ir.symbolic import entries
-from tarsus.program.ir.trace import Builder, Values
+from tarsus.program.ir.trace import Builder
 
 TRIES = 3
 MAXIMUM = 60

@@ -6,7 +6,7 @@ from time import perf_counter
 
 from tarsus.program.codegen.emit import Emitter
 from tarsus.program.codegen.layout import Target, effort_at
-from tarsus.program.ir.blocks import Program
+from tarsus.program.ir.program import Program
 from tarsus.program.ir.trace import Builder
 from tarsus.program.run.worlds import Worlds
 

@@ -11,7 +11,8 @@ import numpy as np
 from casadi import SX
 from numpy.typing import NDArray
 
-from tarsus.program.ir.blocks import Lookup, Program, Register, Straight
+from tarsus.program.ir.blocks import Lookup, Register, Straight
+from tarsus.program.ir.program import Program
 from tarsus.program.run.worlds import Worlds
 from tarsus.simulation.loading import loaded
 from tarsus.simulation.simulation import Simulation

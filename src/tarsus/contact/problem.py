@@ -15,7 +15,8 @@ from casadi import SX
 
 Blocks = dict[tuple[int, int], SX]
 AT_REST = 2  # of `ContactProblem.afresh`
-Softened = Callable[[list[SX], list[SX]], list[SX]]
+Solved = Callable[[list[SX]], list[SX]]
+Softened = Callable[[list[SX]], Solved]
 
 
 @dataclass(frozen=True)

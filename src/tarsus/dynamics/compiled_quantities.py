@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from tarsus.dynamics.quantities import QUANTITIES, input_size
 from tarsus.errors import TarsusError
 from tarsus.model.mechanism import Mechanism
-from tarsus.program.ir.blocks import Program
+from tarsus.program.ir.program import Program
 from tarsus.program.run.worlds import Worlds
 
 Array = NDArray[np.float64]

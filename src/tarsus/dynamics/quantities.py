@@ -16,7 +16,7 @@ from tarsus.dynamics import crba, energy, jacobian, rnea, springs
 from tarsus.dynamics.base_parameters import base_parameters
 from tarsus.dynamics.kinematics import Kinematics, coordinate_rate, kinematics
 from tarsus.model.mechanism import Frame, Mechanism
-from tarsus.program.ir.blocks import Program
+from tarsus.program.ir.program import Program
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
 from tarsus.spatial.inertia import LinearInertia

@@ -15,8 +15,9 @@ from tarsus.dynamics import loop_constraints
 from tarsus.dynamics.kinematics import kinematics
 from tarsus.environments.draws import Draws
 from tarsus.environments.plan import ControlPlan, bias_of, glimpse, joined
+from tarsus.program.ir.loops import Values
 from tarsus.program.ir.symbolic import entries
-from tarsus.program.ir.trace import Builder, Values
+from tarsus.program.ir.trace import Builder
 from tarsus.simulation.sensor_program import looked
 from tarsus.spatial.quaternion import product
 from tarsus.stepping.ground import below_candidates

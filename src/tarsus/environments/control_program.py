@@ -26,9 +26,10 @@ from tarsus.environments.plan import (
     targets,
 )
 from tarsus.parameters import named
-from tarsus.program.ir.blocks import Program
+from tarsus.program.ir.loops import Values
+from tarsus.program.ir.program import Program
 from tarsus.program.ir.symbolic import entries
-from tarsus.program.ir.trace import Builder, Values
+from tarsus.program.ir.trace import Builder
 from tarsus.simulation import kept_programs
 from tarsus.simulation.alike import first_alike
 from tarsus.simulation.sensor_program import Moment, memories, sensed, whole

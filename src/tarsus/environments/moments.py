@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from tarsus.contact.base import symbols
 from tarsus.control.pd import joint_state, pd_torque
 from tarsus.dynamics.kinematics import kinematics
-from tarsus.program.ir.trace import Builder, Values
+from tarsus.program.ir.loops import Values
+from tarsus.program.ir.trace import Builder
 from tarsus.simulation.step_program import applied, within_limits
 from tarsus.spatial.inertia import LinearInertia
 from tarsus.stepping.base import Scene, StepInputs, Stepper

@@ -16,8 +16,8 @@ from tarsus.control.servo import Gains
 from tarsus.dynamics.kinematics import kinematics
 from tarsus.environments.moments import glimpse_of
 from tarsus.errors import TarsusError
+from tarsus.program.ir.loops import Values
 from tarsus.program.ir.symbolic import entries
-from tarsus.program.ir.trace import Values
 from tarsus.simulation.sensor_program import Sensing, whole
 from tarsus.stepping.base import Scene, Stepper
 from tarsus.tasks.base import Glimpse, Heights, LearningTask, Measured, Observed

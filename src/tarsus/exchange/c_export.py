@@ -28,7 +28,7 @@ from tarsus.program.codegen.c_text import (
     plain_function,
     step_function,
 )
-from tarsus.program.ir.blocks import Program
+from tarsus.program.ir.program import Program
 from tarsus.simulation.recording.provenance import versions
 from tarsus.simulation.simulation import Simulation
 

@@ -16,9 +16,10 @@ from tarsus.dynamics.base_parameters import base_parameters
 from tarsus.environments.moments import glimpse_of, servo_step
 from tarsus.planning.goals.base import Goal
 from tarsus.planning.spline import weights
-from tarsus.program.ir.blocks import Program
+from tarsus.program.ir.loops import Values
+from tarsus.program.ir.program import Program
 from tarsus.program.ir.symbolic import entries
-from tarsus.program.ir.trace import Builder, Values
+from tarsus.program.ir.trace import Builder
 from tarsus.simulation import kept_programs
 from tarsus.simulation.alike import first_alike
 from tarsus.stepping.base import Scene, Stepper

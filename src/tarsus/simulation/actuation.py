@@ -16,8 +16,9 @@ from tarsus.dynamics.actuator_force import ActuatorForce, clipped, next_activati
 from tarsus.errors import TarsusError, unknown
 from tarsus.model.mechanism import Mechanism
 from tarsus.parameters import declared
+from tarsus.program.ir.loops import Values
 from tarsus.program.ir.symbolic import entries
-from tarsus.program.ir.trace import Builder, Values
+from tarsus.program.ir.trace import Builder
 from tarsus.program.run.backend import Backend
 from tarsus.simulation.inputs import fetched
 

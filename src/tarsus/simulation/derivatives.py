@@ -23,7 +23,8 @@ from tarsus.dynamics.kinematics import coordinate_rate
 from tarsus.errors import TarsusError, unknown
 from tarsus.model.mechanism import Mechanism
 from tarsus.program.codegen.layout import layout
-from tarsus.program.ir.blocks import Program, Register, Straight
+from tarsus.program.ir.blocks import Register, Straight
+from tarsus.program.ir.program import Program
 from tarsus.program.ir.tangent import ENTERED, named, tangent
 from tarsus.program.run.backend import Backend
 from tarsus.program.run.directions import Directions

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tarsus.errors import TarsusError, unknown
-from tarsus.program.ir.blocks import Program
+from tarsus.program.ir.program import Program
 from tarsus.program.run.backend import Backend
 from tarsus.program.run.cuda import CudaLauncher
 from tarsus.program.run.threads import Launcher, ThreadWorlds

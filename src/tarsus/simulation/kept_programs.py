@@ -26,7 +26,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tarsus.program.ir.blocks import Block, Later, Program, Traced, with_later
+from tarsus.program.ir.blocks import Block, Later, Traced, with_later
+from tarsus.program.ir.program import Program
 from tarsus.program.ir.written import body_read, body_written, read, written
 from tarsus.program.run import cache as disk
 from tarsus.simulation.alike import PLAIN, Foreign, description, feed

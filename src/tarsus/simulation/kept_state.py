@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from tarsus.control.base import Controller
 from tarsus.errors import TarsusError
 from tarsus.program.codegen.layout import Target
-from tarsus.program.ir.blocks import Program
+from tarsus.program.ir.program import Program
 from tarsus.program.run.backend import Array, Backend
 from tarsus.simulation import inputs
 from tarsus.simulation.device import backend

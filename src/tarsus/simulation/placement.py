@@ -21,7 +21,7 @@ from tarsus.model.poses import rotation_from_quaternion
 from tarsus.model.spans import spans
 from tarsus.morphology.posture import DRAWN
 from tarsus.program.ir import reference
-from tarsus.program.ir.blocks import Program
+from tarsus.program.ir.program import Program
 from tarsus.program.ir.trace import Builder
 from tarsus.spatial.quaternion import numeric_product
 from tarsus.stepping.base import Scene

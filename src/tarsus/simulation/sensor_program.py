@@ -17,9 +17,10 @@ from tarsus.dynamics.kinematics import Kinematics, kinematics
 from tarsus.errors import TarsusError
 from tarsus.model.mechanism import Mechanism
 from tarsus.model.solids import Pair
-from tarsus.program.ir.blocks import Program
+from tarsus.program.ir.loops import Values
+from tarsus.program.ir.program import Program
 from tarsus.program.ir.symbolic import entries
-from tarsus.program.ir.trace import Builder, Values
+from tarsus.program.ir.trace import Builder
 from tarsus.sensing.base import Load, Seen, Sensor
 from tarsus.stepping.assemble import contact_kinematics
 from tarsus.stepping.base import Scene, Stepper

@@ -21,9 +21,10 @@ from tarsus.dynamics.base_parameters import base_parameters
 from tarsus.dynamics.kinematics import kinematics
 from tarsus.dynamics.rnea import body_inertias
 from tarsus.model.mechanism import Mechanism
-from tarsus.program.ir.blocks import Program
+from tarsus.program.ir.loops import Values
+from tarsus.program.ir.program import Program
 from tarsus.program.ir.symbolic import entries
-from tarsus.program.ir.trace import Builder, Values
+from tarsus.program.ir.trace import Builder
 from tarsus.simulation import actuation, kept_programs, sensor_noise, varied, varied_numbers
 from tarsus.simulation.actuation import Actuation
 from tarsus.simulation.alike import first_alike

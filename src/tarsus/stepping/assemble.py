@@ -20,8 +20,9 @@ from tarsus.errors import TarsusError
 from tarsus.model.mechanism import Candidate
 from tarsus.model.solids import Pair
 from tarsus.model.spans import Span
+from tarsus.program.ir.loops import Values
 from tarsus.program.ir.symbolic import entries
-from tarsus.program.ir.trace import Builder, Values
+from tarsus.program.ir.trace import Builder
 from tarsus.registry import name_of
 from tarsus.stepping import blocked, instants, joint_states
 from tarsus.stepping.base import Scene, StepInputs, StepOutputs, named_where
@@ -267,7 +268,7 @@ def contact_problem(
         make_velocity_form=lambda: velocity_form(coupling, builder),
         make_bilateral=bilateral if coupling.constraints else None,
         make_shared=(lambda: shared(coupling, between())) if all_shared else None,
-        softened=None if coupling.constraints else partial(softened, coupling),
+        softened=None if coupling.constraints else partial(softened, coupling, builder),
         afresh=start.afresh,
         told_apart=start.held is not None and bool(start.held.rubbing),
         joints=joint_rows(coupling, between(), start.bounded, builder) if start.bounded else None,

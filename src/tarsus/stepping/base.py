@@ -26,7 +26,8 @@ from tarsus.model.outline import NO_OUTLINE
 from tarsus.model.solids import Pair
 from tarsus.model.spans import Span
 from tarsus.parameters import check
-from tarsus.program.ir.trace import Builder, Values
+from tarsus.program.ir.loops import Values
+from tarsus.program.ir.trace import Builder
 from tarsus.references.reference import Citation
 from tarsus.spatial.inertia import LinearInertia
 from tarsus.stepping.held_joints import BoundedJoints, HeldJoints
@@ -142,8 +143,7 @@ class StepInputs:
     held: joints at a limit of their range or with dry friction; None: all are free
     bounded: such joints where they are solved for together with the contacts, none being held
     afresh: 1 where a solver forgets who pressed and slid (`ContactProblem.afresh`); None: nowhere
-    stops: 1 where joints stand at limits as the step begins, and slots wait for a step in which
-        these are held; None: nowhere
+    waits: whether contacts in slots wait for a step in which joints at their limits are held
     """
 
     q: SX
@@ -165,7 +165,7 @@ class StepInputs:
     held: HeldJoints | None = None
     bounded: BoundedJoints | None = None
     afresh: SX | None = None
-    stops: SX | None = None
+    waits: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,7 +176,7 @@ class StepOutputs:
     contact: the law's solution, impulses in N s
     strikes: the impacts that the step located; None if it locates none
     left_out: how many contacts touch but found no slot (`slots`), WAITING where they wait for the
-        stops of joints; None where none is rare
+        limits of joints; None where none is rare
     joints: impulses of the limits of all joints that may be held (m,), then of dry friction in
         those that have it, N m s or N s; None where none may be held
     """

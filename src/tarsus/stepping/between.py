@@ -13,7 +13,8 @@ from casadi import DM, SX
 
 from tarsus.dynamics.kinematics import Kinematics
 from tarsus.model.spans import Span, arcs, faces
-from tarsus.program.ir.trace import Builder, Values
+from tarsus.program.ir.loops import Values
+from tarsus.program.ir.trace import Builder
 from tarsus.stepping.base import Scene
 from tarsus.stepping.closed import closes
 from tarsus.stepping.curves import Curve

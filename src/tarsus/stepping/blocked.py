@@ -15,7 +15,8 @@ from casadi import SX
 from tarsus.algebra.products import dot
 from tarsus.dynamics import constraint_solve, tree
 from tarsus.model.mechanism import WORLD, Mechanism
-from tarsus.stepping.coupling import Attached, Coupling, mass_products
+from tarsus.stepping.coupling import Attached, Coupling
+from tarsus.stepping.delassus import own_mobility
 
 SLIGHT = 1e-4  # of its speed across the normal, or of that without constraints: no motion along it
 
@@ -50,7 +51,7 @@ def blocked(coupling: Coupling, rows: list[list[SX]]) -> SX:
     if hold is None:
         return stuck
     half = coupling.factor.backward(normal)
-    loose = mass_products(coupling.factor, [half])(0, 0)
+    loose = own_mobility(coupling.factor, half)
     [felt] = zip(*constraint_solve.delassus(coupling.factor, hold.half, [half]), strict=True)
     answer = dot(list(felt), hold.impulses(list(felt)))
     return ca.logic_or(stuck, loose + answer <= least * loose)

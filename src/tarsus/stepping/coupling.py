@@ -4,14 +4,13 @@ of cut joints and closed loops (Gehring 2014, Eqn. (20)).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import casadi as ca
 from casadi import SX
 
 from tarsus.algebra.ldl import Factor, factorize_tree, lower
-from tarsus.algebra.products import dot
+from tarsus.algebra.products import Matrix, dot
 from tarsus.dynamics import constraint_solve, loop_constraints
 from tarsus.dynamics.actuator_force import spread
 from tarsus.dynamics.constraint_solve import Constraints
@@ -262,15 +261,24 @@ def couple(
     bounded: BoundedJoints | None = None,
 ) -> Coupling:
     """How these contacts move the robot, and joints that are solved for together with them."""
-    rows, contacts, first = [], [], dict[int, int]()
+    # rows of their own, or of the bodies that they share; then the joints'
+    groups, contacts, first, count = [], [], dict[int, int](), 0
     for own in attached:
-        at = len(rows) if own.body < 0 else first.setdefault(own.body, len(rows))
-        rows += own.rows if at == len(rows) else []
+        at = count if own.body < 0 else first.setdefault(own.body, count)
+        if at == count:
+            groups.append(own.rows)
+            count += len(own.rows)
         contacts.append(Arm(at, own.arms))
     joints = [] if bounded is None else bounded.ways
-    rows += joints
+    rows = [row for own in groups for row in own] + joints
     robot = replace(robot, joints=len(joints))
-    half = builder.hold("W_half", [robot.factor.backward(row) for row in rows])
+
+    # half-solved
+    def halved(own: Matrix) -> Matrix:
+        return [robot.factor.backward(row) for row in own]
+
+    halves = builder.of_each("W_half", groups, halved)
+    half = builder.hold("W_half", [row for own in halves for row in own] + halved(joints))
     contacts = builder.hold("arms", contacts)
     if robot.constraints is None:
         return replace(robot, rows=rows, W_half=half, contacts=contacts)
@@ -286,9 +294,3 @@ def velocity_change(M: Factor, acting: list[tuple[list[SX], SX]]) -> list[SX]:
     for row, impulse in acting:
         y = [a + b * impulse for a, b in zip(y, row, strict=True)]
     return M.forward([d * a for d, a in zip(M.inverse_pivots, y, strict=True)])
-
-
-def mass_products(M: Factor, half: list[list[SX]]) -> Callable[[int, int], SX]:
-    """(r, c) -> w_r^T M^-1 w_c of half-solved directions."""
-    scaled = [[d * a for d, a in zip(M.inverse_pivots, row, strict=True)] for row in half]
-    return lambda r, c: dot(half[r], scaled[c])

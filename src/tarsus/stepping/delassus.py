@@ -5,13 +5,13 @@ from __future__ import annotations
 import casadi as ca
 from casadi import SX
 
-from tarsus.algebra.elimination import solve_tree
-from tarsus.algebra.ldl import factorize_tree, lower
+from tarsus.algebra.elimination import eliminated_dense, eliminated_tree
+from tarsus.algebra.ldl import Factor, factorize_tree, lower
 from tarsus.algebra.products import Matrix, dot
-from tarsus.contact.problem import Blocks, JointRows, SharedBodies, VelocityForm
+from tarsus.contact.problem import Blocks, JointRows, SharedBodies, Solved, VelocityForm
 from tarsus.program.ir.trace import Builder
 from tarsus.stepping.base import Scene, StepInputs
-from tarsus.stepping.coupling import Arm, Coupling, mass_products, velocity_change
+from tarsus.stepping.coupling import Arm, Coupling, velocity_change
 from tarsus.stepping.held_joints import BoundedJoints
 
 
@@ -19,19 +19,41 @@ def mobility(coupling: Coupling, builder: Builder, *, held: bool) -> Matrix:
     """W^T M^-1 W of all rows of a coupling, or with the constraints acting less G_UB G_B^-1 G_BU;
     the rows of the symmetric matrix.
     """
-    entry = mass_products(coupling.factor, coupling.W_half)
+    felt = [(coupling.factor, coupling.W_half)]
     if held and coupling.constraints is not None:
         inner = coupling.constraints.factor
-        taken = mass_products(
-            inner, [inner.backward(list(column)) for column in zip(*coupling.G_BU, strict=True)]
-        )
-        loose, entry = entry, lambda r, c: loose(r, c) - taken(r, c)
-    places = [(r, c) for r in range(len(coupling.rows)) for c in range(r + 1)]
+        answers = [inner.backward(list(column)) for column in zip(*coupling.G_BU, strict=True)]
+        felt.append((inner, answers))
+    columns = [[scaled(M, row) for row in half] for M, half in felt]
+    size = len(coupling.rows)
+    rows = [[half[r] for _, half in felt] for r in range(size)]
+
+    def entry(row: Matrix, c: int) -> SX:
+        """What a row, half-solved, has in common with row c."""
+        loose, *taken = (dot(own, other[c]) for own, other in zip(row, columns, strict=True))
+        return loose - taken[0] if taken else loose
+
+    places = [(r, c) for r in range(size) for c in range(r + 1)]
+    ours = rows[: coupling.joints_first]
+    if builder.loops_over(ours):
+        columns = builder.hold("columns", columns)
+        whole = builder.of_each("G_rows", ours, lambda row: [entry(row, c) for c in range(size)])
+        values = [whole[r][c] if r < len(ours) else entry(rows[r], c) for r, c in places]
+    else:
+        values = [entry(rows[r], c) for r, c in places]
     # apart, bodies' blocks are zero
-    values = builder.hold("G", [entry(r, c) for r, c in places])
-    found = dict(zip(places, values, strict=True))
-    size = range(len(coupling.rows))
-    return [[found[max(r, c), min(r, c)] for c in size] for r in size]
+    found = dict(zip(places, builder.hold("G", values), strict=True))
+    return [[found[max(r, c), min(r, c)] for c in range(size)] for r in range(size)]
+
+
+def scaled(M: Factor, row: list[SX]) -> list[SX]:
+    """A half-solved direction by the pivots."""
+    return [d * a for d, a in zip(M.inverse_pivots, row, strict=True)]
+
+
+def own_mobility(M: Factor, row: list[SX]) -> SX:
+    """w^T M^-1 w of a half-solved direction."""
+    return dot(row, scaled(M, row))
 
 
 def delassus(coupling: Coupling, between: Matrix, builder: Builder) -> Blocks:
@@ -66,8 +88,7 @@ def loose_mobilities(scene: Scene, start: StepInputs, M: SX, coupling: Coupling)
         return None
     factor, rows = factorize_tree(lower(M), M.shape[0]), coupling.by_contact(coupling.rows)
     half = [factor.backward(row) for row in rows[::3]]
-    entry = mass_products(factor, half)
-    return [entry(i, i) for i in range(len(half))]
+    return [own_mobility(factor, row) for row in half]
 
 
 def shared(coupling: Coupling, between: Matrix) -> SharedBodies:
@@ -119,28 +140,55 @@ def velocity_form(coupling: Coupling, builder: Builder) -> VelocityForm:
     return VelocityForm(u_free, ca.reshape(ca.vertcat(*W), nu, len(rows)), response)
 
 
-def softened(coupling: Coupling, give: list[SX], r: list[SX]) -> list[SX]:
-    """z[i] (3,) with (G + B^-1) z = r: what contacts bear that give way, B[i] (3, 3) by impulse.
+def softened(coupling: Coupling, builder: Builder, give: list[SX]) -> Solved:
+    """r -> z[i] (3,) with (G + B^-1) z = r: what contacts bear that give way, B[i] (3, 3) by
+    impulse.
 
     With half-solved directions G = H^T P H, so that v = P H z solves (P^-1 + H B H^T) v = H B r,
     which couples a joint to its ancestors alone.
     """
-    # both sides, contact by contact
-    M = coupling.factor
-    K, load = ca.diag(SX(ca.vertcat(*(1 / P for P in M.inverse_pivots)))), [SX(0)] * M.size
-    half = coupling.by_contact(coupling.W_half)
-    halves = [half[3 * i : 3 * i + 3] for i in range(len(r))]
-    for rows, B, own in zip(halves, give, r, strict=True):
-        touched = [j for j in range(M.size) if not all(row[j].is_zero() for row in rows)]
-        columns = {j: ca.vertcat(*(row[j] for row in rows)) for j in touched}
-        moved, answer = {j: ca.mtimes(B, columns[j]) for j in touched}, ca.mtimes(B, own)
-        for j in touched:
-            load[j] += ca.dot(columns[j], answer)
-            for k in touched:
-                K[j, k] += ca.dot(columns[j], moved[k])
-    # velocities, then impulses
-    v = solve_tree(K, load)
-    return [
-        ca.mtimes(B, own - ca.vertcat(*(dot(row, v) for row in rows)))
-        for rows, B, own in zip(halves, give, r, strict=True)
+    M, half = coupling.factor, coupling.by_contact(coupling.W_half)
+    halves = [half[3 * i : 3 * i + 3] for i in range(len(give))]
+
+    # the left side, contact by contact
+    def added(K: list[SX], contact: tuple[Matrix, SX]) -> list[SX]:
+        rows, B = contact
+        columns, K = _columns(rows), list(K)
+        moved = {j: ca.mtimes(B, own) for j, own in columns.items()}
+        for j in columns:
+            for k in columns:
+                K[M.size * j + k] += ca.dot(columns[j], moved[k])
+        return K
+
+    begin = [
+        1 / M.inverse_pivots[j] if j == k else SX(0) for j in range(M.size) for k in range(M.size)
     ]
+    K = builder.summed("given", begin, list(zip(halves, give, strict=True)), added)
+    if builder.brief:
+        rows = [K[M.size * j : M.size * (j + 1)] for j in range(M.size)]
+        factored = eliminated_dense(rows, builder)
+    else:
+        places = ((j, k) for j in range(M.size) for k in range(M.size))
+        H = {place: own for place, own in zip(places, K, strict=True) if not own.is_zero()}
+        factored = builder.hold("given_factor", eliminated_tree(H, M.size))
+
+    # velocities, then impulses
+    def solved(r: list[SX]) -> list[SX]:
+        load = [SX(0)] * M.size
+        for rows, B, own in zip(halves, give, r, strict=True):
+            answer = ca.mtimes(B, own)
+            for j, column in _columns(rows).items():
+                load[j] += ca.dot(column, answer)
+        v = factored.solve(load)
+        return [
+            ca.mtimes(B, own - ca.vertcat(*(dot(row, v) for row in rows)))
+            for rows, B, own in zip(halves, give, r, strict=True)
+        ]
+
+    return solved
+
+
+def _columns(rows: Matrix) -> dict[int, SX]:
+    """The columns (3,) of three rows that are not zero."""
+    columns = enumerate(zip(*rows, strict=True))
+    return {j: ca.vertcat(*own) for j, own in columns if not all(x.is_zero() for x in own)}

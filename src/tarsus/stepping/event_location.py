@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import casadi as ca
 from casadi import SX
 
-from tarsus.program.ir.trace import Values
+from tarsus.program.ir.loops import Values
 
 SECANTS, TRIES = 15, 60  # tries that interpolate, and all of them
 

@@ -13,8 +13,9 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
+from tarsus.program.ir.loops import Values
 from tarsus.program.ir.symbolic import entries
-from tarsus.program.ir.trace import Builder, Values
+from tarsus.program.ir.trace import Builder
 from tarsus.stepping.base import Scene
 from tarsus.stepping.closed import closes
 from tarsus.stepping.lowest import NOWHERE, Lowest

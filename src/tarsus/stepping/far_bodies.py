@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from tarsus.dynamics import outlines
 from tarsus.dynamics.kinematics import Kinematics
 from tarsus.model.mechanism import Candidate
-from tarsus.program.ir.trace import Builder, Values
+from tarsus.program.ir.loops import Values
+from tarsus.program.ir.trace import Builder
 from tarsus.spatial.rotation import constant
 from tarsus.stepping.base import Scene
 from tarsus.stepping.edges_near import EdgeBounds

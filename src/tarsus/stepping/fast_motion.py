@@ -20,8 +20,9 @@ from tarsus.dynamics import energy, rnea, springs, tree
 from tarsus.dynamics.free_motion import Drive, free_motion
 from tarsus.dynamics.kinematics import Kinematics, displaced, kinematics
 from tarsus.model.mechanism import Mechanism
+from tarsus.program.ir.loops import Values
 from tarsus.program.ir.symbolic import entries
-from tarsus.program.ir.trace import Builder, Values
+from tarsus.program.ir.trace import Builder
 from tarsus.spatial.inertia import LinearInertia
 from tarsus.stepping.base import Scene, StepInputs
 

@@ -22,8 +22,9 @@ import numpy as np
 from casadi import SX
 
 from tarsus.contact.problem import AT_REST, ContactSolution
+from tarsus.program.ir.loops import Values
 from tarsus.program.ir.symbolic import entries
-from tarsus.program.ir.trace import Builder, Values
+from tarsus.program.ir.trace import Builder
 from tarsus.stepping import assemble
 from tarsus.stepping.base import WAITING, Scene, StepInputs, StepOutputs
 from tarsus.stepping.held_joints import BoundedJoints, HeldJoints
@@ -120,8 +121,8 @@ def without_limits(
     """
     (scene, free), (joints, seen), none = scenes, at, SX(0)
     # the step
-    stops = ca.norm_1(guess(joints)) > 0 if scene.slots else None
-    first = assemble.velocity_step(free, seen, replace(start, stops=stops), builder)
+    waits = bool(scene.slots)
+    first = assemble.velocity_step(free, seen, replace(start, waits=waits), builder)
     end = believed(scene, first)
     sides = [joint.next(none, joint.rate(end.u), (none, none), none, none)[0] for joint in joints]
     # what the next begins with

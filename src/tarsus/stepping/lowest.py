@@ -9,8 +9,9 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
+from tarsus.program.ir.loops import Values
 from tarsus.program.ir.symbolic import entries
-from tarsus.program.ir.trace import Builder, Values
+from tarsus.program.ir.trace import Builder
 from tarsus.stepping.base import EMPTY
 
 NOWHERE = 2.0  # the place of a span where the ground is nearest at none

@@ -14,7 +14,8 @@ from casadi import SX
 
 from tarsus.dynamics.kinematics import Kinematics
 from tarsus.model.solids import Pair
-from tarsus.program.ir.trace import Builder, Values
+from tarsus.program.ir.loops import Values
+from tarsus.program.ir.trace import Builder
 from tarsus.stepping.base import Scene
 from tarsus.stepping.boxes import Block, Meeting, capsule_on_box
 from tarsus.stepping.closed import closes

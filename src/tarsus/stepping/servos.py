@@ -22,8 +22,9 @@ from tarsus.algebra.ldl import factorize_tree, lower
 from tarsus.dynamics.actuator_force import AtState, spread
 from tarsus.dynamics.free_motion import Drive, FreeMotion, free_motion
 from tarsus.dynamics.kinematics import kinematics
+from tarsus.program.ir.loops import Values
 from tarsus.program.ir.symbolic import entries
-from tarsus.program.ir.trace import Builder, Values
+from tarsus.program.ir.trace import Builder
 from tarsus.stepping import joints
 from tarsus.stepping.base import Scene, StepInputs, StepOutputs
 from tarsus.stepping.joint_rows import rows

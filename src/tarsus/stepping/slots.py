@@ -20,8 +20,9 @@ from casadi import SX
 
 from tarsus.contact.base import Law
 from tarsus.contact.problem import Contact, ContactSolution
+from tarsus.program.ir.loops import Values
 from tarsus.program.ir.symbolic import entries
-from tarsus.program.ir.trace import Builder, Values
+from tarsus.program.ir.trace import Builder
 from tarsus.stepping.base import EMPTY, WAITING, Scene, StepInputs, StepOutputs
 from tarsus.stepping.closed import closes, fresh, is_closed, of_gap
 from tarsus.stepping.held import Chosen, Low, is_span, looked_up
@@ -94,21 +95,16 @@ def with_slots(
     impulses = end.contact.impulses + [SX.zeros(3)] * scene.slots
     contact = replace(end.contact, impulses=impulses, memory=kept)
     stood = replace(end, contact=contact, left_out=SX(0)).values()
-    lying = Lying(scene, feet, low, at_slot, solved, start, memory, builder)
 
-    def falling(standing: Values) -> tuple[Values, SX]:
-        if start.stops is None:
-            return lying.step(standing, pressed)
-        # limbs that lie at their stops would swing through them: a solution without is of no use
-        waiting = builder.keep("waiting", start.stops)
-        told = {"left_out": ca.if_else(waiting, WAITING, 0), "converged": SX(1)}
-        end = builder.loop(
-            standing | told, lambda now: lying.step(now, pressed), 1, ca.logic_not(waiting)
+    # over it, in worlds that have fallen; limbs that lie at their stops would swing through them: a
+    # solution without is of no use
+    if start.waits:
+        left_out, converged = (
+            ca.if_else(fallen, *x) for x in ((WAITING, 0), (1, stood["converged"]))
         )
-        return end, SX(0)
-
-    # over it, in worlds that have fallen
-    return StepOutputs.of(builder.rarely(stood, falling, 1, fallen))
+        return StepOutputs.of(stood | {"left_out": left_out, "converged": converged})
+    lying = Lying(scene, feet, low, at_slot, solved, start, memory, builder)
+    return StepOutputs.of(builder.rarely(stood, lambda now: lying.step(now, pressed), 1, fallen))
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,7 +21,8 @@ from tarsus.dynamics import jacobian
 from tarsus.dynamics.kinematics import Kinematics
 from tarsus.model.mechanism import Candidate
 from tarsus.model.spots import AWAY, SPOTS
-from tarsus.program.ir.trace import Builder, Values
+from tarsus.program.ir.loops import Values
+from tarsus.program.ir.trace import Builder
 from tarsus.spatial.rotation import constant
 from tarsus.stepping.base import Scene
 from tarsus.stepping.edges_near import EdgeBounds

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import casadi as ca
 from casadi import SX
 
-from tarsus.program.ir.trace import Values
+from tarsus.program.ir.loops import Values
 
 
 def slot_size(nq: int, nu: int, contacts: int) -> int:

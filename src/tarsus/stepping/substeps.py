@@ -10,7 +10,8 @@ from casadi import SX
 
 from tarsus.errors import TarsusError
 from tarsus.model.mechanism import Mechanism
-from tarsus.program.ir.trace import Builder, Values
+from tarsus.program.ir.loops import Values
+from tarsus.program.ir.trace import Builder
 from tarsus.references.reference import Citation
 from tarsus.stepping import joint_rows
 from tarsus.stepping.base import Scene, StepInputs, StepOutputs, Stepper

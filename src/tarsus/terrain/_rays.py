@@ -8,7 +8,8 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
-from tarsus.program.ir.trace import Builder, Values
+from tarsus.program.ir.loops import Values
+from tarsus.program.ir.trace import Builder
 from tarsus.terrain.base import Terrain
 
 FINE = 1e-10  # of `reach`: how well a distance is found

@@ -11,7 +11,7 @@ from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError
 from tarsus.model.mechanism import Mechanism
 from tarsus.morphology.self_contacts import self_contacts
-from tarsus.program.ir.blocks import Program
+from tarsus.program.ir.program import Program
 from tarsus.program.run import machine
 from tarsus.program.run.worlds import Worlds
 from tarsus.simulation import resolve

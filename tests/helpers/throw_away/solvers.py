@@ -15,7 +15,7 @@ from tarsus.contact.solvers.base import (
     residual_velocity,
     step_sizes,
 )
-from tarsus.program.ir.trace import Values
+from tarsus.program.ir.loops import Values
 
 
 @dataclass(frozen=True)

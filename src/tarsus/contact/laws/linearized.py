@@ -1,7 +1,4 @@
-"""Feedback linearization: the ground imposes the contacts' accelerations.
-
-Rengifo 2009.
-"""
+"""Feedback linearization: the ground imposes the contacts' accelerations (Rengifo 2009)."""
 
 from __future__ import annotations
 
@@ -30,8 +27,9 @@ from tarsus.parameters import (
     parameter,
     relative_tolerance,
 )
+from tarsus.program.ir.loops import Values
 from tarsus.program.ir.symbolic import entries, in_double
-from tarsus.program.ir.trace import Builder, Values
+from tarsus.program.ir.trace import Builder
 from tarsus.references.papers import RENGIFO_2009
 from tarsus.references.reference import Citation
 

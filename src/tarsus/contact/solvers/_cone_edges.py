@@ -21,7 +21,7 @@ import casadi as ca
 from casadi import SX
 
 from tarsus.algebra.blocks import flat, triples
-from tarsus.algebra.elimination import solve_tree
+from tarsus.algebra.elimination import solve_dense
 from tarsus.algebra.projections import TINY
 from tarsus.contact.solvers.base import (
     HUGE,
@@ -31,8 +31,8 @@ from tarsus.contact.solvers.base import (
     residual_velocity,
     step_sizes,
 )
+from tarsus.program.ir.loops import Values
 from tarsus.program.ir.symbolic import entries, in_double
-from tarsus.program.ir.trace import Values
 
 HELD = 1e-4  # of the diagonal: what holds a load that is not determined
 EDGE = 1e-4  # how much the cone's edge gives way in a step, relative to the contact's own mobility
@@ -188,7 +188,7 @@ class ByBlocks:
             rest.append(-ca.if_else(touch.presses, ca.vertcat(xi[i][0], slip), FAR * L))
             presses += 3 * [touch.presses]
         K = ca.vertcat(*(ca.horzcat(*row) for row in rows))
-        moved = ca.vertcat(*impulses) + ca.vertcat(*solve_tree(K, flat(rest)))
+        moved = ca.vertcat(*impulses) + ca.vertcat(*solve_dense(K, flat(rest), hard.builder))
         return ca.if_else(ca.vertcat(*presses), moved, 0)
 
 

@@ -26,8 +26,9 @@ from tarsus.algebra.ldl import factorize_dense
 from tarsus.algebra.products import Matrix, times
 from tarsus.algebra.projections import ConePoint
 from tarsus.contact.solvers.base import HardProblem, Outcome, changes, finite
+from tarsus.program.ir.loops import Values
 from tarsus.program.ir.symbolic import entries
-from tarsus.program.ir.trace import Builder, Values
+from tarsus.program.ir.trace import Builder
 
 MAXIMUM = 50  # Newton steps
 SHORTENINGS = 30  # of one step

@@ -39,8 +39,9 @@ from tarsus.contact.solvers._error_norm_guess import (
     passed_through,
 )
 from tarsus.contact.solvers.base import share_without_gain
+from tarsus.program.ir.loops import Values
 from tarsus.program.ir.symbolic import entries
-from tarsus.program.ir.trace import Builder, Values
+from tarsus.program.ir.trace import Builder
 
 PASSES, TOGETHER = 40, 8  # passes at most; those in which all contacts are corrected at once
 # the least relative trace on the diagonal: round-off must not decide who carries the load

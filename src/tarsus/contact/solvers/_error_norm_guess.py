@@ -15,8 +15,8 @@ from casadi import SX
 
 from tarsus.algebra.products import Matrix, dot, times
 from tarsus.algebra.projections import TINY
+from tarsus.program.ir.loops import Values
 from tarsus.program.ir.symbolic import entries
-from tarsus.program.ir.trace import Values
 
 AGAIN = 2  # how often within a step a contact may be let go, or its kinetic friction become static
 ROUND_OFF = 1e-9  # relative size below which a wrong sign is none

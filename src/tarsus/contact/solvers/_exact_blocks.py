@@ -20,8 +20,8 @@ import casadi as ca
 from casadi import SX
 
 from tarsus.contact.solvers.base import HardProblem, Outcome, iterate, velocity_from_others
+from tarsus.program.ir.loops import Values
 from tarsus.program.ir.symbolic import entries, in_double
-from tarsus.program.ir.trace import Values
 
 TINY = 1e-30
 FIXED = 1e-9  # of the normal's mobility: a tangent along which a contact cannot move

@@ -21,7 +21,7 @@ import casadi as ca
 from casadi import SX
 
 from tarsus.algebra.blocks import flat, triples
-from tarsus.algebra.elimination import solve_tree
+from tarsus.algebra.elimination import solve_dense
 from tarsus.algebra.projections import TINY
 from tarsus.algebra.second_order_cone import approach, lorentz, reflected, squared_slide
 from tarsus.contact.problem import Softened
@@ -36,7 +36,7 @@ from tarsus.contact.solvers.base import (
     residual_velocity,
     step_sizes,
 )
-from tarsus.program.ir.trace import Values
+from tarsus.program.ir.loops import Values
 
 STEPS = 100
 BACK = 0.95  # part of the way to the cones' edge
@@ -161,7 +161,7 @@ class Cones:
         for i, (metric, active) in enumerate(zip(metrics, self.active, strict=True)):
             rows[i][i] = rows[i][i] + ca.if_else(active, metric.block(), OUT * SX.eye(3))
         K = ca.vertcat(*(ca.horzcat(*row) for row in rows))
-        return triples(ca.vertcat(*solve_tree(K, flat(rest))))
+        return triples(ca.vertcat(*solve_dense(K, flat(rest), self.hard.builder)))
 
     def _softened(self, softened: Softened, metrics: list[Metric], rest: list[SX]) -> list[SX]:
         """The same through the bodies, twice, for what round-off left: near a solution
@@ -171,14 +171,14 @@ class Cones:
             ca.if_else(active, D * metric.inverse() * ca.repmat(D.T, 3, 1), 0)
             for D, metric, active in zip(self.D, metrics, self.active, strict=True)
         ]
+        solved = softened(give)
 
         def refined(values: Values) -> tuple[Values, SX]:
             d, left = triples(values["d"]), []
             for i, (D, answer) in enumerate(zip(self.D, self.answers(d), strict=True)):
                 missing = rest[i] - answer - ca.mtimes(metrics[i].block(), d[i])
                 left.append(ca.if_else(self.active[i], missing / D, 0))
-            more = softened(give, left)
-            new = [a + L / D for a, L, D in zip(d, more, self.D, strict=True)]
+            new = [a + L / D for a, L, D in zip(d, solved(left), self.D, strict=True)]
             return {"d": ca.vertcat(*new)}, SX(1)
 
         begin = {"d": SX.zeros(3 * len(self.D))}

@@ -16,7 +16,7 @@ from tarsus.contact.solvers.base import (
     residual_velocity,
     step_sizes,
 )
-from tarsus.program.ir.trace import Values
+from tarsus.program.ir.loops import Values
 
 
 def in_impulses(hard: HardProblem, start: list[SX], *, successive: bool, maximum: int) -> Outcome:

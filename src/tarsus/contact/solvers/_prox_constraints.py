@@ -12,8 +12,8 @@ from tarsus.algebra.products import dot
 from tarsus.contact.problem import Bilateral
 from tarsus.contact.solvers._prox import projected
 from tarsus.contact.solvers.base import HardProblem, Outcome, changes, finite, step_sizes
+from tarsus.program.ir.loops import Values
 from tarsus.program.ir.symbolic import entries
-from tarsus.program.ir.trace import Values
 
 MAXIMUM = 2000  # sweeps
 

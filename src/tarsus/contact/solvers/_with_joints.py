@@ -26,8 +26,8 @@ from tarsus.contact.solvers.base import (
     step_sizes,
     velocity_from_others,
 )
+from tarsus.program.ir.loops import Values
 from tarsus.program.ir.symbolic import entries, in_double
-from tarsus.program.ir.trace import Values
 
 SWEEPS = 1000
 PROJECTIONS = 4  # of a contact in a sweep

@@ -18,8 +18,9 @@ from casadi import SX
 from tarsus.algebra.blocks import triples
 from tarsus.algebra.projections import TINY, radial_return
 from tarsus.contact.problem import ContactProblem
+from tarsus.program.ir.loops import Values
 from tarsus.program.ir.symbolic import entries
-from tarsus.program.ir.trace import Builder, Values
+from tarsus.program.ir.trace import Builder
 
 DENSE = 12  # contacts up to which all are solved at once by their Delassus matrix; as many as slots
 HUGE = 1e30  # N s or m/s: what is larger has overflowed, in either precision

@@ -38,8 +38,8 @@ from tarsus.contact.solvers.base import (
     velocity_from_others,
     without_gain,
 )
+from tarsus.program.ir.loops import Values
 from tarsus.program.ir.symbolic import entries, in_double
-from tarsus.program.ir.trace import Values
 
 FAR = 1e20  # added to the diagonal of a contact that does not press: its impulse vanishes
 # the least relative trace on the diagonal: round-off must not decide who carries the load

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tarsus.contact.base import Law
 from tarsus.experiments.gehring2014.configurations import CYCLE, DT, Configuration, trotting
-from tarsus.program.ir.blocks import Program
+from tarsus.program.ir.program import Program
 from tarsus.program.run.worlds import Worlds
 from tarsus.simulation.loading import loaded, start_registers
 from tarsus.simulation.simulation import Simulation

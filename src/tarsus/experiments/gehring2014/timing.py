@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tarsus.experiments.gehring2014.configurations import CYCLE, Configuration, trotting
 from tarsus.experiments.gehring2014.runs import at_start
-from tarsus.program.ir.blocks import CYCLES
+from tarsus.program.ir.program import CYCLES
 from tarsus.program.run.worlds import Worlds
 from tarsus.simulation.loading import loaded
 from tarsus.simulation.step_program import step_program

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 
 from tarsus.program.codegen.ir_writer import IrWriter
 from tarsus.program.codegen.layout import layout
-from tarsus.program.ir.blocks import Block, Lookup, Program, Stamp, Straight, While
+from tarsus.program.ir.blocks import Block, Lookup, Slice, Stamp, Straight, While
+from tarsus.program.ir.program import Program
 from tarsus.program.lowering.tape import tape
 
 NAME = re.compile(r"\b[vmi]\d+\b")
@@ -147,8 +148,8 @@ class _Functions:
         self.helpers: set[str] = set()
         self._loops = 0
 
-    def calls(self, blocks: tuple[Block, ...], indent: str) -> str:
-        """What runs the blocks one after the other."""
+    def calls(self, blocks: tuple[Block, ...], indent: str, turn: str = "") -> str:
+        """What runs the blocks one after the other; turn: counts the rounds of the loop around."""
         found = []
         for block in blocks:
             if isinstance(block, Straight):
@@ -157,6 +158,8 @@ class _Functions:
                 found.append(self._while(block, indent))
             elif isinstance(block, Lookup):
                 found.append(self._lookup(block, indent))
+            elif isinstance(block, Slice):
+                found.append(self._slice(block, indent, turn))
             elif isinstance(block, Stamp):
                 raise ValueError(f"the program {self.program.name!r} is timed: C has no stamps")
         return "".join(found)
@@ -172,8 +175,15 @@ class _Functions:
         self._loops += 1
         count = f"k{self._loops}"
         more = f"{count} < {block.maximum} && {self.place(block.more, 0)} > 0.0"
-        body = self.calls(block.body, indent + "    ")
+        body = self.calls(block.body, indent + "    ", count)
         return f"{indent}for (long {count} = 0; {more}; ++{count}) {{\n{body}{indent}}}\n"
+
+    def _slice(self, block: Slice, indent: str, turn: str) -> str:
+        size = self.program.sizes[block.part]
+        whole = f"(&{self.place(block.whole, 0)})[{turn} * {size} + i]"
+        part = f"(&{self.place(block.part, 0)})[i]"
+        moved = f"{whole} = {part}" if block.stored else f"{part} = {whole}"
+        return f"{indent}for (long i = 0; i < {size}; ++i) {moved};\n"
 
     def _lookup(self, block: Lookup, indent: str) -> str:
         self.helpers.add("entry_of")

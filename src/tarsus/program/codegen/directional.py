@@ -17,7 +17,8 @@ from tarsus.program.codegen.ir_writer import IrWriter
 from tarsus.program.codegen.kernels import Around, KernelShell
 from tarsus.program.codegen.layout import Target
 from tarsus.program.codegen.registers import places
-from tarsus.program.ir.blocks import Program, Straight, While
+from tarsus.program.ir.blocks import Slice, Straight, While
+from tarsus.program.ir.program import Program
 from tarsus.program.lowering.pieces import Cut, GroupWork, Piece, without_zeros
 from tarsus.program.lowering.reach import reach
 
@@ -129,6 +130,7 @@ class DirectionalEmitter(Emitter):
         self.wide = self.scribe.beside(frame.lanes)
         self._room = SharedRoom(program, frame)
         self._shared = self._room.numbers
+        self._sliced = self._places_of_sliced(frame.varying | self._shared.keys())
         seeded = {
             name: sum(1 << k for k, (_, names) in enumerate(frame.parts) if name in names)
             for name in frame.varying
@@ -152,7 +154,25 @@ class DirectionalEmitter(Emitter):
 
     def _workspace(self) -> str:
         size = max(sum(r.size for r in self.program.of_kind("temporary")), 1)
-        return f"  %work = alloca [{size} x double], align 64"
+        room = f"  %work = alloca [{size} x double], align 64"
+        return "\n".join([room, *self._room_of_sliced()])
+
+    def _slice(self, block: Slice) -> None:
+        if block.part not in self.frame.varying:
+            super()._slice(block)
+            return
+        # all directions of an entry lie side by side
+        s, width, moved = self.scribe, self._room.width, self._moved(block)
+        count = self.program.sizes[block.part] * width
+        offset = s.access(f"mul i64 {moved}, {width}")
+        at = s.access(f"add i64 {offset}, {self._room.vectors[block.whole]}")
+        whole = s.access(f"getelementptr double, ptr %shared, i64 {at}")
+        part = s.access(f"getelementptr double, ptr %shared, i64 {self._room.vectors[block.part]}")
+        to, of = (whole, part) if block.stored else (part, whole)
+        s.declare("void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")
+        s.lines.append(
+            f"  call void @llvm.memcpy.p0.p0.i64(ptr {to}, ptr {of}, i64 {8 * count}, i1 false)"
+        )
 
     def _straight(self, block: Straight) -> None:
         # what all directions share

@@ -10,7 +10,9 @@ from tarsus.program.codegen.kernels import KernelShell, LaneGroups
 from tarsus.program.codegen.layout import Target
 from tarsus.program.codegen.registers import SPARE
 from tarsus.program.codegen.rounds import Rounds
-from tarsus.program.ir.blocks import CYCLES, Block, Later, Lookup, Program, Stamp, Straight, While
+from tarsus.program.codegen.short_functions import PIECE, PIECE_END
+from tarsus.program.ir.blocks import Block, Later, Lookup, Slice, Stamp, Straight, While
+from tarsus.program.ir.program import CYCLES, Program
 from tarsus.program.lowering.spill import Memory
 from tarsus.program.lowering.tape import Node, tape
 
@@ -35,6 +37,7 @@ class Emitter(Rounds):
         # what is known while blocks are written
         self._calls = 0
         self._labels = 0
+        self._turns: list[str] = []  # how many rounds each loop around has begun
         self._told = 0  # operations whose worlds know of them
         self._stays = False  # whether a loop's code stays in it
         self._odds = isinstance(self.frame, LaneGroups)  # whether LLVM is told how often
@@ -90,6 +93,8 @@ class Emitter(Rounds):
             self._call(block)
         elif isinstance(block, Stamp):
             self._stamp(block)
+        elif isinstance(block, Slice):
+            self._slice(block)
         else:
             self._lookup(block)
 
@@ -101,12 +106,14 @@ class Emitter(Rounds):
         t = self.frame.arranged(tape(block.function), self.target, self._lying(block))
         s, outputs = self.scribe, (*block.outputs, SPARE)
         begun = s.arithmetic
+        s.lines.append(PIECE)
         values: list[str] = []
         for node, used in zip(t.nodes, t.live(), strict=True):
             values.append(self._value(node, values, block, outputs) if used else "")
         self.operations.append((s.arithmetic - begun, self._labels if self._masks else 0))
         for (argument, entry), node in t.outputs:
             self._store(s.number(values[node]), block.outputs[argument], entry)
+        s.lines.append(PIECE_END)
         s.forget()
 
     def _value(
@@ -152,6 +159,7 @@ class Emitter(Rounds):
         # the body, for the lanes that want it
         begun = s.arithmetic - self._told
         self._masks.append(s.called_mask(f"%{tag}.mask"))
+        self._turns.append(f"%{tag}.count")
         self._local.append(self._scopes.get(id(block), frozenset()))
         kept = self._to_be_kept(block)
         self._put_by(kept, first, tag, "first")
@@ -169,6 +177,7 @@ class Emitter(Rounds):
         self._put_right(kept, tag)
         self._told += s.arithmetic - begun  # so seldom that nobody counts it
         self._masks.pop()
+        self._turns.pop()
         self._local.pop()
         # another one? no value read before holds after it
         more = self._wanting(block.more)
@@ -229,6 +238,22 @@ class Emitter(Rounds):
             held = s.fmin(s.fmax(s.floor(index), s.const(0.0)), s.const(float(last)))
             self._store(s.gather(table, held), block.output, entry)
         s.forget()
+
+    def _slice(self, block: Slice) -> None:
+        self.scribe.lines.append(PIECE)
+        size, moved = self.program.sizes[block.part], self._moved(block)
+        for k in range(size):
+            if block.stored:
+                self._store(self._load(block.part, k), block.whole, k, moved)
+            else:
+                self._store(self._load(block.whole, k, moved=moved), block.part, k)
+        self.scribe.lines.append(PIECE_END)
+        self.scribe.forget()
+
+    def _moved(self, block: Slice) -> str:
+        """Where the part of this round begins in the whole, an i64."""
+        before = self.scribe.access(f"sub i64 {self._turns[-1]}, 1")
+        return self.scribe.access(f"mul i64 {before}, {self.program.sizes[block.part]}")
 
     def _stamp(self, block: Stamp) -> None:
         """Read the counter between two pieces of code that must not mix: all memory is, for all

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from tarsus.program.codegen.ir_writer import IrWriter
 from tarsus.program.codegen.layout import Target, effort_at, lane_record_size, logged_size
 from tarsus.program.codegen.on_entry import TABLES
-from tarsus.program.ir.blocks import Program
+from tarsus.program.ir.program import Program
 from tarsus.program.lowering.schedule import on_demand
 from tarsus.program.lowering.spill import Memory, in_memory, most_alive, within
 from tarsus.program.lowering.tape import Tape, tape
@@ -35,6 +35,9 @@ class KernelShell(ABC):
 
     sets_apart: bool = False
     """Whether loops that seldom run are functions of their own."""
+
+    overlaps: bool = False
+    """Whether a temporary may lie where another lay that is done."""
 
     @property
     def fingerprint(self) -> str:
@@ -136,6 +139,8 @@ attributes #0 = {{ nounwind "stackrealign" }}"""
 
 class SeldomLoop(LaneGroups):
     """A function that a kernel over groups of lanes calls for a loop (`on_entry`)."""
+
+    overlaps = True
 
     def table(self, scribe: IrWriter, target: Target, program: Program, number: int) -> str:
         slot = scribe.access(f"getelementptr ptr, ptr @{TABLES}, i64 {number}")

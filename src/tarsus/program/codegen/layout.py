@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tarsus.program.ir.blocks import Program
+from tarsus.program.ir.program import Program
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -11,12 +11,14 @@ from tarsus.program.codegen.ir_writer import IrWriter
 from tarsus.program.codegen.kernels import KernelShell
 from tarsus.program.codegen.layout import Target, layout
 from tarsus.program.codegen.on_entry import Handed
-from tarsus.program.ir.blocks import Program
+from tarsus.program.ir.program import Program
+from tarsus.program.lowering.overlapping import overlapping
 from tarsus.program.lowering.passed import Passed, passed
 from tarsus.program.lowering.scopes import local_registers
 
 ROOM = "%handed"  # what this code shares with a function that it calls
 BY = "%by"  # what worlds without a part in a round get back at its end
+SLICED = "%sliced"  # registers whose slices are taken, which have an address
 SPARE = "~spare"  # room for values that wait in memory within one block
 
 
@@ -35,12 +37,19 @@ class Registers:
         self.scribe = IrWriter(target.lanes, target.bits)
         self._number, self._align = target.vector, target.lanes * target.bits // 8
         self._persistent, self._temporary = layout(program)
+        self._room = sum(r.size for r in program.of_kind("temporary"))
         self._memory: dict[str, int] = {}
         self._reserved = 0
         for name in (*self.frame.in_memory(program, target), SPARE):
             self._memory[name] = self._reserved
             self._reserved += program.sizes.get(name, 0)
         self._shared = places(program, shared)  # in %shared
+        self._sliced = self._places_of_sliced({*self._memory, *self._shared})
+        self._sliced_room = sum(program.sizes[name] for name in self._sliced)
+        if self.frame.overlaps:
+            own = [r.name for r in program.of_kind("temporary") if r.name not in self._addressed]
+            self._temporary, self._room = overlapping(program, own, shared)
+            self._sliced, self._sliced_room = overlapping(program, self._sliced, shared)
         self._kept = 0  # the most numbers that wait for a round's end
         self._handed = 0  # the most numbers that a function shares with this code
         # lanes that take part, and registers that only they read; those of every loop, by its id
@@ -84,12 +93,13 @@ class Registers:
         The last begin at an offset that is zero, but no compiler knows it: else the assembler of
         a GPU makes registers of them as well, and then spills what does not fit.
         """
-        size = max(sum(r.size for r in self.program.of_kind("temporary")), 1)
-        lines = [f"  %work = alloca [{size} x {self.target.vector}], align {max(self._align, 64)}"]
+        room = max(self._room, 1)
+        lines = [f"  %work = alloca [{room} x {self.target.vector}], align {max(self._align, 64)}"]
         if self._handed:
             lines.append(f"  {ROOM} = alloca [{self._handed} x {self.target.vector}], align 64")
         if self._kept:
             lines.append(f"  {BY} = alloca [{self._kept} x {self.target.vector}], align 64")
+        lines += self._room_of_sliced()
         if self._reserved:
             lines += [
                 f"  %reserved = alloca [{self._reserved} x {self.target.vector}], align 64",
@@ -98,8 +108,21 @@ class Registers:
             ]
         return "\n".join(lines)
 
-    def _pointer(self, register: str, entry: int) -> str:
-        """A typed pointer to one entry of a register."""
+    def _places_of_sliced(self, elsewhere: Collection[str]) -> dict[str, int]:
+        """Registers whose slices are taken, and which lie nowhere else; where each begins."""
+        whole = dict.fromkeys(block.whole for block in self.program.slices)
+        return places(self.program, [name for name in whole if name not in elsewhere])
+
+    def _room_of_sliced(self) -> list[str]:
+        """The line that makes room for them: apart, or no temporary could be kept in registers."""
+        room = f"  {SLICED} = alloca [{self._sliced_room} x {self.target.vector}], align 64"
+        return [room] if self._sliced else []
+
+    def _pointer(self, register: str, entry: int, moved: str = "") -> str:
+        """A typed pointer to one entry of a register.
+
+        moved: an i64 that is added to the number of the entry, of a temporary
+        """
         if register in self._persistent:
             return self.frame.persistent(
                 self.scribe, self.target, self._persistent[register] + entry
@@ -110,26 +133,32 @@ class Registers:
             self._reserved = max(self._reserved, offset + 1)
         elif register in self._shared:
             base, offset = "%shared", self._shared[register] + entry
+        elif register in self._sliced:
+            base, offset = SLICED, self._sliced[register] + entry
         else:
             offset += self._temporary[register]
+        if moved:
+            offset = self.scribe.access(f"add i64 {moved}, {offset}")
         place = f"getelementptr inbounds {self._number}, ptr {base}, i64 {offset}"
         return f"ptr {self.scribe.access(place)}"
 
-    def _load(self, register: str, entry: int, anew: bool = False) -> str:
-        """The entry's value; `anew`: from memory, whatever is known of it."""
+    def _load(self, register: str, entry: int, anew: bool = False, moved: str = "") -> str:
+        """The entry's value; `anew`: from memory, whatever is known of it; moved: as of
+        `_pointer`.
+        """
         how = "load volatile" if anew or register in self._memory else "load"
-        pointer = self._pointer(register, entry)
+        pointer = self._pointer(register, entry, moved)
         return self.scribe.access(f"{how} {self._number}, {pointer}, align {self._align}")
 
-    def _store(self, value: str, register: str, entry: int) -> None:
+    def _store(self, value: str, register: str, entry: int, moved: str = "") -> None:
         """The entry's value in worlds that are not done; in all where it is of this round alone, or
         is put right at its end, and where one world alone runs.
         """
         if self._masks and not self._of_all(register):
-            pointer = self._pointer(register, entry)
+            pointer = self._pointer(register, entry, moved)
             old = self.scribe.access(f"load {self._number}, {pointer}, align {self._align}")
             value = self.scribe.select(self._masks[-1], value, old)
-        self._write(value, register, entry)
+        self._write(value, register, entry, moved)
 
     def _of_all(self, register: str) -> bool:
         """Whether worlds that take no part in a round may get its value too."""
@@ -141,10 +170,15 @@ class Registers:
         outermost = len(self._masks) == 1 and not self._inside and self.target.lanes > 1
         if not outermost or register in self._local[-1]:
             return False
-        return register in self._temporary and register not in (*self._memory, *self._shared)
+        return register in self._temporary and register not in self._addressed
 
-    def _write(self, value: str, register: str, entry: int) -> None:
-        pointer = self._pointer(register, entry)
+    @property
+    def _addressed(self) -> tuple[str, ...]:
+        """Temporaries that have an address."""
+        return (*self._memory, *self._shared, *self._sliced)
+
+    def _write(self, value: str, register: str, entry: int, moved: str = "") -> None:
+        pointer = self._pointer(register, entry, moved)
         how = "store volatile" if register in self._memory else "store"
         self.scribe.lines.append(f"  {how} {self._number} {value}, {pointer}, align {self._align}")
 

@@ -29,7 +29,7 @@ def _cut(function: str) -> str:
         label = None if line.startswith("  ") else LABEL.fullmatch(line)
         if label:
             block, length = label[1], 0
-        elif block and length >= LENGTH:
+        elif block and line and length >= LENGTH:
             ends[block], length = f"short{len(lines)}", 0
             lines += [f"  br label %{ends[block]}", f"{ends[block]}:"]
         length += 1

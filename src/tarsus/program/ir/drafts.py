@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import casadi as ca
 from casadi import SX
 
-from tarsus.program.ir.blocks import Block, Later, Lookup, Register, Stamp, Straight, While
+from tarsus.program.ir.blocks import Block, Later, Lookup, Register, Slice, Stamp, Straight, While
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Loop:
     seldom: bool = False
 
 
-Drafted = Draft | Loop | Later | Lookup | Stamp
+Drafted = Draft | Loop | Later | Lookup | Slice | Stamp
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,8 @@ class Drafts:
                 read.update((block.more, *block.reads, *block.writes))
             elif isinstance(block, Stamp):
                 read.add(block.clock)
+            elif isinstance(block, Slice):
+                read.update((block.whole, block.part))
             else:
                 read.add(block.index)
         return read
@@ -65,7 +67,7 @@ class Drafts:
         if isinstance(block, Loop):
             body = self.finished(block.body, read)
             return While(block.more, body, block.maximum, block.seldom)
-        if isinstance(block, Later | Lookup | Stamp):
+        if isinstance(block, Later | Lookup | Slice | Stamp):
             return block
         wanted = {
             n: v

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeVar, cast
+from collections.abc import Sequence
+from typing import Any, Literal, TypeVar, cast
 
 import casadi as ca
 import numpy as np
@@ -101,8 +102,44 @@ class KeptValues:
         self._pending, self._kept = {}, {}
 
 
-def varying(value: SX) -> list[SX]:
-    """What is no constant."""
+def numbers(thing: Any) -> list[SX]:
+    """What of an expression, or of a structure of them, is no constant."""
+    found: list[SX] = []
+    mapped(thing, lambda value: found.extend(_varying(value)) or value)
+    return found
+
+
+def with_numbers(thing: Held, values: list[SX]) -> Held:
+    """The same with others in their place."""
+    left = iter(values)
+
+    def put(value: SX) -> SX:
+        parts = [part if part.is_constant() else next(left) for part in nonzeros(value)]
+        return SX(value.sparsity(), ca.vertcat(SX(0, 1), *parts))
+
+    return mapped(thing, put)
+
+
+def alike(things: Sequence[Any]) -> bool:
+    """Whether they differ in numbers alone that are no constants, and have some."""
+    looks = [_looks(thing) for thing in things]
+    return bool(looks) and looks.count(looks[0]) == len(looks) and any(None in x for x in looks[0])
+
+
+def _looks(thing: Any) -> list[list[float | None]]:
+    """The constants of its expressions, and None for what is none."""
+    found: list[list[float | None]] = []
+
+    def look(value: SX) -> SX:
+        parts = [float(part) if part.is_constant() else None for part in nonzeros(value)]
+        found.append([*value.shape, *value.sparsity().find(), *parts])
+        return value
+
+    mapped(thing, look)
+    return found
+
+
+def _varying(value: SX) -> list[SX]:
     return [part for part in nonzeros(value) if not part.is_constant()]
 
 

@@ -8,7 +8,8 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tarsus.program.ir.blocks import CYCLES, Block, Lookup, Program, Stamp, Straight, While
+from tarsus.program.ir.blocks import Block, Lookup, Slice, Stamp, Straight, While
+from tarsus.program.ir.program import CYCLES, Program
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -27,8 +28,14 @@ def run(program: Program, values: Mapping[str, ArrayLike], steps: int = 1) -> di
 
 
 def _run_blocks(
-    program: Program, blocks: tuple[Block, ...], registers: dict[str, Array], live: Mask
+    program: Program,
+    blocks: tuple[Block, ...],
+    registers: dict[str, Array],
+    live: Mask,
+    turn: int = 0,
 ) -> None:
+    """turn: the round of the loop around them."""
+    # one after the other, for the worlds that take part
     for block in blocks:
         if isinstance(block, Straight):
             inputs = [registers[name][live].T for name in block.inputs]
@@ -37,11 +44,18 @@ def _run_blocks(
             for name, result in zip(block.outputs, results, strict=True):
                 registers[name][live] = np.array(result).reshape(-1, count).T
         elif isinstance(block, While):
-            for _ in range(block.maximum):
+            for k in range(block.maximum):
                 still = live & (registers[block.more][:, 0] > 0)
                 if not still.any():
                     break
-                _run_blocks(program, block.body, registers, still)
+                _run_blocks(program, block.body, registers, still, k)
+        elif isinstance(block, Slice):
+            whole, part = registers[block.whole], registers[block.part]
+            own = slice(turn * part.shape[1], (turn + 1) * part.shape[1])
+            if block.stored:
+                whole[live, own] = part[live]
+            else:
+                part[live] = whole[live, own]
         elif isinstance(block, Stamp):
             registers[CYCLES][live] = 0.0
         elif isinstance(block, Lookup):

@@ -10,7 +10,7 @@ in the lanes.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 
@@ -18,15 +18,8 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
-from tarsus.program.ir.blocks import (
-    Block,
-    Later,
-    Program,
-    Register,
-    Straight,
-    While,
-    with_later,
-)
+from tarsus.program.ir.blocks import Block, Later, Register, Slice, Straight, While, with_later
+from tarsus.program.ir.program import Program
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import GUESS
 
@@ -53,7 +46,9 @@ def tangent(
     if program.sections:
         raise ValueError("a program that counts cycles has no tangent: a counter is no function")
     program = program.whole if whole else _without_later(program)
+    blocks: dict[int, Chained | Sliced]
     blocks = {id(block): Chained(block) for block, _ in program.straights()}
+    blocks |= {id(block): Sliced(block) for block in program.slices}
     # what depends on the one, and what the other depends on
     guessed = {r.name for r in program.registers if r.name.startswith(f"~{GUESS}")}
     active = _grown(
@@ -68,12 +63,16 @@ def tangent(
     kept = needed | active & frozenset(along)
     duals = [Register(named(r.name), r.size, r.kind) for r in program.registers if r.name in kept]
 
-    def dual(block: Block) -> Block:
-        if isinstance(block, While):
-            return replace(block, body=tuple(dual(inner) for inner in block.body))
-        return blocks[id(block)].dual(kept) if isinstance(block, Straight) else block
+    def duals_of(whole: tuple[Block, ...]) -> tuple[Block, ...]:
+        found: list[Block] = []
+        for block in whole:
+            if isinstance(block, While):
+                found.append(replace(block, body=duals_of(block.body)))
+            else:
+                found += blocks[id(block)].dual(kept) if id(block) in blocks else [block]
+        return tuple(found)
 
-    body = tuple(dual(block) for block in program.blocks)
+    body = duals_of(program.blocks)
     registers = (*program.registers, *duals)
     return Program(f"{program.name}_tangent", registers, body, program.tables)
 
@@ -144,13 +143,13 @@ class Chained:
         outputs = needed.intersection(self._depends)
         return frozenset[str]().union(*(self._depends[name] for name in outputs)) & active
 
-    def dual(self, kept: Names) -> Straight:
+    def dual(self, kept: Names) -> list[Block]:
         """The block with the tangents of the registers that are kept."""
         block = self.block
         inputs = [(n, dx) for n, dx in zip(block.inputs, self._dx, strict=True) if n in kept]
         wanted = [name for name in block.outputs if name in kept]
         if not wanted:
-            return block
+            return [block]
         moved = {named(name): dx for name, dx in inputs}
         sized = zip(block.inputs, self._x, strict=True)
         still = [moved.get(named(name), SX.zeros(x.numel())) for name, x in sized]
@@ -162,4 +161,31 @@ class Chained:
             {"cse": True, "allow_free": False},
         )
         outputs = (*block.outputs, *(named(name) for name in wanted))
-        return Straight.of(function, (*block.inputs, *moved), outputs)
+        return [Straight.of(function, (*block.inputs, *moved), outputs)]
+
+
+@dataclass(frozen=True)
+class Sliced:
+    """A slice and that of the tangents. Where a register's tangent is known, that of the other is
+    too, be it zero.
+    """
+
+    block: Slice
+
+    @property
+    def _both(self) -> Names:
+        return frozenset((self.block.whole, self.block.part))
+
+    def reached(self, active: Names) -> Names:
+        """As of `Chained`."""
+        return self._both if self._both & active else frozenset()
+
+    def used(self, needed: Names, active: Names) -> Names:
+        """As of `Chained`."""
+        return self._both & active if self._both & needed else frozenset()
+
+    def dual(self, kept: Names) -> list[Block]:
+        """The slice, and that of the tangents if they are kept."""
+        block = self.block
+        moved = replace(block, whole=named(block.whole), part=named(block.part))
+        return [block, moved] if self._both <= kept else [block]

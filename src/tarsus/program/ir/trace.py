@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from collections.abc import Callable, Mapping
 from threading import RLock
 
 import casadi as ca
@@ -11,33 +10,25 @@ import numpy as np
 from casadi import SX
 from numpy.typing import ArrayLike
 
-from tarsus.program.ir.blocks import (
-    CYCLES,
-    Later,
-    Lookup,
-    Program,
-    Stamp,
-    Traced,
-)
-from tarsus.program.ir.drafts import Draft, Drafts, Loop, tables_of
-from tarsus.program.ir.kept_values import Held, KeptValues, nonzeros, varying
-from tarsus.program.ir.symbolic import entries, mapped
+from tarsus.program.ir.blocks import Later, Lookup, Stamp, Traced
+from tarsus.program.ir.drafts import Drafts, tables_of
+from tarsus.program.ir.kept_values import Held
+from tarsus.program.ir.loops import Body, Loops, Values
+from tarsus.program.ir.program import CYCLES, Program
 from tarsus.program.ir.within_reach import expressions, held
 
-Values = dict[str, SX]
-Body = Callable[[Values], tuple[Values, SX]]
 CLOCK = "~clock"
 GUESS = "guess"  # in the names of registers without a tangent
 REST = "rest"  # the section of what follows the last stamp
 
 
-class Builder(KeptValues):
+class Builder(Loops):
     """Writes a program: ordinary expressions in, registers and blocks out.
 
     declare: symbols of a register that lasts from run to run.
     keep: a value computed once, here, for later use.
     loop: repeats until its body ends it, each world for itself.
-    rarely: a loop that few worlds enter, traced when the first does.
+    rarely: a loop that few worlds enter, traced when the first does; its code is `brief`.
     program: writes the results and closes the program.
 
     Only loops and look-ups cut the code into blocks: until the next cut a kept value stays an
@@ -51,26 +42,6 @@ class Builder(KeptValues):
         self.name, self.timed, self.smooth = name, timed, smooth
         self._sections: list[str] = []
         self._tracing = RLock()
-
-    def loop(
-        self,
-        start: Mapping[str, SX],
-        body: Body,
-        maximum: int,
-        first: SX | None = None,
-        seldom: bool = False,
-    ) -> Values:
-        """Carry `start` through body(values) -> (values, more) while more > 0; the last values.
-
-        Worlds where `first` is not positive do not enter the loop at all; seldom: few ever do
-        (`While.seldom`).
-        """
-        symbols, names, more = self._begun(start, first)
-        outer, self._blocks = self._blocks, []
-        self._round(body, symbols, names, more)
-        outer.append(Loop(more, self._blocks, maximum, seldom))
-        self._blocks = outer
-        return symbols
 
     def rarely(self, start: Mapping[str, SX], body: Body, maximum: int, first: SX) -> Values:
         """A `seldom` loop whose body is traced when someone first asks for it (`Later`): then it
@@ -91,43 +62,6 @@ class Builder(KeptValues):
 
         self._blocks.append(Later(more, maximum, reads, writes, traced))
         return dict(symbols)
-
-    def _begun(
-        self, start: Mapping[str, SX], first: SX | None
-    ) -> tuple[Values, dict[str, str], str]:
-        """Symbols and names of what a loop carries, and the name of what says whether to go on."""
-        # a register for each value carried, and one that says whether to go on
-        names: dict[str, str] = {}
-        symbols: Values = {}
-        for key, value in start.items():
-            names[key] = self._fresh(key)
-            symbols[key] = self.declare(names[key], value.numel(), "temporary")
-        more = self._fresh("more")
-        self.declare(more, 1, "temporary")
-        # its start ends the block before the loop
-        self._pending.update(
-            {names[key]: value for key, value in start.items()}
-            | {more: SX(1) if first is None else first}
-        )
-        self._cut()
-        return symbols, names, more
-
-    def _round(self, body: Body, symbols: Values, names: dict[str, str], more: str) -> None:
-        """Trace a loop's body once."""
-        values, again = body(dict(symbols))
-        if missing := set(names) ^ set(values):
-            raise ValueError(
-                f"the loop's body must give back exactly what it was given; check {sorted(missing)}"
-            )
-        # what it gives back must have the sizes of what it was given
-        for key, symbol in symbols.items():
-            if values[key].numel() != symbol.numel():
-                raise ValueError(
-                    f"the loop's {key!r} has {symbol.numel()} numbers, its body gives"
-                    f" {values[key].numel()}"
-                )
-        self._pending.update({names[key]: values[key] for key in names} | {more: again})
-        self._cut()
 
     def _apart(
         self, trace: Callable[[], None], reads: tuple[str, ...], writes: tuple[str, ...]
@@ -157,40 +91,6 @@ class Builder(KeptValues):
         registers = tuple(r for r in own if r.name in read)
         tables = {name: self._tables[name] for name in tables_of(finished)}
         return Traced(registers, finished, tables)
-
-    def each(self, name: str, count: int, make: Callable[[SX], Held]) -> list[Held]:
-        """[make(0), ..., make(count - 1)], found by a loop whose code holds one of them.
-
-        make: from the index () to expressions, or a structure of them that looks alike for all.
-        """
-        # the index; what is made is not known before it has been traced
-        at, more = self._fresh("each"), self._fresh("more")
-        index = self.declare(at, 1, "temporary")
-        self.declare(more, 1, "temporary")
-        self._pending.update({at: SX(0), more: SX(1)})
-        self._cut()
-        outer, self._blocks = self._blocks, []
-        made, computed = make(index), list[SX]()
-        mapped(made, lambda value: computed.extend(varying(value)) or value)
-        # all of them in one register, each into its own place
-        size, row = len(computed), ca.vertcat(SX(0, 1), *computed)
-        kept = self._fresh(name)
-        stack = self.declare(kept, count * size, "temporary")
-        rows = [ca.if_else(index == j, row, stack[j * size : (j + 1) * size]) for j in range(count)]
-        self._pending.update({kept: ca.vertcat(*rows), at: index + 1, more: SX(index + 1 < count)})
-        self._cut()
-        outer += [Draft({kept: SX.zeros(count * size)}), Loop(more, self._blocks, count)]
-        self._blocks = outer
-
-        # the same structures with symbols
-        def put(symbols: Iterator[SX], value: SX) -> SX:
-            parts = [part if part.is_constant() else next(symbols) for part in nonzeros(value)]
-            return SX(value.sparsity(), ca.vertcat(SX(0, 1), *parts))
-
-        return [
-            mapped(made, partial(put, iter(entries(stack[j * size : (j + 1) * size]))))
-            for j in range(count)
-        ]
 
     def lookup(self, table: str, values: ArrayLike, index: SX) -> SX:
         """table[floor(index)] for each entry of index (k,), held inside the table."""

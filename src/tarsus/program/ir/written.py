@@ -15,13 +15,14 @@ from tarsus.program.ir.blocks import (
     Block,
     Later,
     Lookup,
-    Program,
     Register,
+    Slice,
     Stamp,
     Straight,
     Traced,
     While,
 )
+from tarsus.program.ir.program import Program
 
 QUICK = 1  # zlib's level: a seventh of the size in a tenth of a second
 
@@ -91,6 +92,8 @@ def _block(block: Block, codes: dict[str, int]) -> list[Any]:
         return ["later", block.more, block.maximum, block.reads, block.writes]
     if isinstance(block, Lookup):
         return ["lookup", block.table, block.index, block.output]
+    if isinstance(block, Slice):
+        return ["slice", block.whole, block.part, block.stored]
     return ["stamp", block.section, block.clock]
 
 
@@ -105,4 +108,4 @@ def _of(row: list[Any], codes: list[str], found: Found | None) -> Block:
         more, maximum, reads, writes = fields
         assert found is not None, "who reads later loops says where their bodies are"
         return Later(more, maximum, tuple(reads), tuple(writes), partial(found, more))
-    return Lookup(*fields) if what == "lookup" else Stamp(*fields)
+    return {"lookup": Lookup, "slice": Slice, "stamp": Stamp}[what](*fields)

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 import casadi as ca
 import numpy as np
 
-from tarsus.program.ir.blocks import Block, Later, Lookup, Program, Straight, While
+from tarsus.program.ir.blocks import Block, Later, Lookup, Slice, Straight, While
+from tarsus.program.ir.program import Program
 from tarsus.program.lowering.instructions import instructions
 
 Entry = tuple[str, int]  # of a register
@@ -80,6 +81,9 @@ def _touched(program: Program, blocks: Iterable[Block], without: Collection[int]
         elif isinstance(block, Lookup):
             found.read.update(whole(block.index))
             found.written.update(whole(block.output))
+        elif isinstance(block, Slice):
+            found.read.update(whole(block.whole, block.part))
+            found.written.update(whole(block.whole if block.stored else block.part))
 
     # stamps are in timed programs, which have no functions
     for block in blocks:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import or_
 
-from tarsus.program.ir.blocks import Block, Program, Straight, While
+from tarsus.program.ir.blocks import Block, Slice, Straight, While
+from tarsus.program.ir.program import Program
 from tarsus.program.lowering.tape import Tape, tape
 
 Groups = int  # a bit a group
@@ -48,6 +51,9 @@ def reach(program: Program, seeded: Mapping[str, Groups], everywhere: Groups) ->
                 _add(now, before)
                 if now == before:
                     return
+        if isinstance(block, Slice):
+            _through_slice(block, program.sizes, now)
+            _add(found.ever, now)
         if isinstance(block, Straight):
             _add(found.before.setdefault(id(block), {}), now)
             nodes = of_nodes(found.tapes[id(block)], block, now, everywhere)
@@ -59,6 +65,17 @@ def reach(program: Program, seeded: Mapping[str, Groups], everywhere: Groups) ->
     for block in program.blocks:
         through(block, now)
     return found
+
+
+def _through_slice(block: Slice, sizes: Mapping[str, int], now: Reached) -> None:
+    """Whatever the round."""
+    if block.part not in now:
+        return
+    whole, part, size = now[block.whole], now[block.part], sizes[block.part]
+    if block.stored:
+        now[block.whole] = [groups | part[k % size] for k, groups in enumerate(whole)]
+    else:
+        now[block.part] = [reduce(or_, whole[k::size], 0) for k in range(size)]
 
 
 def _copied(reached: Reached) -> Reached:

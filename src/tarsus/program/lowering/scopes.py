@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from tarsus.program.ir.blocks import Block, Later, Lookup, Program, Stamp, Straight, While
+from tarsus.program.ir.blocks import Block, Later, Lookup, Slice, Stamp, Straight, While
+from tarsus.program.ir.program import Program
 
 Access = tuple[str, bool, tuple[int, ...]]  # register, whether it is written, loops around it
 
@@ -16,9 +17,9 @@ def local_registers(program: Program, shared: Collection[str] = ()) -> dict[int,
     shared: registers that others than the program read too
     """
     # who touches each register, in order
-    accesses = list(_accesses(program.blocks, ()))
+    touched = list(accesses(program.blocks))
     by_register: dict[str, list[Access]] = {}
-    for access in accesses:
+    for access in touched:
         by_register.setdefault(access[0], []).append(access)
     temporary = {r.name for r in program.registers if r.kind == "temporary"}.difference(shared)
     # first written by a block of the loop itself, never touched outside
@@ -32,15 +33,15 @@ def local_registers(program: Program, shared: Collection[str] = ()) -> dict[int,
 
 def written(blocks: tuple[Block, ...]) -> list[str]:
     """The registers that blocks write, in the order in which they first do."""
-    return list(dict.fromkeys(name for name, writes, _ in _accesses(blocks, ()) if writes))
+    return list(dict.fromkeys(name for name, writes, _ in accesses(blocks) if writes))
 
 
-def _accesses(blocks: tuple[Block, ...], around: tuple[int, ...]) -> Iterator[Access]:
+def accesses(blocks: tuple[Block, ...], around: tuple[int, ...] = ()) -> Iterator[Access]:
     """Every reading and writing of a register, in the order of the program."""
     for block in blocks:
         if isinstance(block, While):
             yield block.more, False, around
-            yield from _accesses(block.body, (*around, id(block)))
+            yield from accesses(block.body, (*around, id(block)))
             yield block.more, False, (*around, id(block))
         elif isinstance(block, Later):
             # what it writes it reads first: it may not run
@@ -53,5 +54,11 @@ def _accesses(blocks: tuple[Block, ...], around: tuple[int, ...]) -> Iterator[Ac
         elif isinstance(block, Lookup):
             yield block.index, False, around
             yield block.output, True, around
+        elif isinstance(block, Slice):
+            # of the whole only a part is written
+            yield (block.part if block.stored else block.whole), False, around
+            if block.stored:
+                yield block.whole, False, around
+            yield (block.whole if block.stored else block.part), True, around
         elif isinstance(block, Stamp):
             yield block.clock, False, around

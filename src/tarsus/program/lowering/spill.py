@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Container
 from dataclasses import dataclass, field
 
-from tarsus.program.ir.blocks import Lookup, Program, Straight, While
+from tarsus.program.ir.blocks import Lookup, Slice, Straight, While
+from tarsus.program.ir.program import Program
 from tarsus.program.lowering.tape import MASKS, Node, Tape
 
 NEVER = 1 << 62  # the next use of a value that the end of the block needs
@@ -63,6 +64,8 @@ def _scalars(blocks: tuple[object, ...]) -> set[str]:
             found |= {block.more} | _scalars(block.body)
         elif isinstance(block, Lookup):
             found |= {block.index, block.output}
+        elif isinstance(block, Slice):
+            found.add(block.part)
     return found
 
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tarsus.errors import TarsusError, unknown
 from tarsus.program.codegen.layout import Target, layout
-from tarsus.program.ir.blocks import Program
+from tarsus.program.ir.program import Program
 
 Array = NDArray[Any]  # float64 or float32
 

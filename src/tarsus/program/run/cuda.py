@@ -17,7 +17,7 @@ import llvmlite
 import numpy as np
 
 from tarsus.errors import TarsusError
-from tarsus.program.ir.blocks import Program
+from tarsus.program.ir.program import Program
 from tarsus.program.run import cache, ptx
 from tarsus.program.run.backend import Array
 from tarsus.program.run.threads import Launcher

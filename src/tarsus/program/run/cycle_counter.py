@@ -8,7 +8,7 @@ from time import perf_counter
 import numpy as np
 from casadi import SX
 
-from tarsus.program.ir.blocks import CYCLES
+from tarsus.program.ir.program import CYCLES
 from tarsus.program.ir.trace import Builder
 from tarsus.program.run.worlds import Worlds
 

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from tarsus.program.codegen.directional import OneWorld, SharedRoom
 from tarsus.program.codegen.layout import layout, record_size
-from tarsus.program.ir.blocks import Program
+from tarsus.program.ir.program import Program
 from tarsus.program.run import machine, native
 from tarsus.program.run.backend import Array
 from tarsus.program.run.worlds import aligned

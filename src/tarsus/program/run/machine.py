@@ -13,6 +13,7 @@ import llvmlite.binding as llvm
 
 from tarsus.program.codegen.short_addresses import with_short_addresses
 from tarsus.program.codegen.short_blocks import in_short_blocks
+from tarsus.program.codegen.short_functions import in_short_functions
 from tarsus.program.run.llvm_options import for_few_registers
 
 ESCAPED = str.maketrans({"\\": r"\5C", '"': r"\22", "\n": r"\0A"})  # as LLVM reads a string
@@ -62,7 +63,7 @@ def compiler(optimized: bool) -> llvm.TargetMachine:
 def module(text: str, target_machine: llvm.TargetMachine) -> llvm.ModuleRef:
     """A module from its text, improved if the machine is the one that optimizes."""
     optimized = target_machine is compiler(True)
-    made = llvm.parse_assembly(text if optimized else in_short_blocks(text))
+    made = llvm.parse_assembly(text if optimized else in_short_blocks(in_short_functions(text)))
     made.verify()
     if optimized:
         _improve(made, target_machine)

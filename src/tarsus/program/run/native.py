@@ -23,7 +23,7 @@ from tarsus.program.codegen.emit import Emitter, ir_text
 from tarsus.program.codegen.kernels import HostThread, KernelShell, LaneGroups, SeldomLoop
 from tarsus.program.codegen.layout import Target
 from tarsus.program.codegen.on_entry import NAME, SYMBOLS, TABLES
-from tarsus.program.ir.blocks import Program
+from tarsus.program.ir.program import Program
 from tarsus.program.run import cache as disk
 from tarsus.program.run import machine, optimizer
 from tarsus.program.run.machine import compiled, compiler, host

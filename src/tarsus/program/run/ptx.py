@@ -16,7 +16,7 @@ from tarsus.errors import TarsusError
 from tarsus.program.codegen.emit import Emitter
 from tarsus.program.codegen.kernels import GpuThreads
 from tarsus.program.codegen.layout import Target
-from tarsus.program.ir.blocks import Program
+from tarsus.program.ir.program import Program
 from tarsus.program.run.llvm_options import for_few_registers
 
 CHIP, TRIPLE = "sm_90", "nvptx64-nvidia-cuda"

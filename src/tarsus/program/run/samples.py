@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from tarsus.program.ir.blocks import Program
+from tarsus.program.ir.program import Program
 from tarsus.program.run.backend import Array
 from tarsus.program.run.worlds import Worlds
 

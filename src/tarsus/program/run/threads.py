@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tarsus.program.codegen.layout import Target, logged_size, record_size
-from tarsus.program.ir.blocks import Program
+from tarsus.program.ir.program import Program
 from tarsus.program.run import machine, native
 from tarsus.program.run.backend import Array, Backend
 

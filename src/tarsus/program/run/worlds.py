@@ -18,7 +18,7 @@ from tarsus.program.codegen.layout import (
     logged_size,
     record_size,
 )
-from tarsus.program.ir.blocks import Program
+from tarsus.program.ir.program import Program
 from tarsus.program.run import machine, native, optimizer
 from tarsus.program.run.backend import Array, Backend
 from tarsus.program.run.grouping import Grouping, Numbers

@@ -15,7 +15,7 @@ from tarsus.contact.problem import Contact
 from tarsus.dynamics import coordinates, energy, loop_constraints, rnea, springs
 from tarsus.dynamics.free_motion import Drive, dissipation
 from tarsus.dynamics.kinematics import Kinematics, kinematics
-from tarsus.program.ir.blocks import Program
+from tarsus.program.ir.program import Program
 from tarsus.program.ir.trace import Builder
 from tarsus.simulation.recording.step_observables import (
     Acting,

@@ -20,7 +20,7 @@ from tarsus.dynamics.free_motion import Drive
 from tarsus.dynamics.kinematics import Kinematics, displaced, kinematics
 from tarsus.dynamics.robot import Robot
 from tarsus.model.mechanism import WORLD
-from tarsus.program.ir.blocks import Program
+from tarsus.program.ir.program import Program
 from tarsus.program.ir.trace import Builder
 from tarsus.program.run.samples import evaluate
 from tarsus.simulation.recording.step_observables import (

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tarsus.dynamics import energy, rnea
 from tarsus.dynamics.kinematics import kinematics
 from tarsus.model.mechanism import Mechanism
-from tarsus.program.ir.blocks import Program
+from tarsus.program.ir.program import Program
 from tarsus.program.ir.trace import Builder
 from tarsus.program.run.backend import Backend
 from tarsus.program.run.samples import evaluate

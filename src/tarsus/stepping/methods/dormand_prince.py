@@ -13,7 +13,8 @@ from casadi import SX
 
 from tarsus.errors import TarsusError
 from tarsus.parameters import parameter
-from tarsus.program.ir.trace import Builder, Values
+from tarsus.program.ir.loops import Values
+from tarsus.program.ir.trace import Builder
 from tarsus.references.books import HAIRER_1993
 from tarsus.references.papers import DORMAND_1980
 from tarsus.references.reference import Citation

@@ -18,8 +18,9 @@ from tarsus.dynamics.kinematics import kinematics
 from tarsus.errors import TarsusError
 from tarsus.model.mechanism import Body, LoopJoint
 from tarsus.parameters import parameter, part
+from tarsus.program.ir.loops import Values
 from tarsus.program.ir.symbolic import entries
-from tarsus.program.ir.trace import Builder, Values
+from tarsus.program.ir.trace import Builder
 from tarsus.references.papers import DOWELL_1971, OGUNSOLA
 from tarsus.references.reference import Citation
 from tarsus.stepping import joint_rows, joints

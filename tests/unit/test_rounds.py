@@ -1,0 +1,189 @@
+"""Loops over items: what each round makes, adds or hands on, as if it were written out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import casadi as ca
+import numpy as np
+import pytest
+from casadi import SX
+
+from tarsus.algebra.elimination import STRETCH, solve_dense, solve_tree
+from tarsus.program.codegen.emit import Emitter, ir_text
+from tarsus.program.codegen.kernels import SeldomLoop
+from tarsus.program.codegen.layout import Target
+from tarsus.program.codegen.short_functions import LONG, in_short_functions
+from tarsus.program.ir import reference
+from tarsus.program.ir.blocks import Slice
+from tarsus.program.ir.loops import Values
+from tarsus.program.ir.program import Program
+from tarsus.program.ir.symbolic import entries
+from tarsus.program.ir.tangent import named, tangent
+from tarsus.program.ir.trace import Builder
+from tarsus.program.ir.written import read, written
+from tarsus.program.lowering.overlapping import overlapping
+from tarsus.program.run.worlds import Worlds
+
+ITEMS = 5
+X = np.linspace(-1.3, 1.9, 11)[:, None] + np.linspace(0, 0.4, ITEMS)
+
+
+def program(rare: bool) -> Program:
+    """y is made of x in rounds, where x[0] is positive."""
+    b = Builder("rounds")
+    x = b.declare("x", ITEMS)
+    loop = b.rarely if rare else b.loop
+
+    def found(now: Values) -> tuple[Values, SX]:
+        y = entries(now["y"])
+        items = [(own, {"next": [y[k - 1], SX(2)]}) for k, own in enumerate(y)]
+        # each of its item alone, then all added up, then each after the one before
+        made = b.of_each("made", items, lambda i: [i[0] * i[1]["next"][0] + i[1]["next"][1], i[0]])
+        total = b.summed(
+            "total", [SX(1), y[0]], made, lambda t, i: [t[0] * i[0] + i[1], ca.sin(t[1]) - i[0]]
+        )
+        last, steps = b.repeated(
+            "steps", total, 4, lambda v: ([v[1], 0.5 * v[0] - v[1]], v[0] ** 2)
+        )
+        squares = b.each("squares", 3, lambda k: (y[0] + k) ** 2)
+        after = ca.vertcat(*last, steps[3] - steps[0], made[4][0], ca.sum1(ca.vertcat(*squares)))
+        return {"y": after}, SX(0)
+
+    y = loop({"y": ca.tanh(x)}, found, 1, x[0] > 0)["y"]
+    return b.program(x=x, y=y)
+
+
+def plain(x: np.ndarray) -> np.ndarray:
+    y = np.tanh(x)
+    if x[0] <= 0:
+        return y
+    made = [(own * y[k - 1] + 2, own) for k, own in enumerate(y)]
+    a, c = 1.0, y[0]
+    for own in made:
+        a, c = a * own[0] + own[1], np.sin(c) - own[0]
+    steps = []
+    for _ in range(4):
+        steps.append(a**2)
+        a, c = c, 0.5 * a - c
+    squares = sum((y[0] + k) ** 2 for k in range(3))
+    return np.array([a, c, steps[3] - steps[0], made[4][0], squares])
+
+
+@pytest.mark.parametrize("rare", [True, False])
+def test_rounds_make_what_is_written_out(rare: bool) -> None:
+    own, bits = program(rare), []
+    assert bool(own.whole.slices) and (len(own.whole.slices) > 2) == rare
+    expected = np.array([plain(x) for x in X])
+    np.testing.assert_allclose(reference.run(own, {"x": X})["y"], expected, rtol=1e-12)
+    for lanes in (1, 2, 4, 8):
+        worlds = Worlds(own, len(X), lanes=lanes)
+        worlds.set("x", X)
+        worlds.advance()
+        np.testing.assert_allclose(worlds.get("y"), expected, rtol=1e-12)
+        bits.append(worlds.get("y"))
+    assert all((found == bits[0]).all() for found in bits)
+
+
+def test_rounds_and_what_is_written_out_have_the_same_bits() -> None:
+    found = []
+    for rare in (True, False):
+        worlds = Worlds(program(rare), len(X))
+        worlds.set("x", X)
+        worlds.advance()
+        found.append(worlds.get("y"))
+    np.testing.assert_array_equal(*found)
+
+
+def test_tangents_go_through_rounds() -> None:
+    step, seed = 1e-6, np.cos(np.arange(ITEMS))
+    own = tangent(program(True), ("x",), ("y",))
+    assert any(block.whole.startswith(named("")) for block in own.slices)
+    worlds = Worlds(own, len(X))
+    worlds.set("x", X)
+    worlds.set(named("x"), np.broadcast_to(seed, X.shape))
+    worlds.advance()
+    difference = [(plain(x + step * seed) - plain(x - step * seed)) / (2 * step) for x in X]
+    np.testing.assert_allclose(worlds.get(named("y")), difference, rtol=1e-6, atol=1e-7)
+
+
+def test_rounds_are_written_and_read() -> None:
+    own = program(True).whole
+    assert read(written(own)).outline == own.outline
+
+
+def test_what_does_not_look_alike_is_written_out() -> None:
+    b = Builder("unlike")
+    x = b.declare("x", 2)
+
+    def found(now: Values) -> tuple[Values, SX]:
+        assert b.brief
+        assert b.loops_over([x[0], x[1]]) and not b.loops_over([x[0], SX(1)])
+        assert not b.loops_over([[x[0]], [x[0], x[1]]]) and not b.loops_over([])
+        assert not b.loops_over([SX(1), SX(1)])  # nothing that varies
+        return {"y": now["y"] + 1}, SX(0)
+
+    y = b.rarely({"y": x}, found, 1, x[0] > 0)["y"]
+    assert not b.brief
+    assert not b.loops_over([x[0], x[1]])  # code that is not brief
+    assert not b.program(x=y).whole.slices
+
+
+@pytest.mark.parametrize("size", [1, 5, STRETCH, 2 * STRETCH + 3])
+def test_a_system_is_solved_in_rounds(size: int) -> None:
+    random = np.random.default_rng(size)
+    A = random.normal(size=(3, size, size)) + 2 * size * np.eye(size)
+    right = random.normal(size=(3, size))
+
+    def solved(solve: Callable[[SX, list[SX], Builder], list[SX]]) -> np.ndarray:
+        b = Builder("solved")
+        x = b.declare("x", size)
+        K, rhs = b.parameter("K", size * size), b.parameter("b", size)
+
+        def found(_: Values) -> tuple[Values, SX]:
+            return {"x": ca.vertcat(*solve(ca.reshape(K, size, size), entries(rhs), b))}, SX(0)
+
+        own = b.program(x=b.rarely({"x": x}, found, 1, SX(1))["x"])
+        worlds = Worlds(own, 3)
+        worlds.set("K", A.transpose(0, 2, 1).reshape(3, -1))
+        worlds.set("b", right)
+        worlds.advance()
+        return worlds.get("x")
+
+    rounds = solved(solve_dense)
+    written_out = solved(lambda K, rhs, _: solve_tree(K, rhs))
+    np.testing.assert_allclose(rounds, written_out, rtol=1e-12)
+    np.testing.assert_allclose(rounds, np.linalg.solve(A, right[..., None])[..., 0], rtol=1e-10)
+
+
+def test_temporaries_lie_where_others_lay() -> None:
+    b = Builder("chain")
+    x = b.declare("x", 8)
+    # each value is stored, for a loop stands before whoever reads it
+    for k in range(6):
+        x = b.loop({"y": x, "n": SX(0)}, lambda v: ({"y": 2 * v["y"], "n": v["n"] + 1}, SX(0)), 1)[
+            "y"
+        ]
+        x = b.keep(f"kept{k}", x + k)
+    own = b.program(x=x)
+    names = [r.name for r in own.of_kind("temporary")]
+    places, room = overlapping(own, names)
+    assert 8 <= room < sum(own.sizes[name] for name in names) / 2
+    assert all(at + own.sizes[name] <= room for name, at in places.items())
+
+
+def test_long_pieces_are_functions_of_their_own() -> None:
+    b = Builder("long")
+    x = b.declare("x", 3)
+    y = x
+    for _ in range(LONG):
+        y = ca.sin(y) + ca.vertcat(y[1:], y[0])
+    own = b.program(x=b.loop({"y": y}, lambda v: ({"y": v["y"] / 2}, SX(0)), 1)["y"])
+    text = in_short_functions(ir_text(own, Target(4)))
+    assert text.count("define internal void @piece") == 1
+    assert text.index("@piece0(") < text.index("define void @kernel")
+    # a function for a loop too, under its mask
+    part = program(True).part(0)
+    assert any(isinstance(block, Slice) for block in part.slices)
+    brief = Emitter(part, Target(4), SeldomLoop(), program(True).shared(0)).function()
+    assert "define internal" not in in_short_functions(brief)  # all of its pieces are short
