@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import casadi as ca
 from casadi import SX
 
 from tarsus.algebra.products import Matrix
-from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
 
-STRETCH = 12  # unknowns that one loop eliminates: the next one has less to do in a round
+STRETCH = 6  # unknowns that one loop eliminates: the next one has less to do in a round
 
 
 @dataclass(frozen=True)
@@ -63,13 +61,14 @@ def eliminated_dense(A: Matrix, builder: Builder) -> EliminatedTree:
         H = {(i, j): A[i][j] for i in range(size) for j in range(size)}
         return builder.hold("eliminated", eliminated_tree(H, size))
     found, inverses = dict[tuple[int, int], SX](), [SX(0)] * size
-    while A:
-        A, rounds = _rounds(A, min(len(A), STRETCH), builder)
+    left = [row[::-1] for row in A[::-1]]  # the last first
+    while left:
+        left, rounds = _rounds(left, min(len(left), STRETCH), builder)
         for done, (inverse, factors, row) in enumerate(rounds):
-            k = len(A) + len(rounds) - 1 - done
+            k = len(left) + len(rounds) - 1 - done
             inverses[k] = inverse
             for i in range(k):
-                found[i, k], found[k, i] = factors[i + done], row[i + done]
+                found[i, k], found[k, i] = factors[k - 1 - i], row[k - 1 - i]
     return EliminatedTree(found, inverses)
 
 
@@ -79,35 +78,23 @@ def _rounds(
     """A loop that eliminates so many unknowns: what is left, and of each round 1 / pivot, the
     factors by which its row was taken from the others, and the row.
 
-    In each round the pivot stands last; what is left moves to its place, with zeros before it: the
-    code of a round has one product for each entry.
+    In each round the pivot stands first; what is left moves to its place, with zeros behind it: the
+    code of a round has one product for each entry, which goes where nobody looks any more.
     """
     size = len(A)
     places = [(i, j) for i in range(size) for j in range(size)]
 
     def round_of(values: list[SX]) -> tuple[list[SX], tuple[SX, list[SX], list[SX]]]:
-        H, last = dict(zip(places, values, strict=True)), size - 1
-        inverse, row = 1 / H[last, last], [H[last, j] for j in range(last)]
-        factors = [H[i, last] * inverse for i in range(last)]
-        moved = {
-            (i + 1, j + 1): H[i, j] - factors[i] * row[j] for i in range(last) for j in range(last)
-        }
+        H, rest = dict(zip(places, values, strict=True)), range(size - 1)
+        inverse, row = 1 / H[0, 0], [H[0, j + 1] for j in rest]
+        factors = [H[i + 1, 0] * inverse for i in rest]
+        moved = {(i, j): H[i + 1, j + 1] - factors[i] * row[j] for i in rest for j in rest}
         return [moved.get(place, SX(0)) for place in places], (inverse, factors, row)
 
     begin = [A[i][j] for i, j in places]
     values, rounds = builder.repeated("eliminated", begin, count, round_of)
-    H, left = dict(zip(places, values, strict=True)), range(count, size)
+    H, left = dict(zip(places, values, strict=True)), range(size - count)
     return [[H[i, j] for j in left] for i in left], rounds
-
-
-def solve_dense(A: SX, b: list[SX], builder: Builder) -> list[SX]:
-    """x (n,) with A (n, n) x = b, eliminated from the last row to the first; where code is brief by
-    a loop.
-    """
-    if not builder.brief:
-        return solve_tree(A, b)
-    rows = [entries(row) for row in ca.vertsplit(ca.densify(A))]
-    return eliminated_dense(rows, builder).solve(b)
 
 
 def solve_tree(A: SX, b: list[SX]) -> list[SX]:

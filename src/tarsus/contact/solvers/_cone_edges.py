@@ -21,7 +21,7 @@ import casadi as ca
 from casadi import SX
 
 from tarsus.algebra.blocks import flat, triples
-from tarsus.algebra.elimination import solve_dense
+from tarsus.algebra.elimination import solve_tree
 from tarsus.algebra.projections import TINY
 from tarsus.contact.solvers.base import (
     HUGE,
@@ -188,7 +188,7 @@ class ByBlocks:
             rest.append(-ca.if_else(touch.presses, ca.vertcat(xi[i][0], slip), FAR * L))
             presses += 3 * [touch.presses]
         K = ca.vertcat(*(ca.horzcat(*row) for row in rows))
-        moved = ca.vertcat(*impulses) + ca.vertcat(*solve_dense(K, flat(rest), hard.builder))
+        moved = ca.vertcat(*impulses) + ca.vertcat(*solve_tree(K, flat(rest)))
         return ca.if_else(ca.vertcat(*presses), moved, 0)
 
 

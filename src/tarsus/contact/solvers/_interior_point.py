@@ -21,7 +21,7 @@ import casadi as ca
 from casadi import SX
 
 from tarsus.algebra.blocks import flat, triples
-from tarsus.algebra.elimination import solve_dense
+from tarsus.algebra.elimination import solve_tree
 from tarsus.algebra.projections import TINY
 from tarsus.algebra.second_order_cone import approach, lorentz, reflected, squared_slide
 from tarsus.contact.problem import Softened
@@ -161,7 +161,7 @@ class Cones:
         for i, (metric, active) in enumerate(zip(metrics, self.active, strict=True)):
             rows[i][i] = rows[i][i] + ca.if_else(active, metric.block(), OUT * SX.eye(3))
         K = ca.vertcat(*(ca.horzcat(*row) for row in rows))
-        return triples(ca.vertcat(*solve_dense(K, flat(rest), self.hard.builder)))
+        return triples(ca.vertcat(*solve_tree(K, flat(rest))))
 
     def _softened(self, softened: Softened, metrics: list[Metric], rest: list[SX]) -> list[SX]:
         """The same through the bodies, twice, for what round-off left: near a solution

@@ -13,6 +13,7 @@ from tarsus.program.codegen.rounds import Rounds
 from tarsus.program.codegen.short_functions import PIECE, PIECE_END
 from tarsus.program.ir.blocks import Block, Later, Lookup, Slice, Stamp, Straight, While
 from tarsus.program.ir.program import CYCLES, Program
+from tarsus.program.lowering.ends import ends
 from tarsus.program.lowering.spill import Memory
 from tarsus.program.lowering.tape import Node, tape
 
@@ -108,11 +109,14 @@ class Emitter(Rounds):
         begun = s.arithmetic
         s.lines.append(PIECE)
         values: list[str] = []
-        for node, used in zip(t.nodes, t.live(), strict=True):
+        soon, late = ends(t, block, self.frame.overlaps)
+        for k, (node, used) in enumerate(zip(t.nodes, t.live(), strict=True)):
             values.append(self._value(node, values, block, outputs) if used else "")
+            for register, entry in soon.get(k, ()):
+                self._store(s.number(values[k]), register, entry)
         self.operations.append((s.arithmetic - begun, self._labels if self._masks else 0))
-        for (argument, entry), node in t.outputs:
-            self._store(s.number(values[node]), block.outputs[argument], entry)
+        for register, entry, k in late:
+            self._store(s.number(values[k]), register, entry)
         s.lines.append(PIECE_END)
         s.forget()
 

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from tarsus.program.ir.program import Program
 from tarsus.program.lowering.scopes import accesses, local_registers
 
-Span = tuple[int, int]  # first and last of the accesses to registers, counted in order
+Span = tuple[int, int]  # first and last of the blocks that touch a register, counted in order
 
 
 def overlapping(
@@ -40,16 +40,20 @@ def _spans(program: Program, shared: Collection[str]) -> dict[str, Span]:
     """From when to when each register holds something: in a loop throughout, unless it lives there
     alone.
     """
-    touched = list(accesses(program.blocks))
+    # every block reads first, then it writes
+    touched, at, wrote = list(accesses(program.blocks)), list[int](), False
+    for _, writes, _ in touched:
+        at.append((at[-1] if at else 0) + (wrote and not writes))
+        wrote = writes
     loops: dict[int, Span] = {}
-    for k, (_, _, around) in enumerate(touched):
+    for k, (_, _, around) in zip(at, touched, strict=True):
         for loop in around:
             loops[loop] = (loops.get(loop, (k, k))[0], k)
     local = {
         (name, loop) for loop, names in local_registers(program, shared).items() for name in names
     }
     found: dict[str, Span] = {}
-    for k, (name, _, around) in enumerate(touched):
+    for k, (name, _, around) in zip(at, touched, strict=True):
         own = [i for i, loop in enumerate(around) if (name, loop) in local]
         inside = around[own[0] + 1 :] if own else around
         first, last = loops[inside[0]] if inside else (k, k)
