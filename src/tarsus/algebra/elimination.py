@@ -55,12 +55,8 @@ def eliminated_tree(A: dict[tuple[int, int], SX], size: int) -> EliminatedTree:
 
 
 def eliminated_dense(A: Matrix, builder: Builder) -> EliminatedTree:
-    """A dense matrix, as `eliminated_tree` has it; where code is brief by loops."""
-    size = len(A)
-    if not builder.brief:
-        H = {(i, j): A[i][j] for i in range(size) for j in range(size)}
-        return builder.hold("eliminated", eliminated_tree(H, size))
-    found, inverses = dict[tuple[int, int], SX](), [SX(0)] * size
+    """A dense matrix, as `eliminated_tree` has it, by loops."""
+    found, inverses = dict[tuple[int, int], SX](), [SX(0)] * len(A)
     left = [row[::-1] for row in A[::-1]]  # the last first
     while left:
         left, rounds = _rounds(left, min(len(left), STRETCH), builder)

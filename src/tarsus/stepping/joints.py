@@ -121,8 +121,7 @@ def without_limits(
     """
     (scene, free), (joints, seen), none = scenes, at, SX(0)
     # the step
-    waits = bool(scene.slots)
-    first = assemble.velocity_step(free, seen, replace(start, waits=waits), builder)
+    first = assemble.velocity_step(free, seen, replace(start, waits=True), builder)
     end = believed(scene, first)
     sides = [joint.next(none, joint.rate(end.u), (none, none), none, none)[0] for joint in joints]
     # what the next begins with

@@ -8,7 +8,17 @@ from dataclasses import dataclass
 import casadi as ca
 from casadi import SX
 
-from tarsus.program.ir.blocks import Block, Later, Lookup, Register, Slice, Stamp, Straight, While
+from tarsus.program.ir.blocks import (
+    Block,
+    Later,
+    Lookup,
+    Register,
+    Slice,
+    Stamp,
+    Straight,
+    While,
+    flat,
+)
 
 
 @dataclass(frozen=True)
@@ -97,10 +107,4 @@ class Drafts:
 
 def tables_of(blocks: tuple[Block, ...]) -> tuple[str, ...]:
     """Names of the tables that blocks look up."""
-    found: dict[str, None] = {}
-    for block in blocks:
-        if isinstance(block, Lookup):
-            found[block.table] = None
-        elif isinstance(block, While):
-            found |= dict.fromkeys(tables_of(block.body))
-    return tuple(found)
+    return tuple(dict.fromkeys(b.table for b, _ in flat(blocks) if isinstance(b, Lookup)))

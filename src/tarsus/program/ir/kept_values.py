@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeVar, cast
 
 import casadi as ca
@@ -59,25 +59,11 @@ class KeptValues:
         Returns the same with symbols in its place; zeros and constants stay what they are, and
         symbols unless they too are asked for.
         """
-        computed: list[SX] = []
-
-        def stays(part: SX) -> bool:
-            return part.is_constant() if symbols_too else part.is_leaf()
-
-        def collect(value: SX) -> SX:
-            computed.extend(part for part in nonzeros(value) if not stays(part))
-            return value
-
-        mapped(values, collect)
+        stays = SX.is_constant if symbols_too else SX.is_leaf
+        computed = numbers(values, stays)
         if not computed:
             return values
-        symbols = iter(entries(self.keep(name, ca.vertcat(*computed))))
-
-        def put(value: SX) -> SX:
-            parts = [part if stays(part) else next(symbols) for part in nonzeros(value)]
-            return SX(value.sparsity(), ca.vertcat(SX(0, 1), *parts))
-
-        return mapped(values, put)
+        return with_numbers(values, entries(self.keep(name, ca.vertcat(*computed))), stays)
 
     def _fresh(self, name: str) -> str:
         """A name for a temporary, never that of a persistent register."""
@@ -102,19 +88,26 @@ class KeptValues:
         self._pending, self._kept = {}, {}
 
 
-def numbers(thing: Any) -> list[SX]:
-    """What of an expression, or of a structure of them, is no constant."""
+def numbers(thing: Any, stays: Callable[[SX], bool] = SX.is_constant) -> list[SX]:
+    """What of an expression, or of a structure of them, does not stay: is no constant."""
     found: list[SX] = []
-    mapped(thing, lambda value: found.extend(_varying(value)) or value)
+
+    def collect(value: SX) -> SX:
+        found.extend(part for part in nonzeros(value) if not stays(part))
+        return value
+
+    mapped(thing, collect)
     return found
 
 
-def with_numbers(thing: Held, values: list[SX]) -> Held:
+def with_numbers(
+    thing: Held, values: list[SX], stays: Callable[[SX], bool] = SX.is_constant
+) -> Held:
     """The same with others in their place."""
     left = iter(values)
 
     def put(value: SX) -> SX:
-        parts = [part if part.is_constant() else next(left) for part in nonzeros(value)]
+        parts = [part if stays(part) else next(left) for part in nonzeros(value)]
         return SX(value.sparsity(), ca.vertcat(SX(0, 1), *parts))
 
     return mapped(thing, put)
@@ -137,10 +130,6 @@ def _looks(thing: Any) -> list[list[float | None]]:
 
     mapped(thing, look)
     return found
-
-
-def _varying(value: SX) -> list[SX]:
-    return [part for part in nonzeros(value) if not part.is_constant()]
 
 
 def nonzeros(value: SX) -> list[SX]:
