@@ -8,6 +8,7 @@ import numpy as np
 
 from tarsus.errors import TarsusError, TarsusWarning
 from tarsus.model.joint_coupling import check_couplings
+from tarsus.model.lined_up import lined_up
 from tarsus.model.mass_matrix import mass_matrix
 from tarsus.model.mechanism import WORLD, Body, Inertia, Joint, Mechanism
 
@@ -31,6 +32,7 @@ def check(mechanism: Mechanism) -> Mechanism:
     doubtful = _not_definite(mechanism)
     _check_mass_matrix(mechanism, POSTURES if doubtful else 1)
     _warn_about_inertias(mechanism, doubtful)
+    _warn_about_axes(mechanism)
     return mechanism
 
 
@@ -262,6 +264,17 @@ def _warn_about_inertias(mechanism: Mechanism, broken: list[str]) -> None:
         _warn(f"{mechanism.name}: the inertia of {', '.join(broken)} is not positive definite.")
     if flat:
         _warn(f"{mechanism.name}: the inertia of {', '.join(flat)} breaks the triangle inequality.")
+
+
+def _warn_about_axes(mechanism: Mechanism) -> None:
+    found = lined_up(mechanism)
+    if found:
+        more = f", and {len(found) - 1} more such" if len(found) > 1 else ""
+        _warn(
+            f"{mechanism.name}: between the hinges {found[0]}{more} there is no mass, and there"
+            " their axes line up: nothing resists, and a run may diverge. Give the first or the"
+            " last of them an armature (after URDF: varied={'armature': [...]}, set(armature=...))."
+        )
 
 
 def _warn(text: str) -> None:
