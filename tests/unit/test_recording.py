@@ -197,6 +197,7 @@ def test_advice_is_about_what_is_not_in_use_yet() -> None:
 
     assert told("moreau", 0.0025, "trot") == "use a smaller dt or softer gains."
     assert told("moreau", 1e-5, None) == "use smaller torques."
+    assert told("moreau", 0.0025, "free") == "use a smaller dt."  # which has no gains
     spring = told("compliant", 0.005, "trot")
     assert spring == "use dt = 0.001 s or less, softer gains or the law 'moreau'."
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 
-from tarsus.model.mechanism import Body, Mechanism
+from tarsus.model.mechanism import WORLD, Body, Mechanism
 
 MARGIN = 0.1  # rad: limits are passed a little, and M is nearly singular before the axes line up
 
@@ -15,26 +17,35 @@ def lined_up(mechanism: Mechanism) -> list[str]:
 
     The outer two then turn against each other at no energy, and M(q) is singular.
     """
-    bodies = mechanism.bodies
-    children = [body.parent for body in bodies]
     found = []
-    for third in bodies:
-        if third.parent < 0 or bodies[third.parent].parent < 0:
-            continue
-        second = bodies[third.parent]
-        first = bodies[second.parent]
-        alone = all(children.count(above.parent) == 1 for above in (second, third))
-        weightless = not any(b.inertia.mass or b.inertia.about_com.any() for b in (first, second))
-        free = first.joint.armature == third.joint.armature == 0
-        meet = not (second.position.any() or third.position.any())
-        hinges = all(body.joint.kind == "hinge" for body in (first, second, third))
-        if not (alone and weightless and free and meet and hinges):
-            continue
+    for first, second, third in _in_a_row(mechanism):
         where = _in_a_plane(first, second, third)
         if where is not None:
             names = [repr(body.joint.name) for body in (first, second, third)]
             found.append(f"{', '.join(names[:2])} and {names[2]} at {names[1]} = {where:.2f} rad")
     return found
+
+
+def _in_a_row(mechanism: Mechanism) -> list[tuple[Body, Body, Body]]:
+    """Three hinges, each the only one on the body before it, whose axes meet in a point, without
+    mass between them and without armature on the outer two.
+    """
+    bodies = mechanism.bodies
+    carried = Counter(body.parent for body in bodies)
+    rows = []
+    for third in bodies:
+        second = None if third.parent == WORLD else bodies[third.parent]
+        if second is None or second.parent == WORLD:
+            continue
+        first = bodies[second.parent]
+        hinges = all(body.joint.kind == "hinge" for body in (first, second, third))
+        alone = carried[second.parent] == carried[third.parent] == 1
+        meet = not (second.position.any() or third.position.any())
+        weightless = not any(b.inertia.mass or b.inertia.about_com.any() for b in (first, second))
+        bare = first.joint.armature == third.joint.armature == 0
+        if hinges and alone and meet and weightless and bare:
+            rows.append((first, second, third))
+    return rows
 
 
 def _in_a_plane(first: Body, second: Body, third: Body) -> float | None:

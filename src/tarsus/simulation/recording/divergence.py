@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from tarsus.contact.base import ForceLaw
 from tarsus.errors import TarsusError
 from tarsus.model.mechanism import Mechanism
+from tarsus.parameters.declare import declared
 from tarsus.simulation.stable_steps import comfortable_step
 from tarsus.simulation.step_program import Plan
 
@@ -86,8 +87,10 @@ def advice(plan: Plan, q: NDArray[np.float64], dt: float) -> str:
     if dt > SMALL:
         limit = comfortable_step(plan, q)
         ways.append(f"dt = {limit:g} s or less" if limit < dt else "a smaller dt")
-    if plan.scene.mechanism.actuators:
-        ways.append("smaller torques" if plan.controller is None else "softer gains")
+    if plan.scene.mechanism.actuators and plan.controller is None:
+        ways.append("smaller torques")
+    elif plan.scene.mechanism.actuators and declared(type(plan.controller)):
+        ways.append("softer gains")
     if isinstance(plan.scene.law, ForceLaw) and plan.scene.candidates:
         ways.append("the law 'moreau'")
     if not ways:
