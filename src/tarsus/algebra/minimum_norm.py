@@ -17,11 +17,10 @@ import casadi as ca
 from casadi import SX
 
 from tarsus.algebra.elimination import eliminated
-from tarsus.algebra.ldl import factorize_dense
+from tarsus.algebra.ldl import HELD_AT_ZERO, factorize_dense
 from tarsus.algebra.products import Matrix
 
 PASSES = 4
-FAR = 1e20  # on the diagonal of an unknown that is held at zero
 
 
 def minimum_norm(
@@ -37,7 +36,8 @@ def minimum_norm(
         largest = ca.fmax(largest, used[i] * row[i])
     r = rho * largest
     held = [
-        [*row[:i], row[i] + ca.if_else(used[i], r, FAR), *row[i + 1 :]] for i, row in enumerate(G)
+        [*row[:i], row[i] + ca.if_else(used[i], r, HELD_AT_ZERO), *row[i + 1 :]]
+        for i, row in enumerate(G)
     ]
     factor = factorize_dense(held) if symmetric else eliminated(held)
     x, left = [SX(0)] * len(b), list(b)

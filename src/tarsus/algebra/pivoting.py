@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import casadi as ca
 from casadi import SX
 
-from tarsus.algebra.ldl import factorize_dense
+from tarsus.algebra.ldl import HELD_AT_ZERO, factorize_dense
 from tarsus.algebra.products import Matrix, times
 from tarsus.program.ir.loops import Values
 from tarsus.program.ir.symbolic import entries
@@ -24,7 +24,6 @@ from tarsus.program.ir.trace import Builder
 TRIES = 3
 MAXIMUM = 60
 REFINEMENTS = 2
-FAR = 1e20  # on the diagonal of an unknown that is held at zero
 
 
 @dataclass(frozen=True)
@@ -123,7 +122,8 @@ def basic_solution(problem: Complementarity, basic: list[SX]) -> tuple[list[SX],
     """x with w = 0 on the basic set: of K itself, and of K with its spread."""
     rows = list(zip(basic, problem.K, strict=True))
     diagonal = [
-        ca.if_else(b, row[i] * (1 + problem.spread), FAR) for i, (b, row) in enumerate(rows)
+        ca.if_else(b, row[i] * (1 + problem.spread), HELD_AT_ZERO)
+        for i, (b, row) in enumerate(rows)
     ]
     factor = factorize_dense(
         [[*row[:i], at] for i, ((_, row), at) in enumerate(zip(rows, diagonal, strict=True))]

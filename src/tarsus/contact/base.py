@@ -53,7 +53,8 @@ class Law(ABC):
     several instants of a step then take it (`stepping/instants.py`)."""
 
     asks_less: ClassVar[bool] = False
-    """Whether it leaves its correction out when a step cannot be solved with it (`AT_REST`)."""
+    """Whether it leaves its correction out when a step cannot be solved with it
+    (`ContactProblem.at_rest`)."""
 
     looks_loose: ClassVar[bool] = False
     """Whether it gives way by how mobile a contact is (`ContactProblem.loose`): which must not
@@ -168,13 +169,23 @@ class ForceLaw(Law):
     def solve(
         self, problem: ContactProblem, p: Any, memory: SX, builder: Builder
     ) -> ContactSolution:
-        impulses, memories = [], []
-        for i, contact in enumerate(problem.contacts):
-            own = self.own(memory, i)
-            force, closed = asked(self, contact, p, own)
-            impulses.append(ca.if_else(problem.active[i], problem.dt * force, 0))
-            memories.append(ca.if_else(problem.active[i], closed, self.released(contact, p, own)))
-        return ContactSolution(impulses, ca.vertcat(*memories), SX(0), SX(1))
+        forces, kept = forces_of(self, problem.contacts, problem.active, p, memory)
+        return ContactSolution([problem.dt * force for force in forces], kept, SX(0), SX(1))
+
+
+def forces_of(
+    law: ForceLaw, contacts: list[Contact], closed: list[SX], p: Any, memory: SX
+) -> tuple[list[SX], SX]:
+    """The force (3,) on every contact at an instant, N, zero where it is not closed, and the law's
+    next memory.
+    """
+    forces, memories = [], [SX(0, 1)]
+    for i, (contact, presses) in enumerate(zip(contacts, closed, strict=True)):
+        own = law.own(memory, i)
+        force, pressed = asked(law, contact, p, own)
+        forces.append(ca.if_else(presses, force, 0))
+        memories.append(ca.if_else(presses, pressed, law.released(contact, p, own)))
+    return forces, ca.vertcat(*memories)
 
 
 def asked(law: ForceLaw, contact: Contact, p: Any, memory: SX) -> tuple[SX, SX]:

@@ -14,7 +14,6 @@ import casadi as ca
 from casadi import SX
 
 Blocks = dict[tuple[int, int], SX]
-AT_REST = 2  # of `ContactProblem.afresh`
 Solved = Callable[[list[SX]], list[SX]]
 Softened = Callable[[list[SX]], Solved]
 
@@ -181,9 +180,10 @@ class ContactProblem:
     cost that grows with the contacts, not with their square; None where it is not to be had."""
     afresh: SX | None = None
     """1 where a solver begins with all contacts pressing and none sliding, 0 or None as they did in
-    the last step: of several solutions it then finds one where contacts stick, if there is one.
-    `AT_REST` where besides a law asks of a contact no more than that it rest: what it adds as a
-    correction may be more than friction, limits and other contacts let it have."""
+    the last step: of several solutions it then finds one where contacts stick, if there is one."""
+    at_rest: SX | None = None
+    """1 where a law that `asks_less` asks of a contact no more than that it rest: what it adds as a
+    correction may be more than friction, limits and other contacts let it have; 0 or None: all."""
     told_apart: bool = False
     """Whether friction that holds joints gives way so little that it tells who bears what of
     redundant contacts: a solver need not, and what it adds to do so would be more than that."""

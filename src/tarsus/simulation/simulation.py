@@ -85,8 +85,8 @@ class Simulation(KeptState, sensed.Sensed, Differentiated):
         self.robot = default_controller.starting_from(self.robot, chosen.keyframe)
         own, controller = actuation.chosen(chosen.actuators, controller)
         prepared = default_controller.prepared(self.robot, controller, self.dt, self.notices)
-        touching, self.robot = file_material.fitted(law, prepared[0], self.notices)
-        parts: dict[str, Any] = {"law": touching, "gait": prepared[1]}
+        fitted, self.robot = file_material.fitted(law, prepared[0], self.notices)
+        parts: dict[str, Any] = {"law": fitted, "gait": prepared[1]}
         parts |= {"stepper": resolve.stepper(stepper), "terrain": resolve.terrain(terrain)}
         parts = with_parameters(parts | {"actuators": own}, chosen.parameters)
         self.law, self.controller, self.stepper, self.terrain, self.actuators = parts.values()

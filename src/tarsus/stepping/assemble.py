@@ -11,7 +11,7 @@ from casadi import SX
 
 from tarsus.algebra.blocks import list_triples
 from tarsus.algebra.ldl import factorize_tree, lower
-from tarsus.contact.base import ForceLaw, Law, asked
+from tarsus.contact.base import ForceLaw, Law, forces_of
 from tarsus.contact.problem import Bilateral, Contact, ContactProblem, ContactSolution, Roundness
 from tarsus.dynamics import crba, rnea, springs
 from tarsus.dynamics.free_motion import FreeMotion, dissipation, free_motion
@@ -173,7 +173,11 @@ def rate(scene: Scene, at: StepInputs, builder: Builder) -> Rate:
     if springs.has_springs(mechanism):
         h += springs.force(kin)
     moving = coordinate_rate(mechanism, at.q, at.u)
-    forces, memory = contact_forces(scene.law, touching, at)
+    forces, memory = [], at.memory
+    if isinstance(scene.law, ForceLaw):
+        contacts = [touch.contact for touch in touching]
+        closed = [takes_part(scene.law, contact, at, i) for i, contact in enumerate(contacts)]
+        forces, memory = forces_of(scene.law, contacts, closed, at.law, memory)
     for touch, force in zip(touching, forces, strict=False):
         h += ca.mtimes(ca.vertcat(*(ca.horzcat(*row) for row in touch.rows)).T, force)
     M = crba.mass_matrix(kin, at.inertias)
@@ -206,23 +210,6 @@ def begun(scene: Scene, at: StepInputs) -> Values:
     contacts = [with_override(touch.contact, at, i) for i, touch in touching]
     closed = [takes_part(scene.law, contact, at, i) for i, contact in enumerate(contacts)]
     return {"begun": instants.begun(contacts, closed)}
-
-
-def contact_forces(
-    law: Law, touching: list[ContactKinematics], at: StepInputs
-) -> tuple[list[SX], SX]:
-    """A force law's force (3,) on every contact at an instant, zero where it is open, and its next
-    memory; no forces of another law.
-    """
-    if not isinstance(law, ForceLaw):
-        return [], at.memory
-    forces, memories = [], [SX(0, 1)]
-    for i, touch in enumerate(touching):
-        own, closed = law.own(at.memory, i), takes_part(law, touch.contact, at, i)
-        force, pressed = asked(law, touch.contact, at.law, own)
-        forces.append(ca.if_else(closed, force, 0))
-        memories.append(ca.if_else(closed, pressed, law.released(touch.contact, at.law, own)))
-    return forces, ca.vertcat(*memories)
 
 
 def contact_problem(
@@ -270,6 +257,7 @@ def contact_problem(
         make_shared=(lambda: shared(coupling, between())) if all_shared else None,
         softened=None if coupling.constraints else partial(softened, coupling, builder),
         afresh=start.afresh,
+        at_rest=start.at_rest,
         told_apart=start.held is not None and bool(start.held.rubbing),
         joints=joint_rows(coupling, between(), start.bounded, builder) if start.bounded else None,
     )

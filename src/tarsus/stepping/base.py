@@ -143,6 +143,8 @@ class StepInputs:
     held: joints at a limit of their range or with dry friction; None: all are free
     bounded: such joints where they are solved for together with the contacts, none being held
     afresh: 1 where a solver forgets who pressed and slid (`ContactProblem.afresh`); None: nowhere
+    at_rest: 1 where contacts are asked for no more than rest (`ContactProblem.at_rest`); None:
+        nowhere
     waits: whether contacts in slots wait for a step in which joints at their limits are held
     """
 
@@ -165,6 +167,7 @@ class StepInputs:
     held: HeldJoints | None = None
     bounded: BoundedJoints | None = None
     afresh: SX | None = None
+    at_rest: SX | None = None
     waits: bool = False
 
 

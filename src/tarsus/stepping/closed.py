@@ -44,6 +44,11 @@ def closes(law: Law, gap: SX) -> SX:
     return law.closed(of_gap(gap), fresh(law))
 
 
+def pressed_before(law: Law, memory: SX) -> SX:
+    """1 where a contact with this memory (contact_memory,) takes part whatever its gap."""
+    return law.closed(of_gap(SX.inf()), memory)
+
+
 def of_gap(gap: SX) -> Contact:
     """A contact of which no more is known than its gap."""
     return Contact(gap, SX.zeros(3), SX.zeros(3), SX.eye(3))

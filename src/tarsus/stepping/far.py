@@ -21,7 +21,7 @@ from tarsus.stepping.boxes import Block
 from tarsus.stepping.pairs import Segment, between, length
 from tarsus.stepping.shapes import Shape, shapes_of
 
-CLEAR = 0.02  # m: what parts a pair by more as the robot starts is all that is asked of it
+PARTED = 0.02  # m: what parts a pair by more as the robot starts is all that is asked of it
 
 
 def at_least(kin: Kinematics, pairs: list[Pair]) -> list[SX]:
@@ -32,7 +32,7 @@ def at_least(kin: Kinematics, pairs: list[Pair]) -> list[SX]:
     for pair in pairs:
         own, away = ways(pair, now), [float(DM(way)) for way in ways(pair, then)]
         best = int(np.argmax(away))
-        found.append(own[best] if away[best] > CLEAR else reduce(ca.fmax, own))
+        found.append(own[best] if away[best] > PARTED else reduce(ca.fmax, own))
     return found
 
 

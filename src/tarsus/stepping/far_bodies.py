@@ -21,10 +21,10 @@ from tarsus.spatial.rotation import constant
 from tarsus.stepping.base import Scene
 from tarsus.stepping.edges_near import EdgeBounds
 from tarsus.stepping.ground import Turned, below_lowest
-from tarsus.stepping.touching_point import FAR
+from tarsus.stepping.touching_point import OPEN_GAP
 
-FEW = 4  # candidates: fewer of a body are looked at at once, for the ball around them is a look too
-CLEAR = 1e3  # m: how high what is far is said to be above the ground
+GROUPED = 4  # candidates: fewer of a body are looked at at once: the ball around them is a look too
+HIGH = 1e3  # m: how high what is far is said to be above the ground
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +64,7 @@ def groups(scene: Scene, spotted: Collection[str]) -> list[BodyPoints]:
     for candidate in rare:
         if candidate.name not in alone:
             found.setdefault(candidate.body, []).append(candidate)
-    return [BodyPoints.of(own) for own in found.values() if len(own) >= FEW]
+    return [BodyPoints.of(own) for own in found.values() if len(own) >= GROUPED]
 
 
 def gaps_of_groups(
@@ -74,8 +74,8 @@ def gaps_of_groups(
     which: Sequence[BodyPoints],
     builder: Builder,
 ) -> dict[str, tuple[SX, tuple[SX, SX]]]:
-    """Of every candidate of groups, by name, its gap, m, and what `EdgeBounds.seen` says there; FAR
-    and CLEAR in worlds where the ball around its group does not touch.
+    """Of every candidate of groups, by name, its gap, m, and what `EdgeBounds.seen` says there;
+    OPEN_GAP and HIGH in worlds where the ball around its group does not touch.
     """
     # the ground below the middle of each ball
     bounds = EdgeBounds.of(scene, terrain)
@@ -97,7 +97,7 @@ def gaps_of_groups(
         ) -> tuple[Values, SX]:
             return _looked(scene, terrain, bounds, group, pose), SX(0)
 
-        far = {"gap": SX(np.full(count, FAR)), "height": SX(np.full(count, CLEAR))}
+        far = {"gap": SX(np.full(count, OPEN_GAP)), "height": SX(np.full(count, HIGH))}
         now = builder.loop(far, looked, 1, near)
         for k, candidate in enumerate(group.candidates):
             z = pose[1][2] + ca.dot(pose[0][2, :].T, constant(candidate.position))

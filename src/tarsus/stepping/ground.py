@@ -14,7 +14,7 @@ from tarsus.model.mechanism import Candidate
 from tarsus.spatial.rotation import constant
 from tarsus.stepping.base import Scene
 from tarsus.stepping.spots import Spot, Spots, spots
-from tarsus.stepping.touching_point import FAR
+from tarsus.stepping.touching_point import OPEN_GAP
 
 LOOKS = 2  # more at the ground, each below the point that the normal of the one before gave
 
@@ -59,7 +59,7 @@ def below(
 
     On a plane the lowest point is exact. Elsewhere the normal that says where it is comes from the
     ground below the point found before, so that it is a point of the body at its true distance.
-    A spot that is not there is FAR away.
+    A spot that is not there is OPEN_GAP away.
     """
     first = scene.terrain.surfaces(list(centers), terrain)
     return below_lowest(scene, terrain, centers, turned, first)
@@ -85,7 +85,7 @@ def below_lowest(
     points = [centers[i] + spot.arm for i, spot in spots]
     grounds = scene.terrain.surfaces(points, terrain) if spots else []
     for (i, spot), (distance, frame) in zip(spots, grounds, strict=True):
-        found[i] = spot.arm, ca.if_else(spot.there, distance, FAR), frame
+        found[i] = spot.arm, ca.if_else(spot.there, distance, OPEN_GAP), frame
     return found
 
 

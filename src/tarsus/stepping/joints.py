@@ -21,7 +21,7 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
-from tarsus.contact.problem import AT_REST, ContactSolution
+from tarsus.contact.problem import ContactSolution
 from tarsus.program.ir.loops import Values
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
@@ -51,8 +51,8 @@ def nothing_yet(scene: Scene, start: StepInputs) -> StepOutputs:
     return StepOutputs(start.q, start.u, contact, None, left_out, joints)
 
 
-def velocity_step(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> StepOutputs:
-    """What `assemble.velocity_step` gives, with joints held at limits and by dry friction."""
+def with_held_joints(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> StepOutputs:
+    """The step of `assemble.velocity_step`, with joints held at limits and by dry friction."""
     joints = joint_states(scene, q, start)
     if rubbing_places(scene) or loop_rows(scene):
         joints = builder.hold("joints", joints)
@@ -77,11 +77,12 @@ def velocity_step(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> S
         acting = [joint.held(own) for joint, own in zip(joints, modes, strict=True)]
         weight, drag, rate, friction = (ca.vertcat(*p) for p in zip(*acting, strict=True))
         limited = ca.vertcat(*(own[0] != 0 for own in modes))
-        afresh = now["pass"] >= AFRESH
+        afresh, at_rest = now["pass"] >= AFRESH, None
         if scene.law.asks_less:
-            afresh = ca.if_else(now["at_rest"], AT_REST, afresh)
+            at_rest = now["at_rest"]
+            afresh = ca.logic_or(afresh, at_rest)
         held = HeldJoints(places, weight, drag, rate, friction, limited, rubbing, ways)
-        at = replace(start, held=held, afresh=afresh)
+        at = replace(start, held=held, afresh=afresh, at_rest=at_rest)
         end = assemble.velocity_step(free, seen, at, builder)
         after, wrong = next_modes(joints, modes, end, (now, seen.free.M), builder)
         end = believed(scene, end)
@@ -166,8 +167,8 @@ def together(
 
     # with no joint held; first contacts ask for all that the law wants, then for rest
     def solved(now: Values) -> tuple[Values, SX]:
-        asked = ca.if_else(now["tried"], AT_REST, 1)
-        resting = replace(start, bounded=bounded(scene, joints), afresh=asked)
+        rows = bounded(scene, joints)
+        resting = replace(start, bounded=rows, afresh=SX(1), at_rest=now["tried"])
         new = believed(scene, assemble.velocity_step(free, seen, resting, builder))
         good, values = new.contact.converged, new.values() | {"tried": SX(1)}
         after = {name: ca.if_else(good, values[name], old) for name, old in now.items()}
@@ -207,7 +208,7 @@ def believed(scene: Scene, end: StepOutputs) -> StepOutputs:
 
 def or_at_rest(end: StepOutputs, now: Values, after: Values, wrong: SX) -> tuple[Values, SX]:
     """The next pass and whether there is one: where contacts were not solved the same joints are
-    held again, and the law asks of contacts no more than rest (`AT_REST`).
+    held again, and the law asks of contacts no more than rest.
     """
     stuck = ca.logic_and(ca.logic_not(end.contact.converged), ca.logic_not(now["at_rest"]))
     same = {name: ca.if_else(stuck, now[name], value) for name, value in after.items()}

@@ -36,12 +36,12 @@ SLACK = 1e-6  # of a force: within its limits
 STILL = 1e-9  # rad/s, m/s: a change of rate too small for a secant
 
 
-def velocity_step(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> StepOutputs:
-    """What `joints.velocity_step` gives, a file's actuators acting in it; their forces (m,) are
+def with_servos(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> StepOutputs:
+    """The step of `joints.with_held_joints`, a file's actuators acting in it; their forces (m,) are
     reported as `tau`.
     """
     if start.servos is None:
-        return joints.velocity_step(scene, q, start, builder)
+        return joints.with_held_joints(scene, q, start, builder)
     # the forces at the start, and what they lose as the joints give way
     m, at = scene.mechanism, start.servos.at(q, start.u, start.dt)
     force, tangent = at.limited(SX.zeros(at.u.numel()))
@@ -50,7 +50,7 @@ def velocity_step(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> S
     def moved(force: SX, give: SX) -> StepOutputs:
         tau = start.tau + spread(m, forces.places, force)
         giving = replace(start, tau=tau, servos=None, give=spread(m, forces.places, give))
-        return joints.velocity_step(scene, q, giving, builder)
+        return joints.with_held_joints(scene, q, giving, builder)
 
     def bent() -> SX:
         return bent_give(at, forces, q, start, builder)

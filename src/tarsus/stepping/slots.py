@@ -24,12 +24,12 @@ from tarsus.program.ir.loops import Values
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
 from tarsus.stepping.base import EMPTY, WAITING, Scene, StepInputs, StepOutputs
-from tarsus.stepping.closed import closes, fresh, is_closed, of_gap
+from tarsus.stepping.closed import closes, fresh, is_closed, pressed_before
 from tarsus.stepping.held import Chosen, Low, is_span, looked_up
 from tarsus.stepping.lowest import NOWHERE, behind
 
 FEW = 12  # slots that are solved where no more contacts touch
-LATE = 1.0  # m: deeper than any gap; what pressed but is not closed comes behind what is
+LATE = 1.0  # m: higher than any gap that is closed; what only pressed comes behind those
 
 
 class Touching(Protocol):
@@ -82,7 +82,7 @@ def with_slots(
     """
     law, memory = scene.law, Remembered.of(scene, start.memory)
     pressed = [
-        ca.logic_and(number >= 0, law.closed(of_gap(SX.inf()), own))
+        ca.logic_and(number >= 0, pressed_before(law, own))
         for number, own in zip(memory.numbers, memory.slots, strict=True)
     ]
     fallen = reduce(ca.logic_or, pressed, closes(law, low.least))

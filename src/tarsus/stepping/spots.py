@@ -29,7 +29,7 @@ from tarsus.stepping.edges_near import EdgeBounds
 
 ROUNDS = 16  # looks after the first
 LEAN = 1.4  # rad: between the lowest point and the other starts, of s
-FAR = 0.6  # [1]: no step of these is longer, so that they end near by; that of the lowest may be
+LONGEST = 0.6  # [1]: no step of these is longer, so that they end near; that of the lowest may be
 CURVED = 0.25  # [1]: where the ground says so a step is up to 1 / CURVED times that on a plane
 SHORTER = 0.5  # of the step behind which the distance had grown
 FOUND = 1e-8  # [1]: s that misses its equation by less is found
@@ -166,7 +166,7 @@ def _searched(
     ]
     # all starts at once
     owners = [egg for egg in eggs for _ in range(SPOTS)]
-    most = ([FAR] * (SPOTS - 1) + [np.inf]) * len(eggs)
+    most = ([LONGEST] * (SPOTS - 1) + [np.inf]) * len(eggs)
 
     def seen(places: list[SX]) -> list[tuple[SX, SX, SX]]:
         points = [egg.at(s) for egg, s in zip(owners, places, strict=True)]

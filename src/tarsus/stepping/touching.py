@@ -30,7 +30,7 @@ from tarsus.stepping.places import least, pair_gaps
 from tarsus.stepping.shared_body import shared_bodies
 from tarsus.stepping.spots import Spots, spots
 from tarsus.stepping.touching_pairs import or_pair, touching_pairs
-from tarsus.stepping.touching_point import FAR, TouchingPoint
+from tarsus.stepping.touching_point import OPEN_GAP, TouchingPoint
 from tarsus.stepping.travels import travels
 
 
@@ -199,7 +199,7 @@ def touching_slot(scene: Scene, kin: Kinematics, terrain: object, slot: Chosen) 
     if spot is not None:
         reach = ca.if_else(spot.there >= 0, spot.arm, reach)
         [(distance, frame)] = scene.terrain.surfaces([center + reach], terrain)
-        distance = ca.if_else(spot.there == 0, FAR, distance)
+        distance = ca.if_else(spot.there == 0, OPEN_GAP, distance)
     normal = frame[0, :].T
     down = -slot.radius * normal + reach
     product = body.velocity_product(arm, down)
@@ -217,7 +217,7 @@ def touching_slot(scene: Scene, kin: Kinematics, terrain: object, slot: Chosen) 
     here = ca.logic_and(slot.number >= 0, place < NOWHERE)
     watched = any(blocked.may_be(scene.mechanism, body) for body in grounded)
     ground = TouchingPoint(
-        ca.if_else(here, distance - slot.radius, FAR),
+        ca.if_else(here, distance - slot.radius, OPEN_GAP),
         velocity,
         center + down,
         frame,

@@ -16,7 +16,7 @@ from tarsus.stepping.coupling import Attached
 from tarsus.stepping.held import Chosen
 from tarsus.stepping.pairs import Segment
 from tarsus.stepping.places import Place, either, of_pair
-from tarsus.stepping.touching_point import FAR, TouchingPoint
+from tarsus.stepping.touching_point import OPEN_GAP, TouchingPoint
 
 
 def touching_pairs(kin: Kinematics, pairs: Sequence[Pair]) -> list[TouchingPoint]:
@@ -83,7 +83,7 @@ def or_pair(
     seen = ca.mtimes(back, middle - other.origin), ca.mtimes(place.frame, other.rotation)
     down = -slot.radius * ground.frame[0, :].T if ground.arm is None else ground.arm
     return TouchingPoint(
-        ca.if_else(slot.number >= 0, if_meets(place.gap, ground.gap), FAR),
+        ca.if_else(slot.number >= 0, if_meets(place.gap, ground.gap), OPEN_GAP),
         ca.mtimes(rows, selection.kin.u),
         if_meets(seen[0], ground.point),
         if_meets(seen[1], ground.frame),

@@ -8,7 +8,7 @@ from casadi import SX
 
 from tarsus.stepping.coupling import Attached
 
-FAR = 1.0  # m: the gap of an empty slot
+OPEN_GAP = 1.0  # m: the gap of an empty slot
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ from tarsus import registry
 from tarsus.algebra.blocks import triples
 from tarsus.contact.base import HardLaw
 from tarsus.contact.criteria import SLIDING
-from tarsus.contact.problem import AT_REST, Contact, ContactProblem, ContactSolution
+from tarsus.contact.problem import Contact, ContactProblem, ContactSolution
 from tarsus.contact.solvers._last_step import with_slope
 from tarsus.contact.solvers._with_joints import with_joints
 from tarsus.contact.solvers.base import (
@@ -207,8 +207,8 @@ class Moreau(HardLaw):
         """
         contact = problem.contacts[i]
         added = self.correction(contact, p, self.own(memory, i), problem.dt)
-        if problem.afresh is not None:
-            added = ca.if_else(problem.afresh == AT_REST, 0, added)
+        if problem.at_rest is not None:
+            added = ca.if_else(problem.at_rest, 0, added)
         return (
             problem.free[i]
             + added

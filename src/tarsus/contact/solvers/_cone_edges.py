@@ -22,6 +22,7 @@ from casadi import SX
 
 from tarsus.algebra.blocks import flat, triples
 from tarsus.algebra.elimination import solve_tree
+from tarsus.algebra.ldl import HELD_AT_ZERO
 from tarsus.algebra.projections import TINY
 from tarsus.contact.solvers.base import (
     HUGE,
@@ -39,7 +40,6 @@ EDGE = 1e-4  # how much the cone's edge gives way in a step, relative to the con
 SLOWEST = 1e-6  # the least mu z_N / |z_T| that the direction across is solved with
 ENOUGH = 0.25  # of the tolerance in float32: what is nearer to a solution is not made better
 STRAIGHT, WIDE = 3, 10.0  # steps with r as it is, then r, WIDE r and r / WIDE in turn
-FAR = 1e20  # on the diagonal of an open contact: its impulse vanishes
 
 
 @dataclass(frozen=True)
@@ -183,9 +183,11 @@ class ByBlocks:
             slip = ca.if_else(touch.slides, slip, xi[i][1:])
             # an open contact is far from all others
             own = ca.vertcat(SX.zeros(1, 3), ca.if_else(touch.slides, edge, 0))
-            own = ca.if_else(touch.presses, own + HELD * ca.diag(ca.diag(G[i, i])), FAR * SX.eye(3))
+            own = ca.if_else(
+                touch.presses, own + HELD * ca.diag(ca.diag(G[i, i])), HELD_AT_ZERO * SX.eye(3)
+            )
             rows[i][i] = rows[i][i] + own
-            rest.append(-ca.if_else(touch.presses, ca.vertcat(xi[i][0], slip), FAR * L))
+            rest.append(-ca.if_else(touch.presses, ca.vertcat(xi[i][0], slip), HELD_AT_ZERO * L))
             presses += 3 * [touch.presses]
         K = ca.vertcat(*(ca.horzcat(*row) for row in rows))
         moved = ca.vertcat(*impulses) + ca.vertcat(*solve_tree(K, flat(rest)))

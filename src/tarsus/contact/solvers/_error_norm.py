@@ -25,7 +25,7 @@ import casadi as ca
 from casadi import SX
 
 from tarsus.algebra.blocks import flat_matrix, triples
-from tarsus.algebra.ldl import factorize_dense
+from tarsus.algebra.ldl import HELD_AT_ZERO, factorize_dense
 from tarsus.algebra.products import Matrix, dot, times
 from tarsus.algebra.projections import TINY, radial_return
 from tarsus.contact.problem import ContactProblem
@@ -46,7 +46,6 @@ from tarsus.program.ir.trace import Builder
 PASSES, TOGETHER = 40, 8  # passes at most; those in which all contacts are corrected at once
 # the least relative trace on the diagonal: round-off must not decide who carries the load
 SPREAD = 1e-11
-FAR = 1e20  # on the diagonal of an unknown that is held at zero
 
 
 @dataclass(frozen=True)
@@ -135,7 +134,7 @@ def contact_impulses(known: ErrorNormProblem, guess: Guess) -> tuple[list[SX], M
         A.append([a * entry for a, entry in zip(asked, column, strict=True)])
     H = [[dot(A[i], A[j]) for j in range(i + 1)] for i in size]
     for k in size:
-        H[k][k] = H[k][k] + ca.if_else(used[k], known.damping + SPREAD * H[k][k], FAR)
+        H[k][k] = H[k][k] + ca.if_else(used[k], known.damping + SPREAD * H[k][k], HELD_AT_ZERO)
     f = factorize_dense(H).solve([-dot(column, known.c) for column in A])
     found = []
     for i in range(known.n):

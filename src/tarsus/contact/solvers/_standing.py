@@ -20,13 +20,12 @@ from dataclasses import dataclass
 import casadi as ca
 from casadi import SX
 
-from tarsus.algebra.ldl import factorize_dense
+from tarsus.algebra.ldl import HELD_AT_ZERO, factorize_dense
 from tarsus.algebra.products import Matrix, dot
 from tarsus.contact.problem import SharedBodies
 from tarsus.contact.solvers.base import HardProblem, Outcome
 from tarsus.program.ir.symbolic import chosen, entries
 
-FAR = 1e20  # on the diagonal of a body on which nothing presses
 SIX = 6
 
 
@@ -43,7 +42,7 @@ def standing(
     M, size = shared.mobility, range(SIX * len(parts))
     K = [[M[r][c] for c in range(r + 1)] for r in size]
     for r in size:
-        K[r][r] = K[r][r] + ca.if_else(parts[r // SIX].loaded, 0, FAR)
+        K[r][r] = K[r][r] + ca.if_else(parts[r // SIX].loaded, 0, HELD_AT_ZERO)
     wrenches = factorize_dense(K).solve([-v for part in parts for v in part.motion])
 
     # who bears it, and how the contacts then move

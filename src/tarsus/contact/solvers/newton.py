@@ -22,7 +22,7 @@ import casadi as ca
 from casadi import SX
 
 from tarsus.algebra.blocks import flat, lower_triangle, triples
-from tarsus.algebra.ldl import factorize_dense
+from tarsus.algebra.ldl import HELD_AT_ZERO, factorize_dense
 from tarsus.algebra.projections import TINY, radial_return
 from tarsus.contact.solvers._cone_edges import ByBlocks, on_edges
 from tarsus.contact.solvers._exact_blocks import Local, mobile, prepared
@@ -41,7 +41,6 @@ from tarsus.contact.solvers.base import (
 from tarsus.program.ir.loops import Values
 from tarsus.program.ir.symbolic import entries, in_double
 
-FAR = 1e20  # added to the diagonal of a contact that does not press: its impulse vanishes
 # the least relative trace on the diagonal: round-off must not decide who carries the load
 SPREAD = 1e-10
 SLIGHT = 1e-12  # that where friction that holds joints decides it
@@ -175,7 +174,7 @@ def linear_solution(hard: HardProblem, pressing: list[SX], roots: list[SX]) -> S
     spread = 1 + trace
     K = lower_triangle(G, n)
     for i in range(n):
-        far = ca.if_else(pressing[i], 0, FAR)
+        far = ca.if_else(pressing[i], 0, HELD_AT_ZERO)
         for at in range(3 * i, 3 * i + 3):
             own = mobile(G[i, i])[at - 3 * i] * spread
             K[at][at] = own + (far if at == 3 * i else far + roots[i])

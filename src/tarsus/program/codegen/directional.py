@@ -24,7 +24,7 @@ from tarsus.program.lowering.reach import reach
 
 SLOTS = "~slots"
 SPARED = 2  # numbers of a straight block that may wait for its directions, for each instruction
-SLOT = 8  # instructions of the longest block for each slot of a value that waits between pieces
+PER_SLOT = 8  # instructions of the longest block for each slot of a value that waits between pieces
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class SharedRoom:
     @property
     def slots(self) -> int:
         """For values that wait between pieces of a block."""
-        return self.longest // SLOT
+        return self.longest // PER_SLOT
 
     @property
     def waiting(self) -> int:

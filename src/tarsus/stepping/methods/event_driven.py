@@ -26,11 +26,11 @@ from tarsus.references.reference import Citation
 from tarsus.stepping import joint_rows, joints
 from tarsus.stepping.assemble import contact_kinematics
 from tarsus.stepping.base import METHODS, Scene, StepInputs, StepOutputs, Stepper
-from tarsus.stepping.closed import is_closed
+from tarsus.stepping.closed import is_closed, pressed_before
 from tarsus.stepping.event_location import TRIES, Bracket
 from tarsus.stepping.strikes import Strikes, slot_size
 
-FAR = 1e6  # m: height of a contact that is not watched
+UNWATCHED = 1e6  # m: height of a contact that is not watched
 
 Part = TypeVar("Part", Body, LoopJoint)
 
@@ -150,7 +150,7 @@ class EventDriven(Stepper):
         """Of a phase that was tried (4,): whether it is accepted, whether a contact has landed,
         whether one is too deep, and the height of the lowest open contact, m.
         """
-        deep, met, lowest = SX(0), SX(0), SX(FAR)
+        deep, met, lowest = SX(0), SX(0), SX(UNWATCHED)
         for contact, overrides in zip(
             seen(scene, start, end), entries(now["contact_override"]), strict=True
         ):
@@ -158,7 +158,7 @@ class EventDriven(Stepper):
             deep = ca.logic_or(deep, ca.logic_and(watched, contact.gap < -self.tolerance))
             meets = ca.logic_and(contact.gap <= 0, contact.velocity[0] < 0)
             met = ca.logic_or(met, ca.logic_and(watched, meets))
-            lowest = ca.fmin(lowest, ca.if_else(watched, contact.gap, FAR))
+            lowest = ca.fmin(lowest, ca.if_else(watched, contact.gap, UNWATCHED))
         to_the_end = now["h"] >= start.dt - now["time"]
         located = ca.logic_and(ca.logic_not(deep), ca.logic_or(met, to_the_end))
         accepted = ca.logic_or(located, Bracket.of(now).exhausted)
@@ -173,17 +173,17 @@ class EventDriven(Stepper):
         A contact at the surface that moves away is open, unless it pressed until now: the end of
         the phase has turned the normal under it a little, and only an impact can throw it off.
         """
-        law, lowest, overrides = scene.law, SX(FAR), []
+        law, lowest, overrides = scene.law, SX(UNWATCHED), []
         slowest = np.sqrt(2 * np.linalg.norm(scene.mechanism.gravity_acceleration) * self.tolerance)
         for i, contact in enumerate(seen(scene, start, at)):
             own = law.own(at["memory"], i)
-            pressed = law.closed(replace(contact, gap=SX.inf()), own)
+            pressed = pressed_before(law, own)
             leaves = ca.logic_and(contact.gap >= -2 * self.tolerance, contact.velocity[0] > slowest)
             thrown = ca.logic_and(leaves, ca.logic_or(after_impact, ca.logic_not(pressed)))
             open = ca.logic_or(ca.logic_not(is_closed(law, contact, own)), thrown)
             side = ca.if_else(open, 1, -1 if scene.law.impulsive else 0)
             overrides.append(ca.if_else(gains < self.maximum, side, 0))
-            lowest = ca.fmin(lowest, ca.if_else(open, contact.gap, FAR))
+            lowest = ca.fmin(lowest, ca.if_else(open, contact.gap, UNWATCHED))
         return Bracket.begin(lowest + self.tolerance / 2).values() | {
             "contact_override": ca.vertcat(*overrides)
         }
@@ -261,7 +261,7 @@ def impact(scene: Scene, start: StepInputs, end: Values, landed: SX, builder: Bu
             for i, contact in contacts
         ]
         at = replace(at, contact_override=ca.vertcat(*overrides))
-        new = joints.velocity_step(loose, at.q, at, builder).values()
+        new = joints.with_held_joints(loose, at.q, at, builder).values()
         u, sums = new["u"], {key: now[key] + new[key] for key in summed}
         good = ca.fmin(now["converged"], new["converged"])
         kept = Strikes.of(now).after(end["time"], at.q, now["u"], u, new["impulse"]).values()

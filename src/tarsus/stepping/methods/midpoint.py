@@ -38,7 +38,7 @@ class Midpoint(Stepper):
         q_mid = builder.keep("q_mid", self.evaluation(scene.mechanism, start.q, start.u, start.dt))
         builder.stamp("rest")
         seen = replace(start, instant=self.instant)
-        end = servos.velocity_step(scene, q_mid, seen, builder)
+        end = servos.with_servos(scene, q_mid, seen, builder)
         return replace(end, q=displaced(scene.mechanism, q_mid, end.u, 0.5 * start.dt))
 
     def evaluation(self, mechanism: Mechanism, q: SX, u: SX, dt: SX) -> SX:

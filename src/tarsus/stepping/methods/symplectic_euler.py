@@ -31,5 +31,5 @@ class SymplecticEuler(Stepper):
 
     def step(self, scene: Scene, start: StepInputs, builder: Builder) -> StepOutputs:
         seen = replace(start, instant=self.instant)
-        end = servos.velocity_step(scene, start.q, seen, builder)
+        end = servos.with_servos(scene, start.q, seen, builder)
         return replace(end, q=displaced(scene.mechanism, start.q, end.u, start.dt))
