@@ -13,7 +13,8 @@ from functools import cached_property
 import casadi as ca
 from casadi import SX
 
-Blocks = dict[tuple[int, int], SX]
+from tarsus.algebra.blocks import Blocks
+
 Solved = Callable[[list[SX]], list[SX]]
 Softened = Callable[[list[SX]], Solved]
 

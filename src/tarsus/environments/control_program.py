@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import casadi as ca
 from casadi import SX
 
+from tarsus.algebra.blocks import triples
 from tarsus.contact.solvers.base import finite
 from tarsus.dynamics import loop_constraints
 from tarsus.dynamics.base_parameters import base_parameters
@@ -214,7 +215,6 @@ def _sensed(
     work: ControlPlan, at: Values, out: Values, terrain: SimpleNamespace, b: Builder
 ) -> Values:
     """Readings and memories of the task's sensors after a step from `at` to `out`."""
-    impulse, (start, end) = out["impulse"], ((now["q"], now["u"]) for now in (at, out))
-    impulses = [impulse[k : k + 3] for k in range(0, impulse.numel(), 3)]
-    moment = Moment(start, end, impulses, out["memory"], SX(work.dt), terrain)
+    start, end = ((now["q"], now["u"]) for now in (at, out))
+    moment = Moment(start, end, triples(out["impulse"]), out["memory"], SX(work.dt), terrain)
     return sensed(work.sensing, work.scene, work.stepper, moment, at, b)

@@ -19,6 +19,7 @@ from casadi import SX
 from numpy.typing import NDArray
 
 from tarsus import registry
+from tarsus.algebra.blocks import triples
 from tarsus.contact.base import Law
 from tarsus.contact.problem import ContactSolution
 from tarsus.model.mechanism import Candidate, Mechanism
@@ -215,10 +216,8 @@ class StepOutputs:
     @classmethod
     def of(cls, values: Values) -> StepOutputs:
         """The inverse of `values`."""
-        impulse = values["impulse"]
-        impulses = [impulse[k : k + 3] for k in range(0, impulse.numel(), 3)]
         how = values["iterations"], values["converged"], values["bilateral"]
-        solved = ContactSolution(impulses, values["memory"], *how)
+        solved = ContactSolution(triples(values["impulse"]), values["memory"], *how)
         others = values.get("left_out"), values.get("joints")
         return cls(values["q"], values["u"], solved, None, *others)
 

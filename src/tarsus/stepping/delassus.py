@@ -5,10 +5,11 @@ from __future__ import annotations
 import casadi as ca
 from casadi import SX
 
+from tarsus.algebra.blocks import Blocks
 from tarsus.algebra.elimination import eliminated_dense, eliminated_tree
 from tarsus.algebra.ldl import Factor, factorize_tree, lower
 from tarsus.algebra.products import Matrix, dot
-from tarsus.contact.problem import Blocks, JointRows, SharedBodies, Solved, VelocityForm
+from tarsus.contact.problem import JointRows, SharedBodies, Solved, VelocityForm
 from tarsus.program.ir.trace import Builder
 from tarsus.stepping.base import Scene, StepInputs
 from tarsus.stepping.coupling import Arm, Coupling, velocity_change

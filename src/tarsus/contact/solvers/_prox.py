@@ -8,7 +8,6 @@ import casadi as ca
 from casadi import SX
 
 from tarsus.algebra import projections
-from tarsus.contact.problem import VelocityForm
 from tarsus.contact.solvers.base import (
     HardProblem,
     Outcome,
@@ -57,7 +56,7 @@ def in_velocities(hard: HardProblem, start: list[SX], *, successive: bool, maxim
     def sweep(old: list[SX], carried: Values) -> tuple[list[SX], Values]:
         new, u = list(old), carried["u"]
         for i, at in enumerate(columns):
-            xi = ca.mtimes(form.W[:, at].T, u if successive else carried["u"]) + _b(hard, form, i)
+            xi = ca.mtimes(form.W[:, at].T, u if successive else carried["u"]) + _b(hard, i)
             new[i] = projected(hard, i, old[i], xi, (r[2 * i], r[2 * i + 1]))
             u = u + ca.mtimes(form.response[:, at], new[i] - old[i])
         return new, {"u": u}
@@ -65,7 +64,7 @@ def in_velocities(hard: HardProblem, start: list[SX], *, successive: bool, maxim
     return iterate(hard, start, sweep, maximum, {"u": u})
 
 
-def _b(hard: HardProblem, form: VelocityForm, i: int) -> SX:
+def _b(hard: HardProblem, i: int) -> SX:
     """b_i = epsilon_i W_i^T u^S: what c_i has beyond the free velocity."""
     return hard.c[i] - hard.problem.free[i]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import assert_never
 
 from tarsus.errors import TarsusError
 from tarsus.program.codegen import odds, on_entry
@@ -96,8 +97,10 @@ class Emitter(Rounds):
             self._stamp(block)
         elif isinstance(block, Slice):
             self._slice(block)
-        else:
+        elif isinstance(block, Lookup):
             self._lookup(block)
+        else:
+            assert_never(block)
 
     def _is_apart(self, block: While) -> bool:
         """Whether a loop is a function of its own."""

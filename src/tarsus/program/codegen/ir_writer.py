@@ -7,8 +7,6 @@ from collections.abc import Callable
 from tarsus.program.codegen import elementary
 from tarsus.program.codegen.ir_lines import IrLines
 
-UNARY = {"neg", "fabs", "sqrt", "floor", "ceil"}
-
 
 class IrWriter(IrLines):
     """Operations on values of `lanes` numbers."""
@@ -137,14 +135,6 @@ class IrWriter(IrLines):
     def integer_op(self, op: str, a: str, b: str) -> str:
         """An integer instruction (add, and, or, shl, lshr, ashr) on all lanes."""
         return self.define(f"{op} {self._of(f'i{self.bits}')} {a}, {b}")
-
-    def to_integer(self, a: str) -> str:
-        """An integral number as a signed integer."""
-        return self.define(f"fptosi {self.vector} {a} to {self._of(f'i{self.bits}')}")
-
-    def to_float(self, a: str) -> str:
-        """A signed integer as a number."""
-        return self.define(f"sitofp {self._of(f'i{self.bits}')} {a} to {self.vector}")
 
     def gather(self, table: str, index: str) -> str:
         """table[index] lane by lane, `table` being a typed pointer; the index must be inside it;

@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
+from typing import Literal, assert_never
 
 import casadi as ca
 import numpy as np
@@ -59,6 +59,16 @@ class Straight:
     def function(self) -> ca.Function:
         """From the inputs, a column each, to the outputs."""
         return ca.Function.deserialize(self.code)
+
+    @property
+    def read(self) -> tuple[str, ...]:
+        """The registers that it reads."""
+        return self.inputs
+
+    @property
+    def written(self) -> tuple[str, ...]:
+        """The registers that it writes."""
+        return self.outputs
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,6 +120,16 @@ class Later:
         """The loop with its body."""
         return While(self.more, self.traced.body, self.maximum, self.seldom)
 
+    @property
+    def read(self) -> tuple[str, ...]:
+        """What it writes it reads first: it may not run."""
+        return tuple(dict.fromkeys((*self.written, *self.reads)))
+
+    @property
+    def written(self) -> tuple[str, ...]:
+        """With its condition."""
+        return tuple(dict.fromkeys((self.more, *self.writes)))
+
 
 @dataclass(frozen=True, eq=False)
 class Lookup:
@@ -118,6 +138,16 @@ class Lookup:
     table: str
     index: str
     output: str
+
+    @property
+    def read(self) -> tuple[str, ...]:
+        """The index."""
+        return (self.index,)
+
+    @property
+    def written(self) -> tuple[str, ...]:
+        """What the table has there."""
+        return (self.output,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,6 +162,16 @@ class Slice:
     part: str
     stored: bool = False
 
+    @property
+    def read(self) -> tuple[str, ...]:
+        """Also the whole where only a part of it is written."""
+        return (self.part, self.whole) if self.stored else (self.whole,)
+
+    @property
+    def written(self) -> tuple[str, ...]:
+        """The whole or the part."""
+        return (self.whole,) if self.stored else (self.part,)
+
 
 @dataclass(frozen=True, eq=False)
 class Stamp:
@@ -144,6 +184,16 @@ class Stamp:
 
     section: int | None
     clock: str
+
+    @property
+    def read(self) -> tuple[str, ...]:
+        """The counter's last reading."""
+        return (self.clock,)
+
+    @property
+    def written(self) -> tuple[str, ...]:
+        """No register of the program: CYCLES is the timer's."""
+        return ()
 
 
 Block = Straight | While | Later | Lookup | Slice | Stamp
@@ -186,18 +236,10 @@ def names_in(blocks: tuple[Block, ...]) -> set[str]:
     """The registers that blocks read or write."""
     names: set[str] = set()
     for block in blocks:
-        if isinstance(block, Straight):
-            names.update(block.inputs, block.outputs)
-        elif isinstance(block, While):
+        if isinstance(block, While):
             names |= {block.more} | names_in(block.body)
-        elif isinstance(block, Later):
-            names |= {block.more, *block.reads, *block.writes}
-        elif isinstance(block, Lookup):
-            names |= {block.index, block.output}
-        elif isinstance(block, Slice):
-            names |= {block.whole, block.part}
         else:
-            names.add(block.clock)
+            names.update(block.read, block.written)
     return names
 
 
@@ -218,5 +260,7 @@ def feed(digest: hashlib._Hash, blocks: tuple[Block, ...]) -> None:
             digest.update(repr(("stamp", block.section, block.clock)).encode())
         elif isinstance(block, Slice):
             digest.update(repr(("slice", block.whole, block.part, block.stored)).encode())
-        else:
+        elif isinstance(block, Lookup):
             digest.update(repr((block.table, block.index, block.output)).encode())
+        else:
+            assert_never(block)

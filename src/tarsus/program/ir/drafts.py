@@ -58,19 +58,15 @@ class Drafts:
             elif isinstance(block, Loop):
                 read.add(block.more)
                 read.update(self.read_anywhere(block.body))
-            elif isinstance(block, Later):
-                read.update((block.more, *block.reads, *block.writes))
-            elif isinstance(block, Stamp):
-                read.add(block.clock)
-            elif isinstance(block, Slice):
-                read.update((block.whole, block.part))
             else:
-                read.add(block.index)
+                read.update(block.read)
         return read
 
     def finished(self, blocks: list[Drafted], read: set[str]) -> tuple[Block, ...]:
-        """The blocks of a program, without temporaries and look-ups that nobody reads."""
-        wanted = (b for b in blocks if not isinstance(b, Lookup) or b.output in read)
+        """The blocks of a program, without temporaries, look-ups and slices that nobody reads."""
+        wanted = (
+            b for b in blocks if not isinstance(b, Lookup | Slice) or not read.isdisjoint(b.written)
+        )
         return tuple(self._finished(block, read) for block in wanted)
 
     def _finished(self, block: Drafted, read: set[str]) -> Block:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import assert_never
 
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tarsus.program.ir.blocks import Block, Lookup, Slice, Stamp, Straight, While
+from tarsus.program.ir.blocks import Block, Later, Lookup, Slice, Stamp, Straight, While
 from tarsus.program.ir.program import CYCLES, Program
 
 Array = NDArray[np.float64]
@@ -62,3 +63,7 @@ def _run_blocks(
             table = program.tables[block.table]
             index = np.clip(np.floor(registers[block.index][live]), 0, len(table) - 1)
             registers[block.output][live] = table[np.nan_to_num(index).astype(int)]
+        elif isinstance(block, Later):
+            raise ValueError("a loop that is traced later is run from `Program.whole`")
+        else:
+            assert_never(block)

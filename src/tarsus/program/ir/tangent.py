@@ -63,18 +63,17 @@ def tangent(
     kept = needed | active & frozenset(along)
     duals = [Register(named(r.name), r.size, r.kind) for r in program.registers if r.name in kept]
 
-    def duals_of(whole: tuple[Block, ...]) -> tuple[Block, ...]:
+    def duals_of(body: tuple[Block, ...]) -> tuple[Block, ...]:
         found: list[Block] = []
-        for block in whole:
+        for block in body:
             if isinstance(block, While):
                 found.append(replace(block, body=duals_of(block.body)))
             else:
                 found += blocks[id(block)].dual(kept) if id(block) in blocks else [block]
         return tuple(found)
 
-    body = duals_of(program.blocks)
     registers = (*program.registers, *duals)
-    return Program(f"{program.name}_tangent", registers, body, program.tables)
+    return Program(f"{program.name}_tangent", registers, duals_of(program.blocks), program.tables)
 
 
 def _without_later(program: Program) -> Program:

@@ -6,7 +6,7 @@ import json
 import zlib
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,7 +94,9 @@ def _block(block: Block, codes: dict[str, int]) -> list[Any]:
         return ["lookup", block.table, block.index, block.output]
     if isinstance(block, Slice):
         return ["slice", block.whole, block.part, block.stored]
-    return ["stamp", block.section, block.clock]
+    if isinstance(block, Stamp):
+        return ["stamp", block.section, block.clock]
+    assert_never(block)
 
 
 def _of(row: list[Any], codes: list[str], found: Found | None) -> Block:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import casadi as ca
 import numpy as np
 
-from tarsus.program.ir.blocks import Block, Later, Lookup, Slice, Straight, While
+from tarsus.program.ir.blocks import Block, Straight, While
 from tarsus.program.ir.program import Program
 from tarsus.program.lowering.instructions import instructions
 
@@ -67,25 +67,19 @@ def _touched(program: Program, blocks: Iterable[Block], without: Collection[int]
         return {(name, k) for name in names for k in range(sizes.get(name, 0))}
 
     def through(block: Block) -> None:
-        if isinstance(block, While) and id(block) not in without:
+        if id(block) in without:
+            return
+        if isinstance(block, While):
             found.read.update(whole(block.more))
             for inner in block.body:
                 through(inner)
-        elif isinstance(block, Later) and id(block) not in without:
-            # what it writes it carries from round to round, from a start
-            found.read.update(whole(block.more, *block.reads, *block.writes))
-            found.written.update(whole(*block.writes))
         elif isinstance(block, Straight):
             found.read.update(entry for entry in _inputs(block) if entry[0] in sizes)
-            found.written.update(whole(*block.outputs))
-        elif isinstance(block, Lookup):
-            found.read.update(whole(block.index))
-            found.written.update(whole(block.output))
-        elif isinstance(block, Slice):
-            found.read.update(whole(block.whole, block.part))
-            found.written.update(whole(block.whole if block.stored else block.part))
+            found.written.update(whole(*block.written))
+        else:
+            found.read.update(whole(*block.read))
+            found.written.update(whole(*block.written))
 
-    # stamps are in timed programs, which have no functions
     for block in blocks:
         through(block)
     return found

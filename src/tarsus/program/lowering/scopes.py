@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from tarsus.program.ir.blocks import Block, Later, Lookup, Slice, Stamp, Straight, While
+from tarsus.program.ir.blocks import Block, While
 from tarsus.program.ir.program import Program
 
 Access = tuple[str, bool, tuple[int, ...]]  # register, whether it is written, loops around it
@@ -43,22 +43,6 @@ def accesses(blocks: tuple[Block, ...], around: tuple[int, ...] = ()) -> Iterato
             yield block.more, False, around
             yield from accesses(block.body, (*around, id(block)))
             yield block.more, False, (*around, id(block))
-        elif isinstance(block, Later):
-            # what it writes it reads first: it may not run
-            writes = dict.fromkeys((block.more, *block.writes))
-            yield from ((name, False, around) for name in dict.fromkeys((*writes, *block.reads)))
-            yield from ((name, True, around) for name in writes)
-        elif isinstance(block, Straight):
-            yield from ((name, False, around) for name in block.inputs)
-            yield from ((name, True, around) for name in block.outputs)
-        elif isinstance(block, Lookup):
-            yield block.index, False, around
-            yield block.output, True, around
-        elif isinstance(block, Slice):
-            # of the whole only a part is written
-            yield (block.part if block.stored else block.whole), False, around
-            if block.stored:
-                yield block.whole, False, around
-            yield (block.whole if block.stored else block.part), True, around
-        elif isinstance(block, Stamp):
-            yield block.clock, False, around
+        else:
+            yield from ((name, False, around) for name in block.read)
+            yield from ((name, True, around) for name in block.written)

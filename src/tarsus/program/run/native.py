@@ -60,12 +60,10 @@ def compile_thread(program: Program, bits: int) -> Kernel:
     return _compiled(build, signature, lambda: Emitter(program, target, frame), None)[0]
 
 
-def compile_directions(
-    program: Program, frame: OneWorld, quickly: bool = False
-) -> tuple[Kernel, WhenEntered | None]:
-    """The kernel of one world and many directions, a C function; arguments: `directional.OneWorld`.
+def compile_directions(program: Program, frame: OneWorld) -> tuple[Kernel, WhenEntered | None]:
+    """The kernel of one world and many directions, a C function.
 
-    quickly: as above
+    Its arguments: `directional.OneWorld`.
     """
     emitter = partial(DirectionalEmitter, program, frame)
 
@@ -74,7 +72,7 @@ def compile_directions(
         code = _code(name, program.name, lambda: emitter().apart(number), compiler(False))
         return _linked(name, code, [NAME]), ((), None)
 
-    build = Build(program, Target(1), frame, not quickly and optimizes())
+    build = Build(program, Target(1), frame, optimizes())
     return _compiled(build, [ctypes.c_void_p] * 3, emitter, loop)
 
 
