@@ -37,7 +37,9 @@ def algebra(law: Law, n: int) -> Program:
     contacts = [Contact(gap[i], before[at[i]], SX.zeros(3), SX.eye(3)) for i in range(n)]
     problem = ContactProblem(
         contacts=contacts,
-        active=[law.closed(contact, law.own(memory, i)) for i, contact in enumerate(contacts)],
+        active=[
+            law.closed(contact, law.memory_of(memory, i)) for i, contact in enumerate(contacts)
+        ],
         free=[free[a] for a in at],
         dt=dt,
         make_delassus=lambda: {(i, j): delassus[at[i], at[j]] for i in range(n) for j in range(n)},

@@ -91,7 +91,7 @@ class Law(ABC):
         """The memory before the first step."""
         return np.zeros(self.memory_size(contacts))
 
-    def own(self, memory: SX, i: int) -> SX:
+    def memory_of(self, memory: SX, i: int) -> SX:
         """The part (contact_memory,) of a memory that is contact i's."""
         return memory[i * self.contact_memory : (i + 1) * self.contact_memory]
 
@@ -181,7 +181,7 @@ def forces_of(
     """
     forces, memories = [], [SX(0, 1)]
     for i, (contact, presses) in enumerate(zip(contacts, closed, strict=True)):
-        own = law.own(memory, i)
+        own = law.memory_of(memory, i)
         force, pressed = asked(law, contact, p, own)
         forces.append(ca.if_else(presses, force, 0))
         memories.append(ca.if_else(presses, pressed, law.released(contact, p, own)))

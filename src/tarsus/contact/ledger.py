@@ -84,7 +84,7 @@ def stored_energy(law: Law, contact: Contact, p: Any) -> SX:
     if not isinstance(law, ForceLaw):
         return SX(0)
     depth, total = ca.fmax(-contact.gap, 0), SX(0)
-    fresh = law.own(SX(law.initial_memory(1)), 0)
+    fresh = law.memory_of(SX(law.initial_memory(1)), 0)
     for node, weight in zip(*np.polynomial.legendre.leggauss(NODES), strict=True):
         t = 0.5 * (1 + node)
         pressed = replace(contact, gap=-depth * t**2, velocity=SX.zeros(3))

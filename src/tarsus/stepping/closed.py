@@ -14,7 +14,7 @@ from tarsus.stepping.base import StepInputs
 
 def takes_part(law: Law, contact: Contact, at: StepInputs, i: int) -> SX:
     """1 if the law calls contact i closed and the step does not hold it open, else 0."""
-    closed = is_closed(law, contact, law.own(at.memory, i))
+    closed = is_closed(law, contact, law.memory_of(at.memory, i))
     return (
         closed if at.contact_override is None else ca.logic_and(closed, at.contact_override[i] <= 0)
     )
@@ -36,7 +36,7 @@ def with_override(contact: Contact, at: StepInputs, i: int) -> Contact:
 
 def fresh(law: Law) -> SX:
     """The memory (contact_memory,) of a contact that was not there in the last step."""
-    return law.own(SX(law.initial_memory(1)), 0)
+    return law.memory_of(SX(law.initial_memory(1)), 0)
 
 
 def closes(law: Law, gap: SX) -> SX:

@@ -8,15 +8,12 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
-from tarsus.model.solids import Cuboid, Pair
-from tarsus.model.spans import arcs, faces
-from tarsus.program.ir.symbolic import entries
+from tarsus.model.spans import faces
 from tarsus.program.ir.trace import Builder
 from tarsus.stepping.base import EMPTY, Scene
 from tarsus.stepping.lowest import Lowest
+from tarsus.stepping.slot_table import columns, cut, rows
 from tarsus.stepping.spots import Spot, Spots
-
-TURNS = 20  # numbers of `Turns`
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,38 +92,38 @@ class Turns:
 def looked_up(scene: Scene, numbers: list[SX], low: Low, j: SX, builder: Builder) -> Chosen:
     """What slot j holds; an empty one stands in for the candidate of its own place."""
     # its numbers in the table
-    rows = described(scene)
-    number, wide = numbers[0], len(rows[0])
+    table = np.array(rows(scene))
+    number, wide = numbers[0], table.shape[1]
     for k, held in enumerate(numbers[1:], 1):
         number = ca.if_else(j == k, held, number)
     place = builder.keep("place", ca.if_else(number >= 0, number, j))
     index = ca.vertcat(*(wide * place + k for k in range(wide)))
-    found = entries(builder.lookup("candidates", np.array(rows), index))
-    chosen = Chosen(number, found[0], ca.vertcat(*found[1:4]), found[4])
-    # what it may be
+    found = cut(builder.lookup("candidates", table, index), columns(scene))
+    # what it is
+    chosen = Chosen(
+        number,
+        found["body"],
+        found["center"],
+        found["radius"],
+        outline=found.get("outline"),
+        half=found.get("half"),
+        along=found.get("along"),
+        out=found.get("out"),
+        across=found.get("across"),
+    )
     if low.spots:
         chosen = replace(chosen, spot=_spot(scene, number, low.spots))
-    if scene.outlines:
-        size = len(scene.outlines[0])
-        chosen, found = replace(chosen, outline=ca.vertcat(*found[-size:])), found[:-size]
     if low.spans is not None:
         where = ca.if_else(is_span(scene, number), low.spans.place(number), 0)
-        if faces(scene.spans):
-            aside = low.spans.aside(number)
-            chosen = replace(chosen, across=ca.vertcat(*found[-3:]), aside=aside)
-            found = found[:-3]
-        if arcs(scene.spans):
-            chosen, found = replace(chosen, out=ca.vertcat(*found[-3:])), found[:-3]
-        chosen = replace(chosen, along=ca.vertcat(*found[-3:]), place=where)
-    if not scene.pairs:
-        return chosen
-    ends = [0, 3, 4, 7, 10, 11]
-    half, body, center, along, radius = ca.vertsplit(ca.vertcat(*found[5:16]), ends)
-    turns = None
-    if any(pair.boxes for pair in scene.pairs):
-        first, second = (ca.reshape(ca.vertcat(*found[k : k + 9]), 3, 3).T for k in (18, 27))
-        turns = Turns(found[16], found[17], first, second)
-    return replace(chosen, half=half, against=Second(body, center, along, radius), boxes=turns)
+        aside = low.spans.aside(number) if faces(scene.spans) else None
+        chosen = replace(chosen, place=where, aside=aside)
+    if scene.pairs:
+        second = (found[f"other{what}"] for what in ("", "_center", "_half", "_radius"))
+        chosen = replace(chosen, against=Second(*second))
+    if "boxes" in found:
+        turned = (ca.reshape(found[name], 3, 3).T for name in ("turn", "other_turn"))
+        chosen = replace(chosen, boxes=Turns(found["boxes"], found["row"], *turned))
+    return chosen
 
 
 def _spot(scene: Scene, number: SX, spots: Spots) -> Spot:
@@ -144,39 +141,3 @@ def is_span(scene: Scene, number: SX) -> SX:
     """1 for the number of a span, in the scene's order."""
     first = len(scene.candidates)
     return ca.logic_and(number >= first, number < first + len(scene.spans))
-
-
-def described(scene: Scene) -> list[tuple[float, ...]]:
-    """The numbers of `Chosen` of all contacts, in the scene's order."""
-    touching = [scene.candidates[i] for i in scene.order[: len(scene.candidates)]]
-    rows: list[tuple[float, ...]] = [(c.body, *c.position, c.radius) for c in touching]
-    rows += [(s.body, *s.middle, s.radius) for s in scene.spans]
-    if scene.pairs:
-        turned = any(pair.boxes for pair in scene.pairs)
-        ground = (*(0.0,) * 3, EMPTY, *(0.0,) * 6, 0.0, *(0.0,) * (TURNS if turned else 0))
-        rows = [(*row, *ground) for row in rows]
-        for pair in scene.pairs:
-            c, d = pair.first, pair.second
-            second = (d.body, *d.middle, *d.half, d.radius)
-            own = (c.body, *c.middle, c.radius, *c.half, *second)
-            rows.append((*own, *_turns(pair)) if turned else own)
-    if scene.spans:
-        bent, wide = arcs(scene.spans), faces(scene.spans)
-        none = (0.0,) * (3 + 3 * bent + 3 * wide)
-        halves = [
-            (*s.half, *(s.out if bent else ()), *(s.across if wide else ())) for s in scene.spans
-        ]
-        along = [none] * len(touching) + halves + [none] * len(scene.pairs)
-        rows = [(*row, *own) for row, own in zip(rows, along, strict=True)]
-    if not scene.outlines:
-        return rows
-    return [(*row, *own) for row, own in zip(rows, scene.outlines, strict=True)]
-
-
-def _turns(pair: Pair) -> tuple[float, ...]:
-    """The numbers of `Turns`, TURNS of them."""
-    rotations = [
-        solid.rotation if isinstance(solid, Cuboid) else np.eye(3)
-        for solid in (pair.first, pair.second)
-    ]
-    return (pair.boxes, pair.row, *rotations[0].ravel(), *rotations[1].ravel())

@@ -56,7 +56,7 @@ class Remembered:
     @classmethod
     def of(cls, scene: Scene, memory: SX) -> Remembered:
         """From the register (scene.memory_size,)."""
-        own = [scene.law.own(memory, i) for i in range(len(scene.usual) + scene.slots)]
+        own = [scene.law.memory_of(memory, i) for i in range(len(scene.usual) + scene.slots)]
         numbers = entries(memory[memory.numel() - scene.slots :])
         return cls(own[: len(scene.usual)], own[len(scene.usual) :], numbers)
 
@@ -265,7 +265,7 @@ def handed_back(
     """
     law = scene.law
     # the usual contacts
-    after = [law.own(contact.memory, j) for j in range(len(numbers))]
+    after = [law.memory_of(contact.memory, j) for j in range(len(numbers))]
     solved = list(zip(numbers, contact.impulses, after, strict=True))
     impulses, usual = [], []
     for i, touch in enumerate(feet):

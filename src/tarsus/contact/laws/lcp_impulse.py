@@ -79,7 +79,7 @@ class LcpImpulse(HardLaw):
 
     def _free(self, problem: ContactProblem, i: int, p: Any, memory: SX) -> SX:
         """What may not approach (3,): the velocity at the step's end without impulses, m/s."""
-        on = self.correction(problem.contacts[i], p, self.own(memory, i), problem.dt)
+        on = self.correction(problem.contacts[i], p, self.memory_of(memory, i), problem.dt)
         return problem.free[i] + ca.vertcat(room(problem, i), 0, 0) + on
 
     def solve(
@@ -97,7 +97,7 @@ class LcpImpulse(HardLaw):
         for flag, coefficient in zip(closed, mu, strict=True):
             rubs = ca.logic_or(rubs, ca.logic_and(flag, coefficient > 0))
         # from the last step's impulses; one of the two passes is made
-        last = [ca.if_else(closed[i], self.own(memory, i), 0) for i in range(n)]
+        last = [ca.if_else(closed[i], self.memory_of(memory, i), 0) for i in range(n)]
         begin = Outcome([SX.zeros(3)] * n, SX(0), SX(1), [SX(0)] * n).reached()
         smooth = builder.loop(
             begin,

@@ -72,7 +72,7 @@ class Macro(HardLaw):
         if self.passes == "once":
             found = single_pass(problem, p, builder)
         else:
-            pressed = [self.own(memory, i)[0] > 0 for i in range(problem.n)]
+            pressed = [self.memory_of(memory, i)[0] > 0 for i in range(problem.n)]
             found = minimize(*set_up(problem, pressed, p, builder), builder)
         normals = ca.vertcat(*(impulse[0] for impulse in found.impulses))
         return ContactSolution(found.impulses, normals, found.passes, found.settled)

@@ -115,7 +115,7 @@ class MicroMacro(Law):
 
         # the floor under it
         once = self.passes == "once"  # which forgets who pressed, as the paper does
-        pressed = [SX(0) if once else self.own(memory, i)[0] > 0 for i in range(problem.n)]
+        pressed = [SX(0) if once else self.memory_of(memory, i)[0] > 0 for i in range(problem.n)]
         floor = under_membrane(problem, soft, pressed, p.thickness)
         if once:
             found = single_pass(floor, p, builder)

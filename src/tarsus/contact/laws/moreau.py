@@ -188,7 +188,7 @@ class Moreau(HardLaw):
             builder,
         )
         # from the last step's impulses and sliding roots to those of this one
-        last = [ca.if_else(active[i], self.own(memory, i), 0) for i in range(n)]
+        last = [ca.if_else(active[i], self.memory_of(memory, i), 0) for i in range(n)]
         outcome = self._solved(hard, [own[:3] for own in last], [own[3] for own in last])
         # what the law remembers
         warm = ca.vertcat(
@@ -206,7 +206,7 @@ class Moreau(HardLaw):
         first close its gap.
         """
         contact = problem.contacts[i]
-        added = self.correction(contact, p, self.own(memory, i), problem.dt)
+        added = self.correction(contact, p, self.memory_of(memory, i), problem.dt)
         if problem.at_rest is not None:
             added = ca.if_else(problem.at_rest, 0, added)
         return (

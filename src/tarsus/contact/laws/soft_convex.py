@@ -101,7 +101,7 @@ class SoftConvex(Law):
         own = [ca.if_else(problem.active[i], loose[i], 1) for i in range(n)]
         R = [regularizer(own[i], d[i], p) for i in range(n)]
         mu = [contact.friction * p.mu for contact in problem.contacts]
-        start = [ca.if_else(problem.active[i], self.own(memory, i), 0) for i in range(n)]
+        start = [ca.if_else(problem.active[i], self.memory_of(memory, i), 0) for i in range(n)]
         outcome = _convex.minimize(HardProblem(problem, c, mu, p, builder), R, start)
         return ContactSolution(
             outcome.impulses, ca.vertcat(*outcome.impulses), outcome.iterations, outcome.converged

@@ -123,7 +123,8 @@ def _corrections(plan: Plan, contacts: list[Contact], p: Any, memory: SX, dt: SX
     """What the law adds to the velocities after the step, (3n,)."""
     law = plan.scene.law
     return ca.vertcat(
-        SX(0, 1), *(law.correction(c, p, law.own(memory, i), dt) for i, c in enumerate(contacts))
+        SX(0, 1),
+        *(law.correction(c, p, law.memory_of(memory, i), dt) for i, c in enumerate(contacts)),
     )
 
 

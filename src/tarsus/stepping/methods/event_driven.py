@@ -176,7 +176,7 @@ class EventDriven(Stepper):
         law, lowest, overrides = scene.law, SX(UNWATCHED), []
         slowest = np.sqrt(2 * np.linalg.norm(scene.mechanism.gravity_acceleration) * self.tolerance)
         for i, contact in enumerate(seen(scene, start, at)):
-            own = law.own(at["memory"], i)
+            own = law.memory_of(at["memory"], i)
             pressed = pressed_before(law, own)
             leaves = ca.logic_and(contact.gap >= -2 * self.tolerance, contact.velocity[0] > slowest)
             thrown = ca.logic_and(leaves, ca.logic_or(after_impact, ca.logic_not(pressed)))
@@ -257,7 +257,7 @@ def impact(scene: Scene, start: StepInputs, end: Values, landed: SX, builder: Bu
         at = balanced(loose, replace(start, q=end["q"], u=now["u"], memory=now["memory"]))
         contacts = enumerate(seen(scene, start, end | now))
         overrides = [
-            ca.if_else(is_closed(law, contact, law.own(at.memory, i)), -1, 1)
+            ca.if_else(is_closed(law, contact, law.memory_of(at.memory, i)), -1, 1)
             for i, contact in contacts
         ]
         at = replace(at, contact_override=ca.vertcat(*overrides))

@@ -33,7 +33,7 @@ class TwoFrictions(Moreau):
     )
 
     def friction(self, problem: ContactProblem, i: int, p: Any, memory: SX) -> SX:
-        pressed = [self.own(memory, k)[0] > 0 for k in range(problem.n)]
+        pressed = [self.memory_of(memory, k)[0] > 0 for k in range(problem.n)]
         flat = sum(pressed, SX(0)) >= FACE
         usual = pressed[i] if self.where == "landing" else flat
         own = coefficient(problem.contacts[i], p)
