@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from tarsus.model.conventions import to_mujoco
 from tarsus.model.mechanism import Actuator, Body, Candidate, Frame, Inertia, Joint, Mechanism
 from tarsus.model.mjcf import read_mjcf
 from tarsus.model.read import read
+from tarsus.model.sdf import read_sdf
 from tarsus.model.urdf import read_urdf
 
 MASS = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1"/></inertial>'
@@ -222,6 +224,31 @@ def test_what_a_urdf_loses_is_said() -> None:
     assert mechanism.joint_names == ("root", "j", "m")
     assert any("m (follows j)" in note for note in mechanism.notes)
     assert [frame.name for frame in mechanism.frames] == ["feather"]
+
+
+EMPTY_URDF = urdf(link("a", MASS + "<visual><odd/></visual>"))
+EMPTY_SDF = (
+    '<sdf version="1.6"><model name="r"><link name="a"><visual name="v"><odd/></visual></link>'
+    "</model></sdf>"
+)
+
+
+@pytest.mark.parametrize("touching", ["visual", "collision"])
+@pytest.mark.parametrize(("reader", "text"), [(read_urdf, EMPTY_URDF), (read_sdf, EMPTY_SDF)])
+def test_what_the_shapes_that_touch_lose_is_said_by_their_name(
+    reader: Callable[..., Mechanism], text: str, touching: str
+) -> None:
+    text = text.replace("visual", touching)
+    with pytest.warns(TarsusWarning) as caught:
+        left_out = reader(text, shapes=touching).left_out[:2]
+    assert left_out == (
+        f"{touching} shapes are left out: an empty <{touching}> of a.",
+        "Not read: <odd> (1).",
+    )
+    assert left_out[0] in str(caught[0].message)
+    mesh = "<geometry><mesh filename='lost.stl'><uri>lost.stl</uri></mesh></geometry>"
+    with pytest.raises(TarsusError, match=f"{touching} meshes are not found: lost.stl"):
+        reader(text.replace("<odd/>", mesh), shapes=touching)
 
 
 def test_a_root_called_world_stands_still() -> None:

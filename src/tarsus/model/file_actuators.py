@@ -117,3 +117,11 @@ class FileActuator:
     def limited(self) -> bool:
         """Whether its force, or that of its joint's actuators, has a limit."""
         return bool(np.isfinite([*self.force, *self.at_joint]).any())
+
+
+def motor(joint: str, effort: float, velocity: float) -> FileActuator:
+    """Of a joint by its name: the effort limits it, and the velocity, 0 of none, if there is an
+    effort.
+    """
+    speed = velocity if velocity > 0 and np.isfinite(effort) else np.inf
+    return FileActuator(joint, joint, force=(-effort, effort), speed=speed)

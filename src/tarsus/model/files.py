@@ -7,7 +7,7 @@ import importlib
 import os
 import re
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from tarsus.errors import TarsusError, shortened
 from tarsus.model.check import LARGEST
+from tarsus.model.mechanism import Mechanism
 
 Array = NDArray[np.float64]
 UNBOUND_PREFIX = 27  # expat's code for a tag such as <drake:capsule> whose prefix nothing declares
@@ -52,6 +53,22 @@ def existing_file(path: str | Path) -> Path:
     near = difflib.get_close_matches(path.name, names, n=3, cutoff=0.4)
     hint = f" did you mean {' or '.join(near)}?" if near else ""
     raise TarsusError(f"there is no file {path};{hint}" if hint else f"there is no file {path}.")
+
+
+def from_text_or_file(
+    source: str | Path, text: str, read: Callable[[str | bytes, str, Path], Mechanism]
+) -> Mechanism:
+    """What `read` makes of a file, or of text (that begins with <).
+
+    text: what errors call a text
+    read: of what is in it, its name and the folder that its paths count from
+    """
+    if isinstance(source, str) and source.lstrip().startswith("<"):
+        with naming(text):
+            return read(source, text, Path.cwd())
+    path = existing_file(source)
+    with naming(path.name):
+        return read(file_bytes(path), path.name, path.parent)
 
 
 def is_file(path: Path) -> bool:

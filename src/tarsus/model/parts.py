@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -119,6 +119,23 @@ def weld(parts: Sequence[Part], report: Report) -> Welded:
         named_so = several(list(dict.fromkeys(others)), SOME)
         report.leave(f"Meshes touch the ground, but no other shapes: {named_so}.")
     return Welded(tuple(bodies), touching, own, named, tuple(places), straight)
+
+
+def without_massless(parts: list[Part], report: Report) -> list[Part]:
+    """The parts, joints that move no mass locked: nothing could say how they accelerate."""
+    matter = [part.inertia.mass + np.abs(part.inertia.about_com).max() for part in parts]
+    for number in range(len(parts) - 1, 0, -1):
+        if parts[number].parent != WORLD:
+            matter[parts[number].parent] += matter[number]
+    idle = [
+        n
+        for n, part in enumerate(parts)
+        if part.joint and part.joint.kind != "free" and not matter[n]
+    ]
+    if idle:
+        names = ", ".join(joint.name for n in idle if (joint := parts[n].joint))
+        report.warn(f"joints that move only massless links are locked at zero: {names}.")
+    return [replace(part, joint=None) if n in idle else part for n, part in enumerate(parts)]
 
 
 def _ups(bodies: Sequence[Body]) -> dict[int, Array]:

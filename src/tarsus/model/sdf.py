@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.errors import TarsusError, several, unknown
-from tarsus.model.file_actuators import FileActuator
-from tarsus.model.files import existing_file, file_bytes, naming, xml_root
+from tarsus.model.file_actuators import motor
+from tarsus.model.files import from_text_or_file, xml_root
 from tarsus.model.held import check_height, held
 from tarsus.model.joint import Joint, JointKind
+from tarsus.model.links import BASE_JOINTS, SHAPES, Link, report_shapes
 from tarsus.model.mechanism import WORLD, Actuator, Inertia, LoopJoint, Mechanism
-from tarsus.model.parts import Part, Report, Welded, weld
+from tarsus.model.parts import Part, Report, Welded, weld, without_massless
 from tarsus.model.poses import Pose, moved, quaternion_from_rotation
 from tarsus.model.sdf_elements import SdfJoint, joint_of, link_of, missing_visuals
 from tarsus.model.sdf_frames import WORLD_LINK, Frames, frames_of, inverse
@@ -24,8 +25,6 @@ from tarsus.model.sdf_gearboxes import couplings
 from tarsus.model.sdf_model import gravity_of, model_of, report_ignored
 from tarsus.model.sdf_motors import driven_joints
 from tarsus.model.sdf_tree import SdfTree, tree
-from tarsus.model.urdf import BASE_JOINTS, SHAPES, without_massless
-from tarsus.model.urdf_elements import UrdfLink, report_shapes
 
 Array = NDArray[np.float64]
 KINDS: dict[str, JointKind] = {
@@ -60,15 +59,13 @@ def read_sdf(
     if shapes not in SHAPES:
         raise unknown("kind of shapes", str(shapes), SHAPES)
     given = packages or {}, shapes, driven
-    # from text, or from a file
-    if isinstance(source, str) and source.lstrip().startswith("<"):
-        with naming("SDF text"):
-            found = _mechanism(source, "SDF text", Path.cwd(), *given)
-            return found if floating else held(found, height)
-    path = existing_file(source)
-    with naming(path.name):
-        found = _mechanism(file_bytes(path), path.name, path.parent, *given)
+
+    # with its base held where that is asked
+    def read(text: str | bytes, file: str, folder: Path) -> Mechanism:
+        found = _mechanism(text, file, folder, *given)
         return found if floating else held(found, height)
+
+    return from_text_or_file(source, "SDF text", read)
 
 
 def _mechanism(
@@ -86,8 +83,8 @@ def _mechanism(
     frames = frames_of(model)
     links = [link_of(e, frames, folder, packages, shapes) for e in model.findall("link")]
     joints, links = _joints(model, frames, links, version < AXES_IN_JOINT)
-    report_shapes(links, missing_visuals(model, folder, packages), report)
-    report_ignored(model, joints, report)
+    report_shapes(links, shapes, missing_visuals(model, folder, packages), report)
+    report_ignored(model, joints, shapes, report)
     # hang them into a tree, and weld what does not move
     gearboxes = [joint for joint in joints if joint.gearbox]
     found = tree([link.name for link in links], [j for j in joints if j not in gearboxes])
@@ -109,7 +106,9 @@ def _mechanism(
     return replace(
         mechanism,
         actuators=tuple(Actuator(j.name, j.name, -j.effort, j.effort) for j in motors),
-        file_actuators=tuple(_motor(joint) for joint in motors if np.isfinite(joint.effort)),
+        file_actuators=tuple(
+            motor(j.name, j.effort, j.velocity) for j in motors if np.isfinite(j.effort)
+        ),
         gravity_acceleration=gravity_of(root),
         keyframes={DRAWN: _drawn(mechanism, inverse(frames[WORLD_LINK]) @ places[found.order[0]])},
         notes=tuple(report.notes),
@@ -118,13 +117,13 @@ def _mechanism(
 
 
 def _joints(
-    model: ET.Element, frames: Frames, links: list[UrdfLink], old: bool
-) -> tuple[list[SdfJoint], list[UrdfLink]]:
+    model: ET.Element, frames: Frames, links: list[Link], old: bool
+) -> tuple[list[SdfJoint], list[Link]]:
     """The joints; the links, the world first where a joint names it."""
     elements = model.findall("joint")
     tied = {(e.findtext(end) or "").strip() for e in elements for end in ("parent", "child")}
     if WORLD_LINK in tied and WORLD_LINK not in {link.name for link in links}:
-        links = [UrdfLink(WORLD_LINK, Inertia(0.0), (), (), ()), *links]
+        links = [Link(WORLD_LINK, Inertia(0.0)), *links]
     names = [link.name for link in links]
     joints = [joint_of(element, frames, names, old) for element in elements]
     for joint in joints:
@@ -140,7 +139,7 @@ def _joints(
 
 
 def _parts(
-    links: Mapping[str, UrdfLink],
+    links: Mapping[str, Link],
     found: SdfTree,
     frames: Frames,
 ) -> tuple[list[Part], dict[str, Pose]]:
@@ -168,7 +167,7 @@ def _parts(
     return parts, places
 
 
-def _part(link: UrdfLink, parent: int, pose: Pose, joint: Joint | None, inside: Pose) -> Part:
+def _part(link: Link, parent: int, pose: Pose, joint: Joint | None, inside: Pose) -> Part:
     """A link in a frame at its joint; inside: where its own stands in that."""
     shapes = tuple(shape.at(inside) for shape in link.shapes)
     return Part(link.name, parent, pose, joint, moved(link.inertia, inside), shapes)
@@ -230,13 +229,6 @@ def _place(
     if host == WORLD:
         return WORLD, places[WORLD_LINK] if WORLD_LINK in places else Pose()
     return host, places[link] @ inverse(here)
-
-
-def _motor(joint: SdfJoint) -> FileActuator:
-    """Its actuator: the effort limits it, and the velocity if there is an effort."""
-    limited = joint.velocity > 0 and np.isfinite(joint.effort)
-    speed = joint.velocity if limited else np.inf
-    return FileActuator(joint.name, joint.name, force=(-joint.effort, joint.effort), speed=speed)
 
 
 def _drawn(mechanism: Mechanism, root: Pose) -> Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,16 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.errors import TarsusError, unknown
-from tarsus.model.candidates import Shape, ShapeKind
+from tarsus.model.candidates import ShapeKind
 from tarsus.model.check import LARGEST
-from tarsus.model.files import mesh_vertices, resolve
+from tarsus.model.files import resolve
+from tarsus.model.links import Link, Packages, Solid, Written, with_shapes
 from tarsus.model.mechanism import Inertia
 from tarsus.model.poses import moved
 from tarsus.model.sdf_frames import MODEL, Frames, inverse, name_of, pose_of
-from tarsus.model.urdf_elements import UrdfLink, check_range, parsed
+from tarsus.model.urdf_elements import check_range, parsed
 
 Array = NDArray[np.float64]
-Packages = Mapping[str, str | Path]
 PRIMITIVES: dict[str, ShapeKind] = {
     "box": "box",
     "sphere": "sphere",
@@ -63,40 +63,21 @@ class SdfJoint:
 
 def link_of(
     element: ET.Element, frames: Frames, folder: Path, packages: Packages, touching: str
-) -> UrdfLink:
+) -> Link:
     """Read a <link> in its own frame; meshes are looked for from `folder` on and in `packages`.
 
     touching: the elements with its shapes, "collision" or "visual"
     """
     name = name_of(element)
     where, home = f"link {name!r}", inverse(frames[name])
-    shapes: list[Shape] = []
-    missing: list[str] = []
-    strange: list[str] = []
-    # every shape
-    for shape in element.findall(touching):
-        geometry = shape.find("geometry")
-        solid = geometry[0] if geometry is not None and len(geometry) else None
-        label = shape.get("name") or ""
-        pose = home @ pose_of(shape, where, frames, name)
-        if solid is None:
-            strange.append(f"an empty <{touching}>")
-        # a mesh, if its file is found
-        elif solid.tag == "mesh":
-            uri = _text(solid, "uri", where)
-            path = resolve(uri, folder, packages)
-            if path is None:
-                missing.append(uri)
-            else:
-                vertices = mesh_vertices(path) * _values(solid, "scale", "1 1 1", 3, where)
-                shapes.append(Shape("mesh", (), pose, label, vertices))
-        # a primitive, or something unknown
-        elif solid.tag in PRIMITIVES:
-            shapes.append(Shape(PRIMITIVES[solid.tag], size_of(solid, where), pose, label))
-        else:
-            strange.append(f"<{solid.tag}>")
-    inertia = _inertia(element, where, frames)
-    return UrdfLink(name, inertia, tuple(shapes), tuple(missing), tuple(strange))
+    written = Written(
+        pose=lambda shape: home @ pose_of(shape, where, frames, name),
+        uri=lambda mesh: _text(mesh, "uri", where),
+        scale=lambda mesh: _values(mesh, "scale", "1 1 1", 3, where),
+        solid=lambda solid: _primitive(solid, where),
+    )
+    link = Link(name, _inertia(element, where, frames))
+    return with_shapes(link, element.findall(touching), written, folder, packages)
 
 
 def joint_of(element: ET.Element, frames: Frames, links: Sequence[str], old: bool) -> SdfJoint:
@@ -164,6 +145,12 @@ def _gearbox(element: ET.Element, where: str) -> tuple[float, str]:
     if not ratio:
         raise TarsusError(f"{where}: the gearbox_ratio must not be zero.")
     return ratio, _text(element, "gearbox_reference_body", where)
+
+
+def _primitive(solid: ET.Element, where: str) -> Solid | None:
+    """Its kind and size, as of `Shape`; None of what is no primitive."""
+    kind = PRIMITIVES.get(solid.tag)
+    return None if kind is None else (kind, size_of(solid, where))
 
 
 def size_of(solid: ET.Element, where: str) -> tuple[float, ...]:

@@ -6,11 +6,11 @@ import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 
 from tarsus.errors import TarsusError, several
+from tarsus.model.links import LINKS
 from tarsus.model.mechanism import Mechanism
 from tarsus.model.parts import Report
 from tarsus.model.sdf_elements import SdfJoint
 from tarsus.model.unread import report_unread
-from tarsus.model.urdf import LINKS
 from tarsus.model.urdf_elements import parsed
 
 SOME = 6  # names that a sentence shows
@@ -35,6 +35,16 @@ READ = {  # what is read of an element, or changes no motion
         "gearbox_reference_body",
     ),
     "collision": ("pose", "geometry", "laser_retro", "max_contacts"),
+    "visual": (
+        "pose",
+        "geometry",
+        "material",
+        "cast_shadows",
+        "transparency",
+        "visibility_flags",
+        "laser_retro",
+        "meta",
+    ),
 }
 
 
@@ -81,9 +91,14 @@ def gravity_of(root: ET.Element) -> tuple[float, float, float]:
     return x, y, z
 
 
-def report_ignored(model: ET.Element, joints: Sequence[SdfJoint], report: Report) -> None:
-    """Say by name what elements are left out."""
-    owners = [model, *model.findall("link"), *model.findall("joint"), *model.iter("collision")]
+def report_ignored(
+    model: ET.Element, joints: Sequence[SdfJoint], touching: str, report: Report
+) -> None:
+    """Say by name what elements are left out.
+
+    touching: the elements with the links' shapes, "collision" or "visual"
+    """
+    owners = [model, *model.findall("link"), *model.findall("joint"), *model.iter(touching)]
     report_unread(owners, READ, report)
     balls = [j.name for j in joints if j.kind == "ball" and any((j.damping, j.friction))]
     if balls:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tarsus.errors import TarsusError
+from tarsus.model.links import check_names
 from tarsus.model.sdf_elements import SdfJoint
 from tarsus.model.sdf_frames import WORLD_LINK
 
@@ -30,10 +31,7 @@ def tree(links: Sequence[str], joints: Sequence[SdfJoint]) -> SdfTree:
     nothing.
     """
     # names must tell links and joints apart
-    for what, given in (("links", links), ("joints", [joint.name for joint in joints])):
-        twice = sorted({name for name in given if given.count(name) > 1})
-        if twice:
-            raise TarsusError(f"two {what} are named {' and two '.join(map(repr, twice))}.")
+    check_names(links, [joint.name for joint in joints])
     # joints that join what is not joined yet
     group = {link: link for link in links}
     inside: list[SdfJoint] = []

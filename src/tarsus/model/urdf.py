@@ -3,29 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from tarsus.errors import TarsusError, unknown
-from tarsus.model.file_actuators import FileActuator
-from tarsus.model.files import existing_file, file_bytes, naming, xml_root
+from tarsus.model.file_actuators import motor
+from tarsus.model.files import from_text_or_file, xml_root
 from tarsus.model.held import check_height
 from tarsus.model.joint import Joint, JointKind
+from tarsus.model.links import BASE_JOINTS, LINKS, SHAPES, Link, check_names, report_shapes
 from tarsus.model.mechanism import WORLD, Actuator, Mechanism
-from tarsus.model.parts import Part, Report, weld
+from tarsus.model.parts import Part, Report, weld, without_massless
 from tarsus.model.poses import Pose
 from tarsus.model.unread import report_unread
-from tarsus.model.urdf_elements import (
-    LIMITED,
-    UrdfJoint,
-    UrdfLink,
-    joint_of,
-    link_of,
-    missing_visuals,
-    report_shapes,
-)
+from tarsus.model.urdf_elements import LIMITED, UrdfJoint, joint_of, link_of, missing_visuals
 from tarsus.model.urdf_mimics import MOVING, couplings, with_leaders
 
 KINDS: dict[str, JointKind] = {
@@ -34,15 +26,13 @@ KINDS: dict[str, JointKind] = {
     "prismatic": "slide",
     "floating": "free",
 }
-LINKS = 2000  # the largest robots have a tenth of them
-SHAPES = ("collision", "visual")
 READ = {  # what is read of an element, or changes no motion
     "robot": ("link", "joint", "material"),
     "link": ("inertial", "collision", "visual"),
     "joint": ("origin", "parent", "child", "axis", "limit", "dynamics", "mimic", "calibration"),
     "collision": ("origin", "geometry", "material", "verbose"),
+    "visual": ("origin", "geometry", "material", "verbose"),
 }
-BASE_JOINTS = ("root", "floating_base", "tarsus_floating_base")
 
 
 def read_urdf(
@@ -64,12 +54,9 @@ def read_urdf(
     if shapes not in SHAPES:
         raise unknown("kind of shapes", str(shapes), SHAPES)
     given = packages or {}, floating, shapes, Pose(np.array([0.0, 0.0, height or 0.0]))
-    if isinstance(source, str) and source.lstrip().startswith("<"):
-        with naming("URDF text"):
-            return _mechanism(source, "URDF text", Path.cwd(), *given)
-    path = existing_file(source)
-    with naming(path.name):
-        return _mechanism(file_bytes(path), path.name, path.parent, *given)
+    return from_text_or_file(
+        source, "URDF text", lambda text, file, folder: _mechanism(text, file, folder, *given)
+    )
 
 
 def _mechanism(
@@ -92,8 +79,8 @@ def _mechanism(
     report = Report(file)
     links = [link_of(element, folder, packages, shapes) for element in robot.findall("link")]
     joints = with_leaders([joint_of(element) for element in robot.findall("joint")], report)
-    report_shapes(links, missing_visuals(robot, folder, packages), report)
-    owners = [robot, *robot.findall("link"), *robot.findall("joint"), *robot.iter("collision")]
+    report_shapes(links, shapes, missing_visuals(robot, folder, packages), report)
+    owners = [robot, *robot.findall("link"), *robot.findall("joint"), *robot.iter(shapes)]
     report_unread(owners, READ, report)
     # hang them into a tree, and weld what does not move
     root, children = _tree(links, joints)
@@ -120,7 +107,7 @@ def _mechanism(
             if joint.name == body.joint.name and _driven(joint)
         ),
         file_actuators=tuple(
-            _motor(joint)
+            motor(joint.name, joint.effort, joint.velocity)
             for body in welded.bodies
             for joint in joints
             if joint.name == body.joint.name and _driven(joint)
@@ -131,16 +118,13 @@ def _mechanism(
     )
 
 
-def _tree(links: list[UrdfLink], joints: list[UrdfJoint]) -> tuple[str, dict[str, list[UrdfJoint]]]:
+def _tree(links: list[Link], joints: list[UrdfJoint]) -> tuple[str, dict[str, list[UrdfJoint]]]:
     """The root link, and the joints below each link; TarsusError if they are not one tree."""
     # names must tell links and joints apart
     names = [link.name for link in links]
     if not names:
         raise TarsusError("there is no link in it.")
-    for what, given in (("links", names), ("joints", [joint.name for joint in joints])):
-        twice = sorted({name for name in given if given.count(name) > 1})
-        if twice:
-            raise TarsusError(f"two {what} are named {' and two '.join(map(repr, twice))}.")
+    check_names(names, [joint.name for joint in joints])
     # the joint above each link and those below it
     above: dict[str, UrdfJoint] = {}
     children: dict[str, list[UrdfJoint]] = {name: [] for name in names}
@@ -172,9 +156,7 @@ def _tree(links: list[UrdfLink], joints: list[UrdfJoint]) -> tuple[str, dict[str
     return roots[0], children
 
 
-def _holds_nothing(
-    links: dict[str, UrdfLink], root: str, children: dict[str, list[UrdfJoint]]
-) -> bool:
+def _holds_nothing(links: dict[str, Link], root: str, children: dict[str, list[UrdfJoint]]) -> bool:
     """Whether the root and what is fixed to it have no matter and carry one moving joint alone, so
     that on a free joint it would move without any force.
     """
@@ -188,7 +170,7 @@ def _holds_nothing(
 
 
 def _parts(
-    links: dict[str, UrdfLink],
+    links: dict[str, Link],
     root: str,
     children: dict[str, list[UrdfJoint]],
     stand: Pose | None,
@@ -226,24 +208,7 @@ def _parts(
     return parts
 
 
-def without_massless(parts: list[Part], report: Report) -> list[Part]:
-    """The parts, joints that move no mass locked: nothing could say how they accelerate."""
-    matter = [part.inertia.mass + np.abs(part.inertia.about_com).max() for part in parts]
-    for number in range(len(parts) - 1, 0, -1):
-        if parts[number].parent != WORLD:
-            matter[parts[number].parent] += matter[number]
-    idle = [
-        n
-        for n, part in enumerate(parts)
-        if part.joint and part.joint.kind != "free" and not matter[n]
-    ]
-    if idle:
-        names = ", ".join(joint.name for n in idle if (joint := parts[n].joint))
-        report.warn(f"joints that move only massless links are locked at zero: {names}.")
-    return [replace(part, joint=None) if n in idle else part for n, part in enumerate(parts)]
-
-
-def _part(link: UrdfLink, parent: int, pose: Pose, joint: Joint | None) -> Part:
+def _part(link: Link, parent: int, pose: Pose, joint: Joint | None) -> Part:
     return Part(link.name, parent, pose, joint, link.inertia, link.shapes)
 
 
@@ -271,13 +236,6 @@ def _motion(joint: UrdfJoint) -> Joint | None:
 
 def _driven(joint: UrdfJoint) -> bool:
     return joint.kind in MOVING and joint.effort > 0 and not joint.mimic
-
-
-def _motor(joint: UrdfJoint) -> FileActuator:
-    """Its actuator: the effort limits it, and the velocity if there is an effort."""
-    limited = joint.velocity > 0 and np.isfinite(joint.effort)
-    speed = joint.velocity if limited else np.inf
-    return FileActuator(joint.name, joint.name, force=(-joint.effort, joint.effort), speed=speed)
 
 
 def _report_joints(joints: list[UrdfJoint], report: Report) -> None:

@@ -3,41 +3,22 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.errors import TarsusError, several, shortened
-from tarsus.model.candidates import Shape
+from tarsus.errors import TarsusError, shortened
 from tarsus.model.check import LARGEST
-from tarsus.model.files import mesh_vertices, resolve
+from tarsus.model.files import resolve
+from tarsus.model.links import Link, Packages, Solid, Written, with_shapes
 from tarsus.model.mechanism import Inertia
-from tarsus.model.parts import Report
 from tarsus.model.poses import Pose, moved, rotation_from_rpy
 
 Array = NDArray[np.float64]
-Packages = Mapping[str, str | Path]
-WHERE = (  # what to do about meshes that are not found
-    "put the folder that holds their packages on ROS_PACKAGE_PATH (ROS_PACKAGE_PATH=FOLDER tarsus"
-    " ...), or name the packages' folders from Python, packages={'NAME': 'FOLDER'}"
-)
-BESIDE = "such paths count from the file's folder, or from the one above"
-MANY = 5  # meshes that a sentence names
 LIMITED = ("revolute", "prismatic")  # kinds of joints with a range
-
-
-@dataclass(frozen=True, eq=False)
-class UrdfLink:
-    """A <link>: inertia and shapes in its own frame; missing meshes and unknown shapes."""
-
-    name: str
-    inertia: Inertia
-    shapes: tuple[Shape, ...]
-    missing_meshes: tuple[str, ...]
-    unknown_shapes: tuple[str, ...]
+PRIMITIVES = ("box", "sphere", "cylinder", "capsule")
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,38 +44,21 @@ class UrdfJoint:
     offset: float
 
 
-def link_of(element: ET.Element, folder: Path, packages: Packages, touching: str) -> UrdfLink:
+def link_of(element: ET.Element, folder: Path, packages: Packages, touching: str) -> Link:
     """Read a <link>; meshes are looked for from `folder` on and in `packages`.
 
     touching: the elements with its shapes, "collision" or "visual"
     """
     name = _attribute(element, "name", "a link")
     where = f"link {name!r}"
-    shapes: list[Shape] = []
-    missing: list[str] = []
-    strange: list[str] = []
-    # every collision shape
-    for collision in element.findall(touching):
-        geometry = collision.find("geometry")
-        solid = geometry[0] if geometry is not None and len(geometry) else None
-        label, pose = collision.get("name") or "", origin(collision, where)
-        if solid is None:
-            strange.append("an empty <collision>")
-        # a mesh, if its file is found
-        elif solid.tag == "mesh":
-            uri = _attribute(solid, "filename", where)
-            path = resolve(uri, folder, packages)
-            if path is None:
-                missing.append(uri)
-            else:
-                vertices = mesh_vertices(path) * numbers(solid, "scale", "1 1 1", 3, where)
-                shapes.append(Shape("mesh", (), pose, label, vertices))
-        # a primitive, or something unknown
-        elif solid.tag in ("box", "sphere", "cylinder", "capsule"):
-            shapes.append(_primitive(solid, pose, label, where))
-        else:
-            strange.append(f"<{solid.tag}>")
-    return UrdfLink(name, _inertia(element, where), tuple(shapes), tuple(missing), tuple(strange))
+    written = Written(
+        pose=lambda shape: origin(shape, where),
+        uri=lambda mesh: _attribute(mesh, "filename", where),
+        scale=lambda mesh: numbers(mesh, "scale", "1 1 1", 3, where),
+        solid=lambda solid: _primitive(solid, where),
+    )
+    link = Link(name, _inertia(element, where))
+    return with_shapes(link, element.findall(touching), written, folder, packages)
 
 
 def joint_of(element: ET.Element) -> UrdfJoint:
@@ -148,33 +112,18 @@ def missing_visuals(robot: ET.Element, folder: Path, packages: Packages) -> list
     return [uri for uri in dict.fromkeys(uris) if resolve(uri, folder, packages) is None]
 
 
-def report_shapes(links: list[UrdfLink], visuals: list[str], report: Report) -> None:
-    """Say which shapes of links and which pictures are left out; TarsusError for missing meshes
-    that collide.
-    """
-    missing = [uri for link in links for uri in link.missing_meshes]
-    if missing:
-        names = list(dict.fromkeys(missing))
-        where = WHERE if any("://" in uri for uri in names) else BESIDE
-        raise TarsusError(f"collision meshes are not found: {several(names, MANY)}; {where}.")
-    ignored = [f"{shape} of {link.name}" for link in links for shape in link.unknown_shapes]
-    if ignored:
-        report.warn(f"collision shapes are left out: {', '.join(ignored)}.")
-    if visuals:
-        report.warn(
-            f"{len(visuals)} visual meshes are not found and left out: {several(visuals, MANY)}."
-        )
-
-
-def _primitive(solid: ET.Element, pose: Pose, label: str, where: str) -> Shape:
+def _primitive(solid: ET.Element, where: str) -> Solid | None:
+    """Its kind and size, as of `Shape`; None of what is no primitive."""
+    if solid.tag not in PRIMITIVES:
+        return None
     if solid.tag == "box":
         x, y, z = numbers(solid, "size", None, 3, where) / 2
-        return Shape("box", (x, y, z), pose, label)
+        return "box", (x, y, z)
     radius = float(numbers(solid, "radius", None, 1, where)[0])
     if solid.tag == "sphere":
-        return Shape("sphere", (radius,), pose, label)
+        return "sphere", (radius,)
     half = float(numbers(solid, "length", None, 1, where)[0]) / 2
-    return Shape("cylinder" if solid.tag == "cylinder" else "capsule", (radius, half), pose, label)
+    return "cylinder" if solid.tag == "cylinder" else "capsule", (radius, half)
 
 
 def _inertia(link: ET.Element, where: str) -> Inertia:

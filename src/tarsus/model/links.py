@@ -1,0 +1,121 @@
+"""What the links of URDF and SDF files have in common: shapes, names, and what is told of them."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tarsus.errors import TarsusError, several
+from tarsus.model.candidates import Shape, ShapeKind
+from tarsus.model.files import mesh_vertices, resolve
+from tarsus.model.mechanism import Inertia
+from tarsus.model.parts import Report
+from tarsus.model.poses import Pose
+
+Array = NDArray[np.float64]
+Packages = Mapping[str, str | Path]
+Solid = tuple[ShapeKind, tuple[float, ...]]
+LINKS = 2000  # the largest robots have a tenth of them
+SHAPES = ("collision", "visual")
+BASE_JOINTS = ("root", "floating_base", "tarsus_floating_base")
+WHERE = (  # what to do about meshes that are not found
+    "put the folder that holds their packages on ROS_PACKAGE_PATH (ROS_PACKAGE_PATH=FOLDER tarsus"
+    " ...), or name the packages' folders from Python, packages={'NAME': 'FOLDER'}"
+)
+BESIDE = "such paths count from the file's folder, or from the one above"
+MANY = 5  # meshes that a sentence names
+
+
+@dataclass(frozen=True, eq=False)
+class Link:
+    """A <link>: inertia and shapes in its own frame; missing meshes and unknown shapes."""
+
+    name: str
+    inertia: Inertia
+    shapes: tuple[Shape, ...] = ()
+    missing_meshes: tuple[str, ...] = ()
+    unknown_shapes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Written:
+    """How a format writes a shape of a link: each reads an element.
+
+    pose: of a <collision> or <visual>, in the link's frame
+    uri, scale: of a <mesh>, what names its file and its factors (3,)
+    solid: of a primitive, kind and size as of `Shape`; None of anything else
+    """
+
+    pose: Callable[[ET.Element], Pose]
+    uri: Callable[[ET.Element], str]
+    scale: Callable[[ET.Element], Array]
+    solid: Callable[[ET.Element], Solid | None]
+
+
+def with_shapes(
+    link: Link, elements: Sequence[ET.Element], written: Written, folder: Path, packages: Packages
+) -> Link:
+    """The link with the shapes of its <collision> or <visual> elements.
+
+    Meshes are looked for from `folder` on and in `packages`.
+    """
+    shapes: list[Shape] = []
+    missing: list[str] = []
+    strange: list[str] = []
+    for element in elements:
+        geometry = element.find("geometry")
+        solid = geometry[0] if geometry is not None and len(geometry) else None
+        label, pose = element.get("name") or "", written.pose(element)
+        if solid is None:
+            strange.append(f"an empty <{element.tag}>")
+        # a mesh, if its file is found
+        elif solid.tag == "mesh":
+            uri = written.uri(solid)
+            path = resolve(uri, folder, packages)
+            if path is None:
+                missing.append(uri)
+            else:
+                vertices = mesh_vertices(path) * written.scale(solid)
+                shapes.append(Shape("mesh", (), pose, label, vertices))
+        # a primitive, or something unknown
+        elif (found := written.solid(solid)) is not None:
+            shapes.append(Shape(*found, pose, label))
+        else:
+            strange.append(f"<{solid.tag}>")
+    return Link(link.name, link.inertia, tuple(shapes), tuple(missing), tuple(strange))
+
+
+def check_names(links: Sequence[str], joints: Sequence[str]) -> None:
+    """TarsusError for two links or two joints of one name."""
+    for what, given in (("links", links), ("joints", joints)):
+        twice = sorted({name for name in given if given.count(name) > 1})
+        if twice:
+            raise TarsusError(f"two {what} are named {' and two '.join(map(repr, twice))}.")
+
+
+def report_shapes(
+    links: Sequence[Link], touching: str, visuals: Sequence[str], report: Report
+) -> None:
+    """Say which shapes of links and which pictures are left out; TarsusError for missing meshes of
+    what touches.
+
+    touching: the elements with the links' shapes, "collision" or "visual"
+    visuals: meshes of pictures that are not there
+    """
+    missing = [uri for link in links for uri in link.missing_meshes]
+    if missing:
+        names = list(dict.fromkeys(missing))
+        where = WHERE if any("://" in uri for uri in names) else BESIDE
+        raise TarsusError(f"{touching} meshes are not found: {several(names, MANY)}; {where}.")
+    ignored = [f"{shape} of {link.name}" for link in links for shape in link.unknown_shapes]
+    if ignored:
+        report.warn(f"{touching} shapes are left out: {', '.join(ignored)}.")
+    if visuals:
+        report.warn(
+            f"{len(visuals)} visual meshes are not found and left out: {several(visuals, MANY)}."
+        )
