@@ -9,13 +9,13 @@ to ``rotation`` in its parent.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from tarsus.errors import TarsusError, unknown
 from tarsus.model.file_actuators import FileActuator
@@ -47,6 +47,13 @@ class Inertia:
     def __post_init__(self) -> None:
         object.__setattr__(self, "com", frozen_array(self.com, (3,), "center of mass"))
         object.__setattr__(self, "about_com", frozen_array(self.about_com, (3, 3), "inertia"))
+
+    @classmethod
+    def of_moments(cls, mass: float, com: ArrayLike, moments: Sequence[float]) -> Inertia:
+        """From ixx, iyy, izz, ixy, ixz and iyz about the center of mass, the matrix's entries."""
+        ixx, iyy, izz, ixy, ixz, iyz = moments
+        about_com = np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
+        return cls(mass, np.asarray(com, dtype=float), about_com)
 
     def scaled(self, factor: float) -> Inertia:
         """The same shape, so many times as dense."""

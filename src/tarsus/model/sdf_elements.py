@@ -173,12 +173,11 @@ def _inertia(link: ET.Element, where: str, frames: Frames) -> Inertia:
     if inertial.get("auto") == "true":
         raise TarsusError(f"{where}: write its mass and inertia, auto is not read.")
     tensor = inertial.find("inertia")
-    xx, yy, zz = (_value(tensor, key, "1", where) for key in ("ixx", "iyy", "izz"))
-    xy, xz, yz = (_value(tensor, key, "0", where) for key in ("ixy", "ixz", "iyz"))
-    about = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    squares = [_value(tensor, key, "1", where) for key in ("ixx", "iyy", "izz")]
+    products = [_value(tensor, key, "0", where) for key in ("ixy", "ixz", "iyz")]
     mass, name = _value(inertial, "mass", "1", where), name_of(link)
     here = inverse(frames[name]) @ pose_of(inertial, where, frames, name)
-    return moved(Inertia(mass, np.zeros(3), about), here)
+    return moved(Inertia.of_moments(mass, np.zeros(3), [*squares, *products]), here)
 
 
 def _text(element: ET.Element, tag: str, where: str) -> str:

@@ -133,10 +133,11 @@ def _inertia(link: ET.Element, where: str) -> Inertia:
         return Inertia(0.0)
     mass = float(numbers(_only(inertial, "mass", where), "value", None, 1, where)[0])
     tensor = _only(inertial, "inertia", where)
-    xx, yy, zz = (float(numbers(tensor, key, None, 1, where)[0]) for key in ("ixx", "iyy", "izz"))
-    xy, xz, yz = (float(numbers(tensor, key, "0", 1, where)[0]) for key in ("ixy", "ixz", "iyz"))
-    about = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    return moved(Inertia(mass, np.zeros(3), about), origin(inertial, where))
+    squares = [float(numbers(tensor, key, None, 1, where)[0]) for key in ("ixx", "iyy", "izz")]
+    products = [float(numbers(tensor, key, "0", 1, where)[0]) for key in ("ixy", "ixz", "iyz")]
+    return moved(
+        Inertia.of_moments(mass, np.zeros(3), [*squares, *products]), origin(inertial, where)
+    )
 
 
 def origin(element: ET.Element, where: str) -> Pose:

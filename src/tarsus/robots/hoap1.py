@@ -244,8 +244,7 @@ def _torso_points() -> list[Candidate]:
 
 def _inertia(row: Row, left: int, scale: float) -> Inertia:
     """A row of the table above, its plane y = 0 mirrored for the right side (left = -1)."""
-    mass, com, moments = row
-    ixx, iyy, izz, ixy, ixz, iyz = (*moments, 0.0, 0.0, 0.0)[:6]
-    ixy, iyz = left * ixy, left * iyz
-    about_com = np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
-    return Inertia(scale * mass, np.array(com) * (1, left, 1), scale * about_com)
+    mass, com, given = row
+    ixx, iyy, izz, ixy, ixz, iyz = (*given, 0.0, 0.0, 0.0)[:6]
+    moments = (ixx, iyy, izz, left * ixy, ixz, left * iyz)
+    return Inertia.of_moments(mass, np.array(com) * (1, left, 1), moments).scaled(scale)

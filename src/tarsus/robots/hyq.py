@@ -182,6 +182,5 @@ def _joint(leg: str, name: str, axis: tuple[int, int, int], front: int) -> Joint
 def _inertia(row: Row, front: int) -> Inertia:
     """A row of the table above, turned by pi about z for the hind legs (front = -1)."""
     mass, com, (ixx, iyy, izz, ixy, ixz, iyz) = row
-    ixz, iyz = front * ixz, front * iyz
-    about_com = np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
-    return Inertia(mass, np.array(com) * (front, front, 1), about_com)
+    moments = (ixx, iyy, izz, ixy, front * ixz, front * iyz)
+    return Inertia.of_moments(mass, np.array(com) * (front, front, 1), moments)
