@@ -35,6 +35,14 @@ def file_name(*parts: str) -> str:
     return f"_{name}" if DEVICE.fullmatch(name.partition(".")[0]) else name
 
 
+def is_file(path: Path) -> bool:
+    """True if a regular file is there; what cannot even be a file's name is none."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
 def check_writable(folder: Path) -> None:
     """OSError unless files can be written to the folder, or it can be made; it is not made yet."""
     there = next(place for place in (folder, *folder.absolute().parents) if os.path.exists(place))

@@ -5,13 +5,30 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from tarsus.files import check_writable, file_name, json_text, part_of, replacing, write_text
+import tarsus
+from tarsus.comparison.imported import run_of
+from tarsus.files import (
+    check_writable,
+    file_name,
+    is_file,
+    json_text,
+    part_of,
+    replacing,
+    write_text,
+)
+from tarsus.identification.recording import opened_log
+from tarsus.learning.policy import Policy
+from tarsus.simulation.recording.log import opened
+from tarsus.validation.real.cube_tosses import CubeTosses
+from tarsus.validation.robot_check import named
 
 
 def test_a_block_that_fails_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
@@ -150,3 +167,29 @@ def test_json_has_no_infinities_and_knows_numpy() -> None:
         "list": [None, None, "text", False],
         "path": "a",
     }
+
+
+LONG = "x" * 300  # letters, more than a file's name may have
+
+
+@pytest.mark.parametrize(
+    ("reader", "ending"),
+    [
+        (opened, ".nc"),
+        (tarsus.open_log, ".nc"),
+        (tarsus.rerun, ".csv"),
+        (opened_log, ".csv"),
+        (opened_log, ".nc"),
+        (lambda path: run_of(path, None), ".parquet"),
+        (lambda path: run_of(path, None), ".nc"),
+        (CubeTosses().recording, ".npz"),
+        (lambda path: named([str(path)]), ""),
+        (Policy.load, ".npz"),
+    ],
+)
+def test_a_name_too_long_for_a_file_is_one_of_no_file(
+    reader: Callable[[Path], Any], ending: str
+) -> None:
+    assert not is_file(Path(LONG + ending))
+    with pytest.raises(tarsus.TarsusError, match="there is no"):
+        reader(Path(LONG + ending))

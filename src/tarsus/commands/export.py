@@ -110,8 +110,8 @@ class Export(Command):
         from tarsus.exchange.mcap_file import write_mcap
         from tarsus.exchange.table import write_table
         from tarsus.files import check_writable
+        from tarsus.simulation.recording.log import opened
         from tarsus.simulation.recording.whose import robot_of
-        from tarsus.viewer.track import opened
 
         log = opened(log_file)
         check_writable(self.to.parent)

@@ -74,8 +74,9 @@ class Render(Command):
 
     def execute(self) -> int:
         from tarsus.files import check_writable
+        from tarsus.simulation.recording.log import opened
         from tarsus.viewer import film
-        from tarsus.viewer.track import opened, track
+        from tarsus.viewer.track import track
 
         # what is asked
         if len(self.files) < 2:

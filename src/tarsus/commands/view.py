@@ -78,9 +78,10 @@ class View(Command):
         return self._logs([Path(name) for name in logs]) if logs else self._live(*self.what)
 
     def _logs(self, paths: list[Path]) -> int:
+        from tarsus.simulation.recording.log import opened
         from tarsus.viewer.page import viser
         from tarsus.viewer.playback import titles, watch
-        from tarsus.viewer.track import opened, track
+        from tarsus.viewer.track import track
 
         viser()
         own = self.base.load(self.robot) if self.robot else None

@@ -16,6 +16,7 @@ from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError, unknown
 from tarsus.exchange.ros_bag import is_bag, read_bag
 from tarsus.exchange.table import FORMATS, read_table
+from tarsus.files import is_file
 from tarsus.mujoco_runs.library import mujoco
 from tarsus.mujoco_runs.recorder import Recorder
 
@@ -39,7 +40,7 @@ def run_of(path: Path, robot: Robot | None) -> Any:
         return read_bag(path, robot)
     if path.suffix not in FORMATS:
         return read(path)
-    if not path.is_file():
+    if not is_file(path):
         raise TarsusError(f"there is no file {path} to judge.")
     try:
         found = read_table(path)

@@ -14,15 +14,16 @@ from numpy.typing import NDArray
 
 from tarsus.errors import TarsusError, TarsusWarning
 from tarsus.exchange.table import FORMATS, read_table
+from tarsus.files import is_file
 from tarsus.mujoco_runs.settings import MujocoSettings
 from tarsus.mujoco_runs.simulation import MujocoSimulation
 from tarsus.simulation.recording import provenance
 from tarsus.simulation.recording.divergence import Diverged
 from tarsus.simulation.recording.empty import with_empty
+from tarsus.simulation.recording.log import opened
 from tarsus.simulation.recording.part_text import FILE, SHA, made, made_of
 from tarsus.simulation.recording.whose import robot_of
 from tarsus.simulation.simulation import Simulation
-from tarsus.viewer.track import opened
 
 PARTS = ("robot", "law", "stepper", "terrain", "controller")
 OWN_WAY = {  # attributes that differ from run to run, or are told by others
@@ -123,7 +124,7 @@ def rerun(run: str | Path | xr.Dataset, **parts: Any) -> RunAgain:
 
 def _opened(path: Path) -> Any:
     """The log in a file: netCDF, or a table of `tarsus export`."""
-    if path.suffix in FORMATS and path.is_file():
+    if path.suffix in FORMATS and is_file(path):
         return read_table(path)
     return opened(path)
 

@@ -9,7 +9,6 @@ are not read. World axes, SI units. The conventions are MuJoCo's: qpos and qvel 
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -22,14 +21,14 @@ from tarsus import registry
 from tarsus.comparison.own_log import check_log, floats
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError, unknown
+from tarsus.files import is_file
 from tarsus.model.check import LARGEST
-from tarsus.model.files import is_file
 from tarsus.model.mechanism import WORLD
 from tarsus.model.spans import spans
 from tarsus.parameters import Role
 from tarsus.simulation import resolve
 from tarsus.simulation.recording.empty import with_empty
-from tarsus.simulation.recording.log import mean_of_role
+from tarsus.simulation.recording.log import mean_of_role, opened
 from tarsus.simulation.recording.observed_run import Trajectory
 from tarsus.stepping.base import METHODS
 
@@ -41,7 +40,7 @@ SCALARS = ("e_N", "e_T", "tolerance", "instant", "stages")
 EVEN = 1e-6  # of the step: how far two steps may differ in length
 UNIT = 1e-3  # how far a quaternion may be from unit length
 SHORTEST = 1e-9  # s
-SUFFIXES = {".npz": "NumPy", ".nc": "netCDF"}
+SUFFIXES = (".npz", ".nc")
 
 
 def read(path: Path) -> dict[str, Any] | xr.Dataset:
@@ -50,15 +49,13 @@ def read(path: Path) -> dict[str, Any] | xr.Dataset:
         raise TarsusError(f"there is no file {path} to judge.")
     if path.suffix not in SUFFIXES:
         raise TarsusError(f"{path.name}: a trajectory is an .npz file or a netCDF log (.nc).")
+    if path.suffix == ".nc":
+        return opened(path)
     try:
-        if path.suffix == ".nc":
-            with warnings.catch_warnings():  # a fill value that is none changes no number
-                warnings.simplefilter("ignore", xr.SerializationWarning)
-                return xr.load_dataset(path, engine="scipy")
         with np.load(path, allow_pickle=False) as file:
             return {name: file[name] for name in file.files}
     except Exception:  # readers let whatever a damaged file provokes through
-        raise TarsusError(f"{path} cannot be read as a {SUFFIXES[path.suffix]} file.") from None
+        raise TarsusError(f"{path} cannot be read as a NumPy file.") from None
 
 
 def arrays_of(log: xr.Dataset, robot: Robot) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError, several
 from tarsus.exchange.library import library
+from tarsus.files import is_file
 
 Array = NDArray[np.float64]
 JOINTS, BASE = "sensor_msgs/msg/JointState", "nav_msgs/msg/Odometry"
@@ -23,7 +25,7 @@ SUFFIXES = (".db3", ".mcap")
 
 def is_bag(path: Path) -> bool:
     """Whether a path looks like a ROS 2 bag: its folder, or a file of one."""
-    return (path / "metadata.yaml").is_file() or path.suffix in SUFFIXES
+    return is_file(path / "metadata.yaml") or path.suffix in SUFFIXES
 
 
 def read_bag(path: Path, robot: Robot) -> dict[str, Any]:
@@ -76,13 +78,8 @@ def _messages(path: Path) -> dict[tuple[str, str], list[tuple[int, Any]]]:
     reader = library("rosbags.highlevel", "A ROS 2 bag").AnyReader
     types = library("rosbags.typesys", "A ROS 2 bag")
     store = types.get_typestore(types.Stores.ROS2_HUMBLE)
-    folder = (
-        path
-        if path.is_dir()
-        else path.parent
-        if (path.parent / "metadata.yaml").is_file()
-        else path
-    )
+    inside = not os.path.isdir(path) and is_file(path.parent / "metadata.yaml")
+    folder = path.parent if inside else path
     found: dict[tuple[str, str], list[tuple[int, Any]]] = {}
     try:
         with reader([folder], default_typestore=store) as bag:

@@ -19,7 +19,7 @@ import xarray as xr
 
 from tarsus.errors import TarsusError
 from tarsus.exchange.library import library
-from tarsus.files import json_text, replacing, write_text
+from tarsus.files import is_file, json_text, replacing, write_text
 
 KEY = b"tarsus"  # of a Parquet file's metadata
 BESIDE = ".json"  # added to the name of a CSV file
@@ -119,5 +119,5 @@ def read_table(path: Path) -> xr.Dataset | pd.DataFrame:
     else:
         frame = pd.read_csv(path)  # pandas reads back what it wrote, to the last bit
         notes = path.with_name(path.name + BESIDE)
-        told = notes.read_text(encoding="utf-8") if notes.is_file() else None
+        told = notes.read_text(encoding="utf-8") if is_file(notes) else None
     return frame if told is None else dataset(frame, json.loads(told))

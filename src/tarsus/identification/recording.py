@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError
 from tarsus.exchange.table import FORMATS, read_table
+from tarsus.files import is_file
 from tarsus.simulation.recording.empty import with_empty
-from tarsus.viewer.track import opened
+from tarsus.simulation.recording.log import opened
 
 Array = NDArray[np.float64]
 OTHERS = {"qpos": "q", "qvel": "u", "ctrl": "action"}  # names in other simulators
@@ -91,7 +92,7 @@ def opened_log(path: Path) -> Any:
         except (OSError, ValueError) as error:
             raise TarsusError(f"{path} cannot be read: {error}.") from None
     if path.suffix in FORMATS:
-        if not path.is_file():
+        if not is_file(path):
             raise TarsusError(f"there is no file {path}.")
         found = read_table(path)
         return found if isinstance(found, xr.Dataset) else _arrays(found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.errors import TarsusError
-from tarsus.files import json_text, replacing
+from tarsus.files import is_file, json_text, replacing
 from tarsus.learning.network import Network
 
 Array = NDArray[np.float32]
@@ -73,8 +74,8 @@ class Policy:
         read.
         """
         file = Path(path)
-        file = file / "policy.npz" if file.is_dir() else file
-        if not file.is_file():
+        file = file / "policy.npz" if os.path.isdir(file) else file
+        if not is_file(file):
             raise TarsusError(f"there is no policy {file}: tarsus learn TASK --out DIR makes one.")
         try:
             with np.load(file, allow_pickle=False) as found:

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.errors import TarsusError, shortened
+from tarsus.files import is_file
 from tarsus.model.check import LARGEST
 from tarsus.model.mechanism import Mechanism
 
@@ -69,14 +70,6 @@ def from_text_or_file(
     path = existing_file(source)
     with naming(path.name):
         return read(file_bytes(path), path.name, path.parent)
-
-
-def is_file(path: Path) -> bool:
-    """True if a regular file is there; what cannot even be a file's name is none."""
-    try:
-        return path.is_file()
-    except (OSError, ValueError):
-        return False
 
 
 def file_bytes(path: Path) -> bytes:

@@ -13,8 +13,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tarsus.errors import TarsusError, shortened
+from tarsus.files import is_file
 from tarsus.model.check import LARGEST
-from tarsus.model.files import file_bytes, is_file, xml_root
+from tarsus.model.files import file_bytes, xml_root
 
 BODIES, ELEMENTS = 2000, 20_000  # after replication; the largest robots have a tenth of them
 DEPTH = 500  # elements inside each other

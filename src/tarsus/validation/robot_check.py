@@ -22,6 +22,7 @@ from tarsus import registry, robots
 from tarsus.control import servo
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError, several, unknown
+from tarsus.files import is_file
 from tarsus.model.robot_data import LEGGED, ON_A_STAND, file_of, robots_folder
 from tarsus.morphology import posture
 from tarsus.morphology.fall import SUNK, TILTED, upright
@@ -94,7 +95,7 @@ def named(names: Sequence[str]) -> dict[str, str]:
         return known
     chosen: dict[str, str] = {}
     for name in names:
-        if name not in known and not Path(name).is_file() and file_of(name) is None:
+        if name not in known and not is_file(Path(name)) and file_of(name) is None:
             raise unknown("robot or file", name, known)
         chosen[name] = known.get(name, name)
     return chosen

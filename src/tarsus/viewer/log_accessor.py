@@ -18,10 +18,9 @@ from tarsus.contact.ledger import SHARES
 from tarsus.errors import TarsusError, unknown
 from tarsus.simulation.recording.attitude import trunk_angles
 from tarsus.simulation.recording.empty import with_empty
-from tarsus.simulation.recording.log import mean_of_role
+from tarsus.simulation.recording.log import mean_of_role, opened
 from tarsus.simulation.recording.variables import ROBOT_SHARES
 from tarsus.viewer.run_report import RunReport, report
-from tarsus.viewer.track import opened
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

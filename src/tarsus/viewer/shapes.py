@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from tarsus.dynamics.poses import poses
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError
+from tarsus.files import is_file
 from tarsus.model.files import root_tag
 from tarsus.model.mechanism import WORLD, Candidate, Mechanism
 from tarsus.model.poses import Pose
@@ -38,7 +39,7 @@ def drawn_shapes(robot: Robot) -> list[DrawnShape]:
     """
     path = Path(robot.origin.file)
     found: list[DrawnShape] = []
-    if robot.origin.file and path.is_file():
+    if robot.origin.file and is_file(path):
         readers = {"mujoco": mjcf_shapes, "sdf": sdf_shapes}
         found = readers.get(root_tag(path), urdf_shapes)(robot, path)
     shapes = merged(found or links(robot))

@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -247,15 +246,3 @@ def phases(state: NDArray[np.int64], dt: float) -> NDArray[np.int64]:
     lately = total.copy()
     lately[steps:] -= total[:-steps]
     return np.where(closed & (lately > 0), IMPACT, state)
-
-
-def opened(path: Path) -> xr.Dataset:
-    """The log in a netCDF file; TarsusError if there is none, or it cannot be read."""
-    if not path.is_file():
-        raise TarsusError(f"there is no file {path}.")
-    try:
-        with warnings.catch_warnings():  # a fill value that is none changes no number
-            warnings.simplefilter("ignore", xr.SerializationWarning)
-            return xr.load_dataset(path, engine="scipy")
-    except Exception:  # readers let whatever a damaged file provokes through
-        raise TarsusError(f"{path} cannot be read as a netCDF file.") from None

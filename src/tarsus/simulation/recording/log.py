@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,8 +13,8 @@ from numpy.typing import NDArray
 
 from tarsus.contact.base import Law
 from tarsus.dynamics import loop_constraints
-from tarsus.errors import several
-from tarsus.files import replacing
+from tarsus.errors import TarsusError, several
+from tarsus.files import is_file, replacing
 from tarsus.model.mechanism import Mechanism
 from tarsus.parameters import Role, declared
 from tarsus.program.run.backend import Backend
@@ -223,6 +224,18 @@ def warnings_of(mechanism: Mechanism, log: xr.Dataset) -> list[str]:
         listed = several([f"{name} by {beyond[name]:.3g}" for name in worst], 3)
         found.append(f"{len(worst)} joints went beyond their limits: {listed} (rad or m).")
     return found
+
+
+def opened(path: Path) -> xr.Dataset:
+    """The log in a netCDF file; TarsusError if there is none, or it cannot be read."""
+    if not is_file(path):
+        raise TarsusError(f"there is no file {path}.")
+    try:
+        with warnings.catch_warnings():  # a fill value that is none changes no number
+            warnings.simplefilter("ignore", xr.SerializationWarning)
+            return xr.load_dataset(path, engine="scipy")
+    except Exception:  # readers let whatever a damaged file provokes through
+        raise TarsusError(f"{path} cannot be read as a netCDF file.") from None
 
 
 def save(log: xr.Dataset, path: Path) -> None:

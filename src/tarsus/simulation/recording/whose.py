@@ -16,8 +16,9 @@ import xarray as xr
 from tarsus import registry, robots
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError, shortened
+from tarsus.files import is_file
 from tarsus.model.digest import digest
-from tarsus.model.files import file_bytes, is_file
+from tarsus.model.files import file_bytes
 
 KEPT = 8  # robots
 _IN_PYTHON: dict[str, Robot] = {}  # those of this process's logs that no file describes, by digest

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from tarsus.errors import TarsusError
+from tarsus.files import is_file
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,6 @@ class RealExperiment(ABC):
                 f"the recordings are not part of Tarsus: give their file with --data FILE or in"
                 f" {self.variable}; {self.where}."
             )
-        if not path.is_file():
+        if not is_file(path):
             raise TarsusError(f"there is no file {path} with the recordings; {self.where}.")
         return path
