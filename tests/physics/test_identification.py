@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ from tarsus.errors import TarsusError
 from tarsus.identification import matter
 from tarsus.identification.page import page
 from tarsus.identification.spec import spec_of
+from tarsus.identification.verdict import Estimate
+from tarsus.identification.windows import noise_of
 from tarsus.model.mechanism import Inertia
 from tarsus.model.mjcf import read_mjcf
 
@@ -125,6 +128,7 @@ def test_any_six_numbers_make_an_inertia_that_a_body_has(seed: int) -> None:
         ({"free": {"mass.rod": {"low": -1, "high": 1}}}, "positive"),
         ({"free": FREE, "search": {"method": "magic"}}, "method"),
         ({"free": FREE, "compare": {"z": 1}}, "compare"),
+        ({"free": FREE, "compare": {"q": 0.0}}, r"compare\.q must be a positive number, not 0\.0"),
         ({"free": FREE, "model": {"rob": 1}}, "did you mean robot"),
         ({"free": FREE, "search": {"window": 100.0}}, "as long as a window"),
     ],
@@ -133,6 +137,18 @@ def test_mistakes_in_a_spec_are_told(given: Any, why: str, swung: Any) -> None:
     model = {"robot": arm(), **given.get("model", {})}
     with pytest.raises(TarsusError, match=why):
         tarsus.identify({**given, "model": model}, swung)
+
+
+def test_a_noise_may_be_a_number_of_numpy() -> None:
+    noise = noise_of({"q": np.float64(1e-3), "force": np.float32(2.0)}, arm())
+    assert noise.q is not None and (noise.q == 1e-3).all() and noise.force == 2.0
+
+
+def test_the_error_of_an_estimate_in_a_table() -> None:
+    one = Estimate("law.mu", "1", 0.55, 0.5, 0.6, 0.4, 0.5, False, "")
+    assert one.told_error == "+10.00 %"
+    assert replace(one, true=0.0).told_error == "+0.55"
+    assert replace(one, true=None).told_error == ""
 
 
 def test_nested_and_quoted_names_are_the_same() -> None:

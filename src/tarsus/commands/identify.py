@@ -156,9 +156,7 @@ def _row(one: Estimate, known: bool) -> list[str]:
     interval = "open" if one.open else f"{one.low:.4g} .. {one.high:.4g}"
     row = [one.name, f"{one.value:.5g}", interval, one.unit, f"{one.start:.4g}"]
     if known:
-        error = one.error
-        shown = "" if error is None else f"{100 * error:+.2f} %" if one.true else f"{error:+.3g}"
-        row += ["" if one.true is None else f"{one.true:.4g}", shown]
+        row += ["" if one.true is None else f"{one.true:.4g}", one.told_error]
     return row
 
 

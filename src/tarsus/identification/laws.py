@@ -22,6 +22,7 @@ from tarsus.identification import windows
 from tarsus.identification.candidates import Candidates, ModelParts
 from tarsus.identification.least_squares import Fitted, LeastSquares
 from tarsus.identification.ranges import usual
+from tarsus.identification.resampling import mean_interval
 from tarsus.identification.rollouts import Rollouts
 from tarsus.identification.run import Prepared, Tell, begins, prepare, solved
 from tarsus.identification.spec import IdentificationSpec
@@ -33,8 +34,7 @@ from tarsus.simulation import resolve
 Array = NDArray[np.float64]
 LAWS = "tarsus.contact.laws"
 SOFT = 2.5e-4  # s: the longest step of a law of springs
-RESAMPLED = 2000
-LEVEL = 95  # % of an interval
+RESAMPLED = 2000  # times
 ROUNDS = 12  # of a fold, which begins where all windows ended
 
 
@@ -164,7 +164,7 @@ def _judged(
         error[fold == k] = _by_window(outside.settle(own.shares))
     values = {o.name: float(o.range.at(s)) for o, s in zip(unknowns, best.shares, strict=True)}
     none = (0.0, 0.0, 0.0)
-    mean, low, high = _interval(error, search["seed"])
+    mean, low, high = mean_interval(error, RESAMPLED, search["seed"])
     return RankedLaw(name, mean, low, high, none, len(unknowns), values, parts.dt), error
 
 
@@ -193,14 +193,7 @@ def _ranked(
     least = order[0][1]
     laws = []
     for law, error in order:
-        behind = _interval(error - least, seed)
+        behind = mean_interval(error - least, RESAMPLED, seed)
         laws.append(replace(law, behind=behind, as_good=bool(behind[1] <= 0)))
     good = [law for law in laws if law.as_good]
     return tuple(laws), min(good, key=lambda law: (law.parameters, law.error)).law
-
-
-def _interval(values: Array, seed: int) -> tuple[float, float, float]:
-    """The mean over windows, and the interval of means of resampled windows."""
-    drawn = np.random.default_rng(seed).integers(0, len(values), (RESAMPLED, len(values)))
-    ends = np.percentile(values[drawn].mean(1), [(100 - LEVEL) / 2, (100 + LEVEL) / 2])
-    return float(values.mean()), float(ends[0]), float(ends[1])

@@ -124,10 +124,6 @@ def _estimates(estimates: tuple[Estimate, ...]) -> str:
         unit = "" if one.unit == "1" else one.unit.replace("^2", "²")
         row = [one.name + notes, f"{one.value:.5g}", interval, unit, f"{one.start:.4g}"]
         if known:
-            error = one.error
-            shown = (
-                "" if error is None else f"{100 * error:+.2f} %" if one.true else f"{error:+.3g}"
-            )
-            row += ["" if one.true is None else f"{one.true:.4g}", shown]
+            row += ["" if one.true is None else f"{one.true:.4g}", one.told_error]
         rows.append(row)
     return table(names, rows, [1, 2, 4, 5, 6])

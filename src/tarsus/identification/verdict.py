@@ -47,6 +47,13 @@ class Estimate:
             return None
         return (self.value - self.true) / (abs(self.true) or 1.0)
 
+    @property
+    def told_error(self) -> str:
+        """The error in a table: in % of the true value; "" if that is not known."""
+        if self.error is None:
+            return ""
+        return f"{100 * self.error:+.2f} %" if self.true else f"{self.error:+.3g}"
+
 
 @dataclass(frozen=True, eq=False)
 class Verdict:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from tarsus.errors import TarsusError, unknown
 from tarsus.identification.recording import MotionLog
 from tarsus.model.mechanism import Mechanism
+from tarsus.simulation.options import positive
 
 Array = NDArray[np.float64]
 USUAL_Q, USUAL_U = 1e-3, 1e-2  # m and rad; m/s and rad/s: of starts whose noise is not told
@@ -46,14 +47,14 @@ def noise_of(given: Mapping[str, Any], mechanism: Mechanism) -> Noise:
     if not {"q", "u"} & set(given):
         raise TarsusError("[compare] names what is compared, with its noise: q = 0.001, u = 0.01.")
     q, u = (_each(n, given[n], mechanism) if n in given else None for n in ("q", "u"))
-    force = _positive("force", given["force"]) if "force" in given else None
+    force = positive("compare.force", given["force"]) if "force" in given else None
     return Noise(q, u, force)
 
 
 def _each(name: str, given: Any, mechanism: Mechanism) -> Array:
     """One number for every velocity."""
     if not isinstance(given, Mapping):
-        return np.full(mechanism.nu, _positive(name, given))
+        return np.full(mechanism.nu, positive(f"compare.{name}", given))
     for key in given:
         if key not in PLACES:
             raise unknown(f"entry of compare.{name}", key, PLACES)
@@ -63,14 +64,8 @@ def _each(name: str, given: Any, mechanism: Mechanism) -> Array:
         for k, place in enumerate(kinds.get(body.joint.kind, ["joints"] * body.joint.nu)):
             if place not in given:
                 raise TarsusError(f"compare.{name} lacks {place}, which this robot has.")
-            found[at.start + k] = _positive(f"{name}.{place}", given[place])
+            found[at.start + k] = positive(f"compare.{name}.{place}", given[place])
     return found
-
-
-def _positive(name: str, value: Any) -> float:
-    if type(value) not in (int, float) or not (value > 0 and np.isfinite(value)):
-        raise TarsusError(f"compare.{name} must be a positive deviation, not {value!r}.")
-    return float(value)
 
 
 @dataclass(frozen=True, eq=False)

@@ -189,8 +189,9 @@ def _number(value: Any) -> bool:
     return isinstance(value, float | int | np.number) and not isinstance(value, bool)
 
 
-def positive(name: str, value: Any, unit: str) -> float:
+def positive(name: str, value: Any, unit: str = "") -> float:
     """The value as a number; TarsusError unless it is positive and finite."""
     if not _number(value) or not (value > 0 and np.isfinite(value)):
-        raise TarsusError(f"{name} must be a positive number of {unit}, not {value!r}.")
+        number = f"a positive number of {unit}" if unit else "a positive number"
+        raise TarsusError(f"{name} must be {number}, not {value!r}.")
     return float(value)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tarsus.identification import resampling
 from tarsus.identification.ranges import SearchRange
 from tarsus.validation.real.cube_tosses.candidates import around, sampled
 from tarsus.validation.real.cube_tosses.data import Tosses
@@ -22,7 +23,6 @@ from tarsus.validation.real.cube_tosses.law_tosses import Tosser
 Array = NDArray[np.float64]
 FOLDS = 5
 RESAMPLED = 1000  # times
-LEVEL = 95  # % of an interval
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,9 +94,7 @@ def folds(count: int, seed: int) -> NDArray[np.int64]:
 
 def mean_interval(value: Array, seed: int) -> tuple[float, float, float]:
     """The mean over tosses, and the interval of means of resampled tosses."""
-    drawn = np.random.default_rng(seed).integers(0, len(value), (RESAMPLED, len(value)))
-    low, high = np.percentile(value[drawn].mean(1), [(100 - LEVEL) / 2, (100 + LEVEL) / 2])
-    return float(value.mean()), float(low), float(high)
+    return resampling.mean_interval(value, RESAMPLED, seed)
 
 
 def difference_interval(one: Array, other: Array, seed: int) -> tuple[float, float, float]:
@@ -124,9 +122,8 @@ def _intervals(
     finite = np.where(np.isfinite(corners), corners, 1e6)
     weights = random.multinomial(tosses, np.full(tosses, 1 / tosses), RESAMPLED)
     chosen = np.argmin(finite @ weights.T, 0)
-    edges = (100 - LEVEL) / 2, (100 + LEVEL) / 2
     return {
         name: (float(low), float(high))
         for name, value in values.items()
-        for low, high in [np.percentile(value[chosen], edges)]
+        for low, high in [np.percentile(value[chosen], resampling.ENDS)]
     }
