@@ -93,11 +93,6 @@ class Rollouts:
         return Rollouts(self.candidates, windows, self.noise, self._threads)
 
     @property
-    def start_size(self) -> int:
-        """Numbers of a window's start: of q and of u."""
-        return 2 * self.candidates.mechanism.nu
-
-    @property
     def quantities(self) -> dict[str, Any]:
         """What is compared, with the places of its residuals in a sample."""
         nu, at, found = self.candidates.mechanism.nu, 0, {}

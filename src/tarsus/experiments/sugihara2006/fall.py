@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 BEFORE, LASTS, AFTER = 1.0, 0.1, 6.0  # s: of walking, of the push, of falling
-QUICK_AFTER = 0.2
 FORCE = 40.0  # N forwards at the trunk: 4 N s, 0.8 m/s of the whole robot
 TOUCHING = ("*_foot_*", "*_knee", "*_hand", "torso_0", "torso_2")  # the trunk's upper front edge
 SLOTS = 14  # for all of these
