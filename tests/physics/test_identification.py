@@ -151,6 +151,13 @@ def test_the_error_of_an_estimate_in_a_table() -> None:
     assert replace(one, true=None).told_error == ""
 
 
+def test_a_log_with_a_nan_is_to_end_before_it(swung: Any) -> None:
+    broken = swung["q"].copy()
+    broken[200:] = np.nan
+    with pytest.raises(TarsusError, match=r"q of the log hold NaN .*: end the log before them"):
+        tarsus.identify(arm_spec(model={"robot": arm()}), {**swung, "q": broken})
+
+
 def test_nested_and_quoted_names_are_the_same() -> None:
     nested = spec_of({"free": {"law": {"mu": {"low": 0.1, "high": 1.0}}}})
     assert nested.unknowns == spec_of({"free": {"law.mu": {"low": 0.1, "high": 1.0}}}).unknowns

@@ -102,7 +102,7 @@ def test_unfit_arrays_get_one_sentence(
         (lambda log: log.assign_attrs(dt="short"), "dt must hold numbers"),
         (lambda log: log.assign_attrs(dt=np.nan), "dt must be one number that is finite"),
         (lambda log: log.assign_attrs(mean_mu=[1, 2]), "its friction must be one number"),
-        (lambda log: log.isel(time=slice(0)), "this log holds no step"),
+        (lambda log: log.isel(time=slice(0)), "this log holds no step: run one or more"),
         (lambda log: log.assign(q=1e300 * log.q), "qpos must be at most 1e"),
         (lambda log: log.assign_coords(actuator=["x"] * 12), "no actuator of 'mini_cheetah'"),
         (lambda log: log.assign_attrs(robot=3.0), "there is no file 3.0"),

@@ -32,7 +32,7 @@ def check_log(log: xr.Dataset) -> None:
     if missing:
         raise TarsusError(f"this is no log of tarsus run: {', '.join(missing)} missing.")
     if not log["time"].size:
-        raise TarsusError("this log holds no step.")
+        raise TarsusError("this log holds no step: run one or more.")
     for name, dims in LOGGED.items():
         if log[name].dims != dims:
             raise TarsusError(

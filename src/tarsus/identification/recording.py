@@ -157,7 +157,7 @@ def _checked(log: MotionLog, robot: Robot) -> MotionLog:
         raise TarsusError(f"the log has {len(log.action)} actions and {count} states.")
     for name, value in (("q", log.q), ("u", log.u), ("the actions", log.action)):
         if not np.isfinite(value).all():
-            raise TarsusError(f"{name} of the log hold NaN or infinity.")
+            raise TarsusError(f"{name} of the log hold NaN or infinity: end the log before them.")
     return log
 
 

@@ -85,7 +85,10 @@ class Policy:
                 weights, scale = found["weights"], SeenScale(found["mean"], found["deviation"])
                 about = json.loads(str(found["about"]))
         except (OSError, KeyError, ValueError, EOFError, zipfile.BadZipFile):
-            raise TarsusError(f"{file} is no policy of Tarsus, or is damaged.") from None
+            raise TarsusError(
+                f"{file} is no policy of Tarsus, or is damaged: tarsus learn TASK --out DIR makes"
+                " one."
+            ) from None
         if weights.shape != (network.count,) or scale.mean.shape != network.sizes[:1]:
             raise TarsusError(f"{file}: the weights do not fit the network {network.sizes}.")
         return cls(network, weights, scale, about)

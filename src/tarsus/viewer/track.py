@@ -139,7 +139,7 @@ def track(
     if missing or "time" not in log.dims:
         raise TarsusError(f"this is no log of tarsus run: {', '.join(missing) or 'time'} missing.")
     if not log.sizes["time"]:
-        raise TarsusError("this log holds no step.")
+        raise TarsusError("this log holds no step: run one or more.")
     robot = robot or robot_of(log)
     whole = "q_uncut" if "q_uncut" in log else "q"
     if log[whole].shape[-1] != robot.nq:
