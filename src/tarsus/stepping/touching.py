@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import casadi as ca
 from casadi import SX
 
 from tarsus.dynamics import jacobian, rnea
 from tarsus.dynamics.kinematics import Kinematics
-from tarsus.dynamics.selection import Selection
+from tarsus.dynamics.selection import Selected, Selection
 from tarsus.model.mechanism import Candidate
 from tarsus.model.solids import Pair
 from tarsus.model.spans import Span
@@ -170,6 +170,46 @@ def touching_spans(
     return found
 
 
+@dataclass(frozen=True, eq=False)
+class OnSpan:
+    """Where on a span a slot's contact lies, and the ways on which it travels there.
+
+    place: along the curve, 0 where the slot holds no span, NOWHERE where the inside of one does not
+        touch; at: the same, 0 there
+    away (3,): from the span's middle, world, m
+    across: of scenes with faces, the other way (3,) over one
+    """
+
+    curve: Curve
+    place: SX
+    at: SX
+    away: SX
+    across: list[SX]
+
+    @classmethod
+    def of(cls, slot: Chosen, body: Selected, arm: SX) -> OnSpan:
+        """Of a scene with spans; arm (3,): from the body's origin to the span's middle."""
+        assert slot.along is not None and slot.place is not None
+        out = None if slot.out is None else ca.mtimes(body.rotation, slot.out)
+        away, across = SX.zeros(3), list[SX]()
+        if slot.across is not None and slot.aside is not None:
+            across = [ca.mtimes(body.rotation, slot.across)]
+            away = slot.aside * across[0]
+        curve = Curve(body.origin + arm + away, ca.mtimes(body.rotation, slot.along), out)
+        at = ca.if_else(slot.place < NOWHERE, slot.place, 0)
+        return cls(curve, slot.place, at, away + curve.arm(at), across)
+
+    @property
+    def there(self) -> SX:
+        """1 where the slot holds no span, or one whose inside touches."""
+        return self.place < NOWHERE
+
+    def ways(self, normal: SX) -> list[tuple[SX, SX | float]]:
+        """Of `travels`."""
+        along = self.curve.way(self.at), self.curve.rising(self.at, normal)
+        return [along, *((own, 0.0) for own in self.across)]
+
+
 def touching_slot(scene: Scene, kin: Kinematics, terrain: object, slot: Chosen) -> TouchingPoint:
     """Of what a slot holds, rows dense; an empty slot is far away. A pair is seen from its second
     body, on which a law's memory of places then stays.
@@ -179,19 +219,10 @@ def touching_slot(scene: Scene, kin: Kinematics, terrain: object, slot: Chosen) 
     selection = Selection(kin, grounded + paired)
     # the ground below it
     body = selection.body(slot.body)
-    arm, curve = ca.mtimes(body.rotation, slot.center), None
-    place, found, away, across = SX(0), SX(0), SX.zeros(3), list[SX]()
+    arm, span = ca.mtimes(body.rotation, slot.center), None
     if slot.along is not None:
-        assert slot.place is not None
-        out = None if slot.out is None else ca.mtimes(body.rotation, slot.out)
-        if slot.across is not None and slot.aside is not None:
-            across = [ca.mtimes(body.rotation, slot.across)]
-            away = slot.aside * across[0]
-        curve = Curve(body.origin + arm + away, ca.mtimes(body.rotation, slot.along), out)
-        place = slot.place
-        found = ca.if_else(place < NOWHERE, place, 0)
-        away += curve.arm(found)
-        arm += away
+        span = OnSpan.of(slot, body, arm)
+        arm += span.away
     center = body.origin + arm
     outline = None if slot.outline is None else Turned(slot.outline, body.rotation)
     [(reach, distance, frame)] = below(scene, terrain, [center], [outline])
@@ -209,12 +240,11 @@ def touching_slot(scene: Scene, kin: Kinematics, terrain: object, slot: Chosen) 
     rows = ca.mtimes(frame, selection.columns(body, center + down))
     velocity = ca.mtimes(rows, kin.u)
     told = (down, center + down - reach) if outline is not None else ()
-    if curve is not None:
+    if span is not None:
         moving = normal, body.spin, ca.mtimes(frame.T, velocity) - ca.cross(body.spin, down)
-        ways = [(curve.way(found), curve.rising(found, normal)), *((own, 0.0) for own in across)]
-        product += ca.cross(body.spin, travels(scene, terrain, center, ways, moving))
-        told = down + away, center + down - reach - away
-    here = ca.logic_and(slot.number >= 0, place < NOWHERE)
+        product += ca.cross(body.spin, travels(scene, terrain, center, span.ways(normal), moving))
+        told = down + span.away, center + down - reach - span.away
+    here = slot.number >= 0 if span is None else ca.logic_and(slot.number >= 0, span.there)
     watched = any(blocked.may_be(scene.mechanism, body) for body in grounded)
     ground = TouchingPoint(
         ca.if_else(here, distance - slot.radius, OPEN_GAP),

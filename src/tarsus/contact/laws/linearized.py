@@ -253,18 +253,19 @@ def exact_pass(known: Known, values: Values) -> tuple[Values, SX]:
     at = [slice(3 * i, 3 * i + 3) for i in range(n)]
     ways = [values["way"][2 * i : 2 * i + 2] for i in range(n)]
     slides = [ca.logic_and(a, b) for a, b in zip(sliding, pressing, strict=True)]
-    # the unknowns: all three forces of who sticks, the normal force of who slides
+    # the unknowns: all three forces of who sticks, the normal force of who slides; `pulls`: the
+    # friction (2,) that comes with one newton of it
     sought = [pressing[k // 3] * (ca.logic_not(slides[k // 3]) if k % 3 else SX(1)) for k in size]
-    edges = [slides[i] * known.mu[i] * ways[i] for i in range(n)]
+    pulls = [slides[i] * known.mu[i] * ways[i] for i in range(n)]
     rows = [
-        [G[k][j] if j % 3 else dot(G[k][j : j + 3], [SX(1), *entries(edges[j // 3])]) for j in size]
+        [G[k][j] if j % 3 else dot(G[k][j : j + 3], [SX(1), *entries(pulls[j // 3])]) for j in size]
         for k in size
     ]
     both = [[sought[k] * sought[j] * rows[k][j] for j in size] for k in size]
     b = [sought[k] * known.wanted[k] for k in size]
     found = minimum_norm(both, b, p.rho, sought, symmetric=False)
     impulses = [
-        ca.vertcat(*found[a]) + ca.vertcat(0, found[a.start] * edges[i]) for i, a in enumerate(at)
+        ca.vertcat(*found[a]) + ca.vertcat(0, found[a.start] * pulls[i]) for i, a in enumerate(at)
     ]
     impulse = ca.vertcat(*impulses)
     lacking = [a - b for a, b in zip(known.wanted, times(G, entries(impulse)), strict=True)]
