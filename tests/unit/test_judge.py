@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import warnings
@@ -16,6 +15,7 @@ from scipy.io import netcdf_file
 
 import tarsus
 from tarsus.cli import main
+from tarsus.comparison.own_log import LOGGED
 from tarsus.comparison.trajectory import arrays_of, read, trajectory
 from tarsus.model.to_mjcf import to_mjcf
 from tarsus.simulation.recording.log import save
@@ -122,14 +122,51 @@ def test_a_log_without_its_stepper_is_judged(log: xr.Dataset) -> None:
     assert "equation_N" in tarsus.judge(bare)["not_judged"]
 
 
-def test_a_damaged_log_is_refused(log: xr.Dataset, tmp_path: Path) -> None:
-    save(log, tmp_path / "log.nc")
-    whole = (tmp_path / "log.nc").read_bytes()
-    chance, robot = np.random.default_rng(0), tarsus.load("mini_cheetah")
+@pytest.fixture(scope="module")
+def whole(log: xr.Dataset, tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The file of the log."""
+    path = tmp_path_factory.mktemp("whole") / "log.nc"
+    save(log, path)
+    return path.read_bytes()
+
+
+def judged(data: bytes, folder: Path) -> None:
+    """Reads a file of these bytes as a trajectory; TarsusError if it is none."""
+    (folder / "bad.nc").write_bytes(data)
+    robot = tarsus.load("mini_cheetah")
+    trajectory(arrays_of(read(folder / "bad.nc"), robot), robot)
+
+
+def damaged(data: bytes, at: int) -> bytes:
+    """The bytes with one made a letter of no name."""
+    return data[:at] + b"\x82" + data[at + 1 :]
+
+
+@pytest.mark.parametrize("name", (*LOGGED, "coordinate", "velocity", "dt"))
+def test_a_log_whose_names_are_damaged_is_refused(name: str, whole: bytes, tmp_path: Path) -> None:
+    written = len(name).to_bytes(4, "big") + name.encode()  # a name follows its length
+    assert written in whole
+    with pytest.raises(tarsus.TarsusError, match="this is no log of tarsus run") as caught:
+        judged(damaged(whole, whole.index(written) + 4), tmp_path)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("kept", [0, 3, 100, 0.25, 0.5, 0.99])
+def test_a_log_whose_end_is_missing_is_refused(kept: float, whole: bytes, tmp_path: Path) -> None:
+    end = round(kept * len(whole)) if isinstance(kept, float) else kept
+    with pytest.raises(tarsus.TarsusError, match="cannot be read as a netCDF file"):
+        judged(whole[:end], tmp_path)
+
+
+def test_a_damaged_byte_gives_a_log_or_one_sentence(whole: bytes, tmp_path: Path) -> None:
+    """Most bytes are of numbers and of texts that are not read."""
+    chance, told = np.random.default_rng(0), list[str]()
     for at in chance.integers(0, len(whole) // 4, 60).tolist():  # names and types stand in front
-        (tmp_path / "bad.nc").write_bytes(whole[:at] + b"\x82" + whole[at + 1 :])
-        with contextlib.suppress(tarsus.TarsusError):
-            trajectory(arrays_of(read(tmp_path / "bad.nc"), robot), robot)
+        try:
+            judged(damaged(whole, at), tmp_path)
+        except tarsus.TarsusError as error:
+            told.append(str(error))
+    assert len(told) > 5 and not any("\n" in text for text in told)
 
 
 def test_a_fill_value_that_is_none_is_not_spoken_of(log: xr.Dataset, tmp_path: Path) -> None:
