@@ -1,7 +1,4 @@
-"""Every solver of hard contact on problems given as pure algebra: no robot, only G, c and mu.
-
-Run with -s for the table of iterations.
-"""
+"""Every solver of hard contact on problems given as pure algebra: no robot, only G, c and mu."""
 
 from __future__ import annotations
 
@@ -368,7 +365,7 @@ def test_well_posed_problems_are_all_solved_and_all_solvers_agree(solver: str, n
     assert error.max() < SMALL
 
 
-UNSOLVED = {  # the most of 300 that stay unsolved when started cold, measured: see the table
+UNSOLVED = {  # the most of 300 that stay unsolved when started cold, measured
     "coupled": {"newton": 0, "exact": 1, "sor": 7, "jor": 7, "sor_velocity": 7, "jor_velocity": 7},
     "redundant": {
         "newton": 6,
@@ -391,29 +388,39 @@ def test_hard_problems_seldom_stay_unsolved(solver: str, family: str, n: int) ->
     assert (~answer.converged).sum() <= 1.2 * UNSOLVED[family][solver]
 
 
-@pytest.mark.slow
-def test_table_of_iterations() -> None:
-    print(f"\n{COUNT} cold problems each, T_rel {T_REL:g}, T_abs {T_ABS:g}:")
-    print(
-        "iterations mean / max, unsolved and their largest relative residual; newton beyond its"
-        " patience"
-    )
-    for family in FAMILIES:
-        for n in (1, 2, 3, 4, 5):
-            cells = []
-            for solver in SOLVERS:
-                answer, lost = answers(solver, family, n), ~answers(solver, family, n).converged
-                left = (
-                    f"{lost.sum():3d} {worst(problems(family, n), answer.L)[lost].max():5.0e}"
-                    if lost.any()
-                    else "  0      "
-                )
-                cells.append(
-                    f"{solver} {answer.iterations.mean():5.1f} /{answer.iterations.max():4.0f}"
-                    f" {left}"
-                )
-            beyond = (answers("newton", family, n).iterations > PATIENCE).sum()
-            print(f"{family:9} n={n} | " + " | ".join(cells) + f" | {beyond}")
+ITERATIONS = {  # the mean of 300 started cold
+    "newton": {
+        "legs": (1.9, 3.0, 3.7, 4.2, 4.8),
+        "coupled": (2.4, 3.6, 4.5, 5.3, 5.6),
+        "redundant": (2.7, 4.2, 5.6, 6.2, 7.2),
+    },
+    "exact": {
+        "legs": (1.7, 2.7, 3.4, 4.1, 4.8),
+        "coupled": (2.0, 5.2, 7.4, 10.3, 11.4),
+        "redundant": (2.4, 10.4, 19.2, 22.9, 29.9),
+    },
+    "sor": {
+        "legs": (9.3, 15.2, 17.4, 20.5, 21.3),
+        "coupled": (17.8, 26.0, 31.0, 39.1, 40.8),
+        "redundant": (21.8, 39.1, 58.1, 61.2, 71.8),
+    },
+    "jor": {
+        "legs": (9.3, 15.3, 17.6, 20.9, 21.8),
+        "coupled": (17.8, 27.1, 33.3, 42.9, 45.6),
+        "redundant": (21.8, 41.8, 65.0, 71.6, 95.3),
+    },
+}
+
+
+@pytest.mark.parametrize(
+    "n", [1, 2, 3, pytest.param(4, marks=pytest.mark.slow), pytest.param(5, marks=pytest.mark.slow)]
+)
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_no_more_iterations_than_measured(solver: str, family: str, n: int) -> None:
+    """Within a twentieth; sor and jor take the same ones in the velocities as in the impulses."""
+    measured = ITERATIONS[solver.removesuffix("_velocity")][family][n - 1]
+    assert answers(solver, family, n).iterations.mean() <= 1.05 * measured
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
