@@ -13,6 +13,8 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "tarsus"
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FILE = re.compile(r"`((?:[\w.-]+/)*[\w.-]+\.(?:py|md|toml))`")
+BACKTICKS, WORD = re.compile(r"`[^`]+`"), re.compile(r"\w+")
+BARE = re.compile(r"(?<![\w./`:-])((?:[\w-]+/)+[\w-]+\.(?:py|md|toml))\b")  # not in backticks
 DOTTED = re.compile(r"`(tarsus(?:\.\w+)+)")
 
 
@@ -51,8 +53,26 @@ def test_what_a_page_names_exists(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     own = {"my_floor.py"}  # a reader's file
     wrong = [f"`{n}`" for n in FILE.findall(text) if n not in own and not is_there(n, page)]
+    wrong += [name for name in BARE.findall(text) if not is_there(name, page)]
     wrong += [f"`{name}`" for name in DOTTED.findall(text) if not resolves(name)]
     assert not wrong, f"{page.name} names what is not there: {', '.join(sorted(set(wrong)))}"
+
+
+def test_identifiers_of_the_notation_are_in_the_code() -> None:
+    """Every word in backticks in a column `identifier` is one of a file in src."""
+    known = {w for path in SOURCE.rglob("*.py") for w in WORD.findall(path.read_text("utf-8"))}
+    wrong, rows, column = list[str](), 0, -1
+    for line in (ROOT / "docs" / "notation.md").read_text(encoding="utf-8").splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if "identifier" in cells:
+            column = cells.index("identifier")
+        elif not line.startswith("|"):
+            column = -1
+        elif column >= 0:
+            named = "".join(name for name in BACKTICKS.findall(cells[column]) if ".py" not in name)
+            rows += 1
+            wrong += [word for word in WORD.findall(named) if word not in known]
+    assert rows > 50 and not wrong, f"no file in src has {', '.join(wrong)}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
