@@ -35,7 +35,7 @@ from tarsus.validation.scenes.base import EFFECTS, ValidationScene
 from tarsus.validation.table import SCENES, STEPPERS
 
 DOCS = Path(__file__).parents[1] / "docs"
-EXAMPLES = DOCS.parent / "examples"
+EXAMPLES, PACKAGE = DOCS.parent / "examples", DOCS.parent / "src" / "tarsus"
 MARKED = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -187,6 +187,28 @@ def examples() -> str:
     return "\n" + "\n".join(parts) + "\n"
 
 
+READ_FIRST = """
+algebra/projections.py spatial/rotation.py model/mechanism.py morphology/legs.py dynamics/rnea.py
+terrain/base.py robots/mini_cheetah.py sensing/base.py control/base.py tasks/base.py
+contact/base.py stepping/assemble.py program/ir/blocks.py simulation/simulation.py
+environments/environment.py learning/run.py planning/planner.py identification/run.py sweeps/run.py
+validation/table.py comparison/laws.py benchmarks/speed.py experiments/base.py
+mujoco_runs/simulation.py viewer/figure.py exchange/table.py parameters/declare.py
+references/reference.py commands/run.py
+"""  # rooms in the order of the tour, each with the file to begin with
+
+
+def rooms() -> str:
+    """Every package with what it says of itself; one without a file above stands last."""
+    found = {path.parent.name: path for path in PACKAGE.glob("*/__init__.py")}
+    first = {path.partition("/")[0]: f"`{path}`" for path in READ_FIRST.split()}
+    rows = []
+    for name in [*first, *sorted(found.keys() - first)]:
+        said = ast.get_docstring(ast.parse(found[name].read_text(encoding="utf-8"))) or ""
+        rows.append((f"`{name}`", said.partition("\n\n")[0].rstrip("."), first.get(name, "")))
+    return markdown(("room", "what it holds", "read first"), rows)
+
+
 def gallery() -> str:
     """The page of experiments, with a picture of each in docs/pictures/NAME.png."""
     text = experiments.gallery()
@@ -234,13 +256,9 @@ def _lead(page: str) -> str:
     return ""
 
 
-def speed_history() -> str:
-    """What `tarsus bench` measured, release by release."""
-    return history.markdown(history.read(DOCS / "speed_history.json"))
-
-
 TABLES: dict[str, Callable[[], str]] = {
     "log_variables": log_variables,
+    "rooms": rooms,
     "scenes": scenes,
     "effects": effects,
     "steppers": steppers,
@@ -251,7 +269,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "mujoco_parameters": mujoco_parameters,
     "references": cited,
     "examples": examples,
-    "speed_history": speed_history,
+    "speed_history": lambda: history.markdown(history.read(DOCS / "speed_history.json")),
 }
 
 
