@@ -8,6 +8,11 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+import xarray as xr
+
+import tarsus
+from tarsus import registry
+from tarsus.simulation.sensed import FOLDER as SENSORS
 
 ROOT = Path(__file__).parents[2]
 
@@ -41,3 +46,21 @@ def test_every_table_is_used_and_ends(make_docs: ModuleType) -> None:
     text = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs").glob("*.md"))
     assert set(re.findall(r"<!-- generated: (\w+) -->", text)) == set(make_docs.TABLES)
     assert text.count("<!-- generated: ") == text.count("<!-- end -->")
+
+
+@pytest.mark.parametrize("kind", ["with cut joints", "with every sensor"])
+def test_whatever_stands_in_a_log_is_in_the_conventions(kind: str, make_docs: ModuleType) -> None:
+    """Variables, labels and dimensions, in backticks below the heading `Log`."""
+    log = make_docs.log() if kind == "with cut joints" else sensed_run()
+    page = (ROOT / "docs" / "conventions.md").read_text(encoding="utf-8").partition("## Log")[2]
+    names = {
+        re.sub(r"^(sensed|channel)_.*", r"\1_NAME", str(n)) for n in (*log.variables, *log.dims)
+    }
+    missing = [name for name in sorted(names) if f"`{name}`" not in page]
+    assert not missing, f"conventions.md lacks {', '.join(missing)}"
+
+
+def sensed_run() -> xr.Dataset:
+    """The log of a step of a robot with a sensor of every kind."""
+    simulation = tarsus.Simulation("mini_cheetah", sensors=list(registry.names(SENSORS)))
+    return simulation.run(simulation.dt)
