@@ -29,7 +29,6 @@ from tarsus.model.mechanism import Mechanism
 from tarsus.robots import mini_cheetah, starleth
 
 Array = NDArray[np.float64]
-CUT = ("extended", "maximal")
 
 
 def gaps(mechanism: Mechanism, q: Array) -> Array:

@@ -324,7 +324,6 @@ def test_a_lookup_holds_its_index_inside_the_table(lanes: int, bits: int) -> Non
 
 # ---------------------------------------------------------------- the tape's rules
 
-DYADIC = st.floats(-1e3, 1e3, allow_subnormal=False, width=32)
 RULES: dict[str, tuple[Callable[..., SX], Callable[..., Fraction], dict[str, int]]] = {
     "fma": (lambda a, b, c: a * b + c, lambda a, b, c: a * b + c, {"fma": 1}),
     "fma, sum first": (lambda a, b, c: c + a * b, lambda a, b, c: a * b + c, {"fma": 1}),
