@@ -13,14 +13,11 @@ from helpers.contact_algebra import algebra
 from numpy.typing import NDArray
 
 from tarsus.algebra.pivoting import Complementarity, pivot
-from tarsus.contact.base import Law
 from tarsus.contact.laws.lcp_impulse import LcpImpulse
-from tarsus.control.gaits.stand import Stand
 from tarsus.errors import TarsusError
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
 from tarsus.program.run.worlds import Worlds
-from tarsus.robots import mini_cheetah
 from tarsus.terrain.slope import Slope
 from tarsus.validation.bodies import BOX, G, pose
 from tarsus.validation.table import validate
@@ -101,25 +98,6 @@ def test_pivoting_shares_what_is_redundant() -> None:
     tight, _, settled = pivoted(K, -r[None] @ np.array([1.0, 1.6, 2.2]), np.ones((1, 4)))
     w = K[0] @ tight[0] - r @ [1.0, 1.6, 2.2]
     assert settled.all() and w.min() > -1e-12 and np.abs(w * tight).max() < 1e-12
-
-
-def test_a_dropped_ball_rebounds_to_e_squared_h() -> None:
-    e, drop, dt = np.array([0.0, 0.5, 0.8, 1.0]), 1.0, 0.001
-    speed = np.sqrt(2 * G * drop)
-    log = bench("point", LcpImpulse()).run(1300, dt, q=pose([0, 0, drop]), law_e_N=e)
-    z, normal = log["q"][..., 2], contacts(log)[..., 0, 0]
-    for world, restitution in enumerate(e):
-        k = np.argmax(normal[:, world] > 0)
-        assert k * dt == pytest.approx(np.sqrt(2 * drop / G), abs=2 * dt)
-        # landing impulse m (1 + e) v, and where it stays the weight of that step
-        assert normal[k, world] == pytest.approx(
-            (1 + restitution) * speed, abs=2.1 * (1 + restitution) * G * dt
-        )
-        later = normal[k + 1 :, world] > 0
-        until = k + 1 + np.argmax(later) if later.any() and restitution else len(z)
-        highest = z[k:until, world].max()
-        assert highest == pytest.approx(restitution**2 * drop, abs=(1 + restitution) * speed * dt)
-    assert log["converged"].all()
 
 
 def test_a_slow_contact_gains_no_restitution() -> None:
@@ -206,17 +184,3 @@ def test_friction_by_the_default_tolerance_does_not_creep() -> None:
     """
     rows = validate("lcp_impulse", "creep", "midpoint")
     assert [row.status for row in rows] == ["pass"]
-
-
-@pytest.mark.parametrize("law", [LcpImpulse(), LcpImpulse(mu=0.8)])
-def test_mini_cheetah_stands_for_a_second(law: Law) -> None:
-    robot, dt = mini_cheetah.describe(), 0.0025
-    log = Bench(robot, law, controller=Stand()).run(400, dt, q=mini_cheetah.stand())
-    assert log["converged"].mean() > 0.99
-    height = log["q"][:, 0, 2]
-    assert np.abs(height - mini_cheetah.stand()[2]).max() < 0.02
-    assert np.abs(log["q"][-1, 0, :2] - mini_cheetah.stand()[:2]).max() < 0.02
-    assert contacts(log)[-100:, 0, :, 0].sum(-1).mean() / dt == pytest.approx(
-        G * robot.mass, rel=2e-3
-    )
-    assert np.abs(log["u"][-1, 0, :6]).max() < 0.02

@@ -17,7 +17,6 @@ import tarsus
 from tarsus.algebra.minimum_norm import minimum_norm
 from tarsus.contact.base import symbols
 from tarsus.contact.laws.linearized import Linearized
-from tarsus.control.gaits.stand import Stand
 from tarsus.dynamics.kinematics import displaced, kinematics
 from tarsus.errors import TarsusError
 from tarsus.program.ir.symbolic import entries
@@ -300,16 +299,3 @@ def test_negative_gains_are_rejected(name: str) -> None:
         replace(Linearized(), **{name: -1.0})
     with pytest.raises(TarsusError, match="rho"):
         Linearized(rho=0.0)
-
-
-def test_mini_cheetah_stands_for_a_second() -> None:
-    robot, dt = mini_cheetah.describe(), 0.0025
-    log = Bench(robot, Linearized(), controller=Stand()).run(400, dt, q=mini_cheetah.stand())
-    assert log["converged"].mean() > 0.99
-    height = log["q"][:, 0, 2]
-    assert np.abs(height - mini_cheetah.stand()[2]).max() < 0.02
-    assert np.abs(log["q"][-1, 0, :2] - mini_cheetah.stand()[:2]).max() < 0.02
-    assert contacts(log)[-100:, 0, :, 0].sum(-1).mean() / dt == pytest.approx(
-        G * robot.mass, rel=2e-3
-    )
-    assert np.abs(log["u"][-1, 0, :6]).max() < 0.02

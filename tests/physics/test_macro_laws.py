@@ -20,10 +20,8 @@ from tarsus.contact.base import Law
 from tarsus.contact.laws.macro import Macro
 from tarsus.contact.laws.micro import Micro
 from tarsus.contact.laws.micro_macro import MicroMacro
-from tarsus.control.gaits.stand import Stand
 from tarsus.errors import TarsusError
 from tarsus.parameters import declared
-from tarsus.robots import mini_cheetah
 from tarsus.terrain.slope import Slope
 from tarsus.validation.bodies import BOX, G, point_mass, pose, rod
 from tarsus.validation.table import validate
@@ -124,21 +122,6 @@ def test_a_fast_spinning_box_comes_to_rest(mu: float) -> None:
     assert (log["q"][-1, :, 2] < 0.11).all() and (log["q"][..., 2] > 0.03).all()
     assert np.abs(log["u"][-1]).max() < 0.5
     assert log["converged"].mean() > 0.999
-
-
-def test_a_macro_ball_rebounds_to_e_squared_h() -> None:
-    e, drop, dt = np.array([0.0, 0.5, 0.8]), 1.0, 0.001
-    speed = np.sqrt(2 * G * drop)
-    log = bench("point", Macro()).run(1300, dt, q=pose([0, 0, drop]), law_e_N=e)
-    z, normal = log["q"][..., 2], contacts(log)[..., 0, 0]
-    for world, rebound in enumerate(e):
-        k = np.argmax(normal[:, world] > 0)
-        assert normal[k, world] == pytest.approx((1 + rebound) * speed, rel=5e-3)
-        later = normal[k + 1 :, world] > 0
-        until = k + 1 + np.argmax(later) if rebound else len(z)
-        assert z[k:until, world].max() == pytest.approx(
-            rebound**2 * drop, abs=(1 + rebound) * speed * dt
-        )
 
 
 def test_a_macro_point_stops_by_kinetic_friction_and_holds_by_static() -> None:
@@ -293,16 +276,3 @@ def test_what_is_no_parameter_is_rejected() -> None:
     for name in ("damper", "phase", "spring"):
         with pytest.raises(TarsusError, match=name):
             MicroMacro(**{name: "strong"})  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("law", [Macro(), Macro(mu_K=0.32), MicroMacro()])
-def test_mini_cheetah_stands_for_a_second(law: Law) -> None:
-    robot, dt = mini_cheetah.describe(), 0.001
-    log = Bench(robot, law, controller=Stand()).run(1000, dt, q=mini_cheetah.stand())
-    assert log["converged"].mean() > 0.999
-    assert np.abs(log["q"][:, 0, 2] - mini_cheetah.stand()[2]).max() < 0.02
-    assert np.abs(log["q"][-1, 0, :2] - mini_cheetah.stand()[:2]).max() < 0.02
-    assert contacts(log)[-100:, 0, :, 0].sum(-1).mean() / dt == pytest.approx(
-        G * robot.mass, rel=2e-3
-    )
-    assert np.abs(log["u"][-1, 0, :6]).max() < 0.02
