@@ -11,15 +11,13 @@ from typing import Any
 import casadi as ca
 import numpy as np
 import pytest
-from numpy.typing import NDArray
+from helpers.in_mujoco import placed
 
 import tarsus
 from tarsus import cli, experiments, registry
 from tarsus.benchmarks.peer_process import engine_class
 from tarsus.control.base import ControlInputs, Controller
-from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError
-from tarsus.model.to_mjcf import to_mjcf
 from tarsus.parameters import declared
 from tarsus.program.ir import reference
 from tarsus.program.ir.trace import Builder
@@ -50,15 +48,6 @@ def cites(citation: Citation) -> bool:
 
 
 # ---------------------------------------------------------------- robots
-
-
-def placed(robot: Robot, q: NDArray) -> tuple[Any, Any]:
-    """The robot in MuJoCo at q."""
-    model = mujoco.MjModel.from_xml_string(to_mjcf(robot))
-    data = mujoco.MjData(model)
-    data.qpos[:] = q
-    mujoco.mj_forward(model, data)
-    return model, data
 
 
 @pytest.mark.parametrize("name", ROBOTS)

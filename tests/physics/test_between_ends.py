@@ -8,6 +8,7 @@ import casadi as ca
 import mujoco
 import numpy as np
 import pytest
+from helpers.free_body import free_body
 
 from tarsus import Simulation, registry
 from tarsus.contact.base import ForceLaw, Law
@@ -30,16 +31,9 @@ WALL = Boxes(position=[(0, 0, 0.05)], half_sizes=(0.05, 0.3, 0.05))
 IMPACT = 2e-3  # m: hard contact stops a body within a step of 0.5 ms at 3 m/s, and edges turn
 
 
-def body(geom: str, height: float = 1.0) -> Robot:
-    """A free body of one shape, its middle that high, m."""
-    geoms = f"<geom name='part' {geom} density='1000'/>"
-    text = f"<body pos='0 0 {height}'><freejoint/>{geoms}</body>"
-    return Robot.of(read_mjcf(f"<mujoco><worldbody>{text}</worldbody></mujoco>"))
-
-
 @pytest.mark.parametrize("kind", ["capsule", "cylinder"])
 def test_a_rod_lies_on_a_crest(kind: str) -> None:
-    simulation = Simulation(body(f"type='{kind}' {ROD}", 0.06), Moreau(), terrain=CREST)
+    simulation = Simulation(free_body(f"type='{kind}' {ROD}", 0.06), Moreau(), terrain=CREST)
     log = simulation.run(1.0)
     assert log.q.values[-1, 2] == pytest.approx(0.06, abs=1e-6)
     forces = dict(zip(log.contact.values, log.force_contact.values[-1, :, 0], strict=True))
@@ -48,7 +42,7 @@ def test_a_rod_lies_on_a_crest(kind: str) -> None:
 
 
 def test_a_law_that_gives_way_carries_it_too() -> None:
-    rod = body(f"type='capsule' {ROD}", 0.06)
+    rod = free_body(f"type='capsule' {ROD}", 0.06)
     law = Compliant()
     simulation = Simulation(rod, law, terrain=CREST, dt=5e-4)
     simulation.advance(1.0)
@@ -60,7 +54,7 @@ def test_a_law_that_gives_way_carries_it_too() -> None:
 def test_every_law_carries_what_lies_between_ends(name: str) -> None:
     """Its ends alone would let it down by 55 mm."""
     gives_way = issubclass(registry.member(LAWS, "law", name, Law), ForceLaw)
-    rod = body(f"type='capsule' {ROD}", 0.06)
+    rod = free_body(f"type='capsule' {ROD}", 0.06)
     simulation = Simulation(rod, name, terrain=CREST, dt=2e-4 if gives_way else 2.5e-3)
     log = simulation.run(0.5)
     assert log.q.values[-1, 2] == pytest.approx(0.06, abs=3e-3)
@@ -69,7 +63,7 @@ def test_every_law_carries_what_lies_between_ends(name: str) -> None:
 
 def test_a_box_lies_across_a_ridge() -> None:
     """Two of its edges carry it, alike, half of it in the air on either side."""
-    simulation = Simulation(body("type='box' size='.2 .1 .05'", 0.08), Moreau(), terrain=CREST)
+    simulation = Simulation(free_body("type='box' size='.2 .1 .05'", 0.08), Moreau(), terrain=CREST)
     log = simulation.run(0.5)
     assert log.q.values[-1, 2] == pytest.approx(0.08, abs=1e-6)
     forces = log.force_contact.values[-1, :, 0]
@@ -81,7 +75,7 @@ def test_a_box_lies_across_a_ridge() -> None:
 @pytest.mark.parametrize("kind", ["capsule", "cylinder", "box"])
 def test_what_falls_on_a_wall_does_not_go_through(kind: str) -> None:
     shape = "size='.2 .1 .05'" if kind == "box" else ROD
-    simulation = Simulation(body(f"type='{kind}' {shape}"), Moreau(), terrain=WALL, dt=5e-4)
+    simulation = Simulation(free_body(f"type='{kind}' {shape}"), Moreau(), terrain=WALL, dt=5e-4)
     for x, roll in ((0.0, 0.0), (0.06, 0.3), (-0.12, -0.2)):
         turned = [np.cos(roll / 2), np.sin(roll / 2), 0, 0]
         simulation.set(q=[x, 0, 0.45, *turned], u=np.zeros(6))
@@ -94,16 +88,16 @@ def test_what_falls_on_a_wall_does_not_go_through(kind: str) -> None:
 
 @pytest.mark.parametrize("ground", [Plane(), Slope(0.2)])
 def test_flat_ground_needs_ends_alone(ground: Terrain) -> None:
-    simulation = Simulation(body(f"type='capsule' {ROD}"), Moreau(), terrain=ground)
+    simulation = Simulation(free_body(f"type='capsule' {ROD}"), Moreau(), terrain=ground)
     assert not simulation.plan.scene.spans and not simulation.plan.scene.slots
 
 
 def test_a_long_edge_is_several_spans_of_which_one_holds_its_middle() -> None:
-    rod = body("type='capsule' size='.03 .4'")
+    rod = free_body("type='capsule' size='.03 .4'")
     own = spans(rod, [candidate.name for candidate in rod.candidates])
     assert len(own) % 2 == 1 and all(2 * np.linalg.norm(s.half) <= LONGEST for s in own)
     assert np.allclose(own[len(own) // 2].middle, 0)
-    box = body("type='box' size='.1 .1 .1'")
+    box = free_body("type='box' size='.1 .1 .1'")
     own = spans(box, [candidate.name for candidate in box.candidates])
     assert sum(not span.wide for span in own) == 12
     assert not spans(box, ["part_0"]), "one end alone spans nothing"
@@ -112,7 +106,7 @@ def test_a_long_edge_is_several_spans_of_which_one_holds_its_middle() -> None:
 def test_derivatives_of_a_step_that_rolls_and_slides_on_a_crest() -> None:
     """By central differences of the velocity before it."""
     sharp = Moreau(T_rel=1e-12, T_abs=1e-12)
-    simulation = Simulation(body(f"type='capsule' {ROD}", 0.06), sharp, terrain=CREST)
+    simulation = Simulation(free_body(f"type='capsule' {ROD}", 0.06), sharp, terrain=CREST)
     u = np.array(simulation.u)
     u[..., 0], u[..., 4] = 0.3, 0.4
     simulation.set(u=u)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import xarray as xr
+from helpers.free_body import free_body
 from numpy.typing import NDArray
 
 from tarsus import Simulation
 from tarsus.contact.laws.compliant import Compliant
 from tarsus.contact.laws.moreau import Moreau
 from tarsus.dynamics.robot import Robot
-from tarsus.model.mjcf import read_mjcf
 from tarsus.model.poses import rotation_from_quaternion
 from tarsus.model.spots import SPOTS
 from tarsus.terrain.base import Terrain
@@ -31,9 +31,7 @@ LAWS |= {"compliant": 2.5e-4}  # s
 
 def egg() -> Robot:
     size = " ".join(map(str, HALF_AXES))
-    geom = f"<geom name='egg' type='ellipsoid' size='{size}' density='1000'/>"
-    text = f"<body pos='0 0 1'><freejoint/>{geom}</body>"
-    return Robot.of(read_mjcf(f"<mujoco><worldbody>{text}</worldbody></mujoco>"))
+    return free_body(f"type='ellipsoid' size='{size}'")
 
 
 def skin(count: int = 4000) -> Array:
@@ -105,7 +103,7 @@ def test_what_a_step_sees_is_the_deepest() -> None:
 @pytest.mark.parametrize("ground", [Plane(), Slope(0.2)])
 def test_on_flat_ground_it_has_one_point(ground: Terrain) -> None:
     scene = Simulation(egg(), Moreau(), terrain=ground).plan.scene
-    assert scene.contact_names == ["egg"] and scene.candidates[0].start is None
+    assert scene.contact_names == ["part"] and scene.candidates[0].start is None
 
 
 def test_where_ground_is_flat_by_chance_one_of_its_spots_counts() -> None:

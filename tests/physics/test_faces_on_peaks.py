@@ -5,12 +5,11 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 import pytest
+from helpers.free_body import free_body
 
 from tarsus import Simulation, registry
 from tarsus.contact.base import ForceLaw, Law
 from tarsus.contact.laws.moreau import Moreau
-from tarsus.dynamics.robot import Robot
-from tarsus.model.mjcf import read_mjcf
 from tarsus.model.poses import rotation_from_quaternion
 from tarsus.model.spans import NARROW, spans
 from tarsus.terrain.sine import Sine
@@ -32,17 +31,10 @@ def hill(x: ca.SX, y: ca.SX) -> ca.SX:
 HILL = Surface(hill)
 
 
-def body(geom: str, height: float = 0.05, turn: str = "", density: float = 1000) -> Robot:
-    """A free body of one shape, its middle that high, m."""
-    geoms = f"<geom name='part' {geom} density='{density}'/>"
-    text = f"<body pos='0 0 {height}' {turn}><freejoint/>{geoms}</body>"
-    return Robot.of(read_mjcf(f"<mujoco><worldbody>{text}</worldbody></mujoco>"))
-
-
 @pytest.mark.parametrize("geom", [CRATE, DISC])
 @pytest.mark.parametrize("turn", ["", "euler='180 0 0'"])
 def test_a_face_lies_on_a_peak(geom: str, turn: str) -> None:
-    simulation = Simulation(body(geom, turn=turn), Moreau(), terrain=HILL)
+    simulation = Simulation(free_body(geom, 0.05, turn), Moreau(), terrain=HILL)
     log = simulation.run(1.0)
     assert log.q.values[-1, 2] == pytest.approx(0.05, abs=1e-6)
     forces = dict(zip(log.contact.values, log.force_contact.values[-1, :, 0], strict=True))
@@ -62,7 +54,7 @@ def test_a_face_lies_on_a_peak(geom: str, turn: str) -> None:
 def test_every_law_carries_a_face(name: str) -> None:
     gives_way = issubclass(registry.member(LAWS, "law", name, Law), ForceLaw)
     dt = 2e-4 if gives_way else 2.5e-3
-    log = Simulation(body(CRATE, density=80), name, terrain=HILL, dt=dt).run(0.5)
+    log = Simulation(free_body(CRATE, 0.05, density=80), name, terrain=HILL, dt=dt).run(0.5)
     assert log.q.values[-1, 2] == pytest.approx(0.05, abs=3e-3)
     assert (log.converged == 1).all()
 
@@ -72,7 +64,7 @@ def test_a_plank_rocks_on_a_ball_as_its_pendulum() -> None:
     h^2), k being its radius of gyration.
     """
     h = 0.05
-    simulation = Simulation(body(CRATE), Moreau(mu=2.0), terrain=HILL, dt=1e-3)
+    simulation = Simulation(free_body(CRATE, 0.05), Moreau(mu=2.0), terrain=HILL, dt=1e-3)
     u = np.zeros(6)
     u[:3], u[3:] = (0.05 * h, 0, 0), (0, 0.05, 0)
     simulation.set(u=u)
@@ -94,7 +86,7 @@ def test_what_tumbles_on_waves_lies_on_their_crests(geom: str) -> None:
     """No point of it is deep in them once it lies; 16 and 24 mm before."""
     high, long = 0.03, 0.5
     rng = np.random.default_rng(3)
-    simulation = Simulation(body(geom), Moreau(), terrain=Sine(high, long))
+    simulation = Simulation(free_body(geom, 0.05), Moreau(), terrain=Sine(high, long))
     turn = rng.normal(size=4)
     q = np.array([*rng.uniform(0, 1, 2), 0.35, *(turn / np.linalg.norm(turn))])
     simulation.set(q=q, u=np.r_[0.3 * rng.normal(size=2), 0, rng.normal(size=3)])
@@ -113,7 +105,7 @@ def test_what_tumbles_on_waves_lies_on_their_crests(geom: str) -> None:
 
 def test_narrow_faces_and_those_of_others_are_left_to_their_edges() -> None:
     def names(geom: str) -> list[str]:
-        robot = body(geom)
+        robot = free_body(geom, 0.05)
         return [s.name for s in spans(robot, [c.name for c in robot.candidates]) if s.wide]
 
     assert len(names(CRATE)) == 6 and len(names(DISC)) == 2

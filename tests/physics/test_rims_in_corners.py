@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import xarray as xr
 from casadi import SX, Function
+from helpers.free_body import free_body
 from numpy.typing import NDArray
 
 from tarsus import Simulation
@@ -13,7 +14,6 @@ from tarsus.comparison.trajectory import arrays_of, trajectory
 from tarsus.contact.laws.moreau import Moreau
 from tarsus.dynamics.robot import Robot
 from tarsus.model.mechanism import WORLD
-from tarsus.model.mjcf import read_mjcf
 from tarsus.model.poses import rotation_from_quaternion
 from tarsus.model.spans import ARCS
 from tarsus.terrain.plane import Plane
@@ -31,9 +31,7 @@ LAWS = {"moreau": 2.5e-3, "lcp_impulse": 2.5e-3, "soft_convex": 1e-3, "compliant
 
 
 def wheel(half: float = HALF) -> Robot:
-    geom = f"<geom name='wheel' type='cylinder' size='{RADIUS} {half}' density='1000'/>"
-    text = f"<body pos='0 0 1'><freejoint/>{geom}</body>"
-    return Robot.of(read_mjcf(f"<mujoco><worldbody>{text}</worldbody></mujoco>"))
+    return free_body(f"type='cylinder' size='{RADIUS} {half}'")
 
 
 def rims(half: float = HALF, count: int = 720) -> Array:

@@ -6,25 +6,17 @@ import casadi as ca
 import numpy as np
 import pytest
 from casadi import SX
+from helpers.free_body import free_body
 
 from tarsus import Simulation
 from tarsus.contact.laws.compliant import Compliant
 from tarsus.contact.laws.moreau import Moreau
 from tarsus.dynamics import outlines
-from tarsus.dynamics.robot import Robot
-from tarsus.model.mjcf import read_mjcf
 from tarsus.model.outline import ellipsoid, rim
 from tarsus.terrain.surface import Surface
 
 R, HALF = 0.1, 0.05
 LYING = f"type='cylinder' size='{R} {HALF}' euler='90 0 0'"
-
-
-def body(geom: str, beside: str = "") -> Robot:
-    """A body of one shape; `beside`: others that carry nothing."""
-    geoms = f"<geom {geom} density='1000'/>{beside}"
-    text = f"<body pos='0 0 1'><freejoint/>{geoms}</body>"
-    return Robot.of(read_mjcf(f"<mujoco><worldbody>{text}</worldbody></mujoco>"))
 
 
 def numbers(outline: object) -> tuple[ca.Function, ca.Function]:
@@ -64,7 +56,7 @@ def test_the_travel_is_the_derivative(outline: object) -> None:
 
 @pytest.mark.parametrize("law", [Moreau(), Compliant()])
 def test_a_wheel_rolls_a_meter_without_loss(law: Moreau | Compliant) -> None:
-    wheel = body(LYING)
+    wheel = free_body(LYING)
     simulation = Simulation(wheel, law, dt=2.5e-3 if isinstance(law, Moreau) else 5e-4)
     q = simulation.q
     q[..., 2] = R - 1e-10 if isinstance(law, Moreau) else R - wheel.mass * 9.81 / 2 / law.c_N
@@ -78,7 +70,7 @@ def test_a_wheel_rolls_a_meter_without_loss(law: Moreau | Compliant) -> None:
 
 def test_the_contact_of_an_ellipsoid_travels() -> None:
     """It rolls and rocks at random without slip: energy stays, and it touches all the time."""
-    simulation = Simulation(body("type='ellipsoid' size='.15 .08 .1'"), Moreau(mu=5.0))
+    simulation = Simulation(free_body("type='ellipsoid' size='.15 .08 .1'"), Moreau(mu=5.0))
     spin = np.array([1.5, 4.0, 0.5])
     touching = [0, 0, 0.1 - 1e-10, 1, 0, 0, 0]
     simulation.set(q=touching, u=[*np.cross(spin, [0, 0, 0.1]), *spin])
@@ -99,7 +91,7 @@ def test_rims_and_ellipsoids_in_slots_are_the_same() -> None:
     turned, ends = [np.sqrt(0.5), np.sqrt(0.5), 0, 0], []
     for law in (Moreau(), Compliant(c_N=1e5, d_N=500.0)):
         for beside in ("", far):
-            wheel = body(f"name='wheel' type='cylinder' size='{R} {HALF}'", beside)
+            wheel = free_body(f"type='cylinder' size='{R} {HALF}'", beside=beside)
             simulation = Simulation(wheel, law, contacts="*", dt=5e-4)
             simulation.set(q=[0, 0, R, *turned], u=[0.5, 0.1, 0, 0.1, 1.0, 0.3 / R])
             simulation.advance(0.5)
@@ -113,7 +105,7 @@ def test_rims_and_ellipsoids_in_slots_are_the_same() -> None:
 @pytest.mark.slow
 def test_a_cylinder_dropped_on_its_end_stands() -> None:
     tilted = "type='cylinder' size='.1 .1' euler='3 2 0'"
-    simulation = Simulation(body(tilted))
+    simulation = Simulation(free_body(tilted))
     q = simulation.q
     upright = np.cos(np.deg2rad(3)) * np.cos(np.deg2rad(2))
     q[..., 2] = 0.1 * (upright + np.sqrt(1 - upright**2)) + 0.02  # m: its rim 2 cm up
@@ -129,7 +121,7 @@ def test_a_cylinder_dropped_on_its_end_stands() -> None:
 def test_a_wheel_in_a_hollow_is_where_it_touches() -> None:
     """Of ground like a shallow egg box the gap is right to a millimeter."""
     ground = Surface(lambda x, y: 0.02 * ca.sin(4 * x))
-    simulation = Simulation(body(LYING), terrain=ground)
+    simulation = Simulation(free_body(LYING), terrain=ground)
     q = simulation.q
     q[..., 2] = R + 4e-4  # m: about where it touches
     simulation.set(q=q)

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 from casadi import DM, SX
 from helpers.capsule_biped import biped
+from helpers.in_mujoco import placed
 
 import tarsus
 from tarsus import Ball, Box
 from tarsus.dynamics.robot import Robot
 from tarsus.model.mjcf import read_mjcf
-from tarsus.model.to_mjcf import to_mjcf
 from tarsus.program.ir.trace import Builder
 from tarsus.program.run.samples import evaluate
 from tarsus.sensing.encoders import Encoders
@@ -109,10 +109,7 @@ def test_motion_of_bodies_is_that_of_mujoco() -> None:
     simulation = tarsus.Simulation(robot, "compliant", sensors=sensors)
     simulation.set(q=q, u=u)
     # the same state in MuJoCo, whose free joints turn in the body's axes as ours do
-    model = mujoco.MjModel.from_xml_string(to_mjcf(robot))
-    data = mujoco.MjData(model)
-    data.qpos[:], data.qvel[:] = q, u
-    mujoco.mj_forward(model, data)
+    model, data = placed(robot, q, u)
     for name, reading in simulation.sense().items():
         body, six = model.body(name).id, np.zeros(6)
         mujoco.mj_objectVelocity(model, data, mujoco.mjtObj.mjOBJ_XBODY, body, six, 0)

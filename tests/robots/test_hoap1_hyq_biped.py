@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from helpers.in_mujoco import placed
 
 import tarsus
 from tarsus.errors import TarsusError
-from tarsus.model.to_mjcf import to_mjcf
 from tarsus.morphology.feet import feet
 from tarsus.robots import hyq
 from tarsus.simulation import default_controller
@@ -21,14 +21,6 @@ FIGURES = {
     "hyq": (13, 12, 86.756, 0.5992595750374388, 0.79775, (0.03934898, 0.01510720, 0.55428054)),
     "biped": (15, 14, 45.0, 0.8235775984958826, 0.848, (0.01524843, 0.0, 0.91260339)),
 }
-
-
-def placed(robot, q: np.ndarray):
-    model = mujoco.MjModel.from_xml_string(to_mjcf(robot))
-    data = mujoco.MjData(model)
-    data.qpos[:] = q
-    mujoco.mj_forward(model, data)
-    return model, data
 
 
 def lowest(robot, data) -> np.ndarray:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from helpers.in_mujoco import placed
 
 import tarsus
-from tarsus.model.to_mjcf import to_mjcf
 from tarsus.robots import starleth
 from tarsus.simulation.contact_selection import candidates
 
@@ -16,14 +16,6 @@ ROBOT = tarsus.load("starleth")
 LEGS = ("LF", "RF", "LH", "RH")
 STAND_HEIGHT, ZERO_HEIGHT = 0.40243687491379543, 0.4965  # m, derived from the published lengths
 COM_HEIGHT = 0.35929792079962986  # m, in the stand posture
-
-
-def placed(q: np.ndarray):
-    model = mujoco.MjModel.from_xml_string(to_mjcf(ROBOT))
-    data = mujoco.MjData(model)
-    data.qpos[:] = q
-    mujoco.mj_forward(model, data)
-    return model, data
 
 
 def test_figures():
@@ -44,7 +36,7 @@ def test_figures():
 def test_stands_with_its_feet_on_the_ground_below_its_hips():
     q = ROBOT.keyframes["stand"]
     assert q[2] == pytest.approx(STAND_HEIGHT, abs=1e-12)
-    _, data = placed(q)
+    _, data = placed(ROBOT, q)
     assert data.site_xpos[:, 2] == pytest.approx(starleth.FOOT_RADIUS, abs=1e-12)
     hips = np.array(
         [np.array(starleth.HAA_IN_BASE)[:2] * signs for signs in starleth.LEGS.values()]
@@ -53,7 +45,7 @@ def test_stands_with_its_feet_on_the_ground_below_its_hips():
     assert data.subtree_com[0] == pytest.approx([0.0, 0.0, COM_HEIGHT], abs=1e-12)
     joints = [(body.joint.lower, body.joint.upper) for body in ROBOT.bodies[1:]]
     assert all(lower <= angle <= upper for angle, (lower, upper) in zip(q[7:], joints, strict=True))
-    _, data = placed(ROBOT.neutral())
+    _, data = placed(ROBOT, ROBOT.neutral())
     assert data.site_xpos[:, 2] - starleth.FOOT_RADIUS == pytest.approx(-ZERO_HEIGHT, abs=1e-12)
 
 
@@ -62,7 +54,7 @@ def test_mass_matrix_equals_mujoco():
     for _ in range(5):
         q = rng.normal(size=19)
         q[3:7] /= np.linalg.norm(q[3:7])
-        model, data = placed(q)
+        model, data = placed(ROBOT, q)
         full = np.zeros((18, 18))
         mujoco.mj_fullM(model, data, full)
         assert ROBOT.mass_matrix(q) == pytest.approx(full, abs=1e-9)
@@ -81,7 +73,7 @@ def test_candidates_at_feet_joints_and_trunk_corners():
     ]
     rng = np.random.default_rng(2)
     q = np.concatenate([np.zeros(3), [1.0, 0, 0, 0], rng.normal(size=12)])
-    model, data = placed(q)
+    model, data = placed(ROBOT, q)
     for name in joints:
         sphere = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_GEOM, name)
         joint = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_JOINT, name)
