@@ -73,7 +73,7 @@ MODELS = {
         </body></body>"""
     ),
     "armature": (
-        f"""<body><freejoint/>{MATTER}<body><joint armature=".3"/>{MATTER}
+        f"""<body><joint type="free" armature=".4"/>{MATTER}<body><joint armature=".3"/>{MATTER}
         <body pos=".1 0 0"><joint type="ball" armature=".2"/>{MATTER}
         <body pos=".1 0 0"><joint type="slide" armature=".1"/>{MATTER}{TIP}
         </body></body></body></body>"""

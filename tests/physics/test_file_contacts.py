@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import mujoco
@@ -103,6 +104,37 @@ def test_priority_and_condim_say_whose_friction_is_the_law_s() -> None:
     assert smooth.material["mu"] == 1.0
     assert {c.name[0]: c.friction for c in smooth.candidates} == {"a": 0.0, "b": 1.0}
     assert blocks('friction="0"', 'friction="0"').material["mu"] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("floor", "box"),
+    [
+        ('friction=".1" priority="1"', 'friction=".6"'),
+        ('friction=".5"', 'friction=".1"'),
+        ('condim="1"', 'condim="1"'),
+        ('condim="1" priority="2"', ""),
+        ('friction=".4"', 'friction=".6"'),
+        ('friction=".4" condim="1"', 'friction=".6" condim="4"'),
+        ('friction=".4"', 'friction=".2" priority="1"'),
+    ],
+)
+def test_friction_of_a_ground_that_is_not_taken_is_told(floor: str, box: str) -> None:
+    """The number that MuJoCo has where the box lies, if it is another than the box's own."""
+    text = f"""<mujoco><worldbody><geom name="floor" type="plane" size="5 5 .1" {floor}/>
+    <body name="b" pos="0 0 .099"><freejoint/><geom type="box" size=".1 .1 .1" {box}/></body>
+    </worldbody></mujoco>"""
+    model = mujoco.MjModel.from_xml_string(text)
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    theirs = 0.0 if data.contact[0].dim == 1 else float(data.contact[0].friction[0])
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always", TarsusWarning)
+        robot = Robot.of(read_mjcf(text))
+    told = [str(w.message) for w in seen if "own ground" in str(w.message)]
+    if theirs == robot.material.get("mu", 1.0):
+        assert not told
+    else:
+        assert len(told) == 1 and f"--friction {theirs:g} gives it" in told[0]
 
 
 def test_a_file_that_says_nothing_changes_nothing() -> None:

@@ -126,6 +126,29 @@ def test_gains_go_by_the_weight() -> None:
         servo.gains(robot, q, feet(robot), 0.0)
 
 
+BALANCED = """<mujoco><default><geom contype="0" conaffinity="0"/></default><worldbody>
+<body pos="0 0 1"><joint name="lift" axis="0 1 0"/>
+<geom type="capsule" fromto="0 0 0 .3 0 0" size=".03"/>
+<body pos=".3 0 0"><joint name="flange" axis="1 0 0"/><geom type="box" size=".02 .1 .1"/></body>
+</body></worldbody><actuator><motor joint="lift" ctrlrange="-50 50"/>
+<motor joint="flange" ctrlrange="-50 50"/></actuator>
+</mujoco>"""
+
+
+def test_a_joint_that_gravity_does_not_turn_is_held_too(tmp_path: Path) -> None:
+    """A kicked flange swings back as a servo of 2.5 rad/s, damped by 0.7, does: its closed form."""
+    path = tmp_path / "arm.xml"
+    path.write_text(BALANCED)
+    simulation = tarsus.Simulation(path, controller="stand", dt=0.001)
+    rest, kick = simulation.q[1], 0.5
+    simulation.set(u=[0.0, kick])
+    pace, damped = servo.SLOWEST, servo.SLOWEST * np.sqrt(1 - servo.ZETA**2)
+    for t in (0.5, 1.0, 3.0):
+        simulation.advance(t - simulation.time)
+        swung = kick / damped * np.exp(-servo.ZETA * pace * t) * np.sin(damped * t)
+        assert simulation.q[1] - rest == pytest.approx(swung, abs=2e-3)
+
+
 def test_mini_cheetah_keeps_the_gains_it_is_tuned_with() -> None:
     notices: list[str] = []
     for gait, tuned in (("trot", Trot()), ("stand", Stand())):

@@ -4,7 +4,8 @@ Gravity pulls a joint away from its posture by k_g a radian, N m/rad: the servo 
 damps the inertia I that the joint turns: kp = STIFFER k_g, kd = 2 ZETA sqrt(kp I), a servo of each
 joint on its own (Siciliano 2009, chapter 8). k_g is m g l of
 what the joint holds up, l off its axis; that of a joint between the ground and the trunk at least a
-foot's share of m g h, the robot tipping over its feet as a pendulum does.
+foot's share of m g h, the robot tipping over its feet as a pendulum does; and no joint is left
+limp whose axis goes through the center of mass of what it holds up.
 
 A torque is held over a step: damping that is stronger than the inertia over dt turns the velocity
 round. The least inertia that joints can show is that in the air, M^-1 of the whole robot (a foot on
@@ -40,6 +41,7 @@ ROUNDS, NEARLY = 300, 1.005  # of lowering gains at most; how near to a bound is
 LOCKED = 1e-9  # of the largest mobility: what loops lock has this
 LIFT = 0.1  # m: a slide lifts its load by less
 HELD = 25.0  # rad/s: what hangs on a held joint answers as quickly as this
+SLOWEST = 2.5  # rad/s: what hangs on any other, where gravity pulls by little or nothing
 GIVES = 0.1  # rad: a motor's whole torque answers an error of this, or a larger one
 
 
@@ -76,8 +78,9 @@ def gains(
     M = np.array(DM(crba.mass_matrix(kin, rnea.body_inertias(mechanism))))
     mobility = _mobility(kin, M, dt)[np.ix_(at, at)].astype(float)
     pull, inertia = (load[at] for load in _loads(kin, np.diag(M), feet))
-    still = list(held)
-    pull[still] = np.maximum(pull[still], inertia[still] * HELD**2 / STIFFER)
+    quick = np.full(len(pull), SLOWEST)
+    quick[list(held)] = HELD
+    pull = np.maximum(pull, inertia * quick**2 / STIFFER)
     # stiffness, then damping, as far as the motors and the step let them
     effort = np.array([max(-motor.lower, motor.upper) for motor in mechanism.actuators])
     kp = _within(np.minimum(STIFFER * pull, effort / GIVES), mobility, SPRUNG / dt**2)

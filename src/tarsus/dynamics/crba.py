@@ -31,7 +31,6 @@ def mass_matrix(kin: Kinematics, inertias: list[LinearInertia]) -> SX:
         at = mechanism.u_slices[i]
         if mechanism.bodies[i].joint.kind == "free":
             M[at, at] = _of_free_body(kin, i, composite)
-            continue
         for k, column in enumerate(_unit_momenta(kin, i, composite)):
             j, wrench = i, column
             while j != WORLD:
@@ -48,8 +47,12 @@ def mass_matrix(kin: Kinematics, inertias: list[LinearInertia]) -> SX:
 
 
 def _unit_momenta(kin: Kinematics, i: int, composite: LinearInertia) -> list[Wrench]:
-    """F_i = I_c S_i: momentum of the subtree for each unit velocity of joint i (Eqn. (28))."""
+    """F_i = I_c S_i: momentum of the subtree for each unit velocity of joint i (Eqn. (28)); none of
+    a free joint, whose block is `_of_free_body`.
+    """
     joint, zero, eye = kin.mechanism.bodies[i].joint, SX.zeros(3), SX.eye(3)
+    if joint.kind == "free":
+        return []
     if joint.kind == "hinge":
         return [composite.momentum(constant(joint.axis), zero)]
     if joint.kind == "slide":

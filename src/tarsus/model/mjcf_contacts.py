@@ -125,6 +125,7 @@ def report_contacts(model: Any, report: Report) -> None:
     wide = (np.array(model.geom_margin)[geoms] != 0) | (np.array(model.geom_gap)[geoms] != 0)
     _leave(model, report, "margin and gap of contacts", geoms[wide])
     _report_pairs(model, report)
+    _report_ground(model, report, own)
     # what the file keeps off its own ground
     spared = [geom for geom in sorted(own) if _spared(model, geom)]
     if spared:
@@ -153,6 +154,46 @@ def _spared(model: Any, geom: int) -> bool:
         (types & meets[f][1] or affinities & meets[f][0]) and host not in excluded
         for f, host in fixed.items()
     )
+
+
+def _report_ground(model: Any, report: Report, own: dict[int, float]) -> None:
+    """Say where MuJoCo would mix the robot's friction with that of the file's own ground, which the
+    terrain is not; a ground that says nothing has the robot's.
+    """
+    first = _first(model, own)
+    here, ground = own[first], dict[float, list[str]]()
+    if first in _ground_pairs(model):
+        return
+    for geom in colliding(model):
+        if model.body_weldid[model.geom_bodyid[geom]] == 0 and _says_friction(model, geom):
+            mixed = _mixed(model, first, geom)
+            if mixed != here:
+                ground.setdefault(mixed, []).append(model.geom(geom).name or f"geom {geom}")
+    for mixed, names in ground.items():
+        report.warn(
+            f"the friction of the file's own ground is not taken: on {several(names, SOME)} MuJoCo"
+            f" would have {mixed:g} where the robot's {here:g} acts here; --friction {mixed:g}"
+            " gives it."
+        )
+
+
+def _says_friction(model: Any, geom: int) -> bool:
+    """Whether a geom has other numbers for sliding friction than one of which nothing is said."""
+    return bool(
+        model.geom_friction[geom, 0] != 1
+        or model.geom_priority[geom]
+        or model.geom_condim[geom] == FRICTIONLESS
+    )
+
+
+def _mixed(model: Any, a: int, b: int) -> float:
+    """The sliding friction of two geoms on each other, as MuJoCo mixes it: that of the higher
+    priority, else the larger.
+    """
+    priority = model.geom_priority
+    count = [a, b] if priority[a] == priority[b] else [max(a, b, key=lambda geom: priority[geom])]
+    slippery = max(model.geom_condim[geom] for geom in count) == FRICTIONLESS
+    return 0.0 if slippery else float(max(model.geom_friction[geom, 0] for geom in count))
 
 
 def _report_pairs(model: Any, report: Report) -> None:
