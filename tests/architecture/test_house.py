@@ -299,8 +299,9 @@ def test_wings_do_not_know_each_other() -> None:
 def test_wings_meet_in_one_file() -> None:
     """Below the simulation, `stepping/assemble.py` alone imports both `dynamics` and `contact`.
 
-    `stepping/base.py`, which says what a step is given, names types of both wings but no algorithm;
-    a stepper imports nothing of the laws wing.
+    `stepping/base.py`, which says what a step is given, names types of both wings but no algorithm.
+    What else of the hall looks at contacts knows the types of a law and of its problem alone, and a
+    stepper not even these.
     """
     below = [
         m for m in MODULES.values() if m.part == LAWS_WING or _floor(m.part) < _floor("simulation")
@@ -309,6 +310,11 @@ def test_wings_meet_in_one_file() -> None:
     assert both == {f"tarsus.{HALL}.assemble"}
     seen = {m.name for m in below if LAWS_WING in m.parts and m.parts & MECHANICS_WING}
     assert seen == {f"tarsus.{HALL}.assemble", f"tarsus.{HALL}.base"}
+    hall = [m for m in below if m.part == HALL]
+    of_laws = {m.name: {n for n in m.ours if n.split(".")[1] == LAWS_WING} for m in hall}
+    known = {f"tarsus.{LAWS_WING}.base", f"tarsus.{LAWS_WING}.problem"}
+    assert set().union(*of_laws.values()) == known
+    assert not any(names for m, names in of_laws.items() if m.startswith(f"tarsus.{HALL}.methods."))
 
 
 @pytest.mark.parametrize("room", LADDERS)

@@ -2,8 +2,9 @@
 
 To add a stepper: one file in `stepping/methods/` with one frozen dataclass that derives from
 `Stepper`; its name on the command line is the file's name. It overrides what it can do where that
-differs: `order`, `instant`, `takes_impulses`, `holds_constraints`. What two steppers share goes to
-`assemble`, or to `runge_kutta` if it is for Runge-Kutta steps.
+differs: `order`, `instant`, `evaluation`, `takes_impulses`, `holds_constraints`, `takes_slots`; one
+of several steps of a law `inner_steps` and `solves_once`, one that locates impacts `no_strikes`.
+What two steppers share goes to `assemble`, or to `runge_kutta` if it is for Runge-Kutta steps.
 """
 
 from __future__ import annotations
