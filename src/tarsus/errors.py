@@ -17,6 +17,10 @@ class TarsusWarning(UserWarning):
     """Something was dropped, ignored or out of range; the work goes on."""
 
 
+class GroundLeftOut(TarsusWarning):
+    """What a robot's file fixes to its world is no part of the robot, and may be its terrain."""
+
+
 def shortened(text: str) -> str:
     """A text in quotation marks, its middle left out if it is long."""
     return repr(text if len(text) <= SHOWN else f"{text[:40]} ... {text[-10:]}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 import tarsus
 from tarsus import TarsusError
 from tarsus.cli import main
+from tarsus.errors import GroundLeftOut
 from tarsus.program.ir import reference
 from tarsus.program.ir.trace import Builder
 from tarsus.simulation.ground_samples import sampled
@@ -208,3 +210,27 @@ def test_the_command_takes_a_path(capsys: pytest.CaptureFixture[str], tmp_path: 
     missing = tmp_path / "nowhere.xml"
     assert main(["run", "mini_cheetah", "--terrain", str(missing), "--duration", "0.1"]) == 2
     assert "there is no file" in capsys.readouterr().err
+
+
+STAIR = """<geom type="plane" size="0 0 1"/>
+<geom name="step" type="box" pos=".8 0 .05" size=".3 1 .05"/>
+<body pos="0 0 .1"><freejoint/><geom type="box" size=".1 .1 .1"/></body>"""
+
+
+def test_a_robot_that_stands_on_its_own_file_s_ground_is_told_of_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its ground is the terrain, so that nothing is left out; elsewhere it is, and told."""
+    path = file(tmp_path, STAIR)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", GroundLeftOut)
+        tarsus.Simulation(path, terrain=path)
+        tarsus.Simulation(path, terrain=World(path))
+        with pytest.raises(GroundLeftOut, match="fixed to the world are left out"):
+            tarsus.Simulation(path, terrain="plane")
+    flags = ["run", path, "--gait", "free", "--duration", "0.1", "--out", str(tmp_path)]
+    told = []
+    for ground in (path, "plane"):
+        assert main([*flags, "--terrain", ground]) == 0
+        told.append("left out" in "".join(capsys.readouterr()))
+    assert told == [False, True]

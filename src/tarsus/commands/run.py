@@ -270,7 +270,8 @@ def _on_tarsus(given: Run, terrain: Terrain | str) -> tuple[Simulation, list[str
         options["sensors"] = sensors(given.sensors)
     if given.contacts is not None:
         options["contacts"] = given.contacts
-    robot = given.base.load(given.robot)
+    with resolve.on_own_ground(given.robot, terrain):
+        robot = given.base.load(given.robot)
     if given.view and robot.floating:
         options["pushes"] = robot.body_names[0]
     made = Simulation(robot, law, given.stepper, terrain, given.gait, given.dt, **options)
@@ -281,6 +282,7 @@ def _on_mujoco(given: Run, terrain: Terrain | str) -> tuple[MujocoSimulation, li
     """The simulation on MuJoCo; TarsusError for what is ours alone."""
     from tarsus.mujoco_runs.settings import MujocoSettings
     from tarsus.mujoco_runs.simulation import MujocoSimulation
+    from tarsus.simulation import resolve
 
     for name, instead in OURS_ALONE.items():
         default = next(f.default for f in fields(Run) if f.name == name)
@@ -291,5 +293,7 @@ def _on_mujoco(given: Run, terrain: Terrain | str) -> tuple[MujocoSimulation, li
     for flag in given.joints.changed:
         raise TarsusError(f"{flag} does not go with --engine mujoco: it sets our own joints.")
     settings = MujocoSettings() if given.friction is None else MujocoSettings(mu=given.friction)
-    parts = given.base.load(given.robot), settings, terrain, given.gait, given.dt
+    with resolve.on_own_ground(given.robot, terrain):
+        robot = given.base.load(given.robot)
+    parts = robot, settings, terrain, given.gait, given.dt
     return MujocoSimulation(*parts, given.contacts, given.parameters), []

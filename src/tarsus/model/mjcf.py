@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.errors import TarsusError
+from tarsus.errors import GroundLeftOut, TarsusError
 from tarsus.model.candidates import Shape, ShapeKind
 from tarsus.model.conventions import mujoco_joint_names
 from tarsus.model.files import existing_file, naming, needed_library
@@ -246,7 +246,8 @@ def _report_terrain(model: Any, report: Report) -> None:
     if ground:
         report.leave(f"The ground plane is left out ({', '.join(ground)}): {ITSELF}.")
     if other:
-        report.warn(f"planes and heightfields are left out ({', '.join(other)}): {ITSELF}.")
+        told = f"planes and heightfields are left out ({', '.join(other)}): {ITSELF}."
+        report.warn(told, GroundLeftOut)
 
 
 def _keyframes(model: Any) -> dict[str, Array]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.errors import TarsusError, TarsusWarning, several
+from tarsus.errors import GroundLeftOut, TarsusError, TarsusWarning, several
 from tarsus.model.candidates import Shape, candidates, edges
 from tarsus.model.mechanism import WORLD, Body, Candidate, Frame, Inertia, Joint
 from tarsus.model.poses import Pose, joined, moved
@@ -77,10 +77,10 @@ class Report:
         self.notes.append(text)
         self.left_out.append(text)
 
-    def warn(self, text: str) -> None:
-        """Keep a sentence on what is left out, or doubtful, and issue it as a TarsusWarning."""
+    def warn(self, text: str, kind: type[TarsusWarning] = TarsusWarning) -> None:
+        """Keep a sentence on what is left out, or doubtful, and issue it as a warning."""
         self.leave(text)
-        warnings.warn(f"{self.file}: {text}", TarsusWarning, stacklevel=2)
+        warnings.warn(f"{self.file}: {text}", kind, stacklevel=2)
 
 
 def weld(parts: Sequence[Part], report: Report) -> Welded:
@@ -178,5 +178,6 @@ def _report_static(parts: Sequence[Part], places: list[tuple[int, Pose]], report
     if solid:
         report.warn(
             f"the collision shapes of what is fixed to the world are left out ({', '.join(solid)}):"
-            " choose a terrain for the ground, which may be an MJCF file by its path."
+            " choose a terrain for the ground, which may be an MJCF file by its path.",
+            GroundLeftOut,
         )

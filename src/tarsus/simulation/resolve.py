@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -12,7 +14,7 @@ from tarsus import registry, robots
 from tarsus.contact.base import Law
 from tarsus.control.base import Controller
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import TarsusError
+from tarsus.errors import GroundLeftOut, TarsusError
 from tarsus.model.cut import in_coordinates
 from tarsus.model.mechanism import Candidate, Mechanism
 from tarsus.model.self_collision import moved
@@ -42,6 +44,21 @@ def robot(given: Robot | Mechanism | str, **options: Any) -> Robot:
             f"{given.name!r} is loaded already: {', '.join(options)} is asked of tarsus.load."
         )
     return given if isinstance(given, Robot) else Robot.of(given)
+
+
+@contextmanager
+def on_own_ground(given: object, ground: object) -> Iterator[None]:
+    """While a robot is read from a file whose world is the terrain too, nobody is told that it is
+    left out.
+    """
+    file = ground.file if isinstance(ground, World) else ground
+    world = isinstance(file, str) and file.endswith(WORLD_FILE)
+    named = isinstance(given, str | os.PathLike)
+    same = world and named and os.path.realpath(str(file)) == os.path.realpath(str(given))
+    with warnings.catch_warnings() if same else nullcontext():
+        if same:
+            warnings.simplefilter("ignore", GroundLeftOut)
+        yield
 
 
 def law(given: Law | str) -> Law:

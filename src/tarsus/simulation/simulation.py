@@ -78,7 +78,8 @@ class Simulation(KeptState, sensed.Sensed, Differentiated):
     ) -> None:
         # what is simulated: names become objects, the gait and its gains fit the robot
         chosen = complete(options)
-        self.robot = resolve.robot(robot)
+        with resolve.on_own_ground(robot, terrain):
+            self.robot = resolve.robot(robot)
         self.dt, self.worlds, self.notices = time_steps.step(dt), chosen.worlds, list[str]()
         self.options = chosen
         self.notices += time_steps.of_file(self.dt, self.robot)
