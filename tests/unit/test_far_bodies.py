@@ -17,7 +17,7 @@ from tarsus.program.run.worlds import Worlds
 from tarsus.stepping import far_bodies
 from tarsus.stepping.base import Scene
 from tarsus.stepping.touching import gaps
-from tarsus.stepping.touching_point import FAR
+from tarsus.stepping.touching_point import OPEN_GAP
 
 LIMBS = """<mujoco><worldbody><body name="trunk" pos="0 0 .5"><freejoint/>
 <geom type="box" size=".2 .1 .05"/><geom type="cylinder" size=".06 .05" pos="0 0 .1"/>
@@ -61,10 +61,10 @@ def test_what_is_near_is_found_as_without(
     q[:, 3:7] = rng.normal(size=(WORLDS, 4))
     q[:, 3:7] /= np.linalg.norm(q[:, 3:7], axis=1)[:, None]
     found = lowest(scene, q)
-    monkeypatch.setattr(far_bodies, "FEW", 10**6)
+    monkeypatch.setattr(far_bodies, "GROUPED", 10**6)
     exact = lowest(scene, q)
     # what is said to be far is clear of the ground; all else is the same
-    far = found["candidates"] == FAR
+    far = found["candidates"] == OPEN_GAP
     assert 0.05 < far.mean() < 0.95 and (exact["candidates"][far] > 0).all()
     np.testing.assert_allclose(found["candidates"][~far], exact["candidates"][~far], atol=1e-12)
     touching = exact["least"] <= 0
