@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from helpers.capsule_biped import biped
@@ -83,6 +85,7 @@ class Brittle:
     """A robot that cannot be run in one of its scenes."""
 
     name = "brittle"
+    scenes = (truth.FLIES, truth.DROPS, truth.STANDS, truth.FALLS)
 
     def row(self, scene: str) -> truth.TruthRow:
         if scene == truth.DROPS:
@@ -93,8 +96,55 @@ class Brittle:
 def test_a_scene_that_fails_does_not_lose_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(truth.Beside, "of", lambda name, file: Brittle())
     rows = list(truth.rows({"brittle": "brittle.xml"}, lambda text: None))
-    assert [row.scene for row in rows] == list(truth.SECONDS)
+    assert [row.scene for row in rows] == list(Brittle.scenes)
     assert [row.why for row in rows] == ["", "it broke.", "", ""]
+
+
+def on_a_post(motors: str, damping: float = 0.0) -> str:
+    """The chain on a post that stands in the floor, which is deeper than the simulator's."""
+    floor = "<geom type='plane' size='1 1 1' pos='0 0 -.3'/><geom type='box' size='.1 .1 1.1'/>"
+    text = chain().replace("<worldbody>", f"<worldbody>{floor}", 1)
+    text = text.replace(' axis="0 1 0"', f' axis="0 1 0" damping="{damping}"')
+    return text.replace("</mujoco>", f"<actuator>{motors}</actuator></mujoco>")
+
+
+MOTORS = "".join(f"<motor joint='{name}'/>" for name in "abc")
+
+
+@pytest.mark.parametrize(("motors", "scenes"), [("", ["swing"]), (MOTORS, ["swing", "hold"])])
+def test_a_fixed_base_swings_and_holds(motors: str, scenes: list[str], tmp_path: Path) -> None:
+    """The swing to the order of `midpoint`, the first; with servos as in MuJoCo. No joint is lifted
+    as a base would be.
+    """
+    file = tmp_path / "arm.xml"
+    file.write_text(on_a_post(motors), encoding="utf-8")
+    swing, *held = rows = list(truth.rows({"arm": str(file)}, lambda text: None))
+    assert [row.scene for row in rows] == scenes and not any(row.why for row in rows)
+    assert swing.found is not None and swing.found.angle < 0.01
+    assert swing.order == pytest.approx(1, abs=0.1)
+    for row in held:
+        assert row.found is not None and row.found.together == pytest.approx(3.0)
+        assert row.found.angle < truth.ALIKE.angle and not row.theirs_alone
+
+
+def test_damping_that_is_stiff_for_mujoco_is_compared_with_shorter_steps(tmp_path: Path) -> None:
+    """A joint whose rate decays in 0.01 ms: MuJoCo's RK4 is unstable with 0.05 ms."""
+    file = tmp_path / "arm.xml"
+    text = on_a_post("", 0.1).replace('mass="0.3"', 'mass="0.00003"')
+    file.write_text(text, encoding="utf-8")
+    (swing,) = truth.rows({"arm": str(file)}, lambda text: None)
+    assert not swing.why and swing.found is not None
+    assert swing.found.angle < 0.01 and swing.order == pytest.approx(1, abs=0.2)
+
+
+def test_where_mujoco_diverges_its_warning_is_told_and_no_file_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    model = theirs.model_of(Robot.of(read_mjcf(chain())), chain(), DT)
+    with pytest.raises(TarsusError, match=r"MuJoCo itself gives up: Nan, Inf .* Time = 0"):
+        theirs.in_flight(model, (np.zeros(3), np.array([0.0, 0.0, 1e12])), DT, 1)
+    assert not list(tmp_path.iterdir())
 
 
 def test_what_overlaps_at_the_start_meets_in_neither_engine() -> None:

@@ -38,7 +38,8 @@ class Robots(Command):
     `tarsus robots check` takes the built-in robots and those of the package example-robot-data,
     each held for ten seconds by its own servos or by the gait `stand`. It exits with 1 if one that
     was named does not stand. With `--mujoco` a robot
-    flies, drops, stands and falls in Tarsus and in MuJoCo from one file (docs/validation.md).
+    flies, drops, stands and falls in Tarsus and in MuJoCo from one file, one with a fixed base
+    swings and holds its posture (docs/validation.md).
     """
 
     place: ClassVar[int] = 55
@@ -55,7 +56,8 @@ class Robots(Command):
     duration: Seconds = SECONDS
     """How long each stands; not with --mujoco, whose scenes have their own times."""
     mujoco: bool = False
-    """Beside MuJoCo: events and poses of a flight, a limp drop, a stand and a fall."""
+    """Beside MuJoCo: events and poses of a flight, a limp drop, a stand and a fall; of a fixed base
+    a swing and a hold."""
     page: File = None
     """Write the table to this Markdown file, between its lines `<!-- checked robots -->` (with
     --mujoco `<!-- robots beside MuJoCo -->`) and `<!-- end of ... -->`."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tarsus.dynamics import tree
 from tarsus.dynamics.integrate import difference
 from tarsus.dynamics.robot import Robot
 
@@ -49,7 +50,7 @@ class RobotRun:
 
 @dataclass(frozen=True)
 class Apart:
-    """How far two poses of a robot are from each other.
+    """How far two poses of a robot are from each other, objects beside it left out.
 
     place: of the trunk, m
     angle: the trunk's turn or the largest of a joint, rad; slides by their way, m
@@ -81,12 +82,13 @@ def apart(robot: Robot, q: Array, other: Array) -> Apart:
 def _distances(robot: Robot, q: Array, other: Array) -> tuple[Array, Array]:
     """`Apart`'s numbers of coordinates (..., nq) and other ones."""
     way = difference(robot, q, other)
-    place, angles = np.zeros(q.shape[:-1]), []
-    for body, at in zip(robot.bodies, robot.u_slices, strict=True):
+    place, angles, beside = np.zeros(q.shape[:-1]), [], tree.loose(robot)
+    for k, (body, at) in enumerate(zip(robot.bodies, robot.u_slices, strict=True)):
+        if k in beside:
+            continue
         own = way[..., at]
         if body.joint.kind == "free":
-            if at.start == 0:
-                place = np.linalg.norm(own[..., :3], axis=-1)
+            place = np.linalg.norm(own[..., :3], axis=-1)
             own = own[..., 3:]
         angles.append(np.linalg.norm(own, axis=-1))
     return place, np.max(angles, axis=0)

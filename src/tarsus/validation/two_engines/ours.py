@@ -38,7 +38,10 @@ def in_tarsus(
             stops[name] = int(hit[0])
     owners = [(names[c.body], GROUND) for c in (*scene.candidates, *scene.spans)]
     owners += [(names[pair.first.body], names[pair.second.body]) for pair in scene.pairs]
-    forces = dict(zip(log.contact.values.tolist(), log.force_contact.values[..., 0].T, strict=True))
+    forces = dict[str, Array]()
+    if "force_contact" in log:
+        pressing = log.force_contact.values[..., 0].T
+        forces = dict(zip(log.contact.values.tolist(), pressing, strict=True))
     return RobotRun(
         log.q.values,
         log.u.values,

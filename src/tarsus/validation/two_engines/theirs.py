@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from tarsus.dynamics.robot import Robot
+from tarsus.errors import TarsusError
 from tarsus.model.conventions import mujoco_joint_names
 from tarsus.model.mjcf_compile import compiled_on_floor
 from tarsus.model.mjcf_extras import body_names
 from tarsus.morphology.self_contacts import self_contacts
-from tarsus.mujoco_runs.library import mujoco
+from tarsus.mujoco_runs.library import mujoco, warned
 from tarsus.mujoco_runs.whole_robot import with_pairs_and_servos
 from tarsus.validation.two_engines.course import GROUND, Array, RobotRun, Torques
 from tarsus.validation.two_engines.ours import MU
@@ -70,6 +71,12 @@ def grounded(model: Any) -> set[str]:
     return found
 
 
+def untouched(model: Any) -> None:
+    """Without contacts of what is fixed in the world: the ground, and a fixed base."""
+    fixed = np.array(model.body_weldid)[model.geom_bodyid] == 0
+    model.geom_contype[fixed] = model.geom_conaffinity[fixed] = 0
+
+
 def hard(model: Any, dt: float, softness: float = 1.0) -> None:
     """As hard as steps of dt, s, allow, or softer by a factor on the time constant; the same
     friction everywhere, no motors: torques come as forces.
@@ -104,7 +111,8 @@ def in_mujoco(
     torques: Torques,
     run: tuple[float, int, int],
 ) -> RobotRun:
-    """From q (nq,) and u (nu,) in a model made `hard`.
+    """From q (nq,) and u (nu,) in a model made `hard`; TarsusError with what MuJoCo warns of, such
+    as a motion that diverges, from which it starts again.
 
     run: dt, s, in which torques are held; how many of them; how many of MuJoCo's steps in each
     """
@@ -119,10 +127,11 @@ def in_mujoco(
     owner = np.array(model.body_weldid)[model.geom_bodyid]
     stop = library.mjtConstraint.mjCNSTR_LIMIT_JOINT
     stops, meets = dict[str, int](), dict[frozenset[str], int]()
+    # step by step
     for k in range(steps):
         data.qfrc_applied[motors] = torques(k * dt, data.qpos.copy(), data.qvel.copy())
         for _ in range(parts):
-            library.mj_step(model, data)
+            _step(model, data, 1)
             for row in np.flatnonzero(data.efc_type == stop).tolist():
                 stops.setdefault(joints[data.efc_id[row]], k)
             if data.ncon:
@@ -134,7 +143,7 @@ def in_mujoco(
 
 def in_flight(model: Any, start: tuple[Array, Array], dt: float, steps: int) -> Array:
     """Coordinates (nq,) after so many steps in the air by Runge and Kutta's method of fourth order,
-    joints without limits and dry friction.
+    joints without limits and dry friction; TarsusError with what MuJoCo warns of.
     """
     library, flags = mujoco(), mujoco().mjtDisableBit
     hard(model, dt)
@@ -142,5 +151,12 @@ def in_flight(model: Any, start: tuple[Array, Array], dt: float, steps: int) -> 
     model.opt.disableflags |= flags.mjDSBL_LIMIT | flags.mjDSBL_CONTACT | flags.mjDSBL_FRICTIONLOSS
     data = library.MjData(model)
     data.qpos[:], data.qvel[:] = start
-    library.mj_step(model, data, steps)
+    _step(model, data, steps)
     return np.array(data.qpos)
+
+
+def _step(model: Any, data: Any, steps: int) -> None:
+    with warned() as said:
+        mujoco().mj_step(model, data, steps)
+    if said:
+        raise TarsusError(f"MuJoCo itself gives up: {said[0]}")

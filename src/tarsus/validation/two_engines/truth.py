@@ -1,4 +1,5 @@
-"""A robot's file in Tarsus and in MuJoCo: free flight, a limp drop, a stand and a fall.
+"""A robot's file in Tarsus and in MuJoCo: free flight, a limp drop, a stand and a fall; of a robot
+whose base is fixed a free swing, and if it has motors how it holds its posture, the ground away.
 
 Both start alike and are given the same torques, held for a step of ours: none, or those of servos
 sized for the robot. MuJoCo takes `PARTS` steps in each of ours, its contacts and stops as hard as
@@ -35,16 +36,20 @@ ROBOTS = ("go2", "anymal_c", "g1")  # of example-robot-data, if none are named
 ALIKE = Apart(1e-3, float(np.deg2rad(0.2)))  # poses that agree
 WITHIN = 2  # steps: events so near are the same
 LASTING = 20  # steps: an impact spreads over some of MuJoCo's, and the poses differ meanwhile
-FLIGHT, FLIGHT_PARTS, RATES = 0.2, 20, 1.0  # s; MuJoCo's steps in one of ours; rad/s at the start
+FLIGHT, RATES = 0.2, 1.0  # s; rad/s at the start
+FLIGHT_PARTS = (20, 200)  # of MuJoCo's steps in one of ours; those for what is unstable so
+STEADY = 0.01  # rad: steps half as long change a stable flight by less
 HIGH = 10.0  # m: nothing touches in flight
 DROP, TIPPED, CLEAR = 0.2, 1.0, 0.05  # m; rad of roll; m above the ground
 FLIES, DROPS, STANDS, FALLS = "flight", "drop", "stand", "fall"
+SWINGS, HOLDS = "swing", "hold"  # of a fixed base
 SETTINGS = (
     f"Tarsus: moreau, midpoint, dt {1e3 * DT:g} ms; MuJoCo: implicitfast, {1e3 * DT / PARTS:g} ms,"
     f" time constants of two steps (softer: four), elliptic cones, impratio 10; friction {MU:g};"
-    f" flight against MuJoCo's RK4 at {1e3 * DT / FLIGHT_PARTS:g} ms"
+    f" flight and swing against MuJoCo's RK4 at {1e3 * DT / FLIGHT_PARTS[0]:g} ms,"
+    f" {1e3 * DT / FLIGHT_PARTS[1]:g} ms where that is unstable"
 )
-SECONDS = {FLIES: FLIGHT, DROPS: 1.0, STANDS: 3.0, FALLS: 3.0}
+SECONDS = {FLIES: FLIGHT, DROPS: 1.0, STANDS: 3.0, FALLS: 3.0, SWINGS: FLIGHT, HOLDS: 3.0}
 
 
 @dataclass(frozen=True)
@@ -90,9 +95,9 @@ class TruthRow:
     """One robot in one scene.
 
     found: how Tarsus and MuJoCo differ
-    soft: how MuJoCo and MuJoCo twice as soft do; None in flight
+    soft: how MuJoCo and MuJoCo twice as soft do; None in flight and of a swing
     ours_alone, theirs_alone: events of one engine
-    order: of our steps, from two lengths of step (flight)
+    order: of our steps, from two lengths of step (flight, swing)
     unsolved: steps of ours that did not converge
     why: what went wrong
     """
@@ -123,7 +128,7 @@ def rows(chosen: dict[str, str], tell: Callable[[str], None] = print) -> Iterato
         except TarsusError as error:
             yield TruthRow(name, "", why=str(error).removeprefix(f"{file}: "))
             continue
-        for scene in SECONDS:
+        for scene in beside.scenes:
             tell(f"{name}: {scene} ...")
             try:
                 with warnings.catch_warnings():
@@ -151,15 +156,24 @@ class Beside:
     def of(name: str, file: str) -> Beside:
         """A robot by name and file, on its feet."""
         robot, gait = prepared(robots.load(file), STAND, DT, [])
-        robot = grounded_alike(without_overlaps(robot), file)
+        robot = without_overlaps(robot)
+        # a fixed base may stand in the ground, which a file's own plane may put elsewhere
+        robot = grounded_alike(robot, file) if robot.floating else replace(robot, candidates=())
         servos = held(robot, np.array(gait.initial_coordinates(robot)), gait)
         shown = robot.name if name == file else name
         return Beside(shown, robot, file, ours.simulated(robot, servos, DT).q, servos)
 
+    @property
+    def scenes(self) -> tuple[str, ...]:
+        """Those of `SECONDS` that it takes part in."""
+        if self.robot.floating:
+            return FLIES, DROPS, STANDS, FALLS
+        return (SWINGS, HOLDS) if self.robot.actuators else (SWINGS,)
+
     def row(self, scene: str) -> TruthRow:
-        """In one of `SECONDS`."""
-        if scene == FLIES:
-            return self._flight()
+        """In one of its scenes."""
+        if scene in (FLIES, SWINGS):
+            return self._flight(scene)
         start, torques = self._start(scene)
         steps = round(SECONDS[scene] / DT)
         own = ours.in_tarsus(self.robot, start, torques, DT, steps)
@@ -179,13 +193,15 @@ class Beside:
         self, start: tuple[Array, Array], torques: Torques, steps: int, soft: float
     ) -> RobotRun:
         model = theirs.model_of(self.robot, self.file, DT)
+        if not self.robot.floating:
+            theirs.untouched(model)
         theirs.hard(model, DT / PARTS, soft)
         return theirs.in_mujoco(model, self.robot, start, torques, (DT, steps, PARTS))
 
     def _start(self, scene: str) -> tuple[tuple[Array, Array], Torques]:
         """q and u at the start of a scene, and its torques."""
         q, u = self.q.copy(), np.zeros(self.robot.nu)
-        if scene == STANDS:
+        if scene in (STANDS, HOLDS):
             return (q, u), self.servos
         if scene == DROPS:
             q[2] += DROP
@@ -197,21 +213,39 @@ class Beside:
         q[2] += CLEAR - min(lowest(kin, candidate)[2] for candidate in self.robot.candidates)
         return (q, u), self.servos
 
-    def _flight(self) -> TruthRow:
+    def _flight(self, scene: str) -> TruthRow:
         """In the air, joints turning: the difference from MuJoCo's steps of fourth order."""
         q, rng = self.q.copy(), np.random.default_rng(0)
-        q[2] += HIGH
+        if self.robot.floating:
+            q[2] += HIGH
         start = ours.consistent(self.robot, q, RATES * rng.uniform(-1, 1, self.robot.nu))
-        steps = round(FLIGHT / DT)
-        model = theirs.model_of(self.robot, self.file, DT)
-        exact = theirs.in_flight(model, start, DT / FLIGHT_PARTS, steps * FLIGHT_PARTS)
+        steps, exact = round(FLIGHT / DT), self._exact(start)
         whole, half = (
             apart(self.robot, exact, ours.in_flight(self.robot, start, DT / n, steps * n))
             for n in (1, 2)
         )
         order = float(np.log2(whole.angle / half.angle)) if half.angle else None
         found = Beheld(FLIGHT, place=whole.place, angle=whole.angle)
-        return TruthRow(self.name, FLIES, FLIGHT, found, order=order)
+        return TruthRow(self.name, scene, FLIGHT, found, order=order)
+
+    def _exact(self, start: tuple[Array, Array]) -> Array:
+        """MuJoCo's coordinates (nq,) after the flight, its steps short enough to be stable, as
+        those of stiff damping on light bodies must be; TarsusError if none are.
+        """
+        model = theirs.model_of(self.robot, self.file, DT)
+        steps, why = round(FLIGHT / DT), ""
+        for parts in FLIGHT_PARTS:
+            try:
+                found, finer = (
+                    theirs.in_flight(model, start, DT / n, steps * n) for n in (parts, 2 * parts)
+                )
+            except TarsusError as error:
+                why = str(error)
+                continue
+            if apart(self.robot, found, finer).angle < STEADY:
+                return found
+            why = f"MuJoCo itself is unstable with steps of {1e3 * DT / parts:g} ms (RK4)"
+        raise TarsusError(why)
 
 
 def grounded_alike(robot: Robot, file: str) -> Robot:
