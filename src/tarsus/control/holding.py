@@ -28,25 +28,32 @@ def holding(mechanism: Mechanism, q: Array, feet: Sequence[Candidate]) -> tuple[
     feet press straight down, as evenly as the balance of forces and moments lets them. Closed
     loops, and joints that follow others, carry what joints without motors cannot.
     """
+    at = actuated(mechanism)[1]
+    return tuple(float(f"{torque:.4g}") for torque in forces_at(mechanism, q, feet, at))
+
+
+def forces_at(
+    mechanism: Mechanism, q: Array, feet: Sequence[Candidate], at: Sequence[int]
+) -> Array:
+    """Torques (at,), N m or N, like `holding`, of a robot that has motors at these velocities."""
     # what gravity asks of every joint, but for what springs give
     kin = kinematics(mechanism, SX(q))
     needed = rnea.gravity_terms(kin, rnea.body_inertias(mechanism))
     if springs.has_springs(mechanism):
         needed -= springs.force(kin)
     load = np.array(DM(needed)).ravel()
-    driven = actuated(mechanism)[1]
     # what the ground bears, and with it loops and followers
     up = np.array([_rise(kin, foot) for foot in feet if mechanism.floating])
     if mechanism.constrained:
-        load -= _carried(kin, load, up.reshape(-1, mechanism.nu), driven)
+        load -= _carried(kin, load, up.reshape(-1, mechanism.nu), at)
     elif len(up):
         balance = np.vstack([up[:, :BASE].T, EVENLY * np.eye(len(feet))])
         pressing, _ = nnls(balance, np.append(load[:BASE], np.zeros(len(feet))))
         load -= up.T @ pressing
-    return tuple(float(f"{torque:.4g}") for torque in load[driven])
+    return load[list(at)]
 
 
-def _carried(kin: Kinematics, load: Array, up: Array, driven: list[int]) -> Array:
+def _carried(kin: Kinematics, load: Array, up: Array, driven: Sequence[int]) -> Array:
     """What of the load (nu,) pressing feet and forces of constraints bear: they balance the joints
     without motors as well as they can, being as small as that lets them. Springs off their
     equilibrium leave some of it.

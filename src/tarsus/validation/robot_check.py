@@ -19,12 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus import registry, robots
-from tarsus.control import servo
+from tarsus.dynamics import tree
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import TarsusError, several, unknown
+from tarsus.errors import TarsusError, unknown
 from tarsus.files import is_file
 from tarsus.model.robot_data import LEGGED, ON_A_STAND, file_of, robots_folder
-from tarsus.morphology import posture
 from tarsus.morphology.fall import SUNK, TILTED, upright
 from tarsus.morphology.feet import feet
 from tarsus.simulation.default_controller import STANDING
@@ -32,6 +31,7 @@ from tarsus.simulation.recording.divergence import Fault, first_fault
 from tarsus.simulation.recording.recorder import Interventions, Records, joined, record
 from tarsus.simulation.simulation import Simulation
 from tarsus.simulation.time_steps import steps
+from tarsus.validation.fall_reasons import moving, reasons
 
 Array = NDArray[np.float64]
 BUILT_IN = "tarsus.robots"
@@ -39,7 +39,6 @@ STEPS = (0.0025, 0.001)  # s: the steps tried, one after the other
 SECONDS = 10.0
 TILTS, SINKS = 10.0, 0.1  # deg; part of the height: a robot that stands does less
 DRIFTS = 0.2  # rad or m: servos as stiff as 6.4 times gravity sag by less
-SOME = 3  # joints that a reason names
 STANDS, HOLDS, FELL, GIVES_WAY = "stands", "holds", "fell", "gives way"
 OWN = "own"
 
@@ -201,7 +200,7 @@ def _stood(
         word = "fell" if kept.fault.message == FELL else "diverged"
         outcome = f"{word} at {kept.fault.good_steps * dt:.1f} s"
     if outcome == GIVES_WAY:
-        why = _given_way(robot, np.abs(records["q"][:, 0] - start).max(0))
+        why = moving(robot, _given_way(robot, records["q"][:, 0], start))
     else:
         why = "" if outcome in (STANDS, HOLDS) else "; ".join(reasons(simulation, own))
     return replace(about, outcome=outcome, why=why, **figures)
@@ -221,7 +220,7 @@ def _judged(robot: Robot, records: Records, start: Array) -> tuple[str, dict[str
     q = records["q"][:, 0]
     figures: dict[str, Any] = {"unconverged": int((records["converged"] == 0).sum())}
     if not robot.floating:
-        return HOLDS if np.abs(q - start).max() < DRIFTS else GIVES_WAY, figures
+        return GIVES_WAY if _given_way(robot, q, start) else HOLDS, figures
     figures["sinks"] = float(max(start[2] - q[:, 2].min(), 0.0))
     figures["tilt"] = float(np.rad2deg(np.arccos(np.clip(upright(robot, q), -1, 1)).max()))
     if figures["tilt"] > TILTS:
@@ -229,32 +228,13 @@ def _judged(robot: Robot, records: Records, start: Array) -> tuple[str, dict[str
     return "sags" if figures["sinks"] > SINKS * start[2] else STANDS, figures
 
 
-def _given_way(robot: Robot, moved: Array) -> str:
-    """Which joints moved, their coordinates by moved (nq,): those without a motor, or all."""
-    driven = {motor.joint for motor in robot.actuators}
-    slices = zip(robot.bodies, robot.q_slices, strict=True)
-    found = [b.joint.name for b, at in slices if (moved[at] >= DRIFTS).any()]
-    loose = [name for name in found if name not in driven]
-    return f"no motor at {several(loose, SOME)}" if loose else several(found, SOME)
-
-
-def reasons(simulation: Simulation, own: bool) -> list[str]:
-    """What there is about the robot and its servos that lets it fall."""
-    robot = simulation.robot
-    if not robot.floating:
-        return []
-    if not robot.candidates:
-        return ["no collision shape"]
-    q, standing = robot.keyframes.get("stand", robot.neutral()), feet(robot)
-    if not standing:
-        return ["no leg of it ends in a collision shape"]
-    found = []
-    if not robot.actuators:
-        found.append("no motors")
-    if not posture.balanced(robot, q):
-        found.append("center of mass not above its feet")
-    if not own and robot.actuators:
-        soft = servo.gains(robot, q, standing, simulation.dt).soft
-        if soft:
-            found.append(f"servos softer than gravity: {several(soft, SOME)}")
-    return found
+def _given_way(robot: Robot, q: Array, start: Array) -> list[str]:
+    """The joints that leave their start (nq,) in coordinates q (n, nq), but those of objects beside
+    the robot.
+    """
+    moved, beside = np.abs(q - start).max(0), tree.loose(robot)
+    return [
+        body.joint.name
+        for i, (body, at) in enumerate(zip(robot.bodies, robot.q_slices, strict=True))
+        if i not in beside and (moved[at] >= DRIFTS).any()
+    ]
