@@ -6,11 +6,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import tarsus
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import TarsusWarning
+from tarsus.errors import TarsusError, TarsusWarning
 from tarsus.model.mjcf import read_mjcf
 
 BALL = '<geom name="{0}" type="sphere" size=".1" {1}/>'
@@ -21,8 +22,12 @@ def _body(name: str, bits: str = "") -> str:
     return f'<body name="{name}"><freejoint/>{BALL.format(name, bits)}</body>'
 
 
+def _file(world: str, rest: str = "") -> str:
+    return f"<mujoco><worldbody>{world}</worldbody>{rest}</mujoco>"
+
+
 def _left_out(world: str, rest: str = "") -> str:
-    return " ".join(read_mjcf(f"<mujoco><worldbody>{world}</worldbody>{rest}</mujoco>").left_out)
+    return " ".join(read_mjcf(_file(world, rest)).left_out)
 
 
 def test_flags_and_groups_that_are_off() -> None:
@@ -50,6 +55,74 @@ def test_geoms_that_the_file_keeps_off_the_ground() -> None:
     with pytest.warns(TarsusWarning, match="keep off all that the file fixes: c"):
         _left_out(apart, exclude)
     assert "keep off" not in _left_out(FLOOR + _body("a", 'contype="0"'))
+
+
+def test_flags_that_are_on() -> None:
+    with pytest.warns(TarsusWarning, match="switch something on are left out: override, sleep"):
+        _left_out(_body("a"), '<option><flag override="enable" sleep="enable"/></option>')
+
+
+def test_plugins() -> None:
+    hinge = f'<body><joint name="j"/>{BALL.format("g", "")}</body>'
+    extension = """<extension><plugin plugin="mujoco.pid"><instance name="servo">
+        <config key="kp" value="4"/></instance></plugin></extension>"""
+    drive = '<actuator><plugin name="m" joint="j" plugin="mujoco.pid" instance="servo"/></actuator>'
+    with pytest.warns(TarsusWarning, match="plugins are left out: servo of actuator m"):
+        found = Robot.of(read_mjcf(_file(hinge, extension + drive)))
+    with pytest.raises(TarsusError, match=r"are not simulated: m \(plugin\)"):
+        tarsus.Simulation(found, actuators="file")
+    # its range of signals limits no torque
+    assert found.actuators[0].upper == np.inf
+    # a geom's, without a name
+    field = """<extension><plugin plugin="mujoco.sdf.torus"><instance name="ring"/></plugin>
+        </extension><asset><mesh name="ring"><plugin instance="ring"/></mesh></asset>"""
+    ring = """<body><freejoint/><geom type="sdf" name="ring" mesh="ring"><plugin instance="ring"/>
+        </geom></body>"""
+    with pytest.warns(TarsusWarning, match="plugins are left out: ring of geom ring"):
+        assert "A geom with a plugin touches by its mesh." in read_mjcf(_file(ring, field)).notes
+
+
+@pytest.mark.parametrize("plugin", ["of.nobody", "mujoco.elasticity.cable"])
+def test_plugins_that_are_not_there(plugin: str) -> None:
+    needing = f'<extension><plugin plugin="{plugin}"/></extension>'
+    with pytest.raises(TarsusError, match=f"cannot compile it.*plugin '?{plugin}"):
+        read_mjcf(_file(_body("a"), needing))
+
+
+@pytest.mark.parametrize(
+    ("what", "name"),
+    [('surfacevel="1 0 0"', "like a belt"), ('adhesion="5"', "stick .adhesion.")],
+)
+def test_surfaces_that_run_or_stick(what: str, name: str) -> None:
+    fixed = f'<geom name="floor" type="plane" size="1 1 1" {what}/>'
+    with pytest.warns(TarsusWarning, match=f"{name}.* is left out: floor, a"):
+        _left_out(fixed + _body("a", what))
+    assert name not in _left_out(_body("a", what + ' contype="0" conaffinity="0"'))
+
+
+def test_springs_that_yield_and_dampers_that_grow() -> None:
+    joint = '<joint name="{0}" {1}/>'
+    shapes = BALL.format("g", "")
+    yielding = joint.format("i", 'stiffness="5" springyield="1"') + joint.format(
+        "j", "axis='1 0 0'"
+    )
+    with pytest.warns(TarsusWarning, match=r"yielding of springs.*\(springyield\), is left out: i"):
+        _left_out(f"<body>{yielding}{shapes}</body>")
+    driven = f"<body>{joint.format('j', '')}{shapes}</body>"
+    with pytest.warns(TarsusWarning, match="higher powers of joint damping are left out: j"):
+        _left_out(driven, '<actuator><motor joint="j" damping=".1 .2"/></actuator>')
+
+
+def test_soft_limits_of_joints_and_soft_dry_friction() -> None:
+    hinge = '<body><joint name="j" {0}/>' + BALL.format("g", "") + "</body>"
+    for soft in (
+        'range="-1 1" solreflimit="0.1 1"',
+        'range="-1 1" solimplimit=".5 .6 .1"',
+        'frictionloss="1" solreffriction="0.1 1"',
+    ):
+        assert "both are rigid: j." in _left_out(hinge.format(soft)), soft
+    for other in ('range="-1 1"', 'solreflimit="0.1 1"', 'frictionloss="1"'):
+        assert not _left_out(hinge.format(other)), other
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,8 @@ Affine = tuple[float, float, float]
 FREE: Range = (-np.inf, np.inf)
 FALLING = 0.05  # part of a limit of speed over which the torque falls to none
 STATELESS, INTEGRATOR, FILTERS = "none", "integrator", ("filter", "filterexact")
+NOT_DRIVING = "actuators that do not drive one hinge or slide are left out"  # a report's words
+SIMULATED = (STATELESS, INTEGRATOR, *FILTERS)  # dynamics
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ class FileActuator:
     @property
     def simulated(self) -> bool:
         """Whether its dynamics are known here."""
-        return self.dynamics in (STATELESS, INTEGRATOR, *FILTERS)
+        return self.dynamics in SIMULATED
 
     @property
     def has_state(self) -> bool:
@@ -75,12 +77,12 @@ class FileActuator:
     @property
     def kp(self) -> float:
         """What it pulls back per length: a position servo's gain."""
-        return -self.bias[1]
+        return 0.0 - self.bias[1]  # never -0
 
     @property
     def kv(self) -> float:
         """What it pulls back per rate: a velocity servo's gain, a position servo's damping."""
-        return -self.bias[2]
+        return 0.0 - self.bias[2]
 
     @property
     def kind(self) -> str:

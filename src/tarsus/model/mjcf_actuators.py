@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.model.conventions import mujoco_joint_names
-from tarsus.model.file_actuators import FREE, STATELESS, Affine, FileActuator, Range
+from tarsus.model.file_actuators import FREE, NOT_DRIVING, SIMULATED, Affine, FileActuator, Range
+from tarsus.model.files import needed_library
 from tarsus.model.mechanism import Actuator
 from tarsus.model.parts import Report
 
 Array = NDArray[np.float64]
-DYNAMICS = (STATELESS, "integrator", "filter", "filterexact", "muscle", "user")  # mjtDyn
 NONE, FIXED, AFFINE = 0, 0, 1  # mjtBias, mjtGain
 ON_JOINT, SLIDE, HINGE = (0, 1), 2, 3  # mjtTrn: at the joint, in its parent's frame; mjtJoint
 
@@ -85,9 +85,7 @@ def actuators(model: Any, report: Report) -> tuple[Actuator, ...]:
     every = range(len(model.actuator_trntype))
     dropped = [model.actuator(n).name or f"actuator {n}" for n in every if n not in known]
     if dropped:
-        report.warn(
-            f"actuators that do not drive one hinge or slide are left out: {', '.join(dropped)}."
-        )
+        report.warn(f"{NOT_DRIVING}: {', '.join(dropped)}.")
     return tuple(_clipped(model, joint, actuator) for joint, actuator in found.items())
 
 
@@ -110,10 +108,13 @@ def _of_file(model: Any, number: int, name: str) -> FileActuator:
     bias = _affine(model.actuator_biasprm[number])
     if model.actuator_biastype[number] == NONE:
         bias = (0.0, 0.0, 0.0)
-    # dynamics; a muscle or a law of a user's own counts as such
-    dynamics = DYNAMICS[min(int(model.actuator_dyntype[number]), len(DYNAMICS) - 1)]
+    # dynamics; a plugin, a muscle or a law of a user's own counts as such
+    mujoco = needed_library("mujoco", "reading MJCF")
+    dynamics = mujoco.mjtDyn(int(model.actuator_dyntype[number])).name[len("mjDYN_") :].lower()
     kinds = int(model.actuator_gaintype[number]), int(model.actuator_biastype[number])
-    if max(kinds) > AFFINE and dynamics in DYNAMICS[:4]:
+    if model.actuator_plugin[number] >= 0:
+        dynamics = "plugin"
+    elif max(kinds) > AFFINE and dynamics in SIMULATED:
         dynamics = "a gain or bias that is not affine"
     return FileActuator(
         name,
@@ -155,6 +156,7 @@ def _has_law(model: Any, number: int) -> bool:
         model.actuator_gaintype[number]
         or model.actuator_biastype[number]
         or model.actuator_dyntype[number]
+        or model.actuator_plugin[number] >= 0
     )
 
 
