@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from casadi import SX, Function
 
-from tarsus import Simulation, TarsusError
+from tarsus import Simulation, TarsusError, TarsusWarning
 from tarsus.control.file_actuators import FileActuators
 from tarsus.dynamics.actuator_force import ActuatorForce
 from tarsus.dynamics.robot import Robot
@@ -68,14 +68,17 @@ def of_mujoco(text: str, dt: float, seconds: float, integrator: str) -> np.ndarr
     return np.array(data.qpos)
 
 
-def pendulum(actuator: str, **joint: Any) -> Robot:
-    """A point mass of 1 kg on a rod of 1 m about a vertical axis: nothing but its actuator."""
+def pendulum(actuator: str, rest: str = "", **joint: Any) -> Robot:
+    """A point mass of 1 kg on a rod of 1 m about a vertical axis: nothing but its actuator.
+
+    rest: of the file
+    """
     more = " ".join(f'{name}="{value}"' for name, value in joint.items())
     return Robot.of(
         read_mjcf(
             f"""<mujoco><compiler angle="radian"/><worldbody><body><joint name="j" axis="0 0 1"
             {more}/><inertial mass="1" pos="1 0 0" diaginertia="1e-9 1e-9 1e-9"/></body></worldbody>
-            <actuator>{actuator}</actuator></mujoco>"""
+            <actuator>{actuator}</actuator>{rest}</mujoco>"""
         )
     )
 
@@ -240,6 +243,7 @@ def test_gains_and_strength_differ_from_world_to_world() -> None:
         late.set(delay={"servo": 1})
 
 
+@pytest.mark.filterwarnings("ignore:.*tendons are left out")
 def test_motors_stay_the_default_and_what_does_not_fit_is_refused() -> None:
     robot = pendulum('<position joint="j" kp="10"/>')
     simulation = Simulation(robot)
@@ -254,6 +258,18 @@ def test_motors_stay_the_default_and_what_does_not_fit_is_refused() -> None:
     muscle = pendulum('<muscle name="m" joint="j" lengthrange="0 1"/>')
     with pytest.raises(TarsusError, match=r"not simulated: m \(muscle\)"):
         Simulation(muscle, actuators="file")
+    with pytest.warns(TarsusWarning, match="left out: pull"):
+        pulled = pendulum(
+            '<motor name="pull" tendon="t"/>',
+            '<tendon><fixed name="t"><joint joint="j" coef="1"/></fixed></tendon>',
+        )
+    with pytest.raises(TarsusError, match=r"no actuator can be simulated.*are left out: pull"):
+        Simulation(pulled, actuators="file")
+
+
+def test_gains_that_are_none_are_written_without_a_sign() -> None:
+    for actuator in pendulum('<motor joint="j"/><position joint="j" kp="9"/>').file_actuators:
+        assert not np.signbit([actuator.kp, actuator.kv]).any()
 
 
 def test_a_urdf_gives_motors_with_its_efforts() -> None:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from tarsus.control.file_actuators import FileActuators, having, in_order, spread
 from tarsus.dynamics.actuator_force import ActuatorForce, clipped, next_activation
 from tarsus.errors import TarsusError, unknown
+from tarsus.model.file_actuators import NOT_DRIVING
 from tarsus.model.mechanism import Mechanism
 from tarsus.parameters import declared
 from tarsus.program.ir.loops import Values
@@ -62,6 +63,9 @@ def compiled(actuators: FileActuators | None, mechanism: Mechanism) -> Actuation
     if actuators is None:
         return None
     if not mechanism.file_actuators:
+        for told in mechanism.left_out:
+            if told.startswith(NOT_DRIVING):
+                raise TarsusError(f"of {mechanism.name!r} no actuator can be simulated: {told}")
         raise TarsusError(f"{mechanism.name!r} has no actuators from a file: actuators='motor'.")
     strange = [f"{a.name} ({a.dynamics})" for a in mechanism.file_actuators if not a.simulated]
     if strange:
