@@ -10,7 +10,7 @@ from scipy.integrate import solve_ivp
 
 from tarsus import Simulation, TarsusError
 from tarsus.dynamics.robot import Robot
-from tarsus.model.check import check
+from tarsus.model.check import LARGEST, check
 from tarsus.model.mechanism import Joint, LoopJoint
 from tarsus.model.mjcf import read_mjcf
 from tarsus.model.to_mjcf import to_mjcf
@@ -206,3 +206,24 @@ def test_what_cannot_have_a_spring_is_refused() -> None:
         LoopJoint(Joint("j", "hinge", stiffness=1.0), -1, 0, np.zeros(3))
     with pytest.raises(TarsusError, match="stiffness must be >= 0"):
         check(sprung("slide", -1.0))
+
+
+@pytest.mark.parametrize("precision", ["float64", "float32"])
+def test_the_largest_damping_holds_a_joint_still(precision: str) -> None:
+    """Files weld a base by 1e11 N s/m on its slides: what hangs on it swings as on a fixed one."""
+    swinging = """<body name="b"><joint name="j" axis="0 1 0"/>
+    <geom type="sphere" size=".05" pos=".5 0 0" mass="3" contype="0" conaffinity="0"/></body>"""
+    slides = "".join(
+        f'<joint name="{axis}" type="slide" axis="{way}" armature="1e-4" damping="{LARGEST}"/>'
+        for axis, way in (("x", "1 0 0"), ("z", "0 0 1"))
+    )
+    base = f"""<body name="base">{slides}
+    <geom type="sphere" size=".1" mass="9" contype="0" conaffinity="0"/>{swinging}</body>"""
+    ends = []
+    for world in (swinging, base):
+        robot = Robot.of(read_mjcf(f"<mujoco><worldbody>{world}</worldbody></mujoco>"))
+        simulation = Simulation(robot, dt=1e-3, precision=precision, controller=None)
+        simulation.advance(1.0)
+        ends.append(simulation.q.copy())
+    assert np.abs(ends[1][:2]).max() < 1e-9
+    assert ends[1][2] == pytest.approx(ends[0][0], abs=1e-9 if precision == "float64" else 1e-4)
