@@ -267,6 +267,11 @@ def test_a_root_without_mass_that_carries_one_joint_stands_still() -> None:
     arm = (link("a", ""), link("b"), joint("j", "a", "b"))
     with pytest.warns(TarsusWarning, match="root link 'a' has no mass: it stands still"):
         assert not check(read_urdf(urdf(*arm))).floating
+    # an inertia without mass is none: pybullet's cart on a bar
+    bar = link("a").replace('<mass value="1"/>', '<mass value="0"/>')
+    sliding = (bar, link("b"), joint("j", "a", "b", "prismatic"))
+    with pytest.warns(TarsusWarning, match="it stands still in the world, its inertia left out"):
+        assert not check(read_urdf(urdf(*sliding))).floating
     held = (*arm, link("c"), joint("weld", "a", "c", "fixed", ""))
     assert check(read_urdf(urdf(*held))).floating
 

@@ -87,7 +87,8 @@ def _mechanism(
     named = {link.name: link for link in links}
     floats = floating and root != "world" and not _holds_nothing(named, root, children)
     if floating and not floats and root != "world":
-        report.warn(f"the root link {root!r} has no mass: it stands still in the world.")
+        turning = ", its inertia left out" if named[root].inertia.about_com.any() else ""
+        report.warn(f"the root link {root!r} has no mass: it stands still in the world{turning}.")
     parts = _parts(named, root, children, None if floats else stand)
     welded = weld(without_massless(parts, report), report)
     _report_joints([joint for joint in joints if joint.name in welded.joint_names], report)
@@ -157,16 +158,15 @@ def _tree(links: list[Link], joints: list[UrdfJoint]) -> tuple[str, dict[str, li
 
 
 def _holds_nothing(links: dict[str, Link], root: str, children: dict[str, list[UrdfJoint]]) -> bool:
-    """Whether the root and what is fixed to it have no matter and carry one moving joint alone, so
-    that on a free joint it would move without any force.
+    """Whether the root and what is fixed to it have no mass and carry one moving joint alone, so
+    that on a free joint it would move without any force. An inertia without mass is none.
     """
     held, moving = [root], list[UrdfJoint]()
     for link in held:
         held += [joint.child for joint in children[link] if joint.kind == "fixed"]
         moving += [joint for joint in children[link] if joint.kind != "fixed"]
-    inertias = [links[link].inertia for link in held]
-    matter = any(inertia.mass or inertia.about_com.any() for inertia in inertias)
-    return not matter and len(moving) == 1 and moving[0].kind != "floating"
+    mass = any(links[link].inertia.mass for link in held)
+    return not mass and len(moving) == 1 and moving[0].kind != "floating"
 
 
 def _parts(
