@@ -19,6 +19,7 @@ from tarsus.model.mechanism import Mechanism
 from tarsus.model.mjcf import read_mjcf
 from tarsus.model.sdf import read_sdf
 from tarsus.model.urdf import read_urdf
+from tarsus.simulation.default_controller import AUTO, prepared
 from tarsus.sweeps import query, spec
 from tarsus.sweeps.groups import groups
 
@@ -231,3 +232,14 @@ def test_an_arm_that_floats_is_told_how_to_hold_it() -> None:
         Simulation(Robot.of(read_urdf(text)), contacts="feet")
     held = Simulation(Robot.of(read_urdf(text, floating=False)), controller="stand")
     assert "--fixed-base" not in " ".join(held.notices)
+
+
+@pytest.mark.filterwarnings("ignore::tarsus.TarsusWarning")
+def test_an_arm_is_told_nothing_of_trotting() -> None:
+    told = []
+    for free in (FREE, ""):
+        robot = Robot.of(read_mjcf(TREE.format(free=free, more="")))
+        notices: list[str] = []
+        prepared(robot, AUTO, 0.0025, notices)
+        told.append(any("trotting" in notice for notice in notices))
+    assert told == [True, False]

@@ -61,7 +61,8 @@ def prepared(robot: Robot, given: Given, dt: float, notices: list[str]) -> tuple
 
 
 def _default_gait(robot: Robot, built_in: bool, notices: list[str]) -> str:
-    """The name of a trot for a robot with legs that can, else "stand" and a notice why.
+    """The name of a trot for a robot with legs that can, else "stand" and a notice why; an arm, a
+    hand or a robot on a stand that cannot trot needs none.
 
     The trot of a built-in robot has Mini Cheetah's servo, too soft for more than `LIGHT` kg: those
     get virtual_model, whose gains go by mass. So does a robot from a file above `HEAVY` kg: servos
@@ -69,6 +70,8 @@ def _default_gait(robot: Robot, built_in: bool, notices: list[str]) -> str:
     """
     name = VIRTUAL_MODEL if robot.mass > (LIGHT if built_in else HEAVY) else TROT
     reason = registry.member(GAITS, "gait", name, Controller)().suits(robot)
+    if reason and not robot.floating:
+        return STAND
     if reason:
         notices.append(f"the robot stands instead of trotting: {reason}")
         return STAND
