@@ -82,6 +82,13 @@ def test_plugins() -> None:
         assert "A geom with a plugin touches by its mesh." in read_mjcf(_file(ring, field)).notes
 
 
+def test_flexible_bodies() -> None:
+    rope = """<flexcomp name="rope" type="grid" dim="1" count="4 1 1" spacing=".1 .1 .1" mass="1"
+        pos="0 0 1"/>"""
+    with pytest.warns(TarsusWarning, match="flexible bodies are left out: rope"):
+        _left_out(_body("a") + rope)
+
+
 @pytest.mark.parametrize("plugin", ["of.nobody", "mujoco.elasticity.cable"])
 def test_plugins_that_are_not_there(plugin: str) -> None:
     needing = f'<extension><plugin plugin="{plugin}"/></extension>'

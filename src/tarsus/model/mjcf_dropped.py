@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tarsus.errors import several
 from tarsus.model.conventions import mujoco_joint_names
 from tarsus.model.files import needed_library
 from tarsus.model.mjcf_contacts import colliding
@@ -26,6 +27,7 @@ SWITCHES = (  # mjtDisableBit, each with what it switches off
 SWITCHED_ON = ("override", "sleep", "speculative")  # mjtEnableBit, those that change a motion
 FREE, BALL, SLIDE, HINGE = range(4)  # mjtJoint
 ON_JOINT = (0, 1)  # mjtTrn: at the joint, in its parent's frame
+SOME = 5  # names that a warning shows
 PLUGGED = ("body", "geom", "actuator", "sensor")  # what a plugin can act on
 
 
@@ -44,7 +46,7 @@ def elements_dropped(model: Any, bodies: list[str]) -> dict[str, list[str]]:
             bodies[b] for b in range(model.nbody) if model.body_gravcomp[b]
         ],
         **_of_geoms(model),
-        "flexible bodies are": [model.flex(f).name or f"flex {f}" for f in range(model.nflex)],
+        "flexible bodies are": [_name(model, "flex", f) or f"flex {f}" for f in range(model.nflex)],
         "plugins are": [_plugin(model, p, bodies) for p in range(model.nplugin)],
         "forces of the medium are": ["option density or viscosity"] if medium else [],
         "flags that switch something off are": _switched_off(model),
@@ -99,29 +101,31 @@ def _of_geoms(model: Any) -> dict[str, list[str]]:
     running = _field(model, "geom_surfacevel", model.ngeom)
     sticky = _field(model, "geom_adhesion", model.ngeom)
     pairs = np.flatnonzero(_field(model, "pair_adhesion", model.npair))
-    touching = colliding(model)
+    geoms = {g: model.geom(g).name or f"geom {g}" for g in colliding(model)}
+    of_pairs = [model.pair(k).name or f"pair {k}" for k in pairs]
+    running_ones = [name for g, name in geoms.items() if running[g]]
+    sticky_ones = [name for g, name in geoms.items() if sticky[g]] + of_pairs
     return {
-        "the speed of surfaces that run like a belt (surfacevel) is": [
-            model.geom(g).name or f"geom {g}" for g in touching if running[g]
-        ],
-        "the pull of contacts that stick (adhesion) is": [
-            *(model.geom(g).name or f"geom {g}" for g in touching if sticky[g]),
-            *(model.pair(k).name or f"pair {k}" for k in pairs),
-        ],
+        "the speed of surfaces that run like a belt (surfacevel) is": _some(running_ones),
+        "the pull of contacts that stick (adhesion) is": _some(sticky_ones),
     }
 
 
 def _plugin(model: Any, number: int, bodies: list[str]) -> str:
     """The name of a plugin's instance, and what it acts on."""
-    start = int(model.name_pluginadr[number])
-    name = model.names[start : model.names.index(b"\0", start)].decode()
     users: list[str] = []
     for what in PLUGGED:
         for k in np.flatnonzero(np.array(getattr(model, f"{what}_plugin")) == number).tolist():
             user = bodies[k] if what == "body" else getattr(model, what)(k).name
             users.append(f"{what} {user or k}")
-    name = name or f"plugin {number}"
+    name = _name(model, "plugin", number) or f"plugin {number}"
     return f"{name} of {' and '.join(users)}" if users else name
+
+
+def _name(model: Any, what: str, number: int) -> str:
+    """The name of an element that `model` has no accessor for, empty if it has none."""
+    start = int(getattr(model, f"name_{what}adr")[number])
+    return model.names[start : model.names.index(b"\0", start)].decode()
 
 
 def _switched_off(model: Any) -> list[str]:
@@ -157,3 +161,7 @@ def _alike(numbers: np.ndarray, usual: np.ndarray) -> np.ndarray:
 def _joints(model: Any, numbers: Iterable[int]) -> list[str]:
     names = mujoco_joint_names(model)
     return [names[j] for j in sorted(numbers)]
+
+
+def _some(names: list[str]) -> list[str]:
+    return [several(names, SOME)] if names else []
