@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import mujoco
 import numpy as np
 import pytest
@@ -43,9 +45,24 @@ def test_a_world_says_what_it_is_made_of() -> None:
     assert "FR_foot:lid" in names and "box:lid_0" in names and "FR_foot:HL_foot" not in names
     with pytest.raises(TarsusError, match="1 things beside the first need as many places"):
         tarsus.world(Box(), Ball())
-    with pytest.raises(TarsusError, match="mass must be positive"):
-        tarsus.world(Box(mass=-1.0))
     assert tarsus.world(Cylinder(radius=0.1, length=0.3)).mass == pytest.approx(500 * 0.003 * np.pi)
+
+
+@pytest.mark.parametrize(
+    ("thing", "sentence"),
+    [
+        (Box(mass=-1.0), "box: the mass must be a positive number, not -1.0"),
+        (Box(edges=0.1), "box: the edges must be three positive numbers, not 0.1"),
+        (Box(edges=(0.1, 0.1)), "box: the edges must be three positive numbers"),
+        (Ball(radius=np.nan), "ball: the radius must be a positive number, not nan"),
+        (Cylinder(length=-1), "cylinder: the length must be a positive number, not -1"),
+        (Ball(friction="ice"), "ball: the friction must be a number that is not negative"),
+        (Box(name=3), "the name of a Box must be text, not 3"),
+    ],
+)
+def test_a_thing_of_no_size_is_refused_by_its_number(thing: Any, sentence: str) -> None:
+    with pytest.raises(TarsusError, match=sentence):
+        tarsus.world("mini_cheetah", thing, at=[(2, 0)])
 
 
 THREE = """<mujoco model="{0}"><worldbody>

@@ -284,6 +284,33 @@ def test_a_scan_turns_with_the_heading_and_measures_from_the_frame() -> None:
     assert simulation.sense()["scan"] == pytest.approx(expected, abs=1e-9)
 
 
+def test_a_scan_has_a_heading_where_its_frame_looks_straight_down(tmp_path: Path) -> None:
+    """Then to the right of its y axis, here against y; on a slope that rises by 0.2 along x."""
+    file = tmp_path / "camera.xml"
+    file.write_text(BALL.replace("</body>", '<site name="eye" xyaxes="0 0 -1 1 0 0"/></body>'))
+    scan = HeightScan(frame="eye", length=0.4, width=0.2, spacing=0.2)
+    ground = Slope(angle=float(np.arctan(0.2)))
+    simulation = tarsus.Simulation(str(file), terrain=ground, sensors={"scan": scan})
+    simulation.set(q=[1.0, 2.0, 0.7, 1, 0, 0, 0])
+    names = list(simulation.sensor_channels["scan"])
+    places = [tuple(float(v) for v in name.strip("()").split(",")) for name in names]
+    expected = [0.2 * (1.0 + left) - 0.7 for _, left in places]
+    assert simulation.sense()["scan"] == pytest.approx(expected, abs=1e-9)
+
+
+def test_times_of_touch_begin_with_the_first_step(ball: str) -> None:
+    """A ball that falls has been in the air for as long as it was simulated, also after a reset."""
+    simulation = tarsus.Simulation(ball, sensors={"touch": TouchSensor()}, dt=0.001)
+    simulation.set(q=[0, 0, 1.0, 1, 0, 0, 0])
+    for _ in range(2):
+        for k in range(3):
+            touch = simulation.sense()["touch"]
+            assert touch == pytest.approx([0, 0, 0.001 * k], abs=1e-15)
+            simulation.step()
+        simulation.reset()
+        simulation.set(q=[0, 0, 1.0, 1, 0, 0, 0])
+
+
 def test_noise_and_bias_may_be_those_of_a_channel(ball: str) -> None:
     noise, bias = np.zeros((1, 9)), np.zeros((3, 9))
     noise[:, :3], bias[2, 4] = 0.5, 0.1

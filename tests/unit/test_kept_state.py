@@ -113,6 +113,37 @@ def test_a_gait_goes_on_with_its_memory() -> None:
     assert readings(sim) != expected
 
 
+@pytest.mark.parametrize("law", ["moreau", "compliant"])
+def test_a_reset_is_a_new_beginning_and_what_is_put_elsewhere_feels_no_ground(law: str) -> None:
+    """The whole state is a new simulation's; before the first step nothing was felt or solved."""
+    sim = tarsus.Simulation(HOPPER, law, worlds=2)
+    new = sim.state()
+    sim.advance(0.3)
+    assert sim.contact_force.any()
+    sim.reset()
+    assert np.array_equal(sim.state(), new)
+    assert not sim.contact_force.any() and not sim.converged.any()
+    # one of two worlds lifted
+    sim.advance(0.3)
+    felt, q = sim.contact_force, sim.q
+    sim.set(where=[False, True], q=q + 3.0 * (np.arange(8) == 2))
+    assert np.array_equal(sim.contact_force[0], felt[0]) and not sim.contact_force[1].any()
+
+
+@pytest.mark.parametrize("precision", ["float64", "float32"])
+def test_a_quaternion_of_about_unit_length_gets_it(precision: str) -> None:
+    """One that has it keeps its bits."""
+    sim = tarsus.Simulation(HOPPER, worlds=2, precision=precision)
+    sim.advance(0.3)
+    q = sim.q
+    sim.set(q=q)
+    assert np.array_equal(sim.q, q)
+    sim.set(q=q * [1, 1, 1, 1.009, 1.009, 1.009, 1.009, 1])
+    assert sim.q == pytest.approx(q, abs=2e-7)
+    assert np.linalg.norm(sim.q[:, 3:7], axis=1) == pytest.approx(1, abs=1e-7)
+    sim.robot.mass_matrix(sim.q)
+
+
 @pytest.mark.parametrize("worlds", [1, 3])
 def test_a_reset_takes_back_the_torques_that_are_held(worlds: int) -> None:
     """What follows is what followed the start, for the worlds of a mask alone."""

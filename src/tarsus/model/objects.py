@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from math import pi
 
 import numpy as np
@@ -38,19 +38,40 @@ class Thing(ABC):
         """Of inertia about its middle over its mass, m^2."""
 
     def mechanism(self) -> Mechanism:
-        """It as a mechanism of one body on a free joint."""
+        """It as a mechanism of one body on a free joint; TarsusError, naming it, for a number that
+        is not positive.
+        """
+        name = self._checked()
         kind, size = self.shape()
-        name = self.name or type(self).__name__.lower()
         mass = DENSITY * self.volume() if self.mass is None else self.mass
-        for what, value in (("mass", mass), ("size", min(size))):
-            if not (value > 0 and np.isfinite(value)):
-                raise TarsusError(f"{name}: the {what} must be positive, not {value}.")
         inertia = Inertia(mass, np.zeros(3), mass * np.diag(self.moments()))
         shapes = (Shape(kind, size, name=name, friction=self.friction),)
         part = Part(name, WORLD, joint=Joint(name, "free"), inertia=inertia, shapes=shapes)
         welded = weld([part], Report(name))
         touching, straight = welded.candidates, welded.edges
         return Mechanism(name, welded.bodies, touching, solids=welded.solids, edges=straight)
+
+    def _checked(self) -> str:
+        """Its name; TarsusError for a number that is none, or not positive."""
+        if not isinstance(self.name, str):
+            raise TarsusError(
+                f"the name of a {type(self).__name__} must be text, not {self.name!r}."
+            )
+        name = self.name or type(self).__name__.lower()
+        for what in (field.name for field in fields(self) if field.name != "name"):
+            given, size = getattr(self, what), np.shape(getattr(type(self), what))
+            if what == "mass" and given is None:
+                continue
+            try:
+                value = np.asarray(given, dtype=float)
+            except (TypeError, ValueError):
+                value = np.array(np.nan)
+            low = value >= 0 if what == "friction" else value > 0
+            if value.shape != size or not (low & np.isfinite(value)).all():
+                wanted = "three positive numbers" if size else "a positive number"
+                wanted = "a number that is not negative" if what == "friction" else wanted
+                raise TarsusError(f"{name}: the {what} must be {wanted}, not {given!r}.")
+        return name
 
 
 @dataclass(frozen=True)

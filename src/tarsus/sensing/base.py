@@ -65,6 +65,11 @@ class Seen:
     ranges: Callable[[SX, list[SX], float, float], SX]
     memory: SX
 
+    @property
+    def passed(self) -> SX:
+        """How long it took from before to after, s: 0 where no step was made yet."""
+        return SX(0) if self.before is self.after else self.dt
+
     def frame(self, name: str) -> Frame:
         """A frame of the robot; "" is its first body's. TarsusError with near names."""
         return frame_named(self.after.mechanism, name)

@@ -15,13 +15,14 @@ from tarsus.parameters import parameter
 from tarsus.sensing.base import Seen, Sensor, at_frame, frame_named, place
 
 MOST = 1000  # points of a grid
+UPRIGHT = 1e-6  # of the x axis seen from above: it has no heading
 
 
 @dataclass(frozen=True)
 class HeightScan(Sensor):
     """How far the ground lies above (positive) or below the frame's origin, from the terrain's
     closed form; the grid is centered on the frame, its rows along the frame's x axis seen from
-    above.
+    above, of an upright x axis to the right of its y axis.
     """
 
     frame: str = at_frame()
@@ -48,7 +49,9 @@ class HeightScan(Sensor):
 
     def read(self, seen: Seen) -> tuple[SX, SX]:
         origin, R = place(seen.after, seen.frame(self.frame))
-        heading = R[:2, 0] / ca.sqrt(ca.sumsqr(R[:2, 0]))
+        upright = ca.sumsqr(R[:2, 0]) < UPRIGHT**2
+        ahead = ca.if_else(upright, ca.vertcat(R[1, 1], -R[0, 1]), R[:2, 0])
+        heading = ahead / ca.sqrt(ca.sumsqr(ahead))
         left = ca.vertcat(-heading[1], heading[0])
         points = [
             ca.vertcat(origin[:2] + x * heading + y * left, origin[2]) for x, y in self._points()

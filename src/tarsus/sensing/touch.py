@@ -39,6 +39,6 @@ class TouchSensor(Sensor):
         body = seen.after.mechanism.bodies[seen.frame(self.frame).body].name
         force = sum((load.force for load in seen.loads(body)), SX.zeros(3))
         on = ca.dot(force, force) > self.threshold**2
-        standing = ca.if_else(on, seen.memory[0] + seen.dt, 0)
-        flying = ca.if_else(on, 0, seen.memory[1] + seen.dt)
+        standing = ca.if_else(on, seen.memory[0] + seen.passed, 0)
+        flying = ca.if_else(on, 0, seen.memory[1] + seen.passed)
         return ca.vertcat(on, standing, flying), ca.vertcat(standing, flying)

@@ -24,6 +24,7 @@ from tarsus.simulation.settable import not_settable
 from tarsus.terrain.base import Terrain
 
 UNIT = 0.01  # [1]: a quaternion whose length differs more from 1 is none
+ROUND_OFF = 1e-6  # [1]: one whose length differs less, in float32 too, is a unit quaternion
 HEAVIEST = 1e6  # [1]: factor on a mass
 SPEED = "speed"  # the command that legs bound
 
@@ -98,7 +99,8 @@ def acting(torques: Any, what: str, worlds: Backend) -> Any:
 
 
 def state(name: str, given: Any, mechanism: Mechanism, worlds: Backend) -> Any:
-    """q or u of `set`, all worlds alike or each: finite, of the robot's size, unit quaternions.
+    """q or u of `set`, all worlds alike or each: finite, of the robot's size; quaternions of about
+    unit length get it.
 
     Where joints are cut, it may be the whole robot's.
     """
@@ -107,22 +109,36 @@ def state(name: str, given: Any, mechanism: Mechanism, worlds: Backend) -> Any:
     shapes = [shape for n in sizes for shape in ((n,), (worlds.count, n))]
     value = _fitting(name, given, shapes, worlds)
     if name == "q":
-        unit_quaternions(sizes[value.shape[-1]], value)
+        robot = sizes[value.shape[-1]]
+        unit_quaternions(robot, value)
+        value = worlds.arrays.array(value)
+        for at, _ in _quaternions(robot):
+            lengths = (value[..., at] ** 2).sum(-1, keepdims=True) ** 0.5
+            lengths[abs(lengths - 1) < ROUND_OFF] = 1  # their bits stay
+            value[..., at] /= lengths
     return value
 
 
 def unit_quaternions(mechanism: Mechanism, q: Any) -> None:
     """TarsusError unless the quaternions in q (..., nq) have length 1."""
-    for body, at in zip(mechanism.bodies, mechanism.q_slices, strict=True):
-        if body.joint.kind in ("free", "ball"):
-            norms = (q[..., at.stop - 4 : at.stop] ** 2).sum(-1) ** 0.5
-            off = abs(norms - 1)
-            if bool((off > UNIT).any()):
-                worst = float(norms.ravel()[int(off.ravel().argmax())])
-                raise TarsusError(
-                    f"the quaternion (w, x, y, z) of {body.joint.name!r} in q must have length 1,"
-                    f" not {worst:.3g}; (1, 0, 0, 0) is upright."
-                )
+    for at, name in _quaternions(mechanism):
+        norms = (q[..., at] ** 2).sum(-1) ** 0.5
+        off = abs(norms - 1)
+        if bool((off > UNIT).any()):
+            worst = float(norms.ravel()[int(off.ravel().argmax())])
+            raise TarsusError(
+                f"the quaternion (w, x, y, z) of {name!r} in q must have length 1,"
+                f" not {worst:.3g}; (1, 0, 0, 0) is upright."
+            )
+
+
+def _quaternions(mechanism: Mechanism) -> list[tuple[slice, str]]:
+    """Where quaternions stand in q, and whose joints' they are."""
+    return [
+        (slice(at.stop - 4, at.stop), body.joint.name)
+        for body, at in zip(mechanism.bodies, mechanism.q_slices, strict=True)
+        if body.joint.kind in ("free", "ball")
+    ]
 
 
 def parameter(law: Law, name: str, given: Any, worlds: Backend, varying: Sequence[str] = ()) -> Any:

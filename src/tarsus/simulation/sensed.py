@@ -78,21 +78,27 @@ class Sensed:
     dt: float
     worlds: int
     _worlds: Backend
+    _initial: dict[str, Array]
 
     @property
     def contact_force(self) -> Array:
-        """Mean force over the last step in contact frames, N: (n, 3), or (worlds, n, 3)."""
+        """Mean force over the last step in contact frames, N: (n, 3), or (worlds, n, 3).
+
+        Zero before the first, and after `reset` or `set(q=...)`.
+        """
         force = contact_impulses(self.plan.scene, self._worlds) / self.dt
         return force[0] if self.worlds == 1 else force
 
     @property
     def iterations(self) -> Array:
-        """Solver iterations of the last step: (), or (worlds,)."""
+        """Solver iterations of the last step: (), or (worlds,); 0 before the first."""
         return self._get("iterations")[..., 0]
 
     @property
     def converged(self) -> NDArray[np.bool_]:
-        """Whether the solver met its tolerance in the last step: (), or (worlds,)."""
+        """Whether the solver met its tolerance in the last step: (), or (worlds,); False before the
+        first, and after `reset` or `set(q=...)`.
+        """
         return self._get("converged")[..., 0] > 0
 
     def _get(self, name: str) -> Array:
@@ -118,6 +124,12 @@ class Sensed:
         """The channels of every sensor, in order: {sensor: {channel: SI unit}}."""
         robot = whole(self.plan.scene)
         return {name: dict(s.channels(robot)) for name, s in self.plan.sensing.sensors}
+
+    def _forget(self, mask: Any = None) -> None:
+        """Nothing is reported of a state that no step led to, in all worlds or those of a mask."""
+        for register in self._worlds.program.of_kind("report"):
+            begun = self._initial.get(register.name, np.zeros(register.size))
+            self._worlds.set(register.name, begun, mask)
 
     def _look(self, mask: Any = None, begun: bool = True) -> None:
         """Readings of the state as it is, of all worlds or of those of a mask; begun: of those too

@@ -203,6 +203,8 @@ class Simulation(KeptState, sensed.Sensed, Differentiated):
         # nothing is written unless all is right
         for name, value in new.items():
             worlds.set(name, value, mask)
+        if "q" in state:
+            self._forget(mask)
         if state or "terrain" in values:
             self._look(mask, begun=bool(state))
 
@@ -216,6 +218,7 @@ class Simulation(KeptState, sensed.Sensed, Differentiated):
         start = {HELD: np.zeros(sizes.get(HELD, 0))} | self._initial
         for name in sizes.keys() & start.keys() & {*BEGUN, *actuation.STATE}:
             self._worlds.set(name, start[name], mask)
+        self._forget(mask)
         self._look(mask)
 
     def step(self, action: ArrayLike | None = None) -> None:
