@@ -24,7 +24,7 @@ from tarsus.mujoco_runs.recorder import Recorder
 from tarsus.mujoco_runs.replay import Replay
 from tarsus.mujoco_runs.settings import MujocoSettings
 from tarsus.mujoco_runs.uneven import model_on
-from tarsus.simulation import default_controller, inputs, resolve, time_steps
+from tarsus.simulation import default_controller, resolve, time_steps, unit_quaternions
 from tarsus.simulation.contact_selection import candidates, unless_named
 from tarsus.simulation.placement import on_ground
 from tarsus.simulation.recording.divergence import Diverged, Fault, first_fault
@@ -264,6 +264,6 @@ def _start(robot: Robot, terrain: Terrain, controller: Any) -> Array:
         q = np.array(controller.initial_coordinates(robot), float)
     else:
         q = np.array(robot.keyframes.get("stand", robot.neutral()), float)
-    inputs.unit_quaternions(robot, q)
+    unit_quaternions.check(robot, q)
     # a scene has a law; where the robot stands does not depend on it
     return on_ground(Scene(robot, Moreau(), terrain, robot.candidates), q)

@@ -18,13 +18,11 @@ from tarsus.model.mechanism import Mechanism
 from tarsus.parameters import declared, name_of
 from tarsus.program.ir.trace import Builder
 from tarsus.program.run.backend import Backend
-from tarsus.simulation import varied
+from tarsus.simulation import unit_quaternions, varied
 from tarsus.simulation.options import Options
 from tarsus.simulation.settable import not_settable
 from tarsus.terrain.base import Terrain
 
-UNIT = 0.01  # [1]: a quaternion whose length differs more from 1 is none
-ROUND_OFF = 1e-6  # [1]: one whose length differs less, in float32 too, is a unit quaternion
 HEAVIEST = 1e6  # [1]: factor on a mass
 SPEED = "speed"  # the command that legs bound
 
@@ -110,35 +108,9 @@ def state(name: str, given: Any, mechanism: Mechanism, worlds: Backend) -> Any:
     value = _fitting(name, given, shapes, worlds)
     if name == "q":
         robot = sizes[value.shape[-1]]
-        unit_quaternions(robot, value)
-        value = worlds.arrays.array(value)
-        for at, _ in _quaternions(robot):
-            lengths = (value[..., at] ** 2).sum(-1, keepdims=True) ** 0.5
-            lengths[abs(lengths - 1) < ROUND_OFF] = 1  # their bits stay
-            value[..., at] /= lengths
+        unit_quaternions.check(robot, value)
+        value = unit_quaternions.scaled(robot, value)
     return value
-
-
-def unit_quaternions(mechanism: Mechanism, q: Any) -> None:
-    """TarsusError unless the quaternions in q (..., nq) have length 1."""
-    for at, name in _quaternions(mechanism):
-        norms = (q[..., at] ** 2).sum(-1) ** 0.5
-        off = abs(norms - 1)
-        if bool((off > UNIT).any()):
-            worst = float(norms.ravel()[int(off.ravel().argmax())])
-            raise TarsusError(
-                f"the quaternion (w, x, y, z) of {name!r} in q must have length 1,"
-                f" not {worst:.3g}; (1, 0, 0, 0) is upright."
-            )
-
-
-def _quaternions(mechanism: Mechanism) -> list[tuple[slice, str]]:
-    """Where quaternions stand in q, and whose joints' they are."""
-    return [
-        (slice(at.stop - 4, at.stop), body.joint.name)
-        for body, at in zip(mechanism.bodies, mechanism.q_slices, strict=True)
-        if body.joint.kind in ("free", "ball")
-    ]
 
 
 def parameter(law: Law, name: str, given: Any, worlds: Backend, varying: Sequence[str] = ()) -> Any:

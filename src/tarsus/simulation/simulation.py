@@ -25,6 +25,7 @@ from tarsus.simulation import (
     sensor_noise,
     time_steps,
     uncut_state,
+    unit_quaternions,
     varied,
     varied_numbers,
 )
@@ -119,7 +120,7 @@ class Simulation(KeptState, sensed.Sensed, Differentiated):
     def _start(self, scales: Mapping[str, ArrayLike], bits: int) -> dict[str, Array]:
         """The registers at the start, and the notices that follow from them."""
         values = start_registers(self.plan, self.dt)
-        inputs.unit_quaternions(self.robot, values["q"])
+        unit_quaternions.check(self.robot, values["q"])
         values["q"] = uncut_state.placed(self.plan.scene, values["q"], self.notices)
         if bits == 32:
             values |= notices.tolerances_for_float32(self.law, self.notices)

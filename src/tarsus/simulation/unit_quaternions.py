@@ -1,0 +1,43 @@
+"""Quaternions that are set: about of unit length, or refused; then of unit length."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tarsus.errors import TarsusError
+from tarsus.model.mechanism import Mechanism
+
+UNIT = 0.01  # [1]: a quaternion whose length differs more from 1 is none
+ROUND_OFF = 1e-6  # [1]: one whose length differs less, in float32 too, is a unit quaternion
+
+
+def check(mechanism: Mechanism, q: Any) -> None:
+    """TarsusError unless the quaternions in q (..., nq) have length 1."""
+    for at, name in _places(mechanism):
+        norms = (q[..., at] ** 2).sum(-1) ** 0.5
+        off = abs(norms - 1)
+        if bool((off > UNIT).any()):
+            worst = float(norms.ravel()[int(off.ravel().argmax())])
+            raise TarsusError(
+                f"the quaternion (w, x, y, z) of {name!r} in q must have length 1, not {worst:.3g};"
+                " (1, 0, 0, 0) is upright."
+            )
+
+
+def scaled(mechanism: Mechanism, q: Any) -> Any:
+    """q (..., nq) with quaternions of unit length; those that have it keep their bits."""
+    q = q.copy()
+    for at, _ in _places(mechanism):
+        lengths = (q[..., at] ** 2).sum(-1, keepdims=True) ** 0.5
+        lengths[abs(lengths - 1) < ROUND_OFF] = 1
+        q[..., at] /= lengths
+    return q
+
+
+def _places(mechanism: Mechanism) -> list[tuple[slice, str]]:
+    """Where quaternions stand in q, and whose joints' they are."""
+    return [
+        (slice(at.stop - 4, at.stop), body.joint.name)
+        for body, at in zip(mechanism.bodies, mechanism.q_slices, strict=True)
+        if body.joint.kind in ("free", "ball")
+    ]
