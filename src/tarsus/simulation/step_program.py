@@ -125,15 +125,14 @@ def traced(plan: Plan) -> Program:
     force = applied(mechanism, tau) + pushes(plan, q, b)
     bilateral = b.declare("bilateral", loop_constraints.count(mechanism))
     inputs = StepInputs(q, u, memory, force, dt, symbols(law), terrain, inertias)
-    in_loops = applied_in_loops(mechanism, tau)
-    start = replace(inputs, tau_loops=in_loops, bilateral=bilateral, servos=servos)
+    told = b.declare("impulse", 3 * scene.reported, "report") if scene.slots else None
+    inputs = replace(inputs, tau_loops=applied_in_loops(mechanism, tau), servos=servos)
+    start = replace(inputs, bilateral=bilateral, impulse=told)
     end = plan.stepper.step(scene, start, b)
     results = end.values() | end.reports | {"steps": steps + 1} | later
     # nothing has converged that is not finite; where u^E moves q, it shows there
-    state = [end.q] if plan.stepper.velocity_level else [end.q, end.u]
-    results["converged"] = ca.logic_and(
-        results["converged"], finite([entry for part in state for entry in entries(part)])
-    )
+    state = end.q if plan.stepper.velocity_level else ca.vertcat(end.q, end.u)
+    results["converged"] = ca.logic_and(results["converged"], finite(entries(state)))
     if plan.controller is not None:
         results["control"] = control
     acted = end.contact.impulses, end.contact.memory

@@ -133,6 +133,8 @@ class StepInputs:
     inertias: of all bodies
     tau_loops: force or moment of each loop joint, N or N m
     bilateral: impulses (nb,) of the constraints in the last step
+    impulse: those (3 n,) that the last step reported, of which empty slots, whose are zero, keep
+        theirs; None: not known
     contact_override: (n,) +1 = treat as open whatever its gap; -1 = treat as closed although
         round-off shows a positive gap; 0 = by its gap; None: all by their gaps
     instant: fraction of a step at which the dynamics are evaluated, as in the last one; None: not
@@ -160,6 +162,7 @@ class StepInputs:
     inertias: list[LinearInertia]
     tau_loops: SX = field(default_factory=lambda: SX(0, 1))
     bilateral: SX = field(default_factory=lambda: SX(0, 1))
+    impulse: SX | None = None
     contact_override: SX | None = None
     instant: float | None = None
     impact: bool = False

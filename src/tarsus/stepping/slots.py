@@ -18,6 +18,7 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
+from tarsus.algebra.blocks import triples
 from tarsus.contact.base import Law
 from tarsus.contact.problem import Contact, ContactSolution
 from tarsus.program.ir.loops import Values
@@ -81,19 +82,17 @@ def with_slots(
     solved: the step with some contacts, from a start with their memory
     """
     law, memory = scene.law, Remembered.of(scene, start.memory)
-    pressed = [
-        ca.logic_and(number >= 0, pressed_before(law, own))
-        for number, own in zip(memory.numbers, memory.slots, strict=True)
-    ]
-    fallen = reduce(ca.logic_or, pressed, closes(law, low.least))
-    fallen = builder.keep("fallen", fallen)
+    held = reduce(ca.fmax, memory.numbers) >= 0
+    fallen = builder.keep("fallen", ca.logic_or(held, closes(law, low.least)))
 
-    # as if it stood, everywhere: a loop for worlds that stand would slow them down
+    # as if it stood, everywhere: a loop for worlds that stand would slow them down; the slots of
+    # one that stands are empty and stay so
     end = solved(feet, replace(start, memory=ca.vertcat(SX(0, 1), *memory.usual)))
-    empty = [fresh(law)] * scene.slots, [SX(EMPTY)] * scene.slots
-    kept = Remembered([end.contact.memory], *empty).stacked()
-    impulses = end.contact.impulses + [SX.zeros(3)] * scene.slots
-    contact = replace(end.contact, impulses=impulses, memory=kept)
+    kept = replace(memory, usual=[end.contact.memory]).stacked()
+    none = [SX.zeros(3)] * scene.slots
+    if start.impulse is not None:
+        none = triples(start.impulse)[len(feet) :]
+    contact = replace(end.contact, impulses=end.contact.impulses + none, memory=kept)
     stood = replace(end, contact=contact, left_out=SX(0)).values()
 
     # over it, in worlds that have fallen; limbs that lie at their stops would swing through them: a
@@ -104,7 +103,7 @@ def with_slots(
         )
         return StepOutputs.of(stood | {"left_out": left_out, "converged": converged})
     lying = Lying(scene, feet, low, at_slot, solved, start, memory, builder)
-    return StepOutputs.of(builder.rarely(stood, lambda now: lying.step(now, pressed), 1, fallen))
+    return StepOutputs.of(builder.rarely(stood, lying.step, 1, fallen))
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,12 +119,10 @@ class Lying(Generic[T]):
     memory: Remembered
     builder: Builder
 
-    def step(self, standing: Values, pressed: list[SX]) -> tuple[Values, SX]:
-        """As the body of a loop that runs once; pressed: 1 for each slot of the last step whose
-        contact takes part whatever its gap.
-        """
+    def step(self, standing: Values) -> tuple[Values, SX]:
+        """As the body of a loop that runs once."""
         scene = self.scene
-        numbers, left_out = self._chosen(pressed)
+        numbers, left_out = self._chosen()
         if scene.slots <= FEW:
             return self._in_slots(numbers, left_out), SX(0)
         # they come one behind the other: whoever fills one more than FEW needs all of them
@@ -140,9 +137,13 @@ class Lying(Generic[T]):
         end = self.builder.loop(standing, few, 1, ca.logic_not(crowded))
         return self.builder.rarely(end, all_of_them, 1, crowded), SX(0)
 
-    def _chosen(self, pressed: list[SX]) -> tuple[list[SX], SX]:
+    def _chosen(self) -> tuple[list[SX], SX]:
         """Who comes into slots."""
         scene, memory = self.scene, self.memory
+        pressed = [
+            ca.logic_and(number >= 0, pressed_before(scene.law, own))
+            for number, own in zip(memory.numbers, memory.slots, strict=True)
+        ]
         closed = [
             is_closed(scene.law, touch.contact, own)
             for touch, own in zip(self.feet, memory.usual, strict=True)

@@ -17,7 +17,7 @@ from tarsus.program.codegen.ir_writer import IrWriter
 from tarsus.program.codegen.kernels import Around, KernelShell
 from tarsus.program.codegen.layout import Target
 from tarsus.program.codegen.registers import places
-from tarsus.program.ir.blocks import Slice, Straight, While
+from tarsus.program.ir.blocks import Block, Slice, Straight, While
 from tarsus.program.ir.program import Program
 from tarsus.program.lowering.pieces import Cut, GroupWork, Piece, without_zeros
 from tarsus.program.lowering.reach import reach
@@ -146,7 +146,10 @@ class DirectionalEmitter(Emitter):
         s = self.scribe
         return "\n".join([*s.declarations(), *on_entry.function(s.lines, 0)])
 
-    def _is_apart(self, block: While) -> bool:
+    def _first_of_end(self) -> int:
+        return len(self.program.blocks)  # what a loop changes lies in memory anyhow
+
+    def _is_apart(self, block: Block) -> bool:
         return super()._is_apart(block) and not self._inside
 
     def _handing(self, number: int) -> on_entry.Handed:

@@ -10,7 +10,7 @@ from tarsus.program.codegen import odds, on_entry
 from tarsus.program.codegen.kernels import KernelShell, LaneGroups
 from tarsus.program.codegen.layout import Target
 from tarsus.program.codegen.registers import SPARE
-from tarsus.program.codegen.rounds import Rounds
+from tarsus.program.codegen.seldom_calls import SeldomCalls
 from tarsus.program.codegen.short_functions import PIECE, PIECE_END
 from tarsus.program.ir.blocks import Block, Later, Lookup, Slice, Stamp, Straight, While
 from tarsus.program.ir.program import CYCLES, Program
@@ -21,7 +21,7 @@ from tarsus.program.lowering.tape import Node, tape
 EXACT_FLOAT32 = 1 << 24  # beyond it float32 skips integers, and with them entries of a table
 
 
-class Emitter(Rounds):
+class Emitter(SeldomCalls):
     """Writes a kernel: what is done with a world; the frame says how they are stored and walked.
 
     shared: temporaries of a loop's function that lie where its caller brought them
@@ -37,10 +37,8 @@ class Emitter(Rounds):
         super().__init__(program, target, frame or LaneGroups(), shared)
         program = self.program
         # what is known while blocks are written
-        self._calls = 0
         self._labels = 0
         self._turns: list[str] = []  # how many rounds each loop around has begun
-        self._told = 0  # operations whose worlds know of them
         self._stays = False  # whether a loop's code stays in it
         self._odds = isinstance(self.frame, LaneGroups)  # whether LLVM is told how often
         if program.sections and not (target == Target(1) and isinstance(self.frame, LaneGroups)):
@@ -48,15 +46,10 @@ class Emitter(Rounds):
                 f"the program {program.name!r} is timed: time stamps are read for one world at a"
                 " time, on a processor and in float64; compile it with lanes=1 and bits=64."
             )
-        self.operations: list[
-            tuple[int, int]
-        ] = []  # arithmetic instructions of each block, number of its loop or 0
 
     def text(self) -> str:
         """The kernel's module; those of the functions it calls for seldom loops: `apart`."""
-        for block in self.program.blocks:
-            self._block(block)
-        self._tell(self.scribe.arithmetic - self._told)
+        self._step()
         around = self.frame.around(self.program, self.target, self._workspace())
         declarations = [*self.scribe.declarations(), *around.declarations]
         table = on_entry.table(self._calls) if self._calls else []
@@ -76,16 +69,6 @@ class Emitter(Rounds):
         whole = on_entry.function(lines, len(self.program.tables))
         return "\n".join([*self.scribe.declarations(), *table, *whole, *odds.TOLD, ""])
 
-    def _call(self, block: While | Later) -> None:
-        """A call of the function that holds the loop, where a lane wants it."""
-        s = self.scribe
-        wanted = self._wanting(block.more)
-        if self._masks and self.target.lanes > 1:
-            self._write(s.select(wanted, s.const(1.0), s.const(0.0)), block.more, 0)
-        s.lines += on_entry.call(self._calls, s.any(wanted), self._handing(self._calls))
-        s.forget()
-        self._calls += 1
-
     def _block(self, block: Block) -> None:
         if isinstance(block, Straight):
             self._straight(block)
@@ -102,10 +85,6 @@ class Emitter(Rounds):
         else:
             assert_never(block)
 
-    def _is_apart(self, block: While) -> bool:
-        """Whether a loop is a function of its own."""
-        return self.frame.sets_apart and block.seldom and not self.program.sections
-
     def _straight(self, block: Straight) -> None:
         t = self.frame.arranged(tape(block.function), self.target, self._lying(block))
         s, outputs = self.scribe, (*block.outputs, SPARE)
@@ -119,7 +98,8 @@ class Emitter(Rounds):
                 self._store(s.number(values[k]), register, entry)
         self.operations.append((s.arithmetic - begun, self._labels if self._masks else 0))
         for register, entry, k in late:
-            self._store(s.number(values[k]), register, entry)
+            if not self._is_there(block, t.nodes[k], (register, entry)):
+                self._store(s.number(values[k]), register, entry)
         s.lines.append(PIECE_END)
         s.forget()
 
@@ -200,25 +180,6 @@ class Emitter(Rounds):
         self._put_by(kept, more, tag, "again", self._hint(block))
         s.lines.append(f"{tag}.exit:")
         s.forget()
-
-    def _wanting(self, more: str) -> str:
-        """The lanes that want a loop's next round: of several lanes those alone that take part."""
-        mask = self.scribe.lt(self.scribe.const(0.0), self._load(more, 0))
-        if self._masks and self.target.lanes > 1:
-            return self.scribe.operation("and", [mask, self._masks[-1]])
-        return mask
-
-    def _tell(self, operations: int) -> None:
-        """Add operations to the effort of the worlds that took them."""
-        s, begun = self.scribe, self.scribe.arithmetic
-        self._told += operations
-        if at := self.frame.effort(s, self.target, self.program):
-            before = s.access(f"load {self._number}, {at}, align {self._align}")
-            after = s.add(before, s.const(float(operations)))
-            if self._masks:
-                after = s.select(self._masks[-1], after, before)
-            s.lines.append(f"  store {self._number} {after}, {at}, align {self._align}")
-        self._told += s.arithmetic - begun
 
     def _hint(self, block: While) -> str:
         """For the outermost loop that holds others: what is the same in every round is computed

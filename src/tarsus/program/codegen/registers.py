@@ -15,6 +15,7 @@ from tarsus.program.ir.program import Program
 from tarsus.program.lowering.overlapping import overlapping
 from tarsus.program.lowering.passed import Passed, passed
 from tarsus.program.lowering.scopes import local_registers
+from tarsus.program.lowering.unchanged import Same
 
 ROOM = "%handed"  # what this code shares with a function that it calls
 BY = "%by"  # what worlds without a part in a round get back at its end
@@ -57,6 +58,7 @@ class Registers:
         self._local: list[frozenset[str]] = []
         self._scopes = local_registers(program, shared)
         self._inside = False  # whether this is a seldom loop's function
+        self._same = Same()  # what temporaries hold of the record, here
 
     @cached_property
     def _passed(self) -> list[Passed]:
@@ -77,7 +79,7 @@ class Registers:
             return f"ptr {s.access(to)}"
 
         for name, entry in own.given:
-            value = self._load(name, entry)
+            value = self._load(*self._same.get((name, entry), (name, entry)))
             s.lines.append(f"  store {vector} {value}, {place(name, entry)}, align {self._align}")
         there, s.lines = s.lines, []
         for name, entry in own.back:

@@ -31,7 +31,7 @@ class Register:
     """Who keeps them.
 
     state: read and written by every run.
-    report: written by every run.
+    report: written by every run; one that has to say the same as the last may leave it.
     parameter: only read.
     temporary: exists during one run.
     """

@@ -1,0 +1,100 @@
+"""A step's end is written twice: for worlds that entered a seldom loop, and for the others."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from casadi import SX
+
+import tarsus
+from tarsus.program.codegen.emit import ir_text
+from tarsus.program.codegen.layout import Target
+from tarsus.program.ir import reference
+from tarsus.program.ir.program import Program
+from tarsus.program.ir.trace import Builder
+from tarsus.program.lowering.unchanged import unchanged
+from tarsus.program.run.worlds import Worlds
+
+
+def program() -> Program:
+    """`x` counts; from 3 on a first loop puts x into `kept`, from 5 on a second one 10 x; a world
+    that enters neither leaves what is there.
+    """
+    b = Builder("ends")
+    x, kept, b_x = b.declare("x", 1), b.declare("kept", 2), b.parameter("step")
+    more = x + b_x
+    begin = {"x": more, "kept": kept}
+    first = b.rarely(begin, lambda now: (now | {"kept": SX([1, 2]) * now["x"]}, SX(0)), 1, more > 3)
+    second = b.rarely(
+        first, lambda now: (now | {"kept": 10 * now["kept"]}, SX(0)), 1, first["x"] > 5
+    )
+    return b.program(x=second["x"], kept=second["kept"], seen=second["kept"] + second["x"])
+
+
+def said(x: float, step: float, kept: np.ndarray) -> tuple[float, np.ndarray]:
+    x += step
+    kept = np.array([x, 2 * x]) if x > 3 else kept
+    return x, 10 * kept if x > 5 else kept
+
+
+@pytest.mark.parametrize("lanes", [1, 4])
+@pytest.mark.parametrize("bits", [32, 64])
+def test_worlds_beside_each_other_take_either_end(lanes: int, bits: int) -> None:
+    worlds, steps = Worlds(program(), 6, lanes=lanes, bits=bits), np.array([1, 0, 2, 1, -1, 3.0])
+    begin, told = np.arange(12.0).reshape(6, 2), []
+    worlds.set("kept", begin)
+    worlds.set("step", steps[:, None])
+    expected = [(0.0, row) for row in begin]
+    for _ in range(7):
+        worlds.advance()
+        expected = [said(x, step, kept) for (x, kept), step in zip(expected, steps, strict=True)]
+        np.testing.assert_array_equal(worlds.get("x")[:, 0], [x for x, _ in expected])
+        np.testing.assert_array_equal(worlds.get("kept"), [kept for _, kept in expected])
+        np.testing.assert_array_equal(worlds.get("seen"), [kept + x for x, kept in expected])
+        told.append(worlds.get("kept"))
+    assert not all((a == b).all() for a, b in pairwise(told))
+
+
+def test_the_reference_takes_them_too() -> None:
+    after = reference.run(program(), {"x": [4.0], "kept": [7.0, 8.0], "step": [2.0]})
+    np.testing.assert_array_equal(after["kept"], [[60.0, 120.0]])
+
+
+def test_what_stays_is_not_written() -> None:
+    made = program()
+    kept = {("kept", 0), ("kept", 1)}
+    before = unchanged(made, made.blocks, 1)
+    assert kept <= set(before[-1].values())
+    assert not kept & set(unchanged(made, made.blocks, len(made.blocks))[-1].values())
+    # three ends, of which those behind a call write x, what is kept and what is seen
+    text = ir_text(made, Target(1))
+    places = set(re.findall(r"(%\w+) = getelementptr inbounds double, ptr %world,", text))
+    ends = text[: text.index("step.done:")].split("br label %step.done")
+    stores = [re.findall(r"store double .*, ptr (%\w+),", end) for end in ends]
+    assert [sum(at in places for at in own) for own in stores[:3]] == [5, 5, 3]
+
+
+def test_slots_of_who_got_up_are_empty_and_tell_nothing() -> None:
+    robot = tarsus.load("starleth")
+    sim = tarsus.Simulation(robot, controller="stand", contacts="all", worlds=3, dt=0.001)
+    scene = sim.plan.scene
+    upright = sim.q.copy()
+    lying = upright.copy()
+    lying[1, 2:7] = 0.3, 0, 1, 0, 0
+    sim.set(q=lying)
+    sim.advance(0.3)
+    numbers = sim.backend.get("memory")[:, -scene.slots :]
+    impulse = sim.backend.get("impulse")[:, 3 * len(scene.usual) :]
+    assert (numbers[1] >= 0).any() and impulse[1].any()
+    assert (numbers[[0, 2]] == -1).all() and not impulse[[0, 2]].any()
+    # on its feet again, in one step: what slots held they let go
+    lifted = sim.q.copy()
+    lifted[1] = upright[1]
+    sim.backend.set("q", lifted)
+    sim.advance(0.005)
+    numbers = sim.backend.get("memory")[:, -scene.slots :]
+    impulse = sim.backend.get("impulse")[:, 3 * len(scene.usual) :]
+    assert (numbers == -1).all() and not impulse.any()
