@@ -81,6 +81,24 @@ def test_on_a_slope_the_load_is_the_weight(cheetah: Robot) -> None:
     assert log["equation_residual"].max() < 1e-9
 
 
+def test_a_box_slides_down_a_slope_with_the_friction_of_its_file(tmp_path: Path) -> None:
+    slides = """<mujoco model="box"><worldbody><body pos="0 0 .05"><freejoint/>
+        <geom type="box" size=".1 .1 .05" mass="2" friction="0.2"/></body></worldbody></mujoco>"""
+    file = tmp_path / "box.xml"
+    file.write_text(slides)
+    box, slope, g = tarsus.load(str(file)), tarsus.Slope(angle=np.radians(20)), 9.81
+    down = np.cross([0, 1, 0], slope.parameters()["frame"][:3])
+    for mu in (None, 0.3):
+        settings = None if mu is None else MujocoSettings(mu=mu)
+        simulation = MujocoSimulation(box, settings, slope, "free", dt=0.001)
+        speed = simulation.run(1.0)["u"].values[:, :3] @ down
+        told = "contacts have the numbers of the file of 'box': mu 0.2."
+        assert (told in simulation.notices) == (mu is None)
+        # from when it has come down on its face; it rattles a little
+        expected = g * (np.sin(np.radians(20)) - (mu or 0.2) * np.cos(np.radians(20)))
+        assert abs(speed[-1] - speed[199]) / 0.8 == pytest.approx(expected, rel=0.02)
+
+
 def test_runs_go_on_and_start_again(cheetah: Robot) -> None:
     simulation = MujocoSimulation(cheetah, controller="trot", dt=0.002)
     simulation.set(command={"speed": 0.3})

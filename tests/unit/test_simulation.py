@@ -264,3 +264,30 @@ def test_a_time_that_whole_steps_miss_is_told() -> None:
         warnings.simplefilter("error")
         simulation.advance(0.1)
         simulation.advance(0.026)  # ten steps: 4 % less
+
+
+@pytest.mark.parametrize("law", ["compliant", "micro_macro", "linearized", "moreau"])
+def test_a_robot_that_is_put_elsewhere_has_new_contacts(law: str) -> None:
+    """Nothing pulls it back to where it stood."""
+    simulation = tarsus.Simulation("mini_cheetah", law, controller="stand", worlds=2, dt=0.0005)
+    simulation.advance(0.5)
+    q, u = simulation.q, 0 * simulation.u
+    q[1, 0] += 1.0
+    simulation.set(q=q, u=u)
+    simulation.advance(0.01)
+    here, there = simulation.contact_force
+    assert np.abs(here).max() > 10
+    np.testing.assert_allclose(there, here, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("law", ["soft_convex", "moreau"])
+def test_a_world_that_diverged_goes_on_from_where_it_is_put(law: str) -> None:
+    simulation = tarsus.Simulation("mini_cheetah", law, controller="stand", worlds=2, dt=0.002)
+    q, u, first = simulation.q, simulation.u, [True, False]
+    simulation.advance(0.1)
+    simulation.set(u=np.full_like(u, 1e200), where=first)
+    simulation.advance(0.01)
+    assert not np.isfinite(simulation.q[0]).all()
+    simulation.set(q=q, u=u, where=first)
+    simulation.advance(0.1)
+    assert np.isfinite(simulation.q).all() and simulation.converged.all()

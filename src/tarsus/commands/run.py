@@ -292,8 +292,9 @@ def _on_mujoco(given: Run, terrain: Terrain | str) -> tuple[MujocoSimulation, li
             raise TarsusError(f"{flag} does not go with --engine mujoco: {instead}.")
     for flag in given.joints.changed:
         raise TarsusError(f"{flag} does not go with --engine mujoco: it sets our own joints.")
-    settings = MujocoSettings() if given.friction is None else MujocoSettings(mu=given.friction)
     with resolve.on_own_ground(given.robot, terrain):
         robot = given.base.load(given.robot)
+    told = list[str]()
+    settings = MujocoSettings.of_file(robot, told, given.friction)
     parts = robot, settings, terrain, given.gait, given.dt
-    return MujocoSimulation(*parts, given.contacts, given.parameters), []
+    return MujocoSimulation(*parts, given.contacts, given.parameters), told

@@ -19,7 +19,7 @@ from tarsus.dynamics.robot import Robot
 from tarsus.morphology.fall import fell
 from tarsus.mujoco_runs.settings import MujocoSettings
 from tarsus.mujoco_runs.simulation import MujocoSimulation
-from tarsus.simulation import default_controller, resolve
+from tarsus.simulation import default_controller, file_material, resolve
 from tarsus.simulation.options import Options, declared
 from tarsus.simulation.recording.divergence import Diverged
 from tarsus.simulation.recording.log import mean_of_role
@@ -114,7 +114,11 @@ def compare(
     runs = []
     # one law after the other
     for name, law in laws_named(names).items():
-        make, ignored = maker(robot, controller, law, extra.material, extra.options)
+        told, own = list[str](), robot
+        if law is not None and not name.endswith(".py"):
+            law, own = file_material.fitted(name, robot, told)
+        make, ignored = maker(own, controller, law, extra.material, extra.options)
+        ignored = [*told, *ignored]
         # the largest time step with which it stands
         limit = None
         if extra.limits:
@@ -142,15 +146,15 @@ def maker(
     """
     chosen = options or Options()
     if law is None:
-        friction = float(material.get("mu", np.max(resolve.law("moreau").parameters()["mu"])))
-        ignored = [f"{PEER} has no parameter {key!r}: ignored." for key in material if key != "mu"]
+        ignored = list[str]()
+        settings = MujocoSettings.of_file(robot, ignored, material.get("mu"))
+        ignored += [f"{PEER} has no parameter {key!r}: ignored." for key in material if key != "mu"]
         ignored += [
             f"{PEER} does not take the option {name!r}: ignored."
             for name, value in chosen.items()
             if name != "contacts" and value != declared()[name].default
         ]
         given = {"controller": controller, "contacts": chosen.get("contacts")}
-        settings = MujocoSettings(mu=friction)
         return lambda dt: MujocoSimulation(robot, settings, dt=dt, **given), ignored
     law, ignored = resolve.with_material(law, material)
     return lambda dt: Simulation(robot, law, controller=controller, dt=dt, **chosen), ignored

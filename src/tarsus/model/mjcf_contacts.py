@@ -158,14 +158,15 @@ def _spared(model: Any, geom: int) -> bool:
 
 def _report_ground(model: Any, report: Report, own: dict[int, float]) -> None:
     """Say where MuJoCo would mix the robot's friction with that of the file's own ground, which the
-    terrain is not; a ground that says nothing has the robot's.
+    terrain is not; where neither says anything both have the law's.
     """
     first = _first(model, own)
     here, ground = own[first], dict[float, list[str]]()
     if first in _ground_pairs(model):
         return
     for geom in colliding(model):
-        if model.body_weldid[model.geom_bodyid[geom]] == 0 and _says_friction(model, geom):
+        said = here != 1 or _says_friction(model, geom)
+        if model.body_weldid[model.geom_bodyid[geom]] == 0 and said:
             mixed = _mixed(model, first, geom)
             if mixed != here:
                 ground.setdefault(mixed, []).append(model.geom(geom).name or f"geom {geom}")

@@ -5,11 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tarsus.errors import TarsusError
+import numpy as np
+
+from tarsus.dynamics.robot import Robot
+from tarsus.errors import TarsusError, several
 from tarsus.mujoco_runs.library import mujoco
 from tarsus.parameters import check, choice, friction, parameter
 
 LEAST_FRICTION = 1e-5  # [1]: MuJoCo takes no less
+SOFTNESS = {  # the names that a file's numbers have (`Mechanism.material`)
+    "solref": ("timeconst", "dampratio"),
+    "solimp": ("d_min", "d_max", "width", "midpoint", "power"),
+}
+SOME = 5  # names that a sentence shows
 
 
 @dataclass(frozen=True)
@@ -48,6 +56,36 @@ class MujocoSettings:
                 "solref must be a time constant and a damping ratio, such as 0.02,1, or both"
                 f" negative, -stiffness and -damping, not {self.solref[0]:g},{self.solref[1]:g}."
             )
+
+    @classmethod
+    def of_file(cls, robot: Robot, notices: list[str], mu: float | None = None) -> MujocoSettings:
+        """Those with the numbers that the robot's file gives its contacts; notices say which, and
+        what is left out. mu: in place of the file's
+        """
+        # the file's numbers in place of the defaults
+        usual, own = cls(), robot.material
+        ref, imp = (zip(names, getattr(usual, of), strict=True) for of, names in SOFTNESS.items())
+        taken = {
+            "mu": own.get("mu", usual.mu) if mu is None else mu,
+            "solref": tuple(own.get(name, value) for name, value in ref),
+            "solimp": tuple(own.get(name, value) for name, value in imp),
+            "impratio": own.get("impratio", usual.impratio),
+        }
+        # what is said of them
+        told = ", ".join(
+            f"{name} {','.join(f'{x:g}' for x in np.atleast_1d(value))}"
+            for name, value in taken.items()
+            if value != getattr(usual, name) and (name, mu) != ("mu", value)
+        )
+        if told:
+            notices.append(f"contacts have the numbers of the file of {robot.name!r}: {told}.")
+        different = [c.name for c in robot.candidates if not np.isclose(c.friction, 1.0)]
+        if different:
+            notices.append(
+                "MuJoCo's runs have one friction for all contacts: that of other geoms is left out"
+                f" ({several(different, SOME)})."
+            )
+        return cls(**taken)  # type: ignore[arg-type]
 
     @property
     def velocity_level(self) -> bool:

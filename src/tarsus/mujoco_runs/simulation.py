@@ -48,7 +48,7 @@ class MujocoSimulation:
     """A robot simulated in MuJoCo by the controllers of Tarsus.
 
     robot, controller, dt: as for `Simulation`
-    settings: MuJoCo's contact and integrator
+    settings: MuJoCo's contact and integrator; None: as the robot's file says of its contacts
     terrain: a name or an object; all but planes and slopes are height fields there, within 25 m of
         the origin, on which `run` makes no logs
     contacts: names of the candidates that may touch, as for `Simulation`
@@ -72,7 +72,8 @@ class MujocoSimulation:
         self.notices: list[str] = []
         self.dt, whole = time_steps.step(dt), resolve.robot(robot)
         prepared = default_controller.prepared(whole, controller, self.dt, self.notices)
-        parts = {"engine": settings or MujocoSettings(), "gait": prepared[1]}
+        settings = settings or MujocoSettings.of_file(whole, self.notices)
+        parts = {"engine": settings, "gait": prepared[1]}
         parts = with_parameters(parts | {"terrain": resolve.terrain(terrain)}, parameters)
         self.settings, self.controller, self.terrain = parts.values()
         self.robot = _touching(prepared[0], self.terrain, contacts, self.notices)
@@ -88,6 +89,7 @@ class MujocoSimulation:
         self.settings.apply(self.model)
         self.model.opt.disableflags |= mj.mjtDisableBit.mjDSBL_AUTORESET
         self.model.geom_quat[0] = quaternion_from_rotation(place[[1, 2, 0]].T)
+        self.model.geom_sameframe[0] = mj.mjtSameFrame.mjSAMEFRAME_NONE  # or it would be ignored
         self.normal, self.data = place[0], mj.MjData(self.model)
         self._start = _start(self.robot, self.terrain, self.controller)
         self.reset()
@@ -218,7 +220,8 @@ class MujocoSimulation:
         mj.mj_forward(self.model, data)
         start = np.empty(mj.mj_stateSize(self.model, kind))
         mj.mj_getState(self.model, data, start, kind)
-        return Replay(self.model, start, np.array(run["tau"].values))
+        still = np.zeros((run.sizes["time"], 0))  # of a robot without motors
+        return Replay(self.model, start, np.array(run["tau"].values) if "tau" in run else still)
 
     def _extra(self) -> tuple[float, ...]:
         """Torques of the last step, N m, its solver's iterations, and whether they were enough."""

@@ -125,6 +125,12 @@ class Sensed:
         robot = whole(self.plan.scene)
         return {name: dict(s.channels(robot)) for name, s in self.plan.sensing.sensors}
 
+    def _put_down(self, mask: Any) -> None:
+        """Worlds whose coordinates were written: no step led there, and their contacts are new."""
+        for name in self._worlds.program.sizes.keys() & {"memory", "bilateral"}:
+            self._worlds.set(name, self._initial[name], mask)
+        self._forget(mask)
+
     def _forget(self, mask: Any = None) -> None:
         """Nothing is reported of a state that no step led to, in all worlds or those of a mask."""
         for register in self._worlds.program.of_kind("report"):

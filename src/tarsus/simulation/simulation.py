@@ -174,7 +174,8 @@ class Simulation(KeptState, sensed.Sensed, Differentiated):
         command: {name: number or (worlds,)} for the controller, such as {"speed": 0.5}
         push: {body: (3,), (6,), or one a world} force (N) and moment (N m) at its origin, world
             axes, until set again
-        Where joints are cut, q and u may be those of the uncut robot.
+        Where joints are cut, q and u may be those of the uncut robot. Where q is written contacts
+        are new: the law forgets what it remembered of the old ones.
         """
         worlds, mask = self._worlds, inputs.mask(where, self._worlds)
         new, state, different, acting = (dict[str, Any]() for _ in range(4))
@@ -205,7 +206,7 @@ class Simulation(KeptState, sensed.Sensed, Differentiated):
         for name, value in new.items():
             worlds.set(name, value, mask)
         if "q" in state:
-            self._forget(mask)
+            self._put_down(mask)
         if state or "terrain" in values:
             self._look(mask, begun=bool(state))
 

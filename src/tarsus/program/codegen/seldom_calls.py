@@ -93,11 +93,11 @@ class SeldomCalls(Rounds):
         handed = self._handing(number)
         self._calls += 1
         self._sites += 1
-        tag, after = f"call{self._sites}", self._apart(rest) if rest else []
+        tag, after = f"call{self._sites}", self._end_again(rest) if rest else []
         s.lines += on_entry.call(number, tag, called, handed, after)
         s.forget()
 
-    def _apart(self, rest: Sequence[Block]) -> list[str]:
+    def _end_again(self, rest: Sequence[Block]) -> list[str]:
         """The lines of a step's end for worlds that entered a loop before it."""
         # as if nothing had been written before, and nothing were known
         s = self.scribe
