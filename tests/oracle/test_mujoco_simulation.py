@@ -13,6 +13,7 @@ from scipy.spatial.transform import Rotation
 
 import tarsus
 from tarsus import cli, registry
+from tarsus.comparison.laws import Extra, compare
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError
 from tarsus.model.mechanism import Joint, LoopJoint
@@ -97,6 +98,18 @@ def test_a_box_slides_down_a_slope_with_the_friction_of_its_file(tmp_path: Path)
         # what brakes it, from when it has come down on its face; it rattles a little
         braked = g * np.sin(np.radians(20)) - abs(speed[-1] - speed[199]) / 0.8
         assert braked / (g * np.cos(np.radians(20))) == pytest.approx(mu or 0.2, rel=0.02)
+
+
+def test_a_comparison_takes_the_friction_of_a_file_unless_one_is_given(tmp_path: Path) -> None:
+    file = tmp_path / "box.xml"
+    file.write_text("""<mujoco model="box"><worldbody><body pos="0 0 .05"><freejoint/>
+        <geom type="box" size=".1 .1 .05" mass="2" friction="0.2"/></body></worldbody></mujoco>""")
+    box = tarsus.load(str(file))
+    for given, expected in (({}, 0.2), ({"mu": 0.5}, 0.5)):
+        extra = Extra(material=given, bars=False, limits=False)
+        for run in compare(box, "moreau,mujoco", [0.0025], 0.01, extra=extra):
+            assert run.failure is None and run.numbers["mu"] == pytest.approx(expected)
+            assert any("numbers of the file" in note for note in run.notices) == (not given)
 
 
 def test_runs_go_on_and_start_again(cheetah: Robot) -> None:

@@ -54,7 +54,7 @@ class Compare(Command):
     duration: Seconds = 4.0
     """Simulated time of each run."""
     friction: Number = None
-    """Friction coefficient of every law; by default each law's own."""
+    """Friction coefficient of every law; by default the robot's file's, else each law's own."""
     restitution: Number = None
     """Coefficient of restitution of every law that has one; by default each law's own."""
     no_bars: Flag = False

@@ -111,14 +111,17 @@ def compare(
     # what all laws share
     longest = max(dts)  # one controller for all, its servos for the longest step
     robot, controller = default_controller.prepared(robot, gait, longest, [])
-    runs = []
+    runs, unless_given = [], robot
+    if extra.material.keys() & robot.material.keys():
+        left = {k: value for k, value in robot.material.items() if k not in extra.material}
+        unless_given = replace(robot, material=left)
     # one law after the other
     for name, law in laws_named(names).items():
-        told, own = list[str](), robot
+        told, standing = list[str](), unless_given
         if law is not None and not name.endswith(".py"):
-            law, own = file_material.fitted(name, robot, told)
-        make, ignored = maker(own, controller, law, extra.material, extra.options)
-        ignored = [*told, *ignored]
+            law, standing = file_material.fitted(name, standing, told)
+        make, ignored = maker(standing, controller, law, extra.material, extra.options)
+        ignored = [*(note.replace("--set mu=...", "--friction") for note in told), *ignored]
         # the largest time step with which it stands
         limit = None
         if extra.limits:
