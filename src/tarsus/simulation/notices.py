@@ -97,8 +97,8 @@ def depth_notices(plan: Plan, q: NDArray[np.float64]) -> list[str]:
     deep = sorted(found.items(), key=lambda one: -one[1][0])
     named = several([f"{name} (by {1e3 * depth:.3g} mm)" for name, (depth, _) in deep], SOME)
     return [
-        f"in the ground as the simulation starts, and pushed out of it, are {named}: a base that"
-        " stands higher, another keyframe or set(q=...) frees them."
+        f"in the ground as the simulation starts, and pushed out of it unless jammed, are {named}:"
+        " a base that stands higher, another keyframe or set(q=...) frees them."
     ]
 
 
