@@ -82,12 +82,15 @@ def test_on_a_slope_the_load_is_the_weight(cheetah: Robot) -> None:
     assert log["equation_residual"].max() < 1e-9
 
 
+def slippery_box(folder: Path) -> Robot:
+    file = folder / "box.xml"
+    file.write_text("""<mujoco model="box"><worldbody><body pos="0 0 .05"><freejoint/>
+        <geom type="box" size=".1 .1 .05" mass="2" friction="0.2"/></body></worldbody></mujoco>""")
+    return tarsus.load(str(file))
+
+
 def test_a_box_slides_down_a_slope_with_the_friction_of_its_file(tmp_path: Path) -> None:
-    slides = """<mujoco model="box"><worldbody><body pos="0 0 .05"><freejoint/>
-        <geom type="box" size=".1 .1 .05" mass="2" friction="0.2"/></body></worldbody></mujoco>"""
-    file = tmp_path / "box.xml"
-    file.write_text(slides)
-    box, slope, g = tarsus.load(str(file)), tarsus.Slope(angle=np.radians(20)), 9.81
+    box, slope, g = slippery_box(tmp_path), tarsus.Slope(angle=np.radians(20)), 9.81
     down = np.cross([0, 1, 0], slope.parameters()["frame"][:3])
     for mu in (None, 0.3):
         settings = None if mu is None else MujocoSettings(mu=mu)
@@ -101,10 +104,7 @@ def test_a_box_slides_down_a_slope_with_the_friction_of_its_file(tmp_path: Path)
 
 
 def test_a_comparison_takes_the_friction_of_a_file_unless_one_is_given(tmp_path: Path) -> None:
-    file = tmp_path / "box.xml"
-    file.write_text("""<mujoco model="box"><worldbody><body pos="0 0 .05"><freejoint/>
-        <geom type="box" size=".1 .1 .05" mass="2" friction="0.2"/></body></worldbody></mujoco>""")
-    box = tarsus.load(str(file))
+    box = slippery_box(tmp_path)
     for given, expected in (({}, 0.2), ({"mu": 0.5}, 0.5)):
         extra = Extra(material=given, bars=False, limits=False)
         for run in compare(box, "moreau,mujoco", [0.0025], 0.01, extra=extra):

@@ -118,7 +118,7 @@ def compare(
     # one law after the other
     for name, law in laws_named(names).items():
         told, standing = list[str](), unless_given
-        if law is not None and not name.endswith(".py"):
+        if law is not None:
             law, standing = file_material.fitted(name, standing, told)
         make, ignored = maker(standing, controller, law, extra.material, extra.options)
         ignored = [*(note.replace("--set mu=...", "--friction") for note in told), *ignored]

@@ -29,10 +29,10 @@ class Replay:
     def rollout(self) -> float:
         """Seconds a step of replaying the whole run on one thread."""
         data, replay = mujoco().MjData(self.model), rollout().rollout
-        began = perf_counter()
         steps = len(self.torques)
+        began = perf_counter()
         replay(self.model, data, self.start[None], self.torques[None], nstep=steps)
-        return (perf_counter() - began) / len(self.torques)
+        return (perf_counter() - began) / steps
 
     def step_call(self, calls: int) -> float:
         """Seconds of one mj_step called from Python, the run's torques being set before each."""

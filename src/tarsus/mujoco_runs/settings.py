@@ -9,15 +9,11 @@ import numpy as np
 
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError, several
+from tarsus.model.mjcf_contacts import SOFTNESS, SOME
 from tarsus.mujoco_runs.library import mujoco
 from tarsus.parameters import check, choice, friction, parameter
 
 LEAST_FRICTION = 1e-5  # [1]: MuJoCo takes no less
-SOFTNESS = {  # the names that a file's numbers have (`Mechanism.material`)
-    "solref": ("timeconst", "dampratio"),
-    "solimp": ("d_min", "d_max", "width", "midpoint", "power"),
-}
-SOME = 5  # names that a sentence shows
 
 
 @dataclass(frozen=True)
@@ -63,19 +59,20 @@ class MujocoSettings:
         what is left out. mu: in place of the file's
         """
         # the file's numbers in place of the defaults
-        usual, own = cls(), robot.material
-        ref, imp = (zip(names, getattr(usual, of), strict=True) for of, names in SOFTNESS.items())
+        usual, own = cls() if mu is None else cls(mu=mu), robot.material
+        soft = zip(SOFTNESS, (*usual.solref, *usual.solimp), strict=True)
+        soft = tuple(own.get(name, value) for name, value in soft)
         taken = {
             "mu": own.get("mu", usual.mu) if mu is None else mu,
-            "solref": tuple(own.get(name, value) for name, value in ref),
-            "solimp": tuple(own.get(name, value) for name, value in imp),
+            "solref": soft[: len(usual.solref)],
+            "solimp": soft[len(usual.solref) :],
             "impratio": own.get("impratio", usual.impratio),
         }
         # what is said of them
         told = ", ".join(
             f"{name} {','.join(f'{x:g}' for x in np.atleast_1d(value))}"
             for name, value in taken.items()
-            if value != getattr(usual, name) and (name, mu) != ("mu", value)
+            if value != getattr(usual, name)
         )
         if told:
             notices.append(f"contacts have the numbers of the file of {robot.name!r}: {told}.")

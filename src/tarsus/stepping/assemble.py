@@ -94,9 +94,8 @@ def seen(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> StepView:
     """What a step sees at q (nq,); a timed program has the sections of Gehring 2014, Fig. 7."""
     moving = builder.stamp("M, h", fast_motion(scene, q, start, builder))
     kin = builder.stamp("M, h", kinematics(scene.mechanism, q, start.u))
-    kin = (
-        replace(kin, R=builder.hold("R", kin.R)) if scene.pairs or scene.spans else kin
-    )  # for gaps and M
+    if scene.pairs or scene.spans:  # loops find those near; M, behind them, needs R again
+        kin = replace(kin, R=builder.hold("R", kin.R))
     usual = [scene.candidates[i] for i in scene.usual]
     known = spots(scene, kin, start.terrain, scene.candidates, builder)
     points = builder.stamp("rest", touching(scene, kin, start.terrain, usual, known))

@@ -19,7 +19,7 @@ from tarsus.program.ir.blocks import Block, Later, Straight, While
 from tarsus.program.ir.program import Program
 from tarsus.program.lowering.passed import Entry
 from tarsus.program.lowering.tape import Node
-from tarsus.program.lowering.unchanged import unchanged
+from tarsus.program.lowering.unchanged import Same, unchanged
 
 SHORT = 2000  # operations of a step's end that is written twice
 END = "step.done"
@@ -47,7 +47,9 @@ class SeldomCalls(Rounds):
         """Write the blocks of a step."""
         blocks = self.program.blocks
         first = self._first_of_end()
-        known = unchanged(self.program, blocks, first)
+        known = [Same()] * len(blocks)
+        if first < len(blocks):
+            known = unchanged(self.program, blocks, first)
         for k, block in enumerate(blocks):
             self._same = known[k] if isinstance(block, Straight) or k >= first else {}
             if k >= first and isinstance(block, While | Later):
@@ -76,9 +78,7 @@ class SeldomCalls(Rounds):
 
     def _is_apart(self, block: Block) -> bool:
         """Whether it is a loop that is a function of its own."""
-        if isinstance(block, Later):
-            return self.frame.sets_apart
-        seldom = isinstance(block, While) and block.seldom
+        seldom = isinstance(block, While | Later) and block.seldom
         return seldom and self.frame.sets_apart and not self.program.sections
 
     def _call(self, block: While | Later, rest: Sequence[Block] = ()) -> None:

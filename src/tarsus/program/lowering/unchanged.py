@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tarsus.program.ir.blocks import Block, Straight, While, names_in
+import casadi as ca
+
+from tarsus.program.ir.blocks import Block, Straight, While
 from tarsus.program.ir.program import Program
+from tarsus.program.lowering.instructions import instructions
 from tarsus.program.lowering.passed import Entry
-from tarsus.program.lowering.tape import tape
+from tarsus.program.lowering.scopes import written
 
 Same = dict[Entry, Entry]  # entries of temporaries: the one of the record that holds as much
 
@@ -23,28 +26,35 @@ def unchanged(program: Program, blocks: Sequence[Block], first: int) -> list[Sam
         if isinstance(block, Straight):
             same = _after(block, same, record)
         elif k < first or (isinstance(block, While) and not block.seldom):
-            gone = names_in((block,)) if isinstance(block, While) else set(block.written)
-            same = _without(same, gone)
+            same = _without(same, set(written((block,))))
     return found
 
 
 def _after(block: Straight, same: Same, record: set[str]) -> Same:
     """What is known after a straight block."""
     # where what it writes comes from
-    t = tape(block.function)
-    source = dict[Entry, Entry]()
-    for (argument, entry), k in t.outputs:
-        node = t.nodes[k]
-        if node.op == "input":
-            read = block.inputs[node.place[0]], node.place[1]
-            if read[0] in record or read in same:
-                source[block.outputs[argument], entry] = same.get(read, read)
+    put, source = _moves(block), dict[Entry, Entry]()
+    for to, read in put.items():
+        if read is not None and (read[0] in record or read in same):
+            source[to] = same.get(read, read)
     # numbers of the record that get a value of others are no more what they were
-    written = {(block.outputs[argument], entry) for (argument, entry), _ in t.outputs}
-    lost = {to for to in written if to[0] in record and source.get(to) != to}
-    kept = {at: own for at, own in same.items() if at not in written}
+    lost = {to for to in put if to[0] in record and source.get(to) != to}
+    kept = {at: own for at, own in same.items() if at not in put}
     kept |= {to: own for to, own in source.items() if to[0] not in record}
     return {at: own for at, own in kept.items() if own not in lost}
+
+
+def _moves(block: Straight) -> dict[Entry, Entry | None]:
+    """Each entry that it writes, and the one whose value that is; None if it is computed."""
+    held, found = dict[int, Entry](), dict[Entry, Entry | None]()
+    for code, to, one, two in instructions(block.function).tolist():
+        if code == ca.OP_OUTPUT:
+            found[block.outputs[to], two] = held.get(one)
+        elif code == ca.OP_INPUT:
+            held[to] = block.inputs[one], two
+        else:
+            held.pop(to, None)
+    return found
 
 
 def _without(same: Same, names: set[str]) -> Same:
