@@ -31,10 +31,8 @@ class LinearInertia:
         Teixeira de Paula 2024, Eqn. (26).
         """
         h = ca.mtimes(R, self.h)
-        turned = _symmetric(ca.mtimes(ca.mtimes(R, self.I), R.T))
-        moved = 2 * ca.dot(r, h) * SX.eye(3) - ca.mtimes(r, h.T) - ca.mtimes(h, r.T)
         steiner = self.m * (ca.dot(r, r) * SX.eye(3) - ca.mtimes(r, r.T))
-        return LinearInertia(self.m, h + self.m * r, turned + moved + steiner)
+        return LinearInertia(self.m, h + self.m * r, _turned(R, self.I) + _moved(r, h) + steiner)
 
     def momentum(self, omega: SX, v: SX) -> tuple[SX, SX]:
         """Angular (about the origin) and linear momentum for a twist (omega, v) of the origin."""
@@ -43,7 +41,46 @@ class LinearInertia:
         )
 
 
-def _symmetric(a: SX) -> SX:
+def _turned(R: SX, I: SX) -> SX:  # noqa: E741
+    """R I R^T (3, 3) of a symmetric I; about a coordinate axis in nine products instead of 18.
+
+    With a = Ixx, b = Iyy, d = Ixy and a turn about z by an angle of sine s and cosine c, and
+    w = s (a - b) + 2 c d, it is Ixx = a - s w, Iyy = b + s w, Ixy = c w - d.
+    """
+    k = _axis(R)
+    if k is None:
+        return _mirrored(ca.mtimes(ca.mtimes(R, I), R.T))
+    i, j = (k + 1) % 3, (k + 2) % 3
+    c, s, a, b, d = R[i, i], R[j, i], I[i, i], I[j, j], I[i, j]
+    w = s * (a - b) + (c + c) * d
+    turned = SX(3, 3)
+    turned[i, i], turned[j, j], turned[k, k] = a - s * w, b + s * w, I[k, k]
+    turned[i, j] = turned[j, i] = c * w - d
+    turned[k, i] = turned[i, k] = c * I[k, i] - s * I[k, j]
+    turned[k, j] = turned[j, k] = s * I[k, i] + c * I[k, j]
+    return turned
+
+
+def _axis(R: SX) -> int | None:
+    """The coordinate axis about which a rotation turns, as its zeros and its one say; else None."""
+    for k in range(3):
+        off = [R[k, (k + 1) % 3], R[k, (k + 2) % 3], R[(k + 1) % 3, k], R[(k + 2) % 3, k]]
+        if R[k, k].is_one() and all(entry.is_zero() for entry in off):
+            return k
+    return None
+
+
+def _moved(r: SX, h: SX) -> SX:
+    """2 (r . h) 1 - r h^T - h r^T (3, 3): what the first moment h adds about a point at -r."""
+    moved, twice = SX(3, 3), [2 * r[k] * h[k] for k in range(3)]
+    for k in range(3):
+        i, j = (k + 1) % 3, (k + 2) % 3
+        moved[k, k] = twice[i] + twice[j]
+        moved[i, j] = moved[j, i] = -(r[i] * h[j] + r[j] * h[i])
+    return moved
+
+
+def _mirrored(a: SX) -> SX:
     """The upper triangle mirrored, so that the lower one is never computed."""
     return ca.vertcat(
         ca.horzcat(a[0, 0], a[0, 1], a[0, 2]),
