@@ -70,6 +70,7 @@ class Emitter(SeldomCalls):
         return "\n".join([*self.scribe.declarations(), *table, *whole, *odds.TOLD, ""])
 
     def _block(self, block: Block) -> None:
+        self._arrive(block)
         if isinstance(block, Straight):
             self._straight(block)
         elif isinstance(block, While):
@@ -159,6 +160,7 @@ class Emitter(SeldomCalls):
         s.forget()
         for inner in block.body:
             self._block(inner)
+        self._open(id(block))
         self._tell(s.arithmetic - self._told - begun)
         begun = s.arithmetic
         self._put_right(kept, tag)

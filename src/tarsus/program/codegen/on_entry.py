@@ -7,7 +7,6 @@ away for a while.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tarsus.program.codegen.odds import SELDOM
@@ -41,12 +40,9 @@ class Handed:
     back: list[str]
 
 
-def call(number: int, tag: str, wanted: str, handed: Handed, after: Sequence[str]) -> list[str]:
-    """Call function `number` of the table if `wanted`, an i1, is true; hardly ever.
-
-    tag: in the labels' names; after: lines behind the call that end with a jump; if there are none,
-        what follows is the same as without
-    """
+def call(number: int, wanted: str, handed: Handed) -> list[str]:
+    """Call function `number` of the table if `wanted`, an i1, is true; hardly ever."""
+    tag = f"call{number + 1}"
     place, ask = (f"getelementptr (ptr, ptr @{of}, i64 {number})" for of in (TABLE, ASK))
     # is it there, else ask, and wait for it; then call it
     return [
@@ -70,7 +66,7 @@ def call(number: int, tag: str, wanted: str, handed: Handed, after: Sequence[str
         *handed.there,
         f"  call void %{tag}.at(ptr %world, ptr %tables, ptr {handed.room})",
         *handed.back,
-        *(after or [f"  br label %{tag}.past"]),
+        f"  br label %{tag}.past",
         f"{tag}.past:",
     ]
 

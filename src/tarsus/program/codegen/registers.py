@@ -79,7 +79,7 @@ class Registers:
             return f"ptr {s.access(to)}"
 
         for name, entry in own.given:
-            value = self._load(*self._same.get((name, entry), (name, entry)))
+            value = self._load(name, entry)
             s.lines.append(f"  store {vector} {value}, {place(name, entry)}, align {self._align}")
         there, s.lines = s.lines, []
         for name, entry in own.back:

@@ -1,7 +1,7 @@
-"""Calls of the functions that hold seldom loops, and what follows the last of them.
+"""Calls of the functions that hold seldom loops, and the short way past the last of them.
 
-What a step ends with is written twice where it is short: once for worlds that entered no such loop,
-and once behind each call. Else all that a loop may change would have to lie in one place when the
+What a step ends with is written twice where it is short: first for worlds that enter none of its
+loops, then for all others. Else all that a loop may change would have to lie in one place when the
 two ways meet, however it came there: a standing robot carried the empty slots of a fallen one
 through every step (docs/decisions/0065-a-step-s-end-twice.md).
 """
@@ -11,111 +11,135 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 
-from tarsus.program.codegen import on_entry
+from tarsus.program.codegen import odds, on_entry
 from tarsus.program.codegen.kernels import KernelShell
 from tarsus.program.codegen.layout import Target
 from tarsus.program.codegen.rounds import Rounds
 from tarsus.program.ir.blocks import Block, Later, Straight, While
 from tarsus.program.ir.program import Program
 from tarsus.program.lowering.passed import Entry
+from tarsus.program.lowering.short_way import ShortWay, short_way
 from tarsus.program.lowering.tape import Node
-from tarsus.program.lowering.unchanged import Same, unchanged
+from tarsus.program.lowering.unchanged import Same
 
-SHORT = 2000  # operations of a step's end that is written twice
 END = "step.done"
 
 
 class SeldomCalls(Rounds):
-    """Writes calls, and the blocks of a step around them."""
+    """Writes calls, and the short way around them."""
 
     def __init__(
         self, program: Program, target: Target, frame: KernelShell, shared: Sequence[str]
     ) -> None:
         super().__init__(program, target, frame, shared)
         self._calls = 0  # functions so far
-        self._sites = 0  # places where they are called
         self._told = 0  # operations whose worlds know of them
         self.operations: list[
             tuple[int, int]
         ] = []  # arithmetic instructions of each block, number of its loop or 0
+        self._short: ShortWay | None = None  # the short way, if there is one
+        self._doors: dict[int, str] = {}  # labels of blocks to which it leads, by their id
 
     @abstractmethod
     def _block(self, block: Block) -> None:
         """Write a block."""
 
+    @abstractmethod
+    def _straight(self, block: Straight) -> None:
+        """Write straight code."""
+
+    def _short_way(self) -> ShortWay | None:
+        """The end of the step that is written twice."""
+        return short_way(self.program, self._is_apart)
+
     def _step(self) -> None:
         """Write the blocks of a step."""
-        blocks = self.program.blocks
-        first = self._first_of_end()
-        known = [Same()] * len(blocks)
-        if first < len(blocks):
-            known = unchanged(self.program, blocks, first)
-        for k, block in enumerate(blocks):
-            self._same = known[k] if isinstance(block, Straight) or k >= first else {}
-            if k >= first and isinstance(block, While | Later):
-                self._call(block, blocks[k + 1 :])
-            else:
-                self._block(block)
+        self._short = self._short_way()
+        for block in self.program.blocks:
+            self._block(block)
         self._tell(self.scribe.arithmetic - self._told)
-        if first < len(blocks):
+        if self._short:
+            # a line that is in no other end, or LLVM would let the two meet before
+            self.scribe.lines.append('  call void asm sideeffect "", ""()')
             self._jump(END)
             self.scribe.forget()
 
-    def _first_of_end(self) -> int:
-        """The number of the first call of a step's end that is written twice; that of no block if
-        none is.
-        """
-        blocks, length, first = self.program.blocks, 0, len(self.program.blocks)
-        for k in range(len(blocks) - 1, -1, -1):
-            block = blocks[k]
+    def _arrive(self, at: Block) -> None:
+        """Before a block is written: the short way may begin here, or lead here."""
+        if self._short and at is self._short.blocks[0]:
+            self._take_short_way(self._short)
+        self._open(id(at))
+
+    def _open(self, place: int) -> None:
+        """A place to which the short way may lead."""
+        if place in self._doors:
+            self._jump(self._doors.pop(place))
+            self.scribe.forget()
+
+    def _take_short_way(self, way: ShortWay) -> None:
+        """Write the step's end for worlds that enter no loop of it."""
+        s, first = self.scribe, "short.begin"
+        told, begun, count = self._told, s.arithmetic, len(self.operations)
+        masks, turns, local = self._masks, self._turns, self._local
+        if masks and self.target.lanes > 1:
+            # all worlds take part in this round, or none takes it
+            every = s.all(masks[-1])
+            s.lines += [f"  br i1 {every}, label %{first}, label %{self._door(way.blocks[0])}"]
+            s.lines.append(f"{first}:")
+        self._masks, self._turns, self._local = [], [], []
+        for k, block in enumerate(way.blocks):
+            self._same = way.known[k]
+            if way.around and k == way.inside:
+                self._leave(way.around.more, f"short.{k}.round", self._door(way.around))
             if isinstance(block, Straight):
-                length += block.function.n_instructions()
-            elif self._is_apart(block) and length <= SHORT:
-                first = k
-            else:
-                break
-        return first
+                self._straight(block)
+            elif isinstance(block, While | Later):
+                self._leave(block.more, f"short.{k}", self._door(block))
+        self._tell(s.arithmetic - self._told)
+        # as if nothing had been written
+        self._masks, self._turns, self._local, self._same = masks, turns, local, Same()
+        self._told = told + s.arithmetic - begun
+        del self.operations[count:]
+        s.lines += [f"  br label %{END}", f"{self._doors.pop(id(way.blocks[0]))}:"]
+        s.forget()
+
+    def _door(self, block: Block) -> str:
+        """The label of a block, or of the end of a loop's round, to which the short way leads."""
+        assert self._short
+        way = self._short.blocks
+        number = way.index(block) if block in way else len(way)
+        return self._doors.setdefault(id(block), f"short.door{number}")
+
+    def _leave(self, more: str, tag: str, door: str) -> None:
+        """Leave the short way if a world wants a loop. What temporaries hold of the record is read
+        again for the other way, or it would have to wait at hand.
+        """
+        s = self.scribe
+        wanted = s.any(self._wanting(more))
+        s.lines += [
+            f"  br i1 {wanted}, label %{tag}.leave, label %{tag}.on, !prof !{odds.SELDOM}",
+            f"{tag}.leave:",
+        ]
+        for (name, entry), own in self._same.items():
+            self._write(self._load(*own, anew=True), name, entry)
+        s.lines += [f"  br label %{door}", f"{tag}.on:"]
+        s.forget()
 
     def _is_apart(self, block: Block) -> bool:
         """Whether it is a loop that is a function of its own."""
         seldom = isinstance(block, While | Later) and block.seldom
         return seldom and self.frame.sets_apart and not self.program.sections
 
-    def _call(self, block: While | Later, rest: Sequence[Block] = ()) -> None:
-        """A call of the function that holds the loop, where a lane wants it; rest: the step's end
-        behind it, if it is written for these worlds apart.
-        """
+    def _call(self, block: While | Later) -> None:
+        """A call of the function that holds the loop, where a lane wants it."""
         s, number = self.scribe, self._calls
         wanted = self._wanting(block.more)
         if self._masks and self.target.lanes > 1:
             self._write(s.select(wanted, s.const(1.0), s.const(0.0)), block.more, 0)
         called = s.any(wanted)
-        handed = self._handing(number)
         self._calls += 1
-        self._sites += 1
-        tag, after = f"call{self._sites}", self._end_again(rest) if rest else []
-        s.lines += on_entry.call(number, tag, called, handed, after)
+        s.lines += on_entry.call(number, called, self._handing(number))
         s.forget()
-
-    def _end_again(self, rest: Sequence[Block]) -> list[str]:
-        """The lines of a step's end for worlds that entered a loop before it."""
-        # as if nothing had been written before, and nothing were known
-        s = self.scribe
-        lines, same, calls = s.lines, self._same, self._calls
-        count, untold = len(self.operations), s.arithmetic - self._told
-        s.lines, self._same = [], {}
-        s.forget()
-        for block in rest:
-            self._block(block)
-        self._tell(s.arithmetic - self._told)
-        # a line that is in no other end, or LLVM would let the two meet before
-        written = [*s.lines, '  call void asm sideeffect "", ""()', f"  br label %{END}"]
-        # and as it was
-        s.lines, self._same, self._calls = lines, same, calls
-        self._told = s.arithmetic - untold
-        del self.operations[count:]
-        s.forget()
-        return written
 
     def _is_there(self, block: Straight, node: Node, to: Entry) -> bool:
         """Whether an entry of the record has a node's value already."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import casadi as ca
 
-from tarsus.program.ir.blocks import Block, Straight, While
+from tarsus.program.ir.blocks import Block, Later, Straight, While
 from tarsus.program.ir.program import Program
 from tarsus.program.lowering.instructions import instructions
 from tarsus.program.lowering.passed import Entry
@@ -15,18 +15,21 @@ from tarsus.program.lowering.scopes import written
 Same = dict[Entry, Entry]  # entries of temporaries: the one of the record that holds as much
 
 
-def unchanged(program: Program, blocks: Sequence[Block], first: int) -> list[Same]:
-    """Before each of a program's blocks, where no world enters a `seldom` loop from block number
-    `first` on.
+def unchanged(
+    program: Program, blocks: Sequence[Block], first: int, before: Same | None = None
+) -> list[Same]:
+    """Before each of the blocks and after the last, where no world enters a loop from block number
+    `first` on; before: the first.
     """
     record = {r.name for r in program.persistent}
-    same, found = Same(), list[Same]()
+    found = [Same() if before is None else before]
     for k, block in enumerate(blocks):
-        found.append(same)
+        same = found[-1]
         if isinstance(block, Straight):
             same = _after(block, same, record)
-        elif k < first or (isinstance(block, While) and not block.seldom):
-            same = _without(same, set(written((block,))))
+        elif k < first or not isinstance(block, While | Later):
+            same = without(same, (block,))
+        found.append(same)
     return found
 
 
@@ -55,6 +58,11 @@ def _moves(block: Straight) -> dict[Entry, Entry | None]:
         else:
             held.pop(to, None)
     return found
+
+
+def without(same: Same, blocks: Sequence[Block]) -> Same:
+    """What is known whatever some blocks have done."""
+    return _without(same, set(written(tuple(blocks))))
 
 
 def _without(same: Same, names: set[str]) -> Same:
