@@ -399,8 +399,8 @@ def test_inspect_names_its_rows_in_80_columns(
         {"in_loop": False, "makes": ["tau", "q_mid"], "operations": 5, "by_name": {"fma": 1}},
         {"in_loop": True, "makes": ["a", "b", "c", "d", "more"], "operations": 7, "by_name": {}},
     ]
-    found = dict.fromkeys(("bytes_per_world", "lanes", "bits", "compile_seconds", "ptx_lines"), 1)
-    inspect.tell({"robot": "x", "blocks": blocks, "ptx_resources": None} | found)
+    found = dict.fromkeys(("bytes_per_world", "lanes", "bits", "compile_seconds"), 1)
+    inspect.tell_step({"robot": "x", "blocks": blocks} | found)
     out = capsys.readouterr().out
     assert "once: tau, q_mid" in out and "loop: a, b, c, ..." in out
     assert "…" not in out and "multiply-" in out and max(map(len, out.splitlines())) <= 80

@@ -10,6 +10,7 @@ import pytest
 
 import tarsus
 from tarsus import cli
+from tarsus.benchmarks import inspect
 from tarsus.comparison.laws import compare
 from tarsus.comparison.report import picture, rows
 
@@ -117,3 +118,22 @@ def test_inspect_counts_operations(capsys: pytest.CaptureFixture, tmp_path: Path
     assert sum(block["operations"] for block in found["blocks"]) > 1000
     assert any(not block["in_loop"] for block in found["blocks"])
     assert ".entry kernel" in kernel.read_text()
+
+
+def test_inspect_does_not_wait_for_a_kernel_without_end(
+    capsys: pytest.CaptureFixture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A whole robot's kernel takes LLVM minutes: the step's table is there all the same."""
+    robot = tmp_path / "ball.xml"
+    robot.write_text(
+        '<mujoco><worldbody><body><freejoint/><geom type="sphere" size=".1"/></body></worldbody>'
+        "</mujoco>"
+    )
+    monkeypatch.setattr(inspect, "PATIENCE", 1e-3)
+    assert cli.main(["inspect", str(robot), "--code"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.index("lanes of") < shown.index("not ready after 0.001 s, so its registers are")
+    assert cli.main(["inspect", str(robot), "--code", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["blocks"] and found["ptx_resources"] is None
+    assert "--ptx FILE waits for it" in found["ptx_unknown"]

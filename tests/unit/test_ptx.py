@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import re
 import shutil
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -82,6 +84,19 @@ def test_every_operation_rounds_alone_and_none_is_fused_that_was_not_written_fus
 def test_every_chip_s_kernel_assembles(chip: str) -> None:
     flying = tarsus.Simulation("mini_cheetah", contacts=[]).program
     assert ptx.resources(ptx.ptx(flying, 32, chip), chip) is not None
+
+
+@pytest.mark.skipif(shutil.which("ptxas") is None, reason="ptxas is not installed")
+def test_an_assembler_that_takes_too_long_is_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A whole robot's kernel takes it many minutes; its files go with it."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    b = Builder("small")
+    text = ptx.ptx(b.program(y=b.parameter("x") ** 2))
+    with pytest.raises(TimeoutError, match="ptxas was ended after 1e-06 s"):
+        ptx.resources(text, seconds=1e-6)
+    assert not list(tmp_path.iterdir()) and ptx.resources(text, seconds=60.0) is not None
 
 
 def test_a_table_that_float32_cannot_count_is_refused() -> None:

@@ -6,11 +6,15 @@ The step's blocks and operations, the time to compile it, and the registers of i
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from tarsus.benchmarks.subprocess_part import in_child
 from tarsus.dynamics import contents
+from tarsus.dynamics.robot import Robot
+from tarsus.errors import TarsusError
 from tarsus.files import write_text
 from tarsus.program.codegen.layout import Target
 from tarsus.program.lowering.tape import tape
@@ -23,6 +27,7 @@ if TYPE_CHECKING:
     from tarsus.model.mechanism import Mechanism
 
 WIDTH = 120  # of what goes to a file or a pipe
+PATIENCE = 60.0  # s that the GPU's compiler may take, and NVIDIA's assembler
 SOME = 3  # names of what a block makes that a row shows
 COLUMNS = (
     "block",
@@ -47,12 +52,11 @@ def contents_of(robot: Mechanism) -> dict[str, Any]:
     }
 
 
-def inspect(simulation: Simulation, bits: int, kernel: Path | None = None) -> dict[str, Any]:
-    """Operations of every block of straight code, seconds to compile, registers and spills.
+def compiled_step(simulation: Simulation, bits: int) -> dict[str, Any]:
+    """Operations of every block of straight code and seconds to compile for the processor.
 
-    bits: of a number, 32 or 64; kernel: where to write the PTX text, if anywhere.
+    bits: of a number, 32 or 64
     """
-    # operations
     program = simulation.program
     blocks = []
     for block, inside in program.whole.straights():
@@ -60,40 +64,72 @@ def inspect(simulation: Simulation, bits: int, kernel: Path | None = None) -> di
         made = [name.removeprefix("~") for name in block.outputs]
         operations = {"operations": sum(counts.values()), "by_name": counts}
         blocks.append({"in_loop": inside, "makes": made, **operations})
-
-    # for the processor, and for the GPU
     lanes = machine.host().lanes(bits)
     began = perf_counter()
     native.assembly(program, Target(lanes, bits))
-    compiled = perf_counter() - began
-    text = ptx.ptx(program, bits)
-    if kernel:
-        write_text({kernel: text})
-    found = ptx.resources(text)
     return {
         "blocks": blocks,
         "bytes_per_world": simulation.bytes_per_world(),
         "lanes": lanes,
         "bits": bits,
-        "compile_seconds": compiled,
-        "ptx_lines": len(text.splitlines()),
-        "ptx_chip": ptx.CHIP,
-        "ptx_resources": vars(found) if found else None,
+        "compile_seconds": perf_counter() - began,
     }
 
 
-def tell(found: dict[str, Any]) -> None:
-    """Print the contents, and the step if it is there, as tables to read."""
-    from rich.console import Console
+def kernel(robot: Robot, law: str, bits: int, file: Path | None = None) -> dict[str, Any]:
+    """The GPU's kernel of the same step: its lines, registers and spills; where they are not known,
+    `ptx_unknown` says why.
 
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH)
-    tell_contents(found, console)
-    if "blocks" in found:
-        _tell_step(found, console)
+    For a whole robot its compiler and NVIDIA's assembler take many minutes and gigabytes: each is
+    ended after `PATIENCE`.
+    file: where to write the PTX text, if anywhere; then that is waited for
+    """
+    found = dict.fromkeys(("ptx_lines", "ptx_resources", "ptx_unknown")) | {"ptx_chip": ptx.CHIP}
+    # in a process that can be ended, for LLVM cannot
+    ptx.check_target()
+    try:
+        text = in_child(partial(_text, robot, law, bits), None if file else PATIENCE)
+    except TimeoutError:
+        unknown = (
+            f"The GPU's kernel was not ready after {PATIENCE:g} s, so its registers are not known;"
+            " --ptx FILE waits for it."
+        )
+        return found | {"ptx_unknown": unknown}
+    except ChildProcessError as error:
+        return found | {"ptx_unknown": f"The GPU's kernel was not made: {error}."}
+    if isinstance(text, TarsusError):
+        raise text
+    if file:
+        write_text({file: text})
+    # the registers
+    found["ptx_lines"] = len(text.splitlines())
+    try:
+        made = ptx.resources(text, seconds=PATIENCE)
+    except TimeoutError:
+        unknown = (
+            f"NVIDIA's ptxas was ended after {PATIENCE:g} s, so the kernel's registers are not"
+            " known."
+        )
+        return found | {"ptx_unknown": unknown}
+    if made is None:
+        return found | {"ptx_unknown": "Install NVIDIA's ptxas to see registers and spills."}
+    return found | {"ptx_resources": vars(made)}
 
 
-def _tell_step(found: dict[str, Any], console: Console) -> None:
-    """Operations, memory and registers."""
+def _text(robot: Robot, law: str, bits: int) -> str | TarsusError:
+    try:
+        return ptx.ptx(simulated(robot, law, bits).program, bits)
+    except TarsusError as error:
+        return error
+
+
+def simulated(robot: Robot, law: str, bits: int) -> Simulation:
+    """The simulation whose step is looked at."""
+    return Simulation(robot, law, controller="auto", precision=f"float{bits}")
+
+
+def tell_step(found: dict[str, Any]) -> None:
+    """Print operations and memory of the step as a table to read."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
@@ -116,21 +152,23 @@ def _tell_step(found: dict[str, Any], console: Console) -> None:
     for block in found["blocks"]:
         counts = [str(sum(block["by_name"].get(name, 0) for name in names)) for names in groups]
         table.add_row(_name(block), str(block["operations"]), *counts)
+    console = _console()
     console.print(table)
     console.print(
         f"{found['bytes_per_world']:.0f} bytes per world; {found['lanes']} lanes of {found['bits']}"
         f" bits compile in {found['compile_seconds']:.2f} s"
     )
 
-    # the GPU kernel
-    resources = found["ptx_resources"]
+
+def tell_kernel(found: dict[str, Any]) -> None:
+    """Print what the GPU's kernel takes, or why that is not known."""
+    lines, resources = found["ptx_lines"], found["ptx_resources"]
+    told = [f"PTX for {found['ptx_chip']}: {lines} lines"] if lines is not None else []
     if resources is None:
-        console.print(
-            f"PTX: {found['ptx_lines']} lines; install NVIDIA's ptxas to see registers and spills"
-        )
+        _console().print(". ".join([*told, found["ptx_unknown"]]))
         return
-    console.print(
-        f"PTX for {found['ptx_chip']}: {found['ptx_lines']} lines, {resources['registers']}"
+    _console().print(
+        f"{told[0]}, {resources['registers']}"
         f" registers, {resources['spill_stores']} / {resources['spill_loads']} bytes of spill"
         f" stores / loads, {resources['planned_stores']} / {resources['planned_loads']} bytes that"
         f" Tarsus itself keeps in memory, {resources['stack']} bytes of stack,"
@@ -138,13 +176,20 @@ def _tell_step(found: dict[str, Any], console: Console) -> None:
     )
 
 
-def tell_contents(found: dict[str, Any], console: Console) -> None:
+def _console() -> Console:
+    from rich.console import Console
+
+    return Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH)
+
+
+def tell_contents(found: dict[str, Any]) -> None:
     """What of the robot's file is simulated, what is left out, and its actuators, as tables."""
     from rich.box import SIMPLE_HEAD
     from rich.markup import escape
     from rich.table import Table
 
     # taken, and left out
+    console = _console()
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="bold")
     table.add_column()

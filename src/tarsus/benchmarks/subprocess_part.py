@@ -14,8 +14,9 @@ from tarsus.benchmarks.process_group import end, lead
 GRACE = 5.0  # s to end by itself after the result
 
 
-def in_child(part: Callable[[], Any], seconds: float) -> Any:
-    """What `part` (picklable) returns from a new process, ended with its children after `seconds`.
+def in_child(part: Callable[[], Any], seconds: float | None) -> Any:
+    """What `part` (picklable) returns from a new process, ended with its children after `seconds`,
+    or however long it takes.
 
     What it prints goes to standard error. Raises TimeoutError after `seconds`, ChildProcessError if
     the process died without a word, and RuntimeError with the name and text of whatever the part

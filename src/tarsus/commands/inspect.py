@@ -43,7 +43,6 @@ class Inspect(Command):
 
     def execute(self) -> int:
         from tarsus.benchmarks import inspect
-        from tarsus.simulation.simulation import Simulation
 
         # what is taken of the file; what it warns of stands below
         with warnings.catch_warnings(record=True) as caught:
@@ -55,13 +54,23 @@ class Inspect(Command):
                     warning.message, warning.category, warning.filename, warning.lineno
                 )
         found = inspect.contents_of(robot)
-        # the step
+        if not self.json:
+            inspect.tell_contents(found)
+        # the step, first for the processor
         asked = self.law != "moreau" or self.precision != "float32"
         if self.code or self.ptx or asked:
             bits = 32 if self.precision == "float32" else 64
             with self.progress() as progress:
                 progress.say(f"compiling {self.robot}")
-                made = Simulation(robot, self.law, controller="auto", precision=self.precision)
-                found |= inspect.inspect(made, bits, self.ptx)
-        print_json(found) if self.json else inspect.tell(found)
+                found |= inspect.compiled_step(inspect.simulated(robot, self.law, bits), bits)
+            if not self.json:
+                inspect.tell_step(found)
+            with self.progress() as progress:
+                most = "" if self.ptx else f", at most {2 * inspect.PATIENCE:g} s"
+                progress.say(f"compiling {self.robot} for a GPU{most}")
+                found |= inspect.kernel(robot, self.law, bits, self.ptx)
+            if not self.json:
+                inspect.tell_kernel(found)
+        if self.json:
+            print_json(found)
         return 0

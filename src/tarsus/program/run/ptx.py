@@ -54,6 +54,11 @@ def ptx(program: Program, bits: int = 32, chip: str = CHIP) -> str:
     return machine.emit_assembly(module)
 
 
+def check_target() -> None:
+    """TarsusError where this LLVM makes no code for NVIDIA's GPUs."""
+    _machine(CHIP)
+
+
 @cache
 def _machine(chip: str) -> llvm.TargetMachine:
     for_few_registers()
@@ -68,17 +73,26 @@ def _machine(chip: str) -> llvm.TargetMachine:
     return target.create_target_machine(cpu=chip, opt=3)
 
 
-def resources(text: str, chip: str = CHIP) -> Resources | None:
-    """Registers, spills and code size of PTX text by ptxas; None where ptxas is not installed."""
+def resources(text: str, chip: str = CHIP, seconds: float | None = None) -> Resources | None:
+    """Registers, spills and code size of PTX text by ptxas; None where ptxas is not installed.
+
+    TimeoutError, and ptxas is ended, if it takes longer than so many seconds.
+    """
     if shutil.which("ptxas") is None:
         return None
     with tempfile.TemporaryDirectory() as folder:
         source, binary = Path(folder) / "kernel.ptx", Path(folder) / "kernel.cubin"
         source.write_text(text, encoding="ascii")
         command = ["ptxas", "-v", f"-arch={chip}", "-O3", str(source), "-o", str(binary)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        try:
+            done = subprocess.run(
+                command, capture_output=True, text=True, check=False, timeout=seconds
+            )
+        except subprocess.TimeoutExpired:
+            raise TimeoutError(f"ptxas was ended after {seconds:g} s") from None
         if done.returncode:
-            raise TarsusError(f"ptxas refused the kernel: {done.stderr.strip().splitlines()[0]}")
+            said = done.stderr.strip() or f"it ended with exit code {done.returncode}"
+            raise TarsusError(f"ptxas refused the kernel: {said.splitlines()[0]}")
         code = _code_bytes(binary)
     said = done.stdout + done.stderr
     return Resources(
