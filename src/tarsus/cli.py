@@ -48,16 +48,29 @@ def main(arguments: list[str] | None = None) -> int:
     """The entry point.
 
     Returns 0; 1 for a run that failed; 2 with one sentence on standard error for bad input; 130
-    after Ctrl-C.
+    after Ctrl-C. A reader of its pipe that has seen enough ends it quietly.
     """
     arguments = sys.argv[1:] if arguments is None else arguments
     _print_whatever()
+    try:
+        code = _outcome(arguments)
+        sys.stdout.flush()  # here, not as Python ends, where nobody would catch it
+        return code
+    except BrokenPipeError:
+        return _unread()
+    except SystemExit as end:
+        if isinstance(end.__context__, BrokenPipeError):  # how rich ends then
+            return _unread()
+        raise
+
+
+def _outcome(arguments: list[str]) -> int:
+    """Do what is asked, and tell in a sentence what may come between; the exit code."""
     if len(arguments) == 1 and arguments[0] in VERSION:
         from tarsus import __version__
 
         print(f"tarsus {__version__}")
         return 0
-    # the command, and what may come between, told in a sentence
     typed.set(arguments)
     try:
         given = parsed(arguments)
@@ -72,14 +85,24 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
-    except BrokenPipeError:  # the reader of a pipe has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+    except BrokenPipeError:
+        raise
     except OSError as error:  # a full disk, a folder that nobody may write to
         if os.name == "nt" and error.errno == errno.EINVAL and error.filename is None:
             return 0  # how Windows says that the reader of a pipe has seen enough
         print(f"error: {error.filename or 'a file'}: {error.strerror or error}.", file=sys.stderr)
         return BAD_INPUT
+
+
+def _unread() -> int:
+    """The reader of a pipe has seen enough: what is left goes nowhere, and all is well."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    try:
+        sys.stderr.flush()
+    except BrokenPipeError:  # the same pipe
+        os.dup2(nowhere, sys.stderr.fileno())
+    return 0
 
 
 def commands() -> dict[str, type[Command]]:

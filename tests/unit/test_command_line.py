@@ -167,6 +167,20 @@ def test_a_pipe_that_knows_ascii_alone_gets_all_lines(line: str) -> None:
     assert done.returncode == 0 and done.stderr == b"" and done.stdout.isascii()
 
 
+@pytest.mark.skipif(os.name == "nt", reason="pipes of POSIX")
+@pytest.mark.parametrize("line", ["--version", "--help", "list laws", "list --json", "inspect hyq"])
+@pytest.mark.parametrize("buffered", [True, False])
+def test_a_reader_that_has_seen_enough_is_no_failure(line: str, buffered: bool) -> None:
+    """`tarsus ... | head -3`: quiet and 0, whether print, rich or the end of Python meets it."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    environment = os.environ | {"PYTHONUNBUFFERED": "" if buffered else "1"}
+    command = [sys.executable, "-m", "tarsus", *line.split()]
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, env=environment)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
 def test_a_command_comes_first(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["--json", "list"]) == 2
     assert "a command comes before its options" in capsys.readouterr().err
