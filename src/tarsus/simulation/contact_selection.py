@@ -56,7 +56,13 @@ def candidates(
     if names == ALL or (names is None and not _many(robot)):
         return robot.candidates
     if names is not None and names != FEET:
-        return robot.with_contacts(names).candidates
+        named = robot.with_contacts(names).candidates
+        if not named and robot.floating:
+            notices.append(
+                f"nothing of {robot.name!r} touches the ground, as an empty list of contacts asks:"
+                ' contacts="all" lets it.'
+            )
+        return named
     # the feet's, and those of free objects
     standing, beside = feet(robot), tree.loose(robot)
     chosen = (*standing, *(c for c in robot.candidates if c.body in beside))
