@@ -282,6 +282,34 @@ def test_what_a_second_robot_lacks_is_told() -> None:
     assert "in the ground" not in free
 
 
+def test_a_log_speaks_of_where_its_own_run_starts() -> None:
+    """Of a ball with its middle at 0.15 m over the other's, and of a hinge beyond its limit."""
+    arm = """<mujoco><worldbody><body pos="0 0 2"><joint name="j" axis="0 1 0" range="-30 30"/>
+    <geom type="capsule" fromto="0 0 0 .2 0 0" size=".02"/></body></worldbody></mujoco>"""
+    balls = Simulation(tarsus.world(Ball(), Ball(), at=[(0, 0, 0.15)]))
+    hinge = Simulation(Robot.of(read_mjcf(arm)))
+    told = "overlap as {} starts"
+    assert told.format("the simulation") in balls.run(0.0025).warnings
+    # elsewhere
+    apart = balls.q
+    apart[7:10] = [3.0, 0.0, 0.1]
+    balls.set(q=apart)
+    hinge.set(q=[1.0])
+    assert "overlap" not in balls.run(0.0025).warnings
+    assert "joints begin beyond their limits" in hinge.run(0.0025).warnings
+    # in each other, some way off
+    apart[7:10] = [0.0, 0.0, 0.25]
+    balls.set(q=apart)
+    again = balls.run(0.0025).warnings
+    assert told.format("this run") in again and "the simulation starts" not in again
+    # and as at the start
+    balls.reset()
+    hinge.reset()
+    assert told.format("the simulation") in balls.run(0.0025).warnings
+    assert "this run" not in " ".join(balls.notices)
+    assert "beyond their limits" not in hinge.run(0.0025).warnings
+
+
 @pytest.mark.slow
 def test_two_robots_stand_in_one_world() -> None:
     whole = tarsus.world("mini_cheetah", "mini_cheetah", at=[(1.0, 0.5, 0.0, np.pi / 2)])

@@ -25,7 +25,7 @@ from tarsus.simulation import held_servos
 from tarsus.simulation.contact_selection import blocked
 from tarsus.simulation.kept_pairs import meeting
 from tarsus.simulation.placement import depths
-from tarsus.simulation.stable_steps import stability_notices
+from tarsus.simulation.stable_steps import stability_notices, touching_notices
 from tarsus.simulation.step_program import Plan
 from tarsus.stepping.base import Scene, named_where
 from tarsus.stepping.joint_rows import loop_rows, rows
@@ -37,18 +37,29 @@ DEEP = 1e-3  # m: twice the slop of hard laws; what stands in the ground by less
 SOME = 5  # names that a notice shows
 
 
-def at_start(
+def of_choices(
     plan: Plan, values: Mapping[str, NDArray[np.float64]], dt: float, self_collision: bool
 ) -> list[str]:
-    """All of them, at the registers of the start; self_collision: whether it was asked for.
+    """All that hold for the whole simulation, by the registers of the start; self_collision:
+    whether it was asked for.
 
     TarsusError where servos whose forces are held over a step cannot stay finite.
     """
     q = values["q"]
     found = held_servos.notices(plan, values, dt)
-    found += stability_notices(plan, q, dt) + ground_notices(plan.scene) + limit_notices(plan, q)
-    found += blocked_notices(plan, q) + depth_notices(plan, q) + soft_joint_notices(plan)
-    return found + overlap_notices(plan, q) + pair_notices(plan, self_collision)
+    found += stability_notices(plan, q, dt) + ground_notices(plan.scene) + limit_notices(plan)
+    found += blocked_notices(plan, q) + soft_joint_notices(plan)
+    return found + pair_notices(plan, self_collision)
+
+
+def of_state(
+    plan: Plan, q: NDArray[np.float64], dt: float, what: str = "the simulation"
+) -> list[str]:
+    """Those that speak of the coordinates q (nq,) or (worlds, nq) which `what` starts with, and do
+    not hold of others.
+    """
+    found = touching_notices(plan, q, dt) + beyond_notices(plan, q)
+    return found + depth_notices(plan, q, what) + overlap_notices(plan, q, what)
 
 
 def ground_notices(scene: Scene) -> list[str]:
@@ -82,7 +93,7 @@ def blocked_notices(plan: Plan, q: NDArray[np.float64]) -> list[str]:
     ]
 
 
-def depth_notices(plan: Plan, q: NDArray[np.float64]) -> list[str]:
+def depth_notices(plan: Plan, q: NDArray[np.float64], what: str) -> list[str]:
     """A warning for what starts in the ground, where nothing puts it onto that, and can move out
     of it.
     """
@@ -97,16 +108,16 @@ def depth_notices(plan: Plan, q: NDArray[np.float64]) -> list[str]:
     deep = sorted(found.items(), key=lambda one: -one[1][0])
     named = several([f"{name} (by {1e3 * depth:.3g} mm)" for name, (depth, _) in deep], SOME)
     return [
-        f"in the ground as the simulation starts, and pushed out of it unless jammed, are {named}:"
+        f"in the ground as {what} starts, and pushed out of it unless jammed, are {named}:"
         " a base that stands higher, another keyframe or set(q=...) frees them."
     ]
 
 
-def limit_notices(plan: Plan, q: NDArray[np.float64]) -> list[str]:
-    """Warnings for joints that begin beyond their limits, and for limits that are not held."""
-    scene, mechanism, notices = plan.scene, plan.scene.mechanism, list[str]()
+def beyond_notices(plan: Plan, q: NDArray[np.float64]) -> list[str]:
+    """A warning for joints that begin beyond their limits."""
+    scene, mechanism = plan.scene, plan.scene.mechanism
     if not scene.limits:
-        return notices
+        return []
     # where joints stand, in the tree and in loops
     names, places = mechanism.joint_names, [s.start for s in mechanism.u_slices]
     closing = loop_rows(scene)
@@ -119,28 +130,34 @@ def limit_notices(plan: Plan, q: NDArray[np.float64]) -> list[str]:
         (mechanism.loops[row.loop].joint.name, row, at)
         for row, at in zip(closing, loops, strict=True)
     ]
-    # those beyond their limits, and those whose limits are not held
+    # those beyond their limits
     beyond = [
         name
         for name, row, at in seen
         if not (row.lower - AT_LIMIT <= np.min(at) and np.max(at) <= row.upper + AT_LIMIT)
     ]
-    if beyond:
-        notices.append(
-            f"joints begin beyond their limits and come back at {RETURN:g} rad/s or m/s:"
-            f" {', '.join(beyond)}."
-        )
+    if not beyond:
+        return []
+    return [
+        f"joints begin beyond their limits and come back at {RETURN:g} rad/s or m/s:"
+        f" {', '.join(beyond)}."
+    ]
+
+
+def limit_notices(plan: Plan) -> list[str]:
+    """A warning for limits that are not held."""
+    held = {row.loop for row in loop_rows(plan.scene)}
     loose = [
         loop.joint.name
-        for k, loop in enumerate(mechanism.loops)
-        if np.isfinite([loop.joint.lower, loop.joint.upper]).any() and k not in dict(middles)
+        for k, loop in enumerate(plan.scene.mechanism.loops)
+        if np.isfinite([loop.joint.lower, loop.joint.upper]).any() and k not in held
     ]
-    if loose:
-        notices.append(
-            "not held are limits of joints that close loops, where the range is a turn or more, or"
-            f" the joint no hinge or slide: {', '.join(loose)}."
-        )
-    return notices
+    if not loose or not plan.scene.limits:
+        return []
+    return [
+        "not held are limits of joints that close loops, where the range is a turn or more, or"
+        f" the joint no hinge or slide: {', '.join(loose)}."
+    ]
 
 
 def soft_joint_notices(plan: Plan) -> list[str]:
@@ -175,13 +192,13 @@ def tolerances_for_float32(chosen: Law, notices: list[str]) -> dict[str, NDArray
     return raised
 
 
-def overlap_notices(plan: Plan, q: NDArray[np.float64]) -> list[str]:
+def overlap_notices(plan: Plan, q: NDArray[np.float64], what: str) -> list[str]:
     """A warning for what stands in something else at the start."""
     found = overlapping(plan.scene.mechanism, q) if plan.scene.pairs else ()
     if not found:
         return []
     return [
-        f"{len(found)} pairs of shapes overlap as the simulation starts and are pushed apart:"
+        f"{len(found)} pairs of shapes overlap as {what} starts and are pushed apart:"
         f" {told(found)}; set(q=...) puts them elsewhere."
     ]
 

@@ -79,6 +79,7 @@ class Sensed:
     worlds: int
     _worlds: Backend
     _initial: dict[str, Array]
+    _moved: bool  # whether the state was written since the notices spoke of it
 
     @property
     def contact_force(self) -> Array:
@@ -136,6 +137,7 @@ class Sensed:
         for register in self._worlds.program.of_kind("report"):
             begun = self._initial.get(register.name, np.zeros(register.size))
             self._worlds.set(register.name, begun, mask)
+        self._moved = True
 
     def _look(self, mask: Any = None, begun: bool = True) -> None:
         """Readings of the state as it is, of all worlds or of those of a mask; begun: of those too

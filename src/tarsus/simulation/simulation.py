@@ -24,6 +24,7 @@ from tarsus.simulation import (
     sensed,
     sensor_noise,
     time_steps,
+    told_again,
     uncut_state,
     unit_quaternions,
     varied,
@@ -51,7 +52,7 @@ Progress = Callable[[float], None]
 Pushing = Callable[[float], Mapping[str, ArrayLike]]
 
 
-class Simulation(KeptState, sensed.Sensed, Differentiated):
+class Simulation(KeptState, sensed.Sensed, told_again.ToldAgain, Differentiated):
     """A robot simulated in one or many worlds that differ in state, commands and parameters.
 
     robot: a Robot, the name of a built-in one, or a path to an MJCF, URDF or SDF file
@@ -121,15 +122,16 @@ class Simulation(KeptState, sensed.Sensed, Differentiated):
         """The registers at the start, and the notices that follow from them."""
         values = start_registers(self.plan, self.dt)
         unit_quaternions.check(self.robot, values["q"])
-        values["q"] = uncut_state.placed(self.plan.scene, values["q"], self.notices)
+        placing = list[str]()
+        values["q"] = uncut_state.placed(self.plan.scene, values["q"], placing)
         if bits == 32:
             values |= notices.tolerances_for_float32(self.law, self.notices)
         mechanism = self.plan.scene.mechanism
         values |= actuation.registers(self.actuators, mechanism, self.worlds)
         if scales:
             values["mass_scale"] = inputs.mass_scales(scales, self.worlds)
-        asked = self.options.self_collision
-        self.notices += notices.at_start(self.plan, values, self.dt, asked)
+        self.notices += notices.of_choices(self.plan, values, self.dt, self.options.self_collision)
+        self._tell_of_start(values["q"], placing)
         return values
 
     @property
@@ -175,7 +177,7 @@ class Simulation(KeptState, sensed.Sensed, Differentiated):
         push: {body: (3,), (6,), or one a world} force (N) and moment (N m) at its origin, world
             axes, until set again
         Where joints are cut, q and u may be those of the uncut robot. Where q is written contacts
-        are new: the law forgets what it remembered of the old ones.
+        are new: the law forgets the old ones, and the notices of the next run speak of its start.
         """
         worlds, mask = self._worlds, inputs.mask(where, self._worlds)
         new, state, different, acting = (dict[str, Any]() for _ in range(4))
@@ -285,6 +287,7 @@ class Simulation(KeptState, sensed.Sensed, Differentiated):
         from tarsus.simulation.recording.logged_run import Beginning, logged
 
         # what it begins with, and its steps
+        self._tell_again()
         parts = self.robot, self.plan, self._worlds, self.controller, self.options
         begun = Beginning(
             Setup(*parts, self._initial),

@@ -16,22 +16,24 @@ from tarsus.simulation.together import Together, together, without_joints
 
 
 def stability_notices(plan: Plan, q: NDArray[np.float64], dt: float) -> list[str]:
-    """Warnings if dt exceeds the law's stable limit: for the lightest contact under full weight,
-    and for what touches together as the simulation starts.
-    """
+    """Warnings if dt exceeds the law's stable limit for the lightest contact under full weight."""
     limits, masses, load = _limits(plan, q)
     inner, better = dt / plan.stepper.inner_steps, comfortable_step(plan, q)
-    found = [
+    return [
         f"dt = {inner:g} s is above the stable limit of {what}, about {limit:.2g} s where a foot of"
         f" {masses[0]:.2g} kg ({masses[1]:.2g} kg sideways) carries {load:.3g} N: the robot may"
         f" chatter, sink or fall; use dt = {better:g} s or less, or a softer law."
         for what, limit in limits.items()
         if inner > limit
     ]
-    touching = together(plan.scene, _first(q))
+
+
+def touching_notices(plan: Plan, q: NDArray[np.float64], dt: float) -> list[str]:
+    """A warning if dt exceeds the law's stable limit for what touches together at q."""
+    inner, touching = dt / plan.stepper.inner_steps, together(plan.scene, _first(q))
     if touching is None or inner <= touching.step:
-        return found
-    return [*found, stacked_notice(plan.scene.law, touching, inner, better)]
+        return []
+    return [stacked_notice(plan.scene.law, touching, inner, comfortable_step(plan, q))]
 
 
 def stacked_notice(law: Law, touching: Together, dt: float, better: float) -> str:
