@@ -166,3 +166,29 @@ def test_paths_are_told_by_where_they_differ() -> None:
     assert shown == ["x/one.xml", "go1", "y/two.urdf", "y/z/one.xml"]
     assert without_common_folder([os.sep.join(("a", "b", "one.xml"))]) == ["one.xml"]
     assert without_common_folder(["one.xml"]) == ["one.xml"]
+
+
+@pytest.mark.parametrize("beside", [(), ("--mujoco",)])
+def test_each_robot_is_told_as_soon_as_it_is_there(
+    beside: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In a line on standard error; which engine is at work before, where all is told."""
+    arm = tmp_path / "arm.xml"
+    arm.write_text(
+        '<mujoco><worldbody><body pos="0 0 2"><joint name="j" axis="0 1 0"/><geom type="capsule"'
+        ' fromto="0 0 0 .2 0 0" size=".02"/></body></worldbody></mujoco>',
+        encoding="utf-8",
+    )
+    asked = ["robots", "check", str(arm), *beside]
+    ended, shown = (0, "arm: swing of 0.2 s: ") if beside else (1, "arm.xml: gives way: no motor")
+    assert cli.main([*asked, "-v"]) == ended
+    told = capsys.readouterr().err
+    assert shown in told
+    engines = ("swing in Tarsus ...", "swing in MuJoCo ...", shown)
+    if beside:
+        assert sorted(engines, key=told.index) == list(engines)
+    assert cli.main(asked) == ended
+    assert len(capsys.readouterr().err.splitlines()) == 1
+    for calm in ("-q", "--json"):
+        assert cli.main([*asked, calm]) == ended
+        assert capsys.readouterr().err == ""

@@ -18,7 +18,7 @@ class Progress:
     """
 
     def __init__(self, quiet: bool, verbose: bool) -> None:
-        self.verbose = verbose
+        self.verbose, self._quiet = verbose, quiet and not verbose
         self._drawn = sys.stderr.isatty() and (verbose or not quiet)
         self._bar: Any = None
         self._task: Any = None
@@ -62,6 +62,15 @@ class Progress:
         if self._bar is not None:
             self._bar.update(self._task, description=text, total=None, completed=0)
         self._add(text)
+
+    def result(self, text: str) -> None:
+        """One of several results, as soon as it is there: a line that stays, also where standard
+        error is no terminal.
+        """
+        if self._bar is not None:
+            self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
+        elif not self._quiet:
+            print(text, file=sys.stderr, flush=True)
 
     def _add(self, text: str) -> None:
         """A line, if all are kept."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import degrees
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, TypeVar
 
 import tyro
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tarsus.validation.robot_check import CheckedRobot
     from tarsus.validation.two_engines.truth import TruthRow
 
+T = TypeVar("T")
 CHECKED, BESIDE = "checked robots", "robots beside MuJoCo"  # what a page's table is called
 HEAD = ("robot", "dof", "mass / kg", "left out", "servos", "dt / ms", "stands", "lower by / mm")
 HEAD = (*HEAD, "tilt / deg", "unconverged", "time / s")
@@ -80,13 +81,14 @@ class Robots(Command):
         failed = False
         with self.progress() as progress:
             if self.mujoco:
-                beside = list(truth.rows(chosen, progress.say))
+                beside = list(_each(truth.rows(chosen, progress.say), _met, progress.result))
                 table = ToldTable(
                     SCENES, [_scene(row) for row in beside], ("robot", "scene", "remark")
                 )
                 told, closing = [row.as_json() for row in beside], truth.SETTINGS
             else:
-                rows = list(checked(chosen, self.duration, progress.say, self.base.options))
+                known = checked(chosen, self.duration, progress.say, self.base.options)
+                rows = list(_each(known, _stood, progress.result))
                 failed = bool(self.robots) and not all(row.well for row in rows)
                 short = without_common_folder([row.robot for row in rows])
                 cells = [_cells(row, name) for row, name in zip(rows, short, strict=True)]
@@ -97,6 +99,25 @@ class Robots(Command):
         if self.page is not None:
             write_text({self.page: f"{before}\n{table.markdown()}{after}"})
         return int(failed)
+
+
+def _each(rows: Iterable[T], line: Callable[[T], str], tell: Callable[[str], None]) -> Iterator[T]:
+    """The rows, each told in a line as soon as it is there."""
+    for row in rows:
+        tell(line(row))
+        yield row
+
+
+def _stood(row: CheckedRobot) -> str:
+    return f"{row.robot}: {row.outcome}{f': {row.why}' if row.why else ''} ({row.seconds:.1f} s)"
+
+
+def _met(row: TruthRow) -> str:
+    if row.found is None:
+        return f"{row.robot}: {f'{row.scene}: ' if row.scene else ''}{row.why}"
+    ends = f"{_figure(1e3 * row.found.place)} mm, {_figure(degrees(row.found.angle))} deg apart"
+    alike = f"alike until {row.found.together:.2f} s, then " if row.soft else ""
+    return f"{row.robot}: {row.scene} of {row.seconds:g} s: {alike}{ends}"
 
 
 @dataclass(frozen=True)

@@ -121,6 +121,7 @@ class TruthRow:
 def rows(chosen: dict[str, str], tell: Callable[[str], None] = print) -> Iterator[TruthRow]:
     """The rows of robots, name -> file, scene by scene; what goes wrong in one is its row."""
     for name, file in chosen.items():
+        tell(f"{name}: loading ...")
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -129,11 +130,10 @@ def rows(chosen: dict[str, str], tell: Callable[[str], None] = print) -> Iterato
             yield TruthRow(name, "", why=str(error).removeprefix(f"{file}: "))
             continue
         for scene in beside.scenes:
-            tell(f"{name}: {scene} ...")
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
-                    row = beside.row(scene)
+                    row = beside.row(scene, tell)
             except TarsusError as error:
                 row = TruthRow(beside.name, scene, why=str(error).removeprefix(f"{file}: "))
             yield row
@@ -170,14 +170,18 @@ class Beside:
             return FLIES, DROPS, STANDS, FALLS
         return (SWINGS, HOLDS) if self.robot.actuators else (SWINGS,)
 
-    def row(self, scene: str) -> TruthRow:
-        """In one of its scenes."""
+    def row(self, scene: str, tell: Callable[[str], None] = lambda told: None) -> TruthRow:
+        """In one of its scenes; tell: is told which engine is at work."""
+        tell(f"{self.name}: {scene} in Tarsus ...")
         if scene in (FLIES, SWINGS):
-            return self._flight(scene)
+            return self._flight(scene, tell)
         start, torques = self._start(scene)
         steps = round(SECONDS[scene] / DT)
         own = ours.in_tarsus(self.robot, start, torques, DT, steps)
-        stiff, soft = (self._theirs(start, torques, steps, much) for much in (1.0, SOFTER))
+        tell(f"{self.name}: {scene} in MuJoCo ...")
+        stiff = self._theirs(start, torques, steps, 1.0)
+        tell(f"{self.name}: {scene} in MuJoCo, twice as soft ...")
+        soft = self._theirs(start, torques, steps, SOFTER)
         return TruthRow(
             self.name,
             scene,
@@ -213,17 +217,17 @@ class Beside:
         q[2] += CLEAR - min(lowest(kin, candidate)[2] for candidate in self.robot.candidates)
         return (q, u), self.servos
 
-    def _flight(self, scene: str) -> TruthRow:
+    def _flight(self, scene: str, tell: Callable[[str], None]) -> TruthRow:
         """In the air, joints turning: the difference from MuJoCo's steps of fourth order."""
         q, rng = self.q.copy(), np.random.default_rng(0)
         if self.robot.floating:
             q[2] += HIGH
         start = ours.consistent(self.robot, q, RATES * rng.uniform(-1, 1, self.robot.nu))
-        steps, exact = round(FLIGHT / DT), self._exact(start)
-        whole, half = (
-            apart(self.robot, exact, ours.in_flight(self.robot, start, DT / n, steps * n))
-            for n in (1, 2)
-        )
+        steps = round(FLIGHT / DT)
+        ends = [ours.in_flight(self.robot, start, DT / n, steps * n) for n in (1, 2)]
+        tell(f"{self.name}: {scene} in MuJoCo ...")
+        exact = self._exact(start)
+        whole, half = (apart(self.robot, exact, end) for end in ends)
         order = float(np.log2(whole.angle / half.angle)) if half.angle else None
         found = Beheld(FLIGHT, place=whole.place, angle=whole.angle)
         return TruthRow(self.name, scene, FLIGHT, found, order=order)
