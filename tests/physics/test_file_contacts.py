@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 import tarsus
+from tarsus import cli
 from tarsus.contact.laws.moreau import Moreau
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusWarning
@@ -161,7 +163,7 @@ def test_softness_goes_to_the_law_that_has_it() -> None:
         </worldbody></mujoco>""")
     simulation = tarsus.Simulation(Robot.of(ball), parameters=["mu=0.5"])
     assert simulation.law.parameters()["mu"] == 0.5
-    assert any("mu 0.7" in notice for notice in simulation.notices)
+    assert not any("mu 0.7" in notice for notice in simulation.notices), "it is set"
     stiff = blocks('solref="-1000 -10" margin=".01"', "")
     assert "timeconst" not in stiff.material
     assert sum("solref" in text or "margin" in text for text in stiff.left_out) == 2
@@ -344,3 +346,35 @@ def test_environments_plans_and_lessons_take_the_numbers_of_a_file(tmp_path: Pat
     there = Policy(network, np.zeros(network.count, np.float32), scale, about)
     for law, mu in {"moreau": 0.5, "compliant": 0.35}.items():
         assert room(there, law, 0.004, "plane").law.parameters()["mu"] == mu
+
+
+def test_numbers_are_told_as_the_user_gives_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What is set is not said to be the file's, and each command names flags that it has."""
+    file = tmp_path / "box.xml"
+    file.write_text(
+        '<mujoco><worldbody><body name="b" pos="0 0 .099"><freejoint/><geom type="box"'
+        ' size=".1 .1 .1" solref=".01 1" friction=".6"/></body></worldbody></mujoco>',
+        encoding="utf-8",
+    )
+
+    def warned(*words: str) -> str:
+        line = ["run", str(file), "--gait", "free", "--duration", "0.02", "--json", *words]
+        assert cli.main(line) == 0
+        return " ".join(json.loads(capsys.readouterr().out)["warnings"])
+
+    assert "mu 0.6; --set mu=... gives others" in warned()
+    assert "numbers of the file" not in warned("--set", "mu=0.5")
+    soft = ("--law", "soft_convex")
+    assert "mu 0.6, timeconst 0.01" in warned(*soft)
+    assert "numbers of the file" not in warned(*soft, "--set", "mu=0.5", "timeconst=0.02")
+    for friction in (("--friction", "0.5"), ("--set", "mu=0.5")):
+        assert "'box': timeconst 0.01; --set timeconst=" in warned(*soft, *friction)
+        theirs = warned("--engine", "mujoco", *friction)
+        assert "solref 0.01,1" in theirs and "mu 0.6" not in theirs
+    # a comparison has no --set
+    quick = ["--dts", "0.001", "--no-bars", "--no-search", "--gait", "free", "--duration", "0.02"]
+    assert cli.main(["compare", str(file), "--laws", "soft_convex", *quick]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "mu 0.6, timeconst 0.01; --friction gives another mu." in shown

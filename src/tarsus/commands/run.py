@@ -246,22 +246,20 @@ def _on_tarsus(given: Run, terrain: Terrain | str) -> tuple[Simulation, list[str
     from tarsus.simulation.options import Options
     from tarsus.simulation.simulation import Simulation
 
-    # the law, its friction replaced
-    notices: list[str] = []
-    law: Any = given.law
+    # the law's friction is set as by its name
+    notices, parameters = list[str](), list(given.parameters)
     if given.friction is not None:
-        law = resolve.law(given.law)
-        names = named(type(law), "friction")
-        if not names:
+        names = named(type(resolve.law(given.law)), "friction")
+        if names:
+            parameters.insert(0, f"law.{names[0]}={given.friction!r}")
+        else:
             notices.append(
                 f"the law {given.law!r} has no friction coefficient: --friction is ignored."
             )
-        else:
-            law = replace(law, **{names[0]: given.friction})
     options: Options = {
         "precision": given.precision,
         "coordinates": given.coordinates,
-        "parameters": given.parameters,
+        "parameters": parameters,
         "actuators": given.actuators,
         "keyframe": given.keyframe,
         **given.joints.options,
@@ -274,7 +272,7 @@ def _on_tarsus(given: Run, terrain: Terrain | str) -> tuple[Simulation, list[str
         robot = given.base.load(given.robot)
     if given.view and robot.floating:
         options["pushes"] = robot.body_names[0]
-    made = Simulation(robot, law, given.stepper, terrain, given.gait, given.dt, **options)
+    made = Simulation(robot, given.law, given.stepper, terrain, given.gait, given.dt, **options)
     return made, notices
 
 
@@ -295,6 +293,6 @@ def _on_mujoco(given: Run, terrain: Terrain | str) -> tuple[MujocoSimulation, li
     with resolve.on_own_ground(given.robot, terrain):
         robot = given.base.load(given.robot)
     told = list[str]()
-    settings = MujocoSettings.of_file(robot, told, given.friction)
+    settings = MujocoSettings.of_file(robot, told, given.friction, given.parameters)
     parts = robot, settings, terrain, given.gait, given.dt
     return MujocoSimulation(*parts, given.contacts, given.parameters), told

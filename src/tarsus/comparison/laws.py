@@ -27,6 +27,7 @@ from tarsus.simulation.recording.summary import summary
 from tarsus.simulation.simulation import Simulation
 
 LAWS, PEER = "tarsus.contact.laws", "mujoco"
+FLAGS = {"mu": "--friction"}  # of a comparison, by what they set in a law
 FINER = (2, 4)  # dt is divided by these for the error bars
 TRIAL = 1.0  # s that a step must last to count as stable
 Make = Callable[[float], Simulation | MujocoSimulation]
@@ -119,9 +120,9 @@ def compare(
     for name, law in laws_named(names).items():
         told, standing = list[str](), unless_given
         if law is not None:
-            law, standing = file_material.fitted(name, standing, told)
+            law, standing = file_material.fitted(name, standing, told, flags=FLAGS)
         make, ignored = maker(standing, controller, law, extra.material, extra.options)
-        ignored = [*(note.replace("--set mu=...", "--friction") for note in told), *ignored]
+        ignored = [*told, *ignored]
         # the largest time step with which it stands
         limit = None
         if extra.limits:

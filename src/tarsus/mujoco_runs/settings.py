@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,7 @@ from tarsus.errors import TarsusError, several
 from tarsus.model.mjcf_contacts import SOFTNESS, SOME
 from tarsus.mujoco_runs.library import mujoco
 from tarsus.parameters import check, choice, friction, parameter
+from tarsus.simulation.settings import names_set
 
 LEAST_FRICTION = 1e-5  # [1]: MuJoCo takes no less
 
@@ -54,9 +56,17 @@ class MujocoSettings:
             )
 
     @classmethod
-    def of_file(cls, robot: Robot, notices: list[str], mu: float | None = None) -> MujocoSettings:
+    def of_file(
+        cls,
+        robot: Robot,
+        notices: list[str],
+        mu: float | None = None,
+        parameters: Sequence[str] = (),
+    ) -> MujocoSettings:
         """Those with the numbers that the robot's file gives its contacts; notices say which, and
-        what is left out. mu: in place of the file's
+        what is left out.
+
+        mu: in place of the file's; parameters: NAME=VALUE that are set afterwards
         """
         # the file's numbers in place of the defaults
         usual, own = cls() if mu is None else cls(mu=mu), robot.material
@@ -69,10 +79,11 @@ class MujocoSettings:
             "impratio": own.get("impratio", usual.impratio),
         }
         # what is said of them
+        replaced = names_set(parameters, "engine", usual)
         told = ", ".join(
             f"{name} {','.join(f'{x:g}' for x in np.atleast_1d(value))}"
             for name, value in taken.items()
-            if value != getattr(usual, name)
+            if value != getattr(usual, name) and name not in replaced
         )
         if told:
             notices.append(f"contacts have the numbers of the file of {robot.name!r}: {told}.")

@@ -72,7 +72,7 @@ class MujocoSimulation:
         self.notices: list[str] = []
         self.dt, whole = time_steps.step(dt), resolve.robot(robot)
         prepared = default_controller.prepared(whole, controller, self.dt, self.notices)
-        settings = settings or MujocoSettings.of_file(whole, self.notices)
+        settings = settings or MujocoSettings.of_file(whole, self.notices, None, parameters)
         parts = {"engine": settings, "gait": prepared[1]}
         parts = with_parameters(parts | {"terrain": resolve.terrain(terrain)}, parameters)
         self.settings, self.controller, self.terrain = parts.values()

@@ -6,7 +6,7 @@ proportion, so that each is on the ground as it is alone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -16,16 +16,24 @@ from tarsus.dynamics.robot import Robot
 from tarsus.model.file_numbers import FileNumbers
 from tarsus.model.solids import Solid
 from tarsus.parameters import named
-from tarsus.simulation import resolve
+from tarsus.simulation import resolve, settings
 
 MU = "mu"  # the friction coefficient, whatever a law calls it
 ROBOTS_KEPT = 64  # robots in proportion that are remembered
 
 
-def fitted(given: Law | str, robot: Robot, notices: list[str]) -> tuple[Law, Robot]:
+def fitted(
+    given: Law | str,
+    robot: Robot,
+    notices: list[str],
+    parameters: Sequence[str] = (),
+    flags: Mapping[str, str] | None = None,
+) -> tuple[Law, Robot]:
     """The law, one by name with the file's numbers in place of its defaults, and the robot, that of
     several files with their frictions in proportion; notices say what is taken.
 
+    parameters: NAME=VALUE that are set in the law afterwards, of which nothing is said
+    flags: what sets a parameter of that name where `--set` does not
     A law as an object keeps its numbers: files that both name a friction keep its ratio, others
     have the law's.
     """
@@ -43,12 +51,16 @@ def fitted(given: Law | str, robot: Robot, notices: list[str]) -> tuple[Law, Rob
         for name, value in robot.material.items()
     }
     taken = {name: value for name, value in of_law.items() if name in own}
+    replaced = settings.names_set(parameters, "law", chosen)
     each = _each(files, friction, float(own[friction])) if friction else ""
-    told = ", ".join(f"{k} {v:g}" for k, v in taken.items() if not each or k != friction)
-    if told:
+    if each:
+        each += _kept_ratio(friction, friction in replaced, flags)
+    left = {k: v for k, v in taken.items() if k not in replaced and not (each and k == friction)}
+    if left:
+        told = ", ".join(f"{name} {value:g}" for name, value in left.items())
         notices.append(
-            f"contacts have the numbers of the file of {(files or (robot,))[0].name!r}: {told};"
-            f" --set {told.split()[0]}=... gives others."
+            f"contacts have the numbers of the file of {(files or (robot,))[0].name!r}: {told}"
+            f"{_others(left, flags)}."
         )
     notices += [each] if each else []
     notices += [note for file in files[1:] if (note := _left(file, files[0], own))]
@@ -106,10 +118,22 @@ def _each(files: Sequence[FileNumbers], name: str, usual: float) -> str:
         f"{value:g} of {file.name!r}" + ("" if MU in file.material else " (the law's)")
         for file, value in zip(files, mu, strict=True)
     )
-    return (
-        f"contacts have the friction of each one's own file, {name} {told}; --set {name}=... gives"
-        " the first another, and the rest in proportion."
-    )
+    return f"contacts have the friction of each one's own file, {name} {told}"
+
+
+def _kept_ratio(name: str | None, replaced: bool, flags: Mapping[str, str] | None) -> str:
+    """What becomes of these where the first is given another."""
+    if replaced:
+        return ", in proportion to what the first is given."
+    flag = f"--set {name}=..." if flags is None else flags.get(name or "", "")
+    return f"; {flag} gives the first another, and the rest in proportion." if flag else "."
+
+
+def _others(names: Iterable[str], flags: Mapping[str, str] | None) -> str:
+    """How a user gives other numbers than the file's."""
+    if flags is None:
+        return f"; --set {next(iter(names))}=... gives others"
+    return "".join(f"; {flags[name]} gives another {name}" for name in names if name in flags)
 
 
 def _left(file: FileNumbers, first: FileNumbers, known: Mapping[str, Any]) -> str:

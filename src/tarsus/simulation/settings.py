@@ -73,6 +73,12 @@ def read(text: str, owners: Sequence[Owner]) -> Setting:
     raise _unknown(full, owners)
 
 
+def names_set(given: Sequence[str], whose: str, part: Any) -> set[str]:
+    """Names among NAME=VALUE that are those of this part of a run, the first that is asked."""
+    names = (text.partition("=")[0].rpartition(".") for text in given if isinstance(text, str))
+    return {name for of, _, name in names if of in ("", whose, parameters.name_of(part))}
+
+
 def unambiguous(given: Sequence[str], owners: Sequence[Owner]) -> None:
     """TarsusError for a NAME=VALUE whose parameter several owners have."""
     for text in given:

@@ -88,7 +88,7 @@ class Simulation(KeptState, sensed.Sensed, told_again.ToldAgain, Differentiated)
         self.robot = default_controller.starting_from(self.robot, chosen.keyframe)
         own, controller = actuation.chosen(chosen.actuators, controller)
         prepared = default_controller.prepared(self.robot, controller, self.dt, self.notices)
-        fitted, self.robot = file_material.fitted(law, prepared[0], self.notices)
+        fitted, self.robot = file_material.fitted(law, prepared[0], self.notices, chosen.parameters)
         parts: dict[str, Any] = {"law": fitted, "gait": prepared[1]}
         parts |= {"stepper": resolve.stepper(stepper), "terrain": resolve.terrain(terrain)}
         parts = with_parameters(parts | {"actuators": own}, chosen.parameters)
