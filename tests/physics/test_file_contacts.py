@@ -139,6 +139,36 @@ def test_friction_of_a_ground_that_is_not_taken_is_told(floor: str, box: str) ->
         assert len(told) == 1 and f"--friction {theirs:g} gives it" in told[0]
 
 
+@pytest.mark.parametrize(
+    ("floor", "box"),
+    [
+        ('solref=".04 1"', ""),
+        ("", 'solref=".01 .8" solimp=".8 .9 .01"'),
+        ('solref=".04 1" solmix="3"', 'solref=".01 1"'),
+        ('solref=".04 1"', 'solref=".01 1" priority="1"'),
+        ('solref=".04 1" solimp=".5 .6 .01" priority="1"', 'solref=".01 1"'),
+        ('solref=".04 1"', 'solref=".04 1"'),
+        ("", ""),
+    ],
+)
+def test_softness_of_a_ground_that_is_not_taken_is_told(floor: str, box: str) -> None:
+    """The numbers that MuJoCo has where the box lies; those that differ from the box's own."""
+    text = f"""<mujoco><worldbody><geom name="floor" type="plane" size="5 5 .1" {floor}/>
+    <body name="b" pos="0 0 .099"><freejoint/><geom type="box" size=".1 .1 .1" {box}/></body>
+    </worldbody></mujoco>"""
+    model = mujoco.MjModel.from_xml_string(text)
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    theirs = [*data.contact[0].solref, *data.contact[0].solimp]
+    own = [*model.geom_solref[1], *model.geom_solimp[1]]
+    names = ("timeconst", "dampratio", "d_min", "d_max", "width", "midpoint", "power")
+    asked = [f"{n}={v:g}" for n, v, o in zip(names, theirs, own, strict=True) if abs(v - o) > 1e-9]
+    told = [note for note in Robot.of(read_mjcf(text)).left_out if "softness of the file's" in note]
+    assert len(told) == bool(asked)
+    assert not told or f"MuJoCo would have {asked[0].split('=')[0]} " in told[0]
+    assert not told or f"--set {' '.join(asked)} gives it" in told[0]
+
+
 def test_a_file_that_says_nothing_changes_nothing() -> None:
     robot = blocks("", "")
     assert robot.material == {} and all(c.friction == 1.0 for c in robot.candidates)

@@ -24,6 +24,7 @@ from tarsus.model.mjcf_contacts import colliding, material, of_contacts, report_
 from tarsus.model.mjcf_couplings import couplings
 from tarsus.model.mjcf_extras import body_names, report_constraints, report_dropped
 from tarsus.model.mjcf_loops import loop_joints
+from tarsus.model.mjcf_own_ground import report_ground
 from tarsus.model.mjcf_ranges import check_ranges
 from tarsus.model.parts import Part, Report, Welded, weld
 from tarsus.model.poses import Pose, rotation_about, rotation_from_quaternion, shift
@@ -78,6 +79,7 @@ def from_mujoco_model(
     _report_terrain(model, report)
     report_dropped(model, report)
     report_contacts(model, report)
+    report_ground(model, report)
     # loops, and a word on how they are held
     loops = loop_joints(model, welded, owner, anchors)
     coupled = couplings(model, mujoco_joint_names(model))

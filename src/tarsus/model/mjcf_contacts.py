@@ -61,8 +61,8 @@ def of_contacts(model: Any) -> list[dict[str, Any]]:
     """Of every geom bits and friction relative to the law's, and that of its explicit pairs with
     the ground and with geoms that move, by the names of `Shape`.
     """
-    law = _law_s(model, _frictions(model))
-    own, below, among = _geom_frictions(model), _ground_pairs(model), _moving_pairs(model)
+    law = _law_s(model, frictions(model))
+    own, below, among = _geom_frictions(model), ground_pairs(model), _moving_pairs(model)
 
     def relative(value: float | None, default: float | None) -> float | None:
         return default if value is None else value / law if law else 1.0
@@ -83,13 +83,13 @@ def material(model: Any) -> dict[str, float]:
     """Numbers for the contact law by the names of its parameters, those that are not MuJoCo's
     defaults: mu; and those of the law `soft_convex`.
     """
-    own = _frictions(model)
+    own = frictions(model)
     if not own:
         return {}
     found: dict[str, float] = {}
     if any(value != 1.0 for value in own.values()):
         found["mu"] = _law_s(model, own)
-    geom = _first(model, own)
+    geom = first_of(model, own)
     ref, imp = np.array(model.geom_solref[geom]), np.array(model.geom_solimp[geom])
     soft = dict(zip(SOFTNESS, (*ref, *imp), strict=True))
     usual = dict(zip(SOFTNESS, (*SOLREF, *SOLIMP), strict=True))
@@ -104,7 +104,7 @@ def material(model: Any) -> dict[str, float]:
 
 def report_contacts(model: Any, report: Report) -> None:
     """Say what of the geoms' contact parameters is left out, or acts under one law alone."""
-    own = _frictions(model)
+    own = frictions(model)
     if not own:
         return
     geoms = np.array(sorted(own))
@@ -113,7 +113,7 @@ def report_contacts(model: Any, report: Report) -> None:
     soft = [name for name in given if name != "mu"]
     if soft:
         report.note(f"Softness of contacts acts under the law 'soft_convex': {', '.join(soft)}.")
-    first = _first(model, own)
+    first = first_of(model, own)
     softness = np.hstack([model.geom_solref[geoms], model.geom_solimp[geoms]])
     alike = np.all(softness == softness[list(geoms).index(first)], axis=1)
     _leave(model, report, "the softness of geoms that is not that of the first", geoms[~alike])
@@ -125,7 +125,6 @@ def report_contacts(model: Any, report: Report) -> None:
     wide = (np.array(model.geom_margin)[geoms] != 0) | (np.array(model.geom_gap)[geoms] != 0)
     _leave(model, report, "margin and gap of contacts", geoms[wide])
     _report_pairs(model, report)
-    _report_ground(model, report, own)
     # what the file keeps off its own ground
     spared = [geom for geom in sorted(own) if _spared(model, geom)]
     if spared:
@@ -156,47 +155,6 @@ def _spared(model: Any, geom: int) -> bool:
     )
 
 
-def _report_ground(model: Any, report: Report, own: dict[int, float]) -> None:
-    """Say where MuJoCo would mix the robot's friction with that of the file's own ground, which the
-    terrain is not; where neither says anything both have the law's.
-    """
-    first = _first(model, own)
-    here, ground = own[first], dict[float, list[str]]()
-    if first in _ground_pairs(model):
-        return
-    for geom in colliding(model):
-        said = here != 1 or _says_friction(model, geom)
-        if model.body_weldid[model.geom_bodyid[geom]] == 0 and said:
-            mixed = _mixed(model, first, geom)
-            if mixed != here:
-                ground.setdefault(mixed, []).append(model.geom(geom).name or f"geom {geom}")
-    for mixed, names in ground.items():
-        report.warn(
-            f"the friction of the file's own ground is not taken: on {several(names, SOME)} MuJoCo"
-            f" would have {mixed:g} where the robot's {here:g} acts here; --friction {mixed:g}"
-            " gives it."
-        )
-
-
-def _says_friction(model: Any, geom: int) -> bool:
-    """Whether a geom has other numbers for sliding friction than one of which nothing is said."""
-    return bool(
-        model.geom_friction[geom, 0] != 1
-        or model.geom_priority[geom]
-        or model.geom_condim[geom] == FRICTIONLESS
-    )
-
-
-def _mixed(model: Any, a: int, b: int) -> float:
-    """The sliding friction of two geoms on each other, as MuJoCo mixes it: that of the higher
-    priority, else the larger.
-    """
-    priority = model.geom_priority
-    count = [a, b] if priority[a] == priority[b] else [max(a, b, key=lambda geom: priority[geom])]
-    slippery = max(model.geom_condim[geom] for geom in count) == FRICTIONLESS
-    return 0.0 if slippery else float(max(model.geom_friction[geom, 0] for geom in count))
-
-
 def _report_pairs(model: Any, report: Report) -> None:
     """What of the numbers of explicit pairs is taken, and what is not."""
     if not model.npair:
@@ -224,14 +182,14 @@ def _report_pairs(model: Any, report: Report) -> None:
         )
 
 
-def _frictions(model: Any) -> dict[int, float]:
+def frictions(model: Any) -> dict[int, float]:
     """The sliding friction on the ground of every geom of a body that moves: its own, or that of
     its explicit pair with what is fixed.
     """
-    return _geom_frictions(model) | _ground_pairs(model)
+    return _geom_frictions(model) | ground_pairs(model)
 
 
-def _ground_pairs(model: Any) -> dict[int, float]:
+def ground_pairs(model: Any) -> dict[int, float]:
     """The sliding friction of geoms that move in explicit pairs with what is fixed; of several such
     pairs of one geom the first's.
     """
@@ -281,10 +239,10 @@ def _geom_frictions(model: Any) -> dict[int, float]:
 
 def _law_s(model: Any, own: dict[int, float]) -> float:
     """The friction that is the law's; of geoms without any, the largest of the others."""
-    return (own[_first(model, own)] or max(own.values())) if own else 1.0
+    return (own[first_of(model, own)] or max(own.values())) if own else 1.0
 
 
-def _first(model: Any, own: dict[int, float]) -> int:
+def first_of(model: Any, own: dict[int, float]) -> int:
     """The geom whose numbers are the law's: of the highest priority the one of most friction."""
     return max(own, key=lambda geom: (int(model.geom_priority[geom]), own[geom], -geom))
 
