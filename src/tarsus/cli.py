@@ -71,6 +71,7 @@ def _outcome(arguments: list[str]) -> int:
 
         print(f"tarsus {__version__}")
         return 0
+    # the command, and what may come between
     typed.set(arguments)
     try:
         given = parsed(arguments)

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 import shutil
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
+import casadi as ca
 import pytest
 
 from tarsus.errors import TarsusWarning
-from tarsus.program.run import cache
+from tarsus.program.codegen.layout import Target
+from tarsus.program.ir.trace import Builder
+from tarsus.program.run import cache, native
 
 
 @pytest.fixture
@@ -142,3 +146,19 @@ def test_without_a_home_nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(Path, "expanduser", homeless)
     cache.keep("mine.o", b"code")
     assert cache.kept("mine.o") is None
+
+
+def test_code_that_takes_long_is_told_before_it_is_compiled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Once: what is in the cache is only read."""
+    monkeypatch.setattr(native, "LONG", 3)
+    b = Builder("long to compile")
+    x = b.parameter("x")
+    program = b.program(y=ca.sin(x) * ca.cos(x) + 0.123)
+    told = r"compiling long to compile takes .* s of the processor .* million instructions"
+    with pytest.warns(TarsusWarning, match=told):
+        native.compile_kernel(program, Target(1), quickly=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        native.compile_kernel(program, Target(1), quickly=True)

@@ -6,6 +6,7 @@ import ctypes
 import hashlib
 import logging
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
@@ -18,6 +19,7 @@ import llvmlite
 import llvmlite.binding as llvm
 import numpy as np
 
+from tarsus.errors import TarsusWarning
 from tarsus.program.codegen.directional import DirectionalEmitter, OneWorld
 from tarsus.program.codegen.emit import Emitter, ir_text
 from tarsus.program.codegen.kernels import HostThread, KernelShell, LaneGroups, SeldomLoop
@@ -31,6 +33,8 @@ from tarsus.program.run.optimizer import optimizes
 from tarsus.program.run.when_entered import Better, Failed, Made, WhenEntered
 
 LOG = logging.getLogger(__name__)
+LONG = 250_000  # instructions of a program whose compiling is told before it begins
+PACE = 3e-5  # s of the processor that an instruction of such a program takes
 STACK_PROBES = ("__chkstk",)  # called on Windows by a function whose stack is more than a page
 Kernel = Callable[..., None]
 
@@ -121,12 +125,30 @@ def _first_code(build: Build, text: Callable[[], str]) -> tuple[bytes, str | Non
     program, key = build.program, build.key
     what = f"{program.name}, {build.target.lanes} x float{build.target.bits}"
     if not build.optimized or disk.kept(f"{key}.o") is not None:
+        if disk.kept(f"{key}.o") is None:
+            _tell_if_long(program)
         return _code(key, what, text, compiler(build.optimized)), None
+    _tell_if_long(program)
     written = text()
     if program.sections or not optimizer.worth_while(written):  # who counts cycles counts the best
         return _code(key, what, lambda: written, compiler(True)), None
     quick = replace(build, optimized=False).key
     return _code(quick, f"{what}, quickly", lambda: written, compiler(False)), written
+
+
+def _tell_if_long(program: Program) -> None:
+    """A warning, before it begins, that compiling takes long."""
+    count = sum(block.function.n_instructions() for block, _ in program.straights())
+    if count < LONG:
+        return
+    warnings.warn(
+        f"compiling {program.name} takes {PACE * count:.0f} s of the processor or more, once, and"
+        " some times that where it first falls, for its step has"
+        f" {count / 1e6:.2g} million instructions: fewer joints that are cut (coordinates) or fewer"
+        " contacts make it shorter.",
+        TarsusWarning,
+        stacklevel=2,
+    )
 
 
 def _swapped(

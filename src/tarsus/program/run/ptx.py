@@ -80,6 +80,7 @@ def resources(text: str, chip: str = CHIP, seconds: float | None = None) -> Reso
     """
     if shutil.which("ptxas") is None:
         return None
+    # by the clock, in a folder that goes with it
     with tempfile.TemporaryDirectory() as folder:
         source, binary = Path(folder) / "kernel.ptx", Path(folder) / "kernel.cubin"
         source.write_text(text, encoding="ascii")
