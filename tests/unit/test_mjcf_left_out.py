@@ -89,6 +89,20 @@ def test_flexible_bodies() -> None:
         _left_out(_body("a") + rope)
 
 
+def test_friction_against_turning_and_rolling() -> None:
+    """With its largest numbers; a floor's only where no geom on it goes before."""
+    foot = 'condim="6" friction=".8 .02 .01"'
+    with pytest.warns(TarsusWarning, match=r"condim 4 or 6 of a, b, up to 0.02 m and 0.01 m"):
+        _left_out(FLOOR + _body("a", foot) + _body("b", 'condim="4"') + _body("c"))
+    with pytest.warns(TarsusWarning, match=r"of b, up to 0.005 m and 0 m"):
+        _left_out(_body("a") + _body("b", 'condim="4" friction=".8 .005 .01"'))
+    rolling_floor = FLOOR.replace("type", 'name="floor" condim="6" type')
+    with pytest.warns(TarsusWarning, match=r"condim 4 or 6 of floor"):
+        _left_out(rolling_floor + _body("a"))
+    assert "rolling" not in _left_out(rolling_floor + _body("a", 'priority="1"'))
+    assert "rolling" not in _left_out(FLOOR + _body("a"))
+
+
 @pytest.mark.parametrize("plugin", ["of.nobody", "mujoco.elasticity.cable"])
 def test_plugins_that_are_not_there(plugin: str) -> None:
     needing = f'<extension><plugin plugin="{plugin}"/></extension>'

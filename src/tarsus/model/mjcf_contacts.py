@@ -18,7 +18,7 @@ from tarsus.model.parts import Report
 from tarsus.model.solids import MEANT
 
 PLANE, HFIELD = 0, 1  # mjtGeom
-FRICTIONLESS, SLIDING = 1, 3  # condim
+FRICTIONLESS = 1  # condim
 SOLREF, SOLIMP = (0.02, 1.0), (0.9, 0.95, 0.001, 0.5, 2.0)  # MuJoCo's defaults
 IMPEDANCE = (1e-4, 0.9999)
 BOUNDS = {  # as MuJoCo keeps them
@@ -120,8 +120,6 @@ def report_contacts(model: Any, report: Report) -> None:
     hard = np.any(np.array(model.geom_solref)[geoms] <= 0, axis=1)
     _leave(model, report, "solref of the form (-stiffness, -damping)", geoms[hard])
     # what no law has
-    condim = np.array(model.geom_condim)[geoms]
-    _leave(model, report, "torsional and rolling friction (condim 4, 6)", geoms[condim > SLIDING])
     wide = (np.array(model.geom_margin)[geoms] != 0) | (np.array(model.geom_gap)[geoms] != 0)
     _leave(model, report, "margin and gap of contacts", geoms[wide])
     _report_pairs(model, report)

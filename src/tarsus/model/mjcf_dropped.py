@@ -26,6 +26,7 @@ SWITCHES = (  # mjtDisableBit, each with what it switches off
 )
 SWITCHED_ON = ("override", "sleep", "speculative")  # mjtEnableBit, those that change a motion
 FREE, BALL, SLIDE, HINGE = range(4)  # mjtJoint
+SLIDING, ROLLING = 3, 6  # condim
 ON_JOINT = (0, 1)  # mjtTrn: at the joint, in its parent's frame
 SOME = 5  # names that a warning shows
 PLUGGED = ("body", "geom", "actuator", "sensor")  # what a plugin can act on
@@ -108,7 +109,29 @@ def _of_geoms(model: Any) -> dict[str, list[str]]:
     return {
         "the speed of surfaces that run like a belt (surfacevel) is": _some(running_ones),
         "the pull of contacts that stick (adhesion) is": _some(sticky_ones),
+        "torsional and rolling friction, by which MuJoCo's feet turn and roll less, are": _turning(
+            model
+        ),
     }
+
+
+def _turning(model: Any) -> list[str]:
+    """Geoms with friction against turning about the normal (condim 4) and rolling (condim 6), and
+    the largest coefficients; those fixed to the world only where no geom that moves goes before.
+    """
+    own, condim = np.array(model.geom_friction), np.array(model.geom_condim)
+    fixed = np.array(model.body_weldid)[model.geom_bodyid] == 0
+    touching, priority = colliding(model), np.array(model.geom_priority)
+    first = max((priority[g] for g in touching if not fixed[g]), default=0)
+    turning = [
+        g for g in touching if condim[g] > SLIDING and (not fixed[g] or priority[g] >= first)
+    ]
+    if not turning:
+        return []
+    rolls = max((own[g, 2] for g in turning if condim[g] == ROLLING), default=0.0)
+    most = f"up to {max(own[g, 1] for g in turning):g} m and {rolls:g} m"
+    named = several([model.geom(g).name or f"geom {g}" for g in turning], SOME)
+    return [f"condim 4 or 6 of {named}, {most} (docs/from_mujoco.md)"]
 
 
 def _plugin(model: Any, number: int, bodies: list[str]) -> str:
