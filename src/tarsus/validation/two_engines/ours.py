@@ -17,17 +17,25 @@ INSTANT = 1e-7  # s
 MU = 0.8  # friction coefficient of everything
 
 
-def simulated(robot: Robot, torques: Torques, dt: float) -> Simulation:
-    """The robot on level ground, where it stands; dt: s."""
+def simulated(robot: Robot, torques: Torques, dt: float, parts: int = 1) -> Simulation:
+    """The robot on level ground, where it stands; dt: s, in which torques are held and so many
+    steps are made.
+    """
     options: dict[str, Any] = {"controller": torques, "contacts": "all", "self_collision": True}
-    return Simulation(robot, Moreau(mu=MU), dt=dt, **options)
+    if robot.actuators:
+        options["control_rate"] = 1 / dt
+    return Simulation(robot, Moreau(mu=MU), dt=dt / parts, **options)
 
 
 def in_tarsus(
-    robot: Robot, start: tuple[Array, Array], torques: Torques, dt: float, steps: int
+    robot: Robot, start: tuple[Array, Array], torques: Torques, run: tuple[float, int, int]
 ) -> RobotRun:
-    """From q (nq,) and u (nu,), by rigid contact; dt: s."""
-    made = simulated(robot, torques, dt)
+    """From q (nq,) and u (nu,), by rigid contact.
+
+    run: dt, s, in which torques are held; how many of them; how many of our steps in each
+    """
+    dt, steps, parts = run
+    made = simulated(robot, torques, dt, parts)
     made.set(q=start[0], u=start[1])
     log = made.run(steps * dt)
     # the first step in which each joint's limit pushes, and each contact
@@ -35,18 +43,19 @@ def in_tarsus(
     for name, at in zip(robot.joint_names, robot.u_slices, strict=True):
         pushed = log.force_limit.values[:, at].any(1) if "force_limit" in log else np.zeros(0)
         if (hit := np.flatnonzero(pushed)).size:
-            stops[name] = int(hit[0])
+            stops[name] = int(hit[0]) // parts
     owners = [(names[c.body], GROUND) for c in (*scene.candidates, *scene.spans)]
     owners += [(names[pair.first.body], names[pair.second.body]) for pair in scene.pairs]
     forces = dict[str, Array]()
     if "force_contact" in log:
         pressing = log.force_contact.values[..., 0].T
         forces = dict(zip(log.contact.values.tolist(), pressing, strict=True))
+    touched = _first_touches(forces, list(zip(scene.contact_names, owners, strict=True)))
     return RobotRun(
-        log.q.values,
-        log.u.values,
+        log.q.values[parts - 1 :: parts],
+        log.u.values[parts - 1 :: parts],
         stops,
-        _first_touches(forces, list(zip(scene.contact_names, owners, strict=True))),
+        {both: step // parts for both, step in touched.items()},
         int((log.converged.values == 0).sum()),
     )
 

@@ -45,7 +45,8 @@ FLIES, DROPS, STANDS, FALLS = "flight", "drop", "stand", "fall"
 SWINGS, HOLDS = "swing", "hold"  # of a fixed base
 SETTINGS = (
     f"Tarsus: moreau, midpoint, dt {1e3 * DT:g} ms; MuJoCo: implicitfast, {1e3 * DT / PARTS:g} ms,"
-    f" time constants of two steps (softer: four), elliptic cones, impratio 10; friction {MU:g};"
+    f" time constants of two steps (softer: four), damping ratio {theirs.DAMPED:g}, elliptic cones,"
+    f" impratio 10; friction {MU:g};"
     f" flight and swing against MuJoCo's RK4 at {1e3 * DT / FLIGHT_PARTS[0]:g} ms,"
     f" {1e3 * DT / FLIGHT_PARTS[1]:g} ms where that is unstable"
 )
@@ -177,7 +178,7 @@ class Beside:
             return self._flight(scene, tell)
         start, torques = self._start(scene)
         steps = round(SECONDS[scene] / DT)
-        own = ours.in_tarsus(self.robot, start, torques, DT, steps)
+        own = ours.in_tarsus(self.robot, start, torques, (DT, steps, 1))
         tell(f"{self.name}: {scene} in MuJoCo ...")
         stiff = self._theirs(start, torques, steps, 1.0)
         tell(f"{self.name}: {scene} in MuJoCo, twice as soft ...")
