@@ -259,6 +259,7 @@ def contact_problem(
         softened=None if coupling.constraints else partial(softened, coupling, builder),
         afresh=start.afresh,
         at_rest=start.at_rest,
+        guess=start.guess,
         told_apart=start.held is not None and bool(start.held.rubbing),
         joints=joint_rows(coupling, between(), start.bounded, builder) if start.bounded else None,
     )

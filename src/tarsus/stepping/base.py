@@ -147,9 +147,9 @@ class StepInputs:
     held: joints at a limit of their range or with dry friction; None: all are free
     bounded: such joints where they are solved for together with the contacts, none being held
     afresh: 1 where a solver forgets who pressed and slid (`ContactProblem.afresh`); None: nowhere
-    at_rest: 1 where contacts are asked for no more than rest (`ContactProblem.at_rest`); None:
-        nowhere
+    at_rest: 1 where contacts shall rest, and no more (`ContactProblem.at_rest`); None: nowhere
     waits: whether contacts in slots wait for a step in which joints at their limits are held
+    guess: a memory to solve contacts in slots from (`ContactProblem.guess`); None: `memory`
     """
 
     q: SX
@@ -174,6 +174,7 @@ class StepInputs:
     afresh: SX | None = None
     at_rest: SX | None = None
     waits: bool = False
+    guess: SX | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -83,6 +83,8 @@ def with_held_joints(scene: Scene, q: SX, start: StepInputs, builder: Builder) -
             afresh = ca.logic_or(afresh, at_rest)
         held = HeldJoints(places, weight, drag, rate, friction, limited, rubbing, ways)
         at = replace(start, held=held, afresh=afresh, at_rest=at_rest)
+        if scene.slots:
+            at = replace(at, guess=ca.if_else(now["pass"] > 0, now["memory"], start.memory))
         end = assemble.velocity_step(free, seen, at, builder)
         after, wrong = next_modes(joints, modes, end, (now, seen.free.M), builder)
         end = believed(scene, end)

@@ -87,7 +87,8 @@ def with_slots(
 
     # as if it stood, everywhere: a loop for worlds that stand would slow them down; the slots of
     # one that stands are empty and stay so
-    end = solved(feet, replace(start, memory=ca.vertcat(SX(0, 1), *memory.usual)))
+    begin = replace(start, memory=ca.vertcat(SX(0, 1), *memory.usual), guess=None)
+    end = solved(feet, begin)
     kept = replace(memory, usual=[end.contact.memory]).stacked()
     none = [SX.zeros(3)] * scene.slots
     if start.impulse is not None:
@@ -156,15 +157,20 @@ class Lying(Generic[T]):
 
     def _in_slots(self, numbers: list[SX], left_out: SX) -> Values:
         """The step with what slots of these numbers hold."""
-        scene, memory = self.scene, self.memory
+        scene, memory, start = self.scene, self.memory, self.start
+        guess = None if start.guess is None else Remembered.of(scene, start.guess)
 
-        def at(j: SX) -> tuple[T, SX]:
+        def at(j: SX) -> tuple[T, SX, SX]:
             slot = looked_up(scene, numbers, self.low, j, self.builder)
-            return self.at_slot(slot), remembered(scene.law, slot.number, memory)
+            own = remembered(scene.law, slot.number, memory)
+            near = own if guess is None else remembered(scene.law, slot.number, guess)
+            return self.at_slot(slot), own, near
 
         slots = self.builder.each("slots", len(numbers), at)
-        own = ca.vertcat(*(kept for _, kept in slots))
-        end = self.solved([touch for touch, _ in slots], replace(self.start, memory=own))
+        own = ca.vertcat(*(kept for _, kept, _ in slots))
+        near = ca.vertcat(*(kept for _, _, kept in slots))
+        begin = replace(start, memory=own, guess=near)
+        end = self.solved([touch for touch, _, _ in slots], begin)
         contact = handed_back(scene, self.start, memory, self.feet, numbers, end.contact)
         return replace(end, contact=contact, left_out=left_out).values()
 
