@@ -57,6 +57,8 @@ class Newton(Solver):
     too large after it: loads start well inside the cones."""
     edges: int = 20
     """Steps on the cones' edges, before interior points and after them."""
+    lying: int = 10
+    """Steps on the edges of robots that lie, before those on the roots."""
     many: int = 12
     """Steps on the roots of more than twelve contacts, before sweeps."""
 
@@ -76,9 +78,18 @@ class Newton(Solver):
         shared = hard.problem.shared
         if len(start) > DENSE:
             return self._stepped(hard, pressing, roots, self.many)
+
+        def rest(values: Values) -> tuple[Values, SX]:
+            outcome = self._stepped(hard, pressing, roots, self.patience)
+            return added(outcome, values).reached(), SX(0)
+
+        # robots that lie do so as in the last step
         if shared is None and hard.builder.brief:
-            begin = start if afresh is None else [ca.if_else(afresh, 0, L) for L in start]
-            return self._near(hard, Outcome(begin, SX(0), SX(0), roots))
+            lay = start if afresh is None else [ca.if_else(afresh, 0, L) for L in start]
+            near = on_edges(hard, ByBlocks(hard), into_cones(hard, lay), self.lying)
+            near = trimmed(hard, near)
+            astray = ca.logic_not(near.converged)
+            return Outcome.of(hard.builder.loop(near.reached(), rest, 1, astray))
         if shared is None:
             return self._stepped(hard, pressing, roots, self.patience)
 
@@ -98,10 +109,6 @@ class Newton(Solver):
             near = added(trimmed(hard, near), values)
             astray = ca.logic_not(near.converged)
             return hard.builder.loop(near.reached(), rest, 1, astray, seldom=True), SX(0)
-
-        def rest(values: Values) -> tuple[Values, SX]:
-            outcome = self._stepped(hard, pressing, roots, self.patience)
-            return added(outcome, values).reached(), SX(0)
 
         # a body with a direction in which it cannot move has no inertia there
         movable = not any(row[k].is_zero() for k, row in enumerate(shared.mobility))
@@ -128,16 +135,13 @@ class Newton(Solver):
             pairs = zip(into_cones(hard, moved), moved, strict=True)
             near = replace(near, impulses=[ca.if_else(done, b, a) for a, b in pairs])
             rest = settled(hard, local, near, self.maximum)
-            return without_gain(hard, trimmed(hard, rest))
-        return self._near(hard, near)
-
-    def _near(self, hard: HardProblem, near: Outcome) -> Outcome:
-        """Newton steps on the edges from impulses that do not solve the problem yet."""
-
-        def refined(impulses: list[SX], _: list[SX]) -> Outcome:
-            return on_edges(hard, ByBlocks(hard), into_cones(hard, impulses), self.edges)
-
-        return without_gain(hard, trimmed(hard, in_two_rounds(hard, near, refined)))
+        else:
+            rest = in_two_rounds(
+                hard,
+                near,
+                lambda L, _: on_edges(hard, ByBlocks(hard), into_cones(hard, L), self.edges),
+            )
+        return without_gain(hard, trimmed(hard, rest))
 
     def _iterate(self, hard: HardProblem, local: list[Local], values: Values) -> tuple[Values, SX]:
         n = len(hard.c)
