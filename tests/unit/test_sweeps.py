@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ import tarsus
 from tarsus import cli
 from tarsus.errors import TarsusError
 from tarsus.sweeps import query, spec
+from tarsus.sweeps.built import built
 from tarsus.sweeps.groups import groups
 from tarsus.sweeps.sampling import Between, Words, sampled
 from tarsus.sweeps.store import Store
@@ -176,6 +178,26 @@ def test_a_start_s_noise_is_its_seed_s(folder: Path) -> None:
     tarsus.sweep(spec.of(given, folder), folder / "out", "inline")
     way = query.asked(folder / "out")["way"].tolist()
     assert way[0] == way[2] != way[1]
+
+
+def test_noise_of_a_start_leaves_followers_and_objects_where_they_belong(tmp_path: Path) -> None:
+    geom = '<geom type="sphere" size="0.1" mass="1"/>'
+    (tmp_path / "arm.xml").write_text(
+        f"""<mujoco><worldbody>
+        <body name="base" pos="0 0 1"><freejoint/>{geom}
+        <body name="a" pos=".3 0 0"><joint name="a" axis="0 1 0"/>{geom}
+        <body name="b" pos=".3 0 0"><joint name="b" axis="0 1 0"/>{geom}</body></body></body>
+        <body name="aside" pos="0 2 1"><freejoint/>{geom}</body></worldbody>
+        <equality><joint joint1="b" joint2="a" polycoef="0 -2 0 0 0"/></equality></mujoco>"""
+    )
+    fixed = {"robot": "arm.xml", "gait": "free", "seconds": 0.1, "noise.q": 0.1}
+    asked = {"fixed": fixed, "vary": {"seed": [1, 2]}, "outcomes": {"names": ["fell"]}}
+    (whole,) = groups(spec.of(asked, tmp_path))
+    q = built(whole).q
+    still = built(replace(whole, columns=whole.columns | {"noise.q": [0.0, 0.0]})).q
+    assert np.allclose(q[:, 8], -2 * q[:, 7], rtol=0, atol=1e-12), "b follows a"
+    assert (abs(q[:, 7] - still[:, 7]) > 1e-3).all() and q[0, 7] != q[1, 7]
+    assert (q[:, 9:] == still[:, 9:]).all(), "what stands aside is no joint of the robot"
 
 
 def test_commands_of_sweeps(folder: Path, capsys: pytest.CaptureFixture) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.model.held import base_options
+from tarsus.model.mechanism import Mechanism
 from tarsus.simulation import resolve
 from tarsus.simulation.simulation import Simulation
 from tarsus.sweeps.groups import Chunk
@@ -78,19 +79,33 @@ def _part(default: Any, part: str, chunk: Chunk, later: Collection[str] = ()) ->
 
 
 def _disturbed(simulation: Simulation, chunk: Chunk) -> None:
-    """Starts with `noise`, each world's by its own seed, whatever worlds stand beside it."""
+    """Starts with `noise`, each world's by its own seed, whatever worlds stand beside it; loops are
+    closed again, and joints that follow others follow them.
+    """
     noise = {n[6:]: v for n, v in chunk.columns.items() if n.startswith("noise.")}
     if not noise:
         return
     seeds = chunk.columns.get("seed", chunk.samples)
     q, u = np.atleast_2d(simulation.q), np.atleast_2d(simulation.u)
-    first = 7 if simulation.robot.floating else 0
+    robot = simulation.robot
+    first = 7 if robot.floating else 0
+    turning = _angles(robot)[first:]
     for k, seed in enumerate(seeds):
         random = np.random.default_rng(int(seed))
         drawn = random.standard_normal(q.shape[1] - first), random.standard_normal(u.shape[1])
-        q[k, first:] += float(noise["q"][k]) * drawn[0] if "q" in noise else 0.0
+        q[k, first:] += float(noise["q"][k]) * drawn[0] * turning if "q" in noise else 0.0
         u[k] += float(noise["u"][k]) * drawn[1] if "u" in noise else 0.0
+    if "q" in noise and (robot.loops or robot.couplings):
+        q = robot.closed(q)
     simulation.set(q=q if len(chunk) > 1 else q[0], u=u if len(chunk) > 1 else u[0])
+
+
+def _angles(mechanism: Mechanism) -> Array:
+    """Which coordinates (nq,) are those of hinges and slides: no places, no quaternions."""
+    found = np.zeros(mechanism.nq, bool)
+    for body, at in zip(mechanism.bodies, mechanism.q_slices, strict=True):
+        found[at] = body.joint.kind in ("hinge", "slide")
+    return found
 
 
 class ChunkPush:
