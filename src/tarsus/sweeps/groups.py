@@ -110,6 +110,7 @@ def groups(spec: SweepSpec) -> list[Chunk]:
     words = [n for n in drawn if "." not in n and n != "seed"]
     for k in range(count):
         world = names.completed({**spec.fixed, **{name: drawn[name][k] for name in drawn}})
+        names.check_times(world)
         key = tuple(world[name] for name in words)
         if key not in known:
             known[key] = [name for name in sorted(world) if names.structural(name, world)]

@@ -12,6 +12,7 @@ noise.q, noise.u: standard deviation of the joints' angles, rad, and of all velo
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import inf
 from typing import Any
 
 from tarsus import registry
@@ -99,3 +100,23 @@ def completed(world: Mapping[str, Any]) -> dict[str, Any]:
         raise TarsusError('a push needs a body: push.body = "base" under [fixed].')
     held.base_options(found)
     return found
+
+
+def check_times(world: Mapping[str, Any]) -> None:
+    """TarsusError unless a world's times, the defaults filled in, are such, and its push begins
+    while it runs.
+    """
+    for name in ("dt", "seconds", "push.seconds"):
+        _positive(name, world.get(name, 1.0))
+    if "push.body" in world:
+        begun, whole = world.get("push.at", 0.0), world["seconds"]
+        known = isinstance(begun, int | float)
+        if not known or not 0 <= begun < whole:
+            raise TarsusError(f"push.at must lie within the run of {whole} s, not {begun!r}.")
+
+
+def _positive(name: str, value: Any) -> None:
+    """TarsusError unless it is a finite number above zero."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not 0 < value < inf:
+        raise TarsusError(f"{name} must be a positive number of seconds, not {value!r}.")
