@@ -267,6 +267,17 @@ def test_motors_stay_the_default_and_what_does_not_fit_is_refused() -> None:
         Simulation(pulled, actuators="file")
 
 
+def test_a_gait_drives_the_motors_of_a_file_as_its_own() -> None:
+    """Torques as signals through motors of a gear, within their limits, are the torques."""
+    robot = pendulum('<motor joint="j" gear="3"/>')
+    runs = [Simulation(robot, controller="stand", actuators=own) for own in ("motor", "file")]
+    for one in runs:
+        one.set(q=[0.3])
+        one.advance(0.05)
+    assert runs[0].q[0] != 0.3
+    assert runs[1].q == pytest.approx(runs[0].q, rel=1e-6)
+
+
 def test_gains_that_are_none_are_written_without_a_sign() -> None:
     for actuator in pendulum('<motor joint="j"/><position joint="j" kp="9"/>').file_actuators:
         assert not np.signbit([actuator.kp, actuator.kv]).any()

@@ -133,10 +133,12 @@ def late(given: SX, longest: int, delay: str, b: Builder) -> tuple[SX, Values]:
 
 
 def registers(
-    actuators: FileActuators | None, mechanism: Mechanism, worlds: int
+    actuators: FileActuators | None, mechanism: Mechanism, worlds: int, outside: bool
 ) -> dict[str, Array]:
     """What the registers hold at the start, signals and activations those of the keyframe; nothing
     without a file's actuators.
+
+    outside: whether signals are given from outside; else a gait gives them
     """
     if actuators is None:
         return {}
@@ -151,7 +153,7 @@ def registers(
     states = [k for k, a in enumerate(mechanism.file_actuators) if a.has_state]
     if states:
         found["activation"] = activation[states]
-    return found | {"action": signal}
+    return found | ({"action": signal} if outside else {})
 
 
 def names(actuators: FileActuators | None) -> list[str]:

@@ -126,8 +126,8 @@ class Simulation(KeptState, sensed.Sensed, told_again.ToldAgain, Differentiated)
         values["q"] = uncut_state.placed(self.plan.scene, values["q"], placing)
         if bits == 32:
             values |= notices.tolerances_for_float32(self.law, self.notices)
-        mechanism = self.plan.scene.mechanism
-        values |= actuation.registers(self.actuators, mechanism, self.worlds)
+        outside, mechanism = self.plan.controller is None, self.plan.scene.mechanism
+        values |= actuation.registers(self.actuators, mechanism, self.worlds, outside)
         if scales:
             values["mass_scale"] = inputs.mass_scales(scales, self.worlds)
         self.notices += notices.of_choices(self.plan, values, self.dt, self.options.self_collision)
