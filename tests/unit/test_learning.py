@@ -301,6 +301,24 @@ def test_a_folder_goes_on_and_holds_one_lesson(tmp_path: Path) -> None:
         learn(lesson, tmp_path / "cut", Until(rounds=3))
 
 
+def test_a_lesson_that_is_refused_leaves_the_folder_to_another(tmp_path: Path) -> None:
+    hopper = tmp_path / "hopper.xml"
+    hopper.write_text(
+        """<mujoco><worldbody><body name="b" pos="0 0 1"><freejoint/><geom size=".1" mass="1"/>
+        <body pos="0 0 -.2"><joint name="j" type="slide" axis="0 0 1"/><geom size=".05" mass="1"/>
+        </body></body></worldbody><actuator><motor joint="j"/></actuator></mujoco>"""
+    )
+    lesson, folder = Lesson(seed=3, settings=SETTINGS), tmp_path / "out"
+    none = replace(lesson, robot=str(hopper))
+    with pytest.raises(TarsusError, match="cannot be asked to do this task"):
+        learn(none, folder, Until(rounds=1))
+    assert not list(folder.iterdir())
+    learn(lesson, folder, Until(rounds=1))
+    with pytest.raises(TarsusError, match="robot differ"):
+        learn(none, folder, Until(rounds=1))
+    assert learn(lesson, folder, Until(rounds=2)).resumed == 1, "what is there stays"
+
+
 def test_more_parts_than_rows_are_refused(worlds: tarsus.Environment) -> None:
     with pytest.raises(TarsusError, match="97 parts of an epoch are more than a round's 96 rows"):
         made(worlds, replace(SMALL, parts=97))

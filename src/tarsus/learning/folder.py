@@ -34,19 +34,24 @@ class Folder:
         self.path = path
 
     def claim(self, lesson: Mapping[str, Any]) -> None:
-        """The folder is for this lesson; TarsusError if it holds another."""
+        """The folder is for this lesson from now on; TarsusError if it holds another."""
+        self.check(lesson)
         file = self.path / LESSON
-        text = json_text(lesson, indent=1)
         if not file.exists():
             with replacing(file) as temporary:
-                temporary.write_text(text, encoding="utf-8")
+                temporary.write_text(json_text(lesson, indent=1), encoding="utf-8")
+
+    def check(self, lesson: Mapping[str, Any]) -> None:
+        """TarsusError if it holds another lesson."""
+        file = self.path / LESSON
+        if not file.exists():
             return
         try:
             found = json.loads(file.read_text(encoding="utf-8"))
         except ValueError:
             raise TarsusError(f"{file} is damaged: name another folder.") from None
-        if found != json.loads(text):
-            wanted = json.loads(text)
+        wanted = json.loads(json_text(lesson))
+        if found != wanted:
             old = found if isinstance(found, dict) else {}
             apart = [k for k in wanted | old if k not in wanted or wanted[k] != old.get(k)]
             raise TarsusError(

@@ -69,11 +69,12 @@ def learn(
     After Ctrl-C the round at hand is finished and kept.
     """
     began, folder = perf_counter(), Folder(Path(out))
-    folder.claim(asdict(lesson))
+    folder.check(asdict(lesson))
     with noticing() as interrupted, one_thread():
         # where it was left
         environment = lesson.environment(threads)
         learner = lesson.parts()[1].learner(environment, lesson.seed)
+        folder.claim(asdict(lesson))  # not before: the robot may be none for the task
         about, kept, before = lesson.about(environment), folder.checkpoint(), 0.0
         if kept is not None:
             before = float(kept[SPENT])
