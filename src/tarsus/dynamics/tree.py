@@ -59,10 +59,22 @@ def company(mechanism: Mechanism) -> set[int]:
 
 
 def loose(mechanism: Mechanism) -> set[int]:
-    """The bodies of free objects beside the robot: those of every tree on a free joint but the
-    first.
+    """The bodies of objects beside the robot: those of every tree on a free joint but the first;
+    beside a first one on a free joint, too, those of trees that hang on the world, as doors do,
+    unless motors, loops or joints that follow others make them part of it.
     """
-    roots = [path(mechanism, i)[-1] for i in range(len(mechanism.bodies))]
-    return {
-        i for i, root in enumerate(roots) if root and mechanism.bodies[root].joint.kind == "free"
-    }
+    bodies = mechanism.bodies
+    roots = [path(mechanism, i)[-1] for i in range(len(bodies))]
+    own = {0} | {root for root in roots if bodies[root].joint.kind != "free"}
+    if mechanism.floating:
+        own = {0} | (own & _worked(mechanism, roots))
+    return {i for i, root in enumerate(roots) if root not in own}
+
+
+def _worked(mechanism: Mechanism, roots: list[int]) -> set[int]:
+    """The roots of trees with a motor, a loop or a joint that follows another or leads it."""
+    joints = {motor.joint for motor in (*mechanism.actuators, *mechanism.file_actuators)}
+    joints |= {name for c in mechanism.couplings for name in (c.joint, c.leader)}
+    ends = {end for loop in mechanism.loops for end in (loop.parent, loop.child) if end != WORLD}
+    moved = {i for i, body in enumerate(mechanism.bodies) if body.joint.name in joints}
+    return {roots[i] for i in ends | moved}
