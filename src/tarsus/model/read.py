@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
-from tarsus.errors import TarsusError
+from tarsus.errors import TarsusError, unknown
 from tarsus.model.check import check
 from tarsus.model.files import existing_file, naming, root_tag
 from tarsus.model.mechanism import Mechanism
@@ -15,14 +16,25 @@ from tarsus.model.mechanism import Mechanism
 def read(path: str | Path, **options: Any) -> Mechanism:
     """The mechanism of an MJCF (<mujoco>), URDF (<robot>) or SDF (<sdf>) file, checked.
 
-    options: its importer's
+    options: its importer's; TarsusError with near names for one that it has not
     """
     path = existing_file(path)
     with naming(str(path)):
         reader = _reader(root_tag(path))
+        check_options(reader, options)
     mechanism = reader(path, **options)
     with naming(path.name):
         return check(mechanism)
+
+
+def check_options(
+    reader: Callable[..., Mechanism], options: Iterable[str], beside: Iterable[str] = ()
+) -> None:
+    """TarsusError with near names for an option that is no reader's, nor one of those beside."""
+    known = [*(name for name in signature(reader).parameters if name != "source"), *beside]
+    for name in options:
+        if name not in known:
+            raise unknown("option of such a robot", name, known)
 
 
 def _reader(tag: str) -> Callable[..., Mechanism]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tarsus import registry
-from tarsus.errors import near_names, unknown
+from tarsus.errors import TarsusError, near_names, unknown
 from tarsus.model.robot_data import LEGGED, ON_A_STAND, file_of, robots_folder
 
 if TYPE_CHECKING:
@@ -32,14 +32,16 @@ def load(path_or_name: str | Path, **options: Any) -> Robot:
     from tarsus.dynamics.robot import Origin, Robot
     from tarsus.model.check import check
     from tarsus.model.held import check_height, held
-    from tarsus.model.read import read
+    from tarsus.model.read import check_options, read
 
     # one of ours
     require(path_or_name)
     name = str(path_or_name)
     if name in registry.names(__name__):
         own = {key: value for key, value in options.items() if key not in HELD}
-        described = registry.module(__name__, "robot", name).describe(**own)
+        describe = registry.module(__name__, "robot", name).describe
+        check_options(describe, own, HELD)
+        described = describe(**own)
         floating, height = options.get("floating", True), options.get("height")
         check_height(floating, height)
         described = described if floating else held(described, height)
@@ -56,6 +58,8 @@ def load(path_or_name: str | Path, **options: Any) -> Robot:
 
 def require(path_or_name: str | Path) -> None:
     """TarsusError with near names unless it is a robot's name, or may be a path."""
+    if not isinstance(path_or_name, str | os.PathLike):
+        raise TarsusError(f"a robot is loaded by its name or path, not {path_or_name!r}.")
     name, known = str(path_or_name), registry.names(__name__)
     if name in known or _a_path(Path(path_or_name)) or file_of(name) is not None:
         return
