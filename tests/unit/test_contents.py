@@ -86,3 +86,15 @@ def test_any_keyframe_can_be_the_start_with_its_signals() -> None:
         assert np.array_equal(simulation.backend.get("action"), [[signal]])
     with pytest.raises(TarsusError, match="no keyframe named 'dwn'; did you mean down"):
         Simulation(found, keyframe="dwn")
+
+
+def test_a_body_whose_frame_is_not_the_file_s_is_named() -> None:
+    """A hinge away from its body's origin: the frame sits there, the file's has a name."""
+    door = read_mjcf(
+        f"""<mujoco><worldbody><body name="door" pos="2 0 1"><joint axis="0 0 1" pos="0 -.4 0"/>
+        {MATTER}<body name="handle"><joint axis="1 0 0"/>{MATTER}</body></body></worldbody>
+        </mujoco>"""
+    )
+    assert dict(contents.taken(door))["frames at joints"] == "1: door; BODY/origin is the file's"
+    assert door.frame("door/origin").position == pytest.approx([0, 0.4, 0])
+    assert "frames at joints" not in dict(contents.taken(robot()))

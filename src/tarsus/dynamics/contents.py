@@ -13,6 +13,7 @@ from tarsus.model.joint import Joint
 from tarsus.model.mechanism import Mechanism
 
 DRAWN = "qpos0"  # the keyframe with every body where its file draws it
+ORIGIN = "origin"  # frames of a body whose own stands at its joint, elsewhere than in the file
 SHOWN = 6  # names before "and ... more"
 ACTUATOR_HEAD = ("actuator", "joint", "kind", "gear", "kp", "kv", "control", "force")
 
@@ -38,6 +39,7 @@ def taken(mechanism: Mechanism) -> list[tuple[str, str]]:
         named = [joint.name for joint in moving if has(joint)]
         everyone = named and len(named) == len(moving)
         rows.append((what, f"all {len(named)} joints" if everyone else _some(named)))
+    named_frames = {frame.name for frame in m.frames}
     # what drives, touches, closes loops, and where it may start
     kinds = Counter(actuator.kind for actuator in m.file_actuators)
     told = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
@@ -47,6 +49,8 @@ def taken(mechanism: Mechanism) -> list[tuple[str, str]]:
     rows.append(("loops", _some([loop.joint.name for loop in m.loops])))
     rows.append(("follow others", _some([coupling.joint for coupling in m.couplings])))
     rows.append(("keyframes", _keyframes(m)))
+    if aside := [body.name for body in m.bodies if f"{body.name}/{ORIGIN}" in named_frames]:
+        rows.append(("frames at joints", f"{_some(aside)}; BODY/{ORIGIN} is the file's"))
     return rows
 
 
