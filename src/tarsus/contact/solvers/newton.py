@@ -89,7 +89,7 @@ class Newton(Solver):
             near = on_edges(hard, ByBlocks(hard), into_cones(hard, lay), self.lying)
             near = trimmed(hard, near)
             astray = ca.logic_not(near.converged)
-            return Outcome.of(hard.builder.loop(near.reached(), rest, 1, astray))
+            return Outcome.of(hard.builder.rarely(near.reached(), rest, 1, astray))
         if shared is None:
             return self._stepped(hard, pressing, roots, self.patience)
 
