@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -109,7 +110,8 @@ class Brittle:
     name = "brittle"
     scenes = (truth.FLIES, truth.DROPS, truth.STANDS, truth.FALLS)
 
-    def row(self, scene: str) -> truth.TruthRow:
+    def row(self, scene: str, tell: Callable[[str], None]) -> truth.TruthRow:
+        tell(scene)
         if scene == truth.DROPS:
             raise TarsusError("brittle.xml: it broke.")
         return truth.TruthRow(self.name, scene)

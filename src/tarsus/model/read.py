@@ -13,6 +13,10 @@ from tarsus.model.files import existing_file, naming, root_tag
 from tarsus.model.mechanism import Mechanism
 
 
+class UnknownOption(TarsusError):
+    """What is loaded has no such option."""
+
+
 def read(path: str | Path, **options: Any) -> Mechanism:
     """The mechanism of an MJCF (<mujoco>), URDF (<robot>) or SDF (<sdf>) file, checked.
 
@@ -30,11 +34,11 @@ def read(path: str | Path, **options: Any) -> Mechanism:
 def check_options(
     reader: Callable[..., Mechanism], options: Iterable[str], beside: Iterable[str] = ()
 ) -> None:
-    """TarsusError with near names for an option that is no reader's, nor one of those beside."""
+    """UnknownOption with near names for an option that is no reader's, nor one of those beside."""
     known = [*(name for name in signature(reader).parameters if name != "source"), *beside]
     for name in options:
         if name not in known:
-            raise unknown("option of such a robot", name, known)
+            raise UnknownOption(str(unknown("option of such a robot", name, known)))
 
 
 def _reader(tag: str) -> Callable[..., Mechanism]:

@@ -19,6 +19,7 @@ from tarsus.errors import TarsusError, shortened
 from tarsus.files import is_file
 from tarsus.model.digest import digest
 from tarsus.model.files import file_bytes
+from tarsus.model.read import UnknownOption
 
 KEPT = 8  # robots
 _IN_PYTHON: dict[str, Robot] = {}  # those of this process's logs that no file describes, by digest
@@ -90,9 +91,9 @@ def _loaded(source: str | Path, attrs: Mapping[str, Any]) -> Robot:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # those of the run, which the log has
             return robots.load(source, **json.loads(told))
-    except TarsusError:
-        raise
-    except (TypeError, ValueError):  # no JSON object, or no option of this robot
+    except (TypeError, ValueError) as error:  # no JSON object, or no option of this robot
+        if isinstance(error, TarsusError) and not isinstance(error, UnknownOption):
+            raise
         raise TarsusError(
             f"the log's robot_options are none of {source}, {shortened(told)}: name the robot"
             " (--robot)."
