@@ -108,6 +108,21 @@ def test_priority_and_condim_say_whose_friction_is_the_law_s() -> None:
     assert blocks('friction="0"', 'friction="0"').material["mu"] == 0.0
 
 
+def box_on_floor(floor: str, box: str) -> str:
+    """MJCF with these attributes of the floor and of a box that lies on it."""
+    return f"""<mujoco><worldbody><geom name="floor" type="plane" size="5 5 .1" {floor}/>
+    <body name="b" pos="0 0 .099"><freejoint/><geom type="box" size=".1 .1 .1" {box}/></body>
+    </worldbody></mujoco>"""
+
+
+def in_mujoco(text: str) -> tuple[mujoco.MjModel, mujoco.MjData]:
+    """The model, and its contacts where it starts."""
+    model = mujoco.MjModel.from_xml_string(text)
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    return model, data
+
+
 @pytest.mark.parametrize(
     ("floor", "box"),
     [
@@ -122,12 +137,8 @@ def test_priority_and_condim_say_whose_friction_is_the_law_s() -> None:
 )
 def test_friction_of_a_ground_that_is_not_taken_is_told(floor: str, box: str) -> None:
     """The number that MuJoCo has where the box lies, if it is another than the box's own."""
-    text = f"""<mujoco><worldbody><geom name="floor" type="plane" size="5 5 .1" {floor}/>
-    <body name="b" pos="0 0 .099"><freejoint/><geom type="box" size=".1 .1 .1" {box}/></body>
-    </worldbody></mujoco>"""
-    model = mujoco.MjModel.from_xml_string(text)
-    data = mujoco.MjData(model)
-    mujoco.mj_forward(model, data)
+    text = box_on_floor(floor, box)
+    _, data = in_mujoco(text)
     theirs = 0.0 if data.contact[0].dim == 1 else float(data.contact[0].friction[0])
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always", TarsusWarning)
@@ -153,12 +164,8 @@ def test_friction_of_a_ground_that_is_not_taken_is_told(floor: str, box: str) ->
 )
 def test_softness_of_a_ground_that_is_not_taken_is_told(floor: str, box: str) -> None:
     """The numbers that MuJoCo has where the box lies; those that differ from the box's own."""
-    text = f"""<mujoco><worldbody><geom name="floor" type="plane" size="5 5 .1" {floor}/>
-    <body name="b" pos="0 0 .099"><freejoint/><geom type="box" size=".1 .1 .1" {box}/></body>
-    </worldbody></mujoco>"""
-    model = mujoco.MjModel.from_xml_string(text)
-    data = mujoco.MjData(model)
-    mujoco.mj_forward(model, data)
+    text = box_on_floor(floor, box)
+    model, data = in_mujoco(text)
     theirs = [*data.contact[0].solref, *data.contact[0].solimp]
     own = [*model.geom_solref[1], *model.geom_solimp[1]]
     names = ("timeconst", "dampratio", "d_min", "d_max", "width", "midpoint", "power")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from itertools import pairwise
 
 import casadi as ca
@@ -20,6 +21,8 @@ from tarsus.program.ir.trace import Builder
 from tarsus.program.lowering.short_way import short_way
 from tarsus.program.lowering.unchanged import unchanged
 from tarsus.program.run.worlds import Worlds
+
+Step = Callable[[float, float, np.ndarray], tuple[float, np.ndarray]]
 
 
 def program() -> Program:
@@ -73,39 +76,36 @@ def rounds_of(x: float, step: float, kept: np.ndarray) -> tuple[float, np.ndarra
     return x, 2 * kept if x > 9 else kept
 
 
+def follow(worlds: Worlds, steps: np.ndarray, after: Step) -> list[np.ndarray]:
+    """Seven steps of six worlds beside what each does alone; what is kept after each."""
+    begin, told = np.arange(12.0).reshape(6, 2), list[np.ndarray]()
+    worlds.set("kept", begin)
+    worlds.set("step", steps[:, None])
+    expected = [(0.0, row) for row in begin]
+    for _ in range(7):
+        worlds.advance()
+        expected = [after(x, step, kept) for (x, kept), step in zip(expected, steps, strict=True)]
+        np.testing.assert_array_equal(worlds.get("x")[:, 0], [x for x, _ in expected])
+        np.testing.assert_array_equal(worlds.get("kept"), [kept for _, kept in expected])
+        np.testing.assert_array_equal(worlds.get("seen"), [kept + x for x, kept in expected])
+        told.append(worlds.get("kept"))
+    return told
+
+
 @pytest.mark.parametrize("lanes", [1, 4])
 @pytest.mark.parametrize("bits", [32, 64])
 def test_worlds_leave_a_loop_around_on_either_way(lanes: int, bits: int) -> None:
     made = passes()
     way = short_way(made, lambda block: isinstance(block, While | Later) and block.seldom)
     assert way is not None and way.around is not None and 0 < way.inside < len(way.blocks)
-    worlds, steps = Worlds(made, 6, lanes=lanes, bits=bits), np.array([1, 0, 2, 3, -1, 1.0])
-    expected = [(0.0, row) for row in np.arange(12.0).reshape(6, 2)]
-    worlds.set("kept", np.arange(12.0).reshape(6, 2))
-    worlds.set("step", steps[:, None])
-    for _ in range(7):
-        worlds.advance()
-        expected = [rounds_of(x, d, kept) for (x, kept), d in zip(expected, steps, strict=True)]
-        np.testing.assert_array_equal(worlds.get("x")[:, 0], [x for x, _ in expected])
-        np.testing.assert_array_equal(worlds.get("kept"), [kept for _, kept in expected])
-        np.testing.assert_array_equal(worlds.get("seen"), [kept + x for x, kept in expected])
+    follow(Worlds(made, 6, lanes=lanes, bits=bits), np.array([1, 0, 2, 3, -1, 1.0]), rounds_of)
 
 
 @pytest.mark.parametrize("lanes", [1, 4])
 @pytest.mark.parametrize("bits", [32, 64])
 def test_worlds_beside_each_other_take_either_end(lanes: int, bits: int) -> None:
-    worlds, steps = Worlds(program(), 6, lanes=lanes, bits=bits), np.array([1, 0, 2, 1, -1, 3.0])
-    begin, told = np.arange(12.0).reshape(6, 2), []
-    worlds.set("kept", begin)
-    worlds.set("step", steps[:, None])
-    expected = [(0.0, row) for row in begin]
-    for _ in range(7):
-        worlds.advance()
-        expected = [said(x, step, kept) for (x, kept), step in zip(expected, steps, strict=True)]
-        np.testing.assert_array_equal(worlds.get("x")[:, 0], [x for x, _ in expected])
-        np.testing.assert_array_equal(worlds.get("kept"), [kept for _, kept in expected])
-        np.testing.assert_array_equal(worlds.get("seen"), [kept + x for x, kept in expected])
-        told.append(worlds.get("kept"))
+    worlds = Worlds(program(), 6, lanes=lanes, bits=bits)
+    told = follow(worlds, np.array([1, 0, 2, 1, -1, 3.0]), said)
     assert not all((a == b).all() for a, b in pairwise(told))
 
 
