@@ -183,10 +183,10 @@ class ContactProblem:
     """1 where a solver begins with all contacts pressing and none sliding, 0 or None as they did in
     the last step: of several solutions it then finds one where contacts stick, if there is one."""
     at_rest: SX | None = None
-    guess: SX | None = None
-    """A memory of the law with impulses to begin with; None: those of the last step."""
     """1 where a law that `asks_less` asks of a contact no more than that it rest: what it adds as a
     correction may be more than friction, limits and other contacts let it have; 0 or None: all."""
+    guess: SX | None = None
+    """A memory of the law with impulses to begin with; None: those of the last step."""
     told_apart: bool = False
     """Whether friction that holds joints gives way so little that it tells who bears what of
     redundant contacts: a solver need not, and what it adds to do so would be more than that."""

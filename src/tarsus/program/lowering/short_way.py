@@ -37,14 +37,12 @@ def short_way(program: Program, is_apart: Callable[[Block], bool]) -> ShortWay |
     """The longest end of a step that begins with a loop that is a function of its own and is not
     too long; None if there is none.
     """
-    blocks = program.blocks
-    return _out_of_loop(program, is_apart) or _of_blocks(program, blocks, is_apart)
+    return _out_of_loop(program, is_apart) or _behind_loops(program, is_apart)
 
 
-def _of_blocks(
-    program: Program, blocks: Sequence[Block], is_apart: Callable[[Block], bool]
-) -> ShortWay | None:
+def _behind_loops(program: Program, is_apart: Callable[[Block], bool]) -> ShortWay | None:
     """Of an end outside of any loop."""
+    blocks = program.blocks
     first = _first(blocks, LONGEST, is_apart)
     if first is None:
         return None

@@ -62,9 +62,5 @@ def _moves(block: Straight) -> dict[Entry, Entry | None]:
 
 def without(same: Same, blocks: Sequence[Block]) -> Same:
     """What is known whatever some blocks have done."""
-    return _without(same, set(written(tuple(blocks))))
-
-
-def _without(same: Same, names: set[str]) -> Same:
-    """Without what is known of some registers."""
+    names = set(written(tuple(blocks)))
     return {at: own for at, own in same.items() if at[0] not in names and own[0] not in names}

@@ -124,11 +124,11 @@ def _first_code(build: Build, text: Callable[[], str]) -> tuple[bytes, str | Non
     """A kernel's code; and its text if that is still to be optimized, in a process beside."""
     program, key = build.program, build.key
     what = f"{program.name}, {build.target.lanes} x float{build.target.bits}"
-    if not build.optimized or disk.kept(f"{key}.o") is not None:
-        if disk.kept(f"{key}.o") is None:
-            _tell_if_long(program)
+    kept = disk.kept(f"{key}.o") is not None
+    if not kept:
+        _tell_if_long(program)
+    if kept or not build.optimized:
         return _code(key, what, text, compiler(build.optimized)), None
-    _tell_if_long(program)
     written = text()
     if program.sections or not optimizer.worth_while(written):  # who counts cycles counts the best
         return _code(key, what, lambda: written, compiler(True)), None
