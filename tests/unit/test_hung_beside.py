@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tarsus.control.gaits.trot import Trot
 from tarsus.dynamics import tree
 from tarsus.dynamics.robot import Robot
 from tarsus.model.mjcf import read_mjcf
@@ -44,7 +45,9 @@ def test_a_robot_beside_a_door_starts_stands_and_is_sized_as_alone() -> None:
     alone, both = (Simulation(beside(other), controller="trot") for other in ("", DOOR))
     n = alone.robot.nq
     assert both.q[:n] == pytest.approx(alone.q, abs=1e-9)
-    assert np.array_equal(both.controller.kp, alone.controller.kp)
+    sized = [simulation.controller for simulation in (alone, both)]
+    first, second = (gait.kp for gait in sized if isinstance(gait, Trot))
+    assert np.array_equal(first, second)
     feet = candidates_of_last_bodies(both.robot)
     assert {both.robot.bodies[i].name for i in feet} == {
         alone.robot.bodies[i].name for i in candidates_of_last_bodies(alone.robot)
