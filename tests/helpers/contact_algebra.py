@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from tarsus.contact.base import Law, symbols
 from tarsus.contact.problem import Contact, ContactProblem, VelocityForm
+from tarsus.program.ir.loops import Values
 from tarsus.program.ir.program import Program
 from tarsus.program.ir.trace import Builder
 from tarsus.program.run.worlds import Worlds
@@ -19,8 +21,8 @@ Array = NDArray[np.float64]
 
 
 @cache
-def algebra(law: Law, n: int) -> Program:
-    """The law on one problem of n contacts a world.
+def algebra(law: Law, n: int, lying: bool = False) -> Program:
+    """The law on one problem of n contacts a world; lying: as of a robot that has fallen.
 
     Parameters: G (9 n^2,), free (3n,), before (3n,), gap (n,), dt, and the law's as law.*; results:
     impulse (3n,), memory, iterations, converged.
@@ -45,6 +47,8 @@ def algebra(law: Law, n: int) -> Program:
         make_delassus=lambda: {(i, j): delassus[at[i], at[j]] for i in range(n) for j in range(n)},
         make_velocity_form=lambda: VelocityForm(SX(0), SX(0), SX(0)),
     )
+    if lying:
+        return _lying(law, problem, p, memory, b)
     found = law.solve(problem, p, memory, b)
     return b.program(
         impulse=found.stacked(),
@@ -54,12 +58,26 @@ def algebra(law: Law, n: int) -> Program:
     )
 
 
+def _lying(law: Law, problem: ContactProblem, p: Any, memory: SX, b: Builder) -> Program:
+    """The law's solution in code that seldom runs."""
+    empty = {"impulse": SX.zeros(3 * problem.n), "iterations": SX(0), "converged": SX(0)}
+
+    def step(_: Values) -> tuple[Values, SX]:
+        found = law.solve(problem, p, memory, b)
+        last = {"iterations": found.iterations, "converged": found.converged}
+        return {"impulse": found.stacked(), "memory": found.memory, **last}, SX(0)
+
+    return b.program(**b.rarely(empty | {"memory": memory}, step, 1, SX(1)))
+
+
 def solved(
-    law: Law, delassus: Array, free: Array, before: Array
+    law: Law, delassus: Array, free: Array, before: Array, lying: bool = False
 ) -> tuple[Array, NDArray[np.bool_]]:
-    """Impulses (worlds, n, 3) of closed contacts, and whether each world was settled."""
+    """Impulses (worlds, n, 3) of closed contacts, and whether each world was settled; lying: as of
+    robots that have fallen.
+    """
     count, size = free.shape
-    worlds = Worlds(algebra(law, size // 3), count)
+    worlds = Worlds(algebra(law, size // 3, lying), count)
     values: dict[str, Array] = {"G": delassus.reshape(count, -1), "free": free, "before": before}
     values |= {
         f"law.{name}": np.full((count, 1), value) for name, value in law.parameters().items()

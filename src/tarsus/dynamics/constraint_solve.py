@@ -26,12 +26,18 @@ class Constraints:
 
     gamma (nb,): what W_B^T u would be at the end of the step without them, plus what stabilization
     asks for.
+    closing: how many of them, the first, close loops; the others give way (`factored`)
     """
 
     half: list[Half]
     G: list[list[SX]]
     factor: Factor
     gamma: list[SX]
+    closing: int | None = None
+
+    def added(self, S: list[list[SX]]) -> SX:
+        """The `redundancy` of S (nb, nb), which stands for G_B where contacts give way."""
+        return redundancy(S, self.closing)
 
     def impulses(self, driven: list[SX]) -> list[SX]:
         """L_B (nb,) = -G_B^-1 (driven), with driven (nb,) = gamma + G_BU L_U.
@@ -52,15 +58,19 @@ def delassus(M: Factor, rows: list[Half], columns: list[Half]) -> list[list[SX]]
     return [[dot(row, column) for column in scaled] for row in rows]
 
 
-def factored(G_B: list[list[SX]], closing: int | None = None) -> Factor:
-    """G_B (nb, nb) factored, redundant rows sharing what they carry.
+def redundancy(G_B: list[list[SX]], closing: int | None = None) -> SX:
+    """What is added to the diagonal of G_B (nb, nb), so that redundant rows share what they carry.
 
     closing: how many of them, the first, have a mean that says how much; None: all
     """
-    size = len(G_B)
-    counted = size if closing is None else closing
-    mean = sum((G_B[k][k] for k in range(counted)), SX(0)) * (REDUNDANT / max(counted, 1))
+    counted = len(G_B) if closing is None else closing
+    return sum((G_B[k][k] for k in range(counted)), SX(0)) * (REDUNDANT / max(counted, 1))
+
+
+def factored(G_B: list[list[SX]], closing: int | None = None) -> Factor:
+    """G_B (nb, nb) factored, with its `redundancy`."""
+    size, added = len(G_B), redundancy(G_B, closing)
     lower: Entries = {
-        (k, i): G_B[k][i] + (mean if i == k else 0) for k in range(size) for i in range(k + 1)
+        (k, i): G_B[k][i] + (added if i == k else 0) for k in range(size) for i in range(k + 1)
     }
     return factorize_tree(lower, size)

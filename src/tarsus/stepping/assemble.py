@@ -41,13 +41,13 @@ from tarsus.stepping.delassus import (
     loose_mobilities,
     mobility,
     shared,
-    softened,
     velocity_form,
 )
 from tarsus.stepping.fast_motion import FastMotion, drive, fast_motion
 from tarsus.stepping.held import Chosen, Low
 from tarsus.stepping.runge_kutta import Rate
 from tarsus.stepping.slots import with_slots
+from tarsus.stepping.softened import softened
 from tarsus.stepping.spots import spots
 from tarsus.stepping.touching import gaps, touching, touching_slot
 from tarsus.stepping.touching_point import TouchingPoint
@@ -256,7 +256,7 @@ def contact_problem(
         make_velocity_form=lambda: velocity_form(coupling, builder),
         make_bilateral=bilateral if coupling.constraints else None,
         make_shared=(lambda: shared(coupling, between())) if all_shared else None,
-        softened=None if coupling.constraints else partial(softened, coupling, builder),
+        softened=partial(softened, coupling, builder),
         afresh=start.afresh,
         at_rest=start.at_rest,
         guess=start.guess,

@@ -195,7 +195,7 @@ def without_contact(
     gamma = [dot(row, entries(u_free)) - g for row, g in zip(directions, wanted, strict=True)]
     gamma = entries(builder.keep("gamma_B", ca.vertcat(*gamma)))
     factored = builder.hold("L_B", constraint_solve.factored(G_B, closing))
-    constraints = Constraints(half_B, G_B, factored, gamma)
+    constraints = Constraints(half_B, G_B, factored, gamma, closing)
     builder.stamp("G_B")
     return Coupling(factor, u_free, [], [], constraints, [], stiff=stiff)
 

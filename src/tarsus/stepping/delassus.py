@@ -6,10 +6,9 @@ import casadi as ca
 from casadi import SX
 
 from tarsus.algebra.blocks import Blocks
-from tarsus.algebra.elimination import eliminated_dense, eliminated_tree
 from tarsus.algebra.ldl import Factor, factorize_tree, lower
 from tarsus.algebra.products import Matrix, dot
-from tarsus.contact.problem import JointRows, SharedBodies, Solved, VelocityForm
+from tarsus.contact.problem import JointRows, SharedBodies, VelocityForm
 from tarsus.program.ir.trace import Builder
 from tarsus.stepping.base import Scene, StepInputs
 from tarsus.stepping.coupling import Arm, Coupling, velocity_change
@@ -139,57 +138,3 @@ def velocity_form(coupling: Coupling, builder: Builder) -> VelocityForm:
     response = ca.reshape(ca.vertcat(*builder.hold("response", columns)), nu, len(rows))
     W = builder.hold("W", [entry for row in rows for entry in row])
     return VelocityForm(u_free, ca.reshape(ca.vertcat(*W), nu, len(rows)), response)
-
-
-def softened(coupling: Coupling, builder: Builder, give: list[SX]) -> Solved:
-    """r -> z[i] (3,) with (G + B^-1) z = r: what contacts bear that give way, B[i] (3, 3) by
-    impulse.
-
-    With half-solved directions G = H^T P H, so that v = P H z solves (P^-1 + H B H^T) v = H B r,
-    which couples a joint to its ancestors alone.
-    """
-    M, half = coupling.factor, coupling.by_contact(coupling.W_half)
-    halves = [half[3 * i : 3 * i + 3] for i in range(len(give))]
-
-    # the left side, contact by contact
-    def added(K: list[SX], contact: tuple[Matrix, SX]) -> list[SX]:
-        rows, B = contact
-        columns, K = _columns(rows), list(K)
-        moved = {j: ca.mtimes(B, own) for j, own in columns.items()}
-        for j in columns:
-            for k in columns:
-                K[M.size * j + k] += ca.dot(columns[j], moved[k])
-        return K
-
-    begin = [
-        1 / M.inverse_pivots[j] if j == k else SX(0) for j in range(M.size) for k in range(M.size)
-    ]
-    K = builder.summed("given", begin, list(zip(halves, give, strict=True)), added)
-    if builder.brief:
-        rows = [K[M.size * j : M.size * (j + 1)] for j in range(M.size)]
-        factored = eliminated_dense(rows, builder)
-    else:
-        places = ((j, k) for j in range(M.size) for k in range(M.size))
-        H = {place: own for place, own in zip(places, K, strict=True) if not own.is_zero()}
-        factored = builder.hold("given_factor", eliminated_tree(H, M.size))
-
-    # velocities, then impulses
-    def solved(r: list[SX]) -> list[SX]:
-        load = [SX(0)] * M.size
-        for rows, B, own in zip(halves, give, r, strict=True):
-            answer = ca.mtimes(B, own)
-            for j, column in _columns(rows).items():
-                load[j] += ca.dot(column, answer)
-        v = factored.solve(load)
-        return [
-            ca.mtimes(B, own - ca.vertcat(*(dot(row, v) for row in rows)))
-            for rows, B, own in zip(halves, give, r, strict=True)
-        ]
-
-    return solved
-
-
-def _columns(rows: Matrix) -> dict[int, SX]:
-    """The columns (3,) of three rows that are not zero."""
-    columns = enumerate(zip(*rows, strict=True))
-    return {j: ca.vertcat(*own) for j, own in columns if not all(x.is_zero() for x in own)}

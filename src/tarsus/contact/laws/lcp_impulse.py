@@ -18,7 +18,7 @@ from tarsus.algebra.products import Matrix
 from tarsus.contact.base import HardLaw
 from tarsus.contact.problem import Contact, ContactProblem, ContactSolution
 from tarsus.contact.solvers._last_step import with_slope
-from tarsus.contact.solvers.base import DENSE, HardProblem, Outcome, finite
+from tarsus.contact.solvers.base import HardProblem, Outcome, finite, one_by_one
 from tarsus.contact.solvers.exact import Exact
 from tarsus.contact.solvers.newton import Newton
 from tarsus.parameters import (
@@ -55,7 +55,8 @@ class LcpImpulse(HardLaw):
 
     Friction, which the paper leaves to future work, is Coulomb's cone: where a closed contact has
     any, Lambda and dt lambda are one impulse with Newton's restitution, found by the solvers of
-    `moreau` (newton up to twelve contacts, else exact). Under `event_driven` they stay apart.
+    `moreau` (newton up to twelve contacts, to 24 of robots that lie, else exact). Under
+    `event_driven` they stay apart.
     """
 
     citation: ClassVar[Citation] = (
@@ -140,8 +141,8 @@ def with_friction(
         free + ca.vertcat(rebound(contact, p), 0, 0)
         for free, contact in zip(problem.free, problem.contacts, strict=True)
     ]
-    solver = Newton() if problem.n <= DENSE else Exact()
     hard = HardProblem(problem, c, mu, p, builder)
+    solver = Exact() if one_by_one(hard) else Newton()
     found = solver.solve(hard, [own[:3] for own in last], [own[3] for own in last])
     return with_slope(hard, found)
 

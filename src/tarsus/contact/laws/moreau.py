@@ -20,12 +20,12 @@ from tarsus.contact.problem import Contact, ContactProblem, ContactSolution
 from tarsus.contact.solvers._last_step import with_slope
 from tarsus.contact.solvers._with_joints import with_joints
 from tarsus.contact.solvers.base import (
-    DENSE,
     ConstraintSolver,
     HardProblem,
     Outcome,
     Solver,
     finite,
+    one_by_one,
 )
 from tarsus.errors import TarsusError
 from tarsus.parameters import (
@@ -109,7 +109,7 @@ class Moreau(HardLaw):
     solver: str = choice(
         "auto",
         "how the inclusions are solved",
-        auto="newton up to twelve contacts, else exact",
+        auto="newton up to twelve contacts, to 24 of robots that lie, else exact",
         **{name: _meaning(method) for name, method in SOLVERS.items()},
     )
     standing: Literal["end", "midpoint"] = choice(
@@ -162,7 +162,7 @@ class Moreau(HardLaw):
         if hard.problem.bilateral is not None and self.bilateral == "prox":
             return ITERATED[self.solver].solve_with_constraints(hard, start)
         few, many = AUTOMATIC
-        automatic = few if hard.problem.n <= DENSE else many
+        automatic = many if one_by_one(hard) else few
         name = automatic if self.solver == "auto" else self.solver
         return with_slope(hard, SOLVERS[name].solve(hard, start, roots))
 

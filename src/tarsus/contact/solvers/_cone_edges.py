@@ -21,13 +21,13 @@ import casadi as ca
 from casadi import SX
 
 from tarsus.algebra.blocks import flat, triples
-from tarsus.algebra.elimination import solve_tree
 from tarsus.algebra.ldl import HELD_AT_ZERO
 from tarsus.algebra.projections import TINY
 from tarsus.contact.solvers.base import (
     HUGE,
     HardProblem,
     Outcome,
+    at_once,
     finite,
     residual_velocity,
     step_sizes,
@@ -35,7 +35,7 @@ from tarsus.contact.solvers.base import (
 from tarsus.program.ir.loops import Values
 from tarsus.program.ir.symbolic import entries, in_double
 
-HELD = 1e-4  # of the diagonal: what holds a load that is not determined
+HELD = 1e-3  # of the diagonal: what holds a load that is not determined
 EDGE = 1e-4  # how much the cone's edge gives way in a step, relative to the contact's own mobility
 SLOWEST = 1e-6  # the least mu z_N / |z_T| that the direction across is solved with
 ENOUGH = 0.25  # of the tolerance in float32: what is nearer to a solution is not made better
@@ -190,7 +190,8 @@ class ByBlocks:
             rest.append(-ca.if_else(touch.presses, ca.vertcat(xi[i][0], slip), HELD_AT_ZERO * L))
             presses += 3 * [touch.presses]
         K = ca.vertcat(*(ca.horzcat(*row) for row in rows))
-        moved = ca.vertcat(*impulses) + ca.vertcat(*solve_tree(K, flat(rest)))
+        step = at_once(hard, K, flat(rest))
+        moved = ca.vertcat(*impulses) + ca.vertcat(*step)
         return ca.if_else(ca.vertcat(*presses), moved, 0)
 
 

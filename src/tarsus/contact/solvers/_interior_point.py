@@ -21,18 +21,18 @@ import casadi as ca
 from casadi import SX
 
 from tarsus.algebra.blocks import flat, triples
-from tarsus.algebra.elimination import solve_tree
 from tarsus.algebra.projections import TINY
 from tarsus.algebra.second_order_cone import approach, lorentz, reflected, squared_slide
 from tarsus.contact.problem import Softened
 from tarsus.contact.solvers._exact_blocks import Local, sweeps
 from tarsus.contact.solvers._prox import projected
 from tarsus.contact.solvers.base import (
-    DENSE,
     HardProblem,
     Outcome,
+    at_once,
     changes,
     into_cones,
+    one_by_one,
     residual_velocity,
     step_sizes,
 )
@@ -152,7 +152,7 @@ class Cones:
     def solve(self, metrics: list[Metric], rest: list[SX]) -> list[SX]:
         """d (3,) of each contact with D G D d + A H d = rest; 0 where it has no part."""
         problem, n = self.hard.problem, len(self.D)
-        if n > DENSE and problem.softened is not None:
+        if problem.softened is not None and one_by_one(self.hard):
             return self._softened(problem.softened, metrics, rest)
         rows = [
             [self.D[i] * problem.G[i, j] * ca.repmat(self.D[j].T, 3, 1) for j in range(n)]
@@ -161,7 +161,7 @@ class Cones:
         for i, (metric, active) in enumerate(zip(metrics, self.active, strict=True)):
             rows[i][i] = rows[i][i] + ca.if_else(active, metric.block(), OUT * SX.eye(3))
         K = ca.vertcat(*(ca.horzcat(*row) for row in rows))
-        return triples(ca.vertcat(*solve_tree(K, flat(rest))))
+        return triples(ca.vertcat(*at_once(self.hard, K, flat(rest))))
 
     def _softened(self, softened: Softened, metrics: list[Metric], rest: list[SX]) -> list[SX]:
         """The same through the bodies, twice, for what round-off left: near a solution
@@ -191,7 +191,7 @@ def settled(hard: HardProblem, local: list[Local], near: Outcome, maximum: int) 
     maximum: sweeps where there are no interior points, else a quarter of it before and after them
     """
     # without a way to solve for many contacts at once: sweeps alone
-    if len(hard.c) > DENSE and hard.problem.softened is None:
+    if hard.problem.softened is None and one_by_one(hard):
         unsettled = ca.logic_not(near.converged)
         rest = sweeps(hard, local, near.impulses, near.roots, maximum, unsettled)
         return replace(rest, iterations=near.iterations + rest.iterations)

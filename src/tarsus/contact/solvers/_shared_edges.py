@@ -24,10 +24,12 @@ from tarsus.algebra.elimination import solve_tree
 from tarsus.algebra.ldl import factorize_dense
 from tarsus.algebra.products import Matrix, dot
 from tarsus.contact.problem import SharedBodies
-from tarsus.contact.solvers._cone_edges import EDGE, HELD, SLOWEST, Touch
+from tarsus.contact.solvers._cone_edges import EDGE, SLOWEST, Touch
 from tarsus.contact.solvers._standing import SIX, velocities
 from tarsus.contact.solvers.base import HardProblem
 from tarsus.program.ir.symbolic import chosen, entries
+
+HELD = 1e-4  # of the diagonal: what holds a load that is not determined
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,6 +16,7 @@ import casadi as ca
 from casadi import SX
 
 from tarsus.algebra.blocks import triples
+from tarsus.algebra.elimination import eliminated_dense, solve_tree
 from tarsus.algebra.projections import TINY, radial_return
 from tarsus.contact.problem import ContactProblem
 from tarsus.program.ir.loops import Values
@@ -23,6 +24,7 @@ from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
 
 DENSE = 12  # contacts up to which all are solved at once by their Delassus matrix; as many as slots
+CROWD = 24  # up to which those of a robot that lies are
 HUGE = 1e30  # N s or m/s: what is larger has overflowed, in either precision
 
 
@@ -169,6 +171,19 @@ def finite(values: list[SX]) -> SX:
 def into_cones(hard: HardProblem, impulses: list[SX]) -> list[SX]:
     """Impulses (3,) shortened into their cones."""
     return [radial_return(L, mu) for L, mu in zip(impulses, hard.mu, strict=True)]
+
+
+def one_by_one(hard: HardProblem) -> bool:
+    """Whether there are more contacts than are solved at once."""
+    return hard.problem.n > (CROWD if hard.builder.brief else DENSE)
+
+
+def at_once(hard: HardProblem, K: SX, rest: list[SX]) -> list[SX]:
+    """x (3n,) with K x = rest, K (3n, 3n) close to positive definite; of many contacts by loops."""
+    if hard.problem.n <= DENSE:
+        return solve_tree(K, rest)
+    rows = [ca.horzsplit(row) for row in ca.vertsplit(ca.densify(K))]
+    return eliminated_dense(rows, hard.builder).solve(rest)
 
 
 def residual_velocity(hard: HardProblem, i: int, impulses: list[SX]) -> SX:

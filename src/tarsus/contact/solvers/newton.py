@@ -9,11 +9,11 @@ block as derivative (as for a trust region), and the set by signs: a contact tha
 would fly off by itself, else it slides; one that closes by itself presses. While feet stick, one
 factorization gives the exact answer. Where rigid bodies touch with several points the roots chase
 one another: worlds that do not settle at once go on with Newton steps on the cones' edges
-(`_cone_edges.py`), and at last with interior points; beyond twelve contacts with block Gauss-Seidel
-sweeps. Contacts that share few rigid bodies begin otherwise, through these: as if all stick
-(`_standing.py`), then on the edges (`_shared_edges.py`); what that does not solve is seldom. Robots
-that lie begin on the edges, at the last step's impulses: no roots settle a load that many contacts
-share, and from step to step it hardly changes.
+(`_cone_edges.py`), and at last with interior points; more contacts than are solved at once with
+block Gauss-Seidel sweeps. Contacts that share few rigid bodies begin otherwise, through these: as
+if all stick (`_standing.py`), then on the edges (`_shared_edges.py`); what that does not solve is
+seldom. Robots that lie begin on the edges, at the last step's impulses: no roots settle a load that
+many contacts share, and from step to step it hardly changes.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ from tarsus.contact.solvers.base import (
     Outcome,
     Solver,
     into_cones,
+    one_by_one,
     velocity_from_others,
     without_gain,
 )
@@ -57,10 +58,10 @@ class Newton(Solver):
     too large after it: loads start well inside the cones."""
     edges: int = 20
     """Steps on the cones' edges, before interior points and after them."""
-    lying: int = 10
+    lying: int = 20
     """Steps on the edges of robots that lie, before those on the roots."""
     many: int = 12
-    """Steps on the roots of more than twelve contacts, before sweeps."""
+    """Steps on the roots of more contacts than are solved at once, before sweeps."""
 
     def solve(self, hard: HardProblem, start: list[SX], roots: list[SX]) -> Outcome:
         # begin with the contacts that pressed in the last step or would sink without impulse
@@ -75,23 +76,16 @@ class Newton(Solver):
                 for presses, active in zip(pressing, hard.problem.active, strict=True)
             ]
             roots = [ca.if_else(afresh, 0, root) for root in roots]
-        shared = hard.problem.shared
-        if len(start) > DENSE:
-            return self._stepped(hard, pressing, roots, self.many)
+        shared, crowded = hard.problem.shared, len(start) > DENSE
+        if hard.builder.brief and not one_by_one(hard) and (crowded or shared is None):
+            lay = start if afresh is None else [ca.if_else(afresh, 0, L) for L in start]
+            return self._lying(hard, lay, pressing, roots)
+        if crowded or shared is None:
+            return self._stepped(hard, pressing, roots, self.many if crowded else self.patience)
 
         def rest(values: Values) -> tuple[Values, SX]:
             outcome = self._stepped(hard, pressing, roots, self.patience)
             return added(outcome, values).reached(), SX(0)
-
-        # robots that lie do so as in the last step
-        if shared is None and hard.builder.brief:
-            lay = start if afresh is None else [ca.if_else(afresh, 0, L) for L in start]
-            near = on_edges(hard, ByBlocks(hard), into_cones(hard, lay), self.lying)
-            near = trimmed(hard, near)
-            astray = ca.logic_not(near.converged)
-            return Outcome.of(hard.builder.rarely(near.reached(), rest, 1, astray))
-        if shared is None:
-            return self._stepped(hard, pressing, roots, self.patience)
 
         # soles that stand are soon done
         pressing = hard.builder.hold("pressing", pressing)
@@ -115,6 +109,30 @@ class Newton(Solver):
         onward, stood = sliding if movable else rest, found.reached()
         return Outcome.of(hard.builder.loop(stood, onward, 1, ca.logic_not(found.converged)))
 
+    def _lying(
+        self, hard: HardProblem, lay: list[SX], pressing: list[SX], roots: list[SX]
+    ) -> Outcome:
+        """A robot that lies, as it lay in the last step; what that does not solve from the roots
+        on, where many touch from interior points.
+        """
+        crowded, steps = len(lay) > DENSE, ByBlocks(hard)
+        near = on_edges(hard, steps, into_cones(hard, lay), self.lying)
+
+        def rest(values: Values) -> tuple[Values, SX]:
+            if crowded:
+                found = in_two_rounds(
+                    hard,
+                    Outcome.of(values),
+                    lambda L, _: on_edges(hard, steps, into_cones(hard, L), self.edges),
+                )
+                return without_gain(hard, trimmed(hard, found)).reached(), SX(0)
+            found = self._stepped(hard, pressing, roots, self.patience)
+            return added(found, values).reached(), SX(0)
+
+        near = trimmed(hard, near)
+        astray = ca.logic_not(near.converged)
+        return Outcome.of(hard.builder.rarely(near.reached(), rest, 1, astray))
+
     def _stepped(
         self, hard: HardProblem, pressing: list[SX], roots: list[SX], steps: int
     ) -> Outcome:
@@ -131,7 +149,7 @@ class Newton(Solver):
         # worlds that did not settle go on
         moved, done = triples(last["impulse"]), ca.logic_not(last["unsettled"])
         near = Outcome(moved, last["sweeps"], done, entries(last["root"]))
-        if n > DENSE:
+        if one_by_one(hard):
             pairs = zip(into_cones(hard, moved), moved, strict=True)
             near = replace(near, impulses=[ca.if_else(done, b, a) for a, b in pairs])
             rest = settled(hard, local, near, self.maximum)
