@@ -291,7 +291,7 @@ def test_a_log_speaks_of_where_its_own_run_starts() -> None:
     told = "overlap as {} starts"
     assert told.format("the simulation") in balls.run(0.0025).warnings
     # elsewhere
-    apart = balls.q
+    together, apart = balls.state(), balls.q
     apart[7:10] = [3.0, 0.0, 0.1]
     balls.set(q=apart)
     hinge.set(q=[1.0])
@@ -308,6 +308,15 @@ def test_a_log_speaks_of_where_its_own_run_starts() -> None:
     assert told.format("the simulation") in balls.run(0.0025).warnings
     assert "this run" not in " ".join(balls.notices)
     assert "beyond their limits" not in hinge.run(0.0025).warnings
+    # and where a state is put back
+    balls.set(q=apart)
+    away = balls.state()
+    balls.reset()
+    balls.restore(away)
+    assert told.format("this run") in balls.run(0.0025).warnings
+    balls.restore(together)
+    again = balls.run(0.0025).warnings
+    assert told.format("this run") in again and "the simulation starts" not in again
 
 
 @pytest.mark.slow

@@ -46,6 +46,7 @@ class KeptState:
     notices: list[str]
     _worlds: Backend
     _action: Array | None
+    _moved: bool  # whether the state was written since the notices spoke of it
 
     def _house(self) -> None:
         """Registers for the worlds on their device, and the code that runs over them."""
@@ -100,7 +101,8 @@ class KeptState:
         return arrays.concatenate([whose, *registers], axis=1)
 
     def restore(self, state: ArrayLike, where: ArrayLike | None = None) -> None:
-        """Write a state back: what follows has the same bits as if it had not stopped.
+        """Write a state back: what follows has the same bits as if it had not stopped; the notices
+        of the next run speak of its start.
 
         state: (n,) for all worlds alike, or (worlds, n)
         where: a mask (worlds,): the other worlds stay; then the state may be (chosen worlds, n)
@@ -121,6 +123,7 @@ class KeptState:
         for name, size in self._kept.items():
             self._worlds.set(name, rows[:, at : at + size], mask)
             at += size
+        self._moved = True
 
     def _rows(self, state: ArrayLike, chosen: int) -> Any:
         """The state as (worlds, n) or (chosen, n), where the worlds live; TarsusError unless it is
