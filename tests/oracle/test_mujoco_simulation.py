@@ -116,6 +116,8 @@ def test_runs_go_on_and_start_again(cheetah: Robot) -> None:
     simulation = MujocoSimulation(cheetah, controller="trot", dt=0.002)
     simulation.set(command={"speed": 0.3})
     whole = simulation.run(0.2)
+    told = "MuJoCo, controller trot, dt 0.002 s, t = 0.2 s"
+    assert repr(simulation) == f"MujocoSimulation(mini_cheetah: {told})"
     simulation.reset()
     parts = simulation.run(0.1), simulation.run(0.1)
     assert (np.concatenate([part["q"] for part in parts]) == whole["q"].values).all()

@@ -38,6 +38,16 @@ def test_the_log_has_names_units_and_the_last_state(trot: tarsus.Simulation, log
     assert trot.time == pytest.approx(2.0)
 
 
+def test_it_says_what_it_is_in_one_line() -> None:
+    trot = tarsus.Simulation("mini_cheetah", controller="trot")
+    trot.advance(0.5)
+    told = "moreau, controller trot, dt 0.0025 s, 1 world, float64, t = 0.5 s"
+    assert repr(trot) == f"Simulation(mini_cheetah: {told})"
+    many = tarsus.Simulation("mini_cheetah", worlds=3, precision="float32", dt=0.001)
+    told = "moreau, controller none, dt 0.001 s, 3 worlds, float32, t = 0 s"
+    assert repr(many) == f"Simulation(mini_cheetah: {told})"
+
+
 def test_it_trots(log) -> None:
     assert 0.3 < float(log["q"].sel(coordinate="floating_base.x")[-1]) < 1.0
     assert bool((log["converged"] == 1).all())

@@ -30,6 +30,7 @@ from tarsus.simulation.placement import on_ground
 from tarsus.simulation.recording.divergence import Diverged, Fault, first_fault
 from tarsus.simulation.recording.interrupt import Interrupted, noticing
 from tarsus.simulation.recording.log import save
+from tarsus.simulation.recording.part_text import name_of
 from tarsus.simulation.recording.parts import Parts, log_path, partial
 from tarsus.simulation.settings import with_parameters
 from tarsus.stepping.base import Scene
@@ -93,6 +94,10 @@ class MujocoSimulation:
         self.normal, self.data = place[0], mj.MjData(self.model)
         self._start = _start(self.robot, self.terrain, self.controller)
         self.reset()
+
+    def __repr__(self) -> str:
+        parts = f"{self.robot.name}: MuJoCo, controller {name_of(self.controller)}"
+        return f"MujocoSimulation({parts}, dt {self.dt:g} s, t = {self.time:.6g} s)"
 
     @property
     def stepper(self) -> MujocoSettings:

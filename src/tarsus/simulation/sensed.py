@@ -1,4 +1,4 @@
-"""What a simulation tells of its last step; its sensors' names and readings."""
+"""What a simulation tells of where its last step led; its sensors' names and readings."""
 
 from __future__ import annotations
 
@@ -72,7 +72,9 @@ def _free(name: str, taken: Mapping[str, Any]) -> str:
 
 
 class Sensed:
-    """A simulation as what it tells of its last step: forces, the solve, readings of sensors."""
+    """A simulation as what it tells of its last step: time, state, forces, the solve, readings of
+    sensors.
+    """
 
     plan: Plan
     dt: float
@@ -80,6 +82,21 @@ class Sensed:
     _worlds: Backend
     _initial: dict[str, Array]
     _moved: bool  # whether the state was written since the notices spoke of it
+
+    @property
+    def time(self) -> float:
+        """Simulated time of the first world, s."""
+        return float(self._worlds.first("steps")[0]) * self.dt
+
+    @property
+    def q(self) -> Array:
+        """Coordinates (nq,), or (worlds, nq): a copy."""
+        return self._get("q")
+
+    @property
+    def u(self) -> Array:
+        """Velocities (nu,), or (worlds, nu): a copy."""
+        return self._get("u")
 
     @property
     def contact_force(self) -> Array:

@@ -36,6 +36,7 @@ from tarsus.simulation.derivatives import Differentiated
 from tarsus.simulation.kept_state import BEGUN, HELD, KeptState
 from tarsus.simulation.loading import loaded, start_registers
 from tarsus.simulation.options import Options, complete, described
+from tarsus.simulation.recording.part_text import name_of
 from tarsus.simulation.recording.provenance import Setup
 from tarsus.simulation.recording.recorder import Interventions
 from tarsus.simulation.settings import with_parameters
@@ -134,20 +135,11 @@ class Simulation(KeptState, sensed.Sensed, told_again.ToldAgain, Differentiated)
         self._tell_of_start(values["q"], placing)
         return values
 
-    @property
-    def time(self) -> float:
-        """Simulated time of the first world, s."""
-        return float(self._worlds.first("steps")[0]) * self.dt
-
-    @property
-    def q(self) -> Array:
-        """Coordinates (nq,), or (worlds, nq): a copy."""
-        return self._get("q")
-
-    @property
-    def u(self) -> Array:
-        """Velocities (nu,), or (worlds, nu): a copy."""
-        return self._get("u")
+    def __repr__(self) -> str:
+        parts = f"{name_of(self.law)}, controller {name_of(self.controller)}"
+        count = "1 world" if self.worlds == 1 else f"{self.worlds} worlds"
+        numbers = f"dt {self.dt:g} s, {count}, {self.options.precision}, t = {self.time:.6g} s"
+        return f"Simulation({self.robot.name}: {parts}, {numbers})"
 
     @property
     def uncut_state(self) -> tuple[Array, Array]:
