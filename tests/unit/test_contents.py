@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tarsus import Simulation, TarsusError, TarsusWarning, cli
+from tarsus import Simulation, TarsusError, TarsusWarning, cli, load
 from tarsus.dynamics import contents
 from tarsus.dynamics.robot import Robot
 from tarsus.model.mjcf import read_mjcf
+from tarsus.model.urdf import read_urdf
 
 MATTER = '<inertial mass="1" pos="0 0 0" diaginertia=".1 .1 .1"/>'
 ROBOT = f"""<mujoco model="tiny"><compiler angle="radian" meshdir="gone"/><asset>
@@ -63,7 +65,7 @@ def test_what_is_taken_and_left_out_is_one_table(
     assert told["dry friction"] == "none"
     assert told["keyframes"] == "2: up, down; qpos0 is as drawn"
     assert told["motors"] == "1; in the file: 1 position"
-    row = ("servo", "knee", "position", "1", "80", "2", "", "-9 .. 9")
+    row = ("servo", "knee", "position", "1", "80", "2", "", "-9 .. 9", "")
     assert contents.actuator_rows(found) == [row]
     said = " ".join(found.left_out)
     assert "ground plane is left out" in said and "skin.png" in said
@@ -98,3 +100,35 @@ def test_a_body_whose_frame_is_not_the_file_s_is_named() -> None:
     assert dict(contents.taken(door))["frames at joints"] == "1: door; BODY/origin is the file's"
     assert door.frame("door/origin").position == pytest.approx([0, 0.4, 0])
     assert "frames at joints" not in dict(contents.taken(robot()))
+
+
+def test_under_which_choice_speed_limits_act_is_told() -> None:
+    """Those of a URDF file's motors, of some of them alone, and of a robot that has none there."""
+    matter = """<inertial><mass value="1"/><inertia ixx=".1" iyy=".1" izz=".1" ixy="0" ixz="0"
+    iyz="0"/></inertial>"""
+    links = "".join(f'<link name="{name}">{matter}</link>' for name in ("base", "a", "b"))
+    joint = """<joint name="{0}" type="continuous"><parent link="base"/><child link="{1}"/>
+    <axis xyz="0 1 0"/><limit {2} velocity="1.5"/></joint>"""
+    both = joint.format("one", "a", 'effort="9"') + joint.format("two", "b", 'effort="8"')
+    arm = read_urdf(f'<robot name="arm">{links}{both}</robot>')
+    act = 'act with actuators="file" (--actuators file) alone'
+    assert dict(contents.taken(arm))["speed limits"] == f"all 2 joints; {act}"
+    assert [row[-1] for row in contents.actuator_rows(arm)] == ["1.5", "1.5"]
+    alone = replace(arm, file_actuators=arm.file_actuators[:1])
+    assert dict(contents.taken(alone))["speed limits"] == f"all 2 joints; {act}, of 1: one"
+    told = dict(contents.taken(load("mini_cheetah")))["speed limits"]
+    assert told == "all 12 joints; no motor holds them"
+
+
+def test_how_many_pairs_may_meet_is_told_and_when() -> None:
+    chain, end = "", ""
+    for k in range(3):
+        chain += f'<body pos="0 0 -.3"><joint axis="0 1 0"/><geom name="g{k}" size=".1"/>'
+        end += "</body>"
+    ball = '<body pos="2 0 0"><freejoint/><geom name="ball" size=".1"/></body>'
+    own = read_mjcf(f"<mujoco><worldbody>{chain}{end}</worldbody></mujoco>")
+    told = "; 1 pairs, with self_collision=True (--self-collision) alone"
+    assert dict(contents.taken(own))["may touch itself"] == f"3: g0, g1, g2{told}"
+    beside = read_mjcf(f"<mujoco><worldbody>{chain}{end}{ball}</worldbody></mujoco>")
+    told += "; 3 pairs of robot and objects, always"
+    assert dict(contents.taken(beside))["may touch itself"] == f"4: g0, g1, g2, ball{told}"

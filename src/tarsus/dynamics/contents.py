@@ -11,11 +11,15 @@ from tarsus.errors import several
 from tarsus.model.file_actuators import FileActuator, Range
 from tarsus.model.joint import Joint
 from tarsus.model.mechanism import Mechanism
+from tarsus.model.self_collision import between, pairs
 
 DRAWN = "qpos0"  # the keyframe with every body where its file draws it
 ORIGIN = "origin"  # frames of a body whose own stands at its joint, elsewhere than in the file
 SHOWN = 6  # names before "and ... more"
-ACTUATOR_HEAD = ("actuator", "joint", "kind", "gear", "kp", "kv", "control", "force")
+SPEEDS = "speed limits"
+BY_FILE = 'with actuators="file" (--actuators file) alone'
+BY_ITSELF = "with self_collision=True (--self-collision) alone"
+ACTUATOR_HEAD = ("actuator", "joint", "kind", "gear", "kp", "kv", "control", "force", "speed")
 
 PROPERTIES: dict[str, Callable[[Joint], bool]] = {
     "ranges": lambda joint: bool(np.isfinite([joint.lower, joint.upper]).any()),
@@ -23,7 +27,7 @@ PROPERTIES: dict[str, Callable[[Joint], bool]] = {
     "damping": lambda joint: joint.damping != 0,
     "dry friction": lambda joint: joint.dry_friction != 0,
     "armature": lambda joint: joint.armature != 0,
-    "speed limits": lambda joint: bool(np.isfinite(joint.velocity_limit)),
+    SPEEDS: lambda joint: bool(np.isfinite(joint.velocity_limit)),
 }
 
 
@@ -38,20 +42,38 @@ def taken(mechanism: Mechanism) -> list[tuple[str, str]]:
     for what, has in PROPERTIES.items():
         named = [joint.name for joint in moving if has(joint)]
         everyone = named and len(named) == len(moving)
-        rows.append((what, f"all {len(named)} joints" if everyone else _some(named)))
+        told = f"all {len(named)} joints" if everyone else _some(named)
+        rows.append((what, told + _acting(m, named) if what == SPEEDS else told))
     named_frames = {frame.name for frame in m.frames}
     # what drives, touches, closes loops, and where it may start
     kinds = Counter(actuator.kind for actuator in m.file_actuators)
     told = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
     rows.append(("motors", f"{len(m.actuators)}{f'; in the file: {told}' if told else ''}"))
     rows.append(("contact points", _some([candidate.name for candidate in m.candidates])))
-    rows.append(("may touch itself", _some([capsule.name for capsule in m.solids])))
+    rows.append(("may touch itself", _some([capsule.name for capsule in m.solids]) + _meeting(m)))
     rows.append(("loops", _some([loop.joint.name for loop in m.loops])))
     rows.append(("follow others", _some([coupling.joint for coupling in m.couplings])))
     rows.append(("keyframes", _keyframes(m)))
     if aside := [body.name for body in m.bodies if f"{body.name}/{ORIGIN}" in named_frames]:
         rows.append(("frames at joints", f"{_some(aside)}; BODY/{ORIGIN} is the file's"))
     return rows
+
+
+def _acting(mechanism: Mechanism, limited: list[str]) -> str:
+    """Under which choice motors hold the speed limits of these joints, and of which alone."""
+    held = {a.joint for a in mechanism.file_actuators if np.isfinite(a.speed)}
+    acting = [name for name in limited if name in held]
+    if not limited or not acting:
+        return "; no motor holds them" if limited else ""
+    return f"; act {BY_FILE}" + (f", of {_some(acting)}" if len(acting) < len(limited) else "")
+
+
+def _meeting(mechanism: Mechanism) -> str:
+    """How many pairs of shapes the file lets touch, and under which choice they do."""
+    known = pairs(mechanism)
+    always = sum(between(mechanism, pair) for pair in known)
+    told = f"; {len(known) - always} pairs, {BY_ITSELF}" if len(known) > always else ""
+    return told + (f"; {always} pairs of robot and objects, always" if always else "")
 
 
 def _keyframes(mechanism: Mechanism) -> str:
@@ -72,6 +94,7 @@ def actuator_rows(mechanism: Mechanism) -> list[tuple[str, ...]]:
             f"{a.kv:.6g}" if a.has_kv else "",
             _range(a.control),
             _limits(a),
+            f"{a.speed:.4g}" if np.isfinite(a.speed) else "",
         )
         for a in mechanism.file_actuators
     ]
