@@ -14,6 +14,7 @@ from tarsus.simulation.inputs import fetched
 from tarsus.simulation.recording import log
 from tarsus.simulation.recording.divergence import Diverged, Fault, advice, first_fault
 from tarsus.simulation.recording.interrupt import Interrupted
+from tarsus.simulation.recording.own_bodies import notices
 from tarsus.simulation.recording.parts import Parts, log_path, partial
 from tarsus.simulation.recording.provenance import Setup, attributes
 from tarsus.simulation.recording.recorder import Interventions, Records, joined, record
@@ -78,7 +79,7 @@ def logged(
     result = None
     if good:
         result = _log(run, start, chunks, (0, good))
-        warnings = [message] if message else log.warnings_of(setup.robot, result)
+        warnings = [message] if message else _warnings(setup, result)
         result.attrs["warnings"] = "\n".join([*run.notices, *warnings])
         result.attrs["wall_time"] = kept.wall
         if path is not None:
@@ -92,6 +93,12 @@ def logged(
         raise Interrupted(f"interrupted at t = {now:.4g} s.", result)
     assert result is not None
     return result
+
+
+def _warnings(setup: Setup, result: xr.Dataset) -> list[str]:
+    """What a whole log shows that its reader should know."""
+    found = log.warnings_of(setup.robot, result)
+    return found if setup.options.self_collision else found + notices(setup.robot, result)
 
 
 def _log(
