@@ -17,6 +17,7 @@ from tarsus.comparison.laws import Extra, compare
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError
 from tarsus.model.mechanism import Joint, LoopJoint
+from tarsus.model.mjcf import read_mjcf
 from tarsus.mujoco_runs.contacts import GroundContact, ground_contacts
 from tarsus.mujoco_runs.settings import MujocoSettings
 from tarsus.mujoco_runs.simulation import MujocoSimulation
@@ -101,6 +102,20 @@ def test_a_box_slides_down_a_slope_with_the_friction_of_its_file(tmp_path: Path)
         # what brakes it, from when it has come down on its face; it rattles a little
         braked = g * np.sin(np.radians(20)) - abs(speed[-1] - speed[199]) / 0.8
         assert braked / (g * np.cos(np.radians(20))) == pytest.approx(mu or 0.2, rel=0.02)
+
+
+def test_a_step_of_the_file_and_its_own_pairs_are_told_as_left_out() -> None:
+    text = """<mujoco model="two"><option timestep=".001"/><worldbody>{0}<body name="b" pos="0 0 1">
+    <freejoint/><geom size=".1"/></body></worldbody></mujoco>"""
+    ball = '<body name="a" pos="0 0 .5"><freejoint/><geom size=".1"/></body>'
+    notices = MujocoSimulation(Robot.of(read_mjcf(text.format(ball)))).notices
+    assert any("the file of 'two' asks for 1 ms" in notice for notice in notices)
+    unmet = (
+        "bodies of 'two' go through each other where its file lets them touch (1 pair of shapes)"
+    )
+    assert any(unmet in notice for notice in notices)
+    alone = MujocoSimulation(Robot.of(read_mjcf(text.format(""))), dt=0.001).notices
+    assert not any("asks for" in notice or "through" in notice for notice in alone)
 
 
 def test_a_comparison_takes_the_friction_of_a_file_unless_one_is_given(tmp_path: Path) -> None:

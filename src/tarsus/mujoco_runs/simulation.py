@@ -16,6 +16,7 @@ from tarsus.control.base import Controller
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError
 from tarsus.model.poses import quaternion_from_rotation
+from tarsus.model.self_collision import pairs
 from tarsus.model.to_mjcf import to_mjcf
 from tarsus.mujoco_runs import log
 from tarsus.mujoco_runs.closed_loop import ClosedLoop, Feedback
@@ -72,6 +73,7 @@ class MujocoSimulation:
         # what is simulated
         self.notices: list[str] = []
         self.dt, whole = time_steps.step(dt), resolve.robot(robot)
+        self.notices += time_steps.of_file(self.dt, whole) + _unmet(whole)
         prepared = default_controller.prepared(whole, controller, self.dt, self.notices)
         settings = settings or MujocoSettings.of_file(whole, self.notices, None, parameters)
         parts = {"engine": settings, "gait": prepared[1]}
@@ -239,6 +241,17 @@ class MujocoSimulation:
         if not len(q):
             return None
         return first_fault(self.robot, {"q": q[:, None], "u": u[:, None]}, checked, t0, self.dt)
+
+
+def _unmet(robot: Robot) -> list[str]:
+    """A notice for the contacts that a file asks for between its own bodies."""
+    count = len(pairs(robot))
+    if not count:
+        return []
+    return [
+        f"MuJoCo's runs have contacts with the ground alone: bodies of {robot.name!r} go through"
+        f" each other where its file lets them touch ({count} pair{'s' * (count > 1)} of shapes)."
+    ]
 
 
 def _touching(
