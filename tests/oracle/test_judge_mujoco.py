@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ import xarray as xr
 import tarsus
 from tarsus.comparison.trajectory import arrays_of
 from tarsus.dynamics.robot import Robot
+from tarsus.model.mechanism import Actuator, Joint, LoopJoint
+from tarsus.model.mjcf import read_mjcf
 from tarsus.mujoco_runs.recorder import Recorder
 from tarsus.mujoco_runs.settings import MujocoSettings
 from tarsus.mujoco_runs.simulation import MujocoSimulation
@@ -165,3 +168,53 @@ def test_our_own_run_gets_the_figures_of_its_summary(stepper: str, tmp_path: Pat
         for name, value in card["energy"].items():
             assert value == pytest.approx(energy[name], rel=1e-9, abs=1e-9), name
         assert card["normal_force_max"] == pytest.approx(ours["normal_force_max"], rel=1e-9)
+
+
+FOUR_BAR = """<mujoco model="bars"><worldbody><body name="a" pos="0 0 1">
+<joint name="ja" axis="0 1 0" damping=".05" frictionloss=".01"/>{rod}<body name="b" pos="0 0 .2">
+<joint name="jb" axis="0 1 0"/><geom type="capsule" fromto="0 0 0 .4 0 0" size=".02" mass=".3"/>
+</body></body><body name="c" pos=".4 0 1"><joint name="jc" axis="0 1 0" range="-100 100"/>{rod}
+</body></worldbody><equality><connect body1="b" body2="c" anchor=".4 0 0"/></equality><actuator>
+<motor joint="ja"/></actuator></mujoco>"""
+GRIPPER = """<mujoco model="gripper"><worldbody><body name="palm" pos="0 0 1">
+<joint name="lift" type="slide" axis="0 0 1" stiffness="200" damping="5"/><geom size=".05"/>
+<body name="left" pos=".1 .05 0"><joint name="l" type="slide" axis="0 1 0" damping="1"/>{rod}</body>
+<body name="right" pos=".1 -.05 0"><joint name="r" axis="1 0 0" damping=".01"/>{rod}</body>
+</body></worldbody><equality><joint joint1="r" joint2="l" polycoef=".1 3 -2 0 0"/></equality>
+<actuator><motor joint="l"/></actuator></mujoco>"""
+ROD = '<geom type="capsule" fromto="0 0 0 0 0 .2" size=".02" mass=".3"/>'
+
+
+@pytest.mark.parametrize("text", [FOUR_BAR, GRIPPER])
+def test_loops_and_joints_that_follow_are_judged_in_both_engines(text: str, tmp_path: Path) -> None:
+    """And move alike, but for the softness of MuJoCo's equalities."""
+    file = tmp_path / "robot.xml"
+    file.write_text(text.format(rod=ROD))
+    robot = tarsus.load(str(file))
+
+    def swung(t: float, q: np.ndarray, u: np.ndarray) -> np.ndarray:
+        return np.array([np.sin(5 * t)])
+
+    ours = tarsus.Simulation(robot, stepper="symplectic_euler", controller=swung, dt=2e-4)
+    theirs = MujocoSimulation(robot, controller=swung, dt=2e-4)
+    for simulation in (ours, theirs):
+        run = simulation.run(0.3)
+        card = tarsus.judge(run, robot)
+        assert card["residuals"]["equation_N"] < 1e-7 and card["energy"]["unbalanced"] < 1e-8
+        assert card["energy"]["motors"] == pytest.approx(float(run["energy_motors"].sum()))
+    assert np.abs(ours.q - theirs.q).max() < 2e-3 and np.abs(ours.q).max() > 0.05
+    # without the forces of constraints, contacts alone are judged
+    given = arrays_of(ours.run(0.01), robot)
+    bare = {k: v for k, v in given.items() if k not in ("force_constraint", "qfrc_passive")}
+    card = tarsus.judge(bare, robot)
+    assert card["energy"] is None and "no qfrc_passive" in card["not_judged"]["equation_N"]
+
+
+def test_a_loop_with_a_motor_is_refused_with_what_to_do() -> None:
+    hinge, there = Joint("pin", "hinge", axis=np.array([0.0, 1, 0])), np.array([0, 0, 0.2])
+    pin = LoopJoint(hinge, 0, 1, there)
+    robot = Robot.of(read_mjcf(FOUR_BAR.format(rod=ROD)))
+    log = tarsus.Simulation(robot).run(0.01)
+    driven = replace(robot, loops=(pin,), actuators=(Actuator("pin", "pin", -1.0, 1.0),))
+    with pytest.raises(tarsus.TarsusError, match=r"'pin' closes a loop with a motor.*residual"):
+        tarsus.judge(log, driven)

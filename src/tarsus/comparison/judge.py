@@ -84,6 +84,11 @@ def report(run: Trajectory) -> dict[str, Any]:
         reasons["equation_N"] = reasons["energy"] = (
             "no qfrc_actuator is given: the motors' forces are not known"
         )
+    elif run.robot.constrained and run.passive is None and run.constraint is None:
+        reasons["equation_N"] = reasons["energy"] = (
+            "no qfrc_passive is given: the forces of joints that close loops or follow others are"
+            " not known"
+        )
     elif run.stages > 1:
         reasons["equation_N"] = "several evaluations a step: no single balance of momentum holds"
     residuals |= dict.fromkeys((name for name in reasons if name in residuals), None)
@@ -97,7 +102,7 @@ def report(run: Trajectory) -> dict[str, Any]:
         "creep_max": residuals["creep_m_per_s"],
         "normal_force_max": float(solved.impulse[..., 0].max(initial=0.0)) / run.dt,
         "residuals": residuals,
-        "energy": None if run.motors is None else _energy(solved, seen),
+        "energy": None if "energy" in reasons else _energy(solved, seen),
         "not_judged": reasons,
     }
 

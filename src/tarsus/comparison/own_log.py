@@ -8,6 +8,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError
 
 Array = NDArray[np.float64]
@@ -52,3 +53,14 @@ def floats(name: str, given: Any) -> Array:
     if value.dtype.kind not in "fiub":
         raise TarsusError(f"{name} must hold numbers.")
     return value.astype(float)
+
+
+def check_loops(log: xr.Dataset, robot: Robot) -> None:
+    """TarsusError for a joint that closes a loop with forces of its own, which no array has."""
+    driven, rubbed = {actuator.joint for actuator in robot.actuators}, "passive_force" in log
+    for joint in (loop.joint for loop in robot.loops):
+        if joint.name in driven or (rubbed and (joint.damping or joint.dry_friction)):
+            raise TarsusError(
+                f"joint {joint.name!r} closes a loop with a motor, damping or friction, which no"
+                " trajectory holds: the log has its equation_residual and energies itself."
+            )

@@ -18,7 +18,8 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from tarsus import registry
-from tarsus.comparison.own_log import check_log, floats
+from tarsus.comparison.own_log import check_log, check_loops, floats
+from tarsus.dynamics import loop_constraints
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError, unknown
 from tarsus.files import is_file
@@ -35,7 +36,9 @@ from tarsus.stepping.base import METHODS
 Array = NDArray[np.float64]
 NEEDED = ("time", "qpos", "qvel", "contact_force")
 VECTORS = ("contact_point", "contact_normal", "correction")
+CONSTRAINT = "force_constraint"
 OPTIONAL = ("mu", "contact_body", *VECTORS, "gap", "qfrc_actuator", "qfrc_passive")
+OPTIONAL = (*OPTIONAL, CONSTRAINT)
 SCALARS = ("e_N", "e_T", "tolerance", "instant", "stages")
 EVEN = 1e-6  # of the step: how far two steps may differ in length
 UNIT = 1e-3  # how far a quaternion may be from unit length
@@ -70,6 +73,7 @@ def arrays_of(log: xr.Dataset, robot: Robot) -> dict[str, Any]:
     check_log(log)
     dt = _number("dt", log.attrs.get("dt"))
     instant = log.attrs.get("evaluation_instant", _instant(str(log.attrs.get("stepper"))))
+    check_loops(log, robot)
     # motor torques at the joints they drive
     motors = np.zeros((log.sizes["time"], robot.nu))
     driven = {actuator.name: actuator.joint for actuator in robot.actuators}
@@ -96,6 +100,8 @@ def arrays_of(log: xr.Dataset, robot: Robot) -> dict[str, Any]:
     steps["correction"] = log["velocity_correction"].values
     steps["mu"] = _mean(log, "friction") * log["ground_friction"].values
     steps |= {"contact_force": log["force_world"].values, "qfrc_actuator": motors}
+    if CONSTRAINT in log:
+        steps[CONSTRAINT] = log[CONSTRAINT].values
     if "passive_force" in log:  # of a run on MuJoCo, or with limits or dry friction
         steps["qfrc_passive"] = log["passive_force"].values
     return found | {name: np.concatenate([value[:1], value]) for name, value in steps.items()}
@@ -140,17 +146,13 @@ def trajectory(arrays: Mapping[str, Any], robot: Robot) -> Trajectory:
         raise TarsusError(
             f"the trajectory lacks {', '.join(absent)}: it needs {', '.join(NEEDED)}."
         )
-    if robot.constrained:
-        raise TarsusError(
-            f"{robot.name!r} has closed loops or joints that follow others: their forces are no"
-            " part of a trajectory."
-        )
 
     # their shapes and values
     rows, ends = np.size(arrays["time"]), _ends(arrays, robot)
     sizes = {"time": (), "qpos": (robot.nq,), "qvel": (robot.nu,), "gap": (len(ends),)}
     sizes |= dict.fromkeys(("contact_force", *VECTORS), (len(ends), 3))
     sizes |= dict.fromkeys(("qfrc_actuator", "qfrc_passive"), (robot.nu,))
+    sizes[CONSTRAINT] = (loop_constraints.count(robot),)
     held = {
         name: _checked(name, arrays[name], (rows, *size))
         for name, size in sizes.items()
@@ -179,6 +181,7 @@ def trajectory(arrays: Mapping[str, Any], robot: Robot) -> Trajectory:
         gap=after["gap"],
         motors=after["qfrc_actuator"],
         passive=after["qfrc_passive"],
+        constraint=after[CONSTRAINT],
         mu=after["mu"],
         e_N=own.get("e_N", 0.0),
         e_T=own.get("e_T", 0.0),

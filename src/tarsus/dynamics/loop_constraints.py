@@ -75,6 +75,14 @@ def directions(kin: Kinematics) -> list[Row]:
     return rows + joint_couplings.directions(kin)
 
 
+def force(kin: Kinematics, along: SX) -> SX:
+    """Generalized force (nu,) of forces (nb,) along the directions, N or N m."""
+    total = SX.zeros(kin.mechanism.nu)
+    for k, row in enumerate(directions(kin)):
+        total += ca.vertcat(*row) * along[k]
+    return total
+
+
 def bending(kin: Kinematics, dt: SX) -> SX:
     """What gamma_B (nb,) must be at the end of a step for the gaps to stay closed beyond the
     tangent, m/s or 1/s.

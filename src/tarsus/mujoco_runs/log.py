@@ -135,6 +135,7 @@ def _trajectory(setup: MujocoSetup, run: Recorded) -> Trajectory:
         gap=np.where(open_, lowest @ normal, after["gap"]),
         motors=given["qfrc_actuator"][1:],
         passive=given["qfrc_passive"][1:],
+        constraint=None,
         mu=np.full((run.steps, n), setup.settings.coefficient),
         e_N=0.0,
         e_T=0.0,

@@ -25,9 +25,14 @@ from tarsus.mujoco_runs.recorder import Recorder
 from tarsus.mujoco_runs.replay import Replay
 from tarsus.mujoco_runs.settings import MujocoSettings
 from tarsus.mujoco_runs.uneven import model_on
-from tarsus.simulation import default_controller, resolve, time_steps, unit_quaternions
+from tarsus.simulation import (
+    default_controller,
+    resolve,
+    time_steps,
+    uncut_state,
+    unit_quaternions,
+)
 from tarsus.simulation.contact_selection import candidates, unless_named
-from tarsus.simulation.placement import on_ground
 from tarsus.simulation.recording.divergence import Diverged, Fault, first_fault
 from tarsus.simulation.recording.interrupt import Interrupted, noticing
 from tarsus.simulation.recording.log import save
@@ -94,7 +99,7 @@ class MujocoSimulation:
         self.model.geom_quat[0] = quaternion_from_rotation(place[[1, 2, 0]].T)
         self.model.geom_sameframe[0] = mj.mjtSameFrame.mjSAMEFRAME_NONE  # or it would be ignored
         self.normal, self.data = place[0], mj.MjData(self.model)
-        self._start = _start(self.robot, self.terrain, self.controller)
+        self._start = _start(self.robot, self.terrain, self.controller, self.notices)
         self.reset()
 
     def __repr__(self) -> str:
@@ -257,12 +262,7 @@ def _unmet(robot: Robot) -> list[str]:
 def _touching(
     robot: Robot, terrain: Terrain, names: str | Sequence[str] | None, notices: list[str]
 ) -> Robot:
-    """The robot with the candidates that may touch; TarsusError if it has constraints."""
-    if robot.constrained:
-        raise TarsusError(
-            f"{robot.name!r} has closed loops or joints that follow others: their forces are no"
-            " part of a log of MuJoCo; run it on Tarsus."
-        )
+    """The robot with the candidates that may touch."""
     asked = unless_named(robot, terrain.flat) if names is None else names
     chosen = candidates(robot, asked, notices)
     return robot if chosen == robot.candidates else replace(robot, candidates=chosen)
@@ -279,12 +279,14 @@ def _frame(terrain: Terrain) -> Array | None:
     return None
 
 
-def _start(robot: Robot, terrain: Terrain, controller: Any) -> Array:
-    """Coordinates (nq,) of the robot standing on the ground, as our own simulation starts it."""
+def _start(robot: Robot, terrain: Terrain, controller: Any, notices: list[str]) -> Array:
+    """Coordinates (nq,) of the robot standing on the ground, its loops closed, as our own
+    simulation starts it.
+    """
     if isinstance(controller, Controller):
         q = np.array(controller.initial_coordinates(robot), float)
     else:
         q = np.array(robot.keyframes.get("stand", robot.neutral()), float)
     unit_quaternions.check(robot, q)
     # a scene has a law; where the robot stands does not depend on it
-    return on_ground(Scene(robot, Moreau(), terrain, robot.candidates), q)
+    return uncut_state.placed(Scene(robot, Moreau(), terrain, robot.candidates), q, notices)

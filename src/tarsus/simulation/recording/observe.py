@@ -71,7 +71,7 @@ def observer(plan: Plan) -> Program:
     touching = contact_kinematics(scene, seen, terrain)
     motors = Drive(applied(mechanism, tau), applied_in_loops(mechanism, tau))
     bilateral = b.parameter("bilateral", loop_constraints.count(mechanism))
-    closing = _constraint_force(seen, bilateral, dt)
+    closing = loop_constraints.force(seen, bilateral / dt)
     acting = Acting(motors, impulse, pushes(plan, q0, b), closing)
     acting = _with_joints(acting, scene, seen, b) if in_joints else acting
 
@@ -143,14 +143,6 @@ def _center(kin: Kinematics, inertias: list[LinearInertia]) -> dict[str, SX]:
     mass = sum((inertia.m for inertia in inertias), SX(0))
     velocity = energy.momentum(kin, inertias)[:3] / mass
     return {"center": energy.center_of_mass(kin, inertias), "center_velocity": velocity}
-
-
-def _constraint_force(kin: Kinematics, bilateral: SX, dt: SX) -> SX:
-    """Generalized force (nu,) of the constraints' impulses (nb,)."""
-    force = SX.zeros(kin.mechanism.nu)
-    for k, row in enumerate(loop_constraints.directions(kin)):
-        force += ca.vertcat(*row) * bilateral[k] / dt
-    return force
 
 
 def _of_loops(end: Kinematics) -> dict[str, SX]:

@@ -15,7 +15,7 @@ from casadi import SX
 from numpy.typing import NDArray
 
 from tarsus.contact.criteria import Solved
-from tarsus.dynamics import jacobian, outlines, rnea
+from tarsus.dynamics import jacobian, loop_constraints, outlines, rnea
 from tarsus.dynamics.free_motion import Drive
 from tarsus.dynamics.kinematics import Kinematics, displaced, kinematics
 from tarsus.dynamics.robot import Robot
@@ -63,6 +63,9 @@ class Trajectory:
     """Generalized forces (S, nu) of the motors, N or N m; None: unknown."""
     passive: Array | None
     """Generalized forces (S, nu) of joint friction and limits; None: the robot's own damping."""
+    constraint: Array | None
+    """Forces (S, nb) of joints that close loops or follow others, along the rows of
+    `loop_constraints`, N or N m; None: they are among the passive ones."""
     mu: Array | None
     """Friction coefficients (S, n) [1]; None: unknown."""
     e_N: float
@@ -98,13 +101,13 @@ def solved_steps(run: Trajectory) -> tuple[Solved, dict[str, Array]]:
         "frame": frame,
         "impulse": impulse,
     }
-    optional = {"passive": run.passive, "point": run.point}
+    optional = {"passive": run.passive, "point": run.point, "constraint": run.constraint}
     given |= {name: value for name, value in optional.items() if value is not None}
 
     # what the robot tells of every step
     samples = {name: value.reshape(run.steps, -1) for name, value in given.items()}
-    kinds = run.point is not None, run.passive is not None
-    program = observing_program(run.robot, run.ends, *kinds, run.instant, run.stages)
+    own = frozenset(name for name, value in optional.items() if value is not None)
+    program = observing_program(run.robot, run.ends, own, run.instant, run.stages)
     seen = evaluate(program, samples)
     before, after = (seen[name].reshape(run.steps, n, 3) for name in ("before", "after"))
     gap = seen["gap"] if run.gap is None else run.gap
@@ -118,19 +121,18 @@ def solved_steps(run: Trajectory) -> tuple[Solved, dict[str, Array]]:
 def observing_program(
     robot: Robot,
     ends: tuple[tuple[int, int], ...],
-    own_points: bool,
-    own_passive: bool,
+    own: frozenset[str],
     instant: float,
     stages: int,
 ) -> Program:
     """The program that observes one step of a run; its reports are those of `step_observables`.
 
     ends, instant, stages: of the `Trajectory`
-    own_points, own_passive: whether the run has contact points and passive forces of its own
+    own: which of "point", "passive" and "constraint" the run has
 
-    Parameters: q0, u0 at the start; q1, u1 at the end; motors, and passive if the run has them,
-    (nu,), N or N m; frame (9n,), the contact frames row by row; impulse (3n,) in them, N s; point
-    (3n,), m, if the run has them.
+    Parameters: q0, u0 at the start; q1, u1 at the end; motors (nu,), N or N m; frame (9n,), the
+    contact frames row by row; impulse (3n,) in them, N s; of `own`, point (3n,), m, passive (nu,)
+    and constraint (nb,), N or N m.
     """
     n = len(ends)
 
@@ -140,8 +142,9 @@ def observing_program(
     q1, u1 = b.parameter("q1", robot.nq), b.parameter("u1", robot.nu)
     dt, motors = b.parameter("dt"), b.parameter("motors", robot.nu)
     frame, impulse = b.parameter("frame", 9 * n), b.parameter("impulse", 3 * n)
-    point = b.parameter("point", 3 * n) if own_points else None
-    passive = b.parameter("passive", robot.nu) if own_passive else None
+    sizes = {"point": 3 * n, "passive": robot.nu, "constraint": loop_constraints.count(robot)}
+    given = {name: b.parameter(name, size) for name, size in sizes.items() if name in own}
+    point, closing = given.get("point"), given.get("constraint")
 
     # the robot where the step looked, and its contacts there
     q = displaced(robot, q0, u0, instant * dt) if instant else q0
@@ -158,7 +161,8 @@ def observing_program(
         contacts.append(ObservedContact(gap, rows, ca.mtimes(rows, u0)))
 
     # the criteria
-    nothing = SX.zeros(robot.nu)
+    nothing, drive = SX.zeros(robot.nu), Drive(motors, SX.zeros(len(robot.loops)))
+    held = nothing if closing is None else loop_constraints.force(seen, closing)
     step = ObservedStep(
         start=kinematics(robot, q0, u0),
         seen=seen,
@@ -166,7 +170,7 @@ def observing_program(
         inertias=rnea.body_inertias(robot),
         dt=dt,
         contacts=contacts,
-        acting=Acting(Drive(motors), impulse, nothing, nothing, passive),
+        acting=Acting(drive, impulse, nothing, held, given.get("passive")),
         one_balance=SX(stages <= 1),
     )
     return b.program(**step_observables(step))

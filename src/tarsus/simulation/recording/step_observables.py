@@ -18,7 +18,7 @@ import numpy as np
 from casadi import SX
 from numpy.typing import NDArray
 
-from tarsus.dynamics import energy, energy_balance, rnea, springs
+from tarsus.dynamics import energy, energy_balance, loop_constraints, rnea, springs
 from tarsus.dynamics.free_motion import Drive, armature, residual_force
 from tarsus.dynamics.kinematics import Kinematics
 from tarsus.spatial.inertia import LinearInertia
@@ -145,6 +145,7 @@ def _without_contacts(step: ObservedStep) -> tuple[SX, SX]:
         )
     rate = (u1 - seen.u) / dt
     inertial = rnea.inverse_dynamics(seen, inertias, rate) + armature(seen.mechanism) * rate
+    inertial += loop_constraints.rotors(seen, rate)
     lossy = passive - springs.mean_force(seen, u1, dt)
     return inertial - motors.tau - passive, energy_balance.work(lossy, seen, u1, dt)
 
