@@ -104,3 +104,16 @@ def test_an_object_that_is_drawn_in_the_ground_is_told(tmp_path):
         file = _file(tmp_path, f'<body pos="0 0 {height}">{ball}</body>')
         notices = " ".join(tarsus.Simulation(file, controller=None).notices)
         assert told in notices and ("in the ground as" in notices) == bool(told)
+
+
+ARM = """<body name="arm" pos="-.3 0 .4"><joint name="s" axis="0 0 1"/>
+<geom type="capsule" fromto="0 0 .05 .2 0 .05" size=".02"/></body>"""
+SERVO = '<actuator><motor joint="s"/></actuator>'
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_ball_beside_an_arm_stays_in_whichever_order_the_file_has_them(tmp_path, first):
+    ball = '<body name="ball" pos="0 0 .6"><freejoint/><geom size=".05"/></body>'
+    file = _file(tmp_path, ball + ARM if first else ARM + ball, SERVO)
+    sim = tarsus.Simulation(file, controller=None)
+    assert sim.q[2 if first else 3] == 0.6

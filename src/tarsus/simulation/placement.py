@@ -120,12 +120,13 @@ def _beside(mechanism: Mechanism) -> set[int]:
 
 def _stays(mechanism: Mechanism) -> bool:
     """Whether nothing puts it on the ground: it is fixed or tied to the world, or a file drew it,
-    and none of it has a joint but the free one.
+    and none of what would be moved has a joint but the free one.
     """
-    beside = _beside(mechanism)
-    kinds = {body.joint.kind for i, body in enumerate(mechanism.bodies) if i not in beside}
+    company = tree.company(mechanism)
+    moved = [tree.path(mechanism, i)[-1] in company for i in range(len(mechanism.bodies))]
+    kinds = {b.joint.kind for b, goes in zip(mechanism.bodies, moved, strict=True) if goes}
     objects = DRAWN in mechanism.keyframes and kinds == {"free"}
-    return objects or WORLD in tree.company(mechanism) or not mechanism.floating
+    return objects or WORLD in company or not mechanism.floating
 
 
 def _tilt(q: Array, turn: Array, starts: list[int]) -> None:
