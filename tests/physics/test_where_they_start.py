@@ -117,3 +117,17 @@ def test_a_ball_beside_an_arm_stays_in_whichever_order_the_file_has_them(tmp_pat
     file = _file(tmp_path, ball + ARM if first else ARM + ball, SERVO)
     sim = tarsus.Simulation(file, controller=None)
     assert sim.q[2 if first else 3] == 0.6
+
+
+def test_a_keyframe_far_from_the_ground_is_told_as_put_on_it(tmp_path):
+    legs = """<body name="trunk" pos="0 0 .5"><freejoint/><geom size=".1"/><body><joint name="knee"
+    axis="0 1 0"/><geom type="capsule" fromto="0 0 0 0 0 -.4" size=".05"/></body></body>"""
+    keys = "".join(
+        f'<key name="{name}" qpos="0 0 {height} 1 0 0 0 0"/>'
+        for name, height in (("stand", 0.455), ("jump", 0.95), ("sunk", 0.4))
+    )
+    file = _file(tmp_path, legs, f"<keyframe>{keys}</keyframe>")
+    for name, told in (("jump", "500 mm above"), ("sunk", "50 mm in"), ("stand", "")):
+        notices = " ".join(tarsus.Simulation(file, controller=None, keyframe=name).notices)
+        assert (f"the keyframe has 'things' {told} the ground, onto" in notices) == bool(told)
+        assert ("the keyframe has" in notices) == bool(told)

@@ -30,10 +30,13 @@ from tarsus.simulation.step_program import Plan
 from tarsus.stepping.base import Scene, named_where
 from tarsus.stepping.joint_rows import loop_rows, rows
 from tarsus.stepping.joint_states import RETURN
+from tarsus.terrain.plane import Plane
+from tarsus.terrain.world import World
 
 AT_LIMIT = 1e-6  # rad or m: a joint that stands at its limit
 POSTURES = 3  # beside the start, in which a contact is looked at that may be unable to move
 DEEP = 1e-3  # m: twice the slop of hard laws; what stands in the ground by less is not told
+HIGH = 0.02  # m: farther from the ground a keyframe is not meant to stand on it
 SOME = 5  # names that a notice shows
 
 
@@ -110,6 +113,23 @@ def depth_notices(plan: Plan, q: NDArray[np.float64], what: str) -> list[str]:
     return [
         f"in the ground as {what} starts, and pushed out of it unless jammed, are {named}:"
         " a base that stands higher, another keyframe or set(q=...) frees them."
+    ]
+
+
+def height_notices(scene: Scene, q: NDArray[np.float64], placed: NDArray[np.float64]) -> list[str]:
+    """A warning where a keyframe q (nq,) that was asked for has the robot elsewhere than on the
+    ground that its file may speak of, onto which it is put.
+    """
+    robot, known = scene.mechanism, isinstance(scene.terrain, Plane | World)
+    if not known or not robot.floating or robot.uncut is not None:
+        return []
+    above = float(q[2] - placed[..., 2].max())
+    if abs(above) < HIGH:
+        return []
+    where = "above the ground" if above > 0 else "in the ground"
+    return [
+        f"the keyframe has {robot.name!r} {1e3 * abs(above):.3g} mm {where}, onto which it is put"
+        " as it starts: set(q=...) puts it elsewhere."
     ]
 
 

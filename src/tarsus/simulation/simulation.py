@@ -123,8 +123,10 @@ class Simulation(KeptState, sensed.Sensed, told_again.ToldAgain, Differentiated)
         """The registers at the start, and the notices that follow from them."""
         values = start_registers(self.plan, self.dt)
         unit_quaternions.check(self.robot, values["q"])
-        placing = list[str]()
-        values["q"] = uncut_state.placed(self.plan.scene, values["q"], placing)
+        placing, given = list[str](), values["q"]
+        values["q"] = uncut_state.placed(self.plan.scene, given, placing)
+        if self.options.keyframe is not None:
+            placing += notices.height_notices(self.plan.scene, given, values["q"])
         if bits == 32:
             values |= notices.tolerances_for_float32(self.law, self.notices)
         outside, mechanism = self.plan.controller is None, self.plan.scene.mechanism
