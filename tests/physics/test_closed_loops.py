@@ -558,3 +558,20 @@ def test_a_range_of_a_turn_or_more_is_named() -> None:
     wide = replace(whole.loops[0].joint, lower=-4.0, upper=4.0)
     notices = Simulation(replace(whole, loops=(replace(whole.loops[0], joint=wide),))).notices
     assert any("not held" in notice and "pin" in notice for notice in notices)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_connect_at_a_hinge_changes_nothing(turned: bool) -> None:
+    """It holds what the hinge holds: all its rows are zero, exactly or to round-off."""
+    turns = 'euler="10 20 30"' if turned else ""
+    text = f"""<mujoco><worldbody><body name="a" pos=".1 0 1" {turns}>
+    <joint axis="0 1 0"/><geom type="capsule" fromto="0 0 0 0 0 .2" size=".02"/>
+    <body name="b" pos="0 0 .2" {turns}><joint axis="0 1 0" pos=".01 .02 .03"/>
+    <geom type="capsule" fromto="0 0 0 .4 0 0" size=".02"/></body></body></worldbody>
+    <equality>%s</equality></mujoco>"""
+    ends = []
+    for equality in ("", '<connect body1="b" body2="a" anchor=".01 .02 .03"/>'):
+        simulation = Simulation(Robot.of(read_mjcf(text % equality)))
+        simulation.advance(0.3)
+        ends.append(simulation.q)
+    assert np.abs(ends[0]).max() > 0.5 and np.abs(ends[0] - ends[1]).max() < 1e-9

@@ -17,6 +17,9 @@ from tarsus.algebra.products import dot
 # would drive them against each other
 REDUNDANT = 1e-9
 
+# 1/kg: where joints of the tree hold all that the constraints would, round-off is less than this
+HELD = 1e-20
+
 Half = list[SX]  # L^-T w (nu,) of a force direction w, with structural zeros
 
 
@@ -64,7 +67,8 @@ def redundancy(G_B: list[list[SX]], closing: int | None = None) -> SX:
     closing: how many of them, the first, have a mean that says how much; None: all
     """
     counted = len(G_B) if closing is None else closing
-    return sum((G_B[k][k] for k in range(counted)), SX(0)) * (REDUNDANT / max(counted, 1))
+    mean = sum((G_B[k][k] for k in range(counted)), SX(0)) / max(counted, 1)
+    return REDUNDANT * mean + HELD
 
 
 def factored(G_B: list[list[SX]], closing: int | None = None) -> Factor:
