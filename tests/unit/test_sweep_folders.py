@@ -101,16 +101,16 @@ def test_two_runs_at_once_share_the_work(folder: Path) -> None:
 
 
 def test_worlds_that_fail_are_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A body that there is not: every world's row says so, and so does the command."""
+    """Masses below zero: every world's row says so, and so does the command."""
     (folder / "spec.toml").write_text(
         '[fixed]\nrobot = "ball.xml"\ngait = "free"\nseconds = 0.01\n'
-        '[vary]\n"mass.bal" = { low = 0.9, high = 1.1, steps = 3 }\n'
+        '[vary]\n"mass.ball" = { low = -1.1, high = -0.9, steps = 3 }\n'
         '[outcomes]\nnames = ["fell"]\n'
     )
     given = [str(folder / "spec.toml"), "--out", str(folder / "out"), "--engine", "inline", "-q"]
     assert cli.main(["sweep", *given]) == 1
     told = capsys.readouterr().out
-    assert "3 of 3 worlds failed:" in told and "there is no body named 'bal'" in told
+    assert "3 of 3 worlds failed:" in told and "mass_scale must be positive" in told
 
 
 def test_sql_that_names_no_table_is_told_its_name(folder: Path) -> None:

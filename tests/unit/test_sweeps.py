@@ -110,6 +110,41 @@ def test_a_bad_spec_is_refused_in_a_sentence(given: dict[str, Any], why: str) ->
         groups(spec.of(given))
 
 
+@pytest.mark.parametrize(
+    ("fixed", "why"),
+    [
+        ({"mass.bal": 1.1}, "no body named 'bal'; did you mean ball"),
+        ({"push.body": "bal"}, "no body named 'bal'; did you mean ball"),
+        ({"command.speed": 0.1}, "gait free takes no commands: leave command.speed out"),
+        ({"gait": "stand", "gait.kpp": 1.0}, "parameter of the gait stand named 'kpp'.* kp"),
+        ({"gait": "stnad"}, "no gait named 'stnad'; did you mean stand"),
+        ({"gait": "trot", "command.sped": 0.1}, "command of the gait trot .* did you mean speed"),
+        ({"stepper": "midpt"}, "no stepper named 'midpt'; did you mean midpoint"),
+        ({"stepper.order": 2}, "parameter of the stepper midpoint"),
+        ({"terrain": "plnae"}, "no terrain named 'plnae'; did you mean plane"),
+        ({"law": "moreauu"}, "no law named 'moreauu'; did you mean moreau"),
+        ({"robot": "bal.xml"}, "bal.xml"),
+        ({"option.keyframe": "home"}, "no keyframe named 'home'"),
+        ({"option.contacts": "bal"}, "no contact candidate named 'bal'"),
+        ({"option.coordinates": "least"}, "'least'"),
+        ({"option.bounce": 3}, "bounce must lie between 0 and 1"),
+        ({"mass.ball": "heavy"}, "mass.ball must be a finite number, not 'heavy'"),
+        ({"noise.q": "some"}, "noise.q must be a finite number, not 'some'"),
+    ],
+)
+@pytest.mark.parametrize("dry", [True, False])
+def test_a_name_that_no_world_knows_is_refused_at_once(
+    folder: Path, fixed: dict[str, Any], why: str, dry: bool
+) -> None:
+    given = {"robot": "ball.xml", "gait": "free", "seconds": 0.1, **fixed}
+    out = folder / "out"
+    with pytest.raises(TarsusError, match=why):
+        tarsus.sweep(
+            spec.of({"fixed": given, "vary": {"seed": [1, 2]}}, folder), out, "inline", dry_run=dry
+        )
+    assert not out.exists()
+
+
 def test_worlds_that_share_a_compiled_step_are_one_group(folder: Path) -> None:
     given = dropped(
         vary={

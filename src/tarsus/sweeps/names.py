@@ -12,7 +12,7 @@ noise.q, noise.u: standard deviation of the joints' angles, rad, and of all velo
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import inf
+from math import inf, isfinite
 from typing import Any
 
 from tarsus import registry
@@ -50,6 +50,15 @@ def check(name: str) -> None:
     known = {"push": tuple(PUSH), "noise": NOISE, "option": tuple(_options())}.get(part)
     if known is not None and own not in known:
         raise unknown(f"entry of a sweep: {part}", own, known)
+
+
+def check_value(name: str, value: Any) -> None:
+    """TarsusError for a word where a sweep wants a number."""
+    part, _, own = name.partition(".")
+    numeric = part in ("seed", "mass", "command", "noise") or (part == "push" and own != "body")
+    number = isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+    if numeric and not number:
+        raise TarsusError(f"{name} must be a finite number, not {value!r}.")
 
 
 def _options() -> list[str]:

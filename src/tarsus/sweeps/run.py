@@ -15,7 +15,7 @@ from typing import Any
 from tarsus import registry
 from tarsus.errors import TarsusError
 from tarsus.files import json_text, replacing
-from tarsus.sweeps import pilot
+from tarsus.sweeps import named, pilot
 from tarsus.sweeps import spec as specs
 from tarsus.sweeps.chunk import check_outcomes
 from tarsus.sweeps.engines.base import Lost, WorkEngine
@@ -108,6 +108,7 @@ def sweep(
     check_outcomes(asked)
     registry.require(ENGINES, "engine", engine)
     whole = groups(asked)
+    named.check(whole)
     steps = sum(len(g) * round(g.structure["seconds"] / g.structure["dt"]) for g in whole)
     report = SweepReport(sum(len(g) for g in whole), 0, len(whole), steps)
     if dry_run:

@@ -82,6 +82,11 @@ class SweepSpec:
             raise TarsusError('a sweep needs a robot: robot = "mini_cheetah" under [fixed].')
         for name in (*self.fixed, *self.axes):
             names.check(name)
+        for name, value in self.fixed.items():
+            names.check_value(name, value)
+        for name, axis in self.axes.items():
+            for value in axis.values if isinstance(axis, Words) else ():
+                names.check_value(name, value)
         # how it is sampled
         if self.method not in METHODS:
             raise unknown("sampling method", str(self.method), METHODS)
