@@ -106,8 +106,8 @@ def test_run_takes_the_law_s_parameters_contacts_and_coordinates(
     capsys: pytest.CaptureFixture,
 ) -> None:
     arguments = (
-        "run mini_cheetah --set solver=exact kinetic=0.9 --contacts *_foot --coordinates extended"
-        " --duration 0.2 --json"
+        "run mini_cheetah --set solver=exact kinetic=0.9 --contacts F*_foot,H*_foot"
+        " --coordinates extended --duration 0.2 --json"
     )
     assert cli.main(arguments.split()) == 0
     assert json.loads(capsys.readouterr().out)["unconverged_steps"] == 0

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tarsus import Simulation, load
+from tarsus.errors import TarsusError
 from tarsus.mujoco_runs.simulation import MujocoSimulation
 
 
@@ -29,6 +30,19 @@ def test_the_whole_body_on_flat_ground_and_else_the_feet() -> None:
     # those of the feet are not told: they were asked for
     asked = Simulation(robot, contacts="feet")
     assert names(asked) == feet and not any("candidates" in notice for notice in asked.notices)
+
+
+def test_several_names_and_patterns_with_commas_between_them() -> None:
+    robot = load("starleth")
+    feet = ("LF_foot", "RF_foot", "LH_foot", "RH_foot")
+    body = tuple(c.name for c in robot.candidates if c.name.endswith(("_top", "_bottom")))
+    assert names(Simulation(robot, contacts="LF_foot, RH_*oot")) == ("LF_foot", "RH_foot")
+    for given in ("feet,*_top,*_bottom", ["feet", "*_top", "*_bottom"]):
+        assert set(names(Simulation(robot, contacts=given))) == {*feet, *body}
+    mujoco = MujocoSimulation(robot, contacts="LF_foot,RF_foot").robot
+    assert len(mujoco.candidates) == 2
+    with pytest.raises(TarsusError, match=r"no contact candidate named 'LF_fot'; .* LF_foot"):
+        Simulation(robot, contacts="RF_foot,LF_fot")
 
 
 def test_a_log_has_the_feet_and_what_touched() -> None:

@@ -74,9 +74,9 @@ class Export(Command):
     """Length of the C step."""
     set: Settings = ()
     """Parameters of law, gait, stepper, terrain (`tarsus list --parameters`): solver=sor kp=60."""
-    contacts: Annotated[str | None, called("NAME")] = None
-    """Points that may touch: a name, a pattern, all; by default 16, or the feet: what else may
-    touch makes the C code several times as long."""
+    contacts: Annotated[str | None, called("NAME,...")] = None
+    """Points that may touch: names, patterns, feet or all; by default 16, or the feet: what else
+    may touch makes the C code several times as long."""
     terrain: TerrainName = "plane"
     stepper: StepperName = "midpoint"
     base: Base = field(default_factory=BaseFlags)

@@ -90,8 +90,8 @@ class Run(Command):
     """Friction coefficient; by default the law's own."""
     set: Settings = ()
     """Parameters of law, gait, stepper, terrain (`tarsus list --parameters`): solver=sor kp=60."""
-    contacts: Annotated[str | None, called("NAME")] = None
-    """Points that may touch: a name, a pattern such as *_foot, feet, all (the default on flat
+    contacts: Annotated[str | None, called("NAME,...")] = None
+    """Points that may touch: names, patterns such as *_foot, feet, or all (the default on flat
     ground)."""
     coordinates: Annotated[str, called("KIND")] = "minimal"
     """Joints kept as constraints: minimal (none), extended, maximal (all); docs/coordinates.md."""

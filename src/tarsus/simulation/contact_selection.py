@@ -40,8 +40,9 @@ def unless_named(robot: Robot, cheap: bool) -> str | None:
 def candidates(
     robot: Robot, names: str | Sequence[str] | None, notices: list[str]
 ) -> tuple[Candidate, ...]:
-    """Which candidates may touch the ground: those named, "all", or "feet"; else all, else (where
-    many) the feet's, if it has any or its base is fixed. With the feet go those of free objects.
+    """Which candidates may touch the ground: those named, in a list or with commas between them,
+    "all", or "feet"; else all, else (where many) the feet's, if it has any or its base is fixed.
+    With the feet go those of free objects.
 
     A robot with a fixed base needs none. TarsusError for one without feet whose feet are asked for.
     """
@@ -56,7 +57,7 @@ def candidates(
     if names == ALL or (names is None and not _many(robot)):
         return robot.candidates
     if names is not None and names != FEET:
-        named = robot.with_contacts(names).candidates
+        named = robot.with_contacts(_listed(robot, names)).candidates
         if not named and robot.floating:
             notices.append(
                 f"nothing of {robot.name!r} touches the ground, as an empty list of contacts asks:"
@@ -86,6 +87,17 @@ def candidates(
         ' name others with contacts=[...] or contacts="all".'
     )
     return chosen
+
+
+def _listed(robot: Robot, names: str | Sequence[str]) -> str | Sequence[str]:
+    """Names one by one, where several are given; "feet" among them stands for the feet's."""
+    if isinstance(names, str):
+        if "," not in names:
+            return names
+        names = [name.strip() for name in names.split(",")]
+    if not isinstance(names, Sequence) or FEET not in names:
+        return names
+    return [*(name for name in names if name != FEET), *(foot.name for foot in feet(robot))]
 
 
 def _many(robot: Robot) -> bool:

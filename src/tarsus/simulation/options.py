@@ -37,7 +37,8 @@ class Options(TypedDict, total=False):
         str | Sequence[str] | None,
         Option(
             None,
-            'names of the contact candidates that may touch, "all" or "feet"; by default all; of'
+            "names of the contact candidates that may touch, or patterns such as"
+            ' "*_foot,*_shin", "all" or "feet"; by default all; of'
             " more than 16 the feet's alone on a fixed base, on uneven ground, on a GPU and under"
             " steppers that gather no contacts",
         ),
