@@ -142,7 +142,7 @@ def test_other_files(tmp_path: Path) -> None:
         "<usd><model/></usd>": r"its root tag is <usd>: only <mujoco>",
         "<sdf><model/></sdf>": r"has no version",
         "": "the XML is broken: no element found",
-        "solid mesh": "the XML is broken",
+        "solid mesh": "it is no XML",
         "<mujoco><worldbody><body><joint/></body></worldbody></mujoco>": (
             "MuJoCo cannot compile it: .*mass"
         ),
@@ -411,3 +411,20 @@ def test_converters_name_what_does_not_match() -> None:
         to_mujoco(SOUND, model, SOUND.neutral(), np.zeros(7))
     with pytest.raises(TarsusError, match=r"shape \(\.\.\., 8\)"):
         to_mujoco(SOUND, model, np.zeros(3), np.zeros(7))
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"CDF\x02\x00\x00\x00\x00", r"a log is no robot: give the robot that it is of"),
+        (b"\x89HDF\r\n\x1a\n", r"a log is no robot"),
+        (b"[fixed]\nrobot = 'go2'\n", r"it is no XML; a robot's file is MJCF, URDF or SDF"),
+        (b"  \n", r"the XML is broken"),
+        (b"<robot", r"the XML is broken"),
+    ],
+)
+def test_what_is_no_robot_s_file(content: bytes, why: str, tmp_path: Path) -> None:
+    file = tmp_path / "given.nc"
+    file.write_bytes(content)
+    with pytest.raises(TarsusError, match=f"given.nc: {why}"):
+        read(file)

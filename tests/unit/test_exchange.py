@@ -16,6 +16,7 @@ import xarray as xr
 
 import tarsus
 from tarsus import cli
+from tarsus.simulation.recording.log import save
 
 BALL = """<mujoco model="ball"><worldbody><geom type="plane" size="9 9 1"/><body name="ball"
 pos="0 0 0.1"><freejoint name="free"/><geom name="foot" type="sphere" size=".1" mass="1"/>
@@ -236,3 +237,11 @@ def test_bad_input_is_told_in_a_sentence(tmp_path: Path, capsys: pytest.CaptureF
         assert cli.main(["export", *arguments]) == 2
         assert told in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
+
+
+def test_a_log_is_not_written_as_c(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    log, code = tmp_path / "run.nc", tmp_path / "c"
+    save(tarsus.Simulation("mini_cheetah").run(0.01), log)
+    assert cli.main(["export", str(log), "--c", str(code)]) == 2
+    assert "a log is no robot" in capsys.readouterr().err
+    assert not code.exists()

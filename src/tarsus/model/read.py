@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Callable, Iterable
 from inspect import signature
 from pathlib import Path
@@ -11,6 +12,10 @@ from tarsus.errors import TarsusError, unknown
 from tarsus.model.check import check
 from tarsus.model.files import existing_file, naming, root_tag
 from tarsus.model.mechanism import Mechanism
+
+LOGS = (b"CDF", b"\x89HDF")  # netCDF files, as logs are, begin with one of them
+MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)  # before the XML of some files
+HEAD = 256  # bytes
 
 
 class UnknownOption(TarsusError):
@@ -24,11 +29,28 @@ def read(path: str | Path, **options: Any) -> Mechanism:
     """
     path = existing_file(path)
     with naming(str(path)):
+        _check_xml(path)
         reader = _reader(root_tag(path))
         check_options(reader, options)
     mechanism = reader(path, **options)
     with naming(path.name):
         return check(mechanism)
+
+
+def _check_xml(path: Path) -> None:
+    """TarsusError for a log, and for what is no XML at all; broken XML is told where it is read."""
+    try:
+        with path.open("rb") as file:
+            begin = file.read(HEAD).lstrip()
+    except OSError:
+        return
+    if begin.startswith(LOGS):
+        raise TarsusError(
+            "a log is no robot: give the robot that it is of, by its name or its own file;"
+            " `tarsus rerun LOG` runs again what a log says."
+        )
+    if begin and not begin.startswith((b"<", *MARKS)):
+        raise TarsusError("it is no XML; a robot's file is MJCF, URDF or SDF.")
 
 
 def check_options(
