@@ -16,7 +16,7 @@ from tarsus import cli, registry
 from tarsus.benchmarks import inspect
 from tarsus.commands._joint_flags import JointFlags
 from tarsus.commands.base import Command
-from tarsus.comparison.laws import maker
+from tarsus.comparison.laws import laws_named, maker
 from tarsus.contact.laws import compliant
 from tarsus.simulation.recording.summary_lines import _times
 
@@ -231,6 +231,14 @@ def test_what_overflowed_is_null_in_json(capsys: pytest.CaptureFixture) -> None:
     rows = json.loads(capsys.readouterr().out, parse_constant=lambda word: pytest.fail(word))
     assert [row["law"] for row in rows] == ["hertz", "moreau"]
     assert "diverged" in rows[0]["failure"] and rows[1]["failure"] is None
+
+
+def test_compare_takes_laws_and_steps_each_once(capsys: pytest.CaptureFixture) -> None:
+    given = "--laws moreau,moreau --dts 0.002,0.0020,0.001 --duration 0.01 --no-bars --no-search"
+    assert cli.main(["compare", "mini_cheetah", *given.split(), "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [(row["law"], row["dt"]) for row in rows] == [("moreau", 0.002), ("moreau", 0.001)]
+    assert laws_named("moreau,all,moreau") == laws_named("moreau") | laws_named("all")
 
 
 def test_compare_wants_numbers(capsys: pytest.CaptureFixture) -> None:

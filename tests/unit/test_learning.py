@@ -550,6 +550,14 @@ def test_a_policy_is_played_at_other_parameters_of_its_task(
     assert tried[1][4] == Rough(amplitude=0.06)
 
 
+def test_a_reversed_range_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    assert cli.main(["learn", "velocity", "--out", str(out), "--set", "speed=2,0.5"]) == 2
+    told = " ".join(capsys.readouterr().err.split())
+    assert "velocity: speed is a range, the lower number first, not 2,0.5." in told
+    assert not out.exists()
+
+
 def test_a_setting_of_task_and_method_says_whose_it_is(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

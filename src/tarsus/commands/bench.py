@@ -14,6 +14,7 @@ from tarsus.commands.base import (
     Flag,
     Seconds,
     called,
+    listed,
     names_of,
     print_json,
 )
@@ -99,7 +100,7 @@ class Bench(Command):
             elif self.walks:
                 figures, tell = walk_costs(progress.say), report.tell_walks
             elif self.whole:
-                names = ROBOTS if self.robots is None else _listed(self.robots)
+                names = ROBOTS if self.robots is None else tuple(listed(self.robots))
                 figures, tell = whole_costs(names, progress.say), report.tell_whole
             elif self.learning:
                 figures, tell = _learning(progress.say), report.tell_learning
@@ -137,7 +138,7 @@ class Bench(Command):
         from tarsus.benchmarks.peer_bench import bench_peers
         from tarsus.benchmarks.peer_report import tell_peers
 
-        names = None if self.engines is None else list(_listed(self.engines))
+        names = None if self.engines is None else listed(self.engines)
         with self.progress() as progress:
             found = bench_peers(names, progress=progress.say)
         self._keep(found)
@@ -163,11 +164,6 @@ def _learning(say: Callable[[str], None]) -> dict[str, Any]:
 
     with one_thread():
         return learning_costs(learn, say)
-
-
-def _listed(names: str) -> tuple[str, ...]:
-    """Names with commas between."""
-    return tuple(name.strip() for name in names.split(","))
 
 
 def _say(text: str) -> None:

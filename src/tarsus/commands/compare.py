@@ -18,6 +18,7 @@ from tarsus.commands.base import (
     RobotName,
     Seconds,
     called,
+    listed,
     names_of,
     print_json,
 )
@@ -68,7 +69,7 @@ class Compare(Command):
 
     def execute(self) -> int:
         try:
-            dts = [float(dt) for dt in self.dts.split(",")]
+            dts = list(dict.fromkeys(map(float, listed(self.dts))))
         except ValueError:
             raise TarsusError(
                 f"--dts takes numbers separated by commas, not {self.dts!r}."

@@ -14,6 +14,7 @@ from tarsus.commands.base import (
     Command,
     Folder,
     called,
+    listed,
     names_of,
     print_json,
     written,
@@ -92,7 +93,7 @@ class Identify(Command):
         from tarsus.identification.laws import rank_laws
 
         assert self.laws is not None
-        names = "all" if self.laws == "all" else [name.strip() for name in self.laws.split(",")]
+        names = "all" if "all" in listed(self.laws) else listed(self.laws)
         with self.progress() as progress:
             found = rank_laws(self.spec, names, None, threads, progress.say)
         record = asdict(found)

@@ -20,6 +20,7 @@ from tarsus.commands.base import (
     Seconds,
     Settings,
     called,
+    listed,
     name_of,
     names_of,
     print_json,
@@ -113,17 +114,15 @@ class Play(Command):
     def _laws(self, about: Mapping[str, Any]) -> list[str]:
         if self.mujoco:
             return [PEER]
-        if self.laws == "all":
-            return [*registry.names(LAWS), PEER]
-        given = self.laws or self.law or str(about.get("law"))
-        return [name.strip() for name in given.split(",")]
+        given = listed(self.laws or self.law or str(about.get("law")))
+        return [*registry.names(LAWS), PEER] if self.laws and "all" in given else given
 
     def _dts(self, about: Mapping[str, Any]) -> list[float]:
         if self.dt is None:
             own = float(about.get("dt", 0.004))
             return sorted({own, 0.001}, reverse=True) if self.laws else [own]
         try:
-            found = [float(dt) for dt in self.dt.split(",")]
+            found = list(dict.fromkeys(map(float, listed(self.dt))))
         except ValueError:
             found = [0.0]
         if not all(dt > 0 for dt in found):

@@ -77,15 +77,13 @@ class Extra:
 
 
 def laws_named(names: str) -> dict[str, Law | None]:
-    """The laws in a list of names separated by commas; None stands for MuJoCo.
+    """The laws in a list of names separated by commas, each once; None stands for MuJoCo.
 
-    "all" is every law and MuJoCo.
+    "all" among them is every law and MuJoCo.
     """
-    chosen = (
-        [*registry.names(LAWS), PEER]
-        if names == "all"
-        else [name.strip() for name in names.split(",")]
-    )
+    given = [name.strip() for name in names.split(",")]
+    own = [name for name in given if name != "all"]
+    chosen = [*own, *registry.names(LAWS), PEER] if "all" in given else own
     for name in chosen:
         if not name.endswith(".py"):
             registry.require(LAWS, "law", name, (PEER, "all"))

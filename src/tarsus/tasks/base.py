@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Self, TypeVar
 
 import casadi as ca
@@ -21,7 +21,7 @@ from tarsus.dynamics.kinematics import Kinematics
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError
 from tarsus.model.mechanism import Mechanism
-from tarsus.parameters import check, parameter
+from tarsus.parameters import check, name_of, parameter
 from tarsus.sensing.base import Sensor
 
 Range = tuple[float, float]
@@ -190,6 +190,13 @@ class LearningTask(ABC):
 
     def __post_init__(self) -> None:
         check(self)
+        for f in fields(self):
+            given = getattr(self, f.name)
+            if str(f.type).startswith("Range") and given is not None and given[0] > given[1]:
+                raise TarsusError(
+                    f"{name_of(self)}: {f.name} is a range, the lower number first, not"
+                    f" {given[0]:g},{given[1]:g}."
+                )
 
     @property
     def graded(self) -> bool:
