@@ -143,14 +143,28 @@ def test_bad_input_is_told_before_anything_runs(
 ) -> None:
     page = tmp_path / "page.md"
     page.write_text("no place for a table", encoding="utf-8")
+    picture = tmp_path / "page.png"
+    picture.write_bytes(b"\x89PNG")
     for asked, told in (
         (["mini_cheeta"], "did you mean mini_cheetah"),
         (["mini_cheetah", "--page", str(page)], "has no lines"),
+        (["mini_cheetah", "--page", str(tmp_path)], "Is a directory"),
+        (["mini_cheetah", "--page", str(picture)], "is no Markdown file"),
         (["mini_cheetah", "--duration", "-1"], "duration"),
         (["mini_cheetah", "--mujoco", "--duration", "2"], "does not go with --mujoco"),
     ):
         assert cli.main(["robots", "check", *asked]) == 2
         assert told in capsys.readouterr().err
+
+
+def test_a_page_that_is_not_there_is_made_and_filled_again(tmp_path: Path) -> None:
+    page = tmp_path / "docs" / "robots.md"
+    asked = ["robots", "check", "mini_cheetah", "--duration", "0.1", "--json", "--page", str(page)]
+    for _ in range(2):
+        assert cli.main(asked) == 0
+        first, *table, last = page.read_text(encoding="utf-8").splitlines()
+        assert (first, last) == ("<!-- checked robots -->", "<!-- end of checked robots -->")
+        assert sum("mini_cheetah" in line for line in table) == 1
 
 
 def test_without_names_it_takes_all_that_there_are() -> None:

@@ -15,7 +15,7 @@ import tyro
 from tarsus.commands._robot_flags import Base, BaseFlags
 from tarsus.commands.base import Command, File, Seconds, called, print_json
 from tarsus.errors import TarsusError, several
-from tarsus.files import write_text
+from tarsus.files import check_writable, write_text
 
 if TYPE_CHECKING:
     from tarsus.validation.robot_check import CheckedRobot
@@ -60,8 +60,9 @@ class Robots(Command):
     """Beside MuJoCo: events and poses of a flight, a limp drop, a stand and a fall; of a fixed base
     a swing and a hold."""
     page: File = None
-    """Write the table to this Markdown file, between its lines `<!-- checked robots -->` (with
-    --mujoco `<!-- robots beside MuJoCo -->`) and `<!-- end of ... -->`."""
+    """Write the table to this Markdown file: a new one, or between the lines `<!-- checked robots
+    -->` (with --mujoco `<!-- robots beside MuJoCo -->`) and `<!-- end of ... -->` of one that is
+    there."""
     base: Base = field(default_factory=BaseFlags)
 
     def execute(self) -> int:
@@ -97,6 +98,7 @@ class Robots(Command):
         # told
         print_json(told) if self.json else table.tell(closing)
         if self.page is not None:
+            self.page.parent.mkdir(parents=True, exist_ok=True)
             write_text({self.page: f"{before}\n{table.markdown()}{after}"})
         return int(failed)
 
@@ -152,11 +154,19 @@ class ToldTable:
 
 
 def _around(page: Path | None, name: str) -> tuple[str, str]:
-    """What of a page stands around the table called so; TarsusError if it has no place for one."""
+    """What of a page, or of a new one, stands around the table called so; TarsusError if it has no
+    place for one.
+    """
     if page is None:
         return "", ""
     begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
-    before, has_begin, rest = page.read_text(encoding="utf-8").partition(begin)
+    if not os.path.exists(page):
+        check_writable(page.parent)
+        return begin, f"{end}\n"
+    try:
+        before, has_begin, rest = page.read_text(encoding="utf-8").partition(begin)
+    except UnicodeDecodeError:
+        raise TarsusError(f"{str(page)!r} is no Markdown file: its text is not UTF-8.") from None
     _, has_end, after = rest.partition(end)
     if not has_begin or not has_end:
         raise TarsusError(f"{str(page)!r} has no lines {begin.strip()!r} and {end!r} for a table.")
