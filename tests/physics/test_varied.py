@@ -146,7 +146,7 @@ def test_torques_come_late_by_whole_steps() -> None:
         simulation.step()
         acted = simulation.backend.get("tau")
         assert np.array_equal(acted[:, 0], np.maximum(step - delays, 0))
-    with pytest.raises(TarsusError, match="at most 3"):
+    with pytest.raises(TarsusError, match="from 0 to 3, or one for each of 3 worlds, not 4; "):
         simulation.set(delay=4)
 
 
@@ -216,7 +216,19 @@ def test_a_body_without_mass_gets_none() -> None:
         ({"varied": "mass"}, {"mass": -1.0}, "must be positive|must be greater|must lie"),
         ({"varied": "mass"}, {"mass": np.ones(3)}, "one for each of 2 worlds"),
         ({"varied": "inertia"}, {"inertia": {TRUNK: np.diag([1.0, 0.1, 0.1])}}, "none that a body"),
-        ({"varied": "mass"}, {"mass": "heavy"}, "must be numbers, not 'heavy'"),
+        ({"varied": "mass"}, {"mass": "heavy"}, "must be one number, not 'heavy'"),
+        (
+            {"varied": "delay"},
+            {"delay": -1},
+            r"whole number of steps from 0 to 8, or .* 2 worlds, not -1\.$",
+        ),
+        (
+            {"varied": "delay"},
+            {"delay": 0.5},
+            r"whole number of steps from 0 to 8, or .*, not 0\.5\.$",
+        ),
+        ({"varied": "delay"}, {"delay": None}, r"from 0 to 8, or .*, not None\.$"),
+        ({"varied": "delay"}, {"delay": 9}, r"from 0 to 8, or .*, not 9; .* lets it be longer"),
         ({"varied": {"delay": 0}}, {}, "1 to 100"),
         ({"varied": 5}, {}, "a name or a list of names, not 5"),
         ({"varied": {"mass": None}}, {}, "a name or a list of names, not None"),

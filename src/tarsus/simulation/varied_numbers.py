@@ -65,14 +65,28 @@ def _written(varied: Varied, kind: str, given: Any, held: Array) -> Array:
     """A register (worlds, n) with the values of some columns new."""
     held, names = held.astype(float), getattr(varied, kind)
     if kind == "delay":
-        value = _numbers(kind, "delay", given, len(held))
-        if np.any(value != np.round(value)) or np.any(value > varied.delay):
-            raise TarsusError(f"delay must be a whole number of steps, at most {varied.delay}.")
-        held[:, 0] = value
+        held[:, 0] = _delays(given, varied.delay, len(held))
         return held
     for name, value in _by_name(kind, given, names).items():
         held[:, names.index(name)] = _numbers(kind, name, value, len(held))
     return held
+
+
+def _delays(given: Any, longest: int, worlds: int) -> Array:
+    """Whole steps, one number or one a world; else TarsusError."""
+    try:
+        value = np.asarray(given, float)
+    except (TypeError, ValueError):
+        value = np.full(1, np.nan)
+    within = value == np.clip(np.round(value), 0, longest)
+    if value.shape not in ((), (worlds,)) or not within.all():
+        each = f", or one for each of {worlds} worlds" if worlds > 1 else ""
+        longer = "; Simulation(..., varied={'delay': STEPS}) lets it be longer"
+        more = longer if bool((value > longest).any()) else ""
+        raise TarsusError(
+            f"delay must be a whole number of steps from 0 to {longest}{each}, not {given!r}{more}."
+        )
+    return value
 
 
 def _by_name(kind: str, given: Any, names: tuple[str, ...]) -> Mapping[str, Any]:
@@ -91,12 +105,11 @@ def _numbers(kind: str, name: str, given: Any, worlds: int) -> Array:
     try:
         value = np.asarray(given, float)
     except (TypeError, ValueError):
-        raise TarsusError(f"{kind} of {name!r} must be numbers, not {given!r}.") from None
+        raise TarsusError(f"{kind} of {name!r} must be {_called(shape)}, not {given!r}.") from None
     if value.shape not in (shape, (worlds, *shape)):
-        one = f"shape {shape}" if shape else "one number"
+        each = f", or one for each of {worlds} worlds" if worlds > 1 else ""
         raise TarsusError(
-            f"{kind} of {name!r} must be of {one}, or one for each of {worlds} worlds, not of"
-            f" shape {value.shape}."
+            f"{kind} of {name!r} must be {_called(shape)}{each}, not of shape {value.shape}."
         )
     allowed = Range.read(within)
     wrong = value[~allowed.holds(value)]
@@ -104,6 +117,10 @@ def _numbers(kind: str, name: str, given: Any, worlds: int) -> Array:
         worst = wrong.ravel()[0]
         raise TarsusError(f"{kind} of {name!r} must {allowed.rule(worst)}, not {worst:g}.")
     return value
+
+
+def _called(shape: tuple[int, ...]) -> str:
+    return f"numbers of shape {shape}" if shape else "one number"
 
 
 def _matter(varied: Varied, given: Mapping[str, Any], mechanism: Mechanism, held: Array) -> Array:
