@@ -174,7 +174,7 @@ def test_list_finds_what_lies_in_the_folders(what: str, capsys: pytest.CaptureFi
         ("run mini_cheetah --friction=-1", "mu must not be negative"),
         ("run mini_cheetah --slope 90", "less than 90 degrees"),
         ("run mini_cheetah --bounce 1.5", "--bounce must lie between 0 and 1"),
-        ("run mini_cheetah --bounce nan", "--bounce must lie between 0 and 1"),
+        ("run mini_cheetah --bounce nan", "--bounce: 'nan' is not a finite number."),
         ("run mini_cheetah --bounce 0.5 --no-limits", "does not go with --no-limits"),
         ("run mini_cheetah --sensors imuu", "did you mean imu"),
         ("run mini_cheetah --sensors imu:FR_foott", "did you mean FR_foot"),
@@ -383,6 +383,8 @@ def test_what_is_no_number_is_told_in_plain_words(
     assert cli.main(["run", "mini_cheetah", option, "abc"]) == 2
     told = capsys.readouterr().err
     assert told == f"error: {option}: 'abc' is not a number.\n"
+    assert cli.main(["run", "mini_cheetah", option, "inf"]) == 2
+    assert capsys.readouterr().err == f"error: {option}: 'inf' is not a finite number.\n"
 
 
 def test_a_run_without_an_end_is_refused(capsys: pytest.CaptureFixture) -> None:

@@ -11,12 +11,13 @@ import pytest
 from scipy.interpolate import CubicHermiteSpline
 
 import tarsus
-from tarsus import registry
+from tarsus import cli, registry
 from tarsus.control.pd import actuated
 from tarsus.errors import TarsusError
 from tarsus.morphology.mirror import mirrored_motors
 from tarsus.parameters import declared
 from tarsus.planning import spline
+from tarsus.planning.closed_loop import Shove
 from tarsus.planning.goals.base import Goal
 from tarsus.planning.goals.go import Go
 from tarsus.planning.methods.base import Proposal, SamplingMethod
@@ -337,6 +338,24 @@ def test_a_goal_s_costs_have_weights_and_are_never_negative(name: str) -> None:
 def test_planning_mistakes_get_one_clear_sentence(options: Any, sentence: str) -> None:
     with pytest.raises(tarsus.TarsusError, match=sentence):
         tarsus.Planner(**options)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (["--push", "nan"], "--push: 'nan' is not a finite number."),
+        (["--push", "9", "--push-at", "2"], "the push, 0.1 s from 2 s on, must come and go"),
+        (["--push", "9", "--push-lasts", "-1"], "must come and go within the run of 2 s."),
+    ],
+)
+def test_a_push_that_is_none_is_told_before_anything_is_compiled(
+    given: list[str], told: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tarsus.Planner, "__init__", lambda *_: pytest.fail("compiled"))
+    assert cli.main(["plan", "stand", "--duration", "2", *given]) == 2
+    assert told in capsys.readouterr().err
+    with pytest.raises(tarsus.TarsusError, match="force must be finite, not nan"):
+        Shove(np.nan).check(2.0)
 
 
 def test_a_pace_that_cannot_be_kept_and_unknown_commands(planner: tarsus.Planner) -> None:

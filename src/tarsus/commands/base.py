@@ -17,6 +17,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, get_type_hints
 
@@ -90,9 +91,12 @@ def names_of(kind: str, package: str, *also: str) -> Checked:
 
 def _number(words: list[str]) -> float:
     try:
-        return float(words[0])
+        found = float(words[0])
     except ValueError:
         raise ValueError(f"{words[0]!r} is not a number") from None
+    if not isfinite(found):
+        raise ValueError(f"{words[0]!r} is not a finite number")
+    return found
 
 
 def number(called: str) -> Any:

@@ -152,7 +152,9 @@ class PlanCommand(Command):
 
         if self.push is None:
             return None
-        return Shove(self.push, self.push_direction, self.push_at, self.push_lasts)
+        shove = Shove(self.push, self.push_direction, self.push_at, self.push_lasts)
+        shove.check(self.duration)
+        return shove
 
     def _planner(self) -> Planner:
         """As the flags want it."""

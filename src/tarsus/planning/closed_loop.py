@@ -37,6 +37,17 @@ class Shove:
     at: float = 1.0
     lasts: float = 0.1
 
+    def check(self, seconds: float) -> None:
+        """TarsusError unless it is one, and comes and goes within a run of so many seconds."""
+        for name in ("force", "direction", "at", "lasts"):
+            if not np.isfinite(getattr(self, name)):
+                raise TarsusError(f"a push: {name} must be finite, not {getattr(self, name)}.")
+        if not 0 < self.at < self.at + self.lasts < seconds:
+            raise TarsusError(
+                f"the push, {self.lasts:g} s from {self.at:g} s on, must come and go within the run"
+                f" of {seconds:g} s."
+            )
+
     def vector(self) -> Array:
         """The force (3,), N, in the world's axes."""
         angle = np.deg2rad(self.direction)
@@ -90,8 +101,7 @@ def run(
     base = planner.robot.bodies[0].name
     parts: list[tuple[float, Array]] = [(seconds, np.zeros(3))]
     if shove is not None:
-        if not 0 < shove.at < shove.at + shove.lasts < seconds:
-            raise TarsusError("the push must come and go while the run lasts.")
+        shove.check(seconds)
         rest = seconds - shove.at - shove.lasts
         parts = [(shove.at, np.zeros(3)), (shove.lasts, shove.vector()), (rest, np.zeros(3))]
     # one log after the other: what pushes is the same all over each
