@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import threading
+import time
 from _thread import interrupt_main
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import casadi as ca
 import llvmlite.binding as llvm
@@ -23,6 +25,7 @@ from tarsus.program.lowering.passed import passed
 from tarsus.program.run import native
 from tarsus.program.run.optimizer import optimizes
 from tarsus.program.run.worlds import Worlds
+from tarsus.simulation.recording.recorder import Interventions, Records, record
 
 LINKER = native._jit.__wrapped__
 
@@ -75,6 +78,24 @@ def test_a_command_tells_that_it_waits_for_a_loop(capsys: pytest.CaptureFixture[
     worlds.set("x", 1000.0)
     worlds.advance()
     assert not capsys.readouterr().err, "no command listens"
+
+
+def test_a_run_s_time_is_without_that_for_which_it_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    make = native._loop
+
+    def slow(*given: Any, **named: Any) -> Any:
+        time.sleep(0.5)
+        return make(*given, **named)
+
+    monkeypatch.setattr(native, "_loop", slow)
+    b = Builder("rare")
+    q = b.declare("q", 1)
+    run = b.loop({"q": q + 1}, lambda v: ({"q": 2 * v["q"]}, ca.SX(0)), 1, q >= 3, seldom=True)
+    worlds, into = Worlds(b.program(q=run["q"])), (list[Records](), lambda done: None)
+    began = time.perf_counter()
+    kept = record(worlds, 8, 0.01, lambda records, done: None, Interventions(), into)
+    assert time.perf_counter() - began > 0.5 and 0 < kept.wall < 0.4
+    assert len(into[0][0]["q"]) == 8
 
 
 def test_a_loop_is_compiled_when_a_world_enters_it(own_cache: Path) -> None:

@@ -12,6 +12,7 @@ from _thread import start_new_thread
 from collections.abc import Callable
 from functools import cache, partial
 from threading import RLock
+from time import perf_counter
 from typing import Any
 
 from llvmlite.binding.orcjit import ResourceTracker
@@ -107,6 +108,28 @@ class WhenEntered:
                 owner._tell(k, None)
         if reasons:
             raise reasons[0][0]
+
+
+class WaitClock:
+    """For how long runs have waited for functions in a `with` block: `seconds`."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self._began = list[float]()
+
+    def __enter__(self) -> WaitClock:
+        WAITING.append(self._waits)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        WAITING.remove(self._waits)
+
+    def _waits(self, so: bool) -> None:
+        if so:
+            self._began.append(perf_counter())
+        elif self._began:  # a function within another's is waited for once
+            began = self._began.pop()
+            self.seconds += 0.0 if self._began else perf_counter() - began
 
 
 def _tell_that_it_waits(so: bool) -> None:

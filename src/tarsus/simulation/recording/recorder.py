@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.program.run.backend import Backend
+from tarsus.program.run.when_entered import WaitClock
 from tarsus.simulation.recording.divergence import Fault
 from tarsus.simulation.recording.interrupt import noticing
 
@@ -38,7 +39,7 @@ class Recording:
     """How a run ended.
 
     fault: the first step that diverged, if any
-    wall: time that the steps took, s
+    wall: time that the steps took, s, without that for which they waited for code of theirs
     interrupted: whether Ctrl-C ended it
     """
 
@@ -69,7 +70,7 @@ def record(
     late = round(float(worlds.first("steps")[0])) % every if every else 0  # into an interval
     # chunk by chunk
     done, fault, wall = 0, None, 0.0
-    with noticing() as interrupted:
+    with noticing() as interrupted, WaitClock() as waited:
         while done < steps and (fault is None or worlds.count > 1) and not interrupted():
             began = perf_counter()
             if before and not late:
@@ -87,7 +88,7 @@ def record(
             if fault is None and done < steps:
                 look(done)
         stopped = interrupted() and done < steps and (fault is None or worlds.count > 1)
-    return Recording(fault, wall, stopped)
+    return Recording(fault, max(wall - waited.seconds, 0.0), stopped)
 
 
 def joined(chunks: Sequence[Records]) -> Records:
