@@ -111,6 +111,11 @@ def test_worlds_that_fail_are_told(folder: Path, capsys: pytest.CaptureFixture[s
     assert cli.main(["sweep", *given]) == 1
     told = capsys.readouterr().out
     assert "3 of 3 worlds failed:" in told and "mass_scale must be positive" in told
+    # and by a dry run
+    assert cli.main(["sweep", *given, "--dry-run"]) == 1
+    told = capsys.readouterr().out
+    assert "3 of 3 worlds that were tried failed:" in told
+    assert "mass_scale must be positive" in told
 
 
 def test_sql_that_names_no_table_is_told_its_name(folder: Path) -> None:

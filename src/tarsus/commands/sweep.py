@@ -21,7 +21,7 @@ class Sweep(Command):
     """Run simulations on a grid, a Latin hypercube or at random.
 
     What a spec may say: docs/sweeps.md. A sweep that was killed goes on where it stopped. Exits
-    with 1 if chunks could not be made, or all worlds failed.
+    with 1 if chunks could not be made, or all worlds failed (of a dry run: all that it tried).
     """
 
     place: ClassVar[int] = 62
@@ -69,8 +69,8 @@ class Sweep(Command):
             )
         # what it did, or would do
         kept, size = found.trajectories, f"{found.megabytes:.3g} MB"
-        why = {} if self.dry_run else _failures(self.out)
-        failed = sum(why.values())
+        why = found.failures if self.dry_run else _failures(self.out)
+        failed, of = sum(why.values()), found.tried if self.dry_run else found.worlds
         if self.json:
             print_json(vars(found) | {"failures": why})
         elif self.dry_run:
@@ -86,12 +86,12 @@ class Sweep(Command):
                 + (f"; {kept} trajectories, {size}" if kept else "")
             )
         if failed and not self.json:
-            print(f"{failed} of {found.worlds} worlds failed:")
+            print(f"{failed} of {of} worlds{' that were tried' if self.dry_run else ''} failed:")
             for text, worlds in list(why.items())[:TOLD]:
                 print(f"  {worlds}: {text}")
         for text in found.lost:
             print(f"lost: {text}", file=sys.stderr)
-        return FAILED if found.lost or failed == found.worlds else 0
+        return FAILED if found.lost or failed == of else 0
 
 
 def _failures(folder: Path) -> dict[str, int]:

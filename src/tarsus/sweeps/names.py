@@ -49,7 +49,7 @@ def check(name: str) -> None:
         raise unknown("entry of a sweep", name, known)
     known = {"push": tuple(PUSH), "noise": NOISE, "option": tuple(_options())}.get(part)
     if known is not None and own not in known:
-        raise unknown(f"entry of a sweep: {part}", own, known)
+        raise unknown(f"entry {part}.NAME of a sweep", own, known)
 
 
 def check_value(name: str, value: Any) -> None:

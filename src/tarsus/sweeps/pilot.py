@@ -32,6 +32,7 @@ class GroupCost:
     size: worlds of a chunk; seconds: of one worker, in all
     trajectories, megabytes: how many may be kept at most, and how large they are in all
     certain: whether as many are kept, whatever the outcomes
+    tried: how many worlds were measured; failed: why those of them that did could not go on
     """
 
     size: int
@@ -39,6 +40,8 @@ class GroupCost:
     trajectories: int
     megabytes: float
     certain: bool
+    tried: int = 0
+    failed: tuple[str, ...] = ()
 
 
 def costs(
@@ -77,36 +80,39 @@ def check_room(
 
 def _cost(group: Chunk, quiet: Callable[[], object]) -> GroupCost:
     """Of one group: its worlds, and the trajectories that are kept."""
-    worlds, seconds = len(group), _seconds_a_world(group, quiet)
+    worlds, (seconds, outcome) = len(group), _tried(group, quiet)
+    tried, failed = len(outcome), tuple(why for why in outcome if why is not None)
     if not group.keep:
-        return GroupCost(_size(worlds, seconds), worlds * seconds, 0, 0.0, True)
+        return GroupCost(_size(worlds, seconds), worlds * seconds, 0, 0.0, True, tried, failed)
     each, megabytes = _of_a_trajectory(group)
     certain = group.keep == ALL or not isinstance(group.keep, str)
     count = worlds if isinstance(group.keep, str) else len(group.keep)
     seconds += each * (count / worlds if certain else FEW)
     room = max(int(CHUNK_MB / max(megabytes, 1e-9)), 1)
     size = min(_size(worlds, seconds), room)
-    return GroupCost(size, worlds * seconds, count, count * megabytes, certain)
+    kept = count, count * megabytes, certain
+    return GroupCost(size, worlds * seconds, *kept, tried, failed)
 
 
-def _seconds_a_world(group: Chunk, quiet: Callable[[], object]) -> float:
-    """Of a whole run, measured on a few worlds for a short time once their step is compiled; what
-    a batch takes whatever its worlds are does not count.
+def _tried(group: Chunk, quiet: Callable[[], object]) -> tuple[float, list[str | None]]:
+    """Seconds of a world's whole run, and why each world failed that was tried: measured on a few
+    for a short time once their step is compiled; what a batch takes whatever its worlds are does
+    not count.
     """
     whole = float(group.structure["seconds"])
     short = min(PILOT_SECONDS, whole)
     pilot = replace(group.part(0, PILOT), structure={**group.structure, "seconds": short})
     simulated(pilot.part(0, LEAST))
     quiet()
-    seconds = []
+    seconds, failed = [], list[str | None]()
     for some in (pilot.part(0, LEAST), pilot):
         began = perf_counter()
-        simulated(some)
+        failed = simulated(some)[1]
         seconds.append(perf_counter() - began)
     if len(pilot) <= LEAST:
-        return seconds[1] / len(pilot) * whole / short
+        return seconds[1] / len(pilot) * whole / short, failed
     more = max(seconds[1] - seconds[0], ALWAYS * seconds[1])
-    return more / (len(pilot) - LEAST) * whole / short
+    return more / (len(pilot) - LEAST) * whole / short, failed
 
 
 def _of_a_trajectory(group: Chunk) -> tuple[float, float]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field, replace
@@ -39,6 +39,7 @@ class SweepReport:
     expected: seconds of one worker, of a dry run
     trajectories, megabytes: how many were kept now, and how large they are; of a dry run: at most,
         about
+    tried, failures: worlds that a dry run tried, and for how many of them what went wrong
     """
 
     worlds: int
@@ -53,6 +54,8 @@ class SweepReport:
     expected: float | None = None
     trajectories: int = 0
     megabytes: float = 0.0
+    tried: int = 0
+    failures: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(eq=False)
@@ -196,6 +199,8 @@ def _expected(
         expected=sum(c.seconds for c in cost),
         trajectories=sum(c.trajectories for c in cost),
         megabytes=sum(c.megabytes for c in cost),
+        tried=sum(c.tried for c in cost),
+        failures=dict(Counter(why for c in cost for why in c.failed).most_common()),
     )
 
 
