@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tarsus.errors import TarsusError
+from tarsus.errors import TarsusError, near_names
 
 DEVICE = re.compile(r"con|prn|aux|nul|com\d|lpt\d", re.IGNORECASE)  # no file's name on Windows
 LONGEST_NAME = 100  # bytes of a name in a file's name: file systems take 255 in all
@@ -41,6 +41,20 @@ def is_file(path: Path) -> bool:
         return path.is_file()
     except (OSError, ValueError):
         return False
+
+
+def missing(path: Path, wanted: str) -> TarsusError:
+    """An error for a file that is not there, with near names of its kind in that folder.
+
+    wanted: what is asked for, such as "a log (.nc)"
+    """
+    if os.path.isdir(path):
+        return TarsusError(f"{path} is a folder: give {wanted} in it.")
+    beside = os.listdir(path.parent) if path.suffix and os.path.isdir(path.parent) else []
+    stems = {Path(name).stem: name for name in sorted(beside) if name.endswith(path.suffix)}
+    near = [stems[stem] for stem in near_names(path.stem, stems)]
+    told = f"did you mean {' or '.join(near)}?" if near else f"give {wanted}."
+    return TarsusError(f"there is no file {path}: {told}")
 
 
 def check_writable(folder: Path) -> None:

@@ -195,6 +195,7 @@ def test_unfit_files_and_robots(
     (tmp_path / "text.nc").write_text("no log")
     for arguments, message in [
         (["nowhere.npz", "--robot", "mini_cheetah"], "there is no file nowhere.npz"),
+        ([".", "--robot", "mini_cheetah"], ". is a folder: give a recorded run"),
         ([str(tmp_path / "text.npz"), "--robot", "mini_cheetah"], "cannot be read as a NumPy file"),
         ([str(tmp_path / "text.nc")], "cannot be read as a netCDF file"),
         ([str(Path(__file__)), "--robot", "mini_cheetah"], "is an .npz file or a netCDF log"),

@@ -219,7 +219,10 @@ def test_one_mesh_of_many_robots_is_their_picture_one_by_one(log: xr.Dataset) ->
     [
         (["LOG"], "name the logs"),
         (["LOG", "out.avi"], ".mp4, .gif, .png"),
-        (["gone.nc", "out.png"], "there is no file gone.nc"),
+        (["gone.nc", "out.png"], "there is no file gone.nc: give a log of `tarsus run` (.nc)."),
+        (["brokn.nc", "out.png"], "there is no file brokn.nc: did you mean broken.nc?"),
+        (["mini_cheetah", "out.png"], "there is no file mini_cheetah: give a log"),
+        ([".", "out.png"], ". is a folder: give a log of `tarsus run` (.nc) in it."),
         (["LOG", "out.png", "--times", "9"], "9 is outside"),
         (["LOG", "out.png", "--times", "x"], "must be numbers"),
         (["LOG", "out.png", "--strip", "0"], "from 1 to 100"),

@@ -115,7 +115,7 @@ def test_worlds_that_fail_are_told(folder: Path, capsys: pytest.CaptureFixture[s
     assert cli.main(["sweep", *given, "--dry-run"]) == 1
     told = capsys.readouterr().out
     assert "3 of 3 worlds that were tried failed:" in told
-    assert "mass_scale must be positive" in told
+    assert "every body, at most 1e+06; that of 'ball' is -1.1." in told
 
 
 def test_sql_that_names_no_table_is_told_its_name(folder: Path) -> None:

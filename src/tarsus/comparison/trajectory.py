@@ -22,7 +22,7 @@ from tarsus.comparison.own_log import check_log, check_loops, floats
 from tarsus.dynamics import loop_constraints
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError, unknown
-from tarsus.files import is_file
+from tarsus.files import is_file, missing
 from tarsus.model.check import LARGEST
 from tarsus.model.mechanism import WORLD
 from tarsus.model.spans import spans
@@ -44,12 +44,13 @@ EVEN = 1e-6  # of the step: how far two steps may differ in length
 UNIT = 1e-3  # how far a quaternion may be from unit length
 SHORTEST = 1e-9  # s
 SUFFIXES = (".npz", ".nc")
+JUDGED = "a recorded run (.nc, .npz, .csv, .parquet) or a ROS 2 bag"
 
 
 def read(path: Path) -> dict[str, Any] | xr.Dataset:
     """The arrays of an .npz file, or the log in a netCDF file; TarsusError if it is neither."""
     if not is_file(path):
-        raise TarsusError(f"there is no file {path} to judge.")
+        raise missing(path, JUDGED)
     if path.suffix not in SUFFIXES:
         raise TarsusError(f"{path.name}: a trajectory is an .npz file or a netCDF log (.nc).")
     if path.suffix == ".nc":

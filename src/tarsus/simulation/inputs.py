@@ -215,9 +215,12 @@ def mass_scales(scales: Mapping[str, ArrayLike], worlds: int) -> NDArray[np.floa
         except (TypeError, ValueError):
             column = np.full(1, np.nan)
         if column.shape not in ((), (worlds,)) or not np.all((column > 0) & (column <= HEAVIEST)):
+            each = f": one factor, or one for each of {worlds} worlds" if worlds > 1 else ""
+            one = column.size == 1 and np.isfinite(column).all()
+            told = float(column.ravel()[0]) if one else given
             raise TarsusError(
-                f"mass_scale must be positive for every body and world, at most {HEAVIEST:g}: one"
-                f" factor, or one for each of {worlds} worlds; that of {name!r} is {given!r}."
+                f"mass_scale must be positive for every body, at most {HEAVIEST:g}{each}; that of"
+                f" {name!r} is {told!r}."
             )
         columns.append(np.broadcast_to(column, worlds))
     return np.stack(columns, -1)

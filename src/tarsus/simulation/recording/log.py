@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tarsus.contact.base import Law
 from tarsus.dynamics import loop_constraints
 from tarsus.errors import TarsusError, several
-from tarsus.files import is_file, replacing
+from tarsus.files import is_file, missing, replacing
 from tarsus.model.mechanism import Mechanism
 from tarsus.parameters import Role, declared
 from tarsus.program.run.backend import Backend
@@ -229,7 +229,7 @@ def warnings_of(mechanism: Mechanism, log: xr.Dataset) -> list[str]:
 def opened(path: Path) -> xr.Dataset:
     """The log in a netCDF file; TarsusError if there is none, or it cannot be read."""
     if not is_file(path):
-        raise TarsusError(f"there is no file {path}.")
+        raise missing(path, "a log of `tarsus run` (.nc)")
     try:
         with warnings.catch_warnings():  # a fill value that is none changes no number
             warnings.simplefilter("ignore", xr.SerializationWarning)
