@@ -12,6 +12,7 @@ import tyro
 from tarsus import robots
 from tarsus.commands._robot_flags import Base, BaseFlags
 from tarsus.commands.base import Checked, Command, Number, called, print_json
+from tarsus.errors import TarsusError
 
 ROWS = {
     "signorini_J": ("Signorini", "J", "force while the contact separates, or a pull"),
@@ -49,6 +50,8 @@ class Judge(Command):
     def execute(self) -> int:
         from tarsus.comparison.judge import judge
 
+        if self.friction is not None and self.friction < 0:
+            raise TarsusError(f"--friction must not be negative, not {self.friction:g}.")
         with self.progress() as progress:
             progress.say(f"judging {self.run}")
             robot = self.base.load(self.robot) if self.robot else None
