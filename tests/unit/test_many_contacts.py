@@ -65,7 +65,7 @@ def test_contacts_that_give_way_are_solved_through_the_joints(count: int, seldom
     b.declare("z", 3 * N)
 
     def body(_: Values) -> tuple[Values, SX]:
-        coupling = coupled(*(symbols[name] for name in "MWJ"), b)
+        coupling = coupled(symbols["M"], symbols["W"], symbols["J"], b)
         give = [SX(B[3 * i : 3 * i + 3, 3 * i : 3 * i + 3]) for i in range(N)]
         found = softened(coupling, b, give)(ca.vertsplit(ca.vec(symbols["r"]), 3))
         return {"z": ca.vertcat(*found)}, SX(0)
