@@ -131,7 +131,7 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture) -> N
     assert "its base is fixed to the world" in capsys.readouterr().out
     for wrong, said in (
         (["--base-height", "1"], "give --fixed-base too"),
-        (["--fixed-base", "--base-height", "nan"], "--base-height must be finite, not nan"),
+        (["--fixed-base", "--base-height", "nan"], "--base-height: 'nan' is not a finite number"),
     ):
         assert cli.main(["run", str(file), *wrong]) == 2
         assert said in capsys.readouterr().err

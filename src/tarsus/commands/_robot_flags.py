@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import isfinite
 from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
@@ -42,8 +41,6 @@ class BaseFlags(Group):
         """TarsusError for a height of what is not held, before anything heavy is imported."""
         if self.base_height is not None and not self.fixed_base:
             raise TarsusError("--base-height is of a base that is held: give --fixed-base too.")
-        if self.base_height is not None and not isfinite(self.base_height):
-            raise TarsusError(f"--base-height must be finite, not {self.base_height:g}.")
 
 
 Base = Annotated[BaseFlags, tyro.conf.OmitArgPrefixes]
