@@ -31,6 +31,11 @@ def names(package: str) -> tuple[str, ...]:
     )
 
 
+def listed(given: str) -> list[str]:
+    """What stands between commas, each once."""
+    return list(dict.fromkeys(part.strip() for part in given.split(",")))
+
+
 def require(package: str, kind: str, name: str, also: tuple[str, ...] = ()) -> None:
     """TarsusError with near names unless a folder has the file `name`, or `also` has it."""
     known = (*names(package), *also)

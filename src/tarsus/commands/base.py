@@ -73,17 +73,12 @@ def name_of(kind: str, package: str, *also: str) -> Checked:
     return Checked(check, lambda: (*registry.names(package), *also))
 
 
-def listed(given: str) -> list[str]:
-    """What stands between commas, each once."""
-    return list(dict.fromkeys(part.strip() for part in given.split(",")))
-
-
 def names_of(kind: str, package: str, *also: str) -> Checked:
     """The same for several names with commas between them."""
     one = name_of(kind, package, *also)
 
     def check(names: str) -> None:
-        for name in listed(names):
+        for name in registry.listed(names):
             one.check(name)
 
     return Checked(check, one.names)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
+from tarsus import registry
 from tarsus.commands.base import (
     FAILED,
     Command,
@@ -14,7 +15,6 @@ from tarsus.commands.base import (
     Flag,
     Seconds,
     called,
-    listed,
     names_of,
     print_json,
 )
@@ -100,7 +100,7 @@ class Bench(Command):
             elif self.walks:
                 figures, tell = walk_costs(progress.say), report.tell_walks
             elif self.whole:
-                names = ROBOTS if self.robots is None else tuple(listed(self.robots))
+                names = ROBOTS if self.robots is None else tuple(registry.listed(self.robots))
                 figures, tell = whole_costs(names, progress.say), report.tell_whole
             elif self.learning:
                 figures, tell = _learning(progress.say), report.tell_learning
@@ -138,7 +138,7 @@ class Bench(Command):
         from tarsus.benchmarks.peer_bench import bench_peers
         from tarsus.benchmarks.peer_report import tell_peers
 
-        names = None if self.engines is None else listed(self.engines)
+        names = None if self.engines is None else registry.listed(self.engines)
         with self.progress() as progress:
             found = bench_peers(names, progress=progress.say)
         self._keep(found)

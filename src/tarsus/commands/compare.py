@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar
 
+from tarsus import registry
 from tarsus.commands._joint_flags import JointFlags, Joints
 from tarsus.commands._robot_flags import Base, BaseFlags
 from tarsus.commands.base import (
@@ -18,7 +19,6 @@ from tarsus.commands.base import (
     RobotName,
     Seconds,
     called,
-    listed,
     names_of,
     print_json,
 )
@@ -69,7 +69,7 @@ class Compare(Command):
 
     def execute(self) -> int:
         try:
-            dts = list(dict.fromkeys(map(float, listed(self.dts))))
+            dts = list(dict.fromkeys(map(float, registry.listed(self.dts))))
         except ValueError:
             raise TarsusError(
                 f"--dts takes numbers separated by commas, not {self.dts!r}."

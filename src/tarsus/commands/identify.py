@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import tyro
 
+from tarsus import registry
 from tarsus.commands.base import (
     LAWS,
     Command,
     Folder,
     called,
-    listed,
     names_of,
     print_json,
     written,
@@ -93,7 +93,8 @@ class Identify(Command):
         from tarsus.identification.laws import rank_laws
 
         assert self.laws is not None
-        names = "all" if "all" in listed(self.laws) else listed(self.laws)
+        given = registry.listed(self.laws)
+        names = "all" if "all" in given else given
         with self.progress() as progress:
             found = rank_laws(self.spec, names, None, threads, progress.say)
         record = asdict(found)

@@ -20,7 +20,6 @@ from tarsus.commands.base import (
     Seconds,
     Settings,
     called,
-    listed,
     name_of,
     names_of,
     print_json,
@@ -114,7 +113,7 @@ class Play(Command):
     def _laws(self, about: Mapping[str, Any]) -> list[str]:
         if self.mujoco:
             return [PEER]
-        given = listed(self.laws or self.law or str(about.get("law")))
+        given = registry.listed(self.laws or self.law or str(about.get("law")))
         return [*registry.names(LAWS), PEER] if self.laws and "all" in given else given
 
     def _dts(self, about: Mapping[str, Any]) -> list[float]:
@@ -122,7 +121,7 @@ class Play(Command):
             own = float(about.get("dt", 0.004))
             return sorted({own, 0.001}, reverse=True) if self.laws else [own]
         try:
-            found = list(dict.fromkeys(map(float, listed(self.dt))))
+            found = list(dict.fromkeys(map(float, registry.listed(self.dt))))
         except ValueError:
             found = [0.0]
         if not all(dt > 0 for dt in found):

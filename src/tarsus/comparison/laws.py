@@ -81,7 +81,7 @@ def laws_named(names: str) -> dict[str, Law | None]:
 
     "all" among them is every law and MuJoCo.
     """
-    given = [name.strip() for name in names.split(",")]
+    given = registry.listed(names)
     own = [name for name in given if name != "all"]
     chosen = [*own, *registry.names(LAWS), PEER] if "all" in given else own
     for name in chosen:

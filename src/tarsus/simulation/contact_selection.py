@@ -16,7 +16,7 @@ from tarsus.errors import TarsusError
 from tarsus.model.mechanism import WORLD, Candidate
 from tarsus.model.solids import Cuboid
 from tarsus.morphology.feet import MOST, feet
-from tarsus.registry import name_of
+from tarsus.registry import listed, name_of
 from tarsus.stepping.base import Scene, Stepper, named_where
 from tarsus.stepping.blocked import SLIGHT
 from tarsus.stepping.blocked import may_be as may_be_blocked
@@ -94,7 +94,7 @@ def _listed(robot: Robot, names: str | Sequence[str]) -> str | Sequence[str]:
     if isinstance(names, str):
         if "," not in names:
             return names
-        names = [name.strip() for name in names.split(",")]
+        names = listed(names)
     if not isinstance(names, Sequence) or FEET not in names:
         return names
     return [*(name for name in names if name != FEET), *(foot.name for foot in feet(robot))]

@@ -190,8 +190,7 @@ class ByBlocks:
             rest.append(-ca.if_else(touch.presses, ca.vertcat(xi[i][0], slip), HELD_AT_ZERO * L))
             presses += 3 * [touch.presses]
         K = ca.vertcat(*(ca.horzcat(*row) for row in rows))
-        step = at_once(hard, K, flat(rest))
-        moved = ca.vertcat(*impulses) + ca.vertcat(*step)
+        moved = ca.vertcat(*impulses) + ca.vertcat(*at_once(hard, K, flat(rest)))
         return ca.if_else(ca.vertcat(*presses), moved, 0)
 
 
