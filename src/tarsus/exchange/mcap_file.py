@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -39,23 +40,25 @@ def write_mcap(log: xr.Dataset, robot: Robot, to: Path) -> list[Path]:
         raise TarsusError(f"the log has {q.shape[1]} coordinates, {robot.name} has {robot.nq}.")
     # message by message, in order of time
     poses = _poses(robot, q)
+    # in memory: the library hides the cause of a failed write, such as a full disk
+    content, context = BytesIO(), foxglove.Context()
+    writer = foxglove.open_mcap(content, context=context)
+    channels = _Channels(foxglove, context)
+    nanoseconds = np.rint(log["time"].values * 1e9).astype(np.int64)
+    streams = (
+        (channels.frames, _frames(foxglove.messages, poses, nanoseconds)),
+        (channels.joints, _joints(foxglove.messages, log, robot, (q, u))),
+        (channels.contacts, _arrows(foxglove.messages, log, robot)),
+        (channels.feet, _feet(log)),
+        (channels.trunk, _trunk(log)),
+        (channels.solver, _solver(log)),
+    )
+    for now, *messages in zip(nanoseconds.tolist(), *(s for _, s in streams), strict=True):
+        for (channel, _), message in zip(streams, messages, strict=True):
+            channel.log(message, log_time=now)
+    writer.close()
     with replacing(to) as temporary:
-        context = foxglove.Context()
-        writer = foxglove.open_mcap(temporary, context=context)
-        channels = _Channels(foxglove, context)
-        nanoseconds = np.rint(log["time"].values * 1e9).astype(np.int64)
-        streams = (
-            (channels.frames, _frames(foxglove.messages, poses, nanoseconds)),
-            (channels.joints, _joints(foxglove.messages, log, robot, (q, u))),
-            (channels.contacts, _arrows(foxglove.messages, log, robot)),
-            (channels.feet, _feet(log)),
-            (channels.trunk, _trunk(log)),
-            (channels.solver, _solver(log)),
-        )
-        for now, *messages in zip(nanoseconds.tolist(), *(s for _, s in streams), strict=True):
-            for (channel, _), message in zip(streams, messages, strict=True):
-                channel.log(message, log_time=now)
-        writer.close()
+        temporary.write_bytes(content.getbuffer())
     return [to]
 
 
