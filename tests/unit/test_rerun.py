@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -15,6 +16,8 @@ import xarray as xr
 
 import tarsus
 from tarsus import cli
+from tarsus.claims import FileInUse, claimed
+from tarsus.errors import TarsusWarning
 from tarsus.sensing.imu import Imu
 from tarsus.simulation.recording import parts
 from tarsus.stepping.methods.midpoint import Midpoint
@@ -78,7 +81,9 @@ def test_parts_on_the_disk_hold_the_log_so_far_to_the_last_bit(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
-def test_a_killed_run_leaves_a_log_that_opens_and_runs_again(ball: Path, tmp_path: Path) -> None:
+def test_a_killed_run_leaves_a_log_that_opens_and_runs_again(
+    ball: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     process = subprocess.Popen(
         [sys.executable, "-c", KILLED, "run", str(ball), "--duration", "1e5", "--out", tmp_path],
         stdout=subprocess.DEVNULL,
@@ -88,6 +93,10 @@ def test_a_killed_run_leaves_a_log_that_opens_and_runs_again(ball: Path, tmp_pat
     while len(sizes) < SEEN and time.monotonic() < began + 120:
         sizes |= {partial.stat().st_size} if partial.exists() else set()
         time.sleep(0.01)
+    # a second run into the folder is refused while the first one lives
+    again = ["run", str(ball), "--duration", "0.1", "--out", str(tmp_path)]
+    assert cli.main(again) == 2
+    assert str(tmp_path / "ball.nc") in capsys.readouterr().err
     process.send_signal(signal.SIGKILL)
     process.wait()
     assert len(sizes) == SEEN and not (tmp_path / "ball.nc").exists()
@@ -95,9 +104,46 @@ def test_a_killed_run_leaves_a_log_that_opens_and_runs_again(ball: Path, tmp_pat
     assert log.sizes["time"] >= 200
     np.testing.assert_array_equal(log["time"], 0.0025 * np.arange(1, log.sizes["time"] + 1))
     assert log.attrs["command_line"].startswith("tarsus run")
-    assert cli.main(["judge", str(partial), "--json"]) == 0
+    # the next run keeps it under the time of its last part
+    ended, content = partial.stat().st_mtime, partial.read_bytes()
+    assert cli.main(again) == 0
+    (kept,) = tmp_path.glob("ball.partial*")
+    assert kept.name == time.strftime("ball.partial-%Y-%m-%dT%H%M%S.nc", time.localtime(ended))
+    assert kept.read_bytes() == content
+    assert kept.name in capsys.readouterr().err
+    assert {path.name for path in tmp_path.iterdir()} == {
+        *("ball.nc", "ball.png", "ball.xml", kept.name)
+    }
+    assert cli.main(["judge", str(kept), "--json"]) == 0
     short = log.isel(time=slice(0, 400))
     assert tarsus.rerun(short).reproduced
+
+
+LIMITED = """if True:
+    import resource, sys
+    from tarsus import cli
+    from tarsus.simulation.recording import parts
+    parts.EVERY = 0.3
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), -1))
+    sys.exit(cli.main(sys.argv[2:]))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="limits of POSIX")
+def test_a_full_disk_keeps_the_steps_that_fit(ball: Path, tmp_path: Path) -> None:
+    limit, out = 2 << 20, tmp_path / "out"
+    asked = ["run", str(ball), "--duration", "10", "--out", out]
+    ended = subprocess.run(
+        [sys.executable, "-c", LIMITED, str(limit), *asked], capture_output=True, text=True
+    )
+    assert ended.returncode == 2 and "Traceback" not in ended.stderr
+    assert [line.split(":")[0] for line in ended.stderr.splitlines()] == ["warning", "error"]
+    (partial,) = out.iterdir()
+    assert partial.stat().st_size > 0.99 * limit
+    log = xr.load_dataset(partial)
+    assert log.nbytes > limit // 2
+    assert f"{log.sizes['time']} of 4000" in ended.stderr
+    assert cli.main(["judge", str(partial), "--json"]) == 0
 
 
 def test_a_long_part_is_kept_piece_by_piece(
@@ -111,8 +157,8 @@ def test_a_long_part_is_kept_piece_by_piece(
         return log.isel(time=slice(first, last))
 
     monkeypatch.setattr(parts, "PIECE", 10 * log.isel(time=slice(0, 1)).nbytes)
-    kept = parts.Parts(tmp_path / "ball.nc", made)
-    kept.write(35)
+    with parts.Parts(tmp_path / "ball.nc", made) as kept:
+        kept.write(35)
     assert asked == [(0, 1), (1, 11), (11, 21), (21, 31), (31, 35)]
     identical(xr.load_dataset(tmp_path / "ball.partial.nc"), log.isel(time=slice(0, 35)))
 
@@ -136,6 +182,32 @@ def test_a_controller_that_fails_loses_no_step(ball: Path, tmp_path: Path) -> No
     with pytest.raises(RuntimeError, match="a cable broke"):
         simulation.run(1.0, to=tmp_path / "run.nc")
     assert xr.load_dataset(tmp_path / "run.partial.nc").sizes["time"] == 40
+
+
+def test_partial_logs_of_one_second_both_stay(ball: Path, tmp_path: Path) -> None:
+    simulation, log, partial = (
+        tarsus.Simulation(str(ball)),
+        tmp_path / "a.nc",
+        tmp_path / "a.partial.nc",
+    )
+    for content in ("one", "two"):
+        partial.write_text(content)
+        os.utime(partial, (1e9, 1e9))
+        with pytest.warns(TarsusWarning, match=r"a\.partial-2001-09-"):
+            simulation.run(0.01, to=log)
+    assert sorted(path.read_text() for path in tmp_path.glob("a.partial*")) == ["one", "two"]
+
+
+def test_a_log_is_claimed_while_it_is_written(tmp_path: Path) -> None:
+    log = tmp_path / "a.nc"
+    with claimed(log):
+        with pytest.raises(FileInUse, match=r"a\.nc"), claimed(log):
+            pass
+        with claimed(tmp_path / "b.nc"):
+            pass
+    with claimed(log):
+        pass
+    assert not list(tmp_path.iterdir())
 
 
 def test_all_that_was_set_comes_back(ball: Path) -> None:

@@ -8,8 +8,9 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+from tarsus.claims import claimed
 from tarsus.learning.blas import one_thread
-from tarsus.learning.folder import POLICY, SPENT, Folder
+from tarsus.learning.folder import LESSON, POLICY, SPENT, Folder
 from tarsus.learning.lesson import Lesson
 from tarsus.learning.methods.base import Round
 from tarsus.learning.policy import Policy
@@ -66,11 +67,12 @@ def learn(
     """Learn until then, or go on with what the folder `out` holds.
 
     tell: is told the figures of every round, and the seconds spent
-    After Ctrl-C the round at hand is finished and kept.
+    After Ctrl-C the round at hand is finished and kept. Raises FileInUse if another process learns
+    in this folder.
     """
     began, folder = perf_counter(), Folder(Path(out))
-    folder.check(asdict(lesson))
-    with noticing() as interrupted, one_thread():
+    with claimed(folder.path / LESSON), noticing() as interrupted, one_thread():
+        folder.check(asdict(lesson))
         # where it was left
         environment = lesson.environment(threads)
         learner = lesson.parts()[1].learner(environment, lesson.seed)

@@ -35,9 +35,8 @@ from tarsus.simulation import (
 from tarsus.simulation.contact_selection import candidates, unless_named
 from tarsus.simulation.recording.divergence import Diverged, Fault, first_fault
 from tarsus.simulation.recording.interrupt import Interrupted, noticing
-from tarsus.simulation.recording.log import save
 from tarsus.simulation.recording.part_text import name_of
-from tarsus.simulation.recording.parts import Parts, log_path, partial
+from tarsus.simulation.recording.parts import Parts, partial
 from tarsus.simulation.settings import with_parameters
 from tarsus.stepping.base import Scene
 from tarsus.terrain.base import Terrain
@@ -177,34 +176,30 @@ class MujocoSimulation:
             made = log.dataset(self._setup(), recorded().first(last))
             return partial(made.isel(time=slice(first, None)))
 
-        path = None if to is None else log_path(to)
-        parts = Parts(path, part)
-        with noticing() as interrupted:
-            while len(extra) < steps and fault is None and not interrupted():
-                began = perf_counter()
-                self.step()
-                wall += perf_counter() - began
-                recorder.take()
-                extra.append(self._extra())
-                if len(extra) % look and np.isfinite(self.data.qvel.sum()):
-                    continue
-                fault, checked = self._fault(recorder, checked, t0), len(extra)
-                if fault is None:
-                    parts.look(checked)
-                if progress:
-                    progress(len(extra) * self.dt)
-            stopped = interrupted() and len(extra) < steps
-
-        # the log up to there
-        fault = fault or self._fault(recorder, checked, t0)
-        good = recorded() if fault is None else recorded().first(fault.good_steps)
-        result = log.dataset(self._setup(), good) if good.steps else None
-        message = "" if fault is None else f"{fault.message}; use a smaller dt."
-        if message and result is not None:
-            result.attrs["warnings"] = "\n".join([*self.notices, message])
-        if path is not None and result is not None:
-            save(result, path)
-        parts.close()
+        with Parts(to, part) as parts:
+            with noticing() as interrupted:
+                while len(extra) < steps and fault is None and not interrupted():
+                    began = perf_counter()
+                    self.step()
+                    wall += perf_counter() - began
+                    recorder.take()
+                    extra.append(self._extra())
+                    if len(extra) % look and np.isfinite(self.data.qvel.sum()):
+                        continue
+                    fault, checked = self._fault(recorder, checked, t0), len(extra)
+                    if fault is None:
+                        parts.look(checked)
+                    if progress:
+                        progress(len(extra) * self.dt)
+                stopped = interrupted() and len(extra) < steps
+            # the log up to there
+            fault = fault or self._fault(recorder, checked, t0)
+            good = recorded() if fault is None else recorded().first(fault.good_steps)
+            result = log.dataset(self._setup(), good) if good.steps else None
+            message = "" if fault is None else f"{fault.message}; use a smaller dt."
+            if message and result is not None:
+                result.attrs["warnings"] = "\n".join([*self.notices, message])
+            parts.finish(result)
         if message:
             raise Diverged(message, result)
         if stopped:

@@ -271,8 +271,8 @@ class Simulation(KeptState, sensed.Sensed, told_again.ToldAgain, Differentiated)
         """Run and return the log as an xarray Dataset (`tarsus.simulation.recording.log`).
 
         progress: called with the seconds done
-        to: a file (.nc) that the log is written to as well; while the run goes on, what there is of
-            it stands beside as NAME.partial.nc, and stays if the process is killed
+        to: a file (.nc) that the log is also written to; NAME.partial.nc beside it holds the log so
+            far while the run goes on, and stays if the process is killed
         push: a function of the time, s, that gives what `set(push=...)` takes, asked before every
             step; the log then has the variable `push`
         A single world that leaves the physical range stops there and raises Diverged; Ctrl-C raises

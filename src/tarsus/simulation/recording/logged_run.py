@@ -15,7 +15,7 @@ from tarsus.simulation.recording import log
 from tarsus.simulation.recording.divergence import Diverged, Fault, advice, first_fault
 from tarsus.simulation.recording.interrupt import Interrupted
 from tarsus.simulation.recording.own_bodies import notices
-from tarsus.simulation.recording.parts import Parts, log_path, partial
+from tarsus.simulation.recording.parts import Parts, partial
 from tarsus.simulation.recording.provenance import Setup, attributes
 from tarsus.simulation.recording.recorder import Interventions, Records, joined, record
 
@@ -44,47 +44,44 @@ def logged(
     progress: Callable[[float], None] | None = None,
     to: str | Path | None = None,
 ) -> xr.Dataset:
-    """Run so many steps; the log, also written to `to`, in parts while the run goes on.
+    """Run so many steps and return the log, also written to `to`, in parts while the run goes on.
 
     Raises Diverged and Interrupted with the log up to there, as `Simulation.run` does.
     """
-    # where the log goes while the run goes on
+    # what the registers hold before the first step
     setup, worlds = run.setup, run.setup.worlds
     start = {name: worlds.get(name) for name in BEFORE}
     start["state"] = fetched(worlds, run.state)
     chunks: list[Records] = []
-    path = None if to is None else log_path(to)
 
     def part(first: int, last: int) -> xr.Dataset:
         before = max(first - 1, 0)  # whether a contact has just closed, the step before tells
         found = _log(run, start, chunks, (before, last))
         return partial(found.isel(time=slice(first - before, None)))
 
-    parts = Parts(path, part)
-
     def fault_in(chunk: Records, done: int) -> Fault | None:
         return first_fault(setup.plan.scene.mechanism, chunk, done, run.time, run.dt)
 
-    # the steps, up to a fault or Ctrl-C; a controller that fails loses none of them
-    try:
-        kept = record(worlds, steps, run.dt, fault_in, run.between, (chunks, parts.look), progress)
-    except Exception:
-        parts.write(sum(len(chunk["q"]) for chunk in chunks))
-        raise
-    message, good = "", sum(len(chunk["q"]) for chunk in chunks)
-    if kept.fault is not None:
-        message = kept.fault.message + advice(setup.plan, setup.initial["q"], run.dt)
-        good = kept.fault.good_steps if worlds.count == 1 else good
-    # their log
-    result = None
-    if good:
-        result = _log(run, start, chunks, (0, good))
-        warnings = [message] if message else _warnings(setup, result)
-        result.attrs["warnings"] = "\n".join([*run.notices, *warnings])
-        result.attrs["wall_time"] = kept.wall
-        if path is not None:
-            log.save(result, path)
-    parts.close()
+    with Parts(to, part) as parts:
+        # the steps, up to a fault or Ctrl-C; a controller that fails loses none of them
+        looked = chunks, parts.look
+        try:
+            kept = record(worlds, steps, run.dt, fault_in, run.between, looked, progress)
+        except Exception:
+            parts.write(sum(len(chunk["q"]) for chunk in chunks))
+            raise
+        message, good = "", sum(len(chunk["q"]) for chunk in chunks)
+        if kept.fault is not None:
+            message = kept.fault.message + advice(setup.plan, setup.initial["q"], run.dt)
+            good = kept.fault.good_steps if worlds.count == 1 else good
+        # their log
+        result = None
+        if good:
+            result = _log(run, start, chunks, (0, good))
+            warnings = [message] if message else _warnings(setup, result)
+            result.attrs["warnings"] = "\n".join([*run.notices, *warnings])
+            result.attrs["wall_time"] = kept.wall
+        parts.finish(result)
     # how it ended
     if message and worlds.count == 1:
         raise Diverged(message, result)

@@ -1,8 +1,8 @@
-"""A log on the disk while its run goes on: written in parts, it opens whenever the run is killed.
+"""The log of a run on the disk while the run goes on: whenever the run is killed, the log opens.
 
-NetCDF's classic format with an unlimited dimension `time` keeps what has a time behind all else,
-step after step, and counts the steps in one word at the front. So a part is appended, and only
-then counted: a file is whole at every instant.
+NetCDF's classic format with an unlimited dimension `time` stores step after step behind everything
+that has no time, and the number of steps in one word at the front. A part is appended first and
+counted afterwards, so the file is complete at every instant.
 """
 
 from __future__ import annotations
@@ -10,27 +10,33 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable
+from contextlib import ExitStack
+from datetime import datetime
 from pathlib import Path
 from time import perf_counter
 from typing import BinaryIO
 
 import xarray as xr
 
+from tarsus.claims import claimed
 from tarsus.errors import TarsusError, TarsusWarning
 from tarsus.files import check_writable, replacing
 from tarsus.simulation.recording.classic_file import COUNT_AT, written
+from tarsus.simulation.recording.log import save
 
 SUFFIX = ".nc"
 EVERY = 2.0  # s between two parts, at least
 SHARE = 20.0  # times as long as it took to write the last one, at least
-PIECE = 16 << 20  # bytes: a long part is written piece by piece, each of which a kill leaves
+PIECE = 16 << 20  # bytes: a long part is written piece by piece, each of which survives a kill
 TOTALS = ("wall_time", "fast_steps", "strikes_lost", "crowded_steps", "most_left_out", "warnings")
 NOTICE = "the run had not ended when this was written: it was killed, or goes on."
 
 
 def log_path(to: str | Path) -> Path:
-    """The path of a log to be written; TarsusError if it is no netCDF file's, OSError if nobody may
-    write there.
+    """Return the path of a log to be written.
+
+    Raises TarsusError if its name is not that of a netCDF file, and OSError if its folder is not
+    writable.
     """
     path = Path(to)
     if path.suffix != SUFFIX:
@@ -41,23 +47,37 @@ def log_path(to: str | Path) -> Path:
 
 
 def partial_path(path: Path) -> Path:
-    """Where the log of a run is that has not ended."""
+    """Return where the log of a run is kept until the run ends."""
     return path.with_name(f"{path.stem}.partial{SUFFIX}")
 
 
 class Parts:
-    """Writes a log in parts beside `path`, until `close`; none if there is no path.
+    """The log of a run, written to `to` at the end and until then in parts beside it.
 
-    made: gives the log of the steps from one to another, whenever it is asked
-    A part that cannot be written, on a full disk, is told of in a TarsusWarning, and the run goes
-    on without parts.
+    In its `with` block no other process can write the same log (`claimed`). The partial log of an
+    earlier run that did not end is kept under a dated name. With `to=None` nothing is written.
+
+    made: returns the log from one step to another
     """
 
-    def __init__(self, path: Path | None, made: Callable[[int, int], xr.Dataset]) -> None:
-        self.path, self.made = None if path is None else partial_path(path), made
+    def __init__(self, to: str | Path | None, made: Callable[[int, int], xr.Dataset]) -> None:
+        self._log = None if to is None else log_path(to)
+        self._made = made
         self._done = 0
         self._first: xr.Dataset | None = None
+        self._head = 0  # bytes before the first step
         self._next = perf_counter() + EVERY
+        self._warned = False
+        self._claim = ExitStack()
+
+    def __enter__(self) -> Parts:
+        if self._log is not None:
+            self._claim.enter_context(claimed(self._log))
+            _set_aside(partial_path(self._log))
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._claim.close()
 
     def look(self, steps: int) -> None:
         """Write the steps up to this one, if it is time."""
@@ -68,58 +88,100 @@ class Parts:
             self._next = began + took + max(EVERY, SHARE * took)
 
     def write(self, steps: int) -> None:
-        """Write the steps up to this one, piece by piece; the first tells how large a step is."""
-        while self.path is not None and self._done < steps:
+        """Write the steps up to this one, piece by piece; the first tells how large a step is.
+
+        If the disk is full, the steps that fit are written, a TarsusWarning says so, and the next
+        call tries again.
+        """
+        most = steps
+        while self._log is not None and self._done < steps:
             piece = 1 if self._first is None else max(PIECE // self._first.nbytes, 1)
-            self._write(self.path, min(self._done + piece, steps))
+            piece = min(piece, most, steps - self._done)
+            try:
+                self._write(partial_path(self._log), self._done + piece)
+            except OSError as error:
+                most = piece // 2
+                if not most:
+                    self._warn(partial_path(self._log), error)
+                    return
 
     def _write(self, path: Path, steps: int) -> None:
-        part, first = self.made(self._done, steps), self._first
-        try:
-            if first is not None and _alike(first, part):
-                # what has no time is the first part's
-                fixed = {name: v for name, v in first.variables.items() if "time" not in v.dims}
-                _append(path, part.assign(fixed))
-            else:
-                whole = part if self._done == 0 else self.made(0, steps)
-                self._first = whole.drop_attrs(deep=False).isel(time=slice(0, 1))
-                with replacing(path) as temporary:
-                    temporary.write_bytes(b"".join(written(whole, "time")))
-        except OSError as error:
-            warnings.warn(
-                f"the log cannot be kept while the run goes on: {error.strerror or error}.",
-                TarsusWarning,
-                stacklevel=2,
-            )
-            self.path = None
+        part, first = self._made(self._done, steps), self._first
+        if first is not None and _alike(first, part):
+            # what has no time is the first part's
+            fixed = {name: v for name, v in first.variables.items() if "time" not in v.dims}
+            self._append(path, part.assign(fixed))
+        else:
+            whole = part if self._done == 0 else self._made(0, steps)
+            kept = whole.drop_attrs(deep=False).isel(time=slice(0, 1))
+            head, content = written(whole, "time")
+            with replacing(path) as temporary:
+                temporary.write_bytes(head + content)
+            self._first, self._head = kept, len(head)
         self._done = steps
 
-    def close(self) -> None:
-        """The log is written elsewhere, whole: the parts are not needed any more."""
-        if self.path is None:
+    def _append(self, path: Path, part: xr.Dataset) -> None:
+        """Write the steps of a part behind those of the file, then count them."""
+        _, content = written(part, "time")
+        size, new = len(content) // part.sizes["time"], part.sizes["time"]
+        with path.open("r+b") as file:
+            file.seek(self._head + size * self._done)
+            file.write(content)
+            _settled(file)
+            file.seek(COUNT_AT)
+            file.write((self._done + new).to_bytes(4, "big"))
+            _settled(file)
+
+    def _warn(self, path: Path, error: OSError) -> None:
+        if not self._warned:
+            warnings.warn(
+                f"{path} cannot be written while the run goes on: {error.strerror or error}."
+                " Free some space: writing is tried again.",
+                TarsusWarning,
+                stacklevel=3,
+            )
+        self._warned = True
+
+    def finish(self, log: xr.Dataset | None) -> None:
+        """Write the log of the whole run and remove its parts; None: a run without a step.
+
+        If the log cannot be written, the parts stay and the OSError says where.
+        """
+        if self._log is None:
             return
+        parts = partial_path(self._log)
+        if log is not None:
+            try:
+                save(log, self._log)
+            except OSError as error:
+                steps = log.sizes["time"]
+                self.write(steps)
+                kept = f"the first {self._done} of {steps} steps are in {parts}"
+                why = f"{error.strerror or error}; {kept if self._done else 'nothing is kept'}"
+                raise OSError(error.errno, why, str(self._log)) from None
         try:
-            self.path.unlink(missing_ok=True)
+            parts.unlink(missing_ok=True)
         except OSError as error:  # on Windows, while someone reads it
             warnings.warn(
-                f"{self.path} is not needed any more and stays: {error.strerror or error}.",
+                f"{parts} is not needed any more and stays: {error.strerror or error}.",
                 TarsusWarning,
                 stacklevel=2,
             )
 
 
-def _append(path: Path, part: xr.Dataset) -> None:
-    """The steps of a part behind those of a file, and only then counted."""
-    _, steps = written(part, "time")
-    with path.open("r+b") as file:
-        file.seek(COUNT_AT)
-        before = int.from_bytes(file.read(4), "big")
-        file.seek(0, os.SEEK_END)
-        file.write(steps)
-        _settled(file)
-        file.seek(COUNT_AT)
-        file.write((before + part.sizes["time"]).to_bytes(4, "big"))
-        _settled(file)
+def _set_aside(path: Path) -> None:
+    """Rename what a run that did not end has left, and say so: to the time of its last part."""
+    if not path.exists():
+        return
+    date = datetime.fromtimestamp(path.stat().st_mtime).strftime("%Y-%m-%dT%H%M%S")
+    names = (f"{path.stem}-{date}{more}{SUFFIX}" for more in ("", *map("-{}".format, range(2, 99))))
+    to = next(path.with_name(name) for name in names if not path.with_name(name).exists())
+    path.rename(to)
+    warnings.warn(
+        f"an earlier run did not end: its log up to there, {path.name}, is now {to}.",
+        TarsusWarning,
+        stacklevel=4,
+    )
 
 
 def partial(log: xr.Dataset) -> xr.Dataset:

@@ -1,0 +1,93 @@
+"""Exclusive claims on files: while one process writes a file, others are refused."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from tarsus.errors import TarsusError, TarsusWarning
+
+TAKEN = {errno.EACCES, errno.EAGAIN, errno.EWOULDBLOCK, errno.EDEADLK}
+FLAGS = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0)
+
+
+class FileInUse(TarsusError):
+    """Another process is writing the file."""
+
+
+@contextmanager
+def claimed(path: Path) -> Iterator[None]:
+    """Claim a file for this process inside the `with` block.
+
+    The claim is a lock on a hidden file beside `path`. The system releases it when the process
+    ends, however it ends, so that no claim outlives its owner.
+
+    Raises
+    ------
+    FileInUse
+        If another process, or another thread of this one, holds the claim.
+    """
+    lock = path.with_name(f".{path.name}.lock")
+    descriptor = _locked(path, lock)
+    try:
+        yield
+    finally:
+        if sys.platform == "win32":  # which removes no open file
+            os.close(descriptor)
+        with suppress(OSError):
+            lock.unlink()
+        if sys.platform != "win32":
+            os.close(descriptor)
+
+
+def _locked(path: Path, lock: Path) -> int:
+    """Open the lock file, locked."""
+    while True:
+        descriptor = os.open(lock, FLAGS, 0o666)
+        try:
+            if not _lock(descriptor):
+                raise FileInUse(
+                    f"another process is writing {path}: wait until it ends, or write to another"
+                    " folder."
+                )
+            if _is(lock, descriptor):
+                return descriptor
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)  # its last owner has just removed it
+
+
+def _is(path: Path, descriptor: int) -> bool:
+    """Whether the open file is still the one at `path`."""
+    with suppress(FileNotFoundError):
+        return os.path.samestat(path.stat(), os.fstat(descriptor))
+    return False
+
+
+def _lock(descriptor: int) -> bool:
+    """Lock an open file if it is free; warn where the file system has no locks."""
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in TAKEN:
+            return False
+        warnings.warn(
+            f"this file system has no locks ({error.strerror or error}): do not let two runs write"
+            " the same file.",
+            TarsusWarning,
+            stacklevel=2,
+        )
+    return True
