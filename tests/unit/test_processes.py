@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.connection import Connection
 from pathlib import Path
 from threading import Timer
 
@@ -17,7 +18,9 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from tarsus.claims import FileInUse, claimed
 from tarsus.errors import TarsusError
+from tarsus.processes import SPAWN, Child
 from tarsus.program.ir.trace import Builder
 from tarsus.program.run.worlds import Worlds
 from tarsus.simulation.recording.divergence import Diverged
@@ -158,3 +161,123 @@ def test_two_hundred_simulations_leave_nothing_behind() -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=900)
     kilobytes, same = done.stdout.split()
     assert int(kilobytes) < 200 * 10 and same == "True"
+
+
+# ---------------------------------------------------------------- workers end with their parent
+
+PATIENCE = 30.0  # s: what is to end at once, on a busy machine
+SWEEP = """
+[fixed]
+robot = "ball.xml"
+gait = "free"
+seconds = 2000.0
+[vary]
+"law.mu" = [0.1, 0.2, 0.3, 0.4]
+[outcomes]
+names = ["fell"]
+"""
+IN_CHILD = """
+import time
+from functools import partial
+from tarsus.benchmarks.subprocess_part import in_child
+in_child(partial(time.sleep, 600), None)
+"""
+CLAIMS = """
+import sys, time
+from pathlib import Path
+from tarsus.claims import claimed
+with claimed(Path(sys.argv[1])):
+    print(flush=True)
+    time.sleep(600)
+"""
+linux = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes of Linux")
+
+
+def children() -> dict[int, list[int]]:
+    """The children of every process that has not ended."""
+    found: dict[int, list[int]] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, parent = stat.read_text().rpartition(")")[2].split()[:2]
+        except OSError:  # it has just ended
+            continue
+        if state != "Z":
+            found.setdefault(int(parent), []).append(int(stat.parent.name))
+    return found
+
+
+def descendants(pid: int) -> set[int]:
+    found, tree, left = set[int](), children(), [pid]
+    while left:
+        below = tree.get(left.pop(), [])
+        found.update(below)
+        left.extend(below)
+    return found
+
+
+def wait_for(true: Callable[[], bool]) -> bool:
+    """Whether it comes true in time."""
+    until = time.monotonic() + PATIENCE
+    while not true() and time.monotonic() < until:
+        time.sleep(0.05)
+    return true()
+
+
+def gone(pids: set[int]) -> bool:
+    return wait_for(lambda: not pids & {pid for found in children().values() for pid in found})
+
+
+@linux
+@pytest.mark.parametrize("signaled", ["SIGKILL", "SIGTERM", "SIGINT"])
+def test_the_workers_of_a_sweep_end_with_it(signaled: str, ball: Path, tmp_path: Path) -> None:
+    (tmp_path / "ball.xml").write_bytes(ball.read_bytes())
+    (tmp_path / "sweep.toml").write_text(SWEEP)
+    command = ["sweep", str(tmp_path / "sweep.toml"), "--out", str(tmp_path / "out")]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tarsus", *command, "--workers", "2"],
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert wait_for(lambda: len(descendants(process.pid)) == 3), "two workers and a tracker"
+    if signaled == "SIGINT":  # as a terminal sends it, while workers start and as they work
+        os.killpg(process.pid, signal.SIGINT)
+    started = descendants(process.pid)
+    if signaled != "SIGINT":
+        process.send_signal(signal.Signals[signaled])
+    _, said = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130 if signaled == "SIGINT" else process.returncode < 0
+    assert "Traceback" not in said
+    assert gone(started)
+
+
+@linux
+def test_a_child_ends_with_its_parent() -> None:
+    process = subprocess.Popen([sys.executable, "-c", IN_CHILD])
+    assert wait_for(lambda: len(descendants(process.pid)) == 2)
+    started = descendants(process.pid)
+    process.kill()
+    process.wait()
+    assert gone(started)
+
+
+def starts_another(claim: str, ready: Connection) -> None:
+    other = subprocess.Popen([sys.executable, "-c", CLAIMS, claim], stdout=subprocess.PIPE)
+    assert other.stdout is not None
+    ready.send_bytes(other.stdout.readline())
+    time.sleep(600)
+
+
+def test_a_child_is_ended_with_what_it_started(tmp_path: Path) -> None:
+    def free() -> bool:
+        try:
+            with claimed(tmp_path / "log.nc"):
+                return True
+        except FileInUse:
+            return False
+
+    ours, theirs = SPAWN.Pipe()
+    child = Child(starts_another, str(tmp_path / "log.nc"), theirs)
+    assert ours.poll(PATIENCE) and not free()
+    child.end()
+    assert wait_for(free)

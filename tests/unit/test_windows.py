@@ -6,18 +6,14 @@ import ctypes
 import mmap
 import platform
 import struct
-import subprocess
 import sys
 from pathlib import Path
-from time import monotonic
-from typing import Any
 
 import casadi as ca
 import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
-from tarsus.benchmarks import process_group
 from tarsus.files import file_name
 from tarsus.program.codegen.emit import Emitter
 from tarsus.program.codegen.kernels import LaneGroups
@@ -207,25 +203,3 @@ def test_where_a_link_leads_is_what_counts(profile: Path, tmp_path: Path) -> Non
 def test_no_file_is_called_as_a_device(name: str) -> None:
     assert file_name(name) == f"_{name}"
     assert file_name("console") == "console" and file_name("con", "moreau") == "con_moreau"
-
-
-ASLEEP = 40  # s
-STARTS_ANOTHER = f"""
-import subprocess, sys, time
-from tarsus.benchmarks.process_group import lead
-lead()
-print(subprocess.Popen([sys.executable, "-c", "import time; time.sleep({ASLEEP})"]).pid, flush=True)
-time.sleep({ASLEEP})
-"""
-
-
-def test_a_child_is_ended_with_what_it_started() -> None:
-    """Its pipe closes when the last process that holds it is gone."""
-    command = [sys.executable, "-c", STARTS_ANOTHER]
-    child: Any = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    assert int(child.stdout.readline())
-    child.join = child.wait  # a multiprocessing.Process is ended in the same way
-    began = monotonic()
-    process_group.end(child)
-    assert child.stdout.read() == "" and monotonic() - began < ASLEEP / 2
-    child.stdout.close()

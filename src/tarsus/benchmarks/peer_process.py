@@ -6,7 +6,6 @@ touches all alike. Times are the processor's, not the clock's: other people's wo
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 
 from tarsus import registry
 from tarsus.benchmarks.peers.base import PeerEngine, Work
-from tarsus.benchmarks.process_group import end, lead
+from tarsus.processes import SPAWN, Child
 
 Array = NDArray[np.float64]
 PEERS = "tarsus.benchmarks.peers"
@@ -102,11 +101,9 @@ class EngineProcess:
     """A process with one engine, asked by `ask`; use it in a `with` block."""
 
     def __init__(self, name: str, variant: str, core: int | None) -> None:
-        context = multiprocessing.get_context("spawn")
-        self._pipe, theirs = context.Pipe()
-        self._child = context.Process(target=_serve, args=(name, variant, core, theirs))
+        self._pipe, theirs = SPAWN.Pipe()
         with _environment(ONE_THREAD):
-            self._child.start()
+            self._child = Child(_serve, name, variant, core, theirs)
         theirs.close()
 
     def ask(self, seconds: float, method: str, *arguments: Any) -> Any:
@@ -120,8 +117,9 @@ class EngineProcess:
                 raise EngineError(f"it was not done after {seconds:.0f} s")
             worked, answer = self._pipe.recv()
         except (EOFError, OSError):
-            self._child.join(1.0)
-            raise EngineError(f"its process died with exit code {self._child.exitcode}") from None
+            self._child.process.join(1.0)
+            code = self._child.process.exitcode
+            raise EngineError(f"its process died with exit code {code}") from None
         if not worked:
             raise EngineError(answer)
         return answer
@@ -129,9 +127,7 @@ class EngineProcess:
     def close(self) -> None:
         """End the process and what it started."""
         self._pipe.close()
-        if self._child.pid is not None and self._child.exitcode is None:
-            end(self._child)
-        self._child.join()
+        self._child.end()
 
     def __enter__(self) -> EngineProcess:
         return self
@@ -142,7 +138,6 @@ class EngineProcess:
 
 def _serve(name: str, variant: str, core: int | None, pipe: Connection) -> None:
     """Answer until the other end closes."""
-    lead()
     os.dup2(2, 1)  # standard output is for the results, whatever a library prints
     if core is not None:
         os.sched_setaffinity(0, {core})

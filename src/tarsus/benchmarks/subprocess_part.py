@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import multiprocessing
 import os
 from collections.abc import Callable
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
-from tarsus.benchmarks.process_group import end, lead
+from tarsus.processes import SPAWN, Child
 
 GRACE = 5.0  # s to end by itself after the result
 
@@ -23,10 +22,8 @@ def in_child(part: Callable[[], Any], seconds: float | None) -> Any:
     raised.
     """
     # start the child, and hold only our end of the pipe
-    context = multiprocessing.get_context("spawn")
-    ours, theirs = context.Pipe(duplex=False)
-    child = context.Process(target=_send, args=(part, theirs))
-    child.start()
+    ours, theirs = SPAWN.Pipe(duplex=False)
+    child = Child(_send, part, theirs)
     theirs.close()
     # wait for its answer, at most `seconds`
     said: tuple[bool, Any] | None = None
@@ -35,12 +32,12 @@ def in_child(part: Callable[[], Any], seconds: float | None) -> Any:
             raise TimeoutError(f"ended after {seconds:.0f} s, before it was done")
         with contextlib.suppress(EOFError):
             said = ours.recv()
-        wait([child.sentinel], GRACE)
+        wait([child.process.sentinel], GRACE)
     finally:
-        end(child)
+        child.end()
     # its answer, or the error that it met
     if said is None:
-        raise ChildProcessError(f"the process died with exit code {child.exitcode}")
+        raise ChildProcessError(f"the process died with exit code {child.process.exitcode}")
     worked, found = said
     if not worked:
         raise RuntimeError(found)
@@ -48,7 +45,6 @@ def in_child(part: Callable[[], Any], seconds: float | None) -> Any:
 
 
 def _send(part: Callable[[], Any], to: Connection) -> None:
-    lead()
     os.dup2(2, 1)  # standard output is for the results, whatever a library prints
     try:
         to.send((True, part()))

@@ -14,7 +14,7 @@ from typing import Any
 
 from tarsus import registry
 from tarsus.errors import TarsusError
-from tarsus.files import json_text, replacing
+from tarsus.files import json_text, part_of, replacing
 from tarsus.sweeps import named, pilot
 from tarsus.sweeps import spec as specs
 from tarsus.sweeps.chunk import check_outcomes
@@ -218,7 +218,7 @@ def _worked(
     most_mb: float,
 ) -> list[str]:
     """All chunks, a few more under way than there are workers; what could not be made, and why."""
-    token = f".shared-{os.urandom(8).hex()}"
+    token = part_of(store.folder / SPEC).name  # removed by the next run if this one is killed
     (store.folder / token).touch()
     waiting, tries = deque(todo), dict.fromkeys((digest for digest, _ in todo), 0)
     under_way: dict[Future[Done], tuple[str, Chunk]] = {}

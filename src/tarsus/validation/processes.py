@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import importlib
-import multiprocessing
-import signal
 import sys
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from concurrent.futures.process import BrokenProcessPool
 from time import perf_counter
 from typing import Any, TypeVar
 
 from tarsus.errors import TarsusError
+from tarsus.processes import Workers
 from tarsus.program.run.optimizer import usable_cores
 
 T = TypeVar("T")
@@ -51,31 +49,20 @@ def each(
             done += 1
         return list(found.values())
     # beside
-    context = multiprocessing.get_context("spawn")
+    # with the same modules, so that programs traced by one process are found by the others
     loaded = sorted(name for name in sys.modules if name.partition(".")[0] == "tarsus")
-    pool = ProcessPoolExecutor(workers, context, _begin, (loaded,))
     try:
-        futures = {pool.submit(function, *piece): k for k, piece in enumerate(work)}
-        tell(f"0 of {count}")
-        for future in as_completed(futures):
-            number = futures[future]
-            found[number] = future.result()
-            done += 1
-            told(work[number])
+        with Workers(workers, loaded) as pool:
+            futures = {pool.submit(function, *piece): k for k, piece in enumerate(work)}
+            tell(f"0 of {count}")
+            for future in as_completed(futures):
+                number = futures[future]
+                found[number] = future.result()
+                done += 1
+                told(work[number])
     except BrokenProcessPool:
         raise TarsusError(
             f"a process was ended from outside after {done} of {count}, perhaps for want of memory:"
             " fewer workers need less."
         ) from None
-    finally:
-        pool.shutdown(cancel_futures=True)
     return [found[number] for number in range(count)]
-
-
-def _begin(modules: Sequence[str]) -> None:
-    """A worker begins with what the process that asked has loaded: so the programs that either has
-    traced are found by the other (`kept_programs`). Ctrl-C ends it without a word.
-    """
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    for module in modules:
-        importlib.import_module(module)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import importlib
-import multiprocessing
 import os
 from collections.abc import Callable
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any
 
+from tarsus.processes import Workers
 from tarsus.sweeps.engines.base import Lost, WorkEngine
 
 TASK = "tarsus.sweeps.task"
@@ -21,11 +21,7 @@ class Processes(WorkEngine):
 
     def __init__(self, workers: int | None, folder: Path) -> None:
         super().__init__(workers or os.cpu_count() or 1, folder)
-        self._pool = self._fresh()
-
-    def _fresh(self) -> ProcessPoolExecutor:
-        context = multiprocessing.get_context("spawn")
-        return ProcessPoolExecutor(self.workers, mp_context=context)
+        self._pool = Workers(self.slots)
 
     @property
     def slots(self) -> int:
@@ -38,12 +34,13 @@ class Processes(WorkEngine):
         try:
             inner = self._pool.submit(function, *given)
         except BrokenProcessPool:
-            self._pool = self._fresh()
+            self._pool.close()
+            self._pool = Workers(self.slots)
             inner = self._pool.submit(function, *given)
         return translated(inner, BrokenProcessPool)
 
     def close(self) -> None:
-        self._pool.shutdown(wait=True, cancel_futures=True)
+        self._pool.close()
 
 
 def imported() -> None:

@@ -1,0 +1,135 @@
+"""Worker processes that end with the process that started them, however that one ends.
+
+Each worker waits, in a thread, for the end of a pipe that only its parent can write to. The system
+closes the pipe when the parent exits, crashes or is killed; the worker then ends at once, with the
+processes in its group if it leads one.
+"""
+
+from __future__ import annotations
+
+import importlib
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import contextmanager, suppress
+from multiprocessing import resource_tracker
+from multiprocessing.connection import Connection
+from multiprocessing.context import SpawnProcess
+from threading import Thread
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+SPAWN = multiprocessing.get_context("spawn")
+INTERRUPT = {signal.SIGINT}
+
+
+class Workers:
+    """A pool of processes; a context, at whose end they are gone.
+
+    Ctrl-C in a terminal ends them without a traceback. A task whose worker dies raises
+    `concurrent.futures.process.BrokenProcessPool`.
+
+    modules: imported by each worker before its first task
+    """
+
+    def __init__(self, count: int, modules: Sequence[str] = ()) -> None:
+        self._theirs, self._lifeline = SPAWN.Pipe(duplex=False)
+        self._pool = ProcessPoolExecutor(count, SPAWN, _begin, (self._theirs, tuple(modules)))
+        self._unfinished: set[Future[Any]] = set()
+
+    def submit(self, function: Callable[..., T], *given: Any) -> Future[T]:
+        """Have a worker call a function; it must be importable by name."""
+        with _interrupts_wait():
+            future = self._pool.submit(function, *given)
+        self._unfinished.add(future)
+        future.add_done_callback(self._unfinished.discard)
+        return future
+
+    def close(self) -> None:
+        """End the workers; tasks that are not done are dropped."""
+        if self._unfinished:
+            self._lifeline.close()
+        self._pool.shutdown(cancel_futures=True)
+        self._lifeline.close()
+        self._theirs.close()
+
+    def __enter__(self) -> Workers:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+class Child:
+    """One process that runs a function, importable by name, and leads a process group."""
+
+    def __init__(self, function: Callable[..., Any], *given: Any) -> None:
+        theirs, self._lifeline = SPAWN.Pipe(duplex=False)
+        self.process = SpawnProcess(target=_lead, args=(theirs, function, given))
+        with _interrupts_wait():
+            self.process.start()
+        theirs.close()
+
+    def end(self) -> None:
+        """End the process and what it started."""
+        # not reaped before: its number cannot be another's
+        if self.process.pid is not None:
+            _kill_group(self.process.pid)
+        self.process.kill()
+        self.process.join()
+        self._lifeline.close()
+
+
+def _begin(lifeline: Connection, modules: Sequence[str] = ()) -> None:
+    """Make this process end with its parent, and at once on Ctrl-C."""
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if sys.platform != "win32":
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, INTERRUPT)
+    Thread(target=_end_with_parent, args=(lifeline,), daemon=True).start()
+    for module in modules:
+        importlib.import_module(module)
+
+
+def _lead(lifeline: Connection, function: Callable[..., Any], given: tuple[Any, ...]) -> None:
+    """Run a function in a process group of its own."""
+    if sys.platform != "win32":
+        os.setpgid(0, 0)
+    _begin(lifeline)
+    function(*given)
+
+
+def _end_with_parent(lifeline: Connection) -> None:
+    with suppress(EOFError, OSError):
+        lifeline.recv_bytes()
+    if sys.platform == "win32" or os.getpgid(0) == os.getpid():
+        _kill_group(os.getpid())
+    os._exit(1)
+
+
+def _kill_group(leader: int) -> None:
+    """Kill a process and what it started."""
+    if sys.platform != "win32":
+        with suppress(ProcessLookupError):
+            os.killpg(leader, signal.SIGKILL)
+    else:  # the tree of a process is known to the system as long as the process is there
+        command = ["taskkill", "/F", "/T", "/PID", str(leader)]
+        subprocess.run(command, capture_output=True, check=False)
+
+
+@contextmanager
+def _interrupts_wait() -> Iterator[None]:
+    """Hold Ctrl-C back inside the `with` block, and in a child started there until it is ready."""
+    if sys.platform == "win32":
+        yield
+        return
+    resource_tracker.ensure_running()  # which lets it through again as it starts
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPT)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
