@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from tarsus.simulation.simulation import Simulation
+from tarsus.viewer.access import Address
 from tarsus.viewer.live import Live
 from tarsus.viewer.live_panel import Choice
 from tarsus.viewer.page import Page
@@ -67,7 +68,7 @@ def measured(browser: Any, robot: str, worlds: int, size: tuple[int, int]) -> st
         )
 
     # a live simulation, and a browser that watches it
-    page = Page("speed", 0)
+    page = Page("speed", Address(0))
     page.shadows(False)
     live, stop, got = Live(page, made, Choice("moreau", "trot", 0.0025, worlds)), [False], Got()
 

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import tarsus
+from tarsus.viewer.access import Address
 from tarsus.viewer.live import Live
 from tarsus.viewer.live_panel import Choice
 from tarsus.viewer.page import Page
@@ -116,7 +117,7 @@ def drawing() -> Iterator[Callable[[Any], None]]:
 
 @pytest.fixture
 def page() -> Iterator[Page]:
-    made = Page("test", 0)
+    made = Page("test", Address(0))
     made.shadows(False)  # a hundred times slower in software
     yield made
     made.stop()

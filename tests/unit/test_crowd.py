@@ -13,6 +13,7 @@ from tarsus.cli import main
 from tarsus.contact.laws.moreau import Moreau
 from tarsus.dynamics.poses import poses
 from tarsus.errors import TarsusError
+from tarsus.viewer.access import Address
 from tarsus.viewer.coarse import MOST_FACES, affordable, hull
 from tarsus.viewer.crowd import variations
 from tarsus.viewer.live import Live
@@ -38,7 +39,7 @@ def made(choice: Choice) -> tarsus.Simulation:
 
 @pytest.fixture(scope="module")
 def live() -> Iterator[Live]:
-    page = Page("test", 0)
+    page = Page("test", Address(0))
     yield Live(page, made, Choice("moreau", "stand", 0.0025, WORLDS), {"mu": (0.2, 0.8)})
     page.stop()
 

@@ -16,6 +16,7 @@ from tarsus.errors import TarsusError
 from tarsus.model.mechanism import Body, Candidate, Inertia, Joint
 from tarsus.viewer import live as live_page
 from tarsus.viewer import playback as playback_page
+from tarsus.viewer.access import Address
 from tarsus.viewer.glance import Glances
 from tarsus.viewer.live import Live
 from tarsus.viewer.live_panel import Choice
@@ -26,7 +27,7 @@ from tarsus.viewer.track import IMPACT, Track, track
 
 @pytest.fixture
 def page() -> Iterator[Page]:
-    made = Page("test", 0)
+    made = Page("test", Address(0))
     yield made
     made.stop()
 
@@ -70,7 +71,7 @@ def live() -> Iterator[Live]:
             "mini_cheetah", choice.law, controller=choice.gait, dt=choice.dt, pushes=["base"]
         )
 
-    page = Page("test", 0)
+    page = Page("test", Address(0))
     yield Live(page, made, Choice("moreau", "stand", 0.0025))
     page.stop()
 
@@ -218,5 +219,5 @@ def test_ctrl_c_ends_a_page(trot: Track, monkeypatch: pytest.MonkeyPatch) -> Non
 
     monkeypatch.setattr(Playback, "run", interrupted)
     before = threading.active_count()
-    assert playback_page.watch([trot], ["trot"], 0) == 0
+    assert playback_page.watch([trot], ["trot"], Address(0)) == 0
     assert threading.active_count() <= before + 34  # the server's own threads end by themselves

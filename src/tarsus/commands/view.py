@@ -23,6 +23,7 @@ from tarsus.commands.base import (
 from tarsus.errors import TarsusError
 
 if TYPE_CHECKING:
+    from tarsus.viewer.access import Address
     from tarsus.viewer.live_panel import Choice
 
 LOG = ".nc"
@@ -47,7 +48,7 @@ class View(Command):
         "Logs": "robot",
         "Live simulation": "law gait terrain dt worlds vary",
         "Robot": "base",
-        "Page": "port",
+        "Page": "port host allow_host",
     }
 
     what: tyro.conf.Positional[Annotated[tuple[str, ...], called("LOG|ROBOT")]]
@@ -65,6 +66,11 @@ class View(Command):
     """Parameter of the law that differs between them, from first to last: friction=0.1:0.9."""
     port: Annotated[int, called("PORT")] = 8080
     """Where the page is: the first free one of twenty from here on; 0: any."""
+    host: Annotated[str, called("ADDRESS")] = "127.0.0.1"
+    """Address of this machine to serve the page on; 0.0.0.0: all. If other machines reach it, the
+    URL ends in a token."""
+    allow_host: Annotated[tyro.conf.UseAppendAction[tuple[str, ...]], called("NAME")] = ()
+    """Another host name by which browsers reach the page, such as a proxy's; once for each."""
     base: Base = field(default_factory=BaseFlags)
 
     def execute(self) -> int:
@@ -85,7 +91,7 @@ class View(Command):
 
         viser()
         own = self.base.load(self.robot) if self.robot else None
-        return watch([track(opened(path), own) for path in paths], titles(paths), self.port)
+        return watch([track(opened(path), own) for path in paths], titles(paths), self._address())
 
     def _live(self, name: str) -> int:
         robots.require(name)
@@ -119,4 +125,9 @@ class View(Command):
             )
 
         choice = Choice(self.law, self.gait, self.dt, self.worlds)
-        return watch(made, choice, self.port, vary)
+        return watch(made, choice, self._address(), vary)
+
+    def _address(self) -> Address:
+        from tarsus.viewer.access import Address
+
+        return Address(self.port, self.host, self.allow_host)

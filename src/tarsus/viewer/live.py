@@ -12,6 +12,7 @@ import numpy as np
 from tarsus.errors import TarsusError
 from tarsus.simulation.recording.divergence import Diverged
 from tarsus.simulation.simulation import Simulation
+from tarsus.viewer.access import Address
 from tarsus.viewer.crowd import Crowd
 from tarsus.viewer.glance import Glances
 from tarsus.viewer.live_panel import Choice, Panel
@@ -249,8 +250,8 @@ class Live:
 def watch(
     make: Make,
     choice: Choice,
-    port: int | None = None,
+    address: Address | None = None,
     vary: Mapping[str, tuple[float, float]] | None = None,
 ) -> int:
     """A live simulation on a page until Ctrl-C; returns the exit code 0."""
-    return watched("Tarsus", port, lambda page: Live(page, make, choice, vary).run)
+    return watched("Tarsus", address, lambda page: Live(page, make, choice, vary).run)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import os
 import socket
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.errors import TarsusError
+from tarsus.viewer.access import Address, Guard, found_addresses
 from tarsus.viewer.arrows import CONE, PHASES, THICK, Scale, arrow_vector
 from tarsus.viewer.coarse import affordable
 from tarsus.viewer.drawn import DrawnShape
@@ -23,7 +25,6 @@ from tarsus.viewer.track import OPEN, Contacts
 
 Array = NDArray[Any]
 EXTRA = 'watching in a browser needs the package viser: pip install "tarsus[view]".'
-PORT = 8080
 TRIES = 20  # ports after the one asked for
 GHOST = 0.28  # opacity of what is compared
 PALE = 0.25  # opacity of cones
@@ -40,17 +41,20 @@ def viser() -> Any:
 
 
 def free_port(host: str, port: int) -> int:
-    """The first port that nobody uses, from the one asked for on; TarsusError without one."""
+    """Return the first free port from `port` on; TarsusError if none of `TRIES` is free."""
     if not 0 <= port <= 65535 - TRIES:
         raise TarsusError(f"port must lie between 0 and {65535 - TRIES}, not {port}.")
+    family, *_, address = found_addresses(host)[0]
     for number in range(port, port + TRIES) if port else [0]:
-        with socket.socket() as probe:
+        with socket.socket(family) as probe:
             try:
-                probe.bind((host, number))
-            except OSError:
+                probe.bind((address[0], number, *address[2:]))
+            except OSError as error:
+                if error.errno == errno.EADDRNOTAVAIL:
+                    raise TarsusError(f"--host {host!r} is no address of this machine.") from None
                 continue
             return int(probe.getsockname()[1])
-    raise TarsusError(f"the ports {port} to {port + TRIES - 1} of {host} are all in use.")
+    raise TarsusError(f"none of the ports {port} to {port + TRIES - 1} of {host} is free.")
 
 
 class Actor:
@@ -192,16 +196,21 @@ def quaternions(rotations: Array) -> Array:
 
 
 class Page:
-    """A server with one scene; everything that moves hangs on `/stage`, which can stay below the
-    camera while the robot goes.
+    """A server with one scene, for the browsers that `Guard` lets in.
+
+    Everything that moves is a child of `/stage`, which can stay below the camera while the robot
+    walks.
     """
 
-    def __init__(self, title: str, port: int = PORT, host: str = "127.0.0.1") -> None:
-        library = viser()
-        number = free_port(host, port)
+    def __init__(self, title: str, address: Address | None = None) -> None:
+        library, address = viser(), Address() if address is None else address
+        guard = Guard(address)
+        number = free_port(address.host, address.port)
         with contextlib.redirect_stdout(io.StringIO()):  # it prints a box
-            self.server = library.ViserServer(host, number, label=title, verbose=False)
-        self.url = f"http://{'localhost' if host == '127.0.0.1' else host}:{number}"
+            self.server = guard.started(
+                lambda: library.ViserServer(address.host, number, label=title, verbose=False)
+            )
+        self.url = guard.url(self.server.get_port())
         self.gui, self.scene = self.server.gui, self.server.scene
         self.gui.configure_theme(
             control_width="medium",

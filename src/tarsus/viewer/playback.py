@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tarsus.viewer.access import Address
 from tarsus.viewer.ground import terrain_of
 from tarsus.viewer.page import GHOST, Actor, Page
 from tarsus.viewer.placing import ALIKE, APART, square
@@ -147,9 +148,9 @@ class Playback:
         paced(self.draw)
 
 
-def watch(tracks: Sequence[Track], names: Sequence[str], port: int | None = None) -> int:
+def watch(tracks: Sequence[Track], names: Sequence[str], address: Address | None = None) -> int:
     """Logs on a page until Ctrl-C; returns the exit code 0."""
-    return watched(" | ".join(names), port, lambda page: Playback(page, tracks, names).run)
+    return watched(" | ".join(names), address, lambda page: Playback(page, tracks, names).run)
 
 
 def titles(paths: Sequence[Path]) -> list[str]:

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.terrain.base import Terrain
+from tarsus.viewer.access import Address
 from tarsus.viewer.arrows import Scale
 from tarsus.viewer.ground import ground_shapes, level
-from tarsus.viewer.page import PORT, Actor, ForceMarks, Page
+from tarsus.viewer.page import Actor, ForceMarks, Page
 from tarsus.viewer.shapes import drawn_shapes
 from tarsus.viewer.track import Contacts, Track
 
@@ -82,12 +83,9 @@ def paced(draw: Callable[[float], None], until: Callable[[], bool] = lambda: Fal
         time.sleep(max(1 / FRAMES - (time.perf_counter() - now), 1e-3))
 
 
-def watched(title: str, port: int | None, made: Callable[[Page], Callable[[], None]]) -> int:
-    """Run what `made` puts on a page until Ctrl-C; returns the exit code 0.
-
-    port: PORT if None
-    """
-    page = Page(title, PORT if port is None else port)
+def watched(title: str, address: Address | None, made: Callable[[Page], Callable[[], None]]) -> int:
+    """Run what `made` puts on a page until Ctrl-C; returns the exit code 0."""
+    page = Page(title, address)
     try:
         run = made(page)
         page.announce()
