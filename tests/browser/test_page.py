@@ -78,7 +78,8 @@ class Visit:
         """The scene (rows, columns, 3) without the panel."""
         from PIL import Image
 
-        shot = self.tab.screenshot(clip={"x": 0, "y": 200, "width": 560, "height": 600})
+        clip: Any = {"x": 0, "y": 200, "width": 560, "height": 600}
+        shot = self.tab.screenshot(clip=clip, timeout=1000 * PATIENCE)
         return np.asarray(Image.open(io.BytesIO(shot)).convert("RGB")).astype(int)
 
     def orange(self) -> np.ndarray:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -81,6 +83,33 @@ def test_a_batch_has_a_row_for_every_world(ball: Path, tmp_path: Path) -> None:
     again = read_table(tmp_path / "batch.csv")
     assert isinstance(again, xr.Dataset)
     np.testing.assert_array_equal(again["q"], log["q"])
+
+
+LIMITED = """if True:
+    import resource, sys
+    from tarsus import cli
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, -1))
+    for to in sys.argv[2:]:
+        print(cli.main(["export", sys.argv[1], to]), file=sys.stderr)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="limits of POSIX")
+def test_a_full_disk_leaves_nothing_and_is_one_sentence(
+    log: xr.Dataset, ball: Path, tmp_path: Path
+) -> None:
+    log.to_netcdf(tmp_path / "run.nc")
+    old = {str(tmp_path / f"run.{kind}"): b"old" for kind in ("csv", "parquet", "mcap")}
+    for path, content in old.items():
+        Path(path).write_bytes(content)
+    command = [sys.executable, "-B", "-c", LIMITED, str(tmp_path / "run.nc"), *old]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    said = iter(done.stderr.splitlines())
+    for path in old:
+        assert next(said).startswith(f"error: {path}: ") and next(said) == "2"
+    assert not list(said)
+    there = {str(path): path.read_bytes() for path in tmp_path.iterdir() if path.suffix != ".nc"}
+    assert there == old
 
 
 def test_mcap_holds_frames_joints_forces_and_numbers(log: xr.Dataset, tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from onnx.reference import ReferenceEvaluator
 
 import tarsus
 from tarsus import cli
+from tarsus.claims import claimed
 from tarsus.environments.mirror import Mirror
 from tarsus.environments.outside import Eyes
 from tarsus.environments.plan import joined
@@ -25,6 +26,7 @@ from tarsus.errors import TarsusError, TarsusWarning
 from tarsus.learning import play
 from tarsus.learning.advised import advised
 from tarsus.learning.course import Course, drawn, starts
+from tarsus.learning.folder import LESSON
 from tarsus.learning.lesson import Lesson, task_of
 from tarsus.learning.methods.ars import ARS, ARSLearner
 from tarsus.learning.methods.base import Learner, Method
@@ -299,6 +301,13 @@ def test_a_folder_goes_on_and_holds_one_lesson(tmp_path: Path) -> None:
     file.write_text(json.dumps(json.loads(file.read_text()) | {"older": 1}))
     with pytest.raises(TarsusError, match="learned: older differ"):
         learn(lesson, tmp_path / "cut", Until(rounds=3))
+
+
+def test_two_do_not_learn_in_one_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with claimed(tmp_path / LESSON):
+        assert cli.main(["learn", "velocity", "--out", str(tmp_path), "--rounds", "1"]) == 2
+    assert str(tmp_path) in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_lesson_that_is_refused_leaves_the_folder_to_another(tmp_path: Path) -> None:

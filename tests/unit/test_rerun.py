@@ -134,7 +134,7 @@ def test_a_full_disk_keeps_the_steps_that_fit(ball: Path, tmp_path: Path) -> Non
     limit, out = 2 << 20, tmp_path / "out"
     asked = ["run", str(ball), "--duration", "10", "--out", out]
     ended = subprocess.run(
-        [sys.executable, "-c", LIMITED, str(limit), *asked], capture_output=True, text=True
+        [sys.executable, "-B", "-c", LIMITED, str(limit), *asked], capture_output=True, text=True
     )
     assert ended.returncode == 2 and "Traceback" not in ended.stderr
     assert [line.split(":")[0] for line in ended.stderr.splitlines()] == ["warning", "error"]

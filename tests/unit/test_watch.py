@@ -16,11 +16,11 @@ from tarsus.errors import TarsusError
 from tarsus.model.mechanism import Body, Candidate, Inertia, Joint
 from tarsus.viewer import live as live_page
 from tarsus.viewer import playback as playback_page
-from tarsus.viewer.access import Address
+from tarsus.viewer.access import Address, free_port
 from tarsus.viewer.glance import Glances
 from tarsus.viewer.live import Live
 from tarsus.viewer.live_panel import Choice
-from tarsus.viewer.page import Page, free_port
+from tarsus.viewer.page import Page
 from tarsus.viewer.playback import Playback, titles
 from tarsus.viewer.track import IMPACT, Track, track
 

@@ -7,6 +7,7 @@ rebinding). The checks stand in front of viser's server, which has none.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import hmac
 import re
@@ -22,6 +23,7 @@ from urllib.parse import parse_qsl, urlencode
 from tarsus.errors import TarsusError, shortened
 
 PORT = 8080
+TRIES = 20  # ports after the one asked for
 LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
 HOST = re.compile(r"(?:\[(?P<v6>[0-9a-f:.]+)\]|(?P<name>[a-z0-9_.-]+))(?::(?P<port>\d{1,5}))?")
 DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -41,6 +43,23 @@ class Address:
     port: int = PORT
     host: str = "127.0.0.1"
     allowed: tuple[str, ...] = ()
+
+
+def free_port(host: str, port: int) -> int:
+    """Return the first free port from `port` on; TarsusError if none of `TRIES` is free."""
+    if not 0 <= port <= 65535 - TRIES:
+        raise TarsusError(f"port must lie between 0 and {65535 - TRIES}, not {port}.")
+    family, *_, address = _found(host)[0]
+    for number in range(port, port + TRIES) if port else [0]:
+        with socket.socket(family) as probe:
+            try:
+                probe.bind((address[0], number, *address[2:]))
+            except OSError as error:
+                if error.errno == errno.EADDRNOTAVAIL:
+                    raise TarsusError(f"--host {host!r} is no address of this machine.") from None
+                continue
+            return int(probe.getsockname()[1])
+    raise TarsusError(f"none of the ports {port} to {port + TRIES - 1} of {host} is free.")
 
 
 class Guard:
@@ -139,12 +158,14 @@ class Guard:
         """
         from websockets.asyncio import server as library
 
+        # what serves instead
         checked = []
 
         def serve(*given: Any, process_request: Any, **options: Any) -> Any:
             checked.append(True)
             return usual(*given, process_request=self.answered(process_request), **options)
 
+        # while the server starts
         with _patching:
             usual = library.serve
             library.serve = serve  # type: ignore[assignment,misc]
@@ -195,12 +216,12 @@ def _reach(host: str) -> tuple[bool, bool]:
     """Whether a host stands for all addresses of this machine, and whether only this machine
     reaches it; TarsusError if it has no address.
     """
-    addresses = [ip_address(found[4][0]) for found in found_addresses(host)]
+    addresses = [ip_address(found[4][0]) for found in _found(host)]
     everywhere = any(address.is_unspecified for address in addresses)
     return everywhere, all(address.is_loopback for address in addresses)
 
 
-def found_addresses(host: str) -> list[Any]:
+def _found(host: str) -> list[Any]:
     """What `socket.getaddrinfo` knows of a host to listen on; TarsusError if nothing."""
     try:
         if not host:

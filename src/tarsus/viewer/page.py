@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import io
 import os
-import socket
 import sys
 import webbrowser
 from collections.abc import Sequence
@@ -16,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.errors import TarsusError
-from tarsus.viewer.access import Address, Guard, found_addresses
+from tarsus.viewer.access import Address, Guard, free_port
 from tarsus.viewer.arrows import CONE, PHASES, THICK, Scale, arrow_vector
 from tarsus.viewer.coarse import affordable
 from tarsus.viewer.drawn import DrawnShape
@@ -25,7 +23,6 @@ from tarsus.viewer.track import OPEN, Contacts
 
 Array = NDArray[Any]
 EXTRA = 'watching in a browser needs the package viser: pip install "tarsus[view]".'
-TRIES = 20  # ports after the one asked for
 GHOST = 0.28  # opacity of what is compared
 PALE = 0.25  # opacity of cones
 MARKS = 64  # contacts that are shown at once
@@ -38,23 +35,6 @@ def viser() -> Any:
     except ImportError:
         raise TarsusError(EXTRA) from None
     return viser
-
-
-def free_port(host: str, port: int) -> int:
-    """Return the first free port from `port` on; TarsusError if none of `TRIES` is free."""
-    if not 0 <= port <= 65535 - TRIES:
-        raise TarsusError(f"port must lie between 0 and {65535 - TRIES}, not {port}.")
-    family, *_, address = found_addresses(host)[0]
-    for number in range(port, port + TRIES) if port else [0]:
-        with socket.socket(family) as probe:
-            try:
-                probe.bind((address[0], number, *address[2:]))
-            except OSError as error:
-                if error.errno == errno.EADDRNOTAVAIL:
-                    raise TarsusError(f"--host {host!r} is no address of this machine.") from None
-                continue
-            return int(probe.getsockname()[1])
-    raise TarsusError(f"none of the ports {port} to {port + TRIES - 1} of {host} is free.")
 
 
 class Actor:
