@@ -121,6 +121,8 @@ class RobotFiles:
                 mode = os.stat(place).st_mode
             except (OSError, ValueError):  # also too long, or a null in it
                 continue
+            if not stat.S_ISREG(mode):
+                raise NotARegularFile(f"{shortened(told)} is {_kind(mode)}, not a file.")
             if not self.allows(place):
                 raise OutsideTheTree(
                     f"{shortened(told)} lies outside the robot's own files, below"
@@ -128,8 +130,6 @@ class RobotFiles:
                     f" {_real(place).parent} (asset_folders=[...] in Python; the variable"
                     " ROS_PACKAGE_PATH does the same)."
                 )
-            if not stat.S_ISREG(mode):
-                raise NotARegularFile(f"{shortened(told)} is {_kind(mode)}, not a file.")
             return place
         return None
 
