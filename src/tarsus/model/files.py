@@ -103,8 +103,7 @@ def check_expanded(root: ET.Element) -> None:
         )
         if own or any("${" in value or "$(" in value for value in element.attrib.values()):
             raise TarsusError(
-                "this is xacro, not URDF: expand it first (xacro robot.xacro >"
-                " robot.urdf)."
+                "this is xacro, not URDF: expand it first (xacro robot.xacro > robot.urdf)."
             )
 
 
