@@ -81,8 +81,9 @@ SPECIAL = {
         '<link name="m"><collision><geometry><mesh filename="/dev/zero"/></geometry></collision>'
         "</link>",
         *(
-            '<link name="m"><collision><geometry><mesh filename="%s"/></geometry></collision></link>'
-            '<joint name="jm" type="fixed"><parent link="base"/><child link="m"/></joint>' % name
+            '<link name="m"><collision><geometry>'
+            f'<mesh filename="{name}"/></geometry></collision></link>'
+            '<joint name="jm" type="fixed"><parent link="base"/><child link="m"/></joint>'
             for name in fuzz_samples.SIDE_FILES
         ),
         '<xacro:include filename="pipe.xml"/>',
@@ -95,8 +96,8 @@ SPECIAL = {
         "<include><uri>/dev/zero</uri></include>",
         *(f"<include><uri>{name}</uri></include>" for name in fuzz_samples.SIDE_FILES),
         *(
-            f'<link name="m"><collision name="c"><geometry><mesh><uri>{name}</uri></mesh></geometry>'
-            "</collision></link>"
+            '<link name="m"><collision name="c"><geometry>'
+            f"<mesh><uri>{name}</uri></mesh></geometry></collision></link>"
             for name in fuzz_samples.SIDE_FILES
         ),
         "".join(f'<frame name="f{k}"><pose relative_to="f{k + 1}"/></frame>' for k in range(2000)),
@@ -135,9 +136,8 @@ def of_robot(kind: str, data: bytes, chance: random.Random) -> bytes:
     """Robot text with one change."""
     if chance.random() < 0.07:
         return special(kind, data, chance)
-    change = chance.choice(
-        (*(a_number,) * 6, a_word, a_path, namespace, no_attribute, *ELEMENTS, *BYTES)
-    )
+    others = (a_word, a_path, a_path, namespace, no_attribute, *ELEMENTS, *BYTES)
+    change = chance.choice((*(a_number,) * 6, *others))
     return change(data, chance)
 
 

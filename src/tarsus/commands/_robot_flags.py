@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class BaseFlags(Group):
-    """How a robot's file is read: whether its base is held (docs/own_robot.md#a-base-that-is-held), and
-    where its files may lie (docs/own_robot.md#where-its-files-may-lie).
+    """How a robot's file is read: whether its base is held (docs/own_robot.md#a-base-that-is-held),
+    and where its files may lie (docs/own_robot.md#where-its-files-may-lie).
     """
 
     fixed_base: Flag = False

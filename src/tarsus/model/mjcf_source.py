@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tarsus.errors import TarsusError
+from tarsus.model.files import naming
 from tarsus.model.mjcf_text import Document, parsed, written
 from tarsus.model.robot_files import (
     MAX_ASSET_BYTES,
@@ -162,7 +163,8 @@ class _Reader:
             place = here.below(path, "includes")
             if any(place.path == other.path for other in places.values()):
                 raise TarsusError(f"{name} is included twice.")
-            root, lines = parsed(self._text(path))
+            with naming(name):
+                root, lines = parsed(self._text(path))
             document.lines |= lines
             document.trees[include], places[root] = root, place
             self._include(document, root, place, places)
@@ -234,7 +236,8 @@ class _Reader:
         path = self._required(name, [top, place.folder], "file of a <model>")
         inner = place.below(path, "attaches")
         if str(path) not in self.attached:
-            root, lines = parsed(self._text(path))
+            with naming(name):
+                root, lines = parsed(self._text(path))
             if root.tag.lower() not in ("mujoco", "robot"):
                 raise TarsusError(f"{name}, which is attached, is no MJCF file: <{root.tag}>.")
             child = Document(root, lines)
