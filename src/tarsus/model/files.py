@@ -26,7 +26,7 @@ def naming(file: str) -> Iterator[None]:
     try:
         yield
     except TarsusError as error:
-        raise TarsusError(f"{file}: {error}") from None
+        raise type(error)(f"{file}: {error}") from None
 
 
 def existing_file(path: str | Path) -> Path:

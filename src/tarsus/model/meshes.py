@@ -81,7 +81,7 @@ def load_scene(path: Path, files: RobotFiles, purpose: str, **options: Any) -> A
         if not refused:
             raise TarsusError(f"the mesh {path.name} cannot be read: {error}.") from error
     if refused:
-        raise TarsusError(f"the mesh {path.name}: {refused[0]}") from None
+        raise type(refused[0])(f"the mesh {path.name}: {refused[0]}") from None
     return scene
 
 

@@ -58,7 +58,18 @@ def parsed(data: bytes) -> tuple[ET.Element, Lines]:
         data.decode()
     except UnicodeDecodeError:
         raise TarsusError("its text is not UTF-8, which MJCF must be.") from None
-    # the tree, built as expat reports it
+    try:
+        try:
+            return _tree(data)
+        except expat.ExpatError:
+            return _tree(COMMENT.sub(lambda found: b"\n" * found[0].count(b"\n"), data))
+    except (LookupError, ValueError) as error:
+        raise TarsusError(f"its encoding cannot be read ({error}): save it as UTF-8.") from None
+    except expat.ExpatError as error:
+        raise TarsusError(f"the XML is broken: {error}.") from None
+
+
+def _tree(data: bytes) -> tuple[ET.Element, Lines]:
     reader, builder, lines = expat.ParserCreate(), ET.TreeBuilder(), Lines()
 
     def start(tag: str, attributes: dict[str, str]) -> None:
@@ -66,12 +77,7 @@ def parsed(data: bytes) -> tuple[ET.Element, Lines]:
 
     reader.StartElementHandler = start
     reader.EndElementHandler = builder.end
-    try:
-        reader.Parse(COMMENT.sub(lambda found: b"\n" * found[0].count(b"\n"), data), True)
-    except (LookupError, ValueError) as error:
-        raise TarsusError(f"its encoding cannot be read ({error}): save it as UTF-8.") from None
-    except expat.ExpatError as error:
-        raise TarsusError(f"the XML is broken: {error}.") from None
+    reader.Parse(data, True)
     return builder.close(), lines
 
 

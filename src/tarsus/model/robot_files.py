@@ -194,9 +194,9 @@ class RobotFiles:
         found: list[str] = []
         for part in wanted.split("/"):
             place = folder.joinpath(*found)
-            if not part or not self.allows(place) or not place.is_dir():
+            if not part or not self.allows(place) or not os.path.isdir(place):
                 return ""
-            if part in (".", "..") or (place / part).exists():
+            if part in (".", "..") or os.path.exists(place / part):
                 found.append(part)
                 continue
             names = {name.casefold(): name for name in sorted(os.listdir(place))}
@@ -204,7 +204,7 @@ class RobotFiles:
             if not near:
                 return ""
             found.append(names[near[0]])
-        return "/".join(found) if folder.joinpath(*found).is_file() else ""
+        return "/".join(found) if os.path.isfile(folder.joinpath(*found)) else ""
 
 
 def require_file(path: Path) -> Path:
@@ -250,7 +250,7 @@ def _tree(folder: Path) -> list[Path]:
     for level, above in enumerate(folder.parents):
         if above in shared:
             break
-        if level == 0 or any((above / mark).exists() for mark in TREE_MARKS):
+        if level == 0 or any(os.path.exists(above / mark) for mark in TREE_MARKS):
             found.append(above)
     return found
 
@@ -277,7 +277,7 @@ def _sources(package: Path) -> Iterator[Path]:
     """A package's folder, and where its package.xml leads, as colcon's links do."""
     yield package
     for mark in PACKAGE_MARKS:
-        if (package / mark).is_file():
+        if os.path.isfile(package / mark):
             yield _real(package / mark).parent
 
 
