@@ -137,15 +137,17 @@ def test_what_a_mesh_names_is_checked_too(tmp_path: Path, pipe: str) -> None:
     assert len(drawn_shapes(robot)) == 1
 
 
-def test_our_eyes_and_mujoco_s_see_the_same_elements(tmp_path: Path, pipe: str) -> None:
-    """MuJoCo's own parser takes what stands between these attributes for elements."""
+def test_mujoco_sees_no_element_that_we_did_not(tmp_path: Path, pipe: str) -> None:
+    """Its own parser takes what stands between these attributes for elements, and opens the pipe;
+    it knows capital letters too.
+    """
     trick = '<custom><text name="<!--" data="x"/></custom><asset><mesh file="pipe.obj"/></asset>'
     trick += '<custom><text name="-->" data="x"/></custom>'
-    with pytest.raises(TarsusError):
-        read(written(tmp_path / "r", "robot.xml", f"<mujoco>{trick}{WORLD}</mujoco>"))
-    for text in (f"<mujoco><INCLUDE file='pipe.xml'/>{WORLD}</mujoco>",):
-        with pytest.raises(NotARegularFile):
-            read(written(tmp_path / "r", "robot.xml", text))
+    file = written(tmp_path / "r", "robot.xml", f"<mujoco>{trick}{WORLD}</mujoco>")
+    assert read(file).body_names == ("b",)
+    file.write_text(f"<mujoco><INCLUDE file='pipe.xml'/>{WORLD}</mujoco>")
+    with pytest.raises(NotARegularFile):
+        read(file)
 
 
 @pytest.mark.parametrize("kind", FORMATS)
