@@ -107,6 +107,7 @@ def report_shapes(
     touching: the elements with the links' shapes, "collision" or "visual"
     visuals: meshes of pictures that are not there
     """
+    # what must be there
     missing = [uri for link in links for uri in link.missing_meshes]
     if missing:
         names = list(dict.fromkeys(missing))
@@ -114,6 +115,7 @@ def report_shapes(
         likely = [near for uri in names[:MANY] if (near := files.suggestion(uri))]
         where = f"did you mean {', '.join(likely)}?" if likely else f"{where}."
         raise TarsusError(f"{touching} meshes are not found: {several(names, MANY)}; {where}")
+    # what is left out
     ignored = [f"{shape} of {link.name}" for link in links for shape in link.unknown_shapes]
     if ignored:
         report.warn(f"{touching} shapes are left out: {', '.join(ignored)}.")

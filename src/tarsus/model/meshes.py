@@ -37,6 +37,7 @@ def load_scene(path: Path, files: RobotFiles, purpose: str, **options: Any) -> A
 
     Raises TarsusError if the mesh cannot be read or names a file that may not be.
     """
+    # its format
     trimesh = needed_library("trimesh", purpose)
     kind, refused = path.suffix.lower(), list[TarsusError]()
     if kind not in FORMATS:
@@ -44,6 +45,7 @@ def load_scene(path: Path, files: RobotFiles, purpose: str, **options: Any) -> A
             f"the mesh {path.name} is none of the formats that can be read: {', '.join(FORMATS)}."
         )
 
+    # how trimesh gets what it names
     class Checked(trimesh.resolvers.Resolver):
         """Hands trimesh the files that a mesh names."""
 
@@ -70,6 +72,7 @@ def load_scene(path: Path, files: RobotFiles, purpose: str, **options: Any) -> A
         def keys(self) -> list[str]:
             return sorted(os.listdir(self.folder))
 
+    # the mesh itself
     data = file_bytes(path, MAX_ASSET_BYTES)
     try:
         with warnings.catch_warnings():

@@ -25,7 +25,7 @@ from tarsus.model.mjcf_extras import body_names, report_constraints, report_drop
 from tarsus.model.mjcf_loops import loop_joints
 from tarsus.model.mjcf_own_ground import report_ground
 from tarsus.model.mjcf_ranges import check_ranges
-from tarsus.model.mjcf_source import Source
+from tarsus.model.mjcf_source import UNNAMED, Source
 from tarsus.model.parts import Part, Report, Welded, weld
 from tarsus.model.poses import Pose, rotation_about, rotation_from_quaternion, shift
 
@@ -40,7 +40,6 @@ SHAPES: dict[int, tuple[ShapeKind, int]] = {  # mjtGeom: our kind, how many size
     5: ("cylinder", 2),
     6: ("box", 3),
 }
-UNNAMED = "MuJoCo Model"
 ITSELF = "choose a terrain, perhaps this file by its path"
 
 
@@ -53,8 +52,7 @@ def read_mjcf(
     """The mechanism of an MJCF file, or of MJCF text (a string that begins with <).
 
     floating: False holds the first body, where it has a free joint, in the world as the file draws
-    it; height: of its origin then, m, in place of the file's. asset_folders: folders that its files
-    may lie in besides those around it.
+    it; height: of its origin then, m; asset_folders: further folders that its files may lie in.
     """
     check_height(floating, height)
     inline = isinstance(source, str) and source.lstrip().startswith("<")
@@ -76,10 +74,8 @@ def from_mujoco_model(
 
     source: what it was compiled from
     """
-    # bodies and what sits on them
     report = Report(file)
-    if source is not None:
-        report_missing(source, report)
+    report_missing(source, report)
     check_ranges(model)
     parts, owner, anchors = _parts(model)
     welded = weld(parts, report)

@@ -40,6 +40,7 @@ def _weigh(document: Document, known: dict[ET.Element, tuple[float, float]]) -> 
     """
     if document.root in known:
         return known[document.root]
+    # what it has itself
     bodies = elements = 0.0
     for element, times, depth in _all(document):
         if depth > DEPTH:
@@ -58,7 +59,8 @@ def _weigh(document: Document, known: dict[ET.Element, tuple[float, float]]) -> 
                 " repetitions included."
             )
         _check_numbers(element)
-    for inner in document.models.values():  # also those that nothing attaches
+    # models that nothing attaches
+    for inner in document.models.values():
         _weigh(inner, known)
     known[document.root] = bodies, elements
     return bodies, elements

@@ -56,9 +56,9 @@ def compiled_on_floor(source: Source, excluded: Sequence[tuple[str, str]] = ()) 
     return _with_stand_ins(source, 1.0, excluded)
 
 
-def report_missing(source: Source, report: Report) -> None:
+def report_missing(source: Source | None, report: Report) -> None:
     """A warning for what pictures lack."""
-    if source.missing:
+    if source and source.missing:
         report.warn(
             "files of visual meshes or textures that are not found, left out"
             f" ({len(source.missing)}): {several(list(source.missing.values()), SOME)}."

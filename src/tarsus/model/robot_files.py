@@ -30,9 +30,8 @@ TREE_MARKS = (  # what the folder of a package or a repository holds
 PACKAGE_MARKS = ("package.xml", "model.config")
 SYSTEM_FOLDERS = (  # at the top of a file system, shared by all of its users
     *("bin", "boot", "dev", "etc", "home", "lib", "lib64", "media", "mnt", "opt", "private"),
-    *("proc", "root", "run", "sbin", "srv", "sys", "tmp", "usr", "var"),
-    *("Applications", "Library", "System", "Users", "Volumes"),
-    *("Program Files", "ProgramData", "Windows"),
+    *("proc", "root", "run", "sbin", "srv", "sys", "tmp", "usr", "var", "Applications"),
+    *("Library", "System", "Users", "Volumes", "Program Files", "ProgramData", "Windows"),
 )
 
 
@@ -294,11 +293,6 @@ def _real(path: Path) -> Path:
 
 def _kind(mode: int) -> str:
     """What is there, in a sentence."""
-    kinds = {
-        stat.S_IFIFO: "a pipe (FIFO)",
-        stat.S_IFSOCK: "a socket",
-        stat.S_IFCHR: "a device",
-        stat.S_IFBLK: "a device",
-        stat.S_IFDIR: "a folder",
-    }
+    kinds = {stat.S_IFIFO: "a pipe (FIFO)", stat.S_IFSOCK: "a socket", stat.S_IFDIR: "a folder"}
+    kinds |= {stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
     return kinds.get(stat.S_IFMT(mode), "something else")

@@ -53,6 +53,7 @@ def read_urdf(
     "collision" or, where a file has none of these, its "visual" elements. height: with
     floating=False, of the root link's frame in the world, m, by default 0.
     """
+    # what is asked for
     check_height(floating, height)
     if shapes not in SHAPES:
         raise unknown("kind of shapes", str(shapes), SHAPES)
