@@ -174,7 +174,8 @@ def test_the_flag_and_ros_s_variable_allow_a_folder(
     mesh = written(tmp_path / "elsewhere", "m.obj", TETRAHEDRON)
     file = str(written(tmp_path / "a" / "b" / "c", "robot.xml", mjcf(str(mesh))))
     assert cli.main(["inspect", file]) == 2
-    assert cli.main(["inspect", file, "--asset-folder", str(mesh.parent)]) == 0
+    folders = ["--asset-folder", str(tmp_path / "none"), "--asset-folder", str(mesh.parent)]
+    assert cli.main(["inspect", *folders, file]) == 0
     monkeypatch.setenv("ROS_PACKAGE_PATH", str(mesh.parent))
     assert cli.main(["inspect", file]) == 0
     assert "Traceback" not in capsys.readouterr().err

@@ -25,8 +25,10 @@ class BaseFlags(Group):
     """Hold the robot's base fixed, where its file draws it, as of an arm on a table."""
     base_height: Annotated[float | None, number("METERS"), called("METERS")] = None
     """With --fixed-base: how high its origin is held."""
-    asset_folder: Annotated[tuple[Path, ...], called("FOLDER")] = ()
-    """Folders outside the robot's own that its meshes, textures and packages may be read from."""
+    asset_folder: Annotated[tyro.conf.UseAppendAction[tuple[Path, ...]], called("FOLDER")] = ()
+    """A folder outside the robot's own that its meshes, textures and packages may be read from; may
+    be given several times.
+    """
 
     @property
     def options(self) -> dict[str, Any]:
