@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -56,6 +57,7 @@ def mjcf(mesh: str) -> str:
     )
 
 
+LINKS = pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege")
 FORMATS: dict[str, Callable[[str], str]] = {"urdf": urdf, "sdf": sdf, "xml": mjcf}
 NAMES: dict[str, str] = {  # what of an MJCF file names a file
     "include": '<include file="{}"/>' + WORLD,
@@ -150,6 +152,7 @@ def test_mujoco_sees_no_element_that_we_did_not(tmp_path: Path, pipe: str) -> No
         read(file)
 
 
+@LINKS
 @pytest.mark.parametrize("kind", FORMATS)
 def test_a_mesh_outside_the_robot_s_tree_needs_a_word(kind: str, tmp_path: Path) -> None:
     mesh = written(tmp_path / "elsewhere" / "deep", "m.obj", TETRAHEDRON)
@@ -181,6 +184,7 @@ def test_the_flag_and_ros_s_variable_allow_a_folder(
     assert "Traceback" not in capsys.readouterr().err
 
 
+@LINKS
 def test_packages_stay_inside_themselves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     outside = written(tmp_path / "etc", "secret.obj", TETRAHEDRON)
     for name in ("package://etc/secret.obj", "package://dog/../../etc/secret.obj"):
@@ -205,6 +209,7 @@ def test_packages_stay_inside_themselves(tmp_path: Path, monkeypatch: pytest.Mon
         read(file, packages={"cat": pack})
 
 
+@LINKS
 def test_links_of_colcon_lead_to_the_package_they_come_from(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -309,6 +314,7 @@ def attaching(file: str, name: str = "m") -> str:
     )
 
 
+@LINKS
 def test_a_model_that_attaches_itself_is_found_before_mujoco_sees_it(tmp_path: Path) -> None:
     for texts, circle in (
         ({"a.xml": attaching("a.xml")}, "a.xml -> a.xml"),
