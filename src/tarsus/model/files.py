@@ -110,8 +110,9 @@ def check_expanded(root: ET.Element) -> None:
 def root_tag(path: Path) -> str:
     """The name of the first tag of an XML file, without a namespace; the rest is not read."""
     try:
-        for _, element in ET.iterparse(path, events=("start",)):
-            return element.tag.rpartition("}")[2]
+        with path.open("rb") as file:
+            for _, element in ET.iterparse(file, events=("start",)):
+                return element.tag.rpartition("}")[2]
     except (LookupError, ValueError) as error:
         raise _unknown_encoding(error) from None
     except OSError as error:

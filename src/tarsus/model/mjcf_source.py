@@ -180,7 +180,7 @@ class _Reader:
         elif tag == "model" and "file" in element.attrib:
             self._attach(document, element, place, folders.top)
         elif tag == "mesh" and "filename" in element.attrib:  # of a URDF file that is attached
-            found = self.files.beside(place.folder / "x").find(element.get("filename", ""))
+            found = self.files.counted_from(place.folder).find(element.get("filename", ""))
             self._set(element, "filename", found, place)
         elif tag in ("mesh", "texture", "skin", "hfield", "flexcomp"):
             folder = folders.textures if tag == "texture" else folders.meshes
@@ -226,6 +226,7 @@ class _Reader:
         element.attrib.pop("content_type", None)
         asset = self._name(name.encode(), ".obj" if tag == "mesh" else ".png", place)
         element.set(key, asset)
+        self.made.names[asset] = name
         self._miss(asset, reason, folders if found is None else ())
         if tag == "mesh":
             self.made.absent.add(element.get("name", ""))
@@ -268,7 +269,7 @@ class _Reader:
         return Path(os.path.abspath(found))
 
     def _suggestion(self, name: str, folders: Iterable[Path]) -> str:
-        near = [self.files.beside(folder / "x").suggestion(name) for folder in folders]
+        near = [self.files.counted_from(folder).suggestion(name) for folder in folders]
         return next((f"; did you mean {found}?" for found in near if found), "")
 
     def _miss(self, asset: str, reason: str, folders: Iterable[Path]) -> None:

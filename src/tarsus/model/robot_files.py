@@ -81,9 +81,9 @@ class RobotFiles:
         roots = dict.fromkeys(map(_real, [*trees, *named, *sources]))
         return RobotFiles(folders[0], tuple(roots), tuple(named), tuple(own.items()))
 
-    def beside(self, file: Path) -> RobotFiles:
-        """Return the same with relative paths counted from the folder of another file."""
-        return replace(self, folder=file.parent)
+    def counted_from(self, folder: Path) -> RobotFiles:
+        """Return the same with relative paths counted from another folder."""
+        return replace(self, folder=folder)
 
     def find(self, uri: str) -> Path | None:
         """Return the file that a mesh's URI names, or None if it does not exist.
