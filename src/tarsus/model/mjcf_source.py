@@ -219,7 +219,7 @@ class _Reader:
                 element.set(key, self._add(data, name, suffix.lower(), _Place(found)))
                 return
         elif tag not in ("mesh", "texture") or key == "filename":
-            self._required(name, folders, f"file of a <{tag}>")
+            raise self._not_found(name, folders, f"file of a <{tag}>")
         else:
             reason = name
         # a stand-in takes its place
@@ -264,9 +264,13 @@ class _Reader:
         places = [folder / name for folder in folders]
         found = self.files.existing(name, places) if name else None
         if found is None:
-            near = self._suggestion(name, folders)
-            raise TarsusError(f"the {what} is not found: {name}{near or '.'}")
+            raise self._not_found(name, folders, what)
         return Path(os.path.abspath(found))
+
+    def _not_found(self, name: str, folders: Iterable[Path], what: str) -> TarsusError:
+        return TarsusError(
+            f"the {what} is not found: {name}{self._suggestion(name, folders) or '.'}"
+        )
 
     def _suggestion(self, name: str, folders: Iterable[Path]) -> str:
         near = [self.files.counted_from(folder).suggestion(name) for folder in folders]
