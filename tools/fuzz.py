@@ -188,6 +188,7 @@ def _child(samples: list[Sample], folder: Path, writing: int) -> None:
 
 def _written(sample: Sample, folder: Path) -> Path:
     """The mutant in a folder with the files that it may name."""
+    fuzz_samples.write_side_files(folder)
     (folder / "t.obj").write_text(TETRAHEDRON)
     (folder / "self.xml").write_text('<mujoco><include file="self.xml"/></mujoco>')
     (folder / "s.urdf").write_text(fuzz_samples.SMALL_URDF)

@@ -30,6 +30,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).parent))
+
+import fuzz_samples
+import pandas as pd
+
 from tarsus import cli, parameters, registry
 from tarsus.contact.base import Law
 from tarsus.control.base import Controller
@@ -63,6 +68,15 @@ PATHS = (
     "x.xml",
     "..",
     "a" * 300,
+    "pipe.xml",
+    "attach_self.xml",
+    "lfs.stl",
+    "out",
+)
+QUESTIONS = (
+    *("SELECT * FROM rows", "SUMMARIZE rows", "COPY rows TO 'x.csv'", "SELECT", "ATTACH 'x.db'"),
+    *("SELECT * FROM read_csv('/etc/passwd')", "INSTALL httpfs", "LOAD httpfs", "SELECT 1; DROP"),
+    *("SELECT * FROM read_text('pipe.xml')", "SET enable_external_access = true", "", ";", "💥"),
 )
 SHORT = ("--duration", "0.02", "--json")
 
@@ -112,6 +126,12 @@ def _run_options() -> Iterator[list[str]]:
         yield [*start, "--out", value]
     for robot in (*WORDS, *PATHS):
         yield ["run", robot, *SHORT]
+        yield ["inspect", "small.urdf", "--asset-folder", robot]
+        yield ["inspect", robot, "--asset-folder", "/"]
+    for question in QUESTIONS:
+        yield ["results", "sweep", "--sql", question]
+        if "http" not in question:  # nothing is to be fetched
+            yield ["results", "sweep", "--external-access", "--json", "--sql", question]
 
 
 def _other_commands() -> Iterator[list[str]]:
@@ -205,6 +225,11 @@ def main() -> int:
     counts: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(given.workers) as pool:
         os.chdir(folder)
+        fuzz_samples.write_side_files(Path(folder))
+        Path("t.obj").write_text(fuzz_samples.TETRAHEDRON)
+        Path("small.urdf").write_text(fuzz_samples.SMALL_URDF)
+        Path("sweep", "chunks").mkdir(parents=True)
+        pd.DataFrame({"sample": [0], "way": [1.0]}).to_parquet("sweep/chunks/a.parquet")
         answers = pool.map(lambda line: bounded(lambda: examined(line)), lines)
         for line, answer in zip(lines, answers, strict=True):
             kind = answer.partition(":")[0]

@@ -7,6 +7,7 @@ import random
 import re
 from collections.abc import Callable
 
+import fuzz_samples
 import numpy as np
 import xarray as xr
 from fuzz_samples import Sample, logs, robot_files, small_files
@@ -19,9 +20,13 @@ NUMBERS = (
 WORDS = (
     *("", " ", "x" * 100_000, "\u0000", "ü", "../escaped", "/abs/path", "a\nb", "world", "${x}"),
     *("package://x/y.stl", "/dev/zero", "t.obj", "robot", "free", "fixed", "floating", "mesh"),
+    *("package:///t.obj", "package://t.obj", "package://etc/passwd", "file:///etc/passwd", "T.OBJ"),
+    *("../../../../etc/passwd", "package://x/../../etc/passwd", "$(find x)/t.obj", "t%2eobj"),
+    *fuzz_samples.SIDE_FILES,
 )
 ATTRIBUTE = re.compile(rb'([\w:]+)="([^"]*)"')
 TEXT = re.compile(rb"<([\w:]+)[^<>/]*>([^<>]*[^<>\s][^<>]*)</")
+URI = re.compile(rb"<(uri)>([^<>]*)</uri>")
 ELEMENT = re.compile(rb"<[\w:]+[^<>]*/>|<([\w:]+)[^<>/]*>[^<>]*</\1>")
 SPECIAL = {
     "mjcf": (
@@ -36,6 +41,21 @@ SPECIAL = {
         '<asset><mesh name="zero" file="/dev/zero"/></asset>',
         '<asset><mesh name="fat" file="t.obj" scale="1e308 1e308 1e308"/></asset>'
         '<worldbody><body><freejoint/><geom type="mesh" mesh="fat"/></body></worldbody>',
+        *(f'<include file="{name}"/>' for name in fuzz_samples.SIDE_FILES),
+        *(f'<asset><mesh name="s" file="{name}"/></asset>' for name in fuzz_samples.SIDE_FILES),
+        *(f'<asset><model name="s" file="{name}"/></asset>' for name in fuzz_samples.SIDE_FILES),
+        *(f'<asset><texture type="2d" file="{name}"/></asset>' for name in fuzz_samples.SIDE_FILES),
+        *(
+            f'<asset><hfield name="s" size="1 1 1 1" file="{name}"/><skin file="{name}"/></asset>'
+            for name in fuzz_samples.SIDE_FILES
+        ),
+        '<asset><model name="s" file="mutant.xml"/></asset>',
+        '<include file="mutant.xml"/>',
+        '<compiler meshdir="/etc" texturedir=".." strippath="true"/>',
+        '<!-- <x a="--><asset><mesh file="pipe.obj"/></asset>',
+        '<actuator><orientation name="o" joint="hip"/></actuator>',
+        '<worldbody><body name="o"><joint name="o" type="ball"/><geom size="1"/></body></worldbody>'
+        '<actuator><orientation name="o" joint="o" kp="1"/></actuator>',
         '<include file="self.xml"/>',
         '<include file="/dev/zero"/>',
         '<size memory="900G"/>',
@@ -60,12 +80,26 @@ SPECIAL = {
         '<child link="m"/></joint>',
         '<link name="m"><collision><geometry><mesh filename="/dev/zero"/></geometry></collision>'
         "</link>",
+        *(
+            '<link name="m"><collision><geometry>'
+            f'<mesh filename="{name}"/></geometry></collision></link>'
+            '<joint name="jm" type="fixed"><parent link="base"/><child link="m"/></joint>'
+            for name in fuzz_samples.SIDE_FILES
+        ),
+        '<xacro:include filename="pipe.xml"/>',
+        '<!DOCTYPE r [<!ENTITY x SYSTEM "pipe.xml">]>',
         "<link>" * 20_000 + "</link>" * 20_000,
         "".join(f'<link name="l{k}"/>' for k in range(20_000)),
     ),
     "sdf": (
         '<model name="inner"><link name="x"/></model>',
         "<include><uri>/dev/zero</uri></include>",
+        *(f"<include><uri>{name}</uri></include>" for name in fuzz_samples.SIDE_FILES),
+        *(
+            '<link name="m"><collision name="c"><geometry>'
+            f"<mesh><uri>{name}</uri></mesh></geometry></collision></link>"
+            for name in fuzz_samples.SIDE_FILES
+        ),
         "".join(f'<frame name="f{k}"><pose relative_to="f{k + 1}"/></frame>' for k in range(2000)),
         '<frame name="a"><pose relative_to="b"/></frame><frame name="b"><pose relative_to="a"/>'
         "</frame>",
@@ -102,7 +136,8 @@ def of_robot(kind: str, data: bytes, chance: random.Random) -> bytes:
     """Robot text with one change."""
     if chance.random() < 0.07:
         return special(kind, data, chance)
-    change = chance.choice((*(a_number,) * 6, a_word, no_attribute, *ELEMENTS, *BYTES))
+    others = (a_word, a_path, a_path, namespace, no_attribute, *ELEMENTS, *BYTES)
+    change = chance.choice((*(a_number,) * 6, *others))
     return change(data, chance)
 
 
@@ -133,6 +168,24 @@ def a_word(data: bytes, chance: random.Random) -> bytes:
     hit, other = chance.choice(hits), chance.choice(hits)
     value = other[2] if chance.random() < 0.5 else chance.choice(WORDS).encode()
     return data[: hit.start(2)] + value + data[hit.end(2) :]
+
+
+def a_path(data: bytes, chance: random.Random) -> bytes:
+    """One file's name becomes another: a pipe, one outside, one that names itself."""
+    hits = [m for m in ATTRIBUTE.finditer(data) if m[1].startswith(b"file")]
+    hits += list(URI.finditer(data))
+    if not hits:
+        return data
+    hit, name = chance.choice(hits), chance.choice((*fuzz_samples.SIDE_FILES, *WORDS))
+    return data[: hit.start(2)] + name.encode() + data[hit.end(2) :]
+
+
+def namespace(data: bytes, chance: random.Random) -> bytes:
+    """The root, or one element, has a namespace."""
+    hits = list(re.finditer(rb"<(\w+)(?=[\s/>])", data))
+    hit = chance.choice((hits[0], chance.choice(hits))) if hits else None
+    space = chance.choice((' xmlns="http://x"', ' xmlns:x="y"', ' xmlns=""')).encode()
+    return data[: hit.end()] + space + data[hit.end() :] if hit else data
 
 
 def no_attribute(data: bytes, chance: random.Random) -> bytes:

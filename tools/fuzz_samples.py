@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
+import os
+import socket
 import sys
 import tempfile
 from dataclasses import dataclass
@@ -21,6 +24,11 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from helpers.robots_of_the_field import urdf_files
 
 TETRAHEDRON = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
+SIDE_FILES = (  # names that a mutant may have next to it, and that are a trap
+    *("pipe.xml", "pipe.obj", "pipe.png", "a.socket", "folder.stl", "out.obj", "out", "lfs.stl"),
+    *("attach_self.xml", "attach_a.xml", "doubled.xml", "named_pipe.gltf", "named_pipe.obj"),
+    *("named_pipe.dae", "huge.png", "self.xml", "s.urdf"),
+)
 SMALL_MJCF = """<mujoco model="small">
 <compiler angle="radian"/><option gravity="0 0 -9.81"/>
 <default><geom friction="0.7"/><default class="leg"><joint damping="0.1" armature="0.01"/>
@@ -158,3 +166,42 @@ def small_robot() -> Path:
     (folder / "t.obj").write_text(TETRAHEDRON)
     (folder / "small.urdf").write_text(SMALL_URDF)
     return folder / "small.urdf"
+
+
+def write_side_files(folder: Path) -> None:
+    """Write what mutants may name, `SIDE_FILES`: traps, none of which may be opened or run."""
+    if (folder / "pipe.xml").exists():
+        return
+    for name in ("pipe.xml", "pipe.obj", "pipe.png"):
+        os.mkfifo(folder / name)
+    with contextlib.suppress(OSError):  # its path may be too long
+        socket.socket(socket.AF_UNIX).bind(str(folder / "a.socket"))
+    (folder / "folder.stl").mkdir()
+    (folder / "out.obj").symlink_to("/etc/passwd")
+    (folder / "out").symlink_to("/etc")
+    pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"
+    model = '<mujoco model="{0}"><asset><model name="{1}" file="{1}.xml"/></asset><worldbody>{2}'
+    attach = '<frame><attach model="{0}" body="b" prefix="{1}"/></frame>'
+    body = '<body name="b"><geom size="1"/></body></worldbody></mujoco>'
+    gltf = (
+        '{"asset":{"version":"2.0"},"buffers":[{"uri":"pipe.obj","byteLength":36}],"images":[{}]}'
+    )
+    dae = '<!DOCTYPE COLLADA [<!ENTITY x SYSTEM "pipe.xml">]><COLLADA>&x;</COLLADA>'
+    pixels = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + (90_000).to_bytes(4, "big") * 2 + b"\x08\x02"
+    texts = {
+        "lfs.stl": pointer,
+        "attach_self.xml": model.format("attach_self", "attach_self", "") + body,
+        "attach_a.xml": model.format("attach_a", "attach_b", attach.format("attach_b", "x")) + body,
+        "attach_b.xml": model.format("attach_b", "attach_a", attach.format("attach_a", "x")) + body,
+        "named_pipe.gltf": gltf,
+        "named_pipe.obj": "mtllib pipe.obj\nusemtl x\n" + TETRAHEDRON,
+        "named_pipe.dae": dae,
+    }
+    for k in range(12):  # each holds the next one nine times
+        inner = "".join(attach.format(f"doubled{k + 1}", f"p{j}") for j in range(9))
+        name = "doubled" if k == 0 else f"doubled{k}"
+        texts[f"{name}.xml"] = model.format(name, f"doubled{k + 1}", inner) + body
+    texts["doubled12.xml"] = "<mujoco><worldbody>" + body
+    for name, text in texts.items():
+        (folder / name).write_text(text)
+    (folder / "huge.png").write_bytes(pixels)

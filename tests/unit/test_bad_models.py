@@ -105,7 +105,7 @@ BAD_URDF = {
     ),
     "lost collision mesh": (
         urdf(link("a", MASS + mesh("package://lost/a.stl") + mesh("b.stl"))),
-        "collision meshes are not found: package://lost/a.stl, b.stl; put .* ROS_PACKAGE_PATH",
+        "collision meshes are not found: package://lost/a.stl, b.stl; .*--asset-folder FOLDER",
     ),
     "lost mesh beside it": (
         urdf(link("a", MASS + mesh("b.stl"))),

@@ -80,8 +80,8 @@ HOSTILE = {
     # URDF: names, encodings, sizes
     "long file name": (mesh(file="x" * 10_000), "collision meshes are not found"),
     "null in a name": (mesh(file="a&#0;b"), "XML is broken: reference to invalid character"),
-    "device for a mesh": (mesh(file="/dev/zero"), "collision meshes are not found: /dev/zero"),
-    "folder for a mesh": (mesh(file="/"), "collision meshes are not found: /"),
+    "device for a mesh": (mesh(file="/dev/zero"), "'/dev/zero' is a device"),
+    "folder for a mesh": (mesh(file="/"), "'/' is a folder"),
     "too many links": (
         urdf("".join(f'<link name="l{k}"/>' for k in range(20_000))),
         "more than 2000 links",
@@ -140,11 +140,11 @@ HOSTILE = {
         "more than 500 deep",
     ),
     # MJCF: files
-    "includes itself": (mjcf('<include file="robot.xml"/>' + FREE), "MuJoCo cannot compile it"),
-    "includes a device": (mjcf('<include file="/dev/zero"/>' + FREE), "MuJoCo cannot compile it"),
+    "includes itself": (mjcf('<include file="robot.xml"/>' + FREE), "robot.xml -> robot.xml"),
+    "includes a device": (mjcf('<include file="/dev/zero"/>' + FREE), "'/dev/zero' is a device"),
     "a device for a mesh": (
         mjcf('<asset><mesh name="t" file="/dev/zero"/></asset>' + FREE),
-        "MuJoCo cannot compile it",
+        "'/dev/zero' is a device",
     ),
     "plugin": (
         mjcf('<extension><plugin plugin="no.such.thing"/></extension>' + FREE),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
@@ -16,20 +17,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class BaseFlags(Group):
-    """Whether a robot's base is held (docs/own_robot.md#a-base-that-is-held)."""
+    """How a robot's file is read: whether its base is held (docs/own_robot.md#a-base-that-is-held),
+    and where its files may lie (docs/own_robot.md#where-its-files-may-lie).
+    """
 
     fixed_base: Flag = False
     """Hold the robot's base fixed, where its file draws it, as of an arm on a table."""
     base_height: Annotated[float | None, number("METERS"), called("METERS")] = None
     """With --fixed-base: how high its origin is held."""
+    asset_folder: Annotated[tyro.conf.UseAppendAction[tuple[Path, ...]], called("FOLDER")] = ()
+    """A folder outside the robot's own that its meshes, textures and packages may be read from; may
+    be given several times.
+    """
 
     @property
     def options(self) -> dict[str, Any]:
         """Those of `tarsus.load`."""
+        folders = {"asset_folders": [*map(str, self.asset_folder)]} if self.asset_folder else {}
         if not self.fixed_base:
-            return {}
+            return folders
         height = {} if self.base_height is None else {"height": self.base_height}
-        return {"floating": False, **height}
+        return {"floating": False, **height, **folders}
 
     def load(self, robot: str) -> Robot:
         """A robot by name or from a file."""

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 
 import tyro
 
-from tarsus.commands.base import Command, File, called, print_json
+from tarsus.commands.base import Command, File, Flag, called, print_json
 from tarsus.errors import TarsusError
 
 
@@ -29,13 +29,15 @@ class Results(Command):
         "tarsus results trot --out trot.html": "a page",
     }
     groups: ClassVar[Mapping[str, str]] = {
-        "Questions": "sql",
+        "Questions": "sql external_access",
         "Pictures and pages": "plot by out",
     }
 
     folder: tyro.conf.Positional[Annotated[Path, called("FOLDER", "Folder of a sweep.")]]
     sql: Annotated[str | None, called("SQL")] = None
     """A question, such as 'SELECT law, avg(speed) FROM rows GROUP BY law'."""
+    external_access: Flag = False
+    """Let the question of --sql also read and write files, attach databases and load extensions."""
     plot: Annotated[tuple[str, str] | None, called("COLUMN")] = None
     """Two columns: the picture's x and y."""
     by: Annotated[str | None, called("COLUMN")] = None
@@ -61,7 +63,7 @@ class Results(Command):
             raise TarsusError("--by goes with --plot X Y.")
         if self.out is not None:
             return self._page([])
-        table = query.asked(self.folder, self.sql or "SUMMARIZE rows")
+        table = query.asked(self.folder, self.sql or "SUMMARIZE rows", self.external_access)
         if self.json:
             print_json(table.to_dict("records"))
         else:

@@ -17,6 +17,8 @@ from tarsus.errors import TarsusError, unknown
 from tarsus.exchange.ros_bag import is_bag, read_bag
 from tarsus.exchange.table import FORMATS, read_table
 from tarsus.files import is_file, missing
+from tarsus.model.mjcf_compile import compiled
+from tarsus.model.mjcf_source import Source
 from tarsus.mujoco_runs.library import mujoco
 from tarsus.mujoco_runs.recorder import Recorder
 
@@ -101,9 +103,9 @@ def with_forces_of_mujoco(run: Mapping[str, Any], model: Path) -> dict[str, Any]
     """
     mj = mujoco()
     try:
-        made = mj.MjModel.from_xml_path(str(model))
-    except ValueError as error:
-        raise TarsusError(f"{model} cannot be read by MuJoCo: {error}.") from None
+        made = compiled(Source.of("", model))
+    except TarsusError as error:
+        raise TarsusError(f"{model.name}: {error}") from None
     time, q, u = (np.asarray(run[name], float) for name in ("time", "qpos", "qvel"))
     ctrl = np.asarray(run.get("ctrl", np.zeros((len(time), made.nu))), float)
     shapes = ((len(time), made.nq), (len(time), made.nv), (len(time), made.nu))

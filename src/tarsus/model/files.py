@@ -1,4 +1,4 @@
-"""Files that models are made of: finding them, reading XML, loading the vertices of meshes."""
+"""The files of robots: finding them and reading their XML."""
 
 from __future__ import annotations
 
@@ -7,25 +7,17 @@ import importlib
 import os
 import re
 import xml.etree.ElementTree as ET
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from tarsus.errors import TarsusError, shortened
-from tarsus.files import is_file
-from tarsus.model.check import LARGEST
 from tarsus.model.mechanism import Mechanism
+from tarsus.model.robot_files import file_bytes, require_file
 
-Array = NDArray[np.float64]
 UNBOUND_PREFIX = 27  # expat's code for a tag such as <drake:capsule> whose prefix nothing declares
-
-
-MOST_BYTES = 1 << 26  # of a robot's file
+XACRO = ("http://www.ros.org/wiki/xacro", "http://wiki.ros.org/xacro", "undeclared:xacro")
 
 
 @contextmanager
@@ -34,20 +26,22 @@ def naming(file: str) -> Iterator[None]:
     try:
         yield
     except TarsusError as error:
-        raise TarsusError(f"{file}: {error}") from None
+        raise type(error)(f"{file}: {error}") from None
 
 
 def existing_file(path: str | Path) -> Path:
-    """The path if a file is there; TarsusError that suggests near names in that folder if not."""
+    """The path if a file is there; TarsusError that suggests near names in that folder if not, and
+    for a pipe, a socket or a device.
+    """
     try:
         path = Path(path).expanduser()
-        there, folder = path.is_file(), path.is_dir()
+        there, folder = path.exists(), path.is_dir()
     except (OSError, ValueError, RuntimeError):  # too long, a null in it, a home that nobody has
         raise TarsusError(f"{shortened(str(path))} cannot be a file's name.") from None
-    if there:
-        return path
     if folder:
         raise TarsusError(f"{path} is a folder: give the .urdf, .xml or .sdf file in it.")
+    if there:
+        return require_file(path)
     if not os.path.isdir(path.parent):
         raise TarsusError(f"there is no file {path}: the folder {path.parent} does not exist.")
     names = sorted(entry.name for entry in path.parent.iterdir() if entry.is_file())
@@ -57,29 +51,19 @@ def existing_file(path: str | Path) -> Path:
 
 
 def from_text_or_file(
-    source: str | Path, text: str, read: Callable[[str | bytes, str, Path], Mechanism]
+    source: str | Path, text: str, read: Callable[[str | bytes, str, Path | None], Mechanism]
 ) -> Mechanism:
     """What `read` makes of a file, or of text (that begins with <).
 
     text: what errors call a text
-    read: of what is in it, its name and the folder that its paths count from
+    read: of what is in it, its name and its path, None of a text
     """
     if isinstance(source, str) and source.lstrip().startswith("<"):
         with naming(text):
-            return read(source, text, Path.cwd())
+            return read(source, text, None)
     path = existing_file(source)
     with naming(path.name):
-        return read(file_bytes(path), path.name, path.parent)
-
-
-def file_bytes(path: Path) -> bytes:
-    """What is in a file; TarsusError if it is larger than any robot's or cannot be read."""
-    try:
-        if path.stat().st_size > MOST_BYTES:
-            raise TarsusError(f"it is larger than {MOST_BYTES >> 20} MiB: no robot's file is.")
-        return path.read_bytes()
-    except OSError as error:
-        raise TarsusError(f"it cannot be read: {error.strerror}.") from None
+        return read(file_bytes(path), path.name, path)
 
 
 def needed_library(name: str, purpose: str) -> Any:
@@ -91,22 +75,44 @@ def needed_library(name: str, purpose: str) -> Any:
 
 
 def xml_root(text: bytes | str) -> ET.Element:
-    """The root element of XML text; TarsusError with the line if it is broken."""
+    """The root element of XML text; TarsusError with the line if it is broken.
+
+    The namespace of the root's own tag, which means nothing in a robot's file, is left out of all
+    tags.
+    """
     try:
-        return ET.fromstring(text)
+        root = ET.fromstring(text)
     except (LookupError, ValueError) as error:
         raise _unknown_encoding(error) from None
     except ET.ParseError as error:
         if error.code == UNBOUND_PREFIX:
             return xml_root(_with_prefixes(text))
         raise TarsusError(f"the XML is broken: {error}.") from None
+    namespace, mark, _ = root.tag.rpartition("}")
+    for element in root.iter() if mark else ():
+        if isinstance(element.tag, str):
+            element.tag = element.tag.removeprefix(namespace + mark)
+    return root
+
+
+def check_expanded(root: ET.Element) -> None:
+    """TarsusError for xacro that is not expanded: its elements, ${...}, $(...) in attributes."""
+    for element in root.iter():
+        own = isinstance(element.tag, str) and element.tag.startswith(
+            tuple(f"{{{name}}}" for name in XACRO)
+        )
+        if own or any("${" in value or "$(" in value for value in element.attrib.values()):
+            raise TarsusError(
+                "this is xacro, not URDF: expand it first (xacro robot.xacro > robot.urdf)."
+            )
 
 
 def root_tag(path: Path) -> str:
     """The name of the first tag of an XML file, without a namespace; the rest is not read."""
     try:
-        for _, element in ET.iterparse(path, events=("start",)):
-            return element.tag.rpartition("}")[2]
+        with path.open("rb") as file:
+            for _, element in ET.iterparse(file, events=("start",)):
+                return element.tag.rpartition("}")[2]
     except (LookupError, ValueError) as error:
         raise _unknown_encoding(error) from None
     except OSError as error:
@@ -118,76 +124,6 @@ def root_tag(path: Path) -> str:
 
 def _unknown_encoding(error: Exception) -> TarsusError:
     return TarsusError(f"its encoding cannot be read ({error}): save it as UTF-8.")
-
-
-def resolve(uri: str, folder: Path, packages: Mapping[str, str | Path]) -> Path | None:
-    """The file that a mesh's `uri` names, or None.
-
-    package://name/rest (and model://): `packages[name]`, else a folder `name` at or above `folder`,
-    else one on ROS_PACKAGE_PATH or AMENT_PREFIX_PATH; other paths count from `folder`, or from the
-    one above, where URDF files lie in a folder beside that of their meshes.
-    """
-    scheme, mark, rest = uri.partition("://")
-    if not mark or scheme == "file":
-        if os.name == "nt":  # file:///C:/robot/leg.stl
-            rest = re.sub(r"^/+(?=[A-Za-z]:)", "", rest)
-        inner = rest if mark else uri
-        for root in (folder, folder.resolve().parent):
-            if is_file(root / inner):
-                return root / inner
-        return None
-    package, _, inner = rest.lstrip("/").partition("/")
-    for root in _package_folders(package, folder, packages):
-        if is_file(root / inner):
-            return root / inner
-    return None
-
-
-def mesh_vertices(path: Path) -> Array:
-    """The vertices (n, 3) on the convex hull of a mesh file (.stl, .obj, .dae, ...), m."""
-    return _hull_vertices(str(path), path.stat().st_mtime_ns)
-
-
-@lru_cache(maxsize=512)
-def _hull_vertices(path: str, stamp: int) -> Array:
-    """The hull of one version (modification time `stamp`) of a mesh file."""
-    trimesh = needed_library("trimesh", "reading a mesh")
-    from tarsus.model.candidates import hull
-
-    try:
-        mesh = trimesh.load_scene(path, skip_materials=True).to_mesh()
-    except Exception as error:  # trimesh lets every decoder's own exceptions through
-        raise TarsusError(f"the mesh {path} cannot be read: {error}.") from error
-    if len(mesh.vertices) == 0:
-        raise TarsusError(f"the mesh {path} has no vertices.")
-    unit = re.fullmatch(
-        r"([\d.eE+-]+) \* meters", str(mesh.metadata.get("units"))
-    )  # COLLADA states its unit
-    given = np.array(mesh.vertices, dtype=float) * (float(unit[1]) if unit else 1.0)
-    if not (np.abs(given) <= LARGEST).all():
-        raise TarsusError(f"the mesh {path} has vertices farther than {LARGEST:g} m, or none.")
-    vertices = hull(given)
-    vertices.setflags(write=False)
-    return vertices
-
-
-def _package_folders(
-    package: str, folder: Path, packages: Mapping[str, str | Path]
-) -> Iterator[Path]:
-    if package in packages:
-        yield Path(packages[package])
-        return
-    for above in (folder.resolve(), *folder.resolve().parents):
-        if above.name == package:
-            yield above
-        if (above / package).is_dir():
-            yield above / package
-    for entry in os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep):
-        if entry:
-            yield Path(entry) if Path(entry).name == package else Path(entry) / package
-    for prefix in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep):
-        if prefix:
-            yield Path(prefix) / "share" / package
 
 
 def _with_prefixes(text: bytes | str) -> str:

@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.errors import TarsusError, several
 from tarsus.model.candidates import Shape, ShapeKind
-from tarsus.model.files import mesh_vertices, resolve
 from tarsus.model.mechanism import Inertia
+from tarsus.model.meshes import mesh_vertices
 from tarsus.model.parts import Report
 from tarsus.model.poses import Pose
+from tarsus.model.robot_files import RobotFiles
 
 Array = NDArray[np.float64]
-Packages = Mapping[str, str | Path]
 Solid = tuple[ShapeKind, tuple[float, ...]]
 LINKS = 2000  # the largest robots have a tenth of them
 SHAPES = ("collision", "visual")
 BASE_JOINTS = ("root", "floating_base", "tarsus_floating_base")
 WHERE = (  # what to do about meshes that are not found
-    "put the folder that holds their packages on ROS_PACKAGE_PATH (ROS_PACKAGE_PATH=FOLDER tarsus"
-    " ...), or name the packages' folders from Python, packages={'NAME': 'FOLDER'}"
+    "name the folder that holds their packages, --asset-folder FOLDER (in Python"
+    " asset_folders=['FOLDER'] or packages={'NAME': 'FOLDER'}), or put it on ROS_PACKAGE_PATH"
 )
 BESIDE = "such paths count from the file's folder, or from the one above"
 MANY = 5  # meshes that a sentence names
@@ -58,12 +57,9 @@ class Written:
 
 
 def with_shapes(
-    link: Link, elements: Sequence[ET.Element], written: Written, folder: Path, packages: Packages
+    link: Link, elements: Sequence[ET.Element], written: Written, files: RobotFiles
 ) -> Link:
-    """The link with the shapes of its <collision> or <visual> elements.
-
-    Meshes are looked for from `folder` on and in `packages`.
-    """
+    """The link with the shapes of its <collision> or <visual> elements."""
     shapes: list[Shape] = []
     missing: list[str] = []
     strange: list[str] = []
@@ -76,11 +72,11 @@ def with_shapes(
         # a mesh, if its file is found
         elif solid.tag == "mesh":
             uri = written.uri(solid)
-            path = resolve(uri, folder, packages)
+            path = files.find(uri)
             if path is None:
                 missing.append(uri)
             else:
-                vertices = mesh_vertices(path) * written.scale(solid)
+                vertices = mesh_vertices(path, files) * written.scale(solid)
                 shapes.append(Shape("mesh", (), pose, label, vertices))
         # a primitive, or something unknown
         elif (found := written.solid(solid)) is not None:
@@ -99,7 +95,11 @@ def check_names(links: Sequence[str], joints: Sequence[str]) -> None:
 
 
 def report_shapes(
-    links: Sequence[Link], touching: str, visuals: Sequence[str], report: Report
+    links: Sequence[Link],
+    touching: str,
+    visuals: Sequence[str],
+    files: RobotFiles,
+    report: Report,
 ) -> None:
     """Say which shapes of links and which pictures are left out; TarsusError for missing meshes of
     what touches.
@@ -107,11 +107,15 @@ def report_shapes(
     touching: the elements with the links' shapes, "collision" or "visual"
     visuals: meshes of pictures that are not there
     """
+    # what must be there
     missing = [uri for link in links for uri in link.missing_meshes]
     if missing:
         names = list(dict.fromkeys(missing))
-        where = WHERE if any("://" in uri for uri in names) else BESIDE
-        raise TarsusError(f"{touching} meshes are not found: {several(names, MANY)}; {where}.")
+        where = WHERE if any(_in_a_package(uri) for uri in names) else BESIDE
+        likely = [near for uri in names[:MANY] if (near := files.suggestion(uri))]
+        where = f"did you mean {', '.join(likely)}?" if likely else f"{where}."
+        raise TarsusError(f"{touching} meshes are not found: {several(names, MANY)}; {where}")
+    # what is left out
     ignored = [f"{shape} of {link.name}" for link in links for shape in link.unknown_shapes]
     if ignored:
         report.warn(f"{touching} shapes are left out: {', '.join(ignored)}.")
@@ -119,3 +123,9 @@ def report_shapes(
         report.warn(
             f"{len(visuals)} visual meshes are not found and left out: {several(visuals, MANY)}."
         )
+
+
+def _in_a_package(uri: str) -> bool:
+    """Whether a URI names a package, and not a file alone."""
+    scheme, mark, rest = uri.partition("://")
+    return bool(mark) and scheme != "file" and "/" in rest.strip("/")

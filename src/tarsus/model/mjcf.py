@@ -17,8 +17,7 @@ from tarsus.model.files import existing_file, naming, needed_library
 from tarsus.model.held import check_height, held
 from tarsus.model.joint import Joint, JointKind
 from tarsus.model.mechanism import WORLD, Inertia, Mechanism
-from tarsus.model.mjcf_actuators import actuators, file_actuators, signals
-from tarsus.model.mjcf_bounds import gives
+from tarsus.model.mjcf_actuators import actuators, file_actuators, gear_of, signals
 from tarsus.model.mjcf_compile import compiled, report_missing
 from tarsus.model.mjcf_contacts import colliding, material, of_contacts, report_contacts
 from tarsus.model.mjcf_couplings import couplings
@@ -26,6 +25,7 @@ from tarsus.model.mjcf_extras import body_names, report_constraints, report_drop
 from tarsus.model.mjcf_loops import loop_joints
 from tarsus.model.mjcf_own_ground import report_ground
 from tarsus.model.mjcf_ranges import check_ranges
+from tarsus.model.mjcf_source import UNNAMED, Source
 from tarsus.model.parts import Part, Report, Welded, weld
 from tarsus.model.poses import Pose, rotation_about, rotation_from_quaternion, shift
 
@@ -40,38 +40,42 @@ SHAPES: dict[int, tuple[ShapeKind, int]] = {  # mjtGeom: our kind, how many size
     5: ("cylinder", 2),
     6: ("box", 3),
 }
-UNNAMED = "MuJoCo Model"
 ITSELF = "choose a terrain, perhaps this file by its path"
 
 
-def read_mjcf(source: str | Path, floating: bool = True, height: float | None = None) -> Mechanism:
+def read_mjcf(
+    source: str | Path,
+    floating: bool = True,
+    height: float | None = None,
+    asset_folders: Sequence[str | Path] = (),
+) -> Mechanism:
     """The mechanism of an MJCF file, or of MJCF text (a string that begins with <).
 
     floating: False holds the first body, where it has a free joint, in the world as the file draws
-    it; height: of its origin then, m, in place of the file's.
+    it; height: of its origin then, m; asset_folders: further folders that its files may lie in.
     """
     check_height(floating, height)
     inline = isinstance(source, str) and source.lstrip().startswith("<")
     text, path = (str(source), None) if inline else ("", existing_file(source))
     file, fallback = (path.name, path.stem) if path else ("MJCF text", "mechanism")
     with naming(file):
-        model, missing = compiled(text, path)
-        found = from_mujoco_model(model, file, fallback, missing)
-        if gives(text, path, "option", "timestep"):
+        given = Source.of(text, path, asset_folders)
+        model = compiled(given)
+        found = from_mujoco_model(model, file, fallback, given)
+        if given.document.gives("option", "timestep"):
             found = replace(found, timestep=float(model.opt.timestep))
         return found if floating else held(found, height)
 
 
 def from_mujoco_model(
-    model: Any, file: str, fallback_name: str, missing: Sequence[str] = ()
+    model: Any, file: str, fallback_name: str, source: Source | None = None
 ) -> Mechanism:
     """The mechanism of a compiled mujoco.MjModel; `file` is what notes and warnings call it.
 
-    missing: files that only pictures need
+    source: what it was compiled from
     """
-    # bodies and what sits on them
     report = Report(file)
-    report_missing(list(missing), report)
+    report_missing(source, report)
     check_ranges(model)
     parts, owner, anchors = _parts(model)
     welded = weld(parts, report)
@@ -186,7 +190,7 @@ def _joint(model: Any, number: int, name: str) -> Joint:
     lower, upper = model.jnt_range[number] if limited else (-np.inf, np.inf)
     # what resists it
     gears = [  # a motor's own rotor and damping act through its gear
-        (a, float(model.actuator_gear[a, 0]) ** 2)
+        (a, gear_of(model, a) ** 2)
         for a in range(len(model.actuator_trntype))
         if model.actuator_trntype[a] in (0, 1) and model.actuator_trnid[a, 0] == number
     ]

@@ -26,7 +26,7 @@ def driving(model: Any) -> list[int]:
         for number in range(len(model.actuator_trntype))
         if model.actuator_trntype[number] in ON_JOINT
         and model.jnt_type[model.actuator_trnid[number, 0]] in (SLIDE, HINGE)
-        and (not hasattr(model, "actuator_ctrlnum") or model.actuator_ctrlnum[number] == 1)
+        and len(controls(model, number)) == 1
     ]
 
 
@@ -47,13 +47,13 @@ def file_actuators(model: Any, report: Report) -> tuple[FileActuator, ...]:
 def signals(model: Any) -> dict[str, tuple[Array, Array]]:
     """Of every keyframe the control signals and activations (n,) of these actuators."""
     numbers = driving(model)
-    controls = [_control(model, number) for number in numbers]
+    places = [controls(model, number)[0] for number in numbers]
     states = [int(model.actuator_actadr[number]) for number in numbers]
     found: dict[str, tuple[Array, Array]] = {}
     for key in range(model.nkey):
         act = [float(model.key_act[key, at]) if at >= 0 else 0.0 for at in states]
         name = model.key(key).name or f"key_{key}"
-        found[name] = np.array(model.key_ctrl[key, controls], dtype=float), np.array(act)
+        found[name] = np.array(model.key_ctrl[key, places], dtype=float), np.array(act)
     return found
 
 
@@ -101,7 +101,7 @@ def _named(model: Any) -> Mapping[int, str]:
 def _of_file(model: Any, number: int, name: str) -> FileActuator:
     """The actuator with its law of force, limits and dynamics."""
     # law of force
-    joint, control = int(model.actuator_trnid[number, 0]), _control(model, number)
+    joint, control = int(model.actuator_trnid[number, 0]), controls(model, number)[0]
     gain = _affine(model.actuator_gainprm[number])
     if model.actuator_gaintype[number] == FIXED:
         gain = (gain[0], 0.0, 0.0)
@@ -119,7 +119,7 @@ def _of_file(model: Any, number: int, name: str) -> FileActuator:
     return FileActuator(
         name,
         mujoco_joint_names(model)[joint],
-        float(model.actuator_gear[number, 0]),
+        gear_of(model, number),
         gain,
         bias,
         _range(model.actuator_ctrllimited[control], model.actuator_ctrlrange[control]),
@@ -145,9 +145,18 @@ def _delay(model: Any, number: int) -> bool:
     return bool(hasattr(model, "actuator_delay") and np.any(model.actuator_delay[number]))
 
 
-def _control(model: Any, number: int) -> int:
-    """Where the signal of an actuator stands among all."""
-    return int(model.actuator_ctrladr[number]) if hasattr(model, "actuator_ctrladr") else number
+def controls(model: Any, number: int) -> range:
+    """The places of an actuator's control signals among all: one may have several, or none."""
+    if not hasattr(model, "actuator_ctrladr"):  # MuJoCo 3
+        return range(number, number + 1)
+    first = int(model.actuator_ctrladr[number])
+    return range(first, first + int(model.actuator_ctrlnum[number]))
+
+
+def gear_of(model: Any, number: int) -> float:
+    """The first gear ratio of an actuator: MuJoCo has one for each of its outputs."""
+    first = model.actuator_outadr[number] if hasattr(model, "actuator_outadr") else number
+    return float(model.actuator_gear[first, 0])
 
 
 def _has_law(model: Any, number: int) -> bool:
@@ -163,14 +172,14 @@ def _has_law(model: Any, number: int) -> bool:
 def _effort(model: Any, number: int) -> tuple[float, float]:
     """The least and greatest torque (N m) or force (N) of an actuator at its joint."""
     lower, upper = FREE
-    control = _control(model, number)
+    control = controls(model, number)[0]
     if not _has_law(model, number) and model.actuator_ctrllimited[control]:
         gain = float(model.actuator_gainprm[number, 0])
         lower, upper = sorted(gain * float(end) for end in model.actuator_ctrlrange[control])
     if model.actuator_forcelimited[number]:
         least, most = model.actuator_forcerange[number]
         lower, upper = max(lower, float(least)), min(upper, float(most))
-    gear = float(model.actuator_gear[number, 0])
+    gear = gear_of(model, number)
     if gear == 0:
         return 0.0, 0.0
     low, high = sorted((gear * lower, gear * upper))

@@ -7,15 +7,12 @@ largest can end the process.
 from __future__ import annotations
 
 import math
-import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
-from pathlib import Path
 
 from tarsus.errors import TarsusError, shortened
-from tarsus.files import is_file
 from tarsus.model.check import LARGEST
-from tarsus.model.files import file_bytes, xml_root
+from tarsus.model.mjcf_text import Document
 
 BODIES, ELEMENTS = 2000, 20_000  # after replication; the largest robots have a tenth of them
 DEPTH = 500  # elements inside each other
@@ -29,14 +26,23 @@ SIZES = {  # attributes whose numbers, multiplied, say how much an element makes
 }
 MADE_OF_ELEMENTS = ("composite", "flexcomp")
 NOT_NUMBERS = ("name", "model", "file", "class", "childclass")
-COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)  # MuJoCo allows -- in it, XML does not
 
 
-def check_bounds(text: str, path: Path | None) -> None:
-    """TarsusError if an MJCF text, or the file `path` and what it includes, is beyond bounds."""
-    root = _root(text.encode() if path is None else file_bytes(path))
-    bodies = elements = 0
-    for element, times, depth in _all(root, path):
+def check_bounds(document: Document) -> None:
+    """Raise TarsusError if a model, what it includes and attaches is beyond bounds."""
+    _weigh(document, {})
+
+
+def _weigh(document: Document, known: dict[ET.Element, tuple[float, float]]) -> tuple[float, float]:
+    """Count bodies and elements of a model, repeated and attached ones included.
+
+    known: counts of models by their roots
+    """
+    if document.root in known:
+        return known[document.root]
+    # what it has itself
+    bodies = elements = 0.0
+    for element, times, depth in _all(document):
         if depth > DEPTH:
             raise TarsusError(f"its elements stand more than {DEPTH} deep in each other.")
         made = _size(element)
@@ -44,49 +50,33 @@ def check_bounds(text: str, path: Path | None) -> None:
             raise TarsusError(f"its <{element.tag}> is too large: {made:g} points or bytes.")
         elements += times * (made if element.tag in MADE_OF_ELEMENTS else 1)
         bodies += times * (element.tag == "body")
+        if element.tag == "attach" and (inner := document.models.get(element.get("model", ""))):
+            more = _weigh(inner, known)
+            bodies, elements = bodies + times * more[0], elements + times * more[1]
         if elements > ELEMENTS or bodies > BODIES:
             raise TarsusError(
                 f"it is too large for one robot: more than {BODIES} bodies or {ELEMENTS} elements,"
                 " repetitions included."
             )
         _check_numbers(element)
+    # models that nothing attaches
+    for inner in document.models.values():
+        _weigh(inner, known)
+    known[document.root] = bodies, elements
+    return bodies, elements
 
 
-def elements(text: str, path: Path | None) -> Iterator[ET.Element]:
-    """Every element of an MJCF text, or of the file `path` and what it includes."""
-    root = _root(text.encode() if path is None else file_bytes(path))
-    return (element for element, _, _ in _all(root, path))
-
-
-def gives(text: str, path: Path | None, tag: str, attribute: str) -> bool:
-    """Whether an element of these has the attribute, be it MuJoCo's own default that it gives."""
-    return any(attribute in found.attrib for found in elements(text, path) if found.tag == tag)
-
-
-def _all(root: ET.Element, path: Path | None) -> Iterator[tuple[ET.Element, float, int]]:
-    """Every element, also of included files, how often it is repeated, and how deep it stands."""
-    folder = Path() if path is None else path.parent
-    included = set()
-    stack = [(root, 1.0, 0)]
+def _all(document: Document) -> Iterator[tuple[ET.Element, float, int]]:
+    """Yield every element of a model, how often it is repeated, and how deep it stands."""
+    stack = [(document.root, 1.0, 0)]
     while stack:
         element, times, depth = stack.pop()
         yield element, times, depth
         if element.tag == "replicate":
             times *= max(_product(element.get("count", "")), 1.0)
         stack += [(child, times, depth + 1) for child in element]
-        if element.tag == "include":
-            file = folder / element.get("file", "")
-            if file not in included and is_file(file):
-                stack.append((_root(file_bytes(file)), times, depth + 1))
-            included.add(file)
-
-
-def _root(data: bytes) -> ET.Element:
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        raise TarsusError("its text is not UTF-8, which MJCF must be.") from None
-    return xml_root(COMMENT.sub(b"", data))
+        if element in document.trees:
+            stack.append((document.trees[element], times, depth + 1))
 
 
 def _size(element: ET.Element) -> float:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import re
-import struct
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,11 +11,9 @@ from tarsus.errors import TarsusError, several
 from tarsus.model.files import needed_library
 from tarsus.model.mjcf_bounds import check_bounds
 from tarsus.model.mjcf_names import unknown_name
+from tarsus.model.mjcf_source import Source
 from tarsus.model.parts import Report
 
-MISSING = re.compile(r"opening file '([^']+)'")
-TOO_SMALL = "hfield dimensions"  # what MuJoCo says of a picture of one pixel
-MOST = 500  # files that may be missing
 SOME = 5  # names that a warning shows
 EVERY = 2**31 - 1  # all bits of contype and conaffinity
 CORNERS = ((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1))
@@ -29,115 +24,87 @@ PIXEL = bytes.fromhex(  # a PNG of one pixel
 )
 
 
-def compiled(text: str, path: Path | None) -> tuple[Any, list[str]]:
-    """The compiled model of a text or a file, and the missing files that only pictures need;
-    TarsusError if physics needs one, or MuJoCo cannot compile it.
+def compiled(source: Source) -> Any:
+    """Return MuJoCo's model; `source.missing` are files that only pictures need.
+
+    Raises TarsusError if physics needs one of them, or MuJoCo cannot compile it.
     """
-    check_bounds(text, path)
-    model, missing = _with_stand_ins(text, path, 1.0)
-    if missing:
+    check_bounds(source.document)
+    model = _with_stand_ins(source, 1.0)
+    if source.missing:
         # what a stand-in of another size changes is no mere picture
-        other, _ = _with_stand_ins(text, path, 2.0)
+        other = _with_stand_ins(source, 2.0)
         if any(
             not np.array_equal(a, b)
             for a, b in zip(_of_physics(model), _of_physics(other), strict=True)
         ):
             raise TarsusError(
-                f"meshes that collisions or masses need are not found: {', '.join(missing)}; put"
-                " them there, counted from the file's folder, or name theirs in <compiler meshdir>."
+                "meshes that collisions or masses need are not found:"
+                f" {'; '.join(source.missing.values())}; put them there, counted from the file's"
+                " folder, or name theirs in <compiler meshdir>."
             )
-    return model, missing
+    return model
 
 
-def compiled_on_floor(
-    text: str, path: Path | None, excluded: Sequence[tuple[str, str]] = ()
-) -> Any:
-    """The same on a level plane at z = 0 that touches all that can collide, unless the world has a
-    plane of its own.
+def compiled_on_floor(source: Source, excluded: Sequence[tuple[str, str]] = ()) -> Any:
+    """Return the same on a level plane at z = 0 that touches all that can collide, unless the world
+    has a plane of its own.
 
     excluded: names of two bodies each that shall not collide
     """
-    check_bounds(text, path)
-    return _with_stand_ins(text, path, 1.0, excluded)[0]
+    check_bounds(source.document)
+    return _with_stand_ins(source, 1.0, excluded)
 
 
-def report_missing(missing: list[str], report: Report) -> None:
+def report_missing(source: Source | None, report: Report) -> None:
     """A warning for what pictures lack."""
-    if missing:
+    if source and source.missing:
         report.warn(
-            f"files of visual meshes or textures that are not found, left out ({len(missing)}):"
-            f" {several(missing, SOME)}."
+            "files of visual meshes or textures that are not found, left out"
+            f" ({len(source.missing)}): {several(list(source.missing.values()), SOME)}."
         )
 
 
 def _with_stand_ins(
-    text: str, path: Path | None, size: float, floor: Sequence[tuple[str, str]] | None = None
-) -> tuple[Any, list[str]]:
-    """The model with a small tetrahedron of this size, m, for every mesh that is not there.
+    source: Source, size: float, floor: Sequence[tuple[str, str]] | None = None
+) -> Any:
+    """Return the model with a small tetrahedron of this size, m, for every mesh that is not there.
 
     floor: None, or to be on a plane, and which bodies shall not collide there
     """
     mujoco = needed_library("mujoco", "reading MJCF")
-    files: dict[str, bytes] = {}
-    missing: list[str] = []
-    # compile until no file is missing, each time with one stand-in more
-    while True:
-        try:
-            return _with_files(mujoco, (text, path), files, floor), missing
-        except Exception as error:  # beside ValueError, MuJoCo's own and those of allocation
-            said = " ".join(str(error).split())
-            lacking = MISSING.search(said)
-            name = Path(lacking[1]).name if lacking else ""
-            made = _stand_in(name, size)
-            if TOO_SMALL in said and missing:
-                gone = next((file for file in missing if file in said), missing[-1])
-                raise TarsusError(f"the picture of a height field is not found: {gone}.") from None
-            if made is None or name in files or len(missing) >= MOST:
-                raise unknown_name(said, text, path) or TarsusError(
-                    f"MuJoCo cannot compile it: {said}"
-                ) from None
-            files[name] = made
-            missing.append(str(lacking[1] if lacking else name))
+    assets = source.assets | {name: _stand_in(name, size) for name in source.missing}
+    try:
+        if floor is None:
+            return mujoco.MjModel.from_xml_string(source.text, assets)
+        return _on_floor(mujoco, source.text, assets, floor)
+    except Exception as error:  # beside ValueError, MuJoCo's own and those of allocation
+        said = source.told(" ".join(str(error).split()))
+        raise unknown_name(said, source.document) or TarsusError(
+            f"MuJoCo cannot compile it: {said}"
+        ) from None
 
 
-def _with_files(
-    mujoco: Any,
-    source: tuple[str, Path | None],
-    files: dict[str, bytes],
-    floor: Sequence[tuple[str, str]] | None,
+def _on_floor(
+    mujoco: Any, text: str, assets: dict[str, bytes], excluded: Sequence[tuple[str, str]]
 ) -> Any:
-    """The compiled model; with a plane in its world if there are names of what shall not meet."""
-    text, path = source
-    if floor is None and path is None:
-        return mujoco.MjModel.from_xml_string(text, files)
-    if floor is None:
-        return mujoco.MjModel.from_xml_path(str(path), files)
-    # on a floor
-    if path is None:
-        spec = mujoco.MjSpec.from_string(text, assets=files)
-    else:
-        spec = mujoco.MjSpec.from_file(str(path), assets=files)
+    """Return the compiled model with a plane in its world, and without contacts of some bodies."""
+    spec = mujoco.MjSpec.from_string(text, include=assets, assets=assets)
     plane = mujoco.mjtGeom.mjGEOM_PLANE
     if all(geom.type != plane for geom in spec.worldbody.geoms):
         touching = {"contype": EVERY, "conaffinity": EVERY}
         spec.worldbody.add_geom(type=plane, size=[0, 0, 1], **touching)
-    for one, other in floor:
+    for one, other in excluded:
         spec.add_exclude(bodyname1=one, bodyname2=other)
     return spec.compile()
 
 
-def _stand_in(name: str, size: float) -> bytes | None:
-    """The bytes of a file of this name's kind: a tetrahedron or a pixel; None of another kind."""
-    kind, corners = Path(name).suffix.lower(), size * np.array(CORNERS, dtype=float)
-    if kind == ".png":
+def _stand_in(name: str, size: float) -> bytes:
+    """Return the bytes of a tetrahedron (.obj), or of a picture of one pixel."""
+    if not name.endswith(".obj"):
         return PIXEL
-    if kind == ".obj":
-        points = [f"v {x} {y} {z}" for x, y, z in corners]
-        return "\n".join([*points, *(f"f {a + 1} {b + 1} {c + 1}" for a, b, c in SIDES)]).encode()
-    if kind == ".stl":
-        sides = [struct.pack("<12fH", 0, 0, 0, *corners[list(side)].ravel(), 0) for side in SIDES]
-        return bytes(80) + struct.pack("<I", len(sides)) + b"".join(sides)
-    return None
+    points = [f"v {x} {y} {z}" for x, y, z in size * np.array(CORNERS, dtype=float)]
+    return "\n".join([*points, *(f"f {a + 1} {b + 1} {c + 1}" for a, b, c in SIDES)]).encode()
 
 
 def _of_physics(model: Any) -> list[Any]:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 from tarsus.errors import TarsusError, unknown
-from tarsus.model.mjcf_bounds import elements
+from tarsus.model.mjcf_text import Document
 
 QUOTED = re.compile(r"'([^']+)'")
 DRIVES = ("motor", "position", "velocity", "intvelocity", "damper", "general", "cylinder", "muscle")
@@ -22,12 +21,12 @@ MEANT = {"objname": "objtype", "refname": "reftype"}  # their kind stands in ano
 CLASS, WORLD = "class", "world"
 
 
-def unknown_name(said: str, text: str, path: Path | None) -> TarsusError | None:
+def unknown_name(said: str, document: Document) -> TarsusError | None:
     """The sentence with near names for a name that MuJoCo's error `said` quotes, if an element of
     the file refers to it and nothing is called so; None if there is no such element.
     """
     quoted, known, wanted = set(QUOTED.findall(said)), dict[str, set[str]](), []
-    for element in elements(text, path):
+    for element in document.elements():
         # what has a name
         kind = NAMED.get(element.tag, element.tag)
         name = "class" if kind == CLASS else "name"

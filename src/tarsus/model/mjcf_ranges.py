@@ -8,11 +8,11 @@ import numpy as np
 
 from tarsus.errors import TarsusError
 from tarsus.model.conventions import mujoco_joint_names
+from tarsus.model.mjcf_actuators import controls
 
 SLIDE, HINGE = 2, 3  # mjtJoint
 JOINTS = {"range": "jnt_range", "actuatorfrcrange": "jnt_actfrcrange"}
 ACTUATORS = {
-    "ctrlrange": "actuator_ctrlrange",
     "forcerange": "actuator_forcerange",
     "actrange": "actuator_actrange",
 }
@@ -24,10 +24,12 @@ def check_ranges(model: Any) -> None:
     for joint in np.flatnonzero(np.isin(model.jnt_type, (SLIDE, HINGE))).tolist():
         for word, field in JOINTS.items():
             _check(getattr(model, field)[joint], f"joint {joints[joint]!r}: {word}")
-    for actuator in range(model.nu):
+    for actuator in range(len(model.actuator_trntype)):
         name = model.actuator(actuator).name or f"actuator {actuator}"
         for word, field in ACTUATORS.items():
             _check(getattr(model, field)[actuator], f"actuator {name!r}: {word}")
+        for control in controls(model, actuator):
+            _check(model.actuator_ctrlrange[control], f"actuator {name!r}: ctrlrange")
 
 
 def _check(ends: np.ndarray, what: str) -> None:

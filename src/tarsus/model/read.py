@@ -12,6 +12,7 @@ from tarsus.errors import TarsusError, unknown
 from tarsus.model.check import check
 from tarsus.model.files import existing_file, naming, root_tag
 from tarsus.model.mechanism import Mechanism
+from tarsus.model.robot_files import LFS_POINTER, file_bytes
 
 LOGS = (b"CDF", b"\x89HDF")  # netCDF files, as logs are, begin with one of them
 MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)  # before the XML of some files
@@ -49,6 +50,8 @@ def _check_xml(path: Path) -> None:
             "a log is no robot: give the robot that it is of, by its name or its own file;"
             " `tarsus rerun LOG` runs again what a log says."
         )
+    if begin.startswith(LFS_POINTER):
+        file_bytes(path)  # says so
     if begin and not begin.startswith((b"<", *MARKS)):
         raise TarsusError("it is no XML; a robot's file is MJCF, URDF or SDF.")
 

@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 
 from tarsus.errors import TarsusError, several, unknown
 from tarsus.model.file_actuators import motor
-from tarsus.model.files import from_text_or_file, xml_root
+from tarsus.model.files import check_expanded, from_text_or_file, xml_root
 from tarsus.model.held import check_height, held
 from tarsus.model.joint import Joint, JointKind
 from tarsus.model.links import BASE_JOINTS, SHAPES, Link, report_shapes
 from tarsus.model.mechanism import WORLD, Actuator, Inertia, LoopJoint, Mechanism
 from tarsus.model.parts import Part, Report, Welded, weld, without_massless
 from tarsus.model.poses import Pose, moved, quaternion_from_rotation
+from tarsus.model.robot_files import RobotFiles
 from tarsus.model.sdf_elements import SdfJoint, joint_of, link_of, missing_visuals
 from tarsus.model.sdf_frames import WORLD_LINK, Frames, frames_of, inverse
 from tarsus.model.sdf_gearboxes import couplings
@@ -46,10 +47,12 @@ def read_sdf(
     shapes: str = "collision",
     driven: Sequence[str] | None = None,
     height: float | None = None,
+    asset_folders: Sequence[str | Path] = (),
 ) -> Mechanism:
     """The mechanism of the one model of an SDF file, or of SDF text (that begins with <).
 
-    packages: folders by name, for model:// meshes that are not found near the file. floating: hang
+    packages: folders by name, for model:// meshes that are not found near the file. asset_folders:
+    further folders that its files may lie in. floating: hang
     the root link on a free joint, unless a joint ties the model to the world. shapes: as of
     `read_urdf`. driven: the joints with motors, else those with an effort, and where none has one
     those with a range and no spring, of a closed loop one alone. height: with floating=False, of
@@ -58,11 +61,11 @@ def read_sdf(
     check_height(floating, height)
     if shapes not in SHAPES:
         raise unknown("kind of shapes", str(shapes), SHAPES)
-    given = packages or {}, shapes, driven
 
     # with its base held where that is asked
-    def read(text: str | bytes, file: str, folder: Path) -> Mechanism:
-        found = _mechanism(text, file, folder, *given)
+    def read(text: str | bytes, file: str, path: Path | None) -> Mechanism:
+        files = RobotFiles.of(path, packages, asset_folders)
+        found = _mechanism(text, file, files, shapes, driven)
         return found if floating else held(found, height)
 
     return from_text_or_file(source, "SDF text", read)
@@ -71,19 +74,19 @@ def read_sdf(
 def _mechanism(
     text: str | bytes,
     file: str,
-    folder: Path,
-    packages: Mapping[str, str | Path],
+    files: RobotFiles,
     shapes: str,
     driven: Sequence[str] | None,
 ) -> Mechanism:
     # read links and joints
     report = Report(file)
     root = xml_root(text)
+    check_expanded(root)
     model, version = model_of(root)
     frames = frames_of(model)
-    links = [link_of(e, frames, folder, packages, shapes) for e in model.findall("link")]
+    links = [link_of(e, frames, files, shapes) for e in model.findall("link")]
     joints, links = _joints(model, frames, links, version < AXES_IN_JOINT)
-    report_shapes(links, shapes, missing_visuals(model, folder, packages), report)
+    report_shapes(links, shapes, missing_visuals(model, files), files, report)
     report_ignored(model, joints, shapes, report)
     # hang them into a tree, and weld what does not move
     gearboxes = [joint for joint in joints if joint.gearbox]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +12,10 @@ from numpy.typing import NDArray
 from tarsus.errors import TarsusError, unknown
 from tarsus.model.candidates import ShapeKind
 from tarsus.model.check import LARGEST
-from tarsus.model.files import resolve
-from tarsus.model.links import Link, Packages, Solid, Written, with_shapes
+from tarsus.model.links import Link, Solid, Written, with_shapes
 from tarsus.model.mechanism import Inertia
 from tarsus.model.poses import moved
+from tarsus.model.robot_files import RobotFiles
 from tarsus.model.sdf_frames import MODEL, Frames, inverse, name_of, pose_of
 from tarsus.model.urdf_elements import check_range, parsed
 
@@ -61,10 +60,8 @@ class SdfJoint:
         return self.lower < self.upper and bool(np.isfinite([self.lower, self.upper]).any())
 
 
-def link_of(
-    element: ET.Element, frames: Frames, folder: Path, packages: Packages, touching: str
-) -> Link:
-    """Read a <link> in its own frame; meshes are looked for from `folder` on and in `packages`.
+def link_of(element: ET.Element, frames: Frames, files: RobotFiles, touching: str) -> Link:
+    """Read a <link> in its own frame, and the meshes of its shapes.
 
     touching: the elements with its shapes, "collision" or "visual"
     """
@@ -77,7 +74,7 @@ def link_of(
         solid=lambda solid: _primitive(solid, where),
     )
     link = Link(name, _inertia(element, where, frames))
-    return with_shapes(link, element.findall(touching), written, folder, packages)
+    return with_shapes(link, element.findall(touching), written, files)
 
 
 def joint_of(element: ET.Element, frames: Frames, links: Sequence[str], old: bool) -> SdfJoint:
@@ -121,10 +118,10 @@ def joint_of(element: ET.Element, frames: Frames, links: Sequence[str], old: boo
     )
 
 
-def missing_visuals(model: ET.Element, folder: Path, packages: Packages) -> list[str]:
+def missing_visuals(model: ET.Element, files: RobotFiles) -> list[str]:
     """The meshes, each once, that only pictures need and that are not there."""
     uris = [mesh.findtext("uri", "").strip() for mesh in model.findall("link/visual/geometry/mesh")]
-    return [uri for uri in dict.fromkeys(uris) if resolve(uri, folder, packages) is None]
+    return [uri for uri in dict.fromkeys(uris) if files.find(uri) is None]
 
 
 def _axis(axis: ET.Element, where: str, frames: Frames, joint: str, old: bool) -> Array:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from tarsus.errors import TarsusError, unknown
 from tarsus.model.file_actuators import motor
-from tarsus.model.files import from_text_or_file, xml_root
+from tarsus.model.files import check_expanded, from_text_or_file, xml_root
 from tarsus.model.held import check_height
 from tarsus.model.joint import Joint, JointKind
 from tarsus.model.links import BASE_JOINTS, LINKS, SHAPES, Link, check_names, report_shapes
 from tarsus.model.mechanism import WORLD, Actuator, Mechanism
 from tarsus.model.parts import Part, Report, weld, without_massless
 from tarsus.model.poses import Pose
+from tarsus.model.robot_files import RobotFiles
 from tarsus.model.unread import report_unread
 from tarsus.model.urdf_elements import LIMITED, UrdfJoint, joint_of, link_of, missing_visuals
 from tarsus.model.urdf_mimics import MOVING, couplings, with_leaders
@@ -41,45 +42,46 @@ def read_urdf(
     floating: bool = True,
     shapes: str = "collision",
     height: float | None = None,
+    asset_folders: Sequence[str | Path] = (),
 ) -> Mechanism:
     """The mechanism of a URDF file, or of URDF text (a string that begins with <).
 
     packages: folders of ROS packages by name, for package:// meshes that are not found near the
-    file. floating: hang the root link on a free joint; one that is named world, or that has no mass
+    file. asset_folders: further folders that its files may lie in, and its packages be found in.
+    floating: hang the root link on a free joint; one that is named world, or that has no mass
     and carries one joint alone, stands still in any case. shapes: what of a link may touch, its
     "collision" or, where a file has none of these, its "visual" elements. height: with
     floating=False, of the root link's frame in the world, m, by default 0.
     """
+    # what is asked for
     check_height(floating, height)
     if shapes not in SHAPES:
         raise unknown("kind of shapes", str(shapes), SHAPES)
-    given = packages or {}, floating, shapes, Pose(np.array([0.0, 0.0, height or 0.0]))
-    return from_text_or_file(
-        source, "URDF text", lambda text, file, folder: _mechanism(text, file, folder, *given)
-    )
+    given = floating, shapes, Pose(np.array([0.0, 0.0, height or 0.0]))
+
+    def read(text: str | bytes, file: str, path: Path | None) -> Mechanism:
+        return _mechanism(text, file, RobotFiles.of(path, packages, asset_folders), *given)
+
+    return from_text_or_file(source, "URDF text", read)
 
 
 def _mechanism(
     text: str | bytes,
     file: str,
-    folder: Path,
-    packages: Mapping[str, str | Path],
+    files: RobotFiles,
     floating: bool,
     shapes: str,
     stand: Pose,
 ) -> Mechanism:
     # read links and joints
     robot = xml_root(text)
-    if any("${" in value for element in robot.iter() for value in element.attrib.values()):
-        raise TarsusError(
-            "this is xacro, not URDF: expand it first (xacro robot.xacro > robot.urdf)."
-        )
+    check_expanded(robot)
     if len(robot.findall("link")) > LINKS:
         raise TarsusError(f"it has more than {LINKS} links, too many for one robot.")
     report = Report(file)
-    links = [link_of(element, folder, packages, shapes) for element in robot.findall("link")]
+    links = [link_of(element, files, shapes) for element in robot.findall("link")]
     joints = with_leaders([joint_of(element) for element in robot.findall("joint")], report)
-    report_shapes(links, shapes, missing_visuals(robot, folder, packages), report)
+    report_shapes(links, shapes, missing_visuals(robot, files), files, report)
     owners = [robot, *robot.findall("link"), *robot.findall("joint"), *robot.iter(shapes)]
     report_unread(owners, READ, report)
     # hang them into a tree, and weld what does not move

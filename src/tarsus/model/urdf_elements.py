@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.errors import TarsusError, shortened
 from tarsus.model.check import LARGEST
-from tarsus.model.files import resolve
-from tarsus.model.links import Link, Packages, Solid, Written, with_shapes
+from tarsus.model.links import Link, Solid, Written, with_shapes
 from tarsus.model.mechanism import Inertia
 from tarsus.model.poses import Pose, moved, rotation_from_rpy
+from tarsus.model.robot_files import RobotFiles
 
 Array = NDArray[np.float64]
 LIMITED = ("revolute", "prismatic")  # kinds of joints with a range
@@ -44,8 +43,8 @@ class UrdfJoint:
     offset: float
 
 
-def link_of(element: ET.Element, folder: Path, packages: Packages, touching: str) -> Link:
-    """Read a <link>; meshes are looked for from `folder` on and in `packages`.
+def link_of(element: ET.Element, files: RobotFiles, touching: str) -> Link:
+    """Read a <link>, and the meshes of its shapes.
 
     touching: the elements with its shapes, "collision" or "visual"
     """
@@ -58,7 +57,7 @@ def link_of(element: ET.Element, folder: Path, packages: Packages, touching: str
         solid=lambda solid: _primitive(solid, where),
     )
     link = Link(name, _inertia(element, where))
-    return with_shapes(link, element.findall(touching), written, folder, packages)
+    return with_shapes(link, element.findall(touching), written, files)
 
 
 def joint_of(element: ET.Element) -> UrdfJoint:
@@ -106,10 +105,10 @@ def check_range(lower: float, upper: float, what: str, instead: str) -> None:
         )
 
 
-def missing_visuals(robot: ET.Element, folder: Path, packages: Packages) -> list[str]:
+def missing_visuals(robot: ET.Element, files: RobotFiles) -> list[str]:
     """The meshes, each once, that only pictures need and that are not there."""
     uris = (mesh.get("filename", "") for mesh in robot.findall("link/visual/geometry/mesh"))
-    return [uri for uri in dict.fromkeys(uris) if resolve(uri, folder, packages) is None]
+    return [uri for uri in dict.fromkeys(uris) if files.find(uri) is None]
 
 
 def _primitive(solid: ET.Element, where: str) -> Solid | None:

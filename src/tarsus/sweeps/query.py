@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from tarsus.errors import TarsusError
 from tarsus.model.files import needed_library
@@ -16,7 +17,6 @@ from tarsus.sweeps.store import CHUNKS, SPEC
 from tarsus.viewer.html_page import document, dots, table
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
 ROWS = "rows"  # the table's name in SQL
@@ -25,11 +25,20 @@ LISTED = 20  # reasons for failures on a page
 SERIES = 12  # groups that a picture tells apart
 
 
-def asked(folder: str | Path, sql: str = "SELECT * FROM rows ORDER BY sample") -> pd.DataFrame:
+class NoAccess(TarsusError):
+    """A question in SQL asks for something other than the sweep's rows."""
+
+
+def asked(
+    folder: str | Path,
+    sql: str = "SELECT * FROM rows ORDER BY sample",
+    external_access: bool = False,
+) -> pd.DataFrame:
     """The answer of a question in SQL to the table `rows` of a sweep's folder: the rows of what was
     asked of it last.
 
-    TarsusError for a folder without rows, and for SQL that DuckDB does not take.
+    external_access: whether the question may also read and write files, attach databases and load
+    extensions. TarsusError for a folder without rows, and for SQL that DuckDB does not take.
     """
     # the files of its chunks
     last = _asked_last(Path(folder)).get(CHUNKS)
@@ -44,9 +53,20 @@ def asked(folder: str | Path, sql: str = "SELECT * FROM rows ORDER BY sample") -
     duckdb: Any = needed_library("duckdb", "a question about a sweep")
     connection = duckdb.connect()
     try:
-        connection.read_parquet([str(file) for file in files], union_by_name=True).create_view(ROWS)
-        return connection.sql(sql).df()
+        connection.register(ROWS, _rows(files))
+        if not external_access:
+            connection.execute("SET enable_external_access = false")
+            connection.execute("SET lock_configuration = true")
+        found = connection.sql(sql)
+        return pd.DataFrame() if found is None else found.df()
     except duckdb.Error as error:
+        if not external_access and (
+            isinstance(error, duckdb.PermissionException) or "has been locked" in str(error)
+        ):
+            raise NoAccess(
+                "the question asks for more than the sweep's rows (files, databases, extensions or"
+                " settings): --external-access (external_access=True in Python) allows it."
+            ) from None
         said = str(error).splitlines()[0]
         raise TarsusError(
             f"DuckDB says: {said} The table is {ROWS!r}; 'SELECT * FROM {ROWS} LIMIT 1' shows its"
@@ -54,6 +74,20 @@ def asked(folder: str | Path, sql: str = "SELECT * FROM rows ORDER BY sample") -
         ) from None
     finally:
         connection.close()
+
+
+def _rows(files: Sequence[Path]) -> Any:
+    """The rows of all chunks, read as they are asked for; a column may be missing in some."""
+    arrow: Any = needed_library("pyarrow", "a question about a sweep")
+    dataset: Any = needed_library("pyarrow.dataset", "a question about a sweep")
+    try:
+        schemas = [dataset.dataset(file).schema for file in files]
+        schema = arrow.unify_schemas(schemas, promote_options="permissive")
+        return dataset.dataset(files, schema=schema)
+    except (OSError, arrow.ArrowException) as error:
+        raise TarsusError(
+            f"the rows in {files[0].parent} cannot be read: {str(error).splitlines()[0]}"
+        ) from None
 
 
 def failures(folder: str | Path) -> pd.DataFrame:

@@ -20,6 +20,7 @@ from tarsus.errors import TarsusError, several
 from tarsus.model.files import existing_file, naming, needed_library
 from tarsus.model.mjcf_compile import compiled
 from tarsus.model.mjcf_contacts import colliding
+from tarsus.model.mjcf_source import Source
 from tarsus.terrain.base import Terrain
 
 PLANE, FIELD, BOX = 0, 1, 6  # mjtGeom
@@ -211,7 +212,7 @@ def _read(file: Path, stamp: int) -> FixedShapes:
     """Those of one version (modification time `stamp`) of a file."""
     mujoco = needed_library("mujoco", "reading MJCF")
     with naming(file.name):
-        model, _ = compiled("", file)
+        model = compiled(Source.of("", file))
     data = mujoco.MjData(model)
     mujoco.mj_kinematics(model, data)
     geoms = list(_fixed(model))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from functools import lru_cache
 from pathlib import Path
@@ -11,36 +10,42 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError
-from tarsus.model.files import needed_library
+from tarsus.model.meshes import load_scene, meters
+from tarsus.model.robot_files import RobotFiles
 from tarsus.viewer.drawn import Color
 from tarsus.viewer.solids import Mesh
 
 CREASE = 0.6  # rad: an edge between faces that differ by more is drawn sharp
 
 
-def load(path: Path) -> list[tuple[Mesh, Color | None]]:
+def files_of(robot: Robot, path: Path) -> RobotFiles:
+    """The files that pictures of a robot may be read from: as it was loaded from `path`."""
+    options = robot.origin.options
+    return RobotFiles.of(path, options.get("packages"), options.get("asset_folders") or ())
+
+
+def load(path: Path, files: RobotFiles) -> list[tuple[Mesh, Color | None]]:
     """The parts of a mesh file (.stl, .obj, .dae, ...) with their colors, 0 to 1, None without.
 
     TarsusError if it cannot be read.
     """
-    return _load(str(path), path.stat().st_mtime_ns)
+    return _load(path, path.stat().st_mtime_ns, files)
 
 
 @lru_cache(maxsize=512)
-def _load(path: str, stamp: int) -> list[tuple[Mesh, Color | None]]:
+def _load(path: Path, stamp: int, files: RobotFiles) -> list[tuple[Mesh, Color | None]]:
     """One version (modification time `stamp`) of a file."""
-    trimesh = needed_library("trimesh", "drawing a mesh")
+    scene = load_scene(path, files, "drawing a mesh")
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # textures that are not there, colors that overflow
-            scene = trimesh.load_scene(path)
+            warnings.simplefilter("ignore")  # colors that overflow
             parts = scene.dump()
             colors = [_color(part) for part in parts]
-    except Exception as error:  # trimesh lets every decoder's own exceptions through
-        raise TarsusError(f"the mesh {path} cannot be read: {error}.") from error
-    unit = re.fullmatch(r"([\d.eE+-]+) \* meters", str(scene.units))  # COLLADA states its unit
-    scale = float(unit[1]) if unit else 1.0
+    except Exception as error:  # trimesh lets its own exceptions through
+        raise TarsusError(f"the mesh {path.name} cannot be read: {error}.") from error
+    scale = meters(scene.units)
     return [
         (creased(scale * np.asarray(part.vertices, float), np.asarray(part.faces)), color)
         for part, color in zip(parts, colors, strict=True)

@@ -12,6 +12,7 @@ from tarsus.dynamics.robot import Robot
 from tarsus.model.files import needed_library
 from tarsus.model.mechanism import WORLD
 from tarsus.model.mjcf_compile import compiled
+from tarsus.model.mjcf_source import Source
 from tarsus.model.poses import Pose
 from tarsus.viewer import mesh_files, solids
 from tarsus.viewer.drawn import GRAY, Color, DrawnShape
@@ -29,16 +30,16 @@ def mjcf_shapes(robot: Robot, path: Path) -> list[DrawnShape]:
     """
     # MuJoCo and we place the bodies at the same coordinates
     mujoco = needed_library("mujoco", "reading MJCF")
-    model, missing = compiled("", path)
+    source = Source.of("", path, robot.origin.options.get("asset_folders") or ())
+    model = compiled(source)
     data = mujoco.MjData(model)
     mujoco.mj_kinematics(model, data)
     positions, rotations = poses(robot, np.array(data.qpos))
     # geoms that are seen
-    absent = {Path(name).stem for name in missing}
     found, hidden = list[DrawnShape](), list[DrawnShape]()
     for geom in range(model.ngeom):
         body = _body(robot, model, int(model.geom_bodyid[geom]))
-        mesh = _mesh(model, geom, absent)
+        mesh = _mesh(model, geom, source.absent)
         if body == WORLD or mesh is None:
             continue
         ours = Pose(positions[0, body], rotations[0, body])

@@ -11,9 +11,10 @@ import numpy as np
 from tarsus.dynamics.poses import poses
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusWarning, several
-from tarsus.model.files import file_bytes, resolve, xml_root
+from tarsus.model.files import xml_root
 from tarsus.model.mechanism import WORLD
 from tarsus.model.poses import Pose
+from tarsus.model.robot_files import RobotFiles, file_bytes
 from tarsus.model.sdf import DRAWN
 from tarsus.model.sdf_elements import PRIMITIVES, size_of
 from tarsus.model.sdf_frames import WORLD_LINK, frames_of, inverse, name_of, pose_of
@@ -40,7 +41,7 @@ def sdf_shapes(robot: Robot, path: Path) -> list[DrawnShape]:
     hosts = {frame.name: frame.body for frame in robot.frames}
     hosts |= {name: number for number, name in enumerate(robot.body_names)}
     # what is seen
-    packages = robot.origin.options.get("packages") or {}
+    files = mesh_files.files_of(robot, path)
     missing: list[str] = []
     found: list[DrawnShape] = []
     tag = "visual" if model.find("link/visual") is not None else "collision"
@@ -50,7 +51,7 @@ def sdf_shapes(robot: Robot, path: Path) -> list[DrawnShape]:
         back = inverse(ours.get(body, Pose())) @ world
         for element in link.findall(tag):
             here = back @ pose_of(element, f"link {name!r}", frames, name)
-            for mesh, own in _meshes(element, name, path.parent, packages, missing):
+            for mesh, own in _meshes(element, name, files, missing):
                 found.append(DrawnShape(body, mesh.at(here), _color(element) or own or GRAY))
     if missing:
         listed = several(list(dict.fromkeys(missing)), SOME)
@@ -65,8 +66,7 @@ def sdf_shapes(robot: Robot, path: Path) -> list[DrawnShape]:
 def _meshes(
     element: ET.Element,
     link: str,
-    folder: Path,
-    packages: dict[str, str | Path],
+    files: RobotFiles,
     missing: list[str],
 ) -> list[tuple[Mesh, Color | None]]:
     """The meshes of one shape, with colors of their own; `missing` learns files not found."""
@@ -77,12 +77,12 @@ def _meshes(
     # a file
     if solid.tag == "mesh":
         uri = solid.findtext("uri", "").strip()
-        path = resolve(uri, folder, packages)
+        path = files.find(uri)
         if path is None:
             missing.append(uri)
             return []
         scale = parsed(solid.findtext("scale", "1 1 1"), 3, f"link {link!r}: <scale>")
-        return [(mesh.scaled(scale), color) for mesh, color in mesh_files.load(path)]
+        return [(mesh.scaled(scale), color) for mesh, color in mesh_files.load(path, files)]
     # a solid
     if solid.tag not in PRIMITIVES:
         return []

@@ -8,9 +8,10 @@ from pathlib import Path
 
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusWarning, several
-from tarsus.model.files import file_bytes, resolve, xml_root
+from tarsus.model.files import xml_root
 from tarsus.model.mechanism import WORLD
 from tarsus.model.poses import Pose
+from tarsus.model.robot_files import RobotFiles, file_bytes
 from tarsus.model.urdf_elements import numbers, origin
 from tarsus.viewer import mesh_files, solids
 from tarsus.viewer.drawn import GRAY, Color, DrawnShape
@@ -29,7 +30,7 @@ def urdf_shapes(robot: Robot, path: Path) -> list[DrawnShape]:
         for material in root.iter("material")
         if material.find("color") is not None
     }
-    packages = robot.origin.options.get("packages") or {}
+    files = mesh_files.files_of(robot, path)
     missing: list[str] = []
     found: list[DrawnShape] = []
     drawn_at_all = root.find("link/visual") is not None
@@ -45,7 +46,7 @@ def urdf_shapes(robot: Robot, path: Path) -> list[DrawnShape]:
             material = element.find("material")
             given = None if material is None else _rgb(material)
             given = given or materials.get("" if material is None else str(material.get("name")))
-            for mesh, own in _meshes(geometry[0], where, path.parent, packages, missing):
+            for mesh, own in _meshes(geometry[0], where, files, missing):
                 here = mesh.at(pose @ origin(element, where))
                 found.append(DrawnShape(body, here, given or own or GRAY))
     if missing:
@@ -93,20 +94,19 @@ def _name_of(joint: ET.Element, end: str) -> str | None:
 def _meshes(
     solid: ET.Element,
     where: str,
-    folder: Path,
-    packages: dict[str, str | Path],
+    files: RobotFiles,
     missing: list[str],
 ) -> list[tuple[Mesh, Color | None]]:
     """The meshes of one geometry, with colors of their own; `missing` learns files not found."""
     # a file
     if solid.tag == "mesh":
         uri = solid.get("filename", "")
-        path = resolve(uri, folder, packages)
+        path = files.find(uri)
         if path is None:
             missing.append(uri)
             return []
         scale = numbers(solid, "scale", "1 1 1", 3, where)
-        return [(mesh.scaled(scale), color) for mesh, color in mesh_files.load(path)]
+        return [(mesh.scaled(scale), color) for mesh, color in mesh_files.load(path, files)]
     # a solid
     if solid.tag == "box":
         return [(solids.box(numbers(solid, "size", None, 3, where) / 2), None)]

@@ -22,6 +22,7 @@ from tarsus.model.files import file_bytes
 from tarsus.model.read import UnknownOption
 
 KEPT = 8  # robots
+FOLDERS = ("asset_folders", "packages")  # options that name folders
 _IN_PYTHON: dict[str, Robot] = {}  # those of this process's logs that no file describes, by digest
 
 
@@ -90,7 +91,10 @@ def _loaded(source: str | Path, attrs: Mapping[str, Any]) -> Robot:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # those of the run, which the log has
-            return robots.load(source, **json.loads(told))
+            asked = json.loads(told)
+            for name in FOLDERS:  # a log does not say what may be read on this machine
+                asked.pop(name, None)
+            return robots.load(source, **asked)
     except (TypeError, ValueError) as error:  # no JSON object, or no option of this robot
         if isinstance(error, TarsusError) and not isinstance(error, UnknownOption):
             raise

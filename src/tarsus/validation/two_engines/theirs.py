@@ -14,6 +14,7 @@ from tarsus.errors import TarsusError
 from tarsus.model.conventions import mujoco_joint_names
 from tarsus.model.mjcf_compile import compiled_on_floor
 from tarsus.model.mjcf_extras import body_names
+from tarsus.model.mjcf_source import Source
 from tarsus.morphology.self_contacts import self_contacts
 from tarsus.mujoco_runs.library import mujoco, warned
 from tarsus.mujoco_runs.whole_robot import with_pairs_and_servos
@@ -35,10 +36,12 @@ def model_of(robot: Robot, file: str | Path, dt: float) -> Any:
     """
     text = str(file).lstrip()
     if text.startswith("<") or text.endswith(".xml"):
+        folders = robot.origin.options.get("asset_folders") or ()
         given = (text, None) if text.startswith("<") else ("", Path(file))
-        model = compiled_on_floor(*given)
+        source = Source.of(*given, folders)
+        model = compiled_on_floor(source)
         known = _excluded(model, robot)
-        return compiled_on_floor(*given, known) if known else model
+        return compiled_on_floor(source, known) if known else model
     written = with_pairs_and_servos(robot, self_contacts(robot, True).kept, dt, MU)
     return mujoco().MjModel.from_xml_string(written)
 
