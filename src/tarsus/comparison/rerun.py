@@ -12,7 +12,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from tarsus.errors import TarsusError, TarsusWarning
+from tarsus.errors import TarsusError, TarsusWarning, UntrustedFile
 from tarsus.exchange.table import FORMATS, read_table
 from tarsus.files import is_file
 from tarsus.mujoco_runs.settings import MujocoSettings
@@ -21,7 +21,7 @@ from tarsus.simulation.recording import provenance
 from tarsus.simulation.recording.divergence import Diverged
 from tarsus.simulation.recording.empty import with_empty
 from tarsus.simulation.recording.log import opened
-from tarsus.simulation.recording.part_text import FILE, SHA, made, made_of
+from tarsus.simulation.recording.part_text import filled, made_of, part_of
 from tarsus.simulation.recording.whose import robot_of
 from tarsus.simulation.simulation import Simulation
 
@@ -155,13 +155,10 @@ def _prepared(
 
 def _part(told: Mapping[str, Any], kind: str) -> Any:
     """A part of the run as it was; TarsusError naming it if that cannot be."""
-    where = told.get(f"{kind}_class")
-    if not where:
-        raise TarsusError(f"the log does not say which class its {kind} {told.get(kind)!r} is of.")
-    own = {FILE: told.get(f"{kind}_file"), SHA: told.get(f"{kind}_file_sha256")}
-    own = {name: value for name, value in own.items() if value}
     try:
-        return made(where, told[f"{kind}_parameters"] | own)
+        return part_of(kind, told)
+    except UntrustedFile:
+        raise
     except TarsusError as error:
         reason = str(error).rstrip(".")
         option = "controller" if kind == "gait" else kind
@@ -227,8 +224,7 @@ def _on_mujoco(
     """The same on MuJoCo, from its start."""
     if not np.isclose(float(log["time"].values[0]), float(log.attrs["dt"])):
         raise TarsusError("a run on MuJoCo is run again from time 0 alone; this one began later.")
-    settings = made("tarsus.mujoco_runs.settings:MujocoSettings", told["law_parameters"])
-    assert isinstance(settings, MujocoSettings)
+    settings = filled(MujocoSettings, told["law_parameters"])
     simulation = MujocoSimulation(
         chosen["robot"],
         settings,

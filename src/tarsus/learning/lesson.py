@@ -12,7 +12,7 @@ from tarsus import parameters, registry
 from tarsus.contact.base import Law
 from tarsus.control.servo import Gains
 from tarsus.dynamics.robot import Robot
-from tarsus.environments.environment import TASKS, Environment
+from tarsus.environments.environment import Environment
 from tarsus.errors import TarsusError, TarsusWarning
 from tarsus.files import plain
 from tarsus.learning.methods.base import Method
@@ -56,8 +56,8 @@ class Lesson:
         """ "task", "method" and "law" with their settings; notices say what the robot's file gives
         the law.
         """
-        task = registry.member(TASKS, "task", self.task, LearningTask)()
-        method = registry.member(METHODS, "method", self.method, Method)()
+        task = resolve.task(self.task)
+        method = registry.made(METHODS, "method", self.method, Method)
         law, _ = file_material.fitted(self.law, self._robot, [] if notices is None else notices)
         return with_parameters({"task": task, "method": method, "law": law}, self.settings)
 
@@ -115,7 +115,7 @@ def task_of(about: Mapping[str, Any]) -> LearningTask:
     """
     # the task, and what is known of it
     lesson = from_about(about)[0]
-    task = registry.member(TASKS, "task", lesson.task, LearningTask)()
+    task = resolve.task(lesson.task)
     names, kept = parameters.declared(type(task)), about.get(KEPT)
     if kept is None:
         _doubt("this policy does not tell its task's parameters: those not set are today's.")
