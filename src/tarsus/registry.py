@@ -176,6 +176,10 @@ def file_sha256(path: str) -> str:
         return ""
 
 
+class _OwnModule(ModuleType):
+    """A module made of a user's own file."""
+
+
 def from_file(path: str, kind: str) -> ModuleType:
     """Run a user's own file and return its module; TarsusError, with the line, if it fails.
 
@@ -191,11 +195,15 @@ def from_file(path: str, kind: str) -> ModuleType:
     # a module of the file's name, unless another has it
     name = Path(path).stem
     known = getattr(sys.modules.get(name), "__file__", "") or ""
-    if name in sys.modules and os.path.realpath(known) != place and not _ran(sys.modules[name]):
+    if (
+        name in sys.modules
+        and os.path.realpath(known) != place
+        and not isinstance(sys.modules[name], _OwnModule)
+    ):
         raise TarsusError(
             f"{path}: a Python module is called {name!r} already: give the file another name."
         )
-    found = ModuleType(name)
+    found = _OwnModule(name)
     found.__file__ = place
     sys.modules[name] = found
     try:
@@ -208,11 +216,6 @@ def from_file(path: str, kind: str) -> ModuleType:
         ) from error
     _run[place] = digest, found
     return found
-
-
-def _ran(module: ModuleType) -> bool:
-    """Whether a module was made of a user's file here."""
-    return any(module is made for _, made in _run.values())
 
 
 def _line(error: Exception, place: str) -> int:

@@ -62,7 +62,7 @@ Joints = Annotated[JointFlags, tyro.conf.OmitArgPrefixes]
 
 
 def _check_sensors(given: str) -> None:
-    """TarsusError with near names unless every name is a kind of sensor, or a file of the user's."""
+    """TarsusError with near names unless every name is a kind of sensor, or a file (.py)."""
     for word in given.split(","):
         SENSOR.check(word.partition(":")[0].strip())
 

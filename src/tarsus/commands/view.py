@@ -18,6 +18,7 @@ from tarsus.commands.base import (
     LawName,
     Seconds,
     TerrainName,
+    Trust,
     called,
 )
 from tarsus.errors import TarsusError
@@ -44,7 +45,7 @@ class View(Command):
         "tarsus view out/moreau.nc out/compliant.nc": "two logs, one a ghost of the other",
     }
     groups: ClassVar[Mapping[str, str]] = {
-        "Logs": "robot",
+        "Logs": "robot trust",
         "Live simulation": "law gait terrain dt worlds vary",
         "Robot": "base",
         "Page": "port",
@@ -65,6 +66,7 @@ class View(Command):
     """Parameter of the law that differs between them, from first to last: friction=0.1:0.9."""
     port: Annotated[int, called("PORT")] = 8080
     """Where the page is: the first free one of twenty from here on; 0: any."""
+    trust: Trust = ()
     base: Base = field(default_factory=BaseFlags)
 
     def execute(self) -> int:
