@@ -208,6 +208,7 @@ READ_NOTHING = {  # commands that read robots and what is typed alone, or data o
 DECODERS = {  # modules that decode data from files: a new one needs a reader above
     *("files", "schema"),  # JSON, TOML, .npz
     *("simulation/recording/log", "exchange/table", "exchange/ros_bag"),
+    "simulation/recording/classic_file",  # the layout of what it writes
     "simulation/recording/provenance",  # texts that `log_schema` has checked
     "simulation/recording/log_schema",
     "simulation/recording/whose",

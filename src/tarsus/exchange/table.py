@@ -29,6 +29,7 @@ from tarsus.files import (
     write_text,
 )
 from tarsus.schema import AnyOf, ListRule, NumberRule, PlainRule, TableRule, TextRule, from_json
+from tarsus.simulation.recording.log_schema import checked
 
 KEY = b"tarsus"  # of a Parquet file's metadata
 BESIDE = ".json"  # added to the name of a CSV file
@@ -158,6 +159,7 @@ def _numbers(values: Any) -> Any:
 
 def write_table(log: xr.Dataset, to: Path) -> list[Path]:
     """Write a .csv or .parquet file, whole or not at all; the files written."""
+    checked(log)
     frame, beside = table(log)
     if to.suffix == ".parquet":
         arrow, parquet = library("pyarrow", "Parquet"), library("pyarrow.parquet", "Parquet")

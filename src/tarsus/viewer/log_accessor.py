@@ -25,7 +25,7 @@ from tarsus.viewer.run_report import RunReport, report
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-NEEDED = ("q", "u", "gap", "force_contact", "contact_point", "state")
+NEEDED = ("dt", "q", "u", "gap", "force_contact", "contact_point", "state")
 PHASE: Any = (
     *("contact", "phase", "start", "end", "duration", "whole"),
     *("slip", "peak_force", "impulse", "travel"),

@@ -8,9 +8,10 @@ import pandas as pd
 import xarray as xr
 
 from tarsus.dynamics.robot import Robot
+from tarsus.simulation.recording.log_schema import checked, fitting
 from tarsus.simulation.recording.part_text import part_of
 from tarsus.simulation.recording.provenance import read
-from tarsus.simulation.recording.summary import SteppedBy, summary
+from tarsus.simulation.recording.summary import NEEDED, SteppedBy, summary
 from tarsus.simulation.recording.summary_lines import lines
 from tarsus.simulation.recording.whose import robot_of
 
@@ -69,13 +70,14 @@ class _AnEngine(NamedTuple):
 
 def report(log: xr.Dataset, phases: pd.DataFrame) -> RunReport:
     """The report of one world's log; phases: `log.tarsus.phases()`."""
-    told = read(log.attrs)
+    log = checked(log, NEEDED)
+    told, robot = read(log.attrs), fitting(log, robot_of(log))
     stepper: SteppedBy = (
         _AnEngine("evaluation_instant" in log.attrs)
         if "engine" in told
         else part_of("stepper", told)
     )
-    numbers = summary(_Made(robot_of(log), float(log.attrs["dt"]), stepper), log)
+    numbers = summary(_Made(robot, float(log.attrs["dt"]), stepper), log)
     return RunReport(numbers | {"feet": _feet(phases)})
 
 
